@@ -1,0 +1,55 @@
+# Two commands do everything: make run, make test. The rest is for people who change Reeve.
+GO      ?= go
+BIN     := bin/reeve
+TOOL    := $(GO) tool -modfile=tools/go.mod
+PACKAGES := ./...
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test race check lint crash bench oracles fuzz contract clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+build: ## build bin/reeve
+	$(GO) build -trimpath -o $(BIN) ./cmd/reeve
+
+run: build ## build and start the server, and print where to look
+	./$(BIN) serve
+
+test: build ## run every test, on SQLite and on a throwaway PostgreSQL
+	REEVE_PG_FSYNC=off scripts/postgres run $(GO) test -timeout 20m $(PACKAGES)
+
+race: ## run every test under the race detector
+	REEVE_PG_FSYNC=off scripts/postgres run $(GO) test -race -timeout 40m $(PACKAGES)
+
+lint: ## gofmt, vet, staticcheck, errcheck, exhaustive
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not gofmt-ed:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet $(PACKAGES)
+	$(TOOL) staticcheck $(PACKAGES)
+	$(TOOL) errcheck -exclude tools/errcheck.txt $(PACKAGES)
+	$(TOOL) exhaustive -default-signifies-exhaustive $(PACKAGES)
+	$(GO) run ./cmd/toolgen -check examples/toolgen
+
+check: lint race ## all that CI runs
+	cd bench && $(GO) vet ./...
+
+crash: build ## kill the real server before and after every commit and effect, and count
+	REEVE_PG_FSYNC=on scripts/postgres run $(GO) test -count=1 -timeout 60m ./cmd/reeve -run TestCrash -crash.full -v
+
+bench: ## measure against peers and limits, printed as ratios
+	REEVE_PG_FSYNC=on scripts/postgres run sh -c 'cd bench && $(GO) run .'
+
+oracles: ## run outside test suites; REEVE_ORACLES names their folder
+	@test -n "$$REEVE_ORACLES" || { echo "set REEVE_ORACLES to the folder of outside test suites"; exit 1; }
+	$(GO) test -count=1 ./internal/gate -run Oracle -v
+
+contract: ## rewrite contract/ from the running catalogue
+	$(GO) test ./contract -update
+
+fuzz: ## fuzz each target for a while
+	for t in $$(grep -rhoE '^func Fuzz[A-Za-z]+' --include='*_test.go' . | sed 's/func //' | sort -u); do \
+	  p=$$(grep -rlE "^func $$t\(" --include='*_test.go' . | head -1 | xargs dirname); \
+	  $(GO) test $$p -run '^$$' -fuzz "^$$t$$" -fuzztime 30s || exit 1; done
+
+clean: ## remove what was built
+	rm -rf bin

@@ -1,0 +1,226 @@
+package reeve_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "reeve"
+
+// arrows is the whole architecture: which of our packages each package may import. "." is the root. A package that is not
+// here is not part of the architecture; docs/architecture.md says what each room is for.
+var arrows = map[string][]string{
+	".":                        {},
+	"client":                   {"."},
+	"contract":                 {},
+	"internal/store":           {"."},
+	"internal/store/sqlite":    {".", "internal/store"},
+	"internal/store/postgres":  {".", "internal/store"},
+	"internal/store/storetest": {".", "internal/store", "internal/store/postgres", "internal/store/sqlite"},
+	"internal/gate":            {".", "internal/store"},
+	"internal/httpapi":         {".", "internal/store", "internal/gate"},
+	"toolbox/files":            {".", "internal/store"},
+	"toolbox/output":           {".", "internal/store"},
+	"toolbox/web":              {"."},
+	"host":                     {"*"},
+	"reevetest":                {".", "host"},
+	"cmd/reeve":                {".", "host", "client", "internal/store"},
+	"cmd/toolgen":              {"."},
+	"cmd/witness":              {},
+	"examples/toolgen":         {"."},
+}
+
+// testKits are packages for tests, which may import testing.
+var testKits = []string{"reevetest", "internal/store/storetest"}
+
+// pinned calls belong in these files only.
+var pinned = map[string][]string{
+	"time.Now":   {"clock.go"},
+	"time.Since": {"clock.go"},
+	"rand.Read":  {"id.go"},
+}
+
+// goroutines are started in these files only, each for a reason.
+var goroutines = []string{
+	"internal/gate/invoke.go",    // a handler that hangs must not take the gate with it
+	"internal/gate/batch.go",     // reads of one response run together
+	"internal/gate/reconcile.go", // Run's own group, and Close's wait
+	"host/host.go",               // Run's own group
+}
+
+const (
+	maxLines     = 800
+	maxTestLines = 1200
+	maxMethods   = 10 // store.Engine; every other interface has at most 5
+)
+
+func TestArchitecture(t *testing.T) {
+	fset := token.NewFileSet()
+	seen := map[string]bool{}
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() && (name == "testdata" || name == "node_modules" || name == "tools" || name == "bench" || len(name) > 1 && name[0] == '.') {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(p, ".go") {
+			return nil
+		}
+		p = filepath.ToSlash(p)
+		f, err := parser.ParseFile(fset, p, nil, parser.SkipObjectResolution|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		lines := fset.File(f.Pos()).LineCount()
+		if strings.HasSuffix(p, "_test.go") {
+			if lines > maxTestLines {
+				t.Errorf("%s has %d lines; split it (limit %d)", p, lines, maxTestLines)
+			}
+			return nil
+		}
+		if lines > maxLines {
+			t.Errorf("%s has %d lines; split it (limit %d)", p, lines, maxLines)
+		}
+		seen[path.Dir(p)] = true
+		checkImports(t, fset, p, f)
+		if !slices.Contains(testKits, path.Dir(p)) {
+			checkCode(t, fset, p, f)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg := range seen {
+		if _, ok := arrows[pkg]; !ok {
+			t.Errorf("package %s is not in the architecture; add it to arrows and to docs/architecture.md", pkg)
+		}
+	}
+}
+
+func checkImports(t *testing.T, fset *token.FileSet, p string, f *ast.File) {
+	pkg := path.Dir(p)
+	for _, s := range f.Imports {
+		imp, _ := strconv.Unquote(s.Path.Value)
+		if imp == "testing" && !slices.Contains(testKits, pkg) {
+			t.Errorf("%s imports testing in shipped code", p)
+		}
+		to, ours := strings.CutPrefix(imp+"/", module+"/")
+		if !ours {
+			continue
+		}
+		if to = strings.TrimSuffix(to, "/"); to == "" {
+			to = "."
+		}
+		if slices.Contains(testKits, to) && !slices.Contains(testKits, pkg) {
+			t.Errorf("%s: %s imports a test kit", fset.Position(s.Pos()), pkg)
+		}
+		if allowed := arrows[pkg]; !slices.Contains(allowed, "*") && !slices.Contains(allowed, to) {
+			t.Errorf("%s: %s may not import %s", fset.Position(s.Pos()), pkg, to)
+		}
+	}
+}
+
+func checkCode(t *testing.T, fset *token.FileSet, p string, f *ast.File) {
+	generated := ast.IsGenerated(f)
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if n.Name.Name == "init" && n.Recv == nil {
+				t.Errorf("%s: no init functions", fset.Position(n.Pos()))
+			}
+			if n.Name.IsExported() && n.Doc == nil && !generated && (n.Recv == nil || exportedRecv(n.Recv)) && !selfEvident(n) {
+				t.Errorf("%s: %s is exported and has no comment", fset.Position(n.Pos()), n.Name.Name)
+			}
+		case *ast.GoStmt:
+			if !slices.Contains(goroutines, p) {
+				t.Errorf("%s: a goroutine outside a Run method; see goroutines in arch_test.go", fset.Position(n.Pos()))
+			}
+		case *ast.InterfaceType:
+			if m := n.Methods.NumFields(); m > 5 && (m > maxMethods || p != "internal/store/engine.go") {
+				t.Errorf("%s: an interface of %d methods", fset.Position(n.Pos()), m)
+			}
+		case *ast.CallExpr:
+			if sel, ok := n.Fun.(*ast.SelectorExpr); ok {
+				checkPinned(t, fset, p, sel)
+			}
+		}
+		return true
+	})
+}
+
+func checkPinned(t *testing.T, fset *token.FileSet, p string, sel *ast.SelectorExpr) {
+	x := ""
+	switch e := sel.X.(type) {
+	case *ast.Ident:
+		x = e.Name
+	case *ast.CallExpr:
+		x = "()"
+	case *ast.SelectorExpr:
+		x = e.Sel.Name
+	}
+	if files, ok := pinned[x+"."+sel.Sel.Name]; ok && !slices.Contains(files, p) {
+		t.Errorf("%s: %s.%s belongs in %v only", fset.Position(sel.Pos()), x, sel.Sel.Name, files)
+	}
+}
+
+func exportedRecv(r *ast.FieldList) bool {
+	e := r.List[0].Type
+	if s, ok := e.(*ast.StarExpr); ok {
+		e = s.X
+	}
+	id, ok := e.(*ast.Ident)
+	return ok && id.IsExported()
+}
+
+// selfEvident methods implement interfaces that everybody knows.
+func selfEvident(n *ast.FuncDecl) bool {
+	return n.Recv != nil && slices.Contains([]string{"Error", "String", "Unwrap", "Exec", "Affect", "Query", "Err", "Close"}, n.Name.Name)
+}
+
+// TestHandlersAreRunByTheGateOnly pins rule 1: nothing outside the gate calls a tool's Handler field.
+func TestHandlersAreRunByTheGateOnly(t *testing.T) {
+	fset := token.NewFileSet()
+	found := 0
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") || strings.Contains(p, "testdata") {
+			return err
+		}
+		f, err := parser.ParseFile(fset, p, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || sel.Sel.Name != "Handler" || len(call.Args) != 2 { // Handler(ctx, inv)
+				return true
+			}
+			found++
+			if filepath.ToSlash(p) != "internal/gate/invoke.go" {
+				t.Errorf("%s calls a tool's handler; only the gate may", fset.Position(call.Pos()))
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found != 1 {
+		t.Errorf("found %d calls of a handler, want exactly 1", found)
+	}
+}

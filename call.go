@@ -1,0 +1,87 @@
+package reeve
+
+import "encoding/json"
+
+// Via says where a call came in.
+type Via string
+
+// Where calls come in.
+const (
+	ViaREST   Via = "rest"
+	ViaGo     Via = "go"
+	ViaRun    Via = "run"
+	ViaScript Via = "script"
+	ViaMCP    Via = "mcp"
+)
+
+// Call is a request to pass the gate.
+type Call struct {
+	Workspace   string          // whose
+	Agent       string          // by whom
+	Tool        string          // what
+	Args        json.RawMessage // with what; need not be valid JSON yet
+	Operation   string          // operation id; empty means a new one for each call
+	Session     string          // names the thread agent:session:<Session>; empty means a thread of its own
+	Run         string          // names the thread agent:run:<Run>, and parks with the run
+	Automation  string          // set for calls of a script: the item rule applies
+	User        string          // on whose behalf
+	Via         Via             // where it came in
+	Tools       []string        // an explicit list of tools for this call; nil means the agent's own
+	PreviewOnly bool            // say what would change, change nothing
+	Base        string          // apply only if what a preview was based on still holds
+	Reason      string          // why, for the person who approves
+}
+
+// Result is what a call came to.
+type Result struct {
+	CallID      string  `json:"call_id" doc:"The call's id: reeve explain takes it"`
+	OperationID string  `json:"operation_id,omitempty" doc:"Set when the call changes something"`
+	State       State   `json:"state,omitempty" doc:"Where the operation stands"`
+	Content     string  `json:"content" doc:"What the tool said, scrubbed and cut to the cap"`
+	IsError     bool    `json:"is_error" doc:"True when the tool refused or failed"`
+	Code        Code    `json:"code,omitempty" doc:"Why it is an error, or why it waits"`
+	Message     string  `json:"message,omitempty"`
+	Hint        string  `json:"hint,omitempty"`
+	Fields      []Field `json:"fields,omitempty"`
+	Truncated   bool    `json:"truncated,omitempty"`
+	Size        int     `json:"size" doc:"Bytes of the full output"`
+	Hash        string  `json:"hash,omitempty" doc:"Address of the full output when it was cut: read it with output_read"`
+	Base        string  `json:"base,omitempty" doc:"Of a preview: pass it back to apply exactly this change"`
+	Preview     bool    `json:"preview,omitempty" doc:"True when nothing was changed"`
+	Replayed    bool    `json:"replayed,omitempty" doc:"True when this is the stored result of an earlier call"`
+	ApprovalID  string  `json:"approval_id,omitempty" doc:"Set when a person must approve first"`
+	Undo        *Undo   `json:"undo,omitempty" doc:"The call that takes this one back"`
+	Changed     []Token `json:"changed,omitempty" doc:"What changed"`
+	Spent       Amount  `json:"spent,omitzero" doc:"What it cost"`
+}
+
+// Step is what one step of the gate said of a call.
+type Step struct {
+	Name    string  `json:"step"`
+	Verdict Verdict `json:"verdict,omitempty"`
+	Why     string  `json:"why,omitempty"`
+}
+
+// Verdict is a step's answer.
+type Verdict string
+
+// The verdicts.
+const (
+	Passed     Verdict = "passed" // also what a missing verdict means
+	Refused    Verdict = "refused"
+	Waits      Verdict = "waits"
+	NotReached Verdict = "not_reached"
+)
+
+// Explanation is the whole of what the gate said of a call.
+type Explanation struct {
+	CallID       string     `json:"call_id,omitempty"`
+	OperationID  string     `json:"operation_id,omitempty"`
+	Agent        string     `json:"agent"`
+	Tool         string     `json:"tool"`
+	Hypothetical bool       `json:"hypothetical" doc:"True when nothing was run: this is what the gate would say now"`
+	Steps        []Step     `json:"steps"`
+	Outcome      string     `json:"outcome" doc:"In a sentence, what became of it"`
+	Operation    *Operation `json:"operation,omitempty"`
+	Approval     *Approval  `json:"approval,omitempty"`
+}

@@ -1,0 +1,41 @@
+package client
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"reeve"
+)
+
+// Backup writes a copy of the server's database to w and gives its size. The server stays up. A copy that broke off is an
+// error: what was written is then worthless.
+func (c *Client) Backup(ctx context.Context, w io.Writer) (int64, error) {
+	r := &request{method: http.MethodGet, path: path("backup")}
+	resp, err := c.send(ctx, r)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	n, err := io.Copy(writer{w}, resp.Body)
+	if e, ok := err.(writeError); ok { //nolint:errorlint // it is our own, and never wrapped
+		return n, &reeve.Error{Code: reeve.Unavailable, Message: "the copy cannot be written: " + e.Error(), Err: e.error}
+	}
+	if err != nil {
+		return n, c.lost(ctx, r, err)
+	}
+	return n, nil
+}
+
+// writer marks its errors, so that a full disk here is not taken for a lost connection.
+type writer struct{ w io.Writer }
+
+type writeError struct{ error }
+
+func (w writer) Write(b []byte) (int, error) {
+	n, err := w.w.Write(b)
+	if err != nil {
+		err = writeError{err}
+	}
+	return n, err
+}

@@ -1,0 +1,22 @@
+package client
+
+import (
+	"context"
+
+	"reeve"
+)
+
+// MessageFilter chooses a thread and a part of it.
+type MessageFilter struct {
+	Session string // the thread of a session. Default: the session "default"
+	Run     string // the thread of a run instead
+	Page
+}
+
+// Messages lists a part of an agent's thread, oldest first.
+func (c *Client) Messages(ctx context.Context, agent string, f MessageFilter) (reeve.MessageList, error) {
+	q := f.query()
+	q.Set("session", f.Session)
+	q.Set("run", f.Run)
+	return get[reeve.MessageList](ctx, c, path("agents", agent, "messages"), q)
+}

@@ -1,0 +1,100 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"reeve"
+)
+
+// OperationFilter chooses operations.
+type OperationFilter struct {
+	Agent string      // of one agent. Default: of all
+	State reeve.State // in one state. Default: in any
+	Page
+}
+
+// Operations lists operations, newest first.
+func (c *Client) Operations(ctx context.Context, f OperationFilter) (reeve.OperationList, error) {
+	q := f.query()
+	q.Set("agent", f.Agent)
+	q.Set("state", string(f.State))
+	return get[reeve.OperationList](ctx, c, path("operations"), q)
+}
+
+// Operation gives one operation.
+func (c *Client) Operation(ctx context.Context, id string) (reeve.Operation, error) {
+	return get[reeve.Operation](ctx, c, path("operations", id), nil)
+}
+
+// Resolve gives a person's word on an operation of unknown outcome.
+func (c *Client) Resolve(ctx context.Context, id string, r reeve.Resolution) (reeve.Operation, error) {
+	return post[reeve.Operation](ctx, c, path("operations", id, "resolve"), reeve.ResolveRequest{Resolution: r})
+}
+
+// Undo takes an operation back, where its tool allows.
+func (c *Client) Undo(ctx context.Context, id string) (reeve.Result, error) {
+	return post[reeve.Result](ctx, c, path("operations", id, "undo"), nil)
+}
+
+// slowest is the longest time between two looks at an operation; short ones come first.
+const slowest = 2 * time.Second
+
+// Wait looks at an operation until it is done or of unknown outcome, when only a person can bring it further.
+func (c *Client) Wait(ctx context.Context, id string) (reeve.Operation, error) {
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, slowest) {
+		op, err := c.Operation(ctx, id)
+		if err != nil || op.State.Final() || op.State == reeve.Unknown {
+			return op, err
+		}
+		select {
+		case <-ctx.Done():
+			return op, &reeve.Error{Code: reeve.Canceled, Message: "interrupted: operation " + id + " is still " + string(op.State), Err: ctx.Err()}
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Result gives what an operation came to. One that has no result yet gives its state alone.
+func (c *Client) Result(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
+	res := reeve.Result{CallID: op.CallID, OperationID: op.ID, State: op.State, Code: op.Code, Message: op.Message, Undo: op.Undo, Spent: op.Spent}
+	if op.ResultID == "" {
+		return res, nil
+	}
+	f := MessageFilter{Page: Page{Cursor: op.CallID}} // a result comes after its action: no need to read from the start
+	switch _, thread, _ := strings.Cut(op.ThreadID, ":"); {
+	case strings.HasPrefix(thread, "run:"):
+		f.Run = strings.TrimPrefix(thread, "run:")
+	default:
+		f.Session = strings.TrimPrefix(thread, "session:")
+	}
+	for {
+		page, err := c.Messages(ctx, op.AgentID, f)
+		if err != nil {
+			return res, err
+		}
+		for _, m := range page.Messages {
+			if m.ID == op.ResultID {
+				return withMessage(res, m)
+			}
+		}
+		if f.Cursor = page.Next; f.Cursor == "" {
+			return res, reeve.Errorf(reeve.NotFound, "the result of operation %s is not in its thread", op.ID)
+		}
+	}
+}
+
+func withMessage(res reeve.Result, m reeve.Message) (reeve.Result, error) {
+	var info reeve.ResultInfo
+	if err := json.Unmarshal(m.Metadata, &info); err != nil {
+		return res, &reeve.Error{Code: reeve.Internal, Message: "the result " + m.ID + " cannot be read", Err: err}
+	}
+	res.Content, res.IsError, res.Code, res.Message, res.Hint, res.Fields = m.Content, info.Status == "error", info.Code, info.Message, info.Hint, info.Fields
+	res.Truncated, res.Size, res.Hash, res.Base, res.Changed, res.Spent = info.Truncated, info.Size, info.Hash, info.Base, info.Changed, info.Spent
+	if info.Undo != nil {
+		res.Undo = info.Undo
+	}
+	return res, nil
+}

@@ -1,0 +1,149 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+
+	"reeve"
+)
+
+// Rejection is the problem a server reported, whole. It is the cause of the *reeve.Error that the client's methods return.
+type Rejection struct {
+	reeve.Problem
+}
+
+// Error is for logs; people are shown the *reeve.Error around it.
+func (r *Rejection) Error() string {
+	s := fmt.Sprintf("HTTP %d", r.Status)
+	if r.RequestID != "" {
+		s += ", request " + r.RequestID
+	}
+	if r.CallID != "" {
+		s += ", call " + r.CallID
+	}
+	return s
+}
+
+// Rejected gives the problem the server reported, if err is one.
+func Rejected(err error) (reeve.Problem, bool) {
+	var r *Rejection
+	if errors.As(err, &r) {
+		return r.Problem, true
+	}
+	return reeve.Problem{}, false
+}
+
+// rejection turns a bad answer into an error.
+func (c *Client) rejection(resp *http.Response) error {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if kind != "application/problem+json" {
+		return c.stranger(resp)
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
+	var p reeve.Problem
+	if err != nil || json.Unmarshal(b, &p) != nil {
+		return c.stranger(resp)
+	}
+	p.Status = resp.StatusCode
+	if p.Code == "" {
+		p.Code = codeOf(resp.StatusCode)
+	}
+	if p.RequestID == "" {
+		p.RequestID = resp.Header.Get("X-Request-Id")
+	}
+	message := p.Detail
+	if message == "" {
+		message = p.Title
+	}
+	return &reeve.Error{Code: p.Code, Message: message, Hint: p.Hint, Fields: p.Errors, RetryAfter: retryAfter(resp.Header.Get("Retry-After")), Err: &Rejection{p}}
+}
+
+// stranger is for answers that no Reeve server gives: another server, or a proxy in between.
+func (c *Client) stranger(resp *http.Response) error {
+	p := reeve.Problem{Type: "about:blank", Title: http.StatusText(resp.StatusCode), Status: resp.StatusCode, Code: codeOf(resp.StatusCode),
+		Detail: fmt.Sprintf("what answers at %s is not a Reeve server: it said %s", c.base, resp.Status), Hint: "check the address"}
+	return &reeve.Error{Code: p.Code, Message: p.Detail, Hint: p.Hint, RetryAfter: retryAfter(resp.Header.Get("Retry-After")), Err: &Rejection{p}}
+}
+
+// codeOf is for answers without a code, which come from proxies.
+func codeOf(status int) reeve.Code {
+	switch status {
+	case http.StatusUnauthorized:
+		return reeve.Unauthenticated
+	case http.StatusForbidden:
+		return reeve.Forbidden
+	case http.StatusNotFound:
+		return reeve.NotFound
+	case http.StatusRequestEntityTooLarge:
+		return reeve.TooLarge
+	case http.StatusTooManyRequests:
+		return reeve.RateLimited
+	case http.StatusBadGateway, http.StatusServiceUnavailable:
+		return reeve.Unavailable
+	case http.StatusGatewayTimeout:
+		return reeve.Timeout
+	}
+	return reeve.Internal
+}
+
+// retryAfter reads the header's two forms.
+func retryAfter(h string) time.Duration {
+	if n, err := strconv.Atoi(h); err == nil && n > 0 {
+		return time.Duration(n) * time.Second
+	}
+	if t, err := http.ParseTime(h); err == nil {
+		return max(0, t.Sub(reeve.Now()))
+	}
+	return 0
+}
+
+// lost says what a request without an answer came to. What never left is Unavailable; a change that may have left is unknown,
+// whatever cut it off.
+func (c *Client) lost(ctx context.Context, r *request, err error) error {
+	if !r.left.Load() {
+		if ctx.Err() != nil {
+			return &reeve.Error{Code: reeve.Canceled, Message: "interrupted before the request was sent", Err: ctx.Err()}
+		}
+		e := &reeve.Error{Code: reeve.Unavailable, Message: "no Reeve server answers at " + c.base.String(), Hint: "start one with: reeve serve", Err: err}
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			e.Message += ": " + reason(err)
+		}
+		return e
+	}
+	if r.method != http.MethodGet {
+		e := &reeve.Error{Code: reeve.UnknownOutcome, Message: "the connection to " + c.base.String() + " was lost before the answer came", Hint: "look before you ask again", Err: err}
+		if ctx.Err() != nil {
+			e.Message = "interrupted before the answer came"
+		}
+		if r.again != "" {
+			e.Hint = r.again
+		}
+		return e
+	}
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &reeve.Error{Code: reeve.Timeout, Message: "no answer in time from " + c.base.String(), Err: err}
+	case ctx.Err() != nil:
+		return &reeve.Error{Code: reeve.Canceled, Message: "interrupted", Err: err}
+	}
+	return &reeve.Error{Code: reeve.Unavailable, Message: "the answer of " + c.base.String() + " broke off: " + reason(err), Hint: "try again", Err: err}
+}
+
+// reason is the innermost cause: the layers above it repeat the address.
+func reason(err error) string {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err.Error()
+		}
+		err = next
+	}
+}

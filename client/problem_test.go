@@ -1,0 +1,183 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"reeve"
+	"reeve/client"
+)
+
+// speak makes a client of a server that behaves as told. It stands for servers and proxies that misbehave; what a real server
+// says is tested with the real one.
+func speak(t *testing.T, h http.HandlerFunc) *client.Client {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	c, err := client.New(client.Config{URL: s.URL + "/", Token: "secret", Workspace: "acme", Key: func() string { return "key-1" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func answer(kind string, status int, body string, headers ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		for i := 0; i+1 < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func TestProblemSurvivesTheWire(t *testing.T) {
+	c := speak(t, answer("application/problem+json; charset=utf-8", 409, `{"type":"about:blank","title":"Conflict","status":409,"detail":"used before",
+		"code":"CONFLICT","hint":"use another","errors":[{"path":"/a","message":"bad","expected":"good"}],"request_id":"req_1","call_id":"msg_1"}`, "Retry-After", "7"))
+	_, err := c.Call(t.Context(), "clerk", reeve.CallRequest{Tool: "x"})
+	if !errors.Is(err, &reeve.Error{Code: reeve.Conflict}) {
+		t.Fatalf("got %v, want a conflict", err)
+	}
+	e := reeve.AsError(err)
+	if e.Message != "used before" || e.Hint != "use another" || e.RetryAfter != 7*time.Second || len(e.Fields) != 1 || e.Fields[0].Expected != "good" {
+		t.Errorf("got %+v", e)
+	}
+	p, ok := client.Rejected(err)
+	if !ok || p.RequestID != "req_1" || p.CallID != "msg_1" || p.Status != 409 {
+		t.Errorf("got %+v, %v", p, ok)
+	}
+}
+
+func TestStrangers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		h    http.HandlerFunc
+		want reeve.Code
+	}{
+		"a web page":           {answer("text/html", 200, "<html>"), reeve.Internal},
+		"a redirect":           {answer("text/html", 302, "", "Location", "/login"), reeve.Internal},
+		"a gateway":            {answer("text/html", 502, "bad gateway"), reeve.Unavailable},
+		"a gateway's patience": {answer("text/plain", 504, "late"), reeve.Timeout},
+		"a limiter":            {answer("text/plain", 429, "slow down"), reeve.RateLimited},
+		"not found":            {answer("text/plain", 404, "404"), reeve.NotFound},
+		"broken problem":       {answer("application/problem+json", 500, "{"), reeve.Internal},
+		"problem without code": {answer("application/problem+json", 403, `{"title":"Forbidden"}`), reeve.Forbidden},
+		"JSON cut off":         {answer("application/json", 200, `{"version":`), reeve.Unavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := speak(t, tt.h).Status(t.Context())
+			if got := reeve.CodeOf(err); got != tt.want {
+				t.Errorf("got %s (%v), want %s", got, err, tt.want)
+			}
+			var e *reeve.Error
+			if !errors.As(err, &e) || e.Message == "" {
+				t.Errorf("got %#v, want an error with a message", err)
+			}
+		})
+	}
+}
+
+func TestNobodyThere(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "http://" + l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(client.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Call(t.Context(), "clerk", reeve.CallRequest{Tool: "x"})
+	e := reeve.AsError(err)
+	if e.Code != reeve.Unavailable || e.Message != "no Reeve server answers at "+url || e.Hint != "start one with: reeve serve" {
+		t.Errorf("got %+v", e)
+	}
+}
+
+// A change whose answer is lost is never reported as failed: it may have happened.
+func TestLostAnswers(t *testing.T) {
+	hangUp := func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }
+	c := speak(t, hangUp)
+	_, err := c.Call(t.Context(), "clerk", reeve.CallRequest{Tool: "x"})
+	if e := reeve.AsError(err); e.Code != reeve.UnknownOutcome || !strings.Contains(e.Hint, "key-1") {
+		t.Errorf("call: got %+v", e)
+	}
+	if got := reeve.CodeOf(c.DeleteAgent(t.Context(), "clerk")); got != reeve.UnknownOutcome {
+		t.Errorf("delete: got %s", got)
+	}
+	if _, err := c.Status(t.Context()); reeve.CodeOf(err) != reeve.Unavailable {
+		t.Errorf("status: got %v", err)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	arrived, done := make(chan struct{}, 2), make(chan struct{})
+	t.Cleanup(func() { close(done) })
+	c := speak(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		arrived <- struct{}{}
+		select {
+		case <-done:
+		case <-r.Context().Done():
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-arrived; cancel() }()
+	if _, err := c.Call(ctx, "clerk", reeve.CallRequest{Tool: "x"}); reeve.CodeOf(err) != reeve.UnknownOutcome {
+		t.Errorf("during a call: got %v", err)
+	}
+	if _, err := c.Call(ctx, "clerk", reeve.CallRequest{Tool: "x"}); reeve.CodeOf(err) != reeve.Canceled {
+		t.Errorf("before a call: got %v", err)
+	}
+}
+
+func TestRequest(t *testing.T) {
+	var got *http.Request
+	c := speak(t, func(w http.ResponseWriter, r *http.Request) {
+		got = r.Clone(context.Background())
+		answer("application/json", 200, "{}")(w, r)
+	})
+	if _, err := c.SetBudget(t.Context(), "agent:a/b?c", reeve.BudgetRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if got.URL.EscapedPath() != "/api/budgets/agent:a%2Fb%3Fc" {
+		t.Errorf("path %s", got.URL.EscapedPath())
+	}
+	if got.Header.Get("Authorization") != "Bearer secret" || got.Header.Get("X-Workspace-Id") != "acme" || got.Header.Get("Idempotency-Key") != "" {
+		t.Errorf("headers %v", got.Header)
+	}
+	if _, err := c.CreateAgent(t.Context(), reeve.AgentRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if got.Header.Get("Idempotency-Key") != "key-1" {
+		t.Errorf("a POST without a key: %v", got.Header)
+	}
+	if _, err := c.Operations(t.Context(), client.OperationFilter{State: reeve.Unknown, Page: client.Page{Limit: 5}}); err != nil {
+		t.Fatal(err)
+	}
+	if got.URL.RawQuery != "limit=5&state=unknown" {
+		t.Errorf("query %s", got.URL.RawQuery)
+	}
+}
+
+func TestBadAddress(t *testing.T) {
+	for _, url := range []string{"", "127.0.0.1:7410", "ftp://x", "http://", "http://a b"} {
+		if _, err := client.New(client.Config{URL: url}); reeve.CodeOf(err) != reeve.Validation {
+			t.Errorf("%q: got %v", url, err)
+		}
+	}
+	if _, err := client.New(client.Config{URL: "http://localhost", Token: "a\nb"}); reeve.CodeOf(err) != reeve.Validation {
+		t.Errorf("a token with a line break: got %v", err)
+	}
+}

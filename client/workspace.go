@@ -1,0 +1,28 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"reeve"
+)
+
+// Workspaces lists the workspaces the token is valid in.
+func (c *Client) Workspaces(ctx context.Context) (reeve.WorkspaceList, error) {
+	return get[reeve.WorkspaceList](ctx, c, path("workspaces"), nil)
+}
+
+// CreateWorkspace makes a workspace.
+func (c *Client) CreateWorkspace(ctx context.Context, w reeve.WorkspaceRequest) (reeve.Workspace, error) {
+	return post[reeve.Workspace](ctx, c, path("workspaces"), w)
+}
+
+// Stop turns the kill switch on, for one agent or for everything in the workspace.
+func (c *Client) Stop(ctx context.Context, s reeve.StopRequest) error {
+	return c.do(ctx, &request{method: http.MethodPost, path: path("stop"), body: s}, nil)
+}
+
+// Resume turns the kill switch off again.
+func (c *Client) Resume(ctx context.Context, s reeve.StopRequest) error {
+	return c.do(ctx, &request{method: http.MethodPost, path: path("resume"), body: s}, nil)
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reeve"
+)
+
+// agentFlags describe an agent on the command line.
+type agentFlags struct {
+	kind       string
+	lifecycle  string
+	categories []string
+	policy     []string
+	config     string
+}
+
+func (f *agentFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.kind, "kind", "", "chooses the capability profile")
+	c.Flags().StringVar(&f.lifecycle, "lifecycle", "", "created, active, dormant or destroyed")
+	c.Flags().StringSliceVar(&f.categories, "category", nil, "a category it may touch; repeat for more")
+	c.Flags().StringArrayVar(&f.policy, "policy", nil, "TOOL=allow|ask|deny or tier:TIER=allow|ask|deny; repeat for more")
+	c.Flags().StringVar(&f.config, "config", "", "settings, a JSON object")
+	fixed(c, "lifecycle", []reeve.Lifecycle{reeve.AgentCreated, reeve.AgentActive, reeve.AgentDormant, reeve.AgentDestroyed})
+}
+
+// request holds only what was given, so that an update leaves the rest.
+func (f *agentFlags) request(c *cobra.Command) (r reeve.AgentRequest, err error) {
+	given := c.Flags().Changed
+	if given("kind") {
+		r.Kind = &f.kind
+	}
+	if given("lifecycle") {
+		l := reeve.Lifecycle(f.lifecycle)
+		r.Lifecycle = &l
+	}
+	if given("category") {
+		list := slices.DeleteFunc(append([]string{}, f.categories...), func(s string) bool { return s == "" })
+		r.Categories = &list
+	}
+	if given("policy") {
+		p, err := parsePolicy(f.policy)
+		if err != nil {
+			return r, err
+		}
+		r.Policy = &p
+	}
+	r.Config, err = object("config", f.config)
+	return r, err
+}
+
+// parsePolicy reads rules such as file_write=ask and tier:privileged=deny.
+func parsePolicy(rules []string) (p reeve.Policy, err error) {
+	for _, rule := range rules {
+		if rule == "" {
+			continue
+		}
+		subject, answer, ok := strings.Cut(rule, "=")
+		if !ok || subject == "" || !slices.Contains([]reeve.Answer{reeve.Allow, reeve.Ask, reeve.Deny}, reeve.Answer(answer)) {
+			return p, usagef("--policy takes TOOL=allow|ask|deny or tier:TIER=allow|ask|deny, not %q", rule)
+		}
+		tier, isTier := strings.CutPrefix(subject, "tier:")
+		if isTier && !slices.Contains(reeve.Tiers(), reeve.Tier(tier)) {
+			return p, usagef("--policy: %q is not a tier; there are read_only, side_effecting and privileged", tier)
+		}
+		if isTier {
+			if p.Tiers == nil {
+				p.Tiers = map[reeve.Tier]reeve.Answer{}
+			}
+			p.Tiers[reeve.Tier(tier)] = reeve.Answer(answer)
+			continue
+		}
+		if p.Tools == nil {
+			p.Tools = map[string]reeve.Answer{}
+		}
+		p.Tools[subject] = reeve.Answer(answer)
+	}
+	return p, nil
+}
+
+// policyLines writes a policy as its flags are written.
+func policyLines(p reeve.Policy) string {
+	var lines []string
+	for _, t := range slices.Sorted(maps.Keys(p.Tools)) {
+		lines = append(lines, t+"="+string(p.Tools[t]))
+	}
+	for _, t := range slices.Sorted(maps.Keys(p.Tiers)) {
+		lines = append(lines, "tier:"+string(t)+"="+string(p.Tiers[t]))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"reeve"
+	"reeve/client"
+)
+
+func backupCommand(a *app) *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use: "backup FILE", Short: "Copy the database of a running server", Args: cobra.ExactArgs(1),
+		Long:    "Copies the database while the server runs. The file appears when it is complete, and only its owner can read it.",
+		Example: "  reeve backup reeve-monday.db",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := os.Lstat(args[0]); err == nil && !force {
+				return reeve.Errorf(reeve.AlreadyExists, "%s exists", args[0]).Hintf("choose another name, or --force")
+			}
+			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				size, err := backupTo(ctx, c, args[0])
+				if err != nil {
+					return err
+				}
+				return a.done("copied %d bytes to %s", size, args[0])
+			})
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "replace the file if it exists")
+	return c
+}
+
+// backupTo writes beside the file and renames at the end, so that a backup that broke off never looks like one.
+func backupTo(ctx context.Context, c *client.Client, name string) (size int64, err error) {
+	f, err := os.CreateTemp(filepath.Dir(name), ".reeve-backup-*") // 0600
+	if err != nil {
+		return 0, reeve.Errorf(reeve.Unavailable, "the copy cannot be written: %w", err)
+	}
+	defer func() {
+		if e := os.Remove(f.Name()); e != nil && !errors.Is(e, fs.ErrNotExist) && err == nil {
+			err = e
+		}
+	}()
+	size, err = c.Backup(ctx, f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	return size, err
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes the test binary serve as reeve itself, so that scripts run the real program in a process of its own.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"reeve": main})
+}
+
+// TestScripts runs the scenarios in testdata. Each has a data directory of its own; "serve" starts a server on it.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("REEVE_DIR", filepath.Join(e.WorkDir, "data"))
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("TZ", "UTC")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"ready":   ready,
+			"exits":   exits,
+			"onejson": oneJSON,
+			"pick":    pick,
+		},
+	})
+}
+
+// ready waits until the server that the script started in the background answers.
+func ready(ts *testscript.TestScript, _ bool, _ []string) {
+	file := filepath.Join(ts.Getenv("REEVE_DIR"), "server.json")
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		b, err := os.ReadFile(file)
+		var f serverFile
+		if err != nil || json.Unmarshal(b, &f) != nil {
+			continue
+		}
+		if resp, err := http.Get(f.URL + "/readyz"); err == nil {
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return
+			}
+		}
+	}
+	ts.Fatalf("the server did not become ready")
+}
+
+// exits runs a program and checks its exit code: exits 3 reeve call ...
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec(args[1], args[2:]...)
+	got := "0"
+	if err != nil {
+		got = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if got != args[0] {
+		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
+}
+
+// oneJSON checks that a stream of the last command holds exactly one JSON document and nothing else.
+func oneJSON(ts *testscript.TestScript, _ bool, args []string) {
+	var v any
+	if err := json.Unmarshal([]byte(ts.ReadFile(args[0])), &v); err != nil {
+		ts.Fatalf("%s: %v", args[0], err)
+	}
+}
+
+// pick sets a variable from the JSON the last command printed: pick OP operations.0.id
+func pick(ts *testscript.TestScript, _ bool, args []string) {
+	var v any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &v))
+	for _, part := range strings.Split(args[1], ".") {
+		switch in := v.(type) {
+		case map[string]any:
+			v = in[part]
+		case []any:
+			if part != "0" || len(in) == 0 {
+				ts.Fatalf("no %s in the answer", args[1])
+			}
+			v = in[0]
+		}
+	}
+	s, ok := v.(string)
+	if !ok {
+		ts.Fatalf("%s is %v, not a text", args[1], v)
+	}
+	ts.Setenv(args[0], s)
+}

@@ -1,0 +1,108 @@
+// Reeve runs agents that act through tools, unattended, and answers for every action. This is its one binary: the server and
+// everything a person does with one.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	os.Exit(run(ctx, os.Args[1:], surroundings{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, home: os.UserHomeDir}))
+}
+
+// surroundings is what a command takes from the process it runs in.
+type surroundings struct {
+	in   io.Reader
+	out  io.Writer
+	err  io.Writer
+	env  func(string) string
+	home func() (string, error)
+}
+
+// app is what the commands share.
+type app struct {
+	surroundings
+	flags address
+	json  bool
+	began bool // a command's own work has begun, so an error is no longer one of usage
+}
+
+// run is the whole program, but for the process. It gives the exit code.
+func run(ctx context.Context, args []string, s surroundings) int {
+	a := &app{surroundings: s}
+	root := rootCommand(a)
+	root.SetArgs(args)
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && !a.began {
+		a.json = a.json || slices.Contains(args, "--json") // flags after the wrong one were not read
+		err = usageError{err}
+	}
+	return a.report(err, cmd.CommandPath())
+}
+
+func rootCommand(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "reeve",
+		Short: "Runs agents that act through tools, and answers for every action",
+		Long: `Reeve runs agents that act through tools, unattended, and answers for every action.
+
+"reeve serve" starts a server; every other command speaks to one. It is found by --url and --token, else by REEVE_URL and
+REEVE_TOKEN, else by what a server on this machine left in its data directory (--dir, REEVE_DIR, ~/.reeve).
+
+Exit codes: 0 done; 1 refused or failed; 2 the command itself was wrong; 3 not done yet: a call waits for a person, is under way,
+or nobody can tell what became of it.`,
+		Example: `  reeve serve
+  reeve agents create clerk
+  reeve agents attach clerk file_list
+  reeve call clerk file_list '{"path":"/"}'`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	f := root.PersistentFlags()
+	f.StringVar(&a.flags.url, "url", "", "the server's address (REEVE_URL)")
+	f.StringVar(&a.flags.token, "token", "", "the bearer token; REEVE_TOKEN keeps it out of the process list")
+	f.StringVar(&a.flags.workspace, "workspace", "", "whose things to see (REEVE_WORKSPACE; default \"default\")")
+	f.StringVar(&a.flags.dir, "dir", "", "the data directory of a server on this machine (REEVE_DIR; default ~/.reeve)")
+	f.BoolVar(&a.json, "json", false, "print one JSON document")
+
+	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "watch", Title: "Watch over it:"}, &cobra.Group{ID: "run", Title: "Run a server:"})
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add("work", toolsCommand(a), agentsCommand(a), callCommand(a), batchCommand(a), messagesCommand(a), outputCommand(a))
+	add("watch", inboxCommand(a), approvalsCommand(a), operationsCommand(a), explainCommand(a), stopCommand(a), resumeCommand(a))
+	add("run", serveCommand(), statusCommand(a), doctorCommand(a), workspacesCommand(a), tokensCommand(a), secretsCommand(a), profilesCommand(a),
+		budgetsCommand(a), backupCommand(a))
+	root.SetHelpCommandGroupID("run")
+	root.SetCompletionCommandGroupID("run")
+	a.markBeginning(root)
+	return root
+}
+
+// markBeginning notes when a command's own work begins. All that fails before, in cobra, is the fault of the command line.
+func (a *app) markBeginning(c *cobra.Command) {
+	if work := c.RunE; work != nil {
+		c.RunE = func(c *cobra.Command, args []string) error {
+			a.began = true
+			return work(c, args)
+		}
+	}
+	for _, sub := range c.Commands() {
+		a.markBeginning(sub)
+	}
+}

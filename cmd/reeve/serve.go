@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"reeve"
+	"reeve/host"
+	"reeve/internal/store"
+)
+
+// serveCommand starts a server.
+func serveCommand() *cobra.Command {
+	var file string
+	var flags host.Config
+	cmd := &cobra.Command{
+		Use:     "serve",
+		Short:   "Start the server",
+		Long:    "Start the server. Settings come from reeve.yaml, then REEVE_* variables, then flags; later ones win.",
+		Example: "  reeve serve\n  reeve serve --listen 127.0.0.1:8080 --dir ./data\n  REEVE_DATABASE=postgres://reeve@db/reeve reeve serve",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := serverConfig(file, cmd, flags)
+			if err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return serve(ctx, cfg, cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&file, "config", "", "config file (default: reeve.yaml in the data directory, if it is there)")
+	f.StringVar(&flags.Listen, "listen", "", "address to listen on (default 127.0.0.1:7410)")
+	f.StringVar(&flags.Database, "database", "", "postgres:// URL (default: SQLite in the data directory)")
+	f.StringSliceVar(&flags.HTTPAllow, "http-allow", nil, "host, host:port or CIDR that HTTP tools may reach although private")
+	return cmd
+}
+
+// serverConfig puts the sources together, the weakest first.
+func serverConfig(file string, cmd *cobra.Command, flags host.Config) (cfg host.Config, err error) {
+	dir, _ := cmd.Flags().GetString("dir")
+	if file == "" {
+		base := dir
+		if base == "" {
+			base = os.Getenv("REEVE_DIR")
+		}
+		if base == "" {
+			base = host.DefaultDir()
+		}
+		if candidate := filepath.Join(base, "reeve.yaml"); exists(candidate) {
+			file = candidate
+		}
+	}
+	if file != "" {
+		if cfg, err = host.LoadConfig(file); err != nil {
+			return cfg, err
+		}
+	}
+	if err := cfg.FromEnv(os.LookupEnv); err != nil {
+		return cfg, err
+	}
+	if dir != "" {
+		cfg.Dir = dir
+	}
+	if flags.Listen != "" {
+		cfg.Listen = flags.Listen
+	}
+	if flags.Database != "" {
+		cfg.Database = flags.Database
+	}
+	if flags.HTTPAllow != nil {
+		cfg.HTTPAllow = flags.HTTPAllow
+	}
+	cfg.OnFault, err = fault(os.Getenv("REEVE_FAULT"))
+	return cfg, err
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+func serve(ctx context.Context, cfg host.Config, out io.Writer) error {
+	h, err := host.New(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	return h.Run(ctx, func(url string) {
+		fmt.Fprintf(out, "Reeve %s is ready at %s\n  docs   %s/docs\n  token  %s\n  next   reeve tools, reeve agents create NAME, reeve call NAME TOOL\n",
+			host.Version, url, url, filepath.Join(h.Dir(), "owner.token"))
+	})
+}
+
+// fault reads REEVE_FAULT, which crash tests use to stop the process as a power cut would: commit:N:before or commit:N:after
+// kills it at its N-th commit.
+func fault(spec string) (hook store.CommitHook, err error) {
+	if spec == "" {
+		return hook, nil
+	}
+	parts := strings.Split(spec, ":")
+	n := 0
+	if len(parts) == 3 {
+		n, err = strconv.Atoi(parts[1])
+	}
+	if len(parts) != 3 || parts[0] != "commit" || err != nil || n < 1 || (parts[2] != "before" && parts[2] != "after") {
+		return hook, reeve.Errorf(reeve.Validation, "REEVE_FAULT is %q", spec).Hintf("write commit:N:before or commit:N:after")
+	}
+	count := 0
+	die := func() {
+		if count++; count == n {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // until it arrives
+		}
+	}
+	if parts[2] == "before" {
+		hook.OnBefore = die
+	} else {
+		hook.OnAfter = die
+	}
+	return hook, nil
+}

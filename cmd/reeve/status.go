@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reeve/client"
+)
+
+func statusCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "See how the server is", Args: cobra.NoArgs, Example: "  reeve status",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				s, err := c.Status(ctx)
+				if err != nil {
+					return err
+				}
+				return a.print(s, func(w io.Writer) {
+					stopped := ""
+					if s.Workspace.StoppedAt != nil {
+						stopped = whenSet(s.Workspace.StoppedAt) + " " + s.Workspace.StopReason
+					}
+					details(w, "server", c.URL(), "version", s.Version, "database", s.Engine, "started", when(s.StartedAt), "workspace", s.Workspace.ID,
+						"you", s.User+" ("+string(s.Role)+")", "stopped", stopped, "waiting for a person", strconv.Itoa(s.Waiting),
+						"broken tools", strings.Join(s.Broken, "\n"))
+				})
+			})
+		},
+	}
+}

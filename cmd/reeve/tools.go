@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reeve"
+	"reeve/client"
+)
+
+func toolsCommand(a *app) *cobra.Command {
+	list := toolsList(a)
+	c := &cobra.Command{
+		Use: "tools", Short: "See and define tools", Args: cobra.NoArgs, RunE: list.RunE,
+		Long: "Shows the catalogue, and defines tools of your own: an HTTP endpoint becomes a tool without rebuilding anything.",
+		Example: `  reeve tools
+  reeve tools get file_read
+  reeve tools create -f weather.yaml`,
+	}
+	c.Flags().AddFlagSet(list.Flags())
+	c.AddCommand(list, toolsGet(a), toolsCreate(a), toolsUpdate(a), toolsDelete(a))
+	return c
+}
+
+func toolsList(a *app) *cobra.Command {
+	var category string
+	c := &cobra.Command{
+		Use: "list", Short: "List the catalogue", Args: cobra.NoArgs, Example: "  reeve tools list --category files",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				l, err := c.Tools(ctx, category)
+				if err != nil {
+					return err
+				}
+				return a.printTools(l)
+			})
+		},
+	}
+	c.Flags().StringVar(&category, "category", "", "of one category only")
+	return c
+}
+
+func (a *app) printTools(l reeve.ToolList) error {
+	return a.print(l, func(w io.Writer) {
+		a.table(w, "ID CATEGORY TIER EFFECT KIND DESCRIPTION", rows(l.Tools, func(t reeve.ToolView) []string {
+			about := t.Description
+			if t.Broken != "" {
+				about = "BROKEN: " + t.Broken
+			}
+			return []string{t.ID, t.Category, string(t.Tier), string(t.Effect), string(t.Kind), cut(about, 60)}
+		}))
+	})
+}
+
+func (a *app) printTool(t reeve.ToolView) error {
+	return a.print(t, func(w io.Writer) {
+		previews := ""
+		if t.Previews {
+			previews = "yes"
+		}
+		details(w, "id", t.ID, "name", t.Name, "kind", string(t.Kind), "category", t.Category, "pack", t.Pack, "tier", string(t.Tier),
+			"effect", string(t.Effect), "risk", string(t.Risk), "capability", t.Capability, "timeout", t.Timeout().String(),
+			"attempts", strconv.Itoa(t.Retry.Attempts), "previews", previews, "identity", strings.Join(t.Identity, ", "),
+			"cost", amount(t.Cost), "version", strconv.Itoa(t.Version), "broken", t.Broken, "description", t.Description,
+			"parameters", pretty(t.Parameters), "settings", pretty(t.ConfigSchema), "agent's config", pretty(t.Config), "spec", pretty(t.Spec))
+	})
+}
+
+func toolsGet(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "get TOOL", Short: "Show a tool and its parameters", Args: cobra.ExactArgs(1), Example: "  reeve tools get file_read",
+		ValidArgsFunction: a.complete(toolNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				t, err := c.Tool(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return a.printTool(t)
+			})
+		},
+	}
+}
+
+func toolsCreate(a *app) *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use: "create -f FILE", Short: "Define a tool", Args: cobra.NoArgs,
+		Long: "Defines a tool from a JSON or YAML file, or from the standard input (-f -). docs/http-tools.md describes the fields.",
+		Example: `  reeve tools create -f weather.yaml
+  cat weather.json | reeve tools create -f -`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var t reeve.ToolRequest
+			if err := a.document(file, &t); err != nil {
+				return err
+			}
+			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				v, err := c.CreateTool(ctx, t)
+				if err != nil {
+					return err
+				}
+				return a.printTool(v)
+			})
+		},
+	}
+	needsFile(c, &file)
+	return c
+}
+
+func toolsUpdate(a *app) *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use: "update TOOL -f FILE", Short: "Replace a tool you defined", Args: cobra.ExactArgs(1), Example: "  reeve tools update weather -f weather.yaml",
+		ValidArgsFunction: a.complete(toolNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t := reeve.ToolRequest{ID: args[0]}
+			if err := a.document(file, &t); err != nil {
+				return err
+			}
+			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				v, err := c.UpdateTool(ctx, args[0], t)
+				if err != nil {
+					return err
+				}
+				return a.printTool(v)
+			})
+		},
+	}
+	needsFile(c, &file)
+	return c
+}
+
+func toolsDelete(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete TOOL", Short: "Remove a tool you defined, from its agents too", Args: cobra.ExactArgs(1), Example: "  reeve tools delete weather",
+		ValidArgsFunction: a.complete(toolNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				if err := c.DeleteTool(ctx, args[0]); err != nil {
+					return err
+				}
+				return a.done("deleted tool %s", args[0])
+			})
+		},
+	}
+}
+
+// needsFile adds the flag that names a document.
+func needsFile(c *cobra.Command, file *string) {
+	c.Flags().StringVarP(file, "file", "f", "", "a JSON or YAML file, - for the standard input")
+	if err := c.MarkFlagRequired("file"); err != nil {
+		panic(err) // the flag does not exist: a slip in this program
+	}
+}

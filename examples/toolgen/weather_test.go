@@ -1,0 +1,87 @@
+package toolgen_test
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+
+	"reeve"
+	"reeve/examples/toolgen"
+)
+
+// tool gives one of the package's tools.
+func tool(t *testing.T, id string) reeve.Tool {
+	t.Helper()
+	for _, have := range toolgen.Tools() {
+		if have.ID == id {
+			return have
+		}
+	}
+	t.Fatalf("there is no tool %s", id)
+	return reeve.Tool{}
+}
+
+func call(t *testing.T, id, args string) (any, error) {
+	t.Helper()
+	return tool(t, id).Handler(t.Context(), &reeve.Invocation{Args: json.RawMessage(args)})
+}
+
+func TestO22_FunctionsAreCalledAsTools(t *testing.T) {
+	for _, c := range []struct {
+		id, args string
+		want     any
+	}{
+		{"convert_temperature", `{"degrees": 100, "from": "C"}`, "212.0 F"},
+		{"summarize_readings", `{"place": "Oslo", "readings": [3, -1, 2]}`, toolgen.Extremes{Place: "Oslo", Count: 3, Low: -1, High: 3}},
+		{"summarize_readings", `{"place": "Oslo", "readings": [3, -99, 2], "ignore_below": -60}`, toolgen.Extremes{Place: "Oslo", Count: 2, Low: 2, High: 3}},
+	} {
+		have, err := call(t, c.id, c.args)
+		if err != nil || !reflect.DeepEqual(have, c.want) {
+			t.Errorf("%s %s: %v, %v; want %v", c.id, c.args, have, err, c.want)
+		}
+	}
+	var refused *reeve.Error
+	if _, err := call(t, "convert_temperature", `{"degrees": 1, "from": "K"}`); !errors.As(err, &refused) || refused.Code != reeve.ToolFailed {
+		t.Errorf("an unknown unit: %v", err)
+	}
+}
+
+func TestO22_NamesCommentsAndTypesAreTheSchema(t *testing.T) {
+	// What somebody would have written as a typed handler instead.
+	type args struct {
+		Place       string    `json:"place"`
+		Readings    []float64 `json:"readings" doc:"temperatures in degrees Celsius"`
+		IgnoreBelow *float64  `json:"ignore_below,omitempty" doc:"leave out what is colder than this; without it everything counts"`
+	}
+	want, err := reeve.SchemaFor[args]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := tool(t, "summarize_readings")
+	if string(have.Parameters) != string(want) {
+		t.Errorf("have %s\nwant %s", have.Parameters, want)
+	}
+	var schema struct{ Required []string }
+	if err := json.Unmarshal(have.Parameters, &schema); err != nil || !reflect.DeepEqual(schema.Required, []string{"place", "readings"}) {
+		t.Errorf("required are %q, %v", schema.Required, err)
+	}
+	const text = "summarize_readings gives the number of readings taken at a place, the lowest and the highest.\n\n" +
+		"Very cold readings can be faults of the instrument, and can be left out."
+	if have.Description != text {
+		t.Errorf("described as %q", have.Description)
+	}
+}
+
+func TestO22_DirectivesAreTheDeclaration(t *testing.T) {
+	have := tool(t, "convert_temperature")
+	if have.Name != "Convert a temperature" || have.Effect != reeve.Read || have.Tier != reeve.ReadOnly || have.Category != "weather" ||
+		have.TimeoutMS != 2000 {
+		t.Errorf("declared as %+v", have)
+	}
+	for _, tool := range toolgen.Tools() {
+		if err := tool.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"reeve"
+	"reeve/internal/store/sqlite"
+)
+
+// stream copies the database to w, by way of a file that is removed after.
+func (h *Host) stream(ctx context.Context, w io.Writer) (err error) {
+	dir, err := os.MkdirTemp(h.cfg.Dir, ".backup-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	file := filepath.Join(dir, "copy")
+	if err := h.db.Backup(ctx, file); err != nil {
+		return err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
+}
+
+// Backup writes a copy of the store to a new file while it is in use.
+func (h *Host) Backup(ctx context.Context, file string) error { return h.db.Backup(ctx, file) }
+
+// Restore puts a copy made by Backup in the place of the SQLite database of a stopped server. The replaced file is kept beside
+// it, with the ending .before-restore.
+func Restore(ctx context.Context, cfg Config, file string) (err error) {
+	if cfg, err = cfg.withDefaults(); err != nil {
+		return err
+	}
+	if cfg.Database != "" {
+		return reeve.Errorf(reeve.Unsupported, "a PostgreSQL database is restored with pg_restore").Hintf("pg_restore --clean --if-exists --dbname=URL FILE")
+	}
+	unlock, err := lockDir(cfg.Dir, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if _, err := sqlite.Check(ctx, file); err != nil {
+		return reeve.Errorf(reeve.Validation, "%s is not a sound backup of Reeve: %v", file, err).Hintf("nothing was changed")
+	}
+	target := filepath.Join(cfg.Dir, databaseFile)
+	part := target + ".part"
+	if err := copyFile(file, part); err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	return sqlite.Replace(target, part)
+}
+
+func copyFile(from, to string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(dst, src); err != nil {
+		return errors.Join(err, dst.Close())
+	}
+	return errors.Join(dst.Sync(), dst.Close())
+}

@@ -1,0 +1,219 @@
+package host
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"reeve"
+	"reeve/internal/gate"
+	"reeve/internal/store"
+)
+
+// Duration is a time span written like 10s or 7h.
+type Duration time.Duration
+
+// UnmarshalText reads 10s, 5m, 24h.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	if err != nil || v < 0 {
+		return fmt.Errorf("%q is not a time span; write one like 30s, 5m or 24h", b)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// MarshalText writes it back.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// Config is everything an operator can set. Later sources win: reeve.yaml, then REEVE_* variables, then flags.
+type Config struct {
+	Dir         string   `yaml:"dir" json:"dir,omitempty" doc:"Data directory. Default: ~/.reeve"`
+	Listen      string   `yaml:"listen" json:"listen,omitempty" doc:"Address to listen on. Default: 127.0.0.1:7410"`
+	Database    string   `yaml:"database" json:"database,omitempty" doc:"postgres:// URL. Default: SQLite in the data directory"`
+	Hosts       []string `yaml:"hosts" json:"hosts,omitempty" doc:"Host names the server answers to, besides loopback ones. Default: none"`
+	Origins     []string `yaml:"origins" json:"origins,omitempty" doc:"Web origins that may call the server, besides its own. Default: none"`
+	HTTPAllow   []string `yaml:"http_allow" json:"http_allow,omitempty" doc:"host, host:port or CIDR that HTTP tools may reach although private. Default: none"`
+	OutputCap   int      `yaml:"output_cap" json:"output_cap,omitempty" minimum:"1024" maximum:"1048576" doc:"Bytes of a tool's output that callers are shown. Default: 16384"`
+	ApprovalTTL Duration `yaml:"approval_ttl" json:"approval_ttl,omitempty" doc:"How long an approval waits for a person. Default: 168h"`
+	RetryFirst  Duration `yaml:"retry_first" json:"retry_first,omitempty" doc:"First delay between attempts to learn an operation's outcome. Default: 10s"`
+	RetryMax    Duration `yaml:"retry_max" json:"retry_max,omitempty" doc:"Longest such delay. Default: 10m"`
+	RetryTries  int      `yaml:"retry_tries" json:"retry_tries,omitempty" minimum:"1" maximum:"100" doc:"How many such attempts. Default: 5"`
+	Rate        float64  `yaml:"rate" json:"rate,omitempty" minimum:"0" doc:"Requests per second for one token. Default: 200"`
+	Burst       int      `yaml:"burst" json:"burst,omitempty" minimum:"0" doc:"Requests at once for one token. Default: 400"`
+	LogLevel    string   `yaml:"log_level" json:"log_level,omitempty" enum:"debug,info,warn,error" doc:"Default: info"`
+	SecretKey   string   `yaml:"secret_key" json:"secret_key,omitempty" doc:"64 hex digits that seal stored secrets; servers that share a database share it. Default: made in the data directory"`
+
+	Log     *slog.Logger     `yaml:"-" json:"-"` // where to log. Default: standard error
+	LogTo   io.Writer        `yaml:"-" json:"-"` // where the default logger writes. Default: standard error
+	OnFault store.CommitHook `yaml:"-" json:"-"` // for fault tests. Default: nothing
+}
+
+// LoadConfig reads a reeve.yaml. A mistake is reported with its line.
+func LoadConfig(file string) (cfg Config, err error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return cfg, reeve.Errorf(reeve.Validation, "the config file cannot be read: %v", err)
+	}
+	if b, err = expand(b, os.LookupEnv); err != nil {
+		return cfg, err
+	}
+	if len(bytes.TrimSpace(b)) == 0 {
+		return cfg, nil
+	}
+	if err := yaml.UnmarshalWithOptions(b, &cfg, yaml.Strict()); err != nil {
+		return cfg, reeve.Errorf(reeve.Validation, "the config file %s is not right:\n%s", filepath.Base(file), yaml.FormatError(err, false, true)).
+			Hintf("docs/configuration.md lists every setting")
+	}
+	return cfg, nil
+}
+
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// expand puts variables in, and fails at once on one that is not set: a half-configured server is worse than none.
+func expand(b []byte, lookup func(string) (string, bool)) ([]byte, error) {
+	lines := strings.Split(string(b), "\n")
+	for i, line := range lines {
+		var missing string
+		code, comment, found := strings.Cut(line, " #")
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
+		code = variable.ReplaceAllStringFunc(code, func(m string) string {
+			v, ok := lookup(m[2 : len(m)-1])
+			if !ok {
+				missing = m
+			}
+			return v
+		})
+		if missing != "" {
+			return nil, reeve.Errorf(reeve.Validation, "line %d of the config uses %s, which is not set", i+1, missing).Hintf("set the variable, or write the value")
+		}
+		if lines[i] = code; found {
+			lines[i] += " #" + comment
+		}
+	}
+	return []byte(strings.Join(lines, "\n")), nil
+}
+
+// FromEnv overrides settings with REEVE_* variables.
+func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
+	text := map[string]*string{"REEVE_DIR": &c.Dir, "REEVE_LISTEN": &c.Listen, "REEVE_DATABASE": &c.Database, "REEVE_LOG_LEVEL": &c.LogLevel, "REEVE_SECRET_KEY": &c.SecretKey}
+	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins, "REEVE_HTTP_ALLOW": &c.HTTPAllow}
+	spans := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax}
+	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_TRIES": &c.RetryTries, "REEVE_BURST": &c.Burst}
+	for name, p := range text {
+		if v, ok := lookup(name); ok {
+			*p = v
+		}
+	}
+	for name, p := range lists {
+		if v, ok := lookup(name); ok {
+			*p = strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ' ' })
+		}
+	}
+	for name, p := range spans {
+		if v, ok := lookup(name); ok {
+			if err := p.UnmarshalText([]byte(v)); err != nil {
+				return reeve.Errorf(reeve.Validation, "%s: %v", name, err)
+			}
+		}
+	}
+	for name, p := range numbers {
+		if v, ok := lookup(name); ok {
+			n, err := strconv.Atoi(v)
+			if err != nil {
+				return reeve.Errorf(reeve.Validation, "%s: %q is not a whole number", name, v)
+			}
+			*p = n
+		}
+	}
+	if v, ok := lookup("REEVE_RATE"); ok {
+		n, err := strconv.ParseFloat(v, 64)
+		if err != nil {
+			return reeve.Errorf(reeve.Validation, "REEVE_RATE: %q is not a number", v)
+		}
+		c.Rate = n
+	}
+	return nil
+}
+
+// DefaultDir is where data lives when nobody says.
+func DefaultDir() string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ".reeve"
+	}
+	return filepath.Join(home, ".reeve")
+}
+
+// withDefaults fills what is left unsaid and refuses what cannot be.
+func (c Config) withDefaults() (Config, error) {
+	if c.Dir == "" {
+		c.Dir = DefaultDir()
+	}
+	if c.Listen == "" {
+		c.Listen = "127.0.0.1:7410"
+	}
+	bad := func(setting, format string, args ...any) (Config, error) {
+		return c, reeve.Errorf(reeve.Validation, "setting %s: %s", setting, fmt.Sprintf(format, args...)).Hintf("docs/configuration.md lists every setting")
+	}
+	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "" {
+		return bad("listen", "%q is not host:port", c.Listen)
+	}
+	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {
+		return bad("database", "it must begin with postgres://")
+	}
+	if c.OutputCap != 0 && (c.OutputCap < 1024 || c.OutputCap > 1<<20) {
+		return bad("output_cap", "%d is not between 1024 and 1048576", c.OutputCap)
+	}
+	if c.RetryTries < 0 || c.RetryTries > 100 {
+		return bad("retry_tries", "%d is not between 1 and 100", c.RetryTries)
+	}
+	if c.Rate < 0 || c.Burst < 0 {
+		return bad("rate", "it cannot be negative")
+	}
+	if c.SecretKey != "" {
+		if b, err := hex.DecodeString(c.SecretKey); err != nil || len(b) != 32 {
+			return bad("secret_key", "it must be 64 hex digits")
+		}
+	}
+	var level slog.Level
+	if c.LogLevel != "" && level.UnmarshalText([]byte(c.LogLevel)) != nil {
+		return bad("log_level", "%q is not debug, info, warn or error", c.LogLevel)
+	}
+	if c.Log == nil {
+		if c.LogTo == nil {
+			c.LogTo = os.Stderr
+		}
+		c.Log = slog.New(slog.NewTextHandler(c.LogTo, &slog.HandlerOptions{Level: level}))
+	}
+	return c, nil
+}
+
+func (c Config) backoff() gate.Backoff {
+	b := gate.Backoff{First: time.Duration(c.RetryFirst), Max: time.Duration(c.RetryMax), Tries: c.RetryTries}
+	if b.First == 0 {
+		b.First = 10 * time.Second
+	}
+	if b.Max == 0 {
+		b.Max = 10 * time.Minute
+	}
+	if b.Tries == 0 {
+		b.Tries = 5
+	}
+	return b
+}
+
+func (c Config) commitHook() store.CommitHook { return c.OnFault }

@@ -1,0 +1,103 @@
+package host
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"reeve"
+	"reeve/internal/httpapi"
+	"reeve/internal/store"
+)
+
+const (
+	databaseFile = "reeve.db"
+	tokenFile    = "owner.token"
+	keyFile      = "secret.key"
+	lockFile     = "reeve.lock"
+)
+
+// lockDir makes the data directory and, unless the database is elsewhere, keeps a second server out of it.
+func lockDir(dir string, shared bool) (func() error, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, reeve.Errorf(reeve.Unavailable, "the data directory %s cannot be made: %v", dir, err).Hintf("choose another with --dir")
+	}
+	if shared {
+		return func() error { return nil }, nil
+	}
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, reeve.Errorf(reeve.Unavailable, "the data directory %s cannot be written: %v", dir, err).Hintf("check its permissions")
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(reeve.Errorf(reeve.Unavailable, "another Reeve is using the data directory %s", dir).
+			Hintf("stop it, or choose another directory with --dir"), f.Close())
+	}
+	return f.Close, nil
+}
+
+// secretKey gives the key that seals secrets: the configured one, or one of our own making.
+func secretKey(cfg Config) ([]byte, error) {
+	if cfg.SecretKey != "" {
+		return hex.DecodeString(cfg.SecretKey)
+	}
+	file := filepath.Join(cfg.Dir, keyFile)
+	b, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		key := reeve.RandomBytes(32)
+		return key, writePrivate(file, hex.EncodeToString(key)+"\n")
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(string(b)))
+	if err != nil || len(key) != 32 {
+		return nil, reeve.Errorf(reeve.Unavailable, "the file %s in the data directory is damaged", keyFile).Hintf("restore it from a backup; stored secrets cannot be read without it")
+	}
+	return key, nil
+}
+
+// writePrivate writes a whole file that only we can read.
+func writePrivate(file, text string) error {
+	part := file + ".part"
+	if err := os.WriteFile(part, []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(part, file)
+}
+
+// bootstrap makes the first workspace and its owner's token. A token file that is lost is made anew: whoever can write the
+// data directory owns the server anyway.
+func (h *Host) bootstrap(ctx context.Context) error {
+	file := filepath.Join(h.cfg.Dir, tokenFile)
+	_, missing := os.Stat(file)
+	return h.db.Update(ctx, func(tx *store.Tx) error {
+		list, err := tx.ListWorkspaces(ctx)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			w, err := tx.InsertWorkspace(ctx, "default", "Default")
+			if err != nil {
+				return err
+			}
+			list = append(list, w)
+		}
+		if missing == nil {
+			return nil
+		}
+		ids := make([]string, len(list))
+		for i, w := range list {
+			ids[i] = w.ID
+		}
+		token, c := httpapi.NewCredential(tx.NewID(reeve.PrefixToken), reeve.AccessToken{Name: "owner", User: "owner", Role: reeve.Owner, Workspaces: ids, CreatedAt: tx.Now()})
+		if err := tx.InsertCredential(ctx, c); err != nil {
+			return err
+		}
+		return writePrivate(file, token+"\n")
+	})
+}

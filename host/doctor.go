@@ -1,0 +1,84 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// ready tells whether the store answers.
+func (h *Host) ready(ctx context.Context) error {
+	return h.db.View(ctx, func(s *store.Snap) error {
+		_, err := s.ListWorkspaces(ctx)
+		return err
+	})
+}
+
+// doctor looks at each part and says what is wrong with it, and what to do.
+func (h *Host) doctor(ctx context.Context) []reeve.PartHealth {
+	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkToken(), h.checkClock(ctx), h.checkSandbox()}
+}
+
+func health(name string, err error, good, hint string) reeve.PartHealth {
+	if err != nil {
+		return reeve.PartHealth{Name: name, Detail: reeve.AsError(err).Message + errorDetail(err), Hint: hint}
+	}
+	return reeve.PartHealth{Name: name, OK: true, Detail: good}
+}
+
+func errorDetail(err error) string {
+	if reeve.CodeOf(err) == reeve.Internal {
+		return ": " + err.Error()
+	}
+	return ""
+}
+
+func (h *Host) checkDir() reeve.PartHealth {
+	f, err := os.CreateTemp(h.cfg.Dir, ".doctor-*")
+	if err == nil {
+		name := f.Name()
+		_ = f.Close()
+		err = os.Remove(name)
+	}
+	return health("data directory", err, h.cfg.Dir+" can be written", "check its permissions and free space")
+}
+
+func (h *Host) checkDatabase(ctx context.Context) reeve.PartHealth {
+	start := reeve.Monotonic()
+	err := h.db.Update(ctx, func(tx *store.Tx) error {
+		_, err := tx.ListWorkspaces(ctx)
+		return err
+	})
+	return health("database", err, fmt.Sprintf("%s answers and can be written (%s)", h.db.Engine(), reeve.Since(start).Round(10*time.Microsecond)), "see the server's log")
+}
+
+func (h *Host) checkToken() reeve.PartHealth {
+	info, err := os.Stat(filepath.Join(h.cfg.Dir, tokenFile))
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		err = reeve.Errorf(reeve.Forbidden, "others can read %s", tokenFile)
+	}
+	return health("tokens", err, "the owner's token is private", "chmod 600 the token file; make a new token if others may have read it")
+}
+
+func (h *Host) checkClock(context.Context) reeve.PartHealth {
+	now := reeve.Now()
+	if now.Year() < 2025 || reeve.Now().Before(now) {
+		return reeve.PartHealth{Name: "clock", Detail: "the clock says " + now.Format(time.RFC3339), Hint: "set the clock; timers and leases depend on it"}
+	}
+	return reeve.PartHealth{Name: "clock", OK: true, Detail: now.Format(time.RFC3339)}
+}
+
+// checkSandbox says whether this machine could confine commands; no tool needs it yet.
+func (h *Host) checkSandbox() reeve.PartHealth {
+	c := reeve.PartHealth{Name: "sandbox", OK: true, Detail: "not needed: no tool in this build runs commands"}
+	if runtime.GOOS != "linux" {
+		c.Detail += " (and " + runtime.GOOS + " cannot confine them)"
+	}
+	return c
+}

@@ -1,0 +1,254 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"reeve"
+	"reeve/internal/gate"
+	"reeve/internal/httpapi"
+	"reeve/internal/store"
+	"reeve/internal/store/postgres"
+	"reeve/internal/store/sqlite"
+	"reeve/toolbox/files"
+	"reeve/toolbox/output"
+	"reeve/toolbox/web"
+)
+
+// Version is what this build calls itself.
+const Version = "0.1.0"
+
+// Host is an assembled Reeve.
+type Host struct {
+	cfg     Config
+	log     *slog.Logger
+	db      *store.DB
+	gate    *gate.Gate
+	started time.Time
+	unlock  func() error
+	opened  sync.Once
+	openErr error
+}
+
+// New opens the data directory and the store, and registers the built-in tools. Close it, or let Run do so.
+func New(ctx context.Context, cfg Config) (h *Host, err error) {
+	cfg, err = cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	h = &Host{cfg: cfg, log: cfg.Log, started: reeve.Now()}
+	if h.unlock, err = lockDir(cfg.Dir, cfg.Database != ""); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.unlock())
+		}
+	}()
+	key, err := secretKey(cfg)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := openEngine(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if h.db, err = store.Open(ctx, engine, key); err != nil {
+		return nil, errors.Join(err, engine.Close())
+	}
+	return h, h.assemble()
+}
+
+func openEngine(ctx context.Context, cfg Config) (store.Engine, error) {
+	if cfg.Database != "" {
+		return postgres.Open(ctx, postgres.Config{URL: cfg.Database, Hook: cfg.commitHook()})
+	}
+	return sqlite.Open(ctx, sqlite.Config{File: filepath.Join(cfg.Dir, databaseFile), Hook: cfg.commitHook()})
+}
+
+// assemble makes the gate and fills it with the built-in packs.
+func (h *Host) assemble() error {
+	guard := web.Guard{Allow: h.cfg.HTTPAllow}
+	if err := guard.Validate(); err != nil {
+		return err
+	}
+	h.gate = gate.New(gate.Config{DB: h.db, Log: h.log, OutputCap: h.cfg.OutputCap, ApprovalTTL: time.Duration(h.cfg.ApprovalTTL),
+		Backoff: h.cfg.backoff(), Secrets: knownSecrets(h.cfg),
+		Builders: map[reeve.ToolKind]gate.Builder{reeve.HTTPTool: &web.Builder{Guard: guard, Secrets: h.secret}}})
+	roots, err := files.New(files.Config{Dir: filepath.Join(h.cfg.Dir, "workspaces"), Keep: keeper{h.db}})
+	if err != nil {
+		return err
+	}
+	session, rest := &files.Session{DB: h.db}, &output.Pack{DB: h.db}
+	for _, pack := range [][]reeve.Tool{roots.Tools(), session.Tools(), rest.Tools()} {
+		for _, t := range pack {
+			if err := h.gate.AddTool(t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// AddTool registers a tool of your own. Do it before Handler, Call or Run.
+func (h *Host) AddTool(t reeve.Tool) error { return h.gate.AddTool(t) }
+
+// open writes the catalogue and makes the first workspace and token, once.
+func (h *Host) open(ctx context.Context) error {
+	h.opened.Do(func() {
+		if h.openErr = h.gate.Open(ctx); h.openErr == nil {
+			h.openErr = h.bootstrap(ctx)
+		}
+	})
+	return h.openErr
+}
+
+// Call makes a call as a Go program, through the same gate as everybody.
+func (h *Host) Call(ctx context.Context, c reeve.Call) (reeve.Result, error) {
+	if err := h.open(ctx); err != nil {
+		return reeve.Result{}, err
+	}
+	if c.Via == "" {
+		c.Via = reeve.ViaGo
+	}
+	return h.gate.Call(ctx, c)
+}
+
+// Handler is the HTTP API.
+func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
+	if err := h.open(ctx); err != nil {
+		return nil, err
+	}
+	return httpapi.New(httpapi.Config{DB: h.db, Gate: h.gate, Log: h.log, Version: Version, StartedAt: h.started, Hosts: h.cfg.Hosts, Origins: h.cfg.Origins,
+		Rate: h.cfg.Rate, Burst: h.cfg.Burst, Doctor: h.doctor, Ready: h.ready, Backup: h.stream}), nil
+}
+
+// Step takes up operations that are due, once; a program that does not Run can drive Reeve with it.
+func (h *Host) Step(ctx context.Context) (int, error) {
+	if err := h.open(ctx); err != nil {
+		return 0, err
+	}
+	return h.gate.Step(ctx)
+}
+
+// Run serves until ctx ends, then lets what is under way finish, for a while, and closes. Ready, when it is not nil, is told
+// the address once requests are answered.
+func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
+	defer func() { err = errors.Join(err, h.Close()) }()
+	handler, err := h.Handler(ctx)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", h.cfg.Listen)
+	if err != nil {
+		return reeve.Errorf(reeve.Unavailable, "cannot listen on %s: %v", h.cfg.Listen, err).Hintf("stop what uses it, or choose another address with --listen")
+	}
+	url := "http://" + l.Addr().String()
+	if err := h.announce(url); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelWarn)}
+	group, inner := errgroup.WithContext(ctx)
+	group.Go(func() error { return h.gate.Run(inner) })
+	group.Go(func() error {
+		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-inner.Done()
+		quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		return srv.Shutdown(quiet)
+	})
+	if ready != nil {
+		ready(url)
+	}
+	return group.Wait()
+}
+
+// patience is how long calls under way may take to finish when the server is asked to stop.
+const patience = 10 * time.Second
+
+// announce leaves the address where the CLI looks for it.
+func (h *Host) announce(url string) error {
+	b, err := json.Marshal(map[string]any{"url": url, "pid": os.Getpid()})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(h.cfg.Dir, "server.json"), b, 0o600)
+}
+
+// Close ends it.
+func (h *Host) Close() error {
+	quiet, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var errs []error
+	if h.opened.Do(func() { h.openErr = errors.New("closed") }); h.openErr == nil {
+		errs = append(errs, h.gate.Close(quiet))
+	}
+	return errors.Join(append(errs, h.db.Close(), h.unlock())...)
+}
+
+// secret reads a stored secret for a tool's request.
+func (h *Host) secret(ctx context.Context, workspace, name string) (value string, err error) {
+	err = h.db.View(ctx, func(s *store.Snap) error {
+		value, err = s.GetSecret(ctx, workspace, name)
+		return err
+	})
+	return value, err
+}
+
+// keeper keeps bytes that a tool is about to replace.
+type keeper struct{ db *store.DB }
+
+func (k keeper) Put(ctx context.Context, workspace string, b []byte) (hash string, err error) {
+	err = k.db.Update(ctx, func(tx *store.Tx) error {
+		hash, err = tx.PutPayload(ctx, workspace, b)
+		return err
+	})
+	return hash, err
+}
+
+func (k keeper) Get(ctx context.Context, workspace, hash string) (b []byte, err error) {
+	err = k.db.View(ctx, func(s *store.Snap) error {
+		got, err := s.GetPayload(ctx, workspace, hash, 0, -1)
+		b = got.Body
+		return err
+	})
+	return b, err
+}
+
+// knownSecrets is what the scrubber must never let through, besides stored secrets: provider keys in the environment.
+func knownSecrets(cfg Config) []string {
+	var out []string
+	for _, kv := range os.Environ() {
+		name, v, _ := strings.Cut(kv, "=")
+		if len(v) >= 8 && (strings.HasSuffix(name, "_API_KEY") || strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET") || strings.HasSuffix(name, "_PASSWORD")) {
+			out = append(out, v)
+		}
+	}
+	if cfg.SecretKey != "" {
+		out = append(out, cfg.SecretKey)
+	}
+	if b, err := os.ReadFile(filepath.Join(cfg.Dir, tokenFile)); err == nil {
+		out = append(out, strings.TrimSpace(string(b)))
+	}
+	return out
+}
+
+// Dir is the data directory.
+func (h *Host) Dir() string { return h.cfg.Dir }

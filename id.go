@@ -1,0 +1,105 @@
+package reeve
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Prefixes of the ids Reeve issues. The scrubber knows them, so that an id is never mistaken for a secret.
+const (
+	PrefixAgent     = "agt"
+	PrefixApproval  = "apr"
+	PrefixEvent     = "evt"
+	PrefixMessage   = "msg"
+	PrefixOperation = "op"
+	PrefixProcess   = "proc"
+	PrefixRequest   = "req"
+	PrefixRun       = "run"
+	PrefixToken     = "tok"
+	PrefixWorkspace = "ws"
+)
+
+// IDs issues time-ordered ids. Two ids from one issuer sort in the order they were issued, even within a millisecond.
+// The zero value is ready to use.
+type IDs struct {
+	mu   sync.Mutex
+	last int64
+	hi   uint16
+	lo   uint64
+}
+
+// New issues an id: a prefix, an underscore, and 26 characters of time and randomness.
+func (s *IDs) New(prefix string, now time.Time) string {
+	s.mu.Lock()
+	ms := now.UnixMilli()
+	if ms <= s.last {
+		ms = s.last
+		if s.lo++; s.lo == 0 {
+			s.hi++
+		}
+	} else {
+		s.hi, s.lo = entropy()
+		s.last = ms
+	}
+	hi, lo := s.hi, s.lo
+	s.mu.Unlock()
+	return prefix + "_" + encodeID(uint64(ms), hi, lo)
+}
+
+// Secret returns n random bytes in text form, for credentials.
+func Secret(n int) string {
+	b := make([]byte, n)
+	rand.Read(b) // never fails, see crypto/rand
+	return strings.ToLower(idEncoding.EncodeToString(b))
+}
+
+// RandomBytes returns n random bytes.
+func RandomBytes(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b)
+	return b
+}
+
+func entropy() (uint16, uint64) {
+	var b [10]byte
+	rand.Read(b[:])
+	return binary.BigEndian.Uint16(b[:2]), binary.BigEndian.Uint64(b[2:]) >> 1 // room to count up
+}
+
+// idAlphabet is Crockford's base 32 in lower case: no letter is easily mistaken for another, and order is kept.
+const idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+
+func encodeID(ms uint64, hi uint16, lo uint64) string {
+	var out [26]byte
+	for i := 9; i >= 0; i-- {
+		out[i] = idAlphabet[ms&31]
+		ms >>= 5
+	}
+	for i := 25; i >= 14; i-- {
+		out[i] = idAlphabet[lo&31]
+		lo >>= 5
+	}
+	rest := uint32(hi)<<4 | uint32(lo&15)
+	for i := 13; i >= 10; i-- {
+		out[i] = idAlphabet[rest&31]
+		rest >>= 5
+	}
+	return string(out[:])
+}
+
+// IsID tells whether s has the form of an id that Reeve issued: a short prefix, an underscore, and the id's alphabet.
+func IsID(s string) bool {
+	prefix, rest, ok := strings.Cut(s, "_")
+	if !ok || len(prefix) == 0 || len(prefix) > 5 || (len(rest) != 26 && len(rest) != 52) {
+		return false
+	}
+	for i := range len(rest) {
+		if !strings.Contains(idAlphabet, rest[i:i+1]) {
+			return false
+		}
+	}
+	return strings.ToLower(prefix) == prefix
+}

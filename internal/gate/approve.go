@@ -1,0 +1,184 @@
+package gate
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// park writes the call down to wait for a person: an operation, an action and an approval, in one transaction. Its result comes
+// when it has run, or when it is denied or expires.
+func (p *pass) park(ctx context.Context) (res reeve.Result, err error) {
+	op := p.operation(reeve.Parked)
+	op.Code, op.Message = reeve.ApprovalRequired, p.waits
+	a := reeve.Approval{WorkspaceID: op.WorkspaceID, OperationID: op.ID, CallID: p.id, AgentID: op.AgentID, Tool: op.Tool, Args: string(p.args),
+		ArgsHash: op.ArgsHash, ToolVersion: op.ToolVersion, Policy: op.Policy, Why: p.waits, Reason: p.call.Reason, State: reeve.Pending}
+	if p.preview != nil {
+		a.Preview = p.output(p.preview.Change).content
+	}
+	err = p.g.DB.Update(ctx, func(tx *store.Tx) error {
+		a.ID, a.ExpiresAt = tx.NewID(reeve.PrefixApproval), tx.Now().Add(p.g.ApprovalTTL)
+		if p.resumed != nil { // approved once, but a budget ran out since
+			if err := tx.MoveOperation(ctx, *p.resumed, op); err != nil {
+				return err
+			}
+			return tx.InsertApproval(ctx, a)
+		}
+		if err := p.appendAction(ctx, tx); err != nil {
+			return err
+		}
+		if err := tx.InsertOperation(ctx, op); err != nil {
+			return err
+		}
+		return tx.InsertApproval(ctx, a)
+	})
+	if err != nil {
+		return res, err
+	}
+	res = p.pending(op)
+	res.ApprovalID, res.Message = a.ID, p.waits
+	return res, nil
+}
+
+// resumedBy tells whether a person has let this operation through, and checks that what they saw is what would run.
+func (p *pass) resumedBy() (string, error) {
+	if p.resumed == nil {
+		return "", nil
+	}
+	if p.resumed.Resolution == reeve.RunAgain {
+		return "a person said to run it again", nil
+	}
+	if p.approval == nil {
+		return "it was let through before", nil
+	}
+	if p.approval.State != reeve.Approved {
+		return "", reeve.Errorf(reeve.Denied, "the approval is %s", p.approval.State)
+	}
+	if p.approval.ArgsHash != p.argsHash || p.approval.ToolVersion != p.entry.fingerprint || p.approval.Policy != p.policyHash() {
+		return "", reeve.Errorf(reeve.Stale, "the tool or the policy has changed since it was approved").Hintf("make the call again to ask again")
+	}
+	return "approved by " + p.approval.DecidedBy, nil
+}
+
+// Decide answers an approval. The first answer counts. An approved call is run by the loop, here or on another server.
+func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, by, comment string) (a reeve.Approval, err error) {
+	err = g.DB.Update(ctx, func(tx *store.Tx) error {
+		if a, err = tx.GetApproval(ctx, workspace, id); err != nil {
+			return err
+		}
+		if a.State == reeve.Pending && !a.ExpiresAt.After(tx.Now()) {
+			return reeve.Errorf(reeve.Conflict, "the approval has expired").Hintf("make the call again to ask again")
+		}
+		a.State, a.DecidedBy, a.Comment = reeve.Rejected, by, comment
+		if approve {
+			a.State = reeve.Approved
+		}
+		if err := tx.MoveApproval(ctx, a, reeve.Pending); err != nil {
+			return err
+		}
+		now := tx.Now()
+		a.DecidedAt = &now
+		op, err := tx.GetOperation(ctx, workspace, a.OperationID)
+		if err != nil {
+			return err
+		}
+		if approve {
+			is := op
+			is.State, is.Code, is.Message, is.NextAttemptAt = reeve.Prepared, "", "", &now
+			return tx.MoveOperation(ctx, op, is)
+		}
+		why := "a person denied it"
+		if comment != "" {
+			why += ": " + comment
+		}
+		return g.deny(ctx, tx, op, reeve.Errorf(reeve.Denied, "%s", why))
+	})
+	if err == nil && approve {
+		g.nudge()
+	}
+	return a, err
+}
+
+// deny ends an operation that did not run, and tells the caller's thread why.
+func (g *Gate) deny(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error) error {
+	is := op
+	is.State, is.Code, is.Message, is.Owner, is.NextAttemptAt = reeve.DeniedOp, why.Code, why.Message, "", nil
+	m := g.note(op, why.Message, reeve.ResultInfo{Status: "error", Code: why.Code, Message: why.Message, Hint: why.Hint})
+	is.ResultID = m.ID
+	if err := tx.AppendResult(ctx, m); err != nil {
+		return err
+	}
+	return tx.MoveOperation(ctx, op, is)
+}
+
+// note is the result of an operation that a person, not its tool, brought to an end.
+func (g *Gate) note(op reeve.Operation, content string, info reeve.ResultInfo) reeve.Message {
+	return reeve.Message{ID: g.DB.NewID(reeve.PrefixMessage), WorkspaceID: op.WorkspaceID, ThreadID: op.ThreadID, AgentID: op.AgentID,
+		Kind: reeve.ToolResult, ActionID: op.CallID, OperationID: op.ID, Content: content, Metadata: mustJSON(info)}
+}
+
+// expire closes approvals that nobody answered in time.
+func (g *Gate) expire(ctx context.Context) error {
+	return g.DB.Update(ctx, func(tx *store.Tx) error {
+		due, err := tx.DueApprovals(ctx, 100)
+		if err != nil {
+			return err
+		}
+		for _, a := range due {
+			a.State = reeve.Expired
+			if err := tx.MoveApproval(ctx, a, reeve.Pending); err != nil {
+				return err
+			}
+			op, err := tx.GetOperation(ctx, a.WorkspaceID, a.OperationID)
+			if err != nil {
+				return err
+			}
+			if err := g.deny(ctx, tx, op, reeve.Errorf(reeve.Denied, "nobody approved it in time")); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Resolve takes a person's word on an operation of unknown outcome.
+func (g *Gate) Resolve(ctx context.Context, workspace, id string, r reeve.Resolution, by string) (op reeve.Operation, err error) {
+	err = g.DB.Update(ctx, func(tx *store.Tx) error {
+		was, err := tx.GetOperation(ctx, workspace, id)
+		if err != nil {
+			return err
+		}
+		if was.State != reeve.Unknown || was.Resolution != "" {
+			return reeve.Errorf(reeve.Conflict, "operation %s is %s and waits for nobody's word", id, was.State)
+		}
+		is := was
+		is.Resolution, is.ResolvedBy = r, by
+		var m reeve.Message
+		switch r {
+		case reeve.Happened:
+			is.State, is.Code, is.Message = reeve.Committed, "", ""
+			m = g.note(was, "A person confirmed that it happened; its output is not known.", reeve.ResultInfo{Status: "success"})
+		case reeve.SkipIt:
+			m = g.note(was, "A person chose to leave it; whether it happened is not known.",
+				reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "a person chose to leave it"})
+		case reeve.RunAgain:
+			now := tx.Now()
+			is.State, is.Tries, is.NextAttemptAt = reeve.Prepared, 0, &now
+		default:
+			return wrongField("/resolution", "happened, retry or skip", "%q is not a resolution", r)
+		}
+		if m.ID != "" {
+			is.ResultID = m.ID
+			if err := tx.AppendResult(ctx, m); err != nil {
+				return err
+			}
+		}
+		op = is
+		return tx.MoveOperation(ctx, was, is)
+	})
+	if err == nil {
+		g.nudge()
+	}
+	return op, err
+}

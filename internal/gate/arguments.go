@@ -1,0 +1,98 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"reeve"
+)
+
+// validate reads the arguments and checks them against the tool's schema. What models really send is either repaired by one of
+// the rules in repair.go or answered with every path that is wrong.
+func (p *pass) validate(context.Context) (string, error) {
+	v, notes, err := readArguments(p.call.Args)
+	if err != nil {
+		return "", err
+	}
+	s := p.entry.args
+	fields := s.check(v, "")
+	if len(fields) > 0 {
+		r := repair{}
+		v = r.object(v, s.tree, s.tree, "")
+		notes = append(notes, r.notes...)
+		if len(r.notes) > 0 {
+			fields = s.check(v, "")
+		}
+	}
+	if len(fields) > 0 {
+		return "", &reeve.Error{Code: reeve.Validation, Message: "the arguments do not fit the tool: " + describe(fields), Fields: fields,
+			Hint: "correct the arguments named and call again"}
+	}
+	p.args = reeve.CanonicalValue(v)
+	p.argsHash = reeve.Hash(p.args)
+	if len(notes) > 0 {
+		return "they fit after repair: " + strings.Join(notes, "; "), nil
+	}
+	return "they fit the schema", nil
+}
+
+func describe(fields []reeve.Field) string {
+	parts := make([]string, 0, len(fields))
+	for _, f := range fields {
+		path := f.Path
+		if path == "" {
+			path = "the whole"
+		}
+		s := path + " " + f.Message
+		if f.Expected != "" {
+			s += " (expected " + f.Expected + ")"
+		}
+		parts = append(parts, s)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// readArguments gets one object out of what was sent.
+func readArguments(raw json.RawMessage) (any, []string, error) {
+	var notes []string
+	text := bytes.TrimSpace(raw)
+	for range 3 { // a string that holds JSON that is a string that holds JSON is as deep as it gets
+		if len(text) == 0 || string(text) == "null" {
+			return map[string]any{}, append(notes, "no arguments taken as an empty object"), nil
+		}
+		v, err := reeve.ParseJSON(text)
+		if err != nil {
+			if n := countValues(text); n > 1 {
+				return nil, nil, reeve.Errorf(reeve.Validation, "the arguments are %d JSON values one after another", n).
+					Hintf("make one call for each")
+			}
+			return nil, nil, err
+		}
+		switch t := v.(type) {
+		case map[string]any:
+			return t, notes, nil
+		case string:
+			text = bytes.TrimSpace([]byte(t))
+			notes = append(notes, "a string that held JSON was read as JSON")
+		default:
+			return nil, nil, wrongField("", "an object", "the arguments are not an object")
+		}
+	}
+	return nil, nil, wrongField("", "an object", "the arguments are JSON inside strings inside strings")
+}
+
+// countValues counts complete JSON values that follow each other; 0 means the text is broken.
+func countValues(text []byte) int {
+	d := json.NewDecoder(bytes.NewReader(text))
+	n := 0
+	for d.More() {
+		var v json.RawMessage
+		if d.Decode(&v) != nil {
+			return 0
+		}
+		n++
+	}
+	return n
+}

@@ -1,0 +1,71 @@
+package gate
+
+import (
+	"context"
+	"sync"
+
+	"reeve"
+)
+
+// Answer is one call's end in a batch.
+type Answer struct {
+	Result reeve.Result
+	Err    error
+}
+
+// CallAll takes the calls of one model response. Reads that follow each other run together; anything else runs alone, in
+// order; all are recorded in the order of the calls.
+func (g *Gate) CallAll(ctx context.Context, calls []reeve.Call) []Answer {
+	out := make([]Answer, len(calls))
+	for i := 0; i < len(calls); {
+		n := g.reads(ctx, calls[i:])
+		if n < 2 {
+			out[i].Result, out[i].Err = g.Call(ctx, calls[i])
+			i++
+			continue
+		}
+		g.together(ctx, calls[i:i+n], out[i:i+n])
+		i += n
+	}
+	return out
+}
+
+// reads counts the calls at the front that change nothing.
+func (g *Gate) reads(ctx context.Context, calls []reeve.Call) int {
+	for n, c := range calls {
+		v, err := g.views.agent(ctx, g, c.Workspace, c.Agent)
+		if err != nil {
+			return n
+		}
+		e, ok := v.workspace.tools[c.Tool]
+		if !ok || e.tool.Tier != reeve.ReadOnly || e.tool.Effect != reeve.Read {
+			return n
+		}
+	}
+	return len(calls)
+}
+
+// together judges reads one by one, runs those that pass side by side, and records them in order.
+func (g *Gate) together(ctx context.Context, calls []reeve.Call, out []Answer) {
+	passes := make([]*pass, len(calls))
+	done := make([]outcome, len(calls))
+	var wg sync.WaitGroup
+	for i, c := range calls {
+		p, err := g.begin(ctx, c)
+		if err == nil && p.judge(ctx) == nil && p.waits == "" && !c.PreviewOnly {
+			passes[i] = p
+			wg.Add(1)
+			go func() { defer wg.Done(); done[i] = p.runRead(ctx) }()
+		}
+	}
+	wg.Wait()
+	for i, p := range passes {
+		if p != nil {
+			if out[i].Result, out[i].Err = p.recordRead(ctx, done[i]); !overtaken(out[i].Err) {
+				continue
+			}
+			g.views.forget(calls[i].Workspace)
+		}
+		out[i].Result, out[i].Err = g.Call(ctx, calls[i])
+	}
+}

@@ -1,0 +1,178 @@
+package gate
+
+import (
+	"context"
+	"errors"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// subjects is the chain of budgets a call draws on: its run's, the agent's, the workspace's. Parents are followed as they are
+// found.
+func (p *pass) subjects() []string {
+	list := []string{"agent:" + p.call.Agent, "workspace"}
+	if p.call.Run != "" {
+		list = append([]string{"run:" + p.call.Run}, list...)
+	}
+	return list
+}
+
+// maxParents bounds a chain of budgets, should it be a circle.
+const maxParents = 32
+
+// budgeter reads a budget, locked or not.
+type budgeter func(ctx context.Context, workspace, subject string) (reeve.Budget, bool, error)
+
+// drawn lists the budgets a call draws on, in a fixed order so that two calls never lock them crosswise.
+func (p *pass) drawn(ctx context.Context, get budgeter) ([]reeve.Budget, error) {
+	seen := map[string]bool{}
+	var out []reeve.Budget
+	queue := p.subjects()
+	for i := 0; i < len(queue) && i < maxParents; i++ {
+		if seen[queue[i]] {
+			continue
+		}
+		seen[queue[i]] = true
+		b, ok, err := get(ctx, p.call.Workspace, queue[i])
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out = append(out, b)
+			if b.Parent != "" {
+				queue = append(queue, b.Parent)
+			}
+		}
+	}
+	return out, nil
+}
+
+// cost is what the call may spend at the most.
+func (p *pass) cost() reeve.Amount {
+	c := p.tool().Cost
+	c.Calls, c.Millis = 1, p.tool().TimeoutMS
+	return c
+}
+
+// over names what a budget has too little of; empty means it has enough. Time is reserved as it is left: a call may use what
+// remains, and is cut off by its timeout.
+func over(b reeve.Budget, c reeve.Amount) string {
+	short := func(limit, used, reserved, want int64) bool { return limit > 0 && used+reserved+want > limit }
+	switch {
+	case short(b.Limit.Calls, b.Used.Calls, b.Reserved.Calls, c.Calls):
+		return "calls"
+	case short(b.Limit.Tokens, b.Used.Tokens, b.Reserved.Tokens, c.Tokens):
+		return "tokens"
+	case short(b.Limit.Micros, b.Used.Micros, b.Reserved.Micros, c.Micros):
+		return "money"
+	case short(b.Limit.Millis, b.Used.Millis, b.Reserved.Millis, 1):
+		return "seconds"
+	}
+	return ""
+}
+
+// exhausted is a budget that a call would overdraw.
+type exhausted struct {
+	budget reeve.Budget
+	what   string
+}
+
+func (e *exhausted) Error() string {
+	return "the budget of " + e.budget.Subject + " has too few " + e.what + " left"
+}
+
+func (e *exhausted) refusal() error {
+	return reeve.Errorf(reeve.BudgetExceeded, "%s", e.Error()).Hintf("an owner can raise it")
+}
+
+// check finds the first budget that the call would overdraw.
+func (p *pass) check(ctx context.Context, get budgeter) ([]reeve.Budget, error) {
+	budgets, err := p.drawn(ctx, get)
+	if err != nil {
+		return nil, err
+	}
+	if p.approval != nil {
+		return budgets, nil // a person has let it through
+	}
+	for _, b := range budgets {
+		if what := over(b, p.cost()); what != "" {
+			return budgets, &exhausted{b, what}
+		}
+	}
+	return budgets, nil
+}
+
+// budget asks whether enough is left. What it says is confirmed when the amount is reserved.
+func (p *pass) budget(ctx context.Context) (string, error) {
+	if !p.view.workspace.budgets || p.call.PreviewOnly {
+		return "no budget applies", nil
+	}
+	var short *exhausted
+	err := p.g.DB.View(ctx, func(s *store.Snap) error {
+		_, err := p.check(ctx, s.GetBudget)
+		return err
+	})
+	if !errors.As(err, &short) {
+		return "enough is left", err
+	}
+	if short.budget.OnExceed == reeve.ParkOver && p.tool().Effect.Mutates() {
+		p.waits = short.Error()
+		return p.waits, nil
+	}
+	return "", short.refusal()
+}
+
+// reserveIn claims what the call may spend, in the transaction that lets it go. It is over budget if another call was faster.
+func (p *pass) reserveIn(ctx context.Context, tx *store.Tx) error {
+	if !p.view.workspace.budgets {
+		return nil
+	}
+	budgets, err := p.check(ctx, tx.LockBudget)
+	if err != nil {
+		return err
+	}
+	for _, b := range budgets {
+		if err := tx.Reserve(ctx, p.call.Workspace, b.Subject, p.id, p.g.process, p.cost()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reserve claims for a read, which has no transaction before it runs.
+func (p *pass) reserve(ctx context.Context) error {
+	if !p.view.workspace.budgets {
+		return nil
+	}
+	err := p.g.DB.Update(ctx, func(tx *store.Tx) error { return p.reserveIn(ctx, tx) })
+	var short *exhausted
+	if errors.As(err, &short) {
+		return short.refusal()
+	}
+	return err
+}
+
+// notReserved answers for a call that was overtaken on its way out: if a budget ran out meanwhile it is judged again.
+func (p *pass) notReserved(err error) (reeve.Result, error) {
+	if errors.As(err, new(*exhausted)) {
+		return reeve.Result{}, store.Stale{}
+	}
+	return reeve.Result{}, err
+}
+
+// spend turns the claim into what was spent.
+func (p *pass) spend(ctx context.Context, tx *store.Tx, a reeve.Amount) error {
+	if !p.view.workspace.budgets || a.IsZero() {
+		return nil
+	}
+	budgets, err := p.drawn(ctx, tx.GetBudget)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(budgets))
+	for i, b := range budgets {
+		names[i] = b.Subject
+	}
+	return tx.Spend(ctx, p.call.Workspace, names, p.id, a)
+}

@@ -1,0 +1,262 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// entry is a tool as calls see it: its row, its handler, its compiled schema.
+type entry struct {
+	tool        reeve.Tool
+	row         string // hash of the row it was made from
+	fingerprint string // what an approval is bound to
+	args        *schema
+	config      *schema
+}
+
+func rowHash(t reeve.Tool) string {
+	t.Broken = ""
+	return reeve.Hash(mustJSON(t))
+}
+
+// AddTool registers a compiled-in tool. Two tools of one name are a mistake that stops the start.
+func (g *Gate) AddTool(t reeve.Tool) error {
+	t = t.WithDefaults()
+	if err := t.Validate(); err != nil {
+		return err
+	}
+	if t.Handler == nil {
+		return reeve.Errorf(reeve.Validation, "the tool %s has no handler", t.ID)
+	}
+	if _, dup := g.handlers[t.HandlerKey]; dup {
+		return reeve.Errorf(reeve.AlreadyExists, "two tools are called %q", t.ID).Hintf("rename one of them")
+	}
+	if err := checkSchemas(t); err != nil {
+		return err
+	}
+	g.handlers[t.HandlerKey] = t
+	return nil
+}
+
+// Open writes the compiled-in tools into the catalogue and announces this process.
+func (g *Gate) Open(ctx context.Context) error {
+	g.process = g.DB.NewID(reeve.PrefixProcess)
+	return g.DB.Update(ctx, func(tx *store.Tx) error {
+		rows, err := tx.ListTools(ctx, "", "")
+		if err != nil {
+			return err
+		}
+		have := map[string]reeve.Tool{}
+		for _, r := range rows {
+			have[r.ID] = r
+		}
+		changed := false
+		for _, t := range g.handlers {
+			old, ok := have[t.ID]
+			if ok && old.Fingerprint() == t.Fingerprint() {
+				continue
+			}
+			changed = true
+			t.CreatedAt = old.CreatedAt
+			if err := tx.PutTool(ctx, t); err != nil {
+				return err
+			}
+		}
+		if changed {
+			if err := tx.TouchAll(ctx); err != nil {
+				return err
+			}
+		}
+		return tx.JoinProcess(ctx, g.process)
+	})
+}
+
+// entry makes a row callable. One that cannot be is kept, with the reason, so that the others are not harmed and people see it.
+func (g *Gate) entry(row reeve.Tool) *entry {
+	e := &entry{tool: row, row: rowHash(row)}
+	if err := g.equip(e); err != nil {
+		e.tool.Broken = reeve.AsError(err).Message
+	}
+	e.fingerprint = e.tool.Fingerprint()
+	return e
+}
+
+func (g *Gate) equip(e *entry) (err error) {
+	row := e.tool
+	if row.Kind == reeve.GoTool {
+		h, ok := g.handlers[row.HandlerKey]
+		if !ok {
+			return reeve.Errorf(reeve.Unsupported, "no handler %q in this build", row.HandlerKey)
+		}
+		e.tool.Handler, e.tool.Check, e.tool.Preview, e.tool.Verify, e.tool.Categories = h.Handler, h.Check, h.Preview, h.Verify, h.Categories
+	} else {
+		b, ok := g.Builders[row.Kind]
+		if !ok {
+			return reeve.Errorf(reeve.Unsupported, "tools of kind %q are not supported in this build", row.Kind)
+		}
+		if e.tool, err = b.Build(row); err != nil {
+			return err
+		}
+	}
+	if e.args, err = compile(row.Parameters); err != nil {
+		return err
+	}
+	if len(row.ConfigSchema) > 0 {
+		e.config, err = compile(row.ConfigSchema)
+	}
+	return err
+}
+
+// checkSchemas compiles a tool's schemas, naming the one that is wrong.
+func checkSchemas(t reeve.Tool) error {
+	if len(t.Parameters) == 0 {
+		return wrongField("/parameters", "a JSON Schema of type object", "the tool has no schema for its arguments")
+	}
+	s, err := compile(t.Parameters)
+	if err != nil {
+		return wrongField("/parameters", "a valid JSON Schema (2020-12)", "%s", reeve.AsError(err).Message)
+	}
+	if s.tree["type"] != "object" {
+		return wrongField("/parameters/type", `"object"`, "arguments are an object, so the schema must say so")
+	}
+	if len(t.ConfigSchema) > 0 {
+		if _, err := compile(t.ConfigSchema); err != nil {
+			return wrongField("/config_schema", "a valid JSON Schema (2020-12)", "%s", reeve.AsError(err).Message)
+		}
+	}
+	return nil
+}
+
+func wrongField(path, expected, format string, args ...any) error {
+	m := fmt.Sprintf(format, args...)
+	return &reeve.Error{Code: reeve.Validation, Message: m, Fields: []reeve.Field{{Path: path, Message: m, Expected: expected}}}
+}
+
+// PutTool adds or replaces a workspace's own tool. Each replacement is a new version.
+func (g *Gate) PutTool(ctx context.Context, t reeve.Tool, replace bool) (reeve.Tool, error) {
+	t = t.WithDefaults()
+	if t.Kind == reeve.GoTool {
+		return t, wrongField("/kind", "http", "tools of kind go are compiled in")
+	}
+	if err := t.Validate(); err != nil {
+		return t, err
+	}
+	if t.Effect == reeve.Local {
+		return t, wrongField("/effect", "read, keyed, verifiable or unsafe", "an endpoint's effect does not live in Reeve's own database")
+	}
+	if err := checkSchemas(t); err != nil {
+		return t, err
+	}
+	b, ok := g.Builders[t.Kind]
+	if !ok {
+		return t, reeve.Errorf(reeve.Unsupported, "tools of kind %q are not supported in this build", t.Kind).Hintf("use kind http")
+	}
+	if _, err := b.Build(t); err != nil {
+		return t, err
+	}
+	err := g.DB.Update(ctx, func(tx *store.Tx) error {
+		old, err := tx.GetTool(ctx, t.WorkspaceID, t.ID)
+		found := err == nil
+		switch {
+		case err != nil && reeve.CodeOf(err) != reeve.NotFound:
+			return err
+		case found && (!replace || old.WorkspaceID == ""):
+			return reeve.Errorf(reeve.AlreadyExists, "a tool called %q is there already", t.ID)
+		case !found && replace:
+			return err
+		}
+		t.Version, t.CreatedAt = old.Version+1, tx.Now()
+		if found {
+			t.CreatedAt = old.CreatedAt
+		}
+		if err := tx.PutTool(ctx, t); err != nil {
+			return err
+		}
+		return tx.Touch(ctx, t.WorkspaceID)
+	})
+	return t, err
+}
+
+// DeleteTool removes a workspace's own tool.
+func (g *Gate) DeleteTool(ctx context.Context, workspace, id string) error {
+	return g.DB.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.DeleteTool(ctx, workspace, id); err != nil {
+			return err
+		}
+		return tx.Touch(ctx, workspace)
+	})
+}
+
+// Tools lists a workspace's catalogue, broken ones marked.
+func (g *Gate) Tools(ctx context.Context, workspace, category string) ([]reeve.Tool, error) {
+	var list []reeve.Tool
+	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
+		if _, err := s.GetWorkspace(ctx, workspace); err != nil {
+			return err
+		}
+		list, err = s.ListTools(ctx, workspace, category)
+		return err
+	})
+	for i := range list {
+		list[i].Broken = g.entry(list[i]).tool.Broken
+	}
+	return list, err
+}
+
+// Tool reads one tool of a workspace's catalogue.
+func (g *Gate) Tool(ctx context.Context, workspace, id string) (t reeve.Tool, err error) {
+	err = g.DB.View(ctx, func(s *store.Snap) error {
+		t, err = s.GetTool(ctx, workspace, id)
+		return err
+	})
+	if err == nil {
+		t.Broken = g.entry(t).tool.Broken
+	}
+	return t, err
+}
+
+// CheckConfig validates an agent's settings for a tool.
+func (g *Gate) CheckConfig(t reeve.Tool, config []byte) error {
+	e := g.entry(t)
+	if len(config) == 0 || string(config) == "null" {
+		return nil
+	}
+	v, err := reeve.ParseJSON(config)
+	if err != nil {
+		return err
+	}
+	if _, ok := v.(map[string]any); !ok {
+		return wrongField("/config", "an object", "the config of a tool is an object")
+	}
+	if e.config == nil {
+		return nil
+	}
+	if fields := e.config.check(v, "/config"); len(fields) > 0 {
+		return &reeve.Error{Code: reeve.Validation, Message: "the config does not fit the tool: " + fields[0].Message, Fields: fields}
+	}
+	return nil
+}
+
+// Broken says why a tool cannot be called; empty means that it can.
+func (g *Gate) Broken(t reeve.Tool) string { return g.entry(t).tool.Broken }
+
+// Profiles lists the capability profiles in force: the workspace's own, and the built-in ones it has not replaced.
+func (g *Gate) Profiles(ctx context.Context, s *store.Snap, workspace string) ([]reeve.Profile, error) {
+	list, err := s.ListProfiles(ctx, workspace)
+	if err != nil {
+		return nil, err
+	}
+	have := map[string]bool{}
+	for _, p := range list {
+		have[p.Kind] = true
+	}
+	for _, p := range BuiltinProfiles() {
+		if !have[p.Kind] {
+			list = append(list, p)
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,126 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Config says how the gate works.
+type Config struct {
+	DB          *store.DB
+	Log         *slog.Logger
+	Builders    map[reeve.ToolKind]Builder // make handlers for user-defined tools. Default: none
+	ItemRule    ItemRule                   // judges calls of scripts. Default: they are refused
+	Secrets     []string                   // values that must never be shown, besides the stored ones. Default: none
+	OutputCap   int                        // bytes of output a caller is shown. Default: 16 KiB
+	ApprovalTTL time.Duration              // how long an approval waits. Default: 7 days
+	Backoff     Backoff                    // between attempts to learn what became of an operation. Default: 10 s doubling to 10 min, 5 tries
+	Patience    time.Duration              // silence after which another process counts as gone. Default: 20 s
+}
+
+// Backoff is a growing delay.
+type Backoff struct {
+	First time.Duration
+	Max   time.Duration
+	Tries int
+}
+
+func (b Backoff) after(tries int) time.Duration {
+	d := b.First
+	for range tries - 1 {
+		if d *= 2; d >= b.Max {
+			return b.Max
+		}
+	}
+	return d
+}
+
+// ItemRule judges a call of a script: whether it may change something now.
+type ItemRule interface {
+	Allow(ctx context.Context, c reeve.Call, t reeve.Tool) error
+}
+
+// Builder makes a handler from a user-defined tool's row.
+type Builder interface {
+	Build(t reeve.Tool) (reeve.Tool, error)
+}
+
+// Gate judges, performs and records calls.
+type Gate struct {
+	Config
+	process  string
+	handlers map[string]reeve.Tool // by handler key
+	views    views
+	nudged   chan struct{}
+	live     sync.WaitGroup // calls that have left and are not recorded yet
+}
+
+// New makes a gate. Add tools to it, then Open it.
+func New(cfg Config) *Gate {
+	if cfg.OutputCap == 0 {
+		cfg.OutputCap = 16 << 10
+	}
+	if cfg.ApprovalTTL == 0 {
+		cfg.ApprovalTTL = 7 * 24 * time.Hour
+	}
+	if cfg.Backoff == (Backoff{}) {
+		cfg.Backoff = Backoff{First: 10 * time.Second, Max: 10 * time.Minute, Tries: 5}
+	}
+	if cfg.Patience == 0 {
+		cfg.Patience = 20 * time.Second
+	}
+	return &Gate{Config: cfg, handlers: map[string]reeve.Tool{}, nudged: make(chan struct{}, 1),
+		views: views{workspaces: map[string]*workspaceView{}, agents: map[string]*agentView{}}}
+}
+
+// rejudge bounds how often a call that was overtaken by a change is judged again.
+const rejudge = 20
+
+// Call takes one call all the way. A refusal is an error, and is recorded like everything else; the result then still names
+// the call. A tool's own failure is no error here: it is a result.
+func (g *Gate) Call(ctx context.Context, c reeve.Call) (res reeve.Result, err error) {
+	for range rejudge {
+		p, err := g.begin(ctx, c)
+		if err != nil {
+			return reeve.Result{}, err
+		}
+		res, err = p.settle(ctx, p.judge(ctx))
+		if overtaken(err) {
+			g.views.forget(c.Workspace)
+			continue
+		}
+		return res, err
+	}
+	return res, reeve.Errorf(reeve.Unavailable, "the workspace keeps changing").Hintf("try again")
+}
+
+// overtaken tells whether a call must be judged again: its workspace changed, or its operation id was used meanwhile.
+func overtaken(err error) bool {
+	return errors.As(err, new(store.Stale)) || errors.As(err, new(store.Taken))
+}
+
+// settle acts on the judgement.
+func (p *pass) settle(ctx context.Context, refusal error) (reeve.Result, error) {
+	switch {
+	case refusal != nil:
+		return p.refuse(ctx, refusal)
+	case p.call.PreviewOnly:
+		return p.showPreview(ctx)
+	case p.existing != nil:
+		return p.replay(ctx)
+	case p.waits != "":
+		return p.park(ctx)
+	case p.tool().Effect == reeve.Read:
+		return p.recordRead(ctx, p.runRead(ctx))
+	case p.tool().Effect == reeve.Local:
+		return p.performLocal(ctx)
+	default:
+		return p.dispatch(ctx)
+	}
+}

@@ -1,0 +1,80 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// findExisting looks up what the operation id was used for before.
+func (p *pass) findExisting(ctx context.Context) error {
+	return p.g.DB.View(ctx, func(s *store.Snap) error {
+		op, ok, err := s.FindOperation(ctx, p.call.Workspace, p.op)
+		if ok {
+			p.existing = &op
+		}
+		return err
+	})
+}
+
+// idempotency lets an operation id be used for one call only: the same again gives the stored result, another is a conflict.
+func (p *pass) idempotency(context.Context) (string, error) {
+	switch {
+	case p.tool().Effect == reeve.Read || p.call.PreviewOnly:
+		p.existing = nil
+		return "it changes nothing", nil
+	case p.resumed != nil:
+		return "the operation takes up where it was", nil
+	case p.existing == nil:
+		return "the operation is new", nil
+	case p.existing.AgentID != p.call.Agent || p.existing.Tool != p.tool().ID || p.existing.ArgsHash != p.argsHash:
+		return "", reeve.Errorf(reeve.Conflict, "the operation id was used before, for another call").
+			Hintf("use a new Idempotency-Key for a new call; nothing was done")
+	}
+	return "the same call was made before: its stored result counts", nil
+}
+
+// replay answers a call that was made before, without writing anything.
+func (p *pass) replay(ctx context.Context) (res reeve.Result, err error) {
+	op := *p.existing
+	err = p.g.DB.View(ctx, func(s *store.Snap) error {
+		m, ok, err := s.GetResult(ctx, op.CallID)
+		if err != nil {
+			return err
+		}
+		if ok {
+			res, err = stored(op, m)
+			return err
+		}
+		res = p.pending(op)
+		if op.State == reeve.Parked {
+			a, _, err := s.LastApproval(ctx, op.ID)
+			res.ApprovalID = a.ID
+			return err
+		}
+		return nil
+	})
+	res.Replayed = true
+	return res, err
+}
+
+// stored reads a result back from its message.
+func stored(op reeve.Operation, m reeve.Message) (reeve.Result, error) {
+	var info reeve.ResultInfo
+	if err := json.Unmarshal(m.Metadata, &info); err != nil {
+		return reeve.Result{}, err
+	}
+	return reeve.Result{CallID: op.CallID, OperationID: op.ID, State: op.State, Content: m.Content, IsError: info.Status == "error", Code: info.Code,
+		Message: info.Message, Hint: info.Hint, Fields: info.Fields, Truncated: info.Truncated, Size: info.Size, Hash: info.Hash, Undo: info.Undo,
+		Changed: info.Changed, Spent: info.Spent}, nil
+}
+
+func (g *Gate) runIsParked(ctx context.Context, run string) (id string, err error) {
+	err = g.DB.View(ctx, func(s *store.Snap) error {
+		id, err = s.RunIsParked(ctx, run)
+		return err
+	})
+	return id, err
+}

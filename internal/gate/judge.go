@@ -1,0 +1,223 @@
+package gate
+
+import (
+	"context"
+	"strconv"
+
+	"reeve"
+)
+
+// steps is the order of the gate. Each says why it lets a call pass, or refuses it; none changes anything, so that a call can
+// be explained without being made. Step names are what records and explanations use.
+var steps = []struct {
+	name string
+	run  func(*pass, context.Context) (why string, err error)
+}{
+	{"lookup", (*pass).lookup},
+	{"attachment", (*pass).attachment},
+	{"arguments", (*pass).validate},
+	{"capability", (*pass).capability},
+	{"scope", (*pass).scope},
+	{"item", (*pass).item},
+	{"approval", (*pass).tier},
+	{"security", (*pass).security},
+	{"preview", (*pass).previewed},
+	{"idempotency", (*pass).idempotency},
+	{"budget", (*pass).budget},
+}
+
+// after is what follows once a call is let through.
+var after = []string{"timeout", "invoke", "scrub", "truncate", "record"}
+
+// judge takes the call through the steps, up to the one that refuses it.
+func (p *pass) judge(ctx context.Context) error {
+	p.trail = make([]reeve.Step, 0, len(steps))
+	for _, s := range steps {
+		waited := p.waits
+		why, err := s.run(p, ctx)
+		step := reeve.Step{Name: s.name, Why: why}
+		switch {
+		case err != nil:
+			step.Verdict, step.Why = reeve.Refused, reeve.AsError(err).Message
+		case p.waits != waited:
+			step.Verdict = reeve.Waits
+		}
+		p.trail = append(p.trail, step)
+		if err != nil {
+			return err
+		}
+		if p.existing != nil && s.name == "idempotency" {
+			return nil // an earlier call has been through the rest
+		}
+	}
+	return nil
+}
+
+// lookup finds the tool in the workspace's catalogue.
+func (p *pass) lookup(context.Context) (string, error) {
+	e, ok := p.view.workspace.tools[p.call.Tool]
+	if !ok {
+		return "", noTool(p.call.Tool)
+	}
+	p.entry = e
+	return string(e.tool.Kind) + " tool, version " + strconv.Itoa(e.tool.Version), nil
+}
+
+// noTool is the one answer for a tool that does not exist, is another workspace's, or is not the agent's.
+func noTool(id string) error {
+	return reeve.Errorf(reeve.NotFound, "tool %q not found", id).Hintf("list the agent's tools to see which it can call")
+}
+
+// attachment checks that the agent has the tool: by the call's own list, else by its attachments, else by default.
+func (p *pass) attachment(context.Context) (string, error) {
+	e := p.entry
+	config, attached := p.view.attached[e.tool.ID]
+	if attached {
+		p.config = config
+	}
+	why := ""
+	switch {
+	case p.call.Tools != nil:
+		for _, id := range p.call.Tools {
+			if id == e.tool.ID {
+				why = "in the call's own list of tools"
+			}
+		}
+	case attached:
+		why = "attached to the agent"
+	case len(p.view.attached) == 0 && isDefault(e.tool.ID):
+		why = "in the default set, as nothing is attached to the agent"
+	case e.tool.ID == OutputRead:
+		why = "comes with every agent"
+	}
+	if why == "" {
+		p.entry = nil
+		return "", noTool(p.call.Tool)
+	}
+	if e.tool.Broken != "" {
+		return "", reeve.Errorf(reeve.Unsupported, "the tool %q cannot be called: %s", e.tool.ID, e.tool.Broken).Hintf("reeve doctor lists broken tools")
+	}
+	return why, nil
+}
+
+// OutputRead is the tool that reads the rest of an output that was cut.
+const OutputRead = "output_read"
+
+// DefaultTools is what an agent without attachments has: tools that touch nothing but its own session.
+func DefaultTools() []string { return []string{"list_files", OutputRead, "read_file", "write_file"} }
+
+func isDefault(id string) bool {
+	for _, d := range DefaultTools() {
+		if d == id {
+			return true
+		}
+	}
+	return false
+}
+
+// capability checks the profile of the agent's kind.
+func (p *pass) capability(context.Context) (string, error) {
+	need := p.tool().Capability
+	if need == "" {
+		return "the tool needs no capability", nil
+	}
+	for _, c := range p.view.capabilities {
+		if c == need || c == "*" {
+			return "agents of kind " + p.view.agent.Kind + " have " + need, nil
+		}
+	}
+	return "", reeve.Errorf(reeve.OutOfScope, "agents of kind %q do not have the capability %q", p.view.agent.Kind, need).
+		Hintf("an owner can add it to the profile of the kind")
+}
+
+// scope checks the categories the call touches against the agent's.
+func (p *pass) scope(ctx context.Context) (string, error) {
+	if p.tool().Categories == nil {
+		return "the tool is not bound to categories", nil
+	}
+	touched, err := guard(ctx, p, func(ctx context.Context) ([]string, error) { return p.tool().Categories(ctx, p.invocation(0)) })
+	if err != nil {
+		return "", err
+	}
+	have := p.view.agent.Categories
+	for _, c := range touched {
+		if !contains(have, c) {
+			return "", reeve.Errorf(reeve.OutOfScope, "category %q is outside the agent's scope", c).Hintf("the agent may touch %d categories", len(have))
+		}
+	}
+	return "every category touched is the agent's", nil
+}
+
+func contains(list []string, s string) bool {
+	for _, v := range list {
+		if v == s {
+			return true
+		}
+	}
+	return false
+}
+
+// item asks the item rule about calls of scripts.
+func (p *pass) item(ctx context.Context) (string, error) {
+	if p.call.Automation == "" {
+		return "not a script's call", nil
+	}
+	if p.g.ItemRule == nil {
+		return "", reeve.Errorf(reeve.Denied, "scripts cannot call tools here")
+	}
+	return "allowed by the item rule", p.g.ItemRule.Allow(ctx, p.call, *p.tool())
+}
+
+// tier applies the kill switch, the agent's lifecycle and its policy.
+func (p *pass) tier(ctx context.Context) (string, error) {
+	if p.call.PreviewOnly {
+		return "a preview changes nothing", nil
+	}
+	if p.tool().Effect.Mutates() {
+		if err := p.view.stopped(); err != nil {
+			return "", err
+		}
+	}
+	if l := p.view.agent.Lifecycle; l == reeve.AgentDestroyed || (l == reeve.AgentDormant && p.tool().Effect.Mutates()) {
+		return "", reeve.Errorf(reeve.Denied, "the agent is %s", l)
+	}
+	if p.chose {
+		if err := p.findExisting(ctx); err != nil {
+			return "", err
+		}
+		if p.existing != nil {
+			return "the operation was let through before", nil
+		}
+	}
+	if why, err := p.resumedBy(); why != "" || err != nil {
+		return why, err
+	}
+	answer, why := p.view.agent.Policy.Answer(p.tool().ID, p.tool().Tier)
+	switch answer {
+	case reeve.Allow:
+		return why, nil
+	case reeve.Ask:
+		p.waits = why
+		return why, nil
+	case reeve.Deny:
+	}
+	return "", reeve.Errorf(reeve.Denied, "%s", why)
+}
+
+// security asks the tool's own policy about the arguments, and refuses to go on in a run that waits for a person.
+func (p *pass) security(ctx context.Context) (string, error) {
+	if p.call.Run != "" && p.resumed == nil && p.existing == nil {
+		parked, err := p.g.runIsParked(ctx, p.call.Run)
+		if err != nil {
+			return "", err
+		}
+		if parked != "" {
+			return "", reeve.Errorf(reeve.Conflict, "the run waits for a person to decide on operation %s", parked).Hintf("see reeve inbox")
+		}
+	}
+	if p.tool().Check == nil {
+		return "the tool has no policy of its own", nil
+	}
+	_, err := guard(ctx, p, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.tool().Check(ctx, p.invocation(0)) })
+	return "allowed by the tool's own policy", err
+}

@@ -1,0 +1,139 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// pass is one call on its way through the gate.
+type pass struct {
+	g     *Gate
+	call  reeve.Call
+	id    string // of the action message
+	op    string // operation id
+	chose bool   // the caller chose the operation id, so it may have been used before
+
+	view     *agentView
+	entry    *entry          // the tool
+	args     json.RawMessage // canonical
+	argsHash string
+	config   json.RawMessage // the agent's settings for the tool
+	preview  *reeve.Preview
+	existing *reeve.Operation // what the operation id was used for before
+	resumed  *reeve.Operation // the operation this pass takes up again
+	approval *reeve.Approval  // the approval it was resumed by
+	waits    string           // why a person must be asked; empty means not
+	trail    []reeve.Step
+}
+
+// begin finds out who calls, and prepares the pass. It fails only when there is nobody to record the call for.
+func (g *Gate) begin(ctx context.Context, c reeve.Call) (*pass, error) {
+	v, err := g.views.agent(ctx, g, c.Workspace, c.Agent)
+	if err != nil {
+		return nil, err
+	}
+	c.Agent = v.agent.ID
+	if c.Session == "" && c.Run == "" {
+		c.Session = "default"
+	}
+	if err := checkName("session", c.Session); err != nil {
+		return nil, err
+	}
+	if err := checkName("run", c.Run); err != nil {
+		return nil, err
+	}
+	p := &pass{g: g, call: c, id: g.DB.NewID(reeve.PrefixMessage), op: c.Operation, chose: c.Operation != "", view: v}
+	if !p.chose {
+		p.op = g.DB.NewID(reeve.PrefixOperation)
+	}
+	return p, nil
+}
+
+// checkName refuses what could not be part of a thread's name.
+func checkName(what, s string) error {
+	if len(s) > 128 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }) {
+		return &reeve.Error{Code: reeve.Validation, Message: "the " + what + " is not a name",
+			Fields: []reeve.Field{{Path: "/" + what, Message: "too long, or holds control characters", Expected: "at most 128 printable characters"}}}
+	}
+	return nil
+}
+
+func (p *pass) tool() *reeve.Tool { return &p.entry.tool }
+
+// thread is where the call's messages go.
+func (p *pass) thread() string {
+	if p.call.Run != "" {
+		return p.call.Agent + ":run:" + p.call.Run
+	}
+	return p.call.Agent + ":session:" + p.call.Session
+}
+
+// session is what session-scoped tools keep their things under: one agent's, in one session or run.
+func (p *pass) session() string { return p.thread() }
+
+// invocation is one attempt, as the handler sees it.
+func (p *pass) invocation(attempt int) *reeve.Invocation {
+	base := p.call.Base
+	if base == "" && p.preview != nil {
+		base = p.preview.Base
+	}
+	if base == "" && p.resumed != nil {
+		base = p.resumed.Base
+	}
+	return &reeve.Invocation{Workspace: p.call.Workspace, Agent: p.call.Agent, User: p.call.User, Session: p.session(), Thread: p.thread(),
+		Run: p.call.Run, CallID: p.id, Operation: p.op, Attempt: attempt, Args: p.args, Config: p.config, Base: base}
+}
+
+// operation is the row the pass will leave.
+func (p *pass) operation(s reeve.State) reeve.Operation {
+	return reeve.Operation{ID: p.op, WorkspaceID: p.call.Workspace, AgentID: p.call.Agent, CallID: p.id, ThreadID: p.thread(), RunID: p.call.Run,
+		Tool: p.tool().ID, ToolVersion: p.entry.fingerprint, Policy: p.policyHash(), Effect: p.tool().Effect, State: s, ArgsHash: p.argsHash,
+		Base: p.invocation(0).Base}
+}
+
+// policyHash names the policy that judges this agent's calls of this tool: an approval given under it holds under no other.
+func (p *pass) policyHash() string {
+	answer, _ := p.view.agent.Policy.Answer(p.tool().ID, p.tool().Tier)
+	b, _ := json.Marshal([]any{answer, p.view.agent.Kind, p.view.agent.Categories, p.view.capabilities, string(p.config), p.call.Tools})
+	return reeve.Hash(b)[:16]
+}
+
+// action is the message that says what was asked for, and what the gate said.
+func (p *pass) action() reeve.Message {
+	content := string(p.args)
+	if p.args == nil {
+		content = p.g.readable(p.call.Args)
+	}
+	info := reeve.ActionInfo{Type: "tool_call", Tool: p.call.Tool, ArgsHash: p.argsHash, Categories: p.view.agent.Categories, Via: p.call.Via,
+		User: p.call.User, Session: p.call.Session, Reason: p.call.Reason, Preview: p.call.PreviewOnly, Tools: p.call.Tools, Base: p.call.Base, Trail: p.trail}
+	if p.entry != nil {
+		info.ToolVersion = p.entry.fingerprint
+	}
+	return reeve.Message{ID: p.id, WorkspaceID: p.call.Workspace, ThreadID: p.thread(), AgentID: p.call.Agent, Kind: reeve.Action,
+		OperationID: p.operationID(), Content: content, Metadata: mustJSON(info)}
+}
+
+// operationID is empty for calls that change nothing.
+func (p *pass) operationID() string {
+	if p.resumed != nil || p.chose || (p.entry != nil && p.tool().Effect.Mutates() && !p.call.PreviewOnly) {
+		return p.op
+	}
+	return ""
+}
+
+// appendAction writes the action under the revision it was judged at.
+func (p *pass) appendAction(ctx context.Context, tx *store.Tx) error {
+	return tx.AppendAction(ctx, p.action(), p.view.ws.Revision)
+}
+
+func mustJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("gate: " + err.Error()) // our own types marshal
+	}
+	return b
+}

@@ -1,0 +1,260 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+const (
+	heartbeat = 5 * time.Second  // how often a process says that it lives
+	together  = 16               // how many operations are taken up at once
+	poll      = 15 * time.Second // how long work of other processes may wait for us to look
+)
+
+// Run takes up operations that are due, until ctx ends: calls that were approved, and calls whose outcome a crash or a lost
+// connection left open. It returns when all that it started has ended.
+func (g *Gate) Run(ctx context.Context) error {
+	work, inner := errgroup.WithContext(context.WithoutCancel(ctx))
+	work.SetLimit(together)
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for ctx.Err() == nil {
+		ops, next, err := g.claim(ctx)
+		if err != nil && ctx.Err() == nil {
+			g.Log.Error("could not look for operations that are due", "error", err)
+		}
+		for _, op := range ops {
+			work.Go(func() error { g.takeUp(inner, op); return nil })
+		}
+		if len(ops) == together {
+			continue
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-ctx.Done():
+		case <-g.nudged:
+		case <-timer.C:
+		case <-beat.C:
+			g.beat(ctx)
+		}
+		timer.Stop()
+	}
+	return work.Wait()
+}
+
+// Step does once what Run does again and again, and waits for it. It returns how many operations it took up.
+func (g *Gate) Step(ctx context.Context) (int, error) {
+	ops, _, err := g.claim(ctx)
+	for _, op := range ops {
+		g.takeUp(ctx, op)
+	}
+	return len(ops), err
+}
+
+// Close waits for calls that have left, for a while, and says goodbye. What is still out then is taken up after the next start.
+func (g *Gate) Close(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { g.live.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	return g.DB.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.LeaveProcess(ctx, g.process) })
+}
+
+// nudge wakes the loop; a nudge while it works is not lost.
+func (g *Gate) nudge() {
+	select {
+	case g.nudged <- struct{}{}:
+	default:
+	}
+}
+
+// beat says that this process lives. If others gave it up meanwhile, it joins again under its name: what was in its hands has
+// been taken, and its late answers will be refused.
+func (g *Gate) beat(ctx context.Context) {
+	err := g.DB.Update(ctx, func(tx *store.Tx) error {
+		known, err := tx.Heartbeat(ctx, g.process, g.Patience)
+		if err == nil && !known {
+			err = tx.JoinProcess(ctx, g.process)
+		}
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		g.Log.Error("could not say that this server lives", "error", err)
+	}
+}
+
+// claim closes what has expired, takes what is due, and says how long until the next.
+func (g *Gate) claim(ctx context.Context) (ops []reeve.Operation, next time.Duration, err error) {
+	next = poll
+	if err := g.expire(ctx); err != nil {
+		return nil, next, err
+	}
+	err = g.DB.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.ReleaseLost(ctx); err != nil {
+			return err
+		}
+		if ops, err = tx.ClaimOperations(ctx, g.process, together); err != nil {
+			return err
+		}
+		due, waiting, err := tx.NextDue(ctx)
+		if waiting {
+			next = min(next, max(10*time.Millisecond, reeve.FromMillis(due).Sub(tx.Now())))
+		}
+		return err
+	})
+	return ops, next, err
+}
+
+// takeUp brings one operation further. Its failure is logged: the operation stays due.
+func (g *Gate) takeUp(ctx context.Context, op reeve.Operation) {
+	var err error
+	for range rejudge {
+		if _, err = g.resume(ctx, op); !overtaken(err) {
+			break
+		}
+		g.views.forget(op.WorkspaceID)
+	}
+	if err != nil && reeve.CodeOf(err) == reeve.Internal {
+		g.Log.Error("could not take up an operation", "operation", op.ID, "error", err)
+	}
+	if err != nil {
+		g.release(ctx, op)
+	}
+}
+
+// release puts an operation that could not be taken up back, to be tried again later.
+func (g *Gate) release(ctx context.Context, op reeve.Operation) {
+	is := op
+	next := reeve.Now().Add(g.Backoff.First)
+	is.Owner, is.NextAttemptAt = "", &next
+	_ = g.DB.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, op, is) }) // a conflict means that it was settled
+}
+
+// resume takes up an operation from its rows.
+func (g *Gate) resume(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
+	p, err := g.recall(ctx, op)
+	if reeve.CodeOf(err) == reeve.NotFound { // the agent is gone
+		return g.orphan(ctx, op)
+	}
+	if err != nil {
+		return reeve.Result{}, err
+	}
+	if op.State == reeve.Prepared {
+		return p.settle(ctx, p.judge(ctx))
+	}
+	if stop := p.view.stopped(); stop != nil && op.Effect != reeve.Unsafe {
+		return reeve.Result{}, stop // nothing is sent while the kill switch is on
+	}
+	if !p.known() {
+		return p.conclude(ctx, op, p.failure(ambiguous, reeve.Errorf(reeve.UnknownOutcome, "the tool is gone, so nobody can tell what happened")))
+	}
+	lost := p.failure(ambiguous, reeve.Errorf(reeve.UnknownOutcome, "the server stopped before the outcome was recorded"))
+	if op.Message != "" {
+		lost.err.Message = op.Message
+	}
+	switch op.Effect {
+	case reeve.Keyed:
+		return p.send(ctx, op)
+	case reeve.Verifiable:
+		o := p.verify(ctx, op, lost)
+		if o.ending == unsent {
+			return p.send(ctx, op)
+		}
+		return p.conclude(ctx, op, o)
+	case reeve.Read, reeve.Local, reeve.Unsafe:
+	}
+	return p.conclude(ctx, op, lost)
+}
+
+// recall rebuilds a pass from what was recorded.
+func (g *Gate) recall(ctx context.Context, op reeve.Operation) (*pass, error) {
+	var m reeve.Message
+	var a reeve.Approval
+	var asked bool
+	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
+		if m, err = s.GetMessage(ctx, op.WorkspaceID, op.CallID); err != nil {
+			return err
+		}
+		a, asked, err = s.LastApproval(ctx, op.ID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var info reeve.ActionInfo
+	if err := json.Unmarshal(m.Metadata, &info); err != nil {
+		return nil, err
+	}
+	p, err := g.begin(ctx, reeve.Call{Workspace: op.WorkspaceID, Agent: op.AgentID, Tool: op.Tool, Args: json.RawMessage(m.Content), Session: info.Session,
+		Run: op.RunID, User: info.User, Via: info.Via, Tools: info.Tools, Base: info.Base, Reason: info.Reason})
+	if err != nil {
+		return nil, err
+	}
+	p.id, p.op, p.resumed = op.CallID, op.ID, &op
+	p.args, p.argsHash = json.RawMessage(m.Content), op.ArgsHash
+	if asked {
+		p.approval = &a
+	}
+	return p, nil
+}
+
+// known fills in the tool of an operation that was let through before; false means that it cannot be called any more.
+func (p *pass) known() bool {
+	e, ok := p.view.workspace.tools[p.call.Tool]
+	if !ok || e.tool.Broken != "" {
+		p.entry = &entry{tool: reeve.Tool{ID: p.call.Tool, Effect: p.resumed.Effect}.WithDefaults()}
+		return false
+	}
+	p.entry, p.config = e, p.view.attached[e.tool.ID]
+	return true
+}
+
+// stillJudged checks, for an operation whose action is written already, that the workspace is as it was judged.
+func (p *pass) stillJudged(ctx context.Context, tx *store.Tx) error {
+	w, err := tx.GetWorkspace(ctx, p.call.Workspace)
+	if err == nil && w.Revision != p.view.ws.Revision {
+		return store.Stale{}
+	}
+	return err
+}
+
+// abandon ends a prepared operation that the gate now refuses.
+func (p *pass) abandon(ctx context.Context, refusal error) (reeve.Result, error) {
+	why := reeve.AsError(refusal)
+	if why.Code == reeve.Stopped {
+		return reeve.Result{}, refusal // it waits
+	}
+	op := *p.resumed
+	err := p.g.DB.Update(ctx, func(tx *store.Tx) error {
+		if p.approval != nil && p.approval.State == reeve.Approved {
+			a := *p.approval
+			a.State = reeve.Lapsed
+			if err := tx.MoveApproval(ctx, a, reeve.Approved); err != nil {
+				return err
+			}
+		}
+		return p.g.deny(ctx, tx, op, why)
+	})
+	return reeve.Result{CallID: op.CallID, OperationID: op.ID, State: reeve.DeniedOp, IsError: true, Code: why.Code, Message: why.Message}, err
+}
+
+// orphan ends an operation whose agent is gone: one that may have left is unknown, one that has not is denied.
+func (g *Gate) orphan(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
+	err := g.DB.Update(ctx, func(tx *store.Tx) error {
+		if op.State == reeve.Prepared {
+			return g.deny(ctx, tx, op, reeve.Errorf(reeve.Denied, "the agent is gone"))
+		}
+		is := op
+		is.State, is.Code, is.Message, is.Owner = reeve.Unknown, reeve.UnknownOutcome, "the agent is gone, so nobody can tell what happened", ""
+		return tx.MoveOperation(ctx, op, is)
+	})
+	return reeve.Result{CallID: op.CallID, OperationID: op.ID}, err
+}

@@ -1,0 +1,133 @@
+package gate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"reeve"
+)
+
+// schema is a compiled JSON Schema and the text it was compiled from, as a tree.
+type schema struct {
+	compiled *jsonschema.Schema
+	tree     map[string]any
+	printer  *message.Printer
+}
+
+// refuse answers every reference that leads out of the schema itself: the library's default would open files.
+type refuse struct{}
+
+func (refuse) Load(url string) (any, error) {
+	return nil, fmt.Errorf("the reference %q leads outside the schema", url)
+}
+
+func compile(text []byte) (*schema, error) {
+	doc, err := reeve.ParseJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	tree, ok := doc.(map[string]any)
+	if !ok {
+		return nil, reeve.Errorf(reeve.Validation, "a schema is an object")
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseLoader(refuse{})
+	c.AssertFormat()
+	const here = "reeve:schema"
+	if err := c.AddResource(here, doc); err != nil {
+		return nil, reeve.Errorf(reeve.Validation, "the schema cannot be read: %v", err)
+	}
+	s, err := c.Compile(here)
+	if err != nil {
+		return nil, reeve.Errorf(reeve.Validation, "the schema does not compile: %s", strings.ReplaceAll(err.Error(), here, ""))
+	}
+	return &schema{compiled: s, tree: tree, printer: message.NewPrinter(language.English)}, nil
+}
+
+// maxFields bounds how many wrong inputs one answer names.
+const maxFields = 50
+
+// check lists every failing path with what was expected there, below a prefix.
+func (s *schema) check(v any, prefix string) []reeve.Field {
+	err := s.compiled.Validate(v)
+	if err == nil {
+		return nil
+	}
+	ve, ok := err.(*jsonschema.ValidationError) //nolint:errorlint // the library returns exactly this type
+	if !ok {
+		return []reeve.Field{{Path: prefix, Message: err.Error()}}
+	}
+	var out []reeve.Field
+	s.leaves(ve, prefix, &out)
+	return out
+}
+
+func (s *schema) leaves(e *jsonschema.ValidationError, prefix string, out *[]reeve.Field) {
+	if len(*out) >= maxFields {
+		return
+	}
+	if len(e.Causes) > 0 {
+		for _, c := range e.Causes {
+			s.leaves(c, prefix, out)
+		}
+		return
+	}
+	path := prefix + pointer(e.InstanceLocation)
+	msg := e.ErrorKind.LocalizedString(s.printer)
+	add := func(path, msg, expected string) {
+		*out = append(*out, reeve.Field{Path: path, Message: msg, Expected: expected})
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		for _, m := range k.Missing {
+			add(path+pointer([]string{m}), "is missing", "a value")
+		}
+	case *kind.AdditionalProperties:
+		for _, m := range k.Properties {
+			add(path+pointer([]string{m}), "is not known", "no such property")
+		}
+	case *kind.Type:
+		add(path, "is "+article(k.Got), strings.Join(k.Want, " or "))
+	case *kind.Enum:
+		add(path, "is not one of the allowed values", fmt.Sprint(k.Want...))
+	case *kind.Minimum:
+		add(path, "is too small", "at least "+trimRat(k.Want.FloatString(6)))
+	case *kind.Maximum:
+		add(path, "is too large", "at most "+trimRat(k.Want.FloatString(6)))
+	case *kind.Pattern:
+		add(path, "does not match", k.Want)
+	case *kind.MinLength:
+		add(path, "is too short", fmt.Sprintf("at least %d characters", k.Want))
+	case *kind.MaxLength:
+		add(path, "is too long", fmt.Sprintf("at most %d characters", k.Want))
+	default:
+		add(path, msg, "")
+	}
+}
+
+func article(kind string) string {
+	switch kind {
+	case "null":
+		return "null"
+	case "integer", "array", "object":
+		return "an " + kind
+	}
+	return "a " + kind
+}
+
+func trimRat(s string) string { return strings.TrimSuffix(strings.TrimRight(s, "0"), ".") }
+
+func pointer(parts []string) string {
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteByte('/')
+		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(p))
+	}
+	return b.String()
+}

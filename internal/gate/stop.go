@@ -1,0 +1,62 @@
+package gate
+
+import (
+	"context"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Stop turns the kill switch on, for one agent or, with an empty agent, for everything in the workspace. When it returns,
+// nothing that changes anything starts any more.
+func (g *Gate) Stop(ctx context.Context, workspace, agent, reason string) error {
+	return g.flip(ctx, workspace, agent, reason, true)
+}
+
+// Resume turns the kill switch off. What was due meanwhile is taken up.
+func (g *Gate) Resume(ctx context.Context, workspace, agent string) error {
+	err := g.flip(ctx, workspace, agent, "", false)
+	g.nudge()
+	return err
+}
+
+func (g *Gate) flip(ctx context.Context, workspace, agent, reason string, on bool) error {
+	defer g.views.forget(workspace)
+	return g.DB.Update(ctx, func(tx *store.Tx) error {
+		if agent == "" {
+			var at time.Time
+			if on {
+				at = tx.Now()
+			}
+			return tx.StopWorkspace(ctx, workspace, at, reason)
+		}
+		a, err := tx.GetAgent(ctx, workspace, agent)
+		if err != nil {
+			return err
+		}
+		a.StoppedAt = nil
+		if on {
+			now := tx.Now()
+			a.StoppedAt = &now
+		}
+		return tx.UpdateAgent(ctx, a)
+	})
+}
+
+// Undo makes the call that takes an operation back, through the gate like any other. Doing it twice does it once.
+func (g *Gate) Undo(ctx context.Context, workspace, id, user string, via reeve.Via) (reeve.Result, error) {
+	var op reeve.Operation
+	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
+		op, err = s.GetOperation(ctx, workspace, id)
+		return err
+	})
+	if err != nil {
+		return reeve.Result{}, err
+	}
+	if op.State != reeve.Committed || op.Undo == nil {
+		return reeve.Result{}, reeve.Errorf(reeve.Unsupported, "operation %s cannot be undone", id).Hintf("only committed operations whose tool says how can be")
+	}
+	return g.Call(ctx, reeve.Call{Workspace: workspace, Agent: op.AgentID, Tool: op.Undo.Tool, Args: op.Undo.Args, Tools: []string{op.Undo.Tool},
+		Operation: reeve.Key(reeve.PrefixOperation, "undo", op.ID), User: user, Via: via, Reason: "undo of " + op.ID})
+}

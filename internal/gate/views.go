@@ -1,0 +1,176 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// views caches what calls are judged by. It may be out of date: the write that records a call finds out.
+type views struct {
+	mu         sync.RWMutex
+	workspaces map[string]*workspaceView
+	agents     map[string]*agentView // by workspace and id or name
+}
+
+// maxViews bounds the cache; past it everything is forgotten and read again.
+const maxViews = 10_000
+
+// workspaceView is a workspace's catalogue at one revision.
+type workspaceView struct {
+	ws       reeve.Workspace
+	tools    map[string]*entry
+	budgets  bool // whether any budget is set
+	scrubber *scrubber
+}
+
+// agentView is an agent at one revision of its workspace.
+type agentView struct {
+	workspace    *workspaceView
+	ws           reeve.Workspace
+	agent        reeve.Agent
+	capabilities []string
+	attached     map[string]json.RawMessage // tool to settings
+}
+
+func (v *views) forget(workspace string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.workspaces, workspace)
+	for k, a := range v.agents {
+		if a.ws.ID == workspace {
+			delete(v.agents, k)
+		}
+	}
+}
+
+// agent gives the view of an agent, by id or name, reading it when it is not cached.
+func (v *views) agent(ctx context.Context, g *Gate, workspace, agent string) (*agentView, error) {
+	key := workspace + "\x00" + agent
+	v.mu.RLock()
+	a, ok := v.agents[key]
+	v.mu.RUnlock()
+	if ok {
+		return a, nil
+	}
+	var loaded *agentView
+	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
+		loaded, err = v.load(ctx, g, s, workspace, agent)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.agents) >= maxViews {
+		clear(v.agents)
+		clear(v.workspaces)
+	}
+	v.workspaces[workspace], v.agents[key] = loaded.workspace, loaded
+	return loaded, nil
+}
+
+func (v *views) load(ctx context.Context, g *Gate, s *store.Snap, workspace, agent string) (*agentView, error) {
+	w, err := v.workspace(ctx, g, s, workspace)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.GetAgent(ctx, workspace, agent)
+	if err != nil {
+		return nil, err
+	}
+	out := &agentView{workspace: w, ws: w.ws, agent: a, attached: map[string]json.RawMessage{}}
+	if out.capabilities, err = Capabilities(ctx, s, workspace, a.Kind); err != nil {
+		return nil, err
+	}
+	list, err := s.ListAttachments(ctx, a.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range list {
+		out.attached[at.Tool.ID] = at.Config
+	}
+	return out, nil
+}
+
+// workspace gives the view of a workspace at the snapshot's revision, reusing the cached one when it is the same.
+func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string) (*workspaceView, error) {
+	ws, err := s.GetWorkspace(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	v.mu.RLock()
+	cached := v.workspaces[id]
+	v.mu.RUnlock()
+	if cached != nil && cached.ws.Revision == ws.Revision {
+		return cached, nil
+	}
+	w := &workspaceView{ws: ws, tools: map[string]*entry{}}
+	tools, err := s.ListTools(ctx, id, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tools {
+		if cached != nil {
+			if old := cached.tools[t.ID]; old != nil && old.row == rowHash(t) {
+				w.tools[t.ID] = old // its schema is compiled already
+				continue
+			}
+		}
+		w.tools[t.ID] = g.entry(t)
+	}
+	budgets, err := s.ListBudgets(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	w.budgets = len(budgets) > 0
+	values := g.Secrets
+	names, err := s.ListSecrets(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range names {
+		if value, err := s.GetSecret(ctx, id, n.Name); err == nil { // one that cannot be opened cannot be shown either
+			values = append(values[:len(values):len(values)], value)
+		}
+	}
+	w.scrubber = newScrubber(values)
+	return w, nil
+}
+
+// stopped says so when the kill switch is on.
+func (v *agentView) stopped() error {
+	if v.ws.StoppedAt != nil {
+		return reeve.Errorf(reeve.Stopped, "everything in this workspace is stopped: %s", v.ws.StopReason).Hintf("a member can resume it")
+	}
+	if v.agent.StoppedAt != nil {
+		return reeve.Errorf(reeve.Stopped, "the agent %s is stopped", v.agent.Name).Hintf("a member can resume it")
+	}
+	return nil
+}
+
+// BuiltinProfiles is what agents of the built-in kinds may do, until a workspace sets a profile of its own.
+func BuiltinProfiles() []reeve.Profile {
+	return []reeve.Profile{
+		{Kind: "assistant", Capabilities: []string{"files.read", "files.write"}},
+		{Kind: "reader", Capabilities: []string{"files.read"}},
+	}
+}
+
+// Capabilities gives what agents of a kind may do: the workspace's profile, else the built-in one, else nothing.
+func Capabilities(ctx context.Context, s *store.Snap, workspace, kind string) ([]string, error) {
+	p, ok, err := s.GetProfile(ctx, workspace, kind)
+	if err != nil || ok {
+		return p.Capabilities, err
+	}
+	for _, p := range BuiltinProfiles() {
+		if p.Kind == kind {
+			return p.Capabilities, nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,136 @@
+package httpapi
+
+import (
+	"context"
+	"slices"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+func (s *server) listTokens(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.TokenList], error) {
+	out := &body[reeve.TokenList]{Body: reeve.TokenList{Tokens: []reeve.AccessToken{}}}
+	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+		list, err := snap.ListCredentials(ctx, who.Workspace)
+		for _, c := range list {
+			out.Body.Tokens = append(out.Body.Tokens, c.AccessToken)
+		}
+		return err
+	})
+}
+
+func (s *server) createToken(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.TokenRequest
+}) (*body[reeve.NewToken], error) {
+	out := &body[reeve.NewToken]{}
+	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
+		mine, _, err := tx.GetCredential(ctx, who.TokenID)
+		if err != nil {
+			return err
+		}
+		t := reeve.AccessToken{Name: in.Body.Name, User: in.Body.User, Role: in.Body.Role, Workspaces: in.Body.Workspaces, CreatedAt: tx.Now(), ExpiresAt: in.Body.ExpiresAt}
+		if t.User == "" {
+			t.User = who.User
+		}
+		if len(t.Workspaces) == 0 {
+			t.Workspaces = []string{who.Workspace}
+		}
+		for _, w := range t.Workspaces {
+			if !slices.Contains(mine.Workspaces, w) {
+				return reeve.Errorf(reeve.Forbidden, "your own token is not valid in workspace %q", w)
+			}
+		}
+		if t.ExpiresAt != nil && !t.ExpiresAt.After(tx.Now()) {
+			return &reeve.Error{Code: reeve.Validation, Message: "the token would have expired already", Fields: []reeve.Field{{Path: "/expires_at", Message: "is in the past", Expected: "a time to come"}}}
+		}
+		text, c := NewCredential(tx.NewID(reeve.PrefixToken), t)
+		out.Body = reeve.NewToken{AccessToken: c.AccessToken, Token: text}
+		return tx.InsertCredential(ctx, c)
+	})
+}
+
+func (s *server) revokeToken(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
+		c, ok, err := tx.GetCredential(ctx, in.ID)
+		if err != nil {
+			return err
+		}
+		if !ok || c.RevokedAt != nil || !slices.Contains(c.Workspaces, who.Workspace) {
+			return reeve.Errorf(reeve.NotFound, "token %q not found", in.ID)
+		}
+		return tx.RevokeCredential(ctx, in.ID, tx.Now())
+	})
+}
+
+func (s *server) listSecrets(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.SecretList], error) {
+	out := &body[reeve.SecretList]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body.Secrets, err = snap.ListSecrets(ctx, who.Workspace)
+		return err
+	})
+}
+
+// SecretPath names a secret.
+type SecretPath struct {
+	Scoped
+	Name string `path:"name" minLength:"1" maxLength:"64" pattern:"^[A-Za-z_][A-Za-z0-9_]*$"`
+}
+
+// putSecret stores a secret and touches the workspace, so that the scrubber knows it at once.
+func (s *server) putSecret(ctx context.Context, who reeve.Principal, in *struct {
+	SecretPath
+	Body reeve.SecretRequest
+}) (*none, error) {
+	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.PutSecret(ctx, who.Workspace, in.Name, in.Body.Value); err != nil {
+			return err
+		}
+		return tx.Touch(ctx, who.Workspace)
+	})
+}
+
+func (s *server) deleteSecret(ctx context.Context, who reeve.Principal, in *SecretPath) (*none, error) {
+	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.DeleteSecret(ctx, who.Workspace, in.Name); err != nil {
+			return err
+		}
+		return tx.Touch(ctx, who.Workspace)
+	})
+}
+
+func (s *server) listWorkspaces(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.WorkspaceList], error) {
+	out := &body[reeve.WorkspaceList]{Body: reeve.WorkspaceList{Workspaces: []reeve.Workspace{}}}
+	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+		c, _, err := snap.GetCredential(ctx, who.TokenID)
+		if err != nil {
+			return err
+		}
+		for _, id := range c.Workspaces {
+			w, err := snap.GetWorkspace(ctx, id)
+			if err != nil {
+				return err
+			}
+			out.Body.Workspaces = append(out.Body.Workspaces, w)
+		}
+		return nil
+	})
+}
+
+// createWorkspace makes a workspace and lets the maker's token into it.
+func (s *server) createWorkspace(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.WorkspaceRequest
+}) (*body[reeve.Workspace], error) {
+	name := in.Body.Name
+	if name == "" {
+		name = in.Body.ID
+	}
+	out := &body[reeve.Workspace]{}
+	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		if out.Body, err = tx.InsertWorkspace(ctx, in.Body.ID, name); err != nil {
+			return err
+		}
+		return tx.BindCredential(ctx, who.TokenID, in.Body.ID)
+	})
+}

@@ -1,0 +1,169 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Page is in the input of lists.
+type Page struct {
+	Cursor string `query:"cursor" maxLength:"256" doc:"next_cursor of the page before"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+}
+
+func (s *server) listAgents(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Page
+}) (*body[reeve.AgentList], error) {
+	out := &body[reeve.AgentList]{}
+	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body.Agents, err = snap.ListAgents(ctx, who.Workspace, in.Cursor, in.Limit)
+		return err
+	})
+	if n := len(out.Body.Agents); n == in.Limit {
+		out.Body.Next = out.Body.Agents[n-1].Name
+	}
+	return out, err
+}
+
+func (s *server) createAgent(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.AgentRequest
+}) (*body[reeve.Agent], error) {
+	if in.Body.Name == nil {
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "an agent needs a name", Fields: []reeve.Field{{Path: "/name", Message: "is missing", Expected: "a name"}}}
+	}
+	var a reeve.Agent
+	err := s.DB.Update(ctx, func(tx *store.Tx) error {
+		a = reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: who.Workspace, Kind: "assistant", Lifecycle: reeve.AgentActive,
+			Categories: []string{}, Config: json.RawMessage("{}"), CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
+		if err := change(&a, in.Body); err != nil {
+			return err
+		}
+		return tx.InsertAgent(ctx, a)
+	})
+	return &body[reeve.Agent]{a}, err
+}
+
+// change applies what a request says to an agent.
+func change(a *reeve.Agent, r reeve.AgentRequest) error {
+	if r.Name != nil {
+		a.Name = *r.Name
+	}
+	if r.Kind != nil {
+		a.Kind = *r.Kind
+	}
+	if r.Lifecycle != nil {
+		if err := a.Lifecycle.To(*r.Lifecycle); err != nil {
+			return err
+		}
+		a.Lifecycle = *r.Lifecycle
+	}
+	if r.Categories != nil {
+		a.Categories = *r.Categories
+	}
+	if r.Policy != nil {
+		if err := r.Policy.Validate(); err != nil {
+			return err
+		}
+		a.Policy = *r.Policy
+	}
+	if r.Config != nil && string(r.Config) != "null" {
+		v, err := reeve.ParseJSON(r.Config)
+		if err != nil {
+			return err
+		}
+		if _, ok := v.(map[string]any); !ok {
+			return &reeve.Error{Code: reeve.Validation, Message: "an agent's config is an object", Fields: []reeve.Field{{Path: "/config", Message: "is not an object", Expected: "an object"}}}
+		}
+		a.Config = r.Config
+	}
+	return nil
+}
+
+func (s *server) getAgent(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.Agent], error) {
+	out := &body[reeve.Agent]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body, err = snap.GetAgent(ctx, who.Workspace, in.Agent)
+		return err
+	})
+}
+
+func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struct {
+	AgentPath
+	Body reeve.AgentRequest
+}) (*body[reeve.Agent], error) {
+	out := &body[reeve.Agent]{}
+	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
+		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
+		if err != nil {
+			return err
+		}
+		if err := change(&a, in.Body); err != nil {
+			return err
+		}
+		a.UpdatedAt = tx.Now()
+		out.Body = a
+		return tx.UpdateAgent(ctx, a)
+	})
+}
+
+func (s *server) deleteAgent(ctx context.Context, who reeve.Principal, in *AgentPath) (*none, error) {
+	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
+		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
+		if err != nil {
+			return err
+		}
+		return tx.DeleteAgent(ctx, who.Workspace, a.ID)
+	})
+}
+
+func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *struct {
+	AgentPath
+	Page
+	Session string `query:"session" maxLength:"128" doc:"The session; default if neither is given"`
+	Run     string `query:"run" maxLength:"128" doc:"The run"`
+}) (*body[reeve.MessageList], error) {
+	out := &body[reeve.MessageList]{}
+	err := s.DB.View(ctx, func(snap *store.Snap) error {
+		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+		if err != nil {
+			return err
+		}
+		thread := a.ID + ":session:" + in.Session
+		if in.Session == "" {
+			thread = a.ID + ":session:default"
+		}
+		if in.Run != "" {
+			thread = a.ID + ":run:" + in.Run
+		}
+		out.Body.Messages, err = snap.ListMessages(ctx, who.Workspace, thread, in.Cursor, in.Limit)
+		return err
+	})
+	if n := len(out.Body.Messages); n == in.Limit {
+		out.Body.Next = out.Body.Messages[n-1].ID
+	}
+	return out, err
+}
+
+func (s *server) listProfiles(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.ProfileList], error) {
+	out := &body[reeve.ProfileList]{}
+	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body.Profiles, err = s.Gate.Profiles(ctx, snap, who.Workspace)
+		return err
+	})
+	return out, err
+}
+
+func (s *server) putProfile(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Kind string `path:"kind" minLength:"1" maxLength:"64" pattern:"^[a-z][a-z0-9_.-]*$"`
+	Body reeve.ProfileRequest
+}) (*body[reeve.Profile], error) {
+	p := reeve.Profile{Kind: in.Kind, Capabilities: slices.Compact(slices.Sorted(slices.Values(in.Body.Capabilities)))}
+	return &body[reeve.Profile]{p}, s.DB.Update(ctx, func(tx *store.Tx) error { return tx.PutProfile(ctx, who.Workspace, p) })
+}

@@ -1,0 +1,226 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+type ctxKey int
+
+const (
+	principalKey ctxKey = iota
+	requestKey
+)
+
+// request is what we know of a request from its start.
+type request struct {
+	id  string
+	log func(msg string, args ...any)
+}
+
+func principal(ctx context.Context) reeve.Principal {
+	p, _ := ctx.Value(principalKey).(reeve.Principal)
+	return p
+}
+
+func requestID(ctx context.Context) string {
+	r, _ := ctx.Value(requestKey).(request)
+	return r.id
+}
+
+func note(ctx context.Context, err error) {
+	if r, ok := ctx.Value(requestKey).(request); ok {
+		r.log("a request failed", "request", r.id, "error", err)
+	}
+}
+
+// identify gives each request an id and keeps a panic from reaching anybody else.
+func (s *server) identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := s.ids.New(reeve.PrefixRequest, reeve.Now())
+		r = r.WithContext(context.WithValue(r.Context(), requestKey, request{id: id, log: s.Log.Error}))
+		w.Header().Set("X-Request-Id", id)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		defer func() {
+			if p := recover(); p != nil {
+				if p == http.ErrAbortHandler { //nolint:errorlint,goerr113 // net/http compares it so
+					panic(p)
+				}
+				s.Log.Error("a handler panicked", "request", id, "panic", p)
+				s.write(w, r, reeve.Errorf(reeve.Internal, "internal error"))
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// checkOrigin refuses requests that a foreign web page could make a browser send: an unknown Host (DNS rebinding) or Origin.
+func (s *server) checkOrigin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.knownHost(r.Host) {
+			s.write(w, r, reeve.Errorf(reeve.Forbidden, "the host %q is not one this server answers to", r.Host).Hintf("add it to hosts in reeve.yaml"))
+			return
+		}
+		if o := r.Header.Get("Origin"); o != "" && !s.knownOrigin(o, r.Host) {
+			s.write(w, r, reeve.Errorf(reeve.Forbidden, "the origin %q may not call this server", o).Hintf("add it to origins in reeve.yaml"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *server) knownHost(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	name = strings.Trim(strings.ToLower(name), "[]")
+	if name == "localhost" || slices.Contains(s.Hosts, name) || slices.Contains(s.Hosts, strings.ToLower(host)) {
+		return true
+	}
+	ip := net.ParseIP(name)
+	return ip != nil && ip.IsLoopback()
+}
+
+func (s *server) knownOrigin(origin, host string) bool {
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" {
+		return false // also the opaque origin "null"
+	}
+	return strings.EqualFold(u.Host, host) || slices.Contains(s.Origins, origin)
+}
+
+// authenticate lets requests to /api through with a valid token for the workspace they name.
+func (s *server) authenticate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/api/") && r.URL.Path != "/api" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		who, err := s.identity(r)
+		if err != nil {
+			s.write(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey, who)))
+	})
+}
+
+func (s *server) identity(r *http.Request) (reeve.Principal, error) {
+	var who reeve.Principal
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok || token == "" {
+		return who, s.slow(r, reeve.Errorf(reeve.Unauthenticated, "no bearer token was sent").Hintf("send Authorization: Bearer <token>; the owner's is in the data directory"))
+	}
+	c, err := s.credential(r.Context(), strings.TrimSpace(token))
+	if err != nil {
+		if reeve.CodeOf(err) == reeve.Unauthenticated {
+			return who, s.slow(r, err)
+		}
+		return who, err
+	}
+	if err := s.limit.allow("token:" + c.ID); err != nil {
+		return who, err
+	}
+	workspace := r.Header.Get("X-Workspace-Id")
+	if workspace == "" {
+		return who, &reeve.Error{Code: reeve.Validation, Message: "the header X-Workspace-Id is missing", Hint: "name the workspace, such as default",
+			Fields: []reeve.Field{{Path: "header/X-Workspace-Id", Message: "is missing", Expected: "a workspace id"}}}
+	}
+	if !slices.Contains(c.Workspaces, workspace) { // one answer for a workspace that is another's and one that is not there
+		return who, reeve.Errorf(reeve.Forbidden, "the token is not valid in that workspace")
+	}
+	return reeve.Principal{TokenID: c.ID, User: c.User, Role: c.Role, Workspace: workspace}, nil
+}
+
+// slow limits how fast tokens can be guessed from one address.
+func (s *server) slow(r *http.Request, err error) error {
+	host, _, splitErr := net.SplitHostPort(r.RemoteAddr)
+	if splitErr != nil {
+		host = r.RemoteAddr
+	}
+	if limited := s.limit.allow("address:" + host); limited != nil {
+		return limited
+	}
+	return err
+}
+
+// TokenPrefix begins every bearer token.
+const TokenPrefix = "reeve_"
+
+// NewCredential makes a token: its text, to be shown once, and what is kept of it.
+func NewCredential(id string, t reeve.AccessToken) (string, store.Credential) {
+	secret := reeve.Secret(32)
+	t.ID = id
+	return TokenPrefix + id + "_" + secret, store.Credential{AccessToken: t, Hash: hashSecret(secret)}
+}
+
+func hashSecret(s string) string { // a random secret of 256 bits needs no slow hash
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+func (s *server) credential(ctx context.Context, token string) (c store.Credential, err error) {
+	wrong := reeve.Errorf(reeve.Unauthenticated, "the bearer token is not valid").Hintf("it may have been revoked or have expired")
+	rest, ok := strings.CutPrefix(token, TokenPrefix)
+	i := strings.LastIndexByte(rest, '_')
+	if !ok || i < 0 || !reeve.IsID(rest[:i]) {
+		return c, wrong
+	}
+	found := false
+	err = s.DB.View(ctx, func(snap *store.Snap) error {
+		c, found, err = snap.GetCredential(ctx, rest[:i])
+		return err
+	})
+	if err != nil {
+		return c, err
+	}
+	match := subtle.ConstantTimeCompare([]byte(c.Hash), []byte(hashSecret(rest[i+1:]))) == 1
+	if !found || !match || c.RevokedAt != nil || (c.ExpiresAt != nil && !c.ExpiresAt.After(reeve.Now())) {
+		return c, wrong
+	}
+	return c, nil
+}
+
+// limiter bounds requests per second, for each token and each address that sends bad ones.
+type limiter struct {
+	rate  float64
+	burst int
+	mu    sync.Mutex
+	by    map[string]*rate.Limiter
+}
+
+// maxLimiters bounds the memory that strangers can make us use.
+const maxLimiters = 10_000
+
+func (l *limiter) allow(who string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.by == nil || len(l.by) > maxLimiters {
+		l.by = map[string]*rate.Limiter{}
+	}
+	b, ok := l.by[who]
+	if !ok {
+		b = rate.NewLimiter(rate.Limit(l.rate), l.burst)
+		l.by[who] = b
+	}
+	if b.Allow() {
+		return nil
+	}
+	return &reeve.Error{Code: reeve.RateLimited, Message: "too many requests", Hint: "wait a moment and try again", RetryAfter: time.Second}
+}

@@ -1,0 +1,125 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+type callInput struct {
+	AgentPath
+	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"The same key makes the same call once"`
+	Body reeve.CallRequest
+}
+
+// asCall is the request as the gate takes it.
+func asCall(who reeve.Principal, agent, key string, r reeve.CallRequest) (reeve.Call, error) {
+	if key == "" {
+		key = r.Key
+	} else if r.Key != "" && r.Key != key {
+		return reeve.Call{}, &reeve.Error{Code: reeve.Validation, Message: "the Idempotency-Key header and idempotency_key disagree",
+			Fields: []reeve.Field{{Path: "/idempotency_key", Message: "is not the header's", Expected: key}}}
+	}
+	c := reeve.Call{Workspace: who.Workspace, Agent: agent, Tool: r.Tool, Args: r.Args, Session: r.Session, Run: r.Run, User: who.User, Via: reeve.ViaREST,
+		Tools: r.Tools, PreviewOnly: r.PreviewOnly, Base: r.Base, Reason: r.Reason}
+	if key != "" {
+		c.Operation = key // made an operation id once the agent is known
+	}
+	return c, nil
+}
+
+// prepare finds the agent, so that a key means the same by id and by name.
+func (s *server) prepare(ctx context.Context, who reeve.Principal, agent, key string, r reeve.CallRequest) (reeve.Call, error) {
+	c, err := asCall(who, agent, key, r)
+	if err != nil || c.Operation == "" {
+		return c, err
+	}
+	err = s.DB.View(ctx, func(snap *store.Snap) error {
+		a, err := snap.GetAgent(ctx, who.Workspace, agent)
+		c.Agent, c.Operation = a.ID, reeve.OperationKey(who.Workspace, a.ID, c.Operation)
+		return err
+	})
+	return c, err
+}
+
+type callOutput struct {
+	Status int
+	Body   reeve.Result
+}
+
+// answer gives a result its status: 202 while it waits for something, else 200.
+func answer(r reeve.Result) *callOutput {
+	out := &callOutput{Status: http.StatusOK, Body: r}
+	switch r.State {
+	case reeve.Parked, reeve.Prepared, reeve.Dispatched, reeve.Unknown:
+		if r.Code != reeve.Skipped {
+			out.Status = http.StatusAccepted
+		}
+	case reeve.Committed, reeve.Failed, reeve.DeniedOp:
+	}
+	return out
+}
+
+func (s *server) call(ctx context.Context, who reeve.Principal, in *callInput) (*callOutput, error) {
+	c, err := s.prepare(ctx, who, in.Agent, in.Key, in.Body)
+	if err != nil {
+		return nil, err
+	}
+	res, err := s.Gate.Call(ctx, c)
+	if err != nil {
+		return nil, &refusedCall{res.CallID, err}
+	}
+	return answer(res), nil
+}
+
+func (s *server) callAll(ctx context.Context, who reeve.Principal, in *struct {
+	AgentPath
+	Body reeve.BatchRequest
+}) (*body[reeve.BatchAnswer], error) {
+	calls := make([]reeve.Call, len(in.Body.Calls))
+	for i, r := range in.Body.Calls {
+		var err error
+		if calls[i], err = s.prepare(ctx, who, in.Agent, "", r); err != nil {
+			return nil, err
+		}
+	}
+	out := &body[reeve.BatchAnswer]{Body: reeve.BatchAnswer{Results: make([]reeve.Result, len(calls))}}
+	for i, a := range s.Gate.CallAll(ctx, calls) {
+		if a.Err != nil && a.Result.CallID == "" {
+			return nil, a.Err // nothing could be recorded: the agent is not there, or the store is down
+		}
+		out.Body.Results[i] = a.Result
+	}
+	return out, nil
+}
+
+func (s *server) judge(ctx context.Context, who reeve.Principal, in *callInput) (*body[reeve.Explanation], error) {
+	c, err := s.prepare(ctx, who, in.Agent, in.Key, in.Body)
+	if err != nil {
+		return nil, err
+	}
+	x, err := s.Gate.Judge(ctx, c)
+	return &body[reeve.Explanation]{x}, err
+}
+
+func (s *server) explain(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Explanation], error) {
+	x, err := s.Gate.Explain(ctx, who.Workspace, in.ID)
+	return &body[reeve.Explanation]{x}, err
+}
+
+func (s *server) readOutput(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Hash   string `path:"hash" pattern:"^[0-9a-f]{64}$"`
+	Offset int    `query:"offset" minimum:"0" maximum:"1000000000"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1048576" default:"65536"`
+}) (*body[reeve.OutputSlice], error) {
+	out := &body[reeve.OutputSlice]{}
+	err := s.DB.View(ctx, func(snap *store.Snap) error {
+		got, err := snap.GetPayload(ctx, who.Workspace, in.Hash, in.Offset, in.Limit)
+		out.Body = reeve.OutputSlice{Content: string(got.Body), Offset: in.Offset, Size: got.Size}
+		return err
+	})
+	return out, err
+}

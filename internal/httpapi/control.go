@@ -1,0 +1,146 @@
+package httpapi
+
+import (
+	"context"
+	"regexp"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+func (s *server) listBudgets(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.BudgetList], error) {
+	out := &body[reeve.BudgetList]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body.Budgets, err = snap.ListBudgets(ctx, who.Workspace)
+		return err
+	})
+}
+
+// SubjectPath names the subject of a budget.
+type SubjectPath struct {
+	Scoped
+	Subject string `path:"subject" maxLength:"200" doc:"agent:<id>, run:<id>, or workspace"`
+}
+
+var subject = regexp.MustCompile(`^(workspace|(agent|run):[!-~]{1,128})$`)
+
+func checkSubject(path, s string) error {
+	if subject.MatchString(s) {
+		return nil
+	}
+	return &reeve.Error{Code: reeve.Validation, Message: "that is not the subject of a budget",
+		Fields: []reeve.Field{{Path: path, Message: "is not a subject", Expected: "agent:<id>, run:<id>, or workspace"}}}
+}
+
+func (s *server) putBudget(ctx context.Context, who reeve.Principal, in *struct {
+	SubjectPath
+	Body reeve.BudgetRequest
+}) (*body[reeve.Budget], error) {
+	if err := checkSubject("path/subject", in.Subject); err != nil {
+		return nil, err
+	}
+	if in.Body.Parent != "" {
+		if err := checkSubject("/parent", in.Body.Parent); err != nil {
+			return nil, err
+		}
+	}
+	l := in.Body.Limit
+	if l.Calls < 0 || l.Tokens < 0 || l.Micros < 0 || l.Millis < 0 {
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "a limit is below 0", Fields: []reeve.Field{{Path: "/limit", Message: "is negative", Expected: "0 for none, or more"}}}
+	}
+	b := reeve.Budget{Subject: in.Subject, Parent: in.Body.Parent, Limit: l, OnExceed: in.Body.OnExceed}
+	if b.OnExceed == "" {
+		b.OnExceed = reeve.EndOver
+	}
+	out := &body[reeve.Budget]{}
+	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		if name, ok := cutAgent(b.Subject); ok {
+			a, err := tx.GetAgent(ctx, who.Workspace, name)
+			if err != nil {
+				return err
+			}
+			b.Subject = "agent:" + a.ID
+		}
+		if err := tx.PutBudget(ctx, who.Workspace, b); err != nil {
+			return err
+		}
+		out.Body, _, err = tx.GetBudget(ctx, who.Workspace, b.Subject)
+		return err
+	})
+}
+
+func cutAgent(subject string) (string, bool) {
+	const p = "agent:"
+	if len(subject) > len(p) && subject[:len(p)] == p {
+		return subject[len(p):], true
+	}
+	return "", false
+}
+
+func (s *server) deleteBudget(ctx context.Context, who reeve.Principal, in *SubjectPath) (*none, error) {
+	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
+		subject := in.Subject
+		if name, ok := cutAgent(subject); ok {
+			if a, err := tx.GetAgent(ctx, who.Workspace, name); err == nil {
+				subject = "agent:" + a.ID
+			}
+		}
+		return tx.DeleteBudget(ctx, who.Workspace, subject)
+	})
+}
+
+func (s *server) status(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.Status], error) {
+	out := &body[reeve.Status]{Body: reeve.Status{Version: s.Version, Engine: s.DB.Engine(), Role: who.Role, User: who.User, StartedAt: s.StartedAt}}
+	tools, err := s.Gate.Tools(ctx, who.Workspace, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tools {
+		if t.Broken != "" {
+			out.Body.Broken = append(out.Body.Broken, t.ID+": "+t.Broken)
+		}
+	}
+	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		if out.Body.Workspace, err = snap.GetWorkspace(ctx, who.Workspace); err != nil {
+			return err
+		}
+		waiting, err := snap.ListApprovals(ctx, who.Workspace, reeve.Pending, "", inboxLimit)
+		if err != nil {
+			return err
+		}
+		unknown, err := snap.ListUnknown(ctx, who.Workspace, inboxLimit)
+		out.Body.Waiting = len(waiting) + len(unknown)
+		return err
+	})
+}
+
+func (s *server) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.CheckUp], error) {
+	out := &body[reeve.CheckUp]{}
+	if s.Doctor != nil {
+		out.Body.Checks = s.Doctor(ctx)
+	}
+	tools, err := s.Gate.Tools(ctx, who.Workspace, "")
+	if err != nil {
+		return nil, err
+	}
+	c := reeve.PartHealth{Name: "tools", OK: true, Detail: "every tool in the catalogue can be called"}
+	for _, t := range tools {
+		if t.Broken != "" {
+			c.OK, c.Detail, c.Hint = false, t.ID+": "+t.Broken, "remove the tool, or run a build that has its handler"
+		}
+	}
+	out.Body.Checks = append(out.Body.Checks, c)
+	return out, nil
+}
+
+func (s *server) backup(context.Context, reeve.Principal, *Scoped) (*huma.StreamResponse, error) {
+	return &huma.StreamResponse{Body: func(c huma.Context) {
+		c.SetHeader("Content-Type", "application/octet-stream")
+		if err := s.Backup(c.Context(), c.BodyWriter()); err != nil {
+			s.Log.Error("a backup failed", "request", requestID(c.Context()), "error", err)
+			panic(abort) // the client must not take a part for the whole
+		}
+	}}, nil
+}

@@ -1,0 +1,137 @@
+package httpapi
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// inboxLimit is how much of each kind the inbox shows.
+const inboxLimit = 200
+
+func (s *server) listOperations(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Page
+	Agent string      `query:"agent" maxLength:"128" doc:"Id or name"`
+	State reeve.State `query:"state" enum:"prepared,parked,dispatched,committed,failed,unknown,denied"`
+}) (*body[reeve.OperationList], error) {
+	before, err := parseCursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	out := &body[reeve.OperationList]{}
+	err = s.DB.View(ctx, func(snap *store.Snap) error {
+		f := store.OperationFilter{State: in.State, Before: before, Limit: in.Limit}
+		if in.Agent != "" {
+			a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+			if err != nil {
+				return err
+			}
+			f.Agent = a.ID
+		}
+		out.Body.Operations, err = snap.ListOperations(ctx, who.Workspace, f)
+		return err
+	})
+	if n := len(out.Body.Operations); n == in.Limit {
+		last := out.Body.Operations[n-1]
+		out.Body.Next = strconv.FormatInt(reeve.Millis(last.CreatedAt), 10) + "." + last.ID
+	}
+	return out, err
+}
+
+func parseCursor(s string) (c store.Cursor, err error) {
+	if s == "" {
+		return c, nil
+	}
+	at, id, ok := strings.Cut(s, ".")
+	if c.At, err = strconv.ParseInt(at, 10, 64); err != nil || !ok {
+		return c, &reeve.Error{Code: reeve.Validation, Message: "the cursor is not one this server gave",
+			Fields: []reeve.Field{{Path: "query/cursor", Message: "cannot be read", Expected: "next_cursor of the page before"}}}
+	}
+	c.ID = id
+	return c, nil
+}
+
+func (s *server) getOperation(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Operation], error) {
+	out := &body[reeve.Operation]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body, err = snap.GetOperation(ctx, who.Workspace, in.ID)
+		return err
+	})
+}
+
+func (s *server) resolve(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Body reeve.ResolveRequest
+}) (*body[reeve.Operation], error) {
+	op, err := s.Gate.Resolve(ctx, who.Workspace, in.ID, in.Body.Resolution, who.User)
+	return &body[reeve.Operation]{op}, err
+}
+
+func (s *server) undo(ctx context.Context, who reeve.Principal, in *IDPath) (*callOutput, error) {
+	res, err := s.Gate.Undo(ctx, who.Workspace, in.ID, who.User, reeve.ViaREST)
+	if err != nil {
+		return nil, &refusedCall{res.CallID, err}
+	}
+	return answer(res), nil
+}
+
+func (s *server) inbox(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.Inbox], error) {
+	out := &body[reeve.Inbox]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		if out.Body.Approvals, err = snap.ListApprovals(ctx, who.Workspace, reeve.Pending, "", inboxLimit); err != nil {
+			return err
+		}
+		out.Body.Unknown, err = snap.ListUnknown(ctx, who.Workspace, inboxLimit)
+		return err
+	})
+}
+
+func (s *server) listApprovals(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Page
+	State reeve.ApprovalState `query:"state" enum:"pending,approved,denied,expired,lapsed"`
+}) (*body[reeve.ApprovalList], error) {
+	out := &body[reeve.ApprovalList]{}
+	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body.Approvals, err = snap.ListApprovals(ctx, who.Workspace, in.State, in.Cursor, in.Limit)
+		return err
+	})
+	if n := len(out.Body.Approvals); n == in.Limit {
+		out.Body.Next = out.Body.Approvals[n-1].ID
+	}
+	return out, err
+}
+
+func (s *server) getApproval(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Approval], error) {
+	out := &body[reeve.Approval]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body, err = snap.GetApproval(ctx, who.Workspace, in.ID)
+		return err
+	})
+}
+
+func (s *server) decide(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Body reeve.DecisionRequest
+}) (*body[reeve.Approval], error) {
+	a, err := s.Gate.Decide(ctx, who.Workspace, in.ID, in.Body.Decision == "approve", who.User, in.Body.Comment)
+	return &body[reeve.Approval]{a}, err
+}
+
+func (s *server) stop(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.StopRequest
+}) (*none, error) {
+	return nil, s.Gate.Stop(ctx, who.Workspace, in.Body.Agent, in.Body.Reason)
+}
+
+func (s *server) resume(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.StopRequest
+}) (*none, error) {
+	return nil, s.Gate.Resume(ctx, who.Workspace, in.Body.Agent)
+}

@@ -1,0 +1,179 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"reeve"
+)
+
+// statuses is the one table of codes and HTTP statuses.
+var statuses = map[reeve.Code]int{
+	reeve.AlreadyExists:    http.StatusConflict,
+	reeve.ApprovalRequired: http.StatusAccepted,
+	reeve.BudgetExceeded:   http.StatusPaymentRequired,
+	reeve.Canceled:         499,
+	reeve.Conflict:         http.StatusConflict,
+	reeve.Denied:           http.StatusForbidden,
+	reeve.Forbidden:        http.StatusForbidden,
+	reeve.InProgress:       http.StatusConflict,
+	reeve.Internal:         http.StatusInternalServerError,
+	reeve.NotFound:         http.StatusNotFound,
+	reeve.OutOfScope:       http.StatusForbidden,
+	reeve.RateLimited:      http.StatusTooManyRequests,
+	reeve.Skipped:          http.StatusConflict,
+	reeve.Stale:            http.StatusConflict,
+	reeve.Stopped:          http.StatusLocked,
+	reeve.Timeout:          http.StatusGatewayTimeout,
+	reeve.TooLarge:         http.StatusRequestEntityTooLarge,
+	reeve.ToolFailed:       http.StatusUnprocessableEntity,
+	reeve.Unauthenticated:  http.StatusUnauthorized,
+	reeve.Unavailable:      http.StatusServiceUnavailable,
+	reeve.UnknownOutcome:   http.StatusConflict,
+	reeve.Unsupported:      http.StatusNotImplemented,
+	reeve.Validation:       http.StatusBadRequest,
+}
+
+// Problem is an error on its way out. It implements huma.StatusError.
+type Problem struct {
+	reeve.Problem
+	retryAfter int
+}
+
+func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
+
+// GetStatus is the HTTP status.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// GetHeaders says when to try again.
+func (p *Problem) GetHeaders() http.Header {
+	if p.retryAfter == 0 {
+		return nil
+	}
+	return http.Header{"Retry-After": {strconv.Itoa(p.retryAfter)}}
+}
+
+// ContentType is application/problem+json.
+func (p *Problem) ContentType(string) string { return "application/problem+json" }
+
+// MarshalJSON writes the problem document only.
+func (p *Problem) MarshalJSON() ([]byte, error) { return json.Marshal(p.Problem) }
+
+// refusedCall carries the id of a call whose refusal is the error.
+type refusedCall struct {
+	id  string
+	err error
+}
+
+func (r *refusedCall) Error() string { return r.err.Error() }
+func (r *refusedCall) Unwrap() error { return r.err }
+
+// problem turns any room's error into a problem. What is internal stays inside: the log has it under the request id.
+func problem(ctx context.Context, err error) *Problem {
+	e := reeve.AsError(err)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		e = reeve.Errorf(reeve.Canceled, "the request was cancelled")
+	}
+	if e.Code == reeve.Internal {
+		note(ctx, err)
+		e = reeve.Errorf(reeve.Internal, "internal error").Hintf("the server's log has the details under the request id")
+	}
+	status := statuses[e.Code]
+	p := &Problem{Problem: reeve.Problem{Type: "about:blank", Title: title(status), Status: status, Detail: e.Message, Code: e.Code, Hint: e.Hint,
+		Errors: e.Fields, RequestID: requestID(ctx)}}
+	var call *refusedCall
+	if errors.As(err, &call) {
+		p.CallID = call.id
+	}
+	if e.RetryAfter > 0 {
+		p.retryAfter = max(1, int(e.RetryAfter.Seconds()))
+	}
+	return p
+}
+
+func title(status int) string {
+	if status == 499 {
+		return "Client Closed Request"
+	}
+	return http.StatusText(status)
+}
+
+// write sends a problem from outside a huma handler.
+func (s *server) write(w http.ResponseWriter, r *http.Request, err error) {
+	p := problem(r.Context(), err)
+	w.Header().Set("Content-Type", "application/problem+json")
+	for k, v := range p.GetHeaders() {
+		w.Header()[k] = v
+	}
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p)
+}
+
+// installProblems makes huma report its own errors our way. Huma keeps the function in a variable of its package; it is set
+// once, before the first API is made.
+var installProblems = sync.OnceFunc(func() {
+	huma.NewErrorWithContext = func(c huma.Context, status int, msg string, errs ...error) huma.StatusError {
+		return fromHuma(c.Context(), status, msg, errs)
+	}
+	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
+		return fromHuma(context.Background(), status, msg, errs)
+	}
+})
+
+// fromHuma is a problem found while decoding.
+func fromHuma(ctx context.Context, status int, msg string, errs []error) *Problem {
+	code := reeve.Internal
+	switch {
+	case status == http.StatusRequestEntityTooLarge:
+		code = reeve.TooLarge
+	case status == http.StatusRequestTimeout:
+		code = reeve.Timeout
+	case status >= 400 && status < 500:
+		code = reeve.Validation
+	}
+	e := &reeve.Error{Code: code, Message: msg}
+	for _, err := range errs {
+		var own *reeve.Error
+		var d *huma.ErrorDetail
+		switch {
+		case errors.As(err, &own):
+			e.Message, e.Fields, e.Hint = own.Message, append(e.Fields, own.Fields...), own.Hint
+		case errors.As(err, &d):
+			e.Fields = append(e.Fields, reeve.Field{Path: location(d.Location), Message: d.Message})
+		case err != nil && code != reeve.Internal:
+			e.Fields = append(e.Fields, reeve.Field{Message: decodeMessage(err)})
+		}
+	}
+	if len(e.Fields) > 0 && e.Message == "validation failed" {
+		e.Message = strings.TrimSpace("the request is not valid: " + e.Fields[0].Path + " " + e.Fields[0].Message)
+	}
+	if code == reeve.TooLarge {
+		e.Hint = "send less than " + strconv.Itoa(bodyLimit>>20) + " MiB"
+	}
+	return problem(ctx, e)
+}
+
+// decodeMessage says what encoding/json found, without our type names.
+func decodeMessage(err error) string {
+	var t *json.UnmarshalTypeError
+	if errors.As(err, &t) {
+		return "a " + t.Value + " does not fit at " + "/" + strings.ReplaceAll(t.Field, ".", "/")
+	}
+	return err.Error()
+}
+
+// location turns huma's body.a.b[2] into a JSON Pointer; other places keep their name.
+func location(l string) string {
+	rest, ok := strings.CutPrefix(l, "body")
+	if !ok {
+		return strings.ReplaceAll(l, ".", "/")
+	}
+	return strings.NewReplacer(".", "/", "[", "/", "]", "").Replace(rest)
+}

@@ -1,0 +1,70 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"reeve"
+)
+
+// routes is the contents page of the API.
+func (s *server) routes(api huma.API) {
+	const (
+		get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
+		viewer, member, owner      = reeve.Viewer, reeve.Member, reeve.Owner
+		made, gone                 = http.StatusCreated, http.StatusNoContent
+	)
+	handle(api, route{get, "/api/tools", "listTools", "List the catalogue", "tools", viewer, 0}, s.listTools)
+	handle(api, route{post, "/api/tools", "createTool", "Define a tool", "tools", member, made}, s.createTool)
+	handle(api, route{get, "/api/tools/{id}", "getTool", "Get a tool", "tools", viewer, 0}, s.getTool)
+	handle(api, route{put, "/api/tools/{id}", "updateTool", "Change a defined tool", "tools", member, 0}, s.updateTool)
+	handle(api, route{del, "/api/tools/{id}", "deleteTool", "Remove a defined tool", "tools", member, gone}, s.deleteTool)
+
+	handle(api, route{get, "/api/agents", "listAgents", "List agents", "agents", viewer, 0}, s.listAgents)
+	handle(api, route{post, "/api/agents", "createAgent", "Make an agent", "agents", member, made}, s.createAgent)
+	handle(api, route{get, "/api/agents/{agentId}", "getAgent", "Get an agent", "agents", viewer, 0}, s.getAgent)
+	handle(api, route{patch, "/api/agents/{agentId}", "updateAgent", "Change an agent", "agents", member, 0}, s.updateAgent)
+	handle(api, route{del, "/api/agents/{agentId}", "deleteAgent", "Remove an agent", "agents", member, gone}, s.deleteAgent)
+	handle(api, route{get, "/api/agents/{agentId}/tools", "listAgentTools", "List an agent's tools", "agents", viewer, 0}, s.listAgentTools)
+	handle(api, route{post, "/api/agents/{agentId}/tools", "attachTool", "Give an agent a tool", "agents", member, made}, s.attachTool)
+	handle(api, route{del, "/api/agents/{agentId}/tools/{toolId}", "detachTool", "Take a tool from an agent", "agents", member, gone}, s.detachTool)
+	handle(api, route{get, "/api/agents/{agentId}/messages", "listMessages", "Read a thread", "agents", viewer, 0}, s.listMessages)
+
+	handle(api, route{post, "/api/agents/{agentId}/calls", "call", "Call a tool", "calls", member, 0}, s.call)
+	handle(api, route{post, "/api/agents/{agentId}/calls/batch", "callAll", "Call tools as one model response does", "calls", member, 0}, s.callAll)
+	handle(api, route{post, "/api/agents/{agentId}/calls/explain", "judge", "Explain a call without making it", "calls", viewer, 0}, s.judge)
+	handle(api, route{get, "/api/calls/{id}/explanation", "explain", "Explain a past call", "calls", viewer, 0}, s.explain)
+	handle(api, route{get, "/api/outputs/{hash}", "readOutput", "Read a kept output", "calls", viewer, 0}, s.readOutput)
+
+	handle(api, route{get, "/api/operations", "listOperations", "List operations", "operations", viewer, 0}, s.listOperations)
+	handle(api, route{get, "/api/operations/{id}", "getOperation", "Get an operation", "operations", viewer, 0}, s.getOperation)
+	handle(api, route{post, "/api/operations/{id}/resolve", "resolveOperation", "Say what became of an operation", "operations", member, 0}, s.resolve)
+	handle(api, route{post, "/api/operations/{id}/undo", "undoOperation", "Take an operation back", "operations", member, 0}, s.undo)
+
+	handle(api, route{get, "/api/inbox", "inbox", "Everything that waits for a person", "approvals", viewer, 0}, s.inbox)
+	handle(api, route{get, "/api/approvals", "listApprovals", "List approvals", "approvals", viewer, 0}, s.listApprovals)
+	handle(api, route{get, "/api/approvals/{id}", "getApproval", "Get an approval", "approvals", viewer, 0}, s.getApproval)
+	handle(api, route{post, "/api/approvals/{id}/decision", "decide", "Answer an approval", "approvals", member, 0}, s.decide)
+
+	handle(api, route{post, "/api/stop", "stop", "Turn the kill switch on", "control", member, gone}, s.stop)
+	handle(api, route{post, "/api/resume", "resume", "Turn the kill switch off", "control", member, gone}, s.resume)
+	handle(api, route{get, "/api/profiles", "listProfiles", "List capability profiles", "control", viewer, 0}, s.listProfiles)
+	handle(api, route{put, "/api/profiles/{kind}", "putProfile", "Set what agents of a kind may do", "control", owner, 0}, s.putProfile)
+	handle(api, route{get, "/api/budgets", "listBudgets", "List budgets", "control", viewer, 0}, s.listBudgets)
+	handle(api, route{put, "/api/budgets/{subject}", "putBudget", "Set a budget", "control", owner, 0}, s.putBudget)
+	handle(api, route{del, "/api/budgets/{subject}", "deleteBudget", "Remove a budget", "control", owner, gone}, s.deleteBudget)
+
+	handle(api, route{get, "/api/tokens", "listTokens", "List bearer tokens", "access", owner, 0}, s.listTokens)
+	handle(api, route{post, "/api/tokens", "createToken", "Make a bearer token", "access", owner, made}, s.createToken)
+	handle(api, route{del, "/api/tokens/{id}", "revokeToken", "Revoke a bearer token", "access", owner, gone}, s.revokeToken)
+	handle(api, route{get, "/api/secrets", "listSecrets", "List the names of secrets", "access", owner, 0}, s.listSecrets)
+	handle(api, route{put, "/api/secrets/{name}", "putSecret", "Store a secret", "access", owner, gone}, s.putSecret)
+	handle(api, route{del, "/api/secrets/{name}", "deleteSecret", "Remove a secret", "access", owner, gone}, s.deleteSecret)
+	handle(api, route{get, "/api/workspaces", "listWorkspaces", "List the token's workspaces", "access", viewer, 0}, s.listWorkspaces)
+	handle(api, route{post, "/api/workspaces", "createWorkspace", "Make a workspace", "access", owner, made}, s.createWorkspace)
+
+	handle(api, route{get, "/api/status", "status", "How the server is", "server", viewer, 0}, s.status)
+	handle(api, route{get, "/api/doctor", "doctor", "Check the server's parts", "server", viewer, 0}, s.doctor)
+	handle(api, route{get, "/api/backup", "backup", "Copy the database", "server", owner, 0}, s.backup)
+}

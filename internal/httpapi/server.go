@@ -1,0 +1,145 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"reeve"
+	"reeve/internal/gate"
+	"reeve/internal/store"
+)
+
+// Config says what the API serves.
+type Config struct {
+	DB        *store.DB
+	Gate      *gate.Gate
+	Log       *slog.Logger
+	Version   string
+	StartedAt time.Time
+	Hosts     []string                                     // names the server answers to, besides loopback ones. Default: none
+	Origins   []string                                     // web origins that may call it, besides its own. Default: none
+	Rate      float64                                      // requests per second for one token. Default: 200
+	Burst     int                                          // requests at once for one token. Default: 400
+	Doctor    func(ctx context.Context) []reeve.PartHealth // checks the server's parts
+	Ready     func(ctx context.Context) error              // whether it can serve
+	Backup    func(ctx context.Context, w io.Writer) error // streams a copy of the database
+}
+
+// server is what handlers share.
+type server struct {
+	Config
+	limit limiter
+	ids   reeve.IDs
+}
+
+// bodyLimit is the most bytes a request body may have. A session file of its largest size fits, escaped.
+const bodyLimit = 4 << 20
+
+// New makes the handler of the whole API.
+func New(cfg Config) http.Handler {
+	if cfg.Rate == 0 {
+		cfg.Rate = 200
+	}
+	if cfg.Burst == 0 {
+		cfg.Burst = 400
+	}
+	installProblems()
+	s := &server{Config: cfg, limit: limiter{rate: cfg.Rate, burst: cfg.Burst}}
+	mux := http.NewServeMux()
+	api := humago.New(mux, s.document())
+	s.routes(api)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.HandleFunc("GET /docs", s.docs(api.OpenAPI()))
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs", http.StatusFound) })
+	mux.HandleFunc("/", s.noRoute)
+	return s.identify(s.checkOrigin(s.authenticate(mux)))
+}
+
+// document is the head of the OpenAPI document.
+func (s *server) document() huma.Config {
+	cfg := huma.DefaultConfig("Reeve", s.Version)
+	cfg.Info.Description = "Runs agents that act through tools, and answers for every action."
+	cfg.DocsPath, cfg.CreateHooks = "", nil
+	cfg.SchemasPath = ""
+	cfg.RejectUnknownQueryParameters = true
+	cfg.Formats = map[string]huma.Format{"application/json": {Marshal: marshal, Unmarshal: unmarshal}, "json": {Marshal: marshal, Unmarshal: unmarshal}}
+	cfg.DefaultFormat = "application/json"
+	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
+	cfg.Security = []map[string][]string{{"token": {}}}
+	return cfg
+}
+
+func marshal(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// unmarshal is strict about what JSON is: duplicate keys, bad UTF-8 and lone surrogates are refused, not guessed at.
+func unmarshal(b []byte, v any) error {
+	if _, err := reeve.ParseJSON(b); err != nil {
+		return err
+	}
+	return json.Unmarshal(b, v)
+}
+
+// Scoped is in the input of every route of a workspace (exported, as are its kind: huma looks at nothing else). The header is checked before, by authenticate; here it is documented.
+type Scoped struct {
+	Workspace string `header:"X-Workspace-Id" doc:"The workspace" required:"true"`
+}
+
+// body is an output with a body.
+type body[T any] struct{ Body T }
+
+// none is an output without one.
+type none struct{}
+
+// route describes one route. Role is what the token must have in the workspace.
+type route struct {
+	method, path, id, summary string
+	tag                       string
+	role                      reeve.Role
+	status                    int
+}
+
+// handle registers a route. Errors of any room become problems here, in one place.
+func handle[I, O any](api huma.API, r route, f func(context.Context, reeve.Principal, *I) (*O, error)) {
+	op := huma.Operation{Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary, Tags: []string{r.tag}, DefaultStatus: r.status,
+		MaxBodyBytes: bodyLimit, Errors: []int{400, 401, 403, 404, 409, 429}}
+	if r.status == http.StatusNoContent {
+		op.DefaultStatus = http.StatusNoContent
+	}
+	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
+		who := principal(ctx)
+		if !who.Role.Allows(r.role) {
+			return nil, problem(ctx, reeve.Errorf(reeve.Forbidden, "a token with role %s cannot do this", who.Role).Hintf("it takes the role %s", r.role))
+		}
+		out, err := f(ctx, who, in)
+		if err != nil {
+			return nil, problem(ctx, err)
+		}
+		return out, nil
+	})
+}
+
+func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
+	if s.Ready != nil {
+		if err := s.Ready(r.Context()); err != nil {
+			s.write(w, r, reeve.Errorf(reeve.Unavailable, "not ready: %s", reeve.AsError(err).Message))
+			return
+		}
+	}
+	io.WriteString(w, "ready\n")
+}
+
+func (s *server) noRoute(w http.ResponseWriter, r *http.Request) {
+	s.write(w, r, reeve.Errorf(reeve.NotFound, "no route %s %s", r.Method, r.URL.Path).Hintf("see /docs"))
+}

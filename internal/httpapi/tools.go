@@ -1,0 +1,138 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+
+	"reeve"
+	"reeve/internal/gate"
+	"reeve/internal/store"
+)
+
+// IDPath names a thing by its id.
+type IDPath struct {
+	Scoped
+	ID string `path:"id" maxLength:"128"`
+}
+
+// show is a tool as the API shows it.
+func show(t reeve.Tool, config json.RawMessage) reeve.ToolView {
+	return reeve.ToolView{Tool: t, ParametersSchema: string(t.Parameters), Config: config}
+}
+
+func (s *server) listTools(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Category string `query:"category" maxLength:"64" doc:"Only this category"`
+}) (*body[reeve.ToolList], error) {
+	list, err := s.Gate.Tools(ctx, who.Workspace, in.Category)
+	out := &body[reeve.ToolList]{Body: reeve.ToolList{Tools: []reeve.ToolView{}}}
+	for _, t := range list {
+		out.Body.Tools = append(out.Body.Tools, show(t, nil))
+	}
+	return out, err
+}
+
+func (s *server) getTool(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ToolView], error) {
+	t, err := s.Gate.Tool(ctx, who.Workspace, in.ID)
+	return &body[reeve.ToolView]{show(t, nil)}, err
+}
+
+func (s *server) createTool(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.ToolRequest
+}) (*body[reeve.ToolView], error) {
+	t, err := s.Gate.PutTool(ctx, in.Body.Tool(who.Workspace), false)
+	return &body[reeve.ToolView]{show(t, nil)}, err
+}
+
+func (s *server) updateTool(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Body reeve.ToolRequest
+}) (*body[reeve.ToolView], error) {
+	if in.Body.ID != in.ID {
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "the id of a tool cannot change",
+			Fields: []reeve.Field{{Path: "/id", Message: "is not the one in the path", Expected: in.ID}}}
+	}
+	t, err := s.Gate.PutTool(ctx, in.Body.Tool(who.Workspace), true)
+	return &body[reeve.ToolView]{show(t, nil)}, err
+}
+
+func (s *server) deleteTool(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	return nil, s.Gate.DeleteTool(ctx, who.Workspace, in.ID)
+}
+
+// AgentPath names an agent.
+type AgentPath struct {
+	Scoped
+	Agent string `path:"agentId" maxLength:"128" doc:"Id or name"`
+}
+
+// listAgentTools lists what an agent can call: its attachments or, when it has none, the default set.
+func (s *server) listAgentTools(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.ToolList], error) {
+	out := &body[reeve.ToolList]{Body: reeve.ToolList{Tools: []reeve.ToolView{}}}
+	err := s.DB.View(ctx, func(snap *store.Snap) error {
+		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+		if err != nil {
+			return err
+		}
+		list, err := snap.ListAttachments(ctx, a.ID)
+		for _, t := range list {
+			out.Body.Tools = append(out.Body.Tools, show(t.Tool, t.Config))
+		}
+		if len(list) > 0 || err != nil {
+			return err
+		}
+		for _, id := range gate.DefaultTools() {
+			t, err := snap.GetTool(ctx, who.Workspace, id)
+			if reeve.CodeOf(err) == reeve.NotFound {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			out.Body.Tools = append(out.Body.Tools, show(t, nil))
+		}
+		return nil
+	})
+	for i := range out.Body.Tools {
+		out.Body.Tools[i].Broken = s.Gate.Broken(out.Body.Tools[i].Tool)
+	}
+	return out, err
+}
+
+func (s *server) attachTool(ctx context.Context, who reeve.Principal, in *struct {
+	AgentPath
+	Body reeve.AttachRequest
+}) (*body[reeve.ToolView], error) {
+	if string(in.Body.Config) == "null" {
+		in.Body.Config = nil
+	}
+	var t reeve.Tool
+	err := s.DB.Update(ctx, func(tx *store.Tx) error {
+		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
+		if err != nil {
+			return err
+		}
+		if t, err = tx.GetTool(ctx, who.Workspace, in.Body.ToolID); err != nil {
+			return err
+		}
+		if err := s.Gate.CheckConfig(t, in.Body.Config); err != nil {
+			return err
+		}
+		return tx.Attach(ctx, a, t, in.Body.Config)
+	})
+	return &body[reeve.ToolView]{show(t, in.Body.Config)}, err
+}
+
+func (s *server) detachTool(ctx context.Context, who reeve.Principal, in *struct {
+	AgentPath
+	Tool string `path:"toolId" maxLength:"128"`
+}) (*none, error) {
+	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
+		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
+		if err != nil {
+			return err
+		}
+		return tx.Detach(ctx, a, in.Tool)
+	})
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"reeve"
+)
+
+// Credential is a bearer token as it is kept: by its hash.
+type Credential struct {
+	reeve.AccessToken
+	Hash string
+}
+
+const credentialColumns = `id, name, user_name, role, hash, created_at, expires_at, revoked_at`
+
+func scanCredential(r scanner) (c Credential, err error) {
+	var created, expires, revoked int64
+	err = r.Scan(&c.ID, &c.Name, &c.User, &c.Role, &c.Hash, &created, &expires, &revoked)
+	c.CreatedAt, c.ExpiresAt, c.RevokedAt = reeve.FromMillis(created), optional(expires), optional(revoked)
+	return c, err
+}
+
+// InsertCredential adds a token and the workspaces it is valid in.
+func (t *Tx) InsertCredential(ctx context.Context, c Credential) error {
+	if err := t.exec(ctx, `INSERT INTO access_tokens (`+credentialColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, 0)`,
+		c.ID, c.Name, c.User, string(c.Role), c.Hash, reeve.Millis(c.CreatedAt), orZero(c.ExpiresAt)); err != nil {
+		return err
+	}
+	for _, w := range c.Workspaces {
+		if err := t.BindCredential(ctx, c.ID, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BindCredential makes a token valid in one more workspace.
+func (t *Tx) BindCredential(ctx context.Context, token, workspace string) error {
+	return t.execOr(ctx, func(f Fault) error {
+		if f.Kind == FaultForeign {
+			return notFound("workspace", workspace)
+		}
+		return nil
+	}, `INSERT INTO access_token_workspaces (token_id, workspace_id) VALUES ($1, $2) ON CONFLICT (token_id, workspace_id) DO NOTHING`, token, workspace)
+}
+
+// GetCredential reads a token by its id; false means there is none.
+func (s *Snap) GetCredential(ctx context.Context, id string) (Credential, bool, error) {
+	c, ok, err := one(ctx, s, scanCredential, `SELECT `+credentialColumns+` FROM access_tokens WHERE id = $1`, id)
+	if err != nil || !ok {
+		return c, ok, err
+	}
+	c.Workspaces, err = s.credentialWorkspaces(ctx, id)
+	return c, true, err
+}
+
+func (s *Snap) credentialWorkspaces(ctx context.Context, id string) ([]string, error) {
+	return all(ctx, s, value[string], `SELECT workspace_id FROM access_token_workspaces WHERE token_id = $1 ORDER BY workspace_id`, id)
+}
+
+// ListCredentials reads the tokens that are valid in a workspace.
+func (s *Snap) ListCredentials(ctx context.Context, workspace string) ([]Credential, error) {
+	list, err := all(ctx, s, scanCredential, `SELECT `+credentialColumns+` FROM access_tokens
+		WHERE id IN (SELECT token_id FROM access_token_workspaces WHERE workspace_id = $1) ORDER BY id`, workspace)
+	for i := range list {
+		if err == nil {
+			list[i].Workspaces, err = s.credentialWorkspaces(ctx, list[i].ID)
+		}
+	}
+	return list, err
+}
+
+// RevokeCredential ends a token.
+func (t *Tx) RevokeCredential(ctx context.Context, id string, at time.Time) error {
+	return t.exec(ctx, `UPDATE access_tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at = 0`, id, reeve.Millis(at))
+}

@@ -1,0 +1,143 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"reeve"
+)
+
+const agentColumns = `id, workspace_id, name, kind, lifecycle, categories, policy, config, stopped_at, created_at, updated_at`
+
+func scanAgent(r scanner) (a reeve.Agent, err error) {
+	var categories, policy, config string
+	var stopped, created, updated int64
+	if err := r.Scan(&a.ID, &a.WorkspaceID, &a.Name, &a.Kind, &a.Lifecycle, &categories, &policy, &config, &stopped, &created, &updated); err != nil {
+		return a, err
+	}
+	a.Config, a.StoppedAt = raw(config), optional(stopped)
+	a.CreatedAt, a.UpdatedAt = reeve.FromMillis(created), reeve.FromMillis(updated)
+	if err := fromText(categories, &a.Categories); err != nil {
+		return a, err
+	}
+	return a, fromText(policy, &a.Policy)
+}
+
+// InsertAgent adds an agent.
+func (t *Tx) InsertAgent(ctx context.Context, a reeve.Agent) error {
+	n, err := t.affect(ctx, `INSERT INTO agents (`+agentColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $9)
+		ON CONFLICT (workspace_id, name) DO NOTHING`,
+		a.ID, a.WorkspaceID, a.Name, a.Kind, string(a.Lifecycle), text(a.Categories), text(a.Policy), string(a.Config), reeve.Millis(a.CreatedAt))
+	if err == nil && n == 0 {
+		return reeve.Errorf(reeve.AlreadyExists, "an agent named %q is there already", a.Name)
+	}
+	return err
+}
+
+// GetAgent reads an agent of a workspace, by id or by name.
+func (s *Snap) GetAgent(ctx context.Context, workspace, id string) (reeve.Agent, error) {
+	a, ok, err := one(ctx, s, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND (id = $2 OR name = $2)
+		ORDER BY CASE WHEN id = $2 THEN 0 ELSE 1 END LIMIT 1`, workspace, id)
+	if err == nil && !ok {
+		err = notFound("agent", id)
+	}
+	return a, err
+}
+
+// ListAgents reads a page of a workspace's agents, ordered by name, after a name.
+func (s *Snap) ListAgents(ctx context.Context, workspace, after string, limit int) ([]reeve.Agent, error) {
+	return all(ctx, s, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, workspace, after, limit)
+}
+
+// UpdateAgent replaces an agent's settings and touches its workspace.
+func (t *Tx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
+	if err := t.Touch(ctx, a.WorkspaceID); err != nil {
+		return err
+	}
+	return t.execOr(ctx, func(f Fault) error {
+		if f.Kind == FaultUnique {
+			return reeve.Errorf(reeve.AlreadyExists, "an agent named %q is there already", a.Name)
+		}
+		return nil
+	}, `UPDATE agents SET name = $2, kind = $3, lifecycle = $4, categories = $5, policy = $6, config = $7, stopped_at = $8, updated_at = $9
+		WHERE id = $1 AND workspace_id = $10`,
+		a.ID, a.Name, a.Kind, string(a.Lifecycle), text(a.Categories), text(a.Policy), string(a.Config), orZero(a.StoppedAt), reeve.Millis(t.now), a.WorkspaceID)
+}
+
+// DeleteAgent removes an agent and its attachments. What it did stays in the ledger.
+func (t *Tx) DeleteAgent(ctx context.Context, workspace, id string) error {
+	if err := t.Touch(ctx, workspace); err != nil {
+		return err
+	}
+	return t.exec(ctx, `DELETE FROM agents WHERE workspace_id = $1 AND id = $2`, workspace, id)
+}
+
+// Attachment is a tool that an agent has, with the agent's settings for it.
+type Attachment struct {
+	Tool   reeve.Tool
+	Config json.RawMessage
+}
+
+// Attach gives an agent a tool and touches its workspace.
+func (t *Tx) Attach(ctx context.Context, a reeve.Agent, tool reeve.Tool, config json.RawMessage) error {
+	if err := t.Touch(ctx, a.WorkspaceID); err != nil { // first, as everywhere: one order of locks
+		return err
+	}
+	n, err := t.affect(ctx, `INSERT INTO agent_tools (agent_id, tool_id, tool_workspace, config, created_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (agent_id, tool_id) DO NOTHING`, a.ID, tool.ID, tool.WorkspaceID, string(config), reeve.Millis(t.now))
+	if err == nil && n == 0 {
+		return reeve.Errorf(reeve.AlreadyExists, "the agent has the tool %q already", tool.ID)
+	}
+	return err
+}
+
+// Detach takes a tool from an agent and touches its workspace.
+func (t *Tx) Detach(ctx context.Context, a reeve.Agent, tool string) error {
+	if err := t.Touch(ctx, a.WorkspaceID); err != nil {
+		return err
+	}
+	n, err := t.affect(ctx, `DELETE FROM agent_tools WHERE agent_id = $1 AND tool_id = $2`, a.ID, tool)
+	if err == nil && n == 0 {
+		return reeve.Errorf(reeve.NotFound, "the agent has no tool %q", tool)
+	}
+	return err
+}
+
+// ListAttachments reads the tools an agent has, ordered by category then name.
+func (s *Snap) ListAttachments(ctx context.Context, agent string) ([]Attachment, error) {
+	return all(ctx, s, func(r scanner) (a Attachment, err error) {
+		var config string
+		err = scanToolInto(r, &a.Tool, &config)
+		a.Config = raw(config)
+		return a, err
+	}, `SELECT `+toolColumns+`, agent_tools.config FROM agent_tools
+		JOIN tools ON tools.workspace_id = agent_tools.tool_workspace AND tools.id = agent_tools.tool_id
+		WHERE agent_tools.agent_id = $1 ORDER BY category, tools.name, tools.id`, agent)
+}
+
+// GetProfile reads the capabilities of a kind; false means there is no profile.
+func (s *Snap) GetProfile(ctx context.Context, workspace, kind string) (reeve.Profile, bool, error) {
+	return one(ctx, s, scanProfile, `SELECT kind, capabilities FROM profiles WHERE workspace_id = $1 AND kind = $2`, workspace, kind)
+}
+
+// ListProfiles reads a workspace's own profiles.
+func (s *Snap) ListProfiles(ctx context.Context, workspace string) ([]reeve.Profile, error) {
+	return all(ctx, s, scanProfile, `SELECT kind, capabilities FROM profiles WHERE workspace_id = $1 ORDER BY kind`, workspace)
+}
+
+// PutProfile sets the capabilities of a kind and touches the workspace.
+func (t *Tx) PutProfile(ctx context.Context, workspace string, p reeve.Profile) error {
+	if err := t.Touch(ctx, workspace); err != nil {
+		return err
+	}
+	return t.exec(ctx, `INSERT INTO profiles (workspace_id, kind, capabilities) VALUES ($1, $2, $3)
+		ON CONFLICT (workspace_id, kind) DO UPDATE SET capabilities = $3`, workspace, p.Kind, text(p.Capabilities))
+}
+
+func scanProfile(r scanner) (p reeve.Profile, err error) {
+	var caps string
+	if err := r.Scan(&p.Kind, &caps); err != nil {
+		return p, err
+	}
+	return p, fromText(caps, &p.Capabilities)
+}

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+
+	"reeve"
+)
+
+const approvalColumns = `id, workspace_id, operation_id, call_id, agent_id, tool, args, args_hash, tool_version, policy, why, reason, preview,
+	state, decided_by, comment, decided_at, expires_at, created_at`
+
+func scanApproval(r scanner) (a reeve.Approval, err error) {
+	var decided, expires, created int64
+	err = r.Scan(&a.ID, &a.WorkspaceID, &a.OperationID, &a.CallID, &a.AgentID, &a.Tool, &a.Args, &a.ArgsHash, &a.ToolVersion, &a.Policy, &a.Why,
+		&a.Reason, &a.Preview, &a.State, &a.DecidedBy, &a.Comment, &decided, &expires, &created)
+	a.DecidedAt, a.ExpiresAt, a.CreatedAt = optional(decided), reeve.FromMillis(expires), reeve.FromMillis(created)
+	return a, err
+}
+
+// InsertApproval writes a request for approval.
+func (t *Tx) InsertApproval(ctx context.Context, a reeve.Approval) error {
+	return t.exec(ctx, `INSERT INTO approvals (`+approvalColumns+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, '', '', 0, $15, $16)`,
+		a.ID, a.WorkspaceID, a.OperationID, a.CallID, a.AgentID, a.Tool, clean(a.Args), a.ArgsHash, a.ToolVersion, a.Policy, a.Why, clean(a.Reason), clean(a.Preview),
+		string(a.State), reeve.Millis(a.ExpiresAt), reeve.Millis(t.now))
+}
+
+// GetApproval reads an approval of a workspace.
+func (s *Snap) GetApproval(ctx context.Context, workspace, id string) (reeve.Approval, error) {
+	a, ok, err := one(ctx, s, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	if err == nil && !ok {
+		err = notFound("approval", id)
+	}
+	return a, err
+}
+
+// LastApproval reads the newest approval asked for an operation; false means none was.
+func (s *Snap) LastApproval(ctx context.Context, operation string) (reeve.Approval, bool, error) {
+	return one(ctx, s, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE operation_id = $1 ORDER BY id DESC LIMIT 1`, operation)
+}
+
+// ListApprovals reads a page of approvals, newest first, before an id. An empty state means all.
+func (s *Snap) ListApprovals(ctx context.Context, workspace string, state reeve.ApprovalState, before string, limit int) ([]reeve.Approval, error) {
+	where, args := `workspace_id = $1 AND ($2 = '' OR state = $2)`, []any{workspace, string(state), limit}
+	if before != "" { // a condition of its own, so that the index begins there
+		where, args = where+` AND id < $4`, append(args, before)
+	}
+	return all(ctx, s, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE `+where+` ORDER BY id DESC LIMIT $3`, args...)
+}
+
+// DueApprovals reads pending approvals that have expired.
+func (s *Snap) DueApprovals(ctx context.Context, limit int) ([]reeve.Approval, error) {
+	return all(ctx, s, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE state = 'pending' AND expires_at <= $1
+		ORDER BY expires_at LIMIT $2`, reeve.Millis(s.now), limit)
+}
+
+// MoveApproval answers an approval, provided nobody has since: the first answer wins.
+func (t *Tx) MoveApproval(ctx context.Context, a reeve.Approval, from reeve.ApprovalState) error {
+	n, err := t.affect(ctx, `UPDATE approvals SET state = $3, decided_by = $4, comment = $5, decided_at = $6 WHERE id = $1 AND state = $2`,
+		a.ID, string(from), string(a.State), a.DecidedBy, clean(a.Comment), reeve.Millis(t.now))
+	if err == nil && n == 0 {
+		return reeve.Errorf(reeve.Conflict, "the approval %s has been answered already", a.ID).Hintf("look at it to see the answer; the first one counts")
+	}
+	return err
+}

@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+
+	"reeve"
+)
+
+const messageColumns = `id, workspace_id, thread_id, agent_id, kind, prev_id, action_id, operation_id, content, metadata, created_at`
+
+func scanMessage(r scanner) (m reeve.Message, err error) {
+	var meta string
+	var created int64
+	err = r.Scan(&m.ID, &m.WorkspaceID, &m.ThreadID, &m.AgentID, &m.Kind, &m.PrevID, &m.ActionID, &m.OperationID, &m.Content, &meta, &created)
+	m.Metadata, m.CreatedAt = raw(meta), reeve.FromMillis(created)
+	return m, err
+}
+
+// Stale is what AppendAction says when the workspace has changed since the call was judged: judge again.
+type Stale struct{}
+
+func (Stale) Error() string { return "the workspace has changed since the call was judged" }
+
+// AppendAction writes the action message of a call that was judged at a revision of its workspace. The row cannot be written
+// at any other: the sub-select finds nothing, and a message without a workspace is refused. So a call is judged from a cached
+// view without a read, and still never slips past a change: where transactions overlap, the workspace stays as it was read
+// until this one has ended.
+func (t *Tx) AppendAction(ctx context.Context, m reeve.Message, revision int64) error {
+	return t.execOr(ctx, func(f Fault) error {
+		if f.Kind == FaultNotNull {
+			return Stale{}
+		}
+		return nil
+	}, t.db.append, m.ID, m.WorkspaceID, revision, m.ThreadID, m.AgentID, string(m.Kind), m.OperationID, clean(m.Content), clean(string(m.Metadata)), reeve.Millis(t.now))
+}
+
+func appendAction(e Engine) string {
+	return `INSERT INTO messages (` + messageColumns + `)
+		VALUES ($1, (SELECT id FROM workspaces WHERE id = $2 AND revision = $3` + e.Share() + `), $4, $5, $6,
+			COALESCE((SELECT max(id) FROM messages WHERE thread_id = $4), ''), '', $7, $8, $9, $10)`
+}
+
+// AppendResult writes the one result of an action. A second is refused.
+func (t *Tx) AppendResult(ctx context.Context, m reeve.Message) error {
+	return t.execOr(ctx, func(f Fault) error {
+		if f.Kind == FaultUnique {
+			return reeve.Errorf(reeve.Conflict, "the call has its result already")
+		}
+		return nil
+	}, `INSERT INTO messages (`+messageColumns+`)
+		VALUES ($1, $2, $3, $4, $5, COALESCE((SELECT max(id) FROM messages WHERE thread_id = $3), ''), $6, $7, $8, $9, $10)`,
+		m.ID, m.WorkspaceID, m.ThreadID, m.AgentID, string(m.Kind), m.ActionID, m.OperationID, clean(m.Content), clean(string(m.Metadata)), reeve.Millis(t.now))
+}
+
+// GetMessage reads a message of a workspace.
+func (s *Snap) GetMessage(ctx context.Context, workspace, id string) (reeve.Message, error) {
+	m, ok, err := one(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE id = $2 AND workspace_id = $1`, workspace, id)
+	if err == nil && !ok {
+		err = notFound("message", id)
+	}
+	return m, err
+}
+
+// GetResult reads the result of an action; false means there is none yet.
+func (s *Snap) GetResult(ctx context.Context, action string) (reeve.Message, bool, error) {
+	return one(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE action_id = $1 AND action_id <> ''`, action)
+}
+
+// ListMessages reads a page of a thread, oldest first, after a message.
+func (s *Snap) ListMessages(ctx context.Context, workspace, thread, after string, limit int) ([]reeve.Message, error) {
+	return all(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE thread_id = $2 AND workspace_id = $1 AND id > $3
+		ORDER BY id LIMIT $4`, workspace, thread, after, limit)
+}
+
+// InsertEvents writes what a change notifies about.
+func (t *Tx) InsertEvents(ctx context.Context, workspace, agent, operation string, tokens []reeve.Token) error {
+	for _, k := range tokens {
+		if err := t.exec(ctx, `INSERT INTO events (id, workspace_id, class, name, agent_id, operation_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			t.NewID(reeve.PrefixEvent), workspace, string(k.Class), k.Name, agent, operation, reeve.Millis(t.now)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Event is a committed notification.
+type Event struct {
+	ID string
+	reeve.Token
+	AgentID     string
+	OperationID string
+}
+
+// ListEvents reads a page of a workspace's events, oldest first, after an event.
+func (s *Snap) ListEvents(ctx context.Context, workspace, after string, limit int) ([]Event, error) {
+	return all(ctx, s, func(r scanner) (e Event, err error) {
+		return e, r.Scan(&e.ID, &e.Class, &e.Name, &e.AgentID, &e.OperationID)
+	}, `SELECT id, class, name, agent_id, operation_id FROM events WHERE workspace_id = $1 AND id > $2 ORDER BY id LIMIT $3`, workspace, after, limit)
+}

@@ -1,0 +1,76 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Backup runs pg_dump, which takes a consistent copy while others go on writing. The name is given only to a copy that is
+// whole, and never taken from a file that has it.
+func (e *Engine) Backup(ctx context.Context, file string) (err error) {
+	there := reeve.Errorf(reeve.AlreadyExists, "%s is there already", file).Hintf("name a new file")
+	if _, err := os.Lstat(file); err == nil {
+		return there
+	}
+	if _, err := exec.LookPath("pg_dump"); err != nil {
+		return reeve.Errorf(reeve.Unsupported, "pg_dump is not installed").Hintf("install the PostgreSQL client package")
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(file), ".reeve-backup-*")
+	if err != nil {
+		return reeve.Errorf(reeve.Unavailable, "nothing can be written beside %s: %w", file, errors.Unwrap(err))
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	part := filepath.Join(dir, "part")
+	cmd := exec.CommandContext(ctx, "pg_dump", "--format=custom", "--no-owner", "--file="+part, "--dbname="+address(e.cfg.URL))
+	if secret := e.pool.Config().ConnConfig.Password; secret != "" {
+		cmd.Env = append(os.Environ(), "PGPASSWORD="+secret) // every user can read a command line
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return reeve.Errorf(reeve.Unavailable, "pg_dump failed: %s", strings.TrimSpace(string(out)))
+	}
+	if err := os.Chmod(part, 0o600); err != nil {
+		return err
+	}
+	// Unlike a rename, a link does not replace. Where the file system has no links, the check above has to do.
+	if err := os.Link(part, file); errors.Is(err, os.ErrExist) {
+		return there
+	} else if err != nil {
+		return os.Rename(part, file)
+	}
+	return nil
+}
+
+var password = regexp.MustCompile(`(?i)\bpassword\s*=\s*('(?:[^'\\]|\\.)*'|\S*)`)
+
+// address is the URL without the password and without what only our driver understands.
+func address(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme == "" {
+		return password.ReplaceAllString(s, "")
+	}
+	if u.User != nil {
+		u.User = url.User(u.User.Username())
+	}
+	q := u.Query()
+	for k := range q {
+		if k == "password" || strings.HasPrefix(k, "pool_") || strings.HasSuffix(k, "_cache_capacity") || k == "default_query_exec_mode" {
+			q.Del(k)
+		}
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+var _ store.Engine = (*Engine)(nil)

@@ -1,0 +1,181 @@
+// Package postgres is the engine for more than one machine: any number of servers on one database.
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Config says where and how.
+type Config struct {
+	URL   string           // postgres://user@host/database
+	Conns int              // most connections. Default: 16
+	Hook  store.CommitHook // called before and after each commit, for fault tests. Default: nothing
+}
+
+// Engine is a PostgreSQL database. It implements [store.Engine].
+type Engine struct {
+	cfg  Config
+	pool *pgxpool.Pool
+}
+
+// Open connects.
+func Open(ctx context.Context, cfg Config) (*Engine, error) {
+	if cfg.Conns == 0 {
+		cfg.Conns = 16
+	}
+	pc, err := pgxpool.ParseConfig(cfg.URL)
+	if err != nil {
+		return nil, reeve.Errorf(reeve.Validation, "the database URL cannot be read").Hintf("write it as postgres://user:password@host:5432/database")
+	}
+	pc.MaxConns = int32(cfg.Conns)
+	pc.ConnConfig.ConnectTimeout = 5 * time.Second
+	pc.ConnConfig.RuntimeParams["application_name"] = "reeve"
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fault(err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		f := fault(err)
+		return nil, reeve.Errorf(reeve.Unavailable, "PostgreSQL at %s cannot be reached: %w", pc.ConnConfig.Host, f).
+			Hintf("check that it runs, and the user, password and database in the URL")
+	}
+	return &Engine{cfg: cfg, pool: pool}, nil
+}
+
+// Name is "postgres".
+func (e *Engine) Name() string { return "postgres" }
+
+// Lock lets claimers pass each other.
+func (e *Engine) Lock() string { return " FOR UPDATE SKIP LOCKED" }
+
+// Share keeps a row as it was read until the transaction ends.
+func (e *Engine) Share() string { return " FOR SHARE" }
+
+// Alone is false: other servers may share the database.
+func (e *Engine) Alone() bool { return false }
+
+// Migrator lends a database/sql handle.
+func (e *Engine) Migrator(context.Context) (*sql.DB, string, error) {
+	return stdlib.OpenDB(*e.pool.Config().ConnConfig), "postgres", nil
+}
+
+// tries is how often a transaction that lost to another is run again.
+const tries = 10
+
+// Update runs f in one transaction, again when it lost to another.
+func (e *Engine) Update(ctx context.Context, f func(store.Conn) error) error {
+	var err error
+	for range tries {
+		if err = e.once(ctx, f); !lost(err) {
+			return err
+		}
+	}
+	return err
+}
+
+func (e *Engine) once(ctx context.Context, f func(store.Conn) error) (err error) {
+	c, err := e.pool.Acquire(ctx)
+	if err != nil {
+		return fault(err)
+	}
+	t := &conn{c: c.Conn(), begin: "begin"}
+	ended := false
+	defer func() {
+		if !ended {
+			t.rollback(ctx)
+		}
+		c.Release()
+	}()
+	if err := f(t); err != nil {
+		return err
+	}
+	e.cfg.Hook.Before()
+	if err := t.commit(ctx); err != nil {
+		return err
+	}
+	e.cfg.Hook.After()
+	ended = true
+	return nil
+}
+
+// View runs f on one snapshot.
+func (e *Engine) View(ctx context.Context, f func(store.Conn) error) error {
+	c, err := e.pool.Acquire(ctx)
+	if err != nil {
+		return fault(err)
+	}
+	t := &conn{c: c.Conn(), begin: "begin isolation level repeatable read, read only"}
+	defer func() {
+		t.rollback(ctx)
+		c.Release()
+	}()
+	return f(t)
+}
+
+// Fault names an error of a handle that Migrator lent.
+func (e *Engine) Fault(err error) error { return fault(err) }
+
+// Close ends it.
+func (e *Engine) Close() error {
+	e.pool.Close()
+	return nil
+}
+
+// fault names a refusal by its SQLSTATE.
+func fault(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if f, ok := errors.AsType[store.Fault](err); ok {
+		return f
+	}
+	var pe *pgconn.PgError
+	if !errors.As(err, &pe) {
+		var ce *pgconn.ConnectError
+		if errors.As(err, &ce) || pgconn.SafeToRetry(err) {
+			return store.Fault{Kind: store.FaultDown, Err: err}
+		}
+		return store.Fault{Kind: store.FaultOther, Err: err}
+	}
+	kind := store.FaultOther
+	switch pe.Code {
+	case "23505":
+		kind = store.FaultUnique
+	case "23502":
+		kind = store.FaultNotNull
+	case "23503":
+		kind = store.FaultForeign
+	case "53100":
+		kind = store.FaultFull
+	case "25006":
+		kind = store.FaultReadOnly
+	case "42501":
+		kind = store.FaultReadOnly
+	case "54000":
+		kind = store.FaultLarge
+	case "40001", "40P01", "55P03":
+		kind = store.FaultBusy
+	case "57P01", "57P02", "57P03", "53300", "08006", "08001":
+		kind = store.FaultDown
+	case "XX001", "XX002":
+		kind = store.FaultCorrupt
+	}
+	return store.Fault{Kind: kind, Err: err}
+}
+
+// lost tells whether a transaction was refused only because another was faster.
+func lost(err error) bool {
+	var pe *pgconn.PgError
+	return errors.As(err, &pe) && (pe.Code == "40001" || pe.Code == "40P01")
+}

@@ -1,0 +1,221 @@
+package postgres_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"reeve"
+	"reeve/internal/store"
+	"reeve/internal/store/postgres"
+	"reeve/internal/store/storetest"
+)
+
+func TestConformance(t *testing.T) {
+	storetest.Exercise(t, func(t *testing.T) *store.DB { return storetest.OpenPostgres(t) })
+}
+
+func BenchmarkUpdate(b *testing.B) {
+	storetest.Benchmark(b, func(b *testing.B) *store.DB { return storetest.OpenPostgres(b) })
+}
+
+func TestMigration(t *testing.T) {
+	t.Parallel()
+	url := storetest.PostgresURL(t)
+	storetest.Migration(t, func(t *testing.T) store.Engine {
+		e, err := postgres.Open(t.Context(), postgres.Config{URL: url})
+		if err != nil {
+			t.Error(err)
+		}
+		return e
+	})
+}
+
+// bare opens an engine with one table and no store above it.
+func bare(t *testing.T, hook store.CommitHook) (*postgres.Engine, *sql.DB) {
+	t.Helper()
+	e, err := postgres.Open(t.Context(), postgres.Config{URL: storetest.PostgresURL(t), Hook: hook})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, _, err := e.Migrator(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(h.Close(), e.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := h.ExecContext(t.Context(), "CREATE TABLE things (id TEXT PRIMARY KEY, n BIGINT NOT NULL)"); err != nil {
+		t.Fatal(err)
+	}
+	return e, h
+}
+
+func add(ctx context.Context, c store.Conn, id string) error {
+	return c.Exec(ctx, nil, "INSERT INTO things (id, n) VALUES ($1, 0)", id)
+}
+
+func count(t *testing.T, h *sql.DB) (n int) {
+	t.Helper()
+	if err := h.QueryRowContext(t.Context(), "SELECT count(*) FROM things").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func kind(err error) store.FaultKind {
+	var f store.Fault
+	errors.As(err, &f)
+	return f.Kind
+}
+
+// The server ends every connection but the one that asks for it.
+const cutOff = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+
+func TestConnectionLost(t *testing.T) {
+	t.Parallel()
+	var cut atomic.Pointer[sql.DB]
+	var cutter sync.WaitGroup
+	e, h := bare(t, store.CommitHook{OnBefore: func() {
+		if h := cut.Swap(nil); h != nil {
+			cutter.Go(func() { // as soon as the server has begun with what was sent
+				for cut := false; !cut; {
+					var n int
+					err := h.QueryRow("SELECT count(*) FROM (" + cutOff + " AND wait_event = 'PgSleep') AS cut").Scan(&n)
+					cut = err != nil || n > 0
+				}
+			})
+		}
+	}})
+	ctx := t.Context()
+
+	// In the middle of a transaction: nothing was changed, and it is said.
+	err := e.Update(ctx, func(c store.Conn) error {
+		if err := add(ctx, c, "a"); err != nil {
+			return err
+		}
+		if _, err := c.Affect(ctx, "UPDATE things SET n = 1"); err != nil {
+			return err
+		}
+		if _, err := h.ExecContext(ctx, cutOff); err != nil {
+			return err
+		}
+		_, err := c.Affect(ctx, "UPDATE things SET n = 2")
+		return err
+	})
+	if kind(err) != store.FaultDown || reeve.CodeOf(store.Explain(err)) != reeve.Unavailable {
+		t.Fatalf("cut off in the middle: %v", err)
+	}
+	if count(t, h) != 0 {
+		t.Fatal("half a transaction was kept")
+	}
+
+	// At the commit: nobody can tell.
+	for name, before := range map[string]func(store.Conn) error{
+		"one batch": func(store.Conn) error { return nil },
+		"two":       func(c store.Conn) error { _, err := c.Affect(ctx, "UPDATE things SET n = 3"); return err },
+	} {
+		err = e.Update(ctx, func(c store.Conn) error {
+			if err := before(c); err != nil {
+				return err
+			}
+			cut.Store(h)
+			if err := add(ctx, c, name); err != nil {
+				return err
+			}
+			return c.Exec(ctx, nil, "SELECT pg_sleep(20)")
+		})
+		cutter.Wait()
+		if kind(err) != store.FaultUnsure || reeve.CodeOf(store.Explain(err)) != reeve.UnknownOutcome {
+			t.Fatalf("cut off at the commit, %s: %v", name, err)
+		}
+	}
+	if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "works again") }); err != nil {
+		t.Fatal(err)
+	}
+	// A commit that was asked for is not interrupted by its caller.
+	ended, cancel := context.WithCancel(ctx)
+	err = e.Update(ended, func(c store.Conn) error { defer cancel(); return add(ended, c, "canceled before the commit") })
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("canceled: %v", err)
+	}
+	if n := count(t, h); n != 1 {
+		t.Fatalf("%d things", n)
+	}
+}
+
+// Two that wait for each other both succeed in the end: the one that is refused runs again.
+func TestDeadlock(t *testing.T) {
+	t.Parallel()
+	e, h := bare(t, store.CommitHook{})
+	ctx := t.Context()
+	if _, err := h.ExecContext(ctx, "INSERT INTO things VALUES ('a', 0), ('b', 0)"); err != nil {
+		t.Fatal(err)
+	}
+	var met sync.WaitGroup
+	met.Add(2)
+	var runs atomic.Int32
+	touch := func(first, second string) error {
+		once := sync.OnceFunc(func() { met.Done(); met.Wait() })
+		return e.Update(ctx, func(c store.Conn) error {
+			runs.Add(1)
+			if _, err := c.Affect(ctx, "UPDATE things SET n = n + 1 WHERE id = $1", first); err != nil {
+				return err
+			}
+			once()
+			return c.Exec(ctx, nil, "UPDATE things SET n = n + 1 WHERE id = $1", second)
+		})
+	}
+	var all sync.WaitGroup
+	for _, o := range [][2]string{{"a", "b"}, {"b", "a"}} {
+		all.Go(func() {
+			if err := touch(o[0], o[1]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	var sum int
+	if err := h.QueryRowContext(ctx, "SELECT sum(n) FROM things").Scan(&sum); err != nil || sum != 4 {
+		t.Fatal(sum, err)
+	}
+	if runs.Load() != 3 {
+		t.Fatalf("%d runs, want one again", runs.Load())
+	}
+}
+
+func TestCannotBeReached(t *testing.T) {
+	t.Parallel()
+	_, err := postgres.Open(t.Context(), postgres.Config{URL: "postgres://me:hunter2@/x?host=" + t.TempDir()})
+	if reeve.CodeOf(err) != reeve.Unavailable || strings.Contains(err.Error(), "hunter2") {
+		t.Fatal(err)
+	}
+	_, err = postgres.Open(t.Context(), postgres.Config{URL: "postgres://me:hunter2@host:port/x"})
+	if reeve.CodeOf(err) != reeve.Validation || strings.Contains(err.Error(), "hunter2") {
+		t.Fatal(err)
+	}
+}
+
+// A backup can be restored, and holds what was there.
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	e, h := bare(t, store.CommitHook{})
+	if _, err := h.ExecContext(t.Context(), "INSERT INTO things VALUES ('a', 0)"); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "copy")
+	if err := e.Backup(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(b), "PGDMP") {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,33 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"reeve"
+)
+
+// JoinProcess announces this process. On a store that nobody else can be using, all earlier ones are gone.
+func (t *Tx) JoinProcess(ctx context.Context, id string) error {
+	if t.db.engine.Alone() {
+		if err := t.exec(ctx, `DELETE FROM processes`); err != nil {
+			return err
+		}
+	}
+	return t.exec(ctx, `INSERT INTO processes (id, heartbeat_at, started_at) VALUES ($1, $2, $2)`, id, reeve.Millis(t.now))
+}
+
+// Heartbeat says that this process lives, and forgets those that have not said so for a while. False means that this process
+// itself was forgotten: others may have taken its work.
+func (t *Tx) Heartbeat(ctx context.Context, id string, patience time.Duration) (bool, error) {
+	n, err := t.affect(ctx, `UPDATE processes SET heartbeat_at = $2 WHERE id = $1`, id, reeve.Millis(t.now))
+	if err != nil {
+		return false, err
+	}
+	return n == 1, t.exec(ctx, `DELETE FROM processes WHERE heartbeat_at < $1`, reeve.Millis(t.now.Add(-patience)))
+}
+
+// LeaveProcess says goodbye.
+func (t *Tx) LeaveProcess(ctx context.Context, id string) error {
+	return t.exec(ctx, `DELETE FROM processes WHERE id = $1`, id)
+}

@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+
+	"reeve"
+)
+
+// sealer encrypts secrets at rest, bound to their workspace and name so that rows cannot be swapped.
+type sealer struct{ aead cipher.AEAD }
+
+func newSealer(key []byte) (sealer, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil || len(key) != 32 {
+		return sealer{}, reeve.Errorf(reeve.Validation, "the key that seals secrets must be 32 bytes, not %d", len(key))
+	}
+	aead, err := cipher.NewGCM(block)
+	return sealer{aead}, err
+}
+
+func (s sealer) close(workspace, name, value string) []byte {
+	nonce := reeve.RandomBytes(s.aead.NonceSize())
+	return s.aead.Seal(nonce, nonce, []byte(value), []byte(workspace+"\x00"+name))
+}
+
+func (s sealer) open(workspace, name string, sealed []byte) (string, error) {
+	n := s.aead.NonceSize()
+	if len(sealed) < n {
+		return "", reeve.Errorf(reeve.Internal, "the secret %q is damaged", name)
+	}
+	b, err := s.aead.Open(nil, sealed[:n], sealed[n:], []byte(workspace+"\x00"+name))
+	if err != nil {
+		return "", reeve.Errorf(reeve.Unavailable, "the secret %q cannot be opened with this server's key", name).
+			Hintf("start the server with the key the secret was stored with, or store the secret again")
+	}
+	return string(b), nil
+}
+
+// PutSecret stores a secret.
+func (t *Tx) PutSecret(ctx context.Context, workspace, name, value string) error {
+	return t.exec(ctx, `INSERT INTO secrets (workspace_id, name, sealed, updated_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (workspace_id, name) DO UPDATE SET sealed = $3, updated_at = $4`,
+		workspace, name, t.db.seal.close(workspace, name, value), reeve.Millis(t.now))
+}
+
+// GetSecret reads a secret.
+func (s *Snap) GetSecret(ctx context.Context, workspace, name string) (string, error) {
+	sealed, ok, err := one(ctx, s, value[[]byte], `SELECT sealed FROM secrets WHERE workspace_id = $1 AND name = $2`, workspace, name)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		return "", notFound("secret", name)
+	}
+	return s.db.seal.open(workspace, name, sealed)
+}
+
+// ListSecrets reads the names of a workspace's secrets.
+func (s *Snap) ListSecrets(ctx context.Context, workspace string) ([]reeve.SecretName, error) {
+	return all(ctx, s, func(r scanner) (n reeve.SecretName, err error) {
+		var updated int64
+		err = r.Scan(&n.Name, &updated)
+		n.UpdatedAt = reeve.FromMillis(updated)
+		return n, err
+	}, `SELECT name, updated_at FROM secrets WHERE workspace_id = $1 ORDER BY name`, workspace)
+}
+
+// DeleteSecret removes a secret.
+func (t *Tx) DeleteSecret(ctx context.Context, workspace, name string) error {
+	n, err := t.affect(ctx, `DELETE FROM secrets WHERE workspace_id = $1 AND name = $2`, workspace, name)
+	if err == nil && n == 0 {
+		return notFound("secret", name)
+	}
+	return err
+}

@@ -1,0 +1,32 @@
+package store
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"reeve"
+)
+
+// PutSessionFile writes a session's file whole; an existing one keeps the time it was made.
+func (t *Tx) PutSessionFile(ctx context.Context, workspace, session, path string, body []byte) error {
+	return t.exec(ctx, `INSERT INTO session_files (workspace_id, session_id, path, size, body, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
+		ON CONFLICT (workspace_id, session_id, path) DO UPDATE SET size = $4, body = $5, updated_at = $6`,
+		workspace, session, path, len(body), some(body), reeve.Millis(t.now))
+}
+
+// GetSessionFile reads a session's file.
+func (s *Snap) GetSessionFile(ctx context.Context, workspace, session, path string) ([]byte, bool, error) {
+	return one(ctx, s, value[[]byte], `SELECT body FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path = $3`, workspace, session, path)
+}
+
+// ListSessionFiles reads the files of a session whose path begins with a prefix. (A range of paths would depend on the
+// database's collation.)
+func (s *Snap) ListSessionFiles(ctx context.Context, workspace, session, prefix string, limit int) ([]reeve.SessionFile, error) {
+	return all(ctx, s, func(r scanner) (f reeve.SessionFile, err error) {
+		var created, updated int64
+		err = r.Scan(&f.Path, &f.Size, &created, &updated)
+		f.CreatedAt, f.UpdatedAt = reeve.FromMillis(created), reeve.FromMillis(updated)
+		return f, err
+	}, `SELECT path, size, created_at, updated_at FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND substr(path, 1, $3) = $4
+		ORDER BY path LIMIT $5`, workspace, session, utf8.RuneCountInString(prefix), prefix, limit)
+}

@@ -1,0 +1,79 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Backup writes a consistent copy while others go on writing. The name is given only to a copy that is whole and on disk, and
+// never taken from a file that has it.
+func (e *Engine) Backup(ctx context.Context, file string) (err error) {
+	if _, err := os.Lstat(file); err == nil {
+		return there(file)
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(file), ".reeve-backup-*")
+	if err != nil {
+		return reeve.Errorf(reeve.Unavailable, "nothing can be written beside %s: %w", file, errors.Unwrap(err))
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	part := filepath.Join(dir, "part")
+	if err := e.copy(ctx, part); err != nil {
+		return err
+	}
+	if err := settle(part); err != nil {
+		return err
+	}
+	// Unlike a rename, a link does not replace. Where the file system has no links, the check above has to do.
+	if err := os.Link(part, file); errors.Is(err, os.ErrExist) {
+		return there(file)
+	} else if err != nil {
+		if err := os.Rename(part, file); err != nil {
+			return err
+		}
+	}
+	return flush(filepath.Dir(file))
+}
+
+// copy uses a connection of its own: the readers' may not write, not even another file.
+func (e *Engine) copy(ctx context.Context, part string) (err error) {
+	db, err := sql.Open("sqlite", e.dsn())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if _, err := db.ExecContext(ctx, "VACUUM INTO $1", part); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fault(err)
+	}
+	return nil
+}
+
+// settle makes the copy private and durable: it holds all that the database holds, and outlives it.
+func settle(part string) error {
+	if err := os.Chmod(part, 0o600); err != nil {
+		return err
+	}
+	return flush(part)
+}
+
+func flush(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func there(file string) error {
+	return reeve.Errorf(reeve.AlreadyExists, "%s is there already", file).Hintf("name a new file")
+}
+
+var _ store.Engine = (*Engine)(nil)

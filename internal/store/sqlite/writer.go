@@ -1,0 +1,162 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"reeve/internal/store"
+)
+
+// maxGroup bounds how many callers share a commit, and so how long the first of them waits.
+const maxGroup = 64
+
+// writer is the one connection that writes. Callers take turns on it within one open transaction, and whoever finds nobody
+// behind them commits for all: with a full sync per commit this is what lets many callers be faster than one.
+//
+// Whoever holds the turn and leaves an open transaction behind relies on those it counted as waiting: each of them takes the
+// turn, whatever becomes of its own change, and the last one commits.
+type writer struct {
+	conn    *conn
+	hook    store.CommitHook
+	turn    sync.Mutex
+	waiting atomic.Int32
+	group   *group // the open transaction; nil when there is none
+}
+
+// group is the callers whose changes commit together.
+type group struct {
+	size int
+	done chan struct{}
+	err  error
+}
+
+func (w *writer) update(ctx context.Context, f func(store.Conn) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w.waiting.Add(1)
+	w.turn.Lock()
+	w.waiting.Add(-1)
+	g, err := w.take(ctx, f)
+	if err != nil {
+		return err
+	}
+	<-g.done
+	return g.err
+}
+
+// take is a caller's turn. The group it gives is the one whose commit decides; an error means that nothing of f remains.
+func (w *writer) take(ctx context.Context, f func(store.Conn) error) (_ *group, err error) {
+	defer w.turn.Unlock()
+	defer func() { // also when f panics or ends its goroutine: those before us wait for a commit
+		if g := w.group; g != nil && (w.waiting.Load() == 0 || g.size >= maxGroup) {
+			w.commit(g)
+		}
+	}()
+	g := w.group
+	if g == nil {
+		if err := w.begin(ctx); err != nil {
+			return nil, err
+		}
+		g = &group{done: make(chan struct{})}
+		w.group = g
+	}
+	return g, w.member(g, f)
+}
+
+func (w *writer) begin(ctx context.Context) error {
+	err := w.conn.run(ctx, "BEGIN IMMEDIATE")
+	if errors.Is(err, sql.ErrConnDone) { // given up by a rollback that could not replace it then
+		w.conn.renew()
+		err = w.conn.run(ctx, "BEGIN IMMEDIATE")
+	}
+	return err
+}
+
+// member runs one caller's change. The first needs no savepoint: if it fails, the transaction holds nothing else yet.
+func (w *writer) member(g *group, f func(store.Conn) error) (err error) {
+	first := g.size == 0
+	if !first {
+		if err := w.conn.must("SAVEPOINT member"); err != nil {
+			w.fail(g, err)
+			return err
+		}
+	}
+	settled := false
+	defer func() {
+		if settled {
+			return
+		}
+		if first {
+			w.fail(g, err)
+		} else if undo := errors.Join(w.conn.must("ROLLBACK TO member"), w.conn.must("RELEASE member")); undo != nil {
+			// SQLite has ended the transaction by itself, as it does when the disk is full. The others are told why.
+			if err == nil {
+				err = undo
+			}
+			w.fail(g, err)
+		}
+	}()
+	if err := f(w.conn); err != nil {
+		return err
+	}
+	if !first {
+		if err := w.conn.must("RELEASE member"); err != nil {
+			return err
+		}
+	}
+	settled = true
+	g.size++
+	return nil
+}
+
+// commit makes the group's changes durable and tells everybody.
+func (w *writer) commit(g *group) {
+	err := errors.New("the commit was abandoned")
+	defer func() { // also when a hook panics
+		if err != nil {
+			w.rollback()
+		}
+		w.end(g, err)
+	}()
+	w.hook.Before()
+	if err = w.conn.must("COMMIT"); err != nil {
+		err = unsure(err)
+		return
+	}
+	w.hook.After()
+}
+
+// fail throws the transaction away. Whoever waits in it is told why.
+func (w *writer) fail(g *group, err error) {
+	w.rollback()
+	w.end(g, err)
+}
+
+func (w *writer) end(g *group, err error) {
+	g.err = err
+	close(g.done)
+	w.group = nil
+}
+
+// rollback ends the transaction if SQLite has not already done so by itself. A connection on which even that fails is given up
+// for a new one.
+func (w *writer) rollback() {
+	if w.conn.must("ROLLBACK") == nil || w.conn.idle() {
+		return
+	}
+	w.conn.renew()
+}
+
+// unsure tells whether a failed commit may yet be found in the log after a crash: after an I/O error nobody can say. A full
+// disk or a lock refuses before the commit is written.
+func unsure(err error) error {
+	var f store.Fault
+	if errors.As(err, &f) && f.Kind == store.FaultOther {
+		return store.Fault{Kind: store.FaultUnsure, Err: f.Err}
+	}
+	return err
+}

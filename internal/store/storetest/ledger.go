@@ -1,0 +1,311 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+var errMine = errors.New("mine")
+
+// ledger tests messages, operations and events.
+var ledger = map[string]func(*testing.T, *store.DB){
+	"messages": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		thread := "agent:session:s"
+		m := action("msg_1", thread)
+		m.Content, m.Metadata = `{"text":"ünï 🦉\n\u0000"}`, []byte(`{"type":"tool_call",  "n": 1.0}`)
+		update(t, db, func(tx *store.Tx) error {
+			if err := tx.AppendAction(ctx, m, 1); err != nil {
+				return err
+			}
+			r := result("msg_2", thread, "msg_1")
+			r.Content = "binary \x00 and \xff end"
+			return tx.AppendResult(ctx, r)
+		})
+		update(t, db, func(tx *store.Tx) error { return tx.AppendAction(ctx, action("msg_3", thread), 1) })
+		update(t, db, func(tx *store.Tx) error { return tx.AppendAction(ctx, action("msg_4", "agent:session:other"), 1) })
+		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, thread, "", 10) })
+		equal(t, ids(list, func(m reeve.Message) string { return m.PrevID + ">" + m.ID }), ">msg_1 msg_1>msg_2 msg_2>msg_3", "chain")
+		equal(t, list[0].Content, m.Content, "content")
+		equal(t, string(list[0].Metadata), string(m.Metadata), "metadata")
+		equal(t, list[1].Content, "binary \uFFFD and \uFFFD end", "output that is not text")
+		equal(t, list[1].ActionID, "msg_1", "the action it answers")
+		page := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, thread, "msg_1", 1) })
+		equal(t, ids(page, func(m reeve.Message) string { return m.ID }), "msg_2", "page")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, "ws_two", thread, "", 10) })), 0, "another workspace's view")
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetMessage(ctx, "ws_two", "msg_1"); return err }), reeve.NotFound)
+		got := view(t, db, func(s *store.Snap) (reeve.Message, error) { return s.GetMessage(ctx, ws, "msg_1") })
+		if d := time.Since(got.CreatedAt); d < 0 || d > time.Minute {
+			t.Fatalf("made at %v", got.CreatedAt)
+		}
+	},
+
+	"a stale call writes nothing": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
+		for name, after := range map[string]func(*store.Tx) error{
+			"at commit": func(*store.Tx) error { return nil },
+			"at a read": func(tx *store.Tx) error { _, err := tx.GetWorkspace(ctx, ws); return err },
+			"unheeded":  func(tx *store.Tx) error { _, _ = tx.GetWorkspace(ctx, ws); return nil },
+			"unheeded, with more behind": func(tx *store.Tx) error {
+				_, _ = tx.GetWorkspace(ctx, ws)
+				_ = tx.AppendResult(ctx, result("msg_r2", "th", "msg_b"))
+				return nil
+			},
+		} {
+			for _, revision := range []int64{1, 3} {
+				err := db.Update(ctx, func(tx *store.Tx) error {
+					if err := tx.InsertOperation(ctx, operation("op_a", reeve.Prepared)); err != nil {
+						return err
+					}
+					if err := tx.AppendAction(ctx, action("msg_a", "th"), revision); err != nil && !strings.HasPrefix(name, "unheeded") {
+						return err
+					}
+					if err := tx.AppendResult(ctx, result("msg_r", "th", "msg_a")); err != nil && !strings.HasPrefix(name, "unheeded") {
+						return err
+					}
+					return after(tx)
+				})
+				if !errors.As(err, &store.Stale{}) {
+					t.Fatalf("%s: got %v, want Stale", name, err)
+				}
+			}
+		}
+		err := db.Update(ctx, func(tx *store.Tx) error {
+			m := action("msg_a", "th")
+			m.WorkspaceID = "none"
+			return tx.AppendAction(ctx, m, 1)
+		})
+		wantAs[store.Stale](t, err)
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "", 10) })), 0, "messages")
+		equal(t, len(operations(t, db)), 0, "operations")
+		update(t, db, func(tx *store.Tx) error { return tx.AppendAction(ctx, action("msg_a", "th"), 2) })
+	},
+
+	// Once Touch has returned, nothing judged before it is recorded.
+	"a touch shuts out what was judged before": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		judged, touched := make(chan struct{}), make(chan struct{})
+		var touchErr error
+		go func() {
+			defer close(touched)
+			<-judged
+			touchErr = db.Update(ctx, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
+		}()
+		update(t, db, func(tx *store.Tx) error {
+			if err := tx.AppendAction(ctx, action("msg_a", "th"), 1); err != nil {
+				return err
+			}
+			if _, err := tx.GetWorkspace(ctx, ws); err != nil { // sends it
+				return err
+			}
+			select {
+			case judged <- struct{}{}:
+			default:
+				close(judged)
+			}
+			select {
+			case <-touched:
+				return errors.New("the workspace was touched before the call was recorded")
+			case <-time.After(100 * time.Millisecond):
+				return nil
+			}
+		})
+		<-touched
+		must(t, touchErr)
+		// The other way round: many judge while one touches; what was recorded was recorded before.
+		for i := range 20 {
+			was := revision(t, db, ws)
+			errs := race(5, func(n int) error {
+				if n == 0 {
+					return db.Update(ctx, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
+				}
+				return db.Update(ctx, func(tx *store.Tx) error {
+					return tx.AppendAction(ctx, action(fmt.Sprintf("msg_%d_%d", i, n), "th"), was)
+				})
+			})
+			for _, err := range errs {
+				if err != nil && !errors.As(err, &store.Stale{}) {
+					t.Fatal(err)
+				}
+			}
+		}
+	},
+
+	"one result per action": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		update(t, db, func(tx *store.Tx) error { return tx.AppendAction(ctx, action("msg_a", "th"), 1) })
+		update(t, db, func(tx *store.Tx) error {
+			_, ok, err := tx.GetResult(ctx, "msg_a")
+			equal(t, ok, false, "a result before there is one")
+			return err
+		})
+		errs := race(8, func(i int) error {
+			return db.Update(ctx, func(tx *store.Tx) error {
+				return tx.AppendResult(ctx, result(fmt.Sprintf("msg_r%d", i), "th", "msg_a"))
+			})
+		})
+		exactlyOne(t, errs, reeve.Conflict)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.AppendResult(ctx, result("msg_z", "th", "msg_a")) }), reeve.Conflict)
+		m := view(t, db, func(s *store.Snap) (reeve.Message, error) { m, _, err := s.GetResult(ctx, "msg_a"); return m, err })
+		equal(t, m.ActionID, "msg_a", "the result's action")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "", 10) })), 2, "messages")
+	},
+
+	"operation": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		next := reeve.Now().Add(time.Minute)
+		o := operation("op_a", reeve.Prepared)
+		o.ResultID, o.RunID, o.ToolVersion, o.Policy, o.ArgsHash, o.Base, o.Code, o.Message = "msg_r", "run_1", "v", "p", "h", "b", reeve.Timeout, "slow \x00"
+		o.Tries, o.NextAttemptAt, o.Owner, o.Resolution, o.ResolvedBy = 3, &next, "proc_1", reeve.RunAgain, "me"
+		o.Undo, o.Spent = &reeve.Undo{Tool: "undo", Args: []byte(`{"a":1}`)}, reeve.Amount{Calls: 1, Micros: 5}
+		update(t, db, func(tx *store.Tx) error { return tx.InsertOperation(ctx, o) })
+		got := view(t, db, func(s *store.Snap) (reeve.Operation, error) { return s.GetOperation(ctx, ws, "op_a") })
+		o.CreatedAt, o.UpdatedAt, o.Message = got.CreatedAt, got.UpdatedAt, "slow \uFFFD"
+		if !reflect.DeepEqual(got, o) || got.CreatedAt.IsZero() || !got.CreatedAt.Equal(got.UpdatedAt) {
+			t.Fatalf("round trip:\n got %+v\nwant %+v", got, o)
+		}
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetOperation(ctx, "ws_two", "op_a"); return err }), reeve.NotFound)
+
+		// The same id again, whether the failure is seen at once or only at the commit.
+		wantAs[store.Taken](t, db.Update(ctx, func(tx *store.Tx) error { return tx.InsertOperation(ctx, operation("op_a", reeve.Prepared)) }))
+		wantAs[store.Taken](t, db.Update(ctx, func(tx *store.Tx) error {
+			if err := tx.AppendAction(ctx, action("msg_z", "th"), 1); err != nil {
+				return err
+			}
+			_ = tx.InsertOperation(ctx, operation("op_a", reeve.Prepared))
+			_ = tx.AppendResult(ctx, result("msg_y", "th", "msg_z"))
+			return nil
+		}))
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "", 10) })), 0, "messages of a refused change")
+		taken := 0
+		for _, err := range race(8, func(int) error {
+			return db.Update(ctx, func(tx *store.Tx) error { return tx.InsertOperation(ctx, operation("op_raced", reeve.Prepared)) })
+		}) {
+			if err != nil {
+				wantAs[store.Taken](t, err)
+				taken++
+			}
+		}
+		equal(t, taken, 7, "losers")
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.InsertOperation(ctx, operation("op_b", reeve.Unknown)) }), reeve.Conflict)
+	},
+
+	"moving an operation": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		update(t, db, func(tx *store.Tx) error { return tx.InsertOperation(ctx, operation("op_a", reeve.Prepared)) })
+		was := view(t, db, func(s *store.Snap) (reeve.Operation, error) { return s.GetOperation(ctx, ws, "op_a") })
+		move := func(was reeve.Operation, change func(*reeve.Operation)) error {
+			is := was
+			change(&is)
+			return db.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, was, is) })
+		}
+		wantCode(t, move(was, func(o *reeve.Operation) { o.State = reeve.Unknown }), reeve.Conflict)
+		errs := race(8, func(i int) error {
+			return move(was, func(o *reeve.Operation) { o.State, o.Owner = reeve.Dispatched, fmt.Sprint("proc_", i) })
+		})
+		exactlyOne(t, errs, reeve.Conflict)
+		is := view(t, db, func(s *store.Snap) (reeve.Operation, error) { return s.GetOperation(ctx, ws, "op_a") })
+		wantCode(t, move(was, func(o *reeve.Operation) { o.State = reeve.Failed }), reeve.Conflict)
+		lost := is
+		lost.Owner = "proc_other" // the right state in other hands
+		wantCode(t, move(lost, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
+		must(t, move(is, func(o *reeve.Operation) { o.Tries++ })) // staying is no transition
+		must(t, move(is, func(o *reeve.Operation) { o.State, o.Owner, o.Code = reeve.Unknown, "", reeve.UnknownOutcome }))
+		unknown := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.ListUnknown(ctx, ws, 10) })
+		equal(t, len(unknown), 1, "unknown operations")
+		must(t, move(unknown[0], func(o *reeve.Operation) { o.Resolution = reeve.SkipIt }))
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.ListUnknown(ctx, ws, 10) })), 0, "unknown after the word")
+		unknown[0].Resolution = reeve.SkipIt
+		must(t, move(unknown[0], func(o *reeve.Operation) { o.State = reeve.Committed }))
+		unknown[0].State = reeve.Committed
+		wantCode(t, move(unknown[0], func(o *reeve.Operation) { o.State = reeve.Prepared }), reeve.Conflict)
+	},
+
+	"pages of operations": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		for batch := range 3 { // several per millisecond
+			update(t, db, func(tx *store.Tx) error {
+				for i := range 7 {
+					o := operation(fmt.Sprintf("op_%d_%d", 9-batch, i), reeve.Prepared)
+					if i%2 == 1 {
+						o.AgentID, o.State = "agt_two", reeve.Parked
+					}
+					if err := tx.InsertOperation(ctx, o); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			time.Sleep(2 * time.Millisecond)
+		}
+		walk := func(f store.OperationFilter) (all []reeve.Operation) {
+			f.Limit = 4
+			for {
+				page := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.ListOperations(ctx, ws, f) })
+				if all = append(all, page...); len(page) < 4 {
+					return all
+				}
+				last := page[len(page)-1]
+				f.Before = store.Cursor{At: reeve.Millis(last.CreatedAt), ID: last.ID}
+			}
+		}
+		everything := walk(store.OperationFilter{})
+		equal(t, len(everything), 21, "operations")
+		seen := map[string]bool{}
+		for i, o := range everything {
+			equal(t, seen[o.ID], false, "%s came before", o.ID)
+			seen[o.ID] = true
+			if i > 0 && everything[i-1].CreatedAt.Before(o.CreatedAt) {
+				t.Fatal("not newest first")
+			}
+		}
+		equal(t, len(walk(store.OperationFilter{Agent: "agt_two"})), 9, "an agent's")
+		equal(t, len(walk(store.OperationFilter{State: reeve.Prepared})), 12, "in a state")
+		equal(t, len(walk(store.OperationFilter{Agent: "agt_two", State: reeve.Prepared})), 0, "an agent's in a state")
+		update(t, db, func(tx *store.Tx) error {
+			o := operation("op_run", reeve.Parked)
+			o.RunID = "run_1"
+			return tx.InsertOperation(ctx, o)
+		})
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.RunIsParked(ctx, "run_1") }), "op_run", "parked run")
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.RunIsParked(ctx, "run_2") }), "", "run that is not parked")
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.RunIsParked(ctx, "") }), "", "no run")
+	},
+
+	"events": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		update(t, db, func(tx *store.Tx) error {
+			return tx.InsertEvents(ctx, ws, "agt_one", "op_1", []reeve.Token{{Class: reeve.SemanticKey, Name: "a"}, {Class: reeve.Subtype, Name: "b"}, {Class: reeve.EntityID, Name: "c"}})
+		})
+		list := view(t, db, func(s *store.Snap) ([]store.Event, error) { return s.ListEvents(ctx, ws, "", 2) })
+		list = append(list, view(t, db, func(s *store.Snap) ([]store.Event, error) { return s.ListEvents(ctx, ws, list[1].ID, 2) })...)
+		equal(t, ids(list, func(e store.Event) string {
+			return string(e.Class) + ":" + e.Name + ":" + e.AgentID + ":" + e.OperationID
+		}),
+			"key:a:agt_one:op_1 subtype:b:agt_one:op_1 id:c:agt_one:op_1", "events")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]store.Event, error) { return s.ListEvents(ctx, "ws_two", "", 9) })), 0, "another workspace's")
+	},
+}
+
+func operations(t testing.TB, db *store.DB) []reeve.Operation {
+	t.Helper()
+	return view(t, db, func(s *store.Snap) ([]reeve.Operation, error) {
+		return s.ListOperations(t.Context(), ws, store.OperationFilter{Limit: 10_000})
+	})
+}

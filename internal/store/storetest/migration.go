@@ -1,0 +1,81 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Migration tests what happens to a database that is opened again: by the same Reeve, by several at once, by an older one, and
+// with another key. Each engine that open gives is on the same database, which is new.
+func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
+	ctx := t.Context()
+	first := open(t)
+	atOnce := 4
+	if first.Alone() {
+		atOnce = 1
+	}
+	must(t, first.Close())
+	opened := race(atOnce, func(int) error {
+		e := open(t)
+		db, err := store.Open(ctx, e, Key)
+		if err == nil {
+			err = db.View(ctx, func(s *store.Snap) error { _, err := s.ListWorkspaces(ctx); return err })
+		}
+		if err != nil {
+			return err
+		}
+		return db.Close()
+	})
+	must(t, firstOf(opened))
+
+	e := open(t)
+	db, err := store.Open(ctx, e, Key)
+	must(t, err)
+	setUp(t, db)
+	update(t, db, func(tx *store.Tx) error { return tx.PutSecret(ctx, ws, "key", "value") })
+	must(t, db.Close())
+
+	e = open(t)
+	for _, key := range [][]byte{nil, []byte("short"), bytes.Repeat([]byte("x"), 16)} {
+		_, err := store.Open(ctx, e, key)
+		wantCode(t, err, reeve.Validation)
+	}
+	db, err = store.Open(ctx, e, bytes.Repeat([]byte("x"), 32))
+	must(t, err)
+	told := wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetSecret(ctx, ws, "key"); return err }), reeve.Unavailable)
+	if told.Hint == "" || bytes.Contains([]byte(told.Error()), []byte("value")) {
+		t.Fatalf("not told what to do: %v", told)
+	}
+	// What cannot be opened can be stored again.
+	update(t, db, func(tx *store.Tx) error { return tx.PutSecret(ctx, ws, "key", "value") })
+	equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.GetSecret(ctx, ws, "key") }), "value", "stored again")
+	must(t, db.Close())
+
+	e = open(t)
+	must(t, raw(ctx, e, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)"))
+	must(t, raw(ctx, e, "DROP TABLE session_files")) // what a newer Reeve may have done
+	_, err = store.Open(ctx, e, Key)
+	wantCode(t, err, reeve.Unsupported)
+	if err := raw(ctx, e, "SELECT count(*) FROM session_files"); err == nil {
+		t.Fatal("a newer database was changed")
+	}
+	must(t, raw(ctx, e, "DELETE FROM goose_db_version WHERE version_id = 99999"))
+	db, err = store.Open(ctx, e, Key)
+	must(t, err)
+	equal(t, revision(t, db, ws), 1, "what was there")
+	must(t, db.Close())
+}
+
+func raw(ctx context.Context, e store.Engine, query string) error {
+	h, _, err := e.Migrator(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = h.Close() }()
+	_, err = h.ExecContext(ctx, query)
+	return err
+}

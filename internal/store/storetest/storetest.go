@@ -1,0 +1,189 @@
+// Package storetest is the conformance suite that every engine passes, and the way tests get a PostgreSQL database.
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"reeve"
+	"reeve/internal/store"
+	"reeve/internal/store/postgres"
+)
+
+// Key is a key that seals secrets, for tests.
+var Key = []byte("0123456789abcdef0123456789abcdef")
+
+// PostgresURL creates a database of the test's own and drops it afterwards. Without a server the test fails: a suite that
+// skips in silence proves nothing.
+func PostgresURL(t testing.TB) string {
+	t.Helper()
+	server := os.Getenv("REEVE_TEST_POSTGRES")
+	if server == "" {
+		t.Fatal("no PostgreSQL: run make test (scripts/postgres run go test ./...)")
+	}
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatalf("REEVE_TEST_POSTGRES is not a URL: %v", err)
+	}
+	b := make([]byte, 8)
+	rand.Read(b)
+	name := "reeve_test_" + hex.EncodeToString(b)
+	admin := func(query string) error {
+		ctx := context.Background()
+		c, err := pgx.Connect(ctx, server)
+		if err != nil {
+			return err
+		}
+		_, err = c.Exec(ctx, query)
+		return errors.Join(err, c.Close(ctx))
+	}
+	if err := admin("CREATE DATABASE " + name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := admin("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
+	u.Path = "/" + name
+	return u.String()
+}
+
+// OpenPostgres opens a store on a PostgreSQL database of the test's own.
+func OpenPostgres(t testing.TB) *store.DB {
+	t.Helper()
+	return Open(t, postgres.Config{URL: PostgresURL(t)}, Key)
+}
+
+// Open opens a store on PostgreSQL and closes it with the test.
+func Open(t testing.TB, cfg postgres.Config, key []byte) *store.DB {
+	t.Helper()
+	e, err := postgres.Open(context.Background(), cfg)
+	must(t, err)
+	db, err := store.Open(context.Background(), e, key)
+	if err != nil {
+		_ = e.Close()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func get[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		must(t, err)
+		return v
+	}
+}
+
+// update runs f and fails the test if it does not commit.
+func update(t testing.TB, db *store.DB, f func(*store.Tx) error) {
+	t.Helper()
+	must(t, db.Update(t.Context(), f))
+}
+
+// view reads one thing.
+func view[T any](t testing.TB, db *store.DB, f func(*store.Snap) (T, error)) T {
+	t.Helper()
+	var v T
+	must(t, db.View(t.Context(), func(s *store.Snap) (err error) {
+		v, err = f(s)
+		return err
+	}))
+	return v
+}
+
+func wantCode(t testing.TB, err error, code reeve.Code) *reeve.Error {
+	t.Helper()
+	if got := reeve.CodeOf(err); got != code {
+		t.Fatalf("got code %q (%v), want %q", got, err, code)
+	}
+	return reeve.AsError(err)
+}
+
+func wantAs[T error](t testing.TB, err error) {
+	t.Helper()
+	var want T
+	if !errors.As(err, &want) {
+		t.Fatalf("got %v, want a %T", err, want)
+	}
+}
+
+func equal[T comparable](t testing.TB, got, want T, what string, args ...any) {
+	t.Helper()
+	if got != want {
+		t.Fatalf("%s: got %v, want %v", fmt.Sprintf(what, args...), got, want)
+	}
+}
+
+// ids joins the ids of a list.
+func ids[T any](list []T, id func(T) string) string {
+	var s []string
+	for _, v := range list {
+		s = append(s, id(v))
+	}
+	return strings.Join(s, " ")
+}
+
+const ws = "ws_one"
+
+// setUp makes two workspaces and an agent.
+func setUp(t testing.TB, db *store.DB) reeve.Agent {
+	t.Helper()
+	a := reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Kind: "general", Lifecycle: reeve.AgentActive, Categories: []string{"general"}, CreatedAt: reeve.Now()}
+	update(t, db, func(tx *store.Tx) error {
+		if _, err := tx.InsertWorkspace(t.Context(), ws, "One"); err != nil {
+			return err
+		}
+		if _, err := tx.InsertWorkspace(t.Context(), "ws_two", "Two"); err != nil {
+			return err
+		}
+		return tx.InsertAgent(t.Context(), a)
+	})
+	return a
+}
+
+func action(id, thread string) reeve.Message {
+	return reeve.Message{ID: id, WorkspaceID: ws, ThreadID: thread, AgentID: "agt_one", Kind: reeve.Action, Content: "{}", Metadata: []byte(`{"type":"tool_call"}`)}
+}
+
+func result(id, thread, of string) reeve.Message {
+	return reeve.Message{ID: id, WorkspaceID: ws, ThreadID: thread, AgentID: "agt_one", Kind: reeve.ToolResult, ActionID: of, Content: "done", Metadata: []byte(`{}`)}
+}
+
+func operation(id string, state reeve.State) reeve.Operation {
+	return reeve.Operation{ID: id, WorkspaceID: ws, AgentID: "agt_one", CallID: "msg_" + id, ThreadID: "agent:session:s", Tool: "echo", Effect: reeve.Unsafe, State: state}
+}
+
+func tool(workspace, id string) reeve.Tool {
+	return reeve.Tool{ID: id, WorkspaceID: workspace, Description: "It is " + id + ".", Parameters: []byte(`{"type":"object"}`)}.WithDefaults()
+}
+
+// Exercise runs the conformance suite. Each test opens a store of its own.
+func Exercise(t *testing.T, open func(t *testing.T) *store.DB) {
+	for _, group := range []map[string]func(*testing.T, *store.DB){catalogue, ledger, work, keeping, transactions} {
+		for name, test := range group {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t, open(t))
+			})
+		}
+	}
+}

@@ -1,0 +1,284 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// transactions tests the rules of Update and View.
+var transactions = map[string]func(*testing.T, *store.DB){
+	"a dead transaction refuses": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		var dead *store.Tx
+		var snap *store.Snap
+		release, refused := make(chan struct{}), make(chan error)
+		update(t, db, func(tx *store.Tx) error {
+			dead = tx
+			go func() { // a handler that is left behind
+				<-release
+				refused <- tx.PutSecret(ctx, ws, "leaked", "v")
+			}()
+			return tx.PutSecret(ctx, ws, "kept", "v")
+		})
+		must(t, db.View(ctx, func(s *store.Snap) error { snap = s; return nil }))
+		wantCode(t, dead.PutSecret(ctx, ws, "late", "v"), reeve.Canceled)
+		_, err := snap.ListWorkspaces(ctx)
+		wantCode(t, err, reeve.Canceled)
+		// While another transaction is open, too.
+		update(t, db, func(tx *store.Tx) error {
+			close(release)
+			wantCode(t, <-refused, reeve.Canceled)
+			wantCode(t, dead.PutSecret(ctx, ws, "late", "v"), reeve.Canceled)
+			return nil
+		})
+		list := view(t, db, func(s *store.Snap) ([]reeve.SecretName, error) { return s.ListSecrets(ctx, ws) })
+		equal(t, ids(list, func(n reeve.SecretName) string { return n.Name }), "kept", "secrets")
+		if _, err := store.TxFrom(ctx); err == nil {
+			t.Fatal("a transaction out of nowhere")
+		}
+		if tx, err := store.TxFrom(store.WithTx(ctx, dead)); err != nil || tx != dead {
+			t.Fatal(tx, err)
+		}
+	},
+
+	"what fails leaves nothing": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		put := func(tx *store.Tx) error {
+			if err := tx.PutSecret(ctx, ws, "half", "v"); err != nil {
+				return err
+			}
+			_, err := tx.ListSecrets(ctx, ws)
+			return err
+		}
+		for name, f := range map[string]func() error{
+			"an error": func() error {
+				return db.Update(ctx, func(tx *store.Tx) error { return errors.Join(put(tx), errMine) })
+			},
+			"an error before anything was sent": func() error {
+				return db.Update(ctx, func(tx *store.Tx) error {
+					if err := tx.PutSecret(ctx, ws, "half", "v"); err != nil {
+						return err
+					}
+					return errMine
+				})
+			},
+			"a panic": func() (err error) {
+				defer func() {
+					if p := recover(); p == "mine" {
+						err = errMine
+					}
+				}()
+				return db.Update(ctx, func(tx *store.Tx) error { must(t, put(tx)); panic("mine") })
+			},
+			"the end of the goroutine": func() error {
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					_ = db.Update(ctx, func(tx *store.Tx) error { _ = put(tx); runtime.Goexit(); return nil })
+				}()
+				<-done
+				return errMine
+			},
+			"a refusal that nobody heeds": func() error {
+				err := db.Update(ctx, func(tx *store.Tx) error {
+					_ = put(tx)
+					_ = tx.InsertAgent(ctx, reeve.Agent{ID: "agt_x", WorkspaceID: "none", Name: "x", CreatedAt: tx.Now()})
+					_ = tx.PutSecret(ctx, ws, "half", "w")
+					return nil
+				})
+				wantCode(t, err, reeve.NotFound)
+				return errMine
+			},
+			"a context that ends": func() error {
+				ctx, cancel := context.WithCancel(ctx)
+				err := db.Update(ctx, func(tx *store.Tx) error {
+					if err := put(tx); err != nil {
+						return err
+					}
+					cancel()
+					return tx.PutSecret(ctx, ws, "half", "w")
+				})
+				wantCode(t, err, reeve.Canceled)
+				if !errors.Is(err, context.Canceled) {
+					t.Fatalf("got %v, want a context.Canceled inside", err)
+				}
+				return errMine
+			},
+			"a context that had ended": func() error {
+				ctx, cancel := context.WithTimeout(ctx, 0)
+				defer cancel()
+				wantCode(t, db.Update(ctx, func(*store.Tx) error { t.Error("it ran"); return nil }), reeve.Timeout)
+				wantCode(t, db.View(ctx, func(*store.Snap) error { t.Error("it ran"); return nil }), reeve.Timeout)
+				return errMine
+			},
+			"a panic in a view": func() (err error) {
+				for range 20 { // more often than there are readers
+					func() {
+						defer func() { _ = recover() }()
+						_ = db.View(ctx, func(s *store.Snap) error { _, _ = s.ListWorkspaces(ctx); panic("mine") })
+					}()
+				}
+				return errMine
+			},
+		} {
+			if err := f(); !errors.Is(err, errMine) {
+				t.Fatalf("%s: got %v", name, err)
+			}
+			equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.SecretName, error) { return s.ListSecrets(ctx, ws) })), 0, "%s: secrets", name)
+			update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
+		}
+		equal(t, revision(t, db, ws), 9, "changes that worked")
+	},
+
+	// The failing must not take the others down, nor the others save the failing.
+	"many at once, some fail": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		const callers, each = 32, 12
+		kept := make([][]string, callers)
+		must(t, firstOf(race(callers, func(i int) error {
+			for n := range each {
+				id := fmt.Sprintf("%02d_%02d", i, n)
+				kind := rand.IntN(6)
+				err := func() (err error) {
+					defer func() {
+						if p := recover(); p != nil {
+							err = errMine
+						}
+					}()
+					return db.Update(ctx, func(tx *store.Tx) error {
+						if err := tx.AppendAction(ctx, action("msg_"+id, "th_"+id), 1+int64(kind/5)); err != nil { // 5: a stale one
+							return err
+						}
+						if err := tx.InsertOperation(ctx, operation("op_"+id, reeve.Prepared)); err != nil {
+							return err
+						}
+						switch kind {
+						case 1:
+							return errMine
+						case 2:
+							panic("mine")
+						case 3: // a refusal by the database
+							return tx.InsertOperation(ctx, operation("op_"+id, reeve.Prepared))
+						case 4:
+							if _, err := tx.GetOperation(ctx, ws, "op_"+id); err != nil {
+								return err
+							}
+						}
+						return tx.AppendResult(ctx, result("msg_r"+id, "th_"+id, "msg_"+id))
+					})
+				}()
+				switch {
+				case err == nil:
+					kept[i] = append(kept[i], id)
+					if kind != 0 && kind != 4 {
+						return fmt.Errorf("kind %d succeeded", kind)
+					}
+				case kind == 0 || kind == 4:
+					return err
+				case kind == 3 && !errors.As(err, &store.Taken{}), kind == 5 && !errors.As(err, &store.Stale{}), kind < 3 && !errors.Is(err, errMine):
+					return fmt.Errorf("kind %d: got %w", kind, err)
+				}
+			}
+			return nil
+		})))
+		want := map[string]bool{}
+		for _, list := range kept {
+			for _, id := range list {
+				want["op_"+id] = true
+			}
+		}
+		for _, o := range operations(t, db) {
+			equal(t, want[o.ID], true, "%s is there but was reported as failed", o.ID)
+			delete(want, o.ID)
+			update(t, db, func(tx *store.Tx) error {
+				_, ok, err := tx.GetResult(ctx, "msg_"+o.ID[3:])
+				equal(t, ok, true, "the result of %s", o.ID)
+				return err
+			})
+		}
+		equal(t, len(want), 0, "lost: %v;", want)
+	},
+
+	"a view is one snapshot": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		stop := make(chan struct{})
+		wrote := make(chan error, 1)
+		started := make(chan struct{})
+		go func() {
+			n := 0
+			for {
+				select {
+				case <-stop:
+					wrote <- nil
+					return
+				default:
+				}
+				if err := db.Update(ctx, func(tx *store.Tx) error { // always both or neither
+					if err := tx.Touch(ctx, ws); err != nil {
+						return err
+					}
+					return tx.Touch(ctx, "ws_two")
+				}); err != nil {
+					wrote <- err
+					return
+				}
+				if n++; n == 2 {
+					close(started)
+				}
+			}
+		}()
+		<-started
+		for range 30 {
+			must(t, db.View(ctx, func(s *store.Snap) error {
+				first := get(s.GetWorkspace(ctx, ws))(t).Revision
+				for range 5 {
+					equal(t, get(s.GetWorkspace(ctx, "ws_two"))(t).Revision, first, "the other workspace's revision")
+					runtime.Gosched()
+				}
+				equal(t, get(s.GetWorkspace(ctx, ws))(t).Revision, first, "the revision later")
+				return nil
+			}))
+		}
+		close(stop)
+		must(t, <-wrote)
+	},
+
+	"one now": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		update(t, db, func(tx *store.Tx) error {
+			now := tx.Now()
+			time.Sleep(3 * time.Millisecond)
+			equal(t, tx.Now(), now, "now")
+			equal(t, now.Location(), time.UTC, "zone")
+			equal(t, now.Truncate(time.Millisecond), now, "precision")
+			if a, b := tx.NewID("x"), tx.NewID("x"); a >= b {
+				t.Errorf("ids out of order: %s %s", a, b)
+			}
+			return tx.InsertApproval(ctx, reeve.Approval{ID: "apr_1", WorkspaceID: ws, State: reeve.Pending, ExpiresAt: now.Add(1234567 * time.Millisecond)})
+		})
+		a := view(t, db, func(s *store.Snap) (reeve.Approval, error) { return s.GetApproval(ctx, ws, "apr_1") })
+		equal(t, a.ExpiresAt.Sub(a.CreatedAt), 1234567*time.Millisecond, "times")
+		equal(t, a.ExpiresAt.Location(), time.UTC, "zone")
+	},
+
+	"readers beyond the pool": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		must(t, firstOf(race(64, func(int) error {
+			return db.View(ctx, func(s *store.Snap) error { _, err := s.GetWorkspace(ctx, ws); return err })
+		})))
+	},
+}

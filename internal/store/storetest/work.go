@@ -1,0 +1,314 @@
+package storetest
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// work tests what processes do: claiming, heartbeats, approvals, budgets.
+var work = map[string]func(*testing.T, *store.DB){
+	"claiming": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		a := setUp(t, db)
+		soon, past := reeve.Now().Add(time.Hour), reeve.Now().Add(-time.Hour)
+		insert := func(id string, state reeve.State, owner string, next *time.Time) {
+			update(t, db, func(tx *store.Tx) error {
+				o := operation(id, state)
+				o.Owner, o.NextAttemptAt = owner, next
+				return tx.InsertOperation(ctx, o)
+			})
+		}
+		claim := func(n int) string {
+			var list []reeve.Operation
+			update(t, db, func(tx *store.Tx) (err error) {
+				list, err = tx.ClaimOperations(ctx, "proc_me", n)
+				return err
+			})
+			for _, o := range list {
+				equal(t, o.Owner, "proc_me", "owner of a claimed operation")
+			}
+			return ids(list, func(o reeve.Operation) string { return o.ID })
+		}
+		due := func() (ms int64, ok bool) {
+			update(t, db, func(tx *store.Tx) (err error) { ms, ok, err = tx.NextDue(ctx); return err })
+			return ms, ok
+		}
+		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_me") })
+		if _, ok := due(); ok {
+			t.Fatal("something is due in an empty store")
+		}
+		insert("op_later", reeve.Prepared, "", &soon)
+		insert("op_mine", reeve.Dispatched, "proc_me", nil)
+		insert("op_parked", reeve.Parked, "", nil)
+		insert("op_done", reeve.Committed, "", nil)
+		equal(t, claim(10), "", "nothing is due")
+		if ms, ok := due(); !ok || ms != reeve.Millis(soon) {
+			t.Fatalf("next due %d %v, want %d", ms, ok, reeve.Millis(soon))
+		}
+		insert("op_due", reeve.Prepared, "", &past)
+		insert("op_now", reeve.Prepared, "", nil)
+		insert("op_gone", reeve.Dispatched, "proc_gone", &past)
+		insert("op_late", reeve.Prepared, "proc_gone", &soon) // whoever had it is gone, so it is due whatever it says
+		equal(t, claim(2), "op_now op_due", "the first two")
+		equal(t, claim(10), "op_gone op_late", "the rest")
+		equal(t, claim(10), "", "nothing is left")
+
+		update(t, db, func(tx *store.Tx) error { return tx.StopWorkspace(ctx, ws, tx.Now(), "drill") })
+		insert("op_sent", reeve.Dispatched, "", nil)
+		insert("op_unsent", reeve.Prepared, "", nil)
+		equal(t, claim(10), "op_sent", "a stopped workspace keeps what was not sent")
+		if _, ok := due(); ok {
+			t.Fatal("what a stopped workspace keeps is not due")
+		}
+		update(t, db, func(tx *store.Tx) error { return tx.StopWorkspace(ctx, ws, time.Time{}, "") })
+		at := reeve.Now()
+		a.StoppedAt = &at
+		update(t, db, func(tx *store.Tx) error { return tx.UpdateAgent(ctx, a) })
+		equal(t, claim(10), "", "a stopped agent keeps it too")
+		a.StoppedAt = nil
+		update(t, db, func(tx *store.Tx) error { return tx.UpdateAgent(ctx, a) })
+		equal(t, claim(10), "op_unsent", "started again")
+	},
+
+	"several claimers": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		const total, claimers = 200, 8
+		update(t, db, func(tx *store.Tx) error {
+			for i := range total {
+				o := operation(fmt.Sprintf("op_%03d", i), reeve.Prepared)
+				if i%2 == 0 {
+					o.Owner = "proc_gone"
+				}
+				if err := tx.InsertOperation(ctx, o); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if !db.Alone() {
+			must(t, firstOf(race(claimers, func(i int) error {
+				return db.Update(ctx, func(tx *store.Tx) error { return tx.JoinProcess(ctx, process(i)) })
+			})))
+		} else {
+			update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, process(0)) })
+		}
+		var mu sync.Mutex
+		by := map[string][]int{}
+		must(t, firstOf(race(claimers, func(i int) error {
+			me := process(i)
+			if db.Alone() { // there is but one process
+				me = process(0)
+			}
+			for {
+				var list []reeve.Operation
+				if err := db.Update(ctx, func(tx *store.Tx) (err error) {
+					list, err = tx.ClaimOperations(ctx, me, 7)
+					return err
+				}); err != nil {
+					return err
+				}
+				if len(list) > 7 {
+					return fmt.Errorf("claimed %d, asked for 7", len(list))
+				}
+				mu.Lock()
+				for _, o := range list {
+					by[o.ID] = append(by[o.ID], i)
+				}
+				done := len(by) == total
+				mu.Unlock()
+				if done {
+					return nil
+				}
+			}
+		})))
+		equal(t, len(by), total, "claimed operations")
+		for id, who := range by {
+			equal(t, len(who), 1, "claimers of %s", id)
+		}
+	},
+
+	"processes": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_1") })
+		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_2") })
+		beat := func(id string, patience time.Duration) (alive bool) {
+			update(t, db, func(tx *store.Tx) (err error) { alive, err = tx.Heartbeat(ctx, id, patience); return err })
+			return alive
+		}
+		equal(t, beat("proc_2", time.Minute), true, "the living process")
+		// Where nobody else can be using the store, those who joined before are gone.
+		equal(t, beat("proc_1", time.Minute), !db.Alone(), "the earlier process")
+		time.Sleep(5 * time.Millisecond)
+		equal(t, beat("proc_2", time.Millisecond), true, "the one that beats")
+		equal(t, beat("proc_1", time.Minute), false, "the one that was silent too long")
+		update(t, db, func(tx *store.Tx) error { return tx.LeaveProcess(ctx, "proc_2") })
+		equal(t, beat("proc_2", time.Minute), false, "after goodbye")
+	},
+
+	"approval": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		ask := func(id, op string, expires time.Time) reeve.Approval {
+			a := reeve.Approval{ID: id, WorkspaceID: ws, OperationID: op, CallID: "msg_1", AgentID: "agt_one", Tool: "echo", Args: `{"a": 1}`, ArgsHash: "h",
+				ToolVersion: "v", Policy: "p", Why: "w", Reason: "r", Preview: "+ a", State: reeve.Pending, ExpiresAt: expires}
+			update(t, db, func(tx *store.Tx) error { return tx.InsertApproval(ctx, a) })
+			return a
+		}
+		later, past := reeve.Now().Add(time.Hour), reeve.Now().Add(-time.Second)
+		a := ask("apr_1", "op_1", later)
+		got := view(t, db, func(s *store.Snap) (reeve.Approval, error) { return s.GetApproval(ctx, ws, "apr_1") })
+		a.CreatedAt = got.CreatedAt
+		if got != a || got.CreatedAt.IsZero() {
+			t.Fatalf("round trip:\n got %+v\nwant %+v", got, a)
+		}
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetApproval(ctx, "ws_two", "apr_1"); return err }), reeve.NotFound)
+		ask("apr_2", "op_1", past)
+		ask("apr_3", "op_2", later)
+		due := view(t, db, func(s *store.Snap) ([]reeve.Approval, error) { return s.DueApprovals(ctx, 10) })
+		equal(t, ids(due, approvalID), "apr_2", "expired")
+		update(t, db, func(tx *store.Tx) error {
+			last, ok, err := tx.LastApproval(ctx, "op_1")
+			equal(t, last.ID, "apr_2", "the last for an operation")
+			equal(t, ok, true, "one was asked for")
+			return err
+		})
+		list := func(state reeve.ApprovalState, before string, limit int) string {
+			return ids(view(t, db, func(s *store.Snap) ([]reeve.Approval, error) { return s.ListApprovals(ctx, ws, state, before, limit) }), approvalID)
+		}
+		equal(t, list("", "", 2), "apr_3 apr_2", "first page")
+		equal(t, list("", "apr_2", 2), "apr_1", "second page")
+		errs := race(16, func(i int) error {
+			mine := a
+			mine.State, mine.DecidedBy, mine.Comment = []reeve.ApprovalState{reeve.Approved, reeve.Rejected}[i%2], fmt.Sprint("user", i), "so be it"
+			return db.Update(ctx, func(tx *store.Tx) error { return tx.MoveApproval(ctx, mine, reeve.Pending) })
+		})
+		exactlyOne(t, errs, reeve.Conflict)
+		got = view(t, db, func(s *store.Snap) (reeve.Approval, error) { return s.GetApproval(ctx, ws, "apr_1") })
+		for i, err := range errs {
+			if err == nil {
+				equal(t, got.DecidedBy, fmt.Sprint("user", i), "who decided")
+			}
+		}
+		if got.DecidedAt == nil || got.State == reeve.Pending {
+			t.Fatalf("decided: %+v", got)
+		}
+		equal(t, list(reeve.Pending, "", 9), "apr_3 apr_2", "pending")
+		equal(t, list(reeve.Pending, "apr_3", 9), "apr_2", "pending, second page")
+	},
+
+	"budget": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		b := reeve.Budget{Subject: "agent:agt_one", Parent: "workspace", Limit: reeve.Amount{Calls: 10, Tokens: 1 << 40, Micros: 5, Millis: 7}, OnExceed: reeve.ParkOver}
+		update(t, db, func(tx *store.Tx) error { return tx.PutBudget(ctx, ws, b) })
+		equal(t, revision(t, db, ws), 2, "after PutBudget")
+		update(t, db, func(tx *store.Tx) error {
+			return tx.PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", OnExceed: reeve.EndOver})
+		})
+		read := func(subject string) reeve.Budget {
+			return view(t, db, func(s *store.Snap) (reeve.Budget, error) { b, _, err := s.GetBudget(ctx, ws, subject); return b, err })
+		}
+		equal(t, read(b.Subject), b, "round trip")
+		update(t, db, func(tx *store.Tx) error {
+			_, ok, err := tx.GetBudget(ctx, "ws_two", b.Subject)
+			equal(t, ok, false, "a budget of another workspace")
+			return err
+		})
+		one := reeve.Amount{Calls: 1, Tokens: 100, Micros: 1, Millis: 1}
+		update(t, db, func(tx *store.Tx) error {
+			for _, call := range []string{"msg_1", "msg_2", "msg_1"} { // the same call claims once
+				for _, subject := range []string{b.Subject, "workspace"} {
+					if err := tx.Reserve(ctx, ws, subject, call, "proc_1", one); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		equal(t, read(b.Subject).Reserved, reeve.Amount{Calls: 2, Tokens: 200, Micros: 2, Millis: 2}, "reserved")
+		update(t, db, func(tx *store.Tx) error {
+			return tx.Spend(ctx, ws, []string{b.Subject, "workspace"}, "msg_1", reeve.Amount{Calls: 1, Tokens: 60})
+		})
+		equal(t, read(b.Subject).Reserved, one, "reserved after Spend")
+		equal(t, read("workspace").Used, reeve.Amount{Calls: 1, Tokens: 60}, "used")
+		b.Limit.Calls = 20
+		update(t, db, func(tx *store.Tx) error { return tx.PutBudget(ctx, ws, b) })
+		equal(t, read(b.Subject).Used.Tokens, 60, "used after new limits")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Budget, error) { return s.ListBudgets(ctx, ws) })), 2, "budgets")
+
+		// A claim outlives its process only while there is an operation to finish.
+		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_1") })
+		update(t, db, func(tx *store.Tx) error {
+			o := operation("op", reeve.Unknown)
+			o.State, o.CallID = reeve.Parked, "msg_parked"
+			if err := tx.InsertOperation(ctx, o); err != nil {
+				return err
+			}
+			o.ID, o.State, o.CallID = "op2", reeve.Dispatched, "msg_sent"
+			if err := tx.InsertOperation(ctx, o); err != nil {
+				return err
+			}
+			o.ID, o.State, o.CallID = "op3", reeve.Committed, "msg_done"
+			if err := tx.InsertOperation(ctx, o); err != nil {
+				return err
+			}
+			for _, call := range []string{"msg_parked", "msg_sent", "msg_done", "msg_lost"} {
+				if err := tx.Reserve(ctx, ws, "workspace", call, "proc_gone", reeve.Amount{Calls: 1}); err != nil {
+					return err
+				}
+			}
+			return tx.ReleaseLost(ctx)
+		})
+		equal(t, read("workspace").Reserved.Calls, 3, "claims: a living process's, a parked one's, a sent one's")
+		update(t, db, func(tx *store.Tx) error { return tx.DeleteBudget(ctx, ws, b.Subject) })
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.DeleteBudget(ctx, ws, b.Subject) }), reeve.NotFound)
+	},
+
+	"a budget is never overdrawn": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		update(t, db, func(tx *store.Tx) error {
+			return tx.PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", Limit: reeve.Amount{Calls: 5}, OnExceed: reeve.EndOver})
+		})
+		over := reeve.Errorf(reeve.BudgetExceeded, "over")
+		won := 0
+		for _, err := range race(16, func(i int) error {
+			return db.Update(ctx, func(tx *store.Tx) error {
+				b, _, err := tx.LockBudget(ctx, ws, "workspace")
+				if err != nil {
+					return err
+				}
+				if b.Used.Calls+b.Reserved.Calls+1 > b.Limit.Calls {
+					return over
+				}
+				return tx.Reserve(ctx, ws, "workspace", fmt.Sprint("msg_", i), "proc", reeve.Amount{Calls: 1})
+			})
+		}) {
+			if err == nil {
+				won++
+			} else {
+				wantCode(t, err, reeve.BudgetExceeded)
+			}
+		}
+		equal(t, won, 5, "calls within the limit")
+	},
+}
+
+func approvalID(a reeve.Approval) string { return a.ID }
+
+func process(i int) string { return fmt.Sprint("proc_", i) }
+
+func firstOf(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

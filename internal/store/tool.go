@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"reeve"
+)
+
+const toolColumns = `tools.workspace_id, tools.id, kind, tools.name, description, parameters, config_schema, handler_key, category, pack,
+	tier, effect, capability, risk, timeout_ms, retry, identity, previews, cost, version, spec, tools.created_at`
+
+func scanTool(r scanner) (t reeve.Tool, err error) {
+	return t, scanToolInto(r, &t)
+}
+
+func scanToolInto(r scanner, t *reeve.Tool, more ...any) error {
+	var params, config, retry, identity, cost, spec string
+	var previews, created int64
+	dest := []any{&t.WorkspaceID, &t.ID, &t.Kind, &t.Name, &t.Description, &params, &config, &t.HandlerKey, &t.Category, &t.Pack,
+		&t.Tier, &t.Effect, &t.Capability, &t.Risk, &t.TimeoutMS, &retry, &identity, &previews, &cost, &t.Version, &spec, &created}
+	if err := r.Scan(append(dest, more...)...); err != nil {
+		return err
+	}
+	t.Parameters, t.ConfigSchema, t.Spec = raw(params), raw(config), raw(spec)
+	t.Previews, t.CreatedAt = previews != 0, reeve.FromMillis(created)
+	if err := fromText(retry, &t.Retry); err != nil {
+		return err
+	}
+	if err := fromText(cost, &t.Cost); err != nil {
+		return err
+	}
+	return fromText(identity, &t.Identity)
+}
+
+func raw(s string) json.RawMessage {
+	if s == "" {
+		return nil
+	}
+	return json.RawMessage(s)
+}
+
+// PutTool adds a tool or replaces its row, and touches the workspace it belongs to. Whoever changes a tool that every
+// workspace has calls TouchAll.
+func (t *Tx) PutTool(ctx context.Context, v reeve.Tool) error {
+	if v.WorkspaceID != "" {
+		if err := t.Touch(ctx, v.WorkspaceID); err != nil {
+			return err
+		}
+	}
+	previews := 0
+	if v.Previews {
+		previews = 1
+	}
+	if v.CreatedAt.IsZero() {
+		v.CreatedAt = t.now
+	}
+	return t.exec(ctx, `INSERT INTO tools (workspace_id, id, kind, name, description, parameters, config_schema, handler_key, category, pack,
+			tier, effect, capability, risk, timeout_ms, retry, identity, previews, cost, version, spec, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
+		ON CONFLICT (workspace_id, id) DO UPDATE SET kind = $3, name = $4, description = $5, parameters = $6, config_schema = $7,
+			handler_key = $8, category = $9, pack = $10, tier = $11, effect = $12, capability = $13, risk = $14, timeout_ms = $15,
+			retry = $16, identity = $17, previews = $18, cost = $19, version = $20, spec = $21`,
+		v.WorkspaceID, v.ID, string(v.Kind), v.Name, v.Description, string(v.Parameters), string(v.ConfigSchema), v.HandlerKey, v.Category, v.Pack,
+		string(v.Tier), string(v.Effect), v.Capability, string(v.Risk), v.TimeoutMS, text(v.Retry), text(v.Identity), previews, text(v.Cost),
+		v.Version, string(v.Spec), reeve.Millis(v.CreatedAt))
+}
+
+// GetTool reads a tool that a workspace can see: its own, or one that all have. Its own comes first.
+func (s *Snap) GetTool(ctx context.Context, workspace, id string) (reeve.Tool, error) {
+	v, ok, err := one(ctx, s, scanTool, `SELECT `+toolColumns+` FROM tools WHERE id = $2 AND workspace_id IN ('', $1)
+		ORDER BY CASE WHEN workspace_id = '' THEN 1 ELSE 0 END LIMIT 1`, workspace, id)
+	if err == nil && !ok {
+		err = notFound("tool", id)
+	}
+	return v, err
+}
+
+// ListTools reads the tools a workspace can see, ordered by category then name. An empty category means all.
+func (s *Snap) ListTools(ctx context.Context, workspace, category string) ([]reeve.Tool, error) {
+	return all(ctx, s, scanTool, `SELECT `+toolColumns+` FROM tools WHERE workspace_id IN ('', $1) AND ($2 = '' OR category = $2)
+		ORDER BY category, name, id, workspace_id`, workspace, category)
+}
+
+// DeleteTool removes a workspace's own tool and its attachments, and touches the workspace.
+func (t *Tx) DeleteTool(ctx context.Context, workspace, id string) error {
+	if err := t.Touch(ctx, workspace); err != nil {
+		return err
+	}
+	n, err := t.affect(ctx, `DELETE FROM tools WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	if err == nil && n == 0 {
+		return notFound("tool", id)
+	}
+	return err
+}

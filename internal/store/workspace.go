@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"reeve"
+)
+
+const workspaceColumns = `id, name, revision, stopped_at, stop_reason, created_at`
+
+func scanWorkspace(r scanner) (w reeve.Workspace, err error) {
+	var stopped, created int64
+	err = r.Scan(&w.ID, &w.Name, &w.Revision, &stopped, &w.StopReason, &created)
+	w.StoppedAt, w.CreatedAt = optional(stopped), reeve.FromMillis(created)
+	return w, err
+}
+
+// InsertWorkspace adds a workspace.
+func (t *Tx) InsertWorkspace(ctx context.Context, id, name string) (reeve.Workspace, error) {
+	w := reeve.Workspace{ID: id, Name: name, Revision: 1, CreatedAt: t.now}
+	n, err := t.affect(ctx, `INSERT INTO workspaces (`+workspaceColumns+`) VALUES ($1, $2, $3, 0, '', $4) ON CONFLICT (id) DO NOTHING`,
+		id, name, w.Revision, reeve.Millis(t.now))
+	if err == nil && n == 0 {
+		err = reeve.Errorf(reeve.AlreadyExists, "workspace %q is there already", id)
+	}
+	return w, err
+}
+
+// GetWorkspace reads a workspace.
+func (s *Snap) GetWorkspace(ctx context.Context, id string) (reeve.Workspace, error) {
+	w, ok, err := one(ctx, s, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces WHERE id = $1`, id)
+	if err == nil && !ok {
+		err = notFound("workspace", id)
+	}
+	return w, err
+}
+
+// ListWorkspaces reads every workspace.
+func (s *Snap) ListWorkspaces(ctx context.Context) ([]reeve.Workspace, error) {
+	return all(ctx, s, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces ORDER BY id`)
+}
+
+// Touch counts a change to what calls are judged by. Every change to tools, agents, attachments, profiles and the kill switch
+// touches its workspace in the same transaction, so that a call judged before it cannot be recorded after it.
+func (t *Tx) Touch(ctx context.Context, workspace string) error {
+	return t.exec(ctx, `UPDATE workspaces SET revision = revision + 1 WHERE id = $1`, workspace)
+}
+
+// TouchAll is Touch for every workspace.
+func (t *Tx) TouchAll(ctx context.Context) error {
+	return t.exec(ctx, `UPDATE workspaces SET revision = revision + 1`)
+}
+
+// StopWorkspace turns the kill switch on (a time) or off (the zero time).
+func (t *Tx) StopWorkspace(ctx context.Context, id string, at time.Time, reason string) error {
+	if err := t.Touch(ctx, id); err != nil {
+		return err
+	}
+	return t.exec(ctx, `UPDATE workspaces SET stopped_at = $2, stop_reason = $3 WHERE id = $1`, id, reeve.Millis(at), reason)
+}
+
+// optional is a time that may be missing.
+func optional(ms int64) *time.Time {
+	if ms == 0 {
+		return nil
+	}
+	t := reeve.FromMillis(ms)
+	return &t
+}
+
+// orZero is the inverse of optional.
+func orZero(t *time.Time) int64 {
+	if t == nil {
+		return 0
+	}
+	return reeve.Millis(*t)
+}

@@ -1,0 +1,80 @@
+package reeve
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+)
+
+// Invocation is one attempt at a call, as its handler sees it: who asks, for what, with which settings. The gate makes it;
+// nothing a handler does with it after its context ended has an effect.
+type Invocation struct {
+	Workspace string
+	Agent     string
+	User      string
+	Session   string
+	Thread    string
+	Run       string
+	CallID    string
+	Operation string          // operation id; also the idempotency key for the far side
+	Attempt   int             // counts from 1
+	Args      json.RawMessage // validated, canonical JSON
+	Config    json.RawMessage // the agent's settings for this tool, or null
+	Base      string          // what a preview was based on, if the caller said
+
+	mu      sync.Mutex
+	closed  bool
+	changed []Token
+	undo    *Undo
+	spent   Amount
+}
+
+type invocationKey struct{}
+
+// WithInvocation attaches an invocation to a context, for typed handlers.
+func WithInvocation(ctx context.Context, inv *Invocation) context.Context {
+	return context.WithValue(ctx, invocationKey{}, inv)
+}
+
+// InvocationFrom gives the invocation a handler runs in. Outside one it gives an empty invocation.
+func InvocationFrom(ctx context.Context) *Invocation {
+	if inv, ok := ctx.Value(invocationKey{}).(*Invocation); ok {
+		return inv
+	}
+	return &Invocation{}
+}
+
+// Emit notes that something changed. Subscriptions see it once the call has committed.
+func (i *Invocation) Emit(class TokenClass, name string) {
+	i.note(func() { i.changed = append(i.changed, Token{Class: class, Name: name}) })
+}
+
+// UndoWith names the call that takes this one back.
+func (i *Invocation) UndoWith(tool string, args any) {
+	b, err := json.Marshal(args)
+	if err != nil {
+		return
+	}
+	i.note(func() { i.undo = &Undo{Tool: tool, Args: b} })
+}
+
+// Spend reports what the call cost beyond its time.
+func (i *Invocation) Spend(tokens, micros int64) {
+	i.note(func() { i.spent.Tokens += tokens; i.spent.Micros += micros })
+}
+
+// Close ends the invocation and gives what the handler reported. Later reports are dropped.
+func (i *Invocation) Close() (changed []Token, undo *Undo, spent Amount) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.closed = true
+	return i.changed, i.undo, i.spent
+}
+
+func (i *Invocation) note(f func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.closed {
+		f()
+	}
+}

@@ -1,0 +1,294 @@
+package reeve
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maxDepth is how deeply arguments may nest.
+const maxDepth = 100
+
+// ParseJSON reads one JSON value, strictly: valid UTF-8, no duplicate keys, no lone surrogates, no number that a double
+// cannot hold exactly where it looks like an integer, nothing after the value. Numbers come as json.Number.
+func ParseJSON(b []byte) (any, error) {
+	if !utf8.Valid(b) {
+		return nil, wrongJSON(b, invalidUTF8At(b), "bytes that are not UTF-8")
+	}
+	p := parser{src: b, dec: json.NewDecoder(bytes.NewReader(b))}
+	p.dec.UseNumber()
+	v, err := p.value(0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, wrongJSON(b, p.dec.InputOffset(), "more after the end of the value")
+	}
+	return v, nil
+}
+
+type parser struct {
+	src []byte
+	dec *json.Decoder
+}
+
+func (p *parser) value(depth int) (any, error) {
+	start := p.dec.InputOffset()
+	tok, err := p.dec.Token()
+	if err != nil {
+		return nil, p.syntax(err)
+	}
+	switch t := tok.(type) {
+	case json.Delim:
+		if depth >= maxDepth {
+			return nil, wrongJSON(p.src, start, fmt.Sprintf("nesting deeper than %d", maxDepth))
+		}
+		if t == '{' {
+			return p.object(depth)
+		}
+		return p.array(depth)
+	case string:
+		return t, p.surrogates(start, t)
+	case json.Number:
+		return t, p.number(start, t)
+	}
+	return tok, nil
+}
+
+func (p *parser) object(depth int) (any, error) {
+	m := map[string]any{}
+	for p.dec.More() {
+		at := p.dec.InputOffset()
+		tok, err := p.dec.Token()
+		if err != nil {
+			return nil, p.syntax(err)
+		}
+		key, _ := tok.(string)
+		if err := p.surrogates(at, key); err != nil {
+			return nil, err
+		}
+		if _, dup := m[key]; dup {
+			return nil, wrongJSON(p.src, at, fmt.Sprintf("the key %q twice in one object", key))
+		}
+		if m[key], err = p.value(depth + 1); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := p.dec.Token(); err != nil {
+		return nil, p.syntax(err)
+	}
+	return m, nil
+}
+
+func (p *parser) array(depth int) (any, error) {
+	list := []any{}
+	for p.dec.More() {
+		v, err := p.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	if _, err := p.dec.Token(); err != nil {
+		return nil, p.syntax(err)
+	}
+	return list, nil
+}
+
+// number refuses what a double cannot hold: two such numbers could not be told apart by their canonical form.
+func (p *parser) number(at int64, n json.Number) error {
+	f, err := strconv.ParseFloat(string(n), 64)
+	if err != nil || math.IsInf(f, 0) {
+		return wrongJSON(p.src, at, "the number "+clip(string(n))+", which is out of range")
+	}
+	if strings.ContainsAny(string(n), ".eE") || math.Abs(f) < 1<<53 {
+		return nil
+	}
+	if strconv.FormatFloat(f, 'f', -1, 64) != string(n) {
+		return wrongJSON(p.src, at, "the integer "+clip(string(n))+", which cannot be held exactly; send it as a string")
+	}
+	return nil
+}
+
+// surrogates refuses a lone surrogate: the decoder turns it into U+FFFD in silence.
+func (p *parser) surrogates(at int64, s string) error {
+	if !strings.ContainsRune(s, utf8.RuneError) {
+		return nil
+	}
+	raw := p.src[at:p.dec.InputOffset()]
+	for i := 0; i+5 < len(raw); i++ {
+		if raw[i] != '\\' {
+			continue
+		}
+		if raw[i+1] != 'u' {
+			i++
+			continue
+		}
+		r := hex4(raw[i+2:])
+		if !utf16.IsSurrogate(r) {
+			i += 5
+			continue
+		}
+		if i+11 < len(raw) && raw[i+6] == '\\' && raw[i+7] == 'u' && utf16.DecodeRune(r, hex4(raw[i+8:])) != utf8.RuneError {
+			i += 11
+			continue
+		}
+		return wrongJSON(p.src, at, "a lone surrogate in a string")
+	}
+	return nil
+}
+
+func hex4(b []byte) rune {
+	n, err := strconv.ParseUint(string(b[:4]), 16, 32)
+	if err != nil {
+		return utf8.RuneError
+	}
+	return rune(n)
+}
+
+func (p *parser) syntax(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return wrongJSON(p.src, int64(len(p.src)), "the end of the text inside a value: it is cut off")
+	}
+	var se *json.SyntaxError
+	if errors.As(err, &se) {
+		return wrongJSON(p.src, se.Offset, strings.TrimPrefix(se.Error(), "json: "))
+	}
+	return wrongJSON(p.src, p.dec.InputOffset(), err.Error())
+}
+
+func wrongJSON(src []byte, at int64, what string) *Error {
+	at = min(max(at, 0), int64(len(src)))
+	line := 1 + bytes.Count(src[:at], []byte{'\n'})
+	return &Error{Code: Validation, Message: fmt.Sprintf("not valid JSON: %s, at byte %d (line %d)", what, at, line),
+		Fields: []Field{{Message: what, Expected: "one valid JSON value"}}}
+}
+
+func invalidUTF8At(b []byte) int64 {
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			return int64(i)
+		}
+		i += n
+	}
+	return int64(len(b))
+}
+
+func clip(s string) string {
+	if len(s) > 24 {
+		return s[:24] + "…"
+	}
+	return s
+}
+
+// Canonical gives the canonical form of a JSON text (RFC 8785): sorted keys, no space, numbers as ECMAScript prints them.
+func Canonical(b []byte) ([]byte, error) {
+	v, err := ParseJSON(b)
+	if err != nil {
+		return nil, err
+	}
+	return CanonicalValue(v), nil
+}
+
+// CanonicalValue gives the canonical form of a value made by [ParseJSON].
+func CanonicalValue(v any) []byte { return appendCanonical(nil, v) }
+
+func appendCanonical(out []byte, v any) []byte {
+	switch t := v.(type) {
+	case nil:
+		return append(out, "null"...)
+	case bool:
+		return strconv.AppendBool(out, t)
+	case json.Number:
+		f, _ := strconv.ParseFloat(string(t), 64) // ParseJSON let it pass
+		return appendNumber(out, f)
+	case float64:
+		return appendNumber(out, t)
+	case string:
+		return appendString(out, t)
+	case []any:
+		out = append(out, '[')
+		for i, e := range t {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = appendCanonical(out, e)
+		}
+		return append(out, ']')
+	case map[string]any:
+		keys := make([]string, 0, len(t))
+		for k := range t {
+			keys = append(keys, k)
+		}
+		slices.SortFunc(keys, compareUTF16)
+		out = append(out, '{')
+		for i, k := range keys {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(appendString(out, k), ':')
+			out = appendCanonical(out, t[k])
+		}
+		return append(out, '}')
+	}
+	panic(fmt.Sprintf("reeve: %T is not a JSON value", v))
+}
+
+// compareUTF16 orders keys as ECMAScript does, by UTF-16 code units.
+func compareUTF16(a, b string) int {
+	for a != "" && b != "" {
+		ra, na := utf8.DecodeRuneInString(a)
+		rb, nb := utf8.DecodeRuneInString(b)
+		if ra != rb {
+			return slices.Compare(utf16.AppendRune(nil, ra), utf16.AppendRune(nil, rb))
+		}
+		a, b = a[na:], b[nb:]
+	}
+	return len(a) - len(b)
+}
+
+// appendNumber prints a double as ECMAScript's Number.prototype.toString does.
+func appendNumber(out []byte, f float64) []byte {
+	if f == 0 {
+		return append(out, '0') // also for -0
+	}
+	abs := math.Abs(f)
+	if abs >= 1e-6 && abs < 1e21 {
+		return strconv.AppendFloat(out, f, 'f', -1, 64)
+	}
+	s := strconv.FormatFloat(f, 'e', -1, 64)
+	mant, exp, _ := strings.Cut(s, "e")
+	sign, digits := exp[:1], strings.TrimLeft(exp[1:], "0")
+	return append(out, mant+"e"+sign+digits...)
+}
+
+const hexDigits = "0123456789abcdef"
+
+func appendString(out []byte, s string) []byte {
+	out = append(out, '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			out = append(out, '\\', c)
+		case c >= 0x20:
+			out = append(out, c)
+		default:
+			short := strings.IndexByte("\b\t\n\f\r", c)
+			if short >= 0 {
+				out = append(out, '\\', "btnfr"[short])
+			} else {
+				out = append(out, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+			}
+		}
+	}
+	return append(out, '"')
+}

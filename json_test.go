@@ -1,0 +1,76 @@
+package reeve_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/gowebpki/jcs"
+
+	"reeve"
+)
+
+func TestCanonicalForm(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{`{"b":1,"a":2}`, `{"a":2,"b":1}`},
+		{`{"a":1.0,"b":1e3,"c":-0,"d":0.000001,"e":1e-7,"f":1e21,"g":123456789012345680000}`, `{"a":1,"b":1000,"c":0,"d":0.000001,"e":1e-7,"f":1e+21,"g":123456789012345680000}`},
+		{"[\"\\u20ac$\\u000f\\nA'\\u0042\\u0022\\u005c\\\\\\\"\\/\"]", `["€$\u000f\nA'B\"\\\\\"/"]`},
+		{`{"\u20ac":"Euro","\r":"CR","\ufb33":"dalet","1":"One","\ud83d\ude00":"smile","\u0080":"ctl","\u00f6":"o"}`,
+			"{\"\\r\":\"CR\",\"1\":\"One\",\"\u0080\":\"ctl\",\"ö\":\"o\",\"€\":\"Euro\",\"😀\":\"smile\",\"\ufb33\":\"dalet\"}"},
+		{` [ null , true , false , "x" ] `, `[null,true,false,"x"]`},
+	} {
+		got, err := reeve.Canonical([]byte(c.in))
+		if err != nil || string(got) != c.want {
+			t.Errorf("Canonical(%s) = %s, %v; want %s", c.in, got, err, c.want)
+		}
+	}
+}
+
+func TestParseJSONRefusesWhatCannotBeToldApart(t *testing.T) {
+	for _, in := range []string{
+		``, `{`, `{"a":1}{"a":2}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, "\"\xff\"", `"\ud800"`, `"\ud800\u0041"`, `{"\udc00":1}`, `1e400`, `-1e400`,
+		`9007199254740993`, `[9007199254740993]`, `nul`, `01`, `{"a":}`, `[1,]`, strings.Repeat("[", 101) + strings.Repeat("]", 101),
+	} {
+		if _, err := reeve.ParseJSON([]byte(in)); reeve.CodeOf(err) != reeve.Validation {
+			t.Errorf("ParseJSON(%.40q) = %v, want VALIDATION_ERROR", in, err)
+		}
+	}
+	for _, in := range []string{`"\ufffd"`, `"�"`, `"\\ud800"`, `"\ud83d\ude00"`, `9007199254740992`, `-9007199254740992`, `1e300`, `0.1`, `"\u0000"`,
+		strings.Repeat("[", 100) + strings.Repeat("]", 100)} {
+		if _, err := reeve.ParseJSON([]byte(in)); err != nil {
+			t.Errorf("ParseJSON(%.40q): %v", in, err)
+		}
+	}
+}
+
+// FuzzCanonical holds our canonical form against an independent implementation of RFC 8785.
+func FuzzCanonical(f *testing.F) {
+	for _, s := range []string{`{"b":[1,2.50,{"z":null}],"a":"\u20ac\ud83d\ude00"}`, `[1e21,1e-7,0.1,-0,5e-324,1.7976931348623157e308]`, `"\u001f\"\\/"`, `{"":{}}`,
+		`{"\ufb33":1,"😀":2}`, `[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001]`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		got, err := reeve.Canonical(in)
+		if err != nil {
+			return
+		}
+		if !json.Valid(got) {
+			t.Fatalf("Canonical(%q) = %q, which is not JSON", in, got)
+		}
+		again, err := reeve.Canonical(got)
+		if err != nil || !bytes.Equal(again, got) {
+			t.Fatalf("not a fixed point: %q then %q, %v", got, again, err)
+		}
+		if bytes.ContainsRune(got, '\ufffd') || bytes.Contains(got, []byte("\x7f")) {
+			return // the other implementation differs on these
+		}
+		want, err := jcs.Transform(append(append([]byte("["), in...), ']')) // it takes objects and arrays only
+		if err != nil {
+			return
+		}
+		if ours := append(append([]byte("["), got...), ']'); !bytes.Equal(ours, want) {
+			t.Fatalf("Canonical(%q) = %q, and an independent implementation says %q", in, ours, want)
+		}
+	})
+}

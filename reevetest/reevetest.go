@@ -1,0 +1,204 @@
+// Package reevetest is a test kit: a real Reeve on a throwaway store, with tools of the test's own, driven through its public
+// surfaces.
+package reevetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/host"
+)
+
+// Host is a Reeve under test.
+type Host struct {
+	*host.Host
+	T      testing.TB
+	Config host.Config
+	Server *httptest.Server
+	Token  string
+
+	stop func()
+}
+
+// Start assembles a Reeve with these tools on a temporary SQLite store, and serves its API.
+func Start(t testing.TB, tools ...reeve.Tool) *Host {
+	t.Helper()
+	return StartWith(t, host.Config{Dir: t.TempDir()}, tools...)
+}
+
+// StartWith is Start with settings of the test's own, such as a database or the directory of an earlier Host.
+func StartWith(t testing.TB, cfg host.Config, tools ...reeve.Tool) *Host {
+	t.Helper()
+	h := &Host{T: t, Config: cfg}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.NewTextHandler(testWriter{t}, nil))
+	}
+	if cfg.Rate == 0 {
+		cfg.Rate, cfg.Burst = 1e6, 1e6
+	}
+	var err error
+	if h.Host, err = host.New(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range tools {
+		if err := h.AddTool(tool); err != nil {
+			t.Fatal(err)
+		}
+	}
+	handler, err := h.Handler(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Server = httptest.NewServer(handler)
+	b, err := os.ReadFile(filepath.Join(h.Dir(), "owner.token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Token = strings.TrimSpace(string(b))
+	stopped := false
+	h.stop = func() {
+		if !stopped {
+			stopped = true
+			h.Server.Close()
+			if err := h.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Cleanup(h.stop)
+	return h
+}
+
+// Stop ends the host before the test does, so that another can be started on its directory.
+func (h *Host) Stop() { h.stop() }
+
+// Reply is an answer of the API.
+type Reply struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Decode reads the body into v.
+func (r Reply) Decode(t testing.TB, v any) {
+	t.Helper()
+	if err := json.Unmarshal(r.Body, v); err != nil {
+		t.Fatalf("status %d, body %s: %v", r.Status, r.Body, err)
+	}
+}
+
+// Do makes a request as the owner, in the workspace default. A body that is a string or bytes is sent as it is, anything else
+// as JSON; headers come in pairs.
+func (h *Host) Do(method, path string, body any, headers ...string) Reply {
+	h.T.Helper()
+	var r io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		r = strings.NewReader(b)
+	case []byte:
+		r = bytes.NewReader(b)
+	default:
+		text, err := json.Marshal(b)
+		if err != nil {
+			h.T.Fatal(err)
+		}
+		r = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(h.T.Context(), method, h.Server.URL+path, r)
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+h.Token)
+	req.Header.Set("X-Workspace-Id", "default")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i+1] == "" {
+			req.Header.Del(headers[i])
+		} else {
+			req.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	res, err := h.Server.Client().Do(req)
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	return Reply{Status: res.StatusCode, Header: res.Header, Body: text}
+}
+
+// Want is Do that also checks the status and, unless v is nil, decodes the body.
+func (h *Host) Want(status int, v any, method, path string, body any, headers ...string) Reply {
+	h.T.Helper()
+	r := h.Do(method, path, body, headers...)
+	if r.Status != status {
+		h.T.Fatalf("%s %s: status %d, want %d: %s", method, path, r.Status, status, r.Body)
+	}
+	if v != nil {
+		r.Decode(h.T, v)
+	}
+	return r
+}
+
+// Agent makes an agent with these tools.
+func (h *Host) Agent(name string, tools ...string) reeve.Agent {
+	h.T.Helper()
+	var a reeve.Agent
+	h.Want(http.StatusCreated, &a, "POST", "/api/agents", map[string]any{"name": name})
+	for _, id := range tools {
+		h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/tools", map[string]any{"tool_id": id})
+	}
+	return a
+}
+
+// Call makes a call over REST and checks that it was let through.
+func (h *Host) Call(agent, tool string, args any, headers ...string) reeve.Result {
+	h.T.Helper()
+	var res reeve.Result
+	r := h.Do("POST", "/api/agents/"+agent+"/calls", map[string]any{"tool": tool, "args": args}, headers...)
+	if r.Status != http.StatusOK && r.Status != http.StatusAccepted {
+		h.T.Fatalf("call %s: status %d: %s", tool, r.Status, r.Body)
+	}
+	r.Decode(h.T, &res)
+	return res
+}
+
+// Settle takes up operations that are due until none is.
+func (h *Host) Settle(ctx context.Context) {
+	h.T.Helper()
+	for {
+		n, err := h.Step(ctx)
+		if err != nil {
+			h.T.Fatal(err)
+		}
+		if n == 0 {
+			return
+		}
+	}
+}
+
+// testWriter sends the log to the test's own.
+type testWriter struct{ t testing.TB }
+
+func (w testWriter) Write(b []byte) (int, error) {
+	if w.t.Context().Err() == nil {
+		w.t.Log(strings.TrimSpace(string(b)))
+	}
+	return len(b), nil
+}

@@ -1,0 +1,231 @@
+package reeve
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// SchemaFor infers a JSON Schema from a Go struct: names from the json tag; required unless a pointer, omitempty or omitzero;
+// and what the tags doc, enum, minimum, maximum, minLength, maxLength, pattern, minItems, maxItems and default say. Of a list,
+// enum and pattern speak of each element. Null is never allowed: a model that sends it means that there is nothing.
+func SchemaFor[T any]() (json.RawMessage, error) {
+	t := reflect.TypeFor[T]()
+	if t.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("arguments must be a struct, not %s", t)
+	}
+	known := map[reflect.Type]*jsonschema.Schema{}
+	if err := survey(t, known, map[reflect.Type]bool{}); err != nil {
+		return nil, err
+	}
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: known})
+	if err != nil {
+		return nil, err
+	}
+	if err := constrain(s, t, known); err != nil {
+		return nil, err
+	}
+	return json.Marshal(s)
+}
+
+// survey finds the types below t that write themselves, and so look different in JSON than in Go.
+func survey(t reflect.Type, known map[reflect.Type]*jsonschema.Schema, seen map[reflect.Type]bool) error {
+	if seen[t] {
+		return nil
+	}
+	seen[t] = true
+	switch p := reflect.PointerTo(t); {
+	case t == reflect.TypeFor[time.Time]():
+		known[t] = &jsonschema.Schema{Type: "string", Format: "date-time"}
+	case t.Kind() == reflect.Pointer:
+		return survey(t.Elem(), known, seen)
+	case p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		known[t] = &jsonschema.Schema{Type: "string"}
+	case p.Implements(reflect.TypeFor[json.Unmarshaler]()):
+		known[t] = &jsonschema.Schema{}
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		known[t] = &jsonschema.Schema{Type: "string", ContentEncoding: "base64"}
+	case t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map:
+		return survey(t.Elem(), known, seen)
+	case t.Kind() == reflect.Struct:
+		for i := range t.NumField() {
+			f := t.Field(i)
+			name, _ := jsonName(f)
+			if f.Anonymous && name != "" && name != "-" {
+				return fmt.Errorf("field %s: an embedded struct cannot have the name %q; make it a field", f.Name, name)
+			}
+			if name == "-" || !f.IsExported() && !f.Anonymous {
+				continue
+			}
+			if err := survey(f.Type, known, seen); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// jsonName is what a field's json tag says: a name, "" for none and "-" for a field that is left out, and the options.
+func jsonName(f reflect.StructField) (name string, options []string) {
+	tag := f.Tag.Get("json")
+	if tag == "-" {
+		return "-", nil
+	}
+	name, rest, _ := strings.Cut(tag, ",")
+	return name, strings.Split(rest, ",")
+}
+
+// constrain adds what the struct tags say to an inferred schema, and takes null away wherever the inference allowed it.
+func constrain(s *jsonschema.Schema, t reflect.Type, known map[reflect.Type]*jsonschema.Schema) error {
+	if s.Types != nil { // ["null", T], or just ["null"] where anything goes
+		s.Type, s.Types = strings.Join(s.Types[1:], ""), nil
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if known[t] != nil {
+		return nil
+	}
+	switch {
+	case s.Items != nil:
+		return constrain(s.Items, t.Elem(), known)
+	case t.Kind() == reflect.Map:
+		return constrain(s.AdditionalProperties, t.Elem(), known)
+	case t.Kind() != reflect.Struct:
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _ := jsonName(f)
+		if name == "" {
+			name = f.Name
+		}
+		p := s.Properties[name]
+		if p == nil || !f.IsExported() || f.Anonymous {
+			continue
+		}
+		if f.Type.Kind() == reflect.Pointer {
+			s.Required = slices.DeleteFunc(s.Required, func(r string) bool { return r == name })
+		}
+		if err := constrain(p, f.Type, known); err != nil {
+			return err
+		}
+		if err := applyTags(p, f.Tag); err != nil {
+			return fmt.Errorf("field %s: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
+// applyTags adds one field's tags to its schema and refuses those that could not mean anything there.
+func applyTags(p *jsonschema.Schema, tag reflect.StructTag) error {
+	p.Description = tag.Get("doc")
+	element := p
+	for element.Items != nil {
+		element = element.Items
+	}
+	r := tags{StructTag: tag}
+	r.bound("minimum", p, &p.Minimum, "integer", "number")
+	r.bound("maximum", p, &p.Maximum, "integer", "number")
+	r.count("minLength", p, &p.MinLength, "string")
+	r.count("maxLength", p, &p.MaxLength, "string")
+	r.count("minItems", p, &p.MinItems, "array")
+	r.count("maxItems", p, &p.MaxItems, "array")
+	if v, ok := r.lookup("pattern", element, "string"); ok {
+		element.Pattern = v
+	}
+	if v, ok := r.lookup("enum", element, "string", "integer", "number", "boolean"); ok {
+		element.Enum = nil
+		for e := range strings.SplitSeq(v, ",") {
+			element.Enum = append(element.Enum, r.value("enum", element, e))
+		}
+	}
+	if v, ok := tag.Lookup("default"); ok && r.err == nil {
+		b, err := json.Marshal(r.value("default", p, v))
+		p.Default = b
+		r.err = firstOf(r.err, err)
+	}
+	if r.err != nil {
+		return r.err
+	}
+	return fits(p)
+}
+
+// tags reads the tags of one field and keeps the first mistake.
+type tags struct {
+	reflect.StructTag
+	err error
+}
+
+func firstOf(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func (r *tags) fail(format string, args ...any) { r.err = firstOf(r.err, fmt.Errorf(format, args...)) }
+
+// lookup gives a tag that speaks of these types only.
+func (r *tags) lookup(tag string, p *jsonschema.Schema, types ...string) (string, bool) {
+	v, ok := r.Lookup(tag)
+	if ok && !slices.Contains(types, p.Type) {
+		r.fail("the tag %s:%q does not apply to a value of type %q", tag, v, p.Type)
+	}
+	return v, ok
+}
+
+func (r *tags) bound(tag string, p *jsonschema.Schema, to **float64, types ...string) {
+	if v, ok := r.lookup(tag, p, types...); ok {
+		n, err := strconv.ParseFloat(v, 64)
+		if err != nil {
+			r.fail("the tag %s:%q is not a number", tag, v)
+		}
+		*to = &n
+	}
+}
+
+func (r *tags) count(tag string, p *jsonschema.Schema, to **int, types ...string) {
+	if v, ok := r.lookup(tag, p, types...); ok {
+		n, err := strconv.ParseUint(v, 10, 31)
+		if err != nil {
+			r.fail("the tag %s:%q is not a count", tag, v)
+		}
+		i := int(n)
+		*to = &i
+	}
+}
+
+// value reads a value written in a tag: text as it is, anything else as JSON.
+func (r *tags) value(tag string, p *jsonschema.Schema, v string) any {
+	if p.Type == "string" {
+		return v
+	}
+	d := json.NewDecoder(bytes.NewReader([]byte(v)))
+	var out any
+	if err := d.Decode(&out); err != nil || d.More() {
+		r.fail("the tag %s holds %q, which is not a value of type %q", tag, v, p.Type)
+	}
+	return out
+}
+
+// fits checks that a field's schema makes sense: that its pattern compiles, and that its enum and default fit the rest of it.
+func fits(p *jsonschema.Schema) error {
+	resolved, err := p.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
+	if err != nil {
+		return err
+	}
+	for _, v := range p.Enum {
+		if err := resolved.Validate(v); err != nil {
+			return fmt.Errorf("the tag enum holds %v, which does not fit: %w", v, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"reeve"
+)
+
+type deleteArgs struct {
+	Path      string `json:"path" minLength:"1" maxLength:"4096" doc:"A file or folder under /shared or /tmp"`
+	Recursive bool   `json:"recursive,omitempty" doc:"True to delete a folder with all that is in it"`
+	Expect    string `json:"expect,omitempty" maxLength:"80" doc:"Delete only in this state, as named by the call that made it; undo uses it"`
+}
+
+type deleteResult struct {
+	Path string `json:"path"`
+	Kind string `json:"kind" doc:"file, dir or link"`
+	Kept string `json:"kept" doc:"Names what was deleted; file_restore brings it back"`
+	Left bool   `json:"left_over,omitempty" doc:"True when it is gone from the folder but its space is not free yet"`
+}
+
+func deleted(v vpath, was state) deleteResult {
+	r := deleteResult{Path: v.String(), Kind: string(was.kind), Kept: was.String()}
+	if was.kind == file || was.kind == program {
+		r.Kind = "file"
+	}
+	return r
+}
+
+func (p *Pack) deleteTool() reeve.Tool {
+	t := declare("file_delete", "Delete file", "Deletes a file under /shared or /tmp, or a folder with all that is in it when recursive is "+
+		"true. What was there is kept, so the deletion can be undone.", capWrite, reeve.Verifiable, writeTime)
+	t.Risk = reeve.HighRisk
+	t.Identity = []string{"path"}
+	t.Check = func(_ context.Context, inv *reeve.Invocation) error {
+		in, err := reeve.Args[deleteArgs](inv)
+		if err == nil {
+			_, err = targetPath("path", in.Path)
+		}
+		return err
+	}
+	t.Preview = p.previewDelete
+	t.Verify = p.verifyDelete
+	return reeve.MustTool(t, p.delete)
+}
+
+// doomed looks at what a call would delete, and keeps it if told to.
+func (p *Pack) doomed(ctx context.Context, pl place, in deleteArgs, keep keepBytes) (found, error) {
+	info, err := pl.lstat()
+	if err != nil {
+		return found{}, err
+	}
+	if info.IsDir() && !in.Recursive {
+		return found{}, reeve.Errorf(reeve.ToolFailed, "%s is a folder", pl.path).Hintf("pass recursive true to delete it with all that is in it")
+	}
+	was, err := p.look(ctx, pl, keep)
+	if err == nil && was.kind == absent {
+		err = fault(fs.ErrNotExist, pl.path)
+	}
+	if err == nil && in.Expect != "" && in.Expect != was.String() {
+		err = movedOn(pl.path)
+	}
+	return was, err
+}
+
+func (p *Pack) delete(ctx context.Context, in deleteArgs) (deleteResult, error) {
+	v, err := targetPath("path", in.Path)
+	if err != nil {
+		return deleteResult{}, err
+	}
+	inv := reeve.InvocationFrom(ctx)
+	release, err := p.turn(ctx, inv.Workspace)
+	if err != nil {
+		return deleteResult{}, err
+	}
+	defer release()
+	pl, err := p.at(inv.Workspace, v)
+	if err != nil {
+		return deleteResult{}, err
+	}
+	defer pl.close()
+	was, err := p.doomed(ctx, pl, in, p.keeper(ctx, inv.Workspace))
+	switch {
+	case inv.Base != "" && errors.Is(err, fs.ErrNotExist):
+		return deleteResult{}, movedOn(v)
+	case err != nil:
+		return deleteResult{}, err
+	case inv.Base != "" && inv.Base != was.String():
+		return deleteResult{}, movedOn(v)
+	}
+	if inv.Attempt > 1 {
+		sweep(inv, pl)
+	}
+	out := deleted(v, was.state)
+	if out.Left, err = p.remove(ctx, inv, pl, was.state); err != nil {
+		return deleteResult{}, err
+	}
+	reportDeleted(inv, v, was.state, was.data)
+	return out, nil
+}
+
+// remove takes the target out of its folder with one rename, so that a crash leaves all of it or nothing. Only then, when nobody
+// can change it by its name any more, it is compared with what was kept.
+func (p *Pack) remove(ctx context.Context, inv *reeve.Invocation, pl place, was state) (left bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	aside := place{dir: pl.dir, name: ownName(inv), path: pl.path}
+	if err := pl.dir.Rename(pl.name, aside.name); err != nil {
+		return false, fault(err, pl.path)
+	}
+	now, err := p.look(context.WithoutCancel(ctx), aside, nil) // it must be put back or removed, time or no time
+	if err != nil || now.state != was {
+		if back := putBack(aside, pl); back != nil {
+			return false, &reeve.Error{Code: reeve.UnknownOutcome, Err: bare(back),
+				Message: pl.path.String() + " changed while it was being deleted, and could not be put back"}
+		}
+		if err != nil {
+			return false, err
+		}
+		return false, movedOn(pl.path)
+	}
+	if err := p.settled(pl); err != nil {
+		return false, err
+	}
+	return pl.dir.RemoveAll(aside.name) != nil, nil
+}
+
+// putBack undoes a rename without replacing what came to be there meanwhile.
+func putBack(from, to place) error {
+	info, err := from.lstat()
+	if err != nil {
+		return err
+	}
+	if info.Mode().IsRegular() && from.dir.Link(from.name, to.name) == nil {
+		return from.dir.Remove(from.name)
+	}
+	if _, err := to.lstat(); err == nil {
+		return fs.ErrExist
+	}
+	return from.dir.Rename(from.name, to.name)
+}
+
+func reportDeleted(inv *reeve.Invocation, v vpath, was state, data []byte) {
+	inv.Emit(reeve.SemanticKey, "FILE")
+	inv.Emit(reeve.EntityID, v.String())
+	if was.kind == link && !staysInside(v.names, string(data)) {
+		return // file_restore makes no link that leads out, so there is no undo to offer
+	}
+	inv.UndoWith("file_restore", restoreArgs{Path: v.String(), Hash: was.String(), Expect: string(absent)})
+}
+
+// staysInside tells whether a link at a path below a root points below that root.
+func staysInside(names []string, target string) bool {
+	if target == "" || path.IsAbs(target) || strings.ContainsAny(target, "\\\x00") {
+		return false
+	}
+	to := path.Join(path.Join(names[:len(names)-1]...), target)
+	return to != ".." && !strings.HasPrefix(to, "../")
+}
+
+func (p *Pack) previewDelete(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
+	in, err := reeve.Args[deleteArgs](inv)
+	if err != nil {
+		return reeve.Preview{}, err
+	}
+	v, err := targetPath("path", in.Path)
+	if err != nil {
+		return reeve.Preview{}, err
+	}
+	pl, err := p.at(inv.Workspace, v)
+	if err != nil {
+		return reeve.Preview{}, err
+	}
+	defer pl.close()
+	was, err := p.doomed(ctx, pl, in, nil)
+	if err != nil {
+		return reeve.Preview{}, err
+	}
+	return reeve.Preview{Change: describeDelete(v, was), Base: was.String()}, nil
+}
+
+func (p *Pack) verifyDelete(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {
+	in, err := reeve.Args[deleteArgs](inv)
+	if err != nil {
+		return reeve.CannotTell, nil, err
+	}
+	v, err := targetPath("path", in.Path)
+	if err != nil {
+		return reeve.CannotTell, nil, err
+	}
+	pl, err := p.at(inv.Workspace, v)
+	if err != nil {
+		return reeve.CannotTell, nil, err
+	}
+	defer pl.close()
+	now, err := p.look(ctx, pl, nil)
+	was := baseState(inv.Base)
+	switch {
+	case err != nil:
+		return reeve.CannotTell, nil, err
+	case now.kind == absent && was.hash != "":
+		sweep(inv, pl)
+		var target []byte
+		if was.kind == link { // an undo is offered only for one that stays inside
+			target, _ = p.kept(ctx, inv.Workspace, was.hash)
+		}
+		reportDeleted(inv, v, was, target)
+		return reeve.Applied, deleted(v, was), nil
+	case inv.Base != "" && now.String() == inv.Base:
+		return reeve.NotApplied, nil, nil
+	}
+	return reeve.CannotTell, nil, nil
+}

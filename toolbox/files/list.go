@@ -1,0 +1,152 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"reeve"
+)
+
+type listArgs struct {
+	Path  string `json:"path" minLength:"1" maxLength:"4096" doc:"A folder under /shared or /tmp, or / for the roots"`
+	After string `json:"after,omitempty" maxLength:"255" doc:"Begin after this name: the last one of the listing before"`
+}
+
+type listEntry struct {
+	Name     string    `json:"name"`
+	Kind     string    `json:"kind" enum:"file,dir,link,special" doc:"Links and special files are shown but not opened"`
+	Size     int64     `json:"size" doc:"Bytes, of a file"`
+	Modified time.Time `json:"modified"`
+	Note     string    `json:"note,omitempty"`
+}
+
+type listResult struct {
+	Path    string      `json:"path"`
+	Entries []listEntry `json:"entries" doc:"Sorted by name"`
+	Total   int         `json:"total" doc:"How many entries the folder has"`
+	More    bool        `json:"more" doc:"True when there are entries after the last one"`
+}
+
+func (p *Pack) listTool() reeve.Tool {
+	t := declare("file_list", "List folder", "Lists the entries of a folder under /shared or /tmp with kind, size and time of change. "+
+		"The path / lists the roots.", capRead, reeve.Read, readTime)
+	t.Check = func(_ context.Context, inv *reeve.Invocation) error {
+		in, err := reeve.Args[listArgs](inv)
+		if err == nil {
+			_, err = openPath("path", in.Path)
+		}
+		return err
+	}
+	return reeve.MustTool(t, p.list)
+}
+
+func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
+	v, err := openPath("path", in.Path)
+	if err != nil {
+		return listResult{}, err
+	}
+	out := listResult{Path: v.String(), Entries: []listEntry{}}
+	workspace := reeve.InvocationFrom(ctx).Workspace
+	if v.root == "" {
+		return p.listRoots(workspace, out)
+	}
+	dir, err := p.folder(workspace, v, enter)
+	if err != nil {
+		return out, err
+	}
+	defer dir.Close()
+	names, err := p.firstNames(ctx, dir, v, in.After, &out)
+	if err != nil {
+		return out, err
+	}
+	for _, name := range names {
+		info, err := dir.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // gone since
+		}
+		if err != nil {
+			return out, fault(err, v.child(name))
+		}
+		out.Entries = append(out.Entries, describe(name, info))
+	}
+	return out, nil
+}
+
+// listRoots lists "/": the roots an agent may look into.
+func (p *Pack) listRoots(workspace string, out listResult) (listResult, error) {
+	for _, name := range []string{sharedRoot, tmpRoot} {
+		dir, err := p.root(workspace, name)
+		if err != nil {
+			return out, err
+		}
+		info, err := dir.Stat(".")
+		dir.Close()
+		if err != nil {
+			return out, fault(err, vpath{root: name})
+		}
+		out.Entries = append(out.Entries, describe(name, info))
+	}
+	out.Total = len(out.Entries)
+	return out, nil
+}
+
+// firstNames gives the first names in order after one, holding no more of a huge folder in memory than it gives.
+func (p *Pack) firstNames(ctx context.Context, dir *os.Root, v vpath, after string, out *listResult) ([]string, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, fault(err, v)
+	}
+	defer f.Close()
+	var names []string
+	cut := func() {
+		slices.Sort(names)
+		if len(names) > p.cfg.MaxList {
+			names, out.More = names[:p.cfg.MaxList], true
+		}
+	}
+	for {
+		batch, err := f.Readdirnames(1024)
+		for _, name := range batch {
+			if isOwn(name) {
+				continue
+			}
+			if out.Total++; name > after {
+				names = append(names, name)
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			cut()
+			return names, nil
+		case err != nil:
+			return nil, fault(err, v)
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case len(names) > 2*p.cfg.MaxList:
+			cut()
+		}
+	}
+}
+
+// describe says what an entry is, without opening it.
+func describe(name string, info fs.FileInfo) listEntry {
+	e := listEntry{Name: name, Kind: "special", Modified: info.ModTime().UTC().Truncate(time.Millisecond)}
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		e.Kind, e.Size = "file", info.Size()
+	case mode.IsDir():
+		e.Kind = "dir"
+	case mode&fs.ModeSymlink != 0:
+		e.Kind = "link"
+	}
+	if _, err := parsePath("name", "/"+name); err != nil {
+		e.Name, e.Note = strconv.Quote(name), "the name is not plain text, so the file tools cannot reach it"
+	}
+	return e
+}

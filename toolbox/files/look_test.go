@@ -1,0 +1,193 @@
+package files
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"reeve"
+)
+
+func TestO01_ReadSlicesConcatenate(t *testing.T) {
+	w := newWorld(t)
+	text := strings.Repeat("aé€😀\n", 300)
+	w.put(w.host("/shared/a.txt"), text)
+	for _, limit := range []int{1, 2, 3, 4, 5, 7, 64, 1000, len(text), 1 << 20} {
+		got, offset := "", int64(0)
+		for {
+			r := says[readResult](w, w.ok("file_read", m{"path": "/shared/a.txt", "offset": offset, "limit": limit}))
+			if !utf8.ValidString(r.Text) || r.Size != int64(len(text)) || (len(r.Text) > limit && utf8.RuneCountInString(r.Text) != 1) {
+				t.Fatalf("%+v", r)
+			}
+			got += r.Text
+			if offset = r.NextOffset; offset == 0 {
+				break
+			}
+		}
+		if got != text {
+			t.Errorf("limit %d: %d bytes of %d", limit, len(got), len(text))
+		}
+	}
+	if r := says[readResult](w, w.ok("file_read", m{"path": "/shared/a.txt", "offset": 2, "limit": 5})); r.Offset != 3 || r.Text != "€" {
+		t.Errorf("inside a character: %+v", r)
+	}
+	if r := says[readResult](w, w.ok("file_read", m{"path": "/shared/a.txt"})); r.Text != text || r.NextOffset != 0 {
+		t.Errorf("whole: %d bytes, next %d", len(r.Text), r.NextOffset)
+	}
+	w.refuse(reeve.Validation, "file_read", m{"path": "/shared/a.txt", "offset": len(text) + 1})
+	w.ok("file_read", m{"path": "/shared/a.txt", "offset": len(text)})
+	w.put(w.host("/shared/empty"), "")
+	w.ok("file_read", m{"path": "/shared/empty"})
+	for name, b := range map[string]string{"nul": "abc\x00def", "latin": "caf\xe9 au lait", "late": strings.Repeat("x", 100) + "\xff", "cut": "caf\xc3"} {
+		w.put(w.host("/shared/"+name), b)
+		if e := w.refuse(reeve.ToolFailed, "file_read", m{"path": "/shared/" + name}); !strings.Contains(e.Message, "not UTF-8 text") {
+			t.Error(e.Message)
+		}
+	}
+	w.refuse(reeve.ToolFailed, "file_read", m{"path": "/shared"})
+	w.refuse(reeve.ToolFailed, "file_read", m{"path": "/"})
+	if e := w.refuse(reeve.ToolFailed, "file_read", m{"path": "/shared/x/none"}); e.Message != "file not found: /shared/x/none" {
+		t.Error(e.Message)
+	}
+}
+
+func TestO01_List(t *testing.T) {
+	w := newWorld(t)
+	w.limit(Config{MaxList: 10})
+	for i := range 25 {
+		w.put(w.host(fmt.Sprintf("/shared/d/%02d", i)), strings.Repeat("x", i))
+	}
+	var names []string
+	after := ""
+	for {
+		r := says[listResult](w, w.ok("file_list", m{"path": "/shared/d", "after": after}))
+		if r.Total != 25 {
+			t.Fatalf("%+v", r)
+		}
+		for _, e := range r.Entries {
+			if e.Kind != "file" || strconv.FormatInt(e.Size, 10) != strings.TrimLeft(e.Name, "0") && e.Name != "00" || e.Modified.IsZero() {
+				t.Errorf("%+v", e)
+			}
+			names = append(names, e.Name)
+		}
+		if !r.More {
+			break
+		}
+		after = names[len(names)-1]
+	}
+	if len(names) != 25 || names[0] != "00" || names[24] != "24" {
+		t.Errorf("%v", names)
+	}
+	w.put(w.host("/tmp/a\nb"), "x")
+	if r := says[listResult](w, w.ok("file_list", m{"path": "/tmp/"})); len(r.Entries) != 1 || r.Entries[0].Note == "" || r.Entries[0].Name != `"a\nb"` {
+		t.Errorf("%+v", r)
+	}
+	w.refuse(reeve.ToolFailed, "file_list", m{"path": "/shared/none"})
+	w.refuse(reeve.ToolFailed, "file_list", m{"path": "/shared/d/00"})
+}
+
+func TestO01_Search(t *testing.T) {
+	w := newWorld(t)
+	for i := range 60 {
+		w.put(w.host(fmt.Sprintf("/shared/d%d/f%02d.txt", i%3, i)), "first\r\nthe needle "+strconv.Itoa(i)+"\r\n")
+	}
+	w.put(w.host("/tmp/n.md"), strings.Repeat("€", 500)+"needle")
+	w.put(w.host("/tmp/bin"), "needle\x00")
+	find := func(args m, config string) searchResult {
+		inv := w.invocation(args)
+		inv.Config = json.RawMessage(config)
+		out, err := w.run("file_search", inv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return says[searchResult](w, out)
+	}
+	for _, c := range []struct {
+		limit  int
+		config string
+		want   int
+	}{{0, "", 10}, {0, "null", 10}, {0, `{"default_limit":20}`, 20}, {5, `{"default_limit":20}`, 5}, {50, "", 50}} {
+		args := m{"query": "needle"}
+		if c.limit > 0 {
+			args["limit"] = c.limit
+		}
+		r := find(args, c.config)
+		if len(r.Matches) != c.want || !r.More {
+			t.Errorf("%+v: %d matches", c, len(r.Matches))
+		}
+		if r.Matches[0] != (searchMatch{"/shared/d0/f00.txt", 2, "the needle 0"}) {
+			t.Errorf("%+v", r.Matches[0])
+		}
+	}
+	if r := find(m{"query": `needle \d$`, "regexp": true}, ""); len(r.Matches) != 10 || r.More {
+		t.Errorf("%+v", r)
+	}
+	if r := find(m{"query": "needle", "glob": "*.md"}, ""); len(r.Matches) != 1 || !utf8.ValidString(r.Matches[0].Text) || len(r.Matches[0].Text) > 310 {
+		t.Errorf("%+v", r)
+	}
+	if r := find(m{"query": "needle", "glob": "/shared/d1/*", "limit": 50}, ""); len(r.Matches) != 20 || r.More {
+		t.Errorf("%+v", r)
+	}
+	if r := find(m{"query": "needle", "path": "/shared/d1/f01.txt"}, ""); len(r.Matches) != 1 {
+		t.Errorf("%+v", r)
+	}
+	if r := find(m{"query": "needle", "path": "/tmp"}, ""); len(r.Matches) != 1 || r.Skipped != 1 {
+		t.Errorf("%+v", r)
+	}
+	w.refuse(reeve.Validation, "file_search", m{"query": "(", "regexp": true})
+	w.refuse(reeve.Validation, "file_search", m{"query": "x", "glob": "["})
+	w.refuse(reeve.ToolFailed, "file_search", m{"query": "x", "path": "/shared/none"})
+	w.limit(Config{MaxEntries: 30, MaxFile: 100})
+	if r := find(m{"query": "absent"}, ""); !r.Partial {
+		t.Errorf("%+v", r)
+	}
+	if r := find(m{"query": "needle", "path": "/tmp"}, ""); r.Skipped != 2 {
+		t.Errorf("the huge file was not passed over: %+v", r)
+	}
+}
+
+func TestO01_SearchSettings(t *testing.T) {
+	tool := newWorld(t).tools["file_search"]
+	schema := func(raw json.RawMessage) *jsonschema.Resolved {
+		var s jsonschema.Schema
+		if err := json.Unmarshal(raw, &s); err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Resolve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	config, params := schema(tool.ConfigSchema), schema(tool.Parameters)
+	for v, ok := range map[any]bool{1: true, 20: true, 50: true, 0: false, -1: false, 51: false, "x": false} {
+		if err := config.Validate(map[string]any{"default_limit": v}); (err == nil) != ok {
+			t.Errorf("default_limit %v: %v", v, err)
+		}
+		if err := params.Validate(map[string]any{"query": "q", "limit": v}); (err == nil) != ok {
+			t.Errorf("limit %v: %v", v, err)
+		}
+	}
+}
+
+func TestO01_Declarations(t *testing.T) {
+	w := newWorld(t)
+	for id, tool := range w.tools {
+		if tool.Pack != "files" || tool.Category != "filesystem" || tool.Check == nil || tool.Capability == "" || tool.Validate() != nil {
+			t.Errorf("%s: %+v", id, tool)
+		}
+		if reads := id == "file_read" || id == "file_list" || id == "file_search"; reads != (tool.Effect == reeve.Read) {
+			t.Errorf("%s has the effect %s", id, tool.Effect)
+		} else if !reads && (tool.Effect != reeve.Verifiable || tool.Preview == nil || tool.Verify == nil || !tool.Previews) {
+			t.Errorf("%s: %+v", id, tool)
+		}
+	}
+	if len(w.tools) != 8 {
+		t.Errorf("%d tools", len(w.tools))
+	}
+}

@@ -1,0 +1,115 @@
+package files
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"reeve"
+)
+
+// Config says where workspaces live and how much one call may move.
+type Config struct {
+	Dir  string // holds one folder per workspace: <Dir>/<workspace>/{shared,tmp,vault}. Made when missing, mode 0700. No default
+	Keep Keeper // where old bytes go before they are overwritten or deleted. No default
+
+	MaxFile    int64 // the most bytes a call may write, edit, search or copy in one file. Default 10 MiB
+	MaxKeep    int64 // the most old bytes one call may replace or delete, since all of them are kept. Default 64 MiB
+	MaxEntries int   // the most files and folders one delete or search may visit. Default 20000
+	MaxList    int   // the most entries one listing gives. Default 1000
+}
+
+// Keeper keeps old bytes, addressed by their content, so that a change can be undone.
+type Keeper interface {
+	// Put keeps b and gives its address, which must be reeve.Hash(b). It returns only once b would survive a crash.
+	Put(ctx context.Context, workspace string, b []byte) (hash string, err error)
+	// Get gives kept bytes back, or an error of code NOT_FOUND.
+	Get(ctx context.Context, workspace, hash string) ([]byte, error)
+}
+
+// Pack is the file tools over one folder of workspaces. It is safe for concurrent use.
+type Pack struct {
+	cfg   Config
+	mu    sync.Mutex
+	turns map[string]chan struct{} // one per workspace: who holds its slot may change files there
+}
+
+// New makes the pack and the folder it works in.
+func New(cfg Config) (*Pack, error) {
+	if cfg.Dir == "" {
+		return nil, reeve.Errorf(reeve.Validation, "the file tools need a folder for workspaces").Hintf("set files.Config.Dir")
+	}
+	if cfg.Keep == nil {
+		return nil, reeve.Errorf(reeve.Validation, "the file tools need a place to keep old bytes").Hintf("set files.Config.Keep")
+	}
+	if cfg.MaxFile < 0 || cfg.MaxKeep < 0 || cfg.MaxEntries < 0 || cfg.MaxList < 0 {
+		return nil, reeve.Errorf(reeve.Validation, "a limit of the file tools is negative")
+	}
+	dir, err := filepath.Abs(cfg.Dir)
+	if err != nil {
+		return nil, reeve.Errorf(reeve.Validation, "the folder for workspaces has no absolute name: %w", err)
+	}
+	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return nil, reeve.Errorf(reeve.Unavailable, "the folder for workspaces cannot be made: %w", err)
+	}
+	cfg.Dir = dir
+	fill(&cfg.MaxFile, 10<<20)
+	fill(&cfg.MaxKeep, 64<<20)
+	fill(&cfg.MaxEntries, 20_000)
+	fill(&cfg.MaxList, 1000)
+	return &Pack{cfg: cfg, turns: map[string]chan struct{}{}}, nil
+}
+
+func fill[T int | int64](p *T, v T) {
+	if *p == 0 {
+		*p = v
+	}
+}
+
+// Tools gives the pack's tools, ready for the catalogue.
+func (p *Pack) Tools() []reeve.Tool {
+	return []reeve.Tool{
+		p.readTool(), p.listTool(), p.searchTool(),
+		p.writeTool(), p.editTool(), p.deleteTool(), p.restoreTool(),
+		p.vaultTool(),
+	}
+}
+
+// What the tools ask of an agent's profile.
+const (
+	capRead  = "files.read"
+	capWrite = "files.write"
+	capVault = "vault.read"
+)
+
+const (
+	readTime   = 10 * time.Second
+	searchTime = 20 * time.Second
+	writeTime  = 15 * time.Second
+	vaultTime  = 30 * time.Second
+)
+
+// declare fills what all tools of the pack share.
+func declare(id, name, description, capability string, effect reeve.Effect, limit time.Duration) reeve.Tool {
+	return reeve.Tool{ID: id, Name: name, Description: description, Capability: capability, Effect: effect,
+		TimeoutMS: limit.Milliseconds(), Category: "filesystem", Pack: "files"}
+}
+
+// turn waits until no other call changes files in the workspace.
+func (p *Pack) turn(ctx context.Context, workspace string) (done func(), err error) {
+	p.mu.Lock()
+	slot := p.turns[workspace]
+	if slot == nil {
+		slot = make(chan struct{}, 1)
+		p.turns[workspace] = slot
+	}
+	p.mu.Unlock()
+	select {
+	case slot <- struct{}{}:
+		return func() { <-slot }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,139 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"reeve"
+)
+
+const (
+	diffMost    = 64 << 10 // bytes of a diff; beyond that nobody reads it
+	entriesMost = 200      // entries of a folder that are named
+)
+
+// lookAt looks at a target that must be a file or nothing.
+func (p *Pack) lookAt(ctx context.Context, workspace string, v vpath) (found, error) {
+	pl, err := p.at(workspace, v)
+	if err != nil {
+		return found{}, err
+	}
+	defer pl.close()
+	return p.lookAtFile(ctx, pl)
+}
+
+// preview works a change out without making it.
+func (p *Pack) preview(ctx context.Context, inv *reeve.Invocation, c change) (reeve.Preview, error) {
+	old, err := p.lookAt(ctx, inv.Workspace, c.path)
+	if err != nil {
+		return reeve.Preview{}, err
+	}
+	data, executable, err := c.next(old)
+	if err != nil {
+		return reeve.Preview{}, err
+	}
+	return reeve.Preview{Change: describeChange(c.path, old, fileState(data, executable), data), Base: old.String()}, nil
+}
+
+// describeChange is the exact diff, or a summary that names both states when a diff cannot be read.
+func describeChange(v vpath, old found, after state, data []byte) string {
+	if old.state == after {
+		return "no change: " + v.String() + " holds exactly this\n"
+	}
+	from, to := v.String(), v.String()
+	if old.kind == absent {
+		from = "/dev/null"
+	}
+	mode := ""
+	if old.kind != absent && old.kind != after.kind {
+		mode = fmt.Sprintf("mode of %s: %s becomes %s\n", v, old.kind, after.kind)
+	}
+	if isText(old.data) && isText(data) {
+		if text := mode + unified(from, to, string(old.data), string(data)); len(text) <= diffMost {
+			return text
+		}
+	}
+	return fmt.Sprintf("%s%s\n  before: %s, %d bytes\n  after:  %s, %d bytes\n", mode, v, old, len(old.data), after, len(data))
+}
+
+// describeDelete is the diff that empties a file, or the list of what goes.
+func describeDelete(v vpath, was found) string {
+	switch was.kind {
+	case folder:
+		return "delete the folder " + v.String() + "\n" + describeFolder(was.data)
+	case link:
+		return fmt.Sprintf("delete the link %s\n", v)
+	}
+	head := fmt.Sprintf("delete %s (%d bytes, %s)\n", v, len(was.data), was)
+	if isText(was.data) {
+		if text := head + unified(v.String(), "/dev/null", string(was.data), ""); len(text) <= diffMost {
+			return text
+		}
+	}
+	return head
+}
+
+// describeFolder lists an inventory: as much of it as can be read, and the sum of all.
+func describeFolder(inventory []byte) string {
+	var records []record
+	if err := json.Unmarshal(inventory, &records); err != nil {
+		return ""
+	}
+	var b strings.Builder
+	var size int64
+	files := 0
+	for i, r := range records {
+		if r.Kind == file || r.Kind == program {
+			files++
+			size += r.Size
+		}
+		if i < entriesMost {
+			fmt.Fprintf(&b, "  %s %s (%d bytes)\n", r.Kind, r.Path, r.Size)
+		}
+	}
+	if len(records) > entriesMost {
+		fmt.Fprintf(&b, "  and %d more entries\n", len(records)-entriesMost)
+	}
+	fmt.Fprintf(&b, "in all %d entries, %d files, %d bytes\n", len(records), files, size)
+	return b.String()
+}
+
+func (p *Pack) previewRestore(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
+	in, err := reeve.Args[restoreArgs](inv)
+	if err != nil {
+		return reeve.Preview{}, err
+	}
+	v, want, err := restorePath(in)
+	if err != nil {
+		return reeve.Preview{}, err
+	}
+	g, err := p.fetch(ctx, inv.Workspace, v, want)
+	if err != nil {
+		return reeve.Preview{}, err
+	}
+	if g.kind == file || g.kind == program {
+		return p.preview(ctx, inv, change{path: v, next: restoring(v, in, g)})
+	}
+	pl, err := p.at(inv.Workspace, v)
+	if err != nil {
+		return reeve.Preview{}, err
+	}
+	defer pl.close()
+	now, err := p.look(ctx, pl, nil)
+	if err == nil {
+		err = vacant(v, in, "", now.state, g.state)
+	}
+	if err != nil {
+		return reeve.Preview{}, err
+	}
+	text := fmt.Sprintf("make the link %s\n", v)
+	if g.kind == folder {
+		text = "make the folder " + v.String() + "\n" + describeFolder(g.data)
+	}
+	for _, s := range g.skipped {
+		text += "without the link " + s + ", which leads out of the root\n"
+	}
+	return reeve.Preview{Change: text, Base: now.String()}, nil
+}

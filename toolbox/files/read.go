@@ -1,0 +1,140 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"unicode/utf8"
+
+	"reeve"
+)
+
+// readDefault keeps a slice, as JSON, under the gate's usual cap for results.
+const readDefault = 12 << 10
+
+type readArgs struct {
+	Path   string `json:"path" minLength:"1" maxLength:"4096" doc:"A file under /shared or /tmp"`
+	Offset int64  `json:"offset,omitempty" minimum:"0" doc:"Byte to begin at. Default 0"`
+	Limit  int    `json:"limit,omitempty" minimum:"1" maximum:"1048576" doc:"Most bytes to give. Default 12288"`
+}
+
+type readResult struct {
+	Path       string `json:"path"`
+	Size       int64  `json:"size" doc:"Bytes of the whole file"`
+	Offset     int64  `json:"offset" doc:"Where the text begins"`
+	NextOffset int64  `json:"next_offset,omitempty" doc:"Where to go on; absent at the end"`
+	Text       string `json:"text"`
+}
+
+func (p *Pack) readTool() reeve.Tool {
+	t := declare("file_read", "Read file", "Reads UTF-8 text from a file under /shared or /tmp. Long files come in slices: pass "+
+		"next_offset as offset to go on.", capRead, reeve.Read, readTime)
+	t.Check = func(_ context.Context, inv *reeve.Invocation) error {
+		in, err := reeve.Args[readArgs](inv)
+		if err == nil {
+			_, err = openPath("path", in.Path)
+		}
+		return err
+	}
+	return reeve.MustTool(t, p.read)
+}
+
+func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
+	v, err := openPath("path", in.Path)
+	if err == nil && len(v.names) == 0 {
+		err = isFolder(v)
+	}
+	if err != nil {
+		return readResult{}, err
+	}
+	pl, err := p.at(reeve.InvocationFrom(ctx).Workspace, v)
+	if err != nil {
+		return readResult{}, err
+	}
+	defer pl.close()
+	f, info, err := pl.open()
+	if err != nil {
+		return readResult{}, err
+	}
+	defer f.Close()
+	out := readResult{Path: v.String(), Size: info.Size(), Offset: in.Offset}
+	if in.Offset > out.Size {
+		return out, reeve.Errorf(reeve.Validation, "offset %d is past the end of %s, which has %d bytes", in.Offset, v, out.Size)
+	}
+	if err := ctx.Err(); err != nil {
+		return out, err
+	}
+	limit := in.Limit
+	if limit == 0 {
+		limit = readDefault
+	}
+	head := make([]byte, 4096) // a picture may begin a slice with what looks like text
+	if head, err = fillAt(f, head, 0); err != nil {
+		return out, fault(err, v)
+	}
+	text := make([]byte, limit+utf8.UTFMax)
+	if text, err = fillAt(f, text, in.Offset); err != nil {
+		return out, fault(err, v)
+	}
+	skip, end, ok := slice(text, limit, in.Offset > 0)
+	if !ok || bytes.IndexByte(head, 0) >= 0 || !textHead(head) {
+		return out, notText(v)
+	}
+	out.Offset += int64(skip)
+	out.Text = string(text[skip:end])
+	if next := in.Offset + int64(end); end < len(text) || next < out.Size {
+		out.NextOffset = next
+	}
+	return out, nil
+}
+
+func notText(v vpath) error {
+	return reeve.Errorf(reeve.ToolFailed, "%s is not UTF-8 text", v).Hintf("it is binary or in another encoding; this tool works on UTF-8 only")
+}
+
+// fillAt reads as much of b as the file has from offset.
+func fillAt(f *os.File, b []byte, offset int64) ([]byte, error) {
+	n, err := f.ReadAt(b, offset)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return b[:n], err
+}
+
+// slice finds the whole characters in the first limit bytes of b: from skip, when b began inside a character, to end. At least
+// one character is taken, however small the limit. ok is false when b is not text.
+func slice(b []byte, limit int, inside bool) (skip, end int, ok bool) {
+	for inside && skip < len(b) && skip < utf8.UTFMax-1 && !utf8.RuneStart(b[skip]) {
+		skip++
+	}
+	for end = skip; end < len(b); {
+		r, n := utf8.DecodeRune(b[end:])
+		if end+n > limit && end > skip {
+			break
+		}
+		if r == 0 || (r == utf8.RuneError && n == 1) {
+			return skip, end, false
+		}
+		end += n
+	}
+	return skip, end, true
+}
+
+// textHead tells whether the first bytes of a file are text; the last character may be cut off.
+func textHead(b []byte) bool {
+	for range utf8.UTFMax {
+		if utf8.Valid(b) {
+			return true
+		}
+		if len(b) < 4096-utf8.UTFMax {
+			return false // not cut off: there is no more
+		}
+		b = b[:len(b)-1]
+	}
+	return false
+}
+
+// isText tells whether a whole file is text.
+func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }

@@ -1,0 +1,269 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"reeve"
+)
+
+const (
+	searchDefault = 10
+	searchMost    = 50
+	searchText    = 300 // bytes of a line that are shown
+)
+
+type searchArgs struct {
+	Path   string `json:"path,omitempty" maxLength:"4096" doc:"A folder or file under /shared or /tmp. Default both roots"`
+	Query  string `json:"query" minLength:"1" maxLength:"1000" doc:"Text to find in a line, upper and lower case as given"`
+	Regexp bool   `json:"regexp,omitempty" doc:"True when query is a regular expression (RE2)"`
+	Glob   string `json:"glob,omitempty" maxLength:"255" doc:"Only files whose name matches, such as *.md; with a slash, the whole path"`
+	Limit  int    `json:"limit,omitempty" minimum:"1" maximum:"50" doc:"Most matches to give. Default 10, or as configured"`
+}
+
+// searchConfig is what an operator may set per agent.
+type searchConfig struct {
+	DefaultLimit int `json:"default_limit,omitempty" minimum:"1" maximum:"50" doc:"Matches given when a call does not say. Default 10"`
+}
+
+type searchMatch struct {
+	Path string `json:"path"`
+	Line int    `json:"line" doc:"Counts from 1"`
+	Text string `json:"text"`
+}
+
+type searchResult struct {
+	Matches  []searchMatch `json:"matches"`
+	More     bool          `json:"more" doc:"True when there are further matches"`
+	Searched int           `json:"searched" doc:"Files looked into"`
+	Skipped  int           `json:"skipped" doc:"Files passed over: binary, too large, unreadable, or with names that are not text"`
+	Partial  bool          `json:"partial,omitempty" doc:"True when there were too many files or folders to visit all"`
+}
+
+func (p *Pack) searchTool() reeve.Tool {
+	t := declare("file_search", "Search files", "Searches text files under /shared and /tmp, folders within folders, and gives the "+
+		"matching lines. Links are not followed; binary and very large files are passed over.", capRead, reeve.Read, searchTime)
+	t.ConfigSchema, _ = reeve.SchemaFor[searchConfig]() // a plain struct: it cannot fail, and a test reads it
+	t.Check = func(_ context.Context, inv *reeve.Invocation) error {
+		in, err := reeve.Args[searchArgs](inv)
+		if err == nil {
+			_, err = newSearch(in)
+		}
+		return err
+	}
+	return reeve.MustTool(t, p.search)
+}
+
+// search is one search under way.
+type search struct {
+	pack    *Pack
+	from    vpath
+	glob    string
+	match   func(line []byte) bool
+	limit   int
+	visited int
+	full    bool // no more is wanted, or allowed
+	out     searchResult
+}
+
+// newSearch checks the arguments of a search.
+func newSearch(in searchArgs) (*search, error) {
+	s := &search{glob: in.Glob, out: searchResult{Matches: []searchMatch{}}}
+	var err error
+	if in.Path != "" {
+		if s.from, err = openPath("path", in.Path); err != nil {
+			return nil, err
+		}
+	}
+	wrong := func(arg, format string, args ...any) (*search, error) {
+		e := reeve.Errorf(reeve.Validation, format, args...)
+		e.Fields = []reeve.Field{{Path: "/" + arg, Message: e.Message}}
+		return nil, e
+	}
+	if _, err := path.Match(in.Glob, ""); err != nil {
+		return wrong("glob", "%q is not a pattern", in.Glob)
+	}
+	if in.Query == "" {
+		return wrong("query", "the query is empty")
+	}
+	query := []byte(in.Query)
+	s.match = func(line []byte) bool { return bytes.Contains(line, query) }
+	if in.Regexp {
+		re, err := regexp.Compile(in.Query)
+		if err != nil {
+			return wrong("query", "the query is not a regular expression: %v", err)
+		}
+		s.match = re.Match
+	}
+	return s, nil
+}
+
+func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) {
+	s, err := newSearch(in)
+	if err != nil {
+		return searchResult{}, err
+	}
+	inv := reeve.InvocationFrom(ctx)
+	if s.limit, err = searchLimit(in.Limit, inv.Config); err != nil {
+		return searchResult{}, err
+	}
+	s.pack = p
+	roots := []vpath{s.from}
+	if s.from.root == "" {
+		roots = []vpath{{root: sharedRoot}, {root: tmpRoot}}
+	}
+	for _, v := range roots {
+		if err := s.begin(ctx, inv.Workspace, v); err != nil {
+			return searchResult{}, err
+		}
+	}
+	return s.out, nil
+}
+
+// searchLimit decides between what the call says, what the agent's settings say, and the default.
+func searchLimit(limit int, config json.RawMessage) (int, error) {
+	var c searchConfig
+	if len(config) > 0 {
+		if err := json.Unmarshal(config, &c); err != nil {
+			return 0, reeve.Errorf(reeve.Validation, "the agent's settings for file_search are not valid")
+		}
+	}
+	for _, n := range []int{limit, c.DefaultLimit} {
+		if n < 0 || n > searchMost {
+			return 0, reeve.Errorf(reeve.Validation, "a limit of %d is not between 1 and %d", n, searchMost)
+		}
+		if n > 0 {
+			return n, nil
+		}
+	}
+	return searchDefault, nil
+}
+
+// begin searches one folder or file that was named.
+func (s *search) begin(ctx context.Context, workspace string, v vpath) error {
+	if len(v.names) > 0 {
+		pl, err := s.pack.at(workspace, v)
+		if err != nil {
+			return err
+		}
+		defer pl.close()
+		f, _, err := pl.open()
+		if err == nil {
+			f.Close()
+			return s.file(ctx, pl)
+		}
+		info, statErr := pl.lstat()
+		if statErr != nil || !info.IsDir() {
+			return err
+		}
+	}
+	dir, err := s.pack.folder(workspace, v, enter)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return s.walk(ctx, dir, v)
+}
+
+func (s *search) walk(ctx context.Context, dir *os.Root, v vpath) error {
+	w := walker{pack: s.pack}
+	names, err := w.names(ctx, dir, v)
+	if reeve.CodeOf(err) == reeve.TooLarge || len(v.names) >= maxDepth {
+		s.out.Partial = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if s.visited++; s.visited > s.pack.cfg.MaxEntries {
+			s.out.Partial, s.full = true, true
+		}
+		if s.full {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.visit(ctx, place{dir: dir, name: name, path: v.child(name)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *search) visit(ctx context.Context, pl place) error {
+	if _, err := parsePath("name", "/"+pl.name); err != nil {
+		s.out.Skipped++
+		return nil
+	}
+	info, err := pl.lstat()
+	switch {
+	case err != nil:
+		return nil // gone since
+	case info.IsDir():
+		sub, err := enter(pl.dir, pl.name, pl.path)
+		if err != nil {
+			s.out.Skipped++ // swapped for something else, or closed to us
+			return nil
+		}
+		defer sub.Close()
+		return s.walk(ctx, sub, pl.path)
+	case !info.Mode().IsRegular():
+		return nil
+	}
+	return s.file(ctx, pl)
+}
+
+// file searches one file, if it is one to search.
+func (s *search) file(ctx context.Context, pl place) error {
+	if s.glob != "" {
+		subject := pl.name
+		if strings.Contains(s.glob, "/") {
+			subject = pl.path.String()
+		}
+		if ok, _ := path.Match(s.glob, subject); !ok { // newSearch saw that the pattern is one
+			return nil
+		}
+	}
+	b, _, err := pl.bytes(ctx, s.pack.cfg.MaxFile)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil || !isText(b) {
+		s.out.Skipped++
+		return nil
+	}
+	s.out.Searched++
+	n := 0
+	for line := range bytes.Lines(b) {
+		n++
+		if line = bytes.TrimRight(line, "\r\n"); !s.match(line) {
+			continue
+		}
+		if len(s.out.Matches) == s.limit {
+			s.out.More, s.full = true, true
+			return nil
+		}
+		s.out.Matches = append(s.out.Matches, searchMatch{Path: pl.path.String(), Line: n, Text: shorten(line)})
+	}
+	return nil
+}
+
+// shorten cuts a long line on a character boundary.
+func shorten(line []byte) string {
+	if len(line) <= searchText {
+		return string(line)
+	}
+	end := searchText
+	for end > 0 && !utf8.RuneStart(line[end]) {
+		end--
+	}
+	return string(line[:end]) + "…"
+}

@@ -1,0 +1,156 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Session is the pack of files that live in the store, one set per session: they survive a restart, and sessions do not see
+// each other's.
+type Session struct{ DB *store.DB }
+
+const (
+	maxSessionFile  = 1 << 20 // bytes of one session file
+	maxSessionPath  = 512     // bytes of its path
+	maxSessionFiles = 5000    // files that one listing looks at
+)
+
+type sessionRead struct {
+	Path string `json:"path" doc:"Path of the file, from the session's root" minLength:"1" maxLength:"512"`
+}
+
+type sessionWrite struct {
+	Path    string `json:"path" doc:"Path of the file, from the session's root; folders need not be made first" minLength:"1" maxLength:"512"`
+	Content string `json:"content" doc:"The whole content; an existing file is replaced"`
+}
+
+type sessionList struct {
+	Path string `json:"path,omitempty" doc:"Folder to list" default:"/" maxLength:"512"`
+}
+
+// Tools gives read_file, write_file and list_files.
+func (s *Session) Tools() []reeve.Tool {
+	return []reeve.Tool{
+		reeve.MustTool(reeve.Tool{ID: "read_file", Name: "Read File", Category: "filesystem", Pack: "session", Effect: reeve.Read, TimeoutMS: 10_000,
+			Description: "Read a file of this session: one that write_file has written. Returns its content."}, s.read),
+		reeve.MustTool(reeve.Tool{ID: "write_file", Name: "Write File", Category: "filesystem", Pack: "session", Effect: reeve.Local, Risk: reeve.LowRisk,
+			TimeoutMS: 10_000, Identity: []string{"path"},
+			Description: "Write a file of this session, replacing it if it is there. It is kept with the session and seen by no other."}, s.write),
+		reeve.MustTool(reeve.Tool{ID: "list_files", Name: "List Files", Category: "filesystem", Pack: "session", Effect: reeve.Read, TimeoutMS: 10_000,
+			Description: "List the files and folders of this session, with sizes."}, s.list),
+	}
+}
+
+func (s *Session) read(ctx context.Context, in sessionRead) (string, error) {
+	name, err := sessionPath(in.Path)
+	if err != nil {
+		return "", err
+	}
+	inv := reeve.InvocationFrom(ctx)
+	var body []byte
+	err = s.DB.View(ctx, func(snap *store.Snap) error {
+		b, ok, err := snap.GetSessionFile(ctx, inv.Workspace, inv.Session, name)
+		if err == nil && !ok {
+			return reeve.Errorf(reeve.ToolFailed, "file not found: %s", name).Hintf("list_files shows what is there")
+		}
+		body = b
+		return err
+	})
+	return string(body), err
+}
+
+func (s *Session) write(ctx context.Context, in sessionWrite) (string, error) {
+	name, err := sessionPath(in.Path)
+	if err != nil {
+		return "", err
+	}
+	if len(in.Content) > maxSessionFile {
+		return "", reeve.Errorf(reeve.TooLarge, "the content has %d bytes; a session file holds at most %d", len(in.Content), maxSessionFile)
+	}
+	tx, err := store.TxFrom(ctx)
+	if err != nil {
+		return "", err
+	}
+	inv := reeve.InvocationFrom(ctx)
+	if err := tx.PutSessionFile(ctx, inv.Workspace, inv.Session, name, []byte(in.Content)); err != nil {
+		return "", err
+	}
+	inv.Emit(reeve.SemanticKey, "SESSION_FILE")
+	inv.Emit(reeve.EntityID, inv.Session+name)
+	return fmt.Sprintf("Wrote %s (%d bytes)", name, len(in.Content)), nil
+}
+
+func (s *Session) list(ctx context.Context, in sessionList) (string, error) {
+	dir := "/"
+	if in.Path != "" && in.Path != "/" {
+		var err error
+		if dir, err = sessionPath(strings.TrimSuffix(in.Path, "/")); err != nil {
+			return "", err
+		}
+		dir += "/"
+	}
+	inv := reeve.InvocationFrom(ctx)
+	var found []reeve.SessionFile
+	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		found, err = snap.ListSessionFiles(ctx, inv.Workspace, inv.Session, dir, maxSessionFiles+1)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	lines := map[string]bool{}
+	for _, f := range found[:min(len(found), maxSessionFiles)] {
+		if sub, _, deeper := strings.Cut(strings.TrimPrefix(f.Path, dir), "/"); deeper {
+			lines[fmt.Sprintf("[DIR]  %s", dir+sub)] = true
+		} else {
+			lines[fmt.Sprintf("[FILE] %s (%d bytes)", f.Path, f.Size)] = true
+		}
+	}
+	shown := strings.TrimSuffix(dir, "/")
+	if shown == "" {
+		shown = "/"
+	}
+	if len(lines) == 0 {
+		return shown + " is empty", nil
+	}
+	all := make([]string, 0, len(lines))
+	for l := range lines {
+		all = append(all, l)
+	}
+	sort.Strings(all)
+	text := "Contents of " + shown + ":\n" + strings.Join(all, "\n")
+	if len(found) > maxSessionFiles {
+		text += fmt.Sprintf("\n[only the first %d files were looked at]", maxSessionFiles)
+	}
+	return text, nil
+}
+
+// sessionPath gives the one spelling of a path, or says what is wrong with it.
+func sessionPath(p string) (string, error) {
+	bad := func(why string) error {
+		return &reeve.Error{Code: reeve.Validation, Message: fmt.Sprintf("%q is not a path: %s", p, why),
+			Fields: []reeve.Field{{Path: "/path", Message: why, Expected: "a path like /notes/today.txt"}}}
+	}
+	s := strings.TrimSpace(p)
+	if !strings.HasPrefix(s, "/") {
+		s = "/" + s
+	}
+	switch {
+	case len(s) > maxSessionPath:
+		return "", bad("it is too long")
+	case !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "", bad("it holds control characters")
+	case s != path.Clean(s):
+		return "", bad("it holds empty, . or .. parts, or ends in a slash")
+	case s == "/":
+		return "", bad("it names no file")
+	}
+	return s, nil
+}

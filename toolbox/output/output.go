@@ -1,0 +1,81 @@
+// Package output is the pack that reads the rest of an output that was cut: output_read.
+package output
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Pack reads kept outputs.
+type Pack struct{ DB *store.DB }
+
+type read struct {
+	Hash   string `json:"hash" doc:"Address of the output, as the cut result names it" pattern:"^[0-9a-f]{64}$"`
+	Offset int    `json:"offset,omitempty" doc:"First byte to read" minimum:"0" maximum:"1000000000"`
+	Limit  int    `json:"limit,omitempty" doc:"How many bytes to read" minimum:"1" maximum:"12000" default:"12000"`
+}
+
+type slice struct {
+	Content    string `json:"content"`
+	Offset     int    `json:"offset"`
+	NextOffset int    `json:"next_offset"`
+	Size       int    `json:"size"`
+	Remaining  int    `json:"remaining"`
+}
+
+// Tools gives output_read.
+func (p *Pack) Tools() []reeve.Tool {
+	return []reeve.Tool{
+		reeve.MustTool(reeve.Tool{ID: "output_read", Name: "Read Output", Category: "general", Pack: "output", Effect: reeve.Read, TimeoutMS: 10_000,
+			Description: "Read a slice of an output that was too long to be shown whole. Go on from next_offset until remaining is 0."}, p.read),
+	}
+}
+
+func (p *Pack) read(ctx context.Context, in read) (slice, error) {
+	limit := in.Limit
+	if limit == 0 {
+		limit = 12000
+	}
+	inv := reeve.InvocationFrom(ctx)
+	var got store.Slice
+	err := p.DB.View(ctx, func(s *store.Snap) (err error) {
+		got, err = s.GetPayload(ctx, inv.Workspace, in.Hash, in.Offset, limit)
+		return err
+	})
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return slice{}, reeve.Errorf(reeve.ToolFailed, "no output is kept under %s", in.Hash)
+	}
+	if err != nil {
+		return slice{}, err
+	}
+	if in.Offset > got.Size {
+		return slice{}, reeve.Errorf(reeve.ToolFailed, "the output has only %d bytes", got.Size).Hintf("read from an offset below that")
+	}
+	body := whole(got.Body, in.Offset+len(got.Body) < got.Size)
+	if !utf8.Valid(body) {
+		return slice{}, reeve.Errorf(reeve.ToolFailed, "there is no text at offset %d: it is inside a character, or the output is binary", in.Offset).
+			Hintf("go on from a next_offset, or from 0")
+	}
+	next := in.Offset + len(body)
+	return slice{Content: strings.ReplaceAll(string(body), "\x00", "\uFFFD"), Offset: in.Offset, NextOffset: next, Size: got.Size, Remaining: got.Size - next}, nil
+}
+
+// whole drops the beginning of a character that the slice cuts.
+func whole(b []byte, more bool) []byte {
+	if !more {
+		return b
+	}
+	for i := 1; i <= utf8.UTFMax && i <= len(b); i++ {
+		if utf8.RuneStart(b[len(b)-i]) {
+			if !utf8.FullRune(b[len(b)-i:]) {
+				return b[:len(b)-i]
+			}
+			break
+		}
+	}
+	return b
+}

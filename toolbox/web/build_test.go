@@ -1,0 +1,134 @@
+package web
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"reeve"
+)
+
+// fullSpec uses everything a spec can say.
+const fullSpec = `{
+	"method": "PUT", "url": "https://api.test/v1/users/{id}?n={n}&key=${secret:KEY}",
+	"headers": {"Authorization": "Bearer ${secret:KEY}", "X-Literal": "{id}"},
+	"query": {"tag": "tags"}, "body": {"/user/id": "id", "ref": "operation_id"}, "body_type": "json",
+	"result": "/data/0", "max_response_bytes": 1000,
+	"verify": {"method": "GET", "url": "https://api.test/v1/ops/{operation_id}", "headers": {"X-Api-Key": "${secret:KEY}"},
+		"applied": [200, 201], "not_applied": [404, 410]}
+}`
+
+func TestI10_AFullSpecIsBuilt(t *testing.T) {
+	tool := mustBuild(t, local(), reeve.Verifiable, fullSpec)
+	if tool.Handler == nil || tool.Verify == nil || tool.Check == nil {
+		t.Fatal("something is missing")
+	}
+	if b, _ := json.Marshal(tool); strings.Contains(string(b), "s3cr3t") {
+		t.Fatal("a secret shows")
+	}
+	if tool.Fingerprint() != row(reeve.Verifiable, fullSpec).WithDefaults().Fingerprint() {
+		t.Fatal("building changes the fingerprint")
+	}
+	if _, err := reeve.SchemaFor[Endpoint](); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestI10_WrongSpecsAreNamed(t *testing.T) {
+	with := func(s string) string { return `{"method":"POST","url":"https://a.test/",` + s + `}` }
+	lookup := func(s string) string {
+		return with(`"verify":{"url":"https://a.test/{operation_id}"` + s + `}`)
+	}
+	for _, c := range []struct {
+		effect     reeve.Effect
+		spec, path string
+	}{
+		{reeve.Unsafe, ``, "/spec"},
+		{reeve.Unsafe, `[]`, "/spec"},
+		{reeve.Unsafe, `{"method":"GET","method":"POST"}`, "/spec"},
+		{reeve.Unsafe, with(`"nope":1`), "/spec/nope"},
+		{reeve.Unsafe, `{"Method":"POST","url":"https://a.test/"}`, "/spec/Method"},
+		{reeve.Unsafe, with(`"headers":[]`), "/spec/headers"},
+		{reeve.Verifiable, with(`"verify":{"url":1}`), "/spec/verify/url"},
+		{reeve.Verifiable, lookup(`,"x":1`), "/spec/verify/x"},
+		{reeve.Unsafe, `{"method":"post","url":"https://a.test/"}`, "/spec/method"},
+		{reeve.Unsafe, `{"method":"TRACE","url":"https://a.test/"}`, "/spec/method"},
+		{reeve.Unsafe, `{"method":"GET","url":"https://{id}/"}`, "/spec/url"},
+		{reeve.Unsafe, `{"method":"GET","url":"https://a.test/{nope}"}`, "/spec/url"},
+		{reeve.Unsafe, `{"method":"GET","url":"https://a.test/{o}"}`, "/spec/url"},
+		{reeve.Unsafe, `{"method":"GET","url":"https://a.test/{tags}"}`, "/spec/url"},
+		{reeve.Unsafe, `{"method":"GET","url":"https://a.test/?api_key=abc"}`, "/spec/url"},
+		{reeve.Unsafe, with(`"query":{"q":"nope"}`), "/spec/query/q"},
+		{reeve.Unsafe, with(`"query":{"q":"o"}`), "/spec/query/q"},
+		{reeve.Unsafe, `{"method":"GET","url":"https://a.test/?q=1","query":{"q":"id"}}`, "/spec/query/q"},
+		{reeve.Unsafe, with(`"headers":{"Host":"x"}`), "/spec/headers/Host"},
+		{reeve.Unsafe, with(`"headers":{"idempotency-key":"x"}`), "/spec/headers/idempotency-key"},
+		{reeve.Unsafe, with(`"headers":{"Authorization":"Bearer abc"}`), "/spec/headers/Authorization"},
+		{reeve.Unsafe, with(`"headers":{"X-A":"a\r\nX-B: b"}`), "/spec/headers/X-A"},
+		{reeve.Unsafe, with(`"headers":{"X A":"a"}`), "/spec/headers/X A"},
+		{reeve.Unsafe, with(`"headers":{"X-A":"${secret:"}`), "/spec/headers/X-A"},
+		{reeve.Unsafe, with(`"headers":{"X-A":"1","x-a":"2"}`), "/spec/headers/x-a"},
+		{reeve.Unsafe, with(`"body":{"a":"nope"}`), "/spec/body/a"},
+		{reeve.Unsafe, with(`"body":{"/a/b":"id","a":"n"}`), "/spec/body/a"},
+		{reeve.Unsafe, with(`"body":{"/a/~2":"id"}`), "/spec/body/~1a~1~02"},
+		{reeve.Unsafe, with(`"body":{"/a/b":"id"},"body_type":"form"`), "/spec/body/~1a~1b"},
+		{reeve.Unsafe, with(`"body":{"a":"id"},"body_type":"none"`), "/spec/body"},
+		{reeve.Unsafe, with(`"body_type":"xml"`), "/spec/body_type"},
+		{reeve.Unsafe, `{"method":"GET","url":"https://a.test/","body":{"a":"id"}}`, "/spec/body"},
+		{reeve.Unsafe, with(`"result":"data"`), "/spec/result"},
+		{reeve.Unsafe, with(`"max_response_bytes":6000000`), "/spec/max_response_bytes"},
+		{reeve.Unsafe, with(`"max_response_bytes":-1`), "/spec/max_response_bytes"},
+		{reeve.Read, with(`"body_type":"json"`), "/spec/method"},
+		{reeve.Read, `{"method":"DELETE","url":"https://a.test/"}`, "/spec/method"},
+		{reeve.Read, `{"method":"PUT","url":"https://a.test/","read":true}`, "/spec/method"},
+		{reeve.Read, `{"method":"GET","url":"https://a.test/{operation_id}"}`, "/spec/url"},
+		{reeve.Read, `{"method":"GET","url":"https://a.test/","read":true}`, "/spec/read"},
+		{reeve.Unsafe, with(`"read":true`), "/spec/read"},
+		{reeve.Local, with(`"body_type":"json"`), "/effect"},
+		{reeve.Verifiable, with(`"body_type":"json"`), "/spec/verify"},
+		{reeve.Keyed, lookup(``), "/spec/verify"},
+		{reeve.Verifiable, lookup(`,"method":"POST"`), "/spec/verify/method"},
+		{reeve.Verifiable, lookup(`,"applied":[200],"not_applied":[200]`), "/spec/verify/not_applied/0"},
+		{reeve.Verifiable, lookup(`,"applied":[99]`), "/spec/verify/applied/0"},
+		{reeve.Verifiable, with(`"verify":{"url":"https://a.test/fixed"}`), "/spec/verify/url"},
+	} {
+		_, err := local().Build(row(c.effect, c.spec))
+		e := wantCode(t, err, reeve.Validation)
+		if !slices.ContainsFunc(e.Fields, func(f reeve.Field) bool { return f.Path == c.path && f.Message != "" && f.Expected != "" }) {
+			t.Errorf("%s %s: %+v does not name %s", c.effect, c.spec, e.Fields, c.path)
+		}
+	}
+}
+
+func TestI10_TheRowItselfIsChecked(t *testing.T) {
+	good := row(reeve.Keyed, `{"method":"POST","url":"https://a.test/"}`)
+	for path, spoil := range map[string]func(*reeve.Tool){
+		"/kind":                               func(r *reeve.Tool) { r.Kind = reeve.ScriptTool },
+		"/description":                        func(r *reeve.Tool) { r.Description = "" },
+		"/parameters":                         func(r *reeve.Tool) { r.Parameters = nil },
+		"/parameters/properties/operation_id": func(r *reeve.Tool) { r.Parameters = json.RawMessage(`{"properties":{"operation_id":{}}}`) },
+	} {
+		tool := good
+		spoil(&tool)
+		_, err := local().Build(tool)
+		if e := wantCode(t, err, reeve.Validation); e.Fields[0].Path != path {
+			t.Errorf("%+v does not name %s", e.Fields, path)
+		}
+	}
+	b := &Builder{}
+	_, err := b.Build(row(reeve.Keyed, `{"method":"POST","url":"https://a.test/","headers":{"X-Api-Key":"${secret:KEY}"}}`))
+	wantCode(t, err, reeve.Validation)
+	if tool, err := b.Build(row("", `{"method":"POST","url":"https://a.test/"}`)); err != nil || tool.Effect != reeve.Unsafe || tool.Tier != reeve.Privileged {
+		t.Errorf("without an effect class: %v %v %v", tool.Effect, tool.Tier, err)
+	}
+}
+
+func TestI10_CheckRefusesBeforeAnythingIsSent(t *testing.T) {
+	tool := mustBuild(t, local(), reeve.Keyed, `{"method":"DELETE","url":"https://a.test/users/{id}/{operation_id}"}`)
+	for args, ok := range map[string]bool{`{"id":"a"}`: true, `{"id":".."}`: false, `{"id":""}`: false, `{}`: false} {
+		if err := tool.Check(t.Context(), &reeve.Invocation{Args: json.RawMessage(args)}); (err == nil) != ok {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// A JSON Pointer (RFC 6901) is empty or begins with a slash; ~1 stands for a slash and ~0 for a tilde.
+var (
+	tokenEscaper   = strings.NewReplacer("~", "~0", "/", "~1")
+	tokenUnescaper = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
+func escapeToken(s string) string { return tokenEscaper.Replace(s) }
+
+// parsePointer gives a pointer's tokens.
+func parsePointer(s string) ([]string, bool) {
+	if s == "" {
+		return nil, true
+	}
+	if s[0] != '/' {
+		return nil, false
+	}
+	for i := range len(s) {
+		if s[i] == '~' && (i+1 == len(s) || s[i+1] != '0' && s[i+1] != '1') {
+			return nil, false
+		}
+	}
+	tokens := strings.Split(s[1:], "/")
+	for i, t := range tokens {
+		tokens[i] = tokenUnescaper.Replace(t)
+	}
+	return tokens, true
+}
+
+// pick gives the part of a JSON text that the tokens lead to, byte for byte.
+func pick(doc []byte, tokens []string) ([]byte, bool) {
+	for _, t := range tokens {
+		doc = bytes.TrimSpace(doc)
+		if len(doc) == 0 {
+			return nil, false
+		}
+		switch doc[0] {
+		case '{':
+			var object map[string]json.RawMessage
+			if json.Unmarshal(doc, &object) != nil {
+				return nil, false
+			}
+			part, ok := object[t]
+			if !ok {
+				return nil, false
+			}
+			doc = part
+		case '[':
+			var list []json.RawMessage
+			n, err := strconv.Atoi(t)
+			if err != nil || strconv.Itoa(n) != t || json.Unmarshal(doc, &list) != nil || n < 0 || n >= len(list) {
+				return nil, false
+			}
+			doc = list[n]
+		default:
+			return nil, false
+		}
+	}
+	return doc, true
+}
