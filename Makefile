@@ -26,8 +26,8 @@ lint: ## gofmt, vet, staticcheck, errcheck, exhaustive
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not gofmt-ed:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) vet $(PACKAGES)
 	$(TOOL) staticcheck $(PACKAGES)
-	$(TOOL) errcheck -exclude tools/errcheck.txt $(PACKAGES)
-	$(TOOL) exhaustive -default-signifies-exhaustive $(PACKAGES)
+	$(TOOL) errcheck -ignoretests -exclude tools/errcheck.txt $$($(GO) list ./... | grep -v /storetest)
+	$(TOOL) exhaustive -d $(PACKAGES)
 	$(GO) run ./cmd/toolgen -check examples/toolgen
 
 check: lint race ## all that CI runs
@@ -41,7 +41,7 @@ bench: ## measure against peers and limits, printed as ratios
 
 oracles: ## run outside test suites; REEVE_ORACLES names their folder
 	@test -n "$$REEVE_ORACLES" || { echo "set REEVE_ORACLES to the folder of outside test suites"; exit 1; }
-	$(GO) test -count=1 ./internal/gate -run Oracle -v
+	$(GO) test -count=1 -tags oracles ./internal/gate ./internal/wake -run Oracle -v
 
 contract: ## rewrite contract/ from the running catalogue
 	$(GO) test ./contract -update

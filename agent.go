@@ -57,6 +57,8 @@ type Agent struct {
 	Name        string          `json:"name" doc:"Unique in the workspace"`
 	Kind        string          `json:"kind" doc:"Chooses the capability profile"`
 	Lifecycle   Lifecycle       `json:"lifecycle"`
+	Mode        Mode            `json:"mode" doc:"Who may wake it"`
+	ThrottleMS  int64           `json:"throttle_ms" doc:"How long after a run changes and timers wait before they wake it again"`
 	Categories  []string        `json:"categories" doc:"The categories it may touch; empty means none"`
 	Policy      Policy          `json:"policy"`
 	Config      json.RawMessage `json:"config"`

@@ -21,7 +21,7 @@ type ToolList struct {
 
 // ToolRequest describes a user-defined tool.
 type ToolRequest struct {
-	ID           string          `json:"id" doc:"What callers say" minLength:"1" maxLength:"64"`
+	ID           string          `json:"id" doc:"What callers say" minLength:"1" maxLength:"128"`
 	Kind         ToolKind        `json:"kind,omitempty" enum:"http,script,mcp" doc:"Where its handler comes from; http for now" default:"http"`
 	Name         string          `json:"name,omitempty" maxLength:"200" doc:"What people read"`
 	Description  string          `json:"description" minLength:"1" maxLength:"8000" doc:"What a model reads"`
@@ -33,9 +33,9 @@ type ToolRequest struct {
 	Capability   string          `json:"capability,omitempty" maxLength:"64"`
 	Risk         Risk            `json:"risk,omitempty" enum:"low,medium,high"`
 	TimeoutMS    int64           `json:"timeout_ms,omitempty" minimum:"0" maximum:"3600000"`
-	Retry        Retry           `json:"retry,omitempty" required:"false"`
+	Retry        Retry           `json:"retry,omitzero" required:"false"`
 	Identity     []string        `json:"identity,omitempty"`
-	Cost         Amount          `json:"cost,omitempty" required:"false"`
+	Cost         Amount          `json:"cost,omitzero" required:"false"`
 	Spec         json.RawMessage `json:"spec" doc:"How it is reached; see docs/http-tools.md"`
 }
 
@@ -51,7 +51,7 @@ func (r ToolRequest) Tool(workspace string) Tool {
 
 // AttachRequest gives an agent a tool.
 type AttachRequest struct {
-	ToolID string          `json:"tool_id" minLength:"1" maxLength:"64"`
+	ToolID string          `json:"tool_id" minLength:"1" maxLength:"128"`
 	Config json.RawMessage `json:"config,omitempty" doc:"The agent's settings for the tool: an object"`
 }
 

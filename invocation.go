@@ -22,6 +22,8 @@ type Invocation struct {
 	Config    json.RawMessage // the agent's settings for this tool, or null
 	Base      string          // what a preview was based on, if the caller said
 
+	Categories []string // what the agent may touch; empty means nothing
+
 	mu      sync.Mutex
 	closed  bool
 	changed []Token

@@ -85,7 +85,7 @@ type Verifier func(ctx context.Context, inv *Invocation) (Outcome, any, error)
 type Classifier func(ctx context.Context, inv *Invocation) ([]string, error)
 
 var (
-	toolID     = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]{0,63}$`)
+	toolID     = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]{0,127}$`)
 	slug       = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 	noPrefixes = []string{"reeve_"}
 )

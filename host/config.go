@@ -50,6 +50,7 @@ type Config struct {
 	RetryFirst  Duration `yaml:"retry_first" json:"retry_first,omitempty" doc:"First delay between attempts to learn an operation's outcome. Default: 10s"`
 	RetryMax    Duration `yaml:"retry_max" json:"retry_max,omitempty" doc:"Longest such delay. Default: 10m"`
 	RetryTries  int      `yaml:"retry_tries" json:"retry_tries,omitempty" minimum:"1" maximum:"100" doc:"How many such attempts. Default: 5"`
+	Runs        int      `yaml:"runs" json:"runs,omitempty" minimum:"1" maximum:"256" doc:"Agents that run at once. Default: 8"`
 	Rate        float64  `yaml:"rate" json:"rate,omitempty" minimum:"0" doc:"Requests per second for one token. Default: 200"`
 	Burst       int      `yaml:"burst" json:"burst,omitempty" minimum:"0" doc:"Requests at once for one token. Default: 400"`
 	LogLevel    string   `yaml:"log_level" json:"log_level,omitempty" enum:"debug,info,warn,error" doc:"Default: info"`
@@ -112,7 +113,7 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 	text := map[string]*string{"REEVE_DIR": &c.Dir, "REEVE_LISTEN": &c.Listen, "REEVE_DATABASE": &c.Database, "REEVE_LOG_LEVEL": &c.LogLevel, "REEVE_SECRET_KEY": &c.SecretKey}
 	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins, "REEVE_HTTP_ALLOW": &c.HTTPAllow}
 	spans := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax}
-	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_TRIES": &c.RetryTries, "REEVE_BURST": &c.Burst}
+	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_TRIES": &c.RetryTries, "REEVE_BURST": &c.Burst, "REEVE_RUNS": &c.Runs}
 	for name, p := range text {
 		if v, ok := lookup(name); ok {
 			*p = v

@@ -70,12 +70,14 @@ func writePrivate(file, text string) error {
 	return os.Rename(part, file)
 }
 
-// bootstrap makes the first workspace and its owner's token. A token file that is lost is made anew: whoever can write the
-// data directory owns the server anyway.
+// bootstrap makes the first workspace and its owner's token. The file is written once the token is in the database: a crash
+// between the two leaves a token nobody knows, and the next start makes another. A file that is lost is made anew likewise:
+// whoever can write the data directory owns the server anyway.
 func (h *Host) bootstrap(ctx context.Context) error {
 	file := filepath.Join(h.cfg.Dir, tokenFile)
 	_, missing := os.Stat(file)
-	return h.db.Update(ctx, func(tx *store.Tx) error {
+	token := ""
+	err := h.db.Update(ctx, func(tx *store.Tx) error {
 		list, err := tx.ListWorkspaces(ctx)
 		if err != nil {
 			return err
@@ -94,10 +96,12 @@ func (h *Host) bootstrap(ctx context.Context) error {
 		for i, w := range list {
 			ids[i] = w.ID
 		}
-		token, c := httpapi.NewCredential(tx.NewID(reeve.PrefixToken), reeve.AccessToken{Name: "owner", User: "owner", Role: reeve.Owner, Workspaces: ids, CreatedAt: tx.Now()})
-		if err := tx.InsertCredential(ctx, c); err != nil {
-			return err
-		}
-		return writePrivate(file, token+"\n")
+		var c store.Credential
+		token, c = httpapi.NewCredential(tx.NewID(reeve.PrefixToken), reeve.AccessToken{Name: "owner", User: "owner", Role: reeve.Owner, Workspaces: ids, CreatedAt: tx.Now()})
+		return tx.InsertCredential(ctx, c)
 	})
+	if err != nil || token == "" {
+		return err
+	}
+	return writePrivate(file, token+"\n")
 }

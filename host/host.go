@@ -16,13 +16,18 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"reeve"
+	"reeve/internal/agent"
 	"reeve/internal/gate"
 	"reeve/internal/httpapi"
 	"reeve/internal/store"
 	"reeve/internal/store/postgres"
 	"reeve/internal/store/sqlite"
+	"reeve/internal/wake"
 	"reeve/toolbox/files"
+	"reeve/toolbox/journal"
 	"reeve/toolbox/output"
+	"reeve/toolbox/schedules"
+	"reeve/toolbox/scratchpad"
 	"reeve/toolbox/web"
 )
 
@@ -35,6 +40,7 @@ type Host struct {
 	log     *slog.Logger
 	db      *store.DB
 	gate    *gate.Gate
+	room    *wake.Room
 	started time.Time
 	unlock  func() error
 	opened  sync.Once
@@ -84,14 +90,15 @@ func (h *Host) assemble() error {
 		return err
 	}
 	h.gate = gate.New(gate.Config{DB: h.db, Log: h.log, OutputCap: h.cfg.OutputCap, ApprovalTTL: time.Duration(h.cfg.ApprovalTTL),
-		Backoff: h.cfg.backoff(), Secrets: knownSecrets(h.cfg),
+		Backoff: h.cfg.backoff(), Secrets: knownSecrets(h.cfg), OnChange: h.changed,
 		Builders: map[reeve.ToolKind]gate.Builder{reeve.HTTPTool: &web.Builder{Guard: guard, Secrets: h.secret}}})
 	roots, err := files.New(files.Config{Dir: filepath.Join(h.cfg.Dir, "workspaces"), Keep: keeper{h.db}})
 	if err != nil {
 		return err
 	}
 	session, rest := &files.Session{DB: h.db}, &output.Pack{DB: h.db}
-	for _, pack := range [][]reeve.Tool{roots.Tools(), session.Tools(), rest.Tools()} {
+	for _, pack := range [][]reeve.Tool{roots.Tools(), session.Tools(), rest.Tools(),
+		(&schedules.Pack{DB: h.db, Planner: h.planner}).Tools(), (&scratchpad.Pack{DB: h.db}).Tools(), (&journal.Pack{DB: h.db}).Tools()} {
 		for _, t := range pack {
 			if err := h.gate.AddTool(t); err != nil {
 				return err
@@ -109,6 +116,10 @@ func (h *Host) open(ctx context.Context) error {
 	h.opened.Do(func() {
 		if h.openErr = h.gate.Open(ctx); h.openErr == nil {
 			h.openErr = h.bootstrap(ctx)
+		}
+		if h.openErr == nil {
+			h.room, h.openErr = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: &agent.Rehearsal{DB: h.db, Gate: h.gate},
+				Concurrent: h.cfg.Runs, Entities: &journal.Pack{DB: h.db}})
 		}
 	})
 	return h.openErr
@@ -134,12 +145,34 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 		Rate: h.cfg.Rate, Burst: h.cfg.Burst, Doctor: h.doctor, Ready: h.ready, Backup: h.stream}), nil
 }
 
-// Step takes up operations that are due, once; a program that does not Run can drive Reeve with it.
+// Step takes up operations that are due and runs the agents that are, once; a program that does not Run can drive Reeve with
+// it. It returns how much it found to do.
 func (h *Host) Step(ctx context.Context) (int, error) {
 	if err := h.open(ctx); err != nil {
 		return 0, err
 	}
-	return h.gate.Step(ctx)
+	n, err := h.gate.Step(ctx)
+	if err != nil {
+		return n, err
+	}
+	runs, _, err := h.room.Step(ctx, together)
+	for _, run := range runs {
+		h.room.Serve(ctx, run)
+	}
+	return n + len(runs), err
+}
+
+// together is how many runs one Step takes up.
+const together = 16
+
+// planner is the wake room, which is there before any call is.
+func (h *Host) planner() schedules.Planner { return h.room }
+
+// changed wakes the loop that wakes agents.
+func (h *Host) changed() {
+	if h.room != nil {
+		h.room.Nudge()
+	}
 }
 
 // Run serves until ctx ends, then lets what is under way finish, for a while, and closes. Ready, when it is not nil, is told
@@ -162,6 +195,7 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 		ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelWarn)}
 	group, inner := errgroup.WithContext(ctx)
 	group.Go(func() error { return h.gate.Run(inner) })
+	group.Go(func() error { return h.room.Run(inner) })
 	group.Go(func() error {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			return err

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"reeve": main})
 }
 
-// TestScripts runs the scenarios in testdata. Each has a data directory of its own; "serve" starts a server on it.
+// TestScripts runs the scenarios in testdata. Each has a data directory of its own; "ready" waits for the server started on it.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
@@ -32,6 +32,8 @@ func TestScripts(t *testing.T) {
 			"exits":   exits,
 			"onejson": oneJSON,
 			"pick":    pick,
+			"long":    long,
+			"holds":   holds,
 		},
 	})
 }
@@ -95,4 +97,23 @@ func pick(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("%s is %v, not a text", args[1], v)
 	}
 	ts.Setenv(args[0], s)
+}
+
+// long writes the arguments of a file_write whose content is longer than any slice of an output, and the content itself. No
+// slice ends between two characters.
+func long(ts *testscript.TestScript, _ bool, args []string) {
+	content := strings.Repeat("aé€𝄞", 30_000)
+	b, err := json.Marshal(map[string]string{"path": "/tmp/long.txt", "content": content})
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(content), 0o600))
+}
+
+// holds checks that the JSON of a file_read holds the text of a file: holds stdout long.txt
+func holds(ts *testscript.TestScript, _ bool, args []string) {
+	var v struct{ Text string }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &v))
+	if want := ts.ReadFile(args[1]); v.Text != want {
+		ts.Fatalf("got %d bytes that differ from the %d expected", len(v.Text), len(want))
+	}
 }

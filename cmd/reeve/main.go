@@ -84,10 +84,10 @@ or nobody can tell what became of it.`,
 			root.AddCommand(c)
 		}
 	}
-	add("work", toolsCommand(a), agentsCommand(a), callCommand(a), batchCommand(a), messagesCommand(a), outputCommand(a))
+	add("work", toolsCommand(a), agentsCommand(a), journalCommand(a), callCommand(a), batchCommand(a), messagesCommand(a), outputCommand(a))
 	add("watch", inboxCommand(a), approvalsCommand(a), operationsCommand(a), explainCommand(a), stopCommand(a), resumeCommand(a))
-	add("run", serveCommand(), statusCommand(a), doctorCommand(a), workspacesCommand(a), tokensCommand(a), secretsCommand(a), profilesCommand(a),
-		budgetsCommand(a), backupCommand(a))
+	add("run", serveCommand(), initCommand(a), statusCommand(a), doctorCommand(a), workspacesCommand(a), tokensCommand(a), secretsCommand(a), profilesCommand(a),
+		budgetsCommand(a), backupCommand(a), restoreCommand(a))
 	root.SetHelpCommandGroupID("run")
 	root.SetCompletionCommandGroupID("run")
 	a.markBeginning(root)

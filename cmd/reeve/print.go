@@ -45,7 +45,7 @@ func (a *app) more(next string) {
 	}
 }
 
-// table writes rows in columns. A list without rows says so on the error stream, so that a program reads only the head.
+// table writes rows in columns, one line each: what is in a cell cannot look like another row.
 func (a *app) table(w io.Writer, head string, rows [][]string) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, strings.Join(strings.Fields(head), "\t"))

@@ -49,7 +49,7 @@ func (a *app) report(err error, command string) int {
 	if !errors.As(err, &e) {
 		e = &reeve.Error{Code: reeve.Internal, Message: err.Error(), Err: err}
 	}
-	if e.Code == reeve.UnknownOutcome {
+	if e.Code == reeve.UnknownOutcome || e.Code == reeve.Canceled {
 		code = exitNotDone
 	}
 	a.show(e)

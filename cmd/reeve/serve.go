@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -85,11 +86,6 @@ func serverConfig(file string, cmd *cobra.Command, flags host.Config) (cfg host.
 	return cfg, err
 }
 
-func exists(file string) bool {
-	_, err := os.Stat(file)
-	return err == nil
-}
-
 func serve(ctx context.Context, cfg host.Config, out io.Writer) error {
 	h, err := host.New(ctx, cfg)
 	if err != nil {
@@ -115,9 +111,9 @@ func fault(spec string) (hook store.CommitHook, err error) {
 	if len(parts) != 3 || parts[0] != "commit" || err != nil || n < 1 || (parts[2] != "before" && parts[2] != "after") {
 		return hook, reeve.Errorf(reeve.Validation, "REEVE_FAULT is %q", spec).Hintf("write commit:N:before or commit:N:after")
 	}
-	count := 0
+	var count atomic.Int64 // PostgreSQL's connections commit side by side
 	die := func() {
-		if count++; count == n {
+		if count.Add(1) == int64(n) {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {} // until it arrives
 		}

@@ -10,35 +10,47 @@ import (
 // park writes the call down to wait for a person: an operation, an action and an approval, in one transaction. Its result comes
 // when it has run, or when it is denied or expires.
 func (p *pass) park(ctx context.Context) (res reeve.Result, err error) {
-	op := p.operation(reeve.Parked)
-	op.Code, op.Message = reeve.ApprovalRequired, p.waits
-	a := reeve.Approval{WorkspaceID: op.WorkspaceID, OperationID: op.ID, CallID: p.id, AgentID: op.AgentID, Tool: op.Tool, Args: string(p.args),
-		ArgsHash: op.ArgsHash, ToolVersion: op.ToolVersion, Policy: op.Policy, Why: p.waits, Reason: p.call.Reason, State: reeve.Pending}
+	keep := context.WithoutCancel(ctx)
+	var diff output
 	if p.preview != nil {
-		a.Preview = p.output(p.preview.Change).content
+		diff = p.output(p.preview.Change)
 	}
-	err = p.g.DB.Update(ctx, func(tx *store.Tx) error {
-		a.ID, a.ExpiresAt = tx.NewID(reeve.PrefixApproval), tx.Now().Add(p.g.ApprovalTTL)
-		if p.resumed != nil { // approved once, but a budget ran out since
-			if err := tx.MoveOperation(ctx, *p.resumed, op); err != nil {
-				return err
-			}
-			return tx.InsertApproval(ctx, a)
+	err = p.g.DB.Update(keep, func(tx *store.Tx) error {
+		p.name(tx)
+		op := p.operation(reeve.Parked)
+		op.Code, op.Message = reeve.ApprovalRequired, p.waits
+		if p.short { // what the person is asked about; see letPast
+			op.Code = reeve.BudgetExceeded
 		}
-		if err := p.appendAction(ctx, tx); err != nil {
+		a := reeve.Approval{ID: tx.NewID(reeve.PrefixApproval), WorkspaceID: op.WorkspaceID, OperationID: op.ID, CallID: p.id, AgentID: op.AgentID,
+			Tool: op.Tool, Args: string(p.args), ArgsHash: op.ArgsHash, ToolVersion: op.ToolVersion, Policy: op.Policy, Why: p.waits,
+			Reason: p.call.Reason, Preview: diff.content, State: reeve.Pending, ExpiresAt: tx.Now().Add(p.g.ApprovalTTL)}
+		res = p.pending(op)
+		res.ApprovalID, res.Message = a.ID, p.waits
+		if err := p.parkIn(keep, tx, op); err != nil {
 			return err
 		}
-		if err := tx.InsertOperation(ctx, op); err != nil {
+		if err := p.keep(keep, tx, diff); err != nil {
 			return err
 		}
-		return tx.InsertApproval(ctx, a)
+		return tx.InsertApproval(keep, a)
 	})
 	if err != nil {
-		return res, err
+		return reeve.Result{}, err
 	}
-	res = p.pending(op)
-	res.ApprovalID, res.Message = a.ID, p.waits
 	return res, nil
+}
+
+// parkIn writes the operation: a new one, or one that was approved once but for which a budget ran out since.
+func (p *pass) parkIn(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
+	if p.resumed != nil {
+		op.Spent, op.ResolvedBy, op.Resolution = p.resumed.Spent, p.resumed.ResolvedBy, p.resumed.Resolution
+		return tx.MoveOperation(ctx, *p.resumed, op)
+	}
+	if err := p.appendAction(ctx, tx); err != nil {
+		return err
+	}
+	return tx.InsertOperation(ctx, op)
 }
 
 // resumedBy tells whether a person has let this operation through, and checks that what they saw is what would run.
@@ -46,11 +58,8 @@ func (p *pass) resumedBy() (string, error) {
 	if p.resumed == nil {
 		return "", nil
 	}
-	if p.resumed.Resolution == reeve.RunAgain {
-		return "a person said to run it again", nil
-	}
 	if p.approval == nil {
-		return "it was let through before", nil
+		return "a person said to run it again", nil
 	}
 	if p.approval.State != reeve.Approved {
 		return "", reeve.Errorf(reeve.Denied, "the approval is %s", p.approval.State)
@@ -85,14 +94,17 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 		}
 		if approve {
 			is := op
-			is.State, is.Code, is.Message, is.NextAttemptAt = reeve.Prepared, "", "", &now
+			is.State, is.Message, is.NextAttemptAt = reeve.Prepared, "", &now
+			if is.Code != reeve.BudgetExceeded { // which tells the budget step what the person was asked
+				is.Code = ""
+			}
 			return tx.MoveOperation(ctx, op, is)
 		}
 		why := "a person denied it"
 		if comment != "" {
 			why += ": " + comment
 		}
-		return g.deny(ctx, tx, op, reeve.Errorf(reeve.Denied, "%s", why))
+		return g.deny(ctx, tx, op, reeve.Errorf(reeve.Denied, "%s", why), reeve.Step{Name: "approval", Verdict: reeve.Refused, Why: why})
 	})
 	if err == nil && approve {
 		g.nudge()
@@ -100,11 +112,12 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 	return a, err
 }
 
-// deny ends an operation that did not run, and tells the caller's thread why.
-func (g *Gate) deny(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error) error {
+// deny ends an operation that did not run, and tells the caller's thread why, and which step said so.
+func (g *Gate) deny(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error, step reeve.Step) error {
 	is := op
 	is.State, is.Code, is.Message, is.Owner, is.NextAttemptAt = reeve.DeniedOp, why.Code, why.Message, "", nil
-	m := g.note(op, why.Message, reeve.ResultInfo{Status: "error", Code: why.Code, Message: why.Message, Hint: why.Hint})
+	m := g.note(op, why.Message, reeve.ResultInfo{Status: "error", Code: why.Code, Message: why.Message, Hint: why.Hint, Fields: why.Fields,
+		Step: step, Spent: op.Spent})
 	is.ResultID = m.ID
 	if err := tx.AppendResult(ctx, m); err != nil {
 		return err
@@ -127,14 +140,17 @@ func (g *Gate) expire(ctx context.Context) error {
 		}
 		for _, a := range due {
 			a.State = reeve.Expired
-			if err := tx.MoveApproval(ctx, a, reeve.Pending); err != nil {
+			if err := tx.MoveApproval(ctx, a, reeve.Pending); reeve.CodeOf(err) == reeve.Conflict {
+				continue // a person was faster
+			} else if err != nil {
 				return err
 			}
 			op, err := tx.GetOperation(ctx, a.WorkspaceID, a.OperationID)
 			if err != nil {
 				return err
 			}
-			if err := g.deny(ctx, tx, op, reeve.Errorf(reeve.Denied, "nobody approved it in time")); err != nil {
+			why := reeve.Errorf(reeve.Denied, "nobody approved it in time").Hintf("make the call again to ask again")
+			if err := g.deny(ctx, tx, op, why, reeve.Step{Name: "approval", Verdict: reeve.Refused, Why: why.Message}); err != nil {
 				return err
 			}
 		}

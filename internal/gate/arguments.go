@@ -33,7 +33,7 @@ func (p *pass) validate(context.Context) (string, error) {
 	p.args = reeve.CanonicalValue(v)
 	p.argsHash = reeve.Hash(p.args)
 	if len(notes) > 0 {
-		return "they fit after repair: " + strings.Join(notes, "; "), nil
+		return p.brief("they fit after repair: " + strings.Join(notes, "; ")), nil // the notes name what was sent
 	}
 	return "they fit the schema", nil
 }

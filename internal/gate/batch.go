@@ -47,24 +47,27 @@ func (g *Gate) reads(ctx context.Context, calls []reeve.Call) int {
 
 // together judges reads one by one, runs those that pass side by side, and records them in order.
 func (g *Gate) together(ctx context.Context, calls []reeve.Call, out []Answer) {
-	passes := make([]*pass, len(calls))
-	done := make([]outcome, len(calls))
+	type run struct {
+		pass *pass
+		outcome
+		err error
+	}
+	runs := make([]*run, len(calls))
 	var wg sync.WaitGroup
 	for i, c := range calls {
 		p, err := g.begin(ctx, c)
 		if err == nil && p.judge(ctx) == nil && p.waits == "" && !c.PreviewOnly {
-			passes[i] = p
-			wg.Add(1)
-			go func() { defer wg.Done(); done[i] = p.runRead(ctx) }()
+			r := &run{pass: p}
+			runs[i] = r
+			wg.Go(func() { r.outcome, r.err = p.runRead(ctx) })
 		}
 	}
 	wg.Wait()
-	for i, p := range passes {
-		if p != nil {
-			if out[i].Result, out[i].Err = p.recordRead(ctx, done[i]); !overtaken(out[i].Err) {
+	for i, r := range runs {
+		if r != nil && r.err == nil {
+			if out[i].Result, out[i].Err = r.pass.recordRead(ctx, r.outcome); !overtaken(out[i].Err) {
 				continue
 			}
-			g.views.forget(calls[i].Workspace)
 		}
 		out[i].Result, out[i].Err = g.Call(ctx, calls[i])
 	}

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"time"
 
 	"reeve"
 	"reeve/internal/store"
@@ -48,15 +49,32 @@ func (p *pass) drawn(ctx context.Context, get budgeter) ([]reeve.Budget, error) 
 	return out, nil
 }
 
-// cost is what the call may spend at the most.
+// cost is what the call may spend at the most. Of time it may spend what is left: its timeout is cut to that.
 func (p *pass) cost() reeve.Amount {
 	c := p.tool().Cost
-	c.Calls, c.Millis = 1, p.tool().TimeoutMS
+	c.Calls, c.Millis = 1, p.limit().Milliseconds()
 	return c
 }
 
-// over names what a budget has too little of; empty means it has enough. Time is reserved as it is left: a call may use what
-// remains, and is cut off by its timeout.
+// limit is how long an attempt may take.
+func (p *pass) limit() time.Duration {
+	if p.allowed > 0 {
+		return min(p.tool().Timeout(), p.allowed)
+	}
+	return p.tool().Timeout()
+}
+
+// timeLeft takes what an attempt took off what budgets leave, and tells whether another may be made.
+func (p *pass) timeLeft(took reeve.Amount) bool {
+	if p.allowed == 0 {
+		return true
+	}
+	left := p.allowed - time.Duration(took.Millis)*time.Millisecond
+	p.allowed = max(left, time.Millisecond)
+	return left > 0
+}
+
+// over names what a budget has too little of; empty means it has enough. Of time any rest is enough.
 func over(b reeve.Budget, c reeve.Amount) string {
 	short := func(limit, used, reserved, want int64) bool { return limit > 0 && used+reserved+want > limit }
 	switch {
@@ -70,6 +88,10 @@ func over(b reeve.Budget, c reeve.Amount) string {
 		return "seconds"
 	}
 	return ""
+}
+
+func sum(a, b reeve.Amount) reeve.Amount {
+	return reeve.Amount{Calls: a.Calls + b.Calls, Tokens: a.Tokens + b.Tokens, Micros: a.Micros + b.Micros, Millis: a.Millis + b.Millis}
 }
 
 // exhausted is a budget that a call would overdraw.
@@ -86,21 +108,33 @@ func (e *exhausted) refusal() error {
 	return reeve.Errorf(reeve.BudgetExceeded, "%s", e.Error()).Hintf("an owner can raise it")
 }
 
-// check finds the first budget that the call would overdraw.
+// check finds a budget that the call would overdraw: one that ends it before one that would ask. A person who was asked about
+// a budget has let the call past those that ask, and past no other.
 func (p *pass) check(ctx context.Context, get budgeter) ([]reeve.Budget, error) {
 	budgets, err := p.drawn(ctx, get)
 	if err != nil {
 		return nil, err
 	}
-	if p.approval != nil {
-		return budgets, nil // a person has let it through
-	}
+	var asks *exhausted
 	for _, b := range budgets {
-		if what := over(b, p.cost()); what != "" {
+		what := over(b, p.cost())
+		switch {
+		case what == "":
+		case b.OnExceed != reeve.ParkOver:
 			return budgets, &exhausted{b, what}
+		case asks == nil && !p.letPast():
+			asks = &exhausted{b, what}
 		}
 	}
+	if asks != nil {
+		return budgets, asks
+	}
 	return budgets, nil
+}
+
+// letPast tells whether a person was asked about a budget, and let the call go.
+func (p *pass) letPast() bool {
+	return p.approval != nil && p.resumed != nil && p.resumed.Code == reeve.BudgetExceeded
 }
 
 // budget asks whether enough is left. What it says is confirmed when the amount is reserved.
@@ -116,11 +150,15 @@ func (p *pass) budget(ctx context.Context) (string, error) {
 	if !errors.As(err, &short) {
 		return "enough is left", err
 	}
-	if short.budget.OnExceed == reeve.ParkOver && p.tool().Effect.Mutates() {
-		p.waits = short.Error()
-		return p.waits, nil
+	if short.budget.OnExceed != reeve.ParkOver || !p.tool().Effect.Mutates() {
+		return "", short.refusal()
 	}
-	return "", short.refusal()
+	why := short.Error()
+	if p.short = true; p.waits != "" {
+		p.waits += ", and "
+	}
+	p.waits += why
+	return why, nil
 }
 
 // reserveIn claims what the call may spend, in the transaction that lets it go. It is over budget if another call was faster.
@@ -132,8 +170,33 @@ func (p *pass) reserveIn(ctx context.Context, tx *store.Tx) error {
 	if err != nil {
 		return err
 	}
+	p.allowed = 0
 	for _, b := range budgets {
-		if err := tx.Reserve(ctx, p.call.Workspace, b.Subject, p.id, p.g.process, p.cost()); err != nil {
+		if left := b.Limit.Millis - b.Used.Millis - b.Reserved.Millis; b.Limit.Millis > 0 && left > 0 {
+			if left := time.Duration(left) * time.Millisecond; p.allowed == 0 || left < p.allowed {
+				p.allowed = left
+			}
+		}
+	}
+	return p.holdOn(ctx, tx, budgets)
+}
+
+// hold claims again for a call that is still under way, whatever is left.
+func (p *pass) hold(ctx context.Context, tx *store.Tx) error {
+	if !p.view.workspace.budgets {
+		return nil
+	}
+	budgets, err := p.drawn(ctx, tx.GetBudget)
+	if err != nil {
+		return err
+	}
+	return p.holdOn(ctx, tx, budgets)
+}
+
+func (p *pass) holdOn(ctx context.Context, tx *store.Tx, budgets []reeve.Budget) error {
+	p.held = p.id
+	for _, b := range budgets {
+		if err := tx.Reserve(ctx, p.call.Workspace, b.Subject, p.held, p.g.process, p.cost()); err != nil {
 			return err
 		}
 	}
@@ -145,12 +208,18 @@ func (p *pass) reserve(ctx context.Context) error {
 	if !p.view.workspace.budgets {
 		return nil
 	}
-	err := p.g.DB.Update(ctx, func(tx *store.Tx) error { return p.reserveIn(ctx, tx) })
-	var short *exhausted
-	if errors.As(err, &short) {
-		return short.refusal()
+	return p.g.DB.Update(ctx, func(tx *store.Tx) error { return p.reserveIn(ctx, tx) })
+}
+
+// letGo gives back what was claimed for a read that is not recorded after all.
+func (p *pass) letGo(ctx context.Context) {
+	if p.held == "" {
+		return
 	}
-	return err
+	keep := context.WithoutCancel(ctx)
+	if err := p.g.DB.Update(keep, func(tx *store.Tx) error { return p.spend(keep, tx, reeve.Amount{}) }); err != nil {
+		p.g.Log.Warn("a claim on a budget stays until the next start", "call", p.held, "error", err)
+	}
 }
 
 // notReserved answers for a call that was overtaken on its way out: if a budget ran out meanwhile it is judged again.
@@ -161,9 +230,9 @@ func (p *pass) notReserved(err error) (reeve.Result, error) {
 	return reeve.Result{}, err
 }
 
-// spend turns the claim into what was spent.
+// spend turns the claim into what was spent. A call that claimed nothing and spent nothing changes nothing.
 func (p *pass) spend(ctx context.Context, tx *store.Tx, a reeve.Amount) error {
-	if !p.view.workspace.budgets || a.IsZero() {
+	if !p.view.workspace.budgets || (a.IsZero() && p.held == "") {
 		return nil
 	}
 	budgets, err := p.drawn(ctx, tx.GetBudget)
@@ -174,5 +243,5 @@ func (p *pass) spend(ctx context.Context, tx *store.Tx, a reeve.Amount) error {
 	for i, b := range budgets {
 		names[i] = b.Subject
 	}
-	return tx.Spend(ctx, p.call.Workspace, names, p.id, a)
+	return tx.Spend(ctx, p.call.Workspace, names, p.held, a)
 }

@@ -119,8 +119,8 @@ func checkSchemas(t reeve.Tool) error {
 	if err != nil {
 		return wrongField("/parameters", "a valid JSON Schema (2020-12)", "%s", reeve.AsError(err).Message)
 	}
-	if s.tree["type"] != "object" {
-		return wrongField("/parameters/type", `"object"`, "arguments are an object, so the schema must say so")
+	if kind, said := s.tree["type"]; s.tree == nil || said && kind != "object" {
+		return wrongField("/parameters/type", `"object"`, "arguments are always an object")
 	}
 	if len(t.ConfigSchema) > 0 {
 		if _, err := compile(t.ConfigSchema); err != nil {
@@ -260,3 +260,6 @@ func (g *Gate) Profiles(ctx context.Context, s *store.Snap, workspace string) ([
 	}
 	return list, nil
 }
+
+// Process is the name this process is announced under.
+func (g *Gate) Process() string { return g.process }

@@ -102,48 +102,67 @@ func complete(x *reeve.Explanation, info reeve.ActionInfo, m reeve.Message, answ
 	add := func(name string, v reeve.Verdict, format string, args ...any) {
 		x.Steps = append(x.Steps, reeve.Step{Name: name, Verdict: v, Why: fmt.Sprintf(format, args...)})
 	}
-	if !answered {
-		state := "It has no result yet."
-		if x.Operation != nil {
-			state = "It is " + string(x.Operation.State) + ", and has no result yet."
-		}
-		for _, name := range after {
-			add(name, reeve.NotReached, "")
-		}
-		x.Outcome = state
-		return nil
-	}
 	var r reeve.ResultInfo
-	if err := json.Unmarshal(m.Metadata, &r); err != nil {
-		return err
+	if answered {
+		if err := json.Unmarshal(m.Metadata, &r); err != nil {
+			return err
+		}
 	}
-	if r.Step.Name != "" || r.Attempts == 0 {
+	overrule(x.Steps, r.Step)
+	x.Outcome = outcomeOf(*x, info, r, m.Content, answered)
+	switch {
+	case answered && r.Attempts > 0:
+		add("timeout", reeve.Passed, "took %d ms", r.Spent.Millis)
+		add("invoke", reeve.Passed, "attempts: %d; %s", r.Attempts, r.Status)
+		add("scrub", reeve.Passed, "")
+		if r.Truncated {
+			add("truncate", reeve.Passed, "cut from %d bytes; the whole is kept as %s", r.Size, r.Hash)
+		} else {
+			add("truncate", reeve.Passed, "%d bytes, not cut", r.Size)
+		}
+	case x.Operation != nil && (x.Operation.State == reeve.Dispatched || x.Operation.State == reeve.Unknown || x.Operation.Resolution == reeve.Happened):
+		add("timeout", reeve.Passed, "")
+		add("invoke", reeve.Waits, "it was sent, and what became of it is not recorded")
+		add("scrub", reeve.NotReached, "")
+		add("truncate", reeve.NotReached, "")
+	default:
 		for _, name := range after[:len(after)-1] {
 			add(name, reeve.NotReached, "")
 		}
+	}
+	if answered {
 		add("record", reeve.Passed, "as %s", m.ID)
-		x.Outcome = "It ran nothing."
-		if r.Status == "error" {
-			x.Outcome = "It was refused: " + r.Message
-		} else if info.Preview {
-			x.Outcome = "It showed what would change, and changed nothing."
-		} else if x.Operation != nil && x.Operation.Resolution != "" {
-			x.Outcome = m.Content
-		}
-		return nil
-	}
-	add("timeout", reeve.Passed, "took %d ms", r.Spent.Millis)
-	add("invoke", reeve.Passed, "%d attempts, %s", r.Attempts, r.Status)
-	add("scrub", reeve.Passed, "")
-	if r.Truncated {
-		add("truncate", reeve.Passed, "cut from %d bytes; the whole is kept as %s", r.Size, r.Hash)
 	} else {
-		add("truncate", reeve.Passed, "%d bytes, not cut", r.Size)
-	}
-	add("record", reeve.Passed, "as %s", m.ID)
-	x.Outcome = "It ran and succeeded."
-	if r.Status == "error" {
-		x.Outcome = "It ran and failed: " + r.Message
+		add("record", reeve.NotReached, "")
 	}
 	return nil
+}
+
+// overrule marks the step that refused a call which had been let through at first, such as one that nobody approved.
+func overrule(list []reeve.Step, by reeve.Step) {
+	for i := range list {
+		if list[i].Name == by.Name {
+			list[i] = by
+		}
+	}
+}
+
+// outcomeOf says in a sentence what became of a call.
+func outcomeOf(x reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, content string, answered bool) string {
+	op := x.Operation
+	switch {
+	case !answered && op != nil:
+		return "It is " + string(op.State) + ", and has no result yet."
+	case !answered:
+		return "It has no result yet."
+	case r.Attempts == 0 && op != nil && op.Resolution != "" && op.State != reeve.DeniedOp:
+		return content
+	case r.Attempts == 0 && r.Status == "error":
+		return "It was refused: " + r.Message
+	case info.Preview:
+		return "It showed what would change, and changed nothing."
+	case r.Status == "error":
+		return "It ran and failed: " + r.Message
+	}
+	return "It ran and succeeded."
 }

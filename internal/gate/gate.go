@@ -22,6 +22,8 @@ type Config struct {
 	ApprovalTTL time.Duration              // how long an approval waits. Default: 7 days
 	Backoff     Backoff                    // between attempts to learn what became of an operation. Default: 10 s doubling to 10 min, 5 tries
 	Patience    time.Duration              // silence after which another process counts as gone. Default: 20 s
+	OnChange    func()                     // called after a change that somebody may watch is committed. Default: nothing
+	Window      time.Duration              // how long more changes may join before a watcher is woken. Default: 100 ms
 }
 
 // Backoff is a growing delay.
@@ -72,6 +74,9 @@ func New(cfg Config) *Gate {
 	if cfg.Backoff == (Backoff{}) {
 		cfg.Backoff = Backoff{First: 10 * time.Second, Max: 10 * time.Minute, Tries: 5}
 	}
+	if cfg.Window == 0 {
+		cfg.Window = 100 * time.Millisecond
+	}
 	if cfg.Patience == 0 {
 		cfg.Patience = 20 * time.Second
 	}
@@ -85,17 +90,21 @@ const rejudge = 20
 // Call takes one call all the way. A refusal is an error, and is recorded like everything else; the result then still names
 // the call. A tool's own failure is no error here: it is a result.
 func (g *Gate) Call(ctx context.Context, c reeve.Call) (res reeve.Result, err error) {
+	foreign := false
 	for range rejudge {
 		p, err := g.begin(ctx, c)
 		if err != nil {
 			return reeve.Result{}, err
 		}
+		p.foreign = foreign
 		res, err = p.settle(ctx, p.judge(ctx))
-		if overtaken(err) {
-			g.views.forget(c.Workspace)
-			continue
+		if !overtaken(err) {
+			p.told()
+			return res, err
 		}
-		return res, err
+		if foreign, err = p.catchUp(ctx, err); err != nil {
+			return res, err
+		}
 	}
 	return res, reeve.Errorf(reeve.Unavailable, "the workspace keeps changing").Hintf("try again")
 }
@@ -108,6 +117,8 @@ func overtaken(err error) bool {
 // settle acts on the judgement.
 func (p *pass) settle(ctx context.Context, refusal error) (reeve.Result, error) {
 	switch {
+	case ctx.Err() != nil:
+		return p.refuse(ctx, reeve.Errorf(reeve.Canceled, "the caller went away before anything was done"))
 	case refusal != nil:
 		return p.refuse(ctx, refusal)
 	case p.call.PreviewOnly:
@@ -117,7 +128,7 @@ func (p *pass) settle(ctx context.Context, refusal error) (reeve.Result, error) 
 	case p.waits != "":
 		return p.park(ctx)
 	case p.tool().Effect == reeve.Read:
-		return p.recordRead(ctx, p.runRead(ctx))
+		return p.performRead(ctx)
 	case p.tool().Effect == reeve.Local:
 		return p.performLocal(ctx)
 	default:

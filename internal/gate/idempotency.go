@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"reeve"
 	"reeve/internal/store"
@@ -23,17 +24,40 @@ func (p *pass) findExisting(ctx context.Context) error {
 func (p *pass) idempotency(context.Context) (string, error) {
 	switch {
 	case p.tool().Effect == reeve.Read || p.call.PreviewOnly:
-		p.existing = nil
 		return "it changes nothing", nil
+	case p.foreign:
+		return "", errUsed
 	case p.resumed != nil:
 		return "the operation takes up where it was", nil
 	case p.existing == nil:
 		return "the operation is new", nil
 	case p.existing.AgentID != p.call.Agent || p.existing.Tool != p.tool().ID || p.existing.ArgsHash != p.argsHash:
-		return "", reeve.Errorf(reeve.Conflict, "the operation id was used before, for another call").
-			Hintf("use a new Idempotency-Key for a new call; nothing was done")
+		return "", errUsed
 	}
 	return "the same call was made before: its stored result counts", nil
+}
+
+var errUsed = reeve.Errorf(reeve.Conflict, "the operation id was used before, for another call").
+	Hintf("use a new Idempotency-Key for a new call; nothing was done")
+
+// catchUp makes sure that what overtook a call can be seen when it is judged again: where commits are shared it may have been
+// written but not committed when we met it, and an update of our own returns only after it. It tells whether the operation id
+// was taken by another workspace, which no judging again would show.
+func (p *pass) catchUp(ctx context.Context, by error) (elsewhere bool, err error) {
+	err = p.g.catchUp(ctx, p.call.Workspace, func(tx *store.Tx) error {
+		if errors.As(by, new(store.Taken)) {
+			_, mine, err := tx.FindOperation(ctx, p.call.Workspace, p.op)
+			elsewhere = !mine
+			return err
+		}
+		return nil
+	})
+	return elsewhere, err
+}
+
+func (g *Gate) catchUp(ctx context.Context, workspace string, look func(*store.Tx) error) error {
+	defer g.views.forget(workspace)
+	return g.DB.Update(ctx, look)
 }
 
 // replay answers a call that was made before, without writing anything.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -16,15 +17,34 @@ import (
 // grace is how long a handler whose time is up may take to clean up and say what it did.
 const grace = 250 * time.Millisecond
 
-// invoke runs the tool's handler once. It is the only place that does. It returns by the tool's timeout whatever the handler
-// does; one that stays behind finds its context ended, its transaction dead and its invocation closed.
-func (p *pass) invoke(ctx context.Context, inv *reeve.Invocation) (any, error) {
-	return guard(ctx, p, func(ctx context.Context) (any, error) { return p.tool().Handler(ctx, inv) })
+// invoke runs the tool's handler once, and reads its answer. It is the only place that does. It returns by the tool's timeout
+// whatever the handler does; one that stays behind finds its context ended, its transaction dead and its invocation closed.
+func (p *pass) invoke(ctx context.Context, inv *reeve.Invocation) (string, error) {
+	return guard(ctx, p, func(ctx context.Context) (string, error) {
+		v, err := p.tool().Handler(ctx, inv)
+		if err != nil {
+			return "", err
+		}
+		return p.g.text(v), nil // here, because it may run code of the tool's own
+	})
+}
+
+// ask runs one of a tool's own judgements. What goes wrong in it counts as the tool's refusal, and is recorded as one.
+func ask[T any](ctx context.Context, p *pass, f func(context.Context) (T, error)) (T, error) {
+	v, err := guard(ctx, p, f)
+	if err == nil {
+		return v, nil
+	}
+	e := p.shown(err)
+	if e.Code == reeve.Internal { // would be taken for a fault of the gate
+		e.Code = reeve.ToolFailed
+	}
+	return v, e
 }
 
 // guard runs a tool's function with its timeout, and survives it.
 func guard[T any](ctx context.Context, p *pass, f func(context.Context) (T, error)) (T, error) {
-	limit := p.tool().Timeout()
+	limit := p.limit()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	type answer struct {
@@ -40,27 +60,31 @@ func guard[T any](ctx context.Context, p *pass, f func(context.Context) (T, erro
 			}
 			done <- a
 		}()
-		a.v, a.err = f(ctx)
-	}()
-	select {
-	case a := <-done:
-		return a.v, a.err
-	case <-ctx.Done():
-	}
-	late := time.NewTimer(grace)
-	defer late.Stop()
-	var zero T
-	select {
-	case a := <-done:
-		if a.err == nil {
-			return a.v, nil
+		v, err := f(ctx)
+		if err != nil {
+			_ = err.Error() // a nil *reeve.Error in an error panics here, where that does no harm
 		}
-	case <-late.C:
+		a = answer{v, err}
+	}()
+	var a answer
+	select {
+	case a = <-done:
+	case <-ctx.Done():
+		late := time.NewTimer(grace)
+		defer late.Stop()
+		select {
+		case a = <-done:
+		case <-late.C:
+			a.err = ctx.Err()
+		}
+	}
+	if a.err == nil || ctx.Err() == nil {
+		return a.v, a.err
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return zero, reeve.Errorf(reeve.Canceled, "the call was cancelled")
+		return a.v, reeve.Errorf(reeve.Canceled, "the call was cancelled")
 	}
-	return zero, reeve.Errorf(reeve.Timeout, "the tool did not finish within %s", limit)
+	return a.v, reeve.Errorf(reeve.Timeout, "the tool did not finish within %s", limit)
 }
 
 // crashed is a handler that panicked or vanished.
@@ -103,9 +127,10 @@ func judgeError(err error) ending {
 		return ambiguous
 	case errors.As(err, &op) && op.Op == "dial", errors.As(err, &dns):
 		return unsent
-	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return ambiguous
+	case errors.As(err, &op), errors.As(err, new(*url.Error)), errors.As(err, &timeout) && timeout.Timeout(),
+		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), errors.Is(err, syscall.ECONNRESET),
+		errors.Is(err, syscall.ECONNABORTED), errors.Is(err, syscall.EPIPE):
+		return ambiguous // a connection was there, and was lost
 	}
 	return refused
 }
@@ -114,12 +139,18 @@ func judgeError(err error) ending {
 func (p *pass) shown(err error) *reeve.Error {
 	var c *crashed
 	if errors.As(err, &c) {
-		p.g.Log.Error("a tool crashed", "tool", p.tool().ID, "call", p.id, "panic", c.what, "stack", string(c.stack))
+		p.g.Log.Error("a tool crashed", "tool", p.tool().ID, "call", p.id, "panic", p.scrub(c.what), "stack", p.scrub(string(c.stack)))
 		return reeve.Errorf(reeve.Internal, "the tool crashed")
 	}
 	var e *reeve.Error
 	if errors.As(err, &e) {
 		c := *e
+		if c.Code == "" {
+			c.Code = reeve.ToolFailed
+		}
+		if c.Message == "" {
+			c.Message = "the tool failed"
+		}
 		return &c
 	}
 	code := reeve.ToolFailed

@@ -38,7 +38,7 @@ func (p *pass) judge(ctx context.Context) error {
 		step := reeve.Step{Name: s.name, Why: why}
 		switch {
 		case err != nil:
-			step.Verdict, step.Why = reeve.Refused, reeve.AsError(err).Message
+			step.Verdict, step.Why = reeve.Refused, p.brief(reeve.AsError(err).Message)
 		case p.waits != waited:
 			step.Verdict = reeve.Waits
 		}
@@ -51,6 +51,23 @@ func (p *pass) judge(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// brief makes a text that others had a hand in fit for the trail, which every message carries. Our own words need no scrubbing.
+func (p *pass) brief(text string) string {
+	const most = 1000
+	if text = p.scrub(text); len(text) > most {
+		text = cutAt(text, most) + "…"
+	}
+	return storable(text)
+}
+
+// refusedBy is the step that refused the call; none if all let it pass.
+func (p *pass) refusedBy() reeve.Step {
+	if last := len(p.trail) - 1; last >= 0 && p.trail[last].Verdict == reeve.Refused {
+		return p.trail[last]
+	}
+	return reeve.Step{}
 }
 
 // lookup finds the tool in the workspace's catalogue.
@@ -135,7 +152,7 @@ func (p *pass) scope(ctx context.Context) (string, error) {
 	if p.tool().Categories == nil {
 		return "the tool is not bound to categories", nil
 	}
-	touched, err := guard(ctx, p, func(ctx context.Context) ([]string, error) { return p.tool().Categories(ctx, p.invocation(0)) })
+	touched, err := ask(ctx, p, func(ctx context.Context) ([]string, error) { return p.tool().Categories(ctx, p.invocation(0)) })
 	if err != nil {
 		return "", err
 	}
@@ -170,18 +187,16 @@ func (p *pass) item(ctx context.Context) (string, error) {
 
 // tier applies the kill switch, the agent's lifecycle and its policy.
 func (p *pass) tier(ctx context.Context) (string, error) {
-	if p.call.PreviewOnly {
-		return "a preview changes nothing", nil
-	}
-	if p.tool().Effect.Mutates() {
+	mutates := p.tool().Effect.Mutates() && !p.call.PreviewOnly
+	if mutates {
 		if err := p.view.stopped(); err != nil {
 			return "", err
 		}
 	}
-	if l := p.view.agent.Lifecycle; l == reeve.AgentDestroyed || (l == reeve.AgentDormant && p.tool().Effect.Mutates()) {
+	if l := p.view.agent.Lifecycle; l == reeve.AgentDestroyed || (l == reeve.AgentDormant && mutates) {
 		return "", reeve.Errorf(reeve.Denied, "the agent is %s", l)
 	}
-	if p.chose {
+	if p.chose && mutates {
 		if err := p.findExisting(ctx); err != nil {
 			return "", err
 		}
@@ -197,6 +212,9 @@ func (p *pass) tier(ctx context.Context) (string, error) {
 	case reeve.Allow:
 		return why, nil
 	case reeve.Ask:
+		if p.call.PreviewOnly {
+			return "a preview changes nothing", nil
+		}
 		p.waits = why
 		return why, nil
 	case reeve.Deny:
@@ -218,6 +236,6 @@ func (p *pass) security(ctx context.Context) (string, error) {
 	if p.tool().Check == nil {
 		return "the tool has no policy of its own", nil
 	}
-	_, err := guard(ctx, p, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.tool().Check(ctx, p.invocation(0)) })
+	_, err := ask(ctx, p, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.tool().Check(ctx, p.invocation(0)) })
 	return "allowed by the tool's own policy", err
 }

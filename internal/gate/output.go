@@ -19,9 +19,7 @@ type output struct {
 }
 
 // output scrubs and cuts what a handler returned. Scrubbing comes first: a secret cut in two would pass unseen.
-func (p *pass) output(v any) output {
-	return p.g.cut(p.view.workspace.scrubber.scrub(p.g.text(v)))
-}
+func (p *pass) output(text string) output { return p.g.cut(p.scrub(text)) }
 
 // text is a handler's value as text: a string as it is, anything else as JSON.
 func (g *Gate) text(v any) string {
@@ -55,13 +53,7 @@ func encodeSafely(enc *json.Encoder, v any) (err error) {
 }
 
 // readable makes any bytes storable as text in both engines.
-func (g *Gate) readable(b []byte) string {
-	s := storable(string(b))
-	if len(s) > g.OutputCap {
-		s = cutAt(s, g.OutputCap)
-	}
-	return s
-}
+func (g *Gate) readable(s string) string { return storable(head(s, g.OutputCap)) }
 
 // storable replaces what PostgreSQL cannot keep in text: bytes that are not UTF-8, and NUL.
 func storable(s string) string {
@@ -71,18 +63,33 @@ func storable(s string) string {
 // cut bounds an output, keeping the whole of it aside.
 func (g *Gate) cut(s string) output {
 	o := output{size: len(s)}
-	if len(s) <= g.OutputCap {
-		o.content = storable(s)
+	shown := head(s, g.OutputCap)
+	if o.content = storable(shown); len(shown) == len(s) {
 		return o
 	}
 	o.full, o.truncated = []byte(s), true
-	o.content = storable(cutAt(s, g.OutputCap)) + fmt.Sprintf("\n[output truncated: original size %d bytes; read the rest with %s {\"hash\":%q,\"offset\":%d}]",
-		o.size, OutputRead, reeve.Hash(o.full), len(cutAt(s, g.OutputCap)))
+	o.content += fmt.Sprintf("\n[output truncated: original size %d bytes; read the rest with %s {\"hash\":%q,\"offset\":%d}]",
+		o.size, OutputRead, reeve.Hash(o.full), len(shown))
 	return o
+}
+
+// head gives as much from the front as fills at most n bytes once it is storable, which may take more room than it had.
+func head(s string, n int) string {
+	s = cutAt(s, n)
+	for {
+		over := len(storable(s)) - n
+		if over <= 0 {
+			return s
+		}
+		s = cutAt(s, len(s)-max(1, over/len("\uFFFD")))
+	}
 }
 
 // cutAt cuts on a character boundary.
 func cutAt(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"reeve"
 	"reeve/internal/store"
@@ -11,11 +12,12 @@ import (
 
 // pass is one call on its way through the gate.
 type pass struct {
-	g     *Gate
-	call  reeve.Call
-	id    string // of the action message
-	op    string // operation id
-	chose bool   // the caller chose the operation id, so it may have been used before
+	g       *Gate
+	call    reeve.Call
+	id      string // of the action message; see name
+	op      string // operation id
+	foreign bool   // the operation id is another workspace's
+	chose   bool   // the caller chose the operation id, so it may have been used before
 
 	view     *agentView
 	entry    *entry          // the tool
@@ -28,6 +30,14 @@ type pass struct {
 	approval *reeve.Approval  // the approval it was resumed by
 	waits    string           // why a person must be asked; empty means not
 	trail    []reeve.Step
+	info     json.RawMessage // metadata of the action; see ready
+	policy   string          // hash of the policy; see ready
+
+	held    string        // the id under which amounts are reserved; empty means none are
+	allowed time.Duration // what budgets leave of time; 0 means that none limits it
+	short   bool          // it waits because a budget ran out
+	earlier int           // how often it was sent before this pass
+	doubt   bool          // whether one of those may have had its effect
 }
 
 // begin finds out who calls, and prepares the pass. It fails only when there is nobody to record the call for.
@@ -53,6 +63,14 @@ func (g *Gate) begin(ctx context.Context, c reeve.Call) (*pass, error) {
 	return p, nil
 }
 
+// name gives the call the id of its action message in the transaction that writes it. A thread is read in the order of ids, so
+// they must be made in the order in which messages are written, not in that in which calls came in.
+func (p *pass) name(tx *store.Tx) {
+	if p.resumed == nil {
+		p.id = tx.NewID(reeve.PrefixMessage)
+	}
+}
+
 // checkName refuses what could not be part of a thread's name.
 func checkName(what, s string) error {
 	if len(s) > 128 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }) {
@@ -63,6 +81,8 @@ func checkName(what, s string) error {
 }
 
 func (p *pass) tool() *reeve.Tool { return &p.entry.tool }
+
+func (p *pass) scrub(text string) string { return p.view.workspace.scrubber.scrub(text) }
 
 // thread is where the call's messages go.
 func (p *pass) thread() string {
@@ -85,7 +105,8 @@ func (p *pass) invocation(attempt int) *reeve.Invocation {
 		base = p.resumed.Base
 	}
 	return &reeve.Invocation{Workspace: p.call.Workspace, Agent: p.call.Agent, User: p.call.User, Session: p.session(), Thread: p.thread(),
-		Run: p.call.Run, CallID: p.id, Operation: p.op, Attempt: attempt, Args: p.args, Config: p.config, Base: base}
+		Run: p.call.Run, CallID: p.id, Operation: p.op, Attempt: attempt, Args: p.args, Config: p.config, Base: base,
+		Categories: p.view.agent.Categories}
 }
 
 // operation is the row the pass will leave.
@@ -97,29 +118,49 @@ func (p *pass) operation(s reeve.State) reeve.Operation {
 
 // policyHash names the policy that judges this agent's calls of this tool: an approval given under it holds under no other.
 func (p *pass) policyHash() string {
+	if p.policy != "" {
+		return p.policy
+	}
 	answer, _ := p.view.agent.Policy.Answer(p.tool().ID, p.tool().Tier)
 	b, _ := json.Marshal([]any{answer, p.view.agent.Kind, p.view.agent.Categories, p.view.capabilities, string(p.config), p.call.Tools})
-	return reeve.Hash(b)[:16]
+	p.policy = reeve.Hash(b)[:16]
+	return p.policy
+}
+
+// ready computes what the records of a judged call need ahead of the transaction that writes them: on SQLite everybody waits
+// for its turn.
+func (p *pass) ready() {
+	p.info = p.actionInfo()
+	p.policyHash()
 }
 
 // action is the message that says what was asked for, and what the gate said.
 func (p *pass) action() reeve.Message {
 	content := string(p.args)
 	if p.args == nil {
-		content = p.g.readable(p.call.Args)
+		content = p.g.readable(p.scrub(string(p.call.Args)))
 	}
+	info := p.info
+	if info == nil {
+		info = p.actionInfo()
+	}
+	return reeve.Message{ID: p.id, WorkspaceID: p.call.Workspace, ThreadID: p.thread(), AgentID: p.call.Agent, Kind: reeve.Action,
+		OperationID: p.operationID(), Content: content, Metadata: info}
+}
+
+// actionInfo is the metadata of the action message.
+func (p *pass) actionInfo() json.RawMessage {
 	info := reeve.ActionInfo{Type: "tool_call", Tool: p.call.Tool, ArgsHash: p.argsHash, Categories: p.view.agent.Categories, Via: p.call.Via,
 		User: p.call.User, Session: p.call.Session, Reason: p.call.Reason, Preview: p.call.PreviewOnly, Tools: p.call.Tools, Base: p.call.Base, Trail: p.trail}
 	if p.entry != nil {
 		info.ToolVersion = p.entry.fingerprint
 	}
-	return reeve.Message{ID: p.id, WorkspaceID: p.call.Workspace, ThreadID: p.thread(), AgentID: p.call.Agent, Kind: reeve.Action,
-		OperationID: p.operationID(), Content: content, Metadata: mustJSON(info)}
+	return mustJSON(info)
 }
 
 // operationID is empty for calls that change nothing.
 func (p *pass) operationID() string {
-	if p.resumed != nil || p.chose || (p.entry != nil && p.tool().Effect.Mutates() && !p.call.PreviewOnly) {
+	if p.resumed != nil || (p.entry != nil && p.tool().Effect.Mutates() && !p.call.PreviewOnly) {
 		return p.op
 	}
 	return ""

@@ -10,118 +10,156 @@ import (
 
 // attempt runs the handler once and measures it.
 func (p *pass) attempt(ctx context.Context, n int) outcome {
-	inv := p.invocation(n)
+	inv := p.invocation(p.earlier + n)
 	start := reeve.Monotonic()
-	v, err := p.invoke(ctx, inv)
+	text, err := p.invoke(ctx, inv)
 	changed, undo, spent := inv.Close()
 	spent.Calls, spent.Millis = 1, max(1, reeve.Since(start).Milliseconds())
 	var o outcome
 	if e := judgeError(err); e != succeeded {
 		o = p.failure(e, err)
 	} else {
-		o = outcome{out: p.output(v), changed: changed, undo: undo}
+		o = outcome{out: p.output(text), changed: changed, undo: undo}
 	}
-	o.spent, o.attempts = spent, n
+	o.spent, o.attempts = spent, p.earlier+n
 	return o
 }
 
 // attempts runs the handler as often as its retry policy says: after infrastructure errors, never after a refusal, and after
 // an ambiguous one only where a second sending can do no harm.
 func (p *pass) attempts(ctx context.Context, repeatable bool) outcome {
-	retry := p.tool().Retry
-	delay := time.Duration(retry.DelayMS) * time.Millisecond
+	delay := time.Duration(p.tool().Retry.DelayMS) * time.Millisecond
 	var spent reeve.Amount
 	for n := 1; ; n++ {
 		o := p.attempt(ctx, n)
-		spent.Tokens += o.spent.Tokens
-		spent.Micros += o.spent.Micros
-		spent.Millis += o.spent.Millis
+		inTime := p.timeLeft(o.spent)
+		spent = sum(spent, o.spent)
 		spent.Calls = 1
 		o.spent = spent
 		again := o.ending == unsent || (o.ending == ambiguous && repeatable)
-		if !again || n >= retry.Attempts {
-			return o
+		if !again || !inTime || n >= p.tool().Retry.Attempts || !p.pause(ctx, max(delay, o.err.RetryAfter)) {
+			return p.weigh(o)
 		}
-		if o.err.RetryAfter > delay {
-			delay = o.err.RetryAfter
-		}
-		if limit := time.Duration(retry.MaxMS) * time.Millisecond; limit > 0 {
-			delay = min(delay, limit)
-		}
-		if !wait(ctx, min(delay, time.Minute)) {
-			return o
-		}
+		p.doubt = p.doubt || o.ending == ambiguous
 		delay *= 2
 	}
 }
 
-// wait sleeps a short while between attempts of one call; false means the context ended first.
-func wait(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
+// pause waits between two attempts. False means that there shall be no other: the caller is gone or the kill switch is on.
+func (p *pass) pause(ctx context.Context, d time.Duration) bool {
+	if limit := time.Duration(p.tool().Retry.MaxMS) * time.Millisecond; limit > 0 {
+		d = min(d, limit)
+	}
+	t := time.NewTimer(min(d, time.Minute))
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return true
 	case <-ctx.Done():
 		return false
 	}
+	if !p.tool().Effect.Mutates() {
+		return true
+	}
+	p.g.views.forget(p.call.Workspace)
+	now, err := p.g.views.agent(ctx, p.g, p.call.Workspace, p.call.Agent)
+	return err == nil && now.stopped() == nil
 }
 
-// runRead runs a call that changes nothing.
-func (p *pass) runRead(ctx context.Context) outcome {
-	if err := p.reserve(ctx); err != nil {
-		return p.failure(refused, err)
+// weigh makes of an attempt what all attempts together prove. Once one may have had its effect, that another was refused or
+// never left says nothing of the first.
+func (p *pass) weigh(o outcome) outcome {
+	if p.doubt && p.tool().Effect.Leaves() && (o.ending == refused || o.ending == unsent) {
+		said := o.err.Message
+		o.ending, o.err = ambiguous, o.err.Hintf("")
+		o.err.Code, o.err.Message = reeve.UnknownOutcome, "an earlier attempt may have had its effect; the last one did not: "+said
 	}
-	return p.attempts(ctx, true)
+	return o
+}
+
+// performRead runs a call that changes nothing.
+func (p *pass) performRead(ctx context.Context) (reeve.Result, error) {
+	o, err := p.runRead(ctx)
+	if err != nil {
+		return p.notReserved(err)
+	}
+	return p.recordRead(ctx, o)
+}
+
+func (p *pass) runRead(ctx context.Context) (outcome, error) {
+	if err := p.reserve(context.WithoutCancel(ctx)); err != nil {
+		return outcome{}, err
+	}
+	return p.attempts(ctx, true), nil
 }
 
 // recordRead writes action and result together. If the workspace changed meanwhile the answer is thrown away and the call judged
 // again: it had no effect.
-func (p *pass) recordRead(ctx context.Context, o outcome) (res reeve.Result, err error) {
-	err = p.g.DB.Update(context.WithoutCancel(ctx), func(tx *store.Tx) (err error) {
-		if err := p.appendAction(ctx, tx); err != nil {
-			return err
-		}
-		_, res, err = p.appendResult(context.WithoutCancel(ctx), tx, o)
-		return err
-	})
+func (p *pass) recordRead(ctx context.Context, o outcome) (reeve.Result, error) {
+	res, err := p.record(ctx, o)
+	if err != nil {
+		p.letGo(ctx)
+	}
 	return res, err
 }
 
 // performLocal runs a call whose effect lives in our own database: effect and record are one transaction.
 func (p *pass) performLocal(ctx context.Context) (res reeve.Result, err error) {
+	keep := context.WithoutCancel(ctx)
+	p.ready()
 	var o outcome
+	ran := false
 	for n := 1; ; n++ {
-		err = p.g.DB.Update(ctx, func(tx *store.Tx) (err error) {
-			if err := p.reserveIn(ctx, tx); err != nil {
+		err = p.g.DB.Update(keep, func(tx *store.Tx) (err error) {
+			o, ran = outcome{}, false
+			if err := p.admit(keep, tx); err != nil {
 				return err
 			}
+			ran = true
 			if o = p.attempt(store.WithTx(ctx, tx), n); o.err != nil {
 				return o.err // takes back whatever the handler wrote
 			}
-			res, err = p.recordLocal(ctx, tx, o, reeve.Committed)
+			res, err = p.recordLocal(keep, tx, o, reeve.Committed)
 			return err
 		})
-		if o.err == nil || o.ending != unsent || n >= p.tool().Retry.Attempts {
-			break
-		}
-		if !wait(ctx, time.Duration(p.tool().Retry.DelayMS)*time.Millisecond) {
+		if o.ending != unsent || n >= p.tool().Retry.Attempts || !p.pause(ctx, time.Duration(p.tool().Retry.DelayMS)*time.Millisecond<<(n-1)) {
 			break
 		}
 	}
-	if err == nil {
+	switch code := reeve.CodeOf(err); {
+	case err == nil:
 		return res, nil
-	}
-	if o.err == nil {
+	case o.err != nil:
+	case !ran, overtaken(err), code == reeve.Unavailable, code == reeve.UnknownOutcome: // the store's, not the tool's
 		return p.notReserved(err)
+	default: // the handler did not heed a statement of its own that failed
+		spent, attempts := o.spent, o.attempts
+		o = p.failure(refused, reeve.Errorf(reeve.ToolFailed, "what the tool wrote could not be kept: %s", reeve.AsError(err).Message))
+		o.spent, o.attempts = spent, attempts
 	}
 	o.ending = refused // its transaction was rolled back: it had no effect, whatever went wrong
-	keep := context.WithoutCancel(ctx)
 	err = p.g.DB.Update(keep, func(tx *store.Tx) (err error) {
+		if err := p.admit(keep, tx); err != nil {
+			return err
+		}
 		res, err = p.recordLocal(keep, tx, o, reeve.Failed)
 		return err
 	})
-	return res, err
+	if err != nil {
+		return p.notReserved(err)
+	}
+	return res, nil
+}
+
+// admit begins the transaction that lets a call go: it names it, reserves what it may spend, and makes sure that it was judged
+// by what still holds.
+func (p *pass) admit(ctx context.Context, tx *store.Tx) error {
+	p.name(tx)
+	if p.resumed != nil {
+		if err := p.stillJudged(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return p.reserveIn(ctx, tx)
 }
 
 // recordLocal writes the operation in its final state, and the messages.
@@ -150,33 +188,30 @@ func (p *pass) recordLocal(ctx context.Context, tx *store.Tx, o outcome, s reeve
 // dispatch runs a call whose effect is outside: first the row, then the request, then the outcome. Once the row is written the
 // caller's going away changes nothing.
 func (p *pass) dispatch(ctx context.Context) (reeve.Result, error) {
-	op := p.operation(reeve.Dispatched)
-	op.Owner = p.g.process
-	if p.resumed != nil {
-		op.ResolvedBy = p.resumed.ResolvedBy
-	}
+	keep := context.WithoutCancel(ctx)
 	p.g.live.Add(1)
 	defer p.g.live.Done()
-	err := p.g.DB.Update(ctx, func(tx *store.Tx) error {
-		if err := p.reserveIn(ctx, tx); err != nil {
+	var op reeve.Operation
+	err := p.g.DB.Update(keep, func(tx *store.Tx) error {
+		if err := p.admit(keep, tx); err != nil {
 			return err
 		}
+		op = p.operation(reeve.Dispatched)
+		op.Owner = p.g.process
 		if p.resumed != nil {
-			if err := p.stillJudged(ctx, tx); err != nil {
-				return err
-			}
-			return tx.MoveOperation(ctx, *p.resumed, op)
+			op.Resolution, op.ResolvedBy, op.Spent = p.resumed.Resolution, p.resumed.ResolvedBy, p.resumed.Spent
+			return tx.MoveOperation(keep, *p.resumed, op)
 		}
-		if err := p.appendAction(ctx, tx); err != nil {
+		if err := p.appendAction(keep, tx); err != nil {
 			return err
 		}
-		return tx.InsertOperation(ctx, op)
+		return tx.InsertOperation(keep, op)
 	})
 	if err != nil {
 		return p.notReserved(err)
 	}
 	p.resumed = &op
-	return p.send(context.WithoutCancel(ctx), op)
+	return p.send(keep, op)
 }
 
 // send makes the request and records what became of it.
@@ -184,29 +219,32 @@ func (p *pass) send(ctx context.Context, op reeve.Operation) (reeve.Result, erro
 	o := p.attempts(ctx, p.tool().Effect == reeve.Keyed)
 	if o.ending == ambiguous && p.tool().Effect == reeve.Verifiable {
 		o = p.verify(ctx, op, o)
+		if o.ending == unsent && o.err.Code != reeve.Internal {
+			o.ending = ambiguous // a request that was given up may still be on its way: look again before it counts as not sent
+		}
 	}
 	return p.conclude(ctx, op, o)
 }
 
 // verify asks a verifiable tool what became of an attempt. An attempt that did not happen is proven not to have.
 func (p *pass) verify(ctx context.Context, op reeve.Operation, doubt outcome) outcome {
-	inv := p.invocation(op.Tries + 1)
+	inv := p.invocation(doubt.attempts)
 	type answer struct {
 		what reeve.Outcome
-		v    any
+		text string
 	}
 	a, err := guard(ctx, p, func(ctx context.Context) (a answer, err error) {
-		a.what, a.v, err = p.tool().Verify(ctx, inv)
-		return a, err
+		what, v, err := p.tool().Verify(ctx, inv)
+		return answer{what, p.g.text(v)}, err
 	})
 	changed, undo, _ := inv.Close()
 	if err != nil {
-		p.g.Log.Warn("a tool could not look up what happened", "tool", p.tool().ID, "operation", op.ID, "error", err)
+		p.g.Log.Warn("a tool could not look up what happened", "tool", p.tool().ID, "operation", op.ID, "error", p.scrub(err.Error()))
 		return doubt
 	}
 	switch a.what {
 	case reeve.Applied:
-		return outcome{out: p.output(a.v), changed: changed, undo: undo, spent: doubt.spent, attempts: doubt.attempts}
+		return outcome{out: p.output(a.text), changed: changed, undo: undo, spent: doubt.spent, attempts: doubt.attempts}
 	case reeve.NotApplied:
 		doubt.ending = unsent
 	case reeve.CannotTell:
@@ -217,9 +255,13 @@ func (p *pass) verify(ctx context.Context, op reeve.Operation, doubt outcome) ou
 // conclude records the outcome of a request that may have left: committed, failed when that is proven, and otherwise to be
 // looked into again or, at the end of all tries, unknown.
 func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (res reeve.Result, err error) {
+	o.spent.Calls = 1
+	if was.Spent.Calls > 0 {
+		o.spent.Calls = 0 // however often it is sent, it is one call
+	}
 	is := was
 	is.Owner, is.NextAttemptAt = "", nil
-	is.Undo, is.Spent = o.undo, o.spent
+	is.Undo, is.Spent = o.undo, sum(was.Spent, o.spent)
 	if o.err != nil {
 		is.Code, is.Message = o.err.Code, o.err.Message
 	}
@@ -232,27 +274,33 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 		is.State, is.Code, is.Resolution = reeve.Unknown, reeve.UnknownOutcome, ""
 	default:
 		is.Tries++
-		is.State = reeve.Dispatched
 		next := reeve.Now().Add(p.g.Backoff.after(is.Tries))
 		is.NextAttemptAt = &next
 	}
-	err = p.g.DB.Update(ctx, func(tx *store.Tx) error {
+	err = p.g.DB.Update(ctx, func(tx *store.Tx) (err error) {
 		var m reeve.Message
-		final := is.State == reeve.Committed || is.State == reeve.Failed
-		if final {
-			if m, res, err = p.appendResult(ctx, tx, o); err != nil {
+		switch is.State {
+		case reeve.Committed, reeve.Failed:
+			all := o
+			all.spent = is.Spent // the message says what the whole of it cost; the budgets have had a part of that before
+			if m, res, err = p.appendMessage(ctx, tx, all); err != nil {
 				return err
 			}
 			is.ResultID = m.ID
-		} else if is.State == reeve.Unknown {
-			if err := p.spend(ctx, tx, o.spent); err != nil {
+		case reeve.Dispatched, reeve.Unknown, reeve.Prepared, reeve.Parked, reeve.DeniedOp:
+		}
+		if err := p.spend(ctx, tx, o.spent); err != nil {
+			return err
+		}
+		if is.State == reeve.Dispatched {
+			if err := p.hold(ctx, tx); err != nil {
 				return err
 			}
 		}
 		return tx.MoveOperation(ctx, was, is)
 	})
 	if err != nil {
-		return res, err
+		return reeve.Result{}, err
 	}
 	if is.State == reeve.Dispatched {
 		p.g.nudge()
@@ -266,7 +314,7 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 
 // pending is the answer for a call whose outcome is not recorded yet.
 func (p *pass) pending(op reeve.Operation) reeve.Result {
-	res := reeve.Result{CallID: op.CallID, OperationID: op.ID, State: op.State, IsError: true}
+	res := reeve.Result{CallID: op.CallID, OperationID: op.ID, State: op.State, Spent: op.Spent, IsError: true}
 	switch op.State {
 	case reeve.Unknown:
 		res.Code, res.Message = reeve.UnknownOutcome, "it may or may not have happened: "+op.Message

@@ -20,9 +20,9 @@ func (p *pass) previewed(ctx context.Context) (string, error) {
 	if !needed || p.existing != nil {
 		return "not needed", nil
 	}
-	v, err := guard(ctx, p, func(ctx context.Context) (reeve.Preview, error) { return t.Preview(ctx, p.invocation(0)) })
+	v, err := ask(ctx, p, func(ctx context.Context) (reeve.Preview, error) { return t.Preview(ctx, p.invocation(0)) })
 	if err != nil {
-		return "", p.shown(err)
+		return "", err
 	}
 	want := p.call.Base
 	if want == "" && p.resumed != nil {

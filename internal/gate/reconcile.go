@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"encoding/json"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,37 +21,62 @@ const (
 // Run takes up operations that are due, until ctx ends: calls that were approved, and calls whose outcome a crash or a lost
 // connection left open. It returns when all that it started has ended.
 func (g *Gate) Run(ctx context.Context) error {
-	work, inner := errgroup.WithContext(context.WithoutCancel(ctx))
-	work.SetLimit(together)
-	beat := time.NewTicker(heartbeat)
-	defer beat.Stop()
+	alive, silent := context.WithCancel(context.WithoutCancel(ctx))
+	over := make(chan struct{})
+	go func() { defer close(over); g.keepBeating(alive) }() // on its own: it must go on while the loop is busy, and until the last is done
+	defer func() { silent(); <-over }()
+	var work errgroup.Group
+	var busy atomic.Int32
 	for ctx.Err() == nil {
-		ops, next, err := g.claim(ctx)
+		free := together - int(busy.Load())
+		ops, next, err := g.claim(ctx, free)
 		if err != nil && ctx.Err() == nil {
 			g.Log.Error("could not look for operations that are due", "error", err)
 		}
 		for _, op := range ops {
-			work.Go(func() error { g.takeUp(inner, op); return nil })
+			busy.Add(1)
+			work.Go(func() error {
+				g.takeUp(alive, op)
+				if busy.Add(-1) == together-1 {
+					g.nudge() // there was no room for more, and now there is
+				}
+				return nil
+			})
 		}
-		if len(ops) == together {
-			continue
+		if len(ops) < free || free == 0 {
+			g.rest(ctx, next)
 		}
-		timer := time.NewTimer(next)
-		select {
-		case <-ctx.Done():
-		case <-g.nudged:
-		case <-timer.C:
-		case <-beat.C:
-			g.beat(ctx)
-		}
-		timer.Stop()
 	}
 	return work.Wait()
 }
 
+// rest waits until there may be something to do.
+func (g *Gate) rest(ctx context.Context, next time.Duration) {
+	timer := time.NewTimer(next)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-g.nudged:
+	case <-timer.C:
+	}
+}
+
+func (g *Gate) keepBeating(ctx context.Context) {
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-beat.C:
+			g.beat(ctx)
+		}
+	}
+}
+
 // Step does once what Run does again and again, and waits for it. It returns how many operations it took up.
 func (g *Gate) Step(ctx context.Context) (int, error) {
-	ops, _, err := g.claim(ctx)
+	ops, _, err := g.claim(ctx, together)
 	for _, op := range ops {
 		g.takeUp(ctx, op)
 	}
@@ -65,7 +91,8 @@ func (g *Gate) Close(ctx context.Context) error {
 	case <-done:
 	case <-ctx.Done():
 	}
-	return g.DB.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.LeaveProcess(ctx, g.process) })
+	keep := context.WithoutCancel(ctx)
+	return g.DB.Update(keep, func(tx *store.Tx) error { return tx.LeaveProcess(keep, g.process) })
 }
 
 // nudge wakes the loop; a nudge while it works is not lost.
@@ -92,16 +119,19 @@ func (g *Gate) beat(ctx context.Context) {
 }
 
 // claim closes what has expired, takes what is due, and says how long until the next.
-func (g *Gate) claim(ctx context.Context) (ops []reeve.Operation, next time.Duration, err error) {
+func (g *Gate) claim(ctx context.Context, n int) (ops []reeve.Operation, next time.Duration, err error) {
 	next = poll
 	if err := g.expire(ctx); err != nil {
 		return nil, next, err
+	}
+	if n == 0 {
+		return nil, next, nil // nothing is due for us while our hands are full
 	}
 	err = g.DB.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.ReleaseLost(ctx); err != nil {
 			return err
 		}
-		if ops, err = tx.ClaimOperations(ctx, g.process, together); err != nil {
+		if ops, err = tx.ClaimOperations(ctx, g.process, n); err != nil {
 			return err
 		}
 		due, waiting, err := tx.NextDue(ctx)
@@ -120,13 +150,18 @@ func (g *Gate) takeUp(ctx context.Context, op reeve.Operation) {
 		if _, err = g.resume(ctx, op); !overtaken(err) {
 			break
 		}
-		g.views.forget(op.WorkspaceID)
+		if err := g.catchUp(ctx, op.WorkspaceID, func(*store.Tx) error { return nil }); err != nil {
+			break
+		}
 	}
 	if err != nil && reeve.CodeOf(err) == reeve.Internal {
 		g.Log.Error("could not take up an operation", "operation", op.ID, "error", err)
 	}
 	if err != nil {
 		g.release(ctx, op)
+	}
+	if g.OnChange != nil {
+		g.OnChange()
 	}
 }
 
@@ -154,18 +189,21 @@ func (g *Gate) resume(ctx context.Context, op reeve.Operation) (reeve.Result, er
 		return reeve.Result{}, stop // nothing is sent while the kill switch is on
 	}
 	if !p.known() {
+		p.held = op.CallID
 		return p.conclude(ctx, op, p.failure(ambiguous, reeve.Errorf(reeve.UnknownOutcome, "the tool is gone, so nobody can tell what happened")))
 	}
+	p.earlier, p.held = op.Tries+1, op.CallID
 	lost := p.failure(ambiguous, reeve.Errorf(reeve.UnknownOutcome, "the server stopped before the outcome was recorded"))
-	if op.Message != "" {
+	if lost.attempts = p.earlier; op.Message != "" {
 		lost.err.Message = op.Message
 	}
 	switch op.Effect {
 	case reeve.Keyed:
+		p.doubt = true
 		return p.send(ctx, op)
 	case reeve.Verifiable:
 		o := p.verify(ctx, op, lost)
-		if o.ending == unsent {
+		if o.ending == unsent { // proven not to have happened
 			return p.send(ctx, op)
 		}
 		return p.conclude(ctx, op, o)
@@ -228,20 +266,22 @@ func (p *pass) stillJudged(ctx context.Context, tx *store.Tx) error {
 
 // abandon ends a prepared operation that the gate now refuses.
 func (p *pass) abandon(ctx context.Context, refusal error) (reeve.Result, error) {
-	why := reeve.AsError(refusal)
-	if why.Code == reeve.Stopped {
+	switch reeve.CodeOf(refusal) {
+	case reeve.Stopped, reeve.Canceled:
 		return reeve.Result{}, refusal // it waits
+	default:
 	}
-	op := *p.resumed
-	err := p.g.DB.Update(ctx, func(tx *store.Tx) error {
+	op, why := *p.resumed, p.failure(refused, refusal).err
+	keep := context.WithoutCancel(ctx)
+	err := p.g.DB.Update(keep, func(tx *store.Tx) error {
 		if p.approval != nil && p.approval.State == reeve.Approved {
 			a := *p.approval
 			a.State = reeve.Lapsed
-			if err := tx.MoveApproval(ctx, a, reeve.Approved); err != nil {
+			if err := tx.MoveApproval(keep, a, reeve.Approved); err != nil {
 				return err
 			}
 		}
-		return p.g.deny(ctx, tx, op, why)
+		return p.g.deny(keep, tx, op, why, p.refusedBy())
 	})
 	return reeve.Result{CallID: op.CallID, OperationID: op.ID, State: reeve.DeniedOp, IsError: true, Code: why.Code, Message: why.Message}, err
 }
@@ -250,7 +290,8 @@ func (p *pass) abandon(ctx context.Context, refusal error) (reeve.Result, error)
 func (g *Gate) orphan(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
 	err := g.DB.Update(ctx, func(tx *store.Tx) error {
 		if op.State == reeve.Prepared {
-			return g.deny(ctx, tx, op, reeve.Errorf(reeve.Denied, "the agent is gone"))
+			why := reeve.Errorf(reeve.Denied, "the agent is gone")
+			return g.deny(ctx, tx, op, why, reeve.Step{Name: "lookup", Verdict: reeve.Refused, Why: why.Message})
 		}
 		is := op
 		is.State, is.Code, is.Message, is.Owner = reeve.Unknown, reeve.UnknownOutcome, "the agent is gone, so nobody can tell what happened", ""

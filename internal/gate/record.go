@@ -34,9 +34,7 @@ func (p *pass) result(o outcome) (reeve.Message, reeve.Result) {
 	if e := o.err; e != nil {
 		info.Status, info.Code, info.Message, info.Hint, info.Fields = "error", e.Code, e.Message, e.Hint, e.Fields
 		res.IsError, res.Code, res.Message, res.Hint, res.Fields = true, e.Code, e.Message, e.Hint, e.Fields
-		if last := len(p.trail) - 1; last >= 0 && p.trail[last].Verdict == reeve.Refused {
-			info.Step = p.trail[last]
-		}
+		info.Step = p.refusedBy()
 	}
 	m := reeve.Message{ID: p.g.DB.NewID(reeve.PrefixMessage), WorkspaceID: p.call.Workspace, ThreadID: p.thread(), AgentID: p.call.Agent,
 		Kind: reeve.ToolResult, ActionID: p.id, OperationID: res.OperationID, Content: o.out.content, Metadata: mustJSON(info)}
@@ -46,68 +44,96 @@ func (p *pass) result(o outcome) (reeve.Message, reeve.Result) {
 // failure makes the outcome of an error: scrubbed and cut like any output.
 func (p *pass) failure(e ending, err error) outcome {
 	shown := p.shown(err)
-	s := p.view.workspace.scrubber
-	shown.Message, shown.Hint = s.scrub(shown.Message), s.scrub(shown.Hint)
-	o := outcome{ending: e, err: shown, out: p.g.cut(shown.Message)}
-	if o.out.truncated {
-		shown.Message = o.out.content
-	}
-	shown.Message, shown.Hint = storable(shown.Message), storable(shown.Hint)
+	o := outcome{ending: e, out: p.g.cut(p.scrub(shown.Message))}
+	shown.Message, shown.Hint, shown.Fields = o.out.content, p.brief(shown.Hint), p.briefly(shown.Fields)
+	o.err = shown
 	return o
 }
 
-// appendResult writes the result, the whole output where it was cut, what was notified and what was spent.
+func (p *pass) briefly(fields []reeve.Field) []reeve.Field {
+	out := make([]reeve.Field, 0, min(len(fields), maxFields))
+	for _, f := range fields[:min(len(fields), maxFields)] {
+		out = append(out, reeve.Field{Path: p.brief(f.Path), Message: p.brief(f.Message), Expected: p.brief(f.Expected)})
+	}
+	return out
+}
+
+// appendResult writes the result and what was spent.
 func (p *pass) appendResult(ctx context.Context, tx *store.Tx, o outcome) (reeve.Message, reeve.Result, error) {
-	m, res := p.result(o)
-	if o.out.truncated {
-		if _, err := tx.PutPayload(ctx, p.call.Workspace, o.out.full); err != nil {
-			return m, res, err
-		}
-	}
-	if err := tx.AppendResult(ctx, m); err != nil {
-		return m, res, err
-	}
-	if err := tx.InsertEvents(ctx, p.call.Workspace, p.call.Agent, m.OperationID, o.changed); err != nil {
+	m, res, err := p.appendMessage(ctx, tx, o)
+	if err != nil {
 		return m, res, err
 	}
 	return m, res, p.spend(ctx, tx, o.spent)
 }
 
-// refuse records a refusal: action and result, and nothing else.
-func (p *pass) refuse(ctx context.Context, refusal error) (reeve.Result, error) {
-	if err := ctx.Err(); err != nil {
-		return reeve.Result{}, reeve.Errorf(reeve.Canceled, "the call was cancelled")
+// appendMessage writes the result, the whole output where it was cut, and what is notified.
+func (p *pass) appendMessage(ctx context.Context, tx *store.Tx, o outcome) (reeve.Message, reeve.Result, error) {
+	m, res := p.result(o)
+	if err := p.keep(ctx, tx, o.out); err != nil {
+		return m, res, err
 	}
-	if reeve.CodeOf(refusal) == reeve.Internal || reeve.CodeOf(refusal) == reeve.Unavailable && p.entry == nil {
+	if err := tx.AppendResult(ctx, m); err != nil {
+		return m, res, err
+	}
+	return m, res, p.tell(ctx, tx, m.OperationID, o.changed)
+}
+
+// keep stores the whole of an output that was cut.
+func (p *pass) keep(ctx context.Context, tx *store.Tx, out output) error {
+	if !out.truncated {
+		return nil
+	}
+	_, err := tx.PutPayload(ctx, p.call.Workspace, out.full)
+	return err
+}
+
+// record writes a call that left no operation: action and result, and nothing else.
+func (p *pass) record(ctx context.Context, o outcome) (res reeve.Result, err error) {
+	keep := context.WithoutCancel(ctx)
+	err = p.g.DB.Update(keep, func(tx *store.Tx) (err error) {
+		p.name(tx)
+		if err := p.appendAction(keep, tx); err != nil {
+			return err
+		}
+		_, res, err = p.appendResult(keep, tx, o)
+		return err
+	})
+	return res, err
+}
+
+// refuse records a refusal.
+func (p *pass) refuse(ctx context.Context, refusal error) (reeve.Result, error) {
+	if reeve.CodeOf(refusal) == reeve.Internal {
 		return reeve.Result{}, refusal // the gate itself is at fault
 	}
 	if p.resumed != nil {
 		return p.abandon(ctx, refusal)
 	}
 	o := p.failure(refused, refusal)
-	var res reeve.Result
-	err := p.g.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		if err := p.appendAction(ctx, tx); err != nil {
-			return err
-		}
-		_, res, err = p.appendResult(ctx, tx, o)
-		return err
-	})
+	res, err := p.record(ctx, o)
 	if err != nil {
-		return res, err
+		return reeve.Result{}, err
 	}
 	return res, o.err
 }
 
 // showPreview records what a call would change.
-func (p *pass) showPreview(ctx context.Context) (res reeve.Result, err error) {
-	o := outcome{out: p.output(p.preview.Change)}
-	err = p.g.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		if err := p.appendAction(ctx, tx); err != nil {
-			return err
-		}
-		_, res, err = p.appendResult(ctx, tx, o)
-		return err
-	})
-	return res, err
+func (p *pass) showPreview(ctx context.Context) (reeve.Result, error) {
+	return p.record(ctx, outcome{out: p.output(p.preview.Change)})
+}
+
+// tell notifies of what changed. Where nobody watches anything, the events are all there is to write.
+func (p *pass) tell(ctx context.Context, tx *store.Tx, operation string, changed []reeve.Token) error {
+	if !p.view.workspace.watched {
+		return tx.InsertEvents(ctx, p.call.Workspace, p.call.Agent, operation, changed)
+	}
+	return tx.Notify(ctx, store.Change{Workspace: p.call.Workspace, Agent: p.call.Agent, Run: p.call.Run, Operation: operation, Tokens: changed, Window: p.g.Window})
+}
+
+// told is called once what the pass changed is committed.
+func (p *pass) told() {
+	if p.view.workspace.watched && p.g.OnChange != nil {
+		p.g.OnChange()
+	}
 }

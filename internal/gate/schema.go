@@ -1,7 +1,9 @@
 package gate
 
 import (
+	"encoding/json"
 	"fmt"
+	"math/big"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -26,19 +28,19 @@ func (refuse) Load(url string) (any, error) {
 	return nil, fmt.Errorf("the reference %q leads outside the schema", url)
 }
 
+// compile reads a schema. A format is a note to the caller, as the standard has it by default; a pattern is a check.
 func compile(text []byte) (*schema, error) {
 	doc, err := reeve.ParseJSON(text)
 	if err != nil {
 		return nil, err
 	}
 	tree, ok := doc.(map[string]any)
-	if !ok {
-		return nil, reeve.Errorf(reeve.Validation, "a schema is an object")
+	if _, anything := doc.(bool); !ok && !anything {
+		return nil, reeve.Errorf(reeve.Validation, "a schema is an object, true or false")
 	}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(refuse{})
-	c.AssertFormat()
 	const here = "reeve:schema"
 	if err := c.AddResource(here, doc); err != nil {
 		return nil, reeve.Errorf(reeve.Validation, "the schema cannot be read: %v", err)
@@ -95,11 +97,27 @@ func (s *schema) leaves(e *jsonschema.ValidationError, prefix string, out *[]ree
 	case *kind.Type:
 		add(path, "is "+article(k.Got), strings.Join(k.Want, " or "))
 	case *kind.Enum:
-		add(path, "is not one of the allowed values", fmt.Sprint(k.Want...))
+		add(path, "is not one of the allowed values", "one of "+listed(k.Want))
+	case *kind.Const:
+		add(path, "is not the only allowed value", listed([]any{k.Want}))
 	case *kind.Minimum:
-		add(path, "is too small", "at least "+trimRat(k.Want.FloatString(6)))
+		add(path, "is too small", "at least "+decimal(k.Want))
+	case *kind.ExclusiveMinimum:
+		add(path, "is too small", "more than "+decimal(k.Want))
 	case *kind.Maximum:
-		add(path, "is too large", "at most "+trimRat(k.Want.FloatString(6)))
+		add(path, "is too large", "at most "+decimal(k.Want))
+	case *kind.ExclusiveMaximum:
+		add(path, "is too large", "less than "+decimal(k.Want))
+	case *kind.MultipleOf:
+		add(path, "is not a multiple", "a multiple of "+decimal(k.Want))
+	case *kind.MinItems:
+		add(path, "has too few items", fmt.Sprintf("at least %d", k.Want))
+	case *kind.MaxItems:
+		add(path, "has too many items", fmt.Sprintf("at most %d", k.Want))
+	case *kind.UniqueItems:
+		add(path, "holds an item twice", "every item once")
+	case *kind.Format:
+		add(path, "is not well formed", "a value of format "+k.Want)
 	case *kind.Pattern:
 		add(path, "does not match", k.Want)
 	case *kind.MinLength:
@@ -107,7 +125,7 @@ func (s *schema) leaves(e *jsonschema.ValidationError, prefix string, out *[]ree
 	case *kind.MaxLength:
 		add(path, "is too long", fmt.Sprintf("at most %d characters", k.Want))
 	default:
-		add(path, msg, "")
+		add(path, msg, "what the schema says here")
 	}
 }
 
@@ -121,7 +139,22 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-func trimRat(s string) string { return strings.TrimSuffix(strings.TrimRight(s, "0"), ".") }
+func decimal(r *big.Rat) string {
+	f, _ := r.Float64()
+	return string(reeve.CanonicalValue(f))
+}
+
+func listed(values []any) string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		b, err := json.Marshal(v)
+		if err != nil {
+			b = []byte(fmt.Sprint(v))
+		}
+		out[i] = string(b)
+	}
+	return strings.Join(out, ", ")
+}
 
 func pointer(parts []string) string {
 	var b strings.Builder

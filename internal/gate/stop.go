@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"reeve"
@@ -47,9 +48,16 @@ func (g *Gate) flip(ctx context.Context, workspace, agent, reason string, on boo
 // Undo makes the call that takes an operation back, through the gate like any other. Doing it twice does it once.
 func (g *Gate) Undo(ctx context.Context, workspace, id, user string, via reeve.Via) (reeve.Result, error) {
 	var op reeve.Operation
+	var info reeve.ActionInfo
 	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
-		op, err = s.GetOperation(ctx, workspace, id)
-		return err
+		if op, err = s.GetOperation(ctx, workspace, id); err != nil {
+			return err
+		}
+		m, err := s.GetMessage(ctx, workspace, op.CallID)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(m.Metadata, &info)
 	})
 	if err != nil {
 		return reeve.Result{}, err
@@ -57,6 +65,6 @@ func (g *Gate) Undo(ctx context.Context, workspace, id, user string, via reeve.V
 	if op.State != reeve.Committed || op.Undo == nil {
 		return reeve.Result{}, reeve.Errorf(reeve.Unsupported, "operation %s cannot be undone", id).Hintf("only committed operations whose tool says how can be")
 	}
-	return g.Call(ctx, reeve.Call{Workspace: workspace, Agent: op.AgentID, Tool: op.Undo.Tool, Args: op.Undo.Args, Tools: []string{op.Undo.Tool},
+	return g.Call(ctx, reeve.Call{Workspace: workspace, Agent: op.AgentID, Tool: op.Undo.Tool, Args: op.Undo.Args, Tools: []string{op.Undo.Tool}, Session: info.Session, Run: op.RunID,
 		Operation: reeve.Key(reeve.PrefixOperation, "undo", op.ID), User: user, Via: via, Reason: "undo of " + op.ID})
 }

@@ -24,6 +24,7 @@ type workspaceView struct {
 	ws       reeve.Workspace
 	tools    map[string]*entry
 	budgets  bool // whether any budget is set
+	watched  bool // whether any agent subscribes to anything
 	scrubber *scrubber
 }
 
@@ -128,6 +129,9 @@ func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string
 		return nil, err
 	}
 	w.budgets = len(budgets) > 0
+	if w.watched, err = s.Watched(ctx, id); err != nil {
+		return nil, err
+	}
 	values := g.Secrets
 	names, err := s.ListSecrets(ctx, id)
 	if err != nil {

@@ -8,11 +8,17 @@ import (
 	"reeve/internal/store"
 )
 
+// listTokens lists the tokens of a workspace. Of where else they are valid it shows what the caller knows anyway.
 func (s *server) listTokens(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.TokenList], error) {
 	out := &body[reeve.TokenList]{Body: reeve.TokenList{Tokens: []reeve.AccessToken{}}}
 	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+		mine, _, err := snap.GetCredential(ctx, who.TokenID)
+		if err != nil {
+			return err
+		}
 		list, err := snap.ListCredentials(ctx, who.Workspace)
 		for _, c := range list {
+			c.Workspaces = slices.DeleteFunc(c.Workspaces, func(w string) bool { return !slices.Contains(mine.Workspaces, w) })
 			out.Body.Tokens = append(out.Body.Tokens, c.AccessToken)
 		}
 		return err
@@ -36,10 +42,8 @@ func (s *server) createToken(ctx context.Context, who reeve.Principal, in *struc
 		if len(t.Workspaces) == 0 {
 			t.Workspaces = []string{who.Workspace}
 		}
-		for _, w := range t.Workspaces {
-			if !slices.Contains(mine.Workspaces, w) {
-				return reeve.Errorf(reeve.Forbidden, "your own token is not valid in workspace %q", w)
-			}
+		if !within(t.Workspaces, mine.Workspaces) {
+			return reeve.Errorf(reeve.Forbidden, "your own token is not valid in all of those workspaces")
 		}
 		if t.ExpiresAt != nil && !t.ExpiresAt.After(tx.Now()) {
 			return &reeve.Error{Code: reeve.Validation, Message: "the token would have expired already", Fields: []reeve.Field{{Path: "/expires_at", Message: "is in the past", Expected: "a time to come"}}}
@@ -59,8 +63,20 @@ func (s *server) revokeToken(ctx context.Context, who reeve.Principal, in *IDPat
 		if !ok || c.RevokedAt != nil || !slices.Contains(c.Workspaces, who.Workspace) {
 			return reeve.Errorf(reeve.NotFound, "token %q not found", in.ID)
 		}
+		mine, _, err := tx.GetCredential(ctx, who.TokenID)
+		if err != nil {
+			return err
+		}
+		if !within(c.Workspaces, mine.Workspaces) {
+			return reeve.Errorf(reeve.Forbidden, "the token is valid in a workspace that yours is not valid in").Hintf("an owner of all its workspaces can revoke it")
+		}
 		return tx.RevokeCredential(ctx, in.ID, tx.Now())
 	})
+}
+
+// within tells whether every workspace of the first list is in the second.
+func within(some, all []string) bool {
+	return !slices.ContainsFunc(some, func(w string) bool { return !slices.Contains(all, w) })
 }
 
 func (s *server) listSecrets(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.SecretList], error) {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"regexp"
 	"slices"
 
 	"reeve"
@@ -15,10 +16,30 @@ type Page struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
 }
 
+// agentName is the form of an agent's name; after one a page of agents begins.
+var agentName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+
+// badCursor refuses a cursor that no page can have ended with.
+func badCursor() error {
+	return &reeve.Error{Code: reeve.Validation, Message: "the cursor is not one this server gave", Hint: "leave it out to begin at the first page",
+		Fields: []reeve.Field{{Path: "query/cursor", Message: "cannot be read", Expected: "next_cursor of the page before"}}}
+}
+
+// checkCursor refuses a cursor that is not an id.
+func checkCursor(c string) error {
+	if c == "" || reeve.IsID(c) {
+		return nil
+	}
+	return badCursor()
+}
+
 func (s *server) listAgents(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
 }) (*body[reeve.AgentList], error) {
+	if in.Cursor != "" && !agentName.MatchString(in.Cursor) {
+		return nil, badCursor()
+	}
 	out := &body[reeve.AgentList]{}
 	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body.Agents, err = snap.ListAgents(ctx, who.Workspace, in.Cursor, in.Limit)
@@ -37,16 +58,19 @@ func (s *server) createAgent(ctx context.Context, who reeve.Principal, in *struc
 	if in.Body.Name == nil {
 		return nil, &reeve.Error{Code: reeve.Validation, Message: "an agent needs a name", Fields: []reeve.Field{{Path: "/name", Message: "is missing", Expected: "a name"}}}
 	}
-	var a reeve.Agent
-	err := s.DB.Update(ctx, func(tx *store.Tx) error {
-		a = reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: who.Workspace, Kind: "assistant", Lifecycle: reeve.AgentActive,
+	out := &body[reeve.Agent]{}
+	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		a := reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: who.Workspace, Kind: "assistant", Lifecycle: reeve.AgentActive,
 			Categories: []string{}, Config: json.RawMessage("{}"), CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
 		if err := change(&a, in.Body); err != nil {
 			return err
 		}
-		return tx.InsertAgent(ctx, a)
+		if err := tx.InsertAgent(ctx, a); err != nil {
+			return err
+		}
+		out.Body, err = tx.GetAgent(ctx, who.Workspace, a.ID) // as the store has it
+		return err
 	})
-	return &body[reeve.Agent]{a}, err
 }
 
 // change applies what a request says to an agent.
@@ -128,6 +152,9 @@ func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *stru
 	Session string `query:"session" maxLength:"128" doc:"The session; default if neither is given"`
 	Run     string `query:"run" maxLength:"128" doc:"The run"`
 }) (*body[reeve.MessageList], error) {
+	if err := checkCursor(in.Cursor); err != nil {
+		return nil, err
+	}
 	out := &body[reeve.MessageList]{}
 	err := s.DB.View(ctx, func(snap *store.Snap) error {
 		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -103,6 +104,18 @@ func (s *server) knownOrigin(origin, host string) bool {
 		return false // also the opaque origin "null"
 	}
 	return strings.EqualFold(u.Host, host) || slices.Contains(s.Origins, origin)
+}
+
+// checkPath refuses paths that are not written in their one form: net/http would redirect them, and a proxy might read them
+// in another way than we do.
+func (s *server) checkPath(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p := r.URL.Path; p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/") {
+			s.noRoute(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // authenticate lets requests to /api through with a valid token for the workspace they name.

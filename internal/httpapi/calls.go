@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	"reeve"
 	"reeve/internal/store"
@@ -74,13 +75,18 @@ func (s *server) call(ctx context.Context, who reeve.Principal, in *callInput) (
 	return answer(res), nil
 }
 
+// callAll makes several calls. A key of the whole gives one to each call that has none of its own.
 func (s *server) callAll(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
+	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"The same key makes the same calls once"`
 	Body reeve.BatchRequest
 }) (*body[reeve.BatchAnswer], error) {
 	calls := make([]reeve.Call, len(in.Body.Calls))
 	for i, r := range in.Body.Calls {
 		var err error
+		if in.Key != "" && r.Key == "" {
+			r.Key = in.Key + "#" + strconv.Itoa(i)
+		}
 		if calls[i], err = s.prepare(ctx, who, in.Agent, "", r); err != nil {
 			return nil, err
 		}

@@ -46,10 +46,9 @@ func parseCursor(s string) (c store.Cursor, err error) {
 	if s == "" {
 		return c, nil
 	}
-	at, id, ok := strings.Cut(s, ".")
-	if c.At, err = strconv.ParseInt(at, 10, 64); err != nil || !ok {
-		return c, &reeve.Error{Code: reeve.Validation, Message: "the cursor is not one this server gave",
-			Fields: []reeve.Field{{Path: "query/cursor", Message: "cannot be read", Expected: "next_cursor of the page before"}}}
+	at, id, _ := strings.Cut(s, ".")
+	if c.At, err = strconv.ParseInt(at, 10, 64); err != nil || !reeve.IsID(id) {
+		return c, badCursor()
 	}
 	c.ID = id
 	return c, nil
@@ -95,6 +94,9 @@ func (s *server) listApprovals(ctx context.Context, who reeve.Principal, in *str
 	Page
 	State reeve.ApprovalState `query:"state" enum:"pending,approved,denied,expired,lapsed"`
 }) (*body[reeve.ApprovalList], error) {
+	if err := checkCursor(in.Cursor); err != nil {
+		return nil, err
+	}
 	out := &body[reeve.ApprovalList]{}
 	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body.Approvals, err = snap.ListApprovals(ctx, who.Workspace, in.State, in.Cursor, in.Limit)

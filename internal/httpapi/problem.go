@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,6 +40,24 @@ var statuses = map[reeve.Code]int{
 	reeve.UnknownOutcome:   http.StatusConflict,
 	reeve.Unsupported:      http.StatusNotImplemented,
 	reeve.Validation:       http.StatusBadRequest,
+}
+
+// hints is what to do about an error whose room said nothing better.
+var hints = map[reeve.Code]string{
+	reeve.AlreadyExists:   "choose another name, or change the one that is there",
+	reeve.Conflict:        "look at how it stands now, then decide again",
+	reeve.Denied:          "an owner can change the policy",
+	reeve.Forbidden:       "use a token that may, or ask an owner",
+	reeve.InProgress:      "wait for its outcome",
+	reeve.NotFound:        "check the id and the workspace; lists show what is there",
+	reeve.OutOfScope:      "an owner can widen what the agent may do",
+	reeve.RateLimited:     "wait a moment and try again",
+	reeve.Stale:           "look at the present state and try again",
+	reeve.TooLarge:        "send less",
+	reeve.Unauthenticated: "send a valid bearer token",
+	reeve.Unavailable:     "try again in a moment",
+	reeve.Unsupported:     "see /docs for what this server can do",
+	reeve.Validation:      "correct what errors names; /openapi.json says what is expected",
 }
 
 // Problem is an error on its way out. It implements huma.StatusError.
@@ -86,8 +105,8 @@ func problem(ctx context.Context, err error) *Problem {
 		e = reeve.Errorf(reeve.Internal, "internal error").Hintf("the server's log has the details under the request id")
 	}
 	status := statuses[e.Code]
-	p := &Problem{Problem: reeve.Problem{Type: "about:blank", Title: title(status), Status: status, Detail: e.Message, Code: e.Code, Hint: e.Hint,
-		Errors: e.Fields, RequestID: requestID(ctx)}}
+	p := &Problem{Problem: reeve.Problem{Type: "about:blank", Title: title(status), Status: status, Detail: e.Message, Code: e.Code,
+		Hint: cmp.Or(e.Hint, hints[e.Code]), Errors: e.Fields, RequestID: requestID(ctx)}}
 	var call *refusedCall
 	if errors.As(err, &call) {
 		p.CallID = call.id
@@ -122,6 +141,7 @@ var installProblems = sync.OnceFunc(func() {
 	huma.NewErrorWithContext = func(c huma.Context, status int, msg string, errs ...error) huma.StatusError {
 		return fromHuma(c.Context(), status, msg, errs)
 	}
+	huma.ValidateStrictCasing = true // a key in other case is an unknown key
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
 		return fromHuma(context.Background(), status, msg, errs)
 	}
@@ -151,13 +171,20 @@ func fromHuma(ctx context.Context, status int, msg string, errs []error) *Proble
 			e.Fields = append(e.Fields, reeve.Field{Message: decodeMessage(err)})
 		}
 	}
+	if len(e.Fields) == 0 && code == reeve.Validation {
+		e.Fields = []reeve.Field{{Message: msg}}
+	}
 	if len(e.Fields) > 0 && e.Message == "validation failed" {
 		e.Message = strings.TrimSpace("the request is not valid: " + e.Fields[0].Path + " " + e.Fields[0].Message)
 	}
 	if code == reeve.TooLarge {
-		e.Hint = "send less than " + strconv.Itoa(bodyLimit>>20) + " MiB"
+		e = tooLarge()
 	}
 	return problem(ctx, e)
+}
+
+func tooLarge() *reeve.Error {
+	return reeve.Errorf(reeve.TooLarge, "the body is too large").Hintf("send at most %d MiB", bodyLimit>>20)
 }
 
 // decodeMessage says what encoding/json found, without our type names.

@@ -67,4 +67,16 @@ func (s *server) routes(api huma.API) {
 	handle(api, route{get, "/api/status", "status", "How the server is", "server", viewer, 0}, s.status)
 	handle(api, route{get, "/api/doctor", "doctor", "Check the server's parts", "server", viewer, 0}, s.doctor)
 	handle(api, route{get, "/api/backup", "backup", "Copy the database", "server", owner, 0}, s.backup)
+
+	s.journalRoutes(api)
+
+	mayWait(api, "/api/agents/{agentId}/calls", "/api/operations/{id}/undo")
+}
+
+// mayWait documents that what is posted there may have to wait, for a person or for its outcome.
+func mayWait(api huma.API, paths ...string) {
+	for _, p := range paths {
+		responses := api.OpenAPI().Paths[p].Post.Responses
+		responses["202"] = &huma.Response{Description: "It waits: state and code say for what", Content: responses["200"].Content}
+	}
 }

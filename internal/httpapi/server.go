@@ -60,7 +60,7 @@ func New(cfg Config) http.Handler {
 	mux.HandleFunc("GET /docs", s.docs(api.OpenAPI()))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs", http.StatusFound) })
 	mux.HandleFunc("/", s.noRoute)
-	return s.identify(s.checkOrigin(s.authenticate(mux)))
+	return s.identify(s.checkOrigin(s.checkPath(s.authenticate(s.once(mux)))))
 }
 
 // document is the head of the OpenAPI document.
@@ -113,14 +113,17 @@ type route struct {
 // handle registers a route. Errors of any room become problems here, in one place.
 func handle[I, O any](api huma.API, r route, f func(context.Context, reeve.Principal, *I) (*O, error)) {
 	op := huma.Operation{Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary, Tags: []string{r.tag}, DefaultStatus: r.status,
-		MaxBodyBytes: bodyLimit, Errors: []int{400, 401, 403, 404, 409, 429}}
-	if r.status == http.StatusNoContent {
-		op.DefaultStatus = http.StatusNoContent
+		MaxBodyBytes: bodyLimit}
+	if r.method == http.MethodPost && !hasOwnKey(r.path) {
+		op.Parameters = append(op.Parameters, keyParameter())
 	}
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 		who := principal(ctx)
 		if !who.Role.Allows(r.role) {
 			return nil, problem(ctx, reeve.Errorf(reeve.Forbidden, "a token with role %s cannot do this", who.Role).Hintf("it takes the role %s", r.role))
+		}
+		if err := checkText(in); err != nil {
+			return nil, problem(ctx, err)
 		}
 		out, err := f(ctx, who, in)
 		if err != nil {

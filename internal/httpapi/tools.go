@@ -20,6 +20,14 @@ func show(t reeve.Tool, config json.RawMessage) reeve.ToolView {
 	return reeve.ToolView{Tool: t, ParametersSchema: string(t.Parameters), Config: config}
 }
 
+// showAttached is a tool with an agent's settings, which are an object even when there are none.
+func showAttached(t reeve.Tool, config json.RawMessage) reeve.ToolView {
+	if len(config) == 0 {
+		config = json.RawMessage("{}")
+	}
+	return show(t, config)
+}
+
 func (s *server) listTools(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Category string `query:"category" maxLength:"64" doc:"Only this category"`
@@ -77,7 +85,7 @@ func (s *server) listAgentTools(ctx context.Context, who reeve.Principal, in *Ag
 		}
 		list, err := snap.ListAttachments(ctx, a.ID)
 		for _, t := range list {
-			out.Body.Tools = append(out.Body.Tools, show(t.Tool, t.Config))
+			out.Body.Tools = append(out.Body.Tools, showAttached(t.Tool, t.Config))
 		}
 		if len(list) > 0 || err != nil {
 			return err
@@ -121,7 +129,7 @@ func (s *server) attachTool(ctx context.Context, who reeve.Principal, in *struct
 		}
 		return tx.Attach(ctx, a, t, in.Body.Config)
 	})
-	return &body[reeve.ToolView]{show(t, in.Body.Config)}, err
+	return &body[reeve.ToolView]{showAttached(t, in.Body.Config)}, err
 }
 
 func (s *server) detachTool(ctx context.Context, who reeve.Principal, in *struct {

@@ -7,12 +7,12 @@ import (
 	"reeve"
 )
 
-const agentColumns = `id, workspace_id, name, kind, lifecycle, categories, policy, config, stopped_at, created_at, updated_at`
+const agentColumns = `id, workspace_id, name, kind, lifecycle, categories, policy, config, stopped_at, created_at, updated_at, mode, throttle_ms`
 
 func scanAgent(r scanner) (a reeve.Agent, err error) {
 	var categories, policy, config string
 	var stopped, created, updated int64
-	if err := r.Scan(&a.ID, &a.WorkspaceID, &a.Name, &a.Kind, &a.Lifecycle, &categories, &policy, &config, &stopped, &created, &updated); err != nil {
+	if err := r.Scan(&a.ID, &a.WorkspaceID, &a.Name, &a.Kind, &a.Lifecycle, &categories, &policy, &config, &stopped, &created, &updated, &a.Mode, &a.ThrottleMS); err != nil {
 		return a, err
 	}
 	a.Config, a.StoppedAt = raw(config), optional(stopped)
@@ -25,9 +25,10 @@ func scanAgent(r scanner) (a reeve.Agent, err error) {
 
 // InsertAgent adds an agent.
 func (t *Tx) InsertAgent(ctx context.Context, a reeve.Agent) error {
-	n, err := t.affect(ctx, `INSERT INTO agents (`+agentColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $9)
+	n, err := t.affect(ctx, `INSERT INTO agents (`+agentColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $9, $10, $11)
 		ON CONFLICT (workspace_id, name) DO NOTHING`,
-		a.ID, a.WorkspaceID, a.Name, a.Kind, string(a.Lifecycle), text(a.Categories), text(a.Policy), string(a.Config), reeve.Millis(a.CreatedAt))
+		a.ID, a.WorkspaceID, a.Name, a.Kind, string(a.Lifecycle), text(a.Categories), text(a.Policy), string(a.Config), reeve.Millis(a.CreatedAt),
+		string(modeOf(a)), a.ThrottleMS)
 	if err == nil && n == 0 {
 		return reeve.Errorf(reeve.AlreadyExists, "an agent named %q is there already", a.Name)
 	}
@@ -59,9 +60,10 @@ func (t *Tx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
 			return reeve.Errorf(reeve.AlreadyExists, "an agent named %q is there already", a.Name)
 		}
 		return nil
-	}, `UPDATE agents SET name = $2, kind = $3, lifecycle = $4, categories = $5, policy = $6, config = $7, stopped_at = $8, updated_at = $9
-		WHERE id = $1 AND workspace_id = $10`,
-		a.ID, a.Name, a.Kind, string(a.Lifecycle), text(a.Categories), text(a.Policy), string(a.Config), orZero(a.StoppedAt), reeve.Millis(t.now), a.WorkspaceID)
+	}, `UPDATE agents SET name = $2, kind = $3, lifecycle = $4, categories = $5, policy = $6, config = $7, stopped_at = $8, updated_at = $9,
+			mode = $11, throttle_ms = $12 WHERE id = $1 AND workspace_id = $10`,
+		a.ID, a.Name, a.Kind, string(a.Lifecycle), text(a.Categories), text(a.Policy), string(a.Config), orZero(a.StoppedAt), reeve.Millis(t.now), a.WorkspaceID,
+		string(modeOf(a)), a.ThrottleMS)
 }
 
 // DeleteAgent removes an agent and its attachments. What it did stays in the ledger.
@@ -140,4 +142,11 @@ func scanProfile(r scanner) (p reeve.Profile, err error) {
 		return p, err
 	}
 	return p, fromText(caps, &p.Capabilities)
+}
+
+func modeOf(a reeve.Agent) reeve.Mode {
+	if a.Mode == "" {
+		return reeve.Hybrid
+	}
+	return a.Mode
 }

@@ -38,7 +38,10 @@ type Snap struct {
 }
 
 // Tx is a transaction: all that a Snap can, and writing.
-type Tx struct{ Snap }
+type Tx struct {
+	Snap
+	node *nodeClock // this node's counter, once it was asked for
+}
 
 // Now is the time of the transaction, the same throughout.
 func (s *Snap) Now() time.Time { return s.now }
@@ -53,7 +56,7 @@ func (db *DB) Update(ctx context.Context, f func(*Tx) error) error {
 	err := db.engine.Update(ctx, func(c Conn) error {
 		g := &guarded{conn: c}
 		defer func() { _ = g.end() }()
-		if err := f(&Tx{Snap{conn: g, now: reeve.Now(), db: db}}); err != nil {
+		if err := f(&Tx{Snap: Snap{conn: g, now: reeve.Now(), db: db}}); err != nil {
 			return err
 		}
 		return g.end()

@@ -42,12 +42,21 @@ func appendAction(e Engine) string {
 
 // AppendResult writes the one result of an action. A second is refused.
 func (t *Tx) AppendResult(ctx context.Context, m reeve.Message) error {
-	return t.execOr(ctx, func(f Fault) error {
+	return t.appendMessage(ctx, m, func(f Fault) error {
 		if f.Kind == FaultUnique {
 			return reeve.Errorf(reeve.Conflict, "the call has its result already")
 		}
 		return nil
-	}, `INSERT INTO messages (`+messageColumns+`)
+	})
+}
+
+// AppendThought writes a message that is neither action nor result: a thought, an observation, what a person said.
+func (t *Tx) AppendThought(ctx context.Context, m reeve.Message) error {
+	return t.appendMessage(ctx, m, nil)
+}
+
+func (t *Tx) appendMessage(ctx context.Context, m reeve.Message, refused func(Fault) error) error {
+	return t.execOr(ctx, refused, `INSERT INTO messages (`+messageColumns+`)
 		VALUES ($1, $2, $3, $4, $5, COALESCE((SELECT max(id) FROM messages WHERE thread_id = $3), ''), $6, $7, $8, $9, $10)`,
 		m.ID, m.WorkspaceID, m.ThreadID, m.AgentID, string(m.Kind), m.ActionID, m.OperationID, clean(m.Content), clean(string(m.Metadata)), reeve.Millis(t.now))
 }

@@ -65,6 +65,7 @@ func describeDelete(v vpath, was found) string {
 		return "delete the folder " + v.String() + "\n" + describeFolder(was.data)
 	case link:
 		return fmt.Sprintf("delete the link %s\n", v)
+	case absent, file, program:
 	}
 	head := fmt.Sprintf("delete %s (%d bytes, %s)\n", v, len(was.data), was)
 	if isText(was.data) {

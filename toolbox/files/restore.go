@@ -93,6 +93,7 @@ func (p *Pack) fetch(ctx context.Context, workspace string, v vpath, want state)
 			return g, reeve.Errorf(reeve.Internal, "the kept folder cannot be named")
 		}
 		g.hash = reeve.Hash(g.data)
+	case absent, file, program:
 	}
 	return g, nil
 }

@@ -49,6 +49,7 @@ func parseState(s string) (state, error) {
 		if len(hash) == 64 && strings.Trim(hash, "0123456789abcdef") == "" {
 			return state{kind: kind(k), hash: hash}, nil
 		}
+	case absent:
 	}
 	e := reeve.Errorf(reeve.Validation, "%q does not name a state of a file", s).
 		Hintf("use the undo of an earlier change, or the base of a preview")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"reeve/internal/store"
 )
@@ -15,6 +16,8 @@ import (
 // conn is one transaction. Statements that nobody waits for are held back and sent together with the next one that somebody
 // does wait for, or with the commit: a round trip costs as much as a statement.
 type conn struct {
+	pool  *pgxpool.Pool
+	lent  *pgxpool.Conn // taken from the pool when something is sent first
 	c     *pgx.Conn
 	begin string // held back like the rest, until something is sent
 	held  []statement
@@ -69,8 +72,8 @@ func (t *conn) commit(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	query := "commit"
-	if t.begin != "" {
-		t.begin, query = "", ""
+	if t.c == nil {
+		query = ""
 	}
 	tag, err := t.send(ctx, query)
 	if err == nil && tag.String() == "ROLLBACK" {
@@ -81,14 +84,22 @@ func (t *conn) commit(ctx context.Context) error {
 
 // unsure tells whether a failed commit may have been made: when the connection broke before the server answered.
 func (t *conn) unsure(err error) error {
-	if err == nil || !t.c.IsClosed() || pgconn.SafeToRetry(err) {
+	if err == nil || t.c == nil || !t.c.IsClosed() || pgconn.SafeToRetry(err) {
 		return err
 	}
 	return store.Fault{Kind: store.FaultUnsure, Err: err}
 }
 
-func (t *conn) rollback(ctx context.Context) {
+// release ends the transaction, unless it has ended, and gives the connection back.
+func (t *conn) release(ctx context.Context) {
 	t.held = nil
+	if t.lent != nil {
+		t.rollback(ctx)
+		t.lent.Release()
+	}
+}
+
+func (t *conn) rollback(ctx context.Context) {
 	if t.c.IsClosed() || t.c.PgConn().TxStatus() == 'I' && !t.c.PgConn().IsBusy() {
 		return
 	}
@@ -134,6 +145,13 @@ func (t *conn) flush(ctx context.Context, query string, args ...any) (pgx.BatchR
 	if b.Len() == 0 {
 		return nil, nil
 	}
+	if t.c == nil {
+		var err error
+		if t.lent, err = t.pool.Acquire(ctx); err != nil {
+			return nil, fault(err)
+		}
+		t.c = t.lent.Conn()
+	}
 	r := t.c.SendBatch(ctx, b)
 	if begins {
 		if _, err := r.Exec(); err != nil {
@@ -154,7 +172,7 @@ func (t *conn) flush(ctx context.Context, query string, args ...any) (pgx.BatchR
 func (t *conn) fault(err error) error {
 	err = fault(err)
 	var f store.Fault
-	if errors.As(err, &f) && f.Kind == store.FaultOther && t.c.IsClosed() {
+	if errors.As(err, &f) && f.Kind == store.FaultOther && t.c != nil && t.c.IsClosed() {
 		return store.Fault{Kind: store.FaultDown, Err: f.Err}
 	}
 	return err

@@ -24,8 +24,9 @@ type Config struct {
 
 // Engine is a PostgreSQL database. It implements [store.Engine].
 type Engine struct {
-	cfg  Config
-	pool *pgxpool.Pool
+	cfg   Config
+	pool  *pgxpool.Pool
+	group group
 }
 
 // Open connects.
@@ -50,7 +51,9 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 		return nil, reeve.Errorf(reeve.Unavailable, "PostgreSQL at %s cannot be reached: %w", pc.ConnConfig.Host, f).
 			Hintf("check that it runs, and the user, password and database in the URL")
 	}
-	return &Engine{cfg: cfg, pool: pool}, nil
+	e := &Engine{cfg: cfg, pool: pool}
+	e.group.engine = e
+	return e, nil
 }
 
 // Name is "postgres".
@@ -85,41 +88,37 @@ func (e *Engine) Update(ctx context.Context, f func(store.Conn) error) error {
 }
 
 func (e *Engine) once(ctx context.Context, f func(store.Conn) error) (err error) {
-	c, err := e.pool.Acquire(ctx)
-	if err != nil {
-		return fault(err)
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	t := &conn{c: c.Conn(), begin: "begin"}
-	ended := false
-	defer func() {
-		if !ended {
-			t.rollback(ctx)
-		}
-		c.Release()
-	}()
+	t := &conn{pool: e.pool, begin: "begin"}
+	defer t.release(ctx)
 	if err := f(t); err != nil {
 		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if t.begin != "" { // nothing was asked for on the way, so it can travel with others
+		held := t.held
+		t.held = nil
+		return e.group.commit(ctx, held)
 	}
 	e.cfg.Hook.Before()
 	if err := t.commit(ctx); err != nil {
 		return err
 	}
 	e.cfg.Hook.After()
-	ended = true
 	return nil
 }
 
 // View runs f on one snapshot.
 func (e *Engine) View(ctx context.Context, f func(store.Conn) error) error {
-	c, err := e.pool.Acquire(ctx)
-	if err != nil {
-		return fault(err)
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	t := &conn{c: c.Conn(), begin: "begin isolation level repeatable read, read only"}
-	defer func() {
-		t.rollback(ctx)
-		c.Release()
-	}()
+	t := &conn{pool: e.pool, begin: "begin isolation level repeatable read, read only"}
+	defer t.release(ctx)
 	return f(t)
 }
 
@@ -173,6 +172,8 @@ func fault(err error) error {
 	}
 	return store.Fault{Kind: kind, Err: err}
 }
+
+func faultOf(err error) (store.Fault, bool) { return errors.AsType[store.Fault](err) }
 
 // lost tells whether a transaction was refused only because another was faster.
 func lost(err error) bool {

@@ -64,11 +64,11 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 
 		// An id goes before another agent's name.
 		update(t, db, func(tx *store.Tx) error {
-			return tx.InsertAgent(ctx, reeve.Agent{ID: "agt_0", WorkspaceID: ws, Name: a.ID, Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()})
+			return tx.InsertAgent(ctx, reeve.Agent{ID: "agt_0", WorkspaceID: ws, Name: a.ID, Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, CreatedAt: tx.Now()})
 		})
 		equal(t, view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.GetAgent(ctx, ws, a.ID) }).ID, a.ID, "by id")
 
-		same := reeve.Agent{ID: "agt_other", WorkspaceID: ws, Name: a.Name, Lifecycle: reeve.AgentActive, CreatedAt: reeve.Now()}
+		same := reeve.Agent{ID: "agt_other", WorkspaceID: ws, Name: a.Name, Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, CreatedAt: reeve.Now()}
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.InsertAgent(ctx, same) }), reeve.AlreadyExists)
 		same.WorkspaceID = "ws_two" // names are a workspace's own
 		update(t, db, func(tx *store.Tx) error { return tx.InsertAgent(ctx, same) })

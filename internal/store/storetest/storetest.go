@@ -147,7 +147,7 @@ const ws = "ws_one"
 // setUp makes two workspaces and an agent.
 func setUp(t testing.TB, db *store.DB) reeve.Agent {
 	t.Helper()
-	a := reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Kind: "general", Lifecycle: reeve.AgentActive, Categories: []string{"general"}, CreatedAt: reeve.Now()}
+	a := reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Kind: "general", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, Categories: []string{"general"}, CreatedAt: reeve.Now()}
 	update(t, db, func(tx *store.Tx) error {
 		if _, err := tx.InsertWorkspace(t.Context(), ws, "One"); err != nil {
 			return err
@@ -178,7 +178,7 @@ func tool(workspace, id string) reeve.Tool {
 
 // Exercise runs the conformance suite. Each test opens a store of its own.
 func Exercise(t *testing.T, open func(t *testing.T) *store.DB) {
-	for _, group := range []map[string]func(*testing.T, *store.DB){catalogue, ledger, work, keeping, transactions} {
+	for _, group := range []map[string]func(*testing.T, *store.DB){catalogue, ledger, work, keeping, transactions, journal} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -1,0 +1,123 @@
+// Command bench measures Reeve against peers and limits, side by side in one run, and prints ratios:
+//
+//	make bench
+//	cd bench && go run . -quick -run overhead,peers
+//
+// Absolute figures belong to the machine and its neighbours of the moment. Ratios are the result: whatever is compared takes
+// turns in short slices, so that noise hits both.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/pprof"
+	"strings"
+	"time"
+)
+
+// config is how much is measured.
+type config struct {
+	quick  bool
+	rounds int           // turns that each side of a comparison takes
+	slice  time.Duration // length of a turn
+	dir    string        // scratch directory on a real disk, gone afterwards
+}
+
+// pick is full, or small in quick mode.
+func pick[T any](c config, full, small T) T {
+	if c.quick {
+		return small
+	}
+	return full
+}
+
+// sections in the order they run. Memory comes first: it looks at this process's heap.
+var sections = []struct {
+	name string
+	run  func(context.Context, config, *table) error
+}{
+	{"memory", memory},
+	{"overhead", overhead},
+	{"peers", peers},
+	{"scale", scale},
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run() (err error) {
+	var c config
+	which := flag.String("run", "memory,overhead,peers,scale", "sections to run")
+	asJSON := flag.Bool("json", false, "print one JSON document instead of a table")
+	profile := flag.String("cpuprofile", "", "write a CPU profile of the whole run to this file")
+	flag.BoolVar(&c.quick, "quick", false, "measure less: about a minute")
+	flag.IntVar(&c.rounds, "rounds", 0, "turns that each side takes (default 10, quick 4)")
+	flag.DurationVar(&c.slice, "slice", 0, "length of a turn (default 600ms, quick 300ms)")
+	flag.Parse()
+	if c.rounds == 0 {
+		c.rounds = pick(c, 10, 4)
+	}
+	if c.slice == 0 {
+		c.slice = pick(c, 600*time.Millisecond, 300*time.Millisecond)
+	}
+	if postgresServer() == "" {
+		return errors.New("no PostgreSQL: run make bench (REEVE_PG_FSYNC=on scripts/postgres run ...)")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if c.dir, err = os.MkdirTemp("", "reeve-bench-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	t := &table{Started: time.Now().UTC().Format(time.RFC3339), Processors: runtime.NumCPU(), Load: []string{load()}}
+	chosen := strings.Split(*which, ",")
+	for _, s := range sections {
+		for _, w := range chosen {
+			if w != s.name {
+				continue
+			}
+			fmt.Fprintf(os.Stderr, "%s ...\n", s.name)
+			if err := s.run(ctx, c, t); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			t.Load = append(t.Load, load())
+			if !*asJSON {
+				t.print(os.Stdout, s.name)
+			}
+		}
+	}
+	if *asJSON {
+		return t.json(os.Stdout)
+	}
+	fmt.Println(t.verdict())
+	return nil
+}
+
+// load is how busy the machine was in the last minute: a run beside busy neighbours is worth less, and its reader should know.
+func load() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "?"
+	}
+	return strings.Fields(string(b))[0]
+}

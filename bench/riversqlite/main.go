@@ -1,0 +1,160 @@
+// Command riversqlite is River on SQLite as the benchmarks' peer. It is a module of its own because the newest SQLite driver
+// that the module proxy has (0.31) builds only with River 0.31.
+//
+// It fills its queue, says "0" when it is ready, then works for as long as each line of its input says and answers with the
+// steps per second.
+package main
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riversqlite"
+	"github.com/riverqueue/river/rivermigrate"
+	_ "modernc.org/sqlite"
+)
+
+const stepsPerJob = 20
+
+var content = strings.Repeat("what a step found out, ", 9)[:200]
+
+type workflow struct {
+	Number int `json:"number"`
+}
+
+func (workflow) Kind() string { return "workflow" }
+
+type worker struct {
+	river.WorkerDefaults[workflow]
+	db    *sql.DB
+	count atomic.Int64
+	mu    sync.Mutex
+	open  chan struct{} // closed while work may go on
+}
+
+// Work does each step in a transaction of its own: the effect, and the checkpoint in the job's row. River 0.31 has no
+// ResumableSetStepTx; JobUpdateTx runs the same statement.
+func (w *worker) Work(ctx context.Context, job *river.Job[workflow]) error {
+	client := river.ClientFromContext[*sql.Tx](ctx)
+	for i := range stepsPerJob {
+		w.mu.Lock()
+		open := w.open
+		w.mu.Unlock()
+		select {
+		case <-open:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := w.step(ctx, client, job, i); err != nil {
+			return err
+		}
+		w.count.Add(1)
+	}
+	return nil
+}
+
+func (w *worker) step(ctx context.Context, client *river.Client[*sql.Tx], job *river.Job[workflow], i int) error {
+	tx, err := w.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if _, err := tx.ExecContext(ctx, `INSERT INTO files (session, path, body) VALUES ($1, $2, $3)
+		ON CONFLICT (session, path) DO UPDATE SET body = $3`, job.Args.Number, fmt.Sprintf("/steps/%d.txt", i), content); err != nil {
+		return err
+	}
+	if _, err := client.JobUpdateTx(ctx, tx, job.ID, &river.JobUpdateParams{Output: fmt.Sprint("step-", i)}); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func (w *worker) pause() {
+	w.mu.Lock()
+	w.open = make(chan struct{})
+	w.mu.Unlock()
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "riversqlite:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	file := flag.String("file", "", "database file")
+	n := flag.Int("workers", 1, "how many")
+	conns := flag.Int("conns", 1, "connections; River's documentation says 1")
+	flag.Parse()
+	ctx := context.Background()
+	db, err := sql.Open("sqlite", "file:"+*file+"?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(5000)")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(*conns)
+	db.SetMaxIdleConns(*conns)
+	driver := riversqlite.New(db)
+	m, err := rivermigrate.New(driver, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+		return err
+	}
+	if _, err := db.ExecContext(ctx, "CREATE TABLE files (session BIGINT NOT NULL, path TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (session, path))"); err != nil {
+		return err
+	}
+	w := &worker{db: db}
+	w.pause()
+	workers := river.NewWorkers()
+	river.AddWorker(workers, w)
+	client, err := river.NewClient(driver, &river.Config{Workers: workers, Logger: slog.New(slog.DiscardHandler),
+		FetchCooldown: time.Millisecond, FetchPollInterval: 5 * time.Millisecond, JobTimeout: -1,
+		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: *n}}})
+	if err != nil {
+		return err
+	}
+	jobs := make([]river.InsertManyParams, 4000)
+	for i := range jobs {
+		jobs[i].Args = workflow{Number: i}
+	}
+	if _, err := client.InsertMany(ctx, jobs); err != nil {
+		return err
+	}
+	if err := client.Start(ctx); err != nil {
+		return err
+	}
+	fmt.Println(0)
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		d, err := time.ParseDuration(in.Text())
+		if err != nil {
+			return err
+		}
+		before, start := w.count.Load(), time.Now()
+		close(w.open)
+		time.Sleep(d)
+		rate := float64(w.count.Load()-before) / time.Since(start).Seconds()
+		w.pause()
+		time.Sleep(20 * time.Millisecond)
+		if rate == 0 {
+			return errors.New("no step was done in a turn")
+		}
+		fmt.Println(rate)
+	}
+	ended, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return client.StopAndCancel(ended)
+}

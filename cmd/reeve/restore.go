@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"reeve"
+	"reeve/host"
+)
+
+// restoreCommand puts a backup in the place of a stopped server's database.
+func restoreCommand(a *app) *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use: "restore FILE", Short: "Put a backup in place of the database of a stopped server", Args: cobra.ExactArgs(1),
+		Long: "Checks the backup, then puts it in place of the SQLite database in the data directory. The server must not run. The replaced\n" +
+			"database is kept beside it, with the ending .before-restore. A PostgreSQL backup is restored with pg_restore.",
+		Example: "  reeve restore reeve-monday.db --yes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !yes {
+				return reeve.Errorf(reeve.Validation, "restoring replaces what has happened since the backup").Hintf("say --yes if you mean it; the replaced database is kept")
+			}
+			cfg, err := serverConfig("", cmd, host.Config{})
+			if err != nil {
+				return err
+			}
+			if err := host.Restore(cmd.Context(), cfg, args[0]); err != nil {
+				return err
+			}
+			return a.done("restored %s; start the server to use it", args[0])
+		},
+	}
+	c.Flags().BoolVar(&yes, "yes", false, "replace the database")
+	return c
+}
+
+// initCommand prepares a data directory without starting a server.
+func initCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "init", Short: "Prepare a data directory: database, workspace, owner's token, and a config to edit", Args: cobra.NoArgs,
+		Long:    "Prepares the data directory as the first start of the server would, and writes a reeve.yaml with every setting in it, commented out.",
+		Example: "  reeve init --dir ./data",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := serverConfig("", cmd, host.Config{})
+			if err != nil {
+				return err
+			}
+			dir, err := host.Init(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			return a.done("prepared %s; edit reeve.yaml there, then run reeve serve", dir)
+		},
+	}
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}

@@ -1,0 +1,352 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"reeve"
+	"reeve/reevetest"
+)
+
+func budget(h *reevetest.Host, subject string, body map[string]any) {
+	h.T.Helper()
+	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/"+subject, body)
+}
+
+func budgetOf(h *reevetest.Host, subject string) reeve.Budget {
+	h.T.Helper()
+	var list reeve.BudgetList
+	h.Want(http.StatusOK, &list, "GET", "/api/budgets", nil)
+	for _, b := range list.Budgets {
+		if b.Subject == subject {
+			return b
+		}
+	}
+	h.T.Fatalf("no budget for %s in %+v", subject, list)
+	return reeve.Budget{}
+}
+
+// spender is a tool that costs what it says, at most.
+func spender(id string, effect reeve.Effect, most, real reeve.Amount, ran *counter) reeve.Tool {
+	t := tool(id, effect, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+		ran.n.Add(1)
+		inv.Spend(real.Tokens, real.Micros)
+		return "spent", nil
+	})
+	t.Cost = most
+	return t
+}
+
+// Each of the things a budget counts ends a call that would go over it, whatever the effect class, and what is shown is what
+// was spent.
+func TestG17_ABudgetEndsWhatWouldGoOverIt(t *testing.T) {
+	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed, reeve.Unsafe} {
+		for what, limit := range map[string]map[string]any{"calls": {"calls": 2}, "tokens": {"tokens": 25}, "money": {"micros": 250}} {
+			t.Run(string(effect)+" "+what, func(t *testing.T) {
+				var ran counter
+				h := reevetest.Start(t, spender("x", effect, reeve.Amount{Tokens: 10, Micros: 100}, reeve.Amount{Tokens: 9, Micros: 90}, &ran))
+				a := h.Agent("a", "x")
+				budget(h, "agent:a", map[string]any{"limit": limit})
+				for range 2 {
+					if res := h.Call(a.ID, "x", nil); res.IsError || res.Spent.Tokens != 9 || res.Spent.Micros != 90 || res.Spent.Calls != 1 {
+						t.Fatalf("%+v", res)
+					}
+				}
+				_, p, status := do(h, a.ID, call{"tool": "x"})
+				if status != http.StatusPaymentRequired || p.Code != reeve.BudgetExceeded || !strings.Contains(p.Detail, what) || ran.count() != 2 {
+					t.Errorf("%d %+v after %d", status, p, ran.count())
+				}
+				b := budgetOf(h, "agent:"+a.ID)
+				if b.Used.Calls != 2 || b.Used.Tokens != 18 || b.Used.Micros != 180 || b.Used.Millis < 2 || !b.Reserved.IsZero() {
+					t.Errorf("the budget shows %+v", b)
+				}
+				budget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 100}}) // raised: it goes on, and nothing is forgotten
+				h.Call(a.ID, "x", nil)
+				if b := budgetOf(h, "agent:"+a.ID); b.Used.Calls != 3 || b.Used.Tokens != 27 {
+					t.Errorf("the budget shows %+v", b)
+				}
+			})
+		}
+	}
+}
+
+// Time is a budget too: a call may use what is left of it and no more.
+func TestG17_TimeLeftIsTheTimeout(t *testing.T) {
+	never := make(chan struct{})
+	t.Cleanup(func() { close(never) })
+	x := tool("x", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-never:
+			return nil, nil
+		}
+	})
+	x.Retry = reeve.Retry{Attempts: 5}
+	h := reevetest.Start(t, x)
+	a := h.Agent("a", "x")
+	budget(h, "workspace", map[string]any{"limit": map[string]any{"millis": 60}})
+	if res := h.Call(a.ID, "x", nil); res.Code != reeve.Timeout {
+		t.Errorf("%+v", res)
+	}
+	b := budgetOf(h, "workspace")
+	if b.Used.Millis < 60 || b.Used.Millis > 2000 || b.Used.Calls != 1 || !b.Reserved.IsZero() {
+		t.Errorf("the budget shows %+v", b)
+	}
+	if _, p, status := do(h, a.ID, call{"tool": "x"}); status != http.StatusPaymentRequired || !strings.Contains(p.Detail, "seconds") {
+		t.Errorf("%d %+v", status, p)
+	}
+}
+
+// A run draws on its own budget, on its parents', on its agent's and on its workspace's.
+func TestG17_AChildDrawsOnItsParents(t *testing.T) {
+	var ran counter
+	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
+	a := h.Agent("a", "x")
+	budget(h, "run:grand", map[string]any{"limit": map[string]any{"micros": 35}, "parent": "run:parent"}) // a circle does no harm
+	budget(h, "run:parent", map[string]any{"limit": map[string]any{"micros": 1000}, "parent": "run:grand"})
+	budget(h, "run:child", map[string]any{"limit": map[string]any{"micros": 25}, "parent": "run:parent"})
+	budget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 1000}})
+	spend := func(run string, want int) {
+		t.Helper()
+		if _, p, status := do(h, a.ID, call{"tool": "x", "run": run}); status != want {
+			t.Fatalf("%s: %d %+v", run, status, p)
+		}
+	}
+	spend("child", http.StatusOK)
+	spend("child", http.StatusOK)
+	spend("child", http.StatusPaymentRequired) // its own is used up
+	spend("parent", http.StatusOK)
+	spend("parent", http.StatusPaymentRequired) // its parent's is
+	spend("else", http.StatusOK)
+	for subject, want := range map[string]int64{"run:child": 20, "run:parent": 30, "run:grand": 30, "workspace": 40} {
+		b := budgetOf(h, subject)
+		if b.Used.Micros != want || !b.Reserved.IsZero() {
+			t.Errorf("%s shows %+v, want %d used", subject, b, want)
+		}
+	}
+}
+
+// Over budget, a call that changes something waits for a person where the operator says so; what they let through is counted.
+func TestG17_ABudgetParksWhereTheOperatorSaysSo(t *testing.T) {
+	var ran counter
+	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{}, reeve.Amount{}, &ran), spender("r", reeve.Read, reeve.Amount{}, reeve.Amount{}, &ran))
+	a := h.Agent("a", "x", "r")
+	budget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 1}, "on_exceed": "park"})
+	h.Call(a.ID, "x", nil)
+	res := h.Call(a.ID, "x", nil)
+	if res.State != reeve.Parked || !strings.Contains(res.Message, "calls") {
+		t.Fatalf("%+v", res)
+	}
+	if in := inbox(h); len(in.Approvals) != 1 || !strings.Contains(in.Approvals[0].Why, "budget") {
+		t.Errorf("%+v", in)
+	}
+	if b := budgetOf(h, "agent:"+a.ID); !b.Reserved.IsZero() || b.Used.Calls != 1 { // what waits holds nothing
+		t.Errorf("%+v", b)
+	}
+	if _, p, status := do(h, a.ID, call{"tool": "r"}); status != http.StatusPaymentRequired { // nobody is asked about a read
+		t.Errorf("%d %+v", status, p)
+	}
+	decide(h, res.ApprovalID, "approve")
+	h.Settle(t.Context())
+	if op := operation(h, res.OperationID); op.State != reeve.Committed || ran.count() != 2 {
+		t.Errorf("%+v", op)
+	}
+	if b := budgetOf(h, "agent:"+a.ID); b.Used.Calls != 2 || !b.Reserved.IsZero() {
+		t.Errorf("%+v", b)
+	}
+	denied := h.Call(a.ID, "x", nil)
+	decide(h, denied.ApprovalID, "deny")
+	if b := budgetOf(h, "agent:"+a.ID); b.Used.Calls != 2 || ran.count() != 2 {
+		t.Errorf("%+v", b)
+	}
+}
+
+// Who approves a privileged call approves the call, not an overdraft: where the budget ends calls it does, and where it asks
+// it asks again.
+func TestG17_AnApprovalIsNoOverdraft(t *testing.T) {
+	for _, onExceed := range []string{"end", "park"} {
+		t.Run(onExceed, func(t *testing.T) {
+			var ran counter
+			x := spender("x", reeve.Unsafe, reeve.Amount{}, reeve.Amount{}, &ran)
+			x.Tier = reeve.Privileged
+			h := reevetest.Start(t, x, spender("free", reeve.Keyed, reeve.Amount{}, reeve.Amount{}, &ran))
+			a := h.Agent("a", "x", "free")
+			budget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 1}, "on_exceed": onExceed})
+			res := h.Call(a.ID, "x", nil)
+			h.Call(a.ID, "free", nil) // takes what is left
+			decide(h, res.ApprovalID, "approve")
+			h.Settle(t.Context())
+			op := operation(h, res.OperationID)
+			if ran.count() != 1 {
+				t.Fatalf("it ran over budget: %+v", op)
+			}
+			if onExceed == "end" {
+				if op.State != reeve.DeniedOp || op.Code != reeve.BudgetExceeded {
+					t.Errorf("%+v", op)
+				}
+				return
+			}
+			in := inbox(h)
+			if op.State != reeve.Parked || len(in.Approvals) != 1 || in.Approvals[0].ID == res.ApprovalID {
+				t.Fatalf("%+v, inbox %+v", op, in)
+			}
+			decide(h, in.Approvals[0].ID, "approve")
+			h.Settle(t.Context())
+			if op := operation(h, res.OperationID); op.State != reeve.Committed || ran.count() != 2 {
+				t.Errorf("%+v", op)
+			}
+			pairs(h, thread(h, a.ID, ""))
+		})
+	}
+}
+
+// Of calls made at once, no more get through than the budget has room for, of any kind.
+func TestG17_ConcurrentCallsNeverOverspend(t *testing.T) {
+	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
+		t.Run(string(effect), func(t *testing.T) {
+			var ran counter
+			h := reevetest.Start(t, spender("x", effect, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
+			a := h.Agent("a", "x")
+			budget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 55}})
+			budget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 100}})
+			var ok, over atomic.Int64
+			var wg sync.WaitGroup
+			for range 24 {
+				wg.Go(func() {
+					switch _, p, status := do(h, a.ID, call{"tool": "x"}); status {
+					case http.StatusOK:
+						ok.Add(1)
+					case http.StatusPaymentRequired:
+						over.Add(1)
+					default:
+						t.Errorf("%d %+v", status, p)
+					}
+				})
+			}
+			wg.Wait()
+			if ok.Load() != 5 || over.Load() != 19 || (effect != reeve.Local && ran.count() != 5) {
+				t.Errorf("%d passed, %d were refused, %d ran", ok.Load(), over.Load(), ran.count())
+			}
+			for _, s := range []string{"workspace", "agent:" + a.ID} {
+				if b := budgetOf(h, s); b.Used.Micros != 50 || b.Used.Calls != 5 || !b.Reserved.IsZero() {
+					t.Errorf("%s shows %+v", s, b)
+				}
+			}
+			if n := len(pairs(h, thread(h, a.ID, ""))); n != 24 {
+				t.Errorf("%d actions", n)
+			}
+		})
+	}
+}
+
+// What is reserved is shown while a call is under way, kept for one that a crash left open, and given back in the end.
+func TestG17_ReservationsOutliveACrashAndEnd(t *testing.T) {
+	w := newWitness(t)
+	open := make(chan struct{})
+	w.after = func(n int, _ http.ResponseWriter, _ *http.Request) bool {
+		if n == 1 {
+			<-open
+		}
+		return false
+	}
+	started, release := make(chan struct{}), make(chan struct{})
+	slow := tool("slow", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+		started <- struct{}{}
+		<-release
+		return "", nil
+	})
+	h := reevetest.StartWith(t, quick(t), slow)
+	define(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL}, map[string]any{"timeout_ms": 20000, "cost": map[string]any{"micros": 7}})
+	a := h.Agent("a", "send", "slow")
+	budget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 10, "calls": 10}})
+	var wg sync.WaitGroup
+	for _, id := range []string{"send", "slow"} {
+		wg.Go(func() { _, _ = h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: id}) })
+	}
+	t.Cleanup(func() { close(open); close(release); wg.Wait() })
+	<-w.reached
+	<-started
+	if b := budgetOf(h, "workspace"); b.Reserved.Micros != 7 || b.Reserved.Calls != 2 || b.Used.Calls != 0 {
+		t.Errorf("under way: %+v", b)
+	}
+	if _, p, status := do(h, a.ID, call{"tool": "send"}); status != http.StatusPaymentRequired {
+		t.Errorf("%d %+v", status, p)
+	}
+	after := crashed(h, slow)
+	op := operations(after)[0]
+	if got := settle(after, op.ID); got.State != reeve.Committed || got.Spent.Calls != 1 {
+		t.Errorf("%+v", got)
+	}
+	after.Settle(t.Context()) // the read left nothing to finish: what it held is dropped
+	if b := budgetOf(after, "workspace"); !b.Reserved.IsZero() || b.Used.Calls != 1 {
+		t.Errorf("after the crash: %+v", b)
+	}
+	if res := after.Call(a.ID, "send", nil); res.State != reeve.Committed {
+		t.Errorf("%+v", res)
+	}
+}
+
+// A call whose outcome takes several tries is one call, and holds its claim until the end.
+func TestG17_AnOpenOutcomeIsCountedOnce(t *testing.T) {
+	var sent counter
+	x := tool("x", reeve.Verifiable, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+		sent.n.Add(1)
+		inv.Spend(0, 3)
+		return nil, reeve.Errorf(reeve.Timeout, "late")
+	})
+	var know atomic.Bool
+	x.Verify = func(context.Context, *reeve.Invocation) (reeve.Outcome, any, error) {
+		if know.Load() {
+			return reeve.Applied, "there", nil
+		}
+		return reeve.CannotTell, nil, nil
+	}
+	x.Cost = reeve.Amount{Micros: 5}
+	h := reevetest.StartWith(t, quick(t), x)
+	a := h.Agent("a", "x")
+	budget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 100}})
+	res := h.Call(a.ID, "x", nil)
+	if b := budgetOf(h, "workspace"); res.State != reeve.Dispatched || b.Reserved.Micros != 5 || b.Used.Micros != 3 || b.Used.Calls != 1 {
+		t.Errorf("%+v, %+v", res, b)
+	}
+	know.Store(true)
+	op := settle(h, res.OperationID)
+	b := budgetOf(h, "workspace")
+	if op.State != reeve.Committed || op.Spent.Micros != 3 || op.Spent.Calls != 1 || b.Used.Micros != 3 || b.Used.Calls != 1 || !b.Reserved.IsZero() || b.Used.Millis != op.Spent.Millis {
+		t.Errorf("%+v, %+v", op, b)
+	}
+}
+
+// Calls that fail cost what they cost; calls that are refused cost nothing.
+func TestG17_FailuresAreCountedRefusalsAreNot(t *testing.T) {
+	var list []reeve.Tool
+	for _, e := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
+		x := tool("x_"+string(e), e, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+			inv.Spend(1, 2)
+			return nil, errors.New("no")
+		})
+		x.Check = func(_ context.Context, inv *reeve.Invocation) error {
+			if string(inv.Args) != "{}" {
+				return reeve.Errorf(reeve.Denied, "no")
+			}
+			return nil
+		}
+		list = append(list, x)
+	}
+	h := reevetest.Start(t, list...)
+	a := h.Agent("a", "x_read", "x_local", "x_keyed")
+	budget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 1000}})
+	for _, x := range list {
+		h.Call(a.ID, x.ID, nil)
+		do(h, a.ID, call{"tool": x.ID, "args": map[string]any{"a": 1}})
+	}
+	if b := budgetOf(h, "workspace"); b.Used.Calls != 3 || b.Used.Tokens != 3 || b.Used.Micros != 6 || !b.Reserved.IsZero() {
+		t.Errorf("%+v", b)
+	}
+}

@@ -1,0 +1,42 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+)
+
+// Init prepares a data directory as the first Run would, and leaves a config file to edit unless there is one.
+func Init(ctx context.Context, cfg Config) (dir string, err error) {
+	h, err := New(ctx, cfg)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	if err := h.open(ctx); err != nil {
+		return "", err
+	}
+	file := filepath.Join(h.cfg.Dir, "reeve.yaml")
+	if _, err := os.Stat(file); err == nil {
+		return h.cfg.Dir, nil
+	}
+	return h.cfg.Dir, writePrivate(file, sample())
+}
+
+// sample is a config with every setting in it, commented out, made from the settings' own words.
+func sample() string {
+	var b strings.Builder
+	b.WriteString("# Settings of Reeve. REEVE_* variables and flags override them; docs/configuration.md says more.\n")
+	t := reflect.TypeFor[Config]()
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if name := f.Tag.Get("yaml"); name != "-" && name != "dir" { // a directory cannot say where it is
+			fmt.Fprintf(&b, "\n# %s\n#%s:\n", f.Tag.Get("doc"), name)
+		}
+	}
+	return b.String()
+}

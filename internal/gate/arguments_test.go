@@ -1,0 +1,210 @@
+package gate
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"reeve"
+)
+
+const shape = `{"type":"object","additionalProperties":false,"required":["name"],"properties":{
+	"name":{"type":"string","minLength":2,"maxLength":5,"pattern":"^[a-z]+$"},
+	"n":{"type":"integer","minimum":1,"maximum":10},
+	"x":{"type":"number"},
+	"on":{"type":"boolean"},
+	"kind":{"enum":["a","b c",3]},
+	"tags":{"type":"array","items":{"type":"integer"},"minItems":1,"maxItems":3,"uniqueItems":true},
+	"o":{"type":"object","additionalProperties":false,"required":["id"],"properties":{"id":{"type":"integer"},"p":{"$ref":"#/$defs/point"}}},
+	"maybe":{"type":["string","null"]},
+	"big":{"type":"string"}},
+	"$defs":{"point":{"type":"object","properties":{"x":{"type":"number"}}}}}`
+
+// judgeArguments does what the arguments step does.
+func judgeArguments(t testing.TB, args string) (*pass, string, error) {
+	s, err := compile([]byte(shape))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pass{view: &agentView{workspace: &workspaceView{scrubber: newScrubber(nil)}}, call: reeve.Call{Args: json.RawMessage(args)}, entry: &entry{args: s}}
+	why, err := p.validate(t.Context())
+	return p, why, err
+}
+
+func TestArgumentsThatFit(t *testing.T) {
+	for args, want := range map[string]string{
+		`{"name":"ab"}`: `{"name":"ab"}`,
+		` {"name":"ab","n":1.0,"x":1e2,"maybe":null} `:         `{"maybe":null,"n":1,"name":"ab","x":100}`,
+		`{"name":"ab","n":null}`:                               `{"name":"ab"}`,
+		`{"name":"ab","n":"7","x":"-1.5","on":"true"}`:         `{"n":7,"name":"ab","on":true,"x":-1.5}`,
+		`{"name":"ab","tags":["1",2,"3"]}`:                     `{"name":"ab","tags":[1,2,3]}`,
+		`{"name":"ab","tags":"[1,2]"}`:                         `{"name":"ab","tags":[1,2]}`,
+		`{"name":"ab","o":"{\"id\":\"4\"}"}`:                   `{"name":"ab","o":{"id":4}}`,
+		`{"name":"ab","o":{"id":1,"p":{"x":"2"}}}`:             `{"name":"ab","o":{"id":1,"p":{"x":2}}}`,
+		`{"name":"ab","big":12345678901}`:                      `{"big":"12345678901","name":"ab"}`,
+		`"{\"name\":\"ab\"}"`:                                  `{"name":"ab"}`,
+		`"\"{\\\"name\\\":\\\"ab\\\"}\""`:                      `{"name":"ab"}`,
+		`{"name":"ab","big":"\ud83d\ude00 \u0000"}`:            `{"big":"😀 \u0000","name":"ab"}`,
+		`{"name":"ab","big":"` + strings.Repeat("é", 9) + `"}`: `{"big":"` + strings.Repeat("é", 9) + `","name":"ab"}`,
+	} {
+		p, why, err := judgeArguments(t, args)
+		if err != nil || string(p.args) != want {
+			t.Errorf("%s became %s (%s, %v), want %s", args, p.args, why, err, want)
+		}
+	}
+}
+
+func TestArgumentsThatDoNot(t *testing.T) {
+	for args, want := range map[string][]string{ // paths, or a part of the message
+		``:                                       {"/name"},
+		`null`:                                   {"/name"},
+		`{}`:                                     {"/name"},
+		`{"name":7.5,"n":true}`:                  {"/name", "/n"},
+		`{"name":"ab","other":1}`:                {"/other"},
+		`{"name":"A"}`:                           {"/name", "/name"},
+		`{"name":"toolong"}`:                     {"/name"},
+		`{"name":"ab","n":0}`:                    {"/n"},
+		`{"name":"ab","n":11}`:                   {"/n"},
+		`{"name":"ab","n":1.5}`:                  {"/n"},
+		`{"name":"ab","n":"many"}`:               {"/n"},
+		`{"name":"ab","kind":"c"}`:               {"/kind"},
+		`{"name":"ab","tags":[]}`:                {"/tags"},
+		`{"name":"ab","tags":[1,1]}`:             {"/tags"},
+		`{"name":"ab","tags":[1,2,3,4]}`:         {"/tags"},
+		`{"name":"ab","tags":["a",1,"b"]}`:       {"/tags/0", "/tags/2"},
+		`{"name":"ab","o":{"p":{"x":[]},"q":1}}`: {"/o/id", "/o/p/x", "/o/q"},
+		`{"name":null}`:                          {"/name"},
+		`[1]`:                                    {""},
+		`7`:                                      {""},
+		`"just words"`:                           {"not valid JSON"},
+		`{"name":"ab"`:                           {"cut off"},
+		`{"name":"a`:                             {"cut off"},
+		`{"name":`:                               {"cut off"},
+		`{"name":"ab"}{"name":"cd"}`:             {"2 JSON values"},
+		`{"name":"ab"} {"name":"cd"} {"name":"ef"}`: {"3 JSON values"},
+		`{"name":"ab"} trailing`:                    {"more after"},
+		`{"name":"ab","name":"cd"}`:                 {"twice"},
+		`{"name":"ab","x":1e400}`:                   {"out of range"},
+		`{"name":"ab","n":12345678901234567890}`:    {"held exactly"},
+		`{"name":"\ud800"}`:                         {"lone surrogate"},
+		"{\"name\":\"\xff\"}":                       {"UTF-8"},
+		"{\"name\":\"a\x00b\"}":                     {"not valid JSON"},
+		`{name:'ab'}`:                               {"not valid JSON"},
+		strings.Repeat(`{"o":`, 200):                {"nesting"},
+		strings.Repeat(`[`, 100_000):                {"nesting"},
+		strings.Repeat(`"`, 3):                      {"not valid JSON"},
+		`"\"\\\"{}\\\"\""`:                          {"strings inside strings"},
+	} {
+		_, _, err := judgeArguments(t, args)
+		var e *reeve.Error
+		if !errors.As(err, &e) || e.Code != reeve.Validation {
+			t.Errorf("%.60s: %v", args, err)
+			continue
+		}
+		if len(want) > 0 && (want[0] == "" || want[0][0] == '/') {
+			got := map[string]int{}
+			for _, f := range e.Fields {
+				got[f.Path]++
+				if f.Message == "" || f.Expected == "" {
+					t.Errorf("%s: %+v does not say what was expected", args, f)
+				}
+			}
+			for _, path := range want {
+				if got[path] == 0 {
+					t.Errorf("%s: fields %+v, want %s", args, e.Fields, want)
+				}
+			}
+			if len(e.Fields) != len(want) {
+				t.Errorf("%s: fields %+v, want %s", args, e.Fields, want)
+			}
+			continue
+		}
+		if !strings.Contains(e.Message, want[0]) {
+			t.Errorf("%.60s: %s, want %s", args, e.Message, want[0])
+		}
+	}
+}
+
+func TestExpectedNamesWhatIsAllowed(t *testing.T) {
+	_, _, err := judgeArguments(t, `{"name":"ab","kind":"c","n":99}`)
+	for _, f := range reeve.AsError(err).Fields {
+		switch f.Path {
+		case "/kind":
+			if f.Expected != `one of "a", "b c", 3` {
+				t.Errorf("kind expects %s", f.Expected)
+			}
+		case "/n":
+			if f.Expected != "at most 10" {
+				t.Errorf("n expects %s", f.Expected)
+			}
+		}
+	}
+}
+
+func TestRepairSaysWhatItDid(t *testing.T) {
+	_, why, err := judgeArguments(t, `{"name":"ab","n":"7","x":null}`)
+	if err != nil || !strings.Contains(why, "/n: a string read as an integer") || !strings.Contains(why, "/x: null left out") {
+		t.Errorf("%q, %v", why, err)
+	}
+	if _, why, _ = judgeArguments(t, `{"name":"ab","n":7}`); why != "they fit the schema" {
+		t.Errorf("arguments that fit were said to be repaired: %s", why)
+	}
+}
+
+// A schema may refer to its own definitions, to itself, and to nothing else.
+func TestSchemaReferences(t *testing.T) {
+	for text, ok := range map[string]bool{
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"type":"string"}}}`: true,
+		`{"type":"object","properties":{"a":{"$ref":"#"}}}`:                                         true,
+		`{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}`:                        false,
+		`{"type":"object","properties":{"a":{"$ref":"http://example.com/x"}}}`:                      false,
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/none"}}}`:                              false,
+		`{"type":"object","properties":{"a":{"type":"wrong"}}}`:                                     false,
+		`{"type":"object","properties":{"a":{"pattern":"("}}}`:                                      false,
+		`[]`: false, `{`: false,
+	} {
+		if _, err := compile([]byte(text)); (err == nil) != ok {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// A schema whose references go in a circle does not hang the repair.
+func TestRepairOfACircle(t *testing.T) {
+	root := map[string]any{"$defs": map[string]any{"a": map[string]any{"$ref": "#/$defs/a"}}}
+	resolve(map[string]any{"$ref": "#/$defs/a"}, root)
+}
+
+// Whatever comes in is valid in the end or answered with an error, and what fits is canonical.
+func FuzzArguments(f *testing.F) {
+	for _, s := range []string{`{"name":"ab"}`, `"{\"name\":\"ab\"}"`, `{"name":"ab"`, `{"name":"ab"}{}`, `{"name":"ab","n":"1","tags":["1"],"o":{"id":null}}`,
+		`null`, "\xff", `{"name":"\ud800"}`, `{"name":"ab","x":1e400}`, `[[[[`, `{"name":"ab","maybe":null,"kind":3}`} {
+		f.Add([]byte(s))
+	}
+	s, err := compile([]byte(shape))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, args []byte) {
+		p := &pass{view: &agentView{workspace: &workspaceView{scrubber: newScrubber(nil)}}, call: reeve.Call{Args: args}, entry: &entry{args: s}}
+		why, err := p.validate(t.Context())
+		if err != nil {
+			if reeve.CodeOf(err) != reeve.Validation {
+				t.Fatalf("%q: %v", args, err)
+			}
+			return
+		}
+		v, err := reeve.ParseJSON(p.args)
+		if err != nil || why == "" {
+			t.Fatalf("%q became %q, %v", args, p.args, err)
+		}
+		if fields := s.check(v, ""); len(fields) > 0 {
+			t.Fatalf("%q was let through as %s: %+v", args, p.args, fields)
+		}
+		again := &pass{call: reeve.Call{Args: p.args}, entry: p.entry}
+		if _, err := again.validate(t.Context()); err != nil || string(again.args) != string(p.args) {
+			t.Fatalf("%s became %s, %v", p.args, again.args, err)
+		}
+	})
+}

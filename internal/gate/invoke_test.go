@@ -1,0 +1,84 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"reeve"
+)
+
+func TestJudgeError(t *testing.T) {
+	dropping := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			_ = c.Close()
+		}
+	}))
+	defer dropping.Close()
+	_, dropped := http.Get(dropping.URL) //nolint:bodyclose // there is none
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	_, refusedDial := http.Get(closed.URL) //nolint:bodyclose // there is none
+	hung := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer hung.Close()
+	_, late := (&http.Client{Timeout: 50 * time.Millisecond}).Get(hung.URL) //nolint:bodyclose // there is none
+	_, noName := net.LookupHost("no-such-host.invalid")
+	for _, c := range []struct {
+		err  error
+		want ending
+	}{
+		{nil, succeeded},
+		{errors.New("timeout: connection reset, unexpected EOF"), refused},
+		{fmt.Errorf("deep: %w", errors.New("deadline exceeded")), refused},
+		{os.ErrNotExist, refused},
+		{reeve.Errorf(reeve.ToolFailed, "no"), refused},
+		{reeve.Errorf(reeve.Validation, "no"), refused},
+		{reeve.Errorf(reeve.Denied, "no"), refused},
+		{reeve.Errorf("", "no code"), refused},
+		{reeve.Errorf(reeve.Unavailable, "down"), unsent},
+		{reeve.Errorf(reeve.RateLimited, "slow"), unsent},
+		{fmt.Errorf("wrapped: %w", reeve.Errorf(reeve.Unavailable, "down")), unsent},
+		{refusedDial, unsent},
+		{noName, unsent},
+		{reeve.Errorf(reeve.Timeout, "late"), ambiguous},
+		{reeve.Errorf(reeve.UnknownOutcome, "who knows"), ambiguous},
+		{reeve.Errorf(reeve.Internal, "bug"), ambiguous},
+		{context.DeadlineExceeded, ambiguous},
+		{fmt.Errorf("x: %w", context.Canceled), ambiguous},
+		{&crashed{what: "boom"}, ambiguous},
+		{dropped, ambiguous},
+		{late, ambiguous},
+		{io.EOF, ambiguous},
+		{io.ErrUnexpectedEOF, ambiguous},
+		{syscall.ECONNRESET, ambiguous},
+		{fmt.Errorf("x: %w", syscall.EPIPE), ambiguous},
+		{net.ErrClosed, ambiguous},
+		{os.ErrDeadlineExceeded, ambiguous},
+	} {
+		if got := judgeError(c.err); got != c.want {
+			t.Errorf("%T %v: %d, want %d", c.err, c.err, got, c.want)
+		}
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	b := Backoff{First: 10 * time.Second, Max: 10 * time.Minute, Tries: 5}
+	for tries, want := range map[int]time.Duration{1: 10 * time.Second, 2: 20 * time.Second, 3: 40 * time.Second, 4: 80 * time.Second, 6: 320 * time.Second,
+		7: 10 * time.Minute, 50: 10 * time.Minute} {
+		if got := b.after(tries); got != want {
+			t.Errorf("after %d tries: %s, want %s", tries, got, want)
+		}
+	}
+	if d := New(Config{}).Backoff; d != b {
+		t.Errorf("the default is %+v", d)
+	}
+}

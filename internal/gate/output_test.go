@@ -1,0 +1,57 @@
+package gate
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestCut(t *testing.T) {
+	g := New(Config{OutputCap: 10})
+	for text, want := range map[string]string{
+		"":                        "",
+		"1234567890":              "1234567890",
+		"12345678901":             "1234567890",
+		"123456789é":              "123456789",
+		"12345678é":               "12345678é",
+		"1234567😀":                "1234567",
+		"éééééé":                  "ééééé",
+		"a\xffb":                  "a\uFFFDb",
+		"a\x00b":                  "a\uFFFDb",
+		strings.Repeat("\x00", 9): strings.Repeat("\uFFFD", 3), // which takes three times the room
+		"\xff\xff\xff\xff":        "\uFFFD",
+	} {
+		o := g.cut(text)
+		shown, note, was := strings.Cut(o.content, "\n[output truncated")
+		if shown != want || len(shown) > 10 || !utf8.ValidString(o.content) {
+			t.Errorf("%q became %q", text, o.content)
+		}
+		if o.size != len(text) || was != o.truncated {
+			t.Errorf("%q: size %d, truncated %v, note %q", text, o.size, o.truncated, note)
+		}
+		if o.truncated && string(o.full) != text {
+			t.Errorf("%q is kept as %q", text, o.full)
+		}
+		if !o.truncated && o.full != nil {
+			t.Errorf("%q is kept although it was not cut", text)
+		}
+	}
+}
+
+type evil struct{}
+
+func (evil) MarshalJSON() ([]byte, error) { panic("no") }
+
+func TestText(t *testing.T) {
+	g := New(Config{})
+	for want, v := range map[string]any{"": nil, "as it is": "as it is", "bytes": []byte("bytes"), `{"a":"<b>"}`: map[string]string{"a": "<b>"}, `[1,2]`: []int{1, 2}, "7": 7} {
+		if got := g.text(v); got != want {
+			t.Errorf("%v is %q", v, got)
+		}
+	}
+	for _, v := range []any{evil{}, make(chan int), func() {}} {
+		if got := g.text(v); !strings.Contains(got, "cannot be shown") {
+			t.Errorf("%T is %q", v, got)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package gate
+
+import (
+	"math"
+	"strings"
+
+	"reeve"
+)
+
+// forms are how well-known keys begin; each is at least this long in all.
+var forms = []struct {
+	prefix string
+	length int
+}{
+	{"sk-", 20}, {"sk_live_", 20}, {"sk_test_", 20}, {"rk_live_", 20}, {"ghp_", 20}, {"gho_", 20}, {"ghs_", 20}, {"ghu_", 20}, {"ghr_", 20},
+	{"github_pat_", 24}, {"glpat-", 20}, {"xoxb-", 20}, {"xoxp-", 20}, {"xoxa-", 20}, {"xoxs-", 20}, {"xapp-", 20}, {"AKIA", 20}, {"ASIA", 20},
+	{"AIza", 30}, {"ya29.", 20}, {"eyJ", 40}, {"hf_", 20}, {"npm_", 20}, {"pypi-", 20}, {"dop_v1_", 20}, {"reeve_", 30}, {"whsec_", 20}, {"SG.", 40},
+}
+
+// scrubRuns looks at every long run of key characters.
+func scrubRuns(text string) string {
+	var out strings.Builder
+	done, start := 0, -1
+	flush := func(end int) {
+		if start >= 0 && end-start >= 20 {
+			if from, to := secretIn(text[start:end]); to > from {
+				out.WriteString(text[done : start+from])
+				out.WriteString(redacted)
+				done = start + to
+			}
+		}
+		start = -1
+	}
+	for i := range len(text) {
+		if keyChar(text[i]) {
+			if start < 0 {
+				start = i
+			}
+			continue
+		}
+		flush(i)
+	}
+	flush(len(text))
+	if done == 0 {
+		return text
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
+func keyChar(c byte) bool {
+	return isLetter(c|0x20) || isDigit(c) || strings.IndexByte("_-+/=.:", c) >= 0
+}
+
+// secretIn finds a secret in a run: a known form at its start or after a separator, or a part that looks random.
+func secretIn(run string) (from, to int) {
+	for i := range len(run) {
+		if i > 0 && strings.IndexByte("=:/.", run[i-1]) < 0 {
+			continue
+		}
+		for _, f := range forms {
+			if len(run)-i >= f.length && strings.HasPrefix(run[i:], f.prefix) {
+				return i, len(run)
+			}
+		}
+	}
+	if len(run) > 512 { // data, not a key
+		return 0, 0
+	}
+	from, to = -1, 0
+	begin := 0
+	for i := 0; i <= len(run); i++ {
+		if i < len(run) && strings.IndexByte("/.:", run[i]) < 0 {
+			continue
+		}
+		part := strings.TrimRight(run[begin:i], "=")
+		if eq := strings.LastIndexByte(part, '='); eq >= 0 { // name=value
+			begin, part = begin+eq+1, part[eq+1:]
+		}
+		if len(part) >= 24 && !reeve.IsID(part) && random(part) {
+			if from < 0 {
+				from = begin
+			}
+			to = i
+		}
+		begin = i + 1
+	}
+	if from < 0 && len(run) == 40 && run[0] != '/' && !strings.ContainsAny(run, ".:=-_") && random(strings.ReplaceAll(run, "/", "")) {
+		return 0, len(run) // an AWS secret key, which slashes may take apart
+	}
+	return max(from, 0), to
+}
+
+// random tells whether a string looks drawn by lot: upper and lower case and digits, mixed throughout. Words joined in a name
+// change class rarely, but for the hyphens between them, which do not count, and hold small letters in a row; hashes and UUIDs
+// have one case.
+func random(s string) bool {
+	var count [256]int
+	var lower, upper, digit, changes, rows int
+	last := byte(0)
+	for i := range len(s) {
+		c := s[i]
+		count[c]++
+		class := byte(0)
+		switch {
+		case isLetter(c):
+			lower++
+			if class = 'a'; last != 'a' {
+				rows++
+			}
+		case c >= 'A' && c <= 'Z':
+			upper++
+			class = 'A'
+		case isDigit(c):
+			digit++
+			class = '0'
+		}
+		if class != last && class != 0 && last != 0 {
+			changes++
+		}
+		last = class
+	}
+	if lower < 3 || upper < 3 || digit < 2 || float64(changes) < 0.35*float64(len(s)) || float64(lower) > 2.6*float64(rows) {
+		return false
+	}
+	entropy := 0.0
+	for _, n := range count {
+		if n > 0 {
+			f := float64(n) / float64(len(s))
+			entropy -= f * math.Log2(f)
+		}
+	}
+	return entropy >= 3.8
+}

@@ -1,0 +1,212 @@
+package gate
+
+import (
+	"strings"
+
+	"reeve"
+)
+
+// words are what a secret is called. Only what follows one is looked at closely. The bare ones stand right before the secret,
+// as in a header.
+var (
+	words = []string{"password", "passwd", "passphrase", "pwd", "secret", "token", "api_key", "api-key", "apikey", "access_key", "private_key",
+		"authorization", "credential"}
+	bare = []string{"bearer ", "basic "}
+)
+
+// notSecret is what a name may end in that speaks of a secret without being one: token_type, secret_name, password_length.
+var notSecret = []string{"type", "name", "id", "ids", "count", "limit", "length", "usage", "url", "uri", "path", "file", "policy", "expiry",
+	"expires", "expires_in", "expires_at", "budget", "ref", "kind", "version"}
+
+// scrubNamed redacts values that follow a telling word: password=…, "token": "…", Authorization: Bearer …
+func scrubNamed(text string) string {
+	lower := asciiLower(text)
+	telling := newFinder(lower)
+	var out strings.Builder
+	done := 0
+	for at := 0; ; {
+		next := telling.from(at)
+		if next < 0 {
+			break
+		}
+		from, to := valueAfter(text, lower, next)
+		if to <= from {
+			at = next + 1
+			continue
+		}
+		out.WriteString(text[done:from])
+		out.WriteString(redacted)
+		done, at = to, to
+	}
+	if done == 0 {
+		return text
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
+// finder finds telling words one after another. It remembers where each word comes next, so that a long text is read once
+// for each word and not once for each find.
+type finder struct {
+	text string
+	next map[string]int // -1 means not any more
+}
+
+func newFinder(text string) *finder {
+	f := &finder{text: text, next: make(map[string]int, len(words)+len(bare))}
+	for _, list := range [][]string{words, bare} {
+		for _, w := range list {
+			f.next[w] = strings.Index(text, w)
+		}
+	}
+	return f
+}
+
+func (f *finder) from(at int) int {
+	first := -1
+	for w, i := range f.next {
+		if i >= 0 && i < at {
+			if i = strings.Index(f.text[at:], w); i >= 0 {
+				i += at
+			}
+			f.next[w] = i
+		}
+		if i >= 0 && (first < 0 || i < first) {
+			first = i
+		}
+	}
+	return first
+}
+
+// valueAfter finds the secret that belongs to the word at i; an empty range means that there is none.
+func valueAfter(text, lower string, i int) (from, to int) {
+	for _, w := range bare {
+		if strings.HasPrefix(lower[i:], w) {
+			from, to = i+len(w), wordEnd(text, i+len(w))
+			return from, keepIf(to-from >= 12 && !plainWord(text[from:to]) && !harmless(text[from:to]), from, to)
+		}
+	}
+	word := ""
+	for _, w := range words {
+		if strings.HasPrefix(lower[i:], w) {
+			word = w
+			break
+		}
+	}
+	nameEnd := i + len(word)
+	for nameEnd < len(lower) && nameEnd < i+40 && (isLetter(lower[nameEnd]) || lower[nameEnd] == '_' || lower[nameEnd] == '-' || isDigit(lower[nameEnd])) {
+		nameEnd++
+	}
+	for _, s := range notSecret {
+		if strings.HasSuffix(lower[i+len(word):nameEnd], "_"+s) || strings.HasSuffix(lower[i+len(word):nameEnd], "-"+s) {
+			return 0, 0
+		}
+	}
+	at := skipSpace(text, skipQuote(text, nameEnd))
+	joint := byte(0)
+	switch {
+	case at < len(text) && (text[at] == ':' || text[at] == '='):
+		joint = text[at]
+		if at++; at < len(text) && (text[at] == '=' || text[at] == '>') { // a comparison, an assignment in Go, or => of a map
+			at++
+		}
+	case strings.HasPrefix(lower[at:], "is ") && at > nameEnd:
+		at += len("is")
+	default:
+		return 0, 0
+	}
+	spaced := at < len(text) && text[at] == ' '
+	at = skipSpace(text, at)
+	if word == "authorization" {
+		for _, scheme := range []string{"bearer ", "basic ", "token ", "negotiate ", "digest "} {
+			if strings.HasPrefix(lower[skipQuote(text, at):], scheme) {
+				at = skipQuote(text, at) + len(scheme)
+			}
+		}
+	}
+	return valueAt(text, at, word, joint, spaced)
+}
+
+// valueAt bounds the value at i and judges it. A quoted value is taken whole, whatever it holds; an unquoted one must not look
+// like prose or code.
+func valueAt(text string, i int, word string, joint byte, spaced bool) (from, to int) {
+	const shortest, longest = 6, 4096
+	if q := skipQuote(text, i); q > i {
+		quote := text[i:q]
+		n := strings.Index(text[q:min(len(text), q+longest)], quote)
+		if n < 0 {
+			n = min(len(text), q+longest) - q // cut off; a secret all the same
+		}
+		return q, keepIf(n >= shortest && !harmless(text[q:q+n]), q, q+n)
+	}
+	to = wordEnd(text, i)
+	v := text[i:to]
+	called := to < len(text) && text[to] == '(' // a function in code
+	prose := plainWord(v) && (joint == 0 || spaced && !strings.HasPrefix(word, "pass"))
+	code := strings.Contains(v, ".") && plainWord(strings.ReplaceAll(v, ".", ""))
+	return i, keepIf(len(v) >= shortest && len(v) <= longest && !called && !prose && !code && !harmless(v), i, to)
+}
+
+func keepIf(secret bool, from, to int) int {
+	if secret {
+		return to
+	}
+	return from
+}
+
+func skipSpace(s string, i int) int {
+	for i < len(s) && (s[i] == ' ' || s[i] == '\t') {
+		i++
+	}
+	return i
+}
+
+// skipQuote steps over a quote, which inside a JSON string has a backslash before it.
+func skipQuote(s string, i int) int {
+	j := i
+	if j < len(s) && s[j] == '\\' {
+		j++
+	}
+	if j < len(s) && (s[j] == '"' || s[j] == '\'' || s[j] == '`') {
+		return j + 1
+	}
+	return i
+}
+
+func wordEnd(s string, i int) int {
+	for i < len(s) && s[i] > ' ' && !strings.ContainsRune("\"'`\\,;&<>(){}[]", rune(s[i])) {
+		i++
+	}
+	return i
+}
+
+// plainWord tells whether a value is letters only, as words and identifiers are.
+func plainWord(v string) bool {
+	for i := range len(v) {
+		if !isLetter(v[i]|0x20) && v[i] != '_' && v[i] != '-' && !(i == len(v)-1 && strings.IndexByte(".:!?", v[i]) >= 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// harmless tells what may stand where a secret is expected: an id of ours, a number, a reference, a blank, a mark of ours.
+func harmless(v string) bool {
+	reference := len(v) > 1 && v[0] == '$' && (v[1] == '{' || v[1] == '(' || v[1] >= 'A' && v[1] <= 'Z')
+	return reeve.IsID(v) || reference || strings.Trim(v, "0123456789.,-") == "" || strings.Trim(v, "*xX.-_<>") == "" || strings.Contains(v, redacted) ||
+		v == "REDACTED"
+}
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' }
+func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
+
+// asciiLower lowers without moving anything: the lower case of some other letters is longer.
+func asciiLower(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,199 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"reeve"
+	"reeve/reevetest"
+)
+
+func TestI04_Attach(t *testing.T) {
+	h := start(t)
+	a := h.Agent("coach")
+	const path = "/api/agents/coach/tools"
+	v := decode[reeve.ToolView](t, h.Want(201, nil, "POST", path, object{"tool_id": "file_search", "config": object{"default_limit": 20}}))
+	if v.ID != "file_search" || v.HandlerKey != "file_search" || v.ParametersSchema == "" || string(v.Config) != `{"default_limit":20}` {
+		t.Errorf("got %+v", v)
+	}
+	if p := refused(t, h.Do("POST", path, object{"tool_id": "file_search"}), 409, reeve.AlreadyExists); !strings.Contains(p.Detail, "file_search") {
+		t.Errorf("detail %q", p.Detail)
+	}
+	if v := decode[reeve.ToolView](t, h.Want(201, nil, "POST", path, object{"tool_id": "file_read"})); string(v.Config) != `{}` {
+		t.Errorf("without config it is %s, not an object", v.Config)
+	}
+	if v := decode[reeve.ToolView](t, h.Want(201, nil, "POST", path, `{"tool_id":"file_list","config":null}`)); string(v.Config) != `{}` {
+		t.Errorf("with config null it is %s, not an object", v.Config)
+	}
+	h.Want(201, nil, "POST", "/api/agents/"+a.ID+"/tools", `{"tool_id":"file_write","config":{}}`)
+
+	before := picture(t, h)
+	for body, at := range map[string]string{
+		`{}`:                        "",
+		`{"tool_id":""}`:            "/tool_id",
+		`{"tool_id":7}`:             "/tool_id",
+		`{"tool_id":null}`:          "/tool_id",
+		`{"tool_id":["file_edit"]}`: "/tool_id",
+		`{"tool_id":"` + strings.Repeat("x", 200) + `"}`: "/tool_id",
+		`{"tool_id":"file_edit","config":[1]}`:           "/config",
+		`{"tool_id":"file_edit","config":"x"}`:           "/config",
+		`{"tool_id":"file_edit","colour":1}`:             "/colour",
+		`{"tool_id":"file_edit","Config":{}}`:            "/Config",
+		`{"tool_id":"file_edit","tool_id":"file_edit"}`:  "",
+		`{"tool_id":"file_edit"`:                         "",
+		`not json`:                                       "",
+		`[]`:                                             "",
+		`null`:                                           "",
+	} {
+		refusedAt(t, h.Do("POST", path, body), at)
+	}
+	refused(t, h.Do("POST", path, nil), 400, reeve.Validation)
+	refused(t, h.Do("POST", path, object{"tool_id": "nothing"}), 404, reeve.NotFound)
+	refused(t, h.Do("POST", "/api/agents/nobody/tools", object{"tool_id": "file_edit"}), 404, reeve.NotFound)
+	unchanged(t, before, picture(t, h))
+
+	h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
+	h.Want(201, nil, "POST", "/api/agents", object{"name": "other"}, "X-Workspace-Id", "beta")
+	refused(t, h.Do("POST", "/api/agents/other/tools", object{"tool_id": "file_edit"}), 404, reeve.NotFound)
+	refused(t, h.Do("POST", path, object{"tool_id": "file_edit"}, "X-Workspace-Id", "beta"), 404, reeve.NotFound)
+	define(t, h, object{"id": "betas"}, "X-Workspace-Id", "beta")
+	refused(t, h.Do("POST", path, object{"tool_id": "betas"}), 404, reeve.NotFound)
+	if got := attached(t, h, "coach"); !slices.Equal(got, []string{"file_list", "file_read", "file_search", "file_write"}) {
+		t.Errorf("the agent has %v", got)
+	}
+}
+
+func TestI04_ManyAtOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		h.Agent("coach")
+		for _, tool := range []string{"file_read", "file_list", "file_search"} {
+			got := atOnce(16, func(int) reevetest.Reply { return h.Do("POST", "/api/agents/coach/tools", object{"tool_id": tool}) })
+			made := 0
+			for _, r := range got {
+				if r.Status == 201 {
+					made++
+				} else {
+					refused(t, r, 409, reeve.AlreadyExists)
+				}
+			}
+			if made != 1 {
+				t.Errorf("%s was attached %d times", tool, made)
+			}
+		}
+		if got := attached(t, h, "coach"); len(got) != 3 {
+			t.Errorf("the agent has %v", got)
+		}
+	})
+}
+
+// atOnce does something n times together.
+func atOnce[T any](n int, f func(int) T) []T {
+	out := make([]T, n)
+	begin := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { <-begin; out[i] = f(i) })
+	}
+	close(begin)
+	wg.Wait()
+	return out
+}
+
+func TestI07_ConfigReachesTheHandler(t *testing.T) {
+	h := start(t)
+	lines := make([]string, 60)
+	for i := range lines {
+		lines[i] = fmt.Sprintf("needle %d", i)
+	}
+	share(t, h, "default", map[string]string{"notes/hay.txt": strings.Join(lines, "\n")})
+	h.Agent("plain", "file_search")
+	h.Agent("coach")
+	h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": "file_search", "config": object{"default_limit": 20}})
+	found := func(agent string, args object) int {
+		t.Helper()
+		res := h.Call(agent, "file_search", args)
+		var out struct{ Matches []any }
+		if err := json.Unmarshal([]byte(res.Content), &out); err != nil {
+			t.Fatalf("%+v: %v", res, err)
+		}
+		return len(out.Matches)
+	}
+	for _, c := range []struct {
+		agent string
+		args  object
+		want  int
+	}{
+		{"coach", object{"query": "needle"}, 20},
+		{"coach", object{"query": "needle", "limit": 5}, 5},
+		{"coach", object{"query": "needle", "limit": 50}, 50},
+		{"plain", object{"query": "needle"}, 10},
+	} {
+		if n := found(c.agent, c.args); n != c.want {
+			t.Errorf("%s %v: %d matches, want %d", c.agent, c.args, n, c.want)
+		}
+	}
+	h.Agent("other")
+	for _, bad := range []any{0, -1, 51, "x", 2.5, []int{5}} {
+		refusedAt(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "file_search", "args": object{"query": "needle", "limit": bad}}), "/limit")
+		refusedAt(t, h.Do("POST", "/api/agents/other/tools", object{"tool_id": "file_search", "config": object{"default_limit": bad}}), "/config/default_limit")
+	}
+	refusedAt(t, h.Do("POST", "/api/agents/other/tools", object{"tool_id": "file_search", "config": object{"limit": 5}}), "/config/limit")
+	if got := attached(t, h, "other"); !slices.Equal(got, defaults) {
+		t.Errorf("a bad config was attached: %v", got)
+	}
+}
+
+func TestI08_ToolsAnAgentHas(t *testing.T) {
+	h := start(t, tricks()...)
+	h.Agent("fresh")
+	h.Agent("coach", "looks")
+	calls := func(agent, tool string, list []string) reevetest.Reply {
+		body := object{"tool": tool, "args": object{}}
+		if tool == "list_files" {
+			body["args"] = object{"path": "/"}
+		}
+		if list != nil {
+			body["tools"] = list
+		}
+		return h.Do("POST", "/api/agents/"+agent+"/calls", body)
+	}
+	may := func(agent, tool string, list []string) {
+		t.Helper()
+		if r := calls(agent, tool, list); r.Status != 200 {
+			t.Errorf("%s %s with %v: %d %s", agent, tool, list, r.Status, r.Body)
+		}
+	}
+	mayNot := func(agent, tool string, list []string) {
+		t.Helper()
+		p := refused(t, calls(agent, tool, list), 404, reeve.NotFound)
+		if p.Detail != fmt.Sprintf("tool %q not found", tool) {
+			t.Errorf("detail %q tells more than that it is not there", p.Detail)
+		}
+	}
+	if got := attached(t, h, "fresh"); !slices.Equal(got, defaults) {
+		t.Errorf("the default set is %v", got)
+	}
+	may("fresh", "list_files", nil)
+	mayNot("fresh", "looks", nil)
+	mayNot("fresh", "nothing", nil)
+	mayNot("fresh", "file_read", nil)
+
+	if got := attached(t, h, "coach"); !slices.Equal(got, []string{"looks"}) {
+		t.Errorf("its attachments are %v", got)
+	}
+	may("coach", "looks", nil)
+	mayNot("coach", "list_files", nil) // an attachment replaces the default set
+	mayNot("coach", "shouts", nil)
+
+	may("coach", "shouts", []string{"shouts"})
+	may("fresh", "looks", []string{"shouts", "looks"})
+	mayNot("coach", "looks", []string{"shouts"}) // an explicit list replaces the attachments
+	mayNot("coach", "looks", []string{})
+	mayNot("fresh", "list_files", []string{"looks"})
+	mayNot("fresh", "nothing", []string{"nothing"})
+}

@@ -1,0 +1,186 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/reevetest"
+)
+
+// A call ends in one of these ways, and each looks the same on both engines.
+func TestCalls_EveryStatus(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t, tricks()...)
+		a := h.Agent("coach", "sends", "danger", "loses", "fails", "looks", "shouts", "file_write")
+		call := func(status int, tool string, more object, headers ...string) reeve.Result {
+			t.Helper()
+			body := object{"tool": tool, "args": object{}}
+			for k, v := range more {
+				body[k] = v
+			}
+			return decode[reeve.Result](t, h.Want(status, nil, "POST", "/api/agents/coach/calls", body, headers...))
+		}
+		want := func(r reeve.Result, state reeve.State, code reeve.Code, isError bool) {
+			t.Helper()
+			if r.State != state || r.Code != code || r.IsError != isError || r.CallID == "" {
+				t.Errorf("state %q code %q error %v, want %q %q %v: %+v", r.State, r.Code, r.IsError, state, code, isError, r)
+			}
+		}
+		want(call(200, "looks", nil), "", "", false)
+		sent := call(200, "sends", nil, key, "k")
+		want(sent, reeve.Committed, "", false)
+		if again := call(200, "sends", nil, key, "k"); !again.Replayed || again.OperationID != sent.OperationID {
+			t.Errorf("replayed %+v", again)
+		}
+		want(call(200, "fails", nil), reeve.Failed, reeve.ToolFailed, true)
+		lost := call(202, "loses", nil)
+		want(lost, reeve.Unknown, reeve.UnknownOutcome, true)
+		yes, no := call(202, "danger", object{"reason": "please"}), call(202, "danger", object{"args": object{"n": 2}})
+		want(yes, reeve.Parked, reeve.ApprovalRequired, false)
+		long := call(200, "shouts", nil)
+		if !long.Truncated || long.Size != 42000 || long.Hash == "" {
+			t.Errorf("cut: %v, size %d, hash %q", long.Truncated, long.Size, long.Hash)
+		}
+		var whole strings.Builder
+		for whole.Len() < long.Size {
+			s := decode[reeve.OutputSlice](t, h.Want(200, nil, "GET", fmt.Sprintf("/api/outputs/%s?offset=%d&limit=10000", long.Hash, whole.Len()), nil))
+			whole.WriteString(s.Content)
+		}
+		if whole.String() != strings.Repeat("all that alpha knows ", 2000) {
+			t.Error("the slices are not the whole")
+		}
+		if p := call(200, "file_write", object{"args": object{"path": "/shared/a.txt", "content": "x"}, "preview_only": true}); !p.Preview || p.OperationID != "" {
+			t.Errorf("preview %+v", p)
+		}
+
+		// What waits for a person is in the inbox, and goes on when they have said.
+		inbox := decode[reeve.Inbox](t, h.Want(200, nil, "GET", "/api/inbox", nil))
+		if len(inbox.Approvals) != 2 || len(inbox.Unknown) != 1 || inbox.Unknown[0].ID != lost.OperationID {
+			t.Errorf("inbox %+v", inbox)
+		}
+		decide := func(r reeve.Result, say string) { // also a comment
+			t.Helper()
+			h.Want(200, nil, "POST", "/api/approvals/"+r.ApprovalID+"/decision", object{"decision": say, "comment": "because"})
+			refused(t, h.Do("POST", "/api/approvals/"+r.ApprovalID+"/decision", object{"decision": "approve"}), 409, reeve.Conflict)
+		}
+		decide(yes, "approve")
+		decide(no, "deny")
+		h.Want(200, nil, "POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "happened"})
+		refused(t, h.Do("POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "retry"}), 409, reeve.Conflict)
+		h.Settle(t.Context())
+		states := map[string]reeve.State{}
+		for _, op := range pages(t, h, "/api/operations?agent=coach", func(l reeve.OperationList) ([]reeve.Operation, string) { return l.Operations, l.Next }) {
+			states[op.ID] = op.State
+		}
+		for id, state := range map[string]reeve.State{sent.OperationID: reeve.Committed, lost.OperationID: reeve.Committed, yes.OperationID: reeve.Committed, no.OperationID: reeve.DeniedOp} {
+			if states[id] != state {
+				t.Errorf("operation %s is %s, want %s", id, states[id], state)
+			}
+		}
+		refused(t, h.Do("POST", "/api/operations/"+sent.OperationID+"/undo", nil), 501, reeve.Unsupported)
+
+		// Every action has one result.
+		messages := pages(t, h, "/api/agents/"+a.ID+"/messages", func(l reeve.MessageList) ([]reeve.Message, string) { return l.Messages, l.Next })
+		results := map[string]int{}
+		for _, m := range messages {
+			results[m.ActionID]++
+		}
+		for _, m := range messages {
+			if m.Kind == reeve.Action && results[m.ID] != 1 {
+				t.Errorf("the action %s has %d results", m.Metadata, results[m.ID])
+			}
+		}
+
+		h.Want(204, nil, "POST", "/api/stop", object{"reason": "enough"})
+		refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 423, reeve.Stopped)
+		want(call(200, "looks", nil), "", "", false)
+		h.Want(204, nil, "POST", "/api/resume", object{})
+		want(call(200, "sends", nil), reeve.Committed, "", false)
+		h.Want(200, nil, "PUT", "/api/budgets/agent:coach", object{"limit": object{"calls": 1}})
+		h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"})
+		refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 402, reeve.BudgetExceeded)
+		h.Want(204, nil, "DELETE", "/api/budgets/agent:coach", nil)
+		h.Want(200, nil, "PATCH", "/api/agents/coach", object{"policy": object{"tools": object{"sends": "deny"}}})
+		refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 403, reeve.Denied)
+		h.Want(200, nil, "PATCH", "/api/agents/coach", object{"kind": "powerless"})
+		refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "file_write", "args": object{"path": "/shared/a", "content": "x"}}), 403, reeve.OutOfScope)
+	})
+}
+
+// pages reads a list to its end, two at a time.
+func pages[L, T any](t *testing.T, h *reevetest.Host, path string, open func(L) ([]T, string)) []T {
+	t.Helper()
+	var out []T
+	join := "?"
+	if strings.Contains(path, "?") {
+		join = "&"
+	}
+	for cursor := ""; ; {
+		list, next := open(decode[L](t, h.Want(200, nil, "GET", path+join+"limit=2"+cursor, nil)))
+		out = append(out, list...)
+		if next == "" {
+			return out
+		}
+		cursor = "&cursor=" + next
+	}
+}
+
+func TestCalls_PagesHoldEverythingOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t, tricks()...)
+		var names, ops, approvals []string
+		for i := range 7 {
+			name := fmt.Sprintf("agent-%d", i)
+			h.Agent(name, "sends", "danger")
+			ops = append(ops, h.Call(name, "sends", nil).OperationID)
+			r := h.Call(name, "danger", nil)
+			ops, approvals, names = append(ops, r.OperationID), append(approvals, r.ApprovalID), append(names, name)
+		}
+		slices.Reverse(ops) // the newest come first
+		slices.Reverse(approvals)
+		same := func(what string, got, want []string) {
+			t.Helper()
+			if !slices.Equal(got, want) {
+				t.Errorf("%s:\n%v\nwant\n%v", what, got, want)
+			}
+		}
+		var got []string
+		for _, v := range pages(t, h, "/api/agents", func(l reeve.AgentList) ([]reeve.Agent, string) { return l.Agents, l.Next }) {
+			got = append(got, v.Name)
+		}
+		same("agents", got, names)
+		got = nil
+		for _, v := range pages(t, h, "/api/operations", func(l reeve.OperationList) ([]reeve.Operation, string) { return l.Operations, l.Next }) {
+			got = append(got, v.ID)
+		}
+		same("operations", got, ops)
+		got = nil
+		for _, v := range pages(t, h, "/api/approvals?state=pending", func(l reeve.ApprovalList) ([]reeve.Approval, string) { return l.Approvals, l.Next }) {
+			got = append(got, v.ID)
+		}
+		same("approvals", got, approvals)
+	})
+}
+
+func TestG03_OneAnswerForEveryToolThatIsNotThere(t *testing.T) {
+	h := start(t, tricks()...)
+	h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
+	define(t, h, object{"id": "betas"}, "X-Workspace-Id", "beta")
+	define(t, h, object{"id": "unattached"})
+	h.Agent("coach", "looks")
+	for _, tool := range []string{"nothing", "unattached", "betas", "sends"} {
+		for _, list := range [][]string{nil, {"looks"}} {
+			body := object{"tool": tool, "args": object{"place": 7}}
+			if list != nil {
+				body["tools"] = list
+			}
+			p := refused(t, h.Do("POST", "/api/agents/coach/calls", body), 404, reeve.NotFound)
+			if p.Detail != fmt.Sprintf("tool %q not found", tool) || p.Hint != "list the agent's tools to see which it can call" || p.CallID == "" || p.Errors != nil {
+				t.Errorf("%s: %+v", tool, p)
+			}
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"reeve"
+	"reeve/host"
+	"reeve/reevetest"
+)
+
+func tools(t *testing.T, h *reevetest.Host, query string, headers ...string) []reeve.ToolView {
+	t.Helper()
+	var list reeve.ToolList
+	h.Want(200, &list, "GET", "/api/tools"+query, nil, headers...)
+	return list.Tools
+}
+
+func ids(list []reeve.ToolView) []string {
+	var out []string
+	for _, v := range list {
+		out = append(out, v.ID)
+	}
+	return out
+}
+
+func TestI01_FreshDatabaseHoldsTheBuiltInTools(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		list := tools(t, h, "")
+		for _, id := range []string{"file_read", "file_search", "file_list", "file_write", "file_edit", "file_delete", "vault_copyto", "read_file", "write_file", "list_files", "output_read"} {
+			if !slices.Contains(ids(list), id) {
+				t.Errorf("%s is missing", id)
+			}
+		}
+		for _, v := range list {
+			if v.Category == "" || v.HandlerKey == "" || v.CreatedAt.IsZero() || v.Broken != "" || v.Version != 1 {
+				t.Errorf("%s: category %q, handler %q, created %s, broken %q, version %d", v.ID, v.Category, v.HandlerKey, v.CreatedAt, v.Broken, v.Version)
+			}
+			if v.ParametersSchema != string(v.Parameters) {
+				t.Errorf("%s: the schema as text is another", v.ID)
+			}
+			compiles(t, v.ID, v.Parameters)
+			if v.ConfigSchema != nil {
+				compiles(t, v.ID, v.ConfigSchema)
+			}
+		}
+		before := picture(t, h)
+		h.Stop()
+		h = w.start(t)
+		unchanged(t, before, picture(t, h))
+	})
+}
+
+func compiles(t *testing.T, id string, schema json.RawMessage) {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(string(schema)))
+	if err != nil {
+		t.Fatal(id, err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("mem:///s.json", v); err != nil {
+		t.Fatal(id, err)
+	}
+	if _, err := c.Compile("mem:///s.json"); err != nil {
+		t.Error(id, err)
+	}
+}
+
+func TestI02_ListIsOrderedAndFiltered(t *testing.T) {
+	zebra, apple := trick("a_zebra", reeve.Read, "", says("", nil)), trick("z_apple", reeve.Read, "", says("", nil))
+	zebra.Name, zebra.Category, apple.Name, apple.Category = "Zebra", "animal", "Apple", "animal"
+	h := start(t, zebra, apple)
+	list := tools(t, h, "")
+	if !slices.IsSortedFunc(list, func(a, b reeve.ToolView) int {
+		return strings.Compare(a.Category+"\x00"+a.Name, b.Category+"\x00"+b.Name)
+	}) {
+		t.Errorf("not ordered by category then name: %v", ids(list))
+	}
+	if got := ids(tools(t, h, "?category=animal")); !slices.Equal(got, []string{"z_apple", "a_zebra"}) {
+		t.Errorf("category animal: %v", got)
+	}
+	for _, v := range tools(t, h, "?category=filesystem") {
+		if v.Category != "filesystem" {
+			t.Errorf("%s is in %s", v.ID, v.Category)
+		}
+	}
+	if got := tools(t, h, "?category=nothing"); got == nil || len(got) != 0 {
+		t.Errorf("an unknown category gives %v, not an empty list", got)
+	}
+	refusedAt(t, h.Do("GET", "/api/tools", nil, "X-Workspace-Id", ""), "header/X-Workspace-Id")
+}
+
+func TestI03_UnknownTool(t *testing.T) {
+	h := start(t)
+	if got := decode[reeve.ToolView](t, h.Want(200, nil, "GET", "/api/tools/read_file", nil)); got.ID != "read_file" || got.HandlerKey != "read_file" {
+		t.Errorf("got %+v", got)
+	}
+	p := refused(t, h.Do("GET", "/api/tools/nothing", nil), 404, reeve.NotFound)
+	if !strings.Contains(p.Detail, `"nothing"`) {
+		t.Errorf("detail %q", p.Detail)
+	}
+	refused(t, h.Do("GET", "/api/tools/a%2Fb", nil), 404, reeve.NotFound)
+}
+
+func TestI05_DetachAndCascade(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		a := h.Agent("coach", "file_read", "file_list")
+		h.Want(204, nil, "DELETE", "/api/agents/coach/tools/file_read", nil)
+		refused(t, h.Do("DELETE", "/api/agents/coach/tools/file_read", nil), 404, reeve.NotFound)
+		refused(t, h.Do("DELETE", "/api/agents/coach/tools/nothing", nil), 404, reeve.NotFound)
+		refused(t, h.Do("DELETE", "/api/agents/nobody/tools/file_list", nil), 404, reeve.NotFound)
+		if got := attached(t, h, a.ID); !slices.Equal(got, []string{"file_list"}) {
+			t.Errorf("the agent has %v", got)
+		}
+
+		// Removing a tool takes its attachments along.
+		define(t, h, object{})
+		h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": "weather"})
+		h.Want(204, nil, "DELETE", "/api/tools/weather", nil)
+		refused(t, h.Do("DELETE", "/api/tools/weather", nil), 404, reeve.NotFound)
+		if got := attached(t, h, a.ID); !slices.Equal(got, []string{"file_list"}) {
+			t.Errorf("after the tool was removed the agent has %v", got)
+		}
+		define(t, h, object{}) // a new tool of that name is not attached by what was before
+		if got := attached(t, h, a.ID); !slices.Equal(got, []string{"file_list"}) {
+			t.Errorf("the agent has %v", got)
+		}
+
+		// Removing an agent takes its attachments along: one made anew under its name begins with none.
+		h.Want(204, nil, "DELETE", "/api/agents/coach", nil)
+		refused(t, h.Do("DELETE", "/api/agents/coach", nil), 404, reeve.NotFound)
+		refused(t, h.Do("GET", "/api/agents/"+a.ID+"/tools", nil), 404, reeve.NotFound)
+		b := h.Agent("coach")
+		if got := attached(t, h, b.ID); !slices.Equal(got, defaults) {
+			t.Errorf("a new agent has %v", got)
+		}
+		refused(t, h.Do("DELETE", "/api/tools/file_read", nil), 404, reeve.NotFound) // built-in tools are nobody's to remove
+		if !slices.Contains(ids(tools(t, h, "")), "file_read") {
+			t.Error("a built-in tool was removed")
+		}
+	})
+}
+
+var defaults = []string{"list_files", "output_read", "read_file", "write_file"}
+
+// attached lists what an agent can call, by id.
+func attached(t *testing.T, h *reevetest.Host, agent string, headers ...string) []string {
+	t.Helper()
+	var list reeve.ToolList
+	h.Want(200, &list, "GET", "/api/agents/"+agent+"/tools", nil, headers...)
+	out := ids(list.Tools)
+	slices.Sort(out)
+	return out
+}
+
+func TestI09_UnknownHandlerHarmsNobodyElse(t *testing.T) {
+	w := newWorld(t)
+	h := w.start(t, trick("extra", reeve.Read, "", says("fine", nil)))
+	a := h.Agent("coach", "extra", "file_list")
+	if got := h.Call(a.ID, "extra", nil); got.Content != "fine" {
+		t.Fatalf("got %+v", got)
+	}
+	h.Stop()
+
+	h = w.start(t) // a build without it
+	if got := h.Call(a.ID, "file_list", object{"path": "/"}); got.IsError {
+		t.Errorf("another tool was harmed: %+v", got)
+	}
+	p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "extra"}), 501, reeve.Unsupported)
+	if !strings.Contains(p.Detail, "extra") || !strings.Contains(p.Hint, "doctor") {
+		t.Errorf("problem %+v", p)
+	}
+	for _, v := range append(tools(t, h, ""), decode[reeve.ToolList](t, h.Want(200, nil, "GET", "/api/agents/coach/tools", nil)).Tools...) {
+		if (v.Broken != "") != (v.ID == "extra") {
+			t.Errorf("%s: broken %q", v.ID, v.Broken)
+		}
+	}
+	if s := decode[reeve.Status](t, h.Want(200, nil, "GET", "/api/status", nil)); len(s.Broken) != 1 || !strings.HasPrefix(s.Broken[0], "extra: ") {
+		t.Errorf("status says %v", s.Broken)
+	}
+	var found bool
+	for _, c := range decode[reeve.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
+		if c.Name == "tools" {
+			found = true
+			if c.OK || !strings.Contains(c.Detail, "extra") || c.Hint == "" {
+				t.Errorf("doctor says %+v", c)
+			}
+		}
+	}
+	if !found {
+		t.Error("doctor says nothing of tools")
+	}
+	h.Stop()
+
+	h = w.start(t, trick("extra", reeve.Read, "", says("back", nil)))
+	if got := h.Call(a.ID, "extra", nil); got.Content != "back" {
+		t.Errorf("with its handler again: %+v", got)
+	}
+}
+
+func TestO21_EveryToolIsDeclaredWhole(t *testing.T) {
+	for _, v := range tools(t, start(t), "") {
+		if len(v.Description) < 20 || !slices.Contains(reeve.Tiers(), v.Tier) || !slices.Contains(reeve.Effects(), v.Effect) || v.TimeoutMS < 1 ||
+			!slices.Contains(reeve.Risks(), v.Risk) || v.Retry.Attempts < 1 {
+			t.Errorf("%s: %+v", v.ID, v.Tool)
+		}
+		var s struct {
+			Type                 string
+			AdditionalProperties *bool
+			Properties           map[string]struct{ Description string }
+		}
+		if err := json.Unmarshal(v.Parameters, &s); err != nil || s.Type != "object" || s.AdditionalProperties == nil || *s.AdditionalProperties {
+			t.Errorf("%s: schema %s: %v", v.ID, v.Parameters, err)
+		}
+		for name, p := range s.Properties {
+			if p.Description == "" {
+				t.Errorf("%s: the argument %s has no description", v.ID, name)
+			}
+		}
+	}
+}
+
+func TestO21_BadDeclarationsFailAtStart(t *testing.T) {
+	h, err := host.New(t.Context(), host.Config{Dir: t.TempDir(), LogTo: t.Output()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	good := trick("once", reeve.Read, "", says("", nil))
+	if err := h.AddTool(good); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.AddTool(good); reeve.CodeOf(err) != reeve.AlreadyExists || !strings.Contains(err.Error(), "once") {
+		t.Errorf("the same name twice: %v", err)
+	}
+	if err := h.AddTool(trick("file_read", reeve.Read, "", says("", nil))); reeve.CodeOf(err) != reeve.AlreadyExists {
+		t.Errorf("a built-in tool's name: %v", err)
+	}
+	other := trick("file_read", reeve.Read, "", says("", nil))
+	other.HandlerKey = "another"
+	if err := h.AddTool(other); reeve.CodeOf(err) != reeve.AlreadyExists {
+		t.Errorf("a built-in tool's name with another handler key: %v", err)
+	}
+	for what, change := range map[string]func(*reeve.Tool){
+		"description": func(v *reeve.Tool) { v.Description = "" },
+		"tier":        func(v *reeve.Tool) { v.Tier = "none" },
+		"effect":      func(v *reeve.Tool) { v.Effect = "none" },
+		"timeout":     func(v *reeve.Tool) { v.TimeoutMS = -1 },
+		"no schema":   func(v *reeve.Tool) { v.Parameters = nil },
+		"schema":      func(v *reeve.Tool) { v.Parameters = json.RawMessage(`{"type":"thing"}`) },
+		"not object":  func(v *reeve.Tool) { v.Parameters = json.RawMessage(`{"type":"string"}`) },
+		"handler":     func(v *reeve.Tool) { v.Handler = nil },
+		"config":      func(v *reeve.Tool) { v.ConfigSchema = json.RawMessage(`{"type":"thing"}`) },
+	} {
+		bad := trick("other", reeve.Read, "", says("", nil))
+		change(&bad)
+		if err := h.AddTool(bad); reeve.CodeOf(err) != reeve.Validation {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// define makes the tool weather, changed as said.
+func define(t *testing.T, h *reevetest.Host, change object, headers ...string) reeve.ToolView {
+	t.Helper()
+	var v reeve.ToolView
+	h.Want(http.StatusCreated, &v, "POST", "/api/tools", weather(change), headers...)
+	return v
+}
+
+// weather is a user-defined tool, changed as said.
+func weather(change object) object {
+	out := object{"id": "weather", "description": "Tells the weather of a place.", "effect": "read",
+		"parameters": object{"type": "object", "properties": object{"place": object{"type": "string"}}, "required": []string{"place"}, "additionalProperties": false},
+		"spec":       object{"method": "GET", "url": "https://weather.example/{place}"}}
+	for k, v := range change {
+		if v == nil {
+			delete(out, k)
+		} else {
+			out[k] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,229 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"reeve"
+	"reeve/reevetest"
+)
+
+// far is a server that tools call. It notes what it was sent.
+type far struct {
+	*httptest.Server
+	mu   sync.Mutex
+	seen []*http.Request
+	body []string
+}
+
+func newFar(t *testing.T) *far {
+	f := &far{}
+	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		f.mu.Lock()
+		f.seen, f.body = append(f.seen, r), append(f.body, string(b))
+		f.mu.Unlock()
+		switch r.URL.Path {
+		case "/large":
+			io.WriteString(w, strings.Repeat("x", 5000))
+		case "/broken":
+			http.Error(w, "no, not with "+r.Header.Get("Authorization"), http.StatusUnprocessableEntity)
+		case "/away":
+			http.Redirect(w, r, "http://169.254.169.254/latest", http.StatusFound)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"ok":true,"path":%q,"auth":%q,"data":{"value":42}}`, r.URL.Path, r.Header.Get("Authorization"))
+		}
+	}))
+	t.Cleanup(f.Close)
+	return f
+}
+
+func (f *far) last(t *testing.T) (*http.Request, string) {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.seen) == 0 {
+		t.Fatal("nothing was sent")
+	}
+	return f.seen[len(f.seen)-1], f.body[len(f.body)-1]
+}
+
+func (f *far) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.seen)
+}
+
+// reach starts a Reeve that may call the far server.
+func reach(t *testing.T, f *far) (world, *reevetest.Host) {
+	w := newWorld(t)
+	w.cfg.HTTPAllow = []string{strings.TrimPrefix(f.URL, "http://")}
+	return w, w.start(t)
+}
+
+// order is a tool that changes something at the far side.
+func order(f *far, change object) object {
+	t := object{"id": "order", "description": "Orders a thing at the far side.", "effect": "keyed", "tier": "side_effecting", "category": "shop",
+		"parameters": object{"type": "object", "required": []string{"item"}, "additionalProperties": false,
+			"properties": object{"item": object{"type": "string"}, "count": object{"type": "integer", "minimum": 1}}},
+		"spec": object{"method": "POST", "url": f.URL + "/orders/{item}", "headers": object{"Authorization": "Bearer ${secret:SHOP}"}, "result": "/data"}}
+	for k, v := range change {
+		t[k] = v
+	}
+	return t
+}
+
+func TestI10_HTTPToolEndToEnd(t *testing.T) {
+	f := newFar(t)
+	w, h := reach(t, f)
+	const secret = "shop-key-0123456789"
+	v := decode[reeve.ToolView](t, h.Want(201, nil, "POST", "/api/tools", order(f, nil)))
+	if v.Version != 1 || v.Kind != reeve.HTTPTool || v.Effect != reeve.Keyed || v.Tier != reeve.SideEffecting || v.Category != "shop" || v.TimeoutMS == 0 || v.ParametersSchema == "" {
+		t.Errorf("made %+v", v.Tool)
+	}
+	refused(t, h.Do("POST", "/api/tools", order(f, nil)), 409, reeve.AlreadyExists)
+	h.Agent("coach", "order")
+
+	// Without its secret it says so, and sends nothing.
+	if r := h.Call("coach", "order", object{"item": "tea"}); !r.IsError || !strings.Contains(r.Message+r.Content, "SHOP") || f.count() != 0 {
+		t.Errorf("without its secret: %+v, sent %d", r, f.count())
+	}
+	h.Want(204, nil, "PUT", "/api/secrets/SHOP", object{"value": secret})
+
+	res := h.Call("coach", "order", object{"item": "green tea/x", "count": 2}, key, "k")
+	if res.IsError || res.State != reeve.Committed || strings.TrimSpace(res.Content) != `{"value":42}` {
+		t.Errorf("got %+v", res)
+	}
+	req, body := f.last(t)
+	if req.Method != "POST" || req.URL.EscapedPath() != "/orders/green%20tea%2Fx" || req.Header.Get("Authorization") != "Bearer "+secret || body != `{"count":2}` {
+		t.Errorf("sent %s %s %v %s", req.Method, req.URL.EscapedPath(), req.Header, body)
+	}
+	if req.Header.Get(key) != res.OperationID || res.OperationID == "" {
+		t.Errorf("its key was %q, the operation is %q", req.Header.Get(key), res.OperationID)
+	}
+	n := f.count()
+	if again := h.Call("coach", "order", object{"item": "green tea/x", "count": 2}, key, "k"); !again.Replayed || f.count() != n {
+		t.Errorf("the same key sent it again: %+v", again)
+	}
+
+	// Arguments are checked before anything leaves.
+	refusedAt(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "order", "args": object{"item": "tea", "count": 0}}), "/count")
+	refusedAt(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "order", "args": object{"count": 1}}), "/item")
+	if f.count() != n {
+		t.Error("a refused call was sent")
+	}
+
+	// A change is a new version, at work at once, and survives a restart; the id cannot change.
+	up := decode[reeve.ToolView](t, h.Want(200, nil, "PUT", "/api/tools/order", order(f, object{"description": "Orders a thing, and tells all.",
+		"spec": object{"method": "POST", "url": f.URL + "/v2/{item}", "headers": object{"X-Key": "${secret:SHOP}"}}})))
+	if up.Version != 2 || up.CreatedAt != v.CreatedAt {
+		t.Errorf("version %d, created %s", up.Version, up.CreatedAt)
+	}
+	h.Stop()
+	h = w.start(t)
+	if r := h.Call("coach", "order", object{"item": "milk"}); r.IsError {
+		t.Errorf("after the change: %+v", r)
+	}
+	if req, _ := f.last(t); req.URL.Path != "/v2/milk" || req.Header.Get("X-Key") != secret {
+		t.Errorf("sent %s %v", req.URL.Path, req.Header)
+	}
+	refusedAt(t, h.Do("PUT", "/api/tools/order", order(f, object{"id": "other"})), "/id")
+	refused(t, h.Do("PUT", "/api/tools/nothing", order(f, object{"id": "nothing"})), 404, reeve.NotFound)
+	refused(t, h.Do("PUT", "/api/tools/file_read", order(f, object{"id": "file_read"})), 409, reeve.AlreadyExists)
+
+	// What the far side echoes of the secret goes nowhere.
+	h.Want(200, nil, "PUT", "/api/tools/order", order(f, object{"spec": object{"method": "POST", "url": f.URL + "/echo", "headers": object{"Authorization": "Bearer ${secret:SHOP}"}}}))
+	if r := h.Call("coach", "order", object{"item": "tea"}); r.IsError || strings.Contains(r.Content, secret) {
+		t.Errorf("the secret came back: %+v", r)
+	}
+	h.Want(200, nil, "PUT", "/api/tools/order", order(f, object{"spec": object{"method": "POST", "url": f.URL + "/broken", "headers": object{"Authorization": "Bearer ${secret:SHOP}"}}}))
+	if r := h.Call("coach", "order", object{"item": "tea"}); !r.IsError || r.Code != reeve.ToolFailed {
+		t.Errorf("a refusal: %+v", r)
+	}
+	if all := picture(t, h); strings.Contains(all, secret) {
+		t.Error("the secret can be read")
+	}
+	h.Want(204, nil, "DELETE", "/api/tools/order", nil)
+	if got := attached(t, h, "coach"); fmt.Sprint(got) != fmt.Sprint(defaults) {
+		t.Errorf("after its removal the agent has %v", got)
+	}
+	refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "order", "args": object{"item": "tea"}}), 404, reeve.NotFound)
+}
+
+func TestI10_PrivateAddressesAreRefused(t *testing.T) {
+	f := newFar(t)
+	h := start(t) // nothing is allowed
+	define(t, h, object{"id": "local", "spec": object{"method": "GET", "url": f.URL + "/{place}"}})
+	_, allowed := reach(t, f)
+	define(t, allowed, object{"id": "away", "spec": object{"method": "GET", "url": f.URL + "/away?q={place}"}})
+	h.Agent("coach", "local")
+	if r := h.Call("coach", "local", object{"place": "x"}); !r.IsError || f.count() != 0 {
+		t.Errorf("a private address was reached: %+v", r)
+	}
+	allowed.Agent("coach", "away")
+	if r := allowed.Call("coach", "away", object{"place": "x"}); !r.IsError {
+		t.Errorf("a redirect to a private address was followed: %+v", r)
+	}
+	for i, url := range []string{"http://localhost/x", "http://[::1]/x", "http://169.254.169.254/latest/meta-data", "http://10.0.0.1/", "http://0.0.0.0/", "http://2130706433/", "http://[::ffff:127.0.0.1]/"} {
+		id := fmt.Sprintf("guess%d", i)
+		r := h.Do("POST", "/api/tools", weather(object{"id": id, "spec": object{"method": "GET", "url": url, "query": object{"q": "place"}}}))
+		if r.Status == 400 {
+			continue // refused at once
+		}
+		if r.Status != 201 {
+			t.Errorf("%s: %d %s", url, r.Status, r.Body)
+			continue
+		}
+		h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": id})
+		if res := h.Call("coach", id, object{"place": "x"}); !res.IsError {
+			t.Errorf("%s was reached: %+v", url, res)
+		}
+	}
+}
+
+func TestI10_BadDefinitions(t *testing.T) {
+	h := start(t)
+	before := picture(t, h)
+	for _, kind := range []string{"script", "mcp"} {
+		p := refused(t, h.Do("POST", "/api/tools", weather(object{"kind": kind})), 501, reeve.Unsupported)
+		if !strings.Contains(p.Detail, kind) || p.Hint == "" {
+			t.Errorf("%s: %+v", kind, p)
+		}
+	}
+	for at, change := range map[string]object{
+		"/kind":            {"kind": "go"},
+		"/id":              {"id": "no spaces"},
+		"/description":     {"description": ""},
+		"/effect":          {"effect": "local"},
+		"/tier":            {"tier": "royal"},
+		"/parameters":      {"parameters": object{"type": "thing"}},
+		"/parameters/type": {"parameters": object{"type": "array"}},
+		"/config_schema":   {"config_schema": object{"type": 7}},
+		"/timeout_ms":      {"timeout_ms": -5},
+		"/retry/attempts":  {"retry": object{"attempts": 99, "delay_ms": 0, "max_ms": 0}},
+		"/category":        {"category": "No Good"},
+		"/colour":          {"colour": "blue"},
+	} {
+		refusedAt(t, h.Do("POST", "/api/tools", weather(change)), at)
+	}
+	for _, spec := range []any{nil, object{}, "x", 7, object{"method": "GET"}, object{"method": "TRACE", "url": "https://a.example/"}, object{"method": "GET", "url": "file:///etc/passwd"},
+		object{"method": "GET", "url": "https://{place}.example/"}, object{"method": "GET", "url": "https://a.example/{missing}"}, object{"method": "GET", "url": "https://a.example/${secret:X}"},
+		object{"method": "GET", "url": "https://u:p@a.example/"}, object{"method": "GET", "url": "https://a.example/", "headers": object{"Bad\r\nName": "x"}},
+		object{"method": "GET", "url": "https://a.example/", "headers": object{"X": "a\r\nb"}}, object{"method": "GET", "url": "https://a.example/", "colour": 1},
+		object{"method": "GET", "url": "https://a.example/", "headers": object{"Host": "b.example"}}, object{"method": "POST", "url": "https://a.example/"}} {
+		refused(t, h.Do("POST", "/api/tools", weather(object{"spec": spec})), 400, reeve.Validation)
+	}
+	refused(t, h.Do("POST", "/api/tools", weather(object{"id": "file_read"})), 409, reeve.AlreadyExists)
+	refusedAt(t, h.Do("POST", "/api/tools", weather(object{"id": "reeve_own"})), "/id")
+	unchanged(t, before, picture(t, h))
+	if b, _ := json.Marshal(tools(t, h, "")); strings.Contains(string(b), "weather") {
+		t.Error("a bad definition is in the catalogue")
+	}
+}

@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// TargetPath names what a rating is about.
+type TargetPath struct {
+	Scoped
+	Kind   reeve.RatingTarget `path:"kind" enum:"task,time_entry,plan_block"`
+	Target string             `path:"targetId" maxLength:"128"`
+}
+
+// RatingQuery chooses ratings.
+type RatingQuery struct {
+	Span
+	Category string             `query:"category" maxLength:"64" doc:"Of things of one category"`
+	Target   reeve.RatingTarget `query:"target_kind" enum:"task,time_entry,plan_block"`
+}
+
+func (q RatingQuery) filter() (f store.RatingFilter, err error) {
+	f.Category, f.Target = q.Category, q.Target
+	f.From, f.To, err = q.times()
+	return f, err
+}
+
+func (s *server) listRatings(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Page
+	RatingQuery
+}) (*body[reeve.RatingList], error) {
+	f, err := in.filter()
+	if err != nil {
+		return nil, err
+	}
+	if f.Before, err = parseCursor(in.Cursor); err != nil {
+		return nil, err
+	}
+	f.Limit = in.Limit
+	return read(ctx, s, who, func(r *store.JournalReader) (l reeve.RatingList, err error) {
+		l.Ratings, err = r.Ratings(ctx, f)
+		if n := len(l.Ratings); n == in.Limit {
+			l.Next = pageEnd(reeve.Millis(l.Ratings[n-1].CreatedAt), l.Ratings[n-1].ID)
+		}
+		return l, err
+	})
+}
+
+func (s *server) summarizeRatings(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	RatingQuery
+}) (*body[reeve.RatingSummary], error) {
+	f, err := in.filter()
+	if err != nil {
+		return nil, err
+	}
+	return read(ctx, s, who, func(r *store.JournalReader) (reeve.RatingSummary, error) { return r.SummarizeRatings(ctx, f) })
+}
+
+func (s *server) rate(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.RatingDraft
+}) (*body[reeve.Rating], error) {
+	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.Rating, error) {
+		v, _, err := w.Rate(ctx, in.Body)
+		return v, err
+	})
+}
+
+func (s *server) getRating(ctx context.Context, who reeve.Principal, in *TargetPath) (*body[reeve.Rating], error) {
+	return read(ctx, s, who, func(r *store.JournalReader) (reeve.Rating, error) {
+		v, ok, err := r.Rating(ctx, in.Kind, in.Target)
+		if err == nil && !ok {
+			err = reeve.Errorf(reeve.NotFound, "you have not rated %s", in.Target)
+		}
+		return v, err
+	})
+}
+
+func (s *server) deleteRating(ctx context.Context, who reeve.Principal, in *TargetPath) (*none, error) {
+	return nil, s.writeJournal(ctx, who, func(w *store.JournalWriter) error { return w.DeleteRating(ctx, in.Kind, in.Target) })
+}

@@ -1,0 +1,117 @@
+package httpapi
+
+import (
+	"context"
+	"slices"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+func (s *server) listTasks(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Page
+	Category  string   `query:"category" maxLength:"64" doc:"Of one category"`
+	Status    []string `query:"status" maxItems:"7" doc:"In one of these statuses: open, groomed, in_progress, blocked, on_hold, done, rejected"`
+	Open      bool     `query:"open" doc:"Leave out what is done or rejected"`
+	DueAfter  string   `query:"due_after" maxLength:"10" doc:"Due on this day or later, YYYY-MM-DD"`
+	DueBefore string   `query:"due_before" maxLength:"10" doc:"Due on this day or earlier, YYYY-MM-DD"`
+	Label     string   `query:"label" maxLength:"64" doc:"With this label"`
+	Text      string   `query:"text" maxLength:"200" doc:"Part of the title, whatever the case"`
+}) (*body[reeve.TaskList], error) {
+	before, err := parseCursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	f := store.TaskFilter{Category: in.Category, Open: in.Open, DueAfter: in.DueAfter, DueBefore: in.DueBefore, Label: in.Label, Text: in.Text, Before: before, Limit: in.Limit}
+	for _, v := range in.Status {
+		if !slices.Contains(reeve.TaskStatuses(), reeve.TaskStatus(v)) {
+			return nil, reeve.Wrong("query/status", "is not a status", "open, groomed, in_progress, blocked, on_hold, done or rejected")
+		}
+		f.Status = append(f.Status, reeve.TaskStatus(v))
+	}
+	for path, day := range map[string]string{"query/due_after": in.DueAfter, "query/due_before": in.DueBefore} {
+		if day != "" {
+			if err := reeve.CheckDay(path, day); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return read(ctx, s, who, func(r *store.JournalReader) (l reeve.TaskList, err error) {
+		l.Tasks, err = r.Tasks(ctx, f)
+		if n := len(l.Tasks); n == in.Limit {
+			l.Next = pageEnd(reeve.Millis(l.Tasks[n-1].CreatedAt), l.Tasks[n-1].ID)
+		}
+		return l, err
+	})
+}
+
+func (s *server) createTask(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.TaskDraft
+}) (*body[reeve.Task], error) {
+	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.Task, error) { return w.CreateTask(ctx, in.Body) })
+}
+
+func (s *server) getTask(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.TaskView], error) {
+	return read(ctx, s, who, func(r *store.JournalReader) (reeve.TaskView, error) { return r.TaskView(ctx, in.ID) })
+}
+
+func (s *server) updateTask(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Body reeve.TaskChange
+}) (*body[reeve.Task], error) {
+	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.Task, error) {
+		e, err := w.UpdateTask(ctx, in.ID, in.Body, "")
+		return e.After, err
+	})
+}
+
+func (s *server) deleteTask(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	return nil, s.writeJournal(ctx, who, func(w *store.JournalWriter) error { return w.DeleteTask(ctx, in.ID) })
+}
+
+func (s *server) assignLabels(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Body reeve.LabelAssignment
+}) (*body[reeve.Task], error) {
+	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.Task, error) {
+		t, _, err := w.AssignLabels(ctx, in.ID, in.Body)
+		return t, err
+	})
+}
+
+func (s *server) resolveTask(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Reference string `query:"reference" required:"true" minLength:"1" maxLength:"500" doc:"Words of the title, or the id"`
+	Closed    bool   `query:"include_closed" doc:"Look at tasks that are done or rejected, too"`
+	Limit     int    `query:"limit" minimum:"1" maximum:"20" default:"5"`
+}) (*body[reeve.TaskCandidates], error) {
+	return read(ctx, s, who, func(r *store.JournalReader) (reeve.TaskCandidates, error) {
+		return r.ResolveTask(ctx, in.Reference, in.Closed, in.Limit)
+	})
+}
+
+func (s *server) followUp(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.FollowUp
+}) (*body[reeve.TasksChanged], error) {
+	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.TasksChanged, error) { return w.ApplyFollowUp(ctx, in.Body, "") })
+}
+
+func (s *server) rollover(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.Rollover
+}) (*body[reeve.TasksChanged], error) {
+	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.TasksChanged, error) { return w.ApplyRollover(ctx, in.Body, "") })
+}
+
+func (s *server) listLinks(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Of string `query:"of" required:"true" minLength:"1" maxLength:"128" doc:"The id of a task, or of an operation"`
+}) (*body[reeve.LinkList], error) {
+	return read(ctx, s, who, func(r *store.JournalReader) (l reeve.LinkList, err error) {
+		l.Links, err = r.Links(ctx, in.Of)
+		return l, err
+	})
+}

@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"context"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Span is in the input of lists of what happened.
+type Span struct {
+	From string `query:"from" maxLength:"40" doc:"RFC 3339 with an offset"`
+	To   string `query:"to" maxLength:"40" doc:"RFC 3339 with an offset"`
+}
+
+// times reads a span; what was left out is the zero time.
+func (s Span) times() (from, to time.Time, err error) {
+	if s.From != "" {
+		if from, err = reeve.ParseMoment("query/from", s.From); err != nil {
+			return from, to, err
+		}
+	}
+	if s.To != "" {
+		to, err = reeve.ParseMoment("query/to", s.To)
+	}
+	return from, to, err
+}
+
+func (s *server) listTime(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Page
+	Span
+	Task    string `query:"task" maxLength:"64" doc:"On one task"`
+	Running bool   `query:"running" doc:"Only the running timer"`
+}) (*body[reeve.TimeEntryList], error) {
+	before, err := parseCursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	f := store.TimeFilter{Task: in.Task, Running: in.Running, Before: before, Limit: in.Limit}
+	if f.From, f.To, err = in.times(); err != nil {
+		return nil, err
+	}
+	return read(ctx, s, who, func(r *store.JournalReader) (l reeve.TimeEntryList, err error) {
+		l.TimeEntries, err = r.TimeEntries(ctx, f)
+		if n := len(l.TimeEntries); n == in.Limit {
+			l.Next = pageEnd(l.TimeEntries[n-1].StartedAt.UnixMilli(), l.TimeEntries[n-1].ID)
+		}
+		return l, err
+	})
+}
+
+func (s *server) createTime(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.TimeDraft
+}) (*body[reeve.TimeEntry], error) {
+	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) { return w.CreateTimeEntry(ctx, in.Body) })
+}
+
+func (s *server) getTime(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.TimeEntry], error) {
+	return read(ctx, s, who, func(r *store.JournalReader) (reeve.TimeEntry, error) {
+		e, _, err := r.TimeEntry(ctx, in.ID)
+		return e, err
+	})
+}
+
+func (s *server) updateTime(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Body reeve.TimeChange
+}) (*body[reeve.TimeEntry], error) {
+	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) { return w.UpdateTimeEntry(ctx, in.ID, in.Body) })
+}
+
+func (s *server) deleteTime(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	return nil, s.writeJournal(ctx, who, func(w *store.JournalWriter) error { return w.DeleteTimeEntry(ctx, in.ID) })
+}
+
+func (s *server) startTimer(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.TimerStart
+}) (*body[reeve.TimeEntry], error) {
+	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) { return w.StartTimer(ctx, in.Body) })
+}
+
+func (s *server) stopTimer(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.TimerStop
+}) (*body[reeve.TimeEntry], error) {
+	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) { return w.StopTimer(ctx, in.Body) })
+}

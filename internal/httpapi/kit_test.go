@@ -1,0 +1,317 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"reeve"
+	"reeve/host"
+	"reeve/internal/store/storetest"
+	"reeve/reevetest"
+)
+
+// world is a place to start a Reeve in, and to start it again.
+type world struct{ cfg host.Config }
+
+func newWorld(t *testing.T) world { return world{host.Config{Dir: t.TempDir()}} }
+
+// everywhere runs a test on both engines. Without PostgreSQL it fails: run it by way of scripts/postgres.
+func everywhere(t *testing.T, f func(t *testing.T, w world)) {
+	t.Run("sqlite", func(t *testing.T) { f(t, newWorld(t)) })
+	t.Run("postgres", func(t *testing.T) {
+		f(t, world{host.Config{Dir: t.TempDir(), Database: storetest.PostgresURL(t)}})
+	})
+}
+
+// start serves a Reeve there. Every answer it gives is checked against its own OpenAPI document.
+func (w world) start(t *testing.T, tools ...reeve.Tool) *reevetest.Host {
+	t.Helper()
+	h := reevetest.StartWith(t, w.cfg, tools...)
+	c := h.Server.Client()
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.Transport = &checked{t: t, next: c.Transport, doc: document(t, h)}
+	return h
+}
+
+func start(t *testing.T, tools ...reeve.Tool) *reevetest.Host {
+	t.Helper()
+	return newWorld(t).start(t, tools...)
+}
+
+// openapi is a server's OpenAPI document.
+type openapi struct {
+	tree     map[string]any
+	compiler *jsonschema.Compiler
+	mu       sync.Mutex
+	compiled map[string]*jsonschema.Schema
+}
+
+func document(t *testing.T, h *reevetest.Host) *openapi {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(h.Want(200, nil, "GET", "/openapi.json", nil).Body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	if err := c.AddResource("mem:///openapi.json", v); err != nil {
+		t.Fatal(err)
+	}
+	return &openapi{tree: v.(map[string]any), compiler: c, compiled: map[string]*jsonschema.Schema{}}
+}
+
+// schema compiles the schema at a place in the document.
+func (d *openapi) schema(pointer ...string) (*jsonschema.Schema, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at := "mem:///openapi.json#"
+	for _, p := range pointer {
+		at += "/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(p)
+	}
+	if s := d.compiled[at]; s != nil {
+		return s, nil
+	}
+	s, err := d.compiler.Compile(at)
+	d.compiled[at] = s
+	return s, err
+}
+
+// operation is one operation of the document.
+type operation struct {
+	method, path, id string
+	tree             map[string]any
+}
+
+func (d *openapi) operations() []operation {
+	var out []operation
+	for p, item := range d.tree["paths"].(map[string]any) {
+		for m, op := range item.(map[string]any) {
+			o := op.(map[string]any)
+			id, _ := o["operationId"].(string)
+			out = append(out, operation{strings.ToUpper(m), p, id, o})
+		}
+	}
+	return out
+}
+
+// find gives the operation that a request is for.
+func (d *openapi) find(r *http.Request) (operation, bool) {
+	have := strings.Split(r.URL.EscapedPath(), "/")
+	for _, o := range d.operations() {
+		want := strings.Split(o.path, "/")
+		match := o.method == r.Method && len(have) == len(want)
+		for i := 0; match && i < len(want); i++ {
+			match = want[i] == have[i] || strings.HasPrefix(want[i], "{") && have[i] != ""
+		}
+		if match {
+			return o, true
+		}
+	}
+	return operation{}, false
+}
+
+// checked is a transport that compares every answer with the document.
+type checked struct {
+	t    *testing.T
+	next http.RoundTripper
+	doc  *openapi
+}
+
+func (c *checked) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := c.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(res.Body)
+	_ = res.Body.Close()
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	if err != nil {
+		return res, nil // the caller finds out too
+	}
+	if why := c.doc.judge(r, res, body); why != "" {
+		c.t.Errorf("%s %s: status %d: %s: %.400s", r.Method, r.URL.Path, res.StatusCode, why, body)
+	}
+	return res, nil
+}
+
+// judge says what about an answer is not as documented.
+func (d *openapi) judge(r *http.Request, res *http.Response, body []byte) string {
+	o, ok := d.find(r)
+	if !ok {
+		return ""
+	}
+	status := fmt.Sprint(res.StatusCode)
+	responses := o.tree["responses"].(map[string]any)
+	if responses[status] == nil {
+		status = "default"
+	}
+	said, ok := responses[status].(map[string]any)
+	if !ok || status == "default" && res.StatusCode < 400 {
+		return "the status is not documented"
+	}
+	content, _ := said["content"].(map[string]any)
+	kind := res.Header.Get("Content-Type")
+	if len(body) == 0 && len(content) == 0 || kind == "application/octet-stream" {
+		return ""
+	}
+	if content[kind] == nil {
+		return "the content type " + kind + " is not documented"
+	}
+	s, err := d.schema("paths", o.path, strings.ToLower(o.method), "responses", status, "content", kind, "schema")
+	if err != nil {
+		return err.Error()
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return err.Error()
+	}
+	if err := s.Validate(v); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// refused checks that an answer is a problem, whole and as promised, and gives it.
+func refused(t *testing.T, r reevetest.Reply, status int, code reeve.Code) reeve.Problem {
+	t.Helper()
+	var p reeve.Problem
+	if r.Status != status {
+		t.Errorf("status %d, want %d: %.500s", r.Status, status, r.Body)
+	}
+	if ct := r.Header.Get("Content-Type"); ct != "application/problem+json" {
+		t.Errorf("content type %q: %.500s", ct, r.Body)
+		return p
+	}
+	r.Decode(t, &p)
+	switch {
+	case p.Code != code:
+		t.Errorf("code %s, want %s: %.500s", p.Code, code, r.Body)
+	case p.Status != r.Status || p.Title == "" || p.Detail == "" || p.Type == "":
+		t.Errorf("not a whole problem: %.500s", r.Body)
+	case p.Hint == "":
+		t.Errorf("no hint: %.500s", r.Body)
+	case p.RequestID == "" || p.RequestID != r.Header.Get("X-Request-Id"):
+		t.Errorf("request id %q, header %q", p.RequestID, r.Header.Get("X-Request-Id"))
+	case code == reeve.Validation && len(p.Errors) == 0:
+		t.Errorf("no failing path: %.500s", r.Body)
+	}
+	return p
+}
+
+// refusedAt is refused of input that is wrong, at a path.
+func refusedAt(t *testing.T, r reevetest.Reply, path string) {
+	t.Helper()
+	for _, f := range refused(t, r, 400, reeve.Validation).Errors {
+		if f.Path == path {
+			return
+		}
+	}
+	t.Errorf("no error at %q: %s", path, r.Body)
+}
+
+// token makes a bearer token and gives its text.
+func token(t *testing.T, h *reevetest.Host, role reeve.Role, workspaces ...string) string {
+	t.Helper()
+	var made reeve.NewToken
+	h.Want(201, &made, "POST", "/api/tokens", reeve.TokenRequest{Name: string(role), Role: role, Workspaces: workspaces})
+	return made.Token
+}
+
+// as gives the headers of a request with another token, perhaps in another workspace.
+func as(token string, workspace ...string) []string {
+	out := []string{"Authorization", "Bearer " + token}
+	if len(workspace) > 0 {
+		out = append(out, "X-Workspace-Id", workspace[0])
+	}
+	return out
+}
+
+// share writes files where file_search looks.
+func share(t *testing.T, h *reevetest.Host, workspace string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		file := filepath.Join(h.Dir(), "workspaces", workspace, "shared", name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// lists are the routes that together show all that a workspace has.
+var lists = []string{"/api/tools", "/api/agents?limit=500", "/api/operations?limit=500", "/api/approvals?limit=500", "/api/inbox", "/api/profiles", "/api/budgets",
+	"/api/tokens", "/api/secrets", "/api/workspaces"}
+
+// picture is all that a workspace shows, to be compared with a later one.
+func picture(t *testing.T, h *reevetest.Host, headers ...string) string {
+	t.Helper()
+	var b strings.Builder
+	var agents reeve.AgentList
+	for _, p := range lists {
+		r := h.Want(200, nil, "GET", p, nil, headers...)
+		fmt.Fprintf(&b, "%s\n%s", p, r.Body)
+		if strings.HasPrefix(p, "/api/agents") {
+			r.Decode(t, &agents)
+		}
+	}
+	for _, a := range agents.Agents {
+		for _, p := range []string{"/tools", "/messages?limit=500"} {
+			fmt.Fprintf(&b, "%s%s\n%s", a.ID, p, h.Want(200, nil, "GET", "/api/agents/"+a.ID+p, nil, headers...).Body)
+		}
+	}
+	return b.String()
+}
+
+// unchanged compares two pictures and says where they part.
+func unchanged(t *testing.T, before, after string) {
+	t.Helper()
+	i := 0
+	for i < len(before) && i < len(after) && before[i] == after[i] {
+		i++
+	}
+	if i < len(before) || i < len(after) {
+		from := max(0, i-200)
+		t.Errorf("something changed: from\n%s\nto\n%s", before[from:min(len(before), i+200)], after[from:min(len(after), i+200)])
+	}
+}
+
+type object = map[string]any
+
+func decode[T any](t *testing.T, r reevetest.Reply) (v T) {
+	t.Helper()
+	r.Decode(t, &v)
+	return v
+}
+
+// Tools of the tests' own, one for each way a call can end.
+func trick(id string, effect reeve.Effect, tier reeve.Tier, f reeve.Handler) reeve.Tool {
+	return reeve.Tool{ID: id, Description: "A tool of the test's: " + id, Parameters: json.RawMessage(`{"type":"object"}`), Effect: effect, Tier: tier, Handler: f}
+}
+
+func says(v any, err error) reeve.Handler {
+	return func(context.Context, *reeve.Invocation) (any, error) { return v, err }
+}
+
+func tricks() []reeve.Tool {
+	return []reeve.Tool{
+		trick("sends", reeve.Keyed, reeve.SideEffecting, says("sent", nil)),
+		trick("danger", reeve.Unsafe, reeve.Privileged, says("done", nil)),
+		trick("loses", reeve.Unsafe, reeve.SideEffecting, says(nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead"))),
+		trick("fails", reeve.Keyed, reeve.SideEffecting, says(nil, reeve.Errorf(reeve.ToolFailed, "no such recipient"))),
+		trick("looks", reeve.Read, reeve.ReadOnly, says("seen", nil)),
+		trick("shouts", reeve.Read, reeve.ReadOnly, says(strings.Repeat("all that alpha knows ", 2000), nil)),
+	}
+}

@@ -1,0 +1,176 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+const (
+	keyHeader    = "Idempotency-Key"
+	replayHeader = "Idempotency-Replayed"
+	maxKey       = 255
+	keyLife      = 24 * time.Hour
+	tokensPath   = "/api/tokens"
+)
+
+// ownKey matches the routes whose calls carry their key into the ledger: the gate makes each of them once, for good.
+var ownKey = regexp.MustCompile(`^/api/agents/[^/]+/calls(/|$)`)
+
+func hasOwnKey(path string) bool { return ownKey.MatchString(path) }
+
+// keyParameter documents the header.
+func keyParameter() *huma.Param {
+	most := maxKey
+	return &huma.Param{Name: keyHeader, In: "header", Schema: &huma.Schema{Type: "string", MaxLength: &most},
+		Description: "The same key with the same request within 24 hours gives the same answer again and changes nothing; with another request it is refused"}
+}
+
+// once makes a POST that carries an Idempotency-Key at most once in 24 hours.
+//
+// The key is taken in a transaction of its own before the request is looked at, and its answer is kept in another one after
+// the change, so a crash between the two leaves a key that is taken and has no answer. The change may then have been made or
+// not: a later request with that key is refused as IN_PROGRESS until the key is forgotten, and so never makes it a second
+// time. The same holds when the change ended in an error that does not say whether it was made. Any other error gives the key
+// back, since nothing was changed. What a new token's text was is not kept at all: asking for it again is a CONFLICT.
+func (s *server) once(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key := r.Header.Get(keyHeader)
+		if key == "" || r.Method != http.MethodPost || hasOwnKey(r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		req, err := keyed(r, principal(r.Context()), key)
+		if err != nil {
+			s.write(w, r, err)
+			return
+		}
+		old, mine, err := s.claim(r.Context(), req)
+		switch {
+		case err != nil:
+			s.write(w, r, err)
+		case mine:
+			got := &recorder{ResponseWriter: w}
+			next.ServeHTTP(got, r)
+			s.keep(r, req, got)
+			got.send()
+		default:
+			s.replay(w, r, req, old)
+		}
+	})
+}
+
+// keyed names a request and hashes what it asks for. It leaves the body to be read again.
+func keyed(r *http.Request, who reeve.Principal, key string) (store.Request, error) {
+	if len(key) > maxKey {
+		return store.Request{}, &reeve.Error{Code: reeve.Validation, Message: "the Idempotency-Key is too long",
+			Fields: []reeve.Field{{Path: "header/" + keyHeader, Message: "is too long", Expected: "at most 255 bytes"}}}
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, bodyLimit+1))
+	if err != nil {
+		return store.Request{}, reeve.Errorf(reeve.Validation, "the body could not be read to its end")
+	}
+	if len(body) > bodyLimit {
+		return store.Request{}, tooLarge()
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if c, err := reeve.Canonical(body); err == nil {
+		body = c
+	}
+	return store.Request{ID: reeve.Key(reeve.PrefixRequest, who.TokenID, who.Workspace, r.URL.EscapedPath(), key),
+		Hash: reeve.Hash(append(body, "?"+r.URL.RawQuery...))}, nil
+}
+
+func (s *server) claim(ctx context.Context, req store.Request) (old store.Request, mine bool, err error) {
+	err = s.DB.Update(ctx, func(tx *store.Tx) error {
+		old, mine, err = tx.ClaimRequest(ctx, req, tx.Now().Add(-keyLife))
+		return err
+	})
+	return old, mine, err
+}
+
+// keep records what became of a request, even if its caller has gone.
+func (s *server) keep(r *http.Request, req store.Request, got *recorder) {
+	if got.unsure() {
+		return
+	}
+	if req.Status = got.status; r.URL.Path != tokensPath {
+		req.Body = got.body.Bytes()
+	}
+	ctx := context.WithoutCancel(r.Context())
+	err := s.DB.Update(ctx, func(tx *store.Tx) error {
+		if got.status >= http.StatusBadRequest {
+			return tx.DropRequest(ctx, req.ID)
+		}
+		return tx.AnswerRequest(ctx, req)
+	})
+	if err != nil {
+		s.Log.Error("the answer to a request with a key was not kept", "request", requestID(ctx), "error", err)
+	}
+}
+
+// replay answers a request whose key was taken before.
+func (s *server) replay(w http.ResponseWriter, r *http.Request, req, old store.Request) {
+	switch {
+	case old.Hash != req.Hash:
+		s.write(w, r, reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used before, for another request").Hintf("use a new key for a new request; nothing was done"))
+	case old.Status == 0:
+		s.write(w, r, reeve.Errorf(reeve.InProgress, "a request with this Idempotency-Key has begun, and how it ended is not known").
+			Hintf("if it was cut off, look whether the change is there before you use a new key"))
+	case len(old.Body) == 0 && r.URL.Path == tokensPath:
+		s.write(w, r, reeve.Errorf(reeve.Conflict, "the token was made before, and its text is shown only once").Hintf("revoke it and make another with a new key"))
+	default:
+		w.Header().Set(replayHeader, "true")
+		if len(old.Body) > 0 {
+			w.Header().Set("Content-Type", "application/json")
+		}
+		w.WriteHeader(old.Status)
+		_, _ = w.Write(old.Body) // nobody is there to be told
+	}
+}
+
+// recorder holds an answer back until it is kept.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+}
+
+func (r *recorder) WriteHeader(status int) { r.status = status }
+
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	return r.body.Write(b)
+}
+
+func (r *recorder) send() {
+	r.ResponseWriter.WriteHeader(r.status)
+	_, _ = r.ResponseWriter.Write(r.body.Bytes()) // nobody is there to be told
+}
+
+// unsure tells whether the answer leaves open if the change was made.
+func (r *recorder) unsure() bool {
+	if r.status < http.StatusBadRequest {
+		return false
+	}
+	var p reeve.Problem
+	if json.Unmarshal(r.body.Bytes(), &p) != nil {
+		return true
+	}
+	switch p.Code {
+	case reeve.Internal, reeve.UnknownOutcome, reeve.Timeout, reeve.Canceled:
+		return true
+	}
+	return false
+}

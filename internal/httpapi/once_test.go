@@ -1,0 +1,198 @@
+package httpapi_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/internal/store/sqlite"
+	"reeve/reevetest"
+)
+
+const key = "Idempotency-Key"
+
+// Every POST but calls, which the ledger keeps, is made once for one key.
+func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t, tricks()...)
+		x := furnish(t, h)
+		h.Agent("other")
+		posts := map[string]sample{}
+		for _, o := range sampled(document(t, h).operations()) {
+			if o.method == "POST" && !strings.Contains(o.path, "/calls") {
+				posts[o.id] = samples(x)[o.id]
+			}
+		}
+		posts["createTool"] = sample{path: "/api/tools", body: weather(nil)}
+		posts["attachTool"] = sample{path: "/api/agents/other/tools", body: object{"tool_id": "file_read", "config": object{}}}
+		undo := h.Call(x.agent, "write_file", object{"path": "/x", "content": "y"})
+		posts["undoOperation"] = sample{path: "/api/operations/" + undo.OperationID + "/undo"}
+		for id, s := range posts {
+			first := s.request(h, "POST", key, "key of "+id)
+			if id == "undoOperation" && first.Status == 501 { // write_file has no undo: a refusal gives the key back
+				refused(t, s.request(h, "POST", key, "key of "+id), 501, reeve.Unsupported)
+				continue
+			}
+			if first.Status >= 300 {
+				t.Errorf("%s: %d %s", id, first.Status, first.Body)
+				continue
+			}
+			before := picture(t, h)
+			again := s.request(h, "POST", key, "key of "+id)
+			if id == "createToken" {
+				if p := refused(t, again, 409, reeve.Conflict); !strings.Contains(p.Detail, "only once") {
+					t.Errorf("detail %q", p.Detail)
+				}
+			} else if again.Status != first.Status || string(again.Body) != string(first.Body) || again.Header.Get("Idempotency-Replayed") != "true" {
+				t.Errorf("%s again: %d %s, first %d %s", id, again.Status, again.Body, first.Status, first.Body)
+			}
+			if first.Header.Get("Idempotency-Replayed") != "" {
+				t.Errorf("%s: the first answer says that it is a second", id)
+			}
+			if p := refused(t, h.Do("POST", s.path, object{"other": "body"}, key, "key of "+id), 409, reeve.Conflict); !strings.Contains(p.Detail, "another request") {
+				t.Errorf("detail %q", p.Detail)
+			}
+			unchanged(t, before, picture(t, h))
+		}
+	})
+}
+
+func TestIdempotencyKey_Scope(t *testing.T) {
+	w := newWorld(t)
+	h := w.start(t)
+	h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
+	other := token(t, h, reeve.Member)
+	body := object{"name": "coach"}
+	first := h.Want(201, nil, "POST", "/api/agents", body, key, "k")
+
+	// The same request, written another way.
+	spaced := h.Want(201, nil, "POST", "/api/agents", `{ "name" : "coach" }`, key, "k")
+	if string(spaced.Body) != string(first.Body) {
+		t.Errorf("got %s, want %s", spaced.Body, first.Body)
+	}
+	// Another token, workspace, route or key is another request.
+	refused(t, h.Do("POST", "/api/agents", body, append(as(other), key, "k")...), 409, reeve.AlreadyExists)
+	h.Want(201, nil, "POST", "/api/agents", body, "X-Workspace-Id", "beta", key, "k")
+	h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": "file_read"}, key, "k")
+	refused(t, h.Do("POST", "/api/agents", body, key, "k2"), 409, reeve.AlreadyExists)
+
+	// A refusal gives the key back: once what was wrong is put right the same request goes through.
+	refused(t, h.Do("POST", "/api/agents/later/tools", object{"tool_id": "file_read"}, key, "later"), 404, reeve.NotFound)
+	h.Agent("later")
+	h.Want(201, nil, "POST", "/api/agents/later/tools", object{"tool_id": "file_read"}, key, "later")
+	refused(t, h.Do("POST", "/api/agents", `{"name":`, key, "broken"), 400, reeve.Validation)
+	h.Want(201, nil, "POST", "/api/agents", object{"name": "whole"}, key, "broken")
+
+	refusedAt(t, h.Do("POST", "/api/agents", object{"name": "long"}, key, strings.Repeat("k", 256)), "header/Idempotency-Key")
+	h.Stop()
+	h = w.start(t) // it holds over a restart
+	if again := h.Want(201, nil, "POST", "/api/agents", body, key, "k"); string(again.Body) != string(first.Body) {
+		t.Errorf("after a restart: %s", again.Body)
+	}
+}
+
+func TestIdempotencyKey_ManyAtOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		got := atOnce(16, func(int) reevetest.Reply {
+			return h.Do("POST", "/api/tokens", object{"name": "one", "role": "viewer"}, key, "k")
+		})
+		made := 0
+		for _, r := range got {
+			switch r.Status {
+			case http.StatusCreated:
+				made++
+			default:
+				var p reeve.Problem
+				if r.Decode(t, &p); r.Status != 409 || p.Code != reeve.InProgress && p.Code != reeve.Conflict {
+					t.Errorf("%d %s", r.Status, r.Body)
+				}
+			}
+		}
+		count := 0
+		for _, v := range decode[reeve.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens {
+			if v.Name == "one" {
+				count++
+			}
+		}
+		if made != 1 || count != 1 {
+			t.Errorf("%d were told of a token, and %d are there", made, count)
+		}
+	})
+}
+
+// A batch's key makes each of its calls once, and so does a call's own.
+func TestIdempotencyKey_Calls(t *testing.T) {
+	h := start(t, tricks()...)
+	h.Agent("coach", "sends", "looks")
+	call := func(to string) object { return object{"tool": "sends", "args": object{"to": to}} }
+	batch := object{"calls": []any{call("a"), call("b"), object{"tool": "looks"}}}
+	first := decode[reeve.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, key, "batch"))
+	again := decode[reeve.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, key, "batch"))
+	for i := range 2 {
+		if first.Results[i].Replayed || !again.Results[i].Replayed || first.Results[i].OperationID != again.Results[i].OperationID {
+			t.Errorf("call %d: %+v, then %+v", i, first.Results[i], again.Results[i])
+		}
+	}
+	other := h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", object{"calls": []any{call("c")}}, key, "batch")
+	if r := decode[reeve.BatchAnswer](t, other).Results[0]; r.Code != reeve.Conflict {
+		t.Errorf("another call under the same key: %+v", r)
+	}
+	one := h.Call("coach", "sends", object{"to": "d"}, key, "k")
+	two := h.Call("coach", "sends", object{"to": "d"}, key, "k")
+	if one.Replayed || !two.Replayed || one.OperationID != two.OperationID {
+		t.Errorf("%+v, then %+v", one, two)
+	}
+	refused(t, h.Do("POST", "/api/agents/coach/calls", call("e"), key, "k"), 409, reeve.Conflict)
+	body := call("d")
+	body["idempotency_key"] = "k"
+	if r := decode[reeve.Result](t, h.Want(200, nil, "POST", "/api/agents/coach/calls", body)); !r.Replayed {
+		t.Errorf("the key in the body: %+v", r)
+	}
+	refusedAt(t, h.Do("POST", "/api/agents/coach/calls", body, key, "another"), "/idempotency_key")
+	ops := decode[reeve.OperationList](t, h.Want(200, nil, "GET", "/api/operations", nil)).Operations
+	if len(ops) != 3 {
+		t.Errorf("%d operations: %s", len(ops), fmt.Sprint(ops))
+	}
+}
+
+// A crash between the change and the record of its answer leaves a key without one: it is never used again to make the change,
+// until it is forgotten.
+func TestIdempotencyKey_CrashBeforeTheAnswerIsKept(t *testing.T) {
+	w := newWorld(t)
+	h := w.start(t)
+	body := object{"name": "one", "role": "viewer"}
+	h.Want(201, nil, "POST", "/api/tokens", body, key, "k")
+	rewind := func(query string) {
+		t.Helper()
+		h.Stop()
+		e, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(w.cfg.Dir, "reeve.db")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		db, _, err := e.Migrator(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.ExecContext(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(db.Close(), e.Close()); err != nil {
+			t.Fatal(err)
+		}
+		h = w.start(t)
+	}
+	rewind(`UPDATE requests SET status = 0, body = ''`) // as it is between the two commits
+	before := picture(t, h)
+	if p := refused(t, h.Do("POST", "/api/tokens", body, key, "k"), 409, reeve.InProgress); !strings.Contains(p.Hint, "look whether") {
+		t.Errorf("hint %q", p.Hint)
+	}
+	refused(t, h.Do("POST", "/api/tokens", object{"name": "two", "role": "viewer"}, key, "k"), 409, reeve.Conflict)
+	unchanged(t, before, picture(t, h))
+	rewind(`UPDATE requests SET created_at = created_at - 86400001`)
+	h.Want(201, nil, "POST", "/api/tokens", body, key, "k")
+}

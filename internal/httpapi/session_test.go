@@ -1,0 +1,169 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/reevetest"
+)
+
+// session is one agent's session.
+type session struct {
+	t           *testing.T
+	h           *reevetest.Host
+	agent, name string
+}
+
+func (s session) call(tool string, args object) reeve.Result {
+	s.t.Helper()
+	body := object{"tool": tool, "args": args, "session": s.name}
+	return decode[reeve.Result](s.t, s.h.Want(200, nil, "POST", "/api/agents/"+s.agent+"/calls", body))
+}
+
+func (s session) write(path, content string) {
+	s.t.Helper()
+	r := s.call("write_file", object{"path": path, "content": content})
+	if r.IsError || r.State != reeve.Committed || !strings.Contains(r.Content, fmt.Sprintf("(%d bytes)", len(content))) {
+		s.t.Fatalf("write %q: %+v", path, r)
+	}
+}
+
+func (s session) holds(path, content string) {
+	s.t.Helper()
+	if r := s.call("read_file", object{"path": path}); r.IsError || r.Content != content {
+		s.t.Errorf("read %q: %+v", path, r)
+	}
+}
+
+func (s session) lacks(path string) {
+	s.t.Helper()
+	if r := s.call("read_file", object{"path": path}); !r.IsError || r.Code != reeve.ToolFailed || !strings.Contains(r.Message, "not found") {
+		s.t.Errorf("read %q: %+v", path, r)
+	}
+}
+
+func (s session) list(path string) []string {
+	s.t.Helper()
+	r := s.call("list_files", object{"path": path})
+	if r.IsError {
+		s.t.Fatalf("list %q: %+v", path, r)
+	}
+	return strings.Split(r.Content, "\n")[1:]
+}
+
+func (s session) lists(path string, want ...string) {
+	s.t.Helper()
+	if got := strings.Join(s.list(path), "\n"); got != strings.Join(want, "\n") {
+		s.t.Errorf("list %q:\n%s\nwant:\n%s", path, got, strings.Join(want, "\n"))
+	}
+}
+
+func TestI12_SessionFiles(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		h.Agent("coach")
+		s := session{t, h, "coach", "one"}
+		s.write("/notes.txt", "first")
+		s.holds("/notes.txt", "first")
+		s.holds("notes.txt", "first") // the same file
+		s.write("/notes.txt", "second, longer")
+		s.holds("/notes.txt", "second, longer")
+		s.write("/empty", "")
+		s.holds("/empty", "")
+		s.write("/a/b/c/deep.txt", "deep")
+		s.write("/a/b/c/deeper.txt", "x")
+		s.write("/日本/ñandú 🦤.md", "Grüße, 世界 🌍\nsecond line\ttab \\ \"quote\"")
+		s.holds("/日本/ñandú 🦤.md", "Grüße, 世界 🌍\nsecond line\ttab \\ \"quote\"")
+		s.lists("/", "[DIR]  /a", "[DIR]  /日本", "[FILE] /empty (0 bytes)", "[FILE] /notes.txt (14 bytes)")
+		s.lists("/a", "[DIR]  /a/b")
+		s.lists("/a/b/c", "[FILE] /a/b/c/deep.txt (4 bytes)", "[FILE] /a/b/c/deeper.txt (1 bytes)")
+		s.lists("/a/b/c/", "[FILE] /a/b/c/deep.txt (4 bytes)", "[FILE] /a/b/c/deeper.txt (1 bytes)")
+		s.lists("/日本", fmt.Sprintf("[FILE] /日本/ñandú 🦤.md (%d bytes)", len("Grüße, 世界 🌍\nsecond line\ttab \\ \"quote\"")))
+		s.lists("/nothing")
+		s.lacks("/missing")
+		s.lacks("/a")
+		s.lacks("/Notes.txt")
+
+		// A percent sign or an underscore is nothing special.
+		s.write("/50%_off/x", "1")
+		s.write("/50AB_off/y", "1")
+		s.lists("/50%_off", "[FILE] /50%_off/x (1 bytes)")
+
+		two, other := session{t, h, "coach", "two"}, session{t, h, h.Agent("other").ID, "one"}
+		for _, apart := range []session{two, other} {
+			apart.lacks("/notes.txt")
+			apart.lists("/")
+			apart.write("/notes.txt", "mine")
+		}
+		s.holds("/notes.txt", "second, longer")
+		two.holds("/notes.txt", "mine")
+		h.Stop()
+
+		h = w.start(t)
+		s = session{t, h, "coach", "one"}
+		s.holds("/notes.txt", "second, longer")
+		s.holds("/日本/ñandú 🦤.md", "Grüße, 世界 🌍\nsecond line\ttab \\ \"quote\"")
+		s.holds("/a/b/c/deep.txt", "deep")
+		session{t, h, "coach", "two"}.holds("/notes.txt", "mine")
+	})
+}
+
+func TestI12_ParallelWritesAreKept(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		h.Agent("coach")
+		s := session{t, h, "coach", "one"}
+		const n = 50
+		atOnce(n, func(i int) reeve.Result {
+			return s.call("write_file", object{"path": fmt.Sprintf("/p/%02d.txt", i), "content": fmt.Sprintf("content %d", i)})
+		})
+		if got := s.list("/p"); len(got) != n {
+			t.Errorf("%d files were kept: %v", len(got), got)
+		}
+		for i := range n {
+			s.holds(fmt.Sprintf("/p/%02d.txt", i), fmt.Sprintf("content %d", i))
+		}
+		// Writers of one file: the last one wins, whole.
+		atOnce(20, func(i int) reeve.Result {
+			return s.call("write_file", object{"path": "/same", "content": strings.Repeat(string(rune('a'+i)), 5000)})
+		})
+		got := s.call("read_file", object{"path": "/same"}).Content
+		if len(got) != 5000 || strings.Trim(got, got[:1]) != "" {
+			t.Errorf("writes were mixed: %d bytes", len(got))
+		}
+	})
+}
+
+func TestI12_BadPathsAndSizes(t *testing.T) {
+	h := start(t)
+	h.Agent("coach")
+	s := session{t, h, "coach", "one"}
+	for _, p := range []string{"/", "//", "/../etc", "/a/../b", "/a//b", "/a/./b", "/a/", "/nul\x00", "/line\nbreak", "/del\x7f", strings.Repeat("ü", 400)} {
+		for _, tool := range []string{"read_file", "write_file"} {
+			r := s.h.Do("POST", "/api/agents/coach/calls", object{"tool": tool, "args": object{"path": p, "content": "x"}, "session": "one"})
+			if tool == "read_file" {
+				r = s.h.Do("POST", "/api/agents/coach/calls", object{"tool": tool, "args": object{"path": p}, "session": "one"})
+			}
+			var res reeve.Result
+			if r.Decode(t, &res); r.Status == 200 && !res.IsError {
+				t.Errorf("%s took the path %q: %s", tool, p, r.Body)
+			}
+			if r.Status >= 500 {
+				t.Errorf("%s %q: %d %s", tool, p, r.Status, r.Body)
+			}
+		}
+	}
+	s.lists("/")
+	most := strings.Repeat("x", 1<<20)
+	s.write("/most", most)
+	if r := s.call("write_file", object{"path": "/most", "content": most + "x"}); !r.IsError || r.Code != reeve.TooLarge {
+		t.Errorf("too large: code %s, error %v", r.Code, r.IsError)
+	}
+	s.lists("/", fmt.Sprintf("[FILE] /most (%d bytes)", 1<<20))
+	s.write("/nul", "a\x00b")
+	if r := s.call("list_files", object{"path": "/"}); !strings.Contains(r.Content, "/nul (3 bytes)") {
+		t.Errorf("NUL in content: %+v", r)
+	}
+}

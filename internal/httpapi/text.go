@@ -1,0 +1,70 @@
+package httpapi
+
+import (
+	"cmp"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"reeve"
+)
+
+// checkText refuses an input with text that could not be stored: NUL, or bytes that are not UTF-8. It says where. JSON that is
+// kept as it came is not looked into: there NUL is written with an escape.
+func checkText(in any) error {
+	path := badText(reflect.ValueOf(in), "")
+	if path == nil {
+		return nil
+	}
+	return &reeve.Error{Code: reeve.Validation, Message: "the request holds text that is not UTF-8 without NUL",
+		Fields: []reeve.Field{{Path: *path, Message: "holds NUL or bytes that are not UTF-8", Expected: "text"}}}
+}
+
+// badText gives the path of the first wrong text, or nil.
+func badText(v reflect.Value, path string) *string {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return badText(v.Elem(), path)
+		}
+	case reflect.String:
+		if s := v.String(); !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
+			return &path
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if p := badText(v.Index(i), path); p != nil {
+				return p
+			}
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			if p := badText(it.Key(), path); p != nil {
+				return p
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() {
+				if p := badText(v.Field(i), path+inputName(f)); p != nil {
+					return p
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// inputName is what callers call a field: /name in a body, path/name, query/name and header/name elsewhere.
+func inputName(f reflect.StructField) string {
+	for _, place := range []string{"path", "query", "header"} {
+		if name, ok := f.Tag.Lookup(place); ok {
+			return place + "/" + name
+		}
+	}
+	if f.Anonymous || f.Name == "Body" {
+		return ""
+	}
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return "/" + cmp.Or(name, f.Name)
+}

@@ -1,0 +1,100 @@
+package store
+
+import (
+	"context"
+
+	"reeve"
+)
+
+const categoryColumns = `name, folded`
+
+func scanCategory(r scanner) (c reeve.Category, err error) {
+	h, folded := head{to: &c.Record}, ""
+	return c, h.scan(r, &c.Name, &folded)
+}
+
+// Category reads a category.
+func (r *JournalReader) Category(ctx context.Context, id string) (reeve.Category, error) {
+	c, ok, err := record(ctx, r, scanCategory, "categories", categoryColumns, id, false)
+	if err == nil && !ok {
+		err = notFound("category", id)
+	}
+	if err == nil {
+		err = r.see(c.ID)
+	}
+	return c, err
+}
+
+// Categories lists the categories the hand sees, by name.
+func (r *JournalReader) Categories(ctx context.Context) ([]reeve.Category, error) {
+	var c clause
+	c.add("workspace_id = ? AND deleted_at = 0", r.who.Workspace)
+	r.within(&c, "id")
+	return all(ctx, r.snap, scanCategory, `SELECT `+recordColumns+categoryColumns+` FROM categories WHERE `+c.String()+` ORDER BY folded, id`, c.args...)
+}
+
+func (w *JournalWriter) putCategory(ctx context.Context, c *reeve.Category) error {
+	w.tell(reeve.KeyCategory)
+	return w.put(ctx, "categories", categoryColumns, &c.Record, c.Name, fold(c.Name))
+}
+
+// freeName refuses a name that another row of a table has. The names of categories and labels are short: they are compared
+// without regard to case.
+func (w *JournalWriter) freeName(ctx context.Context, table, what, id, name string) (string, error) {
+	name, err := reeve.CheckTitle("/name", name)
+	if err != nil {
+		return "", err
+	}
+	if len([]rune(name)) > maxName {
+		return "", reeve.Wrong("/name", "is too long", "1 to 100 characters")
+	}
+	other, taken, err := one(ctx, w.snap, value[string], `SELECT id FROM `+table+` WHERE workspace_id = $1 AND folded = $2 AND deleted_at = 0 AND id <> $3`,
+		w.who.Workspace, fold(name), id)
+	if err == nil && taken {
+		err = &reeve.Error{Code: reeve.AlreadyExists, Message: "a " + what + " named \"" + name + "\" is there already: " + other,
+			Fields: []reeve.Field{{Path: "/name", Message: "is taken by " + other, Expected: "a name of its own"}}}
+	}
+	return name, err
+}
+
+const maxName = 100 // characters of a category's or label's name
+
+// CreateCategory makes a category.
+func (w *JournalWriter) CreateCategory(ctx context.Context, in reeve.CategoryRequest) (c reeve.Category, err error) {
+	if c.Name, err = w.freeName(ctx, "categories", "category", "", in.Name); err != nil {
+		return c, err
+	}
+	c.ID = w.newID(reeve.PrefixCategory)
+	return c, w.putCategory(ctx, &c)
+}
+
+// UpdateCategory renames a category.
+func (w *JournalWriter) UpdateCategory(ctx context.Context, id string, in reeve.CategoryRequest) (reeve.Category, error) {
+	c, err := w.Category(ctx, id)
+	if err != nil {
+		return c, err
+	}
+	name, err := w.freeName(ctx, "categories", "category", id, in.Name)
+	if err != nil || name == c.Name {
+		return c, err
+	}
+	c.Name = name
+	return c, w.putCategory(ctx, &c)
+}
+
+// DeleteCategory removes a category that has no tasks.
+func (w *JournalWriter) DeleteCategory(ctx context.Context, id string) error {
+	c, err := w.Category(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, has, err := one(ctx, w.snap, value[string], `SELECT id FROM tasks WHERE category_id = $1 AND deleted_at = 0 LIMIT 1`, id)
+	if err != nil {
+		return err
+	}
+	if has {
+		return reeve.Errorf(reeve.Conflict, "category %q still has tasks", c.Name).Hintf("move or delete them first")
+	}
+	w.remove(&c.Record)
+	return w.putCategory(ctx, &c)
+}

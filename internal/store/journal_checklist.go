@@ -1,0 +1,272 @@
+package store
+
+import (
+	"context"
+	"strconv"
+
+	"reeve"
+)
+
+const (
+	checklistColumns = `task_id, title, position`
+	itemColumns      = `checklist_id, title, checked, position`
+	maxItems         = 5000 // of one checklist
+)
+
+func scanChecklist(r scanner) (c reeve.Checklist, err error) {
+	h := head{to: &c.Record}
+	c.Items = []reeve.ChecklistItem{}
+	return c, h.scan(r, &c.TaskID, &c.Title, &c.Position)
+}
+
+func scanItem(r scanner) (i reeve.ChecklistItem, err error) {
+	h, checked := head{to: &i.Record}, int64(0)
+	err = h.scan(r, &i.ChecklistID, &i.Title, &checked, &i.Position)
+	i.Checked = checked != 0
+	return i, err
+}
+
+// Checklist reads a checklist with its items, in order, and the task it belongs to.
+func (r *JournalReader) Checklist(ctx context.Context, id string) (reeve.Checklist, reeve.Task, error) {
+	c, ok, err := record(ctx, r, scanChecklist, "checklists", checklistColumns, id, false)
+	if err == nil && !ok {
+		err = notFound("checklist", id)
+	}
+	if err != nil {
+		return c, reeve.Task{}, err
+	}
+	t, err := r.Task(ctx, c.TaskID)
+	if reeve.CodeOf(err) == reeve.NotFound {
+		err = notFound("checklist", id) // what belongs to a deleted task is gone with it
+	}
+	if err == nil {
+		c.Items, err = r.items(ctx, id)
+	}
+	return c, t, err
+}
+
+func (r *JournalReader) items(ctx context.Context, list string) ([]reeve.ChecklistItem, error) {
+	return all(ctx, r.snap, scanItem, `SELECT `+recordColumns+itemColumns+` FROM checklist_items WHERE checklist_id = $1 AND deleted_at = 0 ORDER BY position, id`, list)
+}
+
+// Checklists reads the checklists of a task with their items, in order.
+func (r *JournalReader) Checklists(ctx context.Context, task string) ([]reeve.Checklist, error) {
+	if _, err := r.Task(ctx, task); err != nil {
+		return nil, err
+	}
+	lists, err := all(ctx, r.snap, scanChecklist, `SELECT `+recordColumns+checklistColumns+` FROM checklists WHERE task_id = $1 AND deleted_at = 0 ORDER BY position, id`, task)
+	if err != nil {
+		return nil, err
+	}
+	for i := range lists {
+		if lists[i].Items, err = r.items(ctx, lists[i].ID); err != nil {
+			return nil, err
+		}
+	}
+	return lists, nil
+}
+
+func (w *JournalWriter) putChecklist(ctx context.Context, c *reeve.Checklist, category string) error {
+	w.tell(reeve.KeyChecklist, category)
+	w.emit(reeve.EntityID, c.TaskID)
+	return w.put(ctx, "checklists", checklistColumns, &c.Record, c.TaskID, c.Title, c.Position)
+}
+
+func (w *JournalWriter) putItem(ctx context.Context, i *reeve.ChecklistItem) error {
+	checked := 0
+	if i.Checked {
+		checked = 1
+	}
+	return w.put(ctx, "checklist_items", itemColumns, &i.Record, i.ChecklistID, i.Title, checked, i.Position)
+}
+
+// touchList notes a checklist whose items changed.
+func (w *JournalWriter) touchList(c reeve.Checklist, category string) {
+	w.tell(reeve.KeyChecklist, category)
+	w.emit(reeve.EntityID, c.ID)
+	w.emit(reeve.EntityID, c.TaskID)
+}
+
+// addChecklist makes a checklist at the end of a task's.
+func (w *JournalWriter) addChecklist(ctx context.Context, t reeve.Task, title string) (reeve.Checklist, error) {
+	last, _, err := one(ctx, w.snap, value[int64], `SELECT COALESCE(max(position), 0) FROM checklists WHERE task_id = $1 AND deleted_at = 0`, t.ID)
+	if err != nil {
+		return reeve.Checklist{}, err
+	}
+	c := reeve.Checklist{TaskID: t.ID, Title: title, Position: last + 1, Items: []reeve.ChecklistItem{}}
+	c.ID = w.newID(reeve.PrefixChecklist)
+	return c, w.putChecklist(ctx, &c, t.CategoryID)
+}
+
+// CreateChecklist makes a checklist with its first items.
+func (w *JournalWriter) CreateChecklist(ctx context.Context, in reeve.ChecklistDraft) (c reeve.Checklist, err error) {
+	t, err := w.Task(ctx, in.TaskID)
+	if err != nil {
+		return c, err
+	}
+	title, err := reeve.CheckTitle("/title", in.Title)
+	if err != nil {
+		return c, err
+	}
+	if err := reeve.CheckCount("/items", len(in.Items)); err != nil {
+		return c, err
+	}
+	items := make([]reeve.ItemDraft, len(in.Items))
+	for i, s := range in.Items {
+		if items[i].Title, err = reeve.CheckTitle("/items/"+strconv.Itoa(i), s); err != nil {
+			return c, err
+		}
+	}
+	if c, err = w.addChecklist(ctx, t, title); err != nil {
+		return c, err
+	}
+	return c, w.appendItems(ctx, &c, items)
+}
+
+// appendItems writes new items at the end of a checklist.
+func (w *JournalWriter) appendItems(ctx context.Context, c *reeve.Checklist, drafts []reeve.ItemDraft) error {
+	next := after(*c)
+	for _, d := range drafts {
+		i := reeve.ChecklistItem{ChecklistID: c.ID, Title: d.Title, Checked: d.Checked, Position: next}
+		i.ID = w.newID(reeve.PrefixChecklistItem)
+		if err := w.putItem(ctx, &i); err != nil {
+			return err
+		}
+		c.Items = append(c.Items, i)
+		next++
+	}
+	return nil
+}
+
+// after is the position behind a checklist's last item.
+func after(c reeve.Checklist) int64 {
+	if n := len(c.Items); n > 0 {
+		return c.Items[n-1].Position + 1
+	}
+	return 1
+}
+
+func tooMany(path string) error {
+	return reeve.Wrong(path, "would make the checklist too long", "at most "+strconv.Itoa(maxItems)+" items on one checklist")
+}
+
+// AddItems adds items to a checklist and gives them.
+func (w *JournalWriter) AddItems(ctx context.Context, list string, in reeve.ItemsDraft) (reeve.Checklist, error) {
+	c, t, err := w.Checklist(ctx, list)
+	if err != nil {
+		return c, err
+	}
+	if err := reeve.CheckCount("/items", len(in.Items)); err != nil {
+		return c, err
+	}
+	if len(in.Items) == 0 {
+		return c, reeve.Wrong("/items", "is empty", "one item or more")
+	}
+	if len(c.Items)+len(in.Items) > maxItems {
+		return c, tooMany("/items")
+	}
+	drafts := make([]reeve.ItemDraft, len(in.Items))
+	for i, d := range in.Items {
+		if d.Title, err = reeve.CheckTitle("/items/"+strconv.Itoa(i)+"/title", d.Title); err != nil {
+			return c, err
+		}
+		drafts[i] = d
+	}
+	w.touchList(c, t.CategoryID)
+	return c, w.appendItems(ctx, &c, drafts)
+}
+
+// UpdateItems changes items of a checklist, and gives what takes that back.
+func (w *JournalWriter) UpdateItems(ctx context.Context, list string, in reeve.ItemsChange) (c reeve.Checklist, undo []reeve.ItemChange, err error) {
+	c, t, err := w.Checklist(ctx, list)
+	if err != nil {
+		return c, nil, err
+	}
+	ids := make([]string, len(in.Items))
+	for i, v := range in.Items {
+		ids[i] = v.ID
+	}
+	if err := reeve.CheckDistinct("/items", ids); err != nil {
+		return c, nil, err
+	}
+	at := map[string]int{}
+	for i, v := range c.Items {
+		at[v.ID] = i
+	}
+	for n, v := range in.Items {
+		i, ok := at[v.ID]
+		if !ok {
+			return c, nil, notFound("item", v.ID)
+		}
+		item, back, changed := &c.Items[i], reeve.ItemChange{ID: v.ID}, false
+		if v.Title != nil {
+			title, err := reeve.CheckTitle("/items/"+strconv.Itoa(n)+"/title", *v.Title)
+			if err != nil {
+				return c, nil, err
+			}
+			if title != item.Title {
+				was := item.Title
+				item.Title, back.Title, changed = title, &was, true
+			}
+		}
+		if v.Checked != nil && *v.Checked != item.Checked {
+			was := item.Checked
+			item.Checked, back.Checked, changed = *v.Checked, &was, true
+		}
+		if !changed {
+			continue
+		}
+		undo = append(undo, back)
+		w.touchList(c, t.CategoryID)
+		if err := w.putItem(ctx, item); err != nil {
+			return c, nil, err
+		}
+	}
+	return c, undo, nil
+}
+
+// UpdateChecklist renames a checklist.
+func (w *JournalWriter) UpdateChecklist(ctx context.Context, id string, in reeve.ChecklistChange) (reeve.Checklist, error) {
+	c, t, err := w.Checklist(ctx, id)
+	if err != nil || in.Title == nil {
+		return c, err
+	}
+	title, err := reeve.CheckTitle("/title", *in.Title)
+	if err != nil || title == c.Title {
+		return c, err
+	}
+	c.Title = title
+	return c, w.putChecklist(ctx, &c, t.CategoryID)
+}
+
+// DeleteChecklist removes a checklist and its items.
+func (w *JournalWriter) DeleteChecklist(ctx context.Context, id string) error {
+	c, t, err := w.Checklist(ctx, id)
+	if err != nil {
+		return err
+	}
+	for i := range c.Items {
+		w.remove(&c.Items[i].Record)
+		if err := w.putItem(ctx, &c.Items[i]); err != nil {
+			return err
+		}
+	}
+	w.remove(&c.Record)
+	return w.putChecklist(ctx, &c, t.CategoryID)
+}
+
+// DeleteItem removes an item of a checklist.
+func (w *JournalWriter) DeleteItem(ctx context.Context, list, id string) error {
+	c, t, err := w.Checklist(ctx, list)
+	if err != nil {
+		return err
+	}
+	for i := range c.Items {
+		if c.Items[i].ID == id {
+			w.touchList(c, t.CategoryID)
+			w.remove(&c.Items[i].Record)
+			return w.putItem(ctx, &c.Items[i])
+		}
+	}
+	return notFound("item", id)
+}

@@ -1,0 +1,191 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"reeve"
+)
+
+const (
+	labelColumns     = `name, folded, category_id`
+	taskLabelColumns = `task_id, label_id`
+)
+
+func scanLabel(r scanner) (l reeve.Label, err error) {
+	h, folded := head{to: &l.Record}, ""
+	return l, h.scan(r, &l.Name, &folded, &l.CategoryID)
+}
+
+// taskLabel says that a task has a label.
+type taskLabel struct {
+	reeve.Record
+	task, label string
+}
+
+func scanTaskLabel(r scanner) (l taskLabel, err error) {
+	h := head{to: &l.Record}
+	return l, h.scan(r, &l.task, &l.label)
+}
+
+// Label reads a label. One that belongs to a category is seen by those who see the category.
+func (r *JournalReader) Label(ctx context.Context, id string) (reeve.Label, error) {
+	l, ok, err := record(ctx, r, scanLabel, "labels", labelColumns, id, false)
+	if err == nil && !ok {
+		err = notFound("label", id)
+	}
+	if err == nil && l.CategoryID != "" {
+		err = r.see(l.CategoryID)
+	}
+	return l, err
+}
+
+// Labels lists the labels the hand sees, by name.
+func (r *JournalReader) Labels(ctx context.Context) ([]reeve.Label, error) {
+	var c clause
+	c.add("workspace_id = ? AND deleted_at = 0", r.who.Workspace)
+	if !r.who.All {
+		c.among("category_id", append([]string{""}, r.who.Categories...))
+	}
+	return all(ctx, r.snap, scanLabel, `SELECT `+recordColumns+labelColumns+` FROM labels WHERE `+c.String()+` ORDER BY folded, id`, c.args...)
+}
+
+// withLabels fills in the labels of tasks, in the order they were put on.
+func (r *JournalReader) withLabels(ctx context.Context, tasks []reeve.Task) error {
+	if len(tasks) == 0 {
+		return nil
+	}
+	at := map[string]int{}
+	ids := make([]string, len(tasks))
+	for i, t := range tasks {
+		at[t.ID], ids[i] = i, t.ID
+	}
+	var c clause
+	c.add("tl.deleted_at = 0 AND l.deleted_at = 0")
+	c.among("tl.task_id", ids)
+	found, err := all(ctx, r.snap, func(s scanner) (l taskLabel, err error) { return l, s.Scan(&l.task, &l.label) },
+		`SELECT tl.task_id, tl.label_id FROM task_labels tl JOIN labels l ON l.id = tl.label_id WHERE `+c.String()+` ORDER BY tl.created_at, tl.label_id`, c.args...)
+	for _, l := range found {
+		t := &tasks[at[l.task]]
+		t.LabelIDs = append(t.LabelIDs, l.label)
+	}
+	return err
+}
+
+// CreateLabel makes a label.
+func (w *JournalWriter) CreateLabel(ctx context.Context, in reeve.LabelRequest) (l reeve.Label, err error) {
+	if l.Name, err = w.freeName(ctx, "labels", "label", "", in.Name); err != nil {
+		return l, err
+	}
+	if in.CategoryID != "" {
+		if _, err := w.Category(ctx, in.CategoryID); err != nil {
+			return l, err
+		}
+	}
+	l.ID, l.CategoryID = w.newID(reeve.PrefixLabel), in.CategoryID
+	return l, w.putLabel(ctx, &l)
+}
+
+func (w *JournalWriter) putLabel(ctx context.Context, l *reeve.Label) error {
+	w.tell(reeve.KeyLabel, l.CategoryID)
+	return w.put(ctx, "labels", labelColumns, &l.Record, l.Name, fold(l.Name), l.CategoryID)
+}
+
+// UpdateLabel renames a label.
+func (w *JournalWriter) UpdateLabel(ctx context.Context, id string, in reeve.LabelChange) (reeve.Label, error) {
+	l, err := w.Label(ctx, id)
+	if err != nil || in.Name == nil {
+		return l, err
+	}
+	name, err := w.freeName(ctx, "labels", "label", id, *in.Name)
+	if err != nil || name == l.Name {
+		return l, err
+	}
+	l.Name = name
+	return l, w.putLabel(ctx, &l)
+}
+
+// DeleteLabel removes a label; tasks lose it.
+func (w *JournalWriter) DeleteLabel(ctx context.Context, id string) error {
+	l, err := w.Label(ctx, id)
+	if err != nil {
+		return err
+	}
+	w.remove(&l.Record)
+	return w.putLabel(ctx, &l)
+}
+
+// fit checks that a task of a category can have a label.
+func (r *JournalReader) fit(ctx context.Context, path, id, category string) error {
+	l, err := r.Label(ctx, id)
+	if err != nil {
+		return err
+	}
+	if l.CategoryID != "" && l.CategoryID != category {
+		return reeve.Wrong(path, "is a label of another category", "a label of the task's category, or of none")
+	}
+	return nil
+}
+
+// AssignLabels puts labels on a task and takes others off. It gives what that came to: asking for what is so already changes
+// nothing.
+func (w *JournalWriter) AssignLabels(ctx context.Context, id string, in reeve.LabelAssignment) (t reeve.Task, done reeve.LabelAssignment, err error) {
+	if err := reeve.CheckDistinct("/add_label_ids", slices.Concat(in.Add, in.Remove)); err != nil {
+		return t, done, err
+	}
+	if t, err = w.Task(ctx, id); err != nil {
+		return t, done, err
+	}
+	for _, l := range in.Add {
+		if err := w.fit(ctx, "/add_label_ids", l, t.CategoryID); err != nil {
+			return t, done, err
+		}
+		if !slices.Contains(t.LabelIDs, l) {
+			done.Add = append(done.Add, l)
+		}
+	}
+	for _, l := range in.Remove {
+		if _, err := w.Label(ctx, l); err != nil {
+			return t, done, err
+		}
+		if slices.Contains(t.LabelIDs, l) {
+			done.Remove = append(done.Remove, l)
+		}
+	}
+	if len(done.Add)+len(done.Remove) == 0 {
+		return t, done, nil
+	}
+	if err := w.setLabels(ctx, &t, done); err != nil {
+		return t, done, err
+	}
+	return t, done, w.putTask(ctx, &t)
+}
+
+// setLabels writes which labels a task has. The task itself is to be put by the caller.
+func (w *JournalWriter) setLabels(ctx context.Context, t *reeve.Task, in reeve.LabelAssignment) error {
+	set := func(label string, on bool) error {
+		id := derivedID(reeve.PrefixTaskLabel, w.who.Workspace, t.ID, label)
+		l, _, err := record(ctx, w.JournalReader, scanTaskLabel, "task_labels", taskLabelColumns, id, true)
+		if err != nil {
+			return err
+		}
+		l.ID, l.task, l.label, l.DeletedAt = id, t.ID, label, nil
+		if !on {
+			w.remove(&l.Record)
+		}
+		return w.put(ctx, "task_labels", taskLabelColumns, &l.Record, l.task, l.label)
+	}
+	for _, l := range in.Add {
+		if err := set(l, true); err != nil {
+			return err
+		}
+		t.LabelIDs = append(t.LabelIDs, l)
+	}
+	for _, l := range in.Remove {
+		if err := set(l, false); err != nil {
+			return err
+		}
+		t.LabelIDs = slices.DeleteFunc(t.LabelIDs, func(have string) bool { return have == l })
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"reeve"
+)
+
+const (
+	planColumns = `user_id, day`
+	pinColumns  = `plan_id, task_id, position`
+)
+
+func scanPlan(r scanner) (p reeve.DayPlan, err error) {
+	h := head{to: &p.Record}
+	p.Blocks, p.Pinned = []reeve.PlanBlock{}, []string{}
+	return p, h.scan(r, &p.UserID, &p.Day)
+}
+
+func scanPin(r scanner) (p reeve.PlanPin, err error) {
+	h := head{to: &p.Record}
+	return p, h.scan(r, &p.PlanID, &p.TaskID, &p.Position)
+}
+
+// planID follows from whose plan it is: a day has one on every node.
+func (r *JournalReader) planID(day string) string {
+	return derivedID(reeve.PrefixDayPlan, r.who.Workspace, r.who.User, day)
+}
+
+// Plan reads the user's plan of a day, with what of it the hand sees. A day without a plan gives one that has no time of making.
+func (r *JournalReader) Plan(ctx context.Context, day string) (p reeve.DayPlan, err error) {
+	if err := reeve.CheckDay("/plan_date", day); err != nil {
+		return p, err
+	}
+	id := r.planID(day)
+	p, ok, err := record(ctx, r, scanPlan, "day_plans", planColumns, id, true)
+	if err != nil {
+		return p, err
+	}
+	if !ok {
+		p = reeve.DayPlan{Record: reeve.Record{ID: id, WorkspaceID: r.who.Workspace}, UserID: r.who.User, Day: day, Blocks: []reeve.PlanBlock{}, Pinned: []string{}}
+		return p, nil
+	}
+	if p.Blocks, err = r.blocks(ctx, id); err != nil {
+		return p, err
+	}
+	pins, err := r.pins(ctx, id)
+	for _, pin := range pins {
+		p.Pinned = append(p.Pinned, pin.TaskID)
+	}
+	return p, err
+}
+
+// pins reads the tasks of a plan that the hand sees, in order.
+func (r *JournalReader) pins(ctx context.Context, plan string) ([]reeve.PlanPin, error) {
+	var c clause
+	c.add("plan_id = ? AND deleted_at = 0", plan)
+	var in clause
+	in.args = c.args
+	in.parts = append(in.parts, "deleted_at = 0")
+	r.within(&in, "category_id")
+	return all(ctx, r.snap, scanPin, `SELECT `+recordColumns+pinColumns+` FROM plan_pins WHERE `+c.String()+
+		` AND task_id IN (SELECT id FROM tasks WHERE `+in.String()+`) ORDER BY position, task_id`, in.args...)
+}
+
+func (w *JournalWriter) putPlan(ctx context.Context, p *reeve.DayPlan) error {
+	w.tell(reeve.KeyDayPlan)
+	p.DeletedAt = nil
+	return w.put(ctx, "day_plans", planColumns, &p.Record, p.UserID, p.Day)
+}
+
+// OpenPlan gives the user's plan of a day, and makes it if there is none.
+func (w *JournalWriter) OpenPlan(ctx context.Context, day string) (reeve.DayPlan, error) {
+	p, err := w.Plan(ctx, day)
+	if err == nil && p.CreatedAt.IsZero() {
+		err = w.putPlan(ctx, &p)
+	}
+	return p, err
+}
+
+// PinTasks puts tasks on a day's plan, at its end, and takes others off. It gives what that came to.
+func (w *JournalWriter) PinTasks(ctx context.Context, day string, in reeve.PinChange) (p reeve.DayPlan, done reeve.PinChange, err error) {
+	if err := reeve.CheckDistinct("/task_ids", slices.Concat(in.Pin, in.Unpin)); err != nil {
+		return p, done, err
+	}
+	if p, err = w.Plan(ctx, day); err != nil {
+		return p, done, err
+	}
+	for _, id := range slices.Concat(in.Pin, in.Unpin) {
+		if _, err := w.Task(ctx, id); err != nil {
+			return p, done, err
+		}
+	}
+	last, _, err := one(ctx, w.snap, value[int64], `SELECT COALESCE(max(position), 0) FROM plan_pins WHERE plan_id = $1 AND deleted_at = 0`, p.ID)
+	if err != nil {
+		return p, done, err
+	}
+	for _, id := range in.Pin {
+		if !slices.Contains(p.Pinned, id) {
+			last++
+			done.Pin, p.Pinned = append(done.Pin, id), append(p.Pinned, id)
+			if err := w.pin(ctx, p.ID, id, last); err != nil {
+				return p, done, err
+			}
+		}
+	}
+	for _, id := range in.Unpin {
+		if slices.Contains(p.Pinned, id) {
+			done.Unpin = append(done.Unpin, id)
+			p.Pinned = slices.DeleteFunc(p.Pinned, func(have string) bool { return have == id })
+			if err := w.pin(ctx, p.ID, id, 0); err != nil {
+				return p, done, err
+			}
+		}
+	}
+	if len(done.Pin)+len(done.Unpin) == 0 {
+		return p, done, nil
+	}
+	return p, done, w.putPlan(ctx, &p)
+}
+
+// pin puts a task on a plan at a position, or takes it off when that is 0.
+func (w *JournalWriter) pin(ctx context.Context, plan, task string, position int64) error {
+	id := derivedID(reeve.PrefixPlanPin, w.who.Workspace, plan, task)
+	p, _, err := record(ctx, w.JournalReader, scanPin, "plan_pins", pinColumns, id, true)
+	if err != nil {
+		return err
+	}
+	p.ID, p.PlanID, p.TaskID, p.Position, p.DeletedAt = id, plan, task, position, nil
+	if position == 0 {
+		w.remove(&p.Record)
+	}
+	w.emit(reeve.EntityID, task)
+	return w.put(ctx, "plan_pins", pinColumns, &p.Record, p.PlanID, p.TaskID, p.Position)
+}
+
+// longestBlock is how long a block may be.
+const longestBlock = 24 * time.Hour
+
+// draftBlock checks a block that is to be put on a plan. A block that is there already must be the hand's to touch, too.
+func (r *JournalReader) draftBlock(ctx context.Context, plan reeve.DayPlan, path string, in reeve.BlockDraft) (b reeve.PlanBlock, was *reeve.PlanBlock, err error) {
+	if in.ID != "" {
+		old, err := r.block(ctx, plan, in.ID)
+		if err != nil {
+			return b, nil, err
+		}
+		b, was = old, &old
+	}
+	if _, err := r.Category(ctx, in.CategoryID); err != nil {
+		return b, was, err
+	}
+	if in.TaskID != "" {
+		t, err := r.Task(ctx, in.TaskID)
+		if err != nil {
+			return b, was, err
+		}
+		if t.CategoryID != in.CategoryID {
+			return b, was, reeve.Wrong(path+"/task_id", "is a task of another category", "a task of the block's category")
+		}
+	}
+	if b.StartsAt, err = reeve.ParseMoment(path+"/start_time", in.StartsAt); err != nil {
+		return b, was, err
+	}
+	if b.EndsAt, err = reeve.ParseMoment(path+"/end_time", in.EndsAt); err != nil {
+		return b, was, err
+	}
+	switch {
+	case b.StartsAt.Format(time.DateOnly) != plan.Day:
+		return b, was, reeve.Wrong(path+"/start_time", "is not on the plan's day", "a time on "+plan.Day+", by its own offset")
+	case !b.EndsAt.After(b.StartsAt):
+		return b, was, reeve.Wrong(path+"/end_time", "is not after start_time", "a time after start_time")
+	case b.EndsAt.Sub(b.StartsAt) > longestBlock:
+		return b, was, reeve.Wrong(path+"/end_time", "makes the block too long", "at most 24 hours after start_time")
+	}
+	b.PlanID, b.CategoryID, b.TaskID, b.Note = plan.ID, in.CategoryID, in.TaskID, in.Note
+	return b, was, reeve.CheckProse(path+"/note", in.Note)
+}
+
+// draftBlocks checks a list of blocks that may name each block once.
+func (r *JournalReader) draftBlocks(ctx context.Context, plan reeve.DayPlan, path string, in []reeve.BlockDraft) (out []blockEdit, err error) {
+	if err := reeve.CheckCount(path, len(in)); err != nil {
+		return nil, err
+	}
+	var named []string
+	for i, d := range in {
+		at := path + "/" + strconv.Itoa(i)
+		if d.ID != "" && slices.Contains(named, d.ID) {
+			return nil, reeve.Wrong(at+"/id", "is named twice", "each id once")
+		}
+		named = append(named, d.ID)
+		b, was, err := r.draftBlock(ctx, plan, at, d)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, blockEdit{was: was, is: &b})
+	}
+	return out, nil
+}

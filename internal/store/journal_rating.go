@@ -1,0 +1,169 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"reeve"
+)
+
+const (
+	ratingColumns = `user_id, target_kind, target_id, scores, note`
+	maxCounted    = 10_000 // ratings that one summary counts
+)
+
+func scanRating(r scanner) (v reeve.Rating, err error) {
+	h, scores := head{to: &v.Record}, ""
+	if err := h.scan(r, &v.UserID, &v.Target, &v.TargetID, &scores, &v.Note); err != nil {
+		return v, err
+	}
+	return v, fromText(scores, &v.Scores)
+}
+
+// rated finds what a rating is about, and gives its category.
+func (r *JournalReader) rated(ctx context.Context, kind reeve.RatingTarget, id string) (string, error) {
+	switch kind {
+	case reeve.RatedTask:
+		t, err := r.Task(ctx, id)
+		return t.CategoryID, err
+	case reeve.RatedTimeEntry:
+		_, t, err := r.TimeEntry(ctx, id)
+		return t.CategoryID, err
+	case reeve.RatedPlanBlock:
+		b, err := r.ownBlock(ctx, id)
+		return b.CategoryID, err
+	}
+	return "", reeve.Wrong("/target_kind", "cannot be rated", "task, time_entry or plan_block")
+}
+
+func (r *JournalReader) ratingID(kind reeve.RatingTarget, id string) string {
+	return derivedID(reeve.PrefixRating, r.who.Workspace, r.who.User, string(kind), id)
+}
+
+// Rating reads the user's rating of something; false means there is none.
+func (r *JournalReader) Rating(ctx context.Context, kind reeve.RatingTarget, id string) (reeve.Rating, bool, error) {
+	if _, err := r.rated(ctx, kind, id); err != nil {
+		return reeve.Rating{}, false, err
+	}
+	return record(ctx, r, scanRating, "ratings", ratingColumns, r.ratingID(kind, id), false)
+}
+
+// Rate says how something was, in place of what was said before. It gives the earlier rating, if there was one.
+func (w *JournalWriter) Rate(ctx context.Context, in reeve.RatingDraft) (v reeve.Rating, before *reeve.Rating, err error) {
+	category, err := w.rated(ctx, in.Target, in.TargetID)
+	if err != nil {
+		return v, nil, err
+	}
+	id := w.ratingID(in.Target, in.TargetID)
+	old, ok, err := record(ctx, w.JournalReader, scanRating, "ratings", ratingColumns, id, true)
+	if err != nil {
+		return v, nil, err
+	}
+	v = reeve.Rating{Record: old.Record, UserID: w.who.User, Target: in.Target, TargetID: in.TargetID, Scores: in.Scores, Note: in.Note}
+	if err := v.Validate(); err != nil {
+		return v, nil, err
+	}
+	if ok && old.DeletedAt == nil {
+		before = &old
+	}
+	v.ID, v.DeletedAt = id, nil
+	return v, before, w.putRating(ctx, &v, category)
+}
+
+func (w *JournalWriter) putRating(ctx context.Context, v *reeve.Rating, category string) error {
+	w.tell(reeve.KeyRating, category)
+	w.emit(reeve.Subtype, "rating."+string(v.Target))
+	w.emit(reeve.EntityID, v.TargetID)
+	return w.put(ctx, "ratings", ratingColumns, &v.Record, v.UserID, string(v.Target), v.TargetID, text(v.Scores), v.Note)
+}
+
+// DeleteRating removes the user's rating of something.
+func (w *JournalWriter) DeleteRating(ctx context.Context, kind reeve.RatingTarget, id string) error {
+	v, ok, err := w.Rating(ctx, kind, id)
+	if err != nil || !ok {
+		return orNotFound(err, "rating of", id)
+	}
+	category, err := w.rated(ctx, kind, id)
+	if err != nil {
+		return err
+	}
+	w.remove(&v.Record)
+	return w.putRating(ctx, &v, category)
+}
+
+// RatingFilter chooses ratings.
+type RatingFilter struct {
+	Category string
+	Target   reeve.RatingTarget
+	From     time.Time // made then or later
+	To       time.Time // made before
+	Before   Cursor
+	Limit    int
+}
+
+// Ratings reads a page of the user's ratings of what the hand sees, newest first. The category of a rating is that of what was
+// rated, as it is now.
+func (r *JournalReader) Ratings(ctx context.Context, f RatingFilter) ([]reeve.Rating, error) {
+	if f.Category != "" {
+		if _, err := r.Category(ctx, f.Category); err != nil {
+			return nil, err
+		}
+	}
+	const category = `COALESCE(t.category_id, b.category_id)`
+	var c clause
+	c.add("r.workspace_id = ? AND r.user_id = ? AND r.deleted_at = 0", r.who.Workspace, r.who.User)
+	r.within(&c, category)
+	if f.Category != "" {
+		c.add(category+" = ?", f.Category)
+	}
+	if f.Target != "" {
+		c.add("r.target_kind = ?", string(f.Target))
+	}
+	if !f.From.IsZero() {
+		c.add("r.created_at >= ?", f.From.UnixMilli())
+	}
+	if !f.To.IsZero() {
+		c.add("r.created_at < ?", f.To.UnixMilli())
+	}
+	if f.Before.ID != "" {
+		c.add("(r.created_at < ? OR (r.created_at = ? AND r.id < ?))", f.Before.At, f.Before.At, f.Before.ID)
+	}
+	c.args = append(c.args, f.Limit)
+	return all(ctx, r.snap, scanRating, `SELECT r.id, r.workspace_id, r.created_at, r.updated_at, r.deleted_at, r.node, r.counter, r.clock,
+			r.user_id, r.target_kind, r.target_id, r.scores, r.note FROM ratings r
+		LEFT JOIN time_entries e ON r.target_kind = 'time_entry' AND e.id = r.target_id
+		LEFT JOIN tasks t ON t.id = CASE WHEN r.target_kind = 'task' THEN r.target_id ELSE e.task_id END
+		LEFT JOIN plan_blocks b ON r.target_kind = 'plan_block' AND b.id = r.target_id
+		WHERE `+c.String()+` ORDER BY r.created_at DESC, r.id DESC LIMIT $`+strconv.Itoa(len(c.args)), c.args...)
+}
+
+// SummarizeRatings sums up the user's ratings of what the hand sees.
+func (r *JournalReader) SummarizeRatings(ctx context.Context, f RatingFilter) (reeve.RatingSummary, error) {
+	f.Limit = maxCounted + 1
+	list, err := r.Ratings(ctx, f)
+	if err != nil {
+		return reeve.RatingSummary{}, err
+	}
+	out := reeve.RatingSummary{Count: min(len(list), maxCounted), Cut: len(list) > maxCounted, Scores: []reeve.ScoreSummary{}}
+	sums := map[string]*reeve.ScoreSummary{}
+	for _, v := range list[:out.Count] {
+		for name, n := range v.Scores {
+			s := sums[name]
+			if s == nil {
+				s = &reeve.ScoreSummary{Name: name, Min: n, Max: n}
+				sums[name] = s
+			}
+			s.Count, s.Mean, s.Min, s.Max = s.Count+1, s.Mean+float64(n), min(s.Min, n), max(s.Max, n)
+		}
+	}
+	for _, s := range sums {
+		s.Mean = math.Round(s.Mean/float64(s.Count)*100) / 100
+		out.Scores = append(out.Scores, *s)
+	}
+	slices.SortFunc(out.Scores, func(a, b reeve.ScoreSummary) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
+}

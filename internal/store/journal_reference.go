@@ -1,0 +1,93 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reeve"
+)
+
+const (
+	maxWords = 10  // words of a reference that are looked for
+	maxPool  = 500 // tasks that are compared with it, the most recently changed ones
+)
+
+// like is a pattern that finds a text anywhere, with what the engine would take for a wildcard made plain.
+func like(s string) string {
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(fold(s)) + "%"
+}
+
+// ResolveTask ranks the tasks that a reference may mean: by its words, how the titles begin, and which was changed last. The
+// same tasks give the same order on every node and at any time. It chooses nothing.
+func (r *JournalReader) ResolveTask(ctx context.Context, reference string, closedToo bool, limit int) (reeve.TaskCandidates, error) {
+	out := reeve.TaskCandidates{Candidates: []reeve.TaskCandidate{}, Ambiguous: true}
+	want := words(reference)
+	if len(want) == 0 {
+		return out, reeve.Wrong("/reference", "has no words", "part of a task's title, or its id")
+	}
+	var c clause
+	c.add("workspace_id = ? AND deleted_at = 0", r.who.Workspace)
+	r.within(&c, "category_id")
+	if !closedToo {
+		c.add("(closed_at = 0 OR id = ?)", strings.TrimSpace(reference))
+	}
+	parts, args := []string{"id = ?"}, []any{strings.TrimSpace(reference)}
+	for _, w := range want[:min(len(want), maxWords)] {
+		parts, args = append(parts, `folded LIKE ? ESCAPE '\'`), append(args, like(w))
+	}
+	c.add("("+strings.Join(parts, " OR ")+")", args...)
+	c.args = append(c.args, maxPool)
+	pool, err := all(ctx, r.snap, scanTask, `SELECT `+recordColumns+taskColumns+` FROM tasks WHERE `+c.String()+
+		` ORDER BY updated_at DESC, id DESC LIMIT $`+strconv.Itoa(len(c.args)), c.args...)
+	if err != nil {
+		return out, err
+	}
+	for age, t := range pool {
+		score, why := likeness(reference, want, t, age)
+		out.Candidates = append(out.Candidates, reeve.TaskCandidate{TaskID: t.ID, Title: t.Title, CategoryID: t.CategoryID, Status: t.Status,
+			DueDate: t.DueDate, Score: score, Why: why})
+	}
+	slices.SortStableFunc(out.Candidates, func(a, b reeve.TaskCandidate) int { return cmp.Compare(b.Score, a.Score) }) // of equals, the last changed first
+	if n := len(out.Candidates); n > 0 {
+		first := out.Candidates[0].Score
+		out.Ambiguous = first < 900 || (n > 1 && out.Candidates[1].Score >= 900)
+	}
+	out.Candidates = out.Candidates[:min(len(out.Candidates), limit)]
+	return out, nil
+}
+
+// words are the words of a text, folded.
+func words(s string) []string {
+	return strings.FieldsFunc(fold(s), func(r rune) bool { return strings.ContainsRune(" \t,.;:!?\"'()[]{}", r) })
+}
+
+// likeness says how well a task fits a reference. Age is how many of the others were changed later.
+func likeness(reference string, want []string, t reeve.Task, age int) (int, string) {
+	title, ref := fold(t.Title), fold(reference)
+	recent := max(0, 40-age)
+	switch {
+	case t.ID == strings.TrimSpace(reference):
+		return 1000, "its id"
+	case title == ref:
+		return 950 + recent, "its whole title"
+	case strings.HasPrefix(title, ref):
+		return 750 + recent, "how its title begins"
+	case strings.Contains(title, ref):
+		return 650 + recent, "part of its title"
+	}
+	have := words(t.Title)
+	whole, begun := 0, 0
+	for _, w := range want {
+		switch {
+		case slices.Contains(have, w):
+			whole++
+		case slices.ContainsFunc(have, func(h string) bool { return strings.HasPrefix(h, w) }):
+			begun++
+		}
+	}
+	score := (100*whole + 60*begun) * 5 / len(want) // 500 when every word is there
+	return score + recent, strconv.Itoa(whole+begun) + " of " + strconv.Itoa(len(want)) + " words"
+}

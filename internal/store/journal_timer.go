@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"reeve"
+)
+
+// Running gives the user's running timer; false means there is none. It looks beyond the hand's categories, as a user has one
+// timer in all.
+func (r *JournalReader) Running(ctx context.Context) (reeve.TimeEntry, bool, error) {
+	return one(ctx, r.snap, scanTimeEntry, `SELECT `+recordColumns+timeColumns+` FROM time_entries WHERE workspace_id = $1 AND user_id = $2 AND deleted_at = 0
+		AND ended_at = 0 ORDER BY started_at, id LIMIT 1`, r.who.Workspace, r.who.User)
+}
+
+// StartTimer starts a timer on a task, now.
+func (w *JournalWriter) StartTimer(ctx context.Context, in reeve.TimerStart) (e reeve.TimeEntry, err error) {
+	t, err := w.Task(ctx, in.TaskID)
+	if err != nil {
+		return e, err
+	}
+	if err := reeve.CheckProse("/description", in.Note); err != nil {
+		return e, err
+	}
+	running, ok, err := w.Running(ctx)
+	if err != nil {
+		return e, err
+	}
+	if ok {
+		return e, reeve.Errorf(reeve.Conflict, "the timer %s is running", running.ID).Hintf("a user has one at a time; stop it first")
+	}
+	if err := w.free(ctx, w.tx.now, w.tx.now.Add(time.Millisecond), ""); err != nil { // the clock may have gone back
+		return e, err
+	}
+	e = reeve.TimeEntry{TaskID: t.ID, UserID: w.who.User, StartedAt: w.tx.now, Note: in.Note}
+	e.ID = w.newID(reeve.PrefixTimeEntry)
+	return e, w.putTimeEntry(ctx, &e, t.CategoryID)
+}
+
+// TimerToStop finds the timer that a request means.
+func (r *JournalReader) TimerToStop(ctx context.Context, in reeve.TimerStop) (e reeve.TimeEntry, t reeve.Task, err error) {
+	id := in.TimeEntryID
+	if id == "" {
+		running, ok, err := r.Running(ctx)
+		if err != nil {
+			return e, t, err
+		}
+		if !ok {
+			return e, t, reeve.Errorf(reeve.Conflict, "no timer is running")
+		}
+		id = running.ID
+	}
+	if e, t, err = r.TimeEntry(ctx, id); err != nil {
+		return e, t, err
+	}
+	if e.EndedAt != nil {
+		return e, t, reeve.Errorf(reeve.Conflict, "the timer %s has been stopped", id)
+	}
+	return e, t, nil
+}
+
+// StopTimer stops the running timer, now. Time never goes back: one that was stopped as it was started has run for a millisecond.
+func (w *JournalWriter) StopTimer(ctx context.Context, in reeve.TimerStop) (e reeve.TimeEntry, err error) {
+	e, t, err := w.TimerToStop(ctx, in)
+	if err != nil {
+		return e, err
+	}
+	if in.Note != "" {
+		if err := reeve.CheckProse("/description", in.Note); err != nil {
+			return e, err
+		}
+		e.Note = in.Note
+	}
+	end := w.tx.now
+	if !end.After(e.StartedAt) {
+		end = e.StartedAt.Add(time.Millisecond)
+	}
+	e.EndedAt = &end
+	return e, w.putTimeEntry(ctx, &e, t.CategoryID)
+}

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"reeve"
+)
+
+const notificationColumns = `id, workspace_id, user_id, run_id, timer_id, agent_id, session, title, body, read_at, delivered_at, created_at`
+
+func scanNotification(r scanner) (v reeve.Notification, err error) {
+	var read, delivered, created int64
+	err = r.Scan(&v.ID, &v.WorkspaceID, &v.UserID, &v.RunID, &v.TimerID, &v.AgentID, &v.Session, &v.Title, &v.Body, &read, &delivered, &created)
+	v.ReadAt, v.DeliveredAt, v.CreatedAt = optional(read), optional(delivered), reeve.FromMillis(created)
+	return v, err
+}
+
+// InsertNotification tells a person something. A run that has told them already tells them nothing more. Deliver says whether a
+// webhook is to be told too.
+func (t *Tx) InsertNotification(ctx context.Context, v reeve.Notification, deliver bool) error {
+	var next int64
+	if deliver {
+		next = reeve.Millis(t.now)
+	}
+	_, err := t.affect(ctx, `INSERT INTO notifications (`+notificationColumns+`, tries, next_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, $10, 0, $11)
+		ON CONFLICT DO NOTHING`, v.ID, v.WorkspaceID, v.UserID, v.RunID, v.TimerID, v.AgentID, v.Session, v.Title, v.Body, reeve.Millis(t.now), next)
+	return err
+}
+
+// ListNotifications reads a page of a user's notifications, newest first, before an id.
+func (s *Snap) ListNotifications(ctx context.Context, workspace, user string, unread bool, before string, limit int) ([]reeve.Notification, error) {
+	only := 0
+	if unread {
+		only = 1
+	}
+	return all(ctx, s, scanNotification, `SELECT `+notificationColumns+` FROM notifications WHERE workspace_id = $1 AND user_id = $2 AND ($3 = 0 OR read_at = 0)
+		AND ($4 = '' OR id < $4) ORDER BY id DESC LIMIT $5`, workspace, user, only, before, limit)
+}
+
+// ReadNotification notes that a person has seen it.
+func (t *Tx) ReadNotification(ctx context.Context, workspace, user, id string) error {
+	n, err := t.affect(ctx, `UPDATE notifications SET read_at = CASE WHEN read_at = 0 THEN CAST($4 AS BIGINT) ELSE read_at END
+		WHERE workspace_id = $1 AND user_id = $2 AND id = $3`, workspace, user, id, reeve.Millis(t.now))
+	if err == nil && n == 0 {
+		return notFound("notification", id)
+	}
+	return err
+}
+
+// ClaimDeliveries takes notifications that are to be sent to a webhook, and puts the next try off by a while, so that a crash
+// on the way only delays it.
+func (t *Tx) ClaimDeliveries(ctx context.Context, putOff time.Duration, limit int) ([]reeve.Notification, error) {
+	return all(ctx, &t.Snap, scanNotification, `WITH due AS MATERIALIZED (SELECT id FROM notifications WHERE delivered_at = 0 AND next_at > 0 AND next_at <= $1
+			ORDER BY next_at LIMIT $3`+t.db.engine.Lock()+`)
+		UPDATE notifications SET tries = tries + 1, next_at = CASE WHEN tries >= 9 THEN 0 ELSE CAST($2 AS BIGINT) END WHERE id IN (SELECT id FROM due) RETURNING `+notificationColumns,
+		reeve.Millis(t.now), reeve.Millis(t.now.Add(putOff)), limit)
+}
+
+// Delivered notes that a webhook took a notification.
+func (t *Tx) Delivered(ctx context.Context, id string) error {
+	return t.exec(ctx, `UPDATE notifications SET delivered_at = $2 WHERE id = $1 AND delivered_at = 0`, id, reeve.Millis(t.now))
+}

@@ -1,0 +1,98 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+
+	"reeve/internal/store"
+)
+
+const (
+	maxGroup   = 64 // transactions that share a commit
+	maxSenders = 2  // groups under way at once; while they wait for the disk, the next ones gather
+)
+
+// group commits transactions that only write, and so were held back whole, together: their statements go as one batch, which
+// PostgreSQL runs as one transaction. A commit costs the same for one as for many. If one of them is refused, each is sent alone.
+type group struct {
+	engine  *Engine
+	mu      sync.Mutex
+	waiting []*member
+	senders int
+}
+
+// member is one transaction on its way.
+type member struct {
+	held []statement
+	sent bool
+	lead chan struct{} // it is its turn to send
+	done chan error
+}
+
+func (g *group) commit(ctx context.Context, held []statement) error {
+	if len(held) == 0 {
+		return nil
+	}
+	m := &member{held: held, lead: make(chan struct{}, 1), done: make(chan error, 1)}
+	g.mu.Lock()
+	g.waiting = append(g.waiting, m)
+	if g.senders >= maxSenders {
+		g.mu.Unlock()
+		select {
+		case err := <-m.done:
+			return err
+		case <-m.lead:
+		}
+		g.mu.Lock()
+	} else {
+		g.senders++
+	}
+	for !m.sent {
+		n := min(len(g.waiting), maxGroup)
+		batch := g.waiting[:n:n]
+		g.waiting = g.waiting[n:]
+		for _, b := range batch {
+			b.sent = true
+		}
+		g.mu.Unlock()
+		g.send(context.WithoutCancel(ctx), batch)
+		g.mu.Lock()
+	}
+	if len(g.waiting) > 0 {
+		g.waiting[0].lead <- struct{}{}
+	} else {
+		g.senders--
+	}
+	g.mu.Unlock()
+	return <-m.done
+}
+
+// send commits a batch and tells each member how it went.
+func (g *group) send(ctx context.Context, batch []*member) {
+	var all []statement
+	for _, m := range batch {
+		all = append(all, m.held...)
+	}
+	err := g.engine.transact(ctx, all)
+	if f, ok := faultOf(err); err == nil || len(batch) == 1 || ok && (f.Kind == store.FaultUnsure || f.Kind == store.FaultDown) {
+		for _, m := range batch {
+			m.done <- err
+		}
+		return
+	}
+	for _, m := range batch {
+		m.done <- g.engine.transact(ctx, m.held)
+	}
+}
+
+// transact runs statements as one transaction in one round trip.
+func (e *Engine) transact(ctx context.Context, held []statement) error {
+	t := &conn{pool: e.pool, held: held}
+	defer t.release(ctx)
+	e.cfg.Hook.Before()
+	if err := t.commit(ctx); err != nil {
+		return err
+	}
+	e.cfg.Hook.After()
+	return nil
+}

@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+
+	"reeve"
+)
+
+const subscriptionColumns = `id, workspace_id, agent_id, class, name, predicate, created_at`
+
+func scanSubscription(r scanner) (v reeve.Subscription, err error) {
+	var created int64
+	err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.Token.Class, &v.Token.Name, &v.Predicate, &created)
+	v.CreatedAt = reeve.FromMillis(created)
+	return v, err
+}
+
+// InsertSubscription adds a subscription.
+func (t *Tx) InsertSubscription(ctx context.Context, v reeve.Subscription) error {
+	if err := t.Touch(ctx, v.WorkspaceID); err != nil { // whether anybody watches is part of what calls are judged by
+		return err
+	}
+	return t.exec(ctx, `INSERT INTO subscriptions (`+subscriptionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		v.ID, v.WorkspaceID, v.AgentID, string(v.Token.Class), v.Token.Name, v.Predicate, reeve.Millis(t.now))
+}
+
+// GetSubscription reads a subscription of a workspace.
+func (s *Snap) GetSubscription(ctx context.Context, workspace, id string) (reeve.Subscription, error) {
+	v, ok, err := one(ctx, s, scanSubscription, `SELECT `+subscriptionColumns+` FROM subscriptions WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	if err == nil && !ok {
+		err = notFound("subscription", id)
+	}
+	return v, err
+}
+
+// ListSubscriptions reads an agent's subscriptions.
+func (s *Snap) ListSubscriptions(ctx context.Context, workspace, agent string) ([]reeve.Subscription, error) {
+	return all(ctx, s, scanSubscription, `SELECT `+subscriptionColumns+` FROM subscriptions WHERE workspace_id = $1 AND agent_id = $2 ORDER BY id`, workspace, agent)
+}
+
+// DeleteSubscription removes a subscription.
+func (t *Tx) DeleteSubscription(ctx context.Context, workspace, id string) error {
+	n, err := t.affect(ctx, `DELETE FROM subscriptions WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	if err == nil && n == 0 {
+		return notFound("subscription", id)
+	}
+	return err
+}
+
+// ChangedIDs reads the entities that an operation's events name.
+func (s *Snap) ChangedIDs(ctx context.Context, workspace, operation string) ([]string, error) {
+	return all(ctx, s, value[string], `SELECT DISTINCT name FROM events WHERE workspace_id = $1 AND operation_id = $2 AND class = 'id' ORDER BY name`, workspace, operation)
+}
+
+// Watched tells whether any agent of a workspace subscribes to anything.
+func (s *Snap) Watched(ctx context.Context, workspace string) (bool, error) {
+	_, ok, err := one(ctx, s, value[string], `SELECT id FROM subscriptions WHERE workspace_id = $1 LIMIT 1`, workspace)
+	return ok, err
+}

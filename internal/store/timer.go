@@ -1,0 +1,85 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"reeve"
+)
+
+const timerColumns = `id, workspace_id, agent_id, user_id, name, goal, kind, value, zone, misfire, notify, origin, state, next_at, last_at, failures, missed,
+	created_at, updated_at`
+
+func scanTimer(r scanner) (v reeve.Timer, err error) {
+	var next, last, created, updated int64
+	err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.UserID, &v.Name, &v.Goal, &v.Kind, &v.Value, &v.Zone, &v.Misfire, &v.Notify, &v.Origin, &v.State,
+		&next, &last, &v.Failures, &v.Missed, &created, &updated)
+	v.NextAt, v.LastAt, v.CreatedAt, v.UpdatedAt = optional(next), optional(last), reeve.FromMillis(created), reeve.FromMillis(updated)
+	return v, err
+}
+
+// PutTimer adds a timer or replaces its row.
+func (t *Tx) PutTimer(ctx context.Context, v reeve.Timer) error {
+	return t.exec(ctx, `INSERT INTO timers (`+timerColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $18)
+		ON CONFLICT (id) DO UPDATE SET agent_id = $3, name = $5, goal = $6, kind = $7, value = $8, zone = $9, misfire = $10, notify = $11, state = $13,
+			next_at = $14, last_at = $15, failures = $16, missed = $17, updated_at = $18`,
+		v.ID, v.WorkspaceID, v.AgentID, v.UserID, v.Name, v.Goal, v.Kind, v.Value, v.Zone, string(v.Misfire), string(v.Notify), v.Origin, string(v.State),
+		orZero(v.NextAt), orZero(v.LastAt), v.Failures, v.Missed, reeve.Millis(t.now))
+}
+
+// GetTimer reads a timer of a workspace. With a user, another user's is not there.
+func (s *Snap) GetTimer(ctx context.Context, workspace, user, id string) (reeve.Timer, error) {
+	v, ok, err := one(ctx, s, scanTimer, `SELECT `+timerColumns+` FROM timers WHERE workspace_id = $1 AND id = $3 AND ($2 = '' OR user_id = $2)`, workspace, user, id)
+	if err == nil && !ok {
+		err = notFound("schedule", id)
+	}
+	return v, err
+}
+
+// TimerFilter narrows a list of timers. Empty fields do not.
+type TimerFilter struct {
+	User, Agent, Name, Kind string
+	State                   reeve.TimerState
+	Notify                  reeve.Notify
+	Offset, Limit           int
+}
+
+// ListTimers reads a page of timers, oldest first, and how many there are in all.
+func (s *Snap) ListTimers(ctx context.Context, workspace string, f TimerFilter) ([]reeve.Timer, int, error) {
+	where := ` FROM timers WHERE workspace_id = $1 AND ($2 = '' OR user_id = $2) AND ($3 = '' OR agent_id = $3) AND ($4 = '' OR replace(lower(name), $4, '') <> lower(name))
+		AND ($5 = '' OR kind = $5) AND ($6 = '' OR state = $6) AND ($7 = '' OR notify = $7)`
+	args := []any{workspace, f.User, f.Agent, strings.ToLower(f.Name), f.Kind, string(f.State), string(f.Notify)}
+	total, _, err := one(ctx, s, value[int64], `SELECT count(*)`+where, args...)
+	if err != nil {
+		return nil, 0, err
+	}
+	list, err := all(ctx, s, scanTimer, `SELECT `+timerColumns+where+` ORDER BY id LIMIT $8 OFFSET $9`, append(args, f.Limit, f.Offset)...)
+	return list, int(total), err
+}
+
+// DeleteTimer removes a timer; its runs stay.
+func (t *Tx) DeleteTimer(ctx context.Context, workspace, id string) error {
+	return t.exec(ctx, `DELETE FROM timers WHERE workspace_id = $1 AND id = $2`, workspace, id)
+}
+
+// DueTimers reads active timers whose time has come, locked against other servers.
+func (t *Tx) DueTimers(ctx context.Context, limit int) ([]reeve.Timer, error) {
+	return all(ctx, &t.Snap, scanTimer, `SELECT `+timerColumns+` FROM timers WHERE state = 'active' AND next_at > 0 AND next_at <= $1
+		ORDER BY next_at LIMIT $2`+t.db.engine.Lock(), reeve.Millis(t.now), limit)
+}
+
+// NextTimer is when the next timer fires, in milliseconds; false means none does.
+func (s *Snap) NextTimer(ctx context.Context) (int64, bool, error) {
+	return one(ctx, s, value[int64], `SELECT next_at FROM timers WHERE state = 'active' AND next_at > 0 ORDER BY next_at LIMIT 1`)
+}
+
+// InsertMissed notes a firing that nobody was there for. Run keys of those that one catch-up serves are given.
+func (t *Tx) InsertMissed(ctx context.Context, timer string, at int64, key string) error {
+	return t.exec(ctx, `INSERT INTO missed (timer_id, scheduled_at, run_key, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT (timer_id, scheduled_at) DO NOTHING`,
+		timer, at, key, reeve.Millis(t.now))
+}
+
+// ListMissed reads the firings of a timer that nobody was there for, newest first, in milliseconds.
+func (s *Snap) ListMissed(ctx context.Context, timer string, limit int) ([]int64, error) {
+	return all(ctx, s, value[int64], `SELECT scheduled_at FROM missed WHERE timer_id = $1 ORDER BY scheduled_at DESC LIMIT $2`, timer, limit)
+}

@@ -1,0 +1,123 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"reeve"
+)
+
+const wakeColumns = `run_key, workspace_id, agent_id, reason, reason_id, session_id, user_id, input, operation_id, class, name, origins,
+	scheduled_at, due_at, state, why, run_id, created_at`
+
+func scanWake(r scanner) (w reeve.Wake, err error) {
+	var origins string
+	var scheduled, due, created int64
+	err = r.Scan(&w.RunKey, &w.WorkspaceID, &w.AgentID, &w.Reason, &w.ReasonID, &w.SessionID, &w.UserID, &w.Input, &w.OperationID, &w.Token.Class,
+		&w.Token.Name, &origins, &scheduled, &due, &w.State, &w.Why, &w.RunID, &created)
+	w.Origins, w.ScheduledAt = splitOrigins(origins), optional(scheduled)
+	w.DueAt, w.CreatedAt = reeve.FromMillis(due), reeve.FromMillis(created)
+	return w, err
+}
+
+// Origins are kept as ids that each end in a comma, so that SQL can look for one and add one.
+func joinOrigins(ids []string) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	return strings.Join(ids, ",") + ","
+}
+
+func splitOrigins(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' })
+}
+
+// Change is what a transaction tells the world: the tokens of one operation.
+type Change struct {
+	Workspace string
+	Agent     string // who made it; empty for a person
+	Run       string // the run it was made in, if any
+	Operation string // its provenance: the same on every node
+	Tokens    []reeve.Token
+	Window    time.Duration // how long more changes may join before somebody is woken
+}
+
+// Notify writes a change's events, and a wake for each agent that watches one of its tokens, unless that agent's own work led
+// to the change. One statement does it, so that telling costs no round trip; predicates are asked when the window is over.
+func (t *Tx) Notify(ctx context.Context, c Change) error {
+	if err := t.InsertEvents(ctx, c.Workspace, c.Agent, c.Operation, c.Tokens); err != nil {
+		return err
+	}
+	self := ""
+	if c.Agent != "" {
+		self = c.Agent + ","
+	}
+	for _, k := range c.Tokens {
+		if err := t.exec(ctx, `INSERT INTO wakes (`+wakeColumns+`)
+			SELECT agent_id || '/' || id || '/' || $4, workspace_id, agent_id, 'subscription', id, '', '', '', $4, $2, $3,
+				led, 0, CAST($7 AS BIGINT), 'queued', '', '', CAST($8 AS BIGINT)
+			FROM (SELECT s.*, COALESCE((SELECT origins FROM runs WHERE id = $5), '') || $6 AS led FROM subscriptions s
+				WHERE s.workspace_id = $1 AND s.class = $2 AND s.name = $3) watching
+			WHERE replace(led, agent_id || ',', '') = led ON CONFLICT (run_key) DO NOTHING`,
+			c.Workspace, string(k.Class), k.Name, c.Operation, c.Run, self, reeve.Millis(t.now.Add(c.Window)), reeve.Millis(t.now)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// InsertWake queues a wake; false means that its run key has been queued before.
+func (t *Tx) InsertWake(ctx context.Context, w reeve.Wake) (bool, error) {
+	n, err := t.affect(ctx, `INSERT INTO wakes (`+wakeColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, '', $17)
+		ON CONFLICT (run_key) DO NOTHING`,
+		w.RunKey, w.WorkspaceID, w.AgentID, string(w.Reason), w.ReasonID, w.SessionID, w.UserID, w.Input, w.OperationID, string(w.Token.Class), w.Token.Name,
+		joinOrigins(w.Origins), orZero(w.ScheduledAt), reeve.Millis(w.DueAt), string(w.State), w.Why, reeve.Millis(t.now))
+	return n == 1, err
+}
+
+// Caller is an agent that is due to run: alone for a turn of a session, or for all its other wakes together.
+type Caller struct {
+	AgentID     string
+	WorkspaceID string
+	SessionID   string
+}
+
+// DueCallers lists agents that have due wakes, do not run, and are not throttled, the longest waiting first.
+func (s *Snap) DueCallers(ctx context.Context, limit int) ([]Caller, error) {
+	return all(ctx, s, func(r scanner) (c Caller, err error) { return c, r.Scan(&c.AgentID, &c.WorkspaceID, &c.SessionID) },
+		`SELECT w.agent_id, w.workspace_id, w.session_id FROM wakes w LEFT JOIN agents a ON a.id = w.agent_id LEFT JOIN agent_runtimes r ON r.agent_id = w.agent_id
+		WHERE w.state = 'queued' AND w.due_at <= $1 AND COALESCE(r.active_run, '') = ''
+			AND (w.reason IN ('manual', 'user_initiated') OR COALESCE(r.last_run_at, 0) + COALESCE(a.throttle_ms, 0) <= $1)
+		GROUP BY w.agent_id, w.workspace_id, w.session_id ORDER BY min(w.due_at) LIMIT $2`, reeve.Millis(s.now), limit)
+}
+
+// NextWake is when the next queued wake is due, in milliseconds; false means none is queued.
+func (s *Snap) NextWake(ctx context.Context) (int64, bool, error) {
+	return one(ctx, s, value[int64], `SELECT due_at FROM wakes WHERE state = 'queued' ORDER BY due_at LIMIT 1`)
+}
+
+// QueuedWakes reads what a caller waits for: one turn of a session, or everything that can be served together.
+func (s *Snap) QueuedWakes(ctx context.Context, c Caller, limit int) ([]reeve.Wake, error) {
+	if c.SessionID != "" {
+		limit = 1
+	}
+	return all(ctx, s, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE state = 'queued' AND agent_id = $1 AND session_id = $2
+		ORDER BY created_at, run_key LIMIT $3`, c.AgentID, c.SessionID, limit)
+}
+
+// EndWakes takes queued wakes for a run, or skips them.
+func (t *Tx) EndWakes(ctx context.Context, keys []string, state reeve.WakeState, run, why string) error {
+	for _, k := range keys {
+		if err := t.exec(ctx, `UPDATE wakes SET state = $2, run_id = $3, why = $4 WHERE run_key = $1 AND state = 'queued'`, k, string(state), run, why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ListWakes reads a page of an agent's wakes, newest first, before a run key's time.
+func (s *Snap) ListWakes(ctx context.Context, workspace, agent, run string, limit int) ([]reeve.Wake, error) {
+	return all(ctx, s, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE workspace_id = $1 AND ($2 = '' OR agent_id = $2) AND ($3 = '' OR run_id = $3)
+		ORDER BY created_at DESC, run_key LIMIT $4`, workspace, agent, run, limit)
+}

@@ -1,0 +1,87 @@
+package wake
+
+import (
+	"strings"
+	"sync"
+
+	"cel.dev/cel-go/cel"
+
+	"reeve"
+)
+
+// predicates compiles and keeps the expressions that subscriptions ask. The language is CEL: it has no loops without end, no
+// side effects and no clock, and its cost is bounded.
+type predicates struct {
+	env *cel.Env
+	mu  sync.Mutex
+	by  map[string]cel.Program
+}
+
+// maxCost bounds what one evaluation may do.
+const maxCost = 100_000
+
+// maxKept bounds how many compiled expressions are kept.
+const maxKept = 10_000
+
+func newPredicates() (*predicates, error) {
+	env, err := cel.NewEnv(cel.Variable("entity", cel.MapType(cel.StringType, cel.DynType)))
+	return &predicates{env: env, by: map[string]cel.Program{}}, err
+}
+
+// Check tells whether an expression can be a predicate.
+func (r *Room) Check(expression string) error {
+	if expression == "" {
+		return nil
+	}
+	_, err := r.predicates.compile(expression)
+	return err
+}
+
+func (p *predicates) compile(expression string) (cel.Program, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if prg, ok := p.by[expression]; ok {
+		return prg, nil
+	}
+	ast, issues := p.env.Compile(expression)
+	if issues.Err() != nil {
+		return nil, wrongPredicate(issues.Err().Error())
+	}
+	if t := ast.OutputType(); t != cel.BoolType && t != cel.DynType {
+		return nil, wrongPredicate("it gives " + t.String() + ", not true or false")
+	}
+	prg, err := p.env.Program(ast, cel.CostLimit(maxCost))
+	if err != nil {
+		return nil, wrongPredicate(err.Error())
+	}
+	if len(p.by) >= maxKept {
+		clear(p.by)
+	}
+	p.by[expression] = prg
+	return prg, nil
+}
+
+func wrongPredicate(why string) error {
+	why = strings.TrimSpace(why)
+	return &reeve.Error{Code: reeve.Validation, Message: "the predicate is not valid: " + why, Hint: `write CEL over entity, such as entity.category_id == "cat_gym"`,
+		Fields: []reeve.Field{{Path: "/predicate", Message: why, Expected: "a CEL expression that gives true or false"}}}
+}
+
+// holds asks the predicate about entities: it holds if it is true for one of them. A field that an entity does not have makes
+// it false for that entity.
+func (p *predicates) holds(expression string, entities []map[string]any) (bool, error) {
+	if expression == "" {
+		return true, nil
+	}
+	prg, err := p.compile(expression)
+	if err != nil {
+		return false, err
+	}
+	for _, e := range entities {
+		out, _, err := prg.Eval(map[string]any{"entity": e})
+		if err == nil && out.Value() == true {
+			return true, nil
+		}
+	}
+	return false, nil
+}

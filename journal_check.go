@@ -1,0 +1,151 @@
+package reeve
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// The limits of the journal.
+const (
+	MaxTitle   = 500       // characters
+	MaxText    = 100 << 10 // bytes
+	MaxEntries = 1000      // in one call
+	MaxScores  = 20        // of one rating
+)
+
+// Wrong is an error about one input.
+func Wrong(path, message, expected string) error {
+	what := path
+	if what == "" {
+		what = "the input"
+	}
+	return &Error{Code: Validation, Message: what + " " + message, Fields: []Field{{Path: path, Message: message, Expected: expected}}}
+}
+
+// CheckTitle gives a title without the spaces around it, or says what is wrong with it.
+func CheckTitle(path, s string) (string, error) {
+	s = strings.TrimSpace(s)
+	switch n := utf8.RuneCountInString(s); {
+	case n == 0:
+		return "", Wrong(path, "is empty", "1 to "+strconv.Itoa(MaxTitle)+" characters")
+	case n > MaxTitle:
+		return "", Wrong(path, "is too long", "1 to "+strconv.Itoa(MaxTitle)+" characters")
+	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "", Wrong(path, "holds line breaks or other control characters", "one line of text")
+	}
+	return s, nil
+}
+
+// CheckProse checks a longer text.
+func CheckProse(path, s string) error {
+	if len(s) > MaxText {
+		return Wrong(path, "is too long", "at most "+strconv.Itoa(MaxText)+" bytes")
+	}
+	return nil
+}
+
+// ParseMoment reads a time that says its offset from UTC. The offset is kept: it says what people's clocks showed.
+func ParseMoment(path, s string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil || t.Year() < 1970 || t.Year() > 9998 {
+		return time.Time{}, Wrong(path, "is not a time", "RFC 3339 with an offset, such as 2026-02-17T16:00:00-05:00")
+	}
+	_, offset := t.Zone()
+	return InOffset(t.UnixMilli(), int64(offset)), nil
+}
+
+// InOffset is the inverse of reading a time's milliseconds and its offset in seconds.
+func InOffset(ms, offset int64) time.Time {
+	t := time.UnixMilli(ms).UTC()
+	if offset == 0 {
+		return t
+	}
+	return t.In(time.FixedZone("", int(offset)))
+}
+
+// CheckDay checks a day of the calendar.
+func CheckDay(path, s string) error {
+	if t, err := time.Parse(time.DateOnly, s); err != nil || t.Year() < 1970 || t.Year() > 9998 {
+		return Wrong(path, "is not a day", "YYYY-MM-DD")
+	}
+	return nil
+}
+
+var (
+	languageTag = regexp.MustCompile(`^[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8})*$`)
+	scoreName   = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+)
+
+// Validate checks what the task itself can say of its values.
+func (t *Task) Validate() (err error) {
+	if t.Title, err = CheckTitle("/title", t.Title); err != nil {
+		return err
+	}
+	if err := CheckProse("/description", t.Description); err != nil {
+		return err
+	}
+	if !slices.Contains(TaskStatuses(), t.Status) {
+		return Wrong("/status", "is not a status", "open, groomed, in_progress, blocked, on_hold, done or rejected")
+	}
+	if !slices.Contains(Priorities(), t.Priority) {
+		return Wrong("/priority", "is not a priority", "urgent, high, medium or low")
+	}
+	if t.EstimateMinutes < 0 || t.EstimateMinutes > 600_000 {
+		return Wrong("/estimate_minutes", "is out of range", "0 to 600000")
+	}
+	if t.DueDate != "" {
+		if err := CheckDay("/due_date", t.DueDate); err != nil {
+			return err
+		}
+	}
+	if t.Language != "" && (len(t.Language) > 35 || !languageTag.MatchString(t.Language)) {
+		return Wrong("/language", "is not a language tag", "a tag such as en or pt-BR")
+	}
+	return nil
+}
+
+// Validate checks a rating's values.
+func (r *Rating) Validate() error {
+	if !slices.Contains(RatingTargets(), r.Target) {
+		return Wrong("/target_kind", "cannot be rated", "task, time_entry or plan_block")
+	}
+	if len(r.Scores) == 0 || len(r.Scores) > MaxScores {
+		return Wrong("/scores", "has "+strconv.Itoa(len(r.Scores))+" scores", "1 to "+strconv.Itoa(MaxScores))
+	}
+	for name, v := range r.Scores {
+		if !scoreName.MatchString(name) {
+			return Wrong("/scores/"+name, "is not a name of a score", "lower-case letters, digits and _")
+		}
+		if v < 0 || v > 100 {
+			return Wrong("/scores/"+name, "is out of range", "0 to 100")
+		}
+	}
+	return CheckProse("/note", r.Note)
+}
+
+// CheckCount refuses a list with more entries than one call may have.
+func CheckCount(path string, n int) error {
+	if n > MaxEntries {
+		return Wrong(path, "has "+strconv.Itoa(n)+" entries", "at most "+strconv.Itoa(MaxEntries))
+	}
+	return nil
+}
+
+// CheckDistinct refuses a list that names something twice: nobody can tell what was meant.
+func CheckDistinct(path string, ids []string) error {
+	if err := CheckCount(path, len(ids)); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for i, id := range ids {
+		if seen[id] {
+			return Wrong(path+"/"+strconv.Itoa(i), "is named twice", "each id once")
+		}
+		seen[id] = true
+	}
+	return nil
+}

@@ -1,0 +1,251 @@
+package reeve
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// Reason is why an agent is woken.
+type Reason string
+
+// The reasons.
+const (
+	ReasonSubscription Reason = "subscription"     // something it watches changed
+	ReasonTimer        Reason = "timer"            // its time has come
+	ReasonUser         Reason = "user_initiated"   // a person speaks to it
+	ReasonCatchup      Reason = "recovery_catchup" // its time came while nobody was there
+	ReasonManual       Reason = "manual"           // a person wakes it
+)
+
+// Mode is who may wake an agent.
+type Mode string
+
+// The modes.
+const (
+	Autonomous  Mode = "autonomous"  // wakes by itself
+	Interactive Mode = "interactive" // wakes only for a person
+	Hybrid      Mode = "hybrid"      // both
+)
+
+// Wakes tells whether an agent of this mode is woken for a reason.
+func (m Mode) Wakes(r Reason) bool {
+	person := r == ReasonUser || r == ReasonManual
+	switch m {
+	case Autonomous:
+		return r != ReasonUser
+	case Interactive:
+		return person
+	case Hybrid:
+		return true
+	}
+	return false
+}
+
+// WakeState is where a wake stands.
+type WakeState string
+
+// The states of a wake. A wake that was taken ends as its run does.
+const (
+	WakeQueued  WakeState = "queued"
+	WakeTaken   WakeState = "taken"
+	WakeSkipped WakeState = "skipped"
+)
+
+// Wake is a request to run an agent. Its run key names it: the same demand twice is one row. Wakes of one agent that are due
+// together are served by one run, and end as it does.
+type Wake struct {
+	RunKey      string     `json:"run_key"`
+	WorkspaceID string     `json:"workspace_id"`
+	AgentID     string     `json:"agent_id"`
+	Reason      Reason     `json:"reason"`
+	ReasonID    string     `json:"reason_id,omitempty" doc:"The subscription, timer or person"`
+	SessionID   string     `json:"session_id,omitempty" doc:"Of a turn: its session"`
+	UserID      string     `json:"user_id,omitempty"`
+	Input       string     `json:"input,omitempty" doc:"What a person said, or a schedule's goal"`
+	OperationID string     `json:"operation_id,omitempty" doc:"The change that woke it"`
+	Token       Token      `json:"token,omitzero" doc:"What of the change was watched"`
+	Origins     []string   `json:"origins,omitempty" doc:"The agents whose work led to this, and who are not woken by it again"`
+	ScheduledAt *time.Time `json:"scheduled_at,omitempty" doc:"Of a timer: the instant it was meant for"`
+	DueAt       time.Time  `json:"due_at"`
+	State       WakeState  `json:"state"`
+	Why         string     `json:"why,omitempty" doc:"Why it was skipped"`
+	RunID       string     `json:"run_id,omitempty"`
+	CreatedAt   time.Time  `json:"created_at"`
+}
+
+// RunState is where a run stands.
+type RunState string
+
+// The states of a run.
+const (
+	RunRunning   RunState = "running"
+	RunParked    RunState = "parked"    // a call of it waits for a person
+	RunCompleted RunState = "completed" // its brain came to an end
+	RunFailed    RunState = "failed"    // its brain could not go on
+	RunSkipped   RunState = "skipped"   // the agent was stopped or destroyed before it began
+	RunCancelled RunState = "cancelled" // a person ended it
+)
+
+var runTransitions = map[RunState][]RunState{
+	"":         {RunRunning},
+	RunRunning: {RunParked, RunCompleted, RunFailed, RunSkipped, RunCancelled},
+	RunParked:  {RunRunning, RunFailed, RunSkipped, RunCancelled},
+}
+
+// RunStates lists the states of a run.
+func RunStates() []RunState {
+	return []RunState{RunRunning, RunParked, RunCompleted, RunFailed, RunSkipped, RunCancelled}
+}
+
+// To checks one step of a run's life.
+func (s RunState) To(next RunState) error {
+	if slices.Contains(runTransitions[s], next) {
+		return nil
+	}
+	return Errorf(Conflict, "a run cannot go from %q to %q", s, next)
+}
+
+// Final tells whether a run in this state has ended.
+func (s RunState) Final() bool { return len(runTransitions[s]) == 0 }
+
+// Run is one execution of an agent.
+type Run struct {
+	ID          string     `json:"id"`
+	Key         string     `json:"key" doc:"The first run key it serves; its operations' ids derive from it"`
+	WorkspaceID string     `json:"workspace_id"`
+	AgentID     string     `json:"agent_id"`
+	Reason      Reason     `json:"reason"`
+	ReasonID    string     `json:"reason_id,omitempty"`
+	SessionID   string     `json:"session_id,omitempty"`
+	UserID      string     `json:"user_id,omitempty"`
+	Input       string     `json:"input,omitempty"`
+	Origins     []string   `json:"origins,omitempty"`
+	ThreadID    string     `json:"thread_id"`
+	State       RunState   `json:"state"`
+	Output      string     `json:"output,omitempty" doc:"What it came to, in words"`
+	Code        Code       `json:"code,omitempty"`
+	Message     string     `json:"message,omitempty"`
+	Wakes       int        `json:"wakes" doc:"How many wakes it serves"`
+	Attempts    int        `json:"attempts" doc:"How often it was taken up, after crashes"`
+	Spent       Amount     `json:"spent"`
+	ScheduledAt *time.Time `json:"scheduled_at,omitempty"`
+	StartedAt   time.Time  `json:"started_at"`
+	FinishedAt  *time.Time `json:"finished_at,omitempty"`
+
+	Owner string `json:"-"`
+}
+
+// RunEnd is what a brain says when it stops.
+type RunEnd struct {
+	State  RunState // completed, failed, parked or cancelled
+	Output string
+	Err    *Error
+	Notify bool // under a conditional policy: whether the person should be told
+}
+
+// Subscription wakes an agent when a token is emitted, if its predicate holds for the changed entity after the batch.
+type Subscription struct {
+	ID          string    `json:"id"`
+	WorkspaceID string    `json:"workspace_id"`
+	AgentID     string    `json:"agent_id"`
+	Token       Token     `json:"token"`
+	Predicate   string    `json:"predicate,omitempty" doc:"A CEL expression over entity; empty means always"`
+	CreatedAt   time.Time `json:"created_at"`
+}
+
+// Misfire is what becomes of firings that nobody was there for.
+type Misfire string
+
+// The misfire policies.
+const (
+	CatchUpOnce Misfire = "catchup" // one run for all of them
+	SkipMissed  Misfire = "skip"    // none
+	RunAll      Misfire = "all"     // each, within a window
+)
+
+// Notify is when a schedule's run tells its person.
+type Notify string
+
+// The notification policies.
+const (
+	NotifyAlways      Notify = "always"
+	NotifyConditional Notify = "conditional" // when the run says so
+	NotifyNever       Notify = "never"
+)
+
+// TimerState is where a timer stands.
+type TimerState string
+
+// The states of a timer.
+const (
+	TimerActive    TimerState = "active"
+	TimerPaused    TimerState = "paused"    // a person paused it
+	TimerCompleted TimerState = "completed" // it has no firing left
+	TimerDisabled  TimerState = "disabled"  // it failed too often
+)
+
+// Timer wakes an agent by the clock. A schedule is a timer with a goal and a notification policy, and belongs to a user.
+type Timer struct {
+	ID          string     `json:"id"`
+	WorkspaceID string     `json:"workspace_id"`
+	AgentID     string     `json:"agent_id"`
+	UserID      string     `json:"user_id,omitempty"`
+	Name        string     `json:"name"`
+	Goal        string     `json:"goal,omitempty" doc:"What a run of it is to do: complete instructions"`
+	Kind        string     `json:"cadence_type" doc:"cron, once or interval"`
+	Value       string     `json:"cadence_value"`
+	Zone        string     `json:"timezone"`
+	Misfire     Misfire    `json:"misfire"`
+	Notify      Notify     `json:"notification"`
+	Origin      string     `json:"origin,omitempty" doc:"The session whose person is told"`
+	State       TimerState `json:"status"`
+	NextAt      *time.Time `json:"next_run_at,omitempty"`
+	LastAt      *time.Time `json:"last_run_at,omitempty" doc:"The scheduled instant of its last firing"`
+	Failures    int        `json:"consecutive_failures"`
+	Missed      int        `json:"missed" doc:"Firings that nobody was there for"`
+	CreatedAt   time.Time  `json:"created_at"`
+	UpdatedAt   time.Time  `json:"updated_at"`
+}
+
+// Notification tells a person something, once.
+type Notification struct {
+	ID          string     `json:"id"`
+	WorkspaceID string     `json:"workspace_id"`
+	UserID      string     `json:"user_id"`
+	RunID       string     `json:"run_id,omitempty"`
+	TimerID     string     `json:"timer_id,omitempty"`
+	AgentID     string     `json:"agent_id,omitempty"`
+	Session     string     `json:"session,omitempty" doc:"Where it came from, and where it goes back to"`
+	Title       string     `json:"title"`
+	Body        string     `json:"body"`
+	ReadAt      *time.Time `json:"read_at,omitempty"`
+	DeliveredAt *time.Time `json:"delivered_at,omitempty" doc:"When the webhook took it"`
+	CreatedAt   time.Time  `json:"created_at"`
+}
+
+// AgentState is what an agent remembers of itself between runs, the same on every node.
+type AgentState struct {
+	AgentID   string           `json:"agent_id"`
+	Revision  int64            `json:"revision"`
+	Slots     json.RawMessage  `json:"slots" doc:"Goals and preferences: an object with schema_version and namespaced extension"`
+	Head      string           `json:"head_message_id,omitempty"`
+	Summary   string           `json:"summary_message_id,omitempty"`
+	Processed map[string]int64 `json:"processed" doc:"Vector clock of the changes it has seen"`
+	UpdatedAt time.Time        `json:"updated_at"`
+}
+
+// AgentRuntime is how an agent is on this node, and is never shared.
+type AgentRuntime struct {
+	AgentID   string     `json:"agent_id"`
+	ActiveRun string     `json:"active_run,omitempty"`
+	Failures  int        `json:"failure_streak"`
+	LastRunAt *time.Time `json:"last_run_at,omitempty"`
+}
+
+// Stamp is who wrote a shared row, and what they had seen.
+type Stamp struct {
+	Node    string           `json:"node"`
+	Counter int64            `json:"counter"`
+	Clock   map[string]int64 `json:"clock"`
+}

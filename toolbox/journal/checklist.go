@@ -1,0 +1,83 @@
+package journal
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+type addItems struct {
+	ChecklistID string `json:"checklist_id" minLength:"1" maxLength:"64"`
+	reeve.ItemsDraft
+}
+
+type changeItems struct {
+	ChecklistID string `json:"checklist_id" minLength:"1" maxLength:"64"`
+	reeve.ItemsChange
+}
+
+func (p *Pack) checklistTools() []reeve.Tool {
+	return []reeve.Tool{
+		write(p, reeve.Tool{ID: "create_checklist", Name: "Create Checklist", Capability: ChecklistWrite, Risk: reeve.LowRisk,
+			Description: "Create a checklist on a task, with its first items."},
+			func(ctx context.Context, r *store.JournalReader, in reeve.ChecklistDraft) error {
+				return r.TouchTask(ctx, in.TaskID)
+			},
+			func(ctx context.Context, w *store.JournalWriter, in reeve.ChecklistDraft, _ *reeve.Invocation) (answer, error) {
+				c, err := w.CreateChecklist(ctx, in)
+				return answer{Checklist: &c}, err
+			}),
+		write(p, reeve.Tool{ID: "add_multiple_checklist_items", Name: "Add Checklist Items", Capability: ChecklistWrite, Risk: reeve.LowRisk,
+			Description: "Add items at the end of a checklist, in order."},
+			func(ctx context.Context, r *store.JournalReader, in addItems) error {
+				return r.TouchChecklist(ctx, in.ChecklistID)
+			},
+			func(ctx context.Context, w *store.JournalWriter, in addItems, _ *reeve.Invocation) (answer, error) {
+				c, err := w.AddItems(ctx, in.ChecklistID, in.ItemsDraft)
+				return answer{Checklist: &c}, err
+			}),
+		write(p, reeve.Tool{ID: "update_checklist_items", Name: "Update Checklist Items", Capability: ChecklistWrite, Risk: reeve.LowRisk, Identity: []string{"checklist_id"},
+			Description: "Rename items of a checklist, or check them off."},
+			func(ctx context.Context, r *store.JournalReader, in changeItems) error {
+				return r.TouchChecklist(ctx, in.ChecklistID)
+			},
+			func(ctx context.Context, w *store.JournalWriter, in changeItems, inv *reeve.Invocation) (answer, error) {
+				c, undo, err := w.UpdateItems(ctx, in.ChecklistID, in.ItemsChange)
+				if err == nil && len(undo) > 0 {
+					inv.UndoWith("update_checklist_items", changeItems{in.ChecklistID, reeve.ItemsChange{Items: undo}})
+				}
+				return answer{Checklist: &c}, err
+			}),
+		previewed(p, write(p, reeve.Tool{ID: "move_checklist_items", Name: "Move Checklist Items", Capability: ChecklistWrite, Identity: []string{"item_ids", "from_checklist_id"},
+			Description: "Move items to the end of another checklist. They keep the order they had. Both checklists must be in your categories."},
+			func(ctx context.Context, r *store.JournalReader, in reeve.ItemMove) error {
+				return r.TouchChecklist(ctx, in.FromID, in.ToID)
+			},
+			func(ctx context.Context, w *store.JournalWriter, in reeve.ItemMove, inv *reeve.Invocation) (answer, error) {
+				lists, err := w.ApplyMove(ctx, in, inv.Base)
+				n := len(in.ItemIDs)
+				return answer{Checklists: lists, Moved: &n}, err
+			}),
+			func(ctx context.Context, r *store.JournalReader, in reeve.ItemMove) (*store.Draft, error) {
+				m, err := r.MoveItems(ctx, in)
+				return &m.Draft, err
+			}),
+		previewed(p, write(p, reeve.Tool{ID: "move_checklist_items_to_new_task", Name: "Move Checklist Items to New Task", Capability: TaskWrite, Identity: []string{"item_ids", "from_checklist_id"},
+			Description: "Create a task of some items of a checklist. They move to it in the order they had; the two tasks are linked in both directions."},
+			func(ctx context.Context, r *store.JournalReader, in reeve.ItemSplit) error {
+				if err := r.TouchChecklist(ctx, in.FromID); err != nil {
+					return err
+				}
+				return r.TouchCategory(ctx, in.CategoryID)
+			},
+			func(ctx context.Context, w *store.JournalWriter, in reeve.ItemSplit, inv *reeve.Invocation) (answer, error) {
+				c, err := w.ApplySplit(ctx, in, inv.Base)
+				return tasksAnswer(c), err
+			}),
+			func(ctx context.Context, r *store.JournalReader, in reeve.ItemSplit) (*store.Draft, error) {
+				m, err := r.SplitItems(ctx, in)
+				return &m.Draft, err
+			}),
+	}
+}

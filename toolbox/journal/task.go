@@ -1,0 +1,223 @@
+package journal
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+type listTasks struct {
+	CategoryID string             `json:"category_id,omitempty" maxLength:"64" doc:"Of one category; of all you may touch if left out"`
+	TaskID     string             `json:"task_id,omitempty" maxLength:"64" doc:"One task only"`
+	Status     []reeve.TaskStatus `json:"status,omitempty" maxItems:"7" enum:"open,groomed,in_progress,blocked,on_hold,done,rejected" doc:"In these statuses; in any if left out"`
+	DueAfter   string             `json:"due_after,omitempty" maxLength:"10" doc:"Due on this day or later, YYYY-MM-DD"`
+	DueBefore  string             `json:"due_before,omitempty" maxLength:"10" doc:"Due on this day or earlier, YYYY-MM-DD"`
+	LabelID    string             `json:"label_id,omitempty" maxLength:"64"`
+	Text       string             `json:"text,omitempty" maxLength:"200" doc:"Part of the title"`
+	Checklists bool               `json:"include_checklists,omitempty" doc:"With their checklists and items"`
+	Cursor     string             `json:"cursor,omitempty" maxLength:"128" doc:"next_cursor of the page before"`
+	Limit      int                `json:"limit,omitempty" minimum:"1" maximum:"100" default:"20"`
+}
+
+type taskPage struct {
+	Tasks []listedTask `json:"tasks"`
+	Next  string       `json:"next_cursor,omitempty"`
+}
+
+type listedTask struct {
+	reeve.Task
+	Checklists []reeve.Checklist `json:"checklists,omitempty"`
+}
+
+type resolveTask struct {
+	Reference string `json:"reference" minLength:"1" maxLength:"500" doc:"What a person called the task: words of its title, or its id"`
+	Closed    bool   `json:"include_closed,omitempty" doc:"Look at tasks that are done or rejected, too"`
+	Limit     int    `json:"limit,omitempty" minimum:"1" maximum:"20" default:"5"`
+}
+
+type languageArgs struct {
+	TaskID   string `json:"task_id" minLength:"1" maxLength:"64"`
+	Language string `json:"language" maxLength:"35" doc:"A language tag such as en or pt-BR; empty takes it away"`
+}
+
+type estimateArgs struct {
+	TaskID  string `json:"task_id" minLength:"1" maxLength:"64"`
+	Minutes int64  `json:"estimate_minutes" minimum:"0" maximum:"600000" doc:"0 takes it away"`
+}
+
+type dueArgs struct {
+	TaskID string `json:"task_id" minLength:"1" maxLength:"64"`
+	Due    string `json:"due_date" maxLength:"10" doc:"A day, YYYY-MM-DD; empty takes it away"`
+}
+
+type priorityArgs struct {
+	TaskID   string         `json:"task_id" minLength:"1" maxLength:"64"`
+	Priority reeve.Priority `json:"priority" enum:"urgent,high,medium,low"`
+}
+
+type labelArgs struct {
+	TaskID string `json:"task_id" minLength:"1" maxLength:"64"`
+	reeve.LabelAssignment
+}
+
+type fieldArgs struct {
+	TaskID string `json:"task_id" minLength:"1" maxLength:"64"`
+	reeve.TaskChange
+}
+
+func (p *Pack) taskTools() []reeve.Tool {
+	one := []string{"task_id"}
+	return []reeve.Tool{
+		read(p, reeve.Tool{ID: "list_tasks_in_scope", Name: "List Tasks", Capability: TaskRead,
+			Description: "List tasks of the categories you may touch, newest first, by category, status, due date, label or words of the title. Give task_id and include_checklists to see all of one task."},
+			func(ctx context.Context, r *store.JournalReader, in listTasks) error {
+				if err := r.TouchCategory(ctx, in.CategoryID); err != nil {
+					return err
+				}
+				return r.TouchTask(ctx, in.TaskID)
+			}, findTasks),
+		read(p, reeve.Tool{ID: "resolve_task_reference", Name: "Resolve Task Reference", Capability: TaskRead,
+			Description: "Find the tasks that a person may mean by some words, the likeliest first. It chooses nothing: writes take a task_id, so ask when the answer is ambiguous."}, nil,
+			func(ctx context.Context, r *store.JournalReader, in resolveTask) (reeve.TaskCandidates, error) {
+				return r.ResolveTask(ctx, in.Reference, in.Closed, or(in.Limit, 5))
+			}),
+		edit(p, reeve.Tool{ID: "set_task_language", Name: "Set Task Language", Identity: one, Risk: reeve.LowRisk, Description: "Set the language of a task's texts."},
+			func(in languageArgs) (string, reeve.TaskChange) {
+				return in.TaskID, reeve.TaskChange{Language: &in.Language}
+			},
+			func(id string, c reeve.TaskChange) any { return languageArgs{id, *c.Language} }),
+		edit(p, reeve.Tool{ID: "update_task_estimate", Name: "Update Task Estimate", Identity: one, Risk: reeve.LowRisk, Description: "Set how long a task is expected to take."},
+			func(in estimateArgs) (string, reeve.TaskChange) {
+				return in.TaskID, reeve.TaskChange{EstimateMinutes: &in.Minutes}
+			},
+			func(id string, c reeve.TaskChange) any { return estimateArgs{id, *c.EstimateMinutes} }),
+		edit(p, reeve.Tool{ID: "update_task_due_date", Name: "Update Task Due Date", Identity: one, Risk: reeve.LowRisk, Description: "Set the day a task is due."},
+			func(in dueArgs) (string, reeve.TaskChange) { return in.TaskID, reeve.TaskChange{DueDate: &in.Due} },
+			func(id string, c reeve.TaskChange) any { return dueArgs{id, *c.DueDate} }),
+		edit(p, reeve.Tool{ID: "update_task_priority", Name: "Update Task Priority", Identity: one, Risk: reeve.LowRisk, Description: "Set how much a task matters."},
+			func(in priorityArgs) (string, reeve.TaskChange) {
+				return in.TaskID, reeve.TaskChange{Priority: &in.Priority}
+			},
+			func(id string, c reeve.TaskChange) any { return priorityArgs{id, *c.Priority} }),
+		write(p, reeve.Tool{ID: "assign_task_labels", Name: "Assign Task Labels", Capability: TaskWrite, Identity: one, Risk: reeve.LowRisk,
+			Description: "Put labels on a task and take others off. list_allowed_categories shows the labels there are."},
+			func(ctx context.Context, r *store.JournalReader, in labelArgs) error {
+				if err := r.TouchTask(ctx, in.TaskID); err != nil {
+					return err
+				}
+				return r.TouchLabel(ctx, append(append([]string{}, in.Add...), in.Remove...)...)
+			}, assignLabels),
+		write(p, reeve.Tool{ID: "create_task", Name: "Create Task", Capability: TaskWrite, Description: "Create a task in a category."},
+			func(ctx context.Context, r *store.JournalReader, in reeve.TaskDraft) error {
+				if err := r.TouchCategory(ctx, in.CategoryID); err != nil {
+					return err
+				}
+				return r.TouchLabel(ctx, in.LabelIDs...)
+			},
+			func(ctx context.Context, w *store.JournalWriter, in reeve.TaskDraft, _ *reeve.Invocation) (answer, error) {
+				t, err := w.CreateTask(ctx, in)
+				return answer{Task: &t}, err
+			}),
+		previewed(p, edit(p, reeve.Tool{ID: "update_task_fields", Name: "Update Task", Identity: one,
+			Description: "Change several things about a task at once: title, description, status, priority, estimate, due date, language, category. What you leave out stays. Moving it to another category needs both to be yours."},
+			func(in fieldArgs) (string, reeve.TaskChange) { return in.TaskID, in.TaskChange },
+			func(id string, c reeve.TaskChange) any { return fieldArgs{id, c} }),
+			func(ctx context.Context, r *store.JournalReader, in fieldArgs) (*store.Draft, error) {
+				e, err := r.EditTask(ctx, in.TaskID, in.TaskChange)
+				return &e.Draft, err
+			}),
+	}
+}
+
+// edit makes a tool that changes one task: in reads its arguments as a change, back writes a change as arguments.
+func edit[In any](p *Pack, t reeve.Tool, in func(In) (string, reeve.TaskChange), back func(string, reeve.TaskChange) any) reeve.Tool {
+	t.Capability = TaskWrite
+	return write(p, t, func(ctx context.Context, r *store.JournalReader, args In) error {
+		id, c := in(args)
+		if err := r.TouchTask(ctx, id); err != nil || c.CategoryID == nil {
+			return err
+		}
+		return r.TouchCategory(ctx, *c.CategoryID)
+	}, func(ctx context.Context, w *store.JournalWriter, args In, inv *reeve.Invocation) (answer, error) {
+		id, c := in(args)
+		if c == (reeve.TaskChange{}) {
+			return answer{}, reeve.Wrong("", "names nothing to change", "at least one field besides task_id")
+		}
+		e, err := w.UpdateTask(ctx, id, c, inv.Base)
+		if err == nil && !e.Same() {
+			inv.UndoWith(t.ID, back(id, e.Undo))
+		}
+		return answer{Task: &e.After}, err
+	})
+}
+
+func assignLabels(ctx context.Context, w *store.JournalWriter, in labelArgs, inv *reeve.Invocation) (answer, error) {
+	if len(in.Add)+len(in.Remove) == 0 {
+		return answer{}, reeve.Wrong("", "names no label", "add_label_ids or remove_label_ids")
+	}
+	t, done, err := w.AssignLabels(ctx, in.TaskID, in.LabelAssignment)
+	if err == nil && len(done.Add)+len(done.Remove) > 0 {
+		inv.UndoWith("assign_task_labels", labelArgs{in.TaskID, reeve.LabelAssignment{Add: done.Remove, Remove: done.Add}})
+	}
+	return answer{Task: &t}, err
+}
+
+func findTasks(ctx context.Context, r *store.JournalReader, in listTasks) (out taskPage, err error) {
+	out.Tasks = []listedTask{}
+	var list []reeve.Task
+	if in.TaskID != "" {
+		t, err := r.Task(ctx, in.TaskID)
+		if err != nil {
+			return out, err
+		}
+		list = []reeve.Task{t}
+	} else if list, out.Next, err = pageOfTasks(ctx, r, in); err != nil {
+		return out, err
+	}
+	for _, t := range list {
+		v := listedTask{Task: t}
+		if in.Checklists {
+			if v.Checklists, err = r.Checklists(ctx, t.ID); err != nil {
+				return out, err
+			}
+		}
+		out.Tasks = append(out.Tasks, v)
+	}
+	return out, nil
+}
+
+func pageOfTasks(ctx context.Context, r *store.JournalReader, in listTasks) ([]reeve.Task, string, error) {
+	for path, day := range map[string]string{"/due_after": in.DueAfter, "/due_before": in.DueBefore} {
+		if day != "" {
+			if err := reeve.CheckDay(path, day); err != nil {
+				return nil, "", err
+			}
+		}
+	}
+	f := store.TaskFilter{Category: in.CategoryID, Status: in.Status, DueAfter: in.DueAfter, DueBefore: in.DueBefore, Label: in.LabelID, Text: in.Text, Limit: or(in.Limit, 20)}
+	if in.Cursor != "" {
+		at, id, _ := strings.Cut(in.Cursor, ".")
+		ms, err := strconv.ParseInt(at, 10, 64)
+		if err != nil || !reeve.IsID(id) {
+			return nil, "", reeve.Wrong("/cursor", "cannot be read", "next_cursor of the page before")
+		}
+		f.Before = store.Cursor{At: ms, ID: id}
+	}
+	list, err := r.Tasks(ctx, f)
+	if err != nil || len(list) < f.Limit {
+		return list, "", err
+	}
+	last := list[len(list)-1]
+	return list, strconv.FormatInt(reeve.Millis(last.CreatedAt), 10) + "." + last.ID, nil
+}
+
+// or gives the default of a number that was left out.
+func or(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}

@@ -1,0 +1,188 @@
+package journal_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"reeve"
+	"reeve/host"
+)
+
+// TestL19_RetrospectiveTime: an explicit task, an end after the start, nothing in the future, no overlap; midnight and the hours
+// that clocks repeat or leave out are like any other.
+func TestL19_RetrospectiveTime(t *testing.T) {
+	engines(t, func(t *testing.T, w *world) {
+		a := w.agent("scribe", w.home)
+		task := w.task(w.home, "Migrate")
+		entry := func(from, to string) map[string]any {
+			return map[string]any{"task_id": task.ID, "started_at": from, "ended_at": to}
+		}
+		const tool = "create_retrospective_time_entry"
+		args := entry("2026-02-17T16:00:00-05:00", "2026-02-17T18:00:00-05:00")
+		args["description"], args["source_entry_id"] = "Fixed the test", "audio-1"
+		first := w.changes(a, tool, args, "TIME_ENTRY", w.home, task.ID)
+		if e := first.TimeEntry; e.StartedAt.Format(time.RFC3339) != "2026-02-17T16:00:00-05:00" || e.Note != "Fixed the test" || e.SourceID != "audio-1" {
+			t.Errorf("got %+v", e)
+		}
+		for _, bad := range []struct{ from, to, path string }{
+			{"2026-02-17T10:00:00Z", "2026-02-17T10:00:00Z", "/ended_at"},
+			{"2026-02-17T10:00:00Z", "2026-02-17T09:00:00Z", "/ended_at"},
+			{"2026-02-17T10:00:00", "2026-02-17T11:00:00Z", "/started_at"},
+			{"yesterday", "2026-02-17T11:00:00Z", "/started_at"},
+			{"2026-02-17T10:00:00Z", reeve.Now().Add(time.Hour).Format(time.RFC3339), "/ended_at"},
+			{reeve.Now().Add(time.Hour).Format(time.RFC3339), reeve.Now().Add(2 * time.Hour).Format(time.RFC3339), "/ended_at"},
+		} {
+			w.wrong(w.refused(reeve.Validation, a, tool, entry(bad.from, bad.to)), bad.path)
+		}
+		w.wrong(w.refused(reeve.Validation, a, tool, map[string]any{"started_at": "2026-02-17T10:00:00Z", "ended_at": "2026-02-17T11:00:00Z"}), "")
+		for _, span := range [][2]string{{"2026-02-17T22:59:59Z", "2026-02-17T23:30:00Z"}, {"2026-02-17T20:00:00Z", "2026-02-18T03:00:00Z"}, {"2026-02-17T17:00:00-05:00", "2026-02-17T17:01:00-05:00"}} {
+			r := w.refused(reeve.Conflict, a, tool, entry(span[0], span[1]))
+			if w.wrong(r, "/started_at"); !strings.Contains(r.Message, first.TimeEntry.ID) {
+				t.Errorf("does not name the other entry: %s", r.Message)
+			}
+		}
+		for name, span := range map[string][2]string{
+			"right after":         {"2026-02-17T18:00:00-05:00", "2026-02-17T18:30:00-05:00"},
+			"across midnight":     {"2026-02-18T23:30:00+01:00", "2026-02-19T00:45:00+01:00"},
+			"clocks went back":    {"2025-11-02T01:30:00-04:00", "2025-11-02T01:10:00-05:00"}, // 40 minutes, though the clock shows less
+			"clocks went forward": {"2026-03-08T01:50:00-05:00", "2026-03-08T03:10:00-04:00"}, // 20 minutes
+		} {
+			e := w.does(a, tool, entry(span[0], span[1])).TimeEntry
+			if e.StartedAt.Format(time.RFC3339) != span[0] || e.EndedAt.Format(time.RFC3339) != span[1] {
+				t.Errorf("%s: got %v to %v", name, e.StartedAt, e.EndedAt)
+			}
+		}
+		var list reeve.TimeEntryList
+		w.Want(http.StatusOK, &list, "GET", "/api/journal/time-entries?task="+task.ID, nil)
+		if len(list.TimeEntries) != 5 {
+			t.Errorf("%d entries", len(list.TimeEntries))
+		}
+		note := w.changes(a, "annotate_time_entry", map[string]any{"time_entry_id": first.TimeEntry.ID, "description": "else"}, "TIME_ENTRY", w.home)
+		w.undo(note)
+		var back reeve.TimeEntry
+		w.Want(http.StatusOK, &back, "GET", "/api/journal/time-entries/"+first.TimeEntry.ID, nil)
+		if back.Note != "Fixed the test" {
+			t.Errorf("note %q", back.Note)
+		}
+	})
+}
+
+// TestL19_Timers: a user has one running timer, whoever starts it.
+func TestL19_Timers(t *testing.T) {
+	engines(t, func(t *testing.T, w *world) {
+		a := w.agent("scribe", w.home)
+		task := w.task(w.home, "Write")
+		run := w.changes(a, "start_task_timer", map[string]any{"task_id": task.ID}, "TIME_ENTRY", w.home, task.ID).TimeEntry
+		r := w.refused(reeve.Conflict, a, "start_task_timer", map[string]any{"task_id": task.ID})
+		if !strings.Contains(r.Message, run.ID) {
+			t.Errorf("does not name the running one: %s", r.Message)
+		}
+		var p reeve.Problem
+		w.Want(http.StatusConflict, &p, "POST", "/api/journal/timers", reeve.TimerStart{TaskID: task.ID})
+		stop := map[string]any{"tool": "stop_task_timer", "args": map[string]any{"description": "done"}}
+		var done, again reeve.Result
+		w.Want(http.StatusOK, &done, "POST", "/api/agents/"+a+"/calls", stop, "Idempotency-Key", "s")
+		w.Want(http.StatusOK, &again, "POST", "/api/agents/"+a+"/calls", stop, "Idempotency-Key", "s")
+		if done.IsError || !again.Replayed {
+			t.Fatalf("got %+v, %+v", done, again)
+		}
+		var e reeve.TimeEntry
+		w.Want(http.StatusOK, &e, "GET", "/api/journal/time-entries/"+run.ID, nil)
+		if e.EndedAt == nil || !e.EndedAt.After(e.StartedAt) || e.Note != "done" {
+			t.Errorf("got %+v", e)
+		}
+		w.refused(reeve.Conflict, a, "stop_task_timer", map[string]any{})
+		w.does(a, "start_task_timer", map[string]any{"task_id": task.ID})
+		// Another user has a timer of their own, and does not see this one.
+		var token reeve.NewToken
+		w.Want(http.StatusCreated, &token, "POST", "/api/tokens", reeve.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
+		bob := []string{"Authorization", "Bearer " + token.Token}
+		w.Want(http.StatusNotFound, nil, "GET", "/api/journal/time-entries/"+run.ID, nil, bob...)
+		w.Want(http.StatusNotFound, nil, "PATCH", "/api/journal/time-entries/"+run.ID, map[string]any{"description": "x"}, bob...)
+		w.Want(http.StatusCreated, nil, "POST", "/api/journal/timers", reeve.TimerStart{TaskID: task.ID}, bob...)
+		var list reeve.TimeEntryList
+		w.Want(http.StatusOK, &list, "GET", "/api/journal/time-entries", nil, bob...)
+		if len(list.TimeEntries) != 1 || list.TimeEntries[0].UserID != "bob" {
+			t.Errorf("got %+v", list)
+		}
+		// And the agent that bob speaks to works on bob's.
+		w.refused(reeve.NotFound, a, "annotate_time_entry", map[string]any{"time_entry_id": run.ID, "description": "x"}, bob...)
+	})
+}
+
+// TestL19_Ambiguous: words that may mean several tasks give ranked candidates, the same each time, and write nothing.
+func TestL19_Ambiguous(t *testing.T) {
+	engines(t, func(t *testing.T, w *world) {
+		a := w.agent("scribe", w.home, w.gym)
+		exact := w.task(w.home, "Tax return")
+		begins := w.task(w.home, "Tax return 2026 for the farm")
+		inside := w.task(w.gym, "Ask Ann about the tax return")
+		apart := w.task(w.home, "Return the book on tax")
+		w.task(w.home, "Water the plants")
+		closed := w.task(w.home, "Tax return 2024")
+		w.Want(http.StatusOK, nil, "PATCH", "/api/journal/tasks/"+closed.ID, map[string]any{"status": "done"})
+		resolve := func(words string) reeve.TaskCandidates {
+			t.Helper()
+			res := w.Call(a, "resolve_task_reference", map[string]any{"reference": words})
+			var c reeve.TaskCandidates
+			if err := json.Unmarshal([]byte(res.Content), &c); err != nil {
+				t.Fatalf("%v in %s", err, res.Content)
+			}
+			if res.OperationID != "" || len(res.Changed) != 0 {
+				t.Errorf("resolving changed something: %+v", res)
+			}
+			return c
+		}
+		ids := func(c reeve.TaskCandidates) (s []string) {
+			for _, v := range c.Candidates {
+				s = append(s, v.TaskID)
+			}
+			return s
+		}
+		got := resolve("  TAX   return ")
+		if want := strings.Join([]string{exact.ID, begins.ID, inside.ID, apart.ID}, " "); strings.Join(ids(got), " ") != want || got.Ambiguous {
+			t.Errorf("got %+v", got)
+		}
+		part := resolve("the tax")
+		if !part.Ambiguous || len(part.Candidates) < 3 {
+			t.Errorf("got %+v", part)
+		}
+		if again := resolve("the tax"); strings.Join(ids(again), " ") != strings.Join(ids(part), " ") {
+			t.Errorf("another order: %v, then %v", ids(part), ids(again))
+		}
+		if one := resolve(inside.ID); len(one.Candidates) != 1 || one.Ambiguous || one.Candidates[0].Score != 1000 {
+			t.Errorf("got %+v", one)
+		}
+		if twice := w.task(w.gym, "tax RETURN"); !resolve("tax return").Ambiguous {
+			t.Errorf("two tasks of one title, %s and %s, are not ambiguous", exact.ID, twice.ID)
+		}
+		if none := resolve("100% \\ _"); len(none.Candidates) != 0 || !none.Ambiguous {
+			t.Errorf("got %+v", none)
+		}
+		// A write takes an id and nothing else.
+		w.refused(reeve.NotFound, a, "create_retrospective_time_entry", map[string]any{"task_id": "the tax", "started_at": "2026-02-17T10:00:00Z", "ended_at": "2026-02-17T11:00:00Z"})
+		w.refused(reeve.NotFound, a, "start_task_timer", map[string]any{"task_id": "Tax return"})
+		var list reeve.TimeEntryList
+		if w.Want(http.StatusOK, &list, "GET", "/api/journal/time-entries", nil); len(list.TimeEntries) != 0 {
+			t.Errorf("written: %+v", list)
+		}
+	})
+}
+
+// TestL19_RunningTimerTakesTime: time that a running timer counts cannot be recorded a second time.
+func TestL19_RunningTimerTakesTime(t *testing.T) {
+	w := start(t, host.Config{})
+	task := w.task(w.home, "Write")
+	var run reeve.TimeEntry
+	w.Want(http.StatusCreated, &run, "POST", "/api/journal/timers", reeve.TimerStart{TaskID: task.ID})
+	w.Want(http.StatusOK, nil, "PATCH", "/api/journal/time-entries/"+run.ID, map[string]any{"started_at": reeve.Now().Add(-time.Hour).Format(time.RFC3339)})
+	var p reeve.Problem
+	w.Want(http.StatusConflict, &p, "POST", "/api/journal/time-entries", reeve.TimeDraft{TaskID: task.ID,
+		StartedAt: reeve.Now().Add(-30 * time.Minute).Format(time.RFC3339), EndedAt: reeve.Now().Add(-20 * time.Minute).Format(time.RFC3339)})
+	if len(p.Errors) == 0 || p.Errors[0].Path != "/started_at" {
+		t.Errorf("got %+v", p)
+	}
+}

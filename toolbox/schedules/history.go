@@ -1,0 +1,98 @@
+package schedules
+
+import (
+	"context"
+	"time"
+	"unicode/utf8"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// summaryChars is how much of a run's output its line in the history shows.
+const summaryChars = 200
+
+// line is a run in the history.
+type line struct {
+	RunID       string         `json:"run_id"`
+	Reason      reeve.Reason   `json:"reason"`
+	Status      reeve.RunState `json:"status"`
+	ScheduledAt *time.Time     `json:"scheduled_at,omitempty"`
+	StartedAt   time.Time      `json:"started_at"`
+	FinishedAt  *time.Time     `json:"finished_at,omitempty"`
+	Summary     string         `json:"summary,omitempty"`
+	Error       string         `json:"error,omitempty"`
+	Spent       reeve.Amount   `json:"spent"`
+}
+
+func (p *Pack) runs(ctx context.Context, in history) (map[string]any, error) {
+	inv, who, err := user(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if in.Limit == 0 {
+		in.Limit = 5
+	}
+	lines, missed := []line{}, []time.Time{}
+	err = p.DB.View(ctx, func(s *store.Snap) error {
+		t, err := p.mine(ctx, s, inv.Workspace, who, in.ScheduleID)
+		if err != nil {
+			return err
+		}
+		runs, err := s.ListRuns(ctx, inv.Workspace, store.RunFilter{ReasonID: t.ID, Limit: in.Limit})
+		if err != nil {
+			return err
+		}
+		for _, r := range runs {
+			lines = append(lines, line{r.ID, r.Reason, r.State, r.ScheduledAt, r.StartedAt, r.FinishedAt, slice(r.Output, 0, summaryChars), r.Message, r.Spent})
+		}
+		gone, err := s.ListMissed(ctx, t.ID, in.Limit)
+		for _, at := range gone {
+			missed = append(missed, reeve.FromMillis(at))
+		}
+		return err
+	})
+	return map[string]any{"runs": lines, "missed": missed}, err
+}
+
+func (p *Pack) output(ctx context.Context, in output) (map[string]any, error) {
+	inv, who, err := user(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if in.MaxChars == 0 {
+		in.MaxChars = 4000
+	}
+	var run reeve.Run
+	err = p.DB.View(ctx, func(s *store.Snap) error {
+		gone := reeve.Errorf(reeve.ToolFailed, "run %q not found", in.RunID)
+		if run, err = s.GetRun(ctx, inv.Workspace, in.RunID); err != nil {
+			if reeve.CodeOf(err) == reeve.NotFound {
+				return gone
+			}
+			return err
+		}
+		if run.UserID != who {
+			return gone
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	text := run.Output
+	if text == "" {
+		text = run.Message
+	}
+	part := slice(text, in.Offset, in.MaxChars)
+	total := utf8.RuneCountInString(text)
+	next := min(total, in.Offset+utf8.RuneCountInString(part))
+	return map[string]any{"run_id": run.ID, "output": part, "offset": in.Offset, "next_offset": next, "total": total, "remaining": total - next}, nil
+}
+
+// slice cuts by characters, so that pages join to the original whatever the characters.
+func slice(s string, offset, n int) string {
+	r := []rune(s)
+	offset = min(offset, len(r))
+	return string(r[offset:min(len(r), offset+n)])
+}

@@ -1,0 +1,247 @@
+// Package schedules is the pack that lets agents make, look at and change schedules for the user they act for. Another user's
+// schedule or run behaves like one that does not exist. Limits and budgets are the operator's, and are in no schema.
+package schedules
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Planner checks a timer's cadence and says when it fires first. The wake room is one.
+type Planner interface {
+	Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, error)
+	MostPerUser() int
+	Nudge()
+}
+
+// Pack is the pack.
+type Pack struct {
+	DB      *store.DB
+	Planner func() Planner // the room, once it is there
+}
+
+type create struct {
+	Goal         string `json:"goal" minLength:"1" maxLength:"8000" doc:"Complete instructions for a run that knows nothing of this conversation"`
+	CadenceType  string `json:"cadence_type" enum:"cron,once,interval" doc:"Kind of cadence"`
+	CadenceValue string `json:"cadence_value" minLength:"1" maxLength:"200" doc:"cron: five fields, such as 0 7 * * 1-5; once: a time, such as 2026-03-01T07:00; interval: a span, such as 2h"`
+	Name         string `json:"name,omitempty" maxLength:"200" doc:"A short name"`
+	Timezone     string `json:"timezone,omitempty" maxLength:"64" doc:"IANA zone, such as Europe/Berlin; UTC if left out"`
+	Notification string `json:"notification,omitempty" enum:"always,conditional,never" doc:"When to tell the user: always (default), only when a run says so, or never"`
+	Misfire      string `json:"misfire,omitempty" enum:"catchup,skip,all" doc:"After a time when nothing could run: one run for all missed (default), none, or each"`
+}
+
+type search struct {
+	Name         string `json:"name,omitempty" maxLength:"200" doc:"Part of the name"`
+	Status       string `json:"status,omitempty" enum:"active,paused,completed,disabled"`
+	CadenceType  string `json:"cadence_type,omitempty" enum:"cron,once,interval"`
+	Notification string `json:"notification,omitempty" enum:"always,conditional,never"`
+	Limit        int    `json:"limit,omitempty" minimum:"1" maximum:"50" default:"20"`
+	Offset       int    `json:"offset,omitempty" minimum:"0" maximum:"100000"`
+}
+
+type edit struct {
+	ScheduleID   string `json:"schedule_id" minLength:"1" maxLength:"64"`
+	Name         string `json:"name,omitempty" maxLength:"200"`
+	Goal         string `json:"goal,omitempty" maxLength:"8000"`
+	CadenceType  string `json:"cadence_type,omitempty" enum:"cron,once,interval" doc:"Give it together with cadence_value"`
+	CadenceValue string `json:"cadence_value,omitempty" maxLength:"200"`
+	Timezone     string `json:"timezone,omitempty" maxLength:"64"`
+	Notification string `json:"notification,omitempty" enum:"always,conditional,never"`
+	Misfire      string `json:"misfire,omitempty" enum:"catchup,skip,all"`
+	Status       string `json:"status,omitempty" enum:"active,paused" doc:"Pause or resume it; resuming forgets earlier failures"`
+}
+
+type one struct {
+	ScheduleID string `json:"schedule_id" minLength:"1" maxLength:"64"`
+}
+
+type history struct {
+	ScheduleID string `json:"schedule_id" minLength:"1" maxLength:"64"`
+	Limit      int    `json:"limit,omitempty" minimum:"1" maximum:"20" default:"5"`
+}
+
+type output struct {
+	RunID    string `json:"run_id" minLength:"1" maxLength:"64"`
+	Offset   int    `json:"offset,omitempty" minimum:"0" maximum:"100000000" doc:"Characters to skip"`
+	MaxChars int    `json:"max_chars,omitempty" minimum:"200" maximum:"8000" default:"4000"`
+}
+
+// Tools gives the six tools.
+func (p *Pack) Tools() []reeve.Tool {
+	tool := func(id, name, what string, effect reeve.Effect) reeve.Tool {
+		return reeve.Tool{ID: id, Name: name, Description: what, Category: "schedules", Pack: "schedules", Effect: effect, TimeoutMS: 10_000}
+	}
+	return []reeve.Tool{
+		reeve.MustTool(tool("schedule_create", "Create Schedule", "Make a one-off or recurring scheduled task for the user. Shows when it will run.", reeve.Local), p.create),
+		reeve.MustTool(tool("schedule_search", "Search Schedules", "List the user's scheduled tasks, filtered and in pages.", reeve.Read), p.search),
+		reeve.MustTool(tool("schedule_edit", "Edit Schedule", "Change, pause or resume a scheduled task of the user. What is left out stays.", reeve.Local), p.edit),
+		reeve.MustTool(tool("schedule_delete", "Delete Schedule", "Delete a scheduled task of the user for good. Its past runs stay.", reeve.Local), p.delete),
+		reeve.MustTool(tool("schedule_runs", "Schedule Runs", "List recent runs of a scheduled task: when, how they ended, what they cost.", reeve.Read), p.runs),
+		reeve.MustTool(tool("schedule_run_output", "Schedule Run Output", "Read the whole output of one run, in pages that join to the original.", reeve.Read), p.output),
+	}
+}
+
+// user is whose schedules these are. A call on nobody's behalf has none.
+func user(ctx context.Context) (*reeve.Invocation, string, error) {
+	inv := reeve.InvocationFrom(ctx)
+	if inv.User == "" {
+		return inv, "", reeve.Errorf(reeve.ToolFailed, "schedules belong to a user, and this call is on nobody's behalf")
+	}
+	return inv, inv.User, nil
+}
+
+// view is a schedule as callers see it.
+type view struct {
+	reeve.Timer
+	Upcoming []time.Time `json:"upcoming,omitempty"`
+}
+
+func (p *Pack) create(ctx context.Context, in create) (view, error) {
+	inv, who, err := user(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	tx, err := store.TxFrom(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	_, total, err := tx.ListTimers(ctx, inv.Workspace, store.TimerFilter{User: who, Limit: 1})
+	if err != nil {
+		return view{}, err
+	}
+	if most := p.Planner().MostPerUser(); total >= most {
+		return view{}, reeve.Errorf(reeve.ToolFailed, "the user has %d schedules already, and %d are allowed", total, most).Hintf("delete one first")
+	}
+	t := reeve.Timer{ID: tx.NewID("sch"), WorkspaceID: inv.Workspace, AgentID: inv.Agent, UserID: who, Name: in.Name, Goal: in.Goal, Kind: in.CadenceType,
+		Value: in.CadenceValue, Zone: in.Timezone, Misfire: reeve.Misfire(in.Misfire), Notify: reeve.Notify(in.Notification), Origin: inv.Thread,
+		State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
+	if t.Name == "" {
+		t.Name = headline(in.Goal)
+	}
+	if t.Misfire == "" {
+		t.Misfire = reeve.CatchUpOnce
+	}
+	if t.Notify == "" {
+		t.Notify = reeve.NotifyAlways
+	}
+	t, upcoming, err := p.Planner().Plan(t, tx.Now())
+	if err != nil {
+		return view{}, err
+	}
+	inv.Emit(reeve.SemanticKey, "SCHEDULE")
+	inv.Emit(reeve.EntityID, t.ID)
+	inv.UndoWith("schedule_delete", one{t.ID})
+	return view{t, upcoming}, tx.PutTimer(ctx, t)
+}
+
+// headline is a name for a goal that has none.
+func headline(goal string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(goal), "\n")
+	if r := []rune(line); len(r) > 60 {
+		return string(r[:59]) + "…"
+	}
+	return line
+}
+
+func (p *Pack) search(ctx context.Context, in search) (map[string]any, error) {
+	inv, who, err := user(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if in.Limit == 0 {
+		in.Limit = 20
+	}
+	var list []reeve.Timer
+	total := 0
+	err = p.DB.View(ctx, func(s *store.Snap) error {
+		list, total, err = s.ListTimers(ctx, inv.Workspace, store.TimerFilter{User: who, Name: in.Name, Kind: in.CadenceType, State: reeve.TimerState(in.Status),
+			Notify: reeve.Notify(in.Notification), Offset: in.Offset, Limit: in.Limit})
+		return err
+	})
+	remaining := max(0, total-in.Offset-len(list))
+	out := map[string]any{"schedules": list, "total": total, "remaining": remaining}
+	if remaining > 0 {
+		out["hint"] = fmt.Sprintf("go on with offset %d", in.Offset+len(list))
+	}
+	return out, err
+}
+
+// mine reads one of the user's schedules; another's is not there.
+func (p *Pack) mine(ctx context.Context, s *store.Snap, workspace, who, id string) (reeve.Timer, error) {
+	t, err := s.GetTimer(ctx, workspace, who, id)
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return t, reeve.Errorf(reeve.ToolFailed, "schedule %q not found", id)
+	}
+	return t, err
+}
+
+func (p *Pack) edit(ctx context.Context, in edit) (view, error) {
+	inv, who, err := user(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	tx, err := store.TxFrom(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	t, err := p.mine(ctx, &tx.Snap, inv.Workspace, who, in.ScheduleID)
+	if err != nil {
+		return view{}, err
+	}
+	if (in.CadenceType == "") != (in.CadenceValue == "") {
+		return view{}, &reeve.Error{Code: reeve.Validation, Message: "cadence_type and cadence_value belong together",
+			Fields: []reeve.Field{{Path: "/cadence_value", Message: "one is given without the other", Expected: "both or neither"}}}
+	}
+	set := func(p *string, v string) {
+		if v != "" {
+			*p = v
+		}
+	}
+	retimed := in.CadenceType != "" || in.Timezone != "" || (in.Status == string(reeve.TimerActive) && t.State != reeve.TimerActive)
+	set(&t.Name, in.Name)
+	set(&t.Goal, in.Goal)
+	set(&t.Kind, in.CadenceType)
+	set(&t.Value, in.CadenceValue)
+	set(&t.Zone, in.Timezone)
+	set((*string)(&t.Notify), in.Notification)
+	set((*string)(&t.Misfire), in.Misfire)
+	if in.Status == string(reeve.TimerPaused) {
+		t.State, t.NextAt, retimed = reeve.TimerPaused, nil, false
+	}
+	if in.Status == string(reeve.TimerActive) {
+		t.State, t.Failures = reeve.TimerActive, 0
+	}
+	var upcoming []time.Time
+	if retimed && t.State != reeve.TimerPaused {
+		t.State = reeve.TimerActive
+		if t, upcoming, err = p.Planner().Plan(t, tx.Now()); err != nil {
+			return view{}, err
+		}
+	}
+	inv.Emit(reeve.SemanticKey, "SCHEDULE")
+	inv.Emit(reeve.EntityID, t.ID)
+	return view{t, upcoming}, tx.PutTimer(ctx, t)
+}
+
+func (p *Pack) delete(ctx context.Context, in one) (string, error) {
+	inv, who, err := user(ctx)
+	if err != nil {
+		return "", err
+	}
+	tx, err := store.TxFrom(ctx)
+	if err != nil {
+		return "", err
+	}
+	t, err := p.mine(ctx, &tx.Snap, inv.Workspace, who, in.ScheduleID)
+	if err != nil {
+		return "", err
+	}
+	inv.Emit(reeve.SemanticKey, "SCHEDULE")
+	inv.Emit(reeve.EntityID, t.ID)
+	return "Deleted " + t.Name + ".", tx.DeleteTimer(ctx, inv.Workspace, t.ID)
+}
