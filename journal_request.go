@@ -11,7 +11,7 @@ type CategoryRequest struct {
 // LabelRequest makes a label.
 type LabelRequest struct {
 	Name       string `json:"name" minLength:"1" maxLength:"100" doc:"Unique in the workspace"`
-	CategoryID string `json:"category_id,omitempty" maxLength:"64" doc:"Only tasks of this category can have it; of any, if left out"`
+	CategoryID string `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Only tasks of this category can have it; of any, if left out"`
 }
 
 // LabelChange changes a label.
@@ -21,7 +21,7 @@ type LabelChange struct {
 
 // TaskDraft makes a task.
 type TaskDraft struct {
-	CategoryID      string     `json:"category_id" minLength:"1" maxLength:"64" doc:"The category it belongs to"`
+	CategoryID      string     `json:"category_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"The category it belongs to"`
 	Title           string     `json:"title" minLength:"1" maxLength:"500"`
 	Description     string     `json:"description,omitempty" maxLength:"102400"`
 	Status          TaskStatus `json:"status,omitempty" enum:"open,groomed,in_progress,blocked,on_hold,done,rejected" doc:"open if left out"`
@@ -41,7 +41,7 @@ type TaskChange struct {
 	EstimateMinutes *int64      `json:"estimate_minutes,omitempty" minimum:"0" maximum:"600000" doc:"0 takes it away"`
 	DueDate         *string     `json:"due_date,omitempty" maxLength:"10" doc:"A day, YYYY-MM-DD; empty takes it away"`
 	Language        *string     `json:"language,omitempty" maxLength:"35" doc:"A language tag; empty takes it away"`
-	CategoryID      *string     `json:"category_id,omitempty" minLength:"1" maxLength:"64" doc:"Moves it, with all it has, to another category"`
+	CategoryID      *string     `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Moves it, with all it has, to another category"`
 }
 
 // LabelAssignment puts labels on a task and takes others off.
@@ -52,25 +52,25 @@ type LabelAssignment struct {
 
 // FollowUp makes a task that goes on where another ends.
 type FollowUp struct {
-	SourceTaskID string     `json:"source_task_id" minLength:"1" maxLength:"64"`
+	SourceTaskID string     `json:"source_task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Title        string     `json:"new_task_title" minLength:"1" maxLength:"500"`
 	CarryOver    *bool      `json:"carry_over_open_checklist_items,omitempty" default:"true" doc:"Move the open items to the new task; those that are done stay"`
 	CloseAs      TaskStatus `json:"close_source_task_as,omitempty" enum:"done,rejected" doc:"Close the source task; it stays as it is if left out"`
 	Preserve     *bool      `json:"preserve_category_and_labels,omitempty" default:"true" doc:"If false, category_id says where it goes and it has no labels"`
-	CategoryID   string     `json:"category_id,omitempty" maxLength:"64" doc:"Only with preserve_category_and_labels false"`
+	CategoryID   string     `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Only with preserve_category_and_labels false"`
 }
 
 // Rollover concludes a task and moves its open items on.
 type Rollover struct {
-	TaskID       string     `json:"task_id" minLength:"1" maxLength:"64"`
+	TaskID       string     `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	CloseAs      TaskStatus `json:"close_as,omitempty" enum:"done,rejected" doc:"done if left out"`
-	TargetTaskID string     `json:"target_task_id,omitempty" maxLength:"64" doc:"The task that gets the open items; a new one if left out"`
+	TargetTaskID string     `json:"target_task_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"The task that gets the open items; a new one if left out"`
 	Title        string     `json:"new_task_title,omitempty" maxLength:"500" doc:"Of the new task; the old one's title if left out"`
 }
 
 // ChecklistDraft makes a checklist.
 type ChecklistDraft struct {
-	TaskID string   `json:"task_id" minLength:"1" maxLength:"64"`
+	TaskID string   `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Title  string   `json:"title" minLength:"1" maxLength:"500"`
 	Items  []string `json:"items,omitempty" maxItems:"1000" doc:"The titles of its items, in order"`
 }
@@ -88,7 +88,7 @@ type ItemDraft struct {
 
 // ItemChange changes an item. What is left out stays.
 type ItemChange struct {
-	ID      string  `json:"id" minLength:"1" maxLength:"64"`
+	ID      string  `json:"id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Title   *string `json:"title,omitempty" minLength:"1" maxLength:"500"`
 	Checked *bool   `json:"checked,omitempty"`
 }
@@ -106,23 +106,23 @@ type ItemsChange struct {
 // ItemMove moves items to the end of another checklist, in the order they had.
 type ItemMove struct {
 	ItemIDs       []string `json:"item_ids" minItems:"1" maxItems:"1000"`
-	FromID        string   `json:"from_checklist_id" minLength:"1" maxLength:"64"`
-	ToID          string   `json:"to_checklist_id" minLength:"1" maxLength:"64"`
+	FromID        string   `json:"from_checklist_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
+	ToID          string   `json:"to_checklist_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	PreserveState *bool    `json:"preserve_checked_state,omitempty" default:"true" doc:"If false, every item is open afterwards"`
 }
 
 // ItemSplit moves items to a new task of their own.
 type ItemSplit struct {
 	ItemIDs       []string `json:"item_ids" minItems:"1" maxItems:"1000"`
-	FromID        string   `json:"from_checklist_id" minLength:"1" maxLength:"64"`
+	FromID        string   `json:"from_checklist_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Title         string   `json:"new_task_title" minLength:"1" maxLength:"500"`
-	CategoryID    string   `json:"category_id,omitempty" maxLength:"64" doc:"Of the new task; the source task's if left out"`
+	CategoryID    string   `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Of the new task; the source task's if left out"`
 	PreserveState *bool    `json:"preserve_checked_state,omitempty" default:"true" doc:"If false, every item is open afterwards"`
 }
 
 // TimeDraft records time that was spent.
 type TimeDraft struct {
-	TaskID    string `json:"task_id" minLength:"1" maxLength:"64"`
+	TaskID    string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	StartedAt string `json:"started_at" minLength:"1" maxLength:"40" doc:"RFC 3339 with an offset, such as 2026-02-17T16:00:00-05:00"`
 	EndedAt   string `json:"ended_at" minLength:"1" maxLength:"40" doc:"RFC 3339 with an offset; after started_at, not in the future"`
 	Note      string `json:"description,omitempty" maxLength:"102400"`
@@ -138,21 +138,21 @@ type TimeChange struct {
 
 // TimerStart starts a timer.
 type TimerStart struct {
-	TaskID string `json:"task_id" minLength:"1" maxLength:"64"`
+	TaskID string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Note   string `json:"description,omitempty" maxLength:"102400"`
 }
 
 // TimerStop stops the running timer.
 type TimerStop struct {
-	TimeEntryID string `json:"time_entry_id,omitempty" maxLength:"64" doc:"The running one if left out; there is at most one"`
+	TimeEntryID string `json:"time_entry_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"The running one if left out; there is at most one"`
 	Note        string `json:"description,omitempty" maxLength:"102400" doc:"Replaces the note"`
 }
 
 // BlockDraft is a block to be put on a plan.
 type BlockDraft struct {
-	ID         string `json:"id,omitempty" maxLength:"64" doc:"Of a block to replace; a new one if left out"`
-	CategoryID string `json:"category_id" minLength:"1" maxLength:"64"`
-	TaskID     string `json:"task_id,omitempty" maxLength:"64" doc:"A task of that category"`
+	ID         string `json:"id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Of a block to replace; a new one if left out"`
+	CategoryID string `json:"category_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
+	TaskID     string `json:"task_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"A task of that category"`
 	StartsAt   string `json:"start_time" minLength:"1" maxLength:"40" doc:"RFC 3339 with an offset, on the plan's day"`
 	EndsAt     string `json:"end_time" minLength:"1" maxLength:"40" doc:"RFC 3339 with an offset; after start_time, within 24 hours"`
 	Note       string `json:"note,omitempty" maxLength:"102400"`
@@ -179,7 +179,7 @@ type PinChange struct {
 // RatingDraft says how something was. It replaces an earlier rating of the same target.
 type RatingDraft struct {
 	Target   RatingTarget     `json:"target_kind" enum:"task,time_entry,plan_block"`
-	TargetID string           `json:"target_id" minLength:"1" maxLength:"64"`
+	TargetID string           `json:"target_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Scores   map[string]int64 `json:"scores" doc:"By name, such as focus or energy; 0 to 100 each, 1 to 20 of them"`
 	Note     string           `json:"note,omitempty" maxLength:"102400"`
 }

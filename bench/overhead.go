@@ -101,8 +101,10 @@ func (w *world) bare(ctx context.Context, n int) (lane, error) {
 			if err := tx.AppendResult(ctx, r); err != nil {
 				return err
 			}
-			if err := tx.InsertEvents(ctx, workspace, w.agent, o.ID, events); err != nil {
-				return err
+			if w.tool == "write_file" {
+				if err := tx.InsertEvents(ctx, workspace, w.agent, o.ID, events); err != nil {
+					return err
+				}
 			}
 			return tx.InsertOperation(ctx, o)
 		})

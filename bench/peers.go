@@ -28,6 +28,7 @@ func peers(ctx context.Context, c config, t *table) error {
 		if err != nil {
 			return err
 		}
+		w.tool = "step"
 		if err := errors.Join(w.peers(ctx, c, e.name, t), w.close()); err != nil {
 			return err
 		}

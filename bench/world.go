@@ -32,6 +32,7 @@ type world struct {
 	db     *store.DB
 	gate   *gate.Gate
 	agent  string
+	tool   string // what a step calls: write_file, or step, which tells nobody
 }
 
 // engines are what everything is measured on. Both as the product opens them: SQLite with a full sync per commit, PostgreSQL
@@ -111,9 +112,9 @@ func open(ctx context.Context, e store.Engine, more []reeve.Tool) (w *world, err
 	if err != nil {
 		return nil, err
 	}
-	w = &world{engine: e, db: db, gate: gate.New(gate.Config{DB: db, Log: slog.New(slog.DiscardHandler)})}
+	w = &world{engine: e, db: db, tool: "write_file", gate: gate.New(gate.Config{DB: db, Log: slog.New(slog.DiscardHandler)})}
 	session := files.Session{DB: db}
-	for _, t := range append(session.Tools(), more...) {
+	for _, t := range append(append(session.Tools(), quietStep()), more...) {
 		if err := w.gate.AddTool(t); err != nil {
 			return nil, err
 		}
@@ -132,13 +133,30 @@ var content = strings.Repeat("what a step found out, ", 9)[:200]
 // path is one of a few files per session, so that steps both add and replace.
 func path(i int) string { return fmt.Sprintf("/steps/%d.txt", i%50) }
 
-// step makes one gated local call: write_file, whose effect is one row.
+// quietStep is write_file without its notifications: a step of a workflow, whose effect is one row and which nobody watches, as
+// a step of River's.
+func quietStep() reeve.Tool {
+	return reeve.MustTool(reeve.Tool{ID: "step", Description: "A step of a workflow.", Effect: reeve.Local, TimeoutMS: 10_000},
+		func(ctx context.Context, in struct {
+			Path    string `json:"path"`
+			Content string `json:"content"`
+		}) (string, error) {
+			tx, err := store.TxFrom(ctx)
+			if err != nil {
+				return "", err
+			}
+			inv := reeve.InvocationFrom(ctx)
+			return "done", tx.PutSessionFile(ctx, inv.Workspace, inv.Session, in.Path, []byte(in.Content))
+		})
+}
+
+// step makes one gated local call, whose effect is one row.
 func (w *world) step(ctx context.Context, session string, i int) (reeve.Result, error) {
 	args, err := json.Marshal(map[string]string{"path": path(i), "content": content})
 	if err != nil {
 		return reeve.Result{}, err
 	}
-	res, err := w.gate.Call(ctx, reeve.Call{Workspace: workspace, Agent: w.agent, Tool: "write_file", Args: args, Session: session, Via: reeve.ViaGo})
+	res, err := w.gate.Call(ctx, reeve.Call{Workspace: workspace, Agent: w.agent, Tool: w.tool, Tools: []string{w.tool}, Args: args, Session: session, Via: reeve.ViaGo})
 	if err == nil && (res.IsError || res.State != reeve.Committed) {
 		err = fmt.Errorf("the call came to %s: %s", res.State, res.Message)
 	}

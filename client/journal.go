@@ -134,14 +134,14 @@ func (c *Client) Conclude(ctx context.Context, r reeve.Rollover) (reeve.TasksCha
 	return post[reeve.TasksChanged](ctx, c, path("journal", "rollovers"), r)
 }
 
-// Links lists the links of one thing.
-func (c *Client) Links(ctx context.Context, of string) (reeve.LinkList, error) {
-	return get[reeve.LinkList](ctx, c, path("journal", "links"), url.Values{"of": {of}})
+// Effects lists what an operation touched in the journal.
+func (c *Client) Effects(ctx context.Context, operation string) (reeve.LinkList, error) {
+	return get[reeve.LinkList](ctx, c, path("journal", "effects", operation), nil)
 }
 
 // Checklists lists the checklists of a task.
 func (c *Client) Checklists(ctx context.Context, task string) (reeve.ChecklistList, error) {
-	return get[reeve.ChecklistList](ctx, c, path("journal", "checklists"), url.Values{"task": {task}})
+	return get[reeve.ChecklistList](ctx, c, path("journal", "tasks", task, "checklists"), nil)
 }
 
 // Checklist gives one checklist.

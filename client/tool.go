@@ -19,23 +19,15 @@ func (c *Client) Tool(ctx context.Context, id string) (reeve.ToolView, error) {
 
 // CreateTool adds a user-defined tool.
 func (c *Client) CreateTool(ctx context.Context, t reeve.ToolRequest) (reeve.ToolView, error) {
-	return post[reeve.ToolView](ctx, c, path("tools"), once(t))
+	return post[reeve.ToolView](ctx, c, path("tools"), t)
 }
 
 // UpdateTool replaces a user-defined tool.
 func (c *Client) UpdateTool(ctx context.Context, id string, t reeve.ToolRequest) (reeve.ToolView, error) {
-	return put[reeve.ToolView](ctx, c, path("tools", id), once(t))
+	return put[reeve.ToolView](ctx, c, path("tools", id), t)
 }
 
 // DeleteTool removes a user-defined tool, from its agents too.
 func (c *Client) DeleteTool(ctx context.Context, id string) error {
 	return c.remove(ctx, path("tools", id))
-}
-
-// once spells out the default of a tool that says nothing of retries: the zero value would go over the wire as zero attempts.
-func once(t reeve.ToolRequest) reeve.ToolRequest {
-	if t.Retry.Attempts == 0 {
-		t.Retry.Attempts = 1
-	}
-	return t
 }

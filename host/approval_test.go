@@ -103,8 +103,10 @@ func TestG14_AskingAgainAsksOnce(t *testing.T) {
 // An approval holds for what was shown: the tool, the policy and the base as they were.
 func TestG14_AnApprovalLapsesWhenWhatItWasGivenForChanges(t *testing.T) {
 	for name, change := range map[string]func(h *reevetest.Host, a reeve.Agent, g *guarded){
-		"base":       func(_ *reevetest.Host, _ reeve.Agent, g *guarded) { g.base.Store("v2") },
-		"categories": func(h *reevetest.Host, a reeve.Agent, _ *guarded) { patch(h, a, map[string]any{"categories": []string{"new"}}) },
+		"base": func(_ *reevetest.Host, _ reeve.Agent, g *guarded) { g.base.Store("v2") },
+		"categories": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+			patch(h, a, map[string]any{"categories": []string{"new"}})
+		},
 		"policy": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
 			patch(h, a, map[string]any{"policy": map[string]any{"tools": map[string]any{"guarded": "deny"}}})
 		},
@@ -122,8 +124,12 @@ func TestG14_AnApprovalLapsesWhenWhatItWasGivenForChanges(t *testing.T) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID+"/tools/guarded", nil)
 			h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/tools", map[string]any{"tool_id": "guarded", "config": map[string]any{"x": 1}})
 		},
-		"dormant": func(h *reevetest.Host, a reeve.Agent, _ *guarded) { patch(h, a, map[string]any{"lifecycle": "dormant"}) },
-		"gone":    func(h *reevetest.Host, a reeve.Agent, _ *guarded) { h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID, nil) },
+		"dormant": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+			patch(h, a, map[string]any{"lifecycle": "dormant"})
+		},
+		"gone": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID, nil)
+		},
 	} {
 		for _, order := range []string{"before the answer", "after the answer"} {
 			t.Run(name+" "+order, func(t *testing.T) {
@@ -399,7 +405,9 @@ func TestG16_APreviewChangesNothing(t *testing.T) {
 	h := reevetest.Start(t)
 	a := h.Agent("a", "file_write", "file_edit", "file_delete", "file_read")
 	write := func(c call) (reeve.Result, reeve.Problem, int) { return do(h, a.ID, c.with("tool", "file_write")) }
-	args := func(s string) map[string]any { return map[string]any{"path": "/shared/a.txt", "content": s, "overwrite": true} }
+	args := func(s string) map[string]any {
+		return map[string]any{"path": "/shared/a.txt", "content": s, "overwrite": true}
+	}
 	read := func() string {
 		res, _, _ := do(h, a.ID, call{"tool": "file_read", "args": map[string]any{"path": "/shared/a.txt"}})
 		return res.Content

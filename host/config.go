@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,6 +20,7 @@ import (
 	"reeve"
 	"reeve/internal/gate"
 	"reeve/internal/store"
+	"reeve/internal/wake"
 )
 
 // Duration is a time span written like 10s or 7h.
@@ -51,6 +53,15 @@ type Config struct {
 	RetryMax    Duration `yaml:"retry_max" json:"retry_max,omitempty" doc:"Longest such delay. Default: 10m"`
 	RetryTries  int      `yaml:"retry_tries" json:"retry_tries,omitempty" minimum:"1" maximum:"100" doc:"How many such attempts. Default: 5"`
 	Runs        int      `yaml:"runs" json:"runs,omitempty" minimum:"1" maximum:"256" doc:"Agents that run at once. Default: 8"`
+	PerUser     int      `yaml:"schedules_per_user" json:"schedules_per_user,omitempty" minimum:"1" maximum:"100000" doc:"Schedules one user may have. Default: 50"`
+	MinInterval Duration `yaml:"min_interval" json:"min_interval,omitempty" doc:"Shortest time between two firings of a schedule. Default: 1m"`
+	AlertAfter  int      `yaml:"alert_after" json:"alert_after,omitempty" minimum:"1" maximum:"1000" doc:"Failures in a row after which a schedule's user is told, whatever its policy. Default: 3"`
+	GiveUpAfter int      `yaml:"disable_after" json:"disable_after,omitempty" minimum:"1" maximum:"1000" doc:"Failures in a row after which a schedule is disabled. Default: 5"`
+	RunCalls    int      `yaml:"run_calls" json:"run_calls,omitempty" minimum:"0" doc:"Calls that one scheduled run may make. Default: no limit"`
+	RunTokens   int      `yaml:"run_tokens" json:"run_tokens,omitempty" minimum:"0" doc:"Tokens that one scheduled run may spend. Default: no limit"`
+	RunMicros   int      `yaml:"run_micros" json:"run_micros,omitempty" minimum:"0" doc:"Millionths of the currency that one scheduled run may spend. Default: no limit"`
+	RunMillis   int      `yaml:"run_millis" json:"run_millis,omitempty" minimum:"0" doc:"Milliseconds that the calls of one scheduled run may take. Default: no limit"`
+	Webhook     string   `yaml:"webhook" json:"webhook,omitempty" doc:"URL that notifications are posted to as JSON, each under its id as Idempotency-Key. Default: none"`
 	Rate        float64  `yaml:"rate" json:"rate,omitempty" minimum:"0" doc:"Requests per second for one token. Default: 200"`
 	Burst       int      `yaml:"burst" json:"burst,omitempty" minimum:"0" doc:"Requests at once for one token. Default: 400"`
 	LogLevel    string   `yaml:"log_level" json:"log_level,omitempty" enum:"debug,info,warn,error" doc:"Default: info"`
@@ -110,10 +121,14 @@ func expand(b []byte, lookup func(string) (string, bool)) ([]byte, error) {
 
 // FromEnv overrides settings with REEVE_* variables.
 func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
-	text := map[string]*string{"REEVE_DIR": &c.Dir, "REEVE_LISTEN": &c.Listen, "REEVE_DATABASE": &c.Database, "REEVE_LOG_LEVEL": &c.LogLevel, "REEVE_SECRET_KEY": &c.SecretKey}
+	text := map[string]*string{"REEVE_DIR": &c.Dir, "REEVE_LISTEN": &c.Listen, "REEVE_DATABASE": &c.Database, "REEVE_LOG_LEVEL": &c.LogLevel, "REEVE_SECRET_KEY": &c.SecretKey,
+		"REEVE_WEBHOOK": &c.Webhook}
 	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins, "REEVE_HTTP_ALLOW": &c.HTTPAllow}
-	spans := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax}
-	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_TRIES": &c.RetryTries, "REEVE_BURST": &c.Burst, "REEVE_RUNS": &c.Runs}
+	spans := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,
+		"REEVE_MIN_INTERVAL": &c.MinInterval}
+	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_TRIES": &c.RetryTries, "REEVE_BURST": &c.Burst, "REEVE_RUNS": &c.Runs,
+		"REEVE_SCHEDULES_PER_USER": &c.PerUser, "REEVE_ALERT_AFTER": &c.AlertAfter, "REEVE_DISABLE_AFTER": &c.GiveUpAfter,
+		"REEVE_RUN_CALLS": &c.RunCalls, "REEVE_RUN_TOKENS": &c.RunTokens, "REEVE_RUN_MICROS": &c.RunMicros, "REEVE_RUN_MILLIS": &c.RunMillis}
 	for name, p := range text {
 		if v, ok := lookup(name); ok {
 			*p = v
@@ -182,6 +197,15 @@ func (c Config) withDefaults() (Config, error) {
 	if c.RetryTries < 0 || c.RetryTries > 100 {
 		return bad("retry_tries", "%d is not between 1 and 100", c.RetryTries)
 	}
+	for name, n := range map[string]int{"runs": c.Runs, "schedules_per_user": c.PerUser, "alert_after": c.AlertAfter, "disable_after": c.GiveUpAfter,
+		"run_calls": c.RunCalls, "run_tokens": c.RunTokens, "run_micros": c.RunMicros, "run_millis": c.RunMillis} {
+		if n < 0 {
+			return bad(name, "it cannot be negative")
+		}
+	}
+	if u, err := url.Parse(c.Webhook); c.Webhook != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return bad("webhook", "it must be an http or https URL") // which may hold a secret, and is not shown
+	}
 	if c.Rate < 0 || c.Burst < 0 {
 		return bad("rate", "it cannot be negative")
 	}
@@ -215,6 +239,12 @@ func (c Config) backoff() gate.Backoff {
 		b.Tries = 5
 	}
 	return b
+}
+
+// limits is what operators allow schedules to be.
+func (c Config) limits() wake.Limits {
+	return wake.Limits{PerUser: c.PerUser, MinInterval: time.Duration(c.MinInterval), AlertAfter: c.AlertAfter, DisableAfter: c.GiveUpAfter,
+		Budget: reeve.Amount{Calls: int64(c.RunCalls), Tokens: int64(c.RunTokens), Micros: int64(c.RunMicros), Millis: int64(c.RunMillis)}}
 }
 
 func (c Config) commitHook() store.CommitHook { return c.OnFault }

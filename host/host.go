@@ -41,6 +41,7 @@ type Host struct {
 	db      *store.DB
 	gate    *gate.Gate
 	room    *wake.Room
+	guard   web.Guard
 	started time.Time
 	unlock  func() error
 	opened  sync.Once
@@ -85,13 +86,13 @@ func openEngine(ctx context.Context, cfg Config) (store.Engine, error) {
 
 // assemble makes the gate and fills it with the built-in packs.
 func (h *Host) assemble() error {
-	guard := web.Guard{Allow: h.cfg.HTTPAllow}
-	if err := guard.Validate(); err != nil {
+	h.guard = web.Guard{Allow: h.cfg.HTTPAllow}
+	if err := h.guard.Validate(); err != nil {
 		return err
 	}
 	h.gate = gate.New(gate.Config{DB: h.db, Log: h.log, OutputCap: h.cfg.OutputCap, ApprovalTTL: time.Duration(h.cfg.ApprovalTTL),
-		Backoff: h.cfg.backoff(), Secrets: knownSecrets(h.cfg), OnChange: h.changed,
-		Builders: map[reeve.ToolKind]gate.Builder{reeve.HTTPTool: &web.Builder{Guard: guard, Secrets: h.secret}}})
+		Backoff: h.cfg.backoff(), Secrets: knownSecrets(h.cfg), OnChange: h.changed, RunBudgets: !h.cfg.limits().Budget.IsZero(),
+		Builders: map[reeve.ToolKind]gate.Builder{reeve.HTTPTool: &web.Builder{Guard: h.guard, Secrets: h.secret}}})
 	roots, err := files.New(files.Config{Dir: filepath.Join(h.cfg.Dir, "workspaces"), Keep: keeper{h.db}})
 	if err != nil {
 		return err
@@ -119,7 +120,7 @@ func (h *Host) open(ctx context.Context) error {
 		}
 		if h.openErr == nil {
 			h.room, h.openErr = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: &agent.Rehearsal{DB: h.db, Gate: h.gate},
-				Concurrent: h.cfg.Runs, Entities: &journal.Pack{DB: h.db}})
+				Concurrent: h.cfg.Runs, Entities: &journal.Pack{DB: h.db}, Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client()})
 		}
 	})
 	return h.openErr
@@ -141,12 +142,12 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 	if err := h.open(ctx); err != nil {
 		return nil, err
 	}
-	return httpapi.New(httpapi.Config{DB: h.db, Gate: h.gate, Log: h.log, Version: Version, StartedAt: h.started, Hosts: h.cfg.Hosts, Origins: h.cfg.Origins,
+	return httpapi.New(httpapi.Config{DB: h.db, Gate: h.gate, Wake: h.room, Log: h.log, Version: Version, StartedAt: h.started, Hosts: h.cfg.Hosts, Origins: h.cfg.Origins,
 		Rate: h.cfg.Rate, Burst: h.cfg.Burst, Doctor: h.doctor, Ready: h.ready, Backup: h.stream}), nil
 }
 
-// Step takes up operations that are due and runs the agents that are, once; a program that does not Run can drive Reeve with
-// it. It returns how much it found to do.
+// Step takes up operations that are due, runs the agents that are, and sends what people are to be told, once; a program that
+// does not Run can drive Reeve with it. It returns how much it found to do.
 func (h *Host) Step(ctx context.Context) (int, error) {
 	if err := h.open(ctx); err != nil {
 		return 0, err
@@ -159,7 +160,11 @@ func (h *Host) Step(ctx context.Context) (int, error) {
 	for _, run := range runs {
 		h.room.Serve(ctx, run)
 	}
-	return n + len(runs), err
+	if err != nil {
+		return n, err
+	}
+	sent, _, err := h.room.DeliverStep(ctx)
+	return n + len(runs) + sent, err
 }
 
 // together is how many runs one Step takes up.
@@ -196,6 +201,7 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	group, inner := errgroup.WithContext(ctx)
 	group.Go(func() error { return h.gate.Run(inner) })
 	group.Go(func() error { return h.room.Run(inner) })
+	group.Go(func() error { return h.room.Deliver(inner) })
 	group.Go(func() error {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			return err
@@ -275,8 +281,10 @@ func knownSecrets(cfg Config) []string {
 			out = append(out, v)
 		}
 	}
-	if cfg.SecretKey != "" {
-		out = append(out, cfg.SecretKey)
+	for _, v := range []string{cfg.SecretKey, cfg.Webhook} { // the address of a webhook is its password
+		if v != "" {
+			out = append(out, v)
+		}
 	}
 	if b, err := os.ReadFile(filepath.Join(cfg.Dir, tokenFile)); err == nil {
 		out = append(out, strings.TrimSpace(string(b)))

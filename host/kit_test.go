@@ -232,7 +232,7 @@ func newWitness(t testing.TB) *witness {
 func (w *witness) serve(out http.ResponseWriter, r *http.Request) {
 	key := r.Header.Get("Idempotency-Key")
 	_, _ = io.Copy(io.Discard, r.Body) // or the server would not see that the other side hangs up
-	if r.Method == http.MethodGet { // a look-up
+	if r.Method == http.MethodGet {    // a look-up
 		w.mu.Lock()
 		n := w.effects[filepath.Base(r.URL.Path)]
 		w.mu.Unlock()

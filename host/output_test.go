@@ -146,7 +146,9 @@ func TestG20_ALongPreviewIsKeptToo(t *testing.T) {
 	var g guarded
 	x := g.tool()
 	diff := strings.Repeat("+ a line\n", 5000)
-	x.Preview = func(context.Context, *reeve.Invocation) (reeve.Preview, error) { return reeve.Preview{Change: diff, Base: "b"}, nil }
+	x.Preview = func(context.Context, *reeve.Invocation) (reeve.Preview, error) {
+		return reeve.Preview{Change: diff, Base: "b"}, nil
+	}
 	h := reevetest.Start(t, x)
 	a := h.Agent("a", "guarded")
 	h.Call(a.ID, "guarded", nil)
@@ -173,7 +175,9 @@ func TestG21_SecretsAreTakenOut(t *testing.T) {
 		return said, nil
 	}
 	loud := tool("loud", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) { return speak() })
-	loud.Preview = func(context.Context, *reeve.Invocation) (reeve.Preview, error) { return reeve.Preview{Change: fmt.Sprint(said)}, nil }
+	loud.Preview = func(context.Context, *reeve.Invocation) (reeve.Preview, error) {
+		return reeve.Preview{Change: fmt.Sprint(said)}, nil
+	}
 	checked := tool("checked", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return nil, nil })
 	checked.Check = func(context.Context, *reeve.Invocation) error { return reeve.Errorf(reeve.Denied, "%v", said) }
 	panics := tool("panics", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { panic(said) })
@@ -190,7 +194,7 @@ func TestG21_SecretsAreTakenOut(t *testing.T) {
 			map[string]any{"nested": []string{"x", secret}},
 			"password: " + secret,
 			strings.Repeat("x", 16<<10-len(secret)/2-1) + " " + secret + " " + strings.Repeat("y", 100), // across the cap
-			strings.Repeat("x ", 16<<10) + secret, // beyond the cap, in what is kept
+			strings.Repeat("x ", 16<<10) + secret,                                                       // beyond the cap, in what is kept
 		} {
 			for _, fail = range []bool{false, true} {
 				for _, c := range []call{{"tool": "say"}, {"tool": "loud"}, {"tool": "loud", "preview_only": true}, {"tool": "checked"}, {"tool": "panics"}} {

@@ -22,18 +22,31 @@ func TestG22_AHandlerHarmsNobodyElse(t *testing.T) {
 	t.Cleanup(func() { close(never) })
 	var nilError *reeve.Error
 	bad := map[string]reeve.Handler{
-		"panics":        func(context.Context, *reeve.Invocation) (any, error) { panic("boom") },
-		"panics_nil":    func(context.Context, *reeve.Invocation) (any, error) { var m map[string]int; m["x"] = 1; return nil, nil },
-		"ends":          func(context.Context, *reeve.Invocation) (any, error) { runtime.Goexit(); return nil, nil },
-		"typed_nil":     func(context.Context, *reeve.Invocation) (any, error) { return nil, nilError },
-		"bad_json":      func(context.Context, *reeve.Invocation) (any, error) { return marshalPanic{}, nil },
-		"ends_json":     func(context.Context, *reeve.Invocation) (any, error) { return marshalExit{}, nil },
-		"hangs_json":    func(context.Context, *reeve.Invocation) (any, error) { return marshalHang{never}, nil },
-		"cycle":         func(context.Context, *reeve.Invocation) (any, error) { c := map[string]any{}; c["c"] = c; return c, nil },
-		"leaks":         func(context.Context, *reeve.Invocation) (any, error) { go func() { <-never }(); return "left one behind", nil },
-		"hangs":         func(context.Context, *reeve.Invocation) (any, error) { <-never; return nil, nil },
-		"empty_error":   func(context.Context, *reeve.Invocation) (any, error) { return nil, &reeve.Error{} },
-		"foreign_error": func(context.Context, *reeve.Invocation) (any, error) { return nil, fmt.Errorf("%w", &reeve.Error{Code: "NOVEL"}) },
+		"panics": func(context.Context, *reeve.Invocation) (any, error) { panic("boom") },
+		"panics_nil": func(context.Context, *reeve.Invocation) (any, error) {
+			var m map[string]int
+			m["x"] = 1
+			return nil, nil
+		},
+		"ends":       func(context.Context, *reeve.Invocation) (any, error) { runtime.Goexit(); return nil, nil },
+		"typed_nil":  func(context.Context, *reeve.Invocation) (any, error) { return nil, nilError },
+		"bad_json":   func(context.Context, *reeve.Invocation) (any, error) { return marshalPanic{}, nil },
+		"ends_json":  func(context.Context, *reeve.Invocation) (any, error) { return marshalExit{}, nil },
+		"hangs_json": func(context.Context, *reeve.Invocation) (any, error) { return marshalHang{never}, nil },
+		"cycle": func(context.Context, *reeve.Invocation) (any, error) {
+			c := map[string]any{}
+			c["c"] = c
+			return c, nil
+		},
+		"leaks": func(context.Context, *reeve.Invocation) (any, error) {
+			go func() { <-never }()
+			return "left one behind", nil
+		},
+		"hangs":       func(context.Context, *reeve.Invocation) (any, error) { <-never; return nil, nil },
+		"empty_error": func(context.Context, *reeve.Invocation) (any, error) { return nil, &reeve.Error{} },
+		"foreign_error": func(context.Context, *reeve.Invocation) (any, error) {
+			return nil, fmt.Errorf("%w", &reeve.Error{Code: "NOVEL"})
+		},
 	}
 	var list []reeve.Tool
 	var names []string
@@ -215,9 +228,8 @@ func TestG23_RecordedInCallOrderWhateverEndsFirst(t *testing.T) {
 	})
 	h := reevetest.Start(t, read)
 	a := h.Agent("a", "read")
-	got := batch(h, a.ID, call{"tool": "read", "args": map[string]any{"i": 0}}, call{"tool": "read", "args": map[string]any{"i": 1}}, call{"tool": "nope"},
-		call{"tool": "read", "args": 7}, call{"tool": "read", "args": map[string]any{"i": 3}}, call{"tool": "read", "args": map[string]any{"i": 2}})
-	_ = got
+	got := batch(h, a.ID, call{"tool": "read", "args": map[string]any{"i": 0}}, call{"tool": "read", "args": map[string]any{"i": 1}},
+		call{"tool": "read", "args": 7}, call{"tool": "read", "args": map[string]any{"i": 3}}, call{"tool": "read", "args": map[string]any{"i": 2}}, call{"tool": "nope"})
 	ids := []string{}
 	for _, m := range thread(h, a.ID, "") {
 		if m.Kind == reeve.Action {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,8 @@ import (
 type agentFlags struct {
 	kind       string
 	lifecycle  string
+	mode       string
+	throttle   time.Duration
 	categories []string
 	policy     []string
 	config     string
@@ -22,10 +25,13 @@ type agentFlags struct {
 func (f *agentFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.kind, "kind", "", "chooses the capability profile")
 	c.Flags().StringVar(&f.lifecycle, "lifecycle", "", "created, active, dormant or destroyed")
+	c.Flags().StringVar(&f.mode, "mode", "", "who may wake it: autonomous (itself), interactive (a person) or hybrid (both)")
+	c.Flags().DurationVar(&f.throttle, "throttle", 0, "how long after a run changes and timers wait before they wake it again, such as 30s")
 	c.Flags().StringSliceVar(&f.categories, "category", nil, "a category it may touch; repeat for more")
 	c.Flags().StringArrayVar(&f.policy, "policy", nil, "TOOL=allow|ask|deny or tier:TIER=allow|ask|deny; repeat for more")
 	c.Flags().StringVar(&f.config, "config", "", "settings, a JSON object")
 	fixed(c, "lifecycle", []reeve.Lifecycle{reeve.AgentCreated, reeve.AgentActive, reeve.AgentDormant, reeve.AgentDestroyed})
+	fixed(c, "mode", []reeve.Mode{reeve.Autonomous, reeve.Interactive, reeve.Hybrid})
 }
 
 // request holds only what was given, so that an update leaves the rest.
@@ -37,6 +43,17 @@ func (f *agentFlags) request(c *cobra.Command) (r reeve.AgentRequest, err error)
 	if given("lifecycle") {
 		l := reeve.Lifecycle(f.lifecycle)
 		r.Lifecycle = &l
+	}
+	if given("mode") {
+		m := reeve.Mode(f.mode)
+		r.Mode = &m
+	}
+	if given("throttle") {
+		if f.throttle < 0 || f.throttle%time.Millisecond != 0 {
+			return r, usagef("--throttle takes whole milliseconds, never negative, such as 30s")
+		}
+		ms := f.throttle.Milliseconds()
+		r.ThrottleMS = &ms
 	}
 	if given("category") {
 		list := slices.DeleteFunc(append([]string{}, f.categories...), func(s string) bool { return s == "" })

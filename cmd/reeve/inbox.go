@@ -19,6 +19,10 @@ func inboxCommand(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				news, err := a.news(ctx, c)
+				if err != nil {
+					return err
+				}
 				return a.print(in, func(w io.Writer) {
 					if len(in.Approvals)+len(in.Unknown) == 0 {
 						fmt.Fprintln(w, "Nothing waits for a person.")
@@ -31,6 +35,7 @@ func inboxCommand(a *app) *cobra.Command {
 						fmt.Fprintln(w, "Operations whose outcome nobody can tell (reeve operations resolve ID happened|retry|skip):")
 						a.operationTable(w, in.Unknown)
 					}
+					fmt.Fprint(w, news)
 				})
 			})
 		},

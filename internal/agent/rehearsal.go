@@ -40,21 +40,24 @@ type PlanStep struct {
 
 // Run follows the plan from where it was left.
 func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
-	plan, done, err := r.recall(ctx, run)
+	plan, at, err := r.recall(ctx, run)
 	if err != nil {
 		return failed(err)
 	}
-	for i, s := range plan.Steps {
-		if i < done {
-			continue
-		}
+	if at.end.State != "" {
+		return at.end
+	}
+	for i := at.step; i < len(plan.Steps); i++ {
+		s := plan.Steps[i]
 		if !pause(ctx, time.Duration(s.DelayMS)*time.Millisecond) {
 			return failed(reeve.Errorf(reeve.Canceled, "the server is stopping"))
 		}
 		if s.Fail != "" {
 			return failed(reeve.Errorf(reeve.ToolFailed, "%s", s.Fail))
 		}
-		res, err := r.Gate.Call(ctx, reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID, Tool: s.Tool, Args: s.Args, Run: run.ID, User: run.UserID,
+		// A call that has been decided on is made, also when the server is told to stop meanwhile: a call that is refused for that
+		// would count as made.
+		res, err := r.Gate.Call(context.WithoutCancel(ctx), reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID, Tool: s.Tool, Args: s.Args, Run: run.ID, User: run.UserID,
 			Via: reeve.ViaRun, Operation: reeve.PlanKey(run.Key, i, s.Tool), Reason: string(run.Reason)})
 		if end, stop := r.judge(s, res, err); stop {
 			return end
@@ -63,23 +66,33 @@ func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	return reeve.RunEnd{State: reeve.RunCompleted, Output: plan.Output, Notify: plan.Notify}
 }
 
-// judge tells whether a call ends the run: one that waits parks it, one that must succeed and does not fails it.
+// judge tells whether a call ends the run. One that waits parks it.
 func (r *Rehearsal) judge(s PlanStep, res reeve.Result, err error) (reeve.RunEnd, bool) {
-	switch {
-	case err != nil && (res.CallID == "" || s.Must):
-		return failed(err), true
-	case err != nil:
-		return reeve.RunEnd{}, false // refused and recorded; a model would see it and go on
+	if err != nil && res.CallID == "" {
+		return failed(err), true // it could not even be recorded
+	}
+	if err != nil {
+		return verdict(s, err)
 	}
 	switch res.State {
 	case reeve.Parked, reeve.Prepared, reeve.Dispatched, reeve.Unknown:
-		if res.Code != reeve.Skipped {
-			return reeve.RunEnd{State: reeve.RunParked, Output: res.Message}, true
-		}
+		return reeve.RunEnd{State: reeve.RunParked, Output: res.Message}, true
 	case reeve.Committed, reeve.Failed, reeve.DeniedOp:
 	}
-	if res.IsError && s.Must {
-		return failed(reeve.Errorf(res.Code, "%s: %s", s.Tool, res.Message)), true
+	if res.IsError {
+		return verdict(s, reeve.Errorf(res.Code, "%s: %s", s.Tool, res.Message))
+	}
+	return reeve.RunEnd{}, false
+}
+
+// verdict tells whether a step that was refused or failed ends the run: when it had to succeed, or when no other would be let
+// through. Otherwise a model would see what happened, and go on.
+func verdict(s PlanStep, err error) (reeve.RunEnd, bool) {
+	switch code := reeve.CodeOf(err); {
+	case code == reeve.Stopped || code == reeve.Canceled:
+		return reeve.RunEnd{State: reeve.RunCancelled, Err: reeve.AsError(err)}, true
+	case s.Must || code == reeve.BudgetExceeded:
+		return failed(err), true
 	}
 	return reeve.RunEnd{}, false
 }
@@ -105,28 +118,28 @@ func pause(ctx context.Context, d time.Duration) bool {
 // maxSteps bounds a plan, and so how much of a thread is read to find the place.
 const maxSteps = 1000
 
-// recall gives the run's plan and how many of its calls have their result. The plan is stored before anything is done, so that a
-// run taken up after a crash follows the same one, whatever the agent's config says by then.
-func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan Plan, done int, err error) {
+// place is how far a run has come.
+type place struct {
+	step int
+	end  reeve.RunEnd // what a step came to that the run did not survive
+}
+
+// recall gives the run's plan and its place in it. The plan is stored before anything is done, so that a run taken up after a
+// crash follows the same one, whatever the agent's config says by then.
+func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan Plan, at place, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		list, err := tx.ListMessages(ctx, run.WorkspaceID, run.ThreadID, "", 3*maxSteps)
+		list, err := tx.ListMessages(ctx, run.WorkspaceID, run.ThreadID, "", 4*maxSteps)
 		if err != nil {
 			return err
 		}
-		stored := false
 		for _, m := range list {
-			switch {
-			case m.Kind == reeve.Thought && !stored:
-				stored = true
+			if m.Kind == reeve.Thought {
 				if err := json.Unmarshal([]byte(m.Content), &plan); err != nil {
 					return err
 				}
-			case m.Kind == reeve.ToolResult:
-				done++
+				at, err = find(run, plan, list)
+				return err
 			}
-		}
-		if stored {
-			return nil
 		}
 		if plan, err = r.read(ctx, tx, run); err != nil {
 			return err
@@ -135,21 +148,53 @@ func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan Plan, done 
 		if err != nil {
 			return err
 		}
+		at = place{}
 		return tx.AppendThought(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: run.WorkspaceID, ThreadID: run.ThreadID, AgentID: run.AgentID,
 			Kind: reeve.Thought, Content: string(text), Metadata: json.RawMessage(`{"type":"plan"}`)})
 	})
-	return plan, skipWaits(plan, done), err
+	return plan, at, err
 }
 
-// skipWaits turns a number of finished calls into a place in the plan.
-func skipWaits(plan Plan, calls int) int {
-	i := 0
-	for ; i < len(plan.Steps) && calls > 0; i++ {
-		if plan.Steps[i].Fail == "" {
-			calls--
+// find gives the place in a plan that a thread has come to: behind the last step that has its result. Steps are known by their
+// operation ids, and those that leave none by their tool, in order; others may have written into the thread too, such as a
+// person who took a call back.
+func find(run reeve.Run, plan Plan, list []reeve.Message) (at place, err error) {
+	results := map[string]reeve.ResultInfo{}
+	for _, m := range list {
+		if m.Kind == reeve.ToolResult {
+			var info reeve.ResultInfo
+			if err := json.Unmarshal(m.Metadata, &info); err != nil {
+				return at, err
+			}
+			results[m.ActionID] = info
 		}
 	}
-	return i
+	steps := map[string]int{}
+	for i, s := range plan.Steps {
+		steps[reeve.PlanKey(run.Key, i, s.Tool)] = i
+	}
+	for _, m := range list {
+		result, done := results[m.ID]
+		if m.Kind != reeve.Action || !done {
+			continue
+		}
+		i, known := steps[m.OperationID]
+		if !known && m.OperationID == "" && at.step < len(plan.Steps) {
+			var info reeve.ActionInfo
+			if err := json.Unmarshal(m.Metadata, &info); err != nil {
+				return at, err
+			}
+			i, known = at.step, info.Via == reeve.ViaRun && info.Tool == plan.Steps[at.step].Tool
+		}
+		if !known || i < at.step {
+			continue
+		}
+		at.step = i + 1
+		if result.Status == "error" {
+			at.end, _ = verdict(plan.Steps[i], reeve.Errorf(result.Code, "%s: %s", plan.Steps[i].Tool, result.Message))
+		}
+	}
+	return at, nil
 }
 
 // read takes the plan from the agent's config.

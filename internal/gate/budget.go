@@ -19,6 +19,11 @@ func (p *pass) subjects() []string {
 	return list
 }
 
+// budgeted tells whether any budget can apply. Those of runs come and go without the workspace being touched.
+func (p *pass) budgeted() bool {
+	return p.view.workspace.budgets || p.g.RunBudgets && p.call.Run != ""
+}
+
 // maxParents bounds a chain of budgets, should it be a circle.
 const maxParents = 32
 
@@ -139,7 +144,7 @@ func (p *pass) letPast() bool {
 
 // budget asks whether enough is left. What it says is confirmed when the amount is reserved.
 func (p *pass) budget(ctx context.Context) (string, error) {
-	if !p.view.workspace.budgets || p.call.PreviewOnly {
+	if !p.budgeted() || p.call.PreviewOnly {
 		return "no budget applies", nil
 	}
 	var short *exhausted
@@ -163,7 +168,7 @@ func (p *pass) budget(ctx context.Context) (string, error) {
 
 // reserveIn claims what the call may spend, in the transaction that lets it go. It is over budget if another call was faster.
 func (p *pass) reserveIn(ctx context.Context, tx *store.Tx) error {
-	if !p.view.workspace.budgets {
+	if !p.budgeted() {
 		return nil
 	}
 	budgets, err := p.check(ctx, tx.LockBudget)
@@ -183,7 +188,7 @@ func (p *pass) reserveIn(ctx context.Context, tx *store.Tx) error {
 
 // hold claims again for a call that is still under way, whatever is left.
 func (p *pass) hold(ctx context.Context, tx *store.Tx) error {
-	if !p.view.workspace.budgets {
+	if !p.budgeted() {
 		return nil
 	}
 	budgets, err := p.drawn(ctx, tx.GetBudget)
@@ -205,7 +210,7 @@ func (p *pass) holdOn(ctx context.Context, tx *store.Tx, budgets []reeve.Budget)
 
 // reserve claims for a read, which has no transaction before it runs.
 func (p *pass) reserve(ctx context.Context) error {
-	if !p.view.workspace.budgets {
+	if !p.budgeted() {
 		return nil
 	}
 	return p.g.DB.Update(ctx, func(tx *store.Tx) error { return p.reserveIn(ctx, tx) })
@@ -232,7 +237,7 @@ func (p *pass) notReserved(err error) (reeve.Result, error) {
 
 // spend turns the claim into what was spent. A call that claimed nothing and spent nothing changes nothing.
 func (p *pass) spend(ctx context.Context, tx *store.Tx, a reeve.Amount) error {
-	if !p.view.workspace.budgets || (a.IsZero() && p.held == "") {
+	if !p.budgeted() || (a.IsZero() && p.held == "") {
 		return nil
 	}
 	budgets, err := p.drawn(ctx, tx.GetBudget)

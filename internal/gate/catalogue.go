@@ -31,7 +31,11 @@ func (g *Gate) AddTool(t reeve.Tool) error {
 	if t.Handler == nil {
 		return reeve.Errorf(reeve.Validation, "the tool %s has no handler", t.ID)
 	}
-	if _, dup := g.handlers[t.HandlerKey]; dup {
+	_, dup := g.handlers[t.HandlerKey]
+	for _, other := range g.handlers {
+		dup = dup || other.ID == t.ID
+	}
+	if dup {
 		return reeve.Errorf(reeve.AlreadyExists, "two tools are called %q", t.ID).Hintf("rename one of them")
 	}
 	if err := checkSchemas(t); err != nil {

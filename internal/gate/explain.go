@@ -138,11 +138,16 @@ func complete(x *reeve.Explanation, info reeve.ActionInfo, m reeve.Message, answ
 	return nil
 }
 
-// overrule marks the step that refused a call which had been let through at first, such as one that nobody approved.
+// overrule marks the step that refused a call which had been let through at first, such as one that nobody approved. What came
+// after it when the call was first judged counts no more.
 func overrule(list []reeve.Step, by reeve.Step) {
-	for i := range list {
-		if list[i].Name == by.Name {
-			list[i] = by
+	over := false
+	for i, s := range list {
+		switch {
+		case s.Name == by.Name:
+			list[i], over = by, true
+		case over:
+			list[i] = reeve.Step{Name: s.Name, Verdict: reeve.NotReached}
 		}
 	}
 }

@@ -23,6 +23,7 @@ type Config struct {
 	Backoff     Backoff                    // between attempts to learn what became of an operation. Default: 10 s doubling to 10 min, 5 tries
 	Patience    time.Duration              // silence after which another process counts as gone. Default: 20 s
 	OnChange    func()                     // called after a change that somebody may watch is committed. Default: nothing
+	RunBudgets  bool                       // whether runs have budgets of their own. Default: no
 	Window      time.Duration              // how long more changes may join before a watcher is woken. Default: 100 ms
 }
 

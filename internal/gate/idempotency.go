@@ -95,10 +95,22 @@ func stored(op reeve.Operation, m reeve.Message) (reeve.Result, error) {
 		Changed: info.Changed, Spent: info.Spent}, nil
 }
 
-func (g *Gate) runIsParked(ctx context.Context, run string) (id string, err error) {
+func (g *Gate) runIsParked(ctx context.Context, workspace, run string) (id string, err error) {
 	err = g.DB.View(ctx, func(s *store.Snap) error {
-		id, err = s.RunIsParked(ctx, run)
+		id, err = s.RunIsParked(ctx, workspace, run)
 		return err
 	})
 	return id, err
+}
+
+// runGoesOn refuses calls that a brain makes in a run that has ended. Whoever ends a run touches the workspace, so that a call
+// that was let through before cannot be recorded after.
+func (g *Gate) runGoesOn(ctx context.Context, workspace, run string) error {
+	return g.DB.View(ctx, func(s *store.Snap) error {
+		state, err := s.RunState(ctx, workspace, run)
+		if err == nil && state != "" && state.Final() {
+			err = reeve.Errorf(reeve.Canceled, "the run has ended: it is %s", state)
+		}
+		return err
+	})
 }

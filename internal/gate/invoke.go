@@ -30,8 +30,9 @@ func (p *pass) invoke(ctx context.Context, inv *reeve.Invocation) (string, error
 }
 
 // ask runs one of a tool's own judgements. What goes wrong in it counts as the tool's refusal, and is recorded as one.
-func ask[T any](ctx context.Context, p *pass, f func(context.Context) (T, error)) (T, error) {
-	v, err := guard(ctx, p, f)
+func ask[T any](ctx context.Context, p *pass, f func(context.Context, *reeve.Invocation) (T, error)) (T, error) {
+	inv := p.invocation(0) // made here: one that hangs must not look at a pass that goes on
+	v, err := guard(ctx, p, func(ctx context.Context) (T, error) { return f(ctx, inv) })
 	if err == nil {
 		return v, nil
 	}

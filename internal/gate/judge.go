@@ -54,10 +54,12 @@ func (p *pass) judge(ctx context.Context) error {
 }
 
 // brief makes a text that others had a hand in fit for the trail, which every message carries. Our own words need no scrubbing.
-func (p *pass) brief(text string) string {
-	const most = 1000
-	if text = p.scrub(text); len(text) > most {
-		text = cutAt(text, most) + "…"
+func (p *pass) brief(text string) string { return clip(p.scrub(text), 1000) }
+
+// clip gives the beginning of a text.
+func clip(text string, most int) string {
+	if short := head(text, most); len(short) < len(text) {
+		return storable(short) + "…"
 	}
 	return storable(text)
 }
@@ -152,7 +154,9 @@ func (p *pass) scope(ctx context.Context) (string, error) {
 	if p.tool().Categories == nil {
 		return "the tool is not bound to categories", nil
 	}
-	touched, err := ask(ctx, p, func(ctx context.Context) ([]string, error) { return p.tool().Categories(ctx, p.invocation(0)) })
+	touched, err := ask(ctx, p, func(ctx context.Context, inv *reeve.Invocation) ([]string, error) {
+		return p.tool().Categories(ctx, inv)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -222,10 +226,15 @@ func (p *pass) tier(ctx context.Context) (string, error) {
 	return "", reeve.Errorf(reeve.Denied, "%s", why)
 }
 
-// security asks the tool's own policy about the arguments, and refuses to go on in a run that waits for a person.
+// security asks the tool's own policy about the arguments, and refuses to go on in a run that waits for a person, or is over.
 func (p *pass) security(ctx context.Context) (string, error) {
+	if p.call.Run != "" && p.call.Via == reeve.ViaRun && p.existing == nil {
+		if err := p.g.runGoesOn(ctx, p.call.Workspace, p.call.Run); err != nil {
+			return "", err
+		}
+	}
 	if p.call.Run != "" && p.resumed == nil && p.existing == nil {
-		parked, err := p.g.runIsParked(ctx, p.call.Run)
+		parked, err := p.g.runIsParked(ctx, p.call.Workspace, p.call.Run)
 		if err != nil {
 			return "", err
 		}
@@ -236,6 +245,8 @@ func (p *pass) security(ctx context.Context) (string, error) {
 	if p.tool().Check == nil {
 		return "the tool has no policy of its own", nil
 	}
-	_, err := ask(ctx, p, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.tool().Check(ctx, p.invocation(0)) })
+	_, err := ask(ctx, p, func(ctx context.Context, inv *reeve.Invocation) (struct{}, error) {
+		return struct{}{}, p.tool().Check(ctx, inv)
+	})
 	return "allowed by the tool's own policy", err
 }

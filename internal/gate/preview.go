@@ -20,7 +20,7 @@ func (p *pass) previewed(ctx context.Context) (string, error) {
 	if !needed || p.existing != nil {
 		return "not needed", nil
 	}
-	v, err := ask(ctx, p, func(ctx context.Context) (reeve.Preview, error) { return t.Preview(ctx, p.invocation(0)) })
+	v, err := ask(ctx, p, func(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) { return t.Preview(ctx, inv) })
 	if err != nil {
 		return "", err
 	}

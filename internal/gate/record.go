@@ -44,9 +44,10 @@ func (p *pass) result(o outcome) (reeve.Message, reeve.Result) {
 // failure makes the outcome of an error: scrubbed and cut like any output.
 func (p *pass) failure(e ending, err error) outcome {
 	shown := p.shown(err)
-	o := outcome{ending: e, out: p.g.cut(p.scrub(shown.Message))}
-	shown.Message, shown.Hint, shown.Fields = o.out.content, p.brief(shown.Hint), p.briefly(shown.Fields)
-	o.err = shown
+	text := p.scrub(shown.Message)
+	o := outcome{ending: e, err: shown, out: p.g.cut(text)}
+	shown.Message = clip(text, 4000) // the content says the rest
+	shown.Hint, shown.Fields = p.brief(shown.Hint), p.briefly(shown.Fields)
 	return o
 }
 

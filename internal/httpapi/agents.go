@@ -60,7 +60,7 @@ func (s *server) createAgent(ctx context.Context, who reeve.Principal, in *struc
 	}
 	out := &body[reeve.Agent]{}
 	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		a := reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: who.Workspace, Kind: "assistant", Lifecycle: reeve.AgentActive,
+		a := reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: who.Workspace, Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid,
 			Categories: []string{}, Config: json.RawMessage("{}"), CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
 		if err := change(&a, in.Body); err != nil {
 			return err
@@ -86,6 +86,12 @@ func change(a *reeve.Agent, r reeve.AgentRequest) error {
 			return err
 		}
 		a.Lifecycle = *r.Lifecycle
+	}
+	if r.Mode != nil {
+		a.Mode = *r.Mode
+	}
+	if r.ThrottleMS != nil {
+		a.ThrottleMS = *r.ThrottleMS
 	}
 	if r.Categories != nil {
 		a.Categories = *r.Categories

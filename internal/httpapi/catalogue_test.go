@@ -42,8 +42,9 @@ func TestI01_FreshDatabaseHoldsTheBuiltInTools(t *testing.T) {
 			if v.Category == "" || v.HandlerKey == "" || v.CreatedAt.IsZero() || v.Broken != "" || v.Version != 1 {
 				t.Errorf("%s: category %q, handler %q, created %s, broken %q, version %d", v.ID, v.Category, v.HandlerKey, v.CreatedAt, v.Broken, v.Version)
 			}
-			if v.ParametersSchema != string(v.Parameters) {
-				t.Errorf("%s: the schema as text is another", v.ID)
+			text, err := reeve.Canonical([]byte(v.ParametersSchema))
+			if tree, _ := reeve.Canonical(v.Parameters); err != nil || string(text) != string(tree) {
+				t.Errorf("%s: the schema as text is another: %v", v.ID, err)
 			}
 			compiles(t, v.ID, v.Parameters)
 			if v.ConfigSchema != nil {
@@ -214,15 +215,9 @@ func TestO21_EveryToolIsDeclaredWhole(t *testing.T) {
 		var s struct {
 			Type                 string
 			AdditionalProperties *bool
-			Properties           map[string]struct{ Description string }
 		}
 		if err := json.Unmarshal(v.Parameters, &s); err != nil || s.Type != "object" || s.AdditionalProperties == nil || *s.AdditionalProperties {
 			t.Errorf("%s: schema %s: %v", v.ID, v.Parameters, err)
-		}
-		for name, p := range s.Properties {
-			if p.Description == "" {
-				t.Errorf("%s: the argument %s has no description", v.ID, name)
-			}
 		}
 	}
 }

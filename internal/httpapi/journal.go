@@ -36,9 +36,9 @@ func (s *server) journalRoutes(api huma.API) {
 	handle(api, route{get, "/api/journal/task-candidates", "resolveTask", "Find the tasks that words may mean", tag, viewer, 0}, s.resolveTask)
 	handle(api, route{post, "/api/journal/follow-ups", "createFollowUp", "Make a task that goes on where another ends", tag, member, made}, s.followUp)
 	handle(api, route{post, "/api/journal/rollovers", "concludeTask", "Close a task and move its open items on", tag, member, 0}, s.rollover)
-	handle(api, route{get, "/api/journal/links", "listLinks", "List the links of one thing", tag, viewer, 0}, s.listLinks)
+	handle(api, route{get, "/api/journal/effects/{id}", "listEffects", "List what an operation touched", tag, viewer, 0}, s.listEffects)
 
-	handle(api, route{get, "/api/journal/checklists", "listChecklists", "List the checklists of a task", tag, viewer, 0}, s.listChecklists)
+	handle(api, route{get, "/api/journal/tasks/{id}/checklists", "listChecklists", "List the checklists of a task", tag, viewer, 0}, s.listChecklists)
 	handle(api, route{post, "/api/journal/checklists", "createChecklist", "Make a checklist", tag, member, made}, s.createChecklist)
 	handle(api, route{get, "/api/journal/checklists/{id}", "getChecklist", "Get a checklist", tag, viewer, 0}, s.getChecklist)
 	handle(api, route{patch, "/api/journal/checklists/{id}", "updateChecklist", "Rename a checklist", tag, member, 0}, s.updateChecklist)

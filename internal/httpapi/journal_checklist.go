@@ -7,12 +7,9 @@ import (
 	"reeve/internal/store"
 )
 
-func (s *server) listChecklists(ctx context.Context, who reeve.Principal, in *struct {
-	Scoped
-	Task string `query:"task" required:"true" minLength:"1" maxLength:"64" doc:"The task"`
-}) (*body[reeve.ChecklistList], error) {
+func (s *server) listChecklists(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ChecklistList], error) {
 	return read(ctx, s, who, func(r *store.JournalReader) (l reeve.ChecklistList, err error) {
-		l.Checklists, err = r.Checklists(ctx, in.Task)
+		l.Checklists, err = r.Checklists(ctx, in.ID)
 		return l, err
 	})
 }

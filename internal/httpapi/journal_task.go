@@ -83,7 +83,7 @@ func (s *server) assignLabels(ctx context.Context, who reeve.Principal, in *stru
 
 func (s *server) resolveTask(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Reference string `query:"reference" required:"true" minLength:"1" maxLength:"500" doc:"Words of the title, or the id"`
+	Reference string `query:"reference" maxLength:"500" doc:"Words of the title, or the id; the tasks changed last if left out"`
 	Closed    bool   `query:"include_closed" doc:"Look at tasks that are done or rejected, too"`
 	Limit     int    `query:"limit" minimum:"1" maximum:"20" default:"5"`
 }) (*body[reeve.TaskCandidates], error) {
@@ -106,12 +106,9 @@ func (s *server) rollover(ctx context.Context, who reeve.Principal, in *struct {
 	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.TasksChanged, error) { return w.ApplyRollover(ctx, in.Body, "") })
 }
 
-func (s *server) listLinks(ctx context.Context, who reeve.Principal, in *struct {
-	Scoped
-	Of string `query:"of" required:"true" minLength:"1" maxLength:"128" doc:"The id of a task, or of an operation"`
-}) (*body[reeve.LinkList], error) {
+func (s *server) listEffects(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.LinkList], error) {
 	return read(ctx, s, who, func(r *store.JournalReader) (l reeve.LinkList, err error) {
-		l.Links, err = r.Links(ctx, in.Of)
+		l.Links, err = r.Effects(ctx, in.ID)
 		return l, err
 	})
 }

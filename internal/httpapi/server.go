@@ -14,12 +14,14 @@ import (
 	"reeve"
 	"reeve/internal/gate"
 	"reeve/internal/store"
+	"reeve/internal/wake"
 )
 
 // Config says what the API serves.
 type Config struct {
 	DB        *store.DB
 	Gate      *gate.Gate
+	Wake      *wake.Room
 	Log       *slog.Logger
 	Version   string
 	StartedAt time.Time

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -15,11 +16,13 @@ import (
 // things names one thing of each kind.
 type things struct {
 	agent, tool, operation, unknown, undoable, approval, call, hash, token, secret, kind, subject string
+	journal                                                                                       journalThings
+	wakes                                                                                         wakeThings
 }
 
 // nowhere names things that are not there.
 var nowhere = things{agent: "nobody", tool: "nothing", operation: "op_none", unknown: "op_none", undoable: "op_none", approval: "apr_none", call: "msg_none",
-	hash: strings.Repeat("0", 64), token: "tok_none", secret: "NONE", kind: "robot", subject: "agent:nobody"}
+	hash: strings.Repeat("0", 64), token: "tok_none", secret: "NONE", kind: "robot", subject: "agent:nobody", journal: noJournal, wakes: noWakes}
 
 // sample is a request that is right in itself.
 type sample struct {
@@ -41,7 +44,7 @@ func samples(x things) map[string]sample {
 	w := weather(nil)
 	w["id"] = x.tool
 	call := object{"tool": "looks", "args": object{}}
-	return map[string]sample{
+	all := map[string]sample{
 		"listTools":        {"/api/tools", nil, false, reeve.Viewer},
 		"createTool":       {"/api/tools", w, false, reeve.Member},
 		"getTool":          {"/api/tools/" + x.tool, nil, true, reeve.Viewer},
@@ -65,6 +68,7 @@ func samples(x things) map[string]sample {
 		"getOperation":     {"/api/operations/" + x.operation, nil, true, reeve.Viewer},
 		"resolveOperation": {"/api/operations/" + x.unknown + "/resolve", object{"resolution": "skip"}, true, reeve.Member},
 		"undoOperation":    {"/api/operations/" + x.undoable + "/undo", nil, true, reeve.Member},
+		"listEffects":      {"/api/journal/effects/" + x.operation, nil, true, reeve.Viewer},
 		"inbox":            {"/api/inbox", nil, false, reeve.Viewer},
 		"listApprovals":    {"/api/approvals", nil, false, reeve.Viewer},
 		"getApproval":      {"/api/approvals/" + x.approval, nil, true, reeve.Viewer},
@@ -88,6 +92,9 @@ func samples(x things) map[string]sample {
 		"doctor":           {"/api/doctor", nil, false, reeve.Viewer},
 		"backup":           {"/api/backup", nil, false, reeve.Owner},
 	}
+	maps.Copy(all, x.journal.samples())
+	maps.Copy(all, x.wakes.samples(x.agent))
+	return all
 }
 
 // furnish gives the workspace default one thing of each kind.
@@ -107,6 +114,8 @@ func furnish(t *testing.T, h *reevetest.Host) things {
 	x.approval = h.Call(x.agent, "danger", object{}).ApprovalID
 	x.unknown = h.Call(x.agent, "loses", object{}).OperationID
 	x.hash = h.Call(x.agent, "shouts", object{}).Hash
+	x.journal = furnishJournal(h)
+	x.wakes = furnishWakes(t, h, x.agent)
 	for what, id := range map[string]string{"operation": x.operation, "approval": x.approval, "unknown": x.unknown, "hash": x.hash} {
 		if id == "" {
 			t.Fatalf("no %s was made", what)
@@ -120,7 +129,7 @@ func (x things) blot(s string) string {
 	for _, id := range []string{x.subject, x.agent, x.tool, x.operation, x.unknown, x.approval, x.call, x.hash, x.token, x.secret, x.kind} {
 		s = strings.ReplaceAll(s, id, "#")
 	}
-	return s
+	return x.wakes.blot(x.journal.blot(s))
 }
 
 // request sends a sample.

@@ -50,12 +50,12 @@ func (s *Snap) ListAgents(ctx context.Context, workspace, after string, limit in
 	return all(ctx, s, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, workspace, after, limit)
 }
 
-// UpdateAgent replaces an agent's settings and touches its workspace.
+// UpdateAgent replaces an agent's settings and touches its workspace. What an end or a stop means for its wakes is part of it.
 func (t *Tx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
 	if err := t.Touch(ctx, a.WorkspaceID); err != nil {
 		return err
 	}
-	return t.execOr(ctx, func(f Fault) error {
+	if err := t.execOr(ctx, func(f Fault) error {
 		if f.Kind == FaultUnique {
 			return reeve.Errorf(reeve.AlreadyExists, "an agent named %q is there already", a.Name)
 		}
@@ -63,7 +63,10 @@ func (t *Tx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
 	}, `UPDATE agents SET name = $2, kind = $3, lifecycle = $4, categories = $5, policy = $6, config = $7, stopped_at = $8, updated_at = $9,
 			mode = $11, throttle_ms = $12 WHERE id = $1 AND workspace_id = $10`,
 		a.ID, a.Name, a.Kind, string(a.Lifecycle), text(a.Categories), text(a.Policy), string(a.Config), orZero(a.StoppedAt), reeve.Millis(t.now), a.WorkspaceID,
-		string(modeOf(a)), a.ThrottleMS)
+		string(modeOf(a)), a.ThrottleMS); err != nil {
+		return err
+	}
+	return t.settleAgent(ctx, a)
 }
 
 // DeleteAgent removes an agent and its attachments. What it did stays in the ledger.

@@ -76,8 +76,9 @@ func (w *JournalWriter) Finish(ctx context.Context) error {
 	if w.who.Operation == "" {
 		return nil
 	}
-	for _, id := range w.Changed() {
-		if _, err := w.link(ctx, w.who.Operation, id, reeve.ToolEffect); err != nil {
+	for _, id := range w.rows { // an operation is made once, so its links are new: nobody need be asked
+		l := reeve.Link{FromID: w.who.Operation, ToID: id, Relation: reeve.ToolEffect}
+		if err := w.putLink(ctx, &l); err != nil {
 			return err
 		}
 	}

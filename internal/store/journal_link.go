@@ -15,13 +15,22 @@ func scanLink(r scanner) (l reeve.Link, err error) {
 
 // link ties two things. Tying them twice ties them once.
 func (w *JournalWriter) link(ctx context.Context, from, to string, as reeve.Relation) (reeve.Link, error) {
-	id := derivedID(reeve.PrefixLink, w.who.Workspace, from, to, string(as))
-	l, ok, err := record(ctx, w.JournalReader, scanLink, "links", linkColumns, id, true)
+	l, ok, err := record(ctx, w.JournalReader, scanLink, "links", linkColumns, w.linkID(from, to, as), true)
 	if err != nil || (ok && l.DeletedAt == nil) {
 		return l, err
 	}
-	l.ID, l.FromID, l.ToID, l.Relation, l.DeletedAt = id, from, to, as, nil
-	return l, w.put(ctx, "links", linkColumns, &l.Record, l.FromID, l.ToID, string(l.Relation))
+	l.FromID, l.ToID, l.Relation, l.DeletedAt = from, to, as, nil
+	return l, w.putLink(ctx, &l)
+}
+
+// linkID follows from what a link ties: two nodes that tie the same make the same link.
+func (w *JournalWriter) linkID(from, to string, as reeve.Relation) string {
+	return derivedID(reeve.PrefixLink, w.who.Workspace, from, to, string(as))
+}
+
+func (w *JournalWriter) putLink(ctx context.Context, l *reeve.Link) error {
+	l.ID = w.linkID(l.FromID, l.ToID, l.Relation)
+	return w.put(ctx, "links", linkColumns, &l.Record, l.FromID, l.ToID, string(l.Relation))
 }
 
 // linkBoth ties two tasks in both directions.
@@ -37,8 +46,15 @@ func (w *JournalWriter) linkBoth(ctx context.Context, from, to string, there, ba
 // maxLinks is how many links of one thing are shown.
 const maxLinks = 1000
 
-// Links reads the links to and from one thing, oldest first. An agent sees those between things that it can see; as a link
-// holds no more than two ids, that is asked of tasks alone.
+// Effects reads what an operation touched.
+func (r *JournalReader) Effects(ctx context.Context, operation string) ([]reeve.Link, error) {
+	if _, err := r.snap.GetOperation(ctx, r.who.Workspace, operation); err != nil {
+		return nil, err
+	}
+	return r.Links(ctx, operation)
+}
+
+// Links reads the links to and from one thing, oldest first.
 func (r *JournalReader) Links(ctx context.Context, id string) ([]reeve.Link, error) {
 	return all(ctx, r.snap, scanLink, `SELECT `+recordColumns+linkColumns+` FROM links WHERE workspace_id = $1 AND deleted_at = 0 AND from_id = $2
 		UNION SELECT `+recordColumns+linkColumns+` FROM links WHERE workspace_id = $1 AND deleted_at = 0 AND to_id = $2

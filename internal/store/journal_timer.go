@@ -38,8 +38,8 @@ func (w *JournalWriter) StartTimer(ctx context.Context, in reeve.TimerStart) (e 
 	return e, w.putTimeEntry(ctx, &e, t.CategoryID)
 }
 
-// TimerToStop finds the timer that a request means.
-func (r *JournalReader) TimerToStop(ctx context.Context, in reeve.TimerStop) (e reeve.TimeEntry, t reeve.Task, err error) {
+// timerToStop finds the timer that a request means.
+func (r *JournalReader) timerToStop(ctx context.Context, in reeve.TimerStop) (e reeve.TimeEntry, t reeve.Task, err error) {
 	id := in.TimeEntryID
 	if id == "" {
 		running, ok, err := r.Running(ctx)
@@ -51,26 +51,27 @@ func (r *JournalReader) TimerToStop(ctx context.Context, in reeve.TimerStop) (e 
 		}
 		id = running.ID
 	}
-	if e, t, err = r.TimeEntry(ctx, id); err != nil {
-		return e, t, err
-	}
-	if e.EndedAt != nil {
-		return e, t, reeve.Errorf(reeve.Conflict, "the timer %s has been stopped", id)
-	}
-	return e, t, nil
+	return r.TimeEntry(ctx, id)
 }
 
-// StopTimer stops the running timer, now. Time never goes back: one that was stopped as it was started has run for a millisecond.
+// StopTimer stops the running timer, now. One that has been stopped stays as it is. Time never goes back: one that was stopped as
+// it was started has run for a millisecond.
 func (w *JournalWriter) StopTimer(ctx context.Context, in reeve.TimerStop) (e reeve.TimeEntry, err error) {
-	e, t, err := w.TimerToStop(ctx, in)
+	e, t, err := w.timerToStop(ctx, in)
 	if err != nil {
 		return e, err
 	}
+	if err := reeve.CheckProse("/description", in.Note); err != nil {
+		return e, err
+	}
+	if e.EndedAt != nil && (in.Note == "" || in.Note == e.Note) {
+		return e, nil
+	}
 	if in.Note != "" {
-		if err := reeve.CheckProse("/description", in.Note); err != nil {
-			return e, err
-		}
 		e.Note = in.Note
+	}
+	if e.EndedAt != nil {
+		return e, w.putTimeEntry(ctx, &e, t.CategoryID)
 	}
 	end := w.tx.now
 	if !end.After(e.StartedAt) {

@@ -16,16 +16,16 @@ func scanNotification(r scanner) (v reeve.Notification, err error) {
 	return v, err
 }
 
-// InsertNotification tells a person something. A run that has told them already tells them nothing more. Deliver says whether a
-// webhook is to be told too.
-func (t *Tx) InsertNotification(ctx context.Context, v reeve.Notification, deliver bool) error {
+// InsertNotification tells a person something. A run that has told them already tells them nothing more: false. Deliver says
+// whether a webhook is to be told too.
+func (t *Tx) InsertNotification(ctx context.Context, v reeve.Notification, deliver bool) (bool, error) {
 	var next int64
 	if deliver {
 		next = reeve.Millis(t.now)
 	}
-	_, err := t.affect(ctx, `INSERT INTO notifications (`+notificationColumns+`, tries, next_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, $10, 0, $11)
+	n, err := t.affect(ctx, `INSERT INTO notifications (`+notificationColumns+`, tries, next_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, $10, 0, $11)
 		ON CONFLICT DO NOTHING`, v.ID, v.WorkspaceID, v.UserID, v.RunID, v.TimerID, v.AgentID, v.Session, v.Title, v.Body, reeve.Millis(t.now), next)
-	return err
+	return n == 1, err
 }
 
 // ListNotifications reads a page of a user's notifications, newest first, before an id.
@@ -48,13 +48,22 @@ func (t *Tx) ReadNotification(ctx context.Context, workspace, user, id string) e
 	return err
 }
 
-// ClaimDeliveries takes notifications that are to be sent to a webhook, and puts the next try off by a while, so that a crash
-// on the way only delays it.
+// maxTries is how often a webhook is told.
+const maxTries = 10
+
+// ClaimDeliveries takes notifications that are to be sent to a webhook, and puts the next try off, by twice as long each time, so
+// that a crash on the way only delays it.
 func (t *Tx) ClaimDeliveries(ctx context.Context, putOff time.Duration, limit int) ([]reeve.Notification, error) {
 	return all(ctx, &t.Snap, scanNotification, `WITH due AS MATERIALIZED (SELECT id FROM notifications WHERE delivered_at = 0 AND next_at > 0 AND next_at <= $1
 			ORDER BY next_at LIMIT $3`+t.db.engine.Lock()+`)
-		UPDATE notifications SET tries = tries + 1, next_at = CASE WHEN tries >= 9 THEN 0 ELSE CAST($2 AS BIGINT) END WHERE id IN (SELECT id FROM due) RETURNING `+notificationColumns,
-		reeve.Millis(t.now), reeve.Millis(t.now.Add(putOff)), limit)
+		UPDATE notifications SET tries = tries + 1, next_at = CASE WHEN tries + 1 >= $4 THEN 0 ELSE $1 + $2 * (CAST(1 AS BIGINT) << CAST(tries AS INTEGER)) END
+		WHERE id IN (SELECT id FROM due) RETURNING `+notificationColumns,
+		reeve.Millis(t.now), putOff.Milliseconds(), limit, maxTries)
+}
+
+// NextDelivery is when the next notification is due to be sent, in milliseconds; false means that none is.
+func (s *Snap) NextDelivery(ctx context.Context) (int64, bool, error) {
+	return one(ctx, s, value[int64], `SELECT next_at FROM notifications WHERE delivered_at = 0 AND next_at > 0 ORDER BY next_at LIMIT 1`)
 }
 
 // Delivered notes that a webhook took a notification.

@@ -131,9 +131,9 @@ func (s *Snap) ListUnknown(ctx context.Context, workspace string, limit int) ([]
 }
 
 // RunIsParked tells whether a run has a call that waits for a person.
-func (s *Snap) RunIsParked(ctx context.Context, run string) (string, error) {
-	id, _, err := one(ctx, s, value[string], `SELECT id FROM operations WHERE run_id = $1 AND run_id <> ''
-		AND (state = 'parked' OR (state = 'unknown' AND resolution = '')) LIMIT 1`, run)
+func (s *Snap) RunIsParked(ctx context.Context, workspace, run string) (string, error) {
+	id, _, err := one(ctx, s, value[string], `SELECT id FROM operations WHERE run_id = $1 AND run_id <> '' AND workspace_id = $2
+		AND (state = 'parked' OR (state = 'unknown' AND resolution = '')) LIMIT 1`, run, workspace)
 	return id, err
 }
 

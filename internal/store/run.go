@@ -20,19 +20,26 @@ func scanRun(r scanner) (v reeve.Run, err error) {
 	return v, fromText(spent, &v.Spent)
 }
 
-// InsertRun writes a run and makes it its agent's one: false means that the agent runs already.
+// InsertRun writes a run and makes it its agent's one, or its schedule's: false means that there is one already.
 func (t *Tx) InsertRun(ctx context.Context, v reeve.Run) (bool, error) {
-	if err := t.exec(ctx, `INSERT INTO agent_runtimes (agent_id, active_run, failures, last_run_at) VALUES ($1, '', 0, 0) ON CONFLICT (agent_id) DO NOTHING`,
-		v.AgentID); err != nil {
-		return false, err
+	if !ownLane(v.SessionID) {
+		if err := t.exec(ctx, `INSERT INTO agent_runtimes (agent_id, active_run, failures, last_run_at) VALUES ($1, '', 0, 0) ON CONFLICT (agent_id) DO NOTHING`,
+			v.AgentID); err != nil {
+			return false, err
+		}
+		n, err := t.affect(ctx, `UPDATE agent_runtimes SET active_run = $2 WHERE agent_id = $1 AND active_run = ''`, v.AgentID, v.ID)
+		if err != nil || n == 0 {
+			return false, err
+		}
 	}
-	n, err := t.affect(ctx, `UPDATE agent_runtimes SET active_run = $2 WHERE agent_id = $1 AND active_run = ''`, v.AgentID, v.ID)
-	if err != nil || n == 0 {
-		return false, err
-	}
-	return true, t.exec(ctx, `INSERT INTO runs (`+runColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', $13, 1, '', $14, $15, $16, 0)`,
+	n, err := t.affect(ctx, `INSERT INTO runs (`+runColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', $13, 1, '', $14, $15, $16, 0)
+		ON CONFLICT (agent_id, session_id) WHERE state IN ('running', 'parked') DO NOTHING`,
 		v.ID, v.Key, v.WorkspaceID, v.AgentID, string(v.Reason), v.ReasonID, v.SessionID, v.UserID, v.Input, joinOrigins(v.Origins), v.ThreadID,
 		string(reeve.RunRunning), v.Wakes, v.Owner, orZero(v.ScheduledAt), reeve.Millis(t.now))
+	if err == nil && n == 0 && !ownLane(v.SessionID) {
+		err = reeve.Errorf(reeve.Internal, "agent %s runs, and is not known to", v.AgentID)
+	}
+	return n == 1, err
 }
 
 // MoveRun takes a run from one state to another, provided it is still in the state and hands it was read in. A run that ends
@@ -63,6 +70,30 @@ func (t *Tx) MoveRun(ctx context.Context, was, is reeve.Run) error {
 		WHERE agent_id = $1 AND active_run = $2`, is.AgentID, is.ID, reeve.Millis(t.now), failed)
 }
 
+// CancelRun ends a run that is under way. It touches the workspace, so that no call of the run that was judged before can be
+// recorded after.
+func (t *Tx) CancelRun(ctx context.Context, was reeve.Run, why string) (is reeve.Run, err error) {
+	if err := t.Touch(ctx, was.WorkspaceID); err != nil {
+		return was, err
+	}
+	is = was
+	if is.Spent, err = t.RunSpent(ctx, was); err != nil {
+		return was, err
+	}
+	now := t.now
+	is.State, is.FinishedAt, is.Owner, is.Code, is.Message = reeve.RunCancelled, &now, "", reeve.Canceled, why
+	if err := t.MoveRun(ctx, was, is); err != nil {
+		return was, err
+	}
+	return is, t.DropRunBudget(ctx, was)
+}
+
+// RunState reads where a run stands; empty means that there is no such run.
+func (s *Snap) RunState(ctx context.Context, workspace, id string) (reeve.RunState, error) {
+	v, _, err := one(ctx, s, value[string], `SELECT state FROM runs WHERE id = $2 AND workspace_id = $1`, workspace, id)
+	return reeve.RunState(v), err
+}
+
 // GetRun reads a run of a workspace.
 func (s *Snap) GetRun(ctx context.Context, workspace, id string) (reeve.Run, error) {
 	v, ok, err := one(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE id = $2 AND workspace_id = $1`, workspace, id)
@@ -88,15 +119,37 @@ func (s *Snap) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]r
 }
 
 // ClaimRuns takes up to n runs that nobody works on any more, for a process: those of processes that are gone, and parked
-// ones none of whose calls waits for a person now.
+// ones none of whose calls waits for a person now. Workspaces and agents that are stopped keep theirs.
+//
+// The rows are locked first and looked at again afterwards: another server may have joined, and taken one, in between.
 func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run, error) {
-	return all(ctx, &t.Snap, scanRun, `WITH open_runs AS MATERIALIZED (
-			SELECT id FROM runs WHERE state IN ('running', 'parked') AND (
-				(state = 'running' AND owner NOT IN (SELECT id FROM processes))
-				OR (state = 'parked' AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> ''
-					AND (o.state IN ('parked', 'prepared', 'dispatched') OR (o.state = 'unknown' AND o.resolution = '')))))
-			ORDER BY id LIMIT $2`+t.db.engine.Lock()+`)
-		UPDATE runs SET owner = $1, state = 'running', attempts = attempts + 1 WHERE id IN (SELECT id FROM open_runs) RETURNING `+runColumns, process, n)
+	const left = `((state = 'running' AND owner NOT IN (SELECT id FROM processes))
+		OR (state = 'parked' AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> ''
+			AND (o.state IN ('parked', 'prepared', 'dispatched') OR (o.state = 'unknown' AND o.resolution = '')))))`
+	ids, err := all(ctx, &t.Snap, value[string], `SELECT id FROM runs WHERE state IN ('running', 'parked') AND `+left+`
+		AND NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = runs.workspace_id AND w.stopped_at > 0)
+		AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = runs.agent_id AND a.stopped_at > 0)
+		ORDER BY id LIMIT $1`+t.db.engine.Lock(), n)
+	if err != nil {
+		return nil, err
+	}
+	var out []reeve.Run
+	for _, id := range ids {
+		v, ok, err := one(ctx, &t.Snap, scanRun, `UPDATE runs SET owner = $2, state = 'running', attempts = attempts + CASE WHEN state = 'running' THEN 1 ELSE 0 END
+			WHERE id = $1 AND `+left+` RETURNING `+runColumns, id, process)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out = append(out, v)
+		}
+	}
+	return out, nil
+}
+
+// RunsOf lists the runs that a process has in its hands.
+func (s *Snap) RunsOf(ctx context.Context, process string) ([]reeve.Run, error) {
+	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE state IN ('running', 'parked') AND state = 'running' AND owner = $1 ORDER BY id`, process)
 }
 
 // Runtime reads how an agent is on this node.
@@ -111,15 +164,45 @@ func (s *Snap) Runtime(ctx context.Context, agent string) (reeve.AgentRuntime, e
 	return r, err
 }
 
-// RunSpent sums what a run's operations cost.
-func (s *Snap) RunSpent(ctx context.Context, run string) (sum reeve.Amount, err error) {
-	list, err := all(ctx, s, value[string], `SELECT spent FROM operations WHERE run_id = $1 AND run_id <> ''`, run)
-	for _, text := range list {
+// RunSpent sums what a run's calls cost: what their results say, and what those cost so far that have none.
+func (s *Snap) RunSpent(ctx context.Context, v reeve.Run) (sum reeve.Amount, err error) {
+	add := func(a reeve.Amount) {
+		sum.Calls, sum.Tokens, sum.Micros, sum.Millis = sum.Calls+a.Calls, sum.Tokens+a.Tokens, sum.Micros+a.Micros, sum.Millis+a.Millis
+	}
+	results, err := all(ctx, s, value[string], `SELECT metadata FROM messages WHERE thread_id = $1 AND kind = 'tool_result'`, v.AgentID+":run:"+v.ID)
+	if err != nil {
+		return sum, err
+	}
+	for _, text := range results {
+		var info struct{ Spent reeve.Amount }
+		if err := fromText(text, &info); err != nil {
+			return sum, err
+		}
+		add(info.Spent)
+	}
+	open, err := all(ctx, s, value[string], `SELECT spent FROM operations WHERE run_id = $1 AND run_id <> '' AND result_id = ''`, v.ID)
+	if err != nil {
+		return sum, err
+	}
+	for _, text := range open {
 		var a reeve.Amount
 		if err := fromText(text, &a); err != nil {
 			return sum, err
 		}
-		sum.Calls, sum.Tokens, sum.Micros, sum.Millis = sum.Calls+a.Calls, sum.Tokens+a.Tokens, sum.Micros+a.Micros, sum.Millis+a.Millis
+		add(a)
 	}
-	return sum, err
+	return sum, nil
+}
+
+// PutRunBudget limits what one run may spend. It does not touch the workspace: a run that starts changes nobody else's rules,
+// and the gate asks for a run's budget whether or not it knows of any.
+func (t *Tx) PutRunBudget(ctx context.Context, v reeve.Run, limit reeve.Amount) error {
+	return t.exec(ctx, `INSERT INTO budgets (workspace_id, subject, parent, on_exceed, limit_calls, limit_tokens, limit_micros, limit_millis,
+			used_calls, used_tokens, used_micros, used_millis) VALUES ($1, $2, '', $3, $4, $5, $6, $7, 0, 0, 0, 0) ON CONFLICT (workspace_id, subject) DO NOTHING`,
+		v.WorkspaceID, "run:"+v.ID, string(reeve.EndOver), limit.Calls, limit.Tokens, limit.Micros, limit.Millis)
+}
+
+// DropRunBudget removes it when the run has ended. What it spent is in its row.
+func (t *Tx) DropRunBudget(ctx context.Context, v reeve.Run) error {
+	return t.exec(ctx, `DELETE FROM budgets WHERE workspace_id = $1 AND subject = $2`, v.WorkspaceID, "run:"+v.ID)
 }

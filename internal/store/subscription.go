@@ -20,6 +20,9 @@ func (t *Tx) InsertSubscription(ctx context.Context, v reeve.Subscription) error
 	if err := t.Touch(ctx, v.WorkspaceID); err != nil { // whether anybody watches is part of what calls are judged by
 		return err
 	}
+	if err := t.alive(ctx, v.WorkspaceID, v.AgentID); err != nil {
+		return err
+	}
 	return t.exec(ctx, `INSERT INTO subscriptions (`+subscriptionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		v.ID, v.WorkspaceID, v.AgentID, string(v.Token.Class), v.Token.Name, v.Predicate, reeve.Millis(t.now))
 }
@@ -40,6 +43,9 @@ func (s *Snap) ListSubscriptions(ctx context.Context, workspace, agent string) (
 
 // DeleteSubscription removes a subscription.
 func (t *Tx) DeleteSubscription(ctx context.Context, workspace, id string) error {
+	if err := t.Touch(ctx, workspace); err != nil {
+		return err
+	}
 	n, err := t.affect(ctx, `DELETE FROM subscriptions WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	if err == nil && n == 0 {
 		return notFound("subscription", id)

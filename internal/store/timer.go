@@ -18,13 +18,52 @@ func scanTimer(r scanner) (v reeve.Timer, err error) {
 	return v, err
 }
 
-// PutTimer adds a timer or replaces its row.
+// PutTimer adds a timer or replaces its row, as a person or an agent wants it. A destroyed agent has no firings.
 func (t *Tx) PutTimer(ctx context.Context, v reeve.Timer) error {
+	if v.State == reeve.TimerActive {
+		if err := t.alive(ctx, v.WorkspaceID, v.AgentID); err != nil {
+			return err
+		}
+	}
+	return t.MoveTimer(ctx, v)
+}
+
+// alive refuses an agent that is destroyed, and keeps the others from being so until the transaction ends.
+func (t *Tx) alive(ctx context.Context, workspace, agent string) error {
+	l, ok, err := one(ctx, &t.Snap, value[string], `SELECT lifecycle FROM agents WHERE workspace_id = $1 AND id = $2`+t.db.engine.Share(), workspace, agent)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return notFound("agent", agent)
+	case l == string(reeve.AgentDestroyed):
+		return &reeve.Error{Code: reeve.Conflict, Message: "the agent is destroyed", Fields: []reeve.Field{{Path: "/agent", Message: "is destroyed", Expected: "an agent that lives"}}}
+	}
+	return nil
+}
+
+// MoveTimer writes a timer's row as the clock or a run's end left it.
+func (t *Tx) MoveTimer(ctx context.Context, v reeve.Timer) error {
 	return t.exec(ctx, `INSERT INTO timers (`+timerColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $18)
 		ON CONFLICT (id) DO UPDATE SET agent_id = $3, name = $5, goal = $6, kind = $7, value = $8, zone = $9, misfire = $10, notify = $11, state = $13,
 			next_at = $14, last_at = $15, failures = $16, missed = $17, updated_at = $18`,
 		v.ID, v.WorkspaceID, v.AgentID, v.UserID, v.Name, v.Goal, v.Kind, v.Value, v.Zone, string(v.Misfire), string(v.Notify), v.Origin, string(v.State),
 		orZero(v.NextAt), orZero(v.LastAt), v.Failures, v.Missed, reeve.Millis(t.now))
+}
+
+// GetTimer is a Snap's for a transaction that will change it: others that would wait, so that nobody overwrites what somebody
+// else has just written.
+func (t *Tx) GetTimer(ctx context.Context, workspace, user, id string) (reeve.Timer, error) {
+	if err := t.exec(ctx, `UPDATE timers SET missed = missed WHERE workspace_id = $1 AND id = $2`, workspace, id); err != nil {
+		return reeve.Timer{}, err
+	}
+	return t.Snap.GetTimer(ctx, workspace, user, id)
+}
+
+// CountTimers counts a user's schedules that are not over.
+func (s *Snap) CountTimers(ctx context.Context, workspace, user string) (int, error) {
+	n, _, err := one(ctx, s, value[int64], `SELECT count(*) FROM timers WHERE workspace_id = $1 AND user_id = $2 AND state <> 'completed'`, workspace, user)
+	return int(n), err
 }
 
 // GetTimer reads a timer of a workspace. With a user, another user's is not there.
@@ -65,7 +104,7 @@ func (t *Tx) DeleteTimer(ctx context.Context, workspace, id string) error {
 // DueTimers reads active timers whose time has come, locked against other servers.
 func (t *Tx) DueTimers(ctx context.Context, limit int) ([]reeve.Timer, error) {
 	return all(ctx, &t.Snap, scanTimer, `SELECT `+timerColumns+` FROM timers WHERE state = 'active' AND next_at > 0 AND next_at <= $1
-		ORDER BY next_at LIMIT $2`+t.db.engine.Lock(), reeve.Millis(t.now), limit)
+		ORDER BY next_at, id LIMIT $2`+t.db.engine.Lock(), reeve.Millis(t.now), limit)
 }
 
 // NextTimer is when the next timer fires, in milliseconds; false means none does.

@@ -49,6 +49,9 @@ func (t *Tx) Notify(ctx context.Context, c Change) error {
 	if err := t.InsertEvents(ctx, c.Workspace, c.Agent, c.Operation, c.Tokens); err != nil {
 		return err
 	}
+	if c.Operation == "" { // a call that leaves none, and yet says that something changed
+		c.Operation = t.NewID("chg")
+	}
 	self := ""
 	if c.Agent != "" {
 		self = c.Agent + ","
@@ -76,34 +79,108 @@ func (t *Tx) InsertWake(ctx context.Context, w reeve.Wake) (bool, error) {
 	return n == 1, err
 }
 
-// Caller is an agent that is due to run: alone for a turn of a session, or for all its other wakes together.
+// GetWake reads a wake by its run key.
+func (s *Snap) GetWake(ctx context.Context, key string) (reeve.Wake, error) {
+	w, ok, err := one(ctx, s, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE run_key = $1`, key)
+	if err == nil && !ok {
+		err = notFound("wake", key)
+	}
+	return w, err
+}
+
+// Sessions of wakes that are not turns. A wake with a session is served by a run of its own kind: all changes that an agent
+// watches can be served together, but a timer's firing or a person's demand cannot be mixed with anything. Runs of an agent
+// take turns, except that a schedule's run waits for no other schedule's: a slow one must not delay the rest.
+const (
+	ScheduleLane = "schedule:" // and the timer's id: a goal, which a run serves that knows of nothing else
+	TimerLane    = "timer:"    // and the timer's id: the agent is to look around
+	ManualLane   = "manual:"   // and the run key
+)
+
+// ownLane tells whether a run of this session waits only for others of the same.
+func ownLane(session string) bool { return strings.HasPrefix(session, ScheduleLane) }
+
+// Caller is an agent that is due to run: alone for a session, or for all its other wakes together.
 type Caller struct {
 	AgentID     string
 	WorkspaceID string
 	SessionID   string
 }
 
+// waiting is the queue with what keeps each wake from being served: a run that goes first, or a throttle. See ownLane.
+const waiting = ` FROM wakes w LEFT JOIN agents a ON a.id = w.agent_id LEFT JOIN agent_runtimes r ON r.agent_id = w.agent_id
+	WHERE w.state = 'queued' AND CASE WHEN substr(w.session_id, 1, 9) = 'schedule:'
+		THEN NOT EXISTS (SELECT 1 FROM runs x WHERE x.agent_id = w.agent_id AND x.session_id = w.session_id AND x.state IN ('running', 'parked'))
+		ELSE COALESCE(r.active_run, '') = '' END`
+
+// throttled is until when an agent's throttle holds a wake back. A person does not wait for it.
+const throttled = `CASE WHEN w.reason IN ('manual', 'user_initiated') THEN 0 ELSE COALESCE(r.last_run_at, 0) + COALESCE(a.throttle_ms, 0) END`
+
 // DueCallers lists agents that have due wakes, do not run, and are not throttled, the longest waiting first.
 func (s *Snap) DueCallers(ctx context.Context, limit int) ([]Caller, error) {
 	return all(ctx, s, func(r scanner) (c Caller, err error) { return c, r.Scan(&c.AgentID, &c.WorkspaceID, &c.SessionID) },
-		`SELECT w.agent_id, w.workspace_id, w.session_id FROM wakes w LEFT JOIN agents a ON a.id = w.agent_id LEFT JOIN agent_runtimes r ON r.agent_id = w.agent_id
-		WHERE w.state = 'queued' AND w.due_at <= $1 AND COALESCE(r.active_run, '') = ''
-			AND (w.reason IN ('manual', 'user_initiated') OR COALESCE(r.last_run_at, 0) + COALESCE(a.throttle_ms, 0) <= $1)
-		GROUP BY w.agent_id, w.workspace_id, w.session_id ORDER BY min(w.due_at) LIMIT $2`, reeve.Millis(s.now), limit)
+		`SELECT w.agent_id, w.workspace_id, w.session_id`+waiting+` AND w.due_at <= $1 AND `+throttled+` <= $1
+		GROUP BY w.agent_id, w.workspace_id, w.session_id ORDER BY min(w.due_at), min(w.created_at), w.agent_id, w.session_id LIMIT $2`,
+		reeve.Millis(s.now), limit)
 }
 
-// NextWake is when the next queued wake is due, in milliseconds; false means none is queued.
+// NextWake is when the next queued wake that nothing but the clock holds back can be served, in milliseconds; false means that
+// there is none. Those behind a run are looked at when it ends.
 func (s *Snap) NextWake(ctx context.Context) (int64, bool, error) {
-	return one(ctx, s, value[int64], `SELECT due_at FROM wakes WHERE state = 'queued' ORDER BY due_at LIMIT 1`)
+	return one(ctx, s, value[int64], `SELECT CASE WHEN w.due_at > `+throttled+` THEN w.due_at ELSE `+throttled+` END AS at`+waiting+` ORDER BY at LIMIT 1`)
 }
 
-// QueuedWakes reads what a caller waits for: one turn of a session, or everything that can be served together.
-func (s *Snap) QueuedWakes(ctx context.Context, c Caller, limit int) ([]reeve.Wake, error) {
-	if c.SessionID != "" {
-		limit = 1
+// QueuedWakes reads what a caller waits for, the longest waiting first, locked against other servers.
+func (t *Tx) QueuedWakes(ctx context.Context, c Caller, limit int) ([]reeve.Wake, error) {
+	return all(ctx, &t.Snap, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE state = 'queued' AND agent_id = $1 AND session_id = $2
+		ORDER BY due_at, created_at, run_key LIMIT $3`+t.db.engine.Lock(), c.AgentID, c.SessionID, limit)
+}
+
+// HoldWorkspace reads a workspace and keeps it as it is until the transaction ends: a run that starts in it starts before it
+// is stopped, or not at all.
+func (t *Tx) HoldWorkspace(ctx context.Context, id string) (reeve.Workspace, error) {
+	w, ok, err := one(ctx, &t.Snap, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces WHERE id = $1`+t.db.engine.Share(), id)
+	if err == nil && !ok {
+		err = notFound("workspace", id)
 	}
-	return all(ctx, s, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE state = 'queued' AND agent_id = $1 AND session_id = $2
-		ORDER BY created_at, run_key LIMIT $3`, c.AgentID, c.SessionID, limit)
+	return w, err
+}
+
+// SkipWakes ends every queued wake of an agent or, with an empty agent, of a workspace.
+func (t *Tx) SkipWakes(ctx context.Context, workspace, agent, why string) error {
+	return t.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $3 WHERE state = 'queued' AND workspace_id = $1 AND ($2 = '' OR agent_id = $2)`, workspace, agent, why)
+}
+
+// settleAgent does what an agent's new settings mean for its wakes. One that is stopped has none left. One that is destroyed
+// watches nothing, has no firings, and its runs are over: what they still try to write is refused.
+func (t *Tx) settleAgent(ctx context.Context, a reeve.Agent) error {
+	if a.Lifecycle != reeve.AgentDestroyed {
+		if a.StoppedAt != nil {
+			return t.SkipWakes(ctx, a.WorkspaceID, a.ID, "the agent is stopped")
+		}
+		return nil
+	}
+	if err := t.SkipWakes(ctx, a.WorkspaceID, a.ID, "the agent is destroyed"); err != nil {
+		return err
+	}
+	for _, query := range []string{
+		`DELETE FROM subscriptions WHERE workspace_id = $1 AND agent_id = $2`,
+		`UPDATE timers SET state = 'completed', next_at = 0 WHERE workspace_id = $1 AND agent_id = $2`,
+	} {
+		if err := t.exec(ctx, query, a.WorkspaceID, a.ID); err != nil {
+			return err
+		}
+	}
+	open, err := all(ctx, &t.Snap, scanRun, `SELECT `+runColumns+` FROM runs WHERE workspace_id = $1 AND agent_id = $2 AND state IN ('running', 'parked')`, a.WorkspaceID, a.ID)
+	if err != nil {
+		return err
+	}
+	for _, was := range open {
+		if _, err := t.CancelRun(ctx, was, "the agent was destroyed"); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
+			return err
+		}
+	}
+	return nil
 }
 
 // EndWakes takes queued wakes for a run, or skips them.

@@ -52,12 +52,15 @@ func (t *Tx) TouchAll(ctx context.Context) error {
 	return t.exec(ctx, `UPDATE workspaces SET revision = revision + 1`)
 }
 
-// StopWorkspace turns the kill switch on (a time) or off (the zero time).
+// StopWorkspace turns the kill switch on (a time) or off (the zero time). What is queued then is skipped.
 func (t *Tx) StopWorkspace(ctx context.Context, id string, at time.Time, reason string) error {
 	if err := t.Touch(ctx, id); err != nil {
 		return err
 	}
-	return t.exec(ctx, `UPDATE workspaces SET stopped_at = $2, stop_reason = $3 WHERE id = $1`, id, reeve.Millis(at), reason)
+	if err := t.exec(ctx, `UPDATE workspaces SET stopped_at = $2, stop_reason = $3 WHERE id = $1`, id, reeve.Millis(at), reason); err != nil || at.IsZero() {
+		return err
+	}
+	return t.SkipWakes(ctx, id, "", "everything in the workspace is stopped")
 }
 
 // optional is a time that may be missing.

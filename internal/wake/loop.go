@@ -2,6 +2,8 @@ package wake
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,7 +24,6 @@ func (r *Room) Run(ctx context.Context) error {
 		runs, next, err := r.Step(ctx, len(free))
 		if err != nil && ctx.Err() == nil {
 			r.Log.Error("could not look for agents to wake", "error", err)
-			next = time.Second
 		}
 		for _, run := range runs {
 			<-free
@@ -32,41 +33,72 @@ func (r *Room) Run(ctx context.Context) error {
 				return nil
 			})
 		}
-		timer := time.NewTimer(next)
-		select {
-		case <-ctx.Done():
-		case <-r.nudged:
-		case <-timer.C:
-		}
-		timer.Stop()
+		rest(ctx, next, r.nudged)
 	}
 	return work.Wait()
 }
 
+// rest waits for a while, or until it is called.
+func rest(ctx context.Context, d time.Duration, call <-chan struct{}) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-call:
+	case <-timer.C:
+	}
+}
+
 // Serve hands a run to the brain and records how it ended. A run whose server is stopping is left as it is, to be taken up.
 func (r *Room) Serve(ctx context.Context, run reeve.Run) {
-	end := r.Brain.Run(ctx, run)
+	left := true
+	defer func() {
+		r.mu.Lock()
+		delete(r.held, run.ID)
+		r.doubt = r.doubt || left
+		r.mu.Unlock()
+	}()
+	end := r.think(ctx, run)
 	if ctx.Err() != nil && end.State != reeve.RunCompleted {
 		return
 	}
-	if err := r.finish(context.WithoutCancel(ctx), run, end); err != nil {
+	keep := context.WithoutCancel(ctx)
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := r.finish(keep, run, end)
+		if err == nil {
+			left = false
+			return
+		}
 		r.Log.Error("could not record the end of a run", "run", run.ID, "error", err)
+		if rest(ctx, wait, nil); ctx.Err() != nil {
+			return
+		}
 	}
+}
+
+// think runs the brain. One that panics harms its own run and nobody else.
+func (r *Room) think(ctx context.Context, run reeve.Run) (end reeve.RunEnd) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.Log.Error("a brain panicked", "run", run.ID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			end = reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.Internal, "the agent's brain failed")}
+		}
+	}()
+	return r.Brain.Run(ctx, run)
 }
 
 // finish records a run's end, with all that follows from it, in one transaction.
 func (r *Room) finish(ctx context.Context, was reeve.Run, end reeve.RunEnd) error {
-	return r.DB.Update(ctx, func(tx *store.Tx) error {
+	told := false
+	err := r.DB.Update(ctx, func(tx *store.Tx) (err error) {
 		is := was
 		is.State, is.Output, is.Owner = end.State, end.Output, ""
 		if end.Err != nil {
 			is.Code, is.Message = end.Err.Code, end.Err.Message
 		}
-		spent, err := tx.RunSpent(ctx, was.ID)
-		if err != nil {
+		if is.Spent, err = tx.RunSpent(ctx, was); err != nil {
 			return err
 		}
-		is.Spent = spent
 		if is.State.Final() {
 			now := tx.Now()
 			is.FinishedAt = &now
@@ -77,6 +109,17 @@ func (r *Room) finish(ctx context.Context, was reeve.Run, end reeve.RunEnd) erro
 			}
 			return err
 		}
-		return r.report(ctx, tx, is, end.Notify)
+		if !is.State.Final() || !byClock(is.Reason) {
+			return nil
+		}
+		if err := tx.DropRunBudget(ctx, is); err != nil {
+			return err
+		}
+		told, err = r.report(ctx, tx, is, end.Notify)
+		return err
 	})
+	if err == nil && told {
+		signal(r.posted)
+	}
+	return err
 }

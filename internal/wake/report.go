@@ -2,24 +2,24 @@ package wake
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 
 	"reeve"
 	"reeve/internal/store"
 )
 
 // report tells a schedule's person what its run came to, as the schedule's policy says, and counts failures. It belongs to the
-// transaction that ends the run, and a run tells at most once; so what was to be told is told once, whatever crashes.
-func (r *Room) report(ctx context.Context, tx *store.Tx, run reeve.Run, notify bool) error {
-	if !run.State.Final() || (run.Reason != reeve.ReasonTimer && run.Reason != reeve.ReasonCatchup) {
-		return nil
-	}
+// transaction that ends the run, and a run tells at most once; so what was to be told is told once, whatever crashes. What else
+// has happened to the schedule meanwhile stays: its row is read, held and written here.
+func (r *Room) report(ctx context.Context, tx *store.Tx, run reeve.Run, notify bool) (told bool, err error) {
 	t, err := tx.GetTimer(ctx, run.WorkspaceID, "", run.ReasonID)
 	if reeve.CodeOf(err) == reeve.NotFound {
-		return nil // deleted while it ran
+		return false, nil // deleted while it ran
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	n := reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: run.WorkspaceID, UserID: t.UserID, RunID: run.ID, TimerID: t.ID, AgentID: run.AgentID,
 		Session: t.Origin, Title: t.Name, Body: run.Output}
@@ -41,8 +41,25 @@ func (r *Room) report(ctx context.Context, tx *store.Tx, run reeve.Run, notify b
 	case reeve.RunRunning, reeve.RunParked, reeve.RunSkipped, reeve.RunCancelled:
 		tell = false
 	}
-	if err := tx.PutTimer(ctx, t); err != nil || !tell || t.UserID == "" {
+	if err := tx.MoveTimer(ctx, t); err != nil || !tell || t.UserID == "" {
+		return false, err
+	}
+	if told, err = tx.InsertNotification(ctx, n, r.Webhook != ""); err != nil || !told {
+		return false, err
+	}
+	return true, r.answer(ctx, tx, n)
+}
+
+// answer puts what a person is told into the thread that asked for it.
+func (r *Room) answer(ctx context.Context, tx *store.Tx, n reeve.Notification) error {
+	agent, _, ok := strings.Cut(n.Session, ":")
+	if !ok {
+		return nil // it was made outside any conversation
+	}
+	info, err := json.Marshal(map[string]string{"type": "notification", "notification_id": n.ID, "run_id": n.RunID, "schedule_id": n.TimerID, "title": n.Title})
+	if err != nil {
 		return err
 	}
-	return tx.InsertNotification(ctx, n, r.Webhook != "")
+	return tx.AppendThought(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: n.WorkspaceID, ThreadID: n.Session, AgentID: agent,
+		Kind: reeve.Observation, Content: n.Title + "\n" + n.Body, Metadata: info})
 }

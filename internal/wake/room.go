@@ -3,6 +3,8 @@ package wake
 import (
 	"context"
 	"log/slog"
+	"net/http"
+	"sync"
 	"time"
 
 	"reeve"
@@ -26,6 +28,11 @@ type Entities interface {
 	Entities(ctx context.Context, s *store.Snap, workspace string, ids []string) ([]map[string]any, error)
 }
 
+// Client sends requests. Who may be reached is its affair.
+type Client interface {
+	Do(*http.Request) (*http.Response, error)
+}
+
 // Config says how the room works.
 type Config struct {
 	DB         *store.DB
@@ -36,6 +43,7 @@ type Config struct {
 	Concurrent int      // runs at once. Default: 8
 	Limits     Limits   // what schedules may be. Default: see Limits
 	Webhook    string   // where notifications are sent too. Default: nowhere
+	Client     Client   // sends them
 }
 
 // Room is the wake room.
@@ -44,6 +52,12 @@ type Room struct {
 	predicates *predicates
 	zones      Zones
 	nudged     chan struct{}
+	posted     chan struct{} // a notification waits for the webhook
+
+	stepping sync.Mutex // one Step at a time, so that what it starts is in our hands before another looks
+	mu       sync.Mutex
+	held     map[string]bool // runs in our hands
+	doubt    bool            // there may be runs that are ours by the store, and in nobody's hands
 }
 
 // New makes the room.
@@ -56,18 +70,20 @@ func New(cfg Config) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Room{Config: cfg, predicates: p, nudged: make(chan struct{}, 1)}, nil
+	return &Room{Config: cfg, predicates: p, nudged: make(chan struct{}, 1), posted: make(chan struct{}, 1), held: map[string]bool{}}, nil
 }
 
 // Nudge makes the loop look now. A nudge while it looks is not lost.
-func (r *Room) Nudge() {
+func (r *Room) Nudge() { signal(r.nudged) }
+
+func signal(c chan struct{}) {
 	select {
-	case r.nudged <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
 
-// Wake asks for a run of an agent by hand.
+// Wake asks for a run of an agent by hand. The same key again gives the same wake, as it is by then.
 func (r *Room) Wake(ctx context.Context, workspace, agent, user, key, input string) (w reeve.Wake, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		a, err := tx.GetAgent(ctx, workspace, agent)
@@ -77,12 +93,17 @@ func (r *Room) Wake(ctx context.Context, workspace, agent, user, key, input stri
 		if a.Lifecycle == reeve.AgentDestroyed {
 			return reeve.Errorf(reeve.Conflict, "the agent is destroyed")
 		}
-		if key == "" {
-			key = tx.NewID(reeve.PrefixRun)
+		unique := key
+		if unique == "" {
+			unique = tx.NewID(reeve.PrefixRun)
 		}
-		w = reeve.Wake{RunKey: reeve.Key("wake", string(reeve.ReasonManual), a.ID, key), WorkspaceID: workspace, AgentID: a.ID, Reason: reeve.ReasonManual,
+		w = reeve.Wake{RunKey: reeve.Key("wake", string(reeve.ReasonManual), a.ID, unique), WorkspaceID: workspace, AgentID: a.ID, Reason: reeve.ReasonManual,
 			ReasonID: user, UserID: user, Input: input, DueAt: tx.Now(), State: reeve.WakeQueued, CreatedAt: tx.Now()}
-		_, err = tx.InsertWake(ctx, w)
+		w.SessionID = store.ManualLane + w.RunKey // what a person asks for is not mixed with anything
+		fresh, err := tx.InsertWake(ctx, w)
+		if err == nil && !fresh {
+			w, err = tx.GetWake(ctx, w.RunKey)
+		}
 		return err
 	})
 	if err == nil {
@@ -101,10 +122,11 @@ func (r *Room) Cancel(ctx context.Context, workspace, id string) (run reeve.Run,
 		if was.State.Final() {
 			return reeve.Errorf(reeve.Conflict, "the run has ended: it is %s", was.State)
 		}
-		run = was
-		now := tx.Now()
-		run.State, run.FinishedAt, run.Owner, run.Code, run.Message = reeve.RunCancelled, &now, "", reeve.Canceled, "a person ended it"
-		return tx.MoveRun(ctx, was, run)
+		run, err = tx.CancelRun(ctx, was, "a person ended it")
+		return err
 	})
+	if err == nil {
+		r.Nudge() // its agent is free
+	}
 	return run, err
 }

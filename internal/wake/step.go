@@ -9,33 +9,30 @@ import (
 )
 
 const (
-	mostWakes = 1000             // wakes that one run serves
-	poll      = 15 * time.Second // how long work of other servers may wait for us to look
+	mostWakes  = 1000            // wakes that one run serves
+	mostTimers = 500             // timers that one step fires
+	poll       = 2 * time.Second // how long work of other servers may wait for us to look
 )
 
 // Step starts up to n runs and says how long until there may be more to do. It is one transaction: a timer advances with the
-// wake it queued, and wakes are taken with the run that serves them.
+// wake it queued, and wakes are taken with the run that serves them. Every run it gives must be given to Serve.
 func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Duration, err error) {
+	r.stepping.Lock()
+	defer r.stepping.Unlock()
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		runs, next = nil, poll
-		if err := r.fire(ctx, tx); err != nil {
+		more, err := r.fire(ctx, tx)
+		if err != nil {
 			return err
 		}
-		if n > 0 {
-			lost, err := tx.ClaimRuns(ctx, r.Process, n)
-			if err != nil {
-				return err
-			}
-			runs = lost
+		if runs, err = r.rescue(ctx, tx, n); err != nil {
+			return err
 		}
-		callers, err := tx.DueCallers(ctx, max(0, n-len(runs))+1)
+		callers, err := tx.DueCallers(ctx, max(0, n-len(runs)))
 		if err != nil {
 			return err
 		}
 		for _, c := range callers {
-			if len(runs) >= n {
-				return nil
-			}
 			run, ok, err := r.start(ctx, tx, c)
 			if err != nil {
 				return err
@@ -44,29 +41,84 @@ func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Dur
 				runs = append(runs, run)
 			}
 		}
-		return r.untilNext(ctx, tx, &next)
+		switch {
+		case more:
+			next = 0
+			return nil
+		case len(runs) >= n: // when one of them ends, we look again
+			next, err = r.untilTimer(ctx, tx)
+			return err
+		}
+		next, err = r.untilNext(ctx, tx)
+		return err
 	})
-	return runs, next, err
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.doubt = true // it may have been committed all the same
+		return nil, time.Second, err
+	}
+	for _, run := range runs {
+		r.held[run.ID] = true
+	}
+	if len(runs) < n {
+		r.doubt = false
+	}
+	return runs, next, nil
+}
+
+// rescue takes up to n runs that nobody works on: left by servers that are gone, parked and free to go on, or ours by the store
+// and not in our hands.
+func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int) ([]reeve.Run, error) {
+	if n <= 0 {
+		return nil, nil
+	}
+	r.mu.Lock()
+	doubt := r.doubt
+	r.mu.Unlock()
+	var runs []reeve.Run
+	if doubt {
+		ours, err := tx.RunsOf(ctx, r.Process)
+		if err != nil {
+			return nil, err
+		}
+		r.mu.Lock()
+		for _, run := range ours {
+			if !r.held[run.ID] && len(runs) < n {
+				runs = append(runs, run)
+			}
+		}
+		r.mu.Unlock()
+	}
+	lost, err := tx.ClaimRuns(ctx, r.Process, n-len(runs))
+	return append(runs, lost...), err
 }
 
 // untilNext finds the earliest due time that is known.
-func (r *Room) untilNext(ctx context.Context, tx *store.Tx, next *time.Duration) error {
-	for _, get := range []func(context.Context) (int64, bool, error){tx.NextWake, tx.NextTimer} {
-		at, ok, err := get(ctx)
-		if err != nil {
-			return err
-		}
-		if ok {
-			*next = min(*next, max(20*time.Millisecond, reeve.FromMillis(at).Sub(tx.Now())))
-		}
+func (r *Room) untilNext(ctx context.Context, tx *store.Tx) (time.Duration, error) {
+	next, err := r.untilTimer(ctx, tx)
+	if err != nil {
+		return next, err
 	}
-	return nil
+	return soonest(ctx, tx, tx.NextWake, next)
+}
+
+func (r *Room) untilTimer(ctx context.Context, tx *store.Tx) (time.Duration, error) {
+	return soonest(ctx, tx, tx.NextTimer, poll)
+}
+
+func soonest(ctx context.Context, tx *store.Tx, get func(context.Context) (int64, bool, error), next time.Duration) (time.Duration, error) {
+	at, ok, err := get(ctx)
+	if ok {
+		next = min(next, max(time.Millisecond, reeve.FromMillis(at).Sub(tx.Now())))
+	}
+	return next, err
 }
 
 // start makes one run of a caller's wakes. False means that there was none to make: every wake was skipped, or another server
 // was faster.
 func (r *Room) start(ctx context.Context, tx *store.Tx, c store.Caller) (run reeve.Run, ok bool, err error) {
-	wakes, err := tx.QueuedWakes(ctx, c, mostWakes)
+	wakes, err := r.together(ctx, tx, c)
 	if err != nil || len(wakes) == 0 {
 		return run, false, err
 	}
@@ -100,6 +152,11 @@ func (r *Room) start(ctx context.Context, tx *store.Tx, c store.Caller) (run ree
 	if ok, err = tx.InsertRun(ctx, run); err != nil || !ok {
 		return run, false, err
 	}
+	if byClock(run.Reason) && !r.Limits.Budget.IsZero() {
+		if err := tx.PutRunBudget(ctx, run, r.Limits.Budget); err != nil {
+			return run, false, err
+		}
+	}
 	keys := make([]string, len(kept))
 	for i, w := range kept {
 		keys[i] = w.RunKey
@@ -107,17 +164,41 @@ func (r *Room) start(ctx context.Context, tx *store.Tx, c store.Caller) (run ree
 	return run, true, tx.EndWakes(ctx, keys, reeve.WakeTaken, run.ID, "")
 }
 
+// together reads the wakes that one run can serve: all changes that wait, all firings of one timer unless each is to run, or
+// one demand of a person.
+func (r *Room) together(ctx context.Context, tx *store.Tx, c store.Caller) ([]reeve.Wake, error) {
+	if c.SessionID == "" {
+		return tx.QueuedWakes(ctx, c, mostWakes)
+	}
+	wakes, err := tx.QueuedWakes(ctx, c, 1)
+	if err != nil || len(wakes) == 0 || !byClock(wakes[0].Reason) {
+		return wakes, err
+	}
+	t, err := tx.Snap.GetTimer(ctx, c.WorkspaceID, "", wakes[0].ReasonID)
+	switch {
+	case reeve.CodeOf(err) == reeve.NotFound || err == nil && t.Misfire == reeve.RunAll:
+		return wakes, nil
+	case err != nil:
+		return nil, err
+	}
+	return tx.QueuedWakes(ctx, c, mostWakes)
+}
+
+func byClock(r reeve.Reason) bool { return r == reeve.ReasonTimer || r == reeve.ReasonCatchup }
+
 // awake tells why a caller cannot run at all; empty means that it can.
 func (r *Room) awake(ctx context.Context, tx *store.Tx, c store.Caller) (reeve.Agent, string, error) {
-	a, err := tx.GetAgent(ctx, c.WorkspaceID, c.AgentID)
+	w, err := tx.HoldWorkspace(ctx, c.WorkspaceID)
 	if reeve.CodeOf(err) == reeve.NotFound {
-		return a, "the agent is gone", nil
+		return reeve.Agent{}, "the workspace is gone", nil
 	}
 	if err != nil {
-		return a, "", err
+		return reeve.Agent{}, "", err
 	}
-	w, err := tx.GetWorkspace(ctx, c.WorkspaceID)
+	a, err := tx.GetAgent(ctx, c.WorkspaceID, c.AgentID)
 	switch {
+	case reeve.CodeOf(err) == reeve.NotFound:
+		return a, "the agent is gone", nil
 	case err != nil:
 		return a, "", err
 	case w.StoppedAt != nil:
@@ -143,9 +224,11 @@ func (r *Room) unwanted(ctx context.Context, tx *store.Tx, w reeve.Wake) (string
 	if err != nil || sub.Predicate == "" {
 		return "", err
 	}
-	ids, err := tx.ChangedIDs(ctx, w.WorkspaceID, w.OperationID)
-	if err != nil {
-		return "", err
+	ids := []string{sub.Token.Name} // who watches one thing is asked about that one
+	if sub.Token.Class != reeve.EntityID {
+		if ids, err = tx.ChangedIDs(ctx, w.WorkspaceID, w.OperationID); err != nil {
+			return "", err
+		}
 	}
 	var found []map[string]any
 	if r.Entities != nil {
@@ -163,12 +246,13 @@ func (r *Room) unwanted(ctx context.Context, tx *store.Tx, w reeve.Wake) (string
 	return "", nil
 }
 
-// plan is the run that serves wakes: it takes its reason from the first, and everything that led to any of them.
+// plan is the run that serves wakes: it takes its key from the first, its reason from the last, and everything that led to any
+// of them.
 func (r *Room) plan(tx *store.Tx, wakes []reeve.Wake) reeve.Run {
-	first := wakes[0]
-	run := reeve.Run{ID: tx.NewID(reeve.PrefixRun), Key: first.RunKey, WorkspaceID: first.WorkspaceID, AgentID: first.AgentID, Reason: first.Reason,
-		ReasonID: first.ReasonID, SessionID: first.SessionID, UserID: first.UserID, Input: first.Input, State: reeve.RunRunning, Wakes: len(wakes),
-		Attempts: 1, ScheduledAt: first.ScheduledAt, StartedAt: tx.Now(), Owner: r.Process}
+	first, last := wakes[0], wakes[len(wakes)-1]
+	run := reeve.Run{ID: tx.NewID(reeve.PrefixRun), Key: first.RunKey, WorkspaceID: first.WorkspaceID, AgentID: first.AgentID, Reason: last.Reason,
+		ReasonID: last.ReasonID, SessionID: last.SessionID, UserID: last.UserID, Input: last.Input, State: reeve.RunRunning, Wakes: len(wakes),
+		Attempts: 1, ScheduledAt: last.ScheduledAt, StartedAt: tx.Now(), Owner: r.Process}
 	run.ThreadID = run.AgentID + ":run:" + run.ID
 	if run.Reason == reeve.ReasonUser {
 		run.ThreadID = run.AgentID + ":session:" + run.SessionID

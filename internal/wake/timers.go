@@ -3,6 +3,7 @@ package wake
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"reeve"
@@ -34,8 +35,54 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// MostPerUser is how many schedules one user may have.
-func (r *Room) MostPerUser() int { return r.Limits.PerUser }
+// Admit refuses one schedule too many. Those that are over do not count.
+func (r *Room) Admit(ctx context.Context, s *store.Snap, t reeve.Timer) error {
+	n, err := s.CountTimers(ctx, t.WorkspaceID, t.UserID)
+	if err == nil && n >= r.Limits.PerUser {
+		return reeve.Errorf(reeve.Conflict, "the user has %d schedules already, and %d are allowed", n, r.Limits.PerUser).Hintf("delete one first")
+	}
+	return err
+}
+
+// Change applies what a request says to a timer, and plans it anew where its time changed. What is left out stays, and so a
+// paused timer stays paused; one that was over or disabled lives again when it gets a new time. It gives the next firings where
+// they changed.
+func (r *Room) Change(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (reeve.Timer, []time.Time, error) {
+	if (q.CadenceType == "") != (q.CadenceValue == "") {
+		return t, nil, &reeve.Error{Code: reeve.Validation, Message: "cadence_type and cadence_value belong together",
+			Fields: []reeve.Field{{Path: "/cadence_value", Message: "one is given without the other", Expected: "both or neither"}}}
+	}
+	set := func(p *string, v string) {
+		if v != "" {
+			*p = v
+		}
+	}
+	set(&t.Name, q.Name)
+	set(&t.Goal, q.Goal)
+	set(&t.Kind, q.CadenceType)
+	set(&t.Value, q.CadenceValue)
+	set(&t.Zone, q.Timezone)
+	set((*string)(&t.Misfire), string(q.Misfire))
+	set((*string)(&t.Notify), string(q.Notification))
+	retimed := q.CadenceType != "" || q.Timezone != ""
+	switch {
+	case q.Status == string(reeve.TimerPaused):
+		t.State, t.NextAt = reeve.TimerPaused, nil
+	case q.Status == string(reeve.TimerActive):
+		retimed = retimed || t.State != reeve.TimerActive
+		t.State, t.Failures = reeve.TimerActive, 0
+	case retimed && t.State != reeve.TimerActive && t.State != reeve.TimerPaused:
+		t.State, t.Failures = reeve.TimerActive, 0
+	}
+	if !retimed {
+		return t, nil, nil
+	}
+	planned, upcoming, err := r.Plan(t, now)
+	if err != nil || t.State != reeve.TimerActive { // then it was only checked
+		return t, nil, err
+	}
+	return planned, upcoming, nil
+}
 
 // firingsShown is how many firings a person is shown when a timer is made.
 const firingsShown = 5
@@ -44,7 +91,7 @@ const firingsShown = 5
 func (r *Room) Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, error) {
 	c, err := r.zones.ParseCadence(t.Kind, t.Value, t.Zone)
 	if err != nil {
-		return t, nil, err
+		return t, nil, asInput(err)
 	}
 	if gap, repeats := c.MinInterval(); repeats && gap < r.Limits.MinInterval {
 		return t, nil, &reeve.Error{Code: reeve.Validation, Message: fmt.Sprintf("it would fire every %s; the shortest time allowed is %s", gap, r.Limits.MinInterval),
@@ -55,66 +102,90 @@ func (r *Room) Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, err
 		return t, nil, &reeve.Error{Code: reeve.Validation, Message: "it would never fire: its time has passed",
 			Fields: []reeve.Field{{Path: "/cadence_value", Message: "is in the past", Expected: "a time to come"}}}
 	}
-	t.NextAt, t.LastAt = &next[0], &now
+	t.NextAt = &next[0]
 	return t, next, nil
 }
 
-// fire queues a wake for each timer whose time has come, and sets its next time, in one transaction.
-func (r *Room) fire(ctx context.Context, tx *store.Tx) error {
-	due, err := tx.DueTimers(ctx, 100)
+// asInput names the fields of a cadence as callers do.
+func asInput(err error) error {
+	e := *reeve.AsError(err)
+	e.Fields = slices.Clone(e.Fields)
+	for i, f := range e.Fields {
+		if name, ok := map[string]string{"/kind": "/cadence_type", "/value": "/cadence_value", "/zone": "/timezone"}[f.Path]; ok {
+			e.Fields[i].Path = name
+		}
+	}
+	return &e
+}
+
+// fire queues a wake for each timer whose time has come, and sets its next time, in one transaction. It tells whether there may
+// be more of them.
+func (r *Room) fire(ctx context.Context, tx *store.Tx) (more bool, err error) {
+	due, err := tx.DueTimers(ctx, mostTimers)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, t := range due {
 		if err := r.fireOne(ctx, tx, t); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return len(due) == mostTimers, nil
 }
 
+// anchored counts an interval so that an instant is one of its firings; other cadences know theirs.
+func anchored(c Cadence, at time.Time) Cadence {
+	if gap, ok := c.MinInterval(); ok && c.Kind() == KindInterval {
+		return c.From(at.Add(-gap))
+	}
+	return c
+}
+
+// fireOne deals with every instant from the one that the timer waits for up to now. That instant is in the row, and not worked
+// out from the clock: put back, the clock repeats nothing, and put forward it skips nothing in silence.
 func (r *Room) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer) error {
 	c, err := r.zones.ParseCadence(t.Kind, t.Value, t.Zone)
 	if err != nil { // a zone that was known when it was made
 		t.State, t.NextAt = reeve.TimerDisabled, nil
-		return tx.PutTimer(ctx, t)
+		return tx.MoveTimer(ctx, t)
 	}
-	last := t.CreatedAt
-	if t.LastAt != nil {
-		last = *t.LastAt
-	}
-	d := c.Due(last, tx.Now(), Misfire{Policy: string(t.Misfire)})
+	d := anchored(c, *t.NextAt).Due(t.NextAt.Add(-time.Millisecond), tx.Now(), Misfire{Policy: string(t.Misfire)})
 	for _, f := range d.Run {
 		w := reeve.Wake{RunKey: timerKey(t, f.At), WorkspaceID: t.WorkspaceID, AgentID: t.AgentID, Reason: reeve.ReasonTimer, ReasonID: t.ID, UserID: t.UserID,
-			Input: t.Goal, ScheduledAt: &f.At, DueAt: tx.Now(), State: reeve.WakeQueued}
+			SessionID: store.TimerLane + t.ID, Input: t.Goal, ScheduledAt: &f.At, DueAt: f.At, State: reeve.WakeQueued}
 		if f.CatchUp {
 			w.Reason = reeve.ReasonCatchup
 		}
 		if t.Goal != "" {
-			w.SessionID = "schedule:" + t.ID // a goal is served by a run of its own
+			w.SessionID = store.ScheduleLane + t.ID
 		}
 		if _, err := tx.InsertWake(ctx, w); err != nil {
 			return err
 		}
-		last = f.At
+		t.LastAt = &f.At
 	}
 	for _, at := range d.Missed {
 		if err := tx.InsertMissed(ctx, t.ID, reeve.Millis(at), timerKey(t, at)); err != nil {
 			return err
 		}
-		if at.After(last) {
-			last = at
-		}
 	}
 	t.Missed += len(d.Missed)
-	t.LastAt = &last
 	if t.NextAt = &d.Next; d.Next.IsZero() {
 		t.NextAt, t.State = nil, reeve.TimerCompleted
 	}
-	return tx.PutTimer(ctx, t)
+	return tx.MoveTimer(ctx, t)
 }
 
 // timerKey is the run key of a firing: the same on every server and after every crash.
 func timerKey(t reeve.Timer, at time.Time) string {
 	return reeve.Key("wake", string(reeve.ReasonTimer), t.AgentID, t.ID, fmt.Sprint(reeve.Millis(at)))
+}
+
+// Upcoming gives an active timer's next firings.
+func (r *Room) Upcoming(t reeve.Timer, now time.Time) []time.Time {
+	c, err := r.zones.ParseCadence(t.Kind, t.Value, t.Zone)
+	if err != nil || t.NextAt == nil {
+		return nil
+	}
+	return anchored(c, *t.NextAt).Upcoming(now, firingsShown)
 }

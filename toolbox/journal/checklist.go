@@ -8,12 +8,12 @@ import (
 )
 
 type addItems struct {
-	ChecklistID string `json:"checklist_id" minLength:"1" maxLength:"64"`
+	ChecklistID string `json:"checklist_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	reeve.ItemsDraft
 }
 
 type changeItems struct {
-	ChecklistID string `json:"checklist_id" minLength:"1" maxLength:"64"`
+	ChecklistID string `json:"checklist_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	reeve.ItemsChange
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 type summaryArgs struct {
-	CategoryID string             `json:"category_id,omitempty" maxLength:"64" doc:"Of one category; of all you may touch if left out"`
+	CategoryID string             `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Of one category; of all you may touch if left out"`
 	Target     reeve.RatingTarget `json:"target_kind,omitempty" enum:"task,time_entry,plan_block"`
 	From       string             `json:"from,omitempty" maxLength:"40" doc:"RFC 3339: rated then or later"`
 	To         string             `json:"to,omitempty" maxLength:"40" doc:"RFC 3339: rated before"`
@@ -17,7 +17,7 @@ type summaryArgs struct {
 
 type targetArgs struct {
 	Target   reeve.RatingTarget `json:"target_kind" enum:"task,time_entry,plan_block"`
-	TargetID string             `json:"target_id" minLength:"1" maxLength:"64"`
+	TargetID string             `json:"target_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 }
 
 type ratingAnswer struct {

@@ -10,12 +10,12 @@ import (
 )
 
 type listTasks struct {
-	CategoryID string             `json:"category_id,omitempty" maxLength:"64" doc:"Of one category; of all you may touch if left out"`
-	TaskID     string             `json:"task_id,omitempty" maxLength:"64" doc:"One task only"`
+	CategoryID string             `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Of one category; of all you may touch if left out"`
+	TaskID     string             `json:"task_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"One task only"`
 	Status     []reeve.TaskStatus `json:"status,omitempty" maxItems:"7" enum:"open,groomed,in_progress,blocked,on_hold,done,rejected" doc:"In these statuses; in any if left out"`
 	DueAfter   string             `json:"due_after,omitempty" maxLength:"10" doc:"Due on this day or later, YYYY-MM-DD"`
 	DueBefore  string             `json:"due_before,omitempty" maxLength:"10" doc:"Due on this day or earlier, YYYY-MM-DD"`
-	LabelID    string             `json:"label_id,omitempty" maxLength:"64"`
+	LabelID    string             `json:"label_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Text       string             `json:"text,omitempty" maxLength:"200" doc:"Part of the title"`
 	Checklists bool               `json:"include_checklists,omitempty" doc:"With their checklists and items"`
 	Cursor     string             `json:"cursor,omitempty" maxLength:"128" doc:"next_cursor of the page before"`
@@ -39,32 +39,32 @@ type resolveTask struct {
 }
 
 type languageArgs struct {
-	TaskID   string `json:"task_id" minLength:"1" maxLength:"64"`
+	TaskID   string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Language string `json:"language" maxLength:"35" doc:"A language tag such as en or pt-BR; empty takes it away"`
 }
 
 type estimateArgs struct {
-	TaskID  string `json:"task_id" minLength:"1" maxLength:"64"`
+	TaskID  string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Minutes int64  `json:"estimate_minutes" minimum:"0" maximum:"600000" doc:"0 takes it away"`
 }
 
 type dueArgs struct {
-	TaskID string `json:"task_id" minLength:"1" maxLength:"64"`
+	TaskID string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Due    string `json:"due_date" maxLength:"10" doc:"A day, YYYY-MM-DD; empty takes it away"`
 }
 
 type priorityArgs struct {
-	TaskID   string         `json:"task_id" minLength:"1" maxLength:"64"`
+	TaskID   string         `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Priority reeve.Priority `json:"priority" enum:"urgent,high,medium,low"`
 }
 
 type labelArgs struct {
-	TaskID string `json:"task_id" minLength:"1" maxLength:"64"`
+	TaskID string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	reeve.LabelAssignment
 }
 
 type fieldArgs struct {
-	TaskID string `json:"task_id" minLength:"1" maxLength:"64"`
+	TaskID string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	reeve.TaskChange
 }
 

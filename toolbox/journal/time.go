@@ -8,7 +8,7 @@ import (
 )
 
 type annotateArgs struct {
-	TimeEntryID string `json:"time_entry_id" minLength:"1" maxLength:"64"`
+	TimeEntryID string `json:"time_entry_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Note        string `json:"description" maxLength:"102400" doc:"Replaces the note; empty takes it away"`
 }
 

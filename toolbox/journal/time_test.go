@@ -163,8 +163,9 @@ func TestL19_Ambiguous(t *testing.T) {
 			t.Errorf("got %+v", none)
 		}
 		// A write takes an id and nothing else.
-		w.refused(reeve.NotFound, a, "create_retrospective_time_entry", map[string]any{"task_id": "the tax", "started_at": "2026-02-17T10:00:00Z", "ended_at": "2026-02-17T11:00:00Z"})
-		w.refused(reeve.NotFound, a, "start_task_timer", map[string]any{"task_id": "Tax return"})
+		w.refused(reeve.Validation, a, "create_retrospective_time_entry", map[string]any{"task_id": "the tax", "started_at": "2026-02-17T10:00:00Z", "ended_at": "2026-02-17T11:00:00Z"})
+		w.refused(reeve.Validation, a, "start_task_timer", map[string]any{"task_id": "Tax return"})
+		w.refused(reeve.NotFound, a, "start_task_timer", map[string]any{"task_id": "task_return"})
 		var list reeve.TimeEntryList
 		if w.Want(http.StatusOK, &list, "GET", "/api/journal/time-entries", nil); len(list.TimeEntries) != 0 {
 			t.Errorf("written: %+v", list)

@@ -68,7 +68,7 @@ func (w *world) changes(agent, tool string, args any, key string, also ...string
 		}
 	}
 	var links reeve.LinkList
-	w.Want(http.StatusOK, &links, "GET", "/api/journal/links?of="+a.Result.OperationID, nil)
+	w.Want(http.StatusOK, &links, "GET", "/api/journal/effects/"+a.Result.OperationID, nil)
 	for _, id := range a.Changed {
 		if !slices.ContainsFunc(links.Links, func(l reeve.Link) bool {
 			return l.FromID == a.Result.OperationID && l.ToID == id && l.Relation == reeve.ToolEffect

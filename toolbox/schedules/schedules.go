@@ -12,11 +12,11 @@ import (
 	"reeve/internal/store"
 )
 
-// Planner checks a timer's cadence and says when it fires first. The wake room is one.
+// Planner knows what schedules may be, and when they fire. The wake room is one.
 type Planner interface {
+	Admit(ctx context.Context, s *store.Snap, t reeve.Timer) error
 	Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, error)
-	MostPerUser() int
-	Nudge()
+	Change(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (reeve.Timer, []time.Time, error)
 }
 
 // Pack is the pack.
@@ -110,13 +110,6 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	_, total, err := tx.ListTimers(ctx, inv.Workspace, store.TimerFilter{User: who, Limit: 1})
-	if err != nil {
-		return view{}, err
-	}
-	if most := p.Planner().MostPerUser(); total >= most {
-		return view{}, reeve.Errorf(reeve.ToolFailed, "the user has %d schedules already, and %d are allowed", total, most).Hintf("delete one first")
-	}
 	t := reeve.Timer{ID: tx.NewID("sch"), WorkspaceID: inv.Workspace, AgentID: inv.Agent, UserID: who, Name: in.Name, Goal: in.Goal, Kind: in.CadenceType,
 		Value: in.CadenceValue, Zone: in.Timezone, Misfire: reeve.Misfire(in.Misfire), Notify: reeve.Notify(in.Notification), Origin: inv.Thread,
 		State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
@@ -128,6 +121,9 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 	}
 	if t.Notify == "" {
 		t.Notify = reeve.NotifyAlways
+	}
+	if err := p.Planner().Admit(ctx, &tx.Snap, t); err != nil {
+		return view{}, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).Hintf("%s", reeve.AsError(err).Hint)
 	}
 	t, upcoming, err := p.Planner().Plan(t, tx.Now())
 	if err != nil {
@@ -171,8 +167,13 @@ func (p *Pack) search(ctx context.Context, in search) (map[string]any, error) {
 	return out, err
 }
 
+// timers is where a schedule is read from: a snapshot, or a transaction that will change it.
+type timers interface {
+	GetTimer(ctx context.Context, workspace, user, id string) (reeve.Timer, error)
+}
+
 // mine reads one of the user's schedules; another's is not there.
-func (p *Pack) mine(ctx context.Context, s *store.Snap, workspace, who, id string) (reeve.Timer, error) {
+func (p *Pack) mine(ctx context.Context, s timers, workspace, who, id string) (reeve.Timer, error) {
 	t, err := s.GetTimer(ctx, workspace, who, id)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return t, reeve.Errorf(reeve.ToolFailed, "schedule %q not found", id)
@@ -189,39 +190,14 @@ func (p *Pack) edit(ctx context.Context, in edit) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	t, err := p.mine(ctx, &tx.Snap, inv.Workspace, who, in.ScheduleID)
+	t, err := p.mine(ctx, tx, inv.Workspace, who, in.ScheduleID)
 	if err != nil {
 		return view{}, err
 	}
-	if (in.CadenceType == "") != (in.CadenceValue == "") {
-		return view{}, &reeve.Error{Code: reeve.Validation, Message: "cadence_type and cadence_value belong together",
-			Fields: []reeve.Field{{Path: "/cadence_value", Message: "one is given without the other", Expected: "both or neither"}}}
-	}
-	set := func(p *string, v string) {
-		if v != "" {
-			*p = v
-		}
-	}
-	retimed := in.CadenceType != "" || in.Timezone != "" || (in.Status == string(reeve.TimerActive) && t.State != reeve.TimerActive)
-	set(&t.Name, in.Name)
-	set(&t.Goal, in.Goal)
-	set(&t.Kind, in.CadenceType)
-	set(&t.Value, in.CadenceValue)
-	set(&t.Zone, in.Timezone)
-	set((*string)(&t.Notify), in.Notification)
-	set((*string)(&t.Misfire), in.Misfire)
-	if in.Status == string(reeve.TimerPaused) {
-		t.State, t.NextAt, retimed = reeve.TimerPaused, nil, false
-	}
-	if in.Status == string(reeve.TimerActive) {
-		t.State, t.Failures = reeve.TimerActive, 0
-	}
-	var upcoming []time.Time
-	if retimed && t.State != reeve.TimerPaused {
-		t.State = reeve.TimerActive
-		if t, upcoming, err = p.Planner().Plan(t, tx.Now()); err != nil {
-			return view{}, err
-		}
+	t, upcoming, err := p.Planner().Change(t, reeve.ScheduleRequest{Name: in.Name, Goal: in.Goal, CadenceType: in.CadenceType, CadenceValue: in.CadenceValue,
+		Timezone: in.Timezone, Misfire: reeve.Misfire(in.Misfire), Notification: reeve.Notify(in.Notification), Status: in.Status}, tx.Now())
+	if err != nil {
+		return view{}, err
 	}
 	inv.Emit(reeve.SemanticKey, "SCHEDULE")
 	inv.Emit(reeve.EntityID, t.ID)
@@ -237,7 +213,7 @@ func (p *Pack) delete(ctx context.Context, in one) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t, err := p.mine(ctx, &tx.Snap, inv.Workspace, who, in.ScheduleID)
+	t, err := p.mine(ctx, tx, inv.Workspace, who, in.ScheduleID)
 	if err != nil {
 		return "", err
 	}

@@ -282,9 +282,9 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			o.RunID = "run_1"
 			return tx.InsertOperation(ctx, o)
 		})
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.RunIsParked(ctx, "run_1") }), "op_run", "parked run")
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.RunIsParked(ctx, "run_2") }), "", "run that is not parked")
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.RunIsParked(ctx, "") }), "", "no run")
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.RunIsParked(ctx, ws, "run_1") }), "op_run", "parked run")
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.RunIsParked(ctx, ws, "run_2") }), "", "run that is not parked")
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.RunIsParked(ctx, ws, "") }), "", "no run")
 	},
 
 	"events": func(t *testing.T, db *store.DB) {

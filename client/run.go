@@ -1,0 +1,111 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"reeve"
+)
+
+// RunFilter chooses runs.
+type RunFilter struct {
+	Agent string         // of one agent. Default: of all
+	State reeve.RunState // in one state. Default: in any
+	Page
+}
+
+// Runs lists runs, newest first.
+func (c *Client) Runs(ctx context.Context, f RunFilter) (reeve.RunList, error) {
+	q := f.query()
+	q.Set("agent", f.Agent)
+	q.Set("state", string(f.State))
+	return get[reeve.RunList](ctx, c, path("runs"), q)
+}
+
+// Run gives one run.
+func (c *Client) Run(ctx context.Context, id string) (reeve.Run, error) {
+	return get[reeve.Run](ctx, c, path("runs", id), nil)
+}
+
+// RunWakes says why a run ran: the wakes it serves.
+func (c *Client) RunWakes(ctx context.Context, id string) (reeve.WakeList, error) {
+	return get[reeve.WakeList](ctx, c, path("runs", id, "wakes"), nil)
+}
+
+// RunMessages lists a part of the thread a run writes to, oldest first. Of a turn that is its session's.
+func (c *Client) RunMessages(ctx context.Context, run reeve.Run, p Page) (reeve.MessageList, error) {
+	f := MessageFilter{Run: run.ID, Page: p}
+	if _, session, ok := strings.Cut(run.ThreadID, ":session:"); ok {
+		f.Run, f.Session = "", session
+	}
+	return c.Messages(ctx, run.AgentID, f)
+}
+
+// CancelRun ends a run. What it has begun is still recorded.
+func (c *Client) CancelRun(ctx context.Context, id string) (reeve.Run, error) {
+	return post[reeve.Run](ctx, c, path("runs", id, "cancel"), nil)
+}
+
+// Wake asks for a run of an agent. The same key wakes it once; without one, each request does. [Client.RunOf] gives the run.
+func (c *Client) Wake(ctx context.Context, agent, key string, w reeve.WakeRequest) (out reeve.Wake, err error) {
+	if key == "" {
+		key = c.key()
+	}
+	return out, c.do(ctx, &request{method: http.MethodPost, path: path("agents", agent, "wake"), body: w, key: key,
+		again: "ask again with the Idempotency-Key " + key + ": it wakes once"}, &out)
+}
+
+// Wakes lists an agent's wakes, newest first: those that wait, too, and those that were skipped.
+func (c *Client) Wakes(ctx context.Context, agent string) (reeve.WakeList, error) {
+	return get[reeve.WakeList](ctx, c, path("agents", agent, "wakes"), nil)
+}
+
+// RunOf waits until a run serves the wake, and gives the run. A wake that is skipped is an error with the code Skipped.
+func (c *Client) RunOf(ctx context.Context, w reeve.Wake) (run reeve.Run, err error) {
+	err = patiently(ctx, "the agent is not awake yet", func() (bool, error) {
+		list, err := c.Wakes(ctx, w.AgentID)
+		if err != nil {
+			return false, err
+		}
+		i := slices.IndexFunc(list.Wakes, func(x reeve.Wake) bool { return x.RunKey == w.RunKey })
+		if i < 0 {
+			return false, reeve.Errorf(reeve.NotFound, "the wake %s is not among the agent's newest", w.RunKey)
+		}
+		switch is := list.Wakes[i]; is.State {
+		case reeve.WakeSkipped:
+			return false, reeve.Errorf(reeve.Skipped, "the wake was skipped: %s", is.Why)
+		case reeve.WakeTaken:
+			run, err = c.Run(ctx, is.RunID)
+			return true, err
+		case reeve.WakeQueued:
+		}
+		return false, nil
+	})
+	return run, err
+}
+
+// WaitRun looks at a run until it has ended, or is in one of the states given.
+func (c *Client) WaitRun(ctx context.Context, id string, until ...reeve.RunState) (run reeve.Run, err error) {
+	err = patiently(ctx, "run "+id+" has not ended", func() (bool, error) {
+		run, err = c.Run(ctx, id)
+		return run.State.Final() || slices.Contains(until, run.State), err
+	})
+	return run, err
+}
+
+// patiently looks until there is something to see. Short pauses come first.
+func patiently(ctx context.Context, not string, look func() (bool, error)) error {
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, slowest) {
+		if seen, err := look(); seen || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return &reeve.Error{Code: reeve.Canceled, Message: "interrupted: " + not, Err: ctx.Err()}
+		case <-time.After(pause):
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reeve"
+	"reeve/client"
+)
+
+func notificationsCommand(a *app) *cobra.Command {
+	var f client.NotificationFilter
+	list := a.task("list", "List your notifications, newest first", "notifications list --unread", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
+		l, err := c.Notifications(ctx, f)
+		if err != nil {
+			return err
+		}
+		defer a.more(l.Next)
+		return a.print(l, func(w io.Writer) {
+			for _, n := range l.Notifications {
+				printNotification(w, n)
+			}
+			if len(l.Notifications) == 0 {
+				fmt.Fprintln(w, "No notifications.")
+			}
+		})
+	})
+	list.Flags().BoolVar(&f.Unread, "unread", false, "only those you have not read")
+	paged(list, &f.Page)
+	read := a.task("read NOTIFICATION", "Note that you have seen it", "notifications read ntf_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
+		if err := c.ReadNotification(ctx, args[0]); err != nil {
+			return err
+		}
+		return a.done("read notification %s", args[0])
+	})
+	read.ValidArgsFunction = a.complete(unreadNotifications)
+	c := family("notifications", "See what schedules told you", "A schedule tells its person what its runs came to, as its policy says.", list, read)
+	c.Example = "  reeve notifications --unread\n  reeve notifications read ntf_..."
+	return c
+}
+
+// printNotification prints all of it: it is there to be read.
+func printNotification(w io.Writer, n reeve.Notification) {
+	state := "unread"
+	if n.ReadAt != nil {
+		state = "read"
+	}
+	fmt.Fprintf(w, "%s  %s  %s  %s  %s\n", when(n.CreatedAt), n.ID, state, oneLine(n.RunID), oneLine(n.Title))
+	if n.Body != "" {
+		fmt.Fprintln(w, "  "+strings.ReplaceAll(strings.TrimRight(plain(n.Body), "\n"), "\n", "\n  "))
+	}
+}
+
+// news is the line that tells a person of unread notifications; empty when there are none.
+func (a *app) news(ctx context.Context, c *client.Client) (string, error) {
+	if a.json {
+		return "", nil
+	}
+	const most = 100
+	l, err := c.Notifications(ctx, client.NotificationFilter{Unread: true, Page: client.Page{Limit: most}})
+	if err != nil || len(l.Notifications) == 0 {
+		return "", err
+	}
+	count := fmt.Sprint(len(l.Notifications))
+	if len(l.Notifications) == most {
+		count += " or more"
+	}
+	return "Unread notifications: " + count + " (reeve notifications --unread)\n", nil
+}
+
+func unreadNotifications(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
+	list, err := c.Notifications(ctx, client.NotificationFilter{Unread: true})
+	var ids []string
+	for _, n := range list.Notifications {
+		ids = append(ids, n.ID+"\t"+n.Title)
+	}
+	return ids, err
+}

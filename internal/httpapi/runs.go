@@ -1,0 +1,121 @@
+package httpapi
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+func (s *server) listRuns(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Page
+	Agent string         `query:"agent" maxLength:"128" doc:"Id or name"`
+	State reeve.RunState `query:"state" enum:"running,parked,completed,failed,skipped,cancelled"`
+}) (*body[reeve.RunList], error) {
+	if err := checkCursor(in.Cursor); err != nil {
+		return nil, err
+	}
+	out := &body[reeve.RunList]{}
+	err := s.DB.View(ctx, func(snap *store.Snap) error {
+		f := store.RunFilter{State: in.State, Before: in.Cursor, Limit: in.Limit}
+		if in.Agent != "" {
+			a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+			if err != nil {
+				return err
+			}
+			f.Agent = a.ID
+		}
+		var err error
+		out.Body.Runs, err = snap.ListRuns(ctx, who.Workspace, f)
+		return err
+	})
+	if n := len(out.Body.Runs); n == in.Limit {
+		out.Body.Next = out.Body.Runs[n-1].ID
+	}
+	return out, err
+}
+
+func (s *server) getRun(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Run], error) {
+	out := &body[reeve.Run]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body, err = snap.GetRun(ctx, who.Workspace, in.ID)
+		return err
+	})
+}
+
+func (s *server) cancelRun(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Run], error) {
+	r, err := s.Wake.Cancel(ctx, who.Workspace, in.ID)
+	return &body[reeve.Run]{r}, err
+}
+
+func (s *server) listRunWakes(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.WakeList], error) {
+	out := &body[reeve.WakeList]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+		r, err := snap.GetRun(ctx, who.Workspace, in.ID)
+		if err != nil {
+			return err
+		}
+		out.Body.Wakes, err = snap.ListWakes(ctx, who.Workspace, "", r.ID, 500)
+		return err
+	})
+}
+
+func (s *server) wakeAgent(ctx context.Context, who reeve.Principal, in *struct {
+	AgentPath
+	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"The same key wakes once"`
+	Body reeve.WakeRequest
+}) (*body[reeve.Wake], error) {
+	w, err := s.Wake.Wake(ctx, who.Workspace, in.Agent, who.User, in.Key, in.Body.Input)
+	return &body[reeve.Wake]{w}, err
+}
+
+func (s *server) listAgentWakes(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.WakeList], error) {
+	out := &body[reeve.WakeList]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+		if err != nil {
+			return err
+		}
+		out.Body.Wakes, err = snap.ListWakes(ctx, who.Workspace, a.ID, "", 500)
+		return err
+	})
+}
+
+func (s *server) listSubscriptions(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.SubscriptionList], error) {
+	out := &body[reeve.SubscriptionList]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+		if err != nil {
+			return err
+		}
+		out.Body.Subscriptions, err = snap.ListSubscriptions(ctx, who.Workspace, a.ID)
+		return err
+	})
+}
+
+func (s *server) createSubscription(ctx context.Context, who reeve.Principal, in *struct {
+	AgentPath
+	Body reeve.SubscriptionRequest
+}) (*body[reeve.Subscription], error) {
+	if err := s.Wake.Check(in.Body.Predicate); err != nil {
+		return nil, err
+	}
+	out := &body[reeve.Subscription]{}
+	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
+		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
+		if err != nil {
+			return err
+		}
+		if a.Lifecycle == reeve.AgentDestroyed {
+			return reeve.Errorf(reeve.Conflict, "the agent is destroyed")
+		}
+		out.Body = reeve.Subscription{ID: tx.NewID("sub"), WorkspaceID: who.Workspace, AgentID: a.ID, Token: reeve.Token{Class: in.Body.Class, Name: in.Body.Name},
+			Predicate: in.Body.Predicate, CreatedAt: tx.Now()}
+		return tx.InsertSubscription(ctx, out.Body)
+	})
+}
+
+func (s *server) deleteSubscription(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	return nil, s.DB.Update(ctx, func(tx *store.Tx) error { return tx.DeleteSubscription(ctx, who.Workspace, in.ID) })
+}

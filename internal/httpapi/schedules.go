@@ -1,0 +1,166 @@
+package httpapi
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+func (s *server) listSchedules(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Agent  string           `query:"agent" maxLength:"128" doc:"Id or name"`
+	Name   string           `query:"name" maxLength:"200" doc:"Part of the name"`
+	Status reeve.TimerState `query:"status" enum:"active,paused,completed,disabled"`
+	Offset int              `query:"offset" minimum:"0" maximum:"100000"`
+	Limit  int              `query:"limit" minimum:"1" maximum:"500" default:"50"`
+}) (*body[reeve.ScheduleList], error) {
+	out := &body[reeve.ScheduleList]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+		f := store.TimerFilter{Name: in.Name, State: in.Status, Offset: in.Offset, Limit: in.Limit}
+		if in.Agent != "" {
+			a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+			if err != nil {
+				return err
+			}
+			f.Agent = a.ID
+		}
+		var err error
+		out.Body.Schedules, out.Body.Total, err = snap.ListTimers(ctx, who.Workspace, f)
+		return err
+	})
+}
+
+func (s *server) getSchedule(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Schedule], error) {
+	out := &body[reeve.Schedule]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+		t, err := snap.GetTimer(ctx, who.Workspace, "", in.ID)
+		if err != nil {
+			return err
+		}
+		out.Body.Timer = t
+		if t.State == reeve.TimerActive {
+			out.Body.Upcoming = s.Wake.Upcoming(t, snap.Now())
+		}
+		missed, err := snap.ListMissed(ctx, t.ID, 20)
+		for _, at := range missed {
+			out.Body.MissedAt = append(out.Body.MissedAt, reeve.FromMillis(at))
+		}
+		return err
+	})
+}
+
+func (s *server) createSchedule(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.ScheduleRequest
+}) (*body[reeve.Schedule], error) {
+	out := &body[reeve.Schedule]{}
+	err := s.DB.Update(ctx, func(tx *store.Tx) error {
+		a, err := tx.GetAgent(ctx, who.Workspace, in.Body.Agent)
+		if err != nil {
+			return err
+		}
+		if in.Body.CadenceType == "" {
+			return &reeve.Error{Code: reeve.Validation, Message: "a schedule needs a cadence", Fields: []reeve.Field{{Path: "/cadence_type", Message: "is missing", Expected: "cron, once or interval"}}}
+		}
+		t := reeve.Timer{ID: tx.NewID("sch"), WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Name: "schedule", Misfire: reeve.CatchUpOnce,
+			Notify: reeve.NotifyAlways, State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
+		if t, out.Body.Upcoming, err = s.Wake.Change(t, in.Body, tx.Now()); err != nil {
+			return err
+		}
+		if err := s.Wake.Admit(ctx, &tx.Snap, t); err != nil {
+			return err
+		}
+		out.Body.Timer = t
+		return tx.PutTimer(ctx, t)
+	})
+	if err == nil {
+		s.Wake.Nudge()
+	}
+	return out, err
+}
+
+func (s *server) updateSchedule(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Body reeve.ScheduleRequest
+}) (*body[reeve.Schedule], error) {
+	out := &body[reeve.Schedule]{}
+	err := s.DB.Update(ctx, func(tx *store.Tx) error {
+		t, err := tx.GetTimer(ctx, who.Workspace, "", in.ID)
+		if err != nil {
+			return err
+		}
+		if in.Body.Agent != "" {
+			a, err := tx.GetAgent(ctx, who.Workspace, in.Body.Agent)
+			if err != nil {
+				return err
+			}
+			t.AgentID = a.ID
+		}
+		if t, out.Body.Upcoming, err = s.Wake.Change(t, in.Body, tx.Now()); err != nil {
+			return err
+		}
+		t.UpdatedAt = tx.Now()
+		out.Body.Timer = t
+		return tx.PutTimer(ctx, t)
+	})
+	if err == nil {
+		s.Wake.Nudge()
+	}
+	return out, err
+}
+
+func (s *server) deleteSchedule(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
+		t, err := tx.GetTimer(ctx, who.Workspace, "", in.ID)
+		if err != nil {
+			return err
+		}
+		return tx.DeleteTimer(ctx, who.Workspace, t.ID)
+	})
+}
+
+func (s *server) listScheduleRuns(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Page
+}) (*body[reeve.RunList], error) {
+	if err := checkCursor(in.Cursor); err != nil {
+		return nil, err
+	}
+	out := &body[reeve.RunList]{}
+	err := s.DB.View(ctx, func(snap *store.Snap) error {
+		t, err := snap.GetTimer(ctx, who.Workspace, "", in.ID)
+		if err != nil {
+			return err
+		}
+		out.Body.Runs, err = snap.ListRuns(ctx, who.Workspace, store.RunFilter{ReasonID: t.ID, Before: in.Cursor, Limit: in.Limit})
+		return err
+	})
+	if n := len(out.Body.Runs); n == in.Limit {
+		out.Body.Next = out.Body.Runs[n-1].ID
+	}
+	return out, err
+}
+
+func (s *server) listNotifications(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Page
+	Unread bool `query:"unread" doc:"Only those not read yet"`
+}) (*body[reeve.NotificationList], error) {
+	if err := checkCursor(in.Cursor); err != nil {
+		return nil, err
+	}
+	out := &body[reeve.NotificationList]{}
+	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body.Notifications, err = snap.ListNotifications(ctx, who.Workspace, who.User, in.Unread, in.Cursor, in.Limit)
+		return err
+	})
+	if n := len(out.Body.Notifications); n == in.Limit {
+		out.Body.Next = out.Body.Notifications[n-1].ID
+	}
+	return out, err
+}
+
+func (s *server) readNotification(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	return nil, s.DB.Update(ctx, func(tx *store.Tx) error { return tx.ReadNotification(ctx, who.Workspace, who.User, in.ID) })
+}

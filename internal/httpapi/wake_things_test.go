@@ -1,0 +1,74 @@
+package httpapi_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"reeve"
+	"reeve/reevetest"
+)
+
+// wakeThings names one thing of each kind that has to do with waking.
+type wakeThings struct{ run, subscription, schedule, notification string }
+
+var noWakes = wakeThings{run: "run_none", subscription: "sub_none", schedule: "sch_none", notification: "ntf_none"}
+
+// furnishWakes makes a subscription, a schedule, a notification of another schedule that has fired, and a run that waits.
+func furnishWakes(t *testing.T, h *reevetest.Host, agent string) (x wakeThings) {
+	t.Helper()
+	at := "/api/agents/" + agent
+	soon := reeve.Now().Add(100 * time.Millisecond).Format(time.RFC3339Nano)
+	h.Want(201, nil, "POST", "/api/schedules", object{"agent": agent, "name": "alpha's", "goal": "alpha's", "cadence_type": "once", "cadence_value": soon})
+	for deadline := reeve.Now().Add(30 * time.Second); x.notification == ""; {
+		h.Settle(t.Context())
+		for _, n := range decode[reeve.NotificationList](t, h.Want(200, nil, "GET", "/api/notifications", nil)).Notifications {
+			x.notification = n.ID
+		}
+		if reeve.Now().After(deadline) {
+			t.Fatal("a schedule told nobody")
+		}
+	}
+	x.subscription = decode[reeve.Subscription](t, h.Want(201, nil, "POST", at+"/subscriptions", object{"class": "key", "name": "ALPHA"})).ID
+	x.schedule = decode[reeve.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", object{"agent": agent, "name": "alpha's", "cadence_type": "cron", "cadence_value": "0 7 * * *"})).ID
+	h.Want(200, nil, "PATCH", at, object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "danger", "args": object{}}}}}})
+	h.Want(201, nil, "POST", at+"/wake", object{"input": "alpha's"})
+	h.Settle(t.Context())
+	for _, r := range decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs?state=parked&agent="+agent, nil)).Runs {
+		x.run = r.ID
+	}
+	if x.run == "" {
+		t.Fatal("no run waits")
+	}
+	return x
+}
+
+func (x wakeThings) blot(s string) string {
+	for _, id := range []string{x.run, x.subscription, x.schedule, x.notification} {
+		s = strings.ReplaceAll(s, id, "#")
+	}
+	return s
+}
+
+func (x wakeThings) samples(agentID string) map[string]sample {
+	agent := "/api/agents/" + agentID
+	return map[string]sample{
+		"listRuns":           {"/api/runs", nil, false, reeve.Viewer},
+		"getRun":             {"/api/runs/" + x.run, nil, true, reeve.Viewer},
+		"listRunWakes":       {"/api/runs/" + x.run + "/wakes", nil, true, reeve.Viewer},
+		"cancelRun":          {"/api/runs/" + x.run + "/cancel", nil, true, reeve.Member},
+		"wakeAgent":          {agent + "/wake", object{}, true, reeve.Member},
+		"listAgentWakes":     {agent + "/wakes", nil, true, reeve.Viewer},
+		"listSubscriptions":  {agent + "/subscriptions", nil, true, reeve.Viewer},
+		"createSubscription": {agent + "/subscriptions", object{"class": "key", "name": "X"}, true, reeve.Member},
+		"deleteSubscription": {"/api/subscriptions/" + x.subscription, nil, true, reeve.Member},
+		"listSchedules":      {"/api/schedules", nil, false, reeve.Viewer},
+		"createSchedule":     {"/api/schedules", object{"agent": agentID, "cadence_type": "interval", "cadence_value": "2h"}, true, reeve.Member},
+		"getSchedule":        {"/api/schedules/" + x.schedule, nil, true, reeve.Viewer},
+		"updateSchedule":     {"/api/schedules/" + x.schedule, object{"name": "other"}, true, reeve.Member},
+		"deleteSchedule":     {"/api/schedules/" + x.schedule, nil, true, reeve.Member},
+		"listScheduleRuns":   {"/api/schedules/" + x.schedule + "/runs", nil, true, reeve.Viewer},
+		"listNotifications":  {"/api/notifications", nil, false, reeve.Viewer},
+		"readNotification":   {"/api/notifications/" + x.notification + "/read", nil, true, reeve.Member},
+	}
+}
