@@ -346,6 +346,10 @@ func TestG11_UnsafeBecomesUnknownAndAPersonSays(t *testing.T) {
 			if res, _, status := do(h, a.ID, call{"tool": "send", "run": "r2"}); status != http.StatusOK {
 				t.Errorf("in another run: %d %+v", status, res)
 			}
+			// A run of that name in another workspace is another run.
+			h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "other"})
+			h.Want(http.StatusCreated, nil, "POST", "/api/agents", map[string]any{"name": "b"}, "X-Workspace-Id", "other")
+			h.Want(http.StatusOK, nil, "POST", "/api/agents/b/calls", call{"tool": "list_files", "run": "r1"}, "X-Workspace-Id", "other")
 			before, _ := w.total()
 			var resolved reeve.Operation
 			h.Want(http.StatusOK, &resolved, "POST", "/api/operations/"+op.ID+"/resolve", map[string]any{"resolution": choice})

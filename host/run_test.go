@@ -24,9 +24,8 @@ func TestG22_AHandlerHarmsNobodyElse(t *testing.T) {
 	bad := map[string]reeve.Handler{
 		"panics": func(context.Context, *reeve.Invocation) (any, error) { panic("boom") },
 		"panics_nil": func(context.Context, *reeve.Invocation) (any, error) {
-			var m map[string]int
-			m["x"] = 1
-			return nil, nil
+			var nobody *reeve.Tool
+			return nobody.ID, nil
 		},
 		"ends":       func(context.Context, *reeve.Invocation) (any, error) { runtime.Goexit(); return nil, nil },
 		"typed_nil":  func(context.Context, *reeve.Invocation) (any, error) { return nil, nilError },

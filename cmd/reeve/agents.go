@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -57,7 +58,7 @@ func agentsList(a *app) *cobra.Command {
 
 func (a *app) printAgent(g reeve.Agent) error {
 	return a.print(g, func(w io.Writer) {
-		details(w, "name", g.Name, "id", g.ID, "kind", g.Kind, "lifecycle", string(g.Lifecycle), "stopped", whenSet(g.StoppedAt),
+		details(w, "name", g.Name, "id", g.ID, "kind", g.Kind, "lifecycle", string(g.Lifecycle), "mode", string(g.Mode), "throttle", throttle(g), "stopped", whenSet(g.StoppedAt),
 			"categories", strings.Join(g.Categories, ", "), "policy", policyLines(g.Policy), "config", pretty(g.Config),
 			"created", when(g.CreatedAt), "updated", when(g.UpdatedAt))
 	})
@@ -148,4 +149,12 @@ func agentsDelete(a *app) *cobra.Command {
 			})
 		},
 	}
+}
+
+// throttle is how long after a run an agent rests, or nothing.
+func throttle(g reeve.Agent) string {
+	if g.ThrottleMS == 0 {
+		return ""
+	}
+	return (time.Duration(g.ThrottleMS) * time.Millisecond).String()
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -109,6 +110,27 @@ func TestScrubKnownValues(t *testing.T) {
 	} {
 		if got := s.scrub(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Keys drawn by lot are seen, all but a few.
+func TestScrubSeesRandomKeys(t *testing.T) {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{32, 40, 64} {
+		missed := 0
+		for range 1000 {
+			key := make([]byte, n)
+			for i := range key {
+				key[i] = alphabet[r.IntN(len(alphabet))]
+			}
+			if strings.Contains(newScrubber(nil).scrub("value "+string(key)+" end"), string(key)) {
+				missed++
+			}
+		}
+		if missed > 40 {
+			t.Errorf("%d of 1000 keys of %d characters were missed", missed, n)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func random(s string) bool {
 		}
 		last = class
 	}
-	if lower < 3 || upper < 3 || digit < 2 || float64(changes) < 0.35*float64(len(s)) || float64(lower) > 2.6*float64(rows) {
+	if lower < 3 || upper < 3 || digit < 1 || float64(changes) < 0.35*float64(len(s)) || float64(lower) > 2.6*float64(rows) {
 		return false
 	}
 	entropy := 0.0

@@ -163,9 +163,11 @@ func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *stru
 	}
 	out := &body[reeve.MessageList]{}
 	err := s.DB.View(ctx, func(snap *store.Snap) error {
-		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
-		if err != nil {
-			return err
+		a, gone := snap.GetAgent(ctx, who.Workspace, in.Agent)
+		if reeve.CodeOf(gone) == reeve.NotFound && reeve.IsID(in.Agent) {
+			a.ID = in.Agent // what a removed agent did is still there to be read, by its id
+		} else if gone != nil {
+			return gone
 		}
 		thread := a.ID + ":session:" + in.Session
 		if in.Session == "" {
@@ -174,7 +176,11 @@ func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *stru
 		if in.Run != "" {
 			thread = a.ID + ":run:" + in.Run
 		}
-		out.Body.Messages, err = snap.ListMessages(ctx, who.Workspace, thread, in.Cursor, in.Limit)
+		list, err := snap.ListMessages(ctx, who.Workspace, thread, in.Cursor, in.Limit)
+		if err == nil && len(list) == 0 && gone != nil {
+			return gone
+		}
+		out.Body.Messages = list
 		return err
 	})
 	if n := len(out.Body.Messages); n == in.Limit {

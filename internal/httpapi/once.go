@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -168,9 +169,5 @@ func (r *recorder) unsure() bool {
 	if json.Unmarshal(r.body.Bytes(), &p) != nil {
 		return true
 	}
-	switch p.Code {
-	case reeve.Internal, reeve.UnknownOutcome, reeve.Timeout, reeve.Canceled:
-		return true
-	}
-	return false
+	return slices.Contains([]reeve.Code{reeve.Internal, reeve.UnknownOutcome, reeve.Timeout, reeve.Canceled}, p.Code)
 }

@@ -51,6 +51,7 @@ func badText(v reflect.Value, path string) *string {
 				}
 			}
 		}
+	default: // holds no text
 	}
 	return nil
 }

@@ -51,14 +51,19 @@ func rest(ctx context.Context, d time.Duration, call <-chan struct{}) {
 
 // Serve hands a run to the brain and records how it ended. A run whose server is stopping is left as it is, to be taken up.
 func (r *Room) Serve(ctx context.Context, run reeve.Run) {
+	inner, cancel := context.WithCancel(ctx)
+	r.mu.Lock()
+	r.held[run.ID] = cancel
+	r.mu.Unlock()
 	left := true
 	defer func() {
+		cancel()
 		r.mu.Lock()
 		delete(r.held, run.ID)
 		r.doubt = r.doubt || left
 		r.mu.Unlock()
 	}()
-	end := r.think(ctx, run)
+	end := r.think(inner, run)
 	if ctx.Err() != nil && end.State != reeve.RunCompleted {
 		return
 	}

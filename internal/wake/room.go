@@ -56,8 +56,8 @@ type Room struct {
 
 	stepping sync.Mutex // one Step at a time, so that what it starts is in our hands before another looks
 	mu       sync.Mutex
-	held     map[string]bool // runs in our hands
-	doubt    bool            // there may be runs that are ours by the store, and in nobody's hands
+	held     map[string]context.CancelFunc // runs in our hands, and what interrupts their brains
+	doubt    bool                          // there may be runs that are ours by the store, and in nobody's hands
 }
 
 // New makes the room.
@@ -70,7 +70,7 @@ func New(cfg Config) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Room{Config: cfg, predicates: p, nudged: make(chan struct{}, 1), posted: make(chan struct{}, 1), held: map[string]bool{}}, nil
+	return &Room{Config: cfg, predicates: p, nudged: make(chan struct{}, 1), posted: make(chan struct{}, 1), held: map[string]context.CancelFunc{}}, nil
 }
 
 // Nudge makes the loop look now. A nudge while it looks is not lost.
@@ -126,7 +126,17 @@ func (r *Room) Cancel(ctx context.Context, workspace, id string) (run reeve.Run,
 		return err
 	})
 	if err == nil {
+		r.interrupt(id)
 		r.Nudge() // its agent is free
 	}
 	return run, err
+}
+
+// interrupt tells the brain of a run in our hands that it is over. One in another server's finds out at its next call.
+func (r *Room) interrupt(run string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if cancel := r.held[run]; cancel != nil {
+		cancel()
+	}
 }

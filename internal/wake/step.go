@@ -59,7 +59,7 @@ func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Dur
 		return nil, time.Second, err
 	}
 	for _, run := range runs {
-		r.held[run.ID] = true
+		r.held[run.ID] = nil
 	}
 	if len(runs) < n {
 		r.doubt = false
@@ -84,7 +84,7 @@ func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int) ([]reeve.Run, er
 		}
 		r.mu.Lock()
 		for _, run := range ours {
-			if !r.held[run.ID] && len(runs) < n {
+			if _, held := r.held[run.ID]; !held && len(runs) < n {
 				runs = append(runs, run)
 			}
 		}

@@ -89,6 +89,9 @@ const firingsShown = 5
 
 // Plan checks a timer's cadence against the limits, sets when it fires first, and gives the first few firings.
 func (r *Room) Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, error) {
+	if t.Zone == "" {
+		t.Zone = "UTC"
+	}
 	c, err := r.zones.ParseCadence(t.Kind, t.Value, t.Zone)
 	if err != nil {
 		return t, nil, asInput(err)

@@ -1,0 +1,153 @@
+package host_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"reeve"
+	"reeve/internal/store/storetest"
+	"reeve/reevetest"
+)
+
+// two starts two servers on one PostgreSQL database.
+func two(t *testing.T, tools ...reeve.Tool) [2]*reevetest.Host {
+	t.Helper()
+	var out [2]*reevetest.Host
+	url := storetest.PostgresURL(t)
+	for i := range out {
+		cfg := quick(t)
+		cfg.Database, cfg.SecretKey = url, strings.Repeat("ab", 32)
+		out[i] = reevetest.StartWith(t, cfg, tools...)
+	}
+	return out
+}
+
+// What holds for the calls of one server holds for those of two: the same call is made once, however it comes in.
+func TestG13_TwoServersMakeTheSameCallOnce(t *testing.T) {
+	var ran counter
+	servers := two(t, tool("keyed", reeve.Keyed, ran.handle), tool("put", reeve.Local, put(nil)))
+	a := servers[0].Agent("a", "keyed", "put")
+	for _, id := range []string{"keyed", "put"} {
+		var fresh atomic.Int64
+		var wg sync.WaitGroup
+		for i := range 16 {
+			wg.Go(func() {
+				res, p, status := do(servers[i%2], a.ID, call{"tool": id}, "Idempotency-Key", "k"+id)
+				if status != http.StatusOK && status != http.StatusAccepted {
+					t.Errorf("%d %+v", status, p)
+				}
+				if !res.Replayed {
+					fresh.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if fresh.Load() != 1 {
+			t.Errorf("%s: %d of them made it", id, fresh.Load())
+		}
+	}
+	if n := len(operations(servers[1])); ran.count() != 1 || n != 2 {
+		t.Errorf("%d ran, %d operations", ran.count(), n)
+	}
+}
+
+// An approval is answered once and its call run once, whichever server hears of it.
+func TestG14_TwoServersRunAnApprovedCallOnce(t *testing.T) {
+	var g guarded
+	servers := two(t, g.tool())
+	a := servers[0].Agent("a", "guarded")
+	for round := range 3 {
+		g.ran.n.Store(0)
+		res := servers[0].Call(a.ID, "guarded", map[string]any{"round": round})
+		var won atomic.Int64
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				if servers[i%2].Do("POST", "/api/approvals/"+res.ApprovalID+"/decision", map[string]any{"decision": "approve"}).Status == http.StatusOK {
+					won.Add(1)
+				}
+				if _, err := servers[(i+1)%2].Step(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		settle(servers[1], res.OperationID)
+		if op := operation(servers[0], res.OperationID); won.Load() != 1 || g.ran.count() != 1 || op.State != reeve.Committed {
+			t.Errorf("%d answers, %d ran, %+v", won.Load(), g.ran.count(), op)
+		}
+	}
+}
+
+func TestG17_TwoServersNeverOverspend(t *testing.T) {
+	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed, reeve.Local} {
+		t.Run(string(effect), func(t *testing.T) {
+			var ran counter
+			servers := two(t, spender("x", effect, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
+			a := servers[0].Agent("a", "x")
+			budget(servers[0], "workspace", map[string]any{"limit": map[string]any{"micros": 55}})
+			var ok atomic.Int64
+			var wg sync.WaitGroup
+			for i := range 16 {
+				wg.Go(func() {
+					switch _, p, status := do(servers[i%2], a.ID, call{"tool": "x"}); status {
+					case http.StatusOK:
+						ok.Add(1)
+					case http.StatusPaymentRequired:
+					default:
+						t.Errorf("%d %+v", status, p)
+					}
+				})
+			}
+			wg.Wait()
+			if b := budgetOf(servers[1], "workspace"); ok.Load() != 5 || b.Used.Micros != 50 || !b.Reserved.IsZero() {
+				t.Errorf("%d passed, %+v", ok.Load(), b)
+			}
+		})
+	}
+}
+
+// A switch thrown on one server stops the other too, at once, although it has seen nothing of it.
+func TestG25_ASwitchOnOneServerStopsTheOther(t *testing.T) {
+	var ran counter
+	started, release := make(chan struct{}), make(chan struct{})
+	slow := tool("slow", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+		close(started)
+		<-release
+		return "seen", nil
+	})
+	servers := two(t, tool("keyed", reeve.Keyed, ran.handle), tool("local", reeve.Local, ran.handle), slow)
+	a := servers[0].Agent("a", "keyed", "local", "slow")
+	for _, id := range []string{"keyed", "local"} {
+		servers[1].Call(a.ID, id, nil) // fills what it remembers
+	}
+	stop(servers[0], "a")
+	ran.n.Store(0)
+	for _, id := range []string{"keyed", "local"} {
+		if _, p, status := do(servers[1], a.ID, call{"tool": id}); status != http.StatusLocked {
+			t.Errorf("%s: %d %+v", id, status, p)
+		}
+	}
+	resume(servers[1], "a")
+	for _, id := range []string{"keyed", "local"} {
+		if _, p, status := do(servers[0], a.ID, call{"tool": id}); status != http.StatusOK {
+			t.Errorf("%s: %d %+v", id, status, p)
+		}
+	}
+	// A tool that is taken away while a read is under way: its answer is not given.
+	done := make(chan int)
+	go func() {
+		_, _, status := do(servers[1], a.ID, call{"tool": "slow"})
+		done <- status
+	}()
+	<-started
+	servers[0].Want(http.StatusNoContent, nil, "DELETE", "/api/agents/a/tools/slow", nil)
+	close(release)
+	if status := <-done; status != http.StatusNotFound {
+		t.Errorf("status %d after the tool was taken away", status)
+	}
+}

@@ -1,0 +1,398 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+func wakeKey(w reeve.Wake) string { return w.RunKey }
+
+// started puts a caller's wakes into a run, as the wake room does.
+func started(t testing.TB, db *store.DB, c store.Caller, id, process string) (ok bool) {
+	t.Helper()
+	ctx := t.Context()
+	update(t, db, func(tx *store.Tx) error {
+		ok = false
+		list, err := tx.QueuedWakes(ctx, c, 100)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		ok, err = tx.InsertRun(ctx, reeve.Run{ID: id, Key: list[0].RunKey, WorkspaceID: c.WorkspaceID, AgentID: c.AgentID, SessionID: c.SessionID, Reason: list[0].Reason,
+			ReasonID: list[0].ReasonID, Origins: list[0].Origins, ThreadID: c.AgentID + ":run:" + id, Wakes: len(list), Owner: process})
+		if err != nil || !ok {
+			return err
+		}
+		var keys []string
+		for _, w := range list {
+			keys = append(keys, w.RunKey)
+		}
+		return tx.EndWakes(ctx, keys, reeve.WakeTaken, id, "")
+	})
+	return ok
+}
+
+func runOf(t testing.TB, db *store.DB, id string) reeve.Run {
+	t.Helper()
+	return view(t, db, func(s *store.Snap) (reeve.Run, error) { return s.GetRun(t.Context(), ws, id) })
+}
+
+func ended(t testing.TB, db *store.DB, id string, state reeve.RunState) error {
+	t.Helper()
+	return db.Update(t.Context(), func(tx *store.Tx) error {
+		was, err := tx.GetRun(t.Context(), ws, id)
+		if err != nil {
+			return err
+		}
+		is := was
+		is.State, is.Owner = state, ""
+		return tx.MoveRun(t.Context(), was, is)
+	})
+}
+
+func callers(t testing.TB, db *store.DB) string {
+	t.Helper()
+	return ids(view(t, db, func(s *store.Snap) ([]store.Caller, error) { return s.DueCallers(t.Context(), 100) }),
+		func(c store.Caller) string { return c.AgentID + "/" + c.SessionID })
+}
+
+func queue(t testing.TB, db *store.DB, w reeve.Wake) bool {
+	t.Helper()
+	fresh := false
+	update(t, db, func(tx *store.Tx) (err error) {
+		w.WorkspaceID, w.AgentID, w.State = ws, "agt_one", reeve.WakeQueued
+		if w.DueAt.IsZero() {
+			w.DueAt = tx.Now()
+		}
+		fresh, err = tx.InsertWake(t.Context(), w)
+		return err
+	})
+	return fresh
+}
+
+// wakes tests the queue, the runs it becomes, and what fills it.
+var wakes = map[string]func(*testing.T, *store.DB){
+	"wake by token": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		update(t, db, func(tx *store.Tx) error {
+			two := reeve.Agent{ID: "agt_two", WorkspaceID: ws, Name: "two", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}
+			if err := tx.InsertAgent(ctx, two); err != nil {
+				return err
+			}
+			for _, s := range []reeve.Subscription{
+				{ID: "sub_key", AgentID: "agt_one", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}},
+				{ID: "sub_id", AgentID: "agt_one", Token: reeve.Token{Class: reeve.EntityID, Name: "TASK"}},
+				{ID: "sub_two", AgentID: "agt_two", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}},
+			} {
+				s.WorkspaceID = ws
+				if err := tx.InsertSubscription(ctx, s); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		tell := func(c store.Change) {
+			t.Helper()
+			c.Workspace = ws
+			update(t, db, func(tx *store.Tx) error { return tx.Notify(ctx, c) })
+		}
+		queued := func() string {
+			return ids(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) { return s.ListWakes(ctx, ws, "", "", 100) }), wakeKey)
+		}
+		key := reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}
+		tell(store.Change{Operation: "op_1", Tokens: []reeve.Token{key, key, {Class: reeve.EntityID, Name: "task_1"}}})
+		equal(t, queued(), "agt_one/sub_key/op_1 agt_two/sub_two/op_1", "one wake for each watcher, whatever looks alike")
+		tell(store.Change{Operation: "op_1", Tokens: []reeve.Token{key}})
+		equal(t, queued(), "agt_one/sub_key/op_1 agt_two/sub_two/op_1", "the same change again")
+		tell(store.Change{Operation: "op_2", Agent: "agt_one", Tokens: []reeve.Token{key}})
+		equal(t, queued(), "agt_two/sub_two/op_2 agt_one/sub_key/op_1 agt_two/sub_two/op_1", "an agent's own change")
+		tell(store.Change{Operation: "op_3", Tokens: []reeve.Token{{Class: reeve.EntityID, Name: "TASK"}}})
+		equal(t, queued(), "agt_one/sub_id/op_3 agt_two/sub_two/op_2 agt_one/sub_key/op_1 agt_two/sub_two/op_1", "an id that looks like a key")
+
+		// What the run of agent two changes tells nobody whose work led to it.
+		if !started(t, db, store.Caller{AgentID: "agt_two", WorkspaceID: ws}, "run_two", "proc_1") {
+			t.Fatal("it does not start")
+		}
+		update(t, db, func(tx *store.Tx) error {
+			_, err := tx.QueuedWakes(ctx, store.Caller{AgentID: "agt_one", WorkspaceID: ws}, 100)
+			return err
+		})
+		before := queued()
+		origins := view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.GetWake(ctx, "agt_two/sub_two/op_2") }).Origins
+		equal(t, fmt.Sprint(origins), "[agt_one]", "who led to it")
+		must(t, ended(t, db, "run_two", reeve.RunCompleted))
+		tell(store.Change{Operation: "op_4", Agent: "agt_two", Tokens: []reeve.Token{key}})
+		equal(t, queued(), "agt_one/sub_key/op_4 "+before, "a change outside a run")
+		tell(store.Change{Tokens: []reeve.Token{key}})
+		tell(store.Change{Tokens: []reeve.Token{key}})
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) { return s.ListWakes(ctx, ws, "agt_one", "", 100) })), 5, "changes without an operation are two")
+	},
+
+	"one run at a time": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_1") })
+		ago := func(m int) time.Time { return reeve.Now().Add(-time.Duration(m) * time.Minute) }
+		queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription, DueAt: ago(3)})
+		equal(t, queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription}), false, "a key that is queued")
+		queue(t, db, reeve.Wake{RunKey: "k2", Reason: reeve.ReasonSubscription, DueAt: reeve.Now().Add(time.Hour)})
+		queue(t, db, reeve.Wake{RunKey: "s1", Reason: reeve.ReasonTimer, SessionID: "schedule:a", DueAt: reeve.Now().Add(-time.Hour)})
+		queue(t, db, reeve.Wake{RunKey: "s2", Reason: reeve.ReasonTimer, SessionID: "schedule:b", DueAt: ago(2)})
+		queue(t, db, reeve.Wake{RunKey: "m1", Reason: reeve.ReasonManual, SessionID: "manual:m1", DueAt: ago(1)})
+		equal(t, callers(t, db), "agt_one/schedule:a agt_one/ agt_one/schedule:b agt_one/manual:m1", "due, the longest waiting first")
+		main := store.Caller{AgentID: "agt_one", WorkspaceID: ws}
+		equal(t, started(t, db, main, "run_1", "proc_1"), true, "started")
+		equal(t, runOf(t, db, "run_1").Wakes, 2, "wakes that are served together, due or not")
+		equal(t, callers(t, db), "agt_one/schedule:a agt_one/schedule:b", "due while it runs: only other schedules")
+		manual := store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:m1"}
+		equal(t, started(t, db, manual, "run_2", "proc_1"), false, "a second run of the agent")
+		schedule := store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "schedule:a"}
+		equal(t, started(t, db, schedule, "run_3", "proc_1"), true, "a schedule's run")
+		queue(t, db, reeve.Wake{RunKey: "s3", Reason: reeve.ReasonTimer, SessionID: "schedule:a", DueAt: ago(1)})
+		equal(t, started(t, db, schedule, "run_4", "proc_1"), false, "a second of the same schedule")
+		must(t, ended(t, db, "run_1", reeve.RunParked))
+		equal(t, callers(t, db), "agt_one/schedule:b", "a parked run still goes first")
+		must(t, ended(t, db, "run_3", reeve.RunCompleted))
+		equal(t, callers(t, db), "agt_one/schedule:b agt_one/schedule:a", "after the schedule's run")
+		wantCode(t, ended(t, db, "run_3", reeve.RunFailed), reeve.Conflict)
+		must(t, ended(t, db, "run_1", reeve.RunFailed))
+		rt := view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) { return s.Runtime(ctx, "agt_one") })
+		equal(t, rt.ActiveRun, "", "active run")
+		equal(t, rt.Failures, 1, "failures")
+		equal(t, queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription}), false, "a key that was served")
+		// A throttle defers changes and timers, and says until when.
+		update(t, db, func(tx *store.Tx) error {
+			a, err := tx.GetAgent(ctx, ws, "agt_one")
+			if err != nil {
+				return err
+			}
+			a.ThrottleMS = time.Hour.Milliseconds()
+			return tx.UpdateAgent(ctx, a)
+		})
+		equal(t, callers(t, db), "agt_one/manual:m1", "throttled")
+		must(t, started1(t, db, manual))
+		next := view(t, db, func(s *store.Snap) (int64, error) { at, _, err := s.NextWake(ctx); return at, err })
+		if d := reeve.FromMillis(next).Sub(reeve.Now()); d > time.Hour || d < 58*time.Minute {
+			t.Errorf("the next wake can be served in %s, want an hour", d)
+		}
+	},
+
+	"a wake is taken once": func(t *testing.T, db *store.DB) {
+		setUp(t, db)
+		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(t.Context(), "proc_1") })
+		for i := range 20 {
+			queue(t, db, reeve.Wake{RunKey: fmt.Sprint("k", i), Reason: reeve.ReasonSubscription})
+		}
+		won := make([]bool, 8)
+		must(t, firstOf(race(8, func(i int) error {
+			won[i] = started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws}, fmt.Sprint("run_", i), "proc_1")
+			return nil
+		})))
+		n := 0
+		for _, w := range won {
+			if w {
+				n++
+			}
+		}
+		equal(t, n, 1, "servers that started it")
+		for _, w := range view(t, db, func(s *store.Snap) ([]reeve.Wake, error) { return s.ListWakes(t.Context(), ws, "", "", 100) }) {
+			if w.State != reeve.WakeTaken || w.RunID == "" {
+				t.Errorf("%+v", w)
+			}
+		}
+	},
+
+	"runs that nobody works on": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_1") })
+		for i, p := range []string{"proc_1", "proc_gone", "proc_1", "proc_1"} {
+			s := fmt.Sprint("schedule:", i)
+			queue(t, db, reeve.Wake{RunKey: s, Reason: reeve.ReasonTimer, SessionID: s})
+			started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: s}, fmt.Sprint("run_", i), p)
+		}
+		must(t, ended(t, db, "run_2", reeve.RunParked)) // waits for a person
+		must(t, ended(t, db, "run_3", reeve.RunParked)) // waits for nothing any more
+		update(t, db, func(tx *store.Tx) error {
+			o := operation("op_2", reeve.Parked)
+			o.RunID = "run_2"
+			return tx.InsertOperation(ctx, o)
+		})
+		claim := func(n int) (list []reeve.Run) {
+			update(t, db, func(tx *store.Tx) (err error) {
+				list, err = tx.ClaimRuns(ctx, "proc_1", n)
+				return err
+			})
+			return list
+		}
+		stop := func(at time.Time) {
+			update(t, db, func(tx *store.Tx) error { return tx.StopWorkspace(ctx, ws, at, "") })
+		}
+		stop(reeve.Now())
+		equal(t, len(claim(10)), 0, "claimed while stopped")
+		stop(time.Time{})
+		equal(t, ids(claim(1), func(r reeve.Run) string { return fmt.Sprint(r.ID, r.Attempts, r.Owner, r.State) }), "run_12proc_1running", "claimed")
+		equal(t, ids(claim(10), func(r reeve.Run) string { return fmt.Sprint(r.ID, r.Attempts, r.Owner, r.State) }), "run_31proc_1running", "claimed next")
+		equal(t, len(claim(10)), 0, "left")
+		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Run, error) { return s.RunsOf(ctx, "proc_1") }), func(r reeve.Run) string { return r.ID }), "run_0 run_1 run_3", "in hand")
+	},
+
+	"stopped and destroyed": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		a := setUp(t, db)
+		later := reeve.Now().Add(time.Hour)
+		update(t, db, func(tx *store.Tx) error {
+			if err := tx.JoinProcess(ctx, "proc_1"); err != nil {
+				return err
+			}
+			if err := tx.InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID, Token: reeve.Token{Class: reeve.SemanticKey, Name: "X"}}); err != nil {
+				return err
+			}
+			return tx.PutTimer(ctx, reeve.Timer{ID: "sch", WorkspaceID: ws, AgentID: a.ID, UserID: "ann", Kind: "cron", State: reeve.TimerActive, NextAt: &later})
+		})
+		queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription, DueAt: later})
+		update(t, db, func(tx *store.Tx) error { return tx.StopWorkspace(ctx, ws, tx.Now(), "enough") })
+		wake := func(key string) reeve.Wake {
+			return view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.GetWake(ctx, key) })
+		}
+		equal(t, wake("k1").State, reeve.WakeSkipped, "queued when everything was stopped")
+		queue(t, db, reeve.Wake{RunKey: "k2", Reason: reeve.ReasonSubscription})
+		update(t, db, func(tx *store.Tx) error { return tx.StopWorkspace(ctx, ws, time.Time{}, "") })
+		equal(t, wake("k2").State, reeve.WakeQueued, "queued when it was resumed")
+		if !started(t, db, store.Caller{AgentID: a.ID, WorkspaceID: ws}, "run_1", "proc_1") {
+			t.Fatal("it does not start")
+		}
+		queue(t, db, reeve.Wake{RunKey: "k3", Reason: reeve.ReasonSubscription})
+		a.Lifecycle = reeve.AgentDestroyed
+		foreign := a
+		foreign.WorkspaceID = "ws_two"
+		update(t, db, func(tx *store.Tx) error { return tx.UpdateAgent(ctx, foreign) })
+		equal(t, wake("k3").State, reeve.WakeQueued, "after another workspace's order")
+		update(t, db, func(tx *store.Tx) error { return tx.UpdateAgent(ctx, a) })
+		equal(t, wake("k3").State, reeve.WakeSkipped, "queued when it was destroyed")
+		equal(t, wake("k3").Why, "the agent is destroyed", "why")
+		equal(t, runOf(t, db, "run_1").State, reeve.RunCancelled, "its run")
+		timer := view(t, db, func(s *store.Snap) (reeve.Timer, error) { return s.GetTimer(ctx, ws, "ann", "sch") })
+		if timer.State != reeve.TimerCompleted || timer.NextAt != nil {
+			t.Errorf("its timer: %+v", timer)
+		}
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Subscription, error) { return s.ListSubscriptions(ctx, ws, a.ID) })), 0, "its subscriptions")
+		timer.State = reeve.TimerActive
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.PutTimer(ctx, timer) }), reeve.Conflict)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
+			return tx.InsertSubscription(ctx, reeve.Subscription{ID: "sub2", WorkspaceID: ws, AgentID: a.ID})
+		}), reeve.Conflict)
+	},
+
+	"timer": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		now := reeve.Now()
+		past, before, future := now.Add(-time.Minute), now.Add(-time.Hour), now.Add(time.Hour)
+		put := func(v reeve.Timer) {
+			v.WorkspaceID, v.AgentID = ws, "agt_one"
+			update(t, db, func(tx *store.Tx) error { return tx.PutTimer(ctx, v) })
+		}
+		put(reeve.Timer{ID: "a", UserID: "ann", Name: "Alpha", Kind: "cron", State: reeve.TimerActive, NextAt: &past})
+		put(reeve.Timer{ID: "b", UserID: "ann", Name: "beta", Kind: "once", State: reeve.TimerActive, NextAt: &before})
+		put(reeve.Timer{ID: "c", UserID: "bob", Name: "alphabet", Kind: "cron", State: reeve.TimerActive, NextAt: &future})
+		put(reeve.Timer{ID: "d", UserID: "ann", Name: "delta", Kind: "cron", State: reeve.TimerPaused, NextAt: &past})
+		put(reeve.Timer{ID: "e", UserID: "ann", Name: "over", Kind: "once", State: reeve.TimerCompleted})
+		update(t, db, func(tx *store.Tx) error {
+			due, err := tx.DueTimers(ctx, 10)
+			equal(t, ids(due, func(v reeve.Timer) string { return v.ID }), "b a", "due")
+			return err
+		})
+		equal(t, view(t, db, func(s *store.Snap) (int64, error) { at, _, err := s.NextTimer(ctx); return at, err }), reeve.Millis(before), "next")
+		equal(t, view(t, db, func(s *store.Snap) (int, error) { return s.CountTimers(ctx, ws, "ann") }), 3, "those that are not over")
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetTimer(ctx, ws, "bob", "a"); return err }), reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { _, err := tx.GetTimer(ctx, ws, "bob", "a"); return err }), reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { _, err := tx.GetTimer(ctx, "ws_two", "", "a"); return err }), reeve.NotFound)
+		list := func(f store.TimerFilter) string {
+			f.Limit = 2
+			got := view(t, db, func(s *store.Snap) ([]reeve.Timer, error) { l, _, err := s.ListTimers(ctx, ws, f); return l, err })
+			return ids(got, func(v reeve.Timer) string { return v.ID })
+		}
+		equal(t, list(store.TimerFilter{Name: "ALPHA"}), "a c", "by name")
+		equal(t, list(store.TimerFilter{User: "ann", Offset: 2}), "d e", "by user, second page")
+		equal(t, list(store.TimerFilter{Kind: "once", State: reeve.TimerCompleted}), "e", "by kind and state")
+
+		// Two who change it at once both have their way.
+		must(t, firstOf(race(8, func(int) error {
+			return db.Update(ctx, func(tx *store.Tx) error {
+				v, err := tx.GetTimer(ctx, ws, "", "a")
+				if err != nil {
+					return err
+				}
+				v.Failures++
+				return tx.MoveTimer(ctx, v)
+			})
+		})))
+		equal(t, view(t, db, func(s *store.Snap) (reeve.Timer, error) { return s.GetTimer(ctx, ws, "", "a") }).Failures, 8, "failures that were counted")
+	},
+
+	"notification": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		tell := func(id, run string, deliver bool) (fresh bool) {
+			update(t, db, func(tx *store.Tx) (err error) {
+				fresh, err = tx.InsertNotification(ctx, reeve.Notification{ID: id, WorkspaceID: ws, UserID: "ann", RunID: run, Title: "t", Body: "b"}, deliver)
+				return err
+			})
+			return fresh
+		}
+		equal(t, tell("n1", "run_1", true), true, "told")
+		equal(t, tell("n2", "run_1", true), false, "told twice")
+		equal(t, tell("n3", "", false), true, "told of no run")
+		equal(t, tell("n4", "", false), true, "told of no run again")
+		claim := func() (list []reeve.Notification) {
+			update(t, db, func(tx *store.Tx) (err error) {
+				list, err = tx.ClaimDeliveries(ctx, time.Millisecond, 10)
+				return err
+			})
+			return list
+		}
+		sent := 0
+		for deadline := reeve.Now().Add(10 * time.Second); ; {
+			sent += len(claim())
+			_, waits, err := func() (at int64, ok bool, err error) {
+				err = db.View(ctx, func(s *store.Snap) error { at, ok, err = s.NextDelivery(ctx); return err })
+				return at, ok, err
+			}()
+			must(t, err)
+			if !waits || reeve.Now().After(deadline) {
+				break
+			}
+		}
+		equal(t, sent, 10, "tries")
+		tell("n5", "run_5", true)
+		equal(t, len(claim()), 1, "claimed")
+		update(t, db, func(tx *store.Tx) error { return tx.Delivered(ctx, "n5") })
+		_, waits, err := func() (at int64, ok bool, err error) {
+			err = db.View(ctx, func(s *store.Snap) error { at, ok, err = s.NextDelivery(ctx); return err })
+			return at, ok, err
+		}()
+		must(t, err)
+		equal(t, waits, false, "anything to deliver")
+		list := func(user string, unread bool) string {
+			return ids(view(t, db, func(s *store.Snap) ([]reeve.Notification, error) {
+				return s.ListNotifications(ctx, ws, user, unread, "", 10)
+			}), func(n reeve.Notification) string { return n.ID })
+		}
+		update(t, db, func(tx *store.Tx) error { return tx.ReadNotification(ctx, ws, "ann", "n3") })
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.ReadNotification(ctx, ws, "bob", "n4") }), reeve.NotFound)
+		equal(t, list("ann", true), "n5 n4 n1", "unread")
+		equal(t, list("bob", false), "", "another's")
+	},
+}
+
+// started1 runs a caller's wakes to their end.
+func started1(t testing.TB, db *store.DB, c store.Caller) error {
+	t.Helper()
+	started(t, db, c, "run_x", "proc_1")
+	return ended(t, db, "run_x", reeve.RunCompleted)
+}

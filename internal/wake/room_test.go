@@ -1,0 +1,527 @@
+package wake
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// sleepy is a brain that takes its time, by agent.
+func sleepy(times map[string]time.Duration) func(context.Context, reeve.Run) reeve.RunEnd {
+	return func(ctx context.Context, run reeve.Run) reeve.RunEnd {
+		rest(ctx, times[run.AgentID+run.ReasonID], nil)
+		if ctx.Err() != nil {
+			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.Canceled, "stopping")}
+		}
+		return reeve.RunEnd{State: reeve.RunCompleted}
+	}
+}
+
+// A burst within the window is one run; what comes during a run is one more; nothing else is.
+func TestL04_ABurstWakesOnceAndAChangeDuringARunOnceMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		w.agent("coach", 0, "TASK")
+		w.brain.do = sleepy(map[string]time.Duration{"coachsub_coach_TASK": time.Second})
+		stop := w.loop()
+		for i := range 50 {
+			w.change("TASK", fmt.Sprint("op_a", i), reeve.Run{})
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(500 * time.Millisecond) // it runs
+		if n := len(w.runs("coach")); n != 1 {
+			t.Fatalf("a burst gave %d runs", n)
+		}
+		for i := range 20 {
+			w.change("TASK", fmt.Sprint("op_b", i), reeve.Run{})
+		}
+		time.Sleep(5 * time.Second)
+		stop()
+		list := w.runs("coach")
+		if len(list) != 2 || list[1].Wakes != 50 || list[0].Wakes != 20 {
+			t.Fatalf("runs: %+v", list)
+		}
+		w.settled()
+	})
+}
+
+// The window is 100 ms: not sooner, and not much later.
+func TestL04_TheWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		w.agent("coach", 0, "TASK")
+		stop := w.loop()
+		start := time.Now()
+		w.change("TASK", "op_1", reeve.Run{})
+		time.Sleep(time.Second)
+		stop()
+		list := w.runs("")
+		if d := list[0].StartedAt.Sub(start); len(list) != 1 || d < LocalWindow-time.Millisecond || d > LocalWindow+10*time.Millisecond {
+			t.Errorf("it started after %s", d)
+		}
+	})
+}
+
+// One run at a time for each agent; others are not delayed.
+func TestL11_OneRunAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		w.agent("slow", 0, "TASK")
+		w.agent("quick", 0, "TASK")
+		w.brain.do = sleepy(map[string]time.Duration{"slowsub_slow_TASK": time.Minute, "slowann": time.Minute})
+		stop := w.loop()
+		start := time.Now()
+		w.change("TASK", "op_1", reeve.Run{})
+		time.Sleep(time.Second)
+		for i := range 3 { // a person's demands are not mixed, and wait their turn
+			if _, err := w.Wake(t.Context(), home, "slow", "ann", fmt.Sprint(i), "go"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.timer("tick", "slow", "once", start.Add(2*time.Second).Format(time.RFC3339), "")
+		w.change("TASK", "op_2", reeve.Run{})
+		time.Sleep(7 * time.Minute)
+		stop()
+		if w.brain.most["slow"] != 1 {
+			t.Errorf("%d runs of one agent at once", w.brain.most["slow"])
+		}
+		if n := len(w.runs("slow")); n != 6 {
+			t.Errorf("%d runs of the slow one, want 6: two by changes, three by hand, one by its timer", n)
+		}
+		for _, r := range w.runs("quick") {
+			if d := r.StartedAt.Sub(start); d > 2*time.Second {
+				t.Errorf("the quick one was delayed: %s", d)
+			}
+		}
+		w.settled()
+	})
+}
+
+// However many are due, no more run at once than the operator allows.
+func TestL11_GlobalConcurrency(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		w.Concurrent = 3
+		times := map[string]time.Duration{}
+		for i := range 10 {
+			id := fmt.Sprint("a", i)
+			w.agent(id, 0, "TASK")
+			times[id+"sub_"+id+"_TASK"] = time.Second
+		}
+		inner, at, most := sleepy(times), 0, 0
+		w.brain.do = func(ctx context.Context, run reeve.Run) reeve.RunEnd {
+			w.brain.mu.Lock()
+			at++
+			most = max(most, at)
+			w.brain.mu.Unlock()
+			defer func() { w.brain.mu.Lock(); at--; w.brain.mu.Unlock() }()
+			return inner(ctx, run)
+		}
+		stop := w.loop()
+		w.change("TASK", "op_1", reeve.Run{})
+		time.Sleep(time.Minute)
+		stop()
+		if most != 3 {
+			t.Errorf("%d at once", most)
+		}
+		w.settled()
+	})
+}
+
+// A throttle defers and merges and never drops; a person does not wait for it.
+func TestL11_Throttle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		w.agent("coach", time.Minute, "TASK")
+		stop := w.loop()
+		start := time.Now()
+		for i := range 30 {
+			w.change("TASK", fmt.Sprint("op_", i), reeve.Run{})
+			time.Sleep(time.Second)
+		}
+		if n := len(w.runs("coach")); n != 1 {
+			t.Errorf("%d runs within the throttle", n)
+		}
+		if _, err := w.Wake(t.Context(), home, "coach", "ann", "", "now"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if n := len(w.runs("coach")); n != 2 {
+			t.Errorf("%d runs after a person's wake", n)
+		}
+		time.Sleep(2 * time.Minute)
+		stop()
+		list := w.runs("coach")
+		if len(list) != 3 || list[0].Wakes != 29 || list[0].StartedAt.Sub(start) < time.Minute {
+			t.Errorf("runs: %+v", list)
+		}
+		w.settled()
+	})
+}
+
+// A slow run delays no other schedule, of the same agent or another, nor the agent itself; but a schedule does not overtake
+// itself.
+func TestO19_ASlowRunDelaysNoOtherSchedule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		w.agent("aide", 0, "TASK")
+		w.brain.do = sleepy(map[string]time.Duration{"aideslow": 150 * time.Second})
+		w.timer("slow", "aide", "interval", "1m", "take your time")
+		w.timer("quick", "aide", "interval", "1m", "hurry")
+		stop := w.loop()
+		time.Sleep(10*time.Minute + 10*time.Second)
+		w.change("TASK", "op_1", reeve.Run{})
+		time.Sleep(10 * time.Second)
+		quick, slow, own := 0, 0, 0
+		var last time.Time
+		for _, r := range w.runs("aide") {
+			switch r.ReasonID {
+			case "quick":
+				quick++
+				if late := r.StartedAt.Sub(*r.ScheduledAt); late > 100*time.Millisecond {
+					t.Errorf("a quick one was %s late", late)
+				}
+			case "slow":
+				slow++
+				if !last.IsZero() && last.Sub(r.StartedAt) < 150*time.Second {
+					t.Errorf("a schedule overtook itself: %s and %s", r.StartedAt, last)
+				}
+				last = r.StartedAt
+			default:
+				own++
+			}
+		}
+		if quick != 10 || own != 1 || slow < 4 || slow > 5 {
+			t.Errorf("%d quick, %d slow, %d of its own", quick, slow, own)
+		}
+		stop()
+	})
+}
+
+// What a run of one agent changes wakes the other, and no more: two that watch each other settle.
+func TestL05_TwoThatWatchEachOtherSettle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		for _, id := range []string{"ping", "pong"} {
+			w.agent(id, 0, "TASK")
+		}
+		n := 0
+		w.brain.do = func(_ context.Context, run reeve.Run) reeve.RunEnd {
+			w.brain.mu.Lock()
+			n++
+			op := fmt.Sprint("op_run", n)
+			w.brain.mu.Unlock()
+			w.change("TASK", op, run)
+			return reeve.RunEnd{State: reeve.RunCompleted}
+		}
+		stop := w.loop()
+		if _, err := w.Wake(t.Context(), home, "ping", "ann", "", ""); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if a, b := len(w.runs("ping")), len(w.runs("pong")); a != 1 || b != 1 {
+			t.Errorf("ping ran %d times, pong %d", a, b)
+		}
+		w.change("TASK", "op_person", reeve.Run{}) // wakes both, and each wakes the other once at most
+		time.Sleep(time.Minute)
+		stop()
+		if a, b := len(w.runs("ping")), len(w.runs("pong")); a > 3 || b > 3 || a < 2 || b < 2 {
+			t.Errorf("ping ran %d times, pong %d", a, b)
+		}
+		w.settled()
+	})
+}
+
+// A timer's row advances with the wake it queues, and catch-up is one run, marked so.
+func TestL10_TimersSurviveRestartAndCatchUpOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		w.agent("coach", 0)
+		w.timer("daily", "coach", "cron", "0 7 * * *", "good morning")
+		timer := func() (v reeve.Timer) {
+			w.must(w.DB.View(t.Context(), func(s *store.Snap) (err error) {
+				v, err = s.GetTimer(t.Context(), home, "", "daily")
+				return err
+			}))
+			return v
+		}
+		if timer().LastAt != nil {
+			t.Error("it has fired before it was made")
+		}
+		first := *timer().NextAt
+		time.Sleep(time.Until(first) + 30*time.Second)
+		runs, _, err := w.Step(t.Context(), 10)
+		w.must(err)
+		if len(runs) != 1 || runs[0].Reason != reeve.ReasonTimer || !runs[0].ScheduledAt.Equal(first) || !timer().NextAt.Equal(first.Add(24*time.Hour)) {
+			t.Fatalf("runs %+v, timer %+v", runs, timer())
+		}
+		w.restart(w.DB, Limits{}) // before the run was served
+		runs, _, err = w.Step(t.Context(), 10)
+		w.must(err)
+		if len(runs) != 1 || runs[0].Attempts != 2 {
+			t.Fatalf("after a restart: %+v", runs)
+		}
+		w.Serve(t.Context(), runs[0])
+		time.Sleep(5 * 24 * time.Hour)
+		w.restart(w.DB, Limits{})
+		stop := w.loop()
+		time.Sleep(time.Second)
+		stop()
+		list := w.runs("coach")
+		if len(list) != 2 || list[0].Reason != reeve.ReasonCatchup || timer().Missed != 4 {
+			t.Errorf("runs %+v, timer %+v", list, timer())
+		}
+		w.settled()
+	})
+}
+
+// Each firing of a timer that is to run for each, in order; with skip none.
+func TestL10_MisfirePolicies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		for _, m := range []reeve.Misfire{reeve.CatchUpOnce, reeve.SkipMissed, reeve.RunAll} {
+			w.agent(string(m), 0)
+			w.timer("t_"+string(m), string(m), "interval", "1h", "go")
+			w.update(func(tx *store.Tx) error {
+				v, err := tx.GetTimer(t.Context(), home, "", "t_"+string(m))
+				if err != nil {
+					return err
+				}
+				v.Misfire = m
+				return tx.PutTimer(t.Context(), v)
+			})
+		}
+		time.Sleep(5*time.Hour + 30*time.Minute)
+		stop := w.loop()
+		time.Sleep(time.Second)
+		stop()
+		for m, want := range map[reeve.Misfire]int{reeve.CatchUpOnce: 1, reeve.SkipMissed: 0, reeve.RunAll: 5} {
+			list := w.runs(string(m))
+			if len(list) != want {
+				t.Errorf("%s: %d runs, want %d", m, len(list), want)
+			}
+			for i := 1; i < len(list); i++ {
+				if !list[i].ScheduledAt.Before(*list[i-1].ScheduledAt) {
+					t.Errorf("%s: out of order", m)
+				}
+			}
+		}
+		w.settled()
+	})
+}
+
+// A brain that panics, a store that fails, and a step whose caller went away harm no other run, and lose none.
+func TestL08_NothingIsLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		w.agent("bad", 0, "TASK")
+		w.agent("good", 0, "TASK")
+		w.brain.do = func(_ context.Context, run reeve.Run) reeve.RunEnd {
+			if run.AgentID == "bad" {
+				panic("boom")
+			}
+			return reeve.RunEnd{State: reeve.RunCompleted}
+		}
+		w.change("TASK", "op_1", reeve.Run{})
+		time.Sleep(time.Second)
+		runs, _, err := w.Step(t.Context(), 10)
+		w.must(err)
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, r := range runs {
+			w.Serve(gone, r) // nothing is recorded
+		}
+		stop := w.loop() // the same room takes them up again
+		time.Sleep(time.Second)
+		stop()
+		for _, r := range w.runs("") {
+			want := map[string]reeve.RunState{"bad": reeve.RunFailed, "good": reeve.RunCompleted}[r.AgentID]
+			if r.State != want {
+				t.Errorf("%s: %s, want %s", r.AgentID, r.State, want)
+			}
+		}
+		w.settled()
+
+		// A step that fails gives no runs: they would have no row.
+		w.change("TASK", "op_2", reeve.Run{})
+		time.Sleep(time.Second)
+		if runs, _, err := w.Step(gone, 10); err == nil || len(runs) != 0 {
+			t.Errorf("a step that failed gave %d runs, %v", len(runs), err)
+		}
+		stop = w.loop()
+		time.Sleep(time.Second)
+		stop()
+		w.settled()
+	})
+}
+
+// A run's end does not overwrite what a person did to its schedule meanwhile.
+func TestO15_AnEditDuringARunStays(t *testing.T) {
+	for name, do := range map[string]func(*reeve.Timer){
+		"paused":   func(v *reeve.Timer) { v.State, v.NextAt = reeve.TimerPaused, nil },
+		"retimed":  func(v *reeve.Timer) { v.Value, v.Goal = "2h", "another" },
+		"disabled": func(v *reeve.Timer) { v.State, v.NextAt = reeve.TimerDisabled, nil },
+		"deleted":  nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, Limits{DisableAfter: 1, AlertAfter: 1})
+				w.agent("aide", 0)
+				w.timer("it", "aide", "interval", "1h", "go")
+				var want reeve.Timer
+				w.brain.do = func(ctx context.Context, _ reeve.Run) reeve.RunEnd {
+					w.update(func(tx *store.Tx) (err error) {
+						if do == nil {
+							return tx.DeleteTimer(ctx, home, "it")
+						}
+						if want, err = tx.GetTimer(ctx, home, "", "it"); err != nil {
+							return err
+						}
+						do(&want)
+						return tx.PutTimer(ctx, want)
+					})
+					return reeve.RunEnd{State: reeve.RunCompleted}
+				}
+				time.Sleep(time.Hour)
+				runs, _, err := w.Step(t.Context(), 1)
+				w.must(err)
+				w.Serve(t.Context(), runs[0])
+				var got reeve.Timer
+				err = w.DB.View(t.Context(), func(s *store.Snap) error { got, err = s.GetTimer(t.Context(), home, "", "it"); return err })
+				if do == nil {
+					if reeve.CodeOf(err) != reeve.NotFound {
+						t.Errorf("it is back: %+v", got)
+					}
+					return
+				}
+				w.must(err)
+				same := got.State == want.State && got.Value == want.Value && got.Goal == want.Goal && (got.NextAt == nil) == (want.NextAt == nil)
+				if !same {
+					t.Errorf("got %+v\nwant %+v", got, want)
+				}
+			})
+		})
+	}
+}
+
+// Random interleavings of changes, demands, timers, runs that park and fail, stops, cancels, destroys and restarts: no wake is
+// lost, no key runs twice, and in the end everything is terminal.
+func TestL07_NoInterleavingLosesOrRepeatsAKey(t *testing.T) {
+	rounds := 40
+	if testing.Short() {
+		rounds = 15
+	}
+	for seed := range rounds {
+		synctest.Test(t, func(t *testing.T) { interleave(t, rand.New(rand.NewPCG(uint64(seed), 7))) })
+		if t.Failed() {
+			t.Fatalf("with seed %d", seed)
+		}
+	}
+}
+
+func interleave(t *testing.T, rnd *rand.Rand) {
+	w := newWorld(t, Limits{})
+	agents := []string{"a", "b", "c"}
+	w.agent("a", 0, "X", "Y")
+	w.agent("b", 3*time.Second, "X")
+	w.agent("c", 0, "Y")
+	queued := map[string]bool{} // run keys that were told to be queued
+	note := func() {
+		for _, k := range w.wakes("") {
+			queued[k.RunKey] = true
+		}
+	}
+	own := rand.New(rand.NewPCG(rnd.Uint64(), 7))
+	w.brain.do = func(ctx context.Context, run reeve.Run) reeve.RunEnd {
+		w.brain.mu.Lock()
+		d, how, tell := time.Duration(own.IntN(3000))*time.Millisecond, own.IntN(10), own.IntN(3) == 0
+		w.brain.mu.Unlock()
+		rest(ctx, d, nil)
+		if ctx.Err() != nil {
+			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.Canceled, "stopping")}
+		}
+		if tell {
+			w.change("Y", "op_"+run.Key, run)
+		}
+		switch {
+		case how == 0:
+			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.ToolFailed, "no")}
+		case how == 1:
+			return reeve.RunEnd{State: reeve.RunParked} // with nothing to wait for: it is taken up again
+		}
+		return reeve.RunEnd{State: reeve.RunCompleted}
+	}
+	w.timer("tick", "a", "interval", "1m", "tick")
+	w.timer("tock", "c", "interval", "1m", "")
+	stop := w.loop()
+	for i := range 60 {
+		switch rnd.IntN(9) {
+		case 0, 1, 2:
+			w.change([]string{"X", "Y"}[rnd.IntN(2)], fmt.Sprint("op_", i), reeve.Run{})
+		case 3:
+			key := fmt.Sprint(rnd.IntN(5)) // sometimes one that was used
+			if _, err := w.Wake(t.Context(), home, agents[rnd.IntN(3)], "ann", key, ""); err != nil {
+				t.Fatal(err)
+			}
+		case 4:
+			time.Sleep(time.Duration(rnd.IntN(20_000)) * time.Millisecond)
+		case 5: // a restart: what runs is left as it is
+			stop()
+			w.restart(w.DB, Limits{})
+			stop = w.loop()
+		case 6:
+			at := time.Time{}
+			if rnd.IntN(2) == 0 {
+				at = reeve.Now()
+			}
+			w.update(func(tx *store.Tx) error { return tx.StopWorkspace(t.Context(), home, at, "test") })
+		case 7:
+			for _, r := range w.runs("") {
+				if !r.State.Final() && rnd.IntN(3) == 0 {
+					if _, err := w.Cancel(t.Context(), home, r.ID); reeve.CodeOf(err) != "" && reeve.CodeOf(err) != reeve.Conflict {
+						t.Fatal(err)
+					}
+				}
+			}
+		case 8:
+			if i > 50 && rnd.IntN(3) == 0 {
+				w.update(func(tx *store.Tx) error {
+					a, err := tx.GetAgent(t.Context(), home, "c")
+					if err != nil {
+						return err
+					}
+					a.Lifecycle = reeve.AgentDestroyed
+					return tx.UpdateAgent(t.Context(), a)
+				})
+			}
+		}
+		note()
+	}
+	w.update(func(tx *store.Tx) error {
+		for _, id := range []string{"tick", "tock"} {
+			if err := tx.DeleteTimer(t.Context(), home, id); err != nil {
+				return err
+			}
+		}
+		return tx.StopWorkspace(t.Context(), home, time.Time{}, "")
+	})
+	w.Nudge()
+	time.Sleep(2 * time.Minute)
+	stop()
+	left := map[string]bool{}
+	for _, k := range w.wakes("") {
+		left[k.RunKey] = true
+	}
+	for k := range queued {
+		if !left[k] {
+			t.Errorf("the wake %s is gone", k)
+		}
+	}
+	w.settled()
+}

@@ -1,0 +1,232 @@
+package wake
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+	"reeve/internal/store/sqlite"
+)
+
+const home = "default"
+
+// world is a room on a real store, with a brain that the test directs. It can be inside a bubble of testing/synctest.
+type world struct {
+	*Room
+	t     testing.TB
+	brain *brain
+	n     int
+}
+
+// brain does what it is told for each run, and keeps count.
+type brain struct {
+	mu    sync.Mutex
+	do    func(ctx context.Context, run reeve.Run) reeve.RunEnd // default: complete at once
+	busy  map[string]int                                        // runs under way, by agent
+	most  map[string]int                                        // the most at once, by agent
+	ends  map[string]int                                        // how often a run came to its end, by key
+	order []reeve.Run
+}
+
+func (b *brain) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
+	b.mu.Lock()
+	b.busy[run.AgentID]++
+	b.most[run.AgentID] = max(b.most[run.AgentID], b.busy[run.AgentID])
+	b.order = append(b.order, run)
+	do := b.do
+	b.mu.Unlock()
+	end := reeve.RunEnd{State: reeve.RunCompleted, Output: "done"}
+	if do != nil {
+		end = do(ctx, run)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.busy[run.AgentID]--
+	if end.State.Final() && ctx.Err() == nil {
+		b.ends[run.Key]++
+	}
+	return end
+}
+
+func newBrain() *brain {
+	return &brain{busy: map[string]int{}, most: map[string]int{}, ends: map[string]int{}}
+}
+
+func newWorld(t testing.TB, limits Limits) *world {
+	t.Helper()
+	ctx := t.Context()
+	e, err := sqlite.Open(ctx, sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := store.Open(ctx, e, []byte("0123456789abcdef0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	w := &world{t: t, brain: newBrain()}
+	w.must(db.Update(ctx, func(tx *store.Tx) error {
+		_, err := tx.InsertWorkspace(ctx, home, "Home")
+		return err
+	}))
+	w.restart(db, limits)
+	return w
+}
+
+// restart makes a new room on the store; whoever worked on it before is gone.
+func (w *world) restart(db *store.DB, limits Limits) {
+	w.t.Helper()
+	w.n++
+	process := fmt.Sprint("proc_", w.n)
+	w.must(db.Update(w.t.Context(), func(tx *store.Tx) error { return tx.JoinProcess(w.t.Context(), process) }))
+	room, err := New(Config{DB: db, Log: slog.New(slog.DiscardHandler), Process: process, Brain: w.brain, Limits: limits})
+	w.must(err)
+	w.Room = room
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) update(f func(*store.Tx) error) {
+	w.t.Helper()
+	w.must(w.DB.Update(w.t.Context(), f))
+}
+
+// agent makes an agent that watches these keys.
+func (w *world) agent(id string, throttle time.Duration, watches ...string) {
+	w.t.Helper()
+	ctx := w.t.Context()
+	w.update(func(tx *store.Tx) error {
+		if err := tx.InsertAgent(ctx, reeve.Agent{ID: id, WorkspaceID: home, Name: id, Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid,
+			ThrottleMS: throttle.Milliseconds(), CreatedAt: tx.Now()}); err != nil {
+			return err
+		}
+		for _, k := range watches {
+			if err := tx.InsertSubscription(ctx, reeve.Subscription{ID: "sub_" + id + "_" + k, WorkspaceID: home, AgentID: id,
+				Token: reeve.Token{Class: reeve.SemanticKey, Name: k}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// change tells of a change, by nobody or in a run.
+func (w *world) change(key, op string, by reeve.Run) {
+	w.t.Helper()
+	w.update(func(tx *store.Tx) error {
+		return tx.Notify(w.t.Context(), store.Change{Workspace: home, Agent: by.AgentID, Run: by.ID, Operation: op,
+			Tokens: []reeve.Token{{Class: reeve.SemanticKey, Name: key}}, Window: LocalWindow})
+	})
+	w.Nudge()
+}
+
+// timer makes a timer; with a goal it is a schedule.
+func (w *world) timer(id, agent, kind, value, goal string) {
+	w.t.Helper()
+	w.update(func(tx *store.Tx) error {
+		t, _, err := w.Plan(reeve.Timer{ID: id, WorkspaceID: home, AgentID: agent, UserID: "ann", Name: id, Goal: goal, Kind: kind, Value: value, Misfire: reeve.CatchUpOnce,
+			Notify: reeve.NotifyAlways, State: reeve.TimerActive}, tx.Now())
+		if err != nil {
+			return err
+		}
+		return tx.PutTimer(w.t.Context(), t)
+	})
+	w.Nudge()
+}
+
+func (w *world) runs(agent string) (list []reeve.Run) {
+	w.t.Helper()
+	w.must(w.DB.View(w.t.Context(), func(s *store.Snap) (err error) {
+		list, err = s.ListRuns(w.t.Context(), home, store.RunFilter{Agent: agent, Limit: 10_000})
+		return err
+	}))
+	return list
+}
+
+func (w *world) wakes(agent string) (list []reeve.Wake) {
+	w.t.Helper()
+	w.must(w.DB.View(w.t.Context(), func(s *store.Snap) (err error) {
+		list, err = s.ListWakes(w.t.Context(), home, agent, "", 10_000)
+		return err
+	}))
+	return list
+}
+
+// loop runs the room until the function it gives is called.
+func (w *world) loop() (stop func()) {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	return func() {
+		w.t.Helper()
+		cancel()
+		w.must(<-done)
+	}
+}
+
+// settled checks what holds when everything has come to an end: no wake waits, every run is terminal, every key was served by
+// one run or skipped, and no agent ran twice at once.
+func (w *world) settled() {
+	w.t.Helper()
+	byID := map[string]reeve.Run{}
+	for _, r := range w.runs("") {
+		byID[r.ID] = r
+		if !r.State.Final() {
+			w.t.Errorf("run %s of %s is %s", r.ID, r.AgentID, r.State)
+		}
+	}
+	served := map[string]int{}
+	for _, k := range w.wakes("") {
+		switch k.State {
+		case reeve.WakeSkipped:
+			if k.Why == "" || k.RunID != "" {
+				w.t.Errorf("wake %s is skipped, and does not say why: %+v", k.RunKey, k)
+			}
+		case reeve.WakeTaken:
+			if r, ok := byID[k.RunID]; !ok || r.AgentID != k.AgentID {
+				w.t.Errorf("wake %s is served by no run: %+v", k.RunKey, k)
+			}
+			served[k.RunID]++
+		case reeve.WakeQueued:
+			w.t.Errorf("wake %s waits for ever", k.RunKey)
+		}
+	}
+	for id, r := range byID {
+		if served[id] != r.Wakes || served[id] == 0 {
+			w.t.Errorf("run %s says that it serves %d wakes; %d say that it serves them", id, r.Wakes, served[id])
+		}
+	}
+	until := map[string]time.Time{} // by agent, or schedule
+	for _, r := range slices.Backward(w.runs("")) {
+		lane := r.AgentID
+		if strings.HasPrefix(r.SessionID, store.ScheduleLane) {
+			lane += r.SessionID
+		}
+		if r.StartedAt.Before(until[lane]) {
+			w.t.Errorf("run %s began at %s, before the one before it ended at %s", r.ID, r.StartedAt, until[lane])
+		}
+		if r.FinishedAt != nil {
+			until[lane] = *r.FinishedAt
+		}
+	}
+	w.brain.mu.Lock()
+	defer w.brain.mu.Unlock()
+	for key, n := range w.brain.ends {
+		if n > 1 {
+			w.t.Errorf("the key %s came to its end %d times", key, n)
+		}
+	}
+}
