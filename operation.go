@@ -71,6 +71,7 @@ type Operation struct {
 	Effect        Effect     `json:"effect"`
 	State         State      `json:"state"`
 	ArgsHash      string     `json:"args_hash"`
+	Args          string     `json:"args,omitempty" doc:"The exact arguments, where one operation is shown or waits for a person"`
 	Base          string     `json:"base,omitempty" doc:"What the change was based on"`
 	Code          Code       `json:"code,omitempty" doc:"Why it failed, is unknown, or was denied"`
 	Message       string     `json:"message,omitempty"`

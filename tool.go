@@ -21,9 +21,9 @@ const (
 
 // Retry is how a tool is tried again after an infrastructure error. Business errors are never tried again.
 type Retry struct {
-	Attempts int   `json:"attempts" minimum:"1" maximum:"10" doc:"How often in all; 1 means never again"`
-	DelayMS  int64 `json:"delay_ms" minimum:"0" maximum:"60000" doc:"Before the second attempt; doubles each time"`
-	MaxMS    int64 `json:"max_ms" minimum:"0" maximum:"60000" doc:"The longest delay"`
+	Attempts int   `json:"attempts,omitempty" minimum:"1" maximum:"10" doc:"How often in all; 1 means never again"`
+	DelayMS  int64 `json:"delay_ms,omitempty" minimum:"0" maximum:"60000" doc:"Before the second attempt; doubles each time"`
+	MaxMS    int64 `json:"max_ms,omitempty" minimum:"0" maximum:"60000" doc:"The longest delay"`
 }
 
 // Tool is a row of the catalogue and, for one that is compiled in, its handler.
@@ -172,6 +172,9 @@ func (t Tool) Validate() error {
 	}
 	if t.Retry.DelayMS < 0 || t.Retry.DelayMS > 60_000 || t.Retry.MaxMS < 0 || t.Retry.MaxMS > 60_000 {
 		bad("/retry", "delays of 0 to 60000 ms", "a delay is out of range")
+	}
+	if c := t.Cost; c.Calls != 0 || c.Millis != 0 || c.Tokens < 0 || c.Micros < 0 {
+		bad("/cost", "tokens and micros of 0 or more", "a call is one call, and takes the time it takes; only tokens and money can be declared")
 	}
 	if t.Kind == GoTool && t.Handler != nil && t.Effect == Verifiable && t.Verify == nil {
 		bad("/effect", "a Verify function", "a verifiable tool must be able to look up what happened")

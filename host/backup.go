@@ -35,26 +35,26 @@ func (h *Host) stream(ctx context.Context, w io.Writer) (err error) {
 func (h *Host) Backup(ctx context.Context, file string) error { return h.db.Backup(ctx, file) }
 
 // Restore puts a copy made by Backup in the place of the SQLite database of a stopped server. The replaced file is kept beside
-// it, with the ending .before-restore.
-func Restore(ctx context.Context, cfg Config, file string) (err error) {
+// it, under the name that is given back.
+func Restore(ctx context.Context, cfg Config, file string) (kept string, err error) {
 	if cfg, err = cfg.withDefaults(); err != nil {
-		return err
+		return "", err
 	}
 	if cfg.Database != "" {
-		return reeve.Errorf(reeve.Unsupported, "a PostgreSQL database is restored with pg_restore").Hintf("pg_restore --clean --if-exists --dbname=URL FILE")
+		return "", reeve.Errorf(reeve.Unsupported, "a PostgreSQL database is restored with pg_restore").Hintf("pg_restore --clean --if-exists --dbname=URL FILE")
 	}
 	unlock, err := lockDir(cfg.Dir, false)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	if _, err := sqlite.Check(ctx, file); err != nil {
-		return reeve.Errorf(reeve.Validation, "%s is not a sound backup of Reeve: %v", file, err).Hintf("nothing was changed")
+		return "", reeve.Errorf(reeve.Validation, "%s is not a sound backup of Reeve: %v", file, err).Hintf("nothing was changed")
 	}
 	target := filepath.Join(cfg.Dir, databaseFile)
 	part := target + ".part"
 	if err := copyFile(file, part); err != nil {
-		return errors.Join(err, os.Remove(part))
+		return "", errors.Join(err, os.Remove(part))
 	}
 	return sqlite.Replace(target, part)
 }

@@ -284,9 +284,10 @@ func TestG17_ReservationsOutliveACrashAndEnd(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	after.Settle(t.Context()) // the read left nothing to finish: what it held is dropped
-	if b := budgetOf(after, "workspace"); !b.Reserved.IsZero() || b.Used.Calls != 1 {
+	if b := budgetOf(after, "workspace"); !b.Reserved.IsZero() || b.Used.Calls != 1 || b.Used.Micros != 7 { // it does not say what it cost: what it declares
 		t.Errorf("after the crash: %+v", b)
 	}
+	budget(after, "workspace", map[string]any{"limit": map[string]any{"micros": 14}})
 	if res := after.Call(a.ID, "send", nil); res.State != reeve.Committed {
 		t.Errorf("%+v", res)
 	}

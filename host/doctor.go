@@ -52,7 +52,7 @@ func (h *Host) checkDir() reeve.PartHealth {
 func (h *Host) checkDatabase(ctx context.Context) reeve.PartHealth {
 	start := reeve.Monotonic()
 	err := h.db.Update(ctx, func(tx *store.Tx) error {
-		_, err := tx.ListWorkspaces(ctx)
+		_, err := tx.Heartbeat(ctx, h.gate.Process(), time.Hour) // a real write: a full disk shows here
 		return err
 	})
 	return health("database", err, fmt.Sprintf("%s answers and can be written (%s)", h.db.Engine(), reeve.Since(start).Round(10*time.Microsecond)), "see the server's log")

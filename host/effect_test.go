@@ -394,6 +394,11 @@ func (w *witness) seenWith(key string) (n int) {
 // Only a proven refusal is failed. Everything else after the request left is not.
 func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
 	w := newWitness(t)
+	var answer atomic.Value // how the far side ends a request whose effect it has had; stragglers of an earlier one may still look
+	w.after = func(_ int, out http.ResponseWriter, r *http.Request) bool {
+		answer.Load().(http.HandlerFunc)(out, r)
+		return true
+	}
 	effects := map[reeve.Effect]map[string]any{reeve.Keyed: nil, reeve.Unsafe: nil, reeve.Verifiable: verifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}})}
 	cfg := quick(t)
 	cfg.RetryTries = 2
@@ -430,7 +435,7 @@ func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
 			if strings.HasPrefix(name, "go_") && how != "dropped" {
 				continue // what they make of an answer is their own affair
 			}
-			w.after = func(_ int, out http.ResponseWriter, r *http.Request) bool { f(out, r); return true }
+			answer.Store(http.HandlerFunc(f))
 			res := h.Call(a.ID, name, map[string]any{"how": how})
 			got := settle(h, res.OperationID)
 			if how == "cut" && got.State == reeve.Committed {
@@ -441,8 +446,7 @@ func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
 			}
 		}
 	}
-	w.after = nil
-	w.before = func(_ int, out http.ResponseWriter, _ *http.Request) bool { out.WriteHeader(422); return true }
+	answer.Store(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(422) }))
 	for _, name := range names { // a proven refusal
 		if res := h.Call(a.ID, name, nil); res.State != reeve.Failed || !res.IsError || res.Code != reeve.ToolFailed {
 			t.Errorf("%s, refused: %+v", name, res)

@@ -55,12 +55,14 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 		return nil, err
 	}
 	h = &Host{cfg: cfg, log: cfg.Log, started: reeve.Now()}
-	if h.unlock, err = lockDir(cfg.Dir, cfg.Database != ""); err != nil {
+	unlock, err := lockDir(cfg.Dir, cfg.Database != "")
+	if err != nil {
 		return nil, err
 	}
+	h.unlock = unlock
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, h.unlock())
+			err = errors.Join(err, unlock())
 		}
 	}()
 	key, err := secretKey(cfg)
@@ -74,7 +76,10 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 	if h.db, err = store.Open(ctx, engine, key); err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
-	return h, h.assemble()
+	if err := h.assemble(); err != nil {
+		return nil, errors.Join(err, h.db.Close())
+	}
+	return h, nil
 }
 
 func openEngine(ctx context.Context, cfg Config) (store.Engine, error) {
@@ -97,7 +102,7 @@ func (h *Host) assemble() error {
 	if err != nil {
 		return err
 	}
-	session, rest := &files.Session{DB: h.db}, &output.Pack{DB: h.db}
+	session, rest := &files.Session{DB: h.db}, &output.Pack{DB: h.db, Cap: h.gate.OutputCap}
 	for _, pack := range [][]reeve.Tool{roots.Tools(), session.Tools(), rest.Tools(),
 		(&schedules.Pack{DB: h.db, Planner: h.planner}).Tools(), (&scratchpad.Pack{DB: h.db}).Tools(), (&journal.Pack{DB: h.db}).Tools()} {
 		for _, t := range pack {

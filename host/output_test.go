@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"unicode/utf8"
@@ -51,6 +53,7 @@ func TestG20_LongOutputIsCutAndKept(t *testing.T) {
 		"one more":  strings.Repeat("a", limit+1),
 		"two bytes": "x" + strings.Repeat("é", limit),
 		"four":      "xyz" + strings.Repeat("😀", limit),
+		"three of":  "x" + strings.Repeat("😀", limit),
 		"lines":     strings.Repeat("a line of text\n", 40_000),
 		"controls":  strings.Repeat("a\t\r\n\"\\<>", 10_000),
 	}
@@ -181,9 +184,9 @@ func TestG21_SecretsAreTakenOut(t *testing.T) {
 	checked := tool("checked", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return nil, nil })
 	checked.Check = func(context.Context, *reeve.Invocation) error { return reeve.Errorf(reeve.Denied, "%v", said) }
 	panics := tool("panics", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { panic(said) })
-	var log strings.Builder
+	var log journal
 	cfg := quick(t)
-	cfg.LogTo = &log
+	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 	h := reevetest.StartWith(t, cfg, saying("say", speak), loud, checked, panics)
 	h.Want(http.StatusNoContent, nil, "PUT", "/api/secrets/S", map[string]any{"value": stored})
 	a := h.Agent("a", "say", "loud", "checked", "panics")
@@ -215,9 +218,30 @@ func TestG21_SecretsAreTakenOut(t *testing.T) {
 		}
 		lookFor(t, secret, "the operations", string(h.Do("GET", "/api/operations?limit=500", nil).Body))
 	}
+	if !strings.Contains(log.String(), "a tool crashed") {
+		t.Error("the log says nothing of the crashes")
+	}
 	for _, secret := range shapes {
 		lookFor(t, secret, "the log", log.String())
 	}
+}
+
+// journal is a log that can be read while others write.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
 }
 
 // lookFor fails if a secret, or more than half of it, is in a text.

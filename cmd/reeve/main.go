@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"reeve/host"
 )
 
 func main() {
@@ -67,6 +68,7 @@ or nobody can tell what became of it.`,
   reeve agents create clerk
   reeve agents attach clerk file_list
   reeve call clerk file_list '{"path":"/"}'`,
+		Version:       host.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +16,7 @@ func restoreCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "restore FILE", Short: "Put a backup in place of the database of a stopped server", Args: cobra.ExactArgs(1),
 		Long: "Checks the backup, then puts it in place of the SQLite database in the data directory. The server must not run. The replaced\n" +
-			"database is kept beside it, with the ending .before-restore. A PostgreSQL backup is restored with pg_restore.",
+			"database is kept beside it, as reeve.db.before-restore and the time. A PostgreSQL backup is restored with pg_restore.",
 		Example: "  reeve restore reeve-monday.db --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
@@ -25,10 +26,11 @@ func restoreCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := host.Restore(cmd.Context(), cfg, args[0]); err != nil {
+			kept, err := host.Restore(cmd.Context(), cfg, args[0])
+			if err != nil {
 				return err
 			}
-			return a.done("restored %s; start the server to use it", args[0])
+			return a.done("restored %s; what it replaced is kept as %s", args[0], filepath.Base(kept))
 		},
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "replace the database")

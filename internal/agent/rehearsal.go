@@ -62,8 +62,21 @@ func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 		if end, stop := r.judge(s, res, err); stop {
 			return end
 		}
+		if err != nil && r.over(ctx, run) {
+			return reeve.RunEnd{State: reeve.RunCancelled, Err: reeve.AsError(err)}
+		}
 	}
 	return reeve.RunEnd{State: reeve.RunCompleted, Output: plan.Output, Notify: plan.Notify}
+}
+
+// over tells whether somebody has ended the run, which a brain learns from a refusal.
+func (r *Rehearsal) over(ctx context.Context, run reeve.Run) (over bool) {
+	err := r.DB.View(ctx, func(s *store.Snap) error {
+		state, err := s.RunState(ctx, run.WorkspaceID, run.ID)
+		over = state != reeve.RunRunning
+		return err
+	})
+	return err == nil && over
 }
 
 // judge tells whether a call ends the run. One that waits parks it.
@@ -89,7 +102,7 @@ func (r *Rehearsal) judge(s PlanStep, res reeve.Result, err error) (reeve.RunEnd
 // through. Otherwise a model would see what happened, and go on.
 func verdict(s PlanStep, err error) (reeve.RunEnd, bool) {
 	switch code := reeve.CodeOf(err); {
-	case code == reeve.Stopped || code == reeve.Canceled:
+	case code == reeve.Stopped:
 		return reeve.RunEnd{State: reeve.RunCancelled, Err: reeve.AsError(err)}, true
 	case s.Must || code == reeve.BudgetExceeded:
 		return failed(err), true

@@ -62,6 +62,7 @@ type Gate struct {
 	views    views
 	nudged   chan struct{}
 	live     sync.WaitGroup // calls that have left and are not recorded yet
+	owed     owed
 }
 
 // New makes a gate. Add tools to it, then Open it.

@@ -109,7 +109,7 @@ func (g *Gate) runGoesOn(ctx context.Context, workspace, run string) error {
 	return g.DB.View(ctx, func(s *store.Snap) error {
 		state, err := s.RunState(ctx, workspace, run)
 		if err == nil && state != "" && state.Final() {
-			err = reeve.Errorf(reeve.Canceled, "the run has ended: it is %s", state)
+			err = reeve.Errorf(reeve.Denied, "the run has ended: it is %s", state)
 		}
 		return err
 	})

@@ -21,6 +21,11 @@ func (p *pass) attempt(ctx context.Context, n int) outcome {
 	} else {
 		o = outcome{out: p.output(text), changed: changed, undo: undo}
 	}
+	if o.ending == succeeded || o.ending == ambiguous { // a tool that does not say what it cost cost what it declares
+		if spent.Tokens == 0 && spent.Micros == 0 {
+			spent.Tokens, spent.Micros = p.tool().Cost.Tokens, p.tool().Cost.Micros
+		}
+	}
 	o.spent, o.attempts = spent, p.earlier+n
 	return o
 }
@@ -277,30 +282,32 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 		next := reeve.Now().Add(p.g.Backoff.after(is.Tries))
 		is.NextAttemptAt = &next
 	}
-	err = p.g.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		var m reeve.Message
-		switch is.State {
-		case reeve.Committed, reeve.Failed:
-			all := o
-			all.spent = is.Spent // the message says what the whole of it cost; the budgets have had a part of that before
-			if m, res, err = p.appendMessage(ctx, tx, all); err != nil {
+	record := func(ctx context.Context) error {
+		return p.g.DB.Update(ctx, func(tx *store.Tx) (err error) {
+			var m reeve.Message
+			switch is.State {
+			case reeve.Committed, reeve.Failed:
+				all := o
+				all.spent = is.Spent // the message says what the whole of it cost; the budgets have had a part of that before
+				if m, res, err = p.appendMessage(ctx, tx, all); err != nil {
+					return err
+				}
+				is.ResultID = m.ID
+			case reeve.Dispatched, reeve.Unknown, reeve.Prepared, reeve.Parked, reeve.DeniedOp:
+			}
+			if err := p.spend(ctx, tx, o.spent); err != nil {
 				return err
 			}
-			is.ResultID = m.ID
-		case reeve.Dispatched, reeve.Unknown, reeve.Prepared, reeve.Parked, reeve.DeniedOp:
-		}
-		if err := p.spend(ctx, tx, o.spent); err != nil {
-			return err
-		}
-		if is.State == reeve.Dispatched {
-			if err := p.hold(ctx, tx); err != nil {
-				return err
+			if is.State == reeve.Dispatched {
+				if err := p.hold(ctx, tx); err != nil {
+					return err
+				}
 			}
-		}
-		return tx.MoveOperation(ctx, was, is)
-	})
-	if err != nil {
-		return reeve.Result{}, err
+			return tx.MoveOperation(ctx, was, is)
+		})
+	}
+	if err := record(ctx); err != nil {
+		return p.owe(was, record, err)
 	}
 	if is.State == reeve.Dispatched {
 		p.g.nudge()

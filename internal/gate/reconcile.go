@@ -121,6 +121,9 @@ func (g *Gate) beat(ctx context.Context) {
 // claim closes what has expired, takes what is due, and says how long until the next.
 func (g *Gate) claim(ctx context.Context, n int) (ops []reeve.Operation, next time.Duration, err error) {
 	next = poll
+	if g.owed.pay(ctx) {
+		next = heartbeat / 5
+	}
 	if err := g.expire(ctx); err != nil {
 		return nil, next, err
 	}

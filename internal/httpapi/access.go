@@ -133,7 +133,8 @@ func (s *server) listWorkspaces(ctx context.Context, who reeve.Principal, _ *Sco
 	})
 }
 
-// createWorkspace makes a workspace and lets the maker's token into it.
+// createWorkspace makes a workspace and lets the maker's token into it. Only who is in every other may: so the server's owner can
+// always enter all of them.
 func (s *server) createWorkspace(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.WorkspaceRequest
@@ -144,6 +145,9 @@ func (s *server) createWorkspace(ctx context.Context, who reeve.Principal, in *s
 	}
 	out := &body[reeve.Workspace]{}
 	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		if err := everywhere(ctx, &tx.Snap, who); err != nil {
+			return err
+		}
 		if out.Body, err = tx.InsertWorkspace(ctx, in.Body.ID, name); err != nil {
 			return err
 		}

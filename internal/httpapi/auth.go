@@ -136,7 +136,8 @@ func (s *server) authenticate(next http.Handler) http.Handler {
 
 func (s *server) identity(r *http.Request) (reeve.Principal, error) {
 	var who reeve.Principal
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	ok = ok && strings.EqualFold(scheme, "Bearer")
 	if !ok || token == "" {
 		return who, s.slow(r, reeve.Errorf(reeve.Unauthenticated, "no bearer token was sent").Hintf("send Authorization: Bearer <token>; the owner's is in the data directory"))
 	}

@@ -136,23 +136,25 @@ func (s *server) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 	return out, nil
 }
 
+// everywhere checks that a token is valid in every workspace: what concerns the whole server is no single tenant's business.
+func everywhere(ctx context.Context, snap *store.Snap, who reeve.Principal) error {
+	mine, _, err := snap.GetCredential(ctx, who.TokenID)
+	if err != nil {
+		return err
+	}
+	list, err := snap.ListWorkspaces(ctx)
+	for _, w := range list {
+		if !slices.Contains(mine.Workspaces, w.ID) {
+			return reeve.Errorf(reeve.Forbidden, "this concerns every workspace, and the token is not valid in all of them").
+				Hintf("use the owner's token of the data directory")
+		}
+	}
+	return err
+}
+
 // backup copies the whole database, so it takes a token that is valid in every workspace.
 func (s *server) backup(ctx context.Context, who reeve.Principal, _ *Scoped) (*huma.StreamResponse, error) {
-	err := s.DB.View(ctx, func(snap *store.Snap) error {
-		mine, _, err := snap.GetCredential(ctx, who.TokenID)
-		if err != nil {
-			return err
-		}
-		list, err := snap.ListWorkspaces(ctx)
-		for _, w := range list {
-			if !slices.Contains(mine.Workspaces, w.ID) {
-				return reeve.Errorf(reeve.Forbidden, "a backup holds every workspace, and the token is not valid in all of them").
-					Hintf("use the owner's token of the data directory")
-			}
-		}
-		return err
-	})
-	if err != nil {
+	if err := s.DB.View(ctx, func(snap *store.Snap) error { return everywhere(ctx, snap, who) }); err != nil {
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) {

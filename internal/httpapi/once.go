@@ -24,8 +24,9 @@ const (
 	tokensPath   = "/api/tokens"
 )
 
-// ownKey matches the routes whose calls carry their key into the ledger: the gate makes each of them once, for good.
-var ownKey = regexp.MustCompile(`^/api/agents/[^/]+/calls(/|$)`)
+// ownKey matches the routes whose requests carry their key into the ledger: the gate makes each call once, for good, and the wake
+// room each wake.
+var ownKey = regexp.MustCompile(`^/api/agents/[^/]+/(calls(/|$)|wake$)`)
 
 func hasOwnKey(path string) bool { return ownKey.MatchString(path) }
 

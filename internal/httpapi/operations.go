@@ -57,9 +57,18 @@ func parseCursor(s string) (c store.Cursor, err error) {
 func (s *server) getOperation(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Operation], error) {
 	out := &body[reeve.Operation]{}
 	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body, err = snap.GetOperation(ctx, who.Workspace, in.ID)
-		return err
+		if out.Body, err = snap.GetOperation(ctx, who.Workspace, in.ID); err != nil {
+			return err
+		}
+		return withArgs(ctx, snap, &out.Body)
 	})
+}
+
+// withArgs shows an operation with what was asked for: a person cannot judge it without.
+func withArgs(ctx context.Context, snap *store.Snap, op *reeve.Operation) error {
+	m, err := snap.GetMessage(ctx, op.WorkspaceID, op.CallID)
+	op.Args = m.Content
+	return err
 }
 
 func (s *server) resolve(ctx context.Context, who reeve.Principal, in *struct {
@@ -84,8 +93,15 @@ func (s *server) inbox(ctx context.Context, who reeve.Principal, _ *Scoped) (*bo
 		if out.Body.Approvals, err = snap.ListApprovals(ctx, who.Workspace, reeve.Pending, "", inboxLimit); err != nil {
 			return err
 		}
-		out.Body.Unknown, err = snap.ListUnknown(ctx, who.Workspace, inboxLimit)
-		return err
+		if out.Body.Unknown, err = snap.ListUnknown(ctx, who.Workspace, inboxLimit); err != nil {
+			return err
+		}
+		for i := range out.Body.Unknown {
+			if err := withArgs(ctx, snap, &out.Body.Unknown[i]); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

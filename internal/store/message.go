@@ -84,6 +84,9 @@ func (s *Snap) ListMessages(ctx context.Context, workspace, thread, after string
 // InsertEvents writes what a change notifies about.
 func (t *Tx) InsertEvents(ctx context.Context, workspace, agent, operation string, tokens []reeve.Token) error {
 	for _, k := range tokens {
+		if k.Class != reeve.SemanticKey && k.Class != reeve.Subtype && k.Class != reeve.EntityID {
+			return reeve.Errorf(reeve.Validation, "a token is of class key, subtype or id, and not %q", k.Class)
+		}
 		if err := t.exec(ctx, `INSERT INTO events (id, workspace_id, class, name, agent_id, operation_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			t.NewID(reeve.PrefixEvent), workspace, string(k.Class), k.Name, agent, operation, reeve.Millis(t.now)); err != nil {
 			return err

@@ -97,12 +97,15 @@ func (r *Room) Wake(ctx context.Context, workspace, agent, user, key, input stri
 		if unique == "" {
 			unique = tx.NewID(reeve.PrefixRun)
 		}
-		w = reeve.Wake{RunKey: reeve.Key("wake", string(reeve.ReasonManual), a.ID, unique), WorkspaceID: workspace, AgentID: a.ID, Reason: reeve.ReasonManual,
+		w = reeve.Wake{RunKey: reeve.Key("wake", string(reeve.ReasonManual), a.ID, user, unique), WorkspaceID: workspace, AgentID: a.ID, Reason: reeve.ReasonManual,
 			ReasonID: user, UserID: user, Input: input, DueAt: tx.Now(), State: reeve.WakeQueued, CreatedAt: tx.Now()}
 		w.SessionID = store.ManualLane + w.RunKey // what a person asks for is not mixed with anything
 		fresh, err := tx.InsertWake(ctx, w)
-		if err == nil && !fresh {
-			w, err = tx.GetWake(ctx, w.RunKey)
+		if err != nil || fresh {
+			return err
+		}
+		if w, err = tx.GetWake(ctx, w.RunKey); err == nil && w.Input != input {
+			err = reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used before, for another wake").Hintf("use a new key; nothing was done")
 		}
 		return err
 	})

@@ -3,6 +3,7 @@ package output
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
@@ -11,7 +12,10 @@ import (
 )
 
 // Pack reads kept outputs.
-type Pack struct{ DB *store.DB }
+type Pack struct {
+	DB  *store.DB
+	Cap int // bytes of output that callers are shown: a slice must not be cut in its turn
+}
 
 type read struct {
 	Hash   string `json:"hash" doc:"Address of the output, as the cut result names it" pattern:"^[0-9a-f]{64}$"`
@@ -60,8 +64,15 @@ func (p *Pack) read(ctx context.Context, in read) (slice, error) {
 		return slice{}, reeve.Errorf(reeve.ToolFailed, "there is no text at offset %d: it is inside a character, or the output is binary", in.Offset).
 			Hintf("go on from a next_offset, or from 0")
 	}
-	next := in.Offset + len(body)
-	return slice{Content: strings.ReplaceAll(string(body), "\x00", "\uFFFD"), Offset: in.Offset, NextOffset: next, Size: got.Size, Remaining: got.Size - next}, nil
+	for {
+		next := in.Offset + len(body)
+		out := slice{Content: strings.ReplaceAll(string(body), "\x00", "\uFFFD"), Offset: in.Offset, NextOffset: next, Size: got.Size, Remaining: got.Size - next}
+		text, err := json.Marshal(out)
+		if err != nil || len(text) <= p.Cap || p.Cap == 0 || len(body) < 2 {
+			return out, err
+		}
+		body = whole(body[:len(body)/2], true) // quotes and line ends take more room than their bytes
+	}
 }
 
 // whole drops the beginning of a character that the slice cuts.

@@ -3,16 +3,18 @@ package sqlite
 import (
 	"errors"
 	"os"
+
+	"reeve"
 )
 
 // Replace puts a database file in the place of another that nobody has open. The old one, with what its write-ahead log
-// holds, is kept with the ending .before-restore.
-func Replace(target, with string) error {
+// holds, is kept under the name it gives, which says when: a second restore never takes the place of what the first one kept.
+func Replace(target, with string) (kept string, err error) {
+	kept = target + ".before-restore-" + reeve.Now().Format("20060102T150405.000")
 	for _, ending := range []string{"-wal", "-shm", ""} {
-		err := os.Rename(target+ending, target+".before-restore"+ending)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
+		if err := os.Rename(target+ending, kept+ending); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return kept, err
 		}
 	}
-	return os.Rename(with, target)
+	return kept, os.Rename(with, target)
 }
