@@ -283,7 +283,7 @@ func TestG17_ReservationsOutliveACrashAndEnd(t *testing.T) {
 	if got := settle(after, op.ID); got.State != reeve.Committed || got.Spent.Calls != 1 {
 		t.Errorf("%+v", got)
 	}
-	after.Settle(t.Context()) // the read left nothing to finish: what it held is dropped
+	after.Settle(t.Context())                                                                               // the read left nothing to finish: what it held is dropped
 	if b := budgetOf(after, "workspace"); !b.Reserved.IsZero() || b.Used.Calls != 1 || b.Used.Micros != 7 { // it does not say what it cost: what it declares
 		t.Errorf("after the crash: %+v", b)
 	}

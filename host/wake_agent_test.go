@@ -600,6 +600,11 @@ func TestL08_AnOrderlyStopLosesNoStep(t *testing.T) {
 			}()
 			<-g.reached
 			stop()
+			select { // what has begun is not given up
+			case <-done:
+				t.Fatalf("%s, stopped at step %d: the call was given up", effect, at)
+			case <-time.After(50 * time.Millisecond):
+			}
 			close(g.open)
 			<-done // it may say that it was stopped
 			h.Stop()

@@ -4,7 +4,17 @@
 // Step, in one transaction, fires the timers whose time has come, takes up runs that were left behind, and starts a run for each
 // agent that has due wakes and does not run: all its wakes that can be served together become one run, and end as it does. An
 // agent runs once at a time because starting sets agent_runtimes.active_run where it is empty; that also holds between servers.
-// Run is a small loop around Step that hands runs to the brain.
+// Run is a small loop around Step that hands runs to the brain; Deliver is one that sends notifications to a webhook.
 //
-// Nothing waits in memory. A debounce window, a throttle and a time zone are due times of rows.
+// What is served together: all changes that an agent watches; all firings of one timer that queued up behind a run, unless each is
+// to run (misfire "all"). A person's demand is served alone. A schedule, which is a timer with a goal, has its own lane: its runs
+// wait for each other, and not for the agent's other runs, so that a slow schedule delays no other. A throttle and a mode apply to
+// the agent, whatever the lane.
+//
+// A run ends in one transaction with all that follows: its agent is free, its schedule's failures are counted, its person is told
+// and the conversation that made the schedule has the answer. Ending a run from outside (a person, the agent's end) touches the
+// workspace, so that no call that was judged before can be recorded after.
+//
+// Nothing waits in memory. A debounce window, a throttle and a time zone are due times of rows. The instant that a timer waits for
+// is in its row: a clock that is put back repeats nothing.
 package wake

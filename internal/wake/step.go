@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	mostWakes  = 1            // wakes that one run serves
+	mostWakes  = 1000            // wakes that one run serves
 	mostTimers = 500             // timers that one step fires
 	poll       = 2 * time.Second // how long work of other servers may wait for us to look
 )
