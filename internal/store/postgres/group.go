@@ -9,7 +9,7 @@ import (
 
 const (
 	maxGroup   = 64 // transactions that share a commit
-	maxSenders = 1  // groups under way at once; while they wait for the disk, the next ones gather
+	maxSenders = 2  // groups under way at once; while they wait for the disk, the next ones gather
 )
 
 // group commits transactions that only write, and so were held back whole, together: their statements go as one batch, which
