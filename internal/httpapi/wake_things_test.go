@@ -18,7 +18,7 @@ var noWakes = wakeThings{run: "run_none", subscription: "sub_none", schedule: "s
 func furnishWakes(t *testing.T, h *reevetest.Host, agent string) (x wakeThings) {
 	t.Helper()
 	at := "/api/agents/" + agent
-	soon := reeve.Now().Add(100 * time.Millisecond).Format(time.RFC3339Nano)
+	soon := reeve.Now().Add(time.Second).Format(time.RFC3339Nano)
 	h.Want(201, nil, "POST", "/api/schedules", object{"agent": agent, "name": "alpha's", "goal": "alpha's", "cadence_type": "once", "cadence_value": soon})
 	for deadline := reeve.Now().Add(30 * time.Second); x.notification == ""; {
 		h.Settle(t.Context())
