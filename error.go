@@ -11,35 +11,38 @@ type Code string
 
 // The codes. Each has one HTTP status (package httpapi) and one line in docs/errors.md.
 const (
-	AlreadyExists    Code = "ALREADY_EXISTS"    // the thing is there already
-	ApprovalRequired Code = "APPROVAL_REQUIRED" // a person must approve first; the call is parked
-	BudgetExceeded   Code = "BUDGET_EXCEEDED"   // the call would cost more than is left
-	Canceled         Code = "CANCELED"          // the caller went away
-	Conflict         Code = "CONFLICT"          // the same operation id was used with other arguments, or the state forbids it
-	Denied           Code = "DENIED"            // policy or a person said no
-	Forbidden        Code = "FORBIDDEN"         // the token's role or workspace does not allow it
-	InProgress       Code = "IN_PROGRESS"       // the operation has begun and its outcome is not recorded yet
-	Internal         Code = "INTERNAL"          // a fault of Reeve's own
-	NotFound         Code = "NOT_FOUND"         // no such thing here
-	OutOfScope       Code = "OUT_OF_SCOPE"      // outside the agent's categories or capabilities
-	RateLimited      Code = "RATE_LIMITED"      // too many requests
-	Skipped          Code = "SKIPPED"           // a person chose not to run it
-	Stale            Code = "STALE"             // what the call was based on has changed
-	Stopped          Code = "STOPPED"           // the kill switch is on
-	Timeout          Code = "TIMEOUT"           // it took too long
-	TooLarge         Code = "TOO_LARGE"         // more bytes than allowed
-	ToolFailed       Code = "TOOL_FAILED"       // the tool refused or failed; it did not have its effect
-	Unauthenticated  Code = "UNAUTHENTICATED"   // no valid token
-	Unavailable      Code = "UNAVAILABLE"       // infrastructure is down; nothing was sent; trying again may work
-	UnknownOutcome   Code = "UNKNOWN_OUTCOME"   // it may or may not have happened; a person must say
-	Unsupported      Code = "UNSUPPORTED"       // not in this build or on this machine
-	Validation       Code = "VALIDATION_ERROR"  // the input is wrong; Fields says where
+	AlreadyExists    Code = "ALREADY_EXISTS"          // the thing is there already
+	ApprovalRequired Code = "APPROVAL_REQUIRED"       // a person must approve first; the call is parked
+	AssemblyFailed   Code = "CONTEXT_ASSEMBLY_FAILED" // what a model should be asked could not be put together
+	BudgetExceeded   Code = "BUDGET_EXCEEDED"         // the call would cost more than is left
+	Canceled         Code = "CANCELED"                // the caller went away
+	Conflict         Code = "CONFLICT"                // the same operation id was used with other arguments, or the state forbids it
+	Denied           Code = "DENIED"                  // policy or a person said no
+	Forbidden        Code = "FORBIDDEN"               // the token's role or workspace does not allow it
+	InProgress       Code = "IN_PROGRESS"             // the operation has begun and its outcome is not recorded yet
+	Internal         Code = "INTERNAL"                // a fault of Reeve's own
+	ModelFailed      Code = "MODEL_FAILED"            // the model's provider refused, or its answer makes no sense
+	NotFound         Code = "NOT_FOUND"               // no such thing here
+	OutOfScope       Code = "OUT_OF_SCOPE"            // outside the agent's categories or capabilities
+	RateLimited      Code = "RATE_LIMITED"            // too many requests
+	Skipped          Code = "SKIPPED"                 // a person chose not to run it
+	Stale            Code = "STALE"                   // what the call was based on has changed
+	StepLimit        Code = "STEP_LIMIT"              // a turn came to its limit of moves; the next one starts afresh
+	Stopped          Code = "STOPPED"                 // the kill switch is on
+	Timeout          Code = "TIMEOUT"                 // it took too long
+	TooLarge         Code = "TOO_LARGE"               // more bytes than allowed
+	ToolFailed       Code = "TOOL_FAILED"             // the tool refused or failed; it did not have its effect
+	Unauthenticated  Code = "UNAUTHENTICATED"         // no valid token
+	Unavailable      Code = "UNAVAILABLE"             // infrastructure is down; nothing was sent; trying again may work
+	UnknownOutcome   Code = "UNKNOWN_OUTCOME"         // it may or may not have happened; a person must say
+	Unsupported      Code = "UNSUPPORTED"             // not in this build or on this machine
+	Validation       Code = "VALIDATION_ERROR"        // the input is wrong; Fields says where
 )
 
 // Codes lists every code, in order.
 func Codes() []Code {
 	return []Code{AlreadyExists, ApprovalRequired, BudgetExceeded, Canceled, Conflict, Denied, Forbidden, InProgress, Internal,
-		NotFound, OutOfScope, RateLimited, Skipped, Stale, Stopped, Timeout, TooLarge, ToolFailed, Unauthenticated, Unavailable,
+		ModelFailed, AssemblyFailed, StepLimit, NotFound, OutOfScope, RateLimited, Skipped, Stale, Stopped, Timeout, TooLarge, ToolFailed, Unauthenticated, Unavailable,
 		UnknownOutcome, Unsupported, Validation}
 }
 
