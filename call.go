@@ -30,6 +30,7 @@ type Call struct {
 	PreviewOnly bool            // say what would change, change nothing
 	Base        string          // apply only if what a preview was based on still holds
 	Reason      string          // why, for the person who approves
+	Ref         string          // the caller's own name of the call, such as a model's tool call id
 }
 
 // Result is what a call came to.

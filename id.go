@@ -10,16 +10,18 @@ import (
 
 // Prefixes of the ids Reeve issues. The scrubber knows them, so that an id is never mistaken for a secret.
 const (
-	PrefixAgent     = "agt"
-	PrefixApproval  = "apr"
-	PrefixEvent     = "evt"
-	PrefixMessage   = "msg"
-	PrefixOperation = "op"
-	PrefixProcess   = "proc"
-	PrefixRequest   = "req"
-	PrefixRun       = "run"
-	PrefixToken     = "tok"
-	PrefixWorkspace = "ws"
+	PrefixAgent        = "agt"
+	PrefixApproval     = "apr"
+	PrefixConversation = "conv"
+	PrefixFeedback     = "fb"
+	PrefixEvent        = "evt"
+	PrefixMessage      = "msg"
+	PrefixOperation    = "op"
+	PrefixProcess      = "proc"
+	PrefixRequest      = "req"
+	PrefixRun          = "run"
+	PrefixToken        = "tok"
+	PrefixWorkspace    = "ws"
 )
 
 // IDs issues time-ordered ids. Two ids from one issuer sort in the order they were issued, even within a millisecond.

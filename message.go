@@ -25,6 +25,7 @@ type Message struct {
 	WorkspaceID string          `json:"workspace_id"`
 	ThreadID    string          `json:"thread_id"`
 	AgentID     string          `json:"agent_id"`
+	RunID       string          `json:"run_id,omitempty" doc:"The run it was written in"`
 	Kind        MessageKind     `json:"kind"`
 	PrevID      string          `json:"prev_id,omitempty" doc:"The message before it in the thread"`
 	ActionID    string          `json:"action_id,omitempty" doc:"Of a result: the action it answers"`
@@ -45,6 +46,7 @@ type ActionInfo struct {
 	User        string   `json:"user,omitempty"`
 	Session     string   `json:"session,omitempty"`
 	Reason      string   `json:"reason,omitempty"`
+	Ref         string   `json:"ref,omitempty" doc:"The caller's own name of the call, such as a model's tool call id"`
 	Preview     bool     `json:"preview,omitempty"`
 	Tools       []string `json:"tools,omitempty" doc:"The call's own list of tools"`
 	Base        string   `json:"base,omitempty"`

@@ -77,6 +77,8 @@ type Operation struct {
 	Message       string     `json:"message,omitempty"`
 	Tries         int        `json:"tries" doc:"How often it was sent or looked up"`
 	NextAttemptAt *time.Time `json:"next_attempt_at,omitempty"`
+	Deferred      bool       `json:"deferred,omitempty" doc:"Its caller does not wait for it"`
+	TimeoutAt     *time.Time `json:"timeout_at,omitempty" doc:"Until when its outcome may come from outside"`
 	Resolution    Resolution `json:"resolution,omitempty"`
 	ResolvedBy    string     `json:"resolved_by,omitempty"`
 	Undo          *Undo      `json:"undo,omitempty" doc:"The call that takes this one back"`

@@ -128,12 +128,15 @@ type Run struct {
 	Message     string     `json:"message,omitempty"`
 	Wakes       int        `json:"wakes" doc:"How many wakes it serves"`
 	Attempts    int        `json:"attempts" doc:"How often it was taken up, after crashes"`
+	Moves       int        `json:"moves,omitempty" doc:"How often a model was asked"`
+	Issues      TurnIssues `json:"issues,omitzero"`
 	Spent       Amount     `json:"spent"`
 	ScheduledAt *time.Time `json:"scheduled_at,omitempty"`
 	StartedAt   time.Time  `json:"started_at"`
 	FinishedAt  *time.Time `json:"finished_at,omitempty"`
 
-	Owner string `json:"-"`
+	Owner  string    `json:"-"`
+	SeenAt time.Time `json:"-"` // of a parked run: up to when it has seen what its calls came to
 }
 
 // RunEnd is what a brain says when it stops.
@@ -142,6 +145,9 @@ type RunEnd struct {
 	Output string
 	Err    *Error
 	Notify bool // under a conditional policy: whether the person should be told
+	Moves  int
+	Issues TurnIssues
+	SeenAt time.Time // of one that is parked: up to when it has seen what its calls came to
 }
 
 // Subscription wakes an agent when a token is emitted, if its predicate holds for the changed entity after the batch.

@@ -46,6 +46,7 @@ type Tool struct {
 	Retry        Retry           `json:"retry"`
 	Identity     []string        `json:"identity,omitempty" doc:"The arguments that say which thing is acted on; none means all"`
 	Previews     bool            `json:"previews" doc:"True when previewOnly is understood"`
+	Async        bool            `json:"async,omitempty" doc:"Its callers go on without waiting for it; its result comes later"`
 	Cost         Amount          `json:"cost,omitzero" doc:"What one call may cost at the most, reserved before it runs"`
 	Version      int             `json:"version"`
 	Spec         json.RawMessage `json:"spec,omitempty" doc:"Of a user-defined tool: how it is reached"`

@@ -127,7 +127,7 @@ func (g *Gate) deny(ctx context.Context, tx *store.Tx, op reeve.Operation, why *
 
 // note is the result of an operation that a person, not its tool, brought to an end.
 func (g *Gate) note(op reeve.Operation, content string, info reeve.ResultInfo) reeve.Message {
-	return reeve.Message{ID: g.DB.NewID(reeve.PrefixMessage), WorkspaceID: op.WorkspaceID, ThreadID: op.ThreadID, AgentID: op.AgentID,
+	return reeve.Message{ID: g.DB.NewID(reeve.PrefixMessage), WorkspaceID: op.WorkspaceID, ThreadID: op.ThreadID, AgentID: op.AgentID, RunID: op.RunID,
 		Kind: reeve.ToolResult, ActionID: op.CallID, OperationID: op.ID, Content: content, Metadata: mustJSON(info)}
 }
 

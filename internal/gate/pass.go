@@ -84,12 +84,12 @@ func (p *pass) tool() *reeve.Tool { return &p.entry.tool }
 
 func (p *pass) scrub(text string) string { return p.view.workspace.scrubber.scrub(text) }
 
-// thread is where the call's messages go.
+// thread is where the call's messages go: a run's own thread, unless the run is a turn of a session.
 func (p *pass) thread() string {
-	if p.call.Run != "" {
+	if p.call.Run != "" && p.call.Session == "" {
 		return p.call.Agent + ":run:" + p.call.Run
 	}
-	return p.call.Agent + ":session:" + p.call.Session
+	return reeve.SessionThread(p.call.Agent, p.call.Session)
 }
 
 // session is what session-scoped tools keep their things under: one agent's, in one session or run.
@@ -144,14 +144,14 @@ func (p *pass) action() reeve.Message {
 	if info == nil {
 		info = p.actionInfo()
 	}
-	return reeve.Message{ID: p.id, WorkspaceID: p.call.Workspace, ThreadID: p.thread(), AgentID: p.call.Agent, Kind: reeve.Action,
+	return reeve.Message{ID: p.id, WorkspaceID: p.call.Workspace, ThreadID: p.thread(), AgentID: p.call.Agent, RunID: p.call.Run, Kind: reeve.Action,
 		OperationID: p.operationID(), Content: content, Metadata: info}
 }
 
 // actionInfo is the metadata of the action message.
 func (p *pass) actionInfo() json.RawMessage {
 	info := reeve.ActionInfo{Type: "tool_call", Tool: p.call.Tool, ArgsHash: p.argsHash, Categories: p.view.agent.Categories, Via: p.call.Via,
-		User: p.call.User, Session: p.call.Session, Reason: p.call.Reason, Preview: p.call.PreviewOnly, Tools: p.call.Tools, Base: p.call.Base, Trail: p.trail}
+		User: p.call.User, Session: p.call.Session, Reason: p.call.Reason, Ref: p.call.Ref, Preview: p.call.PreviewOnly, Tools: p.call.Tools, Base: p.call.Base, Trail: p.trail}
 	if p.entry != nil {
 		info.ToolVersion = p.entry.fingerprint
 	}

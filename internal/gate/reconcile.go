@@ -235,7 +235,7 @@ func (g *Gate) recall(ctx context.Context, op reeve.Operation) (*pass, error) {
 		return nil, err
 	}
 	p, err := g.begin(ctx, reeve.Call{Workspace: op.WorkspaceID, Agent: op.AgentID, Tool: op.Tool, Args: json.RawMessage(m.Content), Session: info.Session,
-		Run: op.RunID, User: info.User, Via: info.Via, Tools: info.Tools, Base: info.Base, Reason: info.Reason})
+		Run: op.RunID, User: info.User, Via: info.Via, Tools: info.Tools, Base: info.Base, Reason: info.Reason, Ref: info.Ref})
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func (p *pass) result(o outcome) (reeve.Message, reeve.Result) {
 		res.IsError, res.Code, res.Message, res.Hint, res.Fields = true, e.Code, e.Message, e.Hint, e.Fields
 		info.Step = p.refusedBy()
 	}
-	m := reeve.Message{ID: p.g.DB.NewID(reeve.PrefixMessage), WorkspaceID: p.call.Workspace, ThreadID: p.thread(), AgentID: p.call.Agent,
+	m := reeve.Message{ID: p.g.DB.NewID(reeve.PrefixMessage), WorkspaceID: p.call.Workspace, ThreadID: p.thread(), AgentID: p.call.Agent, RunID: p.call.Run,
 		Kind: reeve.ToolResult, ActionID: p.id, OperationID: res.OperationID, Content: o.out.content, Metadata: mustJSON(info)}
 	return m, res
 }

@@ -18,3 +18,11 @@ func fromText(s string, v any) error {
 	}
 	return json.Unmarshal([]byte(s), v)
 }
+
+// flag writes a truth as both engines keep it.
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

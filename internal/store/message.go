@@ -2,16 +2,17 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"reeve"
 )
 
-const messageColumns = `id, workspace_id, thread_id, agent_id, kind, prev_id, action_id, operation_id, content, metadata, created_at`
+const messageColumns = `id, workspace_id, thread_id, agent_id, kind, prev_id, action_id, operation_id, content, metadata, created_at, run_id`
 
 func scanMessage(r scanner) (m reeve.Message, err error) {
 	var meta string
 	var created int64
-	err = r.Scan(&m.ID, &m.WorkspaceID, &m.ThreadID, &m.AgentID, &m.Kind, &m.PrevID, &m.ActionID, &m.OperationID, &m.Content, &meta, &created)
+	err = r.Scan(&m.ID, &m.WorkspaceID, &m.ThreadID, &m.AgentID, &m.Kind, &m.PrevID, &m.ActionID, &m.OperationID, &m.Content, &meta, &created, &m.RunID)
 	m.Metadata, m.CreatedAt = raw(meta), reeve.FromMillis(created)
 	return m, err
 }
@@ -31,13 +32,13 @@ func (t *Tx) AppendAction(ctx context.Context, m reeve.Message, revision int64) 
 			return Stale{}
 		}
 		return nil
-	}, t.db.append, m.ID, m.WorkspaceID, revision, m.ThreadID, m.AgentID, string(m.Kind), m.OperationID, clean(m.Content), clean(string(m.Metadata)), reeve.Millis(t.now))
+	}, t.db.append, m.ID, m.WorkspaceID, revision, m.ThreadID, m.AgentID, string(m.Kind), m.OperationID, clean(m.Content), clean(string(m.Metadata)), reeve.Millis(t.now), m.RunID)
 }
 
 func appendAction(e Engine) string {
 	return `INSERT INTO messages (` + messageColumns + `)
 		VALUES ($1, (SELECT id FROM workspaces WHERE id = $2 AND revision = $3` + e.Share() + `), $4, $5, $6,
-			COALESCE((SELECT max(id) FROM messages WHERE thread_id = $4), ''), '', $7, $8, $9, $10)`
+			COALESCE((SELECT max(id) FROM messages WHERE thread_id = $4), ''), '', $7, $8, $9, $10, $11)`
 }
 
 // AppendResult writes the one result of an action. A second is refused.
@@ -57,8 +58,8 @@ func (t *Tx) AppendThought(ctx context.Context, m reeve.Message) error {
 
 func (t *Tx) appendMessage(ctx context.Context, m reeve.Message, refused func(Fault) error) error {
 	return t.execOr(ctx, refused, `INSERT INTO messages (`+messageColumns+`)
-		VALUES ($1, $2, $3, $4, $5, COALESCE((SELECT max(id) FROM messages WHERE thread_id = $3), ''), $6, $7, $8, $9, $10)`,
-		m.ID, m.WorkspaceID, m.ThreadID, m.AgentID, string(m.Kind), m.ActionID, m.OperationID, clean(m.Content), clean(string(m.Metadata)), reeve.Millis(t.now))
+		VALUES ($1, $2, $3, $4, $5, COALESCE((SELECT max(id) FROM messages WHERE thread_id = $3), ''), $6, $7, $8, $9, $10, $11)`,
+		m.ID, m.WorkspaceID, m.ThreadID, m.AgentID, string(m.Kind), m.ActionID, m.OperationID, clean(m.Content), clean(string(m.Metadata)), reeve.Millis(t.now), m.RunID)
 }
 
 // GetMessage reads a message of a workspace.
@@ -79,6 +80,20 @@ func (s *Snap) GetResult(ctx context.Context, action string) (reeve.Message, boo
 func (s *Snap) ListMessages(ctx context.Context, workspace, thread, after string, limit int) ([]reeve.Message, error) {
 	return all(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE thread_id = $2 AND workspace_id = $1 AND id > $3
 		ORDER BY id LIMIT $4`, workspace, thread, after, limit)
+}
+
+// RunMessages reads what was written in a run, oldest first, after a message.
+func (s *Snap) RunMessages(ctx context.Context, workspace, run, after string, limit int) ([]reeve.Message, error) {
+	return all(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE run_id = $2 AND run_id <> '' AND workspace_id = $1 AND id > $3
+		ORDER BY id LIMIT $4`, workspace, run, after, limit)
+}
+
+// RecentMessages reads the last messages of a thread before one, oldest first.
+func (s *Snap) RecentMessages(ctx context.Context, workspace, thread, before string, limit int) ([]reeve.Message, error) {
+	list, err := all(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE thread_id = $2 AND workspace_id = $1 AND ($3 = '' OR id < $3)
+		ORDER BY id DESC LIMIT $4`, workspace, thread, before, limit)
+	slices.Reverse(list)
+	return list, err
 }
 
 // InsertEvents writes what a change notifies about.

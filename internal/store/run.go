@@ -7,22 +7,28 @@ import (
 )
 
 const runColumns = `id, run_key, workspace_id, agent_id, reason, reason_id, session_id, user_id, input, origins, thread_id, state, output, code, message,
-	wakes, attempts, spent, owner, scheduled_at, started_at, finished_at`
+	wakes, attempts, spent, owner, scheduled_at, started_at, finished_at, moves, issues, seen_at`
 
 func scanRun(r scanner) (v reeve.Run, err error) {
-	var origins, spent string
-	var scheduled, started, finished int64
+	var origins, spent, issues string
+	var scheduled, started, finished, seen int64
 	if err := r.Scan(&v.ID, &v.Key, &v.WorkspaceID, &v.AgentID, &v.Reason, &v.ReasonID, &v.SessionID, &v.UserID, &v.Input, &origins, &v.ThreadID,
-		&v.State, &v.Output, &v.Code, &v.Message, &v.Wakes, &v.Attempts, &spent, &v.Owner, &scheduled, &started, &finished); err != nil {
+		&v.State, &v.Output, &v.Code, &v.Message, &v.Wakes, &v.Attempts, &spent, &v.Owner, &scheduled, &started, &finished,
+		&v.Moves, &issues, &seen); err != nil {
 		return v, err
 	}
 	v.Origins, v.ScheduledAt, v.StartedAt, v.FinishedAt = splitOrigins(origins), optional(scheduled), reeve.FromMillis(started), optional(finished)
+	v.SeenAt = reeve.FromMillis(seen)
+	if err := fromText(issues, &v.Issues); err != nil {
+		return v, err
+	}
 	return v, fromText(spent, &v.Spent)
 }
 
 // InsertRun writes a run and makes it its agent's one, or its schedule's: false means that there is one already.
 func (t *Tx) InsertRun(ctx context.Context, v reeve.Run) (bool, error) {
-	if !ownLane(v.SessionID) {
+	alone := !ownLane(v.Reason, v.SessionID)
+	if alone {
 		if err := t.exec(ctx, `INSERT INTO agent_runtimes (agent_id, active_run, failures, last_run_at) VALUES ($1, '', 0, 0) ON CONFLICT (agent_id) DO NOTHING`,
 			v.AgentID); err != nil {
 			return false, err
@@ -32,11 +38,11 @@ func (t *Tx) InsertRun(ctx context.Context, v reeve.Run) (bool, error) {
 			return false, err
 		}
 	}
-	n, err := t.affect(ctx, `INSERT INTO runs (`+runColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', $13, 1, '', $14, $15, $16, 0)
-		ON CONFLICT (agent_id, session_id) WHERE state IN ('running', 'parked') DO NOTHING`,
+	n, err := t.affect(ctx, `INSERT INTO runs (`+runColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', $13, 1, '', $14, $15, $16, 0, 0, '', 0)
+		ON CONFLICT (agent_id, session_id) WHERE state IN ('running', 'parked') AND reason <> 'user_initiated' DO NOTHING`,
 		v.ID, v.Key, v.WorkspaceID, v.AgentID, string(v.Reason), v.ReasonID, v.SessionID, v.UserID, v.Input, joinOrigins(v.Origins), v.ThreadID,
 		string(reeve.RunRunning), v.Wakes, v.Owner, orZero(v.ScheduledAt), reeve.Millis(t.now))
-	if err == nil && n == 0 && !ownLane(v.SessionID) {
+	if err == nil && n == 0 && alone {
 		err = reeve.Errorf(reeve.Internal, "agent %s runs, and is not known to", v.AgentID)
 	}
 	return n == 1, err
@@ -50,9 +56,11 @@ func (t *Tx) MoveRun(ctx context.Context, was, is reeve.Run) error {
 			return err
 		}
 	}
-	n, err := t.affect(ctx, `UPDATE runs SET state = $4, output = $5, code = $6, message = $7, attempts = $8, spent = $9, owner = $10, finished_at = $11
+	n, err := t.affect(ctx, `UPDATE runs SET state = $4, output = $5, code = $6, message = $7, attempts = $8, spent = $9, owner = $10, finished_at = $11,
+			moves = $12, issues = $13, seen_at = $14
 		WHERE id = $1 AND state = $2 AND owner = $3`,
-		is.ID, string(was.State), was.Owner, string(is.State), is.Output, string(is.Code), is.Message, is.Attempts, spentText(is.Spent), is.Owner, orZero(is.FinishedAt))
+		is.ID, string(was.State), was.Owner, string(is.State), is.Output, string(is.Code), is.Message, is.Attempts, spentText(is.Spent), is.Owner, orZero(is.FinishedAt),
+		is.Moves, issuesText(is.Issues), reeve.Millis(is.SeenAt))
 	if err != nil {
 		return err
 	}
@@ -68,6 +76,13 @@ func (t *Tx) MoveRun(ctx context.Context, was, is reeve.Run) error {
 	}
 	return t.exec(ctx, `UPDATE agent_runtimes SET active_run = '', last_run_at = $3, failures = CASE WHEN $4 = 1 THEN failures + 1 ELSE 0 END
 		WHERE agent_id = $1 AND active_run = $2`, is.AgentID, is.ID, reeve.Millis(t.now), failed)
+}
+
+func issuesText(i reeve.TurnIssues) string {
+	if i == (reeve.TurnIssues{}) {
+		return ""
+	}
+	return text(i)
 }
 
 // CancelRun ends a run that is under way. It touches the workspace, so that no call of the run that was judged before can be
@@ -124,8 +139,12 @@ func (s *Snap) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]r
 // The rows are locked first and looked at again afterwards: another server may have joined, and taken one, in between.
 func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run, error) {
 	const left = `((state = 'running' AND owner NOT IN (SELECT id FROM processes))
-		OR (state = 'parked' AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> ''
-			AND (o.state IN ('parked', 'prepared', 'dispatched') OR (o.state = 'unknown' AND o.resolution = '')))))`
+		OR (state = 'parked'
+			AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> ''
+				AND ((o.deferred = 0 AND o.state IN ('parked', 'prepared', 'dispatched')) OR (o.state = 'unknown' AND o.resolution = '')))
+			AND (EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> '' AND o.deferred = 1 AND o.result_id <> '' AND o.updated_at >= runs.seen_at)
+				OR NOT EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> ''
+					AND o.deferred = 1 AND o.state IN ('parked', 'prepared', 'dispatched')))))`
 	ids, err := all(ctx, &t.Snap, value[string], `SELECT id FROM runs WHERE state IN ('running', 'parked') AND `+left+`
 		AND NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = runs.workspace_id AND w.stopped_at > 0)
 		AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = runs.agent_id AND a.stopped_at > 0)
@@ -169,7 +188,7 @@ func (s *Snap) RunSpent(ctx context.Context, v reeve.Run) (sum reeve.Amount, err
 	add := func(a reeve.Amount) {
 		sum.Calls, sum.Tokens, sum.Micros, sum.Millis = sum.Calls+a.Calls, sum.Tokens+a.Tokens, sum.Micros+a.Micros, sum.Millis+a.Millis
 	}
-	results, err := all(ctx, s, value[string], `SELECT metadata FROM messages WHERE thread_id = $1 AND kind = 'tool_result'`, v.AgentID+":run:"+v.ID)
+	results, err := all(ctx, s, value[string], `SELECT metadata FROM messages WHERE run_id = $1 AND run_id <> '' AND kind = 'tool_result'`, v.ID)
 	if err != nil {
 		return sum, err
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 const toolColumns = `tools.workspace_id, tools.id, kind, tools.name, description, parameters, config_schema, handler_key, category, pack,
-	tier, effect, capability, risk, timeout_ms, retry, identity, previews, cost, version, spec, tools.created_at`
+	tier, effect, capability, risk, timeout_ms, retry, identity, previews, cost, version, spec, tools.created_at, async`
 
 func scanTool(r scanner) (t reeve.Tool, err error) {
 	return t, scanToolInto(r, &t)
@@ -16,14 +16,14 @@ func scanTool(r scanner) (t reeve.Tool, err error) {
 
 func scanToolInto(r scanner, t *reeve.Tool, more ...any) error {
 	var params, config, retry, identity, cost, spec string
-	var previews, created int64
+	var previews, created, async int64
 	dest := []any{&t.WorkspaceID, &t.ID, &t.Kind, &t.Name, &t.Description, &params, &config, &t.HandlerKey, &t.Category, &t.Pack,
-		&t.Tier, &t.Effect, &t.Capability, &t.Risk, &t.TimeoutMS, &retry, &identity, &previews, &cost, &t.Version, &spec, &created}
+		&t.Tier, &t.Effect, &t.Capability, &t.Risk, &t.TimeoutMS, &retry, &identity, &previews, &cost, &t.Version, &spec, &created, &async}
 	if err := r.Scan(append(dest, more...)...); err != nil {
 		return err
 	}
 	t.Parameters, t.ConfigSchema, t.Spec = raw(params), raw(config), raw(spec)
-	t.Previews, t.CreatedAt = previews != 0, reeve.FromMillis(created)
+	t.Previews, t.Async, t.CreatedAt = previews != 0, async != 0, reeve.FromMillis(created)
 	if err := fromText(retry, &t.Retry); err != nil {
 		return err
 	}
@@ -48,22 +48,18 @@ func (t *Tx) PutTool(ctx context.Context, v reeve.Tool) error {
 			return err
 		}
 	}
-	previews := 0
-	if v.Previews {
-		previews = 1
-	}
 	if v.CreatedAt.IsZero() {
 		v.CreatedAt = t.now
 	}
 	return t.exec(ctx, `INSERT INTO tools (workspace_id, id, kind, name, description, parameters, config_schema, handler_key, category, pack,
-			tier, effect, capability, risk, timeout_ms, retry, identity, previews, cost, version, spec, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
+			tier, effect, capability, risk, timeout_ms, retry, identity, previews, cost, version, spec, created_at, async)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
 		ON CONFLICT (workspace_id, id) DO UPDATE SET kind = $3, name = $4, description = $5, parameters = $6, config_schema = $7,
 			handler_key = $8, category = $9, pack = $10, tier = $11, effect = $12, capability = $13, risk = $14, timeout_ms = $15,
-			retry = $16, identity = $17, previews = $18, cost = $19, version = $20, spec = $21`,
+			retry = $16, identity = $17, previews = $18, cost = $19, version = $20, spec = $21, async = $23`,
 		v.WorkspaceID, v.ID, string(v.Kind), v.Name, v.Description, string(v.Parameters), string(v.ConfigSchema), v.HandlerKey, v.Category, v.Pack,
-		string(v.Tier), string(v.Effect), v.Capability, string(v.Risk), v.TimeoutMS, text(v.Retry), text(v.Identity), previews, text(v.Cost),
-		v.Version, string(v.Spec), reeve.Millis(v.CreatedAt))
+		string(v.Tier), string(v.Effect), v.Capability, string(v.Risk), v.TimeoutMS, text(v.Retry), text(v.Identity), flag(v.Previews), text(v.Cost),
+		v.Version, string(v.Spec), reeve.Millis(v.CreatedAt), flag(v.Async))
 }
 
 // GetTool reads a tool that a workspace can see: its own, or one that all have. Its own comes first.

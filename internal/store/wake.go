@@ -97,8 +97,10 @@ const (
 	ManualLane   = "manual:"   // and the run key
 )
 
-// ownLane tells whether a run of this session waits only for others of the same.
-func ownLane(session string) bool { return strings.HasPrefix(session, ScheduleLane) }
+// ownLane tells whether a run waits only for others of the same session, or, if it is a turn, for none.
+func ownLane(why reeve.Reason, session string) bool {
+	return why == reeve.ReasonUser || strings.HasPrefix(session, ScheduleLane)
+}
 
 // Caller is an agent that is due to run: alone for a session, or for all its other wakes together.
 type Caller struct {
@@ -109,7 +111,7 @@ type Caller struct {
 
 // waiting is the queue with what keeps each wake from being served: a run that goes first, or a throttle. See ownLane.
 const waiting = ` FROM wakes w LEFT JOIN agents a ON a.id = w.agent_id LEFT JOIN agent_runtimes r ON r.agent_id = w.agent_id
-	WHERE w.state = 'queued' AND CASE WHEN substr(w.session_id, 1, 9) = 'schedule:'
+	WHERE w.state = 'queued' AND CASE WHEN w.reason = 'user_initiated' THEN 1 = 1 WHEN substr(w.session_id, 1, 9) = 'schedule:'
 		THEN NOT EXISTS (SELECT 1 FROM runs x WHERE x.agent_id = w.agent_id AND x.session_id = w.session_id AND x.state IN ('running', 'parked'))
 		ELSE COALESCE(r.active_run, '') = '' END`
 

@@ -1,0 +1,157 @@
+package reeve
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Conversation is an interactive thread: people and agents who speak in turns. A turn is a run of its agent.
+type Conversation struct {
+	ID          string        `json:"id"`
+	WorkspaceID string        `json:"workspace_id"`
+	AgentID     string        `json:"agent_id" doc:"Who answers, unless another agent is asked"`
+	UserID      string        `json:"user_id" doc:"Who began it"`
+	Title       string        `json:"title,omitempty"`
+	Origin      string        `json:"origin,omitempty" doc:"Where it came from: chat, openai, playground"`
+	State       string        `json:"state" doc:"active or completed; only a person completes it"`
+	Turns       int           `json:"turns" doc:"How many there have been"`
+	Members     []Participant `json:"participants,omitempty"`
+	CreatedAt   time.Time     `json:"created_at"`
+	UpdatedAt   time.Time     `json:"updated_at"`
+}
+
+// The states of a conversation.
+const (
+	ConversationActive    = "active"
+	ConversationCompleted = "completed"
+)
+
+// ThreadID is the thread that a conversation's messages are in.
+func (c Conversation) ThreadID() string { return SessionThread(c.AgentID, c.ID) }
+
+// SessionThread is the thread of an agent's session.
+func SessionThread(agent, session string) string { return agent + ":session:" + session }
+
+// Participant is somebody who takes part in a conversation.
+type Participant struct {
+	Kind    string    `json:"kind" doc:"user or agent"`
+	ID      string    `json:"id"`
+	AddedBy string    `json:"added_by,omitempty" doc:"The turn, or the person, that brought it in"`
+	AddedAt time.Time `json:"added_at"`
+}
+
+// The kinds of participant.
+const (
+	UserParticipant  = "user"
+	AgentParticipant = "agent"
+)
+
+// Turn is a run in a conversation, as people see it.
+type Turn struct {
+	ID             string     `json:"id" doc:"The run's id"`
+	ConversationID string     `json:"conversation_id"`
+	AgentID        string     `json:"agent_id"`
+	UserID         string     `json:"user_id,omitempty"`
+	State          RunState   `json:"state"`
+	Input          string     `json:"input"`
+	Output         string     `json:"output,omitempty" doc:"What was said last"`
+	Code           Code       `json:"code,omitempty"`
+	Message        string     `json:"message,omitempty"`
+	Moves          int        `json:"moves" doc:"How often the model was asked"`
+	Issues         TurnIssues `json:"issues,omitzero"`
+	Attempts       int        `json:"attempts"`
+	Spent          Amount     `json:"spent"`
+	StartedAt      time.Time  `json:"started_at"`
+	FinishedAt     *time.Time `json:"finished_at,omitempty"`
+}
+
+// TurnIssues is what went wrong in a turn without ending it.
+type TurnIssues struct {
+	ToolFailures     int  `json:"tool_failures,omitempty"`
+	ExtractionFailed bool `json:"memory_extraction_failed,omitempty"`
+	LimitReached     bool `json:"limit_reached,omitempty" doc:"It came to its limit of moves and was asked for a final answer"`
+}
+
+// Turn is how a run looks as a turn.
+func (r Run) Turn() Turn {
+	return Turn{ID: r.ID, ConversationID: r.SessionID, AgentID: r.AgentID, UserID: r.UserID, State: r.State, Input: r.Input, Output: r.Output, Code: r.Code,
+		Message: r.Message, Moves: r.Moves, Issues: r.Issues, Attempts: r.Attempts, Spent: r.Spent, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt}
+}
+
+// Attachment is a file that comes with what a person says. Its bytes are kept by content hash.
+type Attachment struct {
+	Name      string `json:"name,omitempty" maxLength:"255"`
+	MediaType string `json:"media_type" maxLength:"255" doc:"Such as image/png"`
+	Hash      string `json:"hash,omitempty" doc:"Where its bytes are kept"`
+	Size      int    `json:"size,omitempty"`
+	Data      []byte `json:"data,omitempty" doc:"Its bytes in base64, when it is sent"`
+	URL       string `json:"url,omitempty" maxLength:"4096" doc:"Where it is, instead of its bytes"`
+}
+
+// FrameType says what a frame tells.
+type FrameType string
+
+// The types of frame.
+const (
+	FrameConnected FrameType = "connected"
+	FrameStarted   FrameType = "turn_started"
+	FrameToken     FrameType = "token"
+	FrameTool      FrameType = "tool_started"
+	FrameResult    FrameType = "tool_result"
+	FrameMessage   FrameType = "message_complete"
+	FrameComplete  FrameType = "turn_complete"
+	FrameApproval  FrameType = "approval_required"
+	FrameError     FrameType = "error"
+	FramePong      FrameType = "pong"
+)
+
+// Frame is what the clients of a conversation are sent. Which fields are set depends on its type. Frames other than tokens are
+// kept: a client that comes back with the last Seq it saw gets every one after it, once. What tokens said is whole in the
+// message_complete that follows them.
+type Frame struct {
+	Seq            int64           `json:"seq,omitempty" doc:"Grows strictly within a conversation"`
+	Type           FrameType       `json:"type"`
+	ConversationID string          `json:"conversation_id,omitempty"`
+	TurnID         string          `json:"turn_id,omitempty"`
+	AgentID        string          `json:"agent_id,omitempty"`
+	UserID         string          `json:"user_id,omitempty"`
+	MessageID      string          `json:"message_id,omitempty"`
+	Text           string          `json:"text,omitempty" doc:"Of token: a piece of the answer; of message_complete: the whole; of turn_started: what was said"`
+	Reasoning      bool            `json:"reasoning,omitempty" doc:"Of token: the piece is not of the answer but of the thinking before it"`
+	Discard        bool            `json:"discard,omitempty" doc:"Of token: forget the pieces of this turn's message so far; it is made anew"`
+	ToolCallID     string          `json:"tool_call_id,omitempty"`
+	Tool           string          `json:"tool,omitempty"`
+	Args           json.RawMessage `json:"args,omitempty"`
+	Content        string          `json:"content,omitempty" doc:"Of tool_result: what the model is shown"`
+	IsError        bool            `json:"is_error,omitempty"`
+	ApprovalID     string          `json:"approval_id,omitempty"`
+	OperationID    string          `json:"operation_id,omitempty"`
+	Preview        string          `json:"preview,omitempty" doc:"Of approval_required: what would change"`
+	State          RunState        `json:"state,omitempty" doc:"Of turn_complete: how it ended"`
+	Code           Code            `json:"code,omitempty"`
+	Message        string          `json:"message,omitempty"`
+	Hint           string          `json:"hint,omitempty"`
+	Spent          *Amount         `json:"spent,omitempty"`
+	At             *time.Time      `json:"at,omitempty"`
+}
+
+// Feedback is what a person thinks of a turn.
+type Feedback struct {
+	ID        string    `json:"id"`
+	TurnID    string    `json:"turn_id"`
+	UserID    string    `json:"user_id"`
+	Score     int       `json:"score" minimum:"-1" maximum:"1" doc:"1 good, -1 bad, 0 neither"`
+	Comment   string    `json:"comment,omitempty" maxLength:"8000"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// MessageInfo is the metadata of messages that are neither actions nor results.
+type MessageInfo struct {
+	Type        string          `json:"type" doc:"said, answer, woken, final"`
+	User        string          `json:"user,omitempty"`
+	Attachments []Attachment    `json:"attachments,omitempty"`
+	Move        int             `json:"move,omitempty" doc:"Of an answer: which of the turn"`
+	Answer      json.RawMessage `json:"answer,omitempty" doc:"Of an answer: the whole of it, as it goes back to the model"`
+	History     string          `json:"history,omitempty" doc:"Of what a client with its own history said: where that history is kept, by hash"`
+	Offered     json.RawMessage `json:"offered,omitempty" doc:"Tools that the client itself offers and answers"`
+}

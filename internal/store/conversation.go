@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+
+	"reeve"
+)
+
+const conversationColumns = `c.id, c.workspace_id, c.agent_id, c.user_id, c.title, c.origin, c.state, c.turns, c.created_at, c.updated_at`
+
+func scanConversation(r scanner) (c reeve.Conversation, err error) {
+	var created, updated int64
+	err = r.Scan(&c.ID, &c.WorkspaceID, &c.AgentID, &c.UserID, &c.Title, &c.Origin, &c.State, &c.Turns, &created, &updated)
+	c.CreatedAt, c.UpdatedAt = reeve.FromMillis(created), reeve.FromMillis(updated)
+	return c, err
+}
+
+// InsertConversation writes a conversation with its participants.
+func (t *Tx) InsertConversation(ctx context.Context, c reeve.Conversation) error {
+	if err := t.exec(ctx, `INSERT INTO conversations (id, workspace_id, agent_id, user_id, title, origin, state, turns, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $8)`,
+		c.ID, c.WorkspaceID, c.AgentID, c.UserID, clean(c.Title), c.Origin, c.State, reeve.Millis(t.now)); err != nil {
+		return err
+	}
+	for _, p := range c.Members {
+		if _, err := t.AddParticipant(ctx, c.ID, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AddParticipant lets somebody take part; false means that they did already.
+func (t *Tx) AddParticipant(ctx context.Context, conversation string, p reeve.Participant) (bool, error) {
+	n, err := t.affect(ctx, `INSERT INTO participants (conversation_id, kind, id, added_by, created_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (conversation_id, kind, id) DO NOTHING`, conversation, p.Kind, clean(p.ID), p.AddedBy, reeve.Millis(t.now))
+	return n == 1, err
+}
+
+// RemoveParticipant ends somebody's part; false means that they had none.
+func (t *Tx) RemoveParticipant(ctx context.Context, conversation, kind, id string) (bool, error) {
+	n, err := t.affect(ctx, `DELETE FROM participants WHERE conversation_id = $1 AND kind = $2 AND id = $3`, conversation, kind, id)
+	return n == 1, err
+}
+
+// UpdateConversation writes a conversation's title and state.
+func (t *Tx) UpdateConversation(ctx context.Context, c reeve.Conversation) error {
+	return t.exec(ctx, `UPDATE conversations SET title = $2, state = $3, updated_at = $4 WHERE id = $1`, c.ID, clean(c.Title), c.State, reeve.Millis(t.now))
+}
+
+// CountTurn notes that a conversation has one turn more.
+func (t *Tx) CountTurn(ctx context.Context, conversation string) error {
+	return t.exec(ctx, `UPDATE conversations SET turns = turns + 1, updated_at = $2 WHERE id = $1`, conversation, reeve.Millis(t.now))
+}
+
+// GetConversation reads a conversation of a workspace, with who takes part. A user who is named must be one of them.
+func (s *Snap) GetConversation(ctx context.Context, workspace, user, id string) (reeve.Conversation, error) {
+	c, ok, err := one(ctx, s, scanConversation, `SELECT `+conversationColumns+` FROM conversations c WHERE c.id = $2 AND c.workspace_id = $1
+		AND ($3 = '' OR EXISTS (SELECT 1 FROM participants p WHERE p.conversation_id = c.id AND p.kind = 'user' AND p.id = $3))`, workspace, id, user)
+	if err == nil && !ok {
+		err = notFound("conversation", id)
+	}
+	if err != nil {
+		return c, err
+	}
+	c.Members, err = all(ctx, s, func(r scanner) (p reeve.Participant, err error) {
+		var added int64
+		err = r.Scan(&p.Kind, &p.ID, &p.AddedBy, &added)
+		p.AddedAt = reeve.FromMillis(added)
+		return p, err
+	}, `SELECT kind, id, added_by, created_at FROM participants WHERE conversation_id = $1 ORDER BY created_at, kind DESC, id`, id)
+	return c, err
+}
+
+// ConversationFilter narrows a list of conversations. Empty fields do not.
+type ConversationFilter struct {
+	User   string // one who takes part
+	Agent  string
+	State  string
+	Before string // a conversation's id
+	Limit  int
+}
+
+// ListConversations reads a page of conversations, newest first.
+func (s *Snap) ListConversations(ctx context.Context, workspace string, f ConversationFilter) ([]reeve.Conversation, error) {
+	return all(ctx, s, scanConversation, `SELECT `+conversationColumns+` FROM conversations c WHERE c.workspace_id = $1
+		AND ($2 = '' OR EXISTS (SELECT 1 FROM participants p WHERE p.conversation_id = c.id AND p.kind = 'user' AND p.id = $2))
+		AND ($3 = '' OR c.agent_id = $3) AND ($4 = '' OR c.state = $4) AND ($5 = '' OR c.id < $5) ORDER BY c.id DESC LIMIT $6`,
+		workspace, f.User, f.Agent, f.State, f.Before, f.Limit)
+}
+
+// ListTurns reads a page of a conversation's turns, newest first, before a turn.
+func (s *Snap) ListTurns(ctx context.Context, conversation, before string, limit int) ([]reeve.Run, error) {
+	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE session_id = $1 AND reason = 'user_initiated' AND ($2 = '' OR id < $2)
+		ORDER BY id DESC LIMIT $3`, conversation, before, limit)
+}
+
+// InsertFeedback writes what a person thinks of a turn.
+func (t *Tx) InsertFeedback(ctx context.Context, workspace string, f reeve.Feedback) error {
+	return t.exec(ctx, `INSERT INTO feedback (id, workspace_id, turn_id, user_id, score, comment, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		f.ID, workspace, f.TurnID, f.UserID, f.Score, clean(f.Comment), reeve.Millis(t.now))
+}
+
+// ListFeedback reads what people think of a turn, oldest first.
+func (s *Snap) ListFeedback(ctx context.Context, workspace, turn string) ([]reeve.Feedback, error) {
+	return all(ctx, s, func(r scanner) (f reeve.Feedback, err error) {
+		var created int64
+		err = r.Scan(&f.ID, &f.TurnID, &f.UserID, &f.Score, &f.Comment, &created)
+		f.CreatedAt = reeve.FromMillis(created)
+		return f, err
+	}, `SELECT id, turn_id, user_id, score, comment, created_at FROM feedback WHERE workspace_id = $1 AND turn_id = $2 ORDER BY id LIMIT 200`, workspace, turn)
+}

@@ -1,0 +1,45 @@
+package store
+
+import (
+	"context"
+
+	"reeve"
+)
+
+// FrameStep is the distance between the sequence numbers of two kept frames: room for the tokens between them, which are not
+// kept.
+const FrameStep = 1_000_000
+
+// AppendFrame keeps what the clients of a conversation are to be told. The same key again is told once. Nobody waits for its
+// number: the conversation's row is taken first, so numbers follow the order of commits.
+func (t *Tx) AppendFrame(ctx context.Context, conversation, key string, f reeve.Frame) error {
+	f.Seq, f.ConversationID = 0, ""
+	if err := t.exec(ctx, `UPDATE conversations SET updated_at = $2 WHERE id = $1`, conversation, reeve.Millis(t.now)); err != nil {
+		return err
+	}
+	return t.exec(ctx, `INSERT INTO frames (conversation_id, n, frame_key, turn_id, body, created_at)
+		SELECT c.id, COALESCE((SELECT max(n) FROM frames WHERE conversation_id = $1), 0) + 1, $2, $3, $4, $5 FROM conversations c WHERE c.id = $1
+		ON CONFLICT (conversation_id, frame_key) DO NOTHING`, conversation, key, f.TurnID, clean(text(f)), reeve.Millis(t.now))
+}
+
+// ListFrames reads the kept frames of a conversation after a sequence number, in order.
+func (s *Snap) ListFrames(ctx context.Context, conversation string, after int64, limit int) ([]reeve.Frame, error) {
+	return all(ctx, s, func(r scanner) (f reeve.Frame, err error) {
+		var n, at int64
+		var body string
+		if err := r.Scan(&n, &body, &at); err != nil {
+			return f, err
+		}
+		err = fromText(body, &f)
+		f.Seq = n * FrameStep
+		when := reeve.FromMillis(at)
+		f.At = &when
+		return f, err
+	}, `SELECT n, body, created_at FROM frames WHERE conversation_id = $1 AND n > $2 ORDER BY n LIMIT $3`, conversation, after/FrameStep, limit)
+}
+
+// LastFrame is the sequence number of the last kept frame; 0 means that there is none.
+func (s *Snap) LastFrame(ctx context.Context, conversation string) (int64, error) {
+	n, _, err := one(ctx, s, value[int64], `SELECT COALESCE(max(n), 0) FROM frames WHERE conversation_id = $1`, conversation)
+	return n * FrameStep, err
+}
