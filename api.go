@@ -35,6 +35,7 @@ type ToolRequest struct {
 	TimeoutMS    int64           `json:"timeout_ms,omitempty" minimum:"0" maximum:"3600000"`
 	Retry        Retry           `json:"retry,omitzero" required:"false"`
 	Identity     []string        `json:"identity,omitempty"`
+	Async        bool            `json:"async,omitempty" doc:"Callers go on without waiting for it; an endpoint that answers 202 delivers the outcome later"`
 	Cost         Amount          `json:"cost,omitzero" required:"false"`
 	Spec         json.RawMessage `json:"spec" doc:"How it is reached; see docs/http-tools.md"`
 }
@@ -46,7 +47,7 @@ func (r ToolRequest) Tool(workspace string) Tool {
 	}
 	return Tool{ID: r.ID, WorkspaceID: workspace, Kind: r.Kind, Name: r.Name, Description: r.Description, Parameters: r.Parameters, ConfigSchema: r.ConfigSchema,
 		Category: r.Category, Tier: r.Tier, Effect: r.Effect, Capability: r.Capability, Risk: r.Risk, TimeoutMS: r.TimeoutMS, Retry: r.Retry,
-		Identity: r.Identity, Cost: r.Cost, Spec: r.Spec}
+		Identity: r.Identity, Async: r.Async, Cost: r.Cost, Spec: r.Spec}
 }
 
 // AttachRequest gives an agent a tool.

@@ -62,7 +62,8 @@ type Tool struct {
 
 // Handler does a tool's work. The value it returns is shown to the caller: a string as it is, anything else as JSON.
 //
-// An error of type *Error says what happened: Unavailable means that nothing was sent and trying again may help, Timeout or
+// An error of type *Error says what happened: InProgress (of an asynchronous tool) that its outcome will be delivered from
+// outside, under the operation's id; Unavailable means that nothing was sent and trying again may help, Timeout or
 // UnknownOutcome that nobody can tell, anything else that the tool refused and had no effect. Context and network errors are
 // understood by their type. Any other error is taken as the tool's own refusal.
 type Handler func(ctx context.Context, inv *Invocation) (any, error)
@@ -161,6 +162,9 @@ func (t Tool) Validate() error {
 	}
 	if t.Effect.Mutates() && t.Tier == ReadOnly {
 		bad("/tier", "side_effecting or privileged", "a tool that changes something cannot be read_only")
+	}
+	if t.Async && t.Effect == Local {
+		bad("/async", "false", "a local tool's effect and record are one transaction; nothing of it can come later")
 	}
 	if !slices.Contains(Risks(), t.Risk) {
 		bad("/risk", "one of low, medium, high", "%q is not a risk", t.Risk)

@@ -58,6 +58,9 @@ func (p *pass) resumedBy() (string, error) {
 	if p.resumed == nil {
 		return "", nil
 	}
+	if p.approval == nil && p.resumed.Deferred {
+		return "let through when it was asked for; its caller does not wait", nil
+	}
 	if p.approval == nil {
 		return "a person said to run it again", nil
 	}

@@ -129,7 +129,9 @@ func (p *pass) settle(ctx context.Context, refusal error) (reeve.Result, error) 
 		return p.replay(ctx)
 	case p.waits != "":
 		return p.park(ctx)
-	case p.tool().Effect == reeve.Read:
+	case p.tool().Async && p.resumed == nil:
+		return p.later(ctx)
+	case p.tool().Effect == reeve.Read && p.resumed == nil:
 		return p.performRead(ctx)
 	case p.tool().Effect == reeve.Local:
 		return p.performLocal(ctx)

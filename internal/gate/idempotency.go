@@ -23,7 +23,7 @@ func (p *pass) findExisting(ctx context.Context) error {
 // idempotency lets an operation id be used for one call only: the same again gives the stored result, another is a conflict.
 func (p *pass) idempotency(context.Context) (string, error) {
 	switch {
-	case p.tool().Effect == reeve.Read || p.call.PreviewOnly:
+	case !p.leavesOperation():
 		return "it changes nothing", nil
 	case p.foreign:
 		return "", errUsed

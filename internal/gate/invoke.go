@@ -104,6 +104,7 @@ const (
 	refused          // the tool refused: it had no effect
 	unsent           // nothing was sent: trying again may help
 	ambiguous        // nobody can tell
+	awaiting         // it has been taken, and its outcome comes from outside
 )
 
 // judgeError tells what an error proves, by its type and never by its text.
@@ -119,6 +120,8 @@ func judgeError(err error) ending {
 		switch e.Code {
 		case reeve.Unavailable, reeve.RateLimited:
 			return unsent
+		case reeve.InProgress:
+			return awaiting
 		case reeve.Timeout, reeve.UnknownOutcome, reeve.Canceled, reeve.Internal:
 			return ambiguous
 		default:

@@ -200,7 +200,7 @@ func (p *pass) tier(ctx context.Context) (string, error) {
 	if l := p.view.agent.Lifecycle; l == reeve.AgentDestroyed || (l == reeve.AgentDormant && mutates) {
 		return "", reeve.Errorf(reeve.Denied, "the agent is %s", l)
 	}
-	if p.chose && mutates {
+	if p.chose && p.leavesOperation() {
 		if err := p.findExisting(ctx); err != nil {
 			return "", err
 		}

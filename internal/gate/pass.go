@@ -160,7 +160,7 @@ func (p *pass) actionInfo() json.RawMessage {
 
 // operationID is empty for calls that change nothing.
 func (p *pass) operationID() string {
-	if p.resumed != nil || (p.entry != nil && p.tool().Effect.Mutates() && !p.call.PreviewOnly) {
+	if p.resumed != nil || (p.entry != nil && p.leavesOperation()) {
 		return p.op
 	}
 	return ""

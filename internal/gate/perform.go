@@ -26,6 +26,9 @@ func (p *pass) attempt(ctx context.Context, n int) outcome {
 			spent.Tokens, spent.Micros = p.tool().Cost.Tokens, p.tool().Cost.Micros
 		}
 	}
+	if o.ending == awaiting && !p.tool().Async {
+		o.ending, o.err.Code = ambiguous, reeve.UnknownOutcome // it may come, but nothing here would wait for it
+	}
 	o.spent, o.attempts = spent, p.earlier+n
 	return o
 }
@@ -204,7 +207,7 @@ func (p *pass) dispatch(ctx context.Context) (reeve.Result, error) {
 		op = p.operation(reeve.Dispatched)
 		op.Owner = p.g.process
 		if p.resumed != nil {
-			op.Resolution, op.ResolvedBy, op.Spent = p.resumed.Resolution, p.resumed.ResolvedBy, p.resumed.Spent
+			op.Resolution, op.ResolvedBy, op.Spent, op.Deferred = p.resumed.Resolution, p.resumed.ResolvedBy, p.resumed.Spent, p.resumed.Deferred
 			return tx.MoveOperation(keep, *p.resumed, op)
 		}
 		if err := p.appendAction(keep, tx); err != nil {
@@ -265,7 +268,7 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 		o.spent.Calls = 0 // however often it is sent, it is one call
 	}
 	is := was
-	is.Owner, is.NextAttemptAt = "", nil
+	is.Owner, is.NextAttemptAt, is.TimeoutAt = "", nil, nil
 	is.Undo, is.Spent = o.undo, sum(was.Spent, o.spent)
 	if o.err != nil {
 		is.Code, is.Message = o.err.Code, o.err.Message
@@ -273,8 +276,11 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 	switch {
 	case o.ending == succeeded:
 		is.State, is.Code, is.Message = reeve.Committed, "", ""
-	case o.ending == refused || o.ending == unsent:
+	case o.ending == refused || o.ending == unsent || o.ending == ambiguous && is.Effect == reeve.Read:
 		is.State = reeve.Failed
+	case o.ending == awaiting:
+		is.TimeoutAt = p.until()
+		is.NextAttemptAt, is.Code, is.Message = is.TimeoutAt, reeve.InProgress, "its outcome comes from outside"
 	case is.Effect == reeve.Unsafe || is.Tries+1 >= p.g.Backoff.Tries:
 		is.State, is.Code, is.Resolution = reeve.Unknown, reeve.UnknownOutcome, ""
 	default:
@@ -330,6 +336,10 @@ func (p *pass) pending(op reeve.Operation) reeve.Result {
 		res.IsError, res.Code, res.Message = false, reeve.ApprovalRequired, "a person must approve this call first"
 		res.Hint = "it will run by itself, once, when it is approved"
 	case reeve.Prepared, reeve.Dispatched, reeve.Committed, reeve.Failed, reeve.DeniedOp:
+		if op.Deferred {
+			res.IsError, res.Code, res.Message = false, reeve.InProgress, "it has been started; its result comes later"
+			return res
+		}
 		res.IsError, res.Code, res.Message = false, reeve.InProgress, "the outcome is not known yet; Reeve is finding out"
 		res.Hint = "look at the operation later"
 	}

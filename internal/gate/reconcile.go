@@ -200,7 +200,14 @@ func (g *Gate) resume(ctx context.Context, op reeve.Operation) (reeve.Result, er
 	if lost.attempts = p.earlier; op.Message != "" {
 		lost.err.Message = op.Message
 	}
+	if awaited(op) {
+		lost = p.failure(ambiguous, reeve.Errorf(reeve.Timeout, "its outcome did not come from outside within %s", p.tool().Timeout()))
+		lost.attempts = p.earlier
+		return p.conclude(ctx, op, lost)
+	}
 	switch op.Effect {
+	case reeve.Read:
+		return p.send(ctx, op)
 	case reeve.Keyed:
 		p.doubt = true
 		return p.send(ctx, op)
@@ -210,7 +217,7 @@ func (g *Gate) resume(ctx context.Context, op reeve.Operation) (reeve.Result, er
 			return p.send(ctx, op)
 		}
 		return p.conclude(ctx, op, o)
-	case reeve.Read, reeve.Local, reeve.Unsafe:
+	case reeve.Local, reeve.Unsafe:
 	}
 	return p.conclude(ctx, op, lost)
 }

@@ -16,6 +16,9 @@ import (
 // the next start.
 func (r *Room) Run(ctx context.Context) error {
 	work, inner := errgroup.WithContext(ctx)
+	r.looping.Store(true)
+	defer r.looping.Store(false)
+	work.Go(func() error { return r.turns(inner) })
 	free := make(chan struct{}, r.Concurrent)
 	for range r.Concurrent {
 		free <- struct{}{}
@@ -36,6 +39,20 @@ func (r *Room) Run(ctx context.Context) error {
 		rest(ctx, next, r.nudged)
 	}
 	return work.Wait()
+}
+
+// turns serves turns that were begun here as they come.
+func (r *Room) turns(ctx context.Context) error {
+	work, inner := errgroup.WithContext(ctx)
+	work.SetLimit(r.Turns)
+	for {
+		select {
+		case run := <-r.handed:
+			work.Go(func() error { r.Serve(inner, run); return nil })
+		case <-ctx.Done():
+			return work.Wait()
+		}
+	}
 }
 
 // rest waits for a while, or until it is called.
@@ -94,10 +111,11 @@ func (r *Room) think(ctx context.Context, run reeve.Run) (end reeve.RunEnd) {
 
 // finish records a run's end, with all that follows from it, in one transaction.
 func (r *Room) finish(ctx context.Context, was reeve.Run, end reeve.RunEnd) error {
-	told := false
+	told, over := false, reeve.Run{}
 	err := r.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		told, over = false, reeve.Run{}
 		is := was
-		is.State, is.Output, is.Owner = end.State, end.Output, ""
+		is.State, is.Output, is.Owner, is.Moves, is.Issues, is.SeenAt = end.State, end.Output, "", end.Moves, end.Issues, end.SeenAt
 		if end.Err != nil {
 			is.Code, is.Message = end.Err.Code, end.Err.Message
 		}
@@ -114,6 +132,12 @@ func (r *Room) finish(ctx context.Context, was reeve.Run, end reeve.RunEnd) erro
 			}
 			return err
 		}
+		if r.Ended != nil {
+			if err := r.Ended.Ending(ctx, tx, is); err != nil {
+				return err
+			}
+			over = is
+		}
 		if !is.State.Final() || !byClock(is.Reason) {
 			return nil
 		}
@@ -125,6 +149,9 @@ func (r *Room) finish(ctx context.Context, was reeve.Run, end reeve.RunEnd) erro
 	})
 	if err == nil && told {
 		signal(r.posted)
+	}
+	if err == nil && over.ID != "" {
+		r.Ended.Over(over)
 	}
 	return err
 }

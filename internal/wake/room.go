@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"reeve"
@@ -44,6 +45,14 @@ type Config struct {
 	Limits     Limits   // what schedules may be. Default: see Limits
 	Webhook    string   // where notifications are sent too. Default: nowhere
 	Client     Client   // sends them
+	Turns      int      // turns at once. Default: 1000
+	Ended      Ended    // told of runs that end. Default: nobody
+}
+
+// Ended writes what belongs to the end of a run into the transaction that ends it, and is told once that is committed.
+type Ended interface {
+	Ending(ctx context.Context, tx *store.Tx, run reeve.Run) error
+	Over(run reeve.Run)
 }
 
 // Room is the wake room.
@@ -52,7 +61,9 @@ type Room struct {
 	predicates *predicates
 	zones      Zones
 	nudged     chan struct{}
-	posted     chan struct{} // a notification waits for the webhook
+	posted     chan struct{}  // a notification waits for the webhook
+	handed     chan reeve.Run // turns that were begun here; see Take
+	looping    atomic.Bool
 
 	stepping sync.Mutex // one Step at a time, so that what it starts is in our hands before another looks
 	mu       sync.Mutex
@@ -65,12 +76,16 @@ func New(cfg Config) (*Room, error) {
 	if cfg.Concurrent == 0 {
 		cfg.Concurrent = 8
 	}
+	if cfg.Turns == 0 {
+		cfg.Turns = 1000
+	}
 	cfg.Limits = cfg.Limits.withDefaults()
 	p, err := newPredicates()
 	if err != nil {
 		return nil, err
 	}
-	return &Room{Config: cfg, predicates: p, nudged: make(chan struct{}, 1), posted: make(chan struct{}, 1), held: map[string]context.CancelFunc{}}, nil
+	return &Room{Config: cfg, predicates: p, nudged: make(chan struct{}, 1), posted: make(chan struct{}, 1), handed: make(chan reeve.Run, cfg.Turns),
+		held: map[string]context.CancelFunc{}}, nil
 }
 
 // Nudge makes the loop look now. A nudge while it looks is not lost.
@@ -125,14 +140,41 @@ func (r *Room) Cancel(ctx context.Context, workspace, id string) (run reeve.Run,
 		if was.State.Final() {
 			return reeve.Errorf(reeve.Conflict, "the run has ended: it is %s", was.State)
 		}
-		run, err = tx.CancelRun(ctx, was, "a person ended it")
-		return err
+		if run, err = tx.CancelRun(ctx, was, "a person ended it"); err != nil || r.Ended == nil {
+			return err
+		}
+		return r.Ended.Ending(ctx, tx, run)
 	})
+	if err == nil && r.Ended != nil {
+		r.Ended.Over(run)
+	}
 	if err == nil {
 		r.interrupt(id)
 		r.Nudge() // its agent is free
 	}
 	return run, err
+}
+
+// Take serves a run that was begun here and is ours by the store: a turn, which waits for no other run. When nobody loops, or
+// too many turns are under way, the next Step finds it.
+func (r *Room) Take(run reeve.Run) {
+	if r.looping.Load() {
+		r.mu.Lock()
+		r.held[run.ID] = nil
+		r.mu.Unlock()
+		select {
+		case r.handed <- run:
+			return
+		default:
+		}
+		r.mu.Lock()
+		delete(r.held, run.ID)
+		r.mu.Unlock()
+	}
+	r.mu.Lock()
+	r.doubt = true
+	r.mu.Unlock()
+	r.Nudge()
 }
 
 // interrupt tells the brain of a run in our hands that it is over. One in another server's finds out at its next call.

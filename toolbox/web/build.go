@@ -45,6 +45,7 @@ func (b *Builder) Build(t reeve.Tool) (reeve.Tool, error) {
 	if len(c.fields) > 0 {
 		return t, invalid(t, c.fields)
 	}
+	main.async = t.Async
 	t.Handler = main.handle
 	t.Check = main.check
 	if look != nil {
@@ -61,6 +62,9 @@ func (r *request) handle(ctx context.Context, inv *reeve.Invocation) (any, error
 	a, err := r.send(ctx, inv)
 	if err != nil {
 		return nil, err
+	}
+	if r.async && a.status == http.StatusAccepted {
+		return nil, reeve.Errorf(reeve.InProgress, "the endpoint has taken it, and delivers its outcome later")
 	}
 	if err := r.outcome(inv, a); err != nil {
 		return nil, err

@@ -25,6 +25,7 @@ type request struct {
 	result   []string // tokens of the result pointer; none means the whole answer
 	limit    int64    // of the answer's body
 	effect   reeve.Effect
+	async    bool
 
 	client   *http.Client
 	provider func(ctx context.Context, workspace, name string) (string, error)
@@ -88,6 +89,9 @@ func (r *request) draft(ctx context.Context, inv *reeve.Invocation, secrets map[
 	}
 	if inv.Operation != "" && (r.effect.Mutates() || r.method != http.MethodGet && r.method != http.MethodHead) {
 		req.Header.Set("Idempotency-Key", inv.Operation)
+	}
+	if r.async && inv.Operation != "" {
+		req.Header.Set("Reeve-Operation", inv.Operation) // under which its outcome may be delivered
 	}
 	return req, nil
 }

@@ -1,0 +1,91 @@
+package gate
+
+import (
+	"context"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// later writes down a call of an asynchronous tool and answers at once: the loop makes it, here or on another server, and its
+// result comes when it has run. The row is all there is to it, so a crash loses nothing and sends nothing twice.
+func (p *pass) later(ctx context.Context) (res reeve.Result, err error) {
+	keep := context.WithoutCancel(ctx)
+	err = p.g.DB.Update(keep, func(tx *store.Tx) error {
+		p.name(tx)
+		op, now := p.operation(reeve.Prepared), tx.Now()
+		op.Deferred, op.NextAttemptAt = true, &now
+		res = p.pending(op)
+		if err := p.appendAction(keep, tx); err != nil {
+			return err
+		}
+		return tx.InsertOperation(keep, op)
+	})
+	if err != nil {
+		return reeve.Result{}, err
+	}
+	p.g.nudge()
+	return res, nil
+}
+
+// leavesOperation tells whether the call has an operation: it changes something, or goes on after its caller was answered.
+func (p *pass) leavesOperation() bool {
+	return !p.call.PreviewOnly && (p.tool().Effect.Mutates() || p.tool().Async)
+}
+
+// until is when an outcome that comes from outside comes too late.
+func (p *pass) until() *time.Time {
+	at := reeve.Now().Add(p.tool().Timeout())
+	return &at
+}
+
+// Delivery is the outcome of an operation, as it comes from outside.
+type Delivery struct {
+	Content any
+	Failure string // why it failed; empty means that it did not
+}
+
+// Deliver records the outcome of an operation whose tool said that it would come from outside. Too late or a second time, it is
+// refused and changes nothing.
+func (g *Gate) Deliver(ctx context.Context, workspace, id string, d Delivery) (reeve.Operation, error) {
+	var op reeve.Operation
+	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
+		op, err = s.GetOperation(ctx, workspace, id)
+		return err
+	})
+	if err != nil {
+		return op, err
+	}
+	if !awaited(op) {
+		g.Log.Warn("an outcome came that nobody waits for", "operation", op.ID, "state", op.State)
+		return op, reeve.Errorf(reeve.Conflict, "nobody waits for an outcome of this operation: it is %s", op.State).Hintf("it came too late, or a second time; it was ignored")
+	}
+	p, err := g.recall(ctx, op)
+	if err != nil {
+		return op, err
+	}
+	p.known()
+	p.earlier, p.held = op.Tries, op.CallID
+	o := outcome{out: p.output(g.text(d.Content)), attempts: max(1, op.Tries)}
+	if d.Failure != "" {
+		o = p.failure(refused, reeve.Errorf(reeve.ToolFailed, "%s", d.Failure))
+		o.attempts = max(1, op.Tries)
+	}
+	if _, err := p.conclude(context.WithoutCancel(ctx), op, o); err != nil {
+		return op, err
+	}
+	if g.OnChange != nil {
+		g.OnChange()
+	}
+	err = g.DB.View(ctx, func(s *store.Snap) (err error) {
+		op, err = s.GetOperation(ctx, workspace, id)
+		return err
+	})
+	return op, err
+}
+
+// awaited tells whether an operation has been sent and its outcome is to come from outside.
+func awaited(op reeve.Operation) bool {
+	return op.State == reeve.Dispatched && op.TimeoutAt != nil
+}
