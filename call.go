@@ -49,11 +49,19 @@ type Result struct {
 	Hash        string  `json:"hash,omitempty" doc:"Address of the full output when it was cut: read it with output_read"`
 	Base        string  `json:"base,omitempty" doc:"Of a preview: pass it back to apply exactly this change"`
 	Preview     bool    `json:"preview,omitempty" doc:"True when nothing was changed"`
+	Deferred    bool    `json:"deferred,omitempty" doc:"True when its tool is asynchronous and its result comes later"`
 	Replayed    bool    `json:"replayed,omitempty" doc:"True when this is the stored result of an earlier call"`
 	ApprovalID  string  `json:"approval_id,omitempty" doc:"Set when a person must approve first"`
 	Undo        *Undo   `json:"undo,omitempty" doc:"The call that takes this one back"`
 	Changed     []Token `json:"changed,omitempty" doc:"What changed"`
 	Spent       Amount  `json:"spent,omitzero" doc:"What it cost"`
+}
+
+// Answered is one call's end in a batch.
+type Answered struct {
+	Result Result
+	Err    error
+	Made   bool // false when it was not made, because one before it waits for a person
 }
 
 // Step is what one step of the gate said of a call.

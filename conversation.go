@@ -147,11 +147,16 @@ type Feedback struct {
 
 // MessageInfo is the metadata of messages that are neither actions nor results.
 type MessageInfo struct {
-	Type        string          `json:"type" doc:"said, answer, woken, final"`
-	User        string          `json:"user,omitempty"`
-	Attachments []Attachment    `json:"attachments,omitempty"`
-	Move        int             `json:"move,omitempty" doc:"Of an answer: which of the turn"`
-	Answer      json.RawMessage `json:"answer,omitempty" doc:"Of an answer: the whole of it, as it goes back to the model"`
-	History     string          `json:"history,omitempty" doc:"Of what a client with its own history said: where that history is kept, by hash"`
-	Offered     json.RawMessage `json:"offered,omitempty" doc:"Tools that the client itself offers and answers"`
+	Type        string            `json:"type" doc:"said, answer, woken, final"`
+	User        string            `json:"user,omitempty"`
+	Attachments []Attachment      `json:"attachments,omitempty"`
+	Variables   map[string]string `json:"variables,omitempty" doc:"Of what was said: what goes into the agent's instructions"`
+	Tools       []string          `json:"tools,omitempty" doc:"Of what was said: the tools of this turn, instead of the agent's own"`
+	Model       string            `json:"model,omitempty" doc:"Of what was said: the model of this turn"`
+	Move        int               `json:"move,omitempty" doc:"Of an answer: which of the turn, from 1"`
+	Seen        string            `json:"seen,omitempty" doc:"Of an answer: the last message that it knew of"`
+	Spent       Amount            `json:"spent,omitzero" doc:"Of an answer: what it cost"`
+	Answer      json.RawMessage   `json:"answer,omitempty" doc:"Of an answer: the whole of it, as it goes back to the model"`
+	History     string            `json:"history,omitempty" doc:"Of what a client with its own history said: where that history is kept, by hash"`
+	Offered     json.RawMessage   `json:"offered,omitempty" doc:"Tools that the client itself offers and answers"`
 }

@@ -139,6 +139,9 @@ type Run struct {
 	SeenAt time.Time `json:"-"` // of a parked run: up to when it has seen what its calls came to
 }
 
+// ErrEnded is why the context of a run's brain ends when a person ended the run.
+var ErrEnded = Errorf(Canceled, "a person ended the run")
+
 // RunEnd is what a brain says when it stops.
 type RunEnd struct {
 	State  RunState // completed, failed, parked or cancelled

@@ -7,27 +7,40 @@ import (
 	"reeve"
 )
 
-// Answer is one call's end in a batch.
-type Answer struct {
-	Result reeve.Result
-	Err    error
-}
-
 // CallAll takes the calls of one model response. Reads that follow each other run together; anything else runs alone, in
-// order; all are recorded in the order of the calls.
-func (g *Gate) CallAll(ctx context.Context, calls []reeve.Call) []Answer {
-	out := make([]Answer, len(calls))
+// order; all are recorded in the order of the calls. Within a run, nothing is made after a call that waits.
+func (g *Gate) CallAll(ctx context.Context, calls []reeve.Call) []reeve.Answered {
+	out := make([]reeve.Answered, len(calls))
 	for i := 0; i < len(calls); {
 		n := g.reads(ctx, calls[i:])
 		if n < 2 {
 			out[i].Result, out[i].Err = g.Call(ctx, calls[i])
+			out[i].Made = true
+			if calls[i].Run != "" && waits(out[i].Result) { // the run does nothing more before a person has spoken
+				return out
+			}
 			i++
 			continue
 		}
 		g.together(ctx, calls[i:i+n], out[i:i+n])
+		for j := range n {
+			out[i+j].Made = true
+		}
 		i += n
 	}
 	return out
+}
+
+// waits tells whether a call's run must wait: for a person, or for an outcome that is being found out.
+func waits(r reeve.Result) bool {
+	switch r.State {
+	case reeve.Parked, reeve.Unknown:
+		return true
+	case reeve.Prepared, reeve.Dispatched:
+		return !r.Deferred
+	case reeve.Committed, reeve.Failed, reeve.DeniedOp:
+	}
+	return false
 }
 
 // reads counts the calls at the front that change nothing.
@@ -46,7 +59,7 @@ func (g *Gate) reads(ctx context.Context, calls []reeve.Call) int {
 }
 
 // together judges reads one by one, runs those that pass side by side, and records them in order.
-func (g *Gate) together(ctx context.Context, calls []reeve.Call, out []Answer) {
+func (g *Gate) together(ctx context.Context, calls []reeve.Call, out []reeve.Answered) {
 	type run struct {
 		pass *pass
 		outcome

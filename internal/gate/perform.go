@@ -337,7 +337,7 @@ func (p *pass) pending(op reeve.Operation) reeve.Result {
 		res.Hint = "it will run by itself, once, when it is approved"
 	case reeve.Prepared, reeve.Dispatched, reeve.Committed, reeve.Failed, reeve.DeniedOp:
 		if op.Deferred {
-			res.IsError, res.Code, res.Message = false, reeve.InProgress, "it has been started; its result comes later"
+			res.IsError, res.Deferred, res.Code, res.Message = false, true, reeve.InProgress, "it has been started; its result comes later"
 			return res
 		}
 		res.IsError, res.Code, res.Message = false, reeve.InProgress, "the outcome is not known yet; Reeve is finding out"

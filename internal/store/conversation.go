@@ -110,3 +110,15 @@ func (s *Snap) ListFeedback(ctx context.Context, workspace, turn string) ([]reev
 		return f, err
 	}, `SELECT id, turn_id, user_id, score, comment, created_at FROM feedback WHERE workspace_id = $1 AND turn_id = $2 ORDER BY id LIMIT 200`, workspace, turn)
 }
+
+// ActiveTurns reads a conversation's turns that are under way, but for one, oldest first.
+func (s *Snap) ActiveTurns(ctx context.Context, conversation, but string, limit int) ([]reeve.Run, error) {
+	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE session_id = $1 AND reason = 'user_initiated' AND state IN ('running', 'parked') AND id <> $2
+		ORDER BY id LIMIT $3`, conversation, but, limit)
+}
+
+// OpenOperations reads a run's operations whose outcome is still to come, oldest first.
+func (s *Snap) OpenOperations(ctx context.Context, workspace, run string, limit int) ([]reeve.Operation, error) {
+	return all(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM operations WHERE run_id = $1 AND run_id <> '' AND workspace_id = $2
+		AND state IN ('parked', 'prepared', 'dispatched', 'unknown') ORDER BY created_at, id LIMIT $3`, run, workspace, limit)
+}

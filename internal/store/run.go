@@ -188,7 +188,7 @@ func (s *Snap) RunSpent(ctx context.Context, v reeve.Run) (sum reeve.Amount, err
 	add := func(a reeve.Amount) {
 		sum.Calls, sum.Tokens, sum.Micros, sum.Millis = sum.Calls+a.Calls, sum.Tokens+a.Tokens, sum.Micros+a.Micros, sum.Millis+a.Millis
 	}
-	results, err := all(ctx, s, value[string], `SELECT metadata FROM messages WHERE run_id = $1 AND run_id <> '' AND kind = 'tool_result'`, v.ID)
+	results, err := all(ctx, s, value[string], `SELECT metadata FROM messages WHERE run_id = $1 AND run_id <> '' AND kind IN ('tool_result', 'thought')`, v.ID)
 	if err != nil {
 		return sum, err
 	}

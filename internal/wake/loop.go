@@ -68,13 +68,13 @@ func rest(ctx context.Context, d time.Duration, call <-chan struct{}) {
 
 // Serve hands a run to the brain and records how it ended. A run whose server is stopping is left as it is, to be taken up.
 func (r *Room) Serve(ctx context.Context, run reeve.Run) {
-	inner, cancel := context.WithCancel(ctx)
+	inner, cancel := context.WithCancelCause(ctx)
 	r.mu.Lock()
 	r.held[run.ID] = cancel
 	r.mu.Unlock()
 	left := true
 	defer func() {
-		cancel()
+		cancel(nil)
 		r.mu.Lock()
 		delete(r.held, run.ID)
 		r.doubt = r.doubt || left

@@ -67,8 +67,8 @@ type Room struct {
 
 	stepping sync.Mutex // one Step at a time, so that what it starts is in our hands before another looks
 	mu       sync.Mutex
-	held     map[string]context.CancelFunc // runs in our hands, and what interrupts their brains
-	doubt    bool                          // there may be runs that are ours by the store, and in nobody's hands
+	held     map[string]context.CancelCauseFunc // runs in our hands, and what interrupts their brains
+	doubt    bool                               // there may be runs that are ours by the store, and in nobody's hands
 }
 
 // New makes the room.
@@ -85,7 +85,7 @@ func New(cfg Config) (*Room, error) {
 		return nil, err
 	}
 	return &Room{Config: cfg, predicates: p, nudged: make(chan struct{}, 1), posted: make(chan struct{}, 1), handed: make(chan reeve.Run, cfg.Turns),
-		held: map[string]context.CancelFunc{}}, nil
+		held: map[string]context.CancelCauseFunc{}}, nil
 }
 
 // Nudge makes the loop look now. A nudge while it looks is not lost.
@@ -182,6 +182,6 @@ func (r *Room) interrupt(run string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if cancel := r.held[run]; cancel != nil {
-		cancel()
+		cancel(reeve.ErrEnded)
 	}
 }

@@ -1,0 +1,110 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"reeve"
+)
+
+// act makes calls of an answer through the gate, in order; reads that follow each other together. An end means that the run
+// waits: for a person, or for an outcome that is being found out.
+func (v *turn) act(ctx context.Context, open []*call) *reeve.RunEnd {
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	if err := v.know(ctx); err != nil {
+		return v.fail(err)
+	}
+	for len(open) > 0 {
+		n := max(1, v.reads(open))
+		requests := make([]reeve.Call, n)
+		for i, c := range open[:n] {
+			requests[i] = v.request(c)
+		}
+		answers := v.Gate.CallAll(ctx, requests)
+		for i, a := range answers {
+			if end := v.made(ctx, open[i], a); end != nil {
+				return end
+			}
+		}
+		open = open[n:]
+	}
+	return nil
+}
+
+// lasting is a context that outlives a server that is told to stop, because a call that is refused for that would count as made,
+// but not a person's word that the run is over.
+func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if context.Cause(ctx) == error(reeve.ErrEnded) { //nolint:errorlint // it is set as it is
+			cancel()
+		}
+	})
+	return out, func() { stop(); cancel() }
+}
+
+// know reads which tools the agent has, once.
+func (v *turn) know(ctx context.Context) (err error) {
+	if v.tools == nil {
+		v.tools, err = v.Gate.Offer(ctx, v.run.WorkspaceID, v.run.AgentID, v.log.info.Tools)
+	}
+	return err
+}
+
+// reads counts the calls at the front that change nothing.
+func (v *turn) reads(calls []*call) int {
+	for n, c := range calls {
+		read := false
+		for _, t := range v.tools {
+			read = read || t.ID == c.Name && t.Effect == reeve.Read && !t.Async
+		}
+		if !read {
+			return n
+		}
+	}
+	return len(calls)
+}
+
+// request is a call as the gate takes it.
+func (v *turn) request(c *call) reeve.Call {
+	r := v.who()
+	r.Tool, r.Args, r.Ref = c.Name, c.Args, c.ID
+	r.Operation = reeve.PlanKey(v.run.Key, c.ordinal, c.Name)
+	r.Reason = v.log.end().answer.Text()
+	return r
+}
+
+// made looks at what a call came to.
+func (v *turn) made(ctx context.Context, c *call, a reeve.Answered) *reeve.RunEnd {
+	switch {
+	case !a.Made:
+		return nil // one before it waits
+	case a.Err != nil && a.Result.CallID == "":
+		return v.fail(a.Err) // it could not even be recorded
+	case a.Err != nil:
+		if code := reeve.CodeOf(a.Err); code == reeve.Stopped {
+			return v.fail(a.Err)
+		}
+		return v.failIf(v.tellResult(ctx, c, a.Result))
+	case a.Result.Deferred:
+		v.deferred[a.Result.CallID] = true
+		return nil
+	}
+	switch a.Result.State {
+	case reeve.Parked, reeve.Unknown, reeve.Prepared, reeve.Dispatched:
+		if err := v.tellWaiting(ctx, c, a.Result); err != nil {
+			return v.fail(err)
+		}
+		return &reeve.RunEnd{State: reeve.RunParked, Output: fmt.Sprintf("%s waits: %s", c.Name, a.Result.Message)}
+	case reeve.Committed, reeve.Failed, reeve.DeniedOp:
+	}
+	return v.failIf(v.tellResult(ctx, c, a.Result))
+}
+
+func (v *turn) failIf(err error) *reeve.RunEnd {
+	if err != nil {
+		return v.fail(err)
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"reeve"
+	"reeve/internal/store"
+	"reeve/model"
+)
+
+// ask asks the model for its next move, and stores the answer before anything is done about it. At the limit of moves it is
+// asked for a final answer, without tools; after that nothing more.
+func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
+	n := len(v.log.moves)
+	if n > v.set.MaxMoves {
+		return v.end(ctx, v.log.end())
+	}
+	if err := v.tellNews(ctx); err != nil {
+		return v.fail(err)
+	}
+	if v.base == nil {
+		base, err := v.assembled(ctx)
+		if err != nil {
+			return v.fail(err)
+		}
+		v.base = &base
+	}
+	r := *v.base
+	r.Messages = append(append([]model.Message{}, r.Messages...), v.log.messages()...)
+	if n == v.set.MaxMoves {
+		r.Choice = model.NoCall
+		r.Messages = say(r.Messages, "You have come to the limit of moves in this turn. Answer now, with what you have; no tool can be called any more.")
+	}
+	var answer model.Answer
+	err := v.Gate.Think(ctx, v.who(), v.most(r), func(ctx context.Context) (spent reeve.Amount, err error) {
+		start := reeve.Monotonic()
+		answer, err = v.Model.Answer(ctx, r, v.watch)
+		if err == nil {
+			err = v.check(&answer)
+		}
+		return reeve.Amount{Tokens: answer.Usage.Input + answer.Usage.Output, Micros: answer.Usage.Micros, Millis: reeve.Since(start).Milliseconds()}, err
+	}, func(ctx context.Context, tx *store.Tx) error { return v.keep(ctx, tx, answer) })
+	if err != nil {
+		return v.fail(err)
+	}
+	v.changed()
+	return nil
+}
+
+// say adds words to the user's side of the end of a conversation.
+func say(list []model.Message, text string) []model.Message {
+	if n := len(list); n > 0 && list[n-1].Role == model.User {
+		last := list[n-1]
+		last.Parts = append(append([]model.Part{}, last.Parts...), model.Part{Type: model.Text, Text: text})
+		list[n-1] = last
+		return list
+	}
+	return append(list, model.Said(model.User, text))
+}
+
+// most is what a question may cost at the most, as far as can be told before: some four bytes are a token.
+func (v *turn) most(r model.Request) reeve.Amount {
+	bytes := len(r.System)
+	for _, m := range r.Messages {
+		for _, p := range m.Parts {
+			bytes += len(p.Text) + len(p.Args)
+		}
+	}
+	for _, t := range r.Tools {
+		bytes += len(t.Description) + len(t.Parameters)
+	}
+	return reeve.Amount{Tokens: int64(bytes/4 + r.MaxTokens), Millis: 120_000}
+}
+
+// check makes sure that an answer can be acted on: it says or wants something, and its calls can be told apart.
+func (v *turn) check(a *model.Answer) error {
+	seen := map[string]bool{}
+	for i := range a.Parts {
+		p := &a.Parts[i]
+		if p.Type != model.ToolCall {
+			continue
+		}
+		if p.Name == "" {
+			return reeve.Errorf(reeve.ModelFailed, "the model called a tool without naming it")
+		}
+		for n := 2; p.ID == "" || seen[p.ID]; n++ {
+			p.ID = fmt.Sprintf("call_%d_%d_%d", len(v.log.moves)+1, i+1, n)
+		}
+		seen[p.ID] = true
+	}
+	if len(a.Calls()) == 0 && a.Text() == "" && len(v.log.moves) == 0 && a.Stop != model.StopRefused {
+		return reeve.Errorf(reeve.ModelFailed, "the model's answer is empty")
+	}
+	return nil
+}
+
+// keep writes an answer down, and what clients are told of it.
+func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer) error {
+	raw, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	n := len(v.log.moves) + 1
+	info, err := json.Marshal(reeve.MessageInfo{Type: answerType, Move: n, Seen: v.log.last, Answer: raw,
+		Spent: reeve.Amount{Tokens: a.Usage.Input + a.Usage.Output, Micros: a.Usage.Micros}})
+	if err != nil {
+		return err
+	}
+	m := reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID, RunID: v.run.ID,
+		Kind: reeve.Thought, Content: a.Text(), Metadata: info}
+	if err := tx.AppendThought(ctx, m); err != nil {
+		return err
+	}
+	return v.tellAnswer(ctx, tx, m.ID, n, a)
+}

@@ -1,0 +1,239 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+	"reeve/model"
+)
+
+// Assembler makes the request that a turn begins with. What it returns is what the model gets, before the turn's own moves.
+type Assembler interface {
+	Assemble(ctx context.Context, in AssemblyInput) (model.Request, error)
+}
+
+// AssemblyInput is what an assembler is given.
+type AssemblyInput struct {
+	WorkspaceID     string           `json:"workspace_id"`
+	AgentID         string           `json:"agent_id"`
+	ConversationID  string           `json:"conversation_id,omitempty" doc:"Empty for a run that is not a turn"`
+	TurnID          string           `json:"turn_id"`
+	UserID          string           `json:"user_id,omitempty"`
+	UserMessage     model.Message    `json:"user_message" doc:"What the turn is about"`
+	RecentTurns     []TurnSnapshot   `json:"recent_turns" doc:"Oldest first, this one excluded"`
+	ActiveTurns     []ActiveTurn     `json:"active_turns,omitempty" doc:"Others of the conversation that are still under way"`
+	ModelProfileID  string           `json:"model_profile_id" doc:"The model's name"`
+	Instructions    string           `json:"instructions,omitempty" doc:"With their variables in place"`
+	ToolIDs         []string         `json:"tool_ids"`
+	ToolDefinitions []ToolDefinition `json:"tool_definitions"`
+	Settings        Settings         `json:"settings"`
+}
+
+// TurnSnapshot is an earlier turn.
+type TurnSnapshot struct {
+	ID       string          `json:"id"`
+	State    reeve.RunState  `json:"state,omitempty"`
+	Input    string          `json:"input"`
+	Output   string          `json:"output,omitempty"`
+	Messages []model.Message `json:"messages" doc:"All of it, as the model may be shown it"`
+}
+
+// ActiveTurn is another turn that is under way.
+type ActiveTurn struct {
+	ID      string        `json:"id"`
+	Input   string        `json:"input"`
+	Pending []PendingCall `json:"pending,omitempty"`
+}
+
+// PendingCall is a call whose result is still to come.
+type PendingCall struct {
+	Tool        string    `json:"tool"`
+	OperationID string    `json:"operation_id"`
+	Since       time.Time `json:"since"`
+}
+
+// ToolDefinition is a tool that the agent has.
+type ToolDefinition struct {
+	ID          string          `json:"id"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"input_schema"`
+	Async       bool            `json:"async,omitempty"`
+}
+
+// assembled makes the turn's request, with its tries and its time limit.
+func (v *turn) assembled(ctx context.Context) (r model.Request, err error) {
+	in, err := v.input(ctx)
+	if err != nil {
+		return r, err
+	}
+	assembler := v.Assemble
+	if assembler == nil {
+		assembler = Assembly{}
+	}
+	err = patiently(ctx, func(ctx context.Context) error {
+		r, err = assembler.Assemble(ctx, in)
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		said := reeve.AsError(err)
+		err = reeve.Errorf(reeve.AssemblyFailed, "what the model should be asked could not be put together: %s", said.Message).Hintf("%s", said.Hint)
+	}
+	return r, err
+}
+
+// input gathers what an assembler is given. How much it reads is bounded by the settings, whatever the conversation's length.
+func (v *turn) input(ctx context.Context) (AssemblyInput, error) {
+	in := AssemblyInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(), TurnID: v.run.ID, UserID: v.run.UserID,
+		ModelProfileID: v.set.Model, Instructions: insert(v.set.Instructions, v.log.info.Variables, v.set.Variables), Settings: v.set, RecentTurns: []TurnSnapshot{}}
+	if v.log.info.Model != "" {
+		in.ModelProfileID = v.log.info.Model
+	}
+	if err := v.know(ctx); err != nil {
+		return in, err
+	}
+	for _, t := range v.tools {
+		if v.offered[t.ID] {
+			continue
+		}
+		in.ToolIDs = append(in.ToolIDs, t.ID)
+		in.ToolDefinitions = append(in.ToolDefinitions, ToolDefinition{ID: t.ID, Name: t.Name, Description: t.Description, InputSchema: t.Parameters, Async: t.Async})
+	}
+	if len(v.log.info.Offered) > 0 {
+		var list []model.Tool
+		if err := json.Unmarshal(v.log.info.Offered, &list); err != nil {
+			return in, err
+		}
+		for _, t := range list {
+			in.ToolIDs = append(in.ToolIDs, t.Name)
+			in.ToolDefinitions = append(in.ToolDefinitions, ToolDefinition{ID: t.Name, Name: t.Name, Description: t.Description, InputSchema: t.Parameters})
+		}
+	}
+	err := v.DB.View(ctx, func(s *store.Snap) (err error) {
+		if in.UserMessage, err = v.spoken(ctx, s, v.log.said); err != nil {
+			return err
+		}
+		if v.log.info.History != "" {
+			in.RecentTurns, err = v.given(ctx, s)
+			return err
+		}
+		if in.ConversationID == "" {
+			return nil
+		}
+		if in.ActiveTurns, err = v.active(ctx, s); err != nil {
+			return err
+		}
+		in.RecentTurns, err = v.recent(ctx, s)
+		return err
+	})
+	return in, err
+}
+
+// spoken is what a person said, with what they attached.
+func (v *turn) spoken(ctx context.Context, s *store.Snap, said []reeve.Message) (model.Message, error) {
+	out := model.Message{Role: model.User}
+	for _, m := range said {
+		var info reeve.MessageInfo
+		if err := json.Unmarshal(m.Metadata, &info); err != nil {
+			return out, err
+		}
+		for _, a := range info.Attachments {
+			p := model.Part{Type: model.Media, Name: a.Name, MediaType: a.MediaType, URL: a.URL}
+			if a.Hash != "" {
+				body, err := s.GetPayload(ctx, v.run.WorkspaceID, a.Hash, 0, -1)
+				if err != nil {
+					return out, err
+				}
+				p.Data = body.Body
+			}
+			out.Parts = append(out.Parts, p)
+		}
+		if m.Content != "" {
+			out.Parts = append(out.Parts, model.Part{Type: model.Text, Text: m.Content})
+		}
+	}
+	return out, nil
+}
+
+// given is the history that a client with its own brought along, as one earlier turn.
+func (v *turn) given(ctx context.Context, s *store.Snap) ([]TurnSnapshot, error) {
+	body, err := s.GetPayload(ctx, v.run.WorkspaceID, v.log.info.History, 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	t := TurnSnapshot{ID: "given"}
+	if err := json.Unmarshal(body.Body, &t.Messages); err != nil {
+		return nil, err
+	}
+	if len(t.Messages) == 0 {
+		return []TurnSnapshot{}, nil
+	}
+	return []TurnSnapshot{t}, nil
+}
+
+// active lists the conversation's other turns that are under way, with what they wait for.
+func (v *turn) active(ctx context.Context, s *store.Snap) ([]ActiveTurn, error) {
+	runs, err := s.ActiveTurns(ctx, v.run.SessionID, v.run.ID, 20)
+	if err != nil {
+		return nil, err
+	}
+	var out []ActiveTurn
+	for _, r := range runs {
+		t := ActiveTurn{ID: r.ID, Input: r.Input}
+		ops, err := s.OpenOperations(ctx, v.run.WorkspaceID, r.ID, 20)
+		if err != nil {
+			return nil, err
+		}
+		for _, op := range ops {
+			t.Pending = append(t.Pending, PendingCall{Tool: op.Tool, OperationID: op.ID, Since: op.CreatedAt})
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// Assembly is the built-in assembler: instructions, what else is going on, as many recent turns as fit, and what was said.
+type Assembly struct{}
+
+// Assemble makes the request.
+func (Assembly) Assemble(_ context.Context, in AssemblyInput) (model.Request, error) {
+	r := model.Request{Model: in.ModelProfileID, System: in.Instructions, MaxTokens: in.Settings.MaxTokens, Temperature: in.Settings.Temperature, Effort: in.Settings.Effort}
+	if len(in.ActiveTurns) > 0 {
+		var b strings.Builder
+		b.WriteString("\n\nOther turns of this conversation are still under way; they are answered apart:\n")
+		for _, t := range in.ActiveTurns {
+			fmt.Fprintf(&b, "- %q", clip(t.Input, 200))
+			for _, p := range t.Pending {
+				fmt.Fprintf(&b, "; waits for %s since %s", p.Tool, p.Since.Format(time.RFC3339))
+			}
+			b.WriteByte('\n')
+		}
+		r.System = strings.TrimSpace(r.System + b.String())
+	}
+	for _, t := range in.ToolDefinitions {
+		d := t.Description
+		if t.Async {
+			d += " (Takes a while: its result comes later, by itself; go on without it.)"
+		}
+		r.Tools = append(r.Tools, model.Tool{Name: t.ID, Description: d, Parameters: t.InputSchema})
+	}
+	for _, t := range in.RecentTurns {
+		r.Messages = append(r.Messages, t.Messages...)
+	}
+	if len(in.UserMessage.Parts) > 0 {
+		r.Messages = append(r.Messages, in.UserMessage)
+	}
+	return r, nil
+}
+
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// nothingToReport is what an agent answers when the person of its schedule need not be told.
+const nothingToReport = "NOTHING TO REPORT"
+
+// mostTriggers bounds how many changes an agent is told of in one run.
+const mostTriggers = 50
+
+// begin writes down what woke the agent, in words. Of a turn that is what the person said, which is there already.
+func (v *turn) begin(ctx context.Context) error {
+	return v.DB.Update(ctx, func(tx *store.Tx) error {
+		text, err := v.woken(ctx, tx)
+		if err != nil {
+			return err
+		}
+		info, err := json.Marshal(reeve.MessageInfo{Type: "woken", User: v.run.UserID})
+		if err != nil {
+			return err
+		}
+		return tx.AppendThought(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID,
+			RunID: v.run.ID, Kind: reeve.Observation, Content: text, Metadata: info})
+	})
+}
+
+func (v *turn) woken(ctx context.Context, tx *store.Tx) (string, error) {
+	switch v.run.Reason {
+	case reeve.ReasonTimer, reeve.ReasonCatchup:
+		text := "Your time has come."
+		if v.run.ScheduledAt != nil {
+			text = "It is time: " + v.run.ScheduledAt.Format("2006-01-02 15:04 MST") + "."
+		}
+		if v.run.Reason == reeve.ReasonCatchup {
+			text += " This was missed while nobody was there, and is made up for now."
+		}
+		if v.run.Input != "" {
+			text += "\n\n" + v.run.Input
+		}
+		return text + "\n\nNobody is watching. What you answer at the end is the report. If there is nothing that the person should be told, answer exactly: " + nothingToReport, nil
+	case reeve.ReasonSubscription:
+		wakes, err := tx.ListWakes(ctx, v.run.WorkspaceID, v.run.AgentID, v.run.ID, mostTriggers)
+		if err != nil {
+			return "", err
+		}
+		var b strings.Builder
+		b.WriteString("Something you watch has changed:\n")
+		for _, w := range wakes {
+			fmt.Fprintf(&b, "- %s %s (operation %s)\n", w.Token.Class, w.Token.Name, w.OperationID)
+		}
+		if v.run.Wakes > len(wakes) {
+			fmt.Fprintf(&b, "- and %d more\n", v.run.Wakes-len(wakes))
+		}
+		return b.String(), nil
+	case reeve.ReasonManual, reeve.ReasonUser:
+	}
+	if v.run.Input == "" {
+		return "Somebody woke you, without saying why. Do what your instructions say.", nil
+	}
+	return v.run.Input, nil
+}

@@ -1,0 +1,85 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Extractor takes notes of a turn that is over. It fails without harm: the turn is only flagged.
+type Extractor interface {
+	Extract(ctx context.Context, in ExtractionInput) error
+}
+
+// ExtractionInput is what an extractor is given.
+type ExtractionInput struct {
+	WorkspaceID    string `json:"workspace_id"`
+	AgentID        string `json:"agent_id"`
+	ConversationID string `json:"conversation_id,omitempty"`
+	TurnID         string `json:"turn_id"`
+	UserID         string `json:"user_id,omitempty"`
+	Input          string `json:"input"`
+	Transcript     []Move `json:"transcript"`
+}
+
+// Move is one answer of a turn with its calls.
+type Move struct {
+	Sequence int        `json:"sequence"`
+	Text     string     `json:"text,omitempty"`
+	Calls    []MoveCall `json:"calls,omitempty"`
+}
+
+// MoveCall is a call of a move with its result.
+type MoveCall struct {
+	ID      string          `json:"id"`
+	Tool    string          `json:"tool"`
+	Args    json.RawMessage `json:"args"`
+	Result  string          `json:"result,omitempty"`
+	IsError bool            `json:"is_error,omitempty"`
+}
+
+// extract takes notes of the turn; false means that they could not be taken.
+func (v *turn) extract(ctx context.Context) bool {
+	if v.Extract == nil || v.log.noted {
+		return true
+	}
+	in := ExtractionInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(), TurnID: v.run.ID, UserID: v.run.UserID,
+		Input: v.log.said[0].Content, Transcript: transcript(v.log)}
+	err := patiently(ctx, func(ctx context.Context) error { return v.Extract.Extract(ctx, in) })
+	if err == nil {
+		err = v.DB.Update(ctx, func(tx *store.Tx) error {
+			return tx.AppendThought(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID,
+				RunID: v.run.ID, Kind: reeve.SystemNote, Content: "Notes were taken of this turn.", Metadata: json.RawMessage(`{"type":"noted"}`)})
+		})
+	}
+	if err != nil {
+		v.Log.Warn("no notes could be taken of a turn", "run", v.run.ID, "error", err)
+	}
+	return err == nil
+}
+
+const (
+	stepTries = 3
+	stepFirst = 100 * time.Millisecond
+	stepLimit = 30 * time.Second
+)
+
+// patiently tries a step of the loop that others may replace three times, 100 and 200 ms apart, each for at most 30 s. What will
+// not change by trying again is not tried again.
+func patiently(ctx context.Context, f func(context.Context) error) (err error) {
+	for n, wait := 1, stepFirst; ; n, wait = n+1, 2*wait {
+		limited, cancel := context.WithTimeout(ctx, stepLimit)
+		err = f(limited)
+		late := limited.Err() != nil && ctx.Err() == nil
+		cancel()
+		if late && err != nil {
+			err = reeve.Errorf(reeve.Timeout, "it did not finish within %s", stepLimit)
+		}
+		if err == nil || n == stepTries || reeve.CodeOf(err) == reeve.Validation || !pause(ctx, wait) {
+			return err
+		}
+	}
+}

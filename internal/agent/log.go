@@ -1,0 +1,244 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"reeve"
+	"reeve/model"
+)
+
+// log is a run as its messages tell it.
+type log struct {
+	said   []reeve.Message // what the run was given: by a person, or by what woke it
+	info   reeve.MessageInfo
+	moves  []*move
+	noted  bool   // notes have been taken of it
+	last   string // the last message that was read
+	readAt time.Time
+}
+
+// move is one answer of the model with what became of its calls.
+type move struct {
+	id     string // of its message
+	seen   string // the last message that the model knew of
+	answer model.Answer
+	calls  []*call
+}
+
+// call is one call that an answer wants.
+type call struct {
+	model.Part
+	ordinal int // among all calls of the run
+	move    int
+	action  *reeve.Message
+	result  *reeve.Message
+	info    reeve.ResultInfo
+}
+
+// readLog makes a log of a run's messages, in order.
+func readLog(list []reeve.Message) (*log, error) {
+	l := &log{}
+	byAction := map[string]*call{}
+	ordinal := 0
+	for i := range list {
+		m := &list[i]
+		l.last = m.ID
+		switch m.Kind {
+		case reeve.UserMessage, reeve.Observation:
+			if len(l.said) == 0 {
+				if err := json.Unmarshal(m.Metadata, &l.info); err != nil {
+					return nil, err
+				}
+			}
+			l.said = append(l.said, *m)
+		case reeve.Thought:
+			v, err := readMove(m, len(l.moves), &ordinal)
+			if err != nil {
+				return nil, err
+			}
+			if v != nil {
+				l.moves = append(l.moves, v)
+			}
+		case reeve.Action:
+			if c, err := l.made(m); err != nil {
+				return nil, err
+			} else if c != nil {
+				c.action, byAction[m.ID] = m, c
+			}
+		case reeve.ToolResult:
+			if c := byAction[m.ActionID]; c != nil {
+				c.result = m
+				if err := json.Unmarshal(m.Metadata, &c.info); err != nil {
+					return nil, err
+				}
+			}
+		case reeve.SystemNote:
+			l.noted = true
+		case reeve.Summary:
+		}
+	}
+	return l, nil
+}
+
+// readMove reads a stored answer; nil means that the thought is another.
+func readMove(m *reeve.Message, n int, ordinal *int) (*move, error) {
+	var info reeve.MessageInfo
+	if err := json.Unmarshal(m.Metadata, &info); err != nil {
+		return nil, err
+	}
+	if info.Type != answerType {
+		return nil, nil
+	}
+	v := &move{id: m.ID, seen: info.Seen}
+	if err := json.Unmarshal(info.Answer, &v.answer); err != nil {
+		return nil, err
+	}
+	for _, p := range v.answer.Calls() {
+		v.calls = append(v.calls, &call{Part: p, ordinal: *ordinal, move: n})
+		*ordinal++
+	}
+	return v, nil
+}
+
+const answerType = "answer"
+
+// made finds the call that an action makes: one of the last answer that is known by the model's own id. Others may have written
+// into the run too, such as a person who took a call back.
+func (l *log) made(m *reeve.Message) (*call, error) {
+	var info reeve.ActionInfo
+	if err := json.Unmarshal(m.Metadata, &info); err != nil {
+		return nil, err
+	}
+	if info.Ref == "" || len(l.moves) == 0 {
+		return nil, nil
+	}
+	for _, c := range l.moves[len(l.moves)-1].calls {
+		if c.ID == info.Ref && c.action == nil {
+			return c, nil
+		}
+	}
+	return nil, nil
+}
+
+// end is the last move; nil means that there is none.
+func (l *log) end() *move {
+	if len(l.moves) == 0 {
+		return nil
+	}
+	return l.moves[len(l.moves)-1]
+}
+
+// news tells whether a result has come that the model has not been shown.
+func (l *log) news() bool {
+	end := l.end()
+	for _, m := range l.moves {
+		for _, c := range m.calls {
+			if c.result != nil && c.result.ID > end.seen {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// pending counts calls whose results are still to come.
+func (l *log) pending() (n int) {
+	for _, m := range l.moves {
+		for _, c := range m.calls {
+			if c.action != nil && c.result == nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// failures counts calls that came to an error.
+func (l *log) failures() (n int) {
+	for _, m := range l.moves {
+		for _, c := range m.calls {
+			if c.result != nil && c.info.Status == "error" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// messages is the run as the model is told it. Every call has exactly one result, whatever became of it: one that had not come
+// when the model was asked is said to have been started, and comes as news when it has.
+func (l *log) messages() []model.Message {
+	var out []model.Message
+	for i, m := range l.moves {
+		if parts := sendable(m.answer.Parts); len(parts) > 0 {
+			out = append(out, model.Message{Role: model.Assistant, Parts: parts})
+		}
+		known := l.last
+		if i+1 < len(l.moves) {
+			known = l.moves[i+1].seen
+		}
+		var parts []model.Part
+		for _, c := range m.calls {
+			parts = append(parts, c.told(known, i+1 == len(l.moves)))
+		}
+		for _, earlier := range l.moves[:i+1] {
+			for _, c := range earlier.calls {
+				if c.result != nil && c.result.ID > m.seen && c.result.ID <= known && earlier != m {
+					parts = append(parts, model.Part{Type: model.Text, Text: fmt.Sprintf("The result of %s (call %s), which was started earlier, has come:\n%s", c.Name, c.ID, c.result.Content)})
+				}
+			}
+		}
+		if len(parts) > 0 {
+			out = append(out, model.Message{Role: model.User, Parts: parts})
+		}
+	}
+	return out
+}
+
+// sendable leaves out parts that say nothing.
+func sendable(parts []model.Part) []model.Part {
+	var out []model.Part
+	for _, p := range parts {
+		if p.Type != model.Text || p.Text != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// told is what the model is told of a call, given the last message it knows of.
+func (c *call) told(known string, last bool) model.Part {
+	p := model.Part{Type: model.Result, ID: c.ID, Name: c.Name}
+	switch {
+	case c.result != nil && c.result.ID <= known:
+		p.Text, p.IsError = c.result.Content, c.info.Status == "error"
+		if p.IsError {
+			p.Text = c.explain()
+		}
+	case c.action != nil && (last || c.result == nil || c.result.ID > known):
+		p.Text = "It has been started. Its result will come later; go on without it."
+	default:
+		p.Text, p.IsError = "It was not made: the turn ended before.", true
+	}
+	return p
+}
+
+// explain says why a call failed, with every input that was wrong.
+func (c *call) explain() string {
+	text := fmt.Sprintf("%s: %s", c.info.Code, c.info.Message)
+	if c.info.Message == "" {
+		text = string(c.info.Code) + ": " + c.result.Content
+	}
+	for _, f := range c.info.Fields {
+		text += fmt.Sprintf("\n- %s: %s", f.Path, f.Message)
+		if f.Expected != "" {
+			text += " (expected: " + f.Expected + ")"
+		}
+	}
+	if c.info.Hint != "" {
+		text += "\nHint: " + c.info.Hint
+	}
+	return text
+}

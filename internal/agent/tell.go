@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"reeve"
+	"reeve/internal/store"
+	"reeve/model"
+)
+
+// watch shows a piece of an answer as it comes.
+func (v *turn) watch(d model.Delta) {
+	c := v.conversation()
+	if v.Stage == nil || c == "" {
+		return
+	}
+	f := reeve.Frame{Type: reeve.FrameToken, TurnID: v.run.ID, AgentID: v.run.AgentID, Text: d.Text}
+	switch d.Type {
+	case model.TextDelta:
+	case model.ReasoningDelta:
+		f.Reasoning = true
+	case model.Discard:
+		f.Discard = true
+	case model.CallDelta:
+		return // the whole call is told when it is made
+	}
+	v.Stage.Token(c, f)
+}
+
+// changed tells the stage that there are new frames.
+func (v *turn) changed() {
+	if c := v.conversation(); v.Stage != nil && c != "" {
+		v.Stage.Changed(c)
+	}
+}
+
+// tell keeps a frame of the turn.
+func (v *turn) tell(ctx context.Context, tx *store.Tx, key string, f reeve.Frame) error {
+	c := v.conversation()
+	if c == "" {
+		return nil
+	}
+	f.TurnID, f.AgentID = v.run.ID, v.run.AgentID
+	return tx.AppendFrame(ctx, c, v.run.ID+":"+key, f)
+}
+
+// tellAnswer tells what the model said, and which calls it wants.
+func (v *turn) tellAnswer(ctx context.Context, tx *store.Tx, id string, n int, a model.Answer) error {
+	spent := reeve.Amount{Tokens: a.Usage.Input + a.Usage.Output, Micros: a.Usage.Micros}
+	if text := a.Text(); text != "" || len(a.Calls()) == 0 {
+		if err := v.tell(ctx, tx, fmt.Sprint("answer:", n), reeve.Frame{Type: reeve.FrameMessage, MessageID: id, Text: text, Spent: &spent}); err != nil {
+			return err
+		}
+	}
+	for _, c := range a.Calls() {
+		f := reeve.Frame{Type: reeve.FrameTool, MessageID: id, ToolCallID: c.ID, Tool: c.Name, Args: readable(c.Args)}
+		if err := v.tell(ctx, tx, fmt.Sprint("call:", n, ":", c.ID), f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readable gives arguments as JSON, whatever the model wrote.
+func readable(args json.RawMessage) json.RawMessage {
+	if len(args) == 0 {
+		return json.RawMessage("{}")
+	}
+	if json.Valid(args) {
+		return args
+	}
+	text, _ := json.Marshal(string(args)) // a string marshals
+	return text
+}
+
+// tellResult tells what a call came to.
+func (v *turn) tellResult(ctx context.Context, c *call, r reeve.Result) error {
+	v.told[r.CallID] = true
+	content := r.Content
+	if content == "" {
+		content = r.Message
+	}
+	return v.tellNow(ctx, fmt.Sprint("result:", c.move, ":", c.ID), reeve.Frame{Type: reeve.FrameResult, MessageID: r.CallID, ToolCallID: c.ID, Tool: c.Name,
+		Content: content, IsError: r.IsError, Code: r.Code, OperationID: r.OperationID, Spent: &r.Spent})
+}
+
+// tellNews tells of results that came while nobody of us was there to tell: of calls that were approved, or came later.
+func (v *turn) tellNews(ctx context.Context) error {
+	for _, m := range v.log.moves {
+		for _, c := range m.calls {
+			if c.result == nil || c.result.ID <= v.log.end().seen || v.told[c.action.ID] {
+				continue
+			}
+			if err := v.tellResult(ctx, c, reeve.Result{CallID: c.action.ID, OperationID: c.action.OperationID, Content: c.result.Content,
+				IsError: c.info.Status == "error", Code: c.info.Code, Message: c.info.Message, Spent: c.info.Spent}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tellWaiting tells that a call waits for a person.
+func (v *turn) tellWaiting(ctx context.Context, c *call, r reeve.Result) error {
+	f := reeve.Frame{Type: reeve.FrameApproval, MessageID: r.CallID, ToolCallID: c.ID, Tool: c.Name, Args: readable(c.Args), ApprovalID: r.ApprovalID,
+		OperationID: r.OperationID, Code: r.Code, Message: r.Message, Hint: r.Hint}
+	if r.ApprovalID != "" {
+		err := v.DB.View(ctx, func(s *store.Snap) error {
+			a, err := s.GetApproval(ctx, v.run.WorkspaceID, r.ApprovalID)
+			f.Preview = a.Preview
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return v.tellNow(ctx, fmt.Sprint("waits:", c.move, ":", c.ID, ":", r.Code, ":", r.ApprovalID), f)
+}
+
+// tellNow keeps a frame in a transaction of its own.
+func (v *turn) tellNow(ctx context.Context, key string, f reeve.Frame) error {
+	if v.conversation() == "" {
+		return nil
+	}
+	keep := context.WithoutCancel(ctx)
+	err := v.DB.Update(keep, func(tx *store.Tx) error { return v.tell(keep, tx, key, f) })
+	v.changed()
+	return err
+}

@@ -1,0 +1,211 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+	"reeve/model"
+)
+
+// Gate is what a thinker needs of the gate.
+type Gate interface {
+	Call(ctx context.Context, c reeve.Call) (reeve.Result, error)
+	CallAll(ctx context.Context, calls []reeve.Call) []reeve.Answered
+	Think(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error), keep func(context.Context, *store.Tx) error) error
+	Offer(ctx context.Context, workspace, agent string, list []string) ([]reeve.Tool, error)
+}
+
+// Stage shows a turn to people while it goes on.
+type Stage interface {
+	Token(conversation string, f reeve.Frame) // a piece of an answer, which is not kept
+	Changed(conversation string)              // frames were kept
+}
+
+// Thinker is the model brain.
+type Thinker struct {
+	DB       *store.DB
+	Gate     Gate
+	Model    model.Model
+	Stage    Stage     // shows turns. Default: nobody watches
+	Assemble Assembler // makes the request that begins a turn. Default: Assembly
+	Extract  Extractor // takes notes of a turn that is over. Default: none are taken
+	Log      *slog.Logger
+}
+
+// turn is a run in a thinker's hands.
+type turn struct {
+	*Thinker
+	run      reeve.Run
+	agent    reeve.Agent
+	set      Settings
+	log      *log
+	tools    []reeve.Tool
+	offered  map[string]bool // tools that the client itself answers
+	base     *model.Request  // what the model is asked at the beginning of the turn
+	deferred map[string]bool // calls, by action, whose results come later
+	told     map[string]bool // calls, by action, whose results clients have been told
+}
+
+// mostMessages bounds what is read of one run.
+const mostMessages = 5000
+
+// Run goes on with a run until it ends, or waits.
+func (t *Thinker) Run(ctx context.Context, run reeve.Run, a reeve.Agent, set Settings) reeve.RunEnd {
+	v := &turn{Thinker: t, run: run, agent: a, set: set, offered: map[string]bool{}, deferred: map[string]bool{}, told: map[string]bool{}}
+	for {
+		if err := v.read(ctx); err != nil {
+			return v.failed(err)
+		}
+		if end := v.step(ctx); end != nil {
+			end.SeenAt = v.log.readAt
+			end.Moves, end.Issues = len(v.log.moves), v.issues()
+			return *end
+		}
+	}
+}
+
+// step takes the one step that follows from the log; an end means that there is none for now.
+func (v *turn) step(ctx context.Context) *reeve.RunEnd {
+	if err := ctx.Err(); err != nil {
+		end := v.failed(context.Cause(ctx))
+		return &end
+	}
+	last := v.log.end()
+	if last == nil {
+		return v.ask(ctx)
+	}
+	if open := v.open(last); len(open) > 0 {
+		return v.act(ctx, open)
+	}
+	if v.handsOver(last) {
+		return v.end(ctx, last)
+	}
+	if len(last.calls) > 0 || v.log.news() {
+		return v.ask(ctx)
+	}
+	if n := v.log.pending(); n > 0 {
+		return &reeve.RunEnd{State: reeve.RunParked, Output: last.answer.Text()}
+	}
+	return v.end(ctx, last)
+}
+
+// open lists the calls of an answer that are still to be made, or whose outcome is to be asked for.
+func (v *turn) open(m *move) []*call {
+	var out []*call
+	for _, c := range m.calls {
+		if c.result == nil && !v.offered[c.Name] && !(c.action != nil && v.deferred[c.action.ID]) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// handsOver tells whether an answer calls a tool that the client itself offers: the turn ends, and the client answers in the next.
+func (v *turn) handsOver(m *move) bool {
+	for _, c := range m.calls {
+		if v.offered[c.Name] {
+			return true
+		}
+	}
+	return false
+}
+
+// read reads the run's log, and notes first what woke the agent if nobody has.
+func (v *turn) read(ctx context.Context) error {
+	for {
+		var list []reeve.Message
+		var at time.Time
+		err := v.DB.View(ctx, func(s *store.Snap) (err error) {
+			at = s.Now()
+			list, err = s.RunMessages(ctx, v.run.WorkspaceID, v.run.ID, "", mostMessages)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		l, err := readLog(list)
+		if err != nil {
+			return err
+		}
+		l.readAt = at
+		if v.log = l; len(l.said) > 0 {
+			return v.offers()
+		}
+		if err := v.begin(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// offers reads which tools the client itself offers.
+func (v *turn) offers() error {
+	if len(v.log.info.Offered) == 0 || len(v.offered) > 0 {
+		return nil
+	}
+	var list []model.Tool
+	if err := json.Unmarshal(v.log.info.Offered, &list); err != nil {
+		return err
+	}
+	for _, t := range list {
+		v.offered[t.Name] = true
+	}
+	return nil
+}
+
+// conversation is the conversation that the run is a turn of; empty means none.
+func (v *turn) conversation() string {
+	if v.run.Reason == reeve.ReasonUser {
+		return v.run.SessionID
+	}
+	return ""
+}
+
+// who is the run as the gate knows it.
+func (v *turn) who() reeve.Call {
+	return reeve.Call{Workspace: v.run.WorkspaceID, Agent: v.run.AgentID, Run: v.run.ID, Session: v.conversation(), User: v.run.UserID, Via: reeve.ViaRun,
+		Tools: v.log.info.Tools}
+}
+
+func (v *turn) issues() reeve.TurnIssues {
+	i := v.run.Issues
+	i.ToolFailures = v.log.failures()
+	i.LimitReached = len(v.log.moves) > v.set.MaxMoves
+	return i
+}
+
+func (v *turn) failed(err error) reeve.RunEnd {
+	end := failed(err)
+	if end.Err.Code == reeve.Canceled || end.Err.Code == reeve.Stopped {
+		end.State = reeve.RunCancelled
+	}
+	if v.log != nil {
+		end.Moves, end.Issues = len(v.log.moves), v.issues()
+	}
+	return end
+}
+
+// fail is failed for a step.
+func (v *turn) fail(err error) *reeve.RunEnd {
+	end := v.failed(err)
+	return &end
+}
+
+// end completes the run with what was said last.
+func (v *turn) end(ctx context.Context, last *move) *reeve.RunEnd {
+	v.run.Issues.ExtractionFailed = !v.extract(ctx)
+	end := &reeve.RunEnd{State: reeve.RunCompleted, Output: last.answer.Text(), Notify: true}
+	if len(v.log.moves) > v.set.MaxMoves {
+		end.Err = reeve.Errorf(reeve.StepLimit, "the turn came to its limit of %d moves", v.set.MaxMoves)
+		if len(last.calls) > 0 && !v.handsOver(last) {
+			end.State = reeve.RunFailed
+		}
+	}
+	if end.Output == nothingToReport {
+		end.Notify = false
+	}
+	return end
+}
