@@ -34,14 +34,11 @@ func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 		r.Messages = say(r.Messages, "You have come to the limit of moves in this turn. Answer now, with what you have; no tool can be called any more.")
 	}
 	var answer model.Answer
-	err := v.Gate.Think(ctx, v.who(), v.most(r), func(ctx context.Context) (spent reeve.Amount, err error) {
-		start := reeve.Monotonic()
-		answer, err = v.Model.Answer(ctx, r, v.watch)
-		if err == nil {
-			err = v.check(&answer)
-		}
-		return reeve.Amount{Tokens: answer.Usage.Input + answer.Usage.Output, Micros: answer.Usage.Micros, Millis: reeve.Since(start).Milliseconds()}, err
-	}, func(ctx context.Context, tx *store.Tx) error { return v.keep(ctx, tx, answer) })
+	var spent reeve.Amount
+	err := v.Gate.Think(ctx, v.who(), v.most(r), func(ctx context.Context) (_ reeve.Amount, err error) {
+		answer, spent, err = v.asked(ctx, r)
+		return spent, err
+	}, func(ctx context.Context, tx *store.Tx) error { return v.keep(ctx, tx, answer, spent) })
 	if err != nil {
 		return v.fail(err)
 	}
@@ -97,14 +94,13 @@ func (v *turn) check(a *model.Answer) error {
 }
 
 // keep writes an answer down, and what clients are told of it.
-func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer) error {
+func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent reeve.Amount) error {
 	raw, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
 	n := len(v.log.moves) + 1
-	info, err := json.Marshal(reeve.MessageInfo{Type: answerType, Move: n, Seen: v.log.last, Answer: raw,
-		Spent: reeve.Amount{Tokens: a.Usage.Input + a.Usage.Output, Micros: a.Usage.Micros}})
+	info, err := json.Marshal(reeve.MessageInfo{Type: answerType, Move: n, Seen: v.log.last, Answer: raw, Spent: spent})
 	if err != nil {
 		return err
 	}
@@ -113,5 +109,5 @@ func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer) error {
 	if err := tx.AppendThought(ctx, m); err != nil {
 		return err
 	}
-	return v.tellAnswer(ctx, tx, m.ID, n, a)
+	return v.tellAnswer(ctx, tx, m.ID, n, a, spent)
 }

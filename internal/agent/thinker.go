@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"reeve"
 	"reeve/internal/store"
 	"reeve/model"
@@ -30,9 +32,11 @@ type Thinker struct {
 	DB       *store.DB
 	Gate     Gate
 	Model    model.Model
-	Stage    Stage     // shows turns. Default: nobody watches
-	Assemble Assembler // makes the request that begins a turn. Default: Assembly
-	Extract  Extractor // takes notes of a turn that is over. Default: none are taken
+	Stage    Stage        // shows turns. Default: nobody watches
+	Assemble Assembler    // makes the request that begins a turn. Default: Assembly
+	Extract  Extractor    // takes notes of a turn that is over. Default: none are taken
+	Tracer   trace.Tracer // gets a span for each run and question. Default: none
+	OnAnswer func(Asked)  // told of each question. Default: nobody
 	Log      *slog.Logger
 }
 
@@ -56,6 +60,10 @@ const mostMessages = 5000
 // Run goes on with a run until it ends, or waits.
 func (t *Thinker) Run(ctx context.Context, run reeve.Run, a reeve.Agent, set Settings) reeve.RunEnd {
 	v := &turn{Thinker: t, run: run, agent: a, set: set, offered: map[string]bool{}, deferred: map[string]bool{}, told: map[string]bool{}}
+	return v.whole(ctx, v.loop)
+}
+
+func (v *turn) loop(ctx context.Context) reeve.RunEnd {
 	for {
 		if err := v.read(ctx); err != nil {
 			return v.failed(err)

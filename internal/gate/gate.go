@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"reeve"
 	"reeve/internal/store"
 )
@@ -25,6 +27,8 @@ type Config struct {
 	OnChange    func()                     // called after a change that somebody may watch is committed. Default: nothing
 	RunBudgets  bool                       // whether runs have budgets of their own. Default: no
 	Window      time.Duration              // how long more changes may join before a watcher is woken. Default: 100 ms
+	Tracer      trace.Tracer               // gets a span for each attempt. Default: none
+	OnCall      func(Seen)                 // told of each attempt. Default: nobody
 }
 
 // Backoff is a growing delay.

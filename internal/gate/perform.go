@@ -10,6 +10,10 @@ import (
 
 // attempt runs the handler once and measures it.
 func (p *pass) attempt(ctx context.Context, n int) outcome {
+	return p.observed(ctx, n, func(ctx context.Context) outcome { return p.try(ctx, n) })
+}
+
+func (p *pass) try(ctx context.Context, n int) outcome {
 	inv := p.invocation(p.earlier + n)
 	start := reeve.Monotonic()
 	text, err := p.invoke(ctx, inv)

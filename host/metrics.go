@@ -1,0 +1,106 @@
+package host
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"reeve"
+	"reeve/internal/agent"
+	"reeve/internal/gate"
+	"reeve/internal/store"
+)
+
+// metrics is what /metrics shows. It says nothing of anybody's data: tools that people define are counted together.
+type metrics struct {
+	registry *prometheus.Registry
+	calls    *prometheus.CounterVec
+	took     *prometheus.HistogramVec
+	asked    *prometheus.CounterVec
+	thought  *prometheus.HistogramVec
+	tokens   *prometheus.CounterVec
+	micros   *prometheus.CounterVec
+	runs     *prometheus.CounterVec
+	built    map[string]bool // the tools that every workspace has
+}
+
+var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+
+func newMetrics() *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "reeve", Name: name, Help: help}, labels)
+	}
+	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "reeve", Name: name, Help: help, Buckets: seconds}, labels)
+	}
+	m := &metrics{registry: prometheus.NewRegistry(), built: map[string]bool{},
+		calls:   counter("tool_attempts_total", "Attempts of tool calls, by tool and code; no code means success.", "tool", "code"),
+		took:    histogram("tool_seconds", "How long attempts of tool calls took.", "tool"),
+		asked:   counter("model_answers_total", "Questions to models, by model and code; no code means that it answered.", "model", "code"),
+		thought: histogram("model_seconds", "How long models took to answer.", "model"),
+		tokens:  counter("model_tokens_total", "Tokens read and written by models.", "model", "kind"),
+		micros:  counter("model_micros_total", "What models cost, in millionths of a dollar.", "model"),
+		runs:    counter("runs_ended_total", "Runs that ended, by reason and state.", "reason", "state")}
+	m.registry.MustRegister(m.calls, m.took, m.asked, m.thought, m.tokens, m.micros, m.runs,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// handler serves them, with what waits in the store.
+func (m *metrics) handler(db *store.DB) http.Handler {
+	m.registry.MustRegister(gauges{db})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+func (m *metrics) called(s gate.Seen) {
+	name := s.Tool
+	if !m.built[name] {
+		name = "user_defined"
+	}
+	m.calls.WithLabelValues(name, string(s.Code)).Inc()
+	m.took.WithLabelValues(name).Observe(float64(s.Spent.Millis) / 1000)
+}
+
+func (m *metrics) answered(a agent.Asked) {
+	m.asked.WithLabelValues(a.Model, string(a.Code)).Inc()
+	m.thought.WithLabelValues(a.Model).Observe(float64(a.Spent.Millis) / 1000)
+	m.tokens.WithLabelValues(a.Model, "input").Add(float64(a.Usage.Input))
+	m.tokens.WithLabelValues(a.Model, "output").Add(float64(a.Usage.Output))
+	m.micros.WithLabelValues(a.Model).Add(float64(a.Usage.Micros))
+}
+
+func (m *metrics) ended(run reeve.Run) {
+	if run.State.Final() {
+		m.runs.WithLabelValues(string(run.Reason), string(run.State)).Inc()
+	}
+}
+
+// gauges reads what waits when it is asked.
+type gauges struct{ db *store.DB }
+
+var waiting = prometheus.NewDesc("reeve_waiting", "What waits or is under way: wakes queued, runs running and parked, operations for a person, operations open, approvals.", []string{"what"}, nil)
+
+// Describe says what there is to collect.
+func (gauges) Describe(c chan<- *prometheus.Desc) { c <- waiting }
+
+// Collect reads it.
+func (g gauges) Collect(c chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	var v store.Gauges
+	if err := g.db.View(ctx, func(s *store.Snap) (err error) {
+		v, err = s.Gauges(ctx)
+		return err
+	}); err != nil {
+		c <- prometheus.NewInvalidMetric(waiting, err)
+		return
+	}
+	for what, n := range map[string]int64{"wakes": v.Wakes, "runs": v.Runs, "runs_parked": v.Parked, "operations_for_a_person": v.Waiting, "operations_open": v.Open,
+		"approvals": v.Approval} {
+		c <- prometheus.MustNewConstMetric(waiting, prometheus.GaugeValue, float64(n), what)
+	}
+}
