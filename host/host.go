@@ -17,6 +17,7 @@ import (
 
 	"reeve"
 	"reeve/internal/agent"
+	"reeve/internal/chat"
 	"reeve/internal/gate"
 	"reeve/internal/httpapi"
 	"reeve/internal/store"
@@ -41,6 +42,8 @@ type Host struct {
 	db      *store.DB
 	gate    *gate.Gate
 	room    *wake.Room
+	hub     *chat.Hub
+	desk    *chat.Desk
 	guard   web.Guard
 	started time.Time
 	unlock  func() error
@@ -124,8 +127,11 @@ func (h *Host) open(ctx context.Context) error {
 			h.openErr = h.bootstrap(ctx)
 		}
 		if h.openErr == nil {
+			h.hub = chat.NewHub(h.db, h.log)
+			h.desk = &chat.Desk{DB: h.db, Hub: h.hub, Process: h.gate.Process()}
 			h.room, h.openErr = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: &agent.Rehearsal{DB: h.db, Gate: h.gate},
-				Concurrent: h.cfg.Runs, Entities: &journal.Pack{DB: h.db}, Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client()})
+				Concurrent: h.cfg.Runs, Entities: &journal.Pack{DB: h.db}, Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client(), Ended: h.desk})
+			h.desk.Server = h.room
 		}
 	})
 	return h.openErr
@@ -207,6 +213,7 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	group.Go(func() error { return h.gate.Run(inner) })
 	group.Go(func() error { return h.room.Run(inner) })
 	group.Go(func() error { return h.room.Deliver(inner) })
+	group.Go(func() error { return h.hub.Run(inner) })
 	group.Go(func() error {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			return err

@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"slices"
+	"strconv"
+	"strings"
 
 	"reeve"
 )
@@ -42,4 +45,28 @@ func (s *Snap) ListFrames(ctx context.Context, conversation string, after int64,
 func (s *Snap) LastFrame(ctx context.Context, conversation string) (int64, error) {
 	n, _, err := one(ctx, s, value[int64], `SELECT COALESCE(max(n), 0) FROM frames WHERE conversation_id = $1`, conversation)
 	return n * FrameStep, err
+}
+
+// LastFrames gives the sequence numbers of the last kept frames of conversations, 0 for one that has none.
+func (s *Snap) LastFrames(ctx context.Context, conversations []string) (map[string]int64, error) {
+	type last struct {
+		id string
+		n  int64
+	}
+	found := make(map[string]int64, len(conversations))
+	for some := range slices.Chunk(conversations, 500) {
+		marks, args := make([]string, len(some)), make([]any, len(some))
+		for i, id := range some {
+			marks[i], args[i] = "$"+strconv.Itoa(i+1), id
+		}
+		list, err := all(ctx, s, func(r scanner) (l last, err error) { return l, r.Scan(&l.id, &l.n) },
+			`SELECT c.id, COALESCE((SELECT max(n) FROM frames f WHERE f.conversation_id = c.id), 0) FROM conversations c WHERE c.id IN (`+strings.Join(marks, ", ")+`)`, args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range list {
+			found[l.id] = l.n * FrameStep
+		}
+	}
+	return found, nil
 }

@@ -1,0 +1,249 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Server serves a run that was begun here.
+type Server interface{ Take(run reeve.Run) }
+
+// Desk begins conversations and turns, and writes how turns end.
+type Desk struct {
+	DB      *store.DB
+	Hub     *Hub
+	Process string // who owns the runs begun here; it must be announced in the store
+	Server  Server // serves them
+}
+
+// Sees is the user whose conversations somebody sees: their own, or, empty, everybody's.
+func Sees(who reeve.Principal) string {
+	if who.Role.Allows(reeve.Owner) {
+		return ""
+	}
+	return who.User
+}
+
+// Open begins a conversation, for who asks and the others who are named. A given id opens that one; when it is there already it
+// must be with the same agent, and who asks must see it.
+func (d *Desk) Open(ctx context.Context, who reeve.Principal, id, origin string, r reeve.ConversationRequest) (c reeve.Conversation, err error) {
+	for i, user := range r.Participants {
+		if blank(user) || len(user) > mostName {
+			return c, wrong(fmt.Sprintf("/participants/%d", i), "is empty or too long", "a user's name")
+		}
+	}
+	err = d.DB.Update(ctx, func(tx *store.Tx) error {
+		a, err := tx.GetAgent(ctx, who.Workspace, r.Agent)
+		if err != nil {
+			return err
+		}
+		if id != "" {
+			c, err = tx.GetConversation(ctx, who.Workspace, Sees(who), id)
+			switch {
+			case err == nil && c.AgentID != a.ID:
+				return reeve.Errorf(reeve.Conflict, "the conversation is with another agent").Hintf("use another session, or name the agent %s", c.AgentID)
+			case err == nil || reeve.CodeOf(err) != reeve.NotFound:
+				return err
+			}
+		}
+		if err := speaks(a); err != nil {
+			return err
+		}
+		c = reeve.Conversation{ID: id, WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Title: r.Title, Origin: origin,
+			State: reeve.ConversationActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
+		if id == "" {
+			c.ID = tx.NewID(reeve.PrefixConversation)
+		}
+		c.Members = []reeve.Participant{{Kind: reeve.UserParticipant, ID: who.User, AddedBy: who.User}, {Kind: reeve.AgentParticipant, ID: a.ID, AddedBy: who.User}}
+		for _, user := range r.Participants {
+			c.Members = append(c.Members, reeve.Participant{Kind: reeve.UserParticipant, ID: user, AddedBy: who.User})
+		}
+		if err := tx.InsertConversation(ctx, c); err != nil {
+			return err
+		}
+		c, err = tx.GetConversation(ctx, who.Workspace, "", c.ID)
+		return err
+	})
+	return c, err
+}
+
+// speaks tells why nobody can talk to an agent; nil means that people can.
+func speaks(a reeve.Agent) error {
+	switch {
+	case a.Lifecycle != reeve.AgentActive:
+		return reeve.Errorf(reeve.Conflict, "the agent is %s", a.Lifecycle).Hintf("talk to one that is active")
+	case !a.Mode.Wakes(reeve.ReasonUser):
+		return reeve.Errorf(reeve.Conflict, "the agent is %s: it does not wake for a person", a.Mode).Hintf("make it hybrid or interactive")
+	}
+	return nil
+}
+
+// Begin begins a turn: what a person says, the wake and the run that answers it, and what clients are told, in one transaction.
+// The same key again gives the same turn, and false; with anything else said it is refused.
+func (d *Desk) Begin(ctx context.Context, who reeve.Principal, conversation, key string, r reeve.TurnRequest) (turn reeve.Turn, fresh bool, err error) {
+	if err := check(r); err != nil {
+		return turn, false, err
+	}
+	var run reeve.Run
+	err = d.DB.Update(ctx, func(tx *store.Tx) error {
+		c, err := d.enter(ctx, tx, who, conversation)
+		if err != nil {
+			return err
+		}
+		run, fresh, err = d.begin(ctx, tx, c, who.User, key, r)
+		return err
+	})
+	if err != nil {
+		return turn, false, err
+	}
+	if fresh {
+		d.Hub.Changed(conversation)
+		d.Server.Take(run)
+	}
+	return run.Turn(), fresh, nil
+}
+
+// enter finds a conversation in which somebody may speak now.
+func (d *Desk) enter(ctx context.Context, tx *store.Tx, who reeve.Principal, conversation string) (c reeve.Conversation, err error) {
+	w, err := tx.HoldWorkspace(ctx, who.Workspace)
+	if err != nil {
+		return c, err
+	}
+	if c, err = tx.GetConversation(ctx, who.Workspace, Sees(who), conversation); err != nil {
+		return c, err
+	}
+	if c.State != reeve.ConversationActive {
+		return c, reeve.Errorf(reeve.Conflict, "the conversation is %s", c.State).Hintf("begin another, or make it active again")
+	}
+	a, err := tx.GetAgent(ctx, who.Workspace, c.AgentID)
+	switch {
+	case reeve.CodeOf(err) == reeve.NotFound:
+		return c, reeve.Errorf(reeve.Conflict, "the conversation's agent is gone").Hintf("begin a conversation with another")
+	case err != nil:
+		return c, err
+	case w.StoppedAt != nil:
+		return c, reeve.Errorf(reeve.Stopped, "everything in the workspace is stopped").Hintf("turn the kill switch off first")
+	case a.StoppedAt != nil:
+		return c, reeve.Errorf(reeve.Stopped, "the agent is stopped").Hintf("turn its kill switch off first")
+	}
+	return c, speaks(a)
+}
+
+func (d *Desk) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation, user, key string, r reeve.TurnRequest) (run reeve.Run, fresh bool, err error) {
+	run = reeve.Run{ID: tx.NewID(reeve.PrefixRun), WorkspaceID: c.WorkspaceID, AgentID: c.AgentID, Reason: reeve.ReasonUser, ReasonID: user, SessionID: c.ID,
+		UserID: user, Input: r.Content, ThreadID: c.ThreadID(), State: reeve.RunRunning, Wakes: 1, Attempts: 1, StartedAt: tx.Now(), Owner: d.Process}
+	if key == "" {
+		key = run.ID
+	}
+	run.Key = reeve.Key("wake", string(reeve.ReasonUser), c.AgentID, c.ID, key)
+	said, err := say(ctx, tx, run, r)
+	if err != nil {
+		return run, false, err
+	}
+	w := reeve.Wake{RunKey: run.Key, WorkspaceID: c.WorkspaceID, AgentID: c.AgentID, Reason: reeve.ReasonUser, ReasonID: user, SessionID: c.ID, UserID: user,
+		Input: r.Content, DueAt: tx.Now(), State: reeve.WakeQueued}
+	if fresh, err = tx.InsertWake(ctx, w); err != nil {
+		return run, false, err
+	}
+	if !fresh {
+		run, err = again(ctx, tx, run.Key, said)
+		return run, false, err
+	}
+	if _, err := tx.InsertRun(ctx, run); err != nil {
+		return run, false, err
+	}
+	if err := tx.EndWakes(ctx, []string{run.Key}, reeve.WakeTaken, run.ID, ""); err != nil {
+		return run, false, err
+	}
+	if err := tx.AppendThought(ctx, said); err != nil {
+		return run, false, err
+	}
+	if err := tx.AppendFrame(ctx, c.ID, "started:"+run.ID, reeve.Frame{Type: reeve.FrameStarted, TurnID: run.ID, AgentID: run.AgentID, UserID: user,
+		MessageID: said.ID, Text: r.Content}); err != nil {
+		return run, false, err
+	}
+	return run, true, tx.CountTurn(ctx, c.ID)
+}
+
+// say is the message of what a person says. The bytes that come with it are kept under their hash.
+func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest) (m reeve.Message, err error) {
+	info := reeve.MessageInfo{Type: "said", User: run.UserID, Variables: r.Variables, Tools: r.Tools, Model: r.Model}
+	for _, a := range r.Attachments {
+		if a.URL == "" {
+			a.Size = len(a.Data)
+			if a.Hash, err = tx.PutPayload(ctx, run.WorkspaceID, a.Data); err != nil {
+				return m, err
+			}
+			a.Data = nil
+		}
+		info.Attachments = append(info.Attachments, a)
+	}
+	meta, err := json.Marshal(info)
+	return reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: run.WorkspaceID, ThreadID: run.ThreadID, AgentID: run.AgentID, RunID: run.ID,
+		Kind: reeve.UserMessage, Content: r.Content, Metadata: meta}, err
+}
+
+// again finds the turn that a key was used for, provided the same was said.
+func again(ctx context.Context, tx *store.Tx, key string, said reeve.Message) (run reeve.Run, err error) {
+	w, err := tx.GetWake(ctx, key)
+	if err != nil {
+		return run, err
+	}
+	if run, err = tx.GetRun(ctx, w.WorkspaceID, w.RunID); err != nil {
+		return run, err
+	}
+	list, err := tx.RunMessages(ctx, run.WorkspaceID, run.ID, "", 1)
+	if err != nil {
+		return run, err
+	}
+	if len(list) == 0 || list[0].Content != said.Content || string(list[0].Metadata) != string(said.Metadata) {
+		return run, reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used before, for something else that was said").Hintf("use a new key; nothing was done")
+	}
+	return run, nil
+}
+
+// Ending writes how a turn ended, into the transaction that ends it.
+func (d *Desk) Ending(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+	if run.Reason != reeve.ReasonUser || !run.State.Final() {
+		return nil
+	}
+	f := reeve.Frame{Type: reeve.FrameComplete, TurnID: run.ID, AgentID: run.AgentID, State: run.State, Code: run.Code, Message: run.Message, Spent: &run.Spent}
+	if run.State == reeve.RunFailed {
+		e := f
+		e.Type, e.State, e.Spent, e.Hint = reeve.FrameError, "", nil, hint(run.Code)
+		if err := tx.AppendFrame(ctx, run.SessionID, "error:"+run.ID, e); err != nil {
+			return err
+		}
+	}
+	return tx.AppendFrame(ctx, run.SessionID, "complete:"+run.ID, f)
+}
+
+// Over tells it.
+func (d *Desk) Over(run reeve.Run) {
+	if run.Reason == reeve.ReasonUser {
+		d.Hub.Changed(run.SessionID)
+	}
+}
+
+// hint is what to do about a turn that failed.
+func hint(c reeve.Code) string {
+	switch c {
+	case reeve.BudgetExceeded:
+		return "an owner can raise the budget; then say it again"
+	case reeve.ModelFailed, reeve.Unavailable, reeve.Timeout, reeve.RateLimited:
+		return "say it again in a while"
+	case reeve.StepLimit:
+		return "say how to go on; the next turn starts afresh"
+	case reeve.Stopped:
+		return "turn the kill switch off, then say it again"
+	}
+	return "the conversation goes on: say something else, or look at the turn for details"
+}
+
+// blank tells whether nothing is said.
+func blank(s string) bool { return strings.TrimSpace(s) == "" }

@@ -1,0 +1,223 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+func code(t *testing.T, err error, want reeve.Code) {
+	t.Helper()
+	if reeve.CodeOf(err) != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// A turn begins in one piece: what was said, the wake, the run, the frame; and its key makes it once.
+func TestDesk_Begin(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	c := w.talk()
+	png := append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 20)...)
+	say := reeve.TurnRequest{Content: "hello", Variables: map[string]string{"name": "{{x}}"}, Tools: []string{"file_list"}, Model: "m",
+		Attachments: []reeve.Attachment{{Name: "a.png", MediaType: "image/png", Data: png}, {MediaType: "image/png", URL: "https://example.com/b.png"}}}
+	turn, fresh, err := w.Begin(ctx, ada, c.ID, "k1", say)
+	w.must(err)
+	if !fresh || turn.State != reeve.RunRunning || turn.ConversationID != c.ID || turn.Input != "hello" || len(w.taken) != 1 || w.taken[0].ID != turn.ID {
+		t.Fatalf("turn %+v, fresh %v, taken %d", turn, fresh, len(w.taken))
+	}
+	again, fresh, err := w.Begin(ctx, ada, c.ID, "k1", say)
+	w.must(err)
+	if fresh || again.ID != turn.ID || len(w.taken) != 1 {
+		t.Errorf("again: %+v, fresh %v", again, fresh)
+	}
+	other := say
+	other.Model = "n"
+	_, _, err = w.Begin(ctx, ada, c.ID, "k1", other)
+	code(t, err, reeve.Conflict)
+
+	w.must(w.DB.View(ctx, func(s *store.Snap) error {
+		list, err := s.ListMessages(ctx, home, c.ThreadID(), "", 10)
+		w.must(err)
+		var info reeve.MessageInfo
+		w.must(json.Unmarshal(list[0].Metadata, &info))
+		if len(list) != 1 || list[0].RunID != turn.ID || list[0].Kind != reeve.UserMessage || info.Type != "said" || info.User != "ada" || info.Variables["name"] != "{{x}}" ||
+			info.Tools[0] != "file_list" || info.Model != "m" || info.Attachments[0].Size != len(png) || info.Attachments[1].URL == "" {
+			t.Errorf("message %+v, info %+v", list[0], info)
+		}
+		got, err := s.GetPayload(ctx, home, info.Attachments[0].Hash, 0, -1)
+		w.must(err)
+		if !bytes.Equal(got.Body, png) {
+			t.Error("the attachment's bytes are not kept")
+		}
+		wake, err := s.GetWake(ctx, w.taken[0].Key)
+		w.must(err)
+		if wake.State != reeve.WakeTaken || wake.RunID != turn.ID || wake.SessionID != c.ID {
+			t.Errorf("wake %+v", wake)
+		}
+		now, err := s.GetConversation(ctx, home, "ada", c.ID)
+		w.must(err)
+		if now.Turns != 1 {
+			t.Errorf("%d turns", now.Turns)
+		}
+		frames, err := s.ListFrames(ctx, c.ID, 0, 10)
+		if len(frames) != 1 || frames[0].Type != reeve.FrameStarted || frames[0].Text != "hello" || frames[0].TurnID != turn.ID {
+			t.Errorf("frames %+v", frames)
+		}
+		return err
+	}))
+}
+
+func TestDesk_WhoMayNotSpeak(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	c := w.talk()
+	hello := reeve.TurnRequest{Content: "hello"}
+	try := func(who reeve.Principal) error {
+		_, _, err := w.Begin(ctx, who, c.ID, "", hello)
+		return err
+	}
+	code(t, try(bob), reeve.NotFound)
+	w.must(try(eve))
+	w.update(func(tx *store.Tx) error {
+		_, err := tx.AddParticipant(ctx, c.ID, reeve.Participant{Kind: reeve.UserParticipant, ID: "bob"})
+		return err
+	})
+	w.must(try(bob))
+	foreign := ada
+	foreign.Workspace = "another"
+	code(t, try(foreign), reeve.NotFound)
+
+	change := func(f func(*reeve.Agent)) {
+		w.update(func(tx *store.Tx) error {
+			a, err := tx.GetAgent(ctx, home, "bot")
+			if err != nil {
+				return err
+			}
+			f(&a)
+			return tx.UpdateAgent(ctx, a)
+		})
+	}
+	change(func(a *reeve.Agent) { a.Mode = reeve.Autonomous })
+	code(t, try(ada), reeve.Conflict)
+	change(func(a *reeve.Agent) { now := reeve.Now(); a.Mode, a.StoppedAt = reeve.Hybrid, &now })
+	code(t, try(ada), reeve.Stopped)
+	change(func(a *reeve.Agent) { a.Lifecycle, a.StoppedAt = reeve.AgentDormant, nil })
+	code(t, try(ada), reeve.Conflict)
+	change(func(a *reeve.Agent) { a.Lifecycle = reeve.AgentActive })
+	w.must(try(ada))
+	w.update(func(tx *store.Tx) error { return tx.StopWorkspace(ctx, home, tx.Now(), "no") })
+	code(t, try(ada), reeve.Stopped)
+	w.update(func(tx *store.Tx) error { return tx.StopWorkspace(ctx, home, reeve.FromMillis(0), "") })
+	w.must(try(ada))
+	w.update(func(tx *store.Tx) error { c.State = reeve.ConversationCompleted; return tx.UpdateConversation(ctx, c) })
+	code(t, try(ada), reeve.Conflict)
+	w.update(func(tx *store.Tx) error {
+		c.State = reeve.ConversationActive
+		if err := tx.UpdateConversation(ctx, c); err != nil {
+			return err
+		}
+		return tx.DeleteAgent(ctx, home, "agt_bot")
+	})
+	code(t, try(ada), reeve.Conflict)
+}
+
+func TestDesk_WhatCannotBeSaid(t *testing.T) {
+	w := newWorld(t)
+	c := w.talk()
+	file := func(a reeve.Attachment) reeve.TurnRequest {
+		return reeve.TurnRequest{Content: "look", Attachments: []reeve.Attachment{a}}
+	}
+	many := map[string]string{}
+	for i := range mostVariables + 1 {
+		many[strings.Repeat("v", i+1)] = ""
+	}
+	for name, c2 := range map[string]struct {
+		say  reeve.TurnRequest
+		path string
+	}{
+		"nothing":          {reeve.TurnRequest{Content: " \n"}, "/content"},
+		"too much":         {reeve.TurnRequest{Content: strings.Repeat("x", MostContent+1)}, "/content"},
+		"many files":       {reeve.TurnRequest{Attachments: make([]reeve.Attachment, MostAttachments+1)}, "/attachments"},
+		"many variables":   {reeve.TurnRequest{Content: "x", Variables: many}, "/variables"},
+		"no type":          {file(reeve.Attachment{Data: []byte("x")}), "/attachments/0/media_type"},
+		"odd type":         {file(reeve.Attachment{MediaType: "application/x-sh", Data: []byte("x")}), "/attachments/0/media_type"},
+		"no bytes":         {file(reeve.Attachment{MediaType: "text/plain"}), "/attachments/0"},
+		"bytes and url":    {file(reeve.Attachment{MediaType: "text/plain", Data: []byte("x"), URL: "https://a/b"}), "/attachments/0"},
+		"a hash":           {file(reeve.Attachment{MediaType: "text/plain", Hash: "ab"}), "/attachments/0"},
+		"a file url":       {file(reeve.Attachment{MediaType: "text/plain", URL: "file:///etc/passwd"}), "/attachments/0/url"},
+		"not a PNG":        {file(reeve.Attachment{MediaType: "image/png", Data: []byte("GIF89a")}), "/attachments/0/data"},
+		"not text":         {file(reeve.Attachment{MediaType: "text/plain", Data: []byte{0xff, 0xfe}}), "/attachments/0/data"},
+		"a very long name": {file(reeve.Attachment{MediaType: "text/plain", Name: strings.Repeat("n", 256), Data: []byte("x")}), "/attachments/0/name"},
+	} {
+		_, _, err := w.Begin(t.Context(), ada, c.ID, "", c2.say)
+		e := reeve.AsError(err)
+		if e.Code != reeve.Validation || len(e.Fields) != 1 || e.Fields[0].Path != c2.path || e.Fields[0].Expected == "" {
+			t.Errorf("%s: %v %+v", name, err, e.Fields)
+		}
+	}
+	_, _, err := w.Begin(t.Context(), ada, c.ID, "", file(reeve.Attachment{MediaType: "audio/wav", Data: make([]byte, MostBytes+1)}))
+	code(t, err, reeve.TooLarge)
+	if len(w.taken) != 0 {
+		t.Errorf("%d turns were begun", len(w.taken))
+	}
+}
+
+// The end of a turn is told once, with what went wrong; a turn that waits has not ended.
+func TestDesk_HowTurnsEnd(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	c := w.talk()
+	r := w.subscribe(c.ID, 0)
+	for range 3 {
+		_, _, err := w.Begin(ctx, ada, c.ID, "", reeve.TurnRequest{Content: "hello"})
+		w.must(err)
+	}
+	end := func(run reeve.Run, state reeve.RunState, why reeve.Code) {
+		run.State, run.Code, run.Spent = state, why, reeve.Amount{Calls: 2}
+		w.update(func(tx *store.Tx) error { return w.Ending(ctx, tx, run) })
+		w.Over(run)
+	}
+	end(w.taken[0], reeve.RunParked, "")
+	end(w.taken[0], reeve.RunCompleted, "")
+	end(w.taken[0], reeve.RunCompleted, "")
+	end(w.taken[1], reeve.RunFailed, reeve.ModelFailed)
+	end(w.taken[2], reeve.RunCancelled, reeve.Canceled)
+	other := w.taken[0]
+	other.Reason = reeve.ReasonTimer
+	end(other, reeve.RunFailed, reeve.Internal)
+	list := w.read(r, func(f reeve.Frame) bool { return f.State == reeve.RunCancelled })
+	var got []string
+	for _, f := range list {
+		got = append(got, string(f.Type)+" "+string(f.State)+" "+string(f.Code))
+		if f.Type == reeve.FrameComplete && (f.Spent == nil || f.Spent.Calls != 2) || f.Type == reeve.FrameError && f.Hint == "" {
+			t.Errorf("%+v", f)
+		}
+	}
+	if want := "turn_started  |turn_started  |turn_started  |turn_complete completed |error  MODEL_FAILED|turn_complete failed MODEL_FAILED|turn_complete cancelled CANCELED"; strings.Join(got, "|") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
+	}
+}
+
+func TestDesk_Open(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	c, err := w.Open(ctx, ada, "conv_mine", "playground", reeve.ConversationRequest{Agent: "bot", Title: "T", Participants: []string{"bob", "ada"}})
+	w.must(err)
+	if c.ID != "conv_mine" || c.UserID != "ada" || len(c.Members) != 3 || c.State != reeve.ConversationActive || c.Origin != "playground" {
+		t.Errorf("%+v", c)
+	}
+	again, err := w.Open(ctx, bob, "conv_mine", "playground", reeve.ConversationRequest{Agent: "agt_bot"})
+	w.must(err)
+	if again.UserID != "ada" || again.Title != "T" {
+		t.Errorf("%+v", again)
+	}
+	_, err = w.Open(ctx, ada, "", "chat", reeve.ConversationRequest{Agent: "nobody"})
+	code(t, err, reeve.NotFound)
+	_, err = w.Open(ctx, ada, "", "chat", reeve.ConversationRequest{Agent: "bot", Participants: []string{" "}})
+	code(t, err, reeve.Validation)
+}

@@ -1,0 +1,162 @@
+package chat
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+const (
+	pollEvery  = 250 * time.Millisecond // how soon what another server committed is seen here
+	idleAfter  = 30 * time.Second       // a conversation that nobody listens to leaves memory after that
+	sweepEvery = 10 * time.Second
+	mostIdle   = 4096            // conversations in memory that nobody listens to
+	patience   = 5 * time.Second // for a read of the store that no client waits for
+)
+
+// Hub tells the clients of conversations what happens in them.
+type Hub struct {
+	db  *store.DB
+	log *slog.Logger
+
+	mu      sync.Mutex
+	streams map[string]*stream
+	swept   time.Time
+	most    int // how many make it sweep at once
+}
+
+// NewHub makes a hub. Without Run it works, and does not notice what other servers commit.
+func NewHub(db *store.DB, log *slog.Logger) *Hub {
+	return &Hub{db: db, log: log, streams: map[string]*stream{}, swept: reeve.Monotonic(), most: mostIdle}
+}
+
+// Token tells a piece of an answer. It is not kept: clients that come later find it in the message_complete.
+func (h *Hub) Token(conversation string, f reeve.Frame) {
+	f.Type, f.ConversationID = reeve.FrameToken, conversation
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s := h.stream(conversation, 0)
+	if err := s.open(ctx); err != nil {
+		h.log.Warn("a piece of an answer was not told", "conversation", conversation, "error", err)
+		return
+	}
+	s.token(f)
+}
+
+// Changed tells what was committed since it was called last. The caller's next Token comes after it.
+func (h *Hub) Changed(conversation string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	h.refresh(ctx, h.stream(conversation, 0))
+}
+
+// refresh brings a conversation up to date. When that fails, its clients try again.
+func (h *Hub) refresh(ctx context.Context, s *stream) {
+	if err := s.refresh(ctx); err != nil && ctx.Err() == nil {
+		h.log.Warn("what happened in a conversation could not be read", "conversation", s.id, "error", err)
+	}
+}
+
+// stream gives a conversation's stream, with so many more readers.
+func (h *Hub) stream(conversation string, readers int) *stream {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := reeve.Monotonic()
+	s, ok := h.streams[conversation]
+	if !ok {
+		if now.Sub(h.swept) > sweepEvery || len(h.streams) >= h.most {
+			h.sweep(now)
+		}
+		s = &stream{id: conversation, db: h.db, tail: map[string]int64{}}
+		h.streams[conversation] = s
+	}
+	s.used = now
+	s.readers += readers
+	return s
+}
+
+// leave ends a reader.
+func (h *Hub) leave(s *stream) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.readers--
+}
+
+// sweep forgets conversations that nobody listens to and that are quiet, or, when there are too many, all that nobody listens to.
+// The caller holds the lock.
+func (h *Hub) sweep(now time.Time) {
+	h.swept = now
+	defer func() { h.most = max(mostIdle, 2*len(h.streams)) }()
+	idle := 0
+	for id, s := range h.streams {
+		switch {
+		case s.readers > 0:
+		case now.Sub(s.used) > idleAfter && !s.midway():
+			delete(h.streams, id)
+		default:
+			idle++
+		}
+	}
+	if idle < mostIdle {
+		return
+	}
+	for id, s := range h.streams {
+		if s.readers == 0 {
+			delete(h.streams, id)
+		}
+	}
+}
+
+// Run notices what other servers commit, until ctx ends.
+func (h *Hub) Run(ctx context.Context) error {
+	if h.db.Alone() {
+		<-ctx.Done()
+		return nil
+	}
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := h.Step(ctx); err != nil && ctx.Err() == nil {
+				h.log.Warn("conversations could not be looked at", "error", err)
+			}
+		}
+	}
+}
+
+// Step looks once whether other servers have committed frames of conversations that somebody listens to here.
+func (h *Hub) Step(ctx context.Context) error {
+	h.mu.Lock()
+	heard := make(map[string]*stream, len(h.streams))
+	ids := make([]string, 0, len(h.streams))
+	for id, s := range h.streams {
+		if s.readers > 0 {
+			heard[id], ids = s, append(ids, id)
+		}
+	}
+	h.mu.Unlock()
+	if len(ids) == 0 {
+		return nil
+	}
+	var last map[string]int64
+	err := h.db.View(ctx, func(s *store.Snap) (err error) {
+		last, err = s.LastFrames(ctx, ids)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for id, seq := range last {
+		if heard[id].behind(seq) {
+			h.refresh(ctx, heard[id])
+		}
+	}
+	return nil
+}

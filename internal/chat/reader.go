@@ -1,0 +1,126 @@
+package chat
+
+import (
+	"context"
+	"time"
+
+	"reeve"
+)
+
+// most is how many lines a reader is given at once.
+const most = 128
+
+// Reader is one client's place in a conversation. It is used by one goroutine.
+type Reader struct {
+	hub    *Hub
+	stream *stream
+	at     int64
+
+	// Tokens in (from, to] were not told to this client, so neither are those of the same messages that follow.
+	from, to int64
+	lost     map[string]bool // by turn: the rest of its message is not told
+}
+
+// Subscribe reads a conversation after a sequence number; 0 means from its beginning. Close it.
+func (h *Hub) Subscribe(ctx context.Context, conversation string, after int64) (*Reader, error) {
+	s := h.stream(conversation, 1)
+	if err := s.open(ctx); err != nil {
+		h.leave(s)
+		return nil, err
+	}
+	return &Reader{hub: h, stream: s, at: s.place(after), from: -1, lost: map[string]bool{}}, nil
+}
+
+// Last is the last sequence number that was given in the conversation.
+func (r *Reader) Last() int64 {
+	n, _, _ := r.stream.state()
+	return n
+}
+
+// Close ends it.
+func (r *Reader) Close() { r.hub.leave(r.stream) }
+
+// Next gives what comes next, in order, and waits for it. The lines belong to everybody: do not change them.
+func (r *Reader) Next(ctx context.Context) ([]Line, error) {
+	for {
+		if _, _, stale := r.stream.state(); stale {
+			r.hub.refresh(ctx, r.stream)
+		}
+		lines, more, here := r.stream.after(r.at, most)
+		var err error
+		switch {
+		case !here:
+			lines, err = r.catchUp(ctx)
+		case len(lines) > 0:
+			r.at = lines[len(lines)-1].Seq
+			lines = r.whole(lines)
+		default:
+			err = r.rest(ctx, more)
+		}
+		if err != nil || len(lines) > 0 {
+			return lines, err
+		}
+	}
+}
+
+// rest waits until there is more. While the store cannot be read, it does not wait to be told.
+func (r *Reader) rest(ctx context.Context, more <-chan struct{}) error {
+	var again <-chan time.Time
+	if _, _, stale := r.stream.state(); stale {
+		t := time.NewTimer(pollEvery)
+		defer t.Stop()
+		again = t.C
+	}
+	select {
+	case <-more:
+	case <-again:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// catchUp gives the kept frames that are no longer in memory.
+func (r *Reader) catchUp(ctx context.Context) ([]Line, error) {
+	_, floor, _ := r.stream.state()
+	frames, err := kept(ctx, r.hub.db, r.stream.id, r.at)
+	if err != nil {
+		return nil, err
+	}
+	if r.from < 0 {
+		r.from = r.at
+	}
+	done := len(frames) < page
+	for i, f := range frames {
+		if f.Seq > floor {
+			frames, done = frames[:i], true
+			break
+		}
+		r.at = f.Seq
+	}
+	if done {
+		r.at = max(r.at, floor)
+	}
+	r.to = r.at
+	return encodeAll(r.stream.id, frames)
+}
+
+// whole leaves out the tokens of messages whose earlier ones this client has not been told.
+func (r *Reader) whole(lines []Line) []Line {
+	if r.from < 0 {
+		return lines
+	}
+	out := lines[:0]
+	for _, l := range lines {
+		switch {
+		case l.Type == reeve.FrameToken && l.prev == 0, l.Type == reeve.FrameMessage, l.Type == reeve.FrameComplete:
+			delete(r.lost, l.Turn)
+		case l.prev > r.from && l.prev <= r.to:
+			r.lost[l.Turn] = true
+		}
+		if l.Type != reeve.FrameToken || !r.lost[l.Turn] {
+			out = append(out, l)
+		}
+	}
+	return out
+}

@@ -1,0 +1,251 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+const (
+	mostLines = 512      // frames of a conversation in memory
+	mostBytes = 64 << 10 // and their bytes; a single larger one is still held
+	lineCost  = 96       // what a line costs besides its bytes
+	page      = 200      // kept frames that are read at once
+)
+
+// Line is a frame as it is sent: encoded once, for every client.
+type Line struct {
+	Seq  int64
+	Type reeve.FrameType
+	Turn string
+	Data json.RawMessage
+
+	prev int64 // of a token: the one before it of the same message; 0 means that it is the first
+}
+
+func encode(f reeve.Frame) (Line, error) {
+	b, err := json.Marshal(f)
+	return Line{Seq: f.Seq, Type: f.Type, Turn: f.TurnID, Data: b}, err
+}
+
+// stream is the latest of one conversation.
+type stream struct {
+	id      string
+	db      *store.DB
+	used    time.Time // with readers: guarded by the hub
+	readers int
+
+	loading sync.Mutex // one at a time reads the store, and publishes what it read
+
+	mu     sync.Mutex
+	opened bool
+	stale  bool   // what was committed could not be read
+	last   int64  // number of the last kept frame that was told
+	number int64  // the last number that was given
+	floor  int64  // everything after it is in lines
+	lines  []Line // in order
+	bytes  int
+	tail   map[string]int64 // by turn: the number of the last token of the message that is being made
+	wait   chan struct{}    // closed when there is more
+}
+
+// open learns where the conversation stands, once.
+func (s *stream) open(ctx context.Context) error {
+	s.mu.Lock()
+	opened := s.opened
+	s.mu.Unlock()
+	if opened {
+		return nil
+	}
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	return s.first(ctx)
+}
+
+// first is open for who holds loading.
+func (s *stream) first(ctx context.Context) error {
+	s.mu.Lock()
+	opened := s.opened
+	s.mu.Unlock()
+	if opened {
+		return nil
+	}
+	var last int64
+	err := s.db.View(ctx, func(snap *store.Snap) (err error) {
+		last, err = snap.LastFrame(ctx, s.id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened, s.last, s.number, s.floor = true, last, last, last
+	return nil
+}
+
+// refresh reads what was committed since, and tells it.
+func (s *stream) refresh(ctx context.Context) (err error) {
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.stale = err != nil
+	}()
+	if err := s.first(ctx); err != nil {
+		return err
+	}
+	for {
+		s.mu.Lock()
+		after := s.last
+		s.mu.Unlock()
+		frames, err := kept(ctx, s.db, s.id, after)
+		if err != nil {
+			return err
+		}
+		lines, err := encodeAll(s.id, frames)
+		if err != nil {
+			return err
+		}
+		s.tell(lines)
+		if len(lines) < page {
+			return nil
+		}
+	}
+}
+
+// kept reads a page of the kept frames after a number.
+func kept(ctx context.Context, db *store.DB, conversation string, after int64) (list []reeve.Frame, err error) {
+	err = db.View(ctx, func(snap *store.Snap) (err error) {
+		list, err = snap.ListFrames(ctx, conversation, after, page)
+		return err
+	})
+	return list, err
+}
+
+func encodeAll(conversation string, frames []reeve.Frame) ([]Line, error) {
+	lines := make([]Line, len(frames))
+	for i, f := range frames {
+		f.ConversationID = conversation
+		var err error
+		if lines[i], err = encode(f); err != nil {
+			return nil, err
+		}
+	}
+	return lines, nil
+}
+
+// tell publishes kept frames.
+func (s *stream) tell(lines []Line) {
+	if len(lines) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range lines {
+		s.last, s.number = l.Seq, l.Seq
+		if l.Type == reeve.FrameMessage || l.Type == reeve.FrameComplete {
+			delete(s.tail, l.Turn)
+		}
+		s.push(l)
+	}
+	s.call()
+}
+
+// token publishes a piece of an answer. More than there are numbers for, between two kept frames, are not told.
+func (s *stream) token(f reeve.Frame) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.number+1 >= s.last+store.FrameStep {
+		return
+	}
+	f.Seq = s.number + 1
+	l, err := encode(f)
+	if err != nil {
+		return // it has arguments that are not JSON, which a token never has
+	}
+	if !f.Discard {
+		l.prev = s.tail[f.TurnID]
+	}
+	s.number, s.tail[f.TurnID] = f.Seq, f.Seq
+	s.push(l)
+	s.call()
+}
+
+// push adds a line, and lets the oldest go when there are too many. The caller holds the lock.
+func (s *stream) push(l Line) {
+	s.lines = append(s.lines, l)
+	s.bytes += len(l.Data) + lineCost
+	for len(s.lines) > mostLines || len(s.lines) > 1 && s.bytes > mostBytes {
+		old := s.lines[0]
+		s.floor, s.bytes = old.Seq, s.bytes-len(old.Data)-lineCost
+		s.lines[0] = Line{}
+		s.lines = s.lines[1:]
+	}
+}
+
+// call wakes who waits. The caller holds the lock.
+func (s *stream) call() {
+	if s.wait != nil {
+		close(s.wait)
+		s.wait = nil
+	}
+}
+
+// after gives up to most lines after a number, and where to wait when there is none. False means that they are no longer all
+// here.
+func (s *stream) after(number int64, most int) (lines []Line, more <-chan struct{}, here bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if number < s.floor {
+		return nil, nil, false
+	}
+	i, _ := slices.BinarySearchFunc(s.lines, number+1, func(l Line, n int64) int { return int(l.Seq - n) })
+	if i < len(s.lines) {
+		return slices.Clone(s.lines[i:min(len(s.lines), i+most)]), nil, true
+	}
+	if s.wait == nil {
+		s.wait = make(chan struct{})
+	}
+	return nil, s.wait, true
+}
+
+// place is where a client goes on that has seen everything up to a number. Numbers that were given to tokens before a restart
+// are not given again.
+func (s *stream) place(after int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case after <= s.number:
+		return max(0, after)
+	case after < s.last+store.FrameStep/10*9: // what is left must do for the tokens to come
+		s.number = after
+	}
+	return s.number
+}
+
+func (s *stream) behind(seq int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last < seq || s.stale
+}
+
+// midway tells whether a message is being made.
+func (s *stream) midway() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.tail) > 0
+}
+
+// state gives the last number, whether the store must be read again, and up to where it must be asked.
+func (s *stream) state() (number, floor int64, stale bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.number, s.floor, s.stale
+}

@@ -1,0 +1,163 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+	"reeve/internal/store/sqlite"
+)
+
+const home = "default"
+
+// world is a desk on a real store, with an agent and two people. Runs that are begun are only written down.
+type world struct {
+	*Desk
+	t     testing.TB
+	mu    sync.Mutex
+	taken []reeve.Run
+	n     int
+}
+
+func (w *world) Take(run reeve.Run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.taken = append(w.taken, run)
+}
+
+var (
+	ada = reeve.Principal{User: "ada", Role: reeve.Member, Workspace: home}
+	bob = reeve.Principal{User: "bob", Role: reeve.Member, Workspace: home}
+	eve = reeve.Principal{User: "eve", Role: reeve.Owner, Workspace: home}
+)
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	ctx := t.Context()
+	e, err := sqlite.Open(ctx, sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return worldOn(t, e)
+}
+
+func worldOn(t testing.TB, e store.Engine) *world {
+	t.Helper()
+	ctx := t.Context()
+	db, err := store.Open(ctx, e, []byte("0123456789abcdef0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	w := &world{t: t}
+	w.Desk = &Desk{DB: db, Hub: NewHub(db, slog.New(slog.DiscardHandler)), Process: "proc_1", Server: w}
+	w.update(func(tx *store.Tx) error {
+		if _, err := tx.InsertWorkspace(ctx, home, "Home"); err != nil {
+			return err
+		}
+		if err := tx.JoinProcess(ctx, "proc_1"); err != nil {
+			return err
+		}
+		return tx.InsertAgent(ctx, reeve.Agent{ID: "agt_bot", WorkspaceID: home, Name: "bot", Kind: "general", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid,
+			Config: json.RawMessage("{}"), CreatedAt: tx.Now()})
+	})
+	return w
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) update(f func(*store.Tx) error) {
+	w.t.Helper()
+	w.must(w.DB.Update(w.t.Context(), f))
+}
+
+func (w *world) talk() reeve.Conversation {
+	w.t.Helper()
+	c, err := w.Open(w.t.Context(), ada, "", "chat", reeve.ConversationRequest{Agent: "bot"})
+	w.must(err)
+	return c
+}
+
+// keep commits a frame, as a brain does, and tells nobody.
+func (w *world) keep(conversation string, f reeve.Frame) {
+	w.t.Helper()
+	w.mu.Lock()
+	w.n++
+	key := fmt.Sprint("test:", w.n)
+	w.mu.Unlock()
+	if err := w.DB.Update(context.Background(), func(tx *store.Tx) error { return tx.AppendFrame(context.Background(), conversation, key, f) }); err != nil {
+		w.t.Error(err)
+	}
+}
+
+func (w *world) subscribe(conversation string, after int64) *Reader {
+	w.t.Helper()
+	r, err := w.Hub.Subscribe(w.t.Context(), conversation, after)
+	w.must(err)
+	w.t.Cleanup(r.Close)
+	return r
+}
+
+// read takes frames until one fits, and checks that their numbers grow.
+func (w *world) read(r *Reader, until func(reeve.Frame) bool) (list []reeve.Frame) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	defer cancel()
+	before := r.at
+	for {
+		lines, err := r.Next(ctx)
+		if err != nil {
+			w.t.Fatalf("after %d frames: %v", len(list), err)
+		}
+		for i, l := range lines {
+			var f reeve.Frame
+			w.must(json.Unmarshal(l.Data, &f))
+			if f.Seq != l.Seq || f.Seq <= before {
+				w.t.Fatalf("frame %d after %d: %s", f.Seq, before, l.Data)
+			}
+			before = f.Seq
+			if list = append(list, f); until(f) {
+				if i != len(lines)-1 {
+					r.at = f.Seq // the rest is for the next read
+				}
+				return list
+			}
+		}
+	}
+}
+
+func ofType(k reeve.FrameType) func(reeve.Frame) bool {
+	return func(f reeve.Frame) bool { return f.Type == k }
+}
+
+func withText(s string) func(reeve.Frame) bool {
+	return func(f reeve.Frame) bool { return f.Text == s }
+}
+
+func token(turn, text string) reeve.Frame { return reeve.Frame{TurnID: turn, Text: text} }
+
+func message(turn, text string) reeve.Frame {
+	return reeve.Frame{Type: reeve.FrameMessage, TurnID: turn, Text: text}
+}
+
+// said joins the tokens of a turn.
+func said(list []reeve.Frame, turn string) (s string) {
+	for _, f := range list {
+		if f.Type == reeve.FrameToken && f.TurnID == turn {
+			s += f.Text
+		}
+	}
+	return s
+}
