@@ -29,7 +29,7 @@ var arrows = map[string][]string{
 	"internal/agent":           {".", "internal/store", "model"},
 	"internal/chat":            {".", "internal/store"},
 	"internal/wake":            {".", "internal/store"},
-	"internal/httpapi":         {".", "internal/store", "internal/gate", "internal/wake"},
+	"internal/httpapi":         {".", "internal/store", "internal/chat", "internal/gate", "internal/wake", "model"},
 	"model":                    {"."},
 	"toolbox/files":            {".", "internal/store"},
 	"toolbox/journal":          {".", "internal/store"},

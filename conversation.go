@@ -117,6 +117,7 @@ type Frame struct {
 	UserID         string          `json:"user_id,omitempty"`
 	MessageID      string          `json:"message_id,omitempty"`
 	Text           string          `json:"text,omitempty" doc:"Of token: a piece of the answer; of message_complete: the whole; of turn_started: what was said"`
+	Final          bool            `json:"final,omitempty" doc:"Of message_complete: the agent has said all, unless something comes later"`
 	Reasoning      bool            `json:"reasoning,omitempty" doc:"Of token: the piece is not of the answer but of the thinking before it"`
 	Discard        bool            `json:"discard,omitempty" doc:"Of token: forget the pieces of this turn's message so far; it is made anew"`
 	ToolCallID     string          `json:"tool_call_id,omitempty"`
@@ -157,6 +158,15 @@ type MessageInfo struct {
 	Seen        string            `json:"seen,omitempty" doc:"Of an answer: the last message that it knew of"`
 	Spent       Amount            `json:"spent,omitzero" doc:"Of an answer: what it cost"`
 	Answer      json.RawMessage   `json:"answer,omitempty" doc:"Of an answer: the whole of it, as it goes back to the model"`
-	History     string            `json:"history,omitempty" doc:"Of what a client with its own history said: where that history is kept, by hash"`
-	Offered     json.RawMessage   `json:"offered,omitempty" doc:"Tools that the client itself offers and answers"`
+	Given       *Given            `json:"given,omitempty" doc:"Of what a client with a history of its own said"`
+}
+
+// Given is what a client brings along that keeps its own history, such as one that speaks OpenAI's language.
+type Given struct {
+	History     string          `json:"history,omitempty" doc:"Where the history is kept, by hash: messages as models are told them"`
+	System      string          `json:"system,omitempty" doc:"Goes behind the agent's own instructions"`
+	Offered     json.RawMessage `json:"offered,omitempty" doc:"Tools that the client itself offers and answers"`
+	Choice      string          `json:"choice,omitempty" doc:"Whether tools must be called, or none may be: required or none"`
+	MaxTokens   int             `json:"max_tokens,omitempty"`
+	Temperature *float64        `json:"temperature,omitempty"`
 }

@@ -18,9 +18,11 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"reeve"
+	"reeve/internal/agent"
 	"reeve/internal/gate"
 	"reeve/internal/store"
 	"reeve/internal/wake"
+	"reeve/model"
 )
 
 // Duration is a time span written like 10s or 7h.
@@ -70,6 +72,10 @@ type Config struct {
 	Log     *slog.Logger     `yaml:"-" json:"-"` // where to log. Default: standard error
 	LogTo   io.Writer        `yaml:"-" json:"-"` // where the default logger writes. Default: standard error
 	OnFault store.CommitHook `yaml:"-" json:"-"` // for fault tests. Default: nothing
+
+	Mind     model.Model     `yaml:"-" json:"-"` // thinks for agents. Default: the providers that are configured
+	Assemble agent.Assembler `yaml:"-" json:"-"` // makes the request that a turn begins with. Default: the built-in one
+	Extract  agent.Extractor `yaml:"-" json:"-"` // takes notes of turns that are over. Default: none are taken
 }
 
 // LoadConfig reads a reeve.yaml. A mistake is reported with its line.

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/trace"
+	oteltrace "go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
 	"reeve"
@@ -44,6 +46,8 @@ type Host struct {
 	room    *wake.Room
 	hub     *chat.Hub
 	desk    *chat.Desk
+	metrics *metrics
+	tracing *trace.TracerProvider // nil when spans go nowhere
 	guard   web.Guard
 	started time.Time
 	unlock  func() error
@@ -57,7 +61,7 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 	if err != nil {
 		return nil, err
 	}
-	h = &Host{cfg: cfg, log: cfg.Log, started: reeve.Now()}
+	h = &Host{cfg: cfg, log: cfg.Log, started: reeve.Now(), metrics: newMetrics()}
 	unlock, err := lockDir(cfg.Dir, cfg.Database != "")
 	if err != nil {
 		return nil, err
@@ -79,7 +83,10 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 	if h.db, err = store.Open(ctx, engine, key); err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
-	if err := h.assemble(); err != nil {
+	if h.tracing, err = newTracing(ctx); err == nil {
+		err = h.assemble()
+	}
+	if err != nil {
 		return nil, errors.Join(err, h.db.Close())
 	}
 	return h, nil
@@ -99,7 +106,7 @@ func (h *Host) assemble() error {
 		return err
 	}
 	h.gate = gate.New(gate.Config{DB: h.db, Log: h.log, OutputCap: h.cfg.OutputCap, ApprovalTTL: time.Duration(h.cfg.ApprovalTTL),
-		Backoff: h.cfg.backoff(), Secrets: knownSecrets(h.cfg), OnChange: h.changed, RunBudgets: !h.cfg.limits().Budget.IsZero(),
+		Backoff: h.cfg.backoff(), Secrets: knownSecrets(h.cfg), OnChange: h.changed, Tracer: h.tracer(), OnCall: h.metrics.called, RunBudgets: !h.cfg.limits().Budget.IsZero(),
 		Builders: map[reeve.ToolKind]gate.Builder{reeve.HTTPTool: &web.Builder{Guard: h.guard, Secrets: h.secret}}})
 	roots, err := files.New(files.Config{Dir: filepath.Join(h.cfg.Dir, "workspaces"), Keep: keeper{h.db}})
 	if err != nil {
@@ -112,9 +119,18 @@ func (h *Host) assemble() error {
 			if err := h.gate.AddTool(t); err != nil {
 				return err
 			}
+			h.metrics.built[t.ID] = true
 		}
 	}
 	return nil
+}
+
+// tracer makes the spans; nil means that there are none.
+func (h *Host) tracer() oteltrace.Tracer {
+	if h.tracing == nil {
+		return nil
+	}
+	return h.tracing.Tracer("reeve")
 }
 
 // AddTool registers a tool of your own. Do it before Handler, Call or Run.
@@ -127,14 +143,36 @@ func (h *Host) open(ctx context.Context) error {
 			h.openErr = h.bootstrap(ctx)
 		}
 		if h.openErr == nil {
-			h.hub = chat.NewHub(h.db, h.log)
-			h.desk = &chat.Desk{DB: h.db, Hub: h.hub, Process: h.gate.Process()}
-			h.room, h.openErr = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: &agent.Rehearsal{DB: h.db, Gate: h.gate},
-				Concurrent: h.cfg.Runs, Entities: &journal.Pack{DB: h.db}, Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client(), Ended: h.desk})
-			h.desk.Server = h.room
+			h.openErr = h.wake()
 		}
 	})
 	return h.openErr
+}
+
+// wake assembles what runs agents: the brains, the conversations, and the room that wakes them.
+func (h *Host) wake() (err error) {
+	h.hub = chat.NewHub(h.db, h.log)
+	h.desk = &chat.Desk{DB: h.db, Hub: h.hub, Process: h.gate.Process()}
+	brain := &agent.Brain{DB: h.db, Rehearsal: &agent.Rehearsal{DB: h.db, Gate: h.gate}, Thinker: &agent.Thinker{DB: h.db, Gate: h.gate, Model: h.cfg.Mind, Stage: h.hub,
+		Assemble: h.cfg.Assemble, Extract: h.cfg.Extract, Tracer: h.tracer(), OnAnswer: h.metrics.answered, Log: h.log}}
+	h.room, err = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: brain, Concurrent: h.cfg.Runs, Entities: &journal.Pack{DB: h.db},
+		Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client(), Ended: ended{h.desk, h.metrics}})
+	if err == nil {
+		h.desk.Server = h.room
+	}
+	return err
+}
+
+// ended tells everybody who wants to know of runs that end.
+type ended struct {
+	*chat.Desk
+	metrics *metrics
+}
+
+// Over tells them.
+func (e ended) Over(run reeve.Run) {
+	e.Desk.Over(run)
+	e.metrics.ended(run)
 }
 
 // Call makes a call as a Go program, through the same gate as everybody.
@@ -251,6 +289,9 @@ func (h *Host) Close() error {
 	var errs []error
 	if h.opened.Do(func() { h.openErr = errors.New("closed") }); h.openErr == nil {
 		errs = append(errs, h.gate.Close(quiet))
+	}
+	if h.tracing != nil {
+		errs = append(errs, h.tracing.Shutdown(quiet))
 	}
 	return errors.Join(append(errs, h.db.Close(), h.unlock())...)
 }

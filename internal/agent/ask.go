@@ -29,6 +29,9 @@ func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 	}
 	r := *v.base
 	r.Messages = append(append([]model.Message{}, r.Messages...), v.log.messages()...)
+	if n == 0 {
+		r.Choice = model.Choice(v.given().Choice)
+	}
 	if n == v.set.MaxMoves {
 		r.Choice = model.NoCall
 		r.Messages = say(r.Messages, "You have come to the limit of moves in this turn. Answer now, with what you have; no tool can be called any more.")

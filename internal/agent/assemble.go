@@ -94,6 +94,14 @@ func (v *turn) input(ctx context.Context) (AssemblyInput, error) {
 	if v.log.info.Model != "" {
 		in.ModelProfileID = v.log.info.Model
 	}
+	given := v.given()
+	in.Instructions = strings.TrimSpace(in.Instructions + "\n\n" + given.System)
+	if given.MaxTokens > 0 {
+		in.Settings.MaxTokens = given.MaxTokens
+	}
+	if given.Temperature != nil {
+		in.Settings.Temperature = given.Temperature
+	}
 	if err := v.know(ctx); err != nil {
 		return in, err
 	}
@@ -104,22 +112,16 @@ func (v *turn) input(ctx context.Context) (AssemblyInput, error) {
 		in.ToolIDs = append(in.ToolIDs, t.ID)
 		in.ToolDefinitions = append(in.ToolDefinitions, ToolDefinition{ID: t.ID, Name: t.Name, Description: t.Description, InputSchema: t.Parameters, Async: t.Async})
 	}
-	if len(v.log.info.Offered) > 0 {
-		var list []model.Tool
-		if err := json.Unmarshal(v.log.info.Offered, &list); err != nil {
-			return in, err
-		}
-		for _, t := range list {
-			in.ToolIDs = append(in.ToolIDs, t.Name)
-			in.ToolDefinitions = append(in.ToolDefinitions, ToolDefinition{ID: t.Name, Name: t.Name, Description: t.Description, InputSchema: t.Parameters})
-		}
+	for _, t := range v.offers {
+		in.ToolIDs = append(in.ToolIDs, t.Name)
+		in.ToolDefinitions = append(in.ToolDefinitions, ToolDefinition{ID: t.Name, Name: t.Name, Description: t.Description, InputSchema: t.Parameters})
 	}
 	err := v.DB.View(ctx, func(s *store.Snap) (err error) {
 		if in.UserMessage, err = v.spoken(ctx, s, v.log.said); err != nil {
 			return err
 		}
-		if v.log.info.History != "" {
-			in.RecentTurns, err = v.given(ctx, s)
+		if v.log.info.Given != nil && given.History != "" {
+			in.RecentTurns, err = v.brought(ctx, s, given.History)
 			return err
 		}
 		if in.ConversationID == "" {
@@ -160,9 +162,9 @@ func (v *turn) spoken(ctx context.Context, s *store.Snap, said []reeve.Message) 
 	return out, nil
 }
 
-// given is the history that a client with its own brought along, as one earlier turn.
-func (v *turn) given(ctx context.Context, s *store.Snap) ([]TurnSnapshot, error) {
-	body, err := s.GetPayload(ctx, v.run.WorkspaceID, v.log.info.History, 0, -1)
+// brought is the history that a client with its own brought along, as one earlier turn.
+func (v *turn) brought(ctx context.Context, s *store.Snap, hash string) ([]TurnSnapshot, error) {
+	body, err := s.GetPayload(ctx, v.run.WorkspaceID, hash, 0, -1)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,8 @@ type turn struct {
 	set      Settings
 	log      *log
 	tools    []reeve.Tool
-	offered  map[string]bool // tools that the client itself answers
+	offers   []model.Tool    // tools that the client itself answers
+	offered  map[string]bool // their names
 	base     *model.Request  // what the model is asked at the beginning of the turn
 	deferred map[string]bool // calls, by action, whose results come later
 	told     map[string]bool // calls, by action, whose results clients have been told
@@ -141,7 +142,7 @@ func (v *turn) read(ctx context.Context) error {
 		}
 		l.readAt = at
 		if v.log = l; len(l.said) > 0 {
-			return v.offers()
+			return v.readOffers()
 		}
 		if err := v.begin(ctx); err != nil {
 			return err
@@ -149,19 +150,26 @@ func (v *turn) read(ctx context.Context) error {
 	}
 }
 
-// offers reads which tools the client itself offers.
-func (v *turn) offers() error {
-	if len(v.log.info.Offered) == 0 || len(v.offered) > 0 {
+// readOffers reads which tools the client itself offers.
+func (v *turn) readOffers() error {
+	if v.log.info.Given == nil || len(v.log.info.Given.Offered) == 0 || len(v.offered) > 0 {
 		return nil
 	}
-	var list []model.Tool
-	if err := json.Unmarshal(v.log.info.Offered, &list); err != nil {
+	if err := json.Unmarshal(v.log.info.Given.Offered, &v.offers); err != nil {
 		return err
 	}
-	for _, t := range list {
+	for _, t := range v.offers {
 		v.offered[t.Name] = true
 	}
 	return nil
+}
+
+// given is what a client with a history of its own brought along.
+func (v *turn) given() reeve.Given {
+	if v.log.info.Given == nil {
+		return reeve.Given{}
+	}
+	return *v.log.info.Given
 }
 
 // conversation is the conversation that the run is a turn of; empty means none.

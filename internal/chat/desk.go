@@ -89,13 +89,30 @@ func (d *Desk) Begin(ctx context.Context, who reeve.Principal, conversation, key
 	if err := check(r); err != nil {
 		return turn, false, err
 	}
+	return d.speak(ctx, who, conversation, key, r, nil)
+}
+
+// Relay begins a turn for a client that keeps a history of its own: what it brings along counts, and not what was said before in
+// the conversation. It may bring nothing but results of tools that it offers itself.
+func (d *Desk) Relay(ctx context.Context, who reeve.Principal, conversation string, r reeve.TurnRequest, b Brought) (reeve.Turn, error) {
+	turn, _, err := d.speak(ctx, who, conversation, "", r, &b)
+	return turn, err
+}
+
+// Brought is what a client with a history of its own brings along.
+type Brought struct {
+	reeve.Given
+	Messages []byte // the history: messages as models are told them, in JSON; kept by hash. Empty means that the conversation's own counts
+}
+
+func (d *Desk) speak(ctx context.Context, who reeve.Principal, conversation, key string, r reeve.TurnRequest, b *Brought) (turn reeve.Turn, fresh bool, err error) {
 	var run reeve.Run
 	err = d.DB.Update(ctx, func(tx *store.Tx) error {
 		c, err := d.enter(ctx, tx, who, conversation)
 		if err != nil {
 			return err
 		}
-		run, fresh, err = d.begin(ctx, tx, c, who.User, key, r)
+		run, fresh, err = d.begin(ctx, tx, c, who.User, key, r, b)
 		return err
 	})
 	if err != nil {
@@ -134,14 +151,14 @@ func (d *Desk) enter(ctx context.Context, tx *store.Tx, who reeve.Principal, con
 	return c, speaks(a)
 }
 
-func (d *Desk) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation, user, key string, r reeve.TurnRequest) (run reeve.Run, fresh bool, err error) {
+func (d *Desk) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation, user, key string, r reeve.TurnRequest, b *Brought) (run reeve.Run, fresh bool, err error) {
 	run = reeve.Run{ID: tx.NewID(reeve.PrefixRun), WorkspaceID: c.WorkspaceID, AgentID: c.AgentID, Reason: reeve.ReasonUser, ReasonID: user, SessionID: c.ID,
 		UserID: user, Input: r.Content, ThreadID: c.ThreadID(), State: reeve.RunRunning, Wakes: 1, Attempts: 1, StartedAt: tx.Now(), Owner: d.Process}
 	if key == "" {
 		key = run.ID
 	}
 	run.Key = reeve.Key("wake", string(reeve.ReasonUser), c.AgentID, c.ID, key)
-	said, err := say(ctx, tx, run, r)
+	said, err := say(ctx, tx, run, r, b)
 	if err != nil {
 		return run, false, err
 	}
@@ -171,8 +188,17 @@ func (d *Desk) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation, us
 }
 
 // say is the message of what a person says. The bytes that come with it are kept under their hash.
-func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest) (m reeve.Message, err error) {
+func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest, b *Brought) (m reeve.Message, err error) {
 	info := reeve.MessageInfo{Type: "said", User: run.UserID, Variables: r.Variables, Tools: r.Tools, Model: r.Model}
+	if b != nil {
+		given := b.Given
+		if len(b.Messages) > 0 {
+			if given.History, err = tx.PutPayload(ctx, run.WorkspaceID, b.Messages); err != nil {
+				return m, err
+			}
+		}
+		info.Given = &given
+	}
 	for _, a := range r.Attachments {
 		if a.URL == "" {
 			a.Size = len(a.Data)

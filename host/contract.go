@@ -1,0 +1,17 @@
+package host
+
+import "reeve/internal/agent"
+
+// The contracts of the steps of a turn that a program can replace: see Config.Assemble and Config.Extract.
+type (
+	Assembler       = agent.Assembler
+	AssemblyInput   = agent.AssemblyInput
+	TurnSnapshot    = agent.TurnSnapshot
+	ActiveTurn      = agent.ActiveTurn
+	PendingCall     = agent.PendingCall
+	ToolDefinition  = agent.ToolDefinition
+	Extractor       = agent.Extractor
+	ExtractionInput = agent.ExtractionInput
+	Move            = agent.Move
+	MoveCall        = agent.MoveCall
+)

@@ -1,0 +1,250 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"reeve"
+	"reeve/internal/chat"
+	"reeve/model"
+)
+
+// v1Message is a message as chat clients send it.
+type v1Message struct {
+	Role       string          `json:"role"`
+	Content    json.RawMessage `json:"content"`
+	ToolCalls  []v1ToolCall    `json:"tool_calls"`
+	ToolCallID string          `json:"tool_call_id"`
+}
+
+// v1ToolCall is a call of a tool.
+type v1ToolCall struct {
+	Index    *int   `json:"index,omitempty"`
+	ID       string `json:"id,omitempty"`
+	Type     string `json:"type,omitempty"`
+	Function struct {
+		Name      string `json:"name,omitempty"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// v1Part is a part of a message, in the words of either API.
+type v1Part struct {
+	Type     string          `json:"type"`
+	Text     string          `json:"text"`
+	ImageURL json.RawMessage `json:"image_url"`
+	File     *struct {
+		Name string `json:"filename"`
+		Data string `json:"file_data"`
+	} `json:"file"`
+	Name string `json:"filename"`
+	Data string `json:"file_data"`
+}
+
+// v1Tool is a tool that a client offers: chat clients put its parts into function.
+type v1Tool struct {
+	Type     string `json:"type"`
+	Function *struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+	} `json:"function"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+func wrongV1(path, format string, args ...any) error {
+	e := reeve.Errorf(reeve.Validation, format, args...)
+	e.Fields = []reeve.Field{{Path: path, Message: e.Message}}
+	return e
+}
+
+// v1Tools reads the tools that a client offers.
+func v1Tools(list []v1Tool) ([]model.Tool, error) {
+	var out []model.Tool
+	seen := map[string]bool{}
+	for i, t := range list {
+		path := fmt.Sprintf("tools[%d]", i)
+		v := model.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
+		if t.Function != nil {
+			v = model.Tool{Name: t.Function.Name, Description: t.Function.Description, Parameters: t.Function.Parameters}
+		}
+		switch {
+		case t.Type != "function":
+			return nil, wrongV1(path+".type", "only tools of type function can be offered, and not %q", t.Type)
+		case v.Name == "":
+			return nil, wrongV1(path, "a tool has no name")
+		case seen[v.Name]:
+			return nil, wrongV1(path, "two tools are called %q", v.Name)
+		}
+		seen[v.Name] = true
+		if len(v.Parameters) == 0 || string(v.Parameters) == "null" {
+			v.Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// v1Choice reads whether tools may be called. One that must be is the same to us as any that must.
+func v1Choice(raw json.RawMessage) (string, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return "", nil
+	}
+	var word string
+	if json.Unmarshal(raw, &word) != nil {
+		return string(model.MustCall), nil
+	}
+	switch word {
+	case "auto":
+		return "", nil
+	case "none", "required":
+		return word, nil
+	}
+	return "", wrongV1("tool_choice", "tool_choice is auto, none, required or a tool, and not %q", word)
+}
+
+// v1Talk is a conversation as a client tells it.
+type v1Talk struct {
+	system  []string
+	list    []model.Message
+	callers map[string]string // names of tools, by call
+}
+
+// add puts parts at the end; what one side says in a row is one message.
+func (t *v1Talk) add(role model.Role, parts ...model.Part) {
+	if len(parts) == 0 {
+		return
+	}
+	if n := len(t.list); n > 0 && t.list[n-1].Role == role {
+		t.list[n-1].Parts = append(t.list[n-1].Parts, parts...)
+		return
+	}
+	t.list = append(t.list, model.Message{Role: role, Parts: parts})
+}
+
+func (t *v1Talk) call(id, name, args string) {
+	if t.callers == nil {
+		t.callers = map[string]string{}
+	}
+	t.callers[id] = name
+	if args == "" {
+		args = "{}"
+	}
+	t.add(model.Assistant, model.Part{Type: model.ToolCall, ID: id, Name: name, Args: json.RawMessage(args)})
+}
+
+func (t *v1Talk) result(id, text, path string) error {
+	name, ok := t.callers[id]
+	if !ok {
+		return wrongV1(path, "a result is for the call %q, which is not in the messages before it", id)
+	}
+	t.add(model.User, model.Part{Type: model.Result, ID: id, Name: name, Text: text})
+	return nil
+}
+
+// split takes the last thing that the user said apart from what was said before. With results of tools at the end there is none.
+func (t *v1Talk) split() (request reeve.TurnRequest, history []model.Message) {
+	n := len(t.list)
+	if n == 0 || t.list[n-1].Role != model.User {
+		return request, t.list
+	}
+	last := t.list[n-1]
+	var kept []model.Part
+	for _, p := range last.Parts {
+		switch {
+		case p.Type == model.Text && len(kept) == 0:
+			request.Content = strings.TrimPrefix(request.Content+"\n"+p.Text, "\n")
+		case p.Type == model.Media && len(kept) == 0:
+			request.Attachments = append(request.Attachments, reeve.Attachment{Name: p.Name, MediaType: p.MediaType, Data: p.Data, URL: p.URL})
+		default:
+			kept = last.Parts
+		}
+	}
+	if kept != nil {
+		return reeve.TurnRequest{}, t.list
+	}
+	return request, t.list[:n-1]
+}
+
+// brought is what the client brings along besides.
+func (t *v1Talk) brought(history []model.Message) (b chat.Brought, err error) {
+	b.System = strings.Join(t.system, "\n\n")
+	if history == nil {
+		history = []model.Message{}
+	}
+	b.Messages, err = json.Marshal(history)
+	return b, err
+}
+
+// v1Content reads a message's content: a text, or parts.
+func v1Content(raw json.RawMessage, path string) ([]model.Part, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		if text == "" {
+			return nil, nil
+		}
+		return []model.Part{{Type: model.Text, Text: text}}, nil
+	}
+	var parts []v1Part
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return nil, wrongV1(path, "content is a text or a list of parts")
+	}
+	var out []model.Part
+	for i, p := range parts {
+		v, err := p.read(fmt.Sprintf("%s[%d]", path, i))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+func (p v1Part) read(path string) (model.Part, error) {
+	switch p.Type {
+	case "text", "input_text", "output_text", "refusal":
+		return model.Part{Type: model.Text, Text: p.Text}, nil
+	case "image_url", "input_image":
+		var u string
+		if json.Unmarshal(p.ImageURL, &u) != nil {
+			var v struct {
+				URL string `json:"url"`
+			}
+			if err := json.Unmarshal(p.ImageURL, &v); err != nil {
+				return model.Part{}, wrongV1(path, "an image has no url")
+			}
+			u = v.URL
+		}
+		return v1Media(u, "", path)
+	case "file", "input_file":
+		name, data := p.Name, p.Data
+		if p.File != nil {
+			name, data = p.File.Name, p.File.Data
+		}
+		return v1Media(data, name, path)
+	}
+	return model.Part{}, wrongV1(path+".type", "parts of type %q are not understood", p.Type)
+}
+
+// v1Media reads a data: URL, or notes where a picture is.
+func v1Media(u, name, path string) (model.Part, error) {
+	if rest, ok := strings.CutPrefix(u, "data:"); ok {
+		kind, data, found := strings.Cut(rest, ";base64,")
+		b, err := base64.StdEncoding.DecodeString(data)
+		if !found || err != nil {
+			return model.Part{}, wrongV1(path, "a data: URL is not base64")
+		}
+		return model.Part{Type: model.Media, MediaType: kind, Name: name, Data: b}, nil
+	}
+	if !strings.HasPrefix(u, "https://") && !strings.HasPrefix(u, "http://") {
+		return model.Part{}, wrongV1(path, "a picture or file comes as a data: URL, or an https: one")
+	}
+	return model.Part{Type: model.Media, MediaType: "image/*", Name: name, URL: u}, nil
+}
