@@ -6,5 +6,5 @@
 //
 // Errors are reeve.Errors, typed where they arise: Unavailable for what may pass (transport, 5xx, overload), RateLimited for 429,
 // both with RetryAfter when the provider names it; Timeout; ModelFailed for what will not pass (a bad key, a request it refuses, an
-// answer that makes no sense); Unsupported for what an adapter cannot send.
+// answer that makes no sense); Unsupported for what an adapter cannot send; NotFound for a model that nobody has.
 package model

@@ -75,7 +75,7 @@ type Part struct {
 
 	ID      string          `json:"id,omitempty" doc:"Of calls and results: the call's id"`
 	Name    string          `json:"name,omitempty" doc:"Of calls and results: the tool; of media: the file"`
-	Args    json.RawMessage `json:"args,omitempty" doc:"Of calls: what the model wrote, which need not be valid JSON"`
+	Args    json.RawMessage `json:"args,omitempty" doc:"Of calls: what the model wrote; what is not JSON stands as a string"`
 	IsError bool            `json:"is_error,omitempty" doc:"Of results"`
 
 	MediaType string `json:"media_type,omitempty" doc:"Of media: its MIME type"`

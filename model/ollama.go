@@ -1,0 +1,217 @@
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Ollama's own API, not its OpenAI-compatible one: only there models can be told to think.
+
+type ollamaRequest struct {
+	Model    string          `json:"model"`
+	Messages []ollamaMessage `json:"messages"`
+	Tools    []ollamaTool    `json:"tools,omitempty"`
+	Stream   bool            `json:"stream"`
+	Think    any             `json:"think,omitempty"`
+	Options  *ollamaOptions  `json:"options,omitempty"`
+}
+
+type ollamaOptions struct {
+	Temperature *float64 `json:"temperature,omitempty"`
+	MaxTokens   int      `json:"num_predict,omitempty"`
+}
+
+type ollamaMessage struct {
+	Role     string       `json:"role"`
+	Content  string       `json:"content"`
+	Thinking string       `json:"thinking,omitempty"`
+	Images   [][]byte     `json:"images,omitempty"`
+	Calls    []ollamaCall `json:"tool_calls,omitempty"`
+	ToolName string       `json:"tool_name,omitempty"`
+	CallID   string       `json:"tool_call_id,omitempty"`
+}
+
+type ollamaCall struct {
+	ID       string `json:"id,omitempty"`
+	Function struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"function"`
+}
+
+type ollamaTool struct {
+	Type     string `json:"type"`
+	Function struct {
+		Name        string `json:"name"`
+		Description string `json:"description,omitempty"`
+		Parameters  schema `json:"parameters"`
+	} `json:"function"`
+}
+
+type ollamaChunk struct {
+	Model   string        `json:"model"`
+	Created string        `json:"created_at"`
+	Message ollamaMessage `json:"message"`
+	Done    bool          `json:"done"`
+	Reason  string        `json:"done_reason"`
+	Read    int64         `json:"prompt_eval_count"`
+	Written int64         `json:"eval_count"`
+	Error   string        `json:"error"`
+}
+
+var ollamaStops = map[string]Stop{"stop": StopEnd, "length": StopLength}
+
+type ollamaModel struct{ server Server }
+
+// Ollama speaks the API of Ollama, on this machine when no address is given.
+func Ollama(s Server) Model {
+	return &ollamaModel{server: s.or("ollama", "http://127.0.0.1:11434", "OLLAMA_API_KEY")}
+}
+
+// Answer implements Model.
+func (m *ollamaModel) Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
+	ms, err := history(r.Messages, m.server.Name)
+	if err != nil {
+		return Answer{}, err
+	}
+	n := nameTools(r, ms)
+	body, err := m.request(r, ms, n)
+	if err != nil {
+		return Answer{}, err
+	}
+	h := http.Header{}
+	if m.server.Key != "" {
+		h.Set("Authorization", "Bearer "+m.server.Key)
+	}
+	res, err := m.server.post(ctx, m.server.URL+"/api/chat", h, body)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	return m.listen(ctx, res, newDraft(m.server, r, n, watch))
+}
+
+func (m *ollamaModel) request(r Request, ms []Message, n names) (*ollamaRequest, error) {
+	body := &ollamaRequest{Model: r.Model, Stream: true}
+	if r.Effort != "" {
+		body.Think = true
+		if strings.HasPrefix(r.Model, "gpt-oss") {
+			body.Think = r.Effort // the one family that knows degrees
+		}
+	}
+	if r.MaxTokens > 0 || r.Temperature != nil {
+		body.Options = &ollamaOptions{Temperature: r.Temperature, MaxTokens: r.MaxTokens}
+	}
+	if r.System != "" {
+		body.Messages = append(body.Messages, ollamaMessage{Role: "system", Content: r.System})
+	}
+	if r.Choice != NoCall { // there is no field for the choice: tools that must not be called are not offered, and none can be forced
+		for _, t := range r.Tools {
+			s, err := rooted(t)
+			if err != nil {
+				return nil, err
+			}
+			tool := ollamaTool{Type: "function"}
+			tool.Function.Name, tool.Function.Description, tool.Function.Parameters = n.theirs(t.Name), t.Description, s
+			body.Tools = append(body.Tools, tool)
+		}
+	}
+	for _, msg := range ms {
+		said, err := m.messages(msg, n)
+		if err != nil {
+			return nil, err
+		}
+		body.Messages = append(body.Messages, said...)
+	}
+	return body, nil
+}
+
+// messages gives results, each a message of its own, and then what the side said.
+func (m *ollamaModel) messages(msg Message, n names) ([]ollamaMessage, error) {
+	var out []ollamaMessage
+	said := ollamaMessage{Role: string(msg.Role)}
+	for _, p := range msg.Parts {
+		switch p.Type {
+		case Text:
+			said.Content = paragraph(said.Content, p.Text)
+		case Reasoning:
+			said.Thinking += p.Text
+		case ToolCall:
+			c := ollamaCall{ID: p.ID}
+			c.Function.Name, c.Function.Arguments = n.theirs(p.Name), object(p.Args)
+			said.Calls = append(said.Calls, c)
+		case Result:
+			out = append(out, ollamaMessage{Role: "tool", Content: resultText(p), ToolName: n.theirs(p.Name), CallID: p.ID})
+		case Media:
+			switch kind := mediaKind(p); {
+			case kind == imageMedia && p.URL == "":
+				said.Images = append(said.Images, p.Data)
+			case kind == textMedia && p.URL == "":
+				said.Content = paragraph(said.Content, quoted(p))
+			default:
+				return nil, unsendable(m.server.Name, p, "images and text, as bytes")
+			}
+		}
+	}
+	if said.Content != "" || len(said.Images) > 0 || len(said.Calls) > 0 {
+		out = append(out, said)
+	}
+	return out, nil
+}
+
+// paragraph adds text below what is there.
+func paragraph(to, text string) string {
+	if to == "" {
+		return text
+	}
+	return to + "\n\n" + text
+}
+
+// listen turns the lines of a stream into an answer.
+func (m *ollamaModel) listen(ctx context.Context, res *http.Response, d *draft) (Answer, error) {
+	if res.StatusCode != http.StatusOK {
+		body := wholeBody(res)
+		var c ollamaChunk
+		if json.Unmarshal(body, &c) != nil || c.Error == "" {
+			c.Error = string(body)
+		}
+		return Answer{}, m.server.refused(res.StatusCode, res.Header, "", c.Error)
+	}
+	calls := 0
+	for line, err := range lines(res.Body) {
+		if err != nil {
+			return Answer{}, m.server.lost(ctx, err)
+		}
+		var c ollamaChunk
+		if err := json.Unmarshal(line, &c); err != nil {
+			return Answer{}, m.server.nonsense("%v", err)
+		}
+		if c.Error != "" { // in mid-stream there is no status: the model's process failed
+			return Answer{}, m.server.refused(http.StatusInternalServerError, nil, "", c.Error)
+		}
+		if d.answer.ID == "" {
+			d.answer.ID = c.Created // answers have no id; when they began tells them apart
+		}
+		if c.Model != "" {
+			d.answer.Model = c.Model
+		}
+		if c.Message.Thinking != "" {
+			d.think("", c.Message.Thinking).Raw = seal(m.server.Name, "thinking")
+		}
+		if c.Message.Content != "" {
+			d.say("", c.Message.Content)
+		}
+		for _, call := range c.Message.Calls {
+			d.call(fmt.Sprint(calls), call.ID, call.Function.Name, string(call.Function.Arguments))
+			calls++
+		}
+		if c.Done {
+			d.answer.Usage = Usage{Input: c.Read, Output: c.Written}
+			return d.finish(known(ollamaStops, c.Reason))
+		}
+	}
+	return Answer{}, m.server.cut(ctx)
+}

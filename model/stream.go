@@ -1,0 +1,79 @@
+package model
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"net/http"
+
+	"reeve"
+)
+
+// What the adapters share that speak HTTP themselves.
+
+// maxLine bounds one line of a stream, and maxBody the body of an error.
+const (
+	maxLine = 32 << 20
+	maxBody = 1 << 20
+)
+
+// post sends a JSON body. An answer with an error status is returned as it is, for the adapter to read.
+func (s Server) post(ctx context.Context, address string, h http.Header, body any) (*http.Response, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, reeve.Errorf(reeve.Unsupported, "the request to %s cannot be written: %v", s.Name, err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(raw))
+	if err != nil {
+		return nil, reeve.Errorf(reeve.ModelFailed, "the address of %s is wrong", s.Name).Hintf("Check the server's URL.")
+	}
+	if h != nil {
+		req.Header = h
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := s.client().Do(req)
+	if err != nil {
+		return nil, s.lost(ctx, err)
+	}
+	return res, nil
+}
+
+// wholeBody reads the body of an error.
+func wholeBody(res *http.Response) []byte {
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxBody)) // what came before the connection broke is better than nothing
+	return body
+}
+
+// lines gives the lines of a body that are not empty, without their ends.
+func lines(body io.Reader) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		sc := bufio.NewScanner(body)
+		sc.Buffer(nil, maxLine)
+		for sc.Scan() {
+			if line := bytes.TrimSpace(sc.Bytes()); len(line) > 0 && !yield(line, nil) {
+				return
+			}
+		}
+		if err := sc.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// events gives the data of server-sent events that are one line each.
+func events(body io.Reader) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for line, err := range lines(body) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if data, ok := bytes.CutPrefix(line, []byte("data:")); ok && !yield(bytes.TrimSpace(data), nil) {
+				return
+			}
+		}
+	}
+}
