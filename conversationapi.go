@@ -23,7 +23,7 @@ type ConversationList struct {
 
 // TurnRequest is what a person says.
 type TurnRequest struct {
-	Content     string            `json:"content" maxLength:"1000000" doc:"What is said"`
+	Content     string            `json:"content,omitempty" maxLength:"1000000" doc:"What is said; may be left out when something is attached"`
 	Attachments []Attachment      `json:"attachments,omitempty" maxItems:"20"`
 	Variables   map[string]string `json:"variables,omitempty" doc:"Put into the agent's instructions where they say {{name}}, literally"`
 	Tools       []string          `json:"tools,omitempty" maxItems:"200" doc:"The tools of this turn, instead of the agent's own"`
@@ -54,3 +54,50 @@ type FeedbackRequest struct {
 	Score   int    `json:"score" minimum:"-1" maximum:"1"`
 	Comment string `json:"comment,omitempty" maxLength:"8000"`
 }
+
+// FrameList is a page of a conversation's kept frames, in order.
+type FrameList struct {
+	Frames []Frame `json:"frames"`
+	Last   int64   `json:"last" doc:"The seq of the conversation's last kept frame"`
+}
+
+// ResultRequest is the outcome of an operation, as it comes from outside.
+type ResultRequest struct {
+	Content any    `json:"content,omitempty" doc:"What the agent is told"`
+	Error   string `json:"error,omitempty" maxLength:"8000" doc:"Why it failed; left out means that it did not"`
+}
+
+// PlaygroundRequest is what a person says in a playground session.
+type PlaygroundRequest struct {
+	Message   string            `json:"message" minLength:"1" maxLength:"1000000"`
+	Agent     string            `json:"agentId" minLength:"1" maxLength:"128" doc:"Id or name; the session stays with it"`
+	Variables map[string]string `json:"variables,omitempty" doc:"Put into the agent's instructions where they say {{name}}, literally"`
+	Model     string            `json:"model,omitempty" maxLength:"200" doc:"The model of this turn, instead of the agent's own"`
+	Stream    *bool             `json:"stream,omitempty" doc:"false: answer at once, and let the turn go on without you. Default: true"`
+}
+
+// PlaygroundInfo says where a playground session is kept.
+type PlaygroundInfo struct {
+	SessionID      string `json:"sessionId"`
+	ConversationID string `json:"conversationId"`
+	TurnID         string `json:"turnId"`
+}
+
+// ClientFrame is what a client of a conversation sends. Which fields it needs depends on its type.
+type ClientFrame struct {
+	Type string `json:"type" doc:"message, ping, cancel, approve or deny"`
+	ID   string `json:"id,omitempty" doc:"Of message: sent again with the same one, it is said once"`
+	TurnRequest
+	TurnID     string `json:"turn_id,omitempty" doc:"Of cancel"`
+	ApprovalID string `json:"approval_id,omitempty" doc:"Of approve and deny"`
+	Comment    string `json:"comment,omitempty" doc:"Of approve and deny"`
+}
+
+// The types of frame that clients send.
+const (
+	ClientMessage = "message"
+	ClientPing    = "ping"
+	ClientCancel  = "cancel"
+	ClientApprove = "approve"
+	ClientDeny    = "deny"
+)

@@ -48,6 +48,7 @@ type Host struct {
 	desk    *chat.Desk
 	metrics *metrics
 	tracing *trace.TracerProvider // nil when spans go nowhere
+	streams *httpapi.Streams
 	guard   web.Guard
 	started time.Time
 	unlock  func() error
@@ -61,7 +62,7 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 	if err != nil {
 		return nil, err
 	}
-	h = &Host{cfg: cfg, log: cfg.Log, started: reeve.Now(), metrics: newMetrics()}
+	h = &Host{cfg: cfg, log: cfg.Log, started: reeve.Now(), metrics: newMetrics(), streams: httpapi.NewStreams()}
 	unlock, err := lockDir(cfg.Dir, cfg.Database != "")
 	if err != nil {
 		return nil, err
@@ -191,7 +192,7 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 	if err := h.open(ctx); err != nil {
 		return nil, err
 	}
-	return httpapi.New(httpapi.Config{DB: h.db, Gate: h.gate, Wake: h.room, Log: h.log, Version: Version, StartedAt: h.started, Hosts: h.cfg.Hosts, Origins: h.cfg.Origins,
+	return httpapi.New(httpapi.Config{DB: h.db, Gate: h.gate, Wake: h.room, Desk: h.desk, Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: h.cfg.Hosts, Origins: h.cfg.Origins,
 		Rate: h.cfg.Rate, Burst: h.cfg.Burst, Doctor: h.doctor, Ready: h.ready, Backup: h.stream}), nil
 }
 
@@ -262,7 +263,7 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 		<-inner.Done()
 		quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
-		return srv.Shutdown(quiet)
+		return errors.Join(h.streams.Close(quiet), srv.Shutdown(quiet))
 	})
 	if ready != nil {
 		ready(url)
@@ -286,7 +287,7 @@ func (h *Host) announce(url string) error {
 func (h *Host) Close() error {
 	quiet, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	var errs []error
+	errs := []error{h.streams.Close(quiet)}
 	if h.opened.Do(func() { h.openErr = errors.New("closed") }); h.openErr == nil {
 		errs = append(errs, h.gate.Close(quiet))
 	}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"reeve"
@@ -24,10 +25,12 @@ type Host struct {
 	*host.Host
 	T      testing.TB
 	Config host.Config
-	Server *httptest.Server
+	Server *httptest.Server // nil after Run
+	URL    string
 	Token  string
 
-	stop func()
+	client *http.Client
+	stop   func()
 }
 
 // Start assembles a Reeve with these tools on a temporary SQLite store, and serves its API.
@@ -38,6 +41,57 @@ func Start(t testing.TB, tools ...reeve.Tool) *Host {
 
 // StartWith is Start with settings of the test's own, such as a database or the directory of an earlier Host.
 func StartWith(t testing.TB, cfg host.Config, tools ...reeve.Tool) *Host {
+	t.Helper()
+	h := assemble(t, cfg, tools)
+	handler, err := h.Handler(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Server = httptest.NewServer(handler)
+	h.URL, h.client = h.Server.URL, h.Server.Client()
+	h.Token = h.ownerToken()
+	h.stopOnce(func() {
+		h.Server.Close()
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// Run assembles a Reeve with these tools and lets it run as reeve serve does: it answers requests, and its loops go on by
+// themselves.
+func Run(t testing.TB, cfg host.Config, tools ...reeve.Tool) *Host {
+	t.Helper()
+	if cfg.Dir == "" {
+		cfg.Dir = t.TempDir()
+	}
+	cfg.Listen = "127.0.0.1:0"
+	h := assemble(t, cfg, tools)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ready, ended := make(chan string, 1), make(chan error, 1)
+	go func() { ended <- h.Host.Run(ctx, func(url string) { ready <- url }) }()
+	select {
+	case h.URL = <-ready:
+	case err := <-ended:
+		cancel()
+		t.Fatal(err)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	h.client = &http.Client{Transport: transport}
+	h.Token = h.ownerToken()
+	h.stopOnce(func() {
+		transport.CloseIdleConnections()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// assemble makes the host.
+func assemble(t testing.TB, cfg host.Config, tools []reeve.Tool) *Host {
 	t.Helper()
 	h := &Host{T: t, Config: cfg}
 	if cfg.Log == nil {
@@ -55,28 +109,22 @@ func StartWith(t testing.TB, cfg host.Config, tools ...reeve.Tool) *Host {
 			t.Fatal(err)
 		}
 	}
-	handler, err := h.Handler(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.Server = httptest.NewServer(handler)
+	return h
+}
+
+// ownerToken reads the token that the first start left.
+func (h *Host) ownerToken() string {
+	h.T.Helper()
 	b, err := os.ReadFile(filepath.Join(h.Dir(), "owner.token"))
 	if err != nil {
-		t.Fatal(err)
+		h.T.Fatal(err)
 	}
-	h.Token = strings.TrimSpace(string(b))
-	stopped := false
-	h.stop = func() {
-		if !stopped {
-			stopped = true
-			h.Server.Close()
-			if err := h.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-	t.Cleanup(h.stop)
-	return h
+	return strings.TrimSpace(string(b))
+}
+
+func (h *Host) stopOnce(stop func()) {
+	h.stop = sync.OnceFunc(stop)
+	h.T.Cleanup(h.stop)
 }
 
 // Stop ends the host before the test does, so that another can be started on its directory.
@@ -115,7 +163,7 @@ func (h *Host) Do(method, path string, body any, headers ...string) Reply {
 		}
 		r = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(h.T.Context(), method, h.Server.URL+path, r)
+	req, err := http.NewRequestWithContext(h.T.Context(), method, h.URL+path, r)
 	if err != nil {
 		h.T.Fatal(err)
 	}
@@ -131,7 +179,7 @@ func (h *Host) Do(method, path string, body any, headers ...string) Reply {
 			req.Header.Set(headers[i], headers[i+1])
 		}
 	}
-	res, err := h.Server.Client().Do(req)
+	res, err := h.client.Do(req)
 	if err != nil {
 		h.T.Fatal(err)
 	}

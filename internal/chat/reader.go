@@ -21,20 +21,30 @@ type Reader struct {
 	lost     map[string]bool // by turn: the rest of its message is not told
 }
 
-// Subscribe reads a conversation after a sequence number; 0 means from its beginning. Close it.
+// Subscribe reads a conversation after a sequence number; 0 means from its beginning, below 0 from now on. Close it.
 func (h *Hub) Subscribe(ctx context.Context, conversation string, after int64) (*Reader, error) {
 	s := h.stream(conversation, 1)
 	if err := s.open(ctx); err != nil {
 		h.leave(s)
 		return nil, err
 	}
-	return &Reader{hub: h, stream: s, at: s.place(after), from: -1, lost: map[string]bool{}}, nil
+	r := &Reader{hub: h, stream: s, at: s.place(after), from: -1, lost: map[string]bool{}}
+	if after < 0 {
+		r.from, r.to = 0, r.at
+	}
+	return r, nil
 }
 
 // Last is the last sequence number that was given in the conversation.
 func (r *Reader) Last() int64 {
 	n, _, _ := r.stream.state()
 	return n
+}
+
+// Idle tells whether there is nothing to read now.
+func (r *Reader) Idle() bool {
+	lines, _, here := r.stream.after(r.at, 1)
+	return here && len(lines) == 0
 }
 
 // Close ends it.
@@ -113,7 +123,7 @@ func (r *Reader) whole(lines []Line) []Line {
 	out := lines[:0]
 	for _, l := range lines {
 		switch {
-		case l.Type == reeve.FrameToken && l.prev == 0, l.Type == reeve.FrameMessage, l.Type == reeve.FrameComplete:
+		case l.Type == reeve.FrameToken && l.prev == 0, endsMessage(l.Type):
 			delete(r.lost, l.Turn)
 		case l.prev > r.from && l.prev <= r.to:
 			r.lost[l.Turn] = true

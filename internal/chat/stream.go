@@ -150,12 +150,17 @@ func (s *stream) tell(lines []Line) {
 	defer s.mu.Unlock()
 	for _, l := range lines {
 		s.last, s.number = l.Seq, l.Seq
-		if l.Type == reeve.FrameMessage || l.Type == reeve.FrameComplete {
+		if endsMessage(l.Type) {
 			delete(s.tail, l.Turn)
 		}
 		s.push(l)
 	}
 	s.call()
+}
+
+// endsMessage tells whether the tokens of a turn that come after such a frame are of another message.
+func endsMessage(t reeve.FrameType) bool {
+	return t == reeve.FrameMessage || t == reeve.FrameTool || t == reeve.FrameComplete
 }
 
 // token publishes a piece of an answer. More than there are numbers for, between two kept frames, are not told.
@@ -216,14 +221,15 @@ func (s *stream) after(number int64, most int) (lines []Line, more <-chan struct
 	return nil, s.wait, true
 }
 
-// place is where a client goes on that has seen everything up to a number. Numbers that were given to tokens before a restart
-// are not given again.
+// place is where a client goes on that has seen everything up to a number; below 0 means that it wants what comes from now on.
+// Numbers that were given to tokens before a restart are not given again.
 func (s *stream) place(after int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
+	case after < 0:
 	case after <= s.number:
-		return max(0, after)
+		return after
 	case after < s.last+store.FrameStep/10*9: // what is left must do for the tokens to come
 		s.number = after
 	}

@@ -135,13 +135,25 @@ func (s *server) authenticate(next http.Handler) http.Handler {
 }
 
 func (s *server) identity(r *http.Request) (reeve.Principal, error) {
-	var who reeve.Principal
+	return s.whoIs(r, bearer(r), r.Header.Get("X-Workspace-Id"))
+}
+
+// bearer is the token that a request carries in its header, or nothing.
+func bearer(r *http.Request) string {
 	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
-	ok = ok && strings.EqualFold(scheme, "Bearer")
-	if !ok || token == "" {
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// whoIs finds out who makes a request, by its token and the workspace it names.
+func (s *server) whoIs(r *http.Request, token, workspace string) (reeve.Principal, error) {
+	var who reeve.Principal
+	if token == "" {
 		return who, s.slow(r, reeve.Errorf(reeve.Unauthenticated, "no bearer token was sent").Hintf("send Authorization: Bearer <token>; the owner's is in the data directory"))
 	}
-	c, err := s.credential(r.Context(), strings.TrimSpace(token))
+	c, err := s.credential(r.Context(), token)
 	if err != nil {
 		if reeve.CodeOf(err) == reeve.Unauthenticated {
 			return who, s.slow(r, err)
@@ -151,7 +163,6 @@ func (s *server) identity(r *http.Request) (reeve.Principal, error) {
 	if err := s.limit.allow("token:" + c.ID); err != nil {
 		return who, err
 	}
-	workspace := r.Header.Get("X-Workspace-Id")
 	if workspace == "" {
 		return who, &reeve.Error{Code: reeve.Validation, Message: "the header X-Workspace-Id is missing", Hint: "name the workspace, such as default",
 			Fields: []reeve.Field{{Path: "header/X-Workspace-Id", Message: "is missing", Expected: "a workspace id"}}}

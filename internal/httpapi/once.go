@@ -24,9 +24,9 @@ const (
 	tokensPath   = "/api/tokens"
 )
 
-// ownKey matches the routes whose requests carry their key into the ledger: the gate makes each call once, for good, and the wake
-// room each wake.
-var ownKey = regexp.MustCompile(`^/api/agents/[^/]+/(calls(/|$)|wake$)`)
+// ownKey matches the routes whose requests carry their key into the ledger: the gate makes each call once, for good, the wake
+// room each wake, and the chat room each turn.
+var ownKey = regexp.MustCompile(`^/api/(agents/[^/]+/(calls(/|$)|wake$)|conversations/[^/]+/turns$|playground/)`)
 
 func hasOwnKey(path string) bool { return ownKey.MatchString(path) }
 
@@ -82,7 +82,7 @@ func keyed(r *http.Request, who reeve.Principal, key string) (store.Request, err
 		return store.Request{}, reeve.Errorf(reeve.Validation, "the body could not be read to its end")
 	}
 	if len(body) > bodyLimit {
-		return store.Request{}, tooLarge()
+		return store.Request{}, tooLarge(bodyLimit)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if c, err := reeve.Canonical(body); err == nil {

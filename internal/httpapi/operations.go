@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/gate"
 	"reeve/internal/store"
 )
 
@@ -76,6 +77,15 @@ func (s *server) resolve(ctx context.Context, who reeve.Principal, in *struct {
 	Body reeve.ResolveRequest
 }) (*body[reeve.Operation], error) {
 	op, err := s.Gate.Resolve(ctx, who.Workspace, in.ID, in.Body.Resolution, who.User)
+	return &body[reeve.Operation]{op}, err
+}
+
+// deliver takes an outcome that comes from outside.
+func (s *server) deliver(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Body reeve.ResultRequest
+}) (*body[reeve.Operation], error) {
+	op, err := s.Gate.Deliver(ctx, who.Workspace, in.ID, gate.Delivery{Content: in.Body.Content, Failure: in.Body.Error})
 	return &body[reeve.Operation]{op}, err
 }
 

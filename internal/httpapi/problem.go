@@ -142,16 +142,16 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, err error) {
 // once, before the first API is made.
 var installProblems = sync.OnceFunc(func() {
 	huma.NewErrorWithContext = func(c huma.Context, status int, msg string, errs ...error) huma.StatusError {
-		return fromHuma(c.Context(), status, msg, errs)
+		return fromHuma(c.Context(), status, msg, errs, c.Operation().MaxBodyBytes)
 	}
 	huma.ValidateStrictCasing = true // a key in other case is an unknown key
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
-		return fromHuma(context.Background(), status, msg, errs)
+		return fromHuma(context.Background(), status, msg, errs, bodyLimit)
 	}
 })
 
 // fromHuma is a problem found while decoding.
-func fromHuma(ctx context.Context, status int, msg string, errs []error) *Problem {
+func fromHuma(ctx context.Context, status int, msg string, errs []error, limit int64) *Problem {
 	code := reeve.Internal
 	switch {
 	case status == http.StatusRequestEntityTooLarge:
@@ -181,13 +181,13 @@ func fromHuma(ctx context.Context, status int, msg string, errs []error) *Proble
 		e.Message = strings.TrimSpace("the request is not valid: " + e.Fields[0].Path + " " + e.Fields[0].Message)
 	}
 	if code == reeve.TooLarge {
-		e = tooLarge()
+		e = tooLarge(limit)
 	}
 	return problem(ctx, e)
 }
 
-func tooLarge() *reeve.Error {
-	return reeve.Errorf(reeve.TooLarge, "the body is too large").Hintf("send at most %d MiB", bodyLimit>>20)
+func tooLarge(limit int64) *reeve.Error {
+	return reeve.Errorf(reeve.TooLarge, "the body is too large").Hintf("send at most %d MiB", limit>>20)
 }
 
 // decodeMessage says what encoding/json found, without our type names.

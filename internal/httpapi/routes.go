@@ -40,6 +40,7 @@ func (s *server) routes(api huma.API) {
 	handle(api, route{get, "/api/operations", "listOperations", "List operations", "operations", viewer, 0}, s.listOperations)
 	handle(api, route{get, "/api/operations/{id}", "getOperation", "Get an operation", "operations", viewer, 0}, s.getOperation)
 	handle(api, route{post, "/api/operations/{id}/resolve", "resolveOperation", "Say what became of an operation", "operations", member, 0}, s.resolve)
+	handle(api, route{post, "/api/operations/{id}/result", "deliverResult", "Bring the outcome of an operation", "operations", member, 0}, s.deliver)
 	handle(api, route{post, "/api/operations/{id}/undo", "undoOperation", "Take an operation back", "operations", member, 0}, s.undo)
 
 	handle(api, route{get, "/api/inbox", "inbox", "Everything that waits for a person", "approvals", viewer, 0}, s.inbox)
@@ -87,6 +88,7 @@ func (s *server) routes(api huma.API) {
 	handle(api, route{get, "/api/doctor", "doctor", "Check the server's parts", "server", viewer, 0}, s.doctor)
 	handle(api, route{get, "/api/backup", "backup", "Copy the database", "server", owner, 0}, s.backup)
 
+	s.conversationRoutes(api)
 	s.journalRoutes(api)
 
 	mayWait(api, "/api/agents/{agentId}/calls", "/api/operations/{id}/undo")

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"reeve"
+	"reeve/internal/chat"
 	"reeve/internal/gate"
 	"reeve/internal/store"
 	"reeve/internal/wake"
@@ -22,6 +23,8 @@ type Config struct {
 	DB        *store.DB
 	Gate      *gate.Gate
 	Wake      *wake.Room
+	Desk      *chat.Desk
+	Streams   *Streams // what goes on until somebody ends it. Default: one that nobody closes
 	Log       *slog.Logger
 	Version   string
 	StartedAt time.Time
@@ -44,6 +47,14 @@ type server struct {
 // bodyLimit is the most bytes a request body may have. A session file of its largest size fits, escaped.
 const bodyLimit = 4 << 20
 
+// mostBody is the limit of a route. What a person says may bring files with it.
+func mostBody(path string) int64 {
+	if path == turnsPath {
+		return chat.BodyLimit
+	}
+	return bodyLimit
+}
+
 // New makes the handler of the whole API.
 func New(cfg Config) http.Handler {
 	if cfg.Rate == 0 {
@@ -52,6 +63,9 @@ func New(cfg Config) http.Handler {
 	if cfg.Burst == 0 {
 		cfg.Burst = 400
 	}
+	if cfg.Streams == nil {
+		cfg.Streams = NewStreams()
+	}
 	installProblems()
 	s := &server{Config: cfg, limit: limiter{rate: cfg.Rate, burst: cfg.Burst}}
 	mux := http.NewServeMux()
@@ -59,6 +73,7 @@ func New(cfg Config) http.Handler {
 	s.routes(api)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.HandleFunc("GET /conversations/{id}", s.socket)
 	mux.HandleFunc("GET /docs", s.docs(api.OpenAPI()))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs", http.StatusFound) })
 	mux.HandleFunc("/", s.noRoute)
@@ -115,7 +130,7 @@ type route struct {
 // handle registers a route. Errors of any room become problems here, in one place.
 func handle[I, O any](api huma.API, r route, f func(context.Context, reeve.Principal, *I) (*O, error)) {
 	op := huma.Operation{Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary, Tags: []string{r.tag}, DefaultStatus: r.status,
-		MaxBodyBytes: bodyLimit}
+		MaxBodyBytes: mostBody(r.path)}
 	if r.method == http.MethodPost && !hasOwnKey(r.path) {
 		op.Parameters = append(op.Parameters, keyParameter())
 	}

@@ -32,6 +32,9 @@ func badText(v reflect.Value, path string) *string {
 			return &path
 		}
 	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return nil // bytes
+		}
 		for i := range v.Len() {
 			if p := badText(v.Index(i), path); p != nil {
 				return p

@@ -47,6 +47,12 @@ func (s *Snap) LastFrame(ctx context.Context, conversation string) (int64, error
 	return n * FrameStep, err
 }
 
+// FrameNumber is the sequence number of the frame that was kept under a key; false means that there is none.
+func (s *Snap) FrameNumber(ctx context.Context, conversation, key string) (int64, bool, error) {
+	n, ok, err := one(ctx, s, value[int64], `SELECT n FROM frames WHERE conversation_id = $1 AND frame_key = $2`, conversation, key)
+	return n * FrameStep, ok, err
+}
+
 // LastFrames gives the sequence numbers of the last kept frames of conversations, 0 for one that has none.
 func (s *Snap) LastFrames(ctx context.Context, conversations []string) (map[string]int64, error) {
 	type last struct {

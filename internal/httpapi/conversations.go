@@ -1,0 +1,251 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"reeve"
+	"reeve/internal/chat"
+	"reeve/internal/store"
+)
+
+const (
+	conversationPath = "/api/conversations/{id}"
+	turnsPath        = conversationPath + "/turns"
+	eventsPath       = conversationPath + "/events"
+	playgroundPath   = "/api/playground/sessions/{sessionId}/chat"
+)
+
+// conversationRoutes is the part of the contents page about talking.
+func (s *server) conversationRoutes(api huma.API) {
+	const (
+		get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
+		viewer, member        = reeve.Viewer, reeve.Member
+		made, gone            = http.StatusCreated, http.StatusNoContent
+		tag                   = "conversations"
+	)
+	handle(api, route{get, "/api/conversations", "listConversations", "List your conversations", tag, viewer, 0}, s.listConversations)
+	handle(api, route{post, "/api/conversations", "createConversation", "Begin a conversation", tag, member, made}, s.createConversation)
+	handle(api, route{get, conversationPath, "getConversation", "Get a conversation", tag, viewer, 0}, s.getConversation)
+	handle(api, route{patch, conversationPath, "updateConversation", "Rename, complete or reopen a conversation", tag, member, 0}, s.updateConversation)
+	handle(api, route{post, conversationPath + "/participants", "addParticipant", "Bring somebody in", tag, member, made}, s.addParticipant)
+	handle(api, route{del, conversationPath + "/participants/{participantId}", "removeParticipant", "End somebody's part", tag, member, gone}, s.removeParticipant)
+	handle(api, route{get, conversationPath + "/messages", "listConversationMessages", "Read a conversation's history", tag, viewer, 0}, s.listHistory)
+	handle(api, route{get, conversationPath + "/frames", "listFrames", "Read what clients were told", tag, viewer, 0}, s.listFrames)
+	handle(api, route{get, eventsPath, "streamEvents", "Follow a conversation (server-sent events)", tag, viewer, 0}, s.streamEvents)
+	handle(api, route{get, turnsPath, "listTurns", "List a conversation's turns", tag, viewer, 0}, s.listTurns)
+	handle(api, route{post, turnsPath, "createTurn", "Say something; with Accept: text/event-stream, follow the turn", tag, member, made}, s.createTurn)
+	handle(api, route{get, "/api/turns/{id}", "getTurn", "Get a turn with all that was said and done in it", tag, viewer, 0}, s.getTurn)
+	handle(api, route{post, "/api/turns/{id}/cancel", "cancelTurn", "End a turn", tag, member, 0}, s.cancelTurn)
+	handle(api, route{post, "/api/turns/{id}/feedback", "rateTurn", "Say what you think of a turn", tag, member, made}, s.rateTurn)
+	handle(api, route{post, playgroundPath, "playgroundChat", "Say something in a playground session (server-sent events)", tag, member, 0}, s.playground)
+
+	streams(api, eventsPath, get, "200", nil)
+	streams(api, turnsPath, post, "201", schemaOf[reeve.Turn](api))
+	streams(api, playgroundPath, post, "200", schemaOf[reeve.PlaygroundInfo](api))
+}
+
+// streams documents a response that is a stream of events or, with a schema, one JSON document.
+func streams(api huma.API, path, method, status string, schema *huma.Schema) {
+	item := api.OpenAPI().Paths[path]
+	op := item.Get
+	if method == http.MethodPost {
+		op = item.Post
+	}
+	content := map[string]*huma.MediaType{eventType: {Schema: &huma.Schema{Type: "string"}}}
+	if schema != nil {
+		content["application/json"] = &huma.MediaType{Schema: schema}
+	}
+	op.Responses[status].Content = content
+}
+
+func schemaOf[T any](api huma.API) *huma.Schema {
+	return huma.SchemaFromType(api.OpenAPI().Components.Schemas, typeOf[T]())
+}
+
+// see reads a conversation that somebody may see.
+func see(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (reeve.Conversation, error) {
+	return snap.GetConversation(ctx, who.Workspace, chat.Sees(who), id)
+}
+
+func (s *server) listConversations(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Page
+	Agent string `query:"agent" maxLength:"128" doc:"Id or name"`
+	State string `query:"state" enum:"active,completed"`
+	User  string `query:"user" maxLength:"255" doc:"Of one who takes part"`
+}) (*body[reeve.ConversationList], error) {
+	if err := checkCursor(in.Cursor); err != nil {
+		return nil, err
+	}
+	out := &body[reeve.ConversationList]{}
+	err := s.DB.View(ctx, func(snap *store.Snap) error {
+		f := store.ConversationFilter{User: chat.Sees(who), State: in.State, Before: in.Cursor, Limit: in.Limit}
+		if f.User == "" {
+			f.User = in.User
+		} else if in.User != "" && in.User != f.User {
+			return reeve.Errorf(reeve.Forbidden, "only an owner sees the conversations of others")
+		}
+		if in.Agent != "" {
+			a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+			if err != nil {
+				return err
+			}
+			f.Agent = a.ID
+		}
+		var err error
+		out.Body.Conversations, err = snap.ListConversations(ctx, who.Workspace, f)
+		return err
+	})
+	if n := len(out.Body.Conversations); n == in.Limit {
+		out.Body.Next = out.Body.Conversations[n-1].ID
+	}
+	return out, err
+}
+
+func (s *server) createConversation(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.ConversationRequest
+}) (*body[reeve.Conversation], error) {
+	c, err := s.Desk.Open(ctx, who, "", "chat", in.Body)
+	return &body[reeve.Conversation]{c}, err
+}
+
+func (s *server) getConversation(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Conversation], error) {
+	out := &body[reeve.Conversation]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body, err = see(ctx, snap, who, in.ID)
+		return err
+	})
+}
+
+func (s *server) updateConversation(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Body reeve.ConversationChange
+}) (*body[reeve.Conversation], error) {
+	out := &body[reeve.Conversation]{}
+	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
+		c, err := see(ctx, &tx.Snap, who, in.ID)
+		if err != nil {
+			return err
+		}
+		if in.Body.Title != nil {
+			c.Title = *in.Body.Title
+		}
+		if in.Body.State != "" {
+			c.State = in.Body.State
+		}
+		c.UpdatedAt = tx.Now()
+		out.Body = c
+		return tx.UpdateConversation(ctx, c)
+	})
+}
+
+func (s *server) addParticipant(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Body reeve.ParticipantRequest
+}) (*body[reeve.Conversation], error) {
+	out := &body[reeve.Conversation]{}
+	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
+		if _, err := see(ctx, &tx.Snap, who, in.ID); err != nil {
+			return err
+		}
+		p := reeve.Participant{Kind: in.Body.Kind, ID: in.Body.ID, AddedBy: who.User}
+		if p.Kind == reeve.AgentParticipant {
+			a, err := tx.GetAgent(ctx, who.Workspace, p.ID)
+			if err != nil {
+				return err
+			}
+			if a.Lifecycle == reeve.AgentDestroyed {
+				return reeve.Errorf(reeve.Conflict, "the agent is destroyed")
+			}
+			p.ID = a.ID
+		}
+		fresh, err := tx.AddParticipant(ctx, in.ID, p)
+		if err == nil && !fresh {
+			err = reeve.Errorf(reeve.AlreadyExists, "%q takes part already", in.Body.ID)
+		}
+		if err != nil {
+			return err
+		}
+		out.Body, err = tx.GetConversation(ctx, who.Workspace, "", in.ID)
+		return err
+	})
+}
+
+// removeParticipant ends somebody's part. A conversation keeps its own agent, and at least one person.
+func (s *server) removeParticipant(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Participant string `path:"participantId" maxLength:"128" doc:"A user, or an agent's id"`
+	Kind        string `query:"kind" enum:"user,agent" default:"user"`
+}) (*none, error) {
+	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
+		c, err := see(ctx, &tx.Snap, who, in.ID)
+		if err != nil {
+			return err
+		}
+		left := 0
+		for _, p := range c.Members {
+			if p.Kind == reeve.UserParticipant && (in.Kind != p.Kind || p.ID != in.Participant) {
+				left++
+			}
+		}
+		switch {
+		case in.Kind == reeve.AgentParticipant && in.Participant == c.AgentID:
+			return reeve.Errorf(reeve.Conflict, "the conversation is with this agent").Hintf("begin another conversation to talk to another agent")
+		case left == 0:
+			return reeve.Errorf(reeve.Conflict, "nobody would be left in the conversation").Hintf("complete the conversation instead")
+		}
+		ok, err := tx.RemoveParticipant(ctx, in.ID, in.Kind, in.Participant)
+		if err == nil && !ok {
+			err = reeve.Errorf(reeve.NotFound, "%s %q takes no part", in.Kind, in.Participant)
+		}
+		return err
+	})
+}
+
+func (s *server) listHistory(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Page
+}) (*body[reeve.MessageList], error) {
+	if err := checkCursor(in.Cursor); err != nil {
+		return nil, err
+	}
+	out := &body[reeve.MessageList]{}
+	err := s.DB.View(ctx, func(snap *store.Snap) error {
+		c, err := see(ctx, snap, who, in.ID)
+		if err != nil {
+			return err
+		}
+		out.Body.Messages, err = snap.ListMessages(ctx, who.Workspace, c.ThreadID(), in.Cursor, in.Limit)
+		return err
+	})
+	if n := len(out.Body.Messages); n == in.Limit {
+		out.Body.Next = out.Body.Messages[n-1].ID
+	}
+	return out, err
+}
+
+func (s *server) listFrames(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	After int64 `query:"after" minimum:"0" doc:"The last seq that you have"`
+	Limit int   `query:"limit" minimum:"1" maximum:"500" default:"200"`
+}) (*body[reeve.FrameList], error) {
+	out := &body[reeve.FrameList]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+		c, err := see(ctx, snap, who, in.ID)
+		if err != nil {
+			return err
+		}
+		if out.Body.Frames, err = snap.ListFrames(ctx, c.ID, in.After, in.Limit); err != nil {
+			return err
+		}
+		for i := range out.Body.Frames {
+			out.Body.Frames[i].ConversationID = c.ID
+		}
+		out.Body.Last, err = snap.LastFrame(ctx, c.ID)
+		return err
+	})
+}

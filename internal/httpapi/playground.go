@@ -1,0 +1,164 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"reeve"
+	"reeve/internal/chat"
+)
+
+// playground says something in a session that its caller names, and follows the turn. The session is a conversation that begins
+// with its first message. Who goes away ends the turn: nobody else looks at it.
+func (s *server) playground(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Session string `path:"sessionId" minLength:"1" maxLength:"128" doc:"A name of your own; the same one resumes the session"`
+	Key     string `header:"Idempotency-Key" maxLength:"255" doc:"The same key says it once"`
+	Body    reeve.PlaygroundRequest
+}) (*huma.StreamResponse, error) {
+	id := in.Session
+	if !reeve.IsID(id) || !strings.HasPrefix(id, reeve.PrefixConversation+"_") {
+		id = reeve.Key(reeve.PrefixConversation, "playground", who.Workspace, who.User, in.Session)
+	}
+	c, err := s.Desk.Open(ctx, who, id, "playground", reeve.ConversationRequest{Agent: in.Body.Agent})
+	if err != nil {
+		return nil, err
+	}
+	say := reeve.TurnRequest{Content: in.Body.Message, Variables: in.Body.Variables, Model: in.Body.Model}
+	if in.Body.Stream != nil && !*in.Body.Stream {
+		turn, _, err := s.Desk.Begin(ctx, who, c.ID, in.Key, say)
+		if err != nil {
+			return nil, err
+		}
+		info := reeve.PlaygroundInfo{SessionID: in.Session, ConversationID: c.ID, TurnID: turn.ID}
+		return &huma.StreamResponse{Body: func(c huma.Context) { s.reply(c, http.StatusOK, info) }}, nil
+	}
+	f, err := s.begin(ctx, who, c.ID, in.Key, say)
+	if err != nil {
+		return nil, err
+	}
+	p := player{info: reeve.PlaygroundInfo{SessionID: in.Session, ConversationID: c.ID, TurnID: f.turn}}
+	f.translate, f.end = p.translate, p.end
+	f.gone = func() {
+		keep := context.WithoutCancel(ctx)
+		if _, err := s.Wake.Cancel(keep, who.Workspace, f.turn); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
+			s.Log.Error("a turn whose client went away could not be ended", "turn", f.turn, "error", err)
+		}
+	}
+	return &huma.StreamResponse{Body: func(c huma.Context) { s.send(c, http.StatusOK, f) }}, nil
+}
+
+// player puts frames into the playground's words.
+type player struct {
+	info reeve.PlaygroundInfo
+	said string // of the message that is being made
+}
+
+// play is an event of the playground. Which fields are set depends on its type.
+type play struct {
+	Type       string          `json:"type"`
+	MessageID  string          `json:"messageId,omitempty"`
+	Text       string          `json:"text,omitempty"`
+	ToolCallID string          `json:"toolCallId,omitempty"`
+	ToolName   string          `json:"toolName,omitempty"`
+	Args       json.RawMessage `json:"args,omitempty"`
+	Result     *string         `json:"result,omitempty"`
+	IsError    bool            `json:"isError,omitempty"`
+	ApprovalID string          `json:"approvalId,omitempty"`
+	Preview    string          `json:"preview,omitempty"`
+	Code       reeve.Code      `json:"code,omitempty"`
+	Message    string          `json:"message,omitempty"`
+	Hint       string          `json:"hint,omitempty"`
+	State      reeve.RunState  `json:"state,omitempty"`
+	Usage      *reeve.Amount   `json:"usage,omitempty"`
+	*reeve.PlaygroundInfo
+	TraceID string `json:"traceId,omitempty"`
+}
+
+// translate writes the events that a frame is in the playground.
+func (p *player) translate(out *bytes.Buffer, l chat.Line) error {
+	var f reeve.Frame
+	if err := json.Unmarshal(l.Data, &f); err != nil {
+		return err
+	}
+	put := func(e play) { event(out, l.Seq, e.Type, e) }
+	call := play{ToolCallID: f.ToolCallID, ToolName: f.Tool}
+	as := func(kind string) play { e := call; e.Type = kind; return e }
+	switch f.Type {
+	case reeve.FrameStarted:
+		put(play{Type: "message-start", MessageID: f.TurnID})
+	case reeve.FrameToken:
+		p.token(f, put)
+	case reeve.FrameMessage:
+		p.whole(f, put)
+	case reeve.FrameTool:
+		put(as("tool-call"))
+		args := as("tool-call-args")
+		args.Args = f.Args
+		put(args)
+		put(as("tool-call-end"))
+	case reeve.FrameResult:
+		e := as("tool-result")
+		e.Result, e.IsError, e.Code = &f.Content, f.IsError, f.Code
+		put(e)
+	case reeve.FrameApproval:
+		e := as("approval-required")
+		e.ApprovalID, e.Preview, e.Code, e.Message, e.Hint = f.ApprovalID, f.Preview, f.Code, f.Message, f.Hint
+		put(e)
+	case reeve.FrameError:
+		put(play{Type: failure(f.Code), Code: f.Code, Message: f.Message, Hint: f.Hint})
+	case reeve.FrameComplete:
+		if f.Code == reeve.StepLimit && f.State == reeve.RunCompleted { // it still found an answer
+			put(play{Type: failure(f.Code), Code: f.Code, Message: f.Message})
+		}
+		put(play{Type: "finish", State: f.State, Code: f.Code, Usage: f.Spent})
+	case reeve.FrameConnected, reeve.FramePong:
+	}
+	return nil
+}
+
+func (p *player) token(f reeve.Frame, put func(play)) {
+	switch {
+	case f.Discard:
+		p.said = ""
+		put(play{Type: "discard"})
+	case f.Reasoning:
+		put(play{Type: "reasoning-delta", Text: f.Text})
+	case f.Text != "":
+		p.said += f.Text
+		put(play{Type: "text-delta", Text: f.Text})
+	}
+}
+
+// whole sends what of a message was not streamed.
+func (p *player) whole(f reeve.Frame, put func(play)) {
+	rest, ok := strings.CutPrefix(f.Text, p.said)
+	if !ok {
+		put(play{Type: "discard"})
+		rest = f.Text
+	}
+	if rest != "" {
+		put(play{Type: "text-delta", Text: rest})
+	}
+	p.said = ""
+}
+
+// end says where the session is, and that there is no more.
+func (p *player) end(out *bytes.Buffer) {
+	event(out, 0, "session-info", play{Type: "session-info", PlaygroundInfo: &p.info, TraceID: p.info.TurnID})
+	out.WriteString("data: [DONE]\n\n")
+}
+
+// failure names an error: one after which the session goes on as if nothing had been, or another.
+func failure(c reeve.Code) string {
+	switch c {
+	case reeve.StepLimit, reeve.Timeout, reeve.ToolFailed, reeve.RateLimited, reeve.ModelFailed, reeve.Unavailable, reeve.BudgetExceeded:
+		return "recoverable-error"
+	}
+	return "error"
+}

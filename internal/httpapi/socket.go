@@ -1,0 +1,273 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+	"golang.org/x/sync/errgroup"
+
+	"reeve"
+	"reeve/internal/chat"
+)
+
+const (
+	protocol       = "reeve"   // the subprotocol that we speak
+	bearerProtocol = "bearer." // and a token, for browsers, which cannot set headers
+	writeLimit     = 10 * time.Second
+)
+
+// line is one client's WebSocket.
+type line struct {
+	*server
+	conn         *websocket.Conn
+	r            *http.Request
+	who          reeve.Principal
+	token        string
+	conversation string
+	reader       *chat.Reader
+}
+
+// socket connects a client to a conversation.
+func (s *server) socket(w http.ResponseWriter, r *http.Request) {
+	l := &line{server: s, r: r, conversation: r.PathValue("id"), token: bearer(r)}
+	for _, p := range strings.Split(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
+		if t, ok := strings.CutPrefix(strings.TrimSpace(p), bearerProtocol); ok && l.token == "" {
+			l.token = t
+		}
+	}
+	after, err := l.admit()
+	if err != nil {
+		s.write(w, r, err)
+		return
+	}
+	if l.reader, err = s.Desk.Hub.Subscribe(r.Context(), l.conversation, after); err != nil {
+		s.write(w, r, err)
+		return
+	}
+	defer l.reader.Close()
+	if !s.Streams.enter() {
+		s.write(w, r, reeve.Errorf(reeve.Unavailable, "the server is stopping"))
+		return
+	}
+	defer s.Streams.leave()
+	// The origin was checked with every other request's.
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol}, InsecureSkipVerify: true})
+	if err != nil {
+		return // Accept has answered
+	}
+	l.conn = conn
+	l.serve()
+}
+
+// admit checks who wants to connect, to what, and from where on.
+func (l *line) admit() (after int64, err error) {
+	if !strings.EqualFold(l.r.Header.Get("Upgrade"), "websocket") {
+		return 0, reeve.Errorf(reeve.Validation, "this is a WebSocket").Hintf("connect with a WebSocket client, or read %s", strings.Replace(eventsPath, "{id}", l.conversation, 1))
+	}
+	if l.who, err = l.authorize(); err != nil {
+		return 0, err
+	}
+	if err := l.listens(l.r.Context(), l.who, l.conversation); err != nil {
+		return 0, err
+	}
+	text := l.r.URL.Query().Get("after")
+	if text == "" {
+		return -1, nil
+	}
+	if after, err = strconv.ParseInt(text, 10, 64); err != nil || after < 0 {
+		return 0, &reeve.Error{Code: reeve.Validation, Message: "after is not a sequence number",
+			Fields: []reeve.Field{{Path: "query/after", Message: "is not a sequence number", Expected: "the last seq that you have, or 0"}}}
+	}
+	return after, nil
+}
+
+// authorize finds out who the client is, as of now: tokens are revoked.
+func (l *line) authorize() (reeve.Principal, error) {
+	workspace := l.r.Header.Get("X-Workspace-Id")
+	if workspace == "" {
+		workspace = l.r.URL.Query().Get("workspace")
+	}
+	return l.whoIs(l.r, l.token, workspace)
+}
+
+// serve speaks with the client until one of the two goes.
+func (l *line) serve() {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(l.r.Context()))
+	defer func() { _ = l.conn.CloseNow() }()
+	l.conn.SetReadLimit(-1) // we say that a message is too large before we close; see receive
+	if l.tell(ctx, reeve.Frame{Type: reeve.FrameConnected, ConversationID: l.conversation, Seq: l.reader.Last()}) != nil {
+		cancel()
+		return
+	}
+	var work errgroup.Group
+	work.Go(func() error { defer cancel(); l.speak(ctx); return nil })
+	work.Go(func() error { defer cancel(); l.watch(ctx); return nil })
+	l.listen(ctx)
+	cancel()
+	_ = work.Wait() // they give no errors
+}
+
+// speak sends what happens.
+func (l *line) speak(ctx context.Context) {
+	for {
+		lines, err := l.reader.Next(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				l.Log.Error("a client could not be told what happened", "conversation", l.conversation, "error", err)
+				_ = l.conn.Close(websocket.StatusInternalError, "what happened could not be read; come back")
+			}
+			return
+		}
+		for _, f := range lines {
+			if l.write(ctx, f.Data) != nil {
+				return
+			}
+		}
+	}
+}
+
+// write sends one frame. A client that takes nothing for too long is gone: the connection ends, and it can come back and resume.
+func (l *line) write(ctx context.Context, data []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	return l.conn.Write(ctx, websocket.MessageText, data)
+}
+
+// tell sends a frame to this client alone.
+func (l *line) tell(ctx context.Context, f reeve.Frame) error {
+	b, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return l.write(ctx, b)
+}
+
+// watch ends the connection when the server stops, the client is dead, or it may no longer listen.
+func (l *line) watch(ctx context.Context) {
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.Streams.closing.Done():
+			_ = l.conn.Close(websocket.StatusGoingAway, "the server is stopping; come back and resume")
+			return
+		case <-tick.C:
+			if err := l.still(ctx); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// still checks that the client is there and may be.
+func (l *line) still(ctx context.Context) error {
+	_, err := l.authorize()
+	if err == nil {
+		err = l.listens(ctx, l.who, l.conversation)
+	}
+	switch reeve.CodeOf(err) {
+	case reeve.Unauthenticated, reeve.Forbidden, reeve.NotFound:
+		_ = l.conn.Close(websocket.StatusPolicyViolation, "you may no longer listen")
+		return err
+	}
+	ping, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	return l.conn.Ping(ping)
+}
+
+// listen takes what the client sends, one frame after the other.
+func (l *line) listen(ctx context.Context) {
+	for {
+		b, err := l.receive(ctx)
+		if err == nil {
+			err = l.take(ctx, b)
+		}
+		var gone *lineDown
+		switch {
+		case err == nil:
+		case errors.As(err, &gone):
+			return
+		default:
+			if l.tell(ctx, l.refusal(err)) != nil {
+				return
+			}
+			if reeve.CodeOf(err) == reeve.TooLarge && b == nil {
+				_ = l.conn.Close(websocket.StatusMessageTooBig, "a frame may have at most "+strconv.Itoa(chat.BodyLimit>>20)+" MiB")
+				return
+			}
+		}
+	}
+}
+
+// lineDown says that there is nobody to talk to any more.
+type lineDown struct{ error }
+
+// receive reads one frame. A frame that is too large is not read to its end.
+func (l *line) receive(ctx context.Context) ([]byte, error) {
+	kind, r, err := l.conn.Reader(ctx)
+	if err != nil {
+		return nil, &lineDown{err}
+	}
+	b, err := io.ReadAll(io.LimitReader(r, chat.BodyLimit+1))
+	switch {
+	case err != nil:
+		return nil, &lineDown{err}
+	case len(b) > chat.BodyLimit:
+		return nil, reeve.Errorf(reeve.TooLarge, "the frame is too large").Hintf("send at most %d MiB", chat.BodyLimit>>20)
+	case kind != websocket.MessageText:
+		return b, reeve.Errorf(reeve.Validation, "a binary frame cannot be read").Hintf("send text frames that hold JSON; the bytes of attachments are in base64")
+	}
+	return b, nil
+}
+
+// take does what a client's frame says.
+func (l *line) take(ctx context.Context, b []byte) error {
+	f, err := readClientFrame(b)
+	if err != nil {
+		return err
+	}
+	who, err := l.authorize()
+	if err != nil {
+		return err
+	}
+	if f.Type == reeve.ClientPing {
+		if err := l.tell(ctx, reeve.Frame{Type: reeve.FramePong, Seq: l.reader.Last()}); err != nil {
+			return &lineDown{err}
+		}
+		return nil
+	}
+	if !who.Role.Allows(reeve.Member) {
+		return reeve.Errorf(reeve.Forbidden, "a token with role %s can only listen", who.Role).Hintf("it takes the role %s", reeve.Member)
+	}
+	switch f.Type {
+	case reeve.ClientMessage:
+		_, _, err = l.Desk.Begin(ctx, who, l.conversation, f.ID, f.TurnRequest)
+	case reeve.ClientCancel:
+		_, err = l.cancel(ctx, who, l.conversation, f.TurnID)
+	case reeve.ClientApprove, reeve.ClientDeny:
+		_, err = l.Gate.Decide(ctx, who.Workspace, f.ApprovalID, f.Type == reeve.ClientApprove, who.User, f.Comment)
+	}
+	return err
+}
+
+// refusal is the frame that tells a client that its own was refused.
+func (l *line) refusal(err error) reeve.Frame {
+	p := problem(l.r.Context(), err)
+	f := reeve.Frame{Type: reeve.FrameError, ConversationID: l.conversation, Code: p.Code, Message: p.Detail, Hint: p.Hint}
+	for _, e := range p.Errors {
+		if e.Path != "" && !strings.Contains(f.Message, e.Path) {
+			f.Message += fmt.Sprintf("; %s %s", e.Path, e.Message)
+		}
+	}
+	return f
+}

@@ -1,0 +1,69 @@
+package httpapi
+
+import (
+	"context"
+	"sync"
+)
+
+// Streams are the answers and sockets that go on until somebody ends them. A server that stops tells them so, and waits.
+type Streams struct {
+	mu      sync.Mutex
+	open    int
+	closed  bool
+	closing context.Context // over when they are told to end
+	tell    context.CancelFunc
+	ended   chan struct{} // closed when all have
+}
+
+// NewStreams makes an empty set of them.
+func NewStreams() *Streams {
+	s := &Streams{ended: make(chan struct{})}
+	s.closing, s.tell = context.WithCancel(context.Background())
+	return s
+}
+
+// enter adds one; false means that it is too late.
+func (s *Streams) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.open++
+	}
+	return !s.closed
+}
+
+func (s *Streams) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open--; s.closed && s.open == 0 {
+		close(s.ended)
+	}
+}
+
+// context gives a context that ends with its parent, or when all are told to end.
+func (s *Streams) context(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	stop := context.AfterFunc(s.closing, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+func (s *Streams) stopping() bool { return s.closing.Err() != nil }
+
+// Close tells all of them to end, and waits until they have or ctx ends.
+func (s *Streams) Close(ctx context.Context) error {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		s.tell()
+		if s.open == 0 {
+			close(s.ended)
+		}
+	}
+	s.mu.Unlock()
+	select {
+	case <-s.ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
