@@ -43,31 +43,32 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 
 // Config is everything an operator can set. Later sources win: reeve.yaml, then REEVE_* variables, then flags.
 type Config struct {
-	Dir         string   `yaml:"dir" json:"dir,omitempty" doc:"Data directory. Default: ~/.reeve"`
-	Listen      string   `yaml:"listen" json:"listen,omitempty" doc:"Address to listen on. Default: 127.0.0.1:7410"`
-	Database    string   `yaml:"database" json:"database,omitempty" doc:"postgres:// URL. Default: SQLite in the data directory"`
-	Hosts       []string `yaml:"hosts" json:"hosts,omitempty" doc:"Host names the server answers to, besides loopback ones. Default: none"`
-	Origins     []string `yaml:"origins" json:"origins,omitempty" doc:"Web origins that may call the server, besides its own. Default: none"`
-	HTTPAllow   []string `yaml:"http_allow" json:"http_allow,omitempty" doc:"host, host:port or CIDR that HTTP tools may reach although private. Default: none"`
-	OutputCap   int      `yaml:"output_cap" json:"output_cap,omitempty" minimum:"1024" maximum:"1048576" doc:"Bytes of a tool's output that callers are shown. Default: 16384"`
-	ApprovalTTL Duration `yaml:"approval_ttl" json:"approval_ttl,omitempty" doc:"How long an approval waits for a person. Default: 168h"`
-	RetryFirst  Duration `yaml:"retry_first" json:"retry_first,omitempty" doc:"First delay between attempts to learn an operation's outcome. Default: 10s"`
-	RetryMax    Duration `yaml:"retry_max" json:"retry_max,omitempty" doc:"Longest such delay. Default: 10m"`
-	RetryTries  int      `yaml:"retry_tries" json:"retry_tries,omitempty" minimum:"1" maximum:"100" doc:"How many such attempts. Default: 5"`
-	Runs        int      `yaml:"runs" json:"runs,omitempty" minimum:"1" maximum:"256" doc:"Agents that run at once. Default: 8"`
-	PerUser     int      `yaml:"schedules_per_user" json:"schedules_per_user,omitempty" minimum:"1" maximum:"100000" doc:"Schedules one user may have. Default: 50"`
-	MinInterval Duration `yaml:"min_interval" json:"min_interval,omitempty" doc:"Shortest time between two firings of a schedule. Default: 1m"`
-	AlertAfter  int      `yaml:"alert_after" json:"alert_after,omitempty" minimum:"1" maximum:"1000" doc:"Failures in a row after which a schedule's user is told, whatever its policy. Default: 3"`
-	GiveUpAfter int      `yaml:"disable_after" json:"disable_after,omitempty" minimum:"1" maximum:"1000" doc:"Failures in a row after which a schedule is disabled. Default: 5"`
-	RunCalls    int      `yaml:"run_calls" json:"run_calls,omitempty" minimum:"0" doc:"Calls that one scheduled run may make. Default: no limit"`
-	RunTokens   int      `yaml:"run_tokens" json:"run_tokens,omitempty" minimum:"0" doc:"Tokens that one scheduled run may spend. Default: no limit"`
-	RunMicros   int      `yaml:"run_micros" json:"run_micros,omitempty" minimum:"0" doc:"Millionths of the currency that one scheduled run may spend. Default: no limit"`
-	RunMillis   int      `yaml:"run_millis" json:"run_millis,omitempty" minimum:"0" doc:"Milliseconds that the calls of one scheduled run may take. Default: no limit"`
-	Webhook     string   `yaml:"webhook" json:"webhook,omitempty" doc:"URL that notifications are posted to as JSON, each under its id as Idempotency-Key. Default: none"`
-	Rate        float64  `yaml:"rate" json:"rate,omitempty" minimum:"0" doc:"Requests per second for one token. Default: 200"`
-	Burst       int      `yaml:"burst" json:"burst,omitempty" minimum:"0" doc:"Requests at once for one token. Default: 400"`
-	LogLevel    string   `yaml:"log_level" json:"log_level,omitempty" enum:"debug,info,warn,error" doc:"Default: info"`
-	SecretKey   string   `yaml:"secret_key" json:"secret_key,omitempty" doc:"64 hex digits that seal stored secrets; servers that share a database share it. Default: made in the data directory"`
+	Dir         string       `yaml:"dir" json:"dir,omitempty" doc:"Data directory. Default: ~/.reeve"`
+	Listen      string       `yaml:"listen" json:"listen,omitempty" doc:"Address to listen on. Default: 127.0.0.1:7410"`
+	Database    string       `yaml:"database" json:"database,omitempty" doc:"postgres:// URL. Default: SQLite in the data directory"`
+	Hosts       []string     `yaml:"hosts" json:"hosts,omitempty" doc:"Host names the server answers to, besides loopback ones. Default: none"`
+	Origins     []string     `yaml:"origins" json:"origins,omitempty" doc:"Web origins that may call the server, besides its own. Default: none"`
+	HTTPAllow   []string     `yaml:"http_allow" json:"http_allow,omitempty" doc:"host, host:port or CIDR that HTTP tools may reach although private. Default: none"`
+	OutputCap   int          `yaml:"output_cap" json:"output_cap,omitempty" minimum:"1024" maximum:"1048576" doc:"Bytes of a tool's output that callers are shown. Default: 16384"`
+	ApprovalTTL Duration     `yaml:"approval_ttl" json:"approval_ttl,omitempty" doc:"How long an approval waits for a person. Default: 168h"`
+	RetryFirst  Duration     `yaml:"retry_first" json:"retry_first,omitempty" doc:"First delay between attempts to learn an operation's outcome. Default: 10s"`
+	RetryMax    Duration     `yaml:"retry_max" json:"retry_max,omitempty" doc:"Longest such delay. Default: 10m"`
+	RetryTries  int          `yaml:"retry_tries" json:"retry_tries,omitempty" minimum:"1" maximum:"100" doc:"How many such attempts. Default: 5"`
+	Runs        int          `yaml:"runs" json:"runs,omitempty" minimum:"1" maximum:"256" doc:"Agents that run at once. Default: 8"`
+	PerUser     int          `yaml:"schedules_per_user" json:"schedules_per_user,omitempty" minimum:"1" maximum:"100000" doc:"Schedules one user may have. Default: 50"`
+	MinInterval Duration     `yaml:"min_interval" json:"min_interval,omitempty" doc:"Shortest time between two firings of a schedule. Default: 1m"`
+	AlertAfter  int          `yaml:"alert_after" json:"alert_after,omitempty" minimum:"1" maximum:"1000" doc:"Failures in a row after which a schedule's user is told, whatever its policy. Default: 3"`
+	GiveUpAfter int          `yaml:"disable_after" json:"disable_after,omitempty" minimum:"1" maximum:"1000" doc:"Failures in a row after which a schedule is disabled. Default: 5"`
+	RunCalls    int          `yaml:"run_calls" json:"run_calls,omitempty" minimum:"0" doc:"Calls that one scheduled run may make. Default: no limit"`
+	RunTokens   int          `yaml:"run_tokens" json:"run_tokens,omitempty" minimum:"0" doc:"Tokens that one scheduled run may spend. Default: no limit"`
+	RunMicros   int          `yaml:"run_micros" json:"run_micros,omitempty" minimum:"0" doc:"Millionths of the currency that one scheduled run may spend. Default: no limit"`
+	RunMillis   int          `yaml:"run_millis" json:"run_millis,omitempty" minimum:"0" doc:"Milliseconds that the calls of one scheduled run may take. Default: no limit"`
+	Webhook     string       `yaml:"webhook" json:"webhook,omitempty" doc:"URL that notifications are posted to as JSON, each under its id as Idempotency-Key. Default: none"`
+	Rate        float64      `yaml:"rate" json:"rate,omitempty" minimum:"0" doc:"Requests per second for one token. Default: 200"`
+	Burst       int          `yaml:"burst" json:"burst,omitempty" minimum:"0" doc:"Requests at once for one token. Default: 400"`
+	LogLevel    string       `yaml:"log_level" json:"log_level,omitempty" enum:"debug,info,warn,error" doc:"Default: info"`
+	Models      model.Config `yaml:"model" json:"model,omitzero" doc:"Which models there are; see docs/models.md"`
+	SecretKey   string       `yaml:"secret_key" json:"secret_key,omitempty" doc:"64 hex digits that seal stored secrets; servers that share a database share it. Default: made in the data directory"`
 
 	Log     *slog.Logger     `yaml:"-" json:"-"` // where to log. Default: standard error
 	LogTo   io.Writer        `yaml:"-" json:"-"` // where the default logger writes. Default: standard error
@@ -128,7 +129,7 @@ func expand(b []byte, lookup func(string) (string, bool)) ([]byte, error) {
 // FromEnv overrides settings with REEVE_* variables.
 func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 	text := map[string]*string{"REEVE_DIR": &c.Dir, "REEVE_LISTEN": &c.Listen, "REEVE_DATABASE": &c.Database, "REEVE_LOG_LEVEL": &c.LogLevel, "REEVE_SECRET_KEY": &c.SecretKey,
-		"REEVE_WEBHOOK": &c.Webhook}
+		"REEVE_WEBHOOK": &c.Webhook, "REEVE_MODEL": &c.Models.Default, "REEVE_MODEL_SCRIPT": &c.Models.Script}
 	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins, "REEVE_HTTP_ALLOW": &c.HTTPAllow}
 	spans := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,
 		"REEVE_MIN_INTERVAL": &c.MinInterval}
@@ -254,3 +255,12 @@ func (c Config) limits() wake.Limits {
 }
 
 func (c Config) commitHook() store.CommitHook { return c.OnFault }
+
+// modelConfig is what the model adapters are set up with.
+func (c Config) modelConfig() model.Config {
+	m := c.Models
+	if m.Log == nil {
+		m.Log = c.Log
+	}
+	return m
+}

@@ -22,7 +22,7 @@ func (h *Host) ready(ctx context.Context) error {
 
 // doctor looks at each part and says what is wrong with it, and what to do.
 func (h *Host) doctor(ctx context.Context) []reeve.PartHealth {
-	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkToken(), h.checkClock(ctx), h.checkSandbox()}
+	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkToken(), h.checkClock(ctx), h.checkModels(), h.checkSandbox()}
 }
 
 func health(name string, err error, good, hint string) reeve.PartHealth {
@@ -81,4 +81,15 @@ func (h *Host) checkSandbox() reeve.PartHealth {
 		c.Detail += " (and " + runtime.GOOS + " cannot confine them)"
 	}
 	return c
+}
+
+func (h *Host) checkModels() reeve.PartHealth {
+	if h.models == nil {
+		return health("models", nil, "the program brings its own", "")
+	}
+	detail := "agents are driven by " + h.models.Default() + " unless they say otherwise"
+	if h.models.Default() == "rehearsal" {
+		detail = "no key is set, so agents are driven by the rehearsal model, which needs none; set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY for a real one"
+	}
+	return health("models", nil, detail, "")
 }

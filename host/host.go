@@ -26,6 +26,7 @@ import (
 	"reeve/internal/store/postgres"
 	"reeve/internal/store/sqlite"
 	"reeve/internal/wake"
+	"reeve/model"
 	"reeve/toolbox/files"
 	"reeve/toolbox/journal"
 	"reeve/toolbox/output"
@@ -46,6 +47,7 @@ type Host struct {
 	room    *wake.Room
 	hub     *chat.Hub
 	desk    *chat.Desk
+	models  *model.Providers // nil when the program brought its own
 	metrics *metrics
 	tracing *trace.TracerProvider // nil when spans go nowhere
 	streams *httpapi.Streams
@@ -62,7 +64,7 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 	if err != nil {
 		return nil, err
 	}
-	h = &Host{cfg: cfg, log: cfg.Log, started: reeve.Now(), metrics: newMetrics(), streams: httpapi.NewStreams()}
+	h = &Host{cfg: cfg, log: cfg.Log, started: reeve.Now(), streams: httpapi.NewStreams()}
 	unlock, err := lockDir(cfg.Dir, cfg.Database != "")
 	if err != nil {
 		return nil, err
@@ -84,6 +86,7 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 	if h.db, err = store.Open(ctx, engine, key); err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
+	h.metrics = newMetrics(h.db)
 	if h.tracing, err = newTracing(ctx); err == nil {
 		err = h.assemble()
 	}
@@ -152,9 +155,16 @@ func (h *Host) open(ctx context.Context) error {
 
 // wake assembles what runs agents: the brains, the conversations, and the room that wakes them.
 func (h *Host) wake() (err error) {
+	mind := h.cfg.Mind
+	if mind == nil {
+		if h.models, err = model.Open(h.cfg.modelConfig()); err != nil {
+			return err
+		}
+		mind = h.models
+	}
 	h.hub = chat.NewHub(h.db, h.log)
 	h.desk = &chat.Desk{DB: h.db, Hub: h.hub, Process: h.gate.Process()}
-	brain := &agent.Brain{DB: h.db, Rehearsal: &agent.Rehearsal{DB: h.db, Gate: h.gate}, Thinker: &agent.Thinker{DB: h.db, Gate: h.gate, Model: h.cfg.Mind, Stage: h.hub,
+	brain := &agent.Brain{DB: h.db, Rehearsal: &agent.Rehearsal{DB: h.db, Gate: h.gate}, Thinker: &agent.Thinker{DB: h.db, Gate: h.gate, Model: mind, Stage: h.hub,
 		Assemble: h.cfg.Assemble, Extract: h.cfg.Extract, Tracer: h.tracer(), OnAnswer: h.metrics.answered, Log: h.log}}
 	h.room, err = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: brain, Concurrent: h.cfg.Runs, Entities: &journal.Pack{DB: h.db},
 		Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client(), Ended: ended{h.desk, h.metrics}})
@@ -193,7 +203,7 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 		return nil, err
 	}
 	return httpapi.New(httpapi.Config{DB: h.db, Gate: h.gate, Wake: h.room, Desk: h.desk, Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: h.cfg.Hosts, Origins: h.cfg.Origins,
-		Rate: h.cfg.Rate, Burst: h.cfg.Burst, Doctor: h.doctor, Ready: h.ready, Backup: h.stream}), nil
+		Rate: h.cfg.Rate, Burst: h.cfg.Burst, Doctor: h.doctor, Ready: h.ready, Backup: h.stream, Metrics: h.metrics.handler()}), nil
 }
 
 // Step takes up operations that are due, runs the agents that are, and sends what people are to be told, once; a program that

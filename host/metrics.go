@@ -30,7 +30,7 @@ type metrics struct {
 
 var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 
-func newMetrics() *metrics {
+func newMetrics(db *store.DB) *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "reeve", Name: name, Help: help}, labels)
 	}
@@ -45,14 +45,13 @@ func newMetrics() *metrics {
 		tokens:  counter("model_tokens_total", "Tokens read and written by models.", "model", "kind"),
 		micros:  counter("model_micros_total", "What models cost, in millionths of a dollar.", "model"),
 		runs:    counter("runs_ended_total", "Runs that ended, by reason and state.", "reason", "state")}
-	m.registry.MustRegister(m.calls, m.took, m.asked, m.thought, m.tokens, m.micros, m.runs,
+	m.registry.MustRegister(gauges{db}, m.calls, m.took, m.asked, m.thought, m.tokens, m.micros, m.runs,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// handler serves them, with what waits in the store.
-func (m *metrics) handler(db *store.DB) http.Handler {
-	m.registry.MustRegister(gauges{db})
+// handler serves them.
+func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 

@@ -33,6 +33,14 @@ const v1Limit = 32 << 20
 // v1 finds out who calls, and answers errors as OpenAI does.
 func (s *server) v1(f func(w http.ResponseWriter, r *http.Request, who reeve.Principal) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		if !s.Streams.enter() {
+			s.v1Error(w, r, reeve.Errorf(reeve.Unavailable, "the server is stopping"))
+			return
+		}
+		defer s.Streams.leave()
+		ctx, cancel := s.Streams.context(r.Context())
+		defer cancel()
+		r = r.WithContext(ctx)
 		who, err := s.v1Identity(r)
 		if err == nil && !who.Role.Allows(reeve.Member) {
 			err = reeve.Errorf(reeve.Forbidden, "a token with role %s cannot talk to agents", who.Role)
@@ -223,7 +231,7 @@ func (s *server) v1Begin(ctx context.Context, who reeve.Principal, a reeve.Agent
 	if t.turn, err = s.Desk.Relay(ctx, who, conversation, r, b); err != nil {
 		return nil, err
 	}
-	t.reader, err = s.Hub.Subscribe(ctx, conversation, after)
+	t.reader, err = s.Desk.Hub.Subscribe(ctx, conversation, after)
 	return t, err
 }
 
@@ -305,8 +313,11 @@ func rest(whole, told string) string {
 	return "\n" + whole
 }
 
-// leave ends the turn of a client that went away.
+// leave ends the turn of a client that went away. When it is the server that goes, the turn goes on after the next start.
 func (t *v1Turn) leave(ctx context.Context) {
+	if t.server.Streams.stopping() {
+		return
+	}
 	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if _, err := t.server.Wake.Cancel(keep, t.who.Workspace, t.turn.ID); err != nil && reeve.CodeOf(err) != reeve.Conflict {

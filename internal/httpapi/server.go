@@ -35,6 +35,7 @@ type Config struct {
 	Doctor    func(ctx context.Context) []reeve.PartHealth // checks the server's parts
 	Ready     func(ctx context.Context) error              // whether it can serve
 	Backup    func(ctx context.Context, w io.Writer) error // streams a copy of the database
+	Metrics   http.Handler                                 // what is measured. Default: not served
 }
 
 // server is what handlers share.
@@ -74,6 +75,10 @@ func New(cfg Config) http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.HandleFunc("GET /conversations/{id}", s.socket)
+	s.openAI(mux)
+	if s.Metrics != nil {
+		mux.Handle("GET /metrics", s.Metrics)
+	}
 	mux.HandleFunc("GET /docs", s.docs(api.OpenAPI()))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs", http.StatusFound) })
 	mux.HandleFunc("/", s.noRoute)
