@@ -65,6 +65,7 @@ type Agent struct {
 	StoppedAt   *time.Time      `json:"stopped_at,omitempty" doc:"Set while its kill switch is on"`
 	CreatedAt   time.Time       `json:"created_at"`
 	UpdatedAt   time.Time       `json:"updated_at"`
+	Stamp       Stamp           `json:"-"` // who changed it last, for nodes that do not share a database
 }
 
 // Profile is what agents of a kind may do. A kind without a profile has no capability.

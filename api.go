@@ -65,7 +65,7 @@ type AgentRequest struct {
 	ThrottleMS *int64          `json:"throttle_ms,omitempty" minimum:"0" maximum:"86400000" doc:"How long after a run changes and timers wait"`
 	Categories *[]string       `json:"categories,omitempty" maxItems:"1000" doc:"The categories it may touch"`
 	Policy     *Policy         `json:"policy,omitempty" doc:"Which calls a person must approve"`
-	Config     json.RawMessage `json:"config,omitempty" doc:"An object"`
+	Config     json.RawMessage `json:"config,omitempty" doc:"An object with schema_version, rehearsal, and extension by namespace"`
 }
 
 // AgentList is a page of agents.

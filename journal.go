@@ -30,6 +30,9 @@ const (
 	KeyRating    = "RATING"
 )
 
+// KeyAgentState is the semantic key of a change of an agent's slots.
+const KeyAgentState = "AGENT_STATE"
+
 // Record is what everything in the journal has: an id, times, and the stamp of the last change. What was deleted is kept, so
 // that a node that has not heard of it yet can be told.
 type Record struct {

@@ -1,7 +1,6 @@
 package reeve
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 )
@@ -231,30 +230,4 @@ type Notification struct {
 	ReadAt      *time.Time `json:"read_at,omitempty"`
 	DeliveredAt *time.Time `json:"delivered_at,omitempty" doc:"When the webhook took it"`
 	CreatedAt   time.Time  `json:"created_at"`
-}
-
-// AgentState is what an agent remembers of itself between runs, the same on every node.
-type AgentState struct {
-	AgentID   string           `json:"agent_id"`
-	Revision  int64            `json:"revision"`
-	Slots     json.RawMessage  `json:"slots" doc:"Goals and preferences: an object with schema_version and namespaced extension"`
-	Head      string           `json:"head_message_id,omitempty"`
-	Summary   string           `json:"summary_message_id,omitempty"`
-	Processed map[string]int64 `json:"processed" doc:"Vector clock of the changes it has seen"`
-	UpdatedAt time.Time        `json:"updated_at"`
-}
-
-// AgentRuntime is how an agent is on this node, and is never shared.
-type AgentRuntime struct {
-	AgentID   string     `json:"agent_id"`
-	ActiveRun string     `json:"active_run,omitempty"`
-	Failures  int        `json:"failure_streak"`
-	LastRunAt *time.Time `json:"last_run_at,omitempty"`
-}
-
-// Stamp is who wrote a shared row, and what they had seen.
-type Stamp struct {
-	Node    string           `json:"node"`
-	Counter int64            `json:"counter"`
-	Clock   map[string]int64 `json:"clock"`
 }

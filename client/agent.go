@@ -48,3 +48,19 @@ func (c *Client) Attach(ctx context.Context, agent string, a reeve.AttachRequest
 func (c *Client) Detach(ctx context.Context, agent, tool string) error {
 	return c.remove(ctx, path("agents", agent, "tools", tool))
 }
+
+// AgentState gives what an agent remembers of itself.
+func (c *Client) AgentState(ctx context.Context, agent string) (reeve.AgentState, error) {
+	return get[reeve.AgentState](ctx, c, path("agents", agent, "state"), nil)
+}
+
+// PutAgentState replaces an agent's slots, if nobody has changed them since the revision that the request names: an error with
+// the code Stale says that somebody has, and nothing is changed.
+func (c *Client) PutAgentState(ctx context.Context, agent string, r reeve.AgentStateRequest) (reeve.AgentState, error) {
+	return put[reeve.AgentState](ctx, c, path("agents", agent, "state"), r)
+}
+
+// AgentRuntime tells how an agent is on the server's node.
+func (c *Client) AgentRuntime(ctx context.Context, agent string) (reeve.AgentRuntime, error) {
+	return get[reeve.AgentRuntime](ctx, c, path("agents", agent, "runtime"), nil)
+}

@@ -22,6 +22,11 @@ func (c *Client) Notifications(ctx context.Context, f NotificationFilter) (reeve
 	return get[reeve.NotificationList](ctx, c, path("notifications"), q)
 }
 
+// Notification gives one notification.
+func (c *Client) Notification(ctx context.Context, id string) (reeve.Notification, error) {
+	return get[reeve.Notification](ctx, c, path("notifications", id), nil)
+}
+
 // ReadNotification notes that you have seen it.
 func (c *Client) ReadNotification(ctx context.Context, id string) error {
 	return c.do(ctx, &request{method: http.MethodPost, path: path("notifications", id, "read")}, nil)

@@ -63,18 +63,19 @@ func (c *Client) Wakes(ctx context.Context, agent string) (reeve.WakeList, error
 	return get[reeve.WakeList](ctx, c, path("agents", agent, "wakes"), nil)
 }
 
+// WakeOf gives a wake by its run key.
+func (c *Client) WakeOf(ctx context.Context, key string) (reeve.Wake, error) {
+	return get[reeve.Wake](ctx, c, path("wakes", key), nil)
+}
+
 // RunOf waits until a run serves the wake, and gives the run. A wake that is skipped is an error with the code Skipped.
 func (c *Client) RunOf(ctx context.Context, w reeve.Wake) (run reeve.Run, err error) {
 	err = patiently(ctx, "the agent is not awake yet", func() (bool, error) {
-		list, err := c.Wakes(ctx, w.AgentID)
+		is, err := c.WakeOf(ctx, w.RunKey)
 		if err != nil {
 			return false, err
 		}
-		i := slices.IndexFunc(list.Wakes, func(x reeve.Wake) bool { return x.RunKey == w.RunKey })
-		if i < 0 {
-			return false, reeve.Errorf(reeve.NotFound, "the wake %s is not among the agent's newest", w.RunKey)
-		}
-		switch is := list.Wakes[i]; is.State {
+		switch is.State {
 		case reeve.WakeSkipped:
 			return false, reeve.Errorf(reeve.Skipped, "the wake was skipped: %s", is.Why)
 		case reeve.WakeTaken:

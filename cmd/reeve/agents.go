@@ -23,7 +23,7 @@ func agentsCommand(a *app) *cobra.Command {
   reeve agents tools clerk`,
 	}
 	c.Flags().AddFlagSet(list.Flags())
-	c.AddCommand(list, agentsGet(a), agentsCreate(a), agentsUpdate(a), agentsDelete(a), agentsTools(a), agentsAttach(a), agentsDetach(a))
+	c.AddCommand(list, agentsGet(a), agentsCreate(a), agentsUpdate(a), agentsDelete(a), agentsTools(a), agentsAttach(a), agentsDetach(a), agentsState(a), agentsRuntime(a))
 	return c
 }
 

@@ -31,6 +31,13 @@ func notificationsCommand(a *app) *cobra.Command {
 	})
 	list.Flags().BoolVar(&f.Unread, "unread", false, "only those you have not read")
 	paged(list, &f.Page)
+	one := a.task("get NOTIFICATION", "Show a notification", "notifications get ntf_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
+		n, err := c.Notification(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return a.print(n, func(w io.Writer) { printNotification(w, n) })
+	})
 	read := a.task("read NOTIFICATION", "Note that you have seen it", "notifications read ntf_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
 		if err := c.ReadNotification(ctx, args[0]); err != nil {
 			return err
@@ -38,7 +45,7 @@ func notificationsCommand(a *app) *cobra.Command {
 		return a.done("read notification %s", args[0])
 	})
 	read.ValidArgsFunction = a.complete(unreadNotifications)
-	c := family("notifications", "See what schedules told you", "A schedule tells its person what its runs came to, as its policy says.", list, read)
+	c := family("notifications", "See what schedules told you", "A schedule tells its person what its runs came to, as its policy says.", list, one, read)
 	c.Example = "  reeve notifications --unread\n  reeve notifications read ntf_..."
 	return c
 }

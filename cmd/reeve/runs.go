@@ -78,10 +78,18 @@ func took(r reeve.Run) string {
 	return r.FinishedAt.Sub(r.StartedAt).Round(time.Millisecond).String()
 }
 
+// count writes a number, and nothing for none.
+func count(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
 func (a *app) printRun(r reeve.Run) error {
 	return a.print(r, func(w io.Writer) {
 		details(w, "id", r.ID, "state", string(r.State), "agent", r.AgentID, "reason", string(r.Reason), "because of", r.ReasonID, "for", r.UserID,
-			"wakes", strconv.Itoa(r.Wakes), "attempts", strconv.Itoa(r.Attempts), "thread", r.ThreadID, "scheduled", whenSet(r.ScheduledAt),
+			"wakes", strconv.Itoa(r.Wakes), "attempts", strconv.Itoa(r.Attempts), "moves", count(r.Moves), "thread", r.ThreadID, "scheduled", whenSet(r.ScheduledAt),
 			"started", when(r.StartedAt), "finished", whenSet(r.FinishedAt), "spent", amount(r.Spent), "code", string(r.Code), "message", r.Message,
 			"input", r.Input, "output", r.Output)
 		if r.State == reeve.RunParked {

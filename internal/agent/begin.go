@@ -47,7 +47,7 @@ func (v *turn) woken(ctx context.Context, tx *store.Tx) (string, error) {
 		}
 		return text + "\n\nNobody is watching. What you answer at the end is the report. If there is nothing that the person should be told, answer exactly: " + nothingToReport, nil
 	case reeve.ReasonSubscription:
-		wakes, err := tx.ListWakes(ctx, v.run.WorkspaceID, v.run.AgentID, v.run.ID, mostTriggers)
+		wakes, err := tx.ListWakes(ctx, v.run.WorkspaceID, store.WakeFilter{Agent: v.run.AgentID, Run: v.run.ID, Limit: mostTriggers})
 		if err != nil {
 			return "", err
 		}

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"reeve"
@@ -20,22 +19,6 @@ type Caller interface {
 type Rehearsal struct {
 	DB   *store.DB
 	Gate Caller
-}
-
-// Plan is what a rehearsal does.
-type Plan struct {
-	Steps  []PlanStep `json:"steps" doc:"In order"`
-	Output string     `json:"output,omitempty" doc:"What the run says at the end"`
-	Notify bool       `json:"notify,omitempty" doc:"Under a conditional policy: whether the person is told"`
-}
-
-// PlanStep is one step of a plan: a wait, a failure, or a call.
-type PlanStep struct {
-	Tool    string          `json:"tool,omitempty"`
-	Args    json.RawMessage `json:"args,omitempty"`
-	DelayMS int64           `json:"delay_ms,omitempty" doc:"Wait first"`
-	Fail    string          `json:"fail,omitempty" doc:"End the run as failed, with these words"`
-	Must    bool            `json:"must,omitempty" doc:"End the run as failed when the call does not succeed"`
 }
 
 // Run follows the plan from where it was left.
@@ -80,7 +63,7 @@ func (r *Rehearsal) over(ctx context.Context, run reeve.Run) (over bool) {
 }
 
 // judge tells whether a call ends the run. One that waits parks it.
-func (r *Rehearsal) judge(s PlanStep, res reeve.Result, err error) (reeve.RunEnd, bool) {
+func (r *Rehearsal) judge(s reeve.RehearsalStep, res reeve.Result, err error) (reeve.RunEnd, bool) {
 	if err != nil && res.CallID == "" {
 		return failed(err), true // it could not even be recorded
 	}
@@ -100,7 +83,7 @@ func (r *Rehearsal) judge(s PlanStep, res reeve.Result, err error) (reeve.RunEnd
 
 // verdict tells whether a step that was refused or failed ends the run: when it had to succeed, or when no other would be let
 // through. Otherwise a model would see what happened, and go on.
-func verdict(s PlanStep, err error) (reeve.RunEnd, bool) {
+func verdict(s reeve.RehearsalStep, err error) (reeve.RunEnd, bool) {
 	switch code := reeve.CodeOf(err); {
 	case code == reeve.Stopped:
 		return reeve.RunEnd{State: reeve.RunCancelled, Err: reeve.AsError(err)}, true
@@ -128,9 +111,6 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// maxSteps bounds a plan, and so how much of a thread is read to find the place.
-const maxSteps = 1000
-
 // place is how far a run has come.
 type place struct {
 	step int
@@ -139,9 +119,9 @@ type place struct {
 
 // recall gives the run's plan and its place in it. The plan is stored before anything is done, so that a run taken up after a
 // crash follows the same one, whatever the agent's config says by then.
-func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan Plan, at place, err error) {
+func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan reeve.Rehearsal, at place, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		list, err := tx.ListMessages(ctx, run.WorkspaceID, run.ThreadID, "", 4*maxSteps)
+		list, err := tx.ListMessages(ctx, run.WorkspaceID, run.ThreadID, "", 4*reeve.MaxSteps)
 		if err != nil {
 			return err
 		}
@@ -171,7 +151,7 @@ func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan Plan, at pl
 // find gives the place in a plan that a thread has come to: behind the last step that has its result. Steps are known by their
 // operation ids, and those that leave none by their tool, in order; others may have written into the thread too, such as a
 // person who took a call back.
-func find(run reeve.Run, plan Plan, list []reeve.Message) (at place, err error) {
+func find(run reeve.Run, plan reeve.Rehearsal, list []reeve.Message) (at place, err error) {
 	results := map[string]reeve.ResultInfo{}
 	for _, m := range list {
 		if m.Kind == reeve.ToolResult {
@@ -211,27 +191,11 @@ func find(run reeve.Run, plan Plan, list []reeve.Message) (at place, err error) 
 }
 
 // read takes the plan from the agent's config.
-func (r *Rehearsal) read(ctx context.Context, tx *store.Tx, run reeve.Run) (Plan, error) {
+func (r *Rehearsal) read(ctx context.Context, tx *store.Tx, run reeve.Run) (reeve.Rehearsal, error) {
 	a, err := tx.GetAgent(ctx, run.WorkspaceID, run.AgentID)
 	if err != nil {
-		return Plan{}, err
+		return reeve.Rehearsal{}, err
 	}
-	var config struct {
-		Rehearsal Plan `json:"rehearsal"`
-	}
-	if err := json.Unmarshal(a.Config, &config); err != nil {
-		return Plan{}, reeve.Errorf(reeve.Validation, "the agent's rehearsal is not a plan: %v", err)
-	}
-	if n := len(config.Rehearsal.Steps); n > maxSteps {
-		return Plan{}, reeve.Errorf(reeve.Validation, "the agent's rehearsal has %d steps; %d are allowed", n, maxSteps)
-	}
-	for i, s := range config.Rehearsal.Steps {
-		if s.Tool == "" && s.Fail == "" {
-			return Plan{}, reeve.Errorf(reeve.Validation, "step %d of the agent's rehearsal is neither a call nor a failure", i)
-		}
-	}
-	if config.Rehearsal.Output == "" {
-		config.Rehearsal.Output = fmt.Sprintf("Rehearsed %d steps.", len(config.Rehearsal.Steps))
-	}
-	return config.Rehearsal, nil
+	c, err := reeve.ReadConfig(a.Config)
+	return c.Plan(), err
 }

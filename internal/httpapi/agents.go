@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"reeve"
+	"reeve/internal/gate"
 	"reeve/internal/store"
 )
 
@@ -68,6 +69,9 @@ func (s *server) createAgent(ctx context.Context, who reeve.Principal, in *struc
 		if err := tx.InsertAgent(ctx, a); err != nil {
 			return err
 		}
+		if err := tx.StampAgent(ctx, a.ID); err != nil {
+			return err
+		}
 		out.Body, err = tx.GetAgent(ctx, who.Workspace, a.ID) // as the store has it
 		return err
 	})
@@ -103,12 +107,8 @@ func change(a *reeve.Agent, r reeve.AgentRequest) error {
 		a.Policy = *r.Policy
 	}
 	if r.Config != nil && string(r.Config) != "null" {
-		v, err := reeve.ParseJSON(r.Config)
-		if err != nil {
+		if err := gate.CheckAgentConfig(r.Config); err != nil {
 			return err
-		}
-		if _, ok := v.(map[string]any); !ok {
-			return &reeve.Error{Code: reeve.Validation, Message: "an agent's config is an object", Fields: []reeve.Field{{Path: "/config", Message: "is not an object", Expected: "an object"}}}
 		}
 		a.Config = r.Config
 	}
@@ -136,9 +136,11 @@ func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struc
 		if err := change(&a, in.Body); err != nil {
 			return err
 		}
-		a.UpdatedAt = tx.Now()
-		out.Body = a
-		return tx.UpdateAgent(ctx, a)
+		if err := tx.ChangeAgent(ctx, a); err != nil {
+			return err
+		}
+		out.Body, err = tx.GetAgent(ctx, who.Workspace, a.ID) // as the store has it
+		return err
 	})
 }
 
@@ -174,6 +176,10 @@ func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *stru
 			thread = a.ID + ":session:default"
 		}
 		if in.Run != "" {
+			if r, err := snap.GetRun(ctx, who.Workspace, in.Run); err == nil && !sees(who, r.UserID) {
+				out.Body.Messages = []reeve.Message{} // as of a run that never was
+				return nil
+			}
 			thread = a.ID + ":run:" + in.Run
 		}
 		list, err := snap.ListMessages(ctx, who.Workspace, thread, in.Cursor, in.Limit)

@@ -79,21 +79,26 @@ func (s *server) readJournal(ctx context.Context, who reeve.Principal, f func(*s
 	return s.DB.View(ctx, func(snap *store.Snap) error { return f(snap.Journal(person(who))) })
 }
 
-// writeJournal makes a person's change, and tells of it as the gate tells of an agent's. Its provenance is the number this node
-// gave it: the same wherever it becomes known.
+// writeJournal makes a person's change, and tells of it as the gate tells of an agent's.
 func (s *server) writeJournal(ctx context.Context, who reeve.Principal, f func(*store.JournalWriter) error) error {
-	told := false
-	err := s.DB.Update(ctx, func(tx *store.Tx) error {
+	return s.tell(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
 		w, err := tx.JournalWriter(ctx, person(who))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := f(w); err != nil {
+		err = f(w)
+		return w.Tokens(), err
+	})
+}
+
+// tell makes a person's change of something shared, and wakes who watches it. Its provenance is the number this node gave it: the
+// same wherever it becomes known.
+func (s *server) tell(ctx context.Context, who reeve.Principal, change func(*store.Tx) ([]reeve.Token, error)) error {
+	told := false
+	err := s.DB.Update(ctx, func(tx *store.Tx) error {
+		tokens, err := change(tx)
+		if told = len(tokens) > 0; err != nil || !told {
 			return err
-		}
-		tokens := w.Tokens()
-		if told = len(tokens) > 0; !told {
-			return nil
 		}
 		stamp, err := tx.Stamp(ctx)
 		if err != nil {

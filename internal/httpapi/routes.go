@@ -29,6 +29,9 @@ func (s *server) routes(api huma.API) {
 	handle(api, route{get, "/api/agents/{agentId}/tools", "listAgentTools", "List an agent's tools", "agents", viewer, 0}, s.listAgentTools)
 	handle(api, route{post, "/api/agents/{agentId}/tools", "attachTool", "Give an agent a tool", "agents", member, made}, s.attachTool)
 	handle(api, route{del, "/api/agents/{agentId}/tools/{toolId}", "detachTool", "Take a tool from an agent", "agents", member, gone}, s.detachTool)
+	handle(api, route{get, "/api/agents/{agentId}/state", "getAgentState", "What an agent remembers of itself", "agents", viewer, 0}, s.getAgentState)
+	handle(api, route{put, "/api/agents/{agentId}/state", "putAgentState", "Replace an agent's slots", "agents", member, 0}, s.putAgentState)
+	handle(api, route{get, "/api/agents/{agentId}/runtime", "getAgentRuntime", "How an agent is on this node", "agents", viewer, 0}, s.getAgentRuntime)
 	handle(api, route{get, "/api/agents/{agentId}/messages", "listMessages", "Read a thread", "agents", viewer, 0}, s.listMessages)
 
 	handle(api, route{post, "/api/agents/{agentId}/calls", "call", "Call a tool", "calls", member, 0}, s.call)
@@ -54,6 +57,7 @@ func (s *server) routes(api huma.API) {
 	handle(api, route{post, "/api/runs/{id}/cancel", "cancelRun", "End a run", "runs", member, 0}, s.cancelRun)
 	handle(api, route{post, "/api/agents/{agentId}/wake", "wakeAgent", "Wake an agent", "runs", member, made}, s.wakeAgent)
 	handle(api, route{get, "/api/agents/{agentId}/wakes", "listAgentWakes", "List an agent's wakes", "runs", viewer, 0}, s.listAgentWakes)
+	handle(api, route{get, "/api/wakes/{runKey}", "getWake", "Get a wake by its run key", "runs", viewer, 0}, s.getWake)
 	handle(api, route{get, "/api/agents/{agentId}/subscriptions", "listSubscriptions", "List what an agent watches", "runs", viewer, 0}, s.listSubscriptions)
 	handle(api, route{post, "/api/agents/{agentId}/subscriptions", "createSubscription", "Let an agent watch something", "runs", member, made}, s.createSubscription)
 	handle(api, route{del, "/api/subscriptions/{id}", "deleteSubscription", "Stop watching", "runs", member, gone}, s.deleteSubscription)
@@ -65,6 +69,7 @@ func (s *server) routes(api huma.API) {
 	handle(api, route{del, "/api/schedules/{id}", "deleteSchedule", "Remove a schedule", "schedules", member, gone}, s.deleteSchedule)
 	handle(api, route{get, "/api/schedules/{id}/runs", "listScheduleRuns", "List a schedule's runs", "schedules", viewer, 0}, s.listScheduleRuns)
 	handle(api, route{get, "/api/notifications", "listNotifications", "List your notifications", "schedules", viewer, 0}, s.listNotifications)
+	handle(api, route{get, "/api/notifications/{id}", "getNotification", "Get a notification", "schedules", viewer, 0}, s.getNotification)
 	handle(api, route{post, "/api/notifications/{id}/read", "readNotification", "Note that you have seen it", "schedules", member, gone}, s.readNotification)
 
 	handle(api, route{post, "/api/stop", "stop", "Turn the kill switch on", "control", member, gone}, s.stop)

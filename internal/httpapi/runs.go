@@ -18,7 +18,7 @@ func (s *server) listRuns(ctx context.Context, who reeve.Principal, in *struct {
 	}
 	out := &body[reeve.RunList]{}
 	err := s.DB.View(ctx, func(snap *store.Snap) error {
-		f := store.RunFilter{State: in.State, Before: in.Cursor, Limit: in.Limit}
+		f := store.RunFilter{State: in.State, For: eyes(who), Before: in.Cursor, Limit: in.Limit}
 		if in.Agent != "" {
 			a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
 			if err != nil {
@@ -39,24 +39,40 @@ func (s *server) listRuns(ctx context.Context, who reeve.Principal, in *struct {
 func (s *server) getRun(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Run], error) {
 	out := &body[reeve.Run]{}
 	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body, err = snap.GetRun(ctx, who.Workspace, in.ID)
+		out.Body, err = runFor(ctx, snap, who, in.ID)
 		return err
 	})
 }
 
 func (s *server) cancelRun(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Run], error) {
-	r, err := s.Wake.Cancel(ctx, who.Workspace, in.ID)
-	return &body[reeve.Run]{r}, err
+	out, err := s.getRun(ctx, who, in)
+	if err == nil {
+		out.Body, err = s.Wake.Cancel(ctx, who.Workspace, in.ID)
+	}
+	return out, err
 }
 
 func (s *server) listRunWakes(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.WakeList], error) {
 	out := &body[reeve.WakeList]{}
 	return out, s.DB.View(ctx, func(snap *store.Snap) error {
-		r, err := snap.GetRun(ctx, who.Workspace, in.ID)
+		r, err := runFor(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
 		}
-		out.Body.Wakes, err = snap.ListWakes(ctx, who.Workspace, "", r.ID, 500)
+		out.Body.Wakes, err = snap.ListWakes(ctx, who.Workspace, store.WakeFilter{Run: r.ID, For: eyes(who), Limit: 500})
+		return err
+	})
+}
+
+func (s *server) getWake(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Key string `path:"runKey" maxLength:"256" doc:"The run key; a slash in it is written %2F"`
+}) (*body[reeve.Wake], error) {
+	out := &body[reeve.Wake]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		if out.Body, err = snap.GetWake(ctx, in.Key); err == nil && (out.Body.WorkspaceID != who.Workspace || !sees(who, out.Body.UserID)) {
+			err = absent("wake", in.Key)
+		}
 		return err
 	})
 }
@@ -77,7 +93,7 @@ func (s *server) listAgentWakes(ctx context.Context, who reeve.Principal, in *Ag
 		if err != nil {
 			return err
 		}
-		out.Body.Wakes, err = snap.ListWakes(ctx, who.Workspace, a.ID, "", 500)
+		out.Body.Wakes, err = snap.ListWakes(ctx, who.Workspace, store.WakeFilter{Agent: a.ID, For: eyes(who), Limit: 500})
 		return err
 	})
 }

@@ -17,7 +17,7 @@ func (s *server) listSchedules(ctx context.Context, who reeve.Principal, in *str
 }) (*body[reeve.ScheduleList], error) {
 	out := &body[reeve.ScheduleList]{}
 	return out, s.DB.View(ctx, func(snap *store.Snap) error {
-		f := store.TimerFilter{Name: in.Name, State: in.Status, Offset: in.Offset, Limit: in.Limit}
+		f := store.TimerFilter{For: eyes(who), Name: in.Name, State: in.Status, Offset: in.Offset, Limit: in.Limit}
 		if in.Agent != "" {
 			a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
 			if err != nil {
@@ -34,7 +34,7 @@ func (s *server) listSchedules(ctx context.Context, who reeve.Principal, in *str
 func (s *server) getSchedule(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Schedule], error) {
 	out := &body[reeve.Schedule]{}
 	return out, s.DB.View(ctx, func(snap *store.Snap) error {
-		t, err := snap.GetTimer(ctx, who.Workspace, "", in.ID)
+		t, err := timerFor(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (s *server) updateSchedule(ctx context.Context, who reeve.Principal, in *st
 }) (*body[reeve.Schedule], error) {
 	out := &body[reeve.Schedule]{}
 	err := s.DB.Update(ctx, func(tx *store.Tx) error {
-		t, err := tx.GetTimer(ctx, who.Workspace, "", in.ID)
+		t, err := timerFor(ctx, tx, who, in.ID)
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (s *server) updateSchedule(ctx context.Context, who reeve.Principal, in *st
 
 func (s *server) deleteSchedule(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
 	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
-		t, err := tx.GetTimer(ctx, who.Workspace, "", in.ID)
+		t, err := timerFor(ctx, tx, who, in.ID)
 		if err != nil {
 			return err
 		}
@@ -129,11 +129,11 @@ func (s *server) listScheduleRuns(ctx context.Context, who reeve.Principal, in *
 	}
 	out := &body[reeve.RunList]{}
 	err := s.DB.View(ctx, func(snap *store.Snap) error {
-		t, err := snap.GetTimer(ctx, who.Workspace, "", in.ID)
+		t, err := timerFor(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
 		}
-		out.Body.Runs, err = snap.ListRuns(ctx, who.Workspace, store.RunFilter{ReasonID: t.ID, Before: in.Cursor, Limit: in.Limit})
+		out.Body.Runs, err = snap.ListRuns(ctx, who.Workspace, store.RunFilter{ReasonID: t.ID, For: eyes(who), Before: in.Cursor, Limit: in.Limit})
 		return err
 	})
 	if n := len(out.Body.Runs); n == in.Limit {
@@ -159,6 +159,16 @@ func (s *server) listNotifications(ctx context.Context, who reeve.Principal, in 
 		out.Body.Next = out.Body.Notifications[n-1].ID
 	}
 	return out, err
+}
+
+func (s *server) getNotification(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Notification], error) {
+	out := &body[reeve.Notification]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		if out.Body, err = snap.GetNotification(ctx, who.Workspace, in.ID); err == nil && !sees(who, out.Body.UserID) {
+			err = absent("notification", in.ID)
+		}
+		return err
+	})
 }
 
 func (s *server) readNotification(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {

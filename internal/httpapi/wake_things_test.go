@@ -10,9 +10,9 @@ import (
 )
 
 // wakeThings names one thing of each kind that has to do with waking.
-type wakeThings struct{ run, subscription, schedule, notification string }
+type wakeThings struct{ run, wake, subscription, schedule, notification string }
 
-var noWakes = wakeThings{run: "run_none", subscription: "sub_none", schedule: "sch_none", notification: "ntf_none"}
+var noWakes = wakeThings{run: "run_none", wake: "wake_none", subscription: "sub_none", schedule: "sch_none", notification: "ntf_none"}
 
 // furnishWakes makes a subscription, a schedule, a notification of another schedule that has fired, and a run that waits.
 func furnishWakes(t *testing.T, h *reevetest.Host, agent string) (x wakeThings) {
@@ -32,7 +32,7 @@ func furnishWakes(t *testing.T, h *reevetest.Host, agent string) (x wakeThings) 
 	x.subscription = decode[reeve.Subscription](t, h.Want(201, nil, "POST", at+"/subscriptions", object{"class": "key", "name": "ALPHA"})).ID
 	x.schedule = decode[reeve.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", object{"agent": agent, "name": "alpha's", "cadence_type": "cron", "cadence_value": "0 7 * * *"})).ID
 	h.Want(200, nil, "PATCH", at, object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "danger", "args": object{}}}}}})
-	h.Want(201, nil, "POST", at+"/wake", object{"input": "alpha's"})
+	x.wake = decode[reeve.Wake](t, h.Want(201, nil, "POST", at+"/wake", object{"input": "alpha's"})).RunKey
 	h.Settle(t.Context())
 	for _, r := range decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs?state=parked&agent="+agent, nil)).Runs {
 		x.run = r.ID
@@ -44,7 +44,7 @@ func furnishWakes(t *testing.T, h *reevetest.Host, agent string) (x wakeThings) 
 }
 
 func (x wakeThings) blot(s string) string {
-	for _, id := range []string{x.run, x.subscription, x.schedule, x.notification} {
+	for _, id := range []string{x.run, x.wake, x.subscription, x.schedule, x.notification} {
 		s = strings.ReplaceAll(s, id, "#")
 	}
 	return s
@@ -58,6 +58,11 @@ func (x wakeThings) samples(agentID string) map[string]sample {
 		"listRunWakes":       {"/api/runs/" + x.run + "/wakes", nil, true, reeve.Viewer},
 		"cancelRun":          {"/api/runs/" + x.run + "/cancel", nil, true, reeve.Member},
 		"wakeAgent":          {agent + "/wake", object{}, true, reeve.Member},
+		"getWake":            {"/api/wakes/" + x.wake, nil, true, reeve.Viewer},
+		"getAgentState":      {agent + "/state", nil, true, reeve.Viewer},
+		"putAgentState":      {agent + "/state", object{"revision": 0, "slots": object{"primary_goal": "alpha's"}}, true, reeve.Member},
+		"getAgentRuntime":    {agent + "/runtime", nil, true, reeve.Viewer},
+		"getNotification":    {"/api/notifications/" + x.notification, nil, true, reeve.Viewer},
 		"listAgentWakes":     {agent + "/wakes", nil, true, reeve.Viewer},
 		"listSubscriptions":  {agent + "/subscriptions", nil, true, reeve.Viewer},
 		"createSubscription": {agent + "/subscriptions", object{"class": "key", "name": "X"}, true, reeve.Member},

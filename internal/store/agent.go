@@ -3,16 +3,18 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	"reeve"
 )
 
-const agentColumns = `id, workspace_id, name, kind, lifecycle, categories, policy, config, stopped_at, created_at, updated_at, mode, throttle_ms`
+const agentColumns = `id, workspace_id, name, kind, lifecycle, categories, policy, config, stopped_at, created_at, updated_at, mode, throttle_ms, node, counter, clock`
 
 func scanAgent(r scanner) (a reeve.Agent, err error) {
-	var categories, policy, config string
+	var categories, policy, config, clock string
 	var stopped, created, updated int64
-	if err := r.Scan(&a.ID, &a.WorkspaceID, &a.Name, &a.Kind, &a.Lifecycle, &categories, &policy, &config, &stopped, &created, &updated, &a.Mode, &a.ThrottleMS); err != nil {
+	if err := r.Scan(&a.ID, &a.WorkspaceID, &a.Name, &a.Kind, &a.Lifecycle, &categories, &policy, &config, &stopped, &created, &updated, &a.Mode, &a.ThrottleMS,
+		&a.Stamp.Node, &a.Stamp.Counter, &clock); err != nil {
 		return a, err
 	}
 	a.Config, a.StoppedAt = raw(config), optional(stopped)
@@ -20,12 +22,15 @@ func scanAgent(r scanner) (a reeve.Agent, err error) {
 	if err := fromText(categories, &a.Categories); err != nil {
 		return a, err
 	}
-	return a, fromText(policy, &a.Policy)
+	if err := fromText(policy, &a.Policy); err != nil {
+		return a, err
+	}
+	return a, fromText(clock, &a.Stamp.Clock)
 }
 
 // InsertAgent adds an agent.
 func (t *Tx) InsertAgent(ctx context.Context, a reeve.Agent) error {
-	n, err := t.affect(ctx, `INSERT INTO agents (`+agentColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $9, $10, $11)
+	n, err := t.affect(ctx, `INSERT INTO agents (`+agentColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $9, $10, $11, '', 0, '')
 		ON CONFLICT (workspace_id, name) DO NOTHING`,
 		a.ID, a.WorkspaceID, a.Name, a.Kind, string(a.Lifecycle), text(a.Categories), text(a.Policy), string(a.Config), reeve.Millis(a.CreatedAt),
 		string(modeOf(a)), a.ThrottleMS)
@@ -67,6 +72,33 @@ func (t *Tx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
 		return err
 	}
 	return t.settleAgent(ctx, a)
+}
+
+// ChangeAgent replaces the settings that are an agent's on every node, and stamps it. The node comes before the workspace, as in
+// a call that writes to the journal: one order of locks.
+func (t *Tx) ChangeAgent(ctx context.Context, a reeve.Agent) error {
+	if err := t.StampAgent(ctx, a.ID); err != nil {
+		return err
+	}
+	return t.UpdateAgent(ctx, a)
+}
+
+// StampAgent notes who changed an agent, for later sync.
+func (t *Tx) StampAgent(ctx context.Context, id string) error {
+	stamp, err := t.Stamp(ctx)
+	if err != nil {
+		return err
+	}
+	was, _, err := one(ctx, &t.Snap, value[string], `SELECT clock FROM agents WHERE id = $1`, id)
+	if err != nil {
+		return err
+	}
+	clock := map[string]int64{}
+	if err := fromText(was, &clock); err != nil {
+		return err
+	}
+	maps.Copy(clock, stamp.Clock)
+	return t.exec(ctx, `UPDATE agents SET node = $2, counter = $3, clock = $4 WHERE id = $1`, id, stamp.Node, stamp.Counter, text(clock))
 }
 
 // DeleteAgent removes an agent and its attachments. What it did stays in the ledger.

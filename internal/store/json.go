@@ -1,6 +1,9 @@
 package store
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // text is JSON as the store keeps it. What we store marshals; a type that cannot is a bug.
 func text(v any) string {
@@ -9,6 +12,17 @@ func text(v any) string {
 		panic("store: " + err.Error())
 	}
 	return string(b)
+}
+
+// verbatim is text that leaves JSON inside v as it came.
+func verbatim(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic("store: " + err.Error())
+	}
+	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
 // fromText reads what text wrote; empty text leaves v as it is.

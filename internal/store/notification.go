@@ -28,6 +28,15 @@ func (t *Tx) InsertNotification(ctx context.Context, v reeve.Notification, deliv
 	return n == 1, err
 }
 
+// GetNotification reads a notification of a workspace.
+func (s *Snap) GetNotification(ctx context.Context, workspace, id string) (reeve.Notification, error) {
+	v, ok, err := one(ctx, s, scanNotification, `SELECT `+notificationColumns+` FROM notifications WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	if err == nil && !ok {
+		err = notFound("notification", id)
+	}
+	return v, err
+}
+
 // ListNotifications reads a page of a user's notifications, newest first, before an id.
 func (s *Snap) ListNotifications(ctx context.Context, workspace, user string, unread bool, before string, limit int) ([]reeve.Notification, error) {
 	only := 0

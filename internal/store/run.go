@@ -33,7 +33,8 @@ func (t *Tx) InsertRun(ctx context.Context, v reeve.Run) (bool, error) {
 			v.AgentID); err != nil {
 			return false, err
 		}
-		n, err := t.affect(ctx, `UPDATE agent_runtimes SET active_run = $2 WHERE agent_id = $1 AND active_run = ''`, v.AgentID, v.ID)
+		n, err := t.affect(ctx, `UPDATE agent_runtimes SET active_run = $2, seen = COALESCE((SELECT counter FROM nodes WHERE self = 1), 0)
+			WHERE agent_id = $1 AND active_run = ''`, v.AgentID, v.ID)
 		if err != nil || n == 0 {
 			return false, err
 		}
@@ -49,7 +50,7 @@ func (t *Tx) InsertRun(ctx context.Context, v reeve.Run) (bool, error) {
 }
 
 // MoveRun takes a run from one state to another, provided it is still in the state and hands it was read in. A run that ends
-// frees its agent.
+// moves its agent's pointers, and frees it.
 func (t *Tx) MoveRun(ctx context.Context, was, is reeve.Run) error {
 	if was.State != is.State {
 		if err := was.State.To(is.State); err != nil {
@@ -69,6 +70,9 @@ func (t *Tx) MoveRun(ctx context.Context, was, is reeve.Run) error {
 	}
 	if !is.State.Final() {
 		return nil
+	}
+	if err := t.movePointers(ctx, is); err != nil {
+		return err
 	}
 	failed := 0
 	if is.State == reeve.RunFailed {
@@ -122,6 +126,7 @@ func (s *Snap) GetRun(ctx context.Context, workspace, id string) (reeve.Run, err
 type RunFilter struct {
 	Agent    string
 	ReasonID string // a timer or subscription
+	For      string // a user: theirs, and those on nobody's behalf
 	State    reeve.RunState
 	Before   string // a run's id
 	Limit    int
@@ -130,7 +135,8 @@ type RunFilter struct {
 // ListRuns reads a page of runs, newest first.
 func (s *Snap) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]reeve.Run, error) {
 	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE workspace_id = $1 AND ($2 = '' OR agent_id = $2) AND ($3 = '' OR reason_id = $3)
-		AND ($4 = '' OR state = $4) AND ($5 = '' OR id < $5) ORDER BY id DESC LIMIT $6`, workspace, f.Agent, f.ReasonID, string(f.State), f.Before, f.Limit)
+		AND ($4 = '' OR state = $4) AND ($5 = '' OR id < $5) AND ($7 = '' OR user_id = '' OR user_id = $7) ORDER BY id DESC LIMIT $6`,
+		workspace, f.Agent, f.ReasonID, string(f.State), f.Before, f.Limit, f.For)
 }
 
 // ClaimRuns takes up to n runs that nobody works on any more, for a process: those of processes that are gone, and parked
@@ -169,18 +175,6 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 // RunsOf lists the runs that a process has in its hands.
 func (s *Snap) RunsOf(ctx context.Context, process string) ([]reeve.Run, error) {
 	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE state IN ('running', 'parked') AND state = 'running' AND owner = $1 ORDER BY id`, process)
-}
-
-// Runtime reads how an agent is on this node.
-func (s *Snap) Runtime(ctx context.Context, agent string) (reeve.AgentRuntime, error) {
-	r, _, err := one(ctx, s, func(r scanner) (a reeve.AgentRuntime, err error) {
-		var last int64
-		err = r.Scan(&a.ActiveRun, &a.Failures, &last)
-		a.LastRunAt = optional(last)
-		return a, err
-	}, `SELECT active_run, failures, last_run_at FROM agent_runtimes WHERE agent_id = $1`, agent)
-	r.AgentID = agent
-	return r, err
 }
 
 // RunSpent sums what a run's calls cost: what their results say, and what those cost so far that have none.

@@ -80,19 +80,21 @@ type TimerFilter struct {
 	User, Agent, Name, Kind string
 	State                   reeve.TimerState
 	Notify                  reeve.Notify
+	For                     string // a user: theirs, and nobody's
 	Offset, Limit           int
 }
 
 // ListTimers reads a page of timers, oldest first, and how many there are in all.
 func (s *Snap) ListTimers(ctx context.Context, workspace string, f TimerFilter) ([]reeve.Timer, int, error) {
 	where := ` FROM timers WHERE workspace_id = $1 AND ($2 = '' OR user_id = $2) AND ($3 = '' OR agent_id = $3) AND ($4 = '' OR replace(lower(name), $4, '') <> lower(name))
-		AND ($5 = '' OR kind = $5) AND ($6 = '' OR state = $6) AND ($7 = '' OR notify = $7)`
-	args := []any{workspace, f.User, f.Agent, strings.ToLower(f.Name), f.Kind, string(f.State), string(f.Notify)}
+		AND ($5 = '' OR kind = $5) AND ($6 = '' OR state = $6) AND ($7 = '' OR notify = $7)
+		AND ($8 = '' OR user_id = '' OR user_id = $8)`
+	args := []any{workspace, f.User, f.Agent, strings.ToLower(f.Name), f.Kind, string(f.State), string(f.Notify), f.For}
 	total, _, err := one(ctx, s, value[int64], `SELECT count(*)`+where, args...)
 	if err != nil {
 		return nil, 0, err
 	}
-	list, err := all(ctx, s, scanTimer, `SELECT `+timerColumns+where+` ORDER BY id LIMIT $8 OFFSET $9`, append(args, f.Limit, f.Offset)...)
+	list, err := all(ctx, s, scanTimer, `SELECT `+timerColumns+where+` ORDER BY id LIMIT $9 OFFSET $10`, append(args, f.Limit, f.Offset)...)
 	return list, int(total), err
 }
 

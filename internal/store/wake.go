@@ -195,8 +195,16 @@ func (t *Tx) EndWakes(ctx context.Context, keys []string, state reeve.WakeState,
 	return nil
 }
 
-// ListWakes reads a page of an agent's wakes, newest first, before a run key's time.
-func (s *Snap) ListWakes(ctx context.Context, workspace, agent, run string, limit int) ([]reeve.Wake, error) {
+// WakeFilter narrows a list of wakes. Empty fields do not.
+type WakeFilter struct {
+	Agent string
+	Run   string
+	For   string // a user: theirs, and those on nobody's behalf
+	Limit int
+}
+
+// ListWakes reads the newest wakes of a workspace.
+func (s *Snap) ListWakes(ctx context.Context, workspace string, f WakeFilter) ([]reeve.Wake, error) {
 	return all(ctx, s, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE workspace_id = $1 AND ($2 = '' OR agent_id = $2) AND ($3 = '' OR run_id = $3)
-		ORDER BY created_at DESC, run_key LIMIT $4`, workspace, agent, run, limit)
+		AND ($4 = '' OR user_id = '' OR user_id = $4) ORDER BY created_at DESC, run_key LIMIT $5`, workspace, f.Agent, f.Run, f.For, f.Limit)
 }

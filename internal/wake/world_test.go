@@ -159,7 +159,7 @@ func (w *world) runs(agent string) (list []reeve.Run) {
 func (w *world) wakes(agent string) (list []reeve.Wake) {
 	w.t.Helper()
 	w.must(w.DB.View(w.t.Context(), func(s *store.Snap) (err error) {
-		list, err = s.ListWakes(w.t.Context(), home, agent, "", 10_000)
+		list, err = s.ListWakes(w.t.Context(), home, store.WakeFilter{Agent: agent, Limit: 10_000})
 		return err
 	}))
 	return list

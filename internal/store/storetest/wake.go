@@ -101,7 +101,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			update(t, db, func(tx *store.Tx) error { return tx.Notify(ctx, c) })
 		}
 		queued := func() string {
-			return ids(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) { return s.ListWakes(ctx, ws, "", "", 100) }), wakeKey)
+			return ids(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) { return s.ListWakes(ctx, ws, store.WakeFilter{Limit: 100}) }), wakeKey)
 		}
 		key := reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}
 		tell(store.Change{Operation: "op_1", Tokens: []reeve.Token{key, key, {Class: reeve.EntityID, Name: "task_1"}}})
@@ -129,7 +129,9 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		equal(t, queued(), "agt_one/sub_key/op_4 "+before, "a change outside a run")
 		tell(store.Change{Tokens: []reeve.Token{key}})
 		tell(store.Change{Tokens: []reeve.Token{key}})
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) { return s.ListWakes(ctx, ws, "agt_one", "", 100) })), 5, "changes without an operation are two")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) {
+			return s.ListWakes(ctx, ws, store.WakeFilter{Agent: "agt_one", Limit: 100})
+		})), 5, "changes without an operation are two")
 	},
 
 	"one run at a time": func(t *testing.T, db *store.DB) {
@@ -199,7 +201,9 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			}
 		}
 		equal(t, n, 1, "servers that started it")
-		for _, w := range view(t, db, func(s *store.Snap) ([]reeve.Wake, error) { return s.ListWakes(t.Context(), ws, "", "", 100) }) {
+		for _, w := range view(t, db, func(s *store.Snap) ([]reeve.Wake, error) {
+			return s.ListWakes(t.Context(), ws, store.WakeFilter{Limit: 100})
+		}) {
 			if w.State != reeve.WakeTaken || w.RunID == "" {
 				t.Errorf("%+v", w)
 			}

@@ -1,0 +1,53 @@
+package httpapi
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+func (s *server) getAgentState(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.AgentState], error) {
+	out := &body[reeve.AgentState]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+		if err != nil {
+			return err
+		}
+		out.Body, err = snap.AgentState(ctx, a.ID)
+		return err
+	})
+}
+
+func (s *server) putAgentState(ctx context.Context, who reeve.Principal, in *struct {
+	AgentPath
+	Body reeve.AgentStateRequest
+}) (*body[reeve.AgentState], error) {
+	if err := in.Body.Slots.Validate(); err != nil {
+		return nil, err
+	}
+	out := &body[reeve.AgentState]{}
+	return out, s.tell(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
+		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
+		if err != nil {
+			return nil, err
+		}
+		is, changed, err := tx.PutSlots(ctx, a, in.Body.Revision, in.Body.Slots)
+		if out.Body = is; err != nil || !changed {
+			return nil, err
+		}
+		return []reeve.Token{{Class: reeve.SemanticKey, Name: reeve.KeyAgentState}, {Class: reeve.EntityID, Name: a.ID}}, nil
+	})
+}
+
+func (s *server) getAgentRuntime(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.AgentRuntime], error) {
+	out := &body[reeve.AgentRuntime]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+		if err != nil {
+			return err
+		}
+		out.Body, err = snap.Runtime(ctx, a.ID)
+		return err
+	})
+}

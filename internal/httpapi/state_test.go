@@ -1,0 +1,114 @@
+package httpapi_test
+
+import (
+	"strings"
+	"testing"
+
+	"reeve"
+)
+
+// An agent's slots are typed, kept by revision, and what is others' is kept as it is.
+func TestL12_AgentState(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		a := h.Agent("coach")
+		at := "/api/agents/coach/state"
+		s := decode[reeve.AgentState](t, h.Want(200, nil, "GET", at, nil))
+		if s.AgentID != a.ID || s.Revision != 0 || s.Slots.SchemaVersion != 1 {
+			t.Fatalf("before anything: %+v", s)
+		}
+		task := "task_" + strings.Repeat("0", 26)
+		const ours = `"org.example.gym":{"a":[12345678901234567890.10,{"x":null}],"b":"<&>"}`
+		full := `{"schema_version":1,"primary_goal":"Three a week","active_task_id":"` + task + `","open_loop_ids":["` + task + `"],"preferences":{"tone":"dry"},"extension":{` + ours + `}}`
+		r := h.Want(200, nil, "PUT", at, `{"revision":0,"slots":`+full+`}`)
+		if !strings.Contains(string(r.Body), ours) || decode[reeve.AgentState](t, r).Revision != 1 {
+			t.Errorf("%s", r.Body)
+		}
+		before := h.Want(200, nil, "GET", at, nil).Body
+		for bad, path := range map[string]string{
+			`{"slots":{}}`: "", `{"revision":1}`: "", `{"revision":-1,"slots":{}}`: "/revision",
+			`{"revision":1,"slots":{"goal":"x"}}`:                                                       "/slots/goal",
+			`{"revision":1,"slots":{},"other":1}`:                                                       "/other",
+			`{"revision":1,"slots":{"schema_version":2}}`:                                               "/slots/schema_version",
+			`{"revision":1,"slots":{"primary_goal":5}}`:                                                 "/slots/primary_goal",
+			`{"revision":1,"slots":{"active_task_id":"gym"}}`:                                           "/slots/active_task_id",
+			`{"revision":1,"slots":{"open_loop_ids":["x"]}}`:                                            "/slots/open_loop_ids/0",
+			`{"revision":1,"slots":{"open_loop_ids":["` + task + `","` + task + `"]}}`:                  "/slots/open_loop_ids/1",
+			`{"revision":1,"slots":{"preferences":{"tone":1}}}`:                                         "/slots/preferences/tone",
+			`{"revision":1,"slots":{"preferences":{"":"x"}}}`:                                           "/slots/preferences/",
+			`{"revision":1,"slots":{"extension":{"Not A Name":{}}}}`:                                    "/slots/extension/Not A Name",
+			`{"revision":1,"slots":{"extension":{"a/b":{}}}}`:                                           "/slots/extension/a~1b",
+			`{"revision":1,"slots":{"extension":{"org.gym":[1]}}}`:                                      "/slots/extension/org.gym",
+			`{"revision":1,"slots":{"primary_goal":"` + strings.Repeat("x", 8001) + `"}}`:               "/slots/primary_goal",
+			`{"revision":1,"slots":{"extension":{"big":{"x":"` + strings.Repeat("x", 300<<10) + `"}}}}`: "/slots",
+		} {
+			refusedAt(t, h.Do("PUT", at, bad), path)
+		}
+		refused(t, h.Do("PUT", at, `{"revision":0,"slots":{}}`), 409, reeve.Stale)
+		refused(t, h.Do("PUT", at, `{"revision":7,"slots":{}}`), 409, reeve.Stale)
+		if after := h.Want(200, nil, "GET", at, nil).Body; string(after) != string(before) {
+			t.Errorf("refused changes changed it: %s", after)
+		}
+		h.Want(200, nil, "PUT", at, `{"revision":0,"slots":`+full+`}`) // the same again, by who lost the answer
+		h.Want(200, nil, "PATCH", "/api/agents/coach", object{"lifecycle": "destroyed"})
+		refused(t, h.Do("PUT", at, `{"revision":1,"slots":{}}`), 409, reeve.Conflict)
+	})
+}
+
+// A change of slots can be watched, and an agent's runtime says what it is doing.
+func TestL12_StateIsWatchedAndRuntimeIsHere(t *testing.T) {
+	h := start(t, tricks()...)
+	coach, clerk := h.Agent("coach", "danger"), h.Agent("clerk")
+	h.Want(201, nil, "POST", "/api/agents/clerk/subscriptions", object{"class": "id", "name": coach.ID})
+	h.Want(200, nil, "PUT", "/api/agents/coach/state", object{"revision": 0, "slots": object{"primary_goal": "x"}})
+	if l := decode[reeve.WakeList](t, h.Want(200, nil, "GET", "/api/agents/clerk/wakes", nil)); len(l.Wakes) != 1 {
+		t.Errorf("%+v", l)
+	} else {
+		key := strings.ReplaceAll(l.Wakes[0].RunKey, "/", "%2F")
+		if got := decode[reeve.Wake](t, h.Want(200, nil, "GET", "/api/wakes/"+key, nil)); got.RunKey != l.Wakes[0].RunKey || got.AgentID != clerk.ID {
+			t.Errorf("%+v", got)
+		}
+	}
+	runtime := func(name string) reeve.AgentRuntime {
+		return decode[reeve.AgentRuntime](t, h.Want(200, nil, "GET", "/api/agents/"+name+"/runtime", nil))
+	}
+	if r := runtime("clerk"); r.Status != reeve.StatusQueued || r.Queued != 1 {
+		t.Errorf("%+v", r)
+	}
+	h.Want(200, nil, "PATCH", "/api/agents/coach", object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "danger"}}}}})
+	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
+	h.Settle(t.Context())
+	if r := runtime("coach"); r.Status != reeve.StatusParked || r.ActiveRun == "" || r.Runs != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// What an agent's config says is checked when it is set, and not when it first runs.
+func TestL09_ConfigIsCheckedWhenItIsSet(t *testing.T) {
+	h := start(t)
+	h.Agent("coach")
+	good := `{"schema_version":1,"rehearsal":{"steps":[{"tool":"file_list","args":{"path":"/"},"delay_ms":5},{"fail":"no"}],"output":"x","notify":true},"extension":{"org.gym":{"n":1}}}`
+	h.Want(200, nil, "PATCH", "/api/agents/coach", `{"config":`+good+`}`)
+	for bad, path := range map[string]string{
+		`{"rehersal":{}}`:                                      "/config/rehersal",
+		`{"schema_version":9}`:                                 "/config/schema_version",
+		`{"rehearsal":[]}`:                                     "/config/rehearsal",
+		`{"rehearsal":{"steps":{}}}`:                           "/config/rehearsal/steps",
+		`{"rehearsal":{"steps":[{"tool":"x"},{}]}}`:            "/config/rehearsal/steps/1",
+		`{"rehearsal":{"steps":[{"tool":5}]}}`:                 "/config/rehearsal/steps/0/tool",
+		`{"rehearsal":{"steps":[{"tool":"x","arg":{}}]}}`:      "/config/rehearsal/steps/0/arg",
+		`{"rehearsal":{"steps":[{"fail":"x","must":"y"}]}}`:    "/config/rehearsal/steps/0/must",
+		`{"rehearsal":{"steps":[{"tool":"x","delay_ms":-1}]}}`: "/config/rehearsal/steps/0/delay_ms",
+		`{"rehearsal":{"steps":[` + strings.Repeat(`{"fail":"x"},`, 1000) + `{"fail":"x"}]}}`: "/config/rehearsal/steps",
+		`{"extension":{"Org":{}}}`: "/config/extension/Org",
+		`{"extension":{"org":1}}`:  "/config/extension/org",
+		`[]`:                       "/config",
+	} {
+		refusedAt(t, h.Do("PATCH", "/api/agents/coach", `{"config":`+bad+`}`), path)
+		refusedAt(t, h.Do("POST", "/api/agents", `{"name":"new","config":`+bad+`}`), path)
+	}
+	if a := decode[reeve.Agent](t, h.Want(200, nil, "GET", "/api/agents/coach", nil)); string(a.Config) != good {
+		t.Errorf("%s", a.Config)
+	}
+	refused(t, h.Do("GET", "/api/agents/new", nil), 404, reeve.NotFound)
+}

@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	"maps"
+	"reflect"
+
+	"reeve"
+)
+
+// AgentState reads what an agent remembers of itself. One that never ran and was told nothing has an empty state.
+func (s *Snap) AgentState(ctx context.Context, agent string) (reeve.AgentState, error) {
+	v, _, err := one(ctx, s, func(r scanner) (v reeve.AgentState, err error) {
+		var slots, stamps, processed, clock, self string
+		var seen, updated int64
+		if err := r.Scan(&v.Revision, &slots, &stamps, &v.Head, &v.Summary, &processed, &seen, &v.Stamp.Node, &v.Stamp.Counter, &clock, &updated, &self); err != nil {
+			return v, err
+		}
+		v.UpdatedAt, v.Processed = reeve.FromMillis(updated), map[string]int64{}
+		for into, text := range map[any]string{&v.Slots: slots, &v.Stamps: stamps, &v.Processed: processed, &v.Stamp.Clock: clock} {
+			if err := fromText(text, into); err != nil {
+				return v, err
+			}
+		}
+		if seen > 0 {
+			v.Processed[self] = seen
+		}
+		return v, nil
+	}, `SELECT revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at, COALESCE((SELECT id FROM nodes WHERE self = 1), '')
+		FROM agent_states WHERE agent_id = $1`, agent)
+	v.AgentID, v.Slots.SchemaVersion = agent, reeve.StateVersion
+	if v.Processed == nil {
+		v.Processed = map[string]int64{}
+	}
+	if v.Stamps == nil {
+		v.Stamps = map[string]reeve.Mark{}
+	}
+	if v.Stamp.Clock == nil {
+		v.Stamp.Clock = map[string]int64{}
+	}
+	return v, err
+}
+
+// PutSlots replaces an agent's slots, provided they are still those of the revision that the change was made from. To write the
+// same again changes nothing, whatever the revision: so a change can be sent twice. False means that nothing was changed.
+func (t *Tx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, slots reeve.AgentSlots) (is reeve.AgentState, changed bool, err error) {
+	if err := t.lockNode(ctx); err != nil { // nobody else changes slots until we are done
+		return is, false, err
+	}
+	if err := t.alive(ctx, a.WorkspaceID, a.ID); err != nil {
+		return is, false, err
+	}
+	if is, err = t.AgentState(ctx, a.ID); err != nil {
+		return is, false, err
+	}
+	was, will := is.Slots.Paths(), slots.Paths()
+	if reflect.DeepEqual(was, will) {
+		return is, false, nil
+	}
+	if revision != is.Revision {
+		return is, false, reeve.Errorf(reeve.Stale, "the agent's state is at revision %d, and the change was made from %d", is.Revision, revision).
+			Hintf("read it, make the change again, and send it with the revision that was read; nothing was changed")
+	}
+	stamp, err := t.Stamp(ctx)
+	if err != nil {
+		return is, false, err
+	}
+	for _, paths := range []map[string]string{was, will} {
+		for p := range paths {
+			if old, ok := was[p]; !ok || will[p] != old {
+				is.Stamps[p] = reeve.Mark{Node: stamp.Node, Counter: stamp.Counter}
+			}
+		}
+	}
+	is.Stamp.Node, is.Stamp.Counter = stamp.Node, stamp.Counter
+	maps.Copy(is.Stamp.Clock, stamp.Clock)
+	slots.SchemaVersion = reeve.StateVersion
+	is.Slots, is.Revision, is.UpdatedAt = slots, is.Revision+1, t.now
+	return is, true, t.exec(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at)
+		VALUES ($1, $2, $3, $4, '', '', '', 0, $5, $6, $7, $8)
+		ON CONFLICT (agent_id) DO UPDATE SET revision = $2, slots = $3, stamps = $4, node = $5, counter = $6, clock = $7, updated_at = $8`,
+		a.ID, is.Revision, verbatim(slots), text(is.Stamps), is.Stamp.Node, is.Stamp.Counter, text(is.Stamp.Clock), reeve.Millis(t.now))
+}
+
+// movePointers notes, in the transaction that ends a run, the last message it wrote and, if it came to its end, the changes it
+// has seen. Both only ever go forward, on every node alike, and so they need no stamp: the greater one wins. It costs no round
+// trip, and the agent may be gone.
+func (t *Tx) movePointers(ctx context.Context, v reeve.Run) error {
+	completed := 0
+	if v.State == reeve.RunCompleted {
+		completed = 1
+	}
+	return t.exec(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at)
+		SELECT id, 0, '', '', COALESCE((SELECT max(id) FROM messages WHERE thread_id = $3), ''), '', '',
+			COALESCE((SELECT seen FROM agent_runtimes WHERE agent_id = $1 AND active_run = $2 AND CAST($4 AS BIGINT) = 1), 0), '', 0, '', CAST($5 AS BIGINT)
+		FROM agents WHERE id = $1
+		ON CONFLICT (agent_id) DO UPDATE SET updated_at = excluded.updated_at,
+			head = CASE WHEN excluded.head > agent_states.head THEN excluded.head ELSE agent_states.head END,
+			seen = CASE WHEN excluded.seen > agent_states.seen THEN excluded.seen ELSE agent_states.seen END`,
+		v.AgentID, v.ID, v.ThreadID, completed, reeve.Millis(t.now))
+}
+
+// Runtime reads how an agent is on this node.
+func (s *Snap) Runtime(ctx context.Context, agent string) (reeve.AgentRuntime, error) {
+	r, _, err := one(ctx, s, func(r scanner) (a reeve.AgentRuntime, err error) {
+		var last int64
+		err = r.Scan(&a.ActiveRun, &a.Failures, &last)
+		a.LastRunAt = optional(last)
+		return a, err
+	}, `SELECT active_run, failures, last_run_at FROM agent_runtimes WHERE agent_id = $1`, agent)
+	if err != nil {
+		return r, err
+	}
+	count := func(query string) (n int64) {
+		if err == nil {
+			n, _, err = one(ctx, s, value[int64], query, agent)
+		}
+		return n
+	}
+	running := count(`SELECT count(*) FROM runs WHERE agent_id = $1 AND state IN ('running', 'parked') AND state = 'running'`)
+	parked := count(`SELECT count(*) FROM runs WHERE agent_id = $1 AND state IN ('running', 'parked') AND state = 'parked'`)
+	queued := count(`SELECT count(*) FROM wakes WHERE agent_id = $1 AND state = 'queued'`)
+	r.AgentID, r.Runs, r.Queued, r.Status = agent, int(running+parked), int(queued), reeve.StatusIdle
+	switch {
+	case running > 0:
+		r.Status = reeve.StatusRunning
+	case parked > 0:
+		r.Status = reeve.StatusParked
+	case queued > 0:
+		r.Status = reeve.StatusQueued
+	}
+	return r, err
+}

@@ -1,0 +1,145 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+func stateOf(t testing.TB, db *store.DB) reeve.AgentState {
+	t.Helper()
+	return view(t, db, func(s *store.Snap) (reeve.AgentState, error) { return s.AgentState(t.Context(), "agt_one") })
+}
+
+// put replaces the slots of agt_one.
+func put(t testing.TB, db *store.DB, revision int64, slots reeve.AgentSlots) (is reeve.AgentState, changed bool, err error) {
+	t.Helper()
+	err = db.Update(t.Context(), func(tx *store.Tx) (err error) {
+		is, changed, err = tx.PutSlots(t.Context(), reeve.Agent{ID: "agt_one", WorkspaceID: ws}, revision, slots)
+		return err
+	})
+	return is, changed, err
+}
+
+// states tests what an agent remembers of itself, and how it is here.
+var states = map[string]func(*testing.T, *store.DB){
+	"slots": func(t *testing.T, db *store.DB) {
+		setUp(t, db)
+		if s := stateOf(t, db); s.Revision != 0 || s.Slots.SchemaVersion != reeve.StateVersion || s.Processed == nil || s.Stamps == nil {
+			t.Fatalf("before anything: %+v", s)
+		}
+		const odd = `{"n":12345678901234567890.10,"z":1,"a":[1.0]}`
+		slots := reeve.AgentSlots{PrimaryGoal: "rest", Preferences: map[string]string{"tone": "dry", "pace": "slow"}, Extension: map[string]json.RawMessage{"org.gym": json.RawMessage(odd)}}
+		first, changed, err := put(t, db, 0, slots)
+		must(t, err)
+		if !changed || first.Revision != 1 || first.Stamp.Node == "" || first.Stamp.Counter == 0 || first.Stamp.Clock[first.Stamp.Node] != first.Stamp.Counter {
+			t.Fatalf("%+v", first)
+		}
+		equal(t, string(stateOf(t, db).Slots.Extension["org.gym"]), odd, "what is others' is kept as it is")
+		slots.PrimaryGoal = "train"
+		delete(slots.Preferences, "pace")
+		second, _, err := put(t, db, 1, slots)
+		must(t, err)
+		for path, n := range map[string]int64{"primary_goal": second.Stamp.Counter, "preferences/pace": second.Stamp.Counter, "preferences/tone": first.Stamp.Counter,
+			"extension/org.gym": first.Stamp.Counter} {
+			equal(t, second.Stamps[path].Counter, n, "the mark of %s", path)
+		}
+		if _, changed, err := put(t, db, 0, slots); err != nil || changed {
+			t.Fatalf("the same again: %v %v", changed, err)
+		}
+		slots.PrimaryGoal = "sleep"
+		_, _, err = put(t, db, 1, slots)
+		wantCode(t, err, reeve.Stale)
+		equal(t, stateOf(t, db).Slots.PrimaryGoal, "train", "after a stale change")
+	},
+
+	"slots changed at once": func(t *testing.T, db *store.DB) {
+		setUp(t, db)
+		results := race(8, func(i int) error {
+			for {
+				var s reeve.AgentState
+				err := db.View(t.Context(), func(snap *store.Snap) (err error) { s, err = snap.AgentState(t.Context(), "agt_one"); return err })
+				if err != nil {
+					return err
+				}
+				if s.Slots.Preferences == nil {
+					s.Slots.Preferences = map[string]string{}
+				}
+				s.Slots.Preferences[fmt.Sprint("k", i)] = "v"
+				if _, _, err = put(t, db, s.Revision, s.Slots); reeve.CodeOf(err) != reeve.Stale {
+					return err
+				}
+			}
+		})
+		must(t, firstOf(results))
+		s := stateOf(t, db)
+		equal(t, len(s.Slots.Preferences), 8, "what all of them wrote")
+		equal(t, s.Revision, 8, "revision")
+	},
+
+	"pointers move with a run's end": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		stamp := func() (s reeve.Stamp) {
+			update(t, db, func(tx *store.Tx) (err error) { s, err = tx.Stamp(ctx); return err })
+			return s
+		}
+		run := func(i int, state reeve.RunState) (head string) {
+			id := fmt.Sprint("run_", i)
+			queue(t, db, reeve.Wake{RunKey: id, Reason: reeve.ReasonSubscription})
+			equal(t, started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws}, id, "proc_1"), true, "started")
+			update(t, db, func(tx *store.Tx) error {
+				head = tx.NewID(reeve.PrefixMessage)
+				return tx.AppendThought(ctx, reeve.Message{ID: head, WorkspaceID: ws, ThreadID: "agt_one:run:" + id, AgentID: "agt_one", Kind: reeve.Thought})
+			})
+			stamp() // a change that the run may not have seen
+			equal(t, view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) { return s.Runtime(ctx, "agt_one") }).Status, reeve.StatusRunning, "while it runs")
+			must(t, ended(t, db, id, state))
+			return head
+		}
+		seen := stamp()
+		head := run(1, reeve.RunCompleted)
+		s := stateOf(t, db)
+		equal(t, s.Head, head, "head")
+		equal(t, s.Processed[seen.Node], seen.Counter, "what it has seen is what there was when it began")
+		equal(t, s.Revision, 0, "a run does not stand in the way of who edits slots")
+		_, _, err := put(t, db, 0, reeve.AgentSlots{PrimaryGoal: "x"})
+		must(t, err)
+		head = run(2, reeve.RunFailed)
+		s = stateOf(t, db)
+		equal(t, s.Head, head, "head after a failure")
+		equal(t, s.Processed[seen.Node], seen.Counter, "a run that failed has seen nothing")
+		equal(t, s.Slots.PrimaryGoal, "x", "slots")
+		r := view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) { return s.Runtime(ctx, "agt_one") })
+		if r.Status != reeve.StatusIdle || r.Failures != 1 || r.ActiveRun != "" || r.LastRunAt == nil {
+			t.Errorf("%+v", r)
+		}
+		queue(t, db, reeve.Wake{RunKey: "last", Reason: reeve.ReasonSubscription})
+		started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws}, "run_last", "proc_1")
+		update(t, db, func(tx *store.Tx) error { return tx.DeleteAgent(ctx, ws, "agt_one") })
+		must(t, ended(t, db, "run_last", reeve.RunCompleted)) // its agent is gone, and has no state
+		equal(t, stateOf(t, db).Head, "", "the state of an agent that is gone")
+	},
+
+	"agents are stamped": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		a := setUp(t, db)
+		read := func() reeve.Stamp {
+			return view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.GetAgent(ctx, ws, a.ID) }).Stamp
+		}
+		var counters []int64
+		for _, name := range []string{"two", "three"} {
+			a.Name = name
+			update(t, db, func(tx *store.Tx) error { return tx.ChangeAgent(ctx, a) })
+			s := read()
+			equal(t, s.Clock[s.Node], s.Counter, "clock")
+			counters = append(counters, s.Counter)
+		}
+		if counters[1] <= counters[0] {
+			t.Errorf("counters %v", counters)
+		}
+	},
+}
