@@ -162,9 +162,9 @@ func BuiltinProfiles() []reeve.Profile {
 	return []reeve.Profile{
 		{Kind: "assistant", Capabilities: []string{"files.read", "files.write"}},
 		{Kind: "reader", Capabilities: []string{"files.read"}},
-		{Kind: "planner", Capabilities: []string{"category.read", "task.read", "task.write", "checklist.write", "time.write", "dayplan.read", "dayplan.write",
+		{Kind: "planner", Capabilities: []string{"category.read", "task.read", "task.write", "checklist.write", "time.read", "time.write", "dayplan.read", "dayplan.write",
 			"rating.read", "rating.write"}},
-		{Kind: "coach", Capabilities: []string{"category.read", "task.read", "dayplan.read", "rating.read"}},
+		{Kind: "coach", Capabilities: []string{"category.read", "task.read", "time.read", "dayplan.read", "rating.read"}},
 	}
 }
 

@@ -15,6 +15,7 @@ const (
 	TaskRead       = "task.read"
 	TaskWrite      = "task.write"
 	ChecklistWrite = "checklist.write"
+	TimeRead       = "time.read"
 	TimeWrite      = "time.write"
 	DayPlanRead    = "dayplan.read"
 	DayPlanWrite   = "dayplan.write"
@@ -24,7 +25,7 @@ const (
 
 // Capabilities lists the capabilities of the pack.
 func Capabilities() []string {
-	return []string{CategoryRead, TaskRead, TaskWrite, ChecklistWrite, TimeWrite, DayPlanRead, DayPlanWrite, RatingRead, RatingWrite}
+	return []string{CategoryRead, TaskRead, TaskWrite, ChecklistWrite, TimeRead, TimeWrite, DayPlanRead, DayPlanWrite, RatingRead, RatingWrite}
 }
 
 // Pack is the tools of the journal.

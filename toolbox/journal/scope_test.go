@@ -38,6 +38,7 @@ func everything(w *world, task reeve.Task, list reeve.Checklist, entry reeve.Tim
 		"create_checklist":                 map[string]any{"task_id": task.ID, "title": "more"},
 		"move_checklist_items":             map[string]any{"item_ids": []string{item}, "from_checklist_id": list.ID, "to_checklist_id": list.ID},
 		"move_checklist_items_to_new_task": map[string]any{"item_ids": []string{item}, "from_checklist_id": list.ID, "new_task_title": "own"},
+		"list_time_entries":                map[string]any{"task_id": task.ID},
 		"create_retrospective_time_entry":  map[string]any{"task_id": task.ID, "started_at": "2026-01-05T10:00:00Z", "ended_at": "2026-01-05T11:00:00Z"},
 		"start_task_timer":                 map[string]any{"task_id": task.ID},
 		"stop_task_timer":                  map[string]any{"time_entry_id": entry.ID},

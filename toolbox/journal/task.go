@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"reeve"
 	"reeve/internal/store"
@@ -198,20 +199,34 @@ func pageOfTasks(ctx context.Context, r *store.JournalReader, in listTasks) ([]r
 		}
 	}
 	f := store.TaskFilter{Category: in.CategoryID, Status: in.Status, DueAfter: in.DueAfter, DueBefore: in.DueBefore, Label: in.LabelID, Text: in.Text, Limit: or(in.Limit, 20)}
-	if in.Cursor != "" {
-		at, id, _ := strings.Cut(in.Cursor, ".")
-		ms, err := strconv.ParseInt(at, 10, 64)
-		if err != nil || !reeve.IsID(id) {
-			return nil, "", reeve.Wrong("/cursor", "cannot be read", "next_cursor of the page before")
-		}
-		f.Before = store.Cursor{At: ms, ID: id}
+	var err error
+	if f.Before, err = after(in.Cursor); err != nil {
+		return nil, "", err
 	}
 	list, err := r.Tasks(ctx, f)
 	if err != nil || len(list) < f.Limit {
 		return list, "", err
 	}
 	last := list[len(list)-1]
-	return list, strconv.FormatInt(reeve.Millis(last.CreatedAt), 10) + "." + last.ID, nil
+	return list, cursor(last.CreatedAt, last.ID), nil
+}
+
+// cursor is where a page ends: behind a row, by its time.
+func cursor(at time.Time, id string) string {
+	return strconv.FormatInt(reeve.Millis(at), 10) + "." + id
+}
+
+// after reads a cursor; nothing is the beginning.
+func after(text string) (store.Cursor, error) {
+	if text == "" {
+		return store.Cursor{}, nil
+	}
+	at, id, _ := strings.Cut(text, ".")
+	ms, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || !reeve.IsID(id) {
+		return store.Cursor{}, reeve.Wrong("/cursor", "cannot be read", "next_cursor of the page before")
+	}
+	return store.Cursor{At: ms, ID: id}, nil
 }
 
 // or gives the default of a number that was left out.

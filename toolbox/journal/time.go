@@ -12,10 +12,46 @@ type annotateArgs struct {
 	Note        string `json:"description" maxLength:"102400" doc:"Replaces the note; empty takes it away"`
 }
 
+type listTime struct {
+	TaskID  string `json:"task_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"On one task only"`
+	From    string `json:"from,omitempty" maxLength:"40" doc:"That end after this: RFC 3339 with an offset"`
+	To      string `json:"to,omitempty" maxLength:"40" doc:"That start before this: RFC 3339 with an offset"`
+	Running bool   `json:"running,omitempty" doc:"The running timer only"`
+	Cursor  string `json:"cursor,omitempty" maxLength:"128" doc:"next_cursor of the page before"`
+	Limit   int    `json:"limit,omitempty" minimum:"1" maximum:"100" default:"20"`
+}
+
+func findTime(ctx context.Context, r *store.JournalReader, in listTime) (out reeve.TimeEntryList, err error) {
+	f := store.TimeFilter{Task: in.TaskID, Running: in.Running, Limit: or(in.Limit, 20)}
+	if f.Before, err = after(in.Cursor); err != nil {
+		return out, err
+	}
+	if in.From != "" {
+		if f.From, err = reeve.ParseMoment("/from", in.From); err != nil {
+			return out, err
+		}
+	}
+	if in.To != "" {
+		if f.To, err = reeve.ParseMoment("/to", in.To); err != nil {
+			return out, err
+		}
+	}
+	out.TimeEntries, err = r.TimeEntries(ctx, f)
+	if n := len(out.TimeEntries); err == nil && n == f.Limit {
+		out.Next = cursor(out.TimeEntries[n-1].StartedAt, out.TimeEntries[n-1].ID)
+	}
+	return out, err
+}
+
 func timeAnswer(e reeve.TimeEntry, err error) (answer, error) { return answer{TimeEntry: &e}, err }
 
 func (p *Pack) timeTools() []reeve.Tool {
 	return []reeve.Tool{
+		read(p, reeve.Tool{ID: "list_time_entries", Name: "List Time Entries", Capability: TimeRead,
+			Description: "List the user's time on tasks of the categories you may touch, the last begun first. One without an end is the running timer."},
+			func(ctx context.Context, r *store.JournalReader, in listTime) error {
+				return r.TouchTask(ctx, in.TaskID)
+			}, findTime),
 		write(p, reeve.Tool{ID: "create_retrospective_time_entry", Name: "Create Retrospective Time Entry", Capability: TimeWrite, Identity: []string{"task_id", "started_at"},
 			Description: "Record time the user spent on a task in the past. It must not overlap other time of theirs. Times carry an offset from UTC; they may cross midnight."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.TimeDraft) error {

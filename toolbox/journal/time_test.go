@@ -2,7 +2,9 @@ package journal_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -186,4 +188,47 @@ func TestL19_RunningTimerTakesTime(t *testing.T) {
 	if len(p.Errors) == 0 || p.Errors[0].Path != "/started_at" {
 		t.Errorf("got %+v", p)
 	}
+}
+
+// TestL19_ListTime: an agent sees the time that its user spent on what it may touch, in pages, and nobody else's.
+func TestL19_ListTime(t *testing.T) {
+	engines(t, func(t *testing.T, w *world) {
+		mine, other := w.task(w.gym, "Row"), w.task(w.home, "Hedges")
+		a := w.agent("coach", w.gym)
+		var made []string
+		for i := range 5 {
+			e := w.does(a, "create_retrospective_time_entry", map[string]any{"task_id": mine.ID, "started_at": fmt.Sprintf("2026-02-1%dT08:00:00Z", i),
+				"ended_at": fmt.Sprintf("2026-02-1%dT09:00:00Z", i)})
+			made = append([]string{e.TimeEntry.ID}, made...)
+		}
+		w.Want(http.StatusCreated, nil, "POST", "/api/journal/time-entries", reeve.TimeDraft{TaskID: other.ID, StartedAt: "2026-02-10T10:00:00Z", EndedAt: "2026-02-10T11:00:00Z"})
+		list := func(args map[string]any) (ids []string, next string) {
+			got := w.does(a, "list_time_entries", args)
+			for _, e := range got.Times {
+				ids = append(ids, e.ID)
+			}
+			return ids, got.Next
+		}
+		if got, next := list(map[string]any{}); !slices.Equal(got, made) || next != "" {
+			t.Errorf("got %v %q, want %v", got, next, made)
+		}
+		first, next := list(map[string]any{"limit": 3})
+		rest, end := list(map[string]any{"limit": 3, "cursor": next})
+		if !slices.Equal(append(first, rest...), made) || end != "" {
+			t.Errorf("in pages: %v and %v", first, rest)
+		}
+		if got, _ := list(map[string]any{"from": "2026-02-12T09:00:00Z", "to": "2026-02-14T08:00:00Z"}); !slices.Equal(got, made[1:2]) {
+			t.Errorf("within a span: %v", got)
+		}
+		running := w.does(a, "start_task_timer", map[string]any{"task_id": mine.ID}).TimeEntry
+		if got, _ := list(map[string]any{"running": true, "task_id": mine.ID}); !slices.Equal(got, []string{running.ID}) {
+			t.Errorf("running: %v", got)
+		}
+		for path, args := range map[string]map[string]any{"/from": {"from": "yesterday"}, "/to": {"to": "2026-02-30T00:00:00Z"}, "/cursor": {"cursor": "x"}} {
+			if r := w.refused(reeve.Validation, a, "list_time_entries", args); len(r.Fields) != 1 || r.Fields[0].Path != path {
+				t.Errorf("%s: %+v", path, r)
+			}
+		}
+		w.refused(reeve.OutOfScope, a, "list_time_entries", map[string]any{"task_id": other.ID})
+	})
 }

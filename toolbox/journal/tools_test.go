@@ -19,6 +19,7 @@ func TestL17_Catalogue(t *testing.T) {
 		"list_allowed_categories": "category.read", "list_tasks_in_scope": "task.read", "resolve_task_reference": "task.read",
 		"create_task": "task.write", "update_task_fields": "task.write", "create_follow_up_task": "task.write", "conclude_task_with_rollover": "task.write",
 		"create_checklist": "checklist.write", "move_checklist_items": "checklist.write", "move_checklist_items_to_new_task": "task.write",
+		"list_time_entries":               "time.read",
 		"create_retrospective_time_entry": "time.write", "start_task_timer": "time.write", "stop_task_timer": "time.write", "annotate_time_entry": "time.write",
 		"get_or_create_day_plan": "dayplan.read", "upsert_day_plan_blocks": "dayplan.write", "pin_day_plan_tasks": "dayplan.write", "replan_day_blocks": "dayplan.write",
 		"get_ratings_summary": "rating.read", "get_rating_for_target": "rating.read", "create_or_update_rating": "rating.write",

@@ -104,6 +104,8 @@ type answer struct {
 	TimeEntry  reeve.TimeEntry      `json:"time_entry"`
 	Plan       reeve.DayPlan        `json:"day_plan"`
 	Rating     *reeve.Rating        `json:"rating"`
+	Times      []reeve.TimeEntry    `json:"time_entries"`
+	Next       string               `json:"next_cursor"`
 	Tasks      []reeve.TaskView     `json:"tasks"`
 	Categories []reeve.Category     `json:"categories"`
 	Summary    []reeve.ScoreSummary `json:"scores"`
