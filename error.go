@@ -17,6 +17,7 @@ const (
 	BudgetExceeded   Code = "BUDGET_EXCEEDED"         // the call would cost more than is left
 	Canceled         Code = "CANCELED"                // the caller went away
 	Conflict         Code = "CONFLICT"                // the same operation id was used with other arguments, or the state forbids it
+	Crashed          Code = "CRASHED"                 // a run took its server with it too often, and was given up
 	Denied           Code = "DENIED"                  // policy or a person said no
 	Forbidden        Code = "FORBIDDEN"               // the token's role or workspace does not allow it
 	InProgress       Code = "IN_PROGRESS"             // the operation has begun and its outcome is not recorded yet
@@ -41,7 +42,7 @@ const (
 
 // Codes lists every code, in order.
 func Codes() []Code {
-	return []Code{AlreadyExists, ApprovalRequired, BudgetExceeded, Canceled, Conflict, Denied, Forbidden, InProgress, Internal,
+	return []Code{AlreadyExists, ApprovalRequired, BudgetExceeded, Canceled, Conflict, Crashed, Denied, Forbidden, InProgress, Internal,
 		ModelFailed, AssemblyFailed, StepLimit, NotFound, OutOfScope, RateLimited, Skipped, Stale, Stopped, Timeout, TooLarge, ToolFailed, Unauthenticated, Unavailable,
 		UnknownOutcome, Unsupported, Validation}
 }

@@ -15,18 +15,21 @@ func TestRunOf(t *testing.T) {
 	looks := 0
 	c := speak(t, func(w http.ResponseWriter, r *http.Request) {
 		body := `{"id":"run_1","state":"parked"}`
-		if strings.HasSuffix(r.URL.Path, "/wakes") {
+		if r.URL.EscapedPath() == "/api/wakes/agt%2Fmine" {
 			looks++
 			body = map[int]string{
-				1: `{"wakes":[{"run_key":"other","state":"taken","run_id":"run_0"},{"run_key":"mine","state":"queued"}]}`,
-				2: `{"wakes":[{"run_key":"mine","state":"taken","run_id":"run_1"}]}`,
-				3: `{"wakes":[{"run_key":"mine","state":"skipped","why":"the agent is stopped"}]}`,
-				4: `{"wakes":[]}`,
+				1: `{"run_key":"agt/mine","state":"queued"}`,
+				2: `{"run_key":"agt/mine","state":"taken","run_id":"run_1"}`,
+				3: `{"run_key":"agt/mine","state":"skipped","why":"the agent is stopped"}`,
 			}[looks]
+			if looks == 4 {
+				answer("application/problem+json", 404, `{"status":404,"code":"NOT_FOUND","detail":"wake not found"}`)(w, r)
+				return
+			}
 		}
 		answer("application/json", 200, body)(w, r)
 	})
-	mine := reeve.Wake{AgentID: "agt_1", RunKey: "mine"}
+	mine := reeve.Wake{AgentID: "agt_1", RunKey: "agt/mine"}
 	if r, err := c.RunOf(t.Context(), mine); err != nil || r.ID != "run_1" || looks != 2 {
 		t.Errorf("got %+v, %v after %d looks", r, err, looks)
 	}

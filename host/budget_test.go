@@ -351,3 +351,44 @@ func TestG17_FailuresAreCountedRefusalsAreNot(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 }
+
+// A budget whose parent changes, or that goes, while a call is under way keeps nothing of the call's claim.
+func TestG17_AChainThatChangesUnderWayHoldsNothing(t *testing.T) {
+	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed} {
+		started, release := make(chan struct{}), make(chan struct{})
+		slow := tool("slow", effect, func(context.Context, *reeve.Invocation) (any, error) {
+			started <- struct{}{}
+			<-release
+			return "", nil
+		})
+		h := reevetest.StartWith(t, quick(t), slow)
+		a := h.Agent("a", "slow")
+		limit := map[string]any{"calls": 10}
+		budget(h, "run:old", map[string]any{"limit": limit})
+		budget(h, "run:new", map[string]any{"limit": limit})
+		budget(h, "agent:a", map[string]any{"limit": limit, "parent": "run:old"})
+		budget(h, "workspace", map[string]any{"limit": limit})
+		done := make(chan error, 1)
+		go func() {
+			_, err := h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: "slow"})
+			done <- err
+		}()
+		<-started
+		if b := budgetOf(h, "run:old"); b.Reserved.Calls != 1 {
+			t.Errorf("%s, under way: %+v", effect, b)
+		}
+		budget(h, "agent:a", map[string]any{"limit": limit, "parent": "run:new"})
+		h.Want(http.StatusNoContent, nil, "DELETE", "/api/budgets/workspace", nil)
+		go func() { <-started }() // a read is judged again, and so made again
+		close(release)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		budget(h, "workspace", map[string]any{"limit": limit}) // what was claimed of it before is not claimed now
+		for subject, used := range map[string]int64{"run:old": 0, "run:new": 1, "agent:" + a.ID: 1, "workspace": 0} {
+			if b := budgetOf(h, subject); !b.Reserved.IsZero() || b.Used.Calls != used {
+				t.Errorf("%s, %s: %+v", effect, subject, b)
+			}
+		}
+	}
+}

@@ -55,6 +55,7 @@ type Config struct {
 	RetryMax    Duration     `yaml:"retry_max" json:"retry_max,omitempty" doc:"Longest such delay. Default: 10m"`
 	RetryTries  int          `yaml:"retry_tries" json:"retry_tries,omitempty" minimum:"1" maximum:"100" doc:"How many such attempts. Default: 5"`
 	Runs        int          `yaml:"runs" json:"runs,omitempty" minimum:"1" maximum:"256" doc:"Agents that run at once. Default: 8"`
+	RunAttempts int          `yaml:"run_attempts" json:"run_attempts,omitempty" minimum:"1" maximum:"1000" doc:"How often a run is begun, the first time and after crashes, before it fails. Default: 5"`
 	PerUser     int          `yaml:"schedules_per_user" json:"schedules_per_user,omitempty" minimum:"1" maximum:"100000" doc:"Schedules one user may have. Default: 50"`
 	MinInterval Duration     `yaml:"min_interval" json:"min_interval,omitempty" doc:"Shortest time between two firings of a schedule. Default: 1m"`
 	AlertAfter  int          `yaml:"alert_after" json:"alert_after,omitempty" minimum:"1" maximum:"1000" doc:"Failures in a row after which a schedule's user is told, whatever its policy. Default: 3"`
@@ -133,7 +134,7 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins, "REEVE_HTTP_ALLOW": &c.HTTPAllow}
 	spans := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,
 		"REEVE_MIN_INTERVAL": &c.MinInterval}
-	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_TRIES": &c.RetryTries, "REEVE_BURST": &c.Burst, "REEVE_RUNS": &c.Runs,
+	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_TRIES": &c.RetryTries, "REEVE_BURST": &c.Burst, "REEVE_RUNS": &c.Runs, "REEVE_RUN_ATTEMPTS": &c.RunAttempts,
 		"REEVE_SCHEDULES_PER_USER": &c.PerUser, "REEVE_ALERT_AFTER": &c.AlertAfter, "REEVE_DISABLE_AFTER": &c.GiveUpAfter,
 		"REEVE_RUN_CALLS": &c.RunCalls, "REEVE_RUN_TOKENS": &c.RunTokens, "REEVE_RUN_MICROS": &c.RunMicros, "REEVE_RUN_MILLIS": &c.RunMillis}
 	for name, p := range text {
@@ -204,7 +205,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.RetryTries < 0 || c.RetryTries > 100 {
 		return bad("retry_tries", "%d is not between 1 and 100", c.RetryTries)
 	}
-	for name, n := range map[string]int{"runs": c.Runs, "schedules_per_user": c.PerUser, "alert_after": c.AlertAfter, "disable_after": c.GiveUpAfter,
+	for name, n := range map[string]int{"runs": c.Runs, "run_attempts": c.RunAttempts, "schedules_per_user": c.PerUser, "alert_after": c.AlertAfter, "disable_after": c.GiveUpAfter,
 		"run_calls": c.RunCalls, "run_tokens": c.RunTokens, "run_micros": c.RunMicros, "run_millis": c.RunMillis} {
 		if n < 0 {
 			return bad(name, "it cannot be negative")

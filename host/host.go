@@ -166,7 +166,7 @@ func (h *Host) wake() (err error) {
 	h.desk = &chat.Desk{DB: h.db, Hub: h.hub, Process: h.gate.Process()}
 	brain := &agent.Brain{DB: h.db, Rehearsal: &agent.Rehearsal{DB: h.db, Gate: h.gate}, Thinker: &agent.Thinker{DB: h.db, Gate: h.gate, Model: mind, Stage: h.hub,
 		Assemble: h.cfg.Assemble, Extract: h.cfg.Extract, Tracer: h.tracer(), OnAnswer: h.metrics.answered, Log: h.log}}
-	h.room, err = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: brain, Concurrent: h.cfg.Runs, Entities: &journal.Pack{DB: h.db},
+	h.room, err = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: brain, Concurrent: h.cfg.Runs, Attempts: h.cfg.RunAttempts, Entities: &journal.Pack{DB: h.db},
 		Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client(), Ended: ended{h.desk, h.metrics}})
 	if err == nil {
 		h.desk.Server = h.room

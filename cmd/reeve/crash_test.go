@@ -27,20 +27,10 @@ var crashFull = flag.Bool("crash.full", false, "kill at every point on both engi
 // moments; it restarts it, repeats the call as a client would, and compares what Reeve says with what an outside witness saw.
 // An effect is lost when the operation came to its end and the witness saw nothing; it is doubled when the witness saw two.
 func TestCrash(t *testing.T) {
-	r := &rig{t: t, family: &family{alive: map[*process]bool{}}, table: map[string]*row{}}
-	t.Cleanup(r.family.end)
-	var witness string
-	r.program, witness = programs(t)
-	p, err := r.family.start(nil, witness, "-log", filepath.Join(t.TempDir(), "effects.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.await(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	r.witness = caller{http: p.client(), url: p.url}
+	r := newRig(t)
 	engines := []*engine{sqliteEngine(t), postgresEngine(t)}
 	for _, e := range engines {
+		var err error
 		if e.template, err = r.prepare(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
@@ -150,6 +140,48 @@ func (r *rig) report() {
 	fmt.Print("\n", text.String(), "\n")
 }
 
+// newRig builds the real server and starts a witness.
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t, family: &family{alive: map[*process]bool{}}, table: map[string]*row{}}
+	t.Cleanup(r.family.end)
+	var witness string
+	r.program, witness = programs(t)
+	p, err := r.family.start(nil, witness, "-log", filepath.Join(t.TempDir(), "effects.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.witness = caller{http: p.client(), url: p.url}
+	return r
+}
+
+// furnish makes a world, runs a server on it, and lets f fill it.
+func (r *rig) furnish(ctx context.Context, e *engine, f func(caller) error) (world, error) {
+	w, err := e.empty()
+	if err != nil {
+		return w, err
+	}
+	p, err := r.serve(w)
+	if err != nil {
+		return w, err
+	}
+	defer p.kill()
+	if err := p.await(ctx); err != nil {
+		return w, err
+	}
+	c, err := w.owner(p, unlimited)
+	if err != nil {
+		return w, err
+	}
+	if err := f(c); err != nil {
+		return w, err
+	}
+	return w, p.stop()
+}
+
 // environment is how servers are started here: quick to try again, so that the test is.
 func (r *rig) environment(w world) []string {
 	return []string{"HOME=" + w.dir, "REEVE_DIR=" + w.dir, "REEVE_DATABASE=" + w.database, "REEVE_LISTEN=127.0.0.1:0", "REEVE_LOG_LEVEL=warn",
@@ -177,61 +209,64 @@ func (w world) owner(p *process, workspace string) (caller, error) {
 
 // prepare makes the world that all others are copies of: tools at the witness, agents, budgets.
 func (r *rig) prepare(ctx context.Context, e *engine) (world, error) {
-	w, err := e.empty()
-	if err != nil {
-		return w, err
-	}
-	p, err := r.serve(w)
-	if err != nil {
-		return w, err
-	}
-	if err := p.await(ctx); err != nil {
-		return w, err
-	}
-	c, err := w.owner(p, unlimited)
-	if err != nil {
-		return w, err
-	}
-	type object = map[string]any
-	if err := c.do(ctx, "POST", "/api/workspaces", object{"id": limited}, nil); err != nil {
-		return w, err
-	}
-	for _, workspace := range []string{unlimited, limited} {
-		c.workspace = workspace
-		far := []object{
-			{"id": "far_keyed", "effect": "keyed", "tier": "side_effecting"},
-			{"id": "far_verifiable", "effect": "verifiable", "tier": "side_effecting"},
-			{"id": "far_unsafe", "effect": "unsafe", "tier": "side_effecting"},
-			{"id": "far_privileged", "effect": "unsafe", "tier": "privileged"},
+	return r.furnish(ctx, e, func(c caller) error {
+		if err := c.do(ctx, "POST", "/api/workspaces", thing{"id": limited}, nil); err != nil {
+			return err
 		}
-		for _, tool := range far {
-			spec := object{"method": "POST", "url": fmt.Sprintf("%s/effects/%s/{lane}", r.witness.url, tool["effect"])}
-			if tool["effect"] == "verifiable" {
-				spec["verify"] = object{"url": r.witness.url + "/effects/{operation_id}"}
-			}
-			tool["spec"], tool["description"], tool["timeout_ms"] = spec, "Has one effect at the witness.", 2000
-			tool["parameters"] = object{"type": "object", "properties": object{"lane": object{"type": "string"}}, "required": []string{"lane"}}
-			if err := c.do(ctx, "POST", "/api/tools", tool, nil); err != nil {
-				return w, err
+		for _, workspace := range []string{unlimited, limited} {
+			c.workspace = workspace
+			if err := r.equip(ctx, c); err != nil {
+				return err
 			}
 		}
-		for name, policy := range map[string]object{"free": {}, "asking": {"tiers": object{"side_effecting": "ask"}}} {
-			if err := c.do(ctx, "POST", "/api/agents", object{"name": name, "policy": policy}, nil); err != nil {
-				return w, err
-			}
-			for _, tool := range []string{"write_file", "read_file", "far_keyed", "far_verifiable", "far_unsafe", "far_privileged"} {
-				if err := c.do(ctx, "POST", "/api/agents/"+name+"/tools", object{"tool_id": tool}, nil); err != nil {
-					return w, err
-				}
+		for _, subject := range []string{"workspace", "agent:free"} {
+			if err := c.do(ctx, "PUT", "/api/budgets/"+subject, thing{"limit": thing{"calls": 1_000_000}}, nil); err != nil {
+				return err
 			}
 		}
-	}
-	for _, subject := range []string{"workspace", "agent:free"} {
-		if err := c.do(ctx, "PUT", "/api/budgets/"+subject, object{"limit": object{"calls": 1_000_000}}, nil); err != nil {
-			return w, err
+		return nil
+	})
+}
+
+// equip gives a workspace a tool of each effect at the witness, an agent that may use them and one that must ask.
+func (r *rig) equip(ctx context.Context, c caller) error {
+	for id, tier := range map[string]string{"keyed": "side_effecting", "verifiable": "side_effecting", "unsafe": "side_effecting", "privileged": "privileged"} {
+		effect := strings.Replace(id, "privileged", "unsafe", 1)
+		if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_"+id, effect, tier), nil); err != nil {
+			return err
 		}
 	}
-	return w, p.stop()
+	for name, policy := range map[string]thing{"free": {}, "asking": {"tiers": thing{"side_effecting": "ask"}}} {
+		if err := c.do(ctx, "POST", "/api/agents", thing{"name": name, "policy": policy}, nil); err != nil {
+			return err
+		}
+		if err := attach(ctx, c, name, "write_file", "read_file", "far_keyed", "far_verifiable", "far_unsafe", "far_privileged"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type thing = map[string]any
+
+// farTool is a tool with an effect at the witness.
+func (r *rig) farTool(id, effect, tier string) thing {
+	spec := thing{"method": "POST", "url": fmt.Sprintf("%s/effects/%s/{lane}", r.witness.url, effect)}
+	if effect == "verifiable" {
+		spec["verify"] = thing{"url": r.witness.url + "/effects/{operation_id}"}
+	}
+	return thing{"id": id, "effect": effect, "tier": tier, "description": "Has one effect at the witness.", "timeout_ms": 2000, "spec": spec,
+		"parameters": thing{"type": "object", "properties": thing{"lane": thing{"type": "string"}}, "required": []string{"lane"}}}
+}
+
+// attach gives an agent tools.
+func attach(ctx context.Context, c caller, agent string, tools ...string) error {
+	for _, id := range tools {
+		if err := c.do(ctx, "POST", "/api/agents/"+agent+"/tools", thing{"tool_id": id}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // plan is what the witness does when a request arrives.

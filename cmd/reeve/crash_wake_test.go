@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,68 +15,12 @@ import (
 	"reeve"
 )
 
-// newRig builds the real server and starts a witness.
-func newRig(t *testing.T) *rig {
-	t.Helper()
-	r := &rig{t: t, family: &family{alive: map[*process]bool{}}, table: map[string]*row{}}
-	t.Cleanup(r.family.end)
-	var witness string
-	r.program, witness = programs(t)
-	p, err := r.family.start(nil, witness, "-log", filepath.Join(t.TempDir(), "effects.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.await(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	r.witness = caller{http: p.client(), url: p.url}
-	return r
-}
-
-// once makes a world, runs a server on it, and lets f furnish it.
-func (r *rig) furnish(ctx context.Context, e *engine, f func(caller) error) (world, error) {
-	w, err := e.empty()
-	if err != nil {
-		return w, err
-	}
-	p, err := r.serve(w)
-	if err != nil {
-		return w, err
-	}
-	defer p.kill()
-	if err := p.await(ctx); err != nil {
-		return w, err
-	}
-	c, err := w.owner(p, unlimited)
-	if err != nil {
-		return w, err
-	}
-	if err := f(c); err != nil {
-		return w, err
-	}
-	return w, p.stop()
-}
-
-type thing = map[string]any
-
-// farTool is a keyed tool at the witness.
-func (r *rig) farTool() thing {
-	return thing{"id": "far_keyed", "effect": "keyed", "tier": "side_effecting", "description": "Has one effect at the witness.", "timeout_ms": 2000,
-		"spec":       thing{"method": "POST", "url": r.witness.url + "/effects/keyed/{lane}"},
-		"parameters": thing{"type": "object", "properties": thing{"lane": thing{"type": "string"}}, "required": []string{"lane"}}}
-}
-
 // rehearsing is an agent with a plan and its tools.
 func rehearsing(ctx context.Context, c caller, name string, steps ...thing) error {
 	if err := c.do(ctx, "POST", "/api/agents", thing{"name": name, "config": thing{"rehearsal": thing{"steps": steps, "output": name + " is done"}}}, nil); err != nil {
 		return err
 	}
-	for _, tool := range []string{"write_file", "read_file", "far_keyed"} {
-		if err := c.do(ctx, "POST", "/api/agents/"+name+"/tools", thing{"tool_id": tool}, nil); err != nil {
-			return err
-		}
-	}
-	return nil
+	return attach(ctx, c, name, "write_file", "read_file", "far_keyed")
 }
 
 func writes(path, content string) thing {
@@ -132,7 +75,7 @@ func TestL08_O16_KillAtEveryCommitOfARun(t *testing.T) {
 		var err error
 		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
 			ctx := t.Context()
-			if err := c.do(ctx, "POST", "/api/tools", r.farTool(), nil); err != nil {
+			if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
 				return err
 			}
 			if err := rehearsing(ctx, c, "nightly", writes("/a", "1"), thing{"tool": "far_keyed", "args": thing{"lane": "wake-" + e.name}},
@@ -294,7 +237,7 @@ func TestL11_ThreeServersShareTheQueue(t *testing.T) {
 	const agents = 24
 	r, e, ctx := newRig(t), postgresEngine(t), t.Context()
 	w, err := r.furnish(ctx, e, func(c caller) error {
-		if err := c.do(ctx, "POST", "/api/tools", r.farTool(), nil); err != nil {
+		if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
 			return err
 		}
 		for i := range agents {

@@ -237,7 +237,7 @@ func (p *pass) notReserved(err error) (reeve.Result, error) {
 
 // spend turns the claim into what was spent. A call that claimed nothing and spent nothing changes nothing.
 func (p *pass) spend(ctx context.Context, tx *store.Tx, a reeve.Amount) error {
-	if !p.budgeted() || (a.IsZero() && p.held == "") {
+	if p.held == "" && (a.IsZero() || !p.budgeted()) {
 		return nil
 	}
 	budgets, err := p.drawn(ctx, tx.GetBudget)

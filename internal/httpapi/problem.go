@@ -22,6 +22,7 @@ var statuses = map[reeve.Code]int{
 	reeve.BudgetExceeded:   http.StatusPaymentRequired,
 	reeve.Canceled:         499,
 	reeve.Conflict:         http.StatusConflict,
+	reeve.Crashed:          http.StatusInternalServerError,
 	reeve.Denied:           http.StatusForbidden,
 	reeve.Forbidden:        http.StatusForbidden,
 	reeve.InProgress:       http.StatusConflict,

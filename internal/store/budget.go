@@ -67,7 +67,8 @@ func (t *Tx) Reserve(ctx context.Context, workspace, subject, call, owner string
 		workspace, subject, call, a.Calls, a.Tokens, a.Micros, a.Millis, owner)
 }
 
-// Spend turns a call's claims into what it really cost, on each budget it draws on.
+// Spend turns a call's claims into what it really cost, on each budget it draws on. All its claims go, also on budgets that it
+// drew on when it began and does not any more.
 func (t *Tx) Spend(ctx context.Context, workspace string, subjects []string, call string, a reeve.Amount) error {
 	for _, subject := range subjects {
 		if err := t.exec(ctx, `UPDATE budgets SET used_calls = used_calls + $3, used_tokens = used_tokens + $4, used_micros = used_micros + $5,
@@ -75,11 +76,11 @@ func (t *Tx) Spend(ctx context.Context, workspace string, subjects []string, cal
 			workspace, subject, a.Calls, a.Tokens, a.Micros, a.Millis); err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `DELETE FROM reservations WHERE workspace_id = $1 AND subject = $2 AND call_id = $3`, workspace, subject, call); err != nil {
-			return err
-		}
 	}
-	return nil
+	if call == "" {
+		return nil
+	}
+	return t.exec(ctx, `DELETE FROM reservations WHERE workspace_id = $1 AND call_id = $2`, workspace, call)
 }
 
 // ReleaseLost drops the claims of calls whose process is gone and that left no operation to finish.

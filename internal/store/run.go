@@ -142,6 +142,8 @@ func (s *Snap) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]r
 // ClaimRuns takes up to n runs that nobody works on any more, for a process: those of processes that are gone, and parked
 // ones none of whose calls waits for a person now. Workspaces and agents that are stopped keep theirs.
 //
+// One that its server let go of in order is taken up without being counted.
+//
 // The rows are locked first and looked at again afterwards: another server may have joined, and taken one, in between.
 func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run, error) {
 	const left = `((state = 'running' AND owner NOT IN (SELECT id FROM processes))
@@ -160,7 +162,7 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 	}
 	var out []reeve.Run
 	for _, id := range ids {
-		v, ok, err := one(ctx, &t.Snap, scanRun, `UPDATE runs SET owner = $2, state = 'running', attempts = attempts + CASE WHEN state = 'running' THEN 1 ELSE 0 END
+		v, ok, err := one(ctx, &t.Snap, scanRun, `UPDATE runs SET owner = $2, state = 'running', attempts = attempts + CASE WHEN state = 'running' AND owner <> '' THEN 1 ELSE 0 END
 			WHERE id = $1 AND `+left+` RETURNING `+runColumns, id, process)
 		if err != nil {
 			return nil, err
@@ -170,6 +172,11 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 		}
 	}
 	return out, nil
+}
+
+// ReleaseRun lets go of a run that is under way, for anybody to take up.
+func (t *Tx) ReleaseRun(ctx context.Context, v reeve.Run) error {
+	return t.exec(ctx, `UPDATE runs SET owner = '' WHERE id = $1 AND state = 'running' AND owner = $2`, v.ID, v.Owner)
 }
 
 // RunsOf lists the runs that a process has in its hands.

@@ -132,10 +132,18 @@ func (s *Snap) NextWake(ctx context.Context) (int64, bool, error) {
 	return one(ctx, s, value[int64], `SELECT CASE WHEN w.due_at > `+throttled+` THEN w.due_at ELSE `+throttled+` END AS at`+waiting+` ORDER BY at LIMIT 1`)
 }
 
-// QueuedWakes reads what a caller waits for, the longest waiting first, locked against other servers.
+// QueuedWakes reads what a caller waits for, the longest waiting first, locked against other servers. Those that were put off are
+// left until their time.
 func (t *Tx) QueuedWakes(ctx context.Context, c Caller, limit int) ([]reeve.Wake, error) {
 	return all(ctx, &t.Snap, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE state = 'queued' AND agent_id = $1 AND session_id = $2
-		ORDER BY due_at, created_at, run_key LIMIT $3`+t.db.engine.Lock(), c.AgentID, c.SessionID, limit)
+		AND (tries = 0 OR due_at <= $4) ORDER BY due_at, created_at, run_key LIMIT $3`+t.db.engine.Lock(), c.AgentID, c.SessionID, limit, reeve.Millis(t.now))
+}
+
+// PutOffWake looks at a wake again later, by twice as long each time; after so many tries it is skipped.
+func (t *Tx) PutOffWake(ctx context.Context, key string, first time.Duration, tries int, why string) error {
+	return t.exec(ctx, `UPDATE wakes SET tries = tries + 1, due_at = $2 + $3 * (CAST(1 AS BIGINT) << CAST(tries AS INTEGER)),
+			state = CASE WHEN tries + 1 >= $4 THEN 'skipped' ELSE state END, why = CASE WHEN tries + 1 >= $4 THEN $5 ELSE why END
+		WHERE run_key = $1 AND state = 'queued'`, key, reeve.Millis(t.now), first.Milliseconds(), tries, why)
 }
 
 // HoldWorkspace reads a workspace and keeps it as it is until the transaction ends: a run that starts in it starts before it

@@ -66,36 +66,51 @@ func rest(ctx context.Context, d time.Duration, call <-chan struct{}) {
 	}
 }
 
-// Serve hands a run to the brain and records how it ended. A run whose server is stopping is left as it is, to be taken up.
+// Serve hands a run to the brain and records how it ended. A run whose server is stopping is let go of, to be taken up.
 func (r *Room) Serve(ctx context.Context, run reeve.Run) {
 	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	r.mu.Lock()
 	r.held[run.ID] = cancel
 	r.mu.Unlock()
-	left := true
-	defer func() {
-		cancel(nil)
-		r.mu.Lock()
-		delete(r.held, run.ID)
-		r.doubt = r.doubt || left
-		r.mu.Unlock()
-	}()
 	end := r.think(inner, run)
+	keep := context.WithoutCancel(ctx)
 	if ctx.Err() != nil && end.State != reeve.RunCompleted {
+		r.release(keep, run)
 		return
 	}
-	keep := context.WithoutCancel(ctx)
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := r.finish(keep, run, end)
 		if err == nil {
-			left = false
+			r.drop(run, false)
 			return
 		}
 		r.Log.Error("could not record the end of a run", "run", run.ID, "error", err)
 		if rest(ctx, wait, nil); ctx.Err() != nil {
+			r.drop(run, true)
 			return
 		}
 	}
+}
+
+// release lets go of a run whose server is stopping. That is no crash, and does not count as one. No step looks meanwhile: the
+// run is in our hands, or free, and never in between.
+func (r *Room) release(ctx context.Context, run reeve.Run) {
+	r.stepping.Lock()
+	defer r.stepping.Unlock()
+	err := r.DB.Update(ctx, func(tx *store.Tx) error { return tx.ReleaseRun(ctx, run) })
+	if err != nil {
+		r.Log.Warn("could not let go of a run; it counts as left by a crash", "run", run.ID, "error", err)
+	}
+	r.drop(run, err != nil)
+}
+
+// drop takes a run out of our hands. Where there is doubt, the next step looks whether it is still ours by the store.
+func (r *Room) drop(run reeve.Run, doubt bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.held, run.ID)
+	r.doubt = r.doubt || doubt
 }
 
 // think runs the brain. One that panics harms its own run and nobody else.
@@ -111,47 +126,77 @@ func (r *Room) think(ctx context.Context, run reeve.Run) (end reeve.RunEnd) {
 
 // finish records a run's end, with all that follows from it, in one transaction.
 func (r *Room) finish(ctx context.Context, was reeve.Run, end reeve.RunEnd) error {
-	told, over := false, reeve.Run{}
+	var done ending
 	err := r.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		told, over = false, reeve.Run{}
-		is := was
-		is.State, is.Output, is.Owner, is.Moves, is.Issues, is.SeenAt = end.State, end.Output, "", end.Moves, end.Issues, end.SeenAt
-		if end.Err != nil {
-			is.Code, is.Message = end.Err.Code, end.Err.Message
+		done, err = r.end(ctx, tx, was, end)
+		if reeve.CodeOf(err) == reeve.Conflict {
+			done, err = ending{}, nil // a person ended it, or another server took it up
 		}
-		if is.Spent, err = tx.RunSpent(ctx, was); err != nil {
-			return err
-		}
-		if is.State.Final() {
-			now := tx.Now()
-			is.FinishedAt = &now
-		}
-		if err := tx.MoveRun(ctx, was, is); err != nil {
-			if reeve.CodeOf(err) == reeve.Conflict {
-				return nil // a person ended it, or another server took it up
-			}
-			return err
-		}
-		if r.Ended != nil {
-			if err := r.Ended.Ending(ctx, tx, is); err != nil {
-				return err
-			}
-			over = is
-		}
-		if !is.State.Final() || !byClock(is.Reason) {
-			return nil
-		}
-		if err := tx.DropRunBudget(ctx, is); err != nil {
-			return err
-		}
-		told, err = r.report(ctx, tx, is, end.Notify)
 		return err
 	})
-	if err == nil && told {
-		signal(r.posted)
-	}
-	if err == nil && over.ID != "" {
-		r.Ended.Over(over)
+	if err == nil {
+		r.ended(done)
 	}
 	return err
+}
+
+// ending is what a run's end leaves to do once it is committed.
+type ending struct {
+	run  reeve.Run
+	told bool // its person is to be told
+}
+
+// ended does it.
+func (r *Room) ended(done ending) {
+	if done.told {
+		signal(r.posted)
+	}
+	if done.run.ID != "" && r.Ended != nil {
+		r.Ended.Over(done.run)
+	}
+}
+
+// end moves a run to where its brain says it is, and tells its person what there is to tell.
+func (r *Room) end(ctx context.Context, tx *store.Tx, was reeve.Run, end reeve.RunEnd) (done ending, err error) {
+	is := was
+	is.State, is.Output, is.Owner, is.Moves, is.Issues, is.SeenAt = end.State, end.Output, "", end.Moves, end.Issues, end.SeenAt
+	if end.Err != nil {
+		is.Code, is.Message = end.Err.Code, end.Err.Message
+	}
+	if is.Spent, err = tx.RunSpent(ctx, was); err != nil {
+		return done, err
+	}
+	if is.State.Final() {
+		now := tx.Now()
+		is.FinishedAt = &now
+	}
+	if err := tx.MoveRun(ctx, was, is); err != nil {
+		return done, err
+	}
+	if done.run = is; r.Ended != nil {
+		if err := r.Ended.Ending(ctx, tx, is); err != nil {
+			return done, err
+		}
+	}
+	switch {
+	case !is.State.Final():
+	case byClock(is.Reason):
+		if err := tx.DropRunBudget(ctx, is); err != nil {
+			return done, err
+		}
+		done.told, err = r.report(ctx, tx, is, end.Notify)
+	case is.Code == reeve.Crashed:
+		done.told, err = r.alarm(ctx, tx, is)
+	}
+	return done, err
+}
+
+// giveUp ends a run that was taken up too often: whatever it does takes its server with it. Whoever had it may still be there, only
+// silent; so, as when a person ends it, no call of it that was judged before can be recorded after.
+func (r *Room) giveUp(ctx context.Context, tx *store.Tx, run reeve.Run) (ending, error) {
+	if err := tx.Touch(ctx, run.WorkspaceID); err != nil {
+		return ending{}, err
+	}
+	why := reeve.Errorf(reeve.Crashed, "its server stopped %d times while it ran; it is not taken up again", r.Attempts)
+	return r.end(ctx, tx, run, reeve.RunEnd{State: reeve.RunFailed, Err: why})
 }

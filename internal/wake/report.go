@@ -28,7 +28,7 @@ func (r *Room) report(ctx context.Context, tx *store.Tx, run reeve.Run, notify b
 	case reeve.RunFailed:
 		t.Failures++
 		n.Title, n.Body = t.Name+" failed", run.Message
-		tell = t.Notify == reeve.NotifyAlways
+		tell = t.Notify == reeve.NotifyAlways || run.Code == reeve.Crashed
 		if t.Failures == r.Limits.AlertAfter {
 			n.Title, tell = fmt.Sprintf("%s failed %d times in a row", t.Name, t.Failures), true
 		}
@@ -48,6 +48,21 @@ func (r *Room) report(ctx context.Context, tx *store.Tx, run reeve.Run, notify b
 		return false, err
 	}
 	return true, r.answer(ctx, tx, n)
+}
+
+// alarm tells the person on whose behalf a run was, if there is one, that it was given up.
+func (r *Room) alarm(ctx context.Context, tx *store.Tx, run reeve.Run) (bool, error) {
+	if run.UserID == "" {
+		return false, nil
+	}
+	name := run.AgentID
+	if a, err := tx.GetAgent(ctx, run.WorkspaceID, run.AgentID); err == nil {
+		name = a.Name
+	} else if reeve.CodeOf(err) != reeve.NotFound {
+		return false, err
+	}
+	return tx.InsertNotification(ctx, reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: run.WorkspaceID, UserID: run.UserID, RunID: run.ID, AgentID: run.AgentID,
+		Title: "a run of " + name + " was given up", Body: run.Message}, r.Webhook != "")
 }
 
 // answer puts what a person is told into the thread that asked for it.

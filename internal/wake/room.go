@@ -42,6 +42,7 @@ type Config struct {
 	Brain      Brain    // runs agents
 	Entities   Entities // for predicates
 	Concurrent int      // runs at once. Default: 8
+	Attempts   int      // how often a run is begun, the first time and after crashes, before it fails. Default: 5
 	Limits     Limits   // what schedules may be. Default: see Limits
 	Webhook    string   // where notifications are sent too. Default: nowhere
 	Client     Client   // sends them
@@ -78,6 +79,9 @@ func New(cfg Config) (*Room, error) {
 	}
 	if cfg.Turns == 0 {
 		cfg.Turns = 1000
+	}
+	if cfg.Attempts == 0 {
+		cfg.Attempts = 5
 	}
 	cfg.Limits = cfg.Limits.withDefaults()
 	p, err := newPredicates()

@@ -371,37 +371,6 @@ func TestL08_NothingIsLeftBehind(t *testing.T) {
 	})
 }
 
-// broken cannot read what a predicate looks at.
-type broken struct{}
-
-func (broken) Entities(context.Context, *store.Snap, string, []string) ([]map[string]any, error) {
-	return nil, reeve.Errorf(reeve.Internal, "no")
-}
-
-func TestL08_AStepThatFailsGivesNoRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{})
-		w.agent("a", 0, "TASK")
-		w.agent("b", 0)
-		w.update(func(tx *store.Tx) error {
-			return tx.InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_b", WorkspaceID: home, AgentID: "b", Token: reeve.Token{Class: reeve.SemanticKey, Name: "LATER"}, Predicate: "true"})
-		})
-		w.change("TASK", "op_0", reeve.Run{})
-		time.Sleep(time.Millisecond)
-		w.change("LATER", "op_1", reeve.Run{})
-		time.Sleep(time.Second)
-		w.Entities = broken{}
-		if runs, _, err := w.Step(t.Context(), 10); err == nil || len(runs) != 0 || len(w.runs("")) != 0 {
-			t.Fatalf("a step that failed gave %d runs, %v", len(runs), err)
-		}
-		w.Entities = nil
-		stop := w.loop()
-		time.Sleep(3 * time.Second)
-		stop()
-		w.settled()
-	})
-}
-
 // A nudge while nothing can be done changes nothing.
 func TestL08_AGoneCallerChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package wake
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"reeve"
@@ -9,9 +10,11 @@ import (
 )
 
 const (
-	mostWakes  = 1000            // wakes that one run serves
-	mostTimers = 500             // timers that one step fires
-	poll       = 2 * time.Second // how long work of other servers may wait for us to look
+	mostWakes  = 1000                   // wakes that one run serves
+	mostTimers = 500                    // timers that one step fires
+	poll       = 2 * time.Second        // how long work of other servers may wait for us to look
+	mostLooks  = 5                      // times that what a wake is about is tried to be read
+	firstLook  = 250 * time.Millisecond // before the second; doubles each time
 )
 
 // Step starts up to n runs and says how long until there may be more to do. It is one transaction: a timer advances with the
@@ -19,13 +22,47 @@ const (
 func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Duration, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
-	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		runs, next = nil, poll
+	var over []ending
+	for again := true; again; { // without a wake that cannot be judged, until there is none
+		runs, next, over, err = r.stepOnce(ctx, n)
+		var u *unreadable
+		if again = errors.As(err, &u); again {
+			if err = r.putOff(ctx, u); err != nil {
+				break
+			}
+		}
+	}
+	if err == nil {
+		for _, done := range over {
+			r.ended(done)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.doubt = true // it may have been committed all the same
+		return nil, time.Second, err
+	}
+	for _, run := range runs {
+		r.held[run.ID] = nil
+	}
+	if len(runs) < n {
+		r.doubt = false
+	}
+	return runs, next, nil
+}
+
+// stepOnce is one transaction of Step. It also gives the runs that it ended.
+func (r *Room) stepOnce(ctx context.Context, n int) (runs []reeve.Run, next time.Duration, over []ending, err error) {
+	var bad *unreadable // which the store's own words would hide
+	err = r.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		runs, next, over, bad = nil, poll, nil, nil
+		defer func() { errors.As(err, &bad) }()
 		more, err := r.fire(ctx, tx)
 		if err != nil {
 			return err
 		}
-		if runs, err = r.rescue(ctx, tx, n); err != nil {
+		if runs, over, err = r.rescue(ctx, tx, n); err != nil {
 			return err
 		}
 		callers, err := tx.DueCallers(ctx, max(0, n-len(runs)))
@@ -52,35 +89,49 @@ func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Dur
 		next, err = r.untilNext(ctx, tx)
 		return err
 	})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err != nil {
-		r.doubt = true // it may have been committed all the same
-		return nil, time.Second, err
+	if err != nil && bad != nil {
+		err = bad
 	}
-	for _, run := range runs {
-		r.held[run.ID] = nil
+	return runs, next, over, err
+}
+
+// unreadable is a wake whose subscription or entities could not be read. The failure has spoilt the transaction, and without
+// an end to it would spoil every other.
+type unreadable struct {
+	key string
+	err error
+}
+
+func (u *unreadable) Error() string {
+	return "what the wake " + u.key + " is about cannot be read: " + u.err.Error()
+}
+func (u *unreadable) Unwrap() error { return u.err }
+
+// putOff looks at a wake that cannot be judged later, and after a few times not any more. A store that is down, or a caller that
+// went away, is not the wake's fault.
+func (r *Room) putOff(ctx context.Context, u *unreadable) error {
+	if code := reeve.CodeOf(store.Explain(u.err)); ctx.Err() != nil || code == reeve.Unavailable {
+		return u.err
 	}
-	if len(runs) < n {
-		r.doubt = false
-	}
-	return runs, next, nil
+	r.Log.Error("what a wake is about could not be read", "wake", u.key, "error", u.err)
+	return r.DB.Update(ctx, func(tx *store.Tx) error {
+		return tx.PutOffWake(ctx, u.key, firstLook, mostLooks, "what changed could not be read")
+	})
 }
 
 // rescue takes up to n runs that nobody works on: left by servers that are gone, parked and free to go on, or ours by the store
-// and not in our hands.
-func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int) ([]reeve.Run, error) {
+// and not in our hands. One that was taken up too often ends here.
+func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int) (runs []reeve.Run, over []ending, err error) {
 	if n <= 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	r.mu.Lock()
 	doubt := r.doubt
 	r.mu.Unlock()
-	var runs []reeve.Run
 	if doubt {
 		ours, err := tx.RunsOf(ctx, r.Process)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		r.mu.Lock()
 		for _, run := range ours {
@@ -91,7 +142,21 @@ func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int) ([]reeve.Run, er
 		r.mu.Unlock()
 	}
 	lost, err := tx.ClaimRuns(ctx, r.Process, n-len(runs))
-	return append(runs, lost...), err
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, run := range lost {
+		if run.Attempts <= r.Attempts {
+			runs = append(runs, run)
+			continue
+		}
+		done, err := r.giveUp(ctx, tx, run)
+		if err != nil {
+			return nil, nil, err
+		}
+		over = append(over, done)
+	}
+	return runs, over, nil
 }
 
 // untilNext finds the earliest due time that is known.
@@ -134,7 +199,7 @@ func (r *Room) start(ctx context.Context, tx *store.Tx, c store.Caller) (run ree
 		}
 		if say == "" {
 			if say, err = r.unwanted(ctx, tx, w); err != nil {
-				return run, false, err
+				return run, false, &unreadable{w.RunKey, err}
 			}
 		}
 		if say == "" {

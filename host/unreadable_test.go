@@ -1,0 +1,54 @@
+package host_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/reevetest"
+)
+
+// A row that is damaged wakes nobody whose predicate would look at it, and keeps nobody else from waking.
+func TestL06_ADamagedEntityHoldsUpNobody(t *testing.T) {
+	h := reevetest.Start(t)
+	picky, easy := h.Agent("picky"), h.Agent("easy")
+	watch(h, picky.ID, "key", "TASK", `entity.title != ""`)
+	watch(h, easy.ID, "key", "TASK", "")
+	var c reeve.Category
+	h.Want(201, &c, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Gym"})
+	var bad reeve.Task
+	h.Want(201, &bad, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: c.ID, Title: "damaged"})
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(h.Dir(), "reeve.db")+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), `UPDATE tasks SET clock = '{' WHERE id = $1`, bad.ID); err != nil {
+		t.Fatal(err)
+	}
+	var good reeve.Task
+	h.Want(201, &good, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: c.ID, Title: "sound"})
+	live(t, h)
+	eventually(t, "both to have run", func() bool {
+		return len(runsOf(h, "agent=picky&state=completed")) > 0 && len(runsOf(h, "agent=easy&state=completed")) > 0
+	})
+	eventually(t, "the wake that cannot be judged to be skipped", func() bool {
+		waits, skipped := 0, 0
+		for _, w := range wakesOf(h, picky.ID) {
+			switch {
+			case w.State == reeve.WakeQueued:
+				waits++
+			case w.State == reeve.WakeSkipped && strings.Contains(w.Why, "could not be read"):
+				skipped++
+			}
+		}
+		return waits == 0 && skipped == 1
+	})
+	for _, w := range wakesOf(h, easy.ID) {
+		if w.State != reeve.WakeTaken {
+			t.Errorf("%+v", w)
+		}
+	}
+}

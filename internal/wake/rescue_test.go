@@ -1,0 +1,160 @@
+package wake
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// broken cannot read what some predicates look at.
+type broken struct{ looks int }
+
+func (b *broken) Entities(_ context.Context, _ *store.Snap, _ string, ids []string) ([]map[string]any, error) {
+	if slices.Contains(ids, "bad") {
+		b.looks++
+		return nil, reeve.Errorf(reeve.Internal, "no")
+	}
+	return []map[string]any{{"fine": true}}, nil
+}
+
+// A wake whose entity cannot be read is looked at a few times and then skipped, with the reason; it holds up neither other agents
+// nor other wakes of its own. When it can be read in time, it is served.
+func TestL08_AWakeThatCannotBeJudgedHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		look := &broken{}
+		w.Entities = look
+		w.agent("a", 0, "TASK")
+		w.agent("b", 0)
+		w.update(func(tx *store.Tx) error {
+			return tx.InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_b", WorkspaceID: home, AgentID: "b", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "true"})
+		})
+		change := func(op, id string) {
+			w.update(func(tx *store.Tx) error {
+				return tx.Notify(t.Context(), store.Change{Workspace: home, Operation: op,
+					Tokens: []reeve.Token{{Class: reeve.SemanticKey, Name: "TASK"}, {Class: reeve.EntityID, Name: id}}})
+			})
+		}
+		change("op_1", "bad")
+		change("op_2", "good")
+		runs, _, err := w.Step(t.Context(), 10)
+		w.must(err)
+		if len(runs) != 2 {
+			t.Fatalf("%d runs", len(runs))
+		}
+		for _, r := range runs {
+			if want := map[string]int{"a": 2, "b": 1}[r.AgentID]; r.Wakes != want {
+				t.Errorf("the run of %s serves %d wakes, want %d", r.AgentID, r.Wakes, want)
+			}
+			w.Serve(t.Context(), r)
+		}
+		stop := w.loop()
+		time.Sleep(time.Minute)
+		stop()
+		w.settled()
+		if look.looks != mostLooks {
+			t.Errorf("it was looked at %d times, want %d", look.looks, mostLooks)
+		}
+		for _, k := range w.wakes("b") {
+			if bad := k.OperationID == "op_1"; bad != (k.State == reeve.WakeSkipped) || bad != (k.Why == "what changed could not be read") {
+				t.Errorf("%+v", k)
+			}
+		}
+		change("op_3", "bad")
+		stop = w.loop()
+		time.Sleep(time.Second / 2)
+		stop()
+		w.Entities = mended{}
+		stop = w.loop()
+		time.Sleep(10 * time.Second)
+		stop()
+		w.settled()
+		for _, k := range w.wakes("b") {
+			if k.OperationID == "op_3" && k.State != reeve.WakeTaken {
+				t.Errorf("it can be read by now: %+v", k)
+			}
+		}
+	})
+}
+
+// mended reads everything.
+type mended struct{}
+
+func (mended) Entities(context.Context, *store.Snap, string, []string) ([]map[string]any, error) {
+	return []map[string]any{{"fine": true}}, nil
+}
+
+// A run that takes its server with it is taken up a few times and then given up: with its code, and its person is told, whatever
+// the schedule's policy. An orderly stop is no crash.
+func TestL08_ARunIsNotTakenUpForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		w.agent("a", 0, "TASK")
+		w.timer("sch", "a", "once", time.Now().Add(time.Minute).Format(time.RFC3339), "go")
+		w.update(func(tx *store.Tx) error {
+			s, err := tx.GetTimer(t.Context(), home, "", "sch")
+			s.Notify = reeve.NotifyNever
+			return errors.Join(err, tx.PutTimer(t.Context(), s))
+		})
+		if _, err := w.Wake(t.Context(), home, "a", "ann", "", "by hand"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		crash := func() int {
+			runs, _, err := w.Step(t.Context(), 10)
+			w.must(err)
+			w.restart(w.DB, Limits{}) // nobody serves them
+			return len(runs)
+		}
+		for range 3 { // stopped in order, as often as one likes
+			gone, cancel := context.WithCancel(t.Context())
+			runs, _, err := w.Step(t.Context(), 10)
+			w.must(err)
+			cancel()
+			w.brain.do = func(context.Context, reeve.Run) reeve.RunEnd { return reeve.RunEnd{State: reeve.RunFailed} }
+			for _, r := range runs {
+				w.Serve(gone, r)
+			}
+			if len(runs) != 2 || runs[0].Attempts != 1 {
+				t.Fatalf("%+v", runs)
+			}
+		}
+		for i := range w.Attempts {
+			if n := crash(); n != 2 {
+				t.Fatalf("%d runs at attempt %d", n, i+1)
+			}
+		}
+		if n := crash(); n != 0 {
+			t.Fatalf("%d runs are taken up once more", n)
+		}
+		w.settled()
+		var told []reeve.Notification
+		w.must(w.DB.View(t.Context(), func(s *store.Snap) (err error) {
+			told, err = s.ListNotifications(t.Context(), home, "ann", false, "", 10)
+			return err
+		}))
+		if len(told) != 2 {
+			t.Errorf("told %+v", told)
+		}
+		for _, r := range w.runs("a") {
+			if r.State != reeve.RunFailed || r.Code != reeve.Crashed || !strings.Contains(r.Message, "5 times") || r.FinishedAt == nil {
+				t.Errorf("%+v", r)
+			}
+		}
+		w.brain.do = nil
+		w.change("TASK", "op_1", reeve.Run{}) // and the agent is free
+		stop := w.loop()
+		time.Sleep(time.Second)
+		stop()
+		if r := w.runs("a")[0]; r.State != reeve.RunCompleted {
+			t.Errorf("%+v", r)
+		}
+	})
+}
