@@ -21,12 +21,13 @@ type Answer string
 
 // Policy's answers.
 const (
-	Allow Answer = "allow"
-	Ask   Answer = "ask"
-	Deny  Answer = "deny"
+	Allow   Answer = "allow"
+	Ask     Answer = "ask"     // park the call until a person approves it
+	Propose Answer = "propose" // make the call an item of a change set, and go on; calls that change nothing pass
+	Deny    Answer = "deny"
 )
 
-// Policy says which calls a person must approve. The most specific rule wins: tool, then tier; a tier that is not named
+// Policy says which calls a person must approve or accept. The most specific rule wins: tool, then tier; a tier that is not named
 // gets the built-in answer (read_only and side_effecting allow, privileged ask).
 type Policy struct {
 	Tools map[string]Answer `json:"tools,omitempty" doc:"By tool id"`
@@ -106,9 +107,9 @@ func (l Lifecycle) To(next Lifecycle) error {
 
 // Validate checks that a policy's answers and tiers are known.
 func (p Policy) Validate() error {
-	known := func(a Answer) bool { return a == Allow || a == Ask || a == Deny }
+	known := func(a Answer) bool { return a == Allow || a == Ask || a == Propose || a == Deny }
 	wrong := func(path string) error {
-		return &Error{Code: Validation, Message: "the policy is not valid", Fields: []Field{{Path: path, Message: "is not known", Expected: "allow, ask or deny, by tool or by tier"}}}
+		return &Error{Code: Validation, Message: "the policy is not valid", Fields: []Field{{Path: path, Message: "is not known", Expected: "allow, ask, propose or deny, by tool or by tier"}}}
 	}
 	for k, a := range p.Tools {
 		if !known(a) {

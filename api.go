@@ -64,8 +64,8 @@ type AgentRequest struct {
 	Mode       *Mode           `json:"mode,omitempty" enum:"autonomous,interactive,hybrid" doc:"Who may wake it"`
 	ThrottleMS *int64          `json:"throttle_ms,omitempty" minimum:"0" maximum:"86400000" doc:"How long after a run changes and timers wait"`
 	Categories *[]string       `json:"categories,omitempty" maxItems:"1000" doc:"The categories it may touch"`
-	Policy     *Policy         `json:"policy,omitempty" doc:"Which calls a person must approve"`
-	Config     json.RawMessage `json:"config,omitempty" doc:"An object with schema_version, rehearsal, and extension by namespace"`
+	Policy     *Policy         `json:"policy,omitempty" doc:"Which calls a person must approve or accept"`
+	Config     json.RawMessage `json:"config,omitempty" doc:"An object: the settings of its brain, schema_version, and extension by namespace; see docs/agents.md"`
 }
 
 // AgentList is a page of agents.
@@ -130,6 +130,7 @@ type ResolveRequest struct {
 type Inbox struct {
 	Approvals []Approval  `json:"approvals" doc:"Answer each with approve or deny"`
 	Unknown   []Operation `json:"unknown" doc:"Answer each with happened, retry or skip"`
+	Proposals []Proposal  `json:"proposals" doc:"Accept or reject each, or its whole change set"`
 }
 
 // StopRequest turns the kill switch on or off.

@@ -11,7 +11,7 @@ const (
 	Approved ApprovalState = "approved"
 	Rejected ApprovalState = "denied"
 	Expired  ApprovalState = "expired"
-	Lapsed   ApprovalState = "lapsed" // approved, but the tool, the policy or the base changed before it ran
+	Lapsed   ApprovalState = "lapsed" // approved, but the tool, the policy or the base had changed, or the run had ended, before it ran
 )
 
 // ApprovalStates lists the states of an approval.

@@ -12,6 +12,8 @@ const (
 	ViaRun    Via = "run"
 	ViaScript Via = "script"
 	ViaMCP    Via = "mcp"
+
+	ViaProposal Via = "proposal" // a person accepted what an agent had proposed
 )
 
 // Call is a request to pass the gate.
@@ -52,6 +54,7 @@ type Result struct {
 	Deferred    bool    `json:"deferred,omitempty" doc:"True when its tool is asynchronous and its result comes later"`
 	Replayed    bool    `json:"replayed,omitempty" doc:"True when this is the stored result of an earlier call"`
 	ApprovalID  string  `json:"approval_id,omitempty" doc:"Set when a person must approve first"`
+	ProposalID  string  `json:"proposal_id,omitempty" doc:"Set when the call became, or is already, an item of a change set"`
 	Undo        *Undo   `json:"undo,omitempty" doc:"The call that takes this one back"`
 	Changed     []Token `json:"changed,omitempty" doc:"What changed"`
 	Spent       Amount  `json:"spent,omitzero" doc:"What it cost"`
@@ -93,4 +96,5 @@ type Explanation struct {
 	Outcome      string     `json:"outcome" doc:"In a sentence, what became of it"`
 	Operation    *Operation `json:"operation,omitempty"`
 	Approval     *Approval  `json:"approval,omitempty"`
+	Proposal     *Proposal  `json:"proposal,omitempty" doc:"The proposal that the call made, or applied"`
 }

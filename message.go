@@ -50,25 +50,27 @@ type ActionInfo struct {
 	Preview     bool     `json:"preview,omitempty"`
 	Tools       []string `json:"tools,omitempty" doc:"The call's own list of tools"`
 	Base        string   `json:"base,omitempty"`
+	ProposalID  string   `json:"proposal_id,omitempty" doc:"The proposal that the call applies"`
 	Trail       []Step   `json:"trail" doc:"What each step of the gate said"`
 }
 
 // ResultInfo is the metadata of a result message.
 type ResultInfo struct {
-	Status    string  `json:"status" doc:"success or error"`
-	Code      Code    `json:"code,omitempty"`
-	Message   string  `json:"message,omitempty"`
-	Hint      string  `json:"hint,omitempty"`
-	Fields    []Field `json:"fields,omitempty"`
-	Step      Step    `json:"step,omitzero" doc:"The step that refused"`
-	Size      int     `json:"size,omitempty" doc:"Bytes before it was cut"`
-	Hash      string  `json:"hash,omitempty" doc:"Address of the full output when it was cut"`
-	Base      string  `json:"base,omitempty"`
-	Changed   []Token `json:"changed,omitempty"`
-	Undo      *Undo   `json:"undo,omitempty"`
-	Spent     Amount  `json:"spent,omitzero"`
-	Attempts  int     `json:"attempts,omitempty"`
-	Truncated bool    `json:"truncated,omitempty"`
+	Status     string  `json:"status" doc:"success or error"`
+	Code       Code    `json:"code,omitempty"`
+	Message    string  `json:"message,omitempty"`
+	Hint       string  `json:"hint,omitempty"`
+	Fields     []Field `json:"fields,omitempty"`
+	Step       Step    `json:"step,omitzero" doc:"The step that refused"`
+	Size       int     `json:"size,omitempty" doc:"Bytes before it was cut"`
+	Hash       string  `json:"hash,omitempty" doc:"Address of the full output when it was cut"`
+	Base       string  `json:"base,omitempty"`
+	Changed    []Token `json:"changed,omitempty"`
+	Undo       *Undo   `json:"undo,omitempty"`
+	Spent      Amount  `json:"spent,omitzero"`
+	Attempts   int     `json:"attempts,omitempty"`
+	ProposalID string  `json:"proposal_id,omitempty" doc:"Nothing was changed: the call became, or is already, this item of a change set"`
+	Truncated  bool    `json:"truncated,omitempty"`
 }
 
 // Token is a notification of a change, in one of three classes, which never mix.

@@ -18,11 +18,12 @@ const (
 	Failed     State = "failed"     // proven not to have happened
 	Unknown    State = "unknown"    // nobody can tell; a person must say
 	DeniedOp   State = "denied"     // a person or policy said no, or the approval lapsed
+	ProposedOp State = "proposed"   // it became an item of a change set; what is applied is an operation of its own
 )
 
 // transitions is the whole life of an operation. A state that is not a key is final.
 var transitions = map[State][]State{
-	"":         {Prepared, Parked, Dispatched, Committed, Failed},
+	"":         {Prepared, Parked, Dispatched, Committed, Failed, ProposedOp},
 	Prepared:   {Dispatched, Committed, Failed, Parked, DeniedOp},
 	Parked:     {Prepared, DeniedOp},
 	Dispatched: {Committed, Failed, Unknown, Prepared},
@@ -31,7 +32,7 @@ var transitions = map[State][]State{
 
 // States lists every state of an operation.
 func States() []State {
-	return []State{Prepared, Parked, Dispatched, Committed, Failed, Unknown, DeniedOp}
+	return []State{Prepared, Parked, Dispatched, Committed, Failed, Unknown, DeniedOp, ProposedOp}
 }
 
 // To checks one step of an operation's life.

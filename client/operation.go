@@ -93,6 +93,7 @@ func withMessage(res reeve.Result, m reeve.Message) (reeve.Result, error) {
 	}
 	res.Content, res.IsError, res.Code, res.Message, res.Hint, res.Fields = m.Content, info.Status == "error", info.Code, info.Message, info.Hint, info.Fields
 	res.Truncated, res.Size, res.Hash, res.Base, res.Changed, res.Spent = info.Truncated, info.Size, info.Hash, info.Base, info.Changed, info.Spent
+	res.ProposalID = info.ProposalID
 	if info.Undo != nil {
 		res.Undo = info.Undo
 	}

@@ -269,6 +269,36 @@ func TestG14_AnApprovalExpiresClosed(t *testing.T) {
 	}
 }
 
+// Approving what was decided, has expired or has lapsed is a conflict, and changes nothing.
+func TestG14_AVoidApprovalIsAConflict(t *testing.T) {
+	var g guarded
+	h := reevetest.StartWith(t, quick(t), g.tool())
+	a := h.Agent("a", "guarded")
+	denied, lapsed, used := h.Call(a.ID, "guarded", map[string]any{"n": 1}), h.Call(a.ID, "guarded", map[string]any{"n": 2}), h.Call(a.ID, "guarded", map[string]any{"n": 3})
+	decide(h, denied.ApprovalID, "deny")
+	decide(h, used.ApprovalID, "approve")
+	h.Settle(t.Context())
+	decide(h, lapsed.ApprovalID, "approve")
+	g.base.Store("v2")
+	h.Settle(t.Context())
+	for _, c := range []struct {
+		id   string
+		want reeve.ApprovalState
+	}{{denied.ApprovalID, reeve.Rejected}, {lapsed.ApprovalID, reeve.Lapsed}, {used.ApprovalID, reeve.Approved}} {
+		for _, decision := range []string{"approve", "deny"} {
+			h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+c.id+"/decision", map[string]any{"decision": decision})
+		}
+		var got reeve.Approval
+		h.Want(http.StatusOK, &got, "GET", "/api/approvals/"+c.id, nil)
+		if got.State != c.want {
+			t.Errorf("%+v, want it %s", got, c.want)
+		}
+	}
+	if h.Settle(t.Context()); g.ran.count() != 1 {
+		t.Errorf("%d ran", g.ran.count())
+	}
+}
+
 // The model is told that it was denied, by whom it cannot tell, and why if the person said so.
 func TestG14_DeniedIsToldToTheModel(t *testing.T) {
 	var g guarded

@@ -496,8 +496,13 @@ func TestL08_ParkedRunsResumeAndCancelledOnesEnd(t *testing.T) {
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
 	eventually(t, "it to wait", func() bool { return len(runsOf(h, "state=parked")) == 1 })
 	h.Want(200, nil, "POST", "/api/runs/"+runsOf(h, "state=parked")[0].ID+"/cancel", object{})
-	decide(h, inbox(h).Approvals[0].ID, "approve")
-	eventually(t, "the call to end", func() bool { return operations(h)[0].State == reeve.DeniedOp })
+	void := inbox(h).Approvals[0]
+	for range 2 { // it says so, and is gone from the inbox
+		h.Want(409, nil, "POST", "/api/approvals/"+void.ID+"/decision", object{"decision": "approve"})
+	}
+	if op := operation(h, void.OperationID); op.State != reeve.DeniedOp || op.ResultID == "" || len(inbox(h).Approvals) != 0 {
+		t.Errorf("%+v, and the inbox has %d", op, len(inbox(h).Approvals))
+	}
 	if n := committed(h, "write_file"); n != 1 {
 		t.Errorf("%d writes after an end", n)
 	}

@@ -28,7 +28,7 @@ func (f *agentFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.mode, "mode", "", "who may wake it: autonomous (itself), interactive (a person) or hybrid (both)")
 	c.Flags().DurationVar(&f.throttle, "throttle", 0, "how long after a run changes and timers wait before they wake it again, such as 30s")
 	c.Flags().StringSliceVar(&f.categories, "category", nil, "a category it may touch; repeat for more")
-	c.Flags().StringArrayVar(&f.policy, "policy", nil, "TOOL=allow|ask|deny or tier:TIER=allow|ask|deny; repeat for more")
+	c.Flags().StringArrayVar(&f.policy, "policy", nil, "TOOL=allow|ask|propose|deny or tier:TIER=allow|ask|propose|deny; repeat for more")
 	c.Flags().StringVar(&f.config, "config", "", "settings, a JSON object")
 	fixed(c, "lifecycle", []reeve.Lifecycle{reeve.AgentCreated, reeve.AgentActive, reeve.AgentDormant, reeve.AgentDestroyed})
 	fixed(c, "mode", []reeve.Mode{reeve.Autonomous, reeve.Interactive, reeve.Hybrid})
@@ -77,8 +77,8 @@ func parsePolicy(rules []string) (p reeve.Policy, err error) {
 			continue
 		}
 		subject, answer, ok := strings.Cut(rule, "=")
-		if !ok || subject == "" || !slices.Contains([]reeve.Answer{reeve.Allow, reeve.Ask, reeve.Deny}, reeve.Answer(answer)) {
-			return p, usagef("--policy takes TOOL=allow|ask|deny or tier:TIER=allow|ask|deny, not %q", rule)
+		if !ok || subject == "" || !slices.Contains([]reeve.Answer{reeve.Allow, reeve.Ask, reeve.Propose, reeve.Deny}, reeve.Answer(answer)) {
+			return p, usagef("--policy takes TOOL=allow|ask|propose|deny or tier:TIER=allow|ask|propose|deny, not %q", rule)
 		}
 		tier, isTier := strings.CutPrefix(subject, "tier:")
 		if isTier && !slices.Contains(reeve.Tiers(), reeve.Tier(tier)) {

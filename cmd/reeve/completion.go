@@ -84,6 +84,15 @@ func pendingApprovals(ctx context.Context, c *client.Client, _ []string) ([]stri
 	return ids, err
 }
 
+func pendingProposals(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
+	list, err := c.Proposals(ctx, client.ProposalFilter{State: "pending"})
+	var ids []string
+	for _, p := range list.Proposals {
+		ids = append(ids, p.ID+"\t"+p.Tool)
+	}
+	return ids, err
+}
+
 func unknownOperations(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
 	list, err := c.Operations(ctx, client.OperationFilter{State: "unknown"})
 	var ids []string

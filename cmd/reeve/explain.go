@@ -70,5 +70,13 @@ func (a *app) printExplanation(x reeve.Explanation) error {
 			}
 			fmt.Fprintf(w, "The approval %s is %s%s.\n", p.ID, p.State, by)
 		}
+		if p := x.Proposal; p != nil {
+			fmt.Fprintf(w, "The proposal %s, item %d of %s, is %s.\n", p.ID, p.Ordinal, p.SetID, p.State)
+			if p.OperationID != "" {
+				fmt.Fprintf(w, "It was accepted by %s, as operation %s.\n", plain(p.DecidedBy), p.OperationID)
+			} else if p.DecidedBy != "" {
+				fmt.Fprintf(w, "It was rejected by %s.\n", plain(p.DecidedBy))
+			}
+		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,20 +25,44 @@ func inboxCommand(a *app) *cobra.Command {
 					return err
 				}
 				return a.print(in, func(w io.Writer) {
-					if len(in.Approvals)+len(in.Unknown) == 0 {
+					if len(in.Approvals)+len(in.Unknown)+len(in.Proposals) == 0 {
 						fmt.Fprintln(w, "Nothing waits for a person.")
 					}
 					if len(in.Approvals) > 0 {
 						fmt.Fprintln(w, "Calls to approve (reeve approvals get|approve|deny ID):")
 						a.approvalTable(w, in.Approvals)
+						for _, p := range in.Approvals {
+							aside(w, p.ID, "reeve approvals get", p.Reason, p.Preview)
+						}
 					}
 					if len(in.Unknown) > 0 {
 						fmt.Fprintln(w, "Operations whose outcome nobody can tell (reeve operations resolve ID happened|retry|skip):")
 						a.operationTable(w, in.Unknown)
 					}
+					if len(in.Proposals) > 0 {
+						fmt.Fprintln(w, "Proposed changes (reeve proposals show|accept|reject ID, or a whole SET):")
+						a.proposalTable(w, in.Proposals)
+						for _, p := range in.Proposals {
+							aside(w, p.ID, "reeve proposals show", p.Reason, p.Preview)
+						}
+					}
 					fmt.Fprint(w, news)
 				})
 			})
 		},
+	}
+}
+
+// asideLines is how much of a change the inbox shows.
+const asideLines = 12
+
+// aside says below a table why one of its calls is made and what it would change, as far as that is known.
+func aside(w io.Writer, id, see, reason, preview string) {
+	if lines := strings.Split(strings.TrimRight(preview, "\n"), "\n"); len(lines) > asideLines {
+		preview = fmt.Sprintf("%s\n… %d more lines: %s %s", strings.Join(lines[:asideLines], "\n"), len(lines)-asideLines, see, id)
+	}
+	if reason+preview != "" {
+		fmt.Fprintln(w)
+		details(w, "id", id, "caller's reason", reason, "would change", preview)
 	}
 }

@@ -32,7 +32,7 @@ func (a *app) printResult(res reeve.Result) error {
 
 func exitOf(res reeve.Result) int {
 	switch {
-	case pending(res):
+	case pending(res), res.State == reeve.ProposedOp:
 		return exitNotDone
 	case res.IsError, res.State == reeve.Failed, res.State == reeve.DeniedOp:
 		return exitFailed
@@ -76,6 +76,11 @@ func (a *app) explainPending(res reeve.Result) {
 }
 
 func (a *app) explainResult(res reeve.Result) {
+	if res.ProposalID != "" {
+		a.note("see it: reeve proposals show %s", res.ProposalID)
+		a.note("accept: reeve proposals accept %s --wait", res.ProposalID)
+		a.note("reject: reeve proposals reject %s", res.ProposalID)
+	}
 	if res.Replayed {
 		a.note("(the stored result of an earlier call with the same key)")
 	}

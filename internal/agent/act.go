@@ -97,7 +97,7 @@ func (v *turn) made(ctx context.Context, c *call, a reeve.Answered) *reeve.RunEn
 			return v.fail(err)
 		}
 		return &reeve.RunEnd{State: reeve.RunParked, Output: fmt.Sprintf("%s waits: %s", c.Name, a.Result.Message)}
-	case reeve.Committed, reeve.Failed, reeve.DeniedOp:
+	case reeve.Committed, reeve.Failed, reeve.DeniedOp, reeve.ProposedOp:
 	}
 	return v.failIf(v.tellResult(ctx, c, a.Result))
 }

@@ -73,7 +73,7 @@ func (r *Rehearsal) judge(s reeve.RehearsalStep, res reeve.Result, err error) (r
 	switch res.State {
 	case reeve.Parked, reeve.Prepared, reeve.Dispatched, reeve.Unknown:
 		return reeve.RunEnd{State: reeve.RunParked, Output: res.Message}, true
-	case reeve.Committed, reeve.Failed, reeve.DeniedOp:
+	case reeve.Committed, reeve.Failed, reeve.DeniedOp, reeve.ProposedOp:
 	}
 	if res.IsError {
 		return verdict(s, reeve.Errorf(res.Code, "%s: %s", s.Tool, res.Message))

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"encoding/json"
 
 	"reeve"
 	"reeve/internal/store"
@@ -58,6 +59,11 @@ func (p *pass) resumedBy() (string, error) {
 	if p.resumed == nil {
 		return "", nil
 	}
+	if p.proposal != nil {
+		if why, err := p.acceptedBy(); err != nil || p.approval == nil {
+			return why, err
+		}
+	}
 	if p.approval == nil && p.resumed.Deferred {
 		return "let through when it was asked for; its caller does not wait", nil
 	}
@@ -73,17 +79,31 @@ func (p *pass) resumedBy() (string, error) {
 	return "approved by " + p.approval.DecidedBy, nil
 }
 
-// Decide answers an approval. The first answer counts. An approved call is run by the loop, here or on another server.
+// Decide answers an approval. The first answer counts. An approved call is run by the loop, here or on another server. One that
+// can run no more, because its run has ended, lapses instead.
 func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, by, comment string) (a reeve.Approval, err error) {
+	var void error
 	err = g.DB.Update(ctx, func(tx *store.Tx) error {
+		void = nil
 		if a, err = tx.GetApproval(ctx, workspace, id); err != nil {
 			return err
 		}
 		if a.State == reeve.Pending && !a.ExpiresAt.After(tx.Now()) {
 			return reeve.Errorf(reeve.Conflict, "the approval has expired").Hintf("make the call again to ask again")
 		}
+		op, err := tx.GetOperation(ctx, workspace, a.OperationID)
+		if err != nil {
+			return err
+		}
+		if approve && a.State == reeve.Pending {
+			if void, err = outlived(ctx, tx, op); err != nil {
+				return err
+			}
+		}
 		a.State, a.DecidedBy, a.Comment = reeve.Rejected, by, comment
-		if approve {
+		if void != nil {
+			a.State = reeve.Lapsed
+		} else if approve {
 			a.State = reeve.Approved
 		}
 		if err := tx.MoveApproval(ctx, a, reeve.Pending); err != nil {
@@ -91,9 +111,8 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 		}
 		now := tx.Now()
 		a.DecidedAt = &now
-		op, err := tx.GetOperation(ctx, workspace, a.OperationID)
-		if err != nil {
-			return err
+		if void != nil {
+			return g.deny(ctx, tx, op, reeve.AsError(void), reeve.Step{Name: "security", Verdict: reeve.Refused, Why: reeve.AsError(void).Message})
 		}
 		if approve {
 			is := op
@@ -109,10 +128,29 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 		}
 		return g.deny(ctx, tx, op, reeve.Errorf(reeve.Denied, "%s", why), reeve.Step{Name: "approval", Verdict: reeve.Refused, Why: why})
 	})
+	if err == nil && void != nil {
+		return a, reeve.Errorf(reeve.Conflict, "the approval is void: %s", reeve.AsError(void).Message).Hintf("nothing runs; wake the agent again to ask again")
+	}
 	if err == nil && approve {
 		g.nudge()
 	}
 	return a, err
+}
+
+// outlived says why a parked call of a brain can run no more: its run has ended while it waited.
+func outlived(ctx context.Context, tx *store.Tx, op reeve.Operation) (void, err error) {
+	if op.RunID == "" {
+		return nil, nil
+	}
+	m, err := tx.GetMessage(ctx, op.WorkspaceID, op.CallID)
+	if err != nil {
+		return nil, err
+	}
+	var info reeve.ActionInfo
+	if err := json.Unmarshal(m.Metadata, &info); err != nil || info.Via != reeve.ViaRun {
+		return nil, err
+	}
+	return ended(ctx, &tx.Snap, op.WorkspaceID, op.RunID)
 }
 
 // deny ends an operation that did not run, and tells the caller's thread why, and which step said so.

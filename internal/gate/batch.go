@@ -38,7 +38,7 @@ func waits(r reeve.Result) bool {
 		return true
 	case reeve.Prepared, reeve.Dispatched:
 		return !r.Deferred
-	case reeve.Committed, reeve.Failed, reeve.DeniedOp:
+	case reeve.Committed, reeve.Failed, reeve.DeniedOp, reeve.ProposedOp:
 	}
 	return false
 }

@@ -137,9 +137,10 @@ func (p *pass) check(ctx context.Context, get budgeter) ([]reeve.Budget, error) 
 	return budgets, nil
 }
 
-// letPast tells whether a person was asked about a budget, and let the call go.
+// letPast tells whether a person was asked about a budget, and let the call go. What is only proposed is not held up by one that
+// would ask: a person decides on it anyway, and it draws on the budget when it is applied.
 func (p *pass) letPast() bool {
-	return p.approval != nil && p.resumed != nil && p.resumed.Code == reeve.BudgetExceeded
+	return p.proposes || p.approval != nil && p.resumed != nil && p.resumed.Code == reeve.BudgetExceeded
 }
 
 // budget asks whether enough is left. What it says is confirmed when the amount is reserved.

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -46,7 +47,19 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 		if err != nil {
 			return err
 		}
-		return complete(&x, info, res, answered)
+		var r reeve.ResultInfo
+		if answered {
+			if err := json.Unmarshal(res.Metadata, &r); err != nil {
+				return err
+			}
+		}
+		complete(&x, info, r, res, answered)
+		if id := cmp.Or(info.ProposalID, r.ProposalID); id != "" {
+			item, err := s.GetProposal(ctx, workspace, id)
+			x.Proposal = &item
+			return err
+		}
+		return nil
 	})
 	return x, err
 }
@@ -68,6 +81,8 @@ func (g *Gate) Judge(ctx context.Context, c reeve.Call) (reeve.Explanation, erro
 		x.Outcome = "It would be refused: " + reeve.AsError(refusal).Message
 	case p.existing != nil:
 		x.Outcome = "The stored result of operation " + p.existing.ID + " would be given."
+	case p.proposes:
+		x.Outcome = "It would become an item of a change set, for a person to accept."
 	case p.waits != "":
 		x.Outcome = "It would wait for a person: " + p.waits
 	default:
@@ -97,16 +112,10 @@ func fill(trail []reeve.Step) []reeve.Step {
 }
 
 // complete describes what came after the judgement.
-func complete(x *reeve.Explanation, info reeve.ActionInfo, m reeve.Message, answered bool) error {
+func complete(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, m reeve.Message, answered bool) {
 	x.Steps = fill(info.Trail)
 	add := func(name string, v reeve.Verdict, format string, args ...any) {
 		x.Steps = append(x.Steps, reeve.Step{Name: name, Verdict: v, Why: fmt.Sprintf(format, args...)})
-	}
-	var r reeve.ResultInfo
-	if answered {
-		if err := json.Unmarshal(m.Metadata, &r); err != nil {
-			return err
-		}
 	}
 	overrule(x.Steps, r.Step)
 	x.Outcome = outcomeOf(*x, info, r, m.Content, answered)
@@ -135,7 +144,6 @@ func complete(x *reeve.Explanation, info reeve.ActionInfo, m reeve.Message, answ
 	} else {
 		add("record", reeve.NotReached, "")
 	}
-	return nil
 }
 
 // overrule marks the step that refused a call which had been let through at first, such as one that nobody approved. What came
@@ -164,6 +172,8 @@ func outcomeOf(x reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, c
 		return content
 	case r.Attempts == 0 && r.Status == "error":
 		return "It was refused: " + r.Message
+	case r.ProposalID != "":
+		return content
 	case info.Preview:
 		return "It showed what would change, and changed nothing."
 	case r.Status == "error":

@@ -131,6 +131,8 @@ func (p *pass) settle(ctx context.Context, refusal error) (reeve.Result, error) 
 		return p.showPreview(ctx)
 	case p.existing != nil:
 		return p.replay(ctx)
+	case p.proposes:
+		return p.propose(ctx)
 	case p.waits != "":
 		return p.park(ctx)
 	case p.tool().Async && p.resumed == nil:

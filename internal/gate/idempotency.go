@@ -92,7 +92,7 @@ func stored(op reeve.Operation, m reeve.Message) (reeve.Result, error) {
 	}
 	return reeve.Result{CallID: op.CallID, OperationID: op.ID, State: op.State, Content: m.Content, IsError: info.Status == "error", Code: info.Code,
 		Message: info.Message, Hint: info.Hint, Fields: info.Fields, Truncated: info.Truncated, Size: info.Size, Hash: info.Hash, Undo: info.Undo,
-		Changed: info.Changed, Spent: info.Spent}, nil
+		Changed: info.Changed, Spent: info.Spent, ProposalID: info.ProposalID}, nil
 }
 
 func (g *Gate) runIsParked(ctx context.Context, workspace, run string) (id string, err error) {
@@ -107,10 +107,19 @@ func (g *Gate) runIsParked(ctx context.Context, workspace, run string) (id strin
 // that was let through before cannot be recorded after.
 func (g *Gate) runGoesOn(ctx context.Context, workspace, run string) error {
 	return g.DB.View(ctx, func(s *store.Snap) error {
-		state, err := s.RunState(ctx, workspace, run)
-		if err == nil && state != "" && state.Final() {
-			err = reeve.Errorf(reeve.Denied, "the run has ended: it is %s", state)
+		over, err := ended(ctx, s, workspace, run)
+		if err != nil {
+			return err
 		}
-		return err
+		return over
 	})
+}
+
+// ended refuses, once a run is over.
+func ended(ctx context.Context, s *store.Snap, workspace, run string) (over, err error) {
+	state, err := s.RunState(ctx, workspace, run)
+	if err == nil && state != "" && state.Final() {
+		over = reeve.Errorf(reeve.Denied, "the run has ended: it is %s", state)
+	}
+	return over, err
 }

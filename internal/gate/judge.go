@@ -221,6 +221,8 @@ func (p *pass) tier(ctx context.Context) (string, error) {
 		}
 		p.waits = why
 		return why, nil
+	case reeve.Propose:
+		return p.proposed(ctx, why)
 	case reeve.Deny:
 	}
 	return "", reeve.Errorf(reeve.Denied, "%s", why)

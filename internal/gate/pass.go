@@ -28,7 +28,9 @@ type pass struct {
 	existing *reeve.Operation // what the operation id was used for before
 	resumed  *reeve.Operation // the operation this pass takes up again
 	approval *reeve.Approval  // the approval it was resumed by
+	proposal *reeve.Proposal  // the proposal it applies
 	waits    string           // why a person must be asked; empty means not
+	proposes bool             // it becomes an item of a change set
 	trail    []reeve.Step
 	info     json.RawMessage // metadata of the action; see ready
 	policy   string          // hash of the policy; see ready

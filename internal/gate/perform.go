@@ -303,7 +303,7 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 					return err
 				}
 				is.ResultID = m.ID
-			case reeve.Dispatched, reeve.Unknown, reeve.Prepared, reeve.Parked, reeve.DeniedOp:
+			case reeve.Dispatched, reeve.Unknown, reeve.Prepared, reeve.Parked, reeve.DeniedOp, reeve.ProposedOp:
 			}
 			if err := p.spend(ctx, tx, o.spent); err != nil {
 				return err
@@ -339,7 +339,7 @@ func (p *pass) pending(op reeve.Operation) reeve.Result {
 	case reeve.Parked:
 		res.IsError, res.Code, res.Message = false, reeve.ApprovalRequired, "a person must approve this call first"
 		res.Hint = "it will run by itself, once, when it is approved"
-	case reeve.Prepared, reeve.Dispatched, reeve.Committed, reeve.Failed, reeve.DeniedOp:
+	case reeve.Prepared, reeve.Dispatched, reeve.Committed, reeve.Failed, reeve.DeniedOp, reeve.ProposedOp:
 		if op.Deferred {
 			res.IsError, res.Deferred, res.Code, res.Message = false, true, reeve.InProgress, "it has been started; its result comes later"
 			return res

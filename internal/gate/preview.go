@@ -6,7 +6,7 @@ import (
 	"reeve"
 )
 
-// previewed computes what the call would change, where that is asked for or needed: for a person who approves it, to refuse a
+// previewed computes what the call would change, where that is asked for or needed: for a person who decides on it, to refuse a
 // stale base, and so that a verifiable tool can later tell before from after.
 func (p *pass) previewed(ctx context.Context) (string, error) {
 	t := p.tool()
@@ -16,7 +16,7 @@ func (p *pass) previewed(ctx context.Context) (string, error) {
 		}
 		return "the tool has no preview", nil
 	}
-	needed := p.call.PreviewOnly || p.call.Base != "" || p.waits != "" || t.Effect.Leaves()
+	needed := p.call.PreviewOnly || p.call.Base != "" || p.waits != "" || p.proposes || t.Effect.Leaves() || (p.resumed != nil && p.resumed.Base != "")
 	if !needed || p.existing != nil {
 		return "not needed", nil
 	}

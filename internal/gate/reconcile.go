@@ -241,17 +241,33 @@ func (g *Gate) recall(ctx context.Context, op reeve.Operation) (*pass, error) {
 	if err := json.Unmarshal(m.Metadata, &info); err != nil {
 		return nil, err
 	}
+	item, err := g.itemOf(ctx, op, info)
+	if err != nil {
+		return nil, err
+	}
 	p, err := g.begin(ctx, reeve.Call{Workspace: op.WorkspaceID, Agent: op.AgentID, Tool: op.Tool, Args: json.RawMessage(m.Content), Session: info.Session,
 		Run: op.RunID, User: info.User, Via: info.Via, Tools: info.Tools, Base: info.Base, Reason: info.Reason, Ref: info.Ref})
 	if err != nil {
 		return nil, err
 	}
 	p.id, p.op, p.resumed = op.CallID, op.ID, &op
-	p.args, p.argsHash = json.RawMessage(m.Content), op.ArgsHash
+	p.args, p.argsHash, p.proposal = json.RawMessage(m.Content), op.ArgsHash, item
 	if asked {
 		p.approval = &a
 	}
 	return p, nil
+}
+
+// itemOf gives the proposal that an operation applies, if it does.
+func (g *Gate) itemOf(ctx context.Context, op reeve.Operation, info reeve.ActionInfo) (*reeve.Proposal, error) {
+	if info.ProposalID == "" {
+		return nil, nil
+	}
+	var item reeve.Proposal
+	return &item, g.DB.View(ctx, func(s *store.Snap) (err error) {
+		item, err = s.GetProposal(ctx, op.WorkspaceID, info.ProposalID)
+		return err
+	})
 }
 
 // known fills in the tool of an operation that was let through before; false means that it cannot be called any more.

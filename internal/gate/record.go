@@ -16,14 +16,15 @@ type outcome struct {
 	undo     *reeve.Undo
 	spent    reeve.Amount
 	attempts int
+	proposal string // the item of a change set that it became
 }
 
 // result is the message that answers the call, and what the caller is shown.
 func (p *pass) result(o outcome) (reeve.Message, reeve.Result) {
 	info := reeve.ResultInfo{Status: "success", Size: o.out.size, Truncated: o.out.truncated, Changed: o.changed, Undo: o.undo, Spent: o.spent,
-		Attempts: o.attempts}
+		Attempts: o.attempts, ProposalID: o.proposal}
 	res := reeve.Result{CallID: p.id, Content: o.out.content, Size: o.out.size, Truncated: o.out.truncated, Changed: o.changed, Undo: o.undo,
-		Spent: o.spent, OperationID: p.operationID()}
+		Spent: o.spent, OperationID: p.operationID(), ProposalID: o.proposal}
 	if o.out.truncated {
 		info.Hash = reeve.Hash(o.out.full)
 		res.Hash = info.Hash

@@ -54,7 +54,7 @@ type callOutput struct {
 func answer(r reeve.Result) *callOutput {
 	out := &callOutput{Status: http.StatusOK, Body: r}
 	switch r.State {
-	case reeve.Parked, reeve.Prepared, reeve.Dispatched, reeve.Unknown:
+	case reeve.Parked, reeve.Prepared, reeve.Dispatched, reeve.Unknown, reeve.ProposedOp:
 		if r.Code != reeve.Skipped {
 			out.Status = http.StatusAccepted
 		}

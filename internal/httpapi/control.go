@@ -112,7 +112,11 @@ func (s *server) status(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 			return err
 		}
 		unknown, err := snap.ListUnknown(ctx, who.Workspace, inboxLimit)
-		out.Body.Waiting = len(waiting) + len(unknown)
+		if err != nil {
+			return err
+		}
+		proposed, err := snap.ListProposals(ctx, who.Workspace, store.ProposalFilter{State: reeve.ProposalPending, Limit: inboxLimit})
+		out.Body.Waiting = len(waiting) + len(unknown) + len(proposed)
 		return err
 	})
 }

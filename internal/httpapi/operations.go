@@ -17,7 +17,7 @@ func (s *server) listOperations(ctx context.Context, who reeve.Principal, in *st
 	Scoped
 	Page
 	Agent string      `query:"agent" maxLength:"128" doc:"Id or name"`
-	State reeve.State `query:"state" enum:"prepared,parked,dispatched,committed,failed,unknown,denied"`
+	State reeve.State `query:"state" enum:"prepared,parked,dispatched,committed,failed,unknown,denied,proposed"`
 }) (*body[reeve.OperationList], error) {
 	before, err := parseCursor(in.Cursor)
 	if err != nil {
@@ -111,7 +111,8 @@ func (s *server) inbox(ctx context.Context, who reeve.Principal, _ *Scoped) (*bo
 				return err
 			}
 		}
-		return nil
+		out.Body.Proposals, err = snap.ListProposals(ctx, who.Workspace, store.ProposalFilter{State: reeve.ProposalPending, Limit: inboxLimit})
+		return err
 	})
 }
 

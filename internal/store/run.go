@@ -140,7 +140,8 @@ func (s *Snap) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]r
 }
 
 // ClaimRuns takes up to n runs that nobody works on any more, for a process: those of processes that are gone, and parked
-// ones none of whose calls waits for a person now. Workspaces and agents that are stopped keep theirs.
+// ones none of whose calls waits for a person now; what a person accepted of its proposals goes its own way. Workspaces and
+// agents that are stopped keep theirs.
 //
 // One that its server let go of in order is taken up without being counted.
 //
@@ -149,7 +150,8 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 	const left = `((state = 'running' AND owner NOT IN (SELECT id FROM processes))
 		OR (state = 'parked'
 			AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> ''
-				AND ((o.deferred = 0 AND o.state IN ('parked', 'prepared', 'dispatched')) OR (o.state = 'unknown' AND o.resolution = '')))
+				AND ((o.deferred = 0 AND o.state IN ('parked', 'prepared', 'dispatched')) OR (o.state = 'unknown' AND o.resolution = ''))
+				AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.operation_id = o.id AND p.operation_id <> ''))
 			AND (EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> '' AND o.deferred = 1 AND o.result_id <> '' AND o.updated_at >= runs.seen_at)
 				OR NOT EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> ''
 					AND o.deferred = 1 AND o.state IN ('parked', 'prepared', 'dispatched')))))`

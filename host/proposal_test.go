@@ -1,0 +1,624 @@
+package host_test
+
+import (
+	"context"
+	"net/http"
+	std "slices" // the package has a function of that name
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"reeve"
+	"reeve/internal/store/storetest"
+	"reeve/reevetest"
+)
+
+// proposer makes an agent whose writes are only proposed.
+func proposer(h *reevetest.Host, name string, tools ...string) reeve.Agent {
+	h.T.Helper()
+	a := h.Agent(name, tools...)
+	patch(h, a, object{"policy": object{"tiers": object{"side_effecting": "propose", "privileged": "propose", "read_only": "propose"}}})
+	return a
+}
+
+func proposal(h *reevetest.Host, id string) (p reeve.Proposal) {
+	h.T.Helper()
+	h.Want(http.StatusOK, &p, "GET", "/api/proposals/"+id, nil)
+	return p
+}
+
+func proposals(h *reevetest.Host, query string) []reeve.Proposal {
+	h.T.Helper()
+	var list reeve.ProposalList
+	h.Want(http.StatusOK, &list, "GET", "/api/proposals?limit=500&"+query, nil)
+	return list.Proposals
+}
+
+func changeSet(h *reevetest.Host, id string) (s reeve.ChangeSet) {
+	h.T.Helper()
+	h.Want(http.StatusOK, &s, "GET", "/api/change-sets/"+id, nil)
+	return s
+}
+
+// say gives a person's word on a proposal, and what came of it.
+func say(h *reevetest.Host, id, word, comment string) (p reeve.Proposal, problem reeve.Problem, status int) {
+	h.T.Helper()
+	r := h.Do("POST", "/api/proposals/"+id+"/"+word, object{"comment": comment})
+	if r.Status < 300 {
+		r.Decode(h.T, &p)
+	} else {
+		r.Decode(h.T, &problem)
+	}
+	return p, problem, r.Status
+}
+
+// engines runs a test on both databases.
+func engines(t *testing.T, f func(t *testing.T, start func(tools ...reeve.Tool) *reevetest.Host)) {
+	for _, name := range []string{"sqlite", "postgres"} {
+		t.Run(name, func(t *testing.T) {
+			f(t, func(tools ...reeve.Tool) *reevetest.Host {
+				cfg := quick(t)
+				if name == "postgres" {
+					cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
+				}
+				return reevetest.StartWith(t, cfg, tools...)
+			})
+		})
+	}
+}
+
+// A run whose writes are proposals ends, and leaves a change set; a person takes one item and leaves the other. What is applied
+// has its own action and result in the thread; nothing is done twice, whoever asks again.
+func TestL27_ARunLeavesAChangeSet(t *testing.T) {
+	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		h := start()
+		var gym reeve.Category
+		h.Want(201, &gym, "POST", "/api/journal/categories", object{"name": "Gym"})
+		a := proposer(h, "coach", "create_task", "list_tasks_in_scope", "write_file")
+		patch(h, a, object{"kind": "planner", "categories": []string{gym.ID}})
+		task := func(title string) object {
+			return object{"tool": "create_task", "must": true, "args": object{"category_id": gym.ID, "title": title}}
+		}
+		rehearse(h, a.ID, "two ideas", task("Squats"), object{"tool": "list_tasks_in_scope", "must": true, "args": object{}}, task("Rows"))
+		h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
+		quiet(h)
+		run := runsOf(h, "")[0]
+		if run.State != reeve.RunCompleted || run.Output != "two ideas" || run.Spent.Calls != 3 {
+			t.Fatalf("the run: %+v", run)
+		}
+		var sets reeve.ChangeSetList
+		h.Want(200, &sets, "GET", "/api/change-sets?pending=true&agent=coach", nil)
+		if len(sets.ChangeSets) != 1 || sets.ChangeSets[0].RunID != run.ID || sets.ChangeSets[0].Counts[reeve.ProposalPending] != 2 {
+			t.Fatalf("%+v", sets)
+		}
+		set := changeSet(h, sets.ChangeSets[0].ID)
+		if len(set.Items) != 2 || set.Items[0].Ordinal != 1 || set.Items[1].Ordinal != 2 || !strings.Contains(set.Items[0].Args, "Squats") {
+			t.Fatalf("%+v", set)
+		}
+		tasks := func() (titles []string) {
+			var list reeve.TaskList
+			h.Want(200, &list, "GET", "/api/journal/tasks", nil)
+			for _, v := range list.Tasks {
+				titles = append(titles, v.Title)
+			}
+			return titles
+		}
+		if n := tasks(); len(n) != 0 || len(inbox(h).Proposals) != 2 {
+			t.Fatalf("tasks %v; the inbox has %+v", n, inbox(h).Proposals)
+		}
+		squats, rows := set.Items[0], set.Items[1]
+		for range 2 {
+			if p, problem, status := say(h, squats.ID, "accept", "good"); status != 200 || p.DecidedBy == "" || p.OperationID != reeve.ProposalKey(squats.ID) {
+				t.Fatalf("%d %+v %+v", status, p, problem)
+			}
+			if p, problem, status := say(h, rows.ID, "reject", "bad back"); status != 200 || p.State != reeve.ProposalRejected || p.Comment != "bad back" {
+				t.Fatalf("%d %+v %+v", status, p, problem)
+			}
+			h.Settle(t.Context())
+		}
+		if got := tasks(); !std.Equal(got, []string{"Squats"}) {
+			t.Errorf("tasks: %v", got)
+		}
+		if p := proposal(h, squats.ID); p.State != reeve.ProposalApplied || p.Comment != "good" {
+			t.Errorf("%+v", p)
+		}
+		if _, p, status := say(h, rows.ID, "accept", ""); status != 409 || p.Code != reeve.Conflict || !strings.Contains(p.Detail, "rejected") {
+			t.Errorf("accepted after it was rejected: %d %+v", status, p)
+		}
+		if _, p, status := say(h, squats.ID, "reject", ""); status != 409 || p.Code != reeve.Conflict {
+			t.Errorf("rejected after it was accepted: %d %+v", status, p)
+		}
+		set = changeSet(h, set.ID)
+		if set.Counts[reeve.ProposalApplied] != 1 || set.Counts[reeve.ProposalRejected] != 1 || len(set.Counts) != 2 {
+			t.Errorf("%+v", set.Counts)
+		}
+
+		// In the thread: three calls of the run and the one that was applied, each with its result.
+		pairs := pairsOf(h, a.ID, run.ID)
+		if len(pairs) != 4 {
+			t.Errorf("%d calls in the thread", len(pairs))
+		}
+		proposed, applied := pairs[squats.CallID], pairs[operation(h, reeve.ProposalKey(squats.ID)).CallID]
+		if info := resultInfo(t, proposed[1]); info.Status != "success" || info.ProposalID != squats.ID || !strings.Contains(proposed[1].Content, "item 1 of change set "+set.ID) {
+			t.Errorf("the proposal's result: %q %+v", proposed[1].Content, info)
+		}
+		if info := actionInfo(t, applied[0]); info.ProposalID != squats.ID || info.Via != reeve.ViaProposal || applied[0].Content != proposed[0].Content || resultInfo(t, applied[1]).Status != "success" {
+			t.Errorf("what was applied: %+v", applied)
+		}
+		var x reeve.Explanation
+		h.Want(200, &x, "GET", "/api/calls/"+applied[0].ID+"/explanation", nil)
+		step := x.Steps[std.IndexFunc(x.Steps, func(s reeve.Step) bool { return s.Name == "approval" })]
+		if !strings.HasPrefix(step.Why, "accepted by owner") || x.Proposal == nil || x.Proposal.ID != squats.ID || x.Proposal.State != reeve.ProposalApplied || x.Outcome != "It ran and succeeded." {
+			t.Errorf("%+v", x)
+		}
+		h.Want(200, &x, "GET", "/api/calls/"+squats.CallID+"/explanation", nil)
+		if x.Operation == nil || x.Operation.State != reeve.ProposedOp || !strings.HasPrefix(x.Outcome, "Proposed as item 1") {
+			t.Errorf("%+v", x)
+		}
+
+		// The same run again: what was rejected stays rejected, what was applied is a new item.
+		h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
+		quiet(h)
+		again := runsOf(h, "")[0]
+		if again.ID == run.ID || again.State != reeve.RunFailed || !strings.Contains(again.Message, "rejected") || !strings.Contains(again.Message, "bad back") {
+			t.Errorf("the second run: %+v", again)
+		}
+		if list := proposals(h, "state=pending"); len(list) != 1 || list[0].Round != 2 || list[0].RunID != again.ID || list[0].SetID == set.ID {
+			t.Errorf("%+v", list)
+		}
+		if n := len(tasks()); n != 1 || len(proposals(h, "")) != 3 {
+			t.Errorf("%d tasks, %d proposals", n, len(proposals(h, "")))
+		}
+	})
+}
+
+// The same call by its key is the same item and the same answer; another call that says the same is the same item while one
+// is open, refused while it is rejected, and another item after it was applied.
+func TestL27_TheSameIsTheSameItem(t *testing.T) {
+	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		var ran counter
+		h := start(tool("send", reeve.Keyed, ran.handle), tool("look", reeve.Read, ran.handle))
+		a := proposer(h, "a", "send", "look")
+		if res := h.Call(a.ID, "look", object{}); res.ProposalID != "" || ran.count() != 1 { // what changes nothing passes
+			t.Errorf("%+v", res)
+		}
+		ran.n.Store(0)
+		ask := call{"tool": "send", "args": object{"to": "x"}}
+		first, _, status := do(h, a.ID, ask.with("reason", "because"), "Idempotency-Key", "k")
+		if status != http.StatusAccepted || first.State != reeve.ProposedOp || first.ProposalID == "" || first.IsError || !strings.HasPrefix(first.Content, "Proposed as item 1 of change set cs_") {
+			t.Fatalf("%d %+v", status, first)
+		}
+		if p := proposal(h, first.ProposalID); p.Reason != "because" || p.UserID != "owner" || p.State != reeve.ProposalPending || p.OperationID != "" {
+			t.Errorf("%+v", p)
+		}
+		if again, _, _ := do(h, a.ID, ask, "Idempotency-Key", "k"); !again.Replayed || again.ProposalID != first.ProposalID || again.Content != first.Content || again.State != first.State {
+			t.Errorf("the same call: %+v", again)
+		}
+		if _, p, status := do(h, a.ID, ask.with("args", object{"to": "y"}), "Idempotency-Key", "k"); status != http.StatusConflict {
+			t.Errorf("another call by the same key: %d %+v", status, p)
+		}
+		same := h.Call(a.ID, "send", object{"to": "x"})
+		if same.ProposalID != first.ProposalID || same.CallID == first.CallID || !strings.HasPrefix(same.Content, "This is item 1") {
+			t.Errorf("another call that says the same: %+v", same)
+		}
+		if other := h.Call(a.ID, "send", object{"to": "z"}); proposal(h, other.ProposalID).Ordinal != 2 {
+			t.Errorf("%+v", other)
+		}
+		b := proposer(h, "b", "send")
+		if other := h.Call(b.ID, "send", object{"to": "x"}); other.ProposalID == first.ProposalID {
+			t.Errorf("another agent's: %+v", other)
+		}
+		say(h, first.ProposalID, "reject", "never")
+		for range 2 {
+			_, p, status := do(h, a.ID, ask)
+			if status != http.StatusForbidden || p.Code != reeve.Denied || !strings.Contains(p.Detail, "owner rejected this on 20") || !strings.Contains(p.Detail, "never") {
+				t.Errorf("after it was rejected: %d %+v", status, p)
+			}
+		}
+		var x reeve.Explanation
+		h.Want(200, &x, "POST", "/api/agents/a/calls/explain", ask)
+		if !strings.Contains(x.Outcome, "rejected") {
+			t.Errorf("%+v", x)
+		}
+		h.Want(200, &x, "POST", "/api/agents/a/calls/explain", ask.with("args", object{"to": "new"}))
+		if !strings.Contains(x.Outcome, "change set") {
+			t.Errorf("%+v", x)
+		}
+		if p, _, status := say(h, first.ProposalID, "reopen", ""); status != 200 || p.State != reeve.ProposalPending || p.ReopenedBy != "owner" || p.DecidedBy != "" {
+			t.Errorf("reopened: %d %+v", status, p)
+		}
+		if same := h.Call(a.ID, "send", object{"to": "x"}); same.ProposalID != first.ProposalID {
+			t.Errorf("after it was reopened: %+v", same)
+		}
+		say(h, first.ProposalID, "accept", "")
+		if same := h.Call(a.ID, "send", object{"to": "x"}); same.ProposalID != first.ProposalID || !strings.Contains(same.Content, "being applied") {
+			t.Errorf("while it is applied: %+v", same)
+		}
+		h.Settle(t.Context())
+		if ran.count() != 1 || proposal(h, first.ProposalID).State != reeve.ProposalApplied {
+			t.Errorf("%d ran, %+v", ran.count(), proposal(h, first.ProposalID))
+		}
+		if _, p, status := say(h, first.ProposalID, "reopen", ""); status != 409 {
+			t.Errorf("reopened after it was applied: %d %+v", status, p)
+		}
+		if next := h.Call(a.ID, "send", object{"to": "x"}); next.ProposalID == first.ProposalID || proposal(h, next.ProposalID).Round != 2 {
+			t.Errorf("after it was applied: %+v", next)
+		}
+		if again, _, _ := do(h, a.ID, ask, "Idempotency-Key", "k"); !again.Replayed || again.ProposalID != first.ProposalID {
+			t.Errorf("the first call again: %+v", again)
+		}
+		pairs(h, thread(h, a.ID, ""))
+	})
+}
+
+// Accepted on two devices at once, through two servers, while both take up work: one effect. Proposed through both at once: one item.
+func TestL27_TwoServersApplyOnce(t *testing.T) {
+	var ran counter
+	servers := two(t, tool("send", reeve.Unsafe, ran.handle))
+	a := proposer(servers[0], "a", "send")
+	for round := range 3 {
+		ran.n.Store(0)
+		ids := make([]string, 8)
+		together(8, func(i int) {
+			ids[i] = servers[i%2].Call(a.ID, "send", object{"round": round}).ProposalID
+		})
+		if std.Sort(ids); ids[0] == "" || len(std.Compact(ids)) != 1 {
+			t.Fatalf("proposed at once: %v", ids)
+		}
+		ops := make([]string, 8)
+		together(8, func(i int) {
+			p, problem, status := say(servers[i%2], ids[0], "accept", "")
+			if status != 200 {
+				t.Errorf("%d %+v", status, problem)
+			}
+			ops[i] = p.OperationID
+			if _, err := servers[(i+1)%2].Step(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		settle(servers[1], ops[0])
+		if std.Sort(ops); len(std.Compact(ops)) != 1 || ran.count() != 1 || proposal(servers[0], ids[0]).State != reeve.ProposalApplied {
+			t.Errorf("%d ran, %v, %+v", ran.count(), ops, proposal(servers[0], ids[0]))
+		}
+	}
+	// Yes on one device and no on the other: one of them counts.
+	for round := range 4 {
+		ran.n.Store(0)
+		id := servers[0].Call(a.ID, "send", object{"both": round}).ProposalID
+		var yes, no atomic.Int64
+		together(8, func(i int) {
+			word, won := "accept", &yes
+			if i%2 == 1 {
+				word, won = "reject", &no
+			}
+			if _, p, status := say(servers[(i/2)%2], id, word, ""); status == 200 {
+				won.Add(1)
+			} else if status != 409 {
+				t.Errorf("%d %+v", status, p)
+			}
+		})
+		servers[0].Settle(t.Context())
+		servers[1].Settle(t.Context())
+		if (yes.Load() > 0) == (no.Load() > 0) || ran.count() != map[bool]int{true: 1}[yes.Load() > 0] {
+			t.Errorf("%d accepted, %d rejected, %d ran", yes.Load(), no.Load(), ran.count())
+		}
+	}
+}
+
+// together runs f n times at once.
+func together(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { f(i) })
+	}
+	wg.Wait()
+}
+
+// What was accepted is judged again when it is applied. If it is not what was proposed it is stale; if the agent may not do it any
+// more it is denied; either way nothing is applied, and the proposal says so.
+func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(h *reevetest.Host, a reeve.Agent, g *guarded)
+		want   reeve.ProposalState
+	}{
+		"base": {func(_ *reevetest.Host, _ reeve.Agent, g *guarded) { g.base.Store("v2") }, reeve.ProposalStale},
+		"settings": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID+"/tools/guarded", nil)
+			h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/tools", object{"tool_id": "guarded", "config": object{"x": 1}})
+		}, reeve.ProposalStale},
+		"policy": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+			patch(h, a, object{"policy": object{"tools": object{"guarded": "deny"}}})
+		}, reeve.ProposalDenied},
+		"policy to allow": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+			patch(h, a, object{"policy": object{"tools": object{"guarded": "allow"}}})
+		}, reeve.ProposalApplied},
+		"capability": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) { patch(h, a, object{"kind": "reader"}) }, reeve.ProposalDenied},
+		"dormant":    {func(h *reevetest.Host, a reeve.Agent, _ *guarded) { patch(h, a, object{"lifecycle": "dormant"}) }, reeve.ProposalDenied},
+		"gone": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID, nil)
+		}, reeve.ProposalDenied},
+		"detached": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID+"/tools/guarded", nil)
+		}, reeve.ProposalDenied},
+		"budget": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+			budget(h, "agent:"+a.ID, object{"limit": object{"calls": 1}})
+			do(h, a.ID, call{"tool": "read_file", "args": object{"path": "/none"}}) // uses it up
+		}, reeve.ProposalDenied},
+	} {
+		for _, order := range []string{"before the answer", "after the answer"} {
+			t.Run(name+" "+order, func(t *testing.T) {
+				var g guarded
+				h := reevetest.Start(t, g.tool())
+				a := proposer(h, "a", "guarded", "read_file")
+				res := h.Call(a.ID, "guarded", object{"n": 1})
+				if p := proposal(h, res.ProposalID); p.Base != "v1" || p.Preview != `+ {"n":1}` {
+					t.Fatalf("%+v", p)
+				}
+				if order == "before the answer" {
+					c.change(h, a, &g)
+				}
+				p, problem, status := say(h, res.ProposalID, "accept", "")
+				if status != 200 {
+					t.Fatalf("%d %+v", status, problem)
+				}
+				if order == "after the answer" {
+					c.change(h, a, &g)
+				}
+				h.Settle(t.Context())
+				ran := 0
+				if c.want == reeve.ProposalApplied {
+					ran = 1
+				}
+				if got := proposal(h, p.ID); got.State != c.want || (ran == 0) != (got.Message != "") || g.ran.count() != ran {
+					t.Errorf("%d ran, %+v", g.ran.count(), got)
+				}
+				if ran == 1 {
+					return
+				}
+				if _, problem, status := say(h, p.ID, "accept", ""); status != 409 || (c.want == reeve.ProposalStale) != (problem.Code == reeve.Stale) {
+					t.Errorf("accepted again: %d %+v", status, problem)
+				}
+				if name == "gone" {
+					return
+				}
+				op := operation(h, p.OperationID)
+				if info := resultInfo(t, pairs(h, thread(h, a.ID, ""))[op.CallID][1]); info.Status != "error" || info.Step.Name == "" {
+					t.Errorf("the thread is told %+v", info)
+				}
+			})
+		}
+	}
+}
+
+// A change in our own database is held to its base too. An agent that looks again and proposes the same on another base makes a new
+// item, and the old one can be accepted no more.
+func TestL27_StaleIsNotApplied(t *testing.T) {
+	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		h := start()
+		var gym reeve.Category
+		h.Want(201, &gym, "POST", "/api/journal/categories", object{"name": "Gym"})
+		var task reeve.Task
+		h.Want(201, &task, "POST", "/api/journal/tasks", object{"category_id": gym.ID, "title": "Squats"})
+		a := proposer(h, "coach", "update_task_fields")
+		patch(h, a, object{"kind": "planner", "categories": []string{gym.ID}})
+		rename := func(title string) { h.Want(200, nil, "PATCH", "/api/journal/tasks/"+task.ID, object{"title": title}) }
+		title := func() string {
+			var got reeve.Task
+			h.Want(200, &got, "GET", "/api/journal/tasks/"+task.ID, nil)
+			return got.Title
+		}
+		propose := func() reeve.Proposal {
+			return proposal(h, h.Call(a.ID, "update_task_fields", object{"task_id": task.ID, "title": "Deep squats"}).ProposalID)
+		}
+		first := propose()
+		if first.Base == "" || !strings.Contains(first.Preview, "Deep squats") {
+			t.Fatalf("%+v", first)
+		}
+		rename("Box squats")
+		if _, p, status := say(h, first.ID, "accept", ""); status != 200 {
+			t.Fatalf("%d %+v", status, p)
+		}
+		h.Settle(t.Context())
+		if got := proposal(h, first.ID); got.State != reeve.ProposalStale || !strings.Contains(got.Message, "changed since") || title() != "Box squats" {
+			t.Errorf("%s: %+v", title(), got)
+		}
+		second := propose()
+		rename("Front squats")
+		third := propose()
+		if second.ID == first.ID || third.ID == second.ID || third.Base == second.Base || propose().ID != third.ID {
+			t.Errorf("%+v, then %+v", second, third)
+		}
+		if _, p, status := say(h, second.ID, "accept", ""); status != 409 || p.Code != reeve.Stale || proposal(h, second.ID).State != reeve.ProposalStale {
+			t.Errorf("%d %+v", status, p)
+		}
+		say(h, third.ID, "accept", "")
+		h.Settle(t.Context())
+		if got := proposal(h, third.ID); got.State != reeve.ProposalApplied || title() != "Deep squats" {
+			t.Errorf("%s: %+v", title(), got)
+		}
+	})
+}
+
+// Another version of the tool is not what was proposed.
+func TestL27_AnotherToolVersionIsStale(t *testing.T) {
+	var g guarded
+	cfg := quick(t)
+	h := reevetest.StartWith(t, cfg, g.tool())
+	a := proposer(h, "a", "guarded")
+	res := h.Call(a.ID, "guarded", object{})
+	h.Stop()
+	other := g.tool()
+	other.Description = "Now does something else."
+	h = reevetest.StartWith(t, cfg, other)
+	say(h, res.ProposalID, "accept", "")
+	h.Settle(t.Context())
+	if got := proposal(h, res.ProposalID); got.State != reeve.ProposalStale || g.ran.count() != 0 {
+		t.Errorf("%d ran, %+v", g.ran.count(), got)
+	}
+}
+
+// Many are decided at once, each on its own: what cannot be is said of that one.
+func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
+	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		var ran counter
+		h := start(tool("send", reeve.Keyed, ran.handle))
+		a := proposer(h, "a", "send")
+		var ids []string
+		for i := range 6 {
+			ids = append(ids, h.Call(a.ID, "send", object{"n": i}).ProposalID)
+		}
+		elsewhere := h.Call(a.ID, "send", object{"n": 1, "m": 1}, "Idempotency-Key", "k")
+		other, _, _ := do(h, a.ID, call{"tool": "send", "args": object{"n": 9}, "session": "other"})
+		set := "/api/change-sets/" + proposal(h, ids[0]).SetID
+		if n := len(changeSet(h, proposal(h, elsewhere.ProposalID).SetID).Items); n != 7 || proposal(h, other.ProposalID).SetID == proposal(h, ids[0]).SetID {
+			t.Errorf("%d items", n)
+		}
+		say(h, ids[0], "reject", "")
+		decide := func(word string, body any) (out reeve.SetDecision) {
+			t.Helper()
+			h.Want(200, &out, "POST", set+"/"+word, body)
+			return out
+		}
+		got := decide("accept", object{"items": []string{ids[0], ids[1], other.ProposalID, "prop_none", ids[2]}, "comment": "fine"})
+		var codes []reeve.Code
+		for i, d := range got.Items {
+			codes = append(codes, d.Code)
+			if (d.Proposal == nil) == (d.Code == "") || d.ID != []string{ids[0], ids[1], other.ProposalID, "prop_none", ids[2]}[i] {
+				t.Errorf("%+v", d)
+			}
+		}
+		if want := []reeve.Code{reeve.Conflict, "", reeve.NotFound, reeve.NotFound, ""}; !std.Equal(codes, want) {
+			t.Errorf("%v, want %v", codes, want)
+		}
+		if got := decide("accept", object{"items": []string{}}); len(got.Items) != 0 { // none is not all
+			t.Errorf("%+v", got)
+		}
+		if got := decide("reject", object{"items": ids[3:4]}); len(got.Items) != 1 || got.Items[0].Proposal.State != reeve.ProposalRejected {
+			t.Errorf("%+v", got)
+		}
+		if got := decide("accept", nil); len(got.Items) != 3 || got.Items[0].ID != ids[4] || got.Items[0].Proposal == nil {
+			t.Errorf("%+v", got)
+		}
+		if got := decide("accept", object{}); len(got.Items) != 0 {
+			t.Errorf("%+v", got)
+		}
+		h.Settle(t.Context())
+		s := changeSet(h, proposal(h, ids[0]).SetID)
+		if s.Counts[reeve.ProposalApplied] != 5 || s.Counts[reeve.ProposalRejected] != 2 || len(s.Counts) != 2 || ran.count() != 5 {
+			t.Errorf("%d ran, %+v", ran.count(), s.Counts)
+		}
+		h.Want(404, nil, "POST", "/api/change-sets/cs_none/accept", nil)
+		h.Want(404, nil, "POST", "/api/proposals/prop_none/accept", nil)
+
+		// Lists: filtered, in pages, newest first.
+		var seen []string
+		for cursor := ""; ; {
+			var page reeve.ProposalList
+			h.Want(200, &page, "GET", "/api/proposals?limit=2&state=applied&agent=a&set="+s.ID+"&cursor="+cursor, nil)
+			for _, p := range page.Proposals {
+				seen = append(seen, p.ID)
+			}
+			if cursor = page.Next; cursor == "" {
+				break
+			}
+		}
+		if want := []string{elsewhere.ProposalID, ids[5], ids[4], ids[2], ids[1]}; !std.Equal(seen, want) {
+			t.Errorf("%v, want %v", seen, want)
+		}
+		var sets reeve.ChangeSetList
+		h.Want(200, &sets, "GET", "/api/change-sets?limit=1", nil)
+		if len(sets.ChangeSets) != 1 || sets.ChangeSets[0].ID != proposal(h, other.ProposalID).SetID || sets.Next == "" {
+			t.Fatalf("%+v", sets)
+		}
+		h.Want(200, &sets, "GET", "/api/change-sets?limit=1&cursor="+sets.Next, nil)
+		if len(sets.ChangeSets) != 1 || sets.ChangeSets[0].ID != s.ID {
+			t.Fatalf("%+v", sets)
+		}
+		h.Want(200, &sets, "GET", "/api/change-sets?pending=true", nil)
+		if len(sets.ChangeSets) != 1 || sets.ChangeSets[0].ID == s.ID {
+			t.Errorf("%+v", sets)
+		}
+	})
+}
+
+// Accepted while everything is stopped, it waits; after a crash it is applied, once.
+func TestL27_AcceptedOutlivesAStopAndACrash(t *testing.T) {
+	w := newWitness(t)
+	h := reevetest.StartWith(t, quick(t))
+	define(h, "send", reeve.Keyed, object{"method": "POST", "url": w.URL}, nil)
+	a := proposer(h, "a", "send")
+	id := h.Call(a.ID, "send", object{}).ProposalID
+	h.Want(204, nil, "POST", "/api/stop", object{"reason": "lunch"})
+	say(h, id, "accept", "")
+	h.Settle(t.Context())
+	if effects, requests := w.total(); effects+requests != 0 || proposal(h, id).State != reeve.ProposalAccepted {
+		t.Fatalf("%d effects while stopped, %+v", effects, proposal(h, id))
+	}
+	h = crashed(h)
+	h.Want(204, nil, "POST", "/api/resume", object{})
+	h.Settle(t.Context())
+	say(h, id, "accept", "")
+	h.Settle(t.Context())
+	if effects, requests := w.total(); effects != 1 || requests != 1 || proposal(h, id).State != reeve.ProposalApplied {
+		t.Errorf("%d effects by %d requests, %+v", effects, requests, proposal(h, id))
+	}
+}
+
+// A proposal costs a call, so that budgets bound how much is proposed; one that would ask does not hold it up.
+func TestL27_ProposalsAreCounted(t *testing.T) {
+	var ran counter
+	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
+	a := proposer(h, "a", "x")
+	budget(h, "agent:"+a.ID, object{"limit": object{"calls": 2}})
+	first := h.Call(a.ID, "x", object{"n": 1})
+	h.Call(a.ID, "x", object{"n": 2})
+	if _, p, status := do(h, a.ID, call{"tool": "x", "args": object{"n": 3}}); status != http.StatusPaymentRequired {
+		t.Errorf("%d %+v", status, p)
+	}
+	if b := budgetOf(h, "agent:"+a.ID); b.Used.Calls != 2 || b.Used.Micros != 0 || !b.Reserved.IsZero() {
+		t.Errorf("%+v", b)
+	}
+	budget(h, "agent:"+a.ID, object{"limit": object{"calls": 3, "micros": 5}, "on_exceed": "park"})
+	if res := h.Call(a.ID, "x", object{"n": 3}); res.ProposalID == "" {
+		t.Errorf("%+v", res)
+	}
+	say(h, first.ProposalID, "accept", "")
+	h.Settle(t.Context())
+	if p := proposal(h, first.ProposalID); p.State != reeve.ProposalAccepted || ran.count() != 0 || len(inbox(h).Approvals) != 1 {
+		t.Fatalf("%d ran, %+v", ran.count(), p)
+	}
+	decide(h, inbox(h).Approvals[0].ID, "approve") // of the budget
+	h.Settle(t.Context())
+	if p := proposal(h, first.ProposalID); p.State != reeve.ProposalApplied || ran.count() != 1 {
+		t.Errorf("%d ran, %+v", ran.count(), p)
+	}
+}
+
+// What a person accepts while the run goes on does not hold the run up, not even when nobody can tell what became of it.
+func TestL27_TheRunGoesOn(t *testing.T) {
+	g := newGatekeeper()
+	h := reevetest.Start(t, g.tool(), tool("lose", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
+		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
+	}))
+	a := proposer(h, "coach", "hold", "lose", "write_file")
+	rehearse(h, a.ID, "done", object{"tool": "lose"}, object{"tool": "hold"}, write("/1.txt", "1"))
+	live(t, h)
+	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
+	<-g.reached
+	id := proposals(h, "")[0].ID
+	say(h, id, "accept", "")
+	settle(h, reeve.ProposalKey(id))
+	if p := proposal(h, id); p.State != reeve.ProposalUnknown {
+		t.Fatalf("%+v", p)
+	}
+	close(g.open)
+	eventually(t, "the run to end", func() bool { return len(runsOf(h, "state=completed")) == 1 })
+	if s := changeSet(h, proposal(h, id).SetID); s.Counts[reeve.ProposalPending] != 1 || s.Counts[reeve.ProposalUnknown] != 1 {
+		t.Errorf("%+v", s.Counts)
+	}
+	h.Want(200, nil, "POST", "/api/operations/"+proposal(h, id).OperationID+"/resolve", object{"resolution": "happened"})
+	if p := proposal(h, id); p.State != reeve.ProposalApplied {
+		t.Errorf("%+v", p)
+	}
+}

@@ -1,0 +1,185 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// AcceptProposal lets a proposed call be applied. The acceptance, the applied call's action and its operation are one
+// transaction; the loop runs it like an approved call, here or on another server, and judges it anew then. However often and
+// wherever a proposal is accepted, it is one operation: whoever comes second is given the same one.
+func (g *Gate) AcceptProposal(ctx context.Context, workspace, id, by, comment string) (reeve.Proposal, error) {
+	p, err := g.decideOn(ctx, workspace, id, func(tx *store.Tx, p reeve.Proposal) error {
+		switch p.State {
+		case reeve.ProposalPending:
+			now := tx.Now()
+			p.State, p.DecidedBy, p.Comment, p.DecidedAt, p.OperationID = reeve.ProposalAccepted, by, comment, &now, reeve.ProposalKey(p.ID)
+			return g.apply(ctx, tx, p)
+		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalUnknown: // under way, or done: once is enough
+			return nil
+		case reeve.ProposalStale:
+			return reeve.Errorf(reeve.Stale, "the proposal is stale: what it was made for has changed since, and nothing was applied").Hintf("the agent must propose it again")
+		case reeve.ProposalRejected:
+			return reeve.Errorf(reeve.Conflict, "%s", verdictOn(p, "rejected the proposal")).Hintf("reopen it first")
+		case reeve.ProposalFailed, reeve.ProposalDenied:
+		}
+		return reeve.Errorf(reeve.Conflict, "%s, and it is %s: %s", verdictOn(p, "accepted the proposal"), p.State, p.Message).Hintf("the agent must propose it again")
+	})
+	if err == nil {
+		g.nudge()
+	}
+	return p, err
+}
+
+// apply writes the acceptance, and the call to be made: by the same agent, in the same thread, with the same arguments.
+func (g *Gate) apply(ctx context.Context, tx *store.Tx, p reeve.Proposal) error {
+	if err := tx.MoveProposal(ctx, p, reeve.ProposalPending); err != nil {
+		return err
+	}
+	asked, err := tx.GetMessage(ctx, p.WorkspaceID, p.CallID)
+	if err != nil {
+		return err
+	}
+	var info reeve.ActionInfo
+	if err := json.Unmarshal(asked.Metadata, &info); err != nil {
+		return err
+	}
+	info.Via, info.ProposalID, info.Ref = reeve.ViaProposal, p.ID, "" // no brain waits for this one
+	for i, s := range info.Trail {
+		if s.Name == "approval" {
+			info.Trail[i] = reeve.Step{Name: s.Name, Why: "accepted by " + p.DecidedBy}
+		}
+	}
+	proposed, err := tx.GetOperation(ctx, p.WorkspaceID, asked.OperationID)
+	if err != nil {
+		return err
+	}
+	w, err := tx.GetWorkspace(ctx, p.WorkspaceID)
+	if err != nil {
+		return err
+	}
+	action := reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: p.WorkspaceID, ThreadID: p.ThreadID, AgentID: p.AgentID, RunID: p.RunID, Kind: reeve.Action,
+		OperationID: p.OperationID, Content: p.Args, Metadata: mustJSON(info)}
+	if err := tx.AppendAction(ctx, action, w.Revision); err != nil {
+		return err
+	}
+	return tx.InsertOperation(ctx, reeve.Operation{ID: p.OperationID, WorkspaceID: p.WorkspaceID, AgentID: p.AgentID, CallID: action.ID, ThreadID: p.ThreadID,
+		RunID: p.RunID, Tool: p.Tool, ToolVersion: p.ToolVersion, Policy: proposed.Policy, Effect: proposed.Effect, State: reeve.Prepared, ArgsHash: p.ArgsHash,
+		Base: p.Base, NextAttemptAt: p.DecidedAt})
+}
+
+// RejectProposal says no, for good: the agent is told so whenever it proposes the same again, until a person reopens it.
+func (g *Gate) RejectProposal(ctx context.Context, workspace, id, by, comment string) (reeve.Proposal, error) {
+	return g.decideOn(ctx, workspace, id, func(tx *store.Tx, p reeve.Proposal) error {
+		switch p.State {
+		case reeve.ProposalPending:
+			now := tx.Now()
+			p.State, p.DecidedBy, p.Comment, p.DecidedAt = reeve.ProposalRejected, by, comment, &now
+			return tx.MoveProposal(ctx, p, reeve.ProposalPending)
+		case reeve.ProposalRejected:
+			return nil
+		case reeve.ProposalStale:
+			return reeve.Errorf(reeve.Stale, "the proposal is stale: it will not be applied")
+		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalUnknown:
+		}
+		return reeve.Errorf(reeve.Conflict, "%s, and it is %s", verdictOn(p, "accepted the proposal"), p.State).Hintf("what was applied may be taken back: reeve operations undo %s", p.OperationID)
+	})
+}
+
+// ReopenProposal makes a rejected proposal wait for a person again.
+func (g *Gate) ReopenProposal(ctx context.Context, workspace, id, by string) (reeve.Proposal, error) {
+	return g.decideOn(ctx, workspace, id, func(tx *store.Tx, p reeve.Proposal) error {
+		switch p.State {
+		case reeve.ProposalRejected:
+			now := tx.Now()
+			p.State, p.DecidedBy, p.Comment, p.DecidedAt, p.ReopenedBy, p.ReopenedAt = reeve.ProposalPending, "", "", nil, by, &now
+			return tx.MoveProposal(ctx, p, reeve.ProposalRejected)
+		case reeve.ProposalPending:
+			return nil
+		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalStale, reeve.ProposalUnknown:
+		}
+		return reeve.Errorf(reeve.Conflict, "the proposal is %s: only a rejected one can be reopened", p.State)
+	})
+}
+
+// decideOn takes a person's word on a proposal as it is now, and gives it as it is then. If somebody else was faster, theirs is
+// looked at first.
+func (g *Gate) decideOn(ctx context.Context, workspace, id string, word func(*store.Tx, reeve.Proposal) error) (p reeve.Proposal, err error) {
+	for range rejudge {
+		err = g.DB.Update(ctx, func(tx *store.Tx) error {
+			if p, err = tx.GetProposal(ctx, workspace, id); err != nil {
+				return err
+			}
+			if err := word(tx, p); err != nil {
+				return err
+			}
+			p, err = tx.GetProposal(ctx, workspace, id)
+			return err
+		})
+		if !overtaken(err) {
+			return p, err
+		}
+	}
+	return p, reeve.Errorf(reeve.Unavailable, "the workspace keeps changing").Hintf("try again")
+}
+
+// someItems is how many items of a set are read at once.
+const someItems = 100
+
+// DecideSet takes a person's word on several items of a change set or, with nil, on all that are pending. Each is decided on its own: that
+// one cannot be is said of that one.
+func (g *Gate) DecideSet(ctx context.Context, workspace, set string, items []string, accept bool, by, comment string) (out reeve.SetDecision, err error) {
+	out.Items = []reeve.ItemDecision{}
+	one := func(id string) error {
+		d, err := g.decideItem(ctx, workspace, set, id, accept, by, comment)
+		out.Items = append(out.Items, d)
+		return err
+	}
+	err = g.DB.View(ctx, func(s *store.Snap) error {
+		_, err := s.GetChangeSet(ctx, workspace, set)
+		return err
+	})
+	for i := 0; i < len(items) && err == nil; i++ {
+		err = one(items[i])
+	}
+	for place := 0; err == nil && items == nil; {
+		var page []reeve.Proposal
+		err = g.DB.View(ctx, func(s *store.Snap) (err error) {
+			page, err = s.ListItems(ctx, workspace, set, true, place, someItems)
+			return err
+		})
+		for i := 0; i < len(page) && err == nil; i++ {
+			place = page[i].Ordinal
+			err = one(page[i].ID)
+		}
+		if len(page) == 0 {
+			break
+		}
+	}
+	return out, err
+}
+
+// decideItem decides one item of a set. It fails only when the store does.
+func (g *Gate) decideItem(ctx context.Context, workspace, set, id string, accept bool, by, comment string) (reeve.ItemDecision, error) {
+	var p reeve.Proposal
+	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
+		if p, err = s.GetProposal(ctx, workspace, id); err == nil && p.SetID != set {
+			err = reeve.Errorf(reeve.NotFound, "proposal %q is not an item of change set %q", id, set)
+		}
+		return err
+	})
+	if err == nil && accept {
+		p, err = g.AcceptProposal(ctx, workspace, id, by, comment)
+	} else if err == nil {
+		p, err = g.RejectProposal(ctx, workspace, id, by, comment)
+	}
+	switch e := reeve.AsError(err); reeve.CodeOf(err) {
+	case reeve.NotFound, reeve.Conflict, reeve.Stale:
+		return reeve.ItemDecision{ID: id, Code: e.Code, Message: e.Message, Hint: e.Hint}, nil
+	default:
+		return reeve.ItemDecision{ID: id, Proposal: &p}, err
+	}
+}

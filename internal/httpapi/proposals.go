@@ -1,0 +1,138 @@
+package httpapi
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// agentFilter gives the id of the agent that a list is narrowed to, by id or name; nothing stays nothing.
+func agentFilter(ctx context.Context, snap *store.Snap, workspace, agent string) (string, error) {
+	if agent == "" {
+		return "", nil
+	}
+	a, err := snap.GetAgent(ctx, workspace, agent)
+	return a.ID, err
+}
+
+func (s *server) listProposals(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Page
+	State reeve.ProposalState `query:"state" enum:"pending,rejected,accepted,applied,failed,denied,stale,unknown"`
+	Agent string              `query:"agent" maxLength:"128" doc:"Id or name"`
+	Set   string              `query:"set" maxLength:"128" doc:"A change set's id"`
+}) (*body[reeve.ProposalList], error) {
+	if err := checkCursor(in.Cursor); err != nil {
+		return nil, err
+	}
+	out := &body[reeve.ProposalList]{}
+	err := s.DB.View(ctx, func(snap *store.Snap) error {
+		agent, err := agentFilter(ctx, snap, who.Workspace, in.Agent)
+		if err != nil {
+			return err
+		}
+		out.Body.Proposals, err = snap.ListProposals(ctx, who.Workspace, store.ProposalFilter{Agent: agent, Set: in.Set, State: in.State, Before: in.Cursor, Limit: in.Limit})
+		return err
+	})
+	if n := len(out.Body.Proposals); n == in.Limit {
+		out.Body.Next = out.Body.Proposals[n-1].ID
+	}
+	return out, err
+}
+
+func (s *server) getProposal(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Proposal], error) {
+	out := &body[reeve.Proposal]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body, err = snap.GetProposal(ctx, who.Workspace, in.ID)
+		return err
+	})
+}
+
+// commented is a person's word on one proposal. It may come without a comment, and so without a body.
+type commented struct {
+	IDPath
+	Body *reeve.CommentRequest
+}
+
+func (c *commented) comment() string {
+	if c.Body == nil {
+		return ""
+	}
+	return c.Body.Comment
+}
+
+func (s *server) acceptProposal(ctx context.Context, who reeve.Principal, in *commented) (*body[reeve.Proposal], error) {
+	p, err := s.Gate.AcceptProposal(ctx, who.Workspace, in.ID, who.User, in.comment())
+	return &body[reeve.Proposal]{p}, err
+}
+
+func (s *server) rejectProposal(ctx context.Context, who reeve.Principal, in *commented) (*body[reeve.Proposal], error) {
+	p, err := s.Gate.RejectProposal(ctx, who.Workspace, in.ID, who.User, in.comment())
+	return &body[reeve.Proposal]{p}, err
+}
+
+func (s *server) reopenProposal(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Proposal], error) {
+	p, err := s.Gate.ReopenProposal(ctx, who.Workspace, in.ID, who.User)
+	return &body[reeve.Proposal]{p}, err
+}
+
+func (s *server) listChangeSets(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Page
+	Agent   string `query:"agent" maxLength:"128" doc:"Id or name"`
+	Pending bool   `query:"pending" doc:"Only those with an item that waits for a person"`
+}) (*body[reeve.ChangeSetList], error) {
+	if err := checkCursor(in.Cursor); err != nil {
+		return nil, err
+	}
+	out := &body[reeve.ChangeSetList]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+		agent, err := agentFilter(ctx, snap, who.Workspace, in.Agent)
+		if err != nil {
+			return err
+		}
+		sets, cursors, err := snap.ListChangeSets(ctx, who.Workspace, store.ChangeSetFilter{Agent: agent, Pending: in.Pending, Before: in.Cursor, Limit: in.Limit})
+		if out.Body.ChangeSets = sets; len(cursors) == in.Limit {
+			out.Body.Next = cursors[in.Limit-1]
+		}
+		return err
+	})
+}
+
+// setLimit is how many items a change set is shown with; the list of proposals pages through more.
+const setLimit = 500
+
+func (s *server) getChangeSet(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ChangeSet], error) {
+	out := &body[reeve.ChangeSet]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		if out.Body, err = snap.GetChangeSet(ctx, who.Workspace, in.ID); err != nil {
+			return err
+		}
+		out.Body.Items, err = snap.ListItems(ctx, who.Workspace, in.ID, false, 0, setLimit)
+		return err
+	})
+}
+
+// setDecision is a person's word on several items. Without a body it is on all that are pending.
+type setDecision struct {
+	IDPath
+	Body *reeve.SetDecisionRequest
+}
+
+func (s *server) acceptChangeSet(ctx context.Context, who reeve.Principal, in *setDecision) (*body[reeve.SetDecision], error) {
+	return s.decideSet(ctx, who, in, true)
+}
+
+func (s *server) rejectChangeSet(ctx context.Context, who reeve.Principal, in *setDecision) (*body[reeve.SetDecision], error) {
+	return s.decideSet(ctx, who, in, false)
+}
+
+func (s *server) decideSet(ctx context.Context, who reeve.Principal, in *setDecision, accept bool) (*body[reeve.SetDecision], error) {
+	var r reeve.SetDecisionRequest
+	if in.Body != nil {
+		r = *in.Body
+	}
+	d, err := s.Gate.DecideSet(ctx, who.Workspace, in.ID, r.Items, accept, who.User, r.Comment)
+	return &body[reeve.SetDecision]{d}, err
+}

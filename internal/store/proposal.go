@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+
+	"reeve"
+)
+
+const proposalColumns = `id, workspace_id, set_id, ordinal, round, agent_id, run_id, thread_id, call_id, tool, args, args_hash, tool_version, settings,
+	base, preview, reason, user_id, state, decided_by, comment, decided_at, reopened_by, reopened_at, operation_id, created_at`
+
+// proposalState is where a proposal p stands: what a person said and, once it is accepted, what became of its operation o. It is
+// worked out here and kept nowhere, so that it cannot disagree with the ledger.
+const proposalState = `CASE WHEN p.state <> 'accepted' THEN p.state WHEN o.state = 'committed' THEN 'applied' 
+	WHEN o.state IN ('denied', 'failed') AND o.code = 'STALE' THEN 'stale' WHEN o.state IN ('denied', 'failed', 'unknown') THEN o.state ELSE 'accepted' END`
+
+const selectProposal = `SELECT p.id, p.workspace_id, p.set_id, p.ordinal, p.round, p.agent_id, p.run_id, p.thread_id, p.call_id, p.tool, p.args, p.args_hash,
+	p.tool_version, p.settings, p.base, p.preview, p.reason, p.user_id, ` + proposalState + `, p.decided_by, p.comment, p.decided_at, p.reopened_by,
+	p.reopened_at, p.operation_id, p.created_at, COALESCE(o.code, ''), COALESCE(o.message, '')
+	FROM proposals p LEFT JOIN operations o ON o.id = p.operation_id `
+
+func scanProposal(r scanner) (p reeve.Proposal, err error) {
+	var decided, reopened, created int64
+	err = r.Scan(&p.ID, &p.WorkspaceID, &p.SetID, &p.Ordinal, &p.Round, &p.AgentID, &p.RunID, &p.ThreadID, &p.CallID, &p.Tool, &p.Args, &p.ArgsHash,
+		&p.ToolVersion, &p.Settings, &p.Base, &p.Preview, &p.Reason, &p.UserID, &p.State, &p.DecidedBy, &p.Comment, &decided, &p.ReopenedBy,
+		&reopened, &p.OperationID, &created, &p.Code, &p.Message)
+	p.DecidedAt, p.ReopenedAt, p.CreatedAt = optional(decided), optional(reopened), reeve.FromMillis(created)
+	return p, err
+}
+
+// InsertProposal writes a proposal. If its place in the set, or in the row of equal ones, was taken meanwhile, it is Stale: look
+// again.
+func (t *Tx) InsertProposal(ctx context.Context, p reeve.Proposal) error {
+	return t.execOr(ctx, func(f Fault) error {
+		if f.Kind == FaultUnique {
+			return Stale{}
+		}
+		return nil
+	}, `INSERT INTO proposals (`+proposalColumns+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, '', '', 0, '', 0, '', $20)`,
+		p.ID, p.WorkspaceID, p.SetID, p.Ordinal, p.Round, p.AgentID, p.RunID, p.ThreadID, p.CallID, p.Tool, clean(p.Args), p.ArgsHash, p.ToolVersion, p.Settings,
+		p.Base, clean(p.Preview), clean(p.Reason), p.UserID, string(p.State), reeve.Millis(t.now))
+}
+
+// GetProposal reads a proposal of a workspace.
+func (s *Snap) GetProposal(ctx context.Context, workspace, id string) (reeve.Proposal, error) {
+	p, ok, err := one(ctx, s, scanProposal, selectProposal+`WHERE p.workspace_id = $1 AND p.id = $2`, workspace, id)
+	if err == nil && !ok {
+		err = notFound("proposal", id)
+	}
+	return p, err
+}
+
+// LastProposal reads the newest proposal of exactly this; false means there is none.
+func (s *Snap) LastProposal(ctx context.Context, agent, tool, argsHash string) (reeve.Proposal, bool, error) {
+	return one(ctx, s, scanProposal, selectProposal+`WHERE p.agent_id = $1 AND p.tool = $2 AND p.args_hash = $3 ORDER BY p.round DESC LIMIT 1`, agent, tool, argsHash)
+}
+
+// LastOrdinal is the last place taken in a change set; 0 means that it has no item.
+func (s *Snap) LastOrdinal(ctx context.Context, set string) (int, error) {
+	n, _, err := one(ctx, s, value[int], `SELECT COALESCE(max(ordinal), 0) FROM proposals WHERE set_id = $1`, set)
+	return n, err
+}
+
+// MoveProposal answers a proposal, provided nobody has since. Otherwise it is Stale: look again.
+func (t *Tx) MoveProposal(ctx context.Context, p reeve.Proposal, from reeve.ProposalState) error {
+	n, err := t.affect(ctx, `UPDATE proposals SET state = $3, decided_by = $4, comment = $5, decided_at = $6, reopened_by = $7, reopened_at = $8, operation_id = $9
+		WHERE id = $1 AND state = $2`, p.ID, string(from), string(p.State), p.DecidedBy, clean(p.Comment), orZero(p.DecidedAt), p.ReopenedBy, orZero(p.ReopenedAt), p.OperationID)
+	if err == nil && n == 0 {
+		return Stale{}
+	}
+	return err
+}
+
+// ProposalFilter narrows a list of proposals. Empty fields do not.
+type ProposalFilter struct {
+	Agent  string
+	Set    string
+	State  reeve.ProposalState
+	Before string // a proposal's id
+	Limit  int
+}
+
+// ListProposals reads a page of proposals, newest first.
+func (s *Snap) ListProposals(ctx context.Context, workspace string, f ProposalFilter) ([]reeve.Proposal, error) {
+	where := `p.workspace_id = $1 AND ($3 = '' OR p.agent_id = $3) AND ($4 = '' OR p.set_id = $4) AND ($5 = '' OR ` + proposalState + ` = $5)`
+	args := []any{workspace, f.Limit, f.Agent, f.Set, string(f.State)}
+	if f.State == reeve.ProposalPending {
+		where += ` AND p.state = 'pending'` // which has an index of its own
+	}
+	if f.Before != "" { // a condition of its own, so that the index begins there
+		where, args = where+` AND p.id < $6`, append(args, f.Before)
+	}
+	return all(ctx, s, scanProposal, selectProposal+`WHERE `+where+` ORDER BY p.id DESC LIMIT $2`, args...)
+}
+
+// ListItems reads the items of a change set in order, behind a place in it. With pending, only those that wait for a person.
+func (s *Snap) ListItems(ctx context.Context, workspace, set string, pending bool, after, limit int) ([]reeve.Proposal, error) {
+	where := `WHERE p.workspace_id = $1 AND p.set_id = $2 AND p.ordinal > $3`
+	if pending {
+		where += ` AND p.state = 'pending'`
+	}
+	return all(ctx, s, scanProposal, selectProposal+where+` ORDER BY p.ordinal LIMIT $4`, workspace, set, after, limit)
+}
+
+// ChangeSetFilter narrows a list of change sets. Empty fields do not.
+type ChangeSetFilter struct {
+	ID      string
+	Agent   string
+	Pending bool   // only those with an item that waits for a person
+	Before  string // the id of a set's first item
+	Limit   int
+}
+
+// ListChangeSets reads a page of change sets, newest first, and gives the cursor behind each. A set is its items: it is found by
+// its first, so that a page costs what its sets hold, and not what all sets do.
+func (s *Snap) ListChangeSets(ctx context.Context, workspace string, f ChangeSetFilter) (sets []reeve.ChangeSet, cursors []string, err error) {
+	page := `SELECT p.id, p.set_id, p.agent_id, p.run_id, p.thread_id, p.created_at FROM proposals p WHERE p.workspace_id = $1 AND p.ordinal = 1
+		AND ($2 = '' OR p.set_id = $2) AND ($3 = '' OR p.agent_id = $3) AND ($4 = '' OR p.id < $4)`
+	if f.Pending {
+		page += ` AND EXISTS (SELECT 1 FROM proposals i WHERE i.set_id = p.set_id AND i.state = 'pending')`
+	}
+	page += ` ORDER BY p.id DESC LIMIT $5`
+	type count struct {
+		set   reeve.ChangeSet
+		first string
+		state reeve.ProposalState
+		n     int
+	}
+	counts, err := all(ctx, s, func(r scanner) (c count, err error) {
+		var created int64
+		err = r.Scan(&c.first, &c.set.ID, &c.set.AgentID, &c.set.RunID, &c.set.ThreadID, &created, &c.state, &c.n)
+		c.set.CreatedAt = reeve.FromMillis(created)
+		return c, err
+	}, `SELECT f.id, f.set_id, f.agent_id, f.run_id, f.thread_id, f.created_at, `+proposalState+` AS stands, count(*)
+		FROM (`+page+`) f JOIN proposals p ON p.set_id = f.set_id LEFT JOIN operations o ON o.id = p.operation_id
+		GROUP BY f.id, f.set_id, f.agent_id, f.run_id, f.thread_id, f.created_at, stands ORDER BY f.id DESC`,
+		workspace, f.ID, f.Agent, f.Before, f.Limit)
+	sets = []reeve.ChangeSet{}
+	for _, c := range counts {
+		if n := len(sets); n == 0 || sets[n-1].ID != c.set.ID {
+			c.set.Counts = map[reeve.ProposalState]int{}
+			sets, cursors = append(sets, c.set), append(cursors, c.first)
+		}
+		sets[len(sets)-1].Counts[c.state] = c.n
+	}
+	return sets, cursors, err
+}
+
+// GetChangeSet reads a change set of a workspace, without its items.
+func (s *Snap) GetChangeSet(ctx context.Context, workspace, id string) (reeve.ChangeSet, error) {
+	sets, _, err := s.ListChangeSets(ctx, workspace, ChangeSetFilter{ID: id, Limit: 1})
+	if err != nil {
+		return reeve.ChangeSet{}, err
+	}
+	if len(sets) == 0 {
+		return reeve.ChangeSet{}, notFound("change set", id)
+	}
+	return sets[0], nil
+}
