@@ -497,7 +497,7 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 		if got := decide("reject", object{"items": ids[3:4]}); len(got.Items) != 1 || got.Items[0].Proposal.State != reeve.ProposalRejected {
 			t.Errorf("%+v", got)
 		}
-		if got := decide("accept", nil); len(got.Items) != 3 || got.Items[0].ID != ids[4] || got.Items[0].Proposal == nil {
+		if got := decide("accept", object{"comment": "the rest"}); len(got.Items) != 3 || got.Items[0].ID != ids[4] || got.Items[0].Proposal == nil {
 			t.Errorf("%+v", got)
 		}
 		if got := decide("accept", object{}); len(got.Items) != 0 {
@@ -508,8 +508,8 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 		if s.Counts[reeve.ProposalApplied] != 5 || s.Counts[reeve.ProposalRejected] != 2 || len(s.Counts) != 2 || ran.count() != 5 {
 			t.Errorf("%d ran, %+v", ran.count(), s.Counts)
 		}
-		h.Want(404, nil, "POST", "/api/change-sets/cs_none/accept", nil)
-		h.Want(404, nil, "POST", "/api/proposals/prop_none/accept", nil)
+		h.Want(404, nil, "POST", "/api/change-sets/cs_none/accept", object{})
+		h.Want(404, nil, "POST", "/api/proposals/prop_none/accept", object{})
 
 		// Lists: filtered, in pages, newest first.
 		var seen []string

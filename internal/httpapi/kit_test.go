@@ -252,7 +252,7 @@ func share(t *testing.T, h *reevetest.Host, workspace string, files map[string]s
 }
 
 // lists are the routes that together show all that a workspace has.
-var lists = []string{"/api/tools", "/api/agents?limit=500", "/api/operations?limit=500", "/api/approvals?limit=500", "/api/inbox", "/api/profiles", "/api/budgets",
+var lists = []string{"/api/tools", "/api/agents?limit=500", "/api/operations?limit=500", "/api/approvals?limit=500", "/api/proposals?limit=500", "/api/inbox", "/api/profiles", "/api/budgets",
 	"/api/tokens", "/api/secrets", "/api/workspaces"}
 
 // picture is all that a workspace shows, to be compared with a later one.

@@ -49,26 +49,19 @@ func (s *server) getProposal(ctx context.Context, who reeve.Principal, in *IDPat
 	})
 }
 
-// commented is a person's word on one proposal. It may come without a comment, and so without a body.
+// commented is a person's word on one proposal.
 type commented struct {
 	IDPath
-	Body *reeve.CommentRequest
-}
-
-func (c *commented) comment() string {
-	if c.Body == nil {
-		return ""
-	}
-	return c.Body.Comment
+	Body reeve.CommentRequest
 }
 
 func (s *server) acceptProposal(ctx context.Context, who reeve.Principal, in *commented) (*body[reeve.Proposal], error) {
-	p, err := s.Gate.AcceptProposal(ctx, who.Workspace, in.ID, who.User, in.comment())
+	p, err := s.Gate.AcceptProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
 	return &body[reeve.Proposal]{p}, err
 }
 
 func (s *server) rejectProposal(ctx context.Context, who reeve.Principal, in *commented) (*body[reeve.Proposal], error) {
-	p, err := s.Gate.RejectProposal(ctx, who.Workspace, in.ID, who.User, in.comment())
+	p, err := s.Gate.RejectProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
 	return &body[reeve.Proposal]{p}, err
 }
 
@@ -114,25 +107,18 @@ func (s *server) getChangeSet(ctx context.Context, who reeve.Principal, in *IDPa
 	})
 }
 
-// setDecision is a person's word on several items. Without a body it is on all that are pending.
+// setDecision is a person's word on several items of a change set.
 type setDecision struct {
 	IDPath
-	Body *reeve.SetDecisionRequest
+	Body reeve.SetDecisionRequest
 }
 
 func (s *server) acceptChangeSet(ctx context.Context, who reeve.Principal, in *setDecision) (*body[reeve.SetDecision], error) {
-	return s.decideSet(ctx, who, in, true)
+	d, err := s.Gate.DecideSet(ctx, who.Workspace, in.ID, in.Body.Items, true, who.User, in.Body.Comment)
+	return &body[reeve.SetDecision]{d}, err
 }
 
 func (s *server) rejectChangeSet(ctx context.Context, who reeve.Principal, in *setDecision) (*body[reeve.SetDecision], error) {
-	return s.decideSet(ctx, who, in, false)
-}
-
-func (s *server) decideSet(ctx context.Context, who reeve.Principal, in *setDecision, accept bool) (*body[reeve.SetDecision], error) {
-	var r reeve.SetDecisionRequest
-	if in.Body != nil {
-		r = *in.Body
-	}
-	d, err := s.Gate.DecideSet(ctx, who.Workspace, in.ID, r.Items, accept, who.User, r.Comment)
+	d, err := s.Gate.DecideSet(ctx, who.Workspace, in.ID, in.Body.Items, false, who.User, in.Body.Comment)
 	return &body[reeve.SetDecision]{d}, err
 }

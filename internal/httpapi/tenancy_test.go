@@ -18,11 +18,13 @@ type things struct {
 	agent, tool, operation, unknown, undoable, approval, call, hash, token, secret, kind, subject string
 	journal                                                                                       journalThings
 	wakes                                                                                         wakeThings
+	proposal, refused, changeSet                                                                  string
 }
 
 // nowhere names things that are not there.
 var nowhere = things{agent: "nobody", tool: "nothing", operation: "op_none", unknown: "op_none", undoable: "op_none", approval: "apr_none", call: "msg_none",
-	hash: strings.Repeat("0", 64), token: "tok_none", secret: "NONE", kind: "robot", subject: "agent:nobody", journal: noJournal, wakes: noWakes}
+	hash: strings.Repeat("0", 64), token: "tok_none", secret: "NONE", kind: "robot", subject: "agent:nobody", journal: noJournal, wakes: noWakes,
+	proposal: "prop_none", refused: "prop_none", changeSet: "cs_none"}
 
 // sample is a request that is right in itself.
 type sample struct {
@@ -73,6 +75,15 @@ func samples(x things) map[string]sample {
 		"listApprovals":    {"/api/approvals", nil, false, reeve.Viewer},
 		"getApproval":      {"/api/approvals/" + x.approval, nil, true, reeve.Viewer},
 		"decide":           {"/api/approvals/" + x.approval + "/decision", object{"decision": "approve"}, true, reeve.Member},
+		"listProposals":    {"/api/proposals", nil, false, reeve.Viewer},
+		"getProposal":      {"/api/proposals/" + x.proposal, nil, true, reeve.Viewer},
+		"acceptProposal":   {"/api/proposals/" + x.proposal + "/accept", object{}, true, reeve.Member},
+		"rejectProposal":   {"/api/proposals/" + x.refused + "/reject", object{"comment": "no"}, true, reeve.Member},
+		"reopenProposal":   {"/api/proposals/" + x.refused + "/reopen", nil, true, reeve.Member},
+		"listChangeSets":   {"/api/change-sets", nil, false, reeve.Viewer},
+		"getChangeSet":     {"/api/change-sets/" + x.changeSet, nil, true, reeve.Viewer},
+		"acceptChangeSet":  {"/api/change-sets/" + x.changeSet + "/accept", object{}, true, reeve.Member},
+		"rejectChangeSet":  {"/api/change-sets/" + x.changeSet + "/reject", object{"comment": "no"}, true, reeve.Member},
 		"stop":             {"/api/stop", object{"agent": x.agent, "reason": "test"}, true, reeve.Member},
 		"resume":           {"/api/resume", object{"agent": x.agent}, true, reeve.Member},
 		"listProfiles":     {"/api/profiles", nil, false, reeve.Viewer},
@@ -113,10 +124,17 @@ func furnish(t *testing.T, h *reevetest.Host) things {
 	x.operation, x.undoable, x.call = done.OperationID, done.OperationID, done.CallID
 	x.approval = h.Call(x.agent, "danger", object{}).ApprovalID
 	x.unknown = h.Call(x.agent, "loses", object{}).OperationID
+	h.Want(200, nil, "PATCH", "/api/agents/"+x.agent, object{"policy": object{"tools": object{"write_file": "propose"}}})
+	propose := func(session string) reeve.Proposal { // each in a change set of its own
+		write := object{"tool": "write_file", "session": session, "args": object{"path": "/" + session, "content": "alpha's"}}
+		id := decode[reeve.Result](t, h.Want(202, nil, "POST", "/api/agents/"+x.agent+"/calls", write)).ProposalID
+		return decode[reeve.Proposal](t, h.Want(200, nil, "GET", "/api/proposals/"+id, nil))
+	}
+	x.proposal, x.refused, x.changeSet = propose("a").ID, propose("b").ID, propose("c").SetID
 	x.hash = h.Call(x.agent, "shouts", object{}).Hash
 	x.journal = furnishJournal(h)
 	x.wakes = furnishWakes(t, h, x.agent)
-	for what, id := range map[string]string{"operation": x.operation, "approval": x.approval, "unknown": x.unknown, "hash": x.hash} {
+	for what, id := range map[string]string{"operation": x.operation, "approval": x.approval, "unknown": x.unknown, "hash": x.hash, "proposal": x.proposal} {
 		if id == "" {
 			t.Fatalf("no %s was made", what)
 		}
@@ -126,7 +144,7 @@ func furnish(t *testing.T, h *reevetest.Host) things {
 
 // blot hides the names of things in a text.
 func (x things) blot(s string) string {
-	for _, id := range []string{x.subject, x.agent, x.tool, x.operation, x.unknown, x.approval, x.call, x.hash, x.token, x.secret, x.kind} {
+	for _, id := range []string{x.proposal, x.refused, x.changeSet, x.subject, x.agent, x.tool, x.operation, x.unknown, x.approval, x.call, x.hash, x.token, x.secret, x.kind} {
 		s = strings.ReplaceAll(s, id, "#")
 	}
 	return x.wakes.blot(x.journal.blot(s))
@@ -178,7 +196,7 @@ func TestI06_NothingOfAnotherWorkspace(t *testing.T) {
 			if r.Status >= 300 {
 				t.Errorf("%s in its own workspace: %d %s", o.id, r.Status, r.Body)
 			}
-			for _, word := range []string{x.agent, x.operation, x.unknown, x.approval, x.call, x.hash, x.token, "alpha's", "alpha-token", "alpha.cap", "only alpha",
+			for _, word := range []string{x.agent, x.operation, x.unknown, x.approval, x.call, x.hash, x.token, x.proposal, x.refused, x.changeSet, "alpha's", "alpha-token", "alpha.cap", "only alpha",
 				`"id":"default"`, `_id":"default"`, `["default"`, `"default"]`} {
 				if strings.Contains(string(r.Body), word) {
 					t.Errorf("%s shows %q: %s", o.id, word, r.Body)
