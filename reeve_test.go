@@ -55,7 +55,7 @@ func TestKeysKeepTheirPartsApart(t *testing.T) {
 }
 
 func TestOperationTransitions(t *testing.T) {
-	final := map[reeve.State]bool{reeve.Committed: true, reeve.Failed: true, reeve.DeniedOp: true}
+	final := map[reeve.State]bool{reeve.Committed: true, reeve.Failed: true, reeve.DeniedOp: true, reeve.ProposedOp: true}
 	for _, s := range reeve.States() {
 		if s.Final() != final[s] {
 			t.Errorf("%s: Final() = %v", s, s.Final())

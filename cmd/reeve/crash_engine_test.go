@@ -206,6 +206,9 @@ var never = []struct{ what, query string }{
 	{"reservations", `SELECT count(*) FROM reservations`},
 	{"approvals that nobody used or answered", `SELECT count(*) FROM approvals WHERE state <> 'approved'`},
 	{"operations with several approvals", `SELECT count(*) FROM (SELECT operation_id FROM approvals GROUP BY operation_id HAVING count(*) > 1) x`},
+	{"proposals that are there twice", `SELECT count(*) FROM (SELECT args_hash FROM proposals GROUP BY agent_id, tool, args_hash HAVING count(*) > 1) x`},
+	{"proposals that are not applied", `SELECT count(*) FROM proposals p WHERE NOT EXISTS
+		(SELECT 1 FROM operations o WHERE o.id = p.operation_id AND o.state = 'committed' AND p.state = 'accepted')`},
 	{"file writes without their file", `SELECT count(*) FROM operations o WHERE o.tool = 'write_file' AND o.state = 'committed'
 		AND NOT EXISTS (SELECT 1 FROM session_files f WHERE f.session_id = o.thread_id)`},
 	{"files without their write", `SELECT count(*) FROM session_files f WHERE NOT EXISTS

@@ -349,7 +349,7 @@ func (r *rig) life(ctx context.Context, w world, s scenario, f fault, c *told) (
 	return p.killed, err
 }
 
-// drive is the client, and the person behind it: it makes the call with its key, approves it when asked to, looks after
+// drive is the client, and the person behind it: it makes the call with its key, approves or accepts it when asked to, looks after
 // operations whose outcome is unknown, and waits for the end. After a crash it is run again from its beginning.
 func (r *rig) drive(ctx context.Context, w world, p *process, s scenario, told *told) error {
 	c, err := w.owner(p, s.workspace)
@@ -361,11 +361,17 @@ func (r *rig) drive(ctx context.Context, w world, p *process, s scenario, told *
 		"Idempotency-Key", told.key); err != nil {
 		return err
 	}
-	if told.op.ID != "" && told.op.ID != res.OperationID {
-		return fmt.Errorf("the same key gave operation %s, and then %s", told.op.ID, res.OperationID)
+	id := res.OperationID
+	if res.ProposalID != "" {
+		if id, err = accept(ctx, c, res.ProposalID); err != nil {
+			return err
+		}
 	}
-	told.op.ID = res.OperationID
-	return poll(ctx, "operation "+res.OperationID, func() (bool, error) {
+	if told.op.ID != "" && told.op.ID != id {
+		return fmt.Errorf("the same key gave operation %s, and then %s", told.op.ID, id)
+	}
+	told.op.ID = id
+	return poll(ctx, "operation "+id, func() (bool, error) {
 		if err := c.do(ctx, "GET", "/api/operations/"+told.op.ID, nil, &told.op); err != nil {
 			return false, err
 		}
@@ -376,7 +382,7 @@ func (r *rig) drive(ctx context.Context, w world, p *process, s scenario, told *
 			return false, r.resolve(ctx, c, s, told)
 		case reeve.Prepared, reeve.Dispatched:
 			return false, nil
-		case reeve.Committed, reeve.Failed, reeve.DeniedOp:
+		case reeve.Committed, reeve.Failed, reeve.DeniedOp, reeve.ProposedOp:
 		}
 		return true, nil
 	})

@@ -6,6 +6,7 @@
 //	local  action, effect, operation and result in one transaction
 //	else   action and operation (dispatched) in one transaction; run; operation and result in another
 //
-// What a crash leaves between those two is found by the loop in reconcile.go, which also runs calls that a person approved.
+// What a crash leaves between those two is found by the loop in reconcile.go, which also runs calls that a person approved,
+// and applies proposals that a person accepted.
 // Nothing waits in memory: a call that must wait is a row.
 package gate

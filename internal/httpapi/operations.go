@@ -25,15 +25,11 @@ func (s *server) listOperations(ctx context.Context, who reeve.Principal, in *st
 	}
 	out := &body[reeve.OperationList]{}
 	err = s.DB.View(ctx, func(snap *store.Snap) error {
-		f := store.OperationFilter{State: in.State, Before: before, Limit: in.Limit}
-		if in.Agent != "" {
-			a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
-			if err != nil {
-				return err
-			}
-			f.Agent = a.ID
+		agent, err := agentFilter(ctx, snap, who.Workspace, in.Agent)
+		if err != nil {
+			return err
 		}
-		out.Body.Operations, err = snap.ListOperations(ctx, who.Workspace, f)
+		out.Body.Operations, err = snap.ListOperations(ctx, who.Workspace, store.OperationFilter{Agent: agent, State: in.State, Before: before, Limit: in.Limit})
 		return err
 	})
 	if n := len(out.Body.Operations); n == in.Limit {

@@ -83,15 +83,21 @@ type ProposalFilter struct {
 
 // ListProposals reads a page of proposals, newest first.
 func (s *Snap) ListProposals(ctx context.Context, workspace string, f ProposalFilter) ([]reeve.Proposal, error) {
-	where := `p.workspace_id = $1 AND ($3 = '' OR p.agent_id = $3) AND ($4 = '' OR p.set_id = $4) AND ($5 = '' OR ` + proposalState + ` = $5)`
-	args := []any{workspace, f.Limit, f.Agent, f.Set, string(f.State)}
+	where := `p.workspace_id = $1 AND ($3 = '' OR p.agent_id = $3) AND ($4 = '' OR ` + proposalState + ` = $4)` + begins(f.Set, `p.set_id = `, `$5`) + begins(f.Before, `p.id < `, `$6`)
+	args := []any{workspace, f.Limit, f.Agent, string(f.State), f.Set, f.Before}
 	if f.State == reeve.ProposalPending {
 		where += ` AND p.state = 'pending'` // which has an index of its own
 	}
-	if f.Before != "" { // a condition of its own, so that the index begins there
-		where, args = where+` AND p.id < $6`, append(args, f.Before)
-	}
 	return all(ctx, s, scanProposal, selectProposal+`WHERE `+where+` ORDER BY p.id DESC LIMIT $2`, args...)
+}
+
+// begins is a condition of its own, so that an index begins there, if there is something to begin with. Otherwise it only names
+// the parameter: PostgreSQL takes none that is not.
+func begins(with, column, parameter string) string {
+	if with == "" {
+		return ` AND ` + parameter + ` = ''`
+	}
+	return ` AND ` + column + parameter
 }
 
 // ListItems reads the items of a change set in order, behind a place in it. With pending, only those that wait for a person.
@@ -116,7 +122,7 @@ type ChangeSetFilter struct {
 // its first, so that a page costs what its sets hold, and not what all sets do.
 func (s *Snap) ListChangeSets(ctx context.Context, workspace string, f ChangeSetFilter) (sets []reeve.ChangeSet, cursors []string, err error) {
 	page := `SELECT p.id, p.set_id, p.agent_id, p.run_id, p.thread_id, p.created_at FROM proposals p WHERE p.workspace_id = $1 AND p.ordinal = 1
-		AND ($2 = '' OR p.set_id = $2) AND ($3 = '' OR p.agent_id = $3) AND ($4 = '' OR p.id < $4)`
+		AND ($3 = '' OR p.agent_id = $3)` + begins(f.ID, `p.set_id = `, `$2`) + begins(f.Before, `p.id < `, `$4`)
 	if f.Pending {
 		page += ` AND EXISTS (SELECT 1 FROM proposals i WHERE i.set_id = p.set_id AND i.state = 'pending')`
 	}

@@ -1,0 +1,137 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// proposals tests what agents propose.
+var proposals = map[string]func(*testing.T, *store.DB){
+	"proposal": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		draft := func(id, set string, ordinal, round int, args string) reeve.Proposal {
+			return reeve.Proposal{ID: id, WorkspaceID: ws, SetID: set, Ordinal: ordinal, Round: round, AgentID: "agt_one", RunID: "run_1", ThreadID: "agt_one:run:run_1",
+				CallID: "msg_1", Tool: "echo", Args: `{"a": 1}`, ArgsHash: args, ToolVersion: "v", Settings: "s", Base: "b", Preview: "+ a", Reason: "r", UserID: "u",
+				State: reeve.ProposalPending}
+		}
+		insert := func(p reeve.Proposal) error {
+			return db.Update(ctx, func(tx *store.Tx) error { return tx.InsertProposal(ctx, p) })
+		}
+		get := func(id string) reeve.Proposal {
+			return view(t, db, func(s *store.Snap) (reeve.Proposal, error) { return s.GetProposal(ctx, ws, id) })
+		}
+		want := draft("prop_1", "cs_1", 1, 1, "h1")
+		must(t, insert(want))
+		got := get("prop_1")
+		want.CreatedAt = got.CreatedAt
+		if got != want || got.CreatedAt.IsZero() {
+			t.Fatalf("round trip:\n got %+v\nwant %+v", got, want)
+		}
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetProposal(ctx, "ws_two", "prop_1"); return err }), reeve.NotFound)
+		stale := func(err error, what string) {
+			t.Helper()
+			if !errors.As(err, new(store.Stale)) {
+				t.Fatalf("%s: %v", what, err)
+			}
+		}
+		stale(insert(draft("prop_x", "cs_1", 1, 1, "h2")), "a place in the set that is taken")
+		stale(insert(draft("prop_x", "cs_1", 2, 1, "h1")), "a round that is taken")
+		must(t, insert(draft("prop_2", "cs_1", 2, 1, "h2")))
+		must(t, insert(draft("prop_3", "cs_2", 1, 2, "h1")))
+		update(t, db, func(tx *store.Tx) error {
+			last, ok, err := tx.LastProposal(ctx, "agt_one", "echo", "h1")
+			equal(t, fmt.Sprint(last.ID, ok), "prop_3true", "the last of equal ones")
+			if err != nil {
+				return err
+			}
+			n, err := tx.LastOrdinal(ctx, "cs_1")
+			equal(t, n, 2, "the last place")
+			return err
+		})
+
+		// One answer counts, and where it stands follows its operation.
+		errs := race(16, func(i int) error {
+			mine := want
+			mine.State, mine.DecidedBy, mine.OperationID = reeve.ProposalAccepted, fmt.Sprint("user", i), "op_1"
+			return db.Update(ctx, func(tx *store.Tx) error { return tx.MoveProposal(ctx, mine, reeve.ProposalPending) })
+		})
+		won := 0
+		for i, err := range errs {
+			if err == nil {
+				won++
+				equal(t, get("prop_1").DecidedBy, fmt.Sprint("user", i), "who decided")
+			} else {
+				stale(err, "the second answer")
+			}
+		}
+		equal(t, won, 1, "answers that count")
+		equal(t, get("prop_1").State, reeve.ProposalAccepted, "without its operation")
+		op := operation("op_1", reeve.Prepared)
+		op.RunID = "run_1"
+		update(t, db, func(tx *store.Tx) error { return tx.InsertOperation(ctx, op) })
+		equal(t, get("prop_1").State, reeve.ProposalAccepted, "prepared")
+		for _, c := range []struct {
+			state reeve.State
+			code  reeve.Code
+			want  reeve.ProposalState
+		}{{reeve.Committed, "", reeve.ProposalApplied}, {reeve.Failed, reeve.ToolFailed, reeve.ProposalFailed}, {reeve.Failed, reeve.Stale, reeve.ProposalStale},
+			{reeve.DeniedOp, reeve.Denied, reeve.ProposalDenied}, {reeve.DeniedOp, reeve.Stale, reeve.ProposalStale}} {
+			_ = db.Update(ctx, func(tx *store.Tx) error {
+				is := op
+				is.State, is.Code, is.Message = c.state, c.code, "so"
+				must(t, tx.MoveOperation(ctx, op, is))
+				p, err := tx.GetProposal(ctx, ws, "prop_1")
+				must(t, err)
+				equal(t, fmt.Sprint(p.State, p.Code, p.Message), fmt.Sprint(c.want, c.code, "so"), "%s", c.state)
+				return errMine // and back
+			})
+		}
+
+		list := func(f store.ProposalFilter) string {
+			f.Limit = 2
+			return ids(view(t, db, func(s *store.Snap) ([]reeve.Proposal, error) { return s.ListProposals(ctx, ws, f) }), func(p reeve.Proposal) string { return p.ID })
+		}
+		equal(t, list(store.ProposalFilter{}), "prop_3 prop_2", "first page")
+		equal(t, list(store.ProposalFilter{Before: "prop_2"}), "prop_1", "second page")
+		equal(t, list(store.ProposalFilter{State: reeve.ProposalPending, Before: "prop_3"}), "prop_2", "pending")
+		equal(t, list(store.ProposalFilter{State: reeve.ProposalAccepted}), "prop_1", "accepted")
+		equal(t, list(store.ProposalFilter{Set: "cs_2", Agent: "agt_one"}), "prop_3", "of a set")
+		equal(t, list(store.ProposalFilter{Agent: "agt_two"}), "", "of another agent")
+		items := view(t, db, func(s *store.Snap) ([]reeve.Proposal, error) { return s.ListItems(ctx, ws, "cs_1", true, 0, 9) })
+		equal(t, ids(items, func(p reeve.Proposal) string { return p.ID }), "prop_2", "pending items of a set")
+		sets := func(f store.ChangeSetFilter) string {
+			f.Limit = 9
+			return ids(view(t, db, func(s *store.Snap) ([]reeve.ChangeSet, error) {
+				list, cursors, err := s.ListChangeSets(ctx, ws, f)
+				equal(t, len(cursors), len(list), "cursors")
+				return list, err
+			}), func(c reeve.ChangeSet) string {
+				return fmt.Sprintf("%s:%d+%d", c.ID, c.Counts[reeve.ProposalPending], c.Counts[reeve.ProposalAccepted])
+			})
+		}
+		equal(t, sets(store.ChangeSetFilter{}), "cs_2:1+0 cs_1:1+1", "sets")
+		equal(t, sets(store.ChangeSetFilter{Before: "prop_3"}), "cs_1:1+1", "second page of sets")
+		equal(t, sets(store.ChangeSetFilter{Pending: true, Agent: "agt_one"}), "cs_2:1+0 cs_1:1+1", "sets that wait")
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetChangeSet(ctx, "ws_two", "cs_1"); return err }), reeve.NotFound)
+
+		// What was accepted of a run's proposals does not park the run.
+		parked := func() string {
+			return view(t, db, func(s *store.Snap) (string, error) { return s.RunIsParked(ctx, ws, op.RunID) })
+		}
+		update(t, db, func(tx *store.Tx) error {
+			is := op
+			is.State = reeve.Parked
+			return tx.MoveOperation(ctx, op, is)
+		})
+		equal(t, parked(), "", "a proposal's operation")
+		other := operation("op_2", reeve.Parked)
+		other.RunID = op.RunID
+		update(t, db, func(tx *store.Tx) error { return tx.InsertOperation(ctx, other) })
+		equal(t, parked(), "op_2", "another operation")
+	},
+}
