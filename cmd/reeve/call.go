@@ -32,7 +32,8 @@ func callCommand(a *app) *cobra.Command {
 		Long: `Has an agent call a tool and prints what the tool said. The arguments are JSON, @FILE, or - for the standard input; none means {}.
 
 A call that a person must approve is kept, also when the server stops: the command says how to approve it, and exits with 3. With
---wait it waits for that and prints the result.`,
+--wait it waits for that and prints the result. One that the agent may only propose becomes an item of a change set (reeve proposals), and exits
+with 3 too.`,
 		Example: `  reeve call clerk file_list '{"path":"/"}'
   reeve call clerk file_write @note.json --preview
   reeve call clerk file_delete '{"path":"/old.txt"}' --reason "month is closed" --wait`,
