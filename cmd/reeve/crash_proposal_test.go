@@ -28,7 +28,7 @@ func TestL27_KillAtEveryCommitOfAnAcceptance(t *testing.T) {
 		var err error
 		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
 			ctx := t.Context()
-			if err := c.do(ctx, "POST", "/api/tools", r.farTool(), nil); err != nil {
+			if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
 				return err
 			}
 			if err := c.do(ctx, "POST", "/api/agents", thing{"name": "careful", "policy": thing{"tiers": thing{"side_effecting": "propose"}}}, nil); err != nil {

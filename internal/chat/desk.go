@@ -267,6 +267,7 @@ func hint(c reeve.Code) string {
 		return "say how to go on; the next turn starts afresh"
 	case reeve.Stopped:
 		return "turn the kill switch off, then say it again"
+	default:
 	}
 	return "the conversation goes on: say something else, or look at the turn for details"
 }

@@ -163,7 +163,7 @@ func (p *pass) shown(err error) *reeve.Error {
 		code = reeve.Unavailable
 	case ambiguous:
 		code = reeve.Timeout
-	case succeeded, refused:
+	case succeeded, refused, awaiting:
 	}
 	return &reeve.Error{Code: code, Message: err.Error(), Err: err}
 }

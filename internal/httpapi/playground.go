@@ -159,6 +159,7 @@ func failure(c reeve.Code) string {
 	switch c {
 	case reeve.StepLimit, reeve.Timeout, reeve.ToolFailed, reeve.RateLimited, reeve.ModelFailed, reeve.Unavailable, reeve.BudgetExceeded:
 		return "recoverable-error"
+	default:
 	}
 	return "error"
 }

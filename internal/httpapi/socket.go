@@ -179,6 +179,7 @@ func (l *line) still(ctx context.Context) error {
 	case reeve.Unauthenticated, reeve.Forbidden, reeve.NotFound:
 		_ = l.conn.Close(websocket.StatusPolicyViolation, "you may no longer listen")
 		return err
+	default:
 	}
 	ping, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
