@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go"
@@ -12,7 +13,7 @@ import (
 	"reeve"
 )
 
-// anthropicMax is how many tokens an answer may have when the request does not say: the API insists on a number, and every model takes this one.
+// anthropicMax is how many tokens an answer may have when the request does not say: the API insists on a number, and every model that is still served takes this one.
 const anthropicMax = 8192
 
 // anthropicThought is how many tokens older models may think, by effort; newer ones decide for themselves.
@@ -30,8 +31,15 @@ type anthropicModel struct {
 // Anthropic speaks the Messages API. The service is made by itself: the SDK's whole client would read the environment and files of the user's.
 func Anthropic(s Server) Model {
 	s = s.or("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY")
+	check := func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+		res, err := next(req)
+		if err != nil {
+			return nil, err
+		}
+		return res, s.check(res, anthropicError)
+	}
 	return &anthropicModel{server: s, service: anthropic.NewMessageService(option.WithBaseURL(s.URL), option.WithAPIKey(s.Key),
-		option.WithHTTPClient(s.client()), option.WithMaxRetries(0))}
+		option.WithHTTPClient(s.client()), option.WithMaxRetries(0), option.WithMiddleware(check))}
 }
 
 // Answer implements Model.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
+
+	"reeve"
 )
 
 var anthropicStops = map[anthropic.StopReason]Stop{
@@ -99,32 +101,36 @@ func startedInput(raw string) string {
 	return raw
 }
 
-// failed types an error of the API, whether it came as a status or in mid-stream.
+// anthropicKinds are the statuses of the types of error, which come without one in mid-stream.
+var anthropicKinds = map[string]int{"rate_limit_error": 429, "overloaded_error": 529, "api_error": 500, "timeout_error": 504, "authentication_error": 401,
+	"permission_error": 403, "not_found_error": 404, "billing_error": 402, "request_too_large": 413}
+
+// anthropicError reads the body of an error.
+func anthropicError(data []byte) (kind, message string) {
+	var body struct {
+		Error struct{ Type, Message string }
+	}
+	if json.Unmarshal(data, &body) != nil || body.Error.Message == "" {
+		return "", string(data)
+	}
+	return body.Error.Type, body.Error.Message
+}
+
+// failed types an error of a stream.
 func (m *anthropicModel) failed(ctx context.Context, err error) error {
+	var typed *reeve.Error
 	var e *anthropic.Error
 	var syntax *json.SyntaxError
 	switch {
+	case errors.As(err, &typed):
+		return typed
 	case errors.As(err, &e):
-		var body struct {
-			Error struct{ Type, Message string }
+		kind, message := anthropicError([]byte(e.RawJSON()))
+		status, ok := anthropicKinds[kind]
+		if !ok {
+			status = http.StatusBadRequest
 		}
-		if json.Unmarshal([]byte(e.RawJSON()), &body) != nil {
-			body.Error.Message = e.RawJSON()
-		}
-		var h http.Header
-		if e.Response != nil {
-			h = e.Response.Header
-		}
-		status := e.StatusCode
-		if status < 400 { // in mid-stream the type says what the status would have been
-			status = map[string]int{"rate_limit_error": 429, "overloaded_error": 529, "api_error": 500, "timeout_error": 504, "authentication_error": 401,
-				"permission_error": 403, "not_found_error": 404, "billing_error": 402}[body.Error.Type]
-			if status == 0 {
-				status = 400
-			}
-			h = nil
-		}
-		return m.server.refused(status, h, body.Error.Type, body.Error.Message)
+		return m.server.refused(status, nil, kind, message)
 	case errors.As(err, &syntax):
 		return m.server.nonsense("%v", err)
 	default:

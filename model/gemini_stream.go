@@ -62,6 +62,9 @@ func (m *geminiModel) listen(ctx context.Context, res *http.Response, d *draft) 
 		}
 		return Answer{}, m.failed(res.StatusCode, res.Header, *c.Error)
 	}
+	if err := m.server.check(res, nil); err != nil {
+		return Answer{}, err
+	}
 	finish, last, place := "", "", 0
 	for data, err := range events(res.Body) {
 		if err != nil {

@@ -7,9 +7,10 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
+
+	"reeve"
 )
 
 // What the two APIs of OpenAI share.
@@ -18,7 +19,14 @@ const openaiURL = "https://api.openai.com/v1"
 
 // openaiOptions configure a service by itself: the SDK's whole client would read the environment.
 func openaiOptions(s Server) []option.RequestOption {
-	options := []option.RequestOption{option.WithBaseURL(s.URL + "/"), option.WithHTTPClient(s.client()), option.WithMaxRetries(0)}
+	check := func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+		res, err := next(req)
+		if err != nil {
+			return nil, err
+		}
+		return res, s.check(res, openaiError) // the SDK loses the status of errors that are not in OpenAI's own form
+	}
+	options := []option.RequestOption{option.WithBaseURL(s.URL + "/"), option.WithHTTPClient(s.client()), option.WithMaxRetries(0), option.WithMiddleware(check)}
 	if s.Key != "" {
 		options = append(options, option.WithAPIKey(s.Key))
 	}
@@ -35,26 +43,15 @@ var openaiKinds = map[string]int{
 	"invalid_api_key": 401, "authentication_error": 401, "model_not_found": 404, "bad_gateway": 502, "upstream_error": 502,
 }
 
-// openaiFailed types an error of the API, whether it came as a status or in mid-stream.
+// openaiFailed types an error of a stream.
 func openaiFailed(ctx context.Context, s Server, err error) error {
-	var e *openai.Error
+	var e *reeve.Error
 	var mid *ssestream.StreamError
 	var syntax *json.SyntaxError
 	var shape *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &e):
-		kind, message := e.Code, e.Message
-		if message == "" {
-			kind, message = openaiError([]byte(e.RawJSON()))
-		}
-		var h http.Header
-		if e.Response != nil {
-			h = e.Response.Header
-		}
-		if kind == "" {
-			kind = e.Type
-		}
-		return s.refused(e.StatusCode, h, kind, message)
+		return e
 	case errors.As(err, &mid):
 		return openaiMid(s, mid.Event.Data)
 	case errors.As(err, &syntax), errors.As(err, &shape):

@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"strings"
 
 	"reeve"
 )
@@ -39,6 +40,22 @@ func (s Server) post(ctx context.Context, address string, h http.Header, body an
 		return nil, s.lost(ctx, err)
 	}
 	return res, nil
+}
+
+// check says whether an answer is a stream. Otherwise it is an error, which read gives in the provider's words; its body is then read and closed.
+func (s Server) check(res *http.Response, read func(body []byte) (kind, message string)) error {
+	kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
+	switch {
+	case res.StatusCode != http.StatusOK:
+		defer func() { _ = res.Body.Close() }()
+		kind, message := read(wholeBody(res))
+		return s.refused(res.StatusCode, res.Header, kind, message)
+	case kind == "application/json" || kind == "text/html":
+		defer func() { _ = res.Body.Close() }()
+		return s.nonsense("it is %s and not a stream: %s", kind, wholeBody(res))
+	default:
+		return nil
+	}
 }
 
 // wholeBody reads the body of an error.
