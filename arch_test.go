@@ -61,6 +61,7 @@ var goroutines = []string{
 	"internal/gate/batch.go",     // reads of one response run together
 	"internal/gate/reconcile.go", // Run's own group, and Close's wait
 	"host/host.go",               // Run's own group
+	"cmd/reeve/chat.go",          // reading the terminal must not keep an interrupt from being heard
 }
 
 const (

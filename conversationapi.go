@@ -73,7 +73,7 @@ type PlaygroundRequest struct {
 	Agent     string            `json:"agentId" minLength:"1" maxLength:"128" doc:"Id or name; the session stays with it"`
 	Variables map[string]string `json:"variables,omitempty" doc:"Put into the agent's instructions where they say {{name}}, literally"`
 	Model     string            `json:"model,omitempty" maxLength:"200" doc:"The model of this turn, instead of the agent's own"`
-	Stream    *bool             `json:"stream,omitempty" doc:"false: answer at once, and let the turn go on without you. Default: true"`
+	Detach    bool              `json:"detach,omitempty" doc:"Answer at once with where the turn is, and let it go on without you"`
 }
 
 // PlaygroundInfo says where a playground session is kept.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -147,6 +148,9 @@ func (s *server) addParticipant(ctx context.Context, who reeve.Principal, in *st
 	IDPath
 	Body reeve.ParticipantRequest
 }) (*body[reeve.Conversation], error) {
+	if strings.TrimSpace(in.Body.ID) == "" {
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "nobody is named", Fields: []reeve.Field{{Path: "/id", Message: "is blank", Expected: "a user, or an agent"}}}
+	}
 	out := &body[reeve.Conversation]{}
 	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
 		if _, err := see(ctx, &tx.Snap, who, in.ID); err != nil {

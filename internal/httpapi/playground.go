@@ -21,6 +21,9 @@ func (s *server) playground(ctx context.Context, who reeve.Principal, in *struct
 	Key     string `header:"Idempotency-Key" maxLength:"255" doc:"The same key says it once"`
 	Body    reeve.PlaygroundRequest
 }) (*huma.StreamResponse, error) {
+	if strings.TrimSpace(in.Body.Message) == "" {
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "nothing is said", Fields: []reeve.Field{{Path: "/message", Message: "is empty", Expected: "what you want to say"}}}
+	}
 	id := in.Session
 	if !reeve.IsID(id) || !strings.HasPrefix(id, reeve.PrefixConversation+"_") {
 		id = reeve.Key(reeve.PrefixConversation, "playground", who.Workspace, who.User, in.Session)
@@ -30,7 +33,7 @@ func (s *server) playground(ctx context.Context, who reeve.Principal, in *struct
 		return nil, err
 	}
 	say := reeve.TurnRequest{Content: in.Body.Message, Variables: in.Body.Variables, Model: in.Body.Model}
-	if in.Body.Stream != nil && !*in.Body.Stream {
+	if in.Body.Detach {
 		turn, _, err := s.Desk.Begin(ctx, who, c.ID, in.Key, say)
 		if err != nil {
 			return nil, err

@@ -51,11 +51,16 @@ func (s *server) createTurn(ctx context.Context, who reeve.Principal, in *struct
 	Body   reeve.TurnRequest
 }) (*huma.StreamResponse, error) {
 	if !strings.Contains(in.Accept, eventType) {
-		turn, _, err := s.Desk.Begin(ctx, who, in.ID, in.Key, in.Body)
+		turn, fresh, err := s.Desk.Begin(ctx, who, in.ID, in.Key, in.Body)
 		if err != nil {
 			return nil, err
 		}
-		return &huma.StreamResponse{Body: func(c huma.Context) { s.reply(c, http.StatusCreated, turn) }}, nil
+		return &huma.StreamResponse{Body: func(c huma.Context) {
+			if !fresh {
+				c.SetHeader(replayHeader, "true")
+			}
+			s.reply(c, http.StatusCreated, turn)
+		}}, nil
 	}
 	f, err := s.begin(ctx, who, in.ID, in.Key, in.Body)
 	if err != nil {

@@ -1,0 +1,107 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"reeve"
+)
+
+const (
+	patience = time.Minute // how long a server may be away before Follow gives up
+	silence  = time.Minute // a server that shows no sign of life for that long is away
+	longest  = 64 << 20    // bytes of one event
+)
+
+// Follow gives what happens in a conversation after a sequence number, in order, to f until f has an error, which it then gives;
+// [ErrStop] ends it without one. When the connection is lost it comes back and goes on where it was: every kept frame is given
+// exactly once. 0 means from the beginning, -1 from now on.
+func (c *Client) Follow(ctx context.Context, conversation string, after int64, f func(reeve.Frame) error) error {
+	away := reeve.Monotonic()
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		err := c.listen(ctx, conversation, &after, func(frame reeve.Frame) error {
+			pause, away = 100*time.Millisecond, reeve.Monotonic()
+			if frame.Type == reeve.FrameConnected {
+				return nil
+			}
+			return f(frame)
+		})
+		var own *stopped
+		switch {
+		case errors.As(err, &own):
+			if errors.Is(own.error, ErrStop) {
+				return nil
+			}
+			return own.error
+		case ctx.Err() != nil:
+			return &reeve.Error{Code: reeve.Canceled, Message: "interrupted", Err: ctx.Err()}
+		case reeve.CodeOf(err) != reeve.Unavailable && reeve.CodeOf(err) != reeve.RateLimited:
+			return err
+		case reeve.Since(away) > patience:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// ErrStop is what the function given to Follow returns when it has seen enough.
+var ErrStop = errors.New("enough")
+
+// stopped is an error of the function given to Follow.
+type stopped struct{ error }
+
+// listen follows over one connection.
+func (c *Client) listen(ctx context.Context, conversation string, after *int64, f func(reeve.Frame) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := &request{method: http.MethodGet, path: path("conversations", conversation, "events"), query: url.Values{"after": {strconv.FormatInt(*after, 10)}}}
+	resp, err := c.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	watch := time.AfterFunc(silence, cancel) // a connection that died in silence never ends by itself
+	defer watch.Stop()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(make([]byte, 0, 64<<10), longest)
+	for lines.Scan() {
+		watch.Reset(silence)
+		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+		if !ok {
+			continue // the number and the type are in the frame too
+		}
+		var frame reeve.Frame
+		if err := json.Unmarshal(data, &frame); err != nil {
+			return &reeve.Error{Code: reeve.Internal, Message: "the server sent a frame that cannot be read", Err: err}
+		}
+		if frame.Type == reeve.FrameConnected {
+			if err := f(frame); err != nil {
+				return &stopped{err}
+			}
+			if *after < 0 {
+				*after = frame.Seq
+			}
+			continue
+		}
+		if err := f(frame); err != nil {
+			return &stopped{err}
+		}
+		*after = max(*after, frame.Seq)
+	}
+	err = lines.Err()
+	if err == nil {
+		err = io.ErrUnexpectedEOF
+	}
+	return &reeve.Error{Code: reeve.Unavailable, Message: "the answer of " + c.base.String() + " broke off: " + reason(err), Hint: "try again", Err: err}
+}

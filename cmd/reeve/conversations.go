@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"reeve"
+	"reeve/client"
+)
+
+func conversationsCommand(a *app) *cobra.Command {
+	list := conversationsList(a)
+	c := &cobra.Command{
+		Use: "conversations", Short: "Conversations with agents", Args: cobra.NoArgs, RunE: list.RunE,
+		Long: "A conversation stays until a person completes it. \"reeve chat AGENT\" begins one; with --conversation it goes on.",
+		Example: `  reeve conversations list --state active
+  reeve conversations show conv_...
+  reeve conversations complete conv_...`,
+	}
+	c.Flags().AddFlagSet(list.Flags())
+	c.AddCommand(list, conversationsShow(a), conversationsComplete(a))
+	return c
+}
+
+func conversationsList(a *app) *cobra.Command {
+	var f client.ConversationFilter
+	c := &cobra.Command{
+		Use: "list", Short: "List conversations, newest first", Args: cobra.NoArgs, Example: "  reeve conversations list --agent clerk",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				l, err := c.Conversations(ctx, f)
+				if err != nil {
+					return err
+				}
+				defer a.more(l.Next)
+				return a.print(l, func(w io.Writer) {
+					a.table(w, "ID STATE AGENT USER TURNS UPDATED TITLE", rows(l.Conversations, func(v reeve.Conversation) []string {
+						return []string{v.ID, v.State, v.AgentID, v.UserID, strconv.Itoa(v.Turns), when(v.UpdatedAt), cut(v.Title, 60)}
+					}))
+				})
+			})
+		},
+	}
+	c.Flags().StringVar(&f.Agent, "agent", "", "with one agent only")
+	c.Flags().StringVar(&f.State, "state", "", "active or completed only")
+	c.Flags().StringVar(&f.User, "user", "", "of one who takes part")
+	paged(c, &f.Page)
+	return c
+}
+
+func conversationsShow(a *app) *cobra.Command {
+	var p client.Page
+	c := &cobra.Command{
+		Use: "show CONVERSATION", Short: "Show what was said and done, oldest first", Args: cobra.ExactArgs(1), Example: "  reeve conversations show conv_...",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				l, err := c.History(ctx, args[0], p)
+				if err != nil {
+					return err
+				}
+				defer a.more(l.Next)
+				return a.print(l, func(w io.Writer) {
+					for _, m := range l.Messages {
+						printMessage(w, m)
+					}
+				})
+			})
+		},
+	}
+	paged(c, &p)
+	return c
+}
+
+func conversationsComplete(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "complete CONVERSATION", Short: "End a conversation", Args: cobra.ExactArgs(1), Example: "  reeve conversations complete conv_...",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				v, err := c.ChangeConversation(ctx, args[0], reeve.ConversationChange{State: reeve.ConversationCompleted})
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.print(v, nil)
+				}
+				return a.done("completed %s after %d turns", v.ID, v.Turns)
+			})
+		},
+	}
+}

@@ -1,0 +1,48 @@
+package httpapi_test
+
+import (
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/reevetest"
+)
+
+// talkThings names one thing of each kind that has to do with talking.
+type talkThings struct{ conversation, turn string }
+
+var noTalk = talkThings{conversation: "conv_none", turn: "run_none"}
+
+// furnishTalk makes a conversation with a turn that waits.
+func furnishTalk(t *testing.T, h *reevetest.Host, agent string) (x talkThings) {
+	t.Helper()
+	x.conversation = decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": agent, "title": "alpha's"})).ID
+	x.turn = decode[reeve.Turn](t, h.Want(201, nil, "POST", "/api/conversations/"+x.conversation+"/turns", object{"content": "alpha's"})).ID
+	return x
+}
+
+func (x talkThings) blot(s string) string {
+	return strings.NewReplacer(x.conversation, "#", x.turn, "#").Replace(s)
+}
+
+func (x talkThings) samples(agentID, operation string) map[string]sample {
+	at, turn := "/api/conversations/"+x.conversation, "/api/turns/"+x.turn
+	return map[string]sample{
+		"listConversations":        {"/api/conversations", nil, false, reeve.Viewer},
+		"createConversation":       {"/api/conversations", object{"agent": agentID}, true, reeve.Member},
+		"getConversation":          {at, nil, true, reeve.Viewer},
+		"updateConversation":       {at, object{"title": "other"}, true, reeve.Member},
+		"addParticipant":           {at + "/participants", object{"kind": "user", "id": "somebody"}, true, reeve.Member},
+		"removeParticipant":        {at + "/participants/somebody", nil, true, reeve.Member},
+		"listConversationMessages": {at + "/messages", nil, true, reeve.Viewer},
+		"listFrames":               {at + "/frames", nil, true, reeve.Viewer},
+		"streamEvents":             {at + "/events", nil, true, reeve.Viewer},
+		"listTurns":                {at + "/turns", nil, true, reeve.Viewer},
+		"createTurn":               {at + "/turns", object{"content": "hello"}, true, reeve.Member},
+		"getTurn":                  {turn, nil, true, reeve.Viewer},
+		"cancelTurn":               {turn + "/cancel", nil, true, reeve.Member},
+		"rateTurn":                 {turn + "/feedback", object{"score": 1}, true, reeve.Member},
+		"playgroundChat":           {"/api/playground/sessions/mine/chat", object{"message": "hello", "agentId": agentID, "detach": true}, true, reeve.Member},
+		"deliverResult":            {"/api/operations/" + operation + "/result", object{}, true, reeve.Member},
+	}
+}
