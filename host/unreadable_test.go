@@ -14,6 +14,8 @@ import (
 func TestL06_ADamagedEntityHoldsUpNobody(t *testing.T) {
 	h := reevetest.Start(t)
 	picky, easy := h.Agent("picky"), h.Agent("easy")
+	rehearse(h, picky.ID, "seen")
+	rehearse(h, easy.ID, "seen")
 	watch(h, picky.ID, "key", "TASK", `entity.title != ""`)
 	watch(h, easy.ID, "key", "TASK", "")
 	var c reeve.Category

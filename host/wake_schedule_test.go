@@ -489,6 +489,16 @@ func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
 		if got := b.getSchedule(s.ID); got.Failures != 2 {
 			t.Errorf("%+v", got.Timer)
 		}
+		b.attach("aide", "schedule_runs", "write_file", "read_file")
+		history := in[struct {
+			Runs []struct {
+				Moves int
+				Spent reeve.Amount
+			}
+		}](t, b.call("owner", a.ID, "schedule_runs", object{"schedule_id": s.ID}))
+		if len(history.Runs) != 2 || history.Runs[0].Spent.Calls != 3 || history.Runs[0].Moves != 0 { // a rehearsal asks no model
+			t.Errorf("the history shows %+v", history)
+		}
 		var ops reeve.OperationList
 		b.want(200, &ops, "GET", "/api/operations?limit=100", nil)
 		if len(ops.Operations) != 4 { // two writes in each

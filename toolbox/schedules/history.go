@@ -22,6 +22,7 @@ type line struct {
 	FinishedAt  *time.Time     `json:"finished_at,omitempty"`
 	Summary     string         `json:"summary,omitempty"`
 	Error       string         `json:"error,omitempty"`
+	Moves       int            `json:"moves" doc:"How often a model was asked"`
 	Spent       reeve.Amount   `json:"spent"`
 }
 
@@ -44,7 +45,7 @@ func (p *Pack) runs(ctx context.Context, in history) (map[string]any, error) {
 			return err
 		}
 		for _, r := range runs {
-			lines = append(lines, line{r.ID, r.Reason, r.State, r.ScheduledAt, r.StartedAt, r.FinishedAt, slice(r.Output, 0, summaryChars), r.Message, r.Spent})
+			lines = append(lines, line{r.ID, r.Reason, r.State, r.ScheduledAt, r.StartedAt, r.FinishedAt, slice(r.Output, 0, summaryChars), r.Message, r.Moves, r.Spent})
 		}
 		gone, err := s.ListMissed(ctx, t.ID, in.Limit)
 		for _, at := range gone {
