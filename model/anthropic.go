@@ -5,41 +5,84 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
-
-	"reeve"
 )
+
+type anthropicRequest struct {
+	MaxTokens   int                `json:"max_tokens"`
+	Messages    []anthropicMessage `json:"messages"`
+	Model       string             `json:"model"`
+	Temperature *float64           `json:"temperature,omitempty"`
+	Output      *anthropicOutput   `json:"output_config,omitempty"`
+	System      []anthropicBlock   `json:"system,omitempty"`
+	Thinking    *anthropicThink    `json:"thinking,omitempty"`
+	Choice      *anthropicMark     `json:"tool_choice,omitempty"`
+	Tools       []anthropicTool    `json:"tools,omitempty"`
+	Stream      bool               `json:"stream"`
+}
+
+type anthropicOutput struct {
+	Effort string `json:"effort"`
+}
+
+type anthropicThink struct {
+	Budget  int    `json:"budget_tokens,omitempty"`
+	Display string `json:"display,omitempty"`
+	Type    string `json:"type"`
+}
+
+// anthropicMark is an object that is only of a type.
+type anthropicMark struct {
+	Type string `json:"type"`
+}
+
+type anthropicTool struct {
+	Schema      schema         `json:"input_schema"`
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitempty"`
+	Cache       *anthropicMark `json:"cache_control,omitempty"`
+}
+
+type anthropicMessage struct {
+	Content []any  `json:"content"` // blocks, or what came as one
+	Role    string `json:"role"`
+}
+
+type anthropicBlock struct {
+	ID        string           `json:"id,omitempty"`
+	Input     json.RawMessage  `json:"input,omitempty"`
+	Name      string           `json:"name,omitempty"`
+	ToolUseID string           `json:"tool_use_id,omitempty"`
+	IsError   *bool            `json:"is_error,omitempty"`
+	Content   []anthropicBlock `json:"content,omitempty"`
+	Text      string           `json:"text,omitempty"`
+	Source    *anthropicSource `json:"source,omitempty"`
+	Title     string           `json:"title,omitempty"`
+	Cache     *anthropicMark   `json:"cache_control,omitempty"`
+	Type      string           `json:"type"`
+}
+
+type anthropicSource struct {
+	Data      string `json:"data,omitempty"`
+	MediaType string `json:"media_type,omitempty"`
+	URL       string `json:"url,omitempty"`
+	Type      string `json:"type"`
+}
 
 // anthropicMax is how many tokens an answer may have when the request does not say: the API insists on a number, and every model that is still served takes this one.
 const anthropicMax = 8192
 
 // anthropicThought is how many tokens older models may think, by effort; newer ones decide for themselves.
-var anthropicThought = map[string]int64{"low": 2048, "medium": 8192, "high": 24576}
+var anthropicThought = map[string]int{"low": 2048, "medium": 8192, "high": 24576}
 
 // anthropicOlder are models that are told how many tokens to think.
 var anthropicOlder = []string{"claude-3", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2", "claude-opus-4-5", "claude-sonnet-4-0", "claude-sonnet-4-2",
 	"claude-sonnet-4-5", "claude-haiku-4"}
 
-type anthropicModel struct {
-	server  Server
-	service anthropic.MessageService
-}
+type anthropicModel struct{ server Server }
 
-// Anthropic speaks the Messages API. The service is made by itself: the SDK's whole client would read the environment and files of the user's.
+// Anthropic speaks the Messages API.
 func Anthropic(s Server) Model {
-	s = s.or("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY")
-	check := func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-		res, err := next(req)
-		if err != nil {
-			return nil, err
-		}
-		return res, s.check(res, anthropicError)
-	}
-	return &anthropicModel{server: s, service: anthropic.NewMessageService(option.WithBaseURL(s.URL), option.WithAPIKey(s.Key),
-		option.WithHTTPClient(s.client()), option.WithMaxRetries(0), option.WithMiddleware(check))}
+	return &anthropicModel{server: s.or("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY")}
 }
 
 // Answer implements Model.
@@ -49,72 +92,60 @@ func (m *anthropicModel) Answer(ctx context.Context, r Request, watch func(Delta
 		return Answer{}, err
 	}
 	n := nameTools(r, ms)
-	p, err := m.params(r, ms, n)
+	body, err := m.request(r, ms, n)
 	if err != nil {
 		return Answer{}, err
 	}
-	return m.listen(ctx, m.service.NewStreaming(ctx, p), newDraft(m.server, r, n, watch))
+	h := http.Header{"X-Api-Key": {m.server.Key}, "Anthropic-Version": {"2023-06-01"}}
+	res, err := m.server.post(ctx, m.server.URL+"/v1/messages", h, body)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	return m.listen(ctx, res, newDraft(m.server, r, n, watch))
 }
 
-func (m *anthropicModel) params(r Request, ms []Message, n names) (anthropic.MessageNewParams, error) {
-	p := anthropic.MessageNewParams{Model: r.Model, MaxTokens: anthropicMax}
+func (m *anthropicModel) request(r Request, ms []Message, n names) (*anthropicRequest, error) {
+	p := &anthropicRequest{Model: r.Model, MaxTokens: anthropicMax, Stream: true}
 	if r.MaxTokens > 0 {
-		p.MaxTokens = int64(r.MaxTokens)
+		p.MaxTokens = r.MaxTokens
 	}
 	// What stays the same from one move of a turn to the next is marked for caching: tools and system text come first in a prompt, and a mark
 	// covers all that is before it. What is too short to be cached costs nothing.
-	mark := anthropic.NewCacheControlEphemeralParam()
+	mark := &anthropicMark{Type: "ephemeral"}
 	if r.System != "" {
-		p.System = []anthropic.TextBlockParam{{Text: r.System, CacheControl: mark}}
+		p.System = []anthropicBlock{{Type: "text", Text: r.System, Cache: mark}}
 	}
 	for i, t := range r.Tools {
 		s, err := rooted(t)
 		if err != nil {
-			return p, err
+			return nil, err
 		}
-		raw, err := json.Marshal(s)
-		if err != nil {
-			return p, reeve.Errorf(reeve.Unsupported, "the parameters of tool %s: %v", t.Name, err)
-		}
-		tool := &anthropic.ToolParam{Name: n.theirs(t.Name), InputSchema: param.Override[anthropic.ToolInputSchemaParam](json.RawMessage(raw))}
-		if t.Description != "" {
-			tool.Description = anthropic.String(t.Description)
-		}
+		tool := anthropicTool{Name: n.theirs(t.Name), Description: t.Description, Schema: s}
 		if r.System == "" && i == len(r.Tools)-1 {
-			tool.CacheControl = mark
+			tool.Cache = mark
 		}
-		p.Tools = append(p.Tools, anthropic.ToolUnionParam{OfTool: tool})
+		p.Tools = append(p.Tools, tool)
 	}
-	if len(r.Tools) > 0 {
-		switch r.Choice {
-		case MustCall:
-			p.ToolChoice.OfAny = &anthropic.ToolChoiceAnyParam{}
-		case NoCall:
-			none := anthropic.NewToolChoiceNoneParam()
-			p.ToolChoice.OfNone = &none
-		case MayCall:
-		}
+	if choice := map[Choice]string{MustCall: "any", NoCall: "none"}[r.Choice]; choice != "" && len(r.Tools) > 0 {
+		p.Choice = &anthropicMark{Type: choice}
 	}
-	m.effort(r, ms, &p)
-	if r.Temperature != nil && param.IsOmitted(p.Thinking) {
-		p.Temperature = anthropic.Float(*r.Temperature)
+	m.effort(r, ms, p)
+	if p.Thinking == nil {
+		p.Temperature = r.Temperature
 	}
 	for _, msg := range ms {
 		blocks, err := m.blocks(msg, n)
 		if err != nil {
-			return p, err
+			return nil, err
 		}
-		role := anthropic.MessageParamRoleUser
-		if msg.Role == Assistant {
-			role = anthropic.MessageParamRoleAssistant
-		}
-		p.Messages = append(p.Messages, anthropic.MessageParam{Role: role, Content: blocks})
+		p.Messages = append(p.Messages, anthropicMessage{Role: string(msg.Role), Content: blocks})
 	}
 	return p, nil
 }
 
 // effort says how hard to think. Thinking does not go with having to call a tool.
-func (m *anthropicModel) effort(r Request, ms []Message, p *anthropic.MessageNewParams) {
+func (m *anthropicModel) effort(r Request, ms []Message, p *anthropicRequest) {
 	if r.Effort == "" {
 		return
 	}
@@ -123,14 +154,14 @@ func (m *anthropicModel) effort(r Request, ms []Message, p *anthropic.MessageNew
 			continue
 		}
 		if budget := anthropicThought[r.Effort]; budget > 0 && r.Choice != MustCall && thoughtful(ms) {
-			p.Thinking.OfEnabled = &anthropic.ThinkingConfigEnabledParam{BudgetTokens: budget}
+			p.Thinking = &anthropicThink{Type: "enabled", Budget: budget}
 			p.MaxTokens += budget // its thoughts count as output
 		}
 		return
 	}
-	p.OutputConfig.Effort = anthropic.OutputConfigEffort(r.Effort)
+	p.Output = &anthropicOutput{Effort: r.Effort}
 	if r.Choice != MustCall {
-		p.Thinking.OfAdaptive = &anthropic.ThinkingConfigAdaptiveParam{Display: anthropic.ThinkingConfigAdaptiveDisplaySummarized}
+		p.Thinking = &anthropicThink{Type: "adaptive", Display: "summarized"}
 	}
 }
 
@@ -143,12 +174,12 @@ func thoughtful(ms []Message) bool {
 	return ms[len(ms)-2].Parts[0].Type == Reasoning
 }
 
-func (m *anthropicModel) blocks(msg Message, n names) ([]anthropic.ContentBlockParamUnion, error) {
-	var blocks []anthropic.ContentBlockParamUnion
+func (m *anthropicModel) blocks(msg Message, n names) ([]any, error) {
+	var blocks []any
 	for _, p := range msg.Parts {
 		switch p.Type {
 		case Text:
-			blocks = append(blocks, anthropic.NewTextBlock(p.Text))
+			blocks = append(blocks, anthropicBlock{Type: "text", Text: p.Text})
 		case Media:
 			b, err := m.media(p)
 			if err != nil {
@@ -157,34 +188,31 @@ func (m *anthropicModel) blocks(msg Message, n names) ([]anthropic.ContentBlockP
 			blocks = append(blocks, b)
 		case Reasoning:
 			raw, _ := unseal(m.server.Name, p.Raw)
-			blocks = append(blocks, param.Override[anthropic.ContentBlockParamUnion](raw))
+			blocks = append(blocks, raw)
 		case ToolCall:
-			blocks = append(blocks, anthropic.NewToolUseBlock(p.ID, object(p.Args), n.theirs(p.Name)))
+			blocks = append(blocks, anthropicBlock{Type: "tool_use", ID: p.ID, Name: n.theirs(p.Name), Input: object(p.Args)})
 		case Result:
-			blocks = append(blocks, anthropic.NewToolResultBlock(p.ID, p.Text, p.IsError))
+			blocks = append(blocks, anthropicBlock{Type: "tool_result", ToolUseID: p.ID, IsError: &p.IsError, Content: []anthropicBlock{{Type: "text", Text: p.Text}}})
 		}
 	}
 	return blocks, nil
 }
 
-func (m *anthropicModel) media(p Part) (anthropic.ContentBlockParamUnion, error) {
-	var doc anthropic.DocumentBlockParam
-	switch kind := mediaKind(p); {
-	case kind == imageMedia && p.URL != "":
-		return anthropic.NewImageBlock(anthropic.URLImageSourceParam{URL: p.URL}), nil
-	case kind == imageMedia:
-		return anthropic.NewImageBlockBase64(p.MediaType, encoded(p)), nil
-	case kind == pdfMedia && p.URL != "":
-		doc.Source.OfURL = &anthropic.URLPDFSourceParam{URL: p.URL}
-	case kind == pdfMedia:
-		doc.Source.OfBase64 = &anthropic.Base64PDFSourceParam{Data: encoded(p)}
+func (m *anthropicModel) media(p Part) (anthropicBlock, error) {
+	b := anthropicBlock{Type: "document", Title: p.Name}
+	kind := mediaKind(p)
+	if kind == imageMedia {
+		b = anthropicBlock{Type: "image"}
+	}
+	switch {
+	case (kind == imageMedia || kind == pdfMedia) && p.URL != "":
+		b.Source = &anthropicSource{Type: "url", URL: p.URL}
+	case kind == imageMedia || kind == pdfMedia:
+		b.Source = &anthropicSource{Type: "base64", MediaType: p.MediaType, Data: encoded(p)}
 	case kind == textMedia && p.URL == "":
-		doc.Source.OfText = &anthropic.PlainTextSourceParam{Data: string(p.Data)}
+		b.Source = &anthropicSource{Type: "text", MediaType: "text/plain", Data: string(p.Data)}
 	default:
-		return anthropic.ContentBlockParamUnion{}, unsendable(m.server.Name, p, "images, PDF files and text")
+		return b, unsendable(m.server.Name, p, "images, PDF files and text")
 	}
-	if p.Name != "" {
-		doc.Title = anthropic.String(p.Name)
-	}
-	return anthropic.ContentBlockParamUnion{OfDocument: &doc}, nil
+	return b, nil
 }

@@ -3,21 +3,54 @@ package model
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
-
-	"reeve"
 )
 
-var anthropicStops = map[anthropic.StopReason]Stop{
-	anthropic.StopReasonEndTurn: StopEnd, anthropic.StopReasonStopSequence: StopEnd, anthropic.StopReasonPauseTurn: StopEnd, anthropic.StopReasonToolUse: StopTools,
-	anthropic.StopReasonMaxTokens: StopLength, anthropic.StopReasonModelContextWindowExceeded: StopLength, anthropic.StopReasonRefusal: StopRefused,
+type anthropicEvent struct {
+	Type    string `json:"type"`
+	Index   int    `json:"index"`
+	Message struct {
+		ID    string         `json:"id"`
+		Model string         `json:"model"`
+		Usage anthropicUsage `json:"usage"`
+	} `json:"message"`
+	Block json.RawMessage `json:"content_block"`
+	Delta struct {
+		Type      string `json:"type"`
+		Text      string `json:"text"`
+		JSON      string `json:"partial_json"`
+		Thinking  string `json:"thinking"`
+		Signature string `json:"signature"`
+		Stop      string `json:"stop_reason"`
+	} `json:"delta"`
+	Usage anthropicUsage `json:"usage"`
 }
+
+type anthropicUsage struct {
+	Input   int64 `json:"input_tokens"`
+	Output  int64 `json:"output_tokens"`
+	Read    int64 `json:"cache_read_input_tokens"`
+	Written int64 `json:"cache_creation_input_tokens"`
+	Details struct {
+		Thinking int64 `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// anthropicStart is a block as it begins.
+type anthropicStart struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+}
+
+var anthropicStops = map[string]Stop{"end_turn": StopEnd, "stop_sequence": StopEnd, "pause_turn": StopEnd, "tool_use": StopTools, "max_tokens": StopLength,
+	"model_context_window_exceeded": StopLength, "refusal": StopRefused}
 
 // anthropicThinking is a thinking block in the making, to be sent back as it was.
 type anthropicThinking struct {
@@ -27,37 +60,35 @@ type anthropicThinking struct {
 }
 
 // listen turns the events of a stream into an answer.
-func (m *anthropicModel) listen(ctx context.Context, st *ssestream.Stream[anthropic.MessageStreamEventUnion], d *draft) (Answer, error) {
-	defer func() { _ = st.Close() }()
-	var stop anthropic.StopReason
+func (m *anthropicModel) listen(ctx context.Context, res *http.Response, d *draft) (Answer, error) {
+	if err := m.server.check(res, anthropicError); err != nil {
+		return Answer{}, err
+	}
+	stop := ""
 	thoughts := map[string]*anthropicThinking{}
-	for st.Next() {
-		e := st.Current()
+	for data, err := range events(res.Body) {
+		if err != nil {
+			return Answer{}, m.server.lost(ctx, err)
+		}
+		var e anthropicEvent
+		if err := json.Unmarshal(data, &e); err != nil {
+			return Answer{}, m.server.nonsense("%v", err)
+		}
 		key := fmt.Sprint(e.Index)
 		switch e.Type {
 		case "message_start":
 			d.answer.ID, d.answer.Model = e.Message.ID, e.Message.Model
-			u := e.Message.Usage
-			m.usage(d, u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens, u.OutputTokensDetails.ThinkingTokens)
+			e.Message.Usage.note(&d.answer.Usage)
 		case "content_block_start":
-			b := e.ContentBlock
-			switch b.Type {
-			case "text":
-				d.say(key, b.Text)
-			case "thinking":
-				thoughts[key] = &anthropicThinking{Type: "thinking", Thinking: b.Thinking, Signature: b.Signature}
-				d.think(key, b.Thinking)
-			case "redacted_thinking":
-				d.think(key, "").Raw = seal(m.server.Name, json.RawMessage(b.RawJSON()))
-			case "tool_use":
-				d.call(key, b.ID, b.Name, startedInput(b.JSON.Input.Raw()))
+			if err := m.begin(d, key, e.Block, thoughts); err != nil {
+				return Answer{}, err
 			}
 		case "content_block_delta":
 			switch e.Delta.Type {
 			case "text_delta":
 				d.say(key, e.Delta.Text)
 			case "input_json_delta":
-				d.call(key, "", "", e.Delta.PartialJSON)
+				d.call(key, "", "", e.Delta.JSON)
 			case "thinking_delta", "signature_delta":
 				t := thoughts[key]
 				if t == nil {
@@ -71,26 +102,48 @@ func (m *anthropicModel) listen(ctx context.Context, st *ssestream.Stream[anthro
 				d.think(key, "").Raw = seal(m.server.Name, t)
 			}
 		case "message_delta":
-			stop = e.Delta.StopReason
-			u := e.Usage
-			m.usage(d, u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens, u.OutputTokensDetails.ThinkingTokens)
+			stop = e.Delta.Stop
+			e.Usage.note(&d.answer.Usage)
 		case "message_stop":
 			return d.finish(known(anthropicStops, stop))
+		case "error":
+			kind, message := anthropicError(data)
+			status, ok := anthropicKinds[kind]
+			if !ok {
+				status = http.StatusBadRequest
+			}
+			return Answer{}, m.server.refused(status, nil, kind, message)
 		}
-	}
-	if err := st.Err(); err != nil {
-		return Answer{}, m.failed(ctx, err)
 	}
 	return Answer{}, m.server.cut(ctx)
 }
 
-// usage notes what was counted; later events repeat the counts or leave them out. Anthropic counts what is cached apart from the rest.
-func (m *anthropicModel) usage(d *draft, input, read, write, output, reasoning int64) {
-	u := &d.answer.Usage
+// begin takes the beginning of a block.
+func (m *anthropicModel) begin(d *draft, key string, raw json.RawMessage, thoughts map[string]*anthropicThinking) error {
+	var b anthropicStart
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return m.server.nonsense("%v", err)
+	}
+	switch b.Type {
+	case "text":
+		d.say(key, b.Text)
+	case "thinking":
+		thoughts[key] = &anthropicThinking{Type: "thinking", Thinking: b.Thinking, Signature: b.Signature}
+		d.think(key, b.Thinking)
+	case "redacted_thinking":
+		d.think(key, "").Raw = seal(m.server.Name, raw)
+	case "tool_use":
+		d.call(key, b.ID, b.Name, startedInput(string(b.Input)))
+	}
+	return nil
+}
+
+// note takes over what was counted; later events repeat the counts or leave them out. Anthropic counts what is cached apart from the rest.
+func (c anthropicUsage) note(u *Usage) {
 	fresh := u.Input - u.CacheRead - u.CacheWrite
-	u.CacheRead, u.CacheWrite = max(u.CacheRead, read), max(u.CacheWrite, write)
-	u.Input = max(fresh, input) + u.CacheRead + u.CacheWrite
-	u.Output, u.Reasoning = max(u.Output, output), max(u.Reasoning, reasoning)
+	u.CacheRead, u.CacheWrite = max(u.CacheRead, c.Read), max(u.CacheWrite, c.Written)
+	u.Input = max(fresh, c.Input) + u.CacheRead + u.CacheWrite
+	u.Output, u.Reasoning = max(u.Output, c.Output), max(u.Reasoning, c.Details.Thinking)
 }
 
 // startedInput is what a call has of its arguments when it begins: usually an empty object, which the pieces then replace.
@@ -114,28 +167,6 @@ func anthropicError(data []byte) (kind, message string) {
 		return "", string(data)
 	}
 	return body.Error.Type, body.Error.Message
-}
-
-// failed types an error of a stream.
-func (m *anthropicModel) failed(ctx context.Context, err error) error {
-	var typed *reeve.Error
-	var e *anthropic.Error
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &typed):
-		return typed
-	case errors.As(err, &e):
-		kind, message := anthropicError([]byte(e.RawJSON()))
-		status, ok := anthropicKinds[kind]
-		if !ok {
-			status = http.StatusBadRequest
-		}
-		return m.server.refused(status, nil, kind, message)
-	case errors.As(err, &syntax):
-		return m.server.nonsense("%v", err)
-	default:
-		return m.server.lost(ctx, err)
-	}
 }
 
 // known looks a provider's reason to stop up. One that is new means that it stopped; what it said decides the rest.

@@ -8,8 +8,6 @@ import (
 	"strings"
 )
 
-// Gemini's own SDK brings gRPC, OpenCensus and Google's cloud credentials with it for what is one POST; docs/dependencies.md has the numbers.
-
 type geminiRequest struct {
 	System   *geminiContent   `json:"systemInstruction,omitempty"`
 	Contents []*geminiContent `json:"contents"`

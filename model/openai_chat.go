@@ -4,22 +4,83 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/respjson"
-	"github.com/openai/openai-go/v3/packages/ssestream"
-	"github.com/openai/openai-go/v3/shared"
+	"net/http"
 )
 
-type chatModel struct {
-	server  Server
-	service openai.ChatCompletionService
+type chatRequest struct {
+	Messages            []chatMessage `json:"messages"`
+	Model               string        `json:"model"`
+	MaxCompletionTokens int           `json:"max_completion_tokens,omitempty"`
+	MaxTokens           int           `json:"max_tokens,omitempty"`
+	Temperature         *float64      `json:"temperature,omitempty"`
+	Effort              string        `json:"reasoning_effort,omitempty"`
+	StreamOptions       chatOptions   `json:"stream_options"`
+	Choice              Choice        `json:"tool_choice,omitempty"`
+	Tools               []chatTool    `json:"tools,omitempty"`
+	Stream              bool          `json:"stream"`
 }
+
+type chatOptions struct {
+	Usage bool `json:"include_usage"`
+}
+
+type chatMessage struct {
+	Content   any        `json:"content,omitempty"` // a text, or parts
+	Calls     []chatCall `json:"tool_calls,omitempty"`
+	CallID    string     `json:"tool_call_id,omitempty"`
+	Role      string     `json:"role"`
+	Reasoning string     `json:"reasoning_content,omitempty"`
+}
+
+type chatCall struct {
+	Index    int    `json:"index,omitempty"` // in streams only
+	ID       string `json:"id,omitempty"`
+	Function struct {
+		Arguments string `json:"arguments"`
+		Name      string `json:"name,omitempty"`
+	} `json:"function"`
+	Type string `json:"type,omitempty"`
+}
+
+type chatPart struct {
+	Text  string     `json:"text,omitempty"`
+	Image *chatImage `json:"image_url,omitempty"`
+	File  *chatFile  `json:"file,omitempty"`
+	Audio *chatAudio `json:"input_audio,omitempty"`
+	Type  string     `json:"type"`
+}
+
+type chatImage struct {
+	URL string `json:"url"`
+}
+
+type chatFile struct {
+	Data string `json:"file_data"`
+	Name string `json:"filename"`
+}
+
+type chatAudio struct {
+	Data   string `json:"data"`
+	Format string `json:"format"`
+}
+
+type chatTool struct {
+	Function chatFunction `json:"function"`
+	Type     string       `json:"type"`
+}
+
+type chatFunction struct {
+	Name        string `json:"name"`
+	Strict      bool   `json:"strict,omitempty"`
+	Description string `json:"description,omitempty"`
+	Parameters  schema `json:"parameters"`
+}
+
+type chatModel struct{ server Server }
 
 // OpenAIChat speaks the Chat Completions API, which most servers know that call themselves compatible.
 func OpenAIChat(s Server) Model {
-	s = s.or("openai", openaiURL, "OPENAI_API_KEY")
-	return &chatModel{server: s, service: openai.NewChatCompletionService(openaiOptions(s)...)}
+	return &chatModel{server: s.or("openai", openaiURL, "OPENAI_API_KEY")}
 }
 
 // Answer implements Model.
@@ -29,44 +90,36 @@ func (m *chatModel) Answer(ctx context.Context, r Request, watch func(Delta)) (A
 		return Answer{}, err
 	}
 	n := nameTools(r, ms)
-	p, err := m.params(r, ms, n)
+	body, err := m.request(r, ms, n)
 	if err != nil {
 		return Answer{}, err
 	}
-	return m.listen(ctx, m.service.NewStreaming(ctx, p), newDraft(m.server, r, n, watch))
+	res, err := m.server.post(ctx, m.server.URL+"/chat/completions", openaiHeader(m.server), body)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	return m.listen(ctx, res, newDraft(m.server, r, n, watch))
 }
 
-func (m *chatModel) params(r Request, ms []Message, n names) (openai.ChatCompletionNewParams, error) {
-	p := openai.ChatCompletionNewParams{Model: r.Model, StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)}}
-	switch {
-	case r.MaxTokens > 0 && m.server.genuine():
-		p.MaxCompletionTokens = openai.Int(int64(r.MaxTokens)) // thinking models of OpenAI's refuse the old name; other servers know only that
-	case r.MaxTokens > 0:
-		p.MaxTokens = openai.Int(int64(r.MaxTokens))
+func (m *chatModel) request(r Request, ms []Message, n names) (*chatRequest, error) {
+	p := &chatRequest{Model: r.Model, Temperature: r.Temperature, Effort: r.Effort, StreamOptions: chatOptions{Usage: true}, Stream: true}
+	if m.server.genuine() {
+		p.MaxCompletionTokens = r.MaxTokens // thinking models of OpenAI's refuse the old name; other servers know only that
+	} else {
+		p.MaxTokens = r.MaxTokens
 	}
-	if r.Temperature != nil {
-		p.Temperature = openai.Float(*r.Temperature)
-	}
-	p.ReasoningEffort = shared.ReasoningEffort(r.Effort)
 	for _, t := range r.Tools {
 		s, err := rooted(t)
 		if err != nil {
-			return p, err
+			return nil, err
 		}
-		f := shared.FunctionDefinitionParam{Name: n.theirs(t.Name), Parameters: s}
-		if t.Description != "" {
-			f.Description = openai.String(t.Description)
-		}
-		if m.server.genuine() && strict(s) {
-			f.Strict = openai.Bool(true)
-		}
-		p.Tools = append(p.Tools, openai.ChatCompletionFunctionTool(f))
-	}
-	if len(r.Tools) > 0 && r.Choice != MayCall {
-		p.ToolChoice.OfAuto = openai.String(string(r.Choice))
+		p.Tools = append(p.Tools, chatTool{Type: "function",
+			Function: chatFunction{Name: n.theirs(t.Name), Description: t.Description, Parameters: s, Strict: m.server.genuine() && strict(s)}})
+		p.Choice = r.Choice
 	}
 	if r.System != "" {
-		p.Messages = append(p.Messages, openai.SystemMessage(r.System))
+		p.Messages = append(p.Messages, chatMessage{Role: "system", Content: r.System})
 	}
 	asked := lastAsked(ms)
 	for i, msg := range ms {
@@ -76,7 +129,7 @@ func (m *chatModel) params(r Request, ms []Message, n names) (openai.ChatComplet
 		}
 		said, err := m.user(msg)
 		if err != nil {
-			return p, err
+			return nil, err
 		}
 		p.Messages = append(p.Messages, said...)
 	}
@@ -97,8 +150,8 @@ func lastAsked(ms []Message) int {
 
 // assistant gives back what the model said. Servers whose models think want to see the thoughts again that led to calls of the present turn, and
 // refuse those of earlier ones.
-func (m *chatModel) assistant(msg Message, n names, present bool) openai.ChatCompletionMessageParamUnion {
-	var a openai.ChatCompletionAssistantMessageParam
+func (m *chatModel) assistant(msg Message, n names, present bool) chatMessage {
+	a := chatMessage{Role: "assistant"}
 	var text, thoughts string
 	for _, p := range msg.Parts {
 		switch p.Type {
@@ -107,30 +160,31 @@ func (m *chatModel) assistant(msg Message, n names, present bool) openai.ChatCom
 		case Reasoning:
 			thoughts += p.Text
 		case ToolCall:
-			a.ToolCalls = append(a.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-				ID: p.ID, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: n.theirs(p.Name), Arguments: written(p.Args)}}})
+			c := chatCall{ID: p.ID, Type: "function"}
+			c.Function.Name, c.Function.Arguments = n.theirs(p.Name), written(p.Args)
+			a.Calls = append(a.Calls, c)
 		case Media, Result:
 		}
 	}
 	if text != "" {
-		a.Content.OfString = openai.String(text)
+		a.Content = text
 	}
-	if present && thoughts != "" && len(a.ToolCalls) > 0 && !m.server.genuine() {
-		a.SetExtraFields(map[string]any{"reasoning_content": thoughts})
+	if present && len(a.Calls) > 0 && !m.server.genuine() {
+		a.Reasoning = thoughts
 	}
-	return openai.ChatCompletionMessageParamUnion{OfAssistant: &a}
+	return a
 }
 
 // user gives results, each a message of its own, and then what the user said.
-func (m *chatModel) user(msg Message) ([]openai.ChatCompletionMessageParamUnion, error) {
-	var out []openai.ChatCompletionMessageParamUnion
-	var parts []openai.ChatCompletionContentPartUnionParam
+func (m *chatModel) user(msg Message) ([]chatMessage, error) {
+	var out []chatMessage
+	var parts []chatPart
 	for _, p := range msg.Parts {
 		switch p.Type {
 		case Result:
-			out = append(out, openai.ToolMessage(resultText(p), p.ID))
+			out = append(out, chatMessage{Role: "tool", CallID: p.ID, Content: resultText(p)})
 		case Text:
-			parts = append(parts, openai.TextContentPart(p.Text))
+			parts = append(parts, chatPart{Type: "text", Text: p.Text})
 		case Media:
 			c, err := m.media(p)
 			if err != nil {
@@ -141,10 +195,10 @@ func (m *chatModel) user(msg Message) ([]openai.ChatCompletionMessageParamUnion,
 		}
 	}
 	switch {
-	case len(parts) == 1 && parts[0].OfText != nil:
-		out = append(out, openai.UserMessage(parts[0].OfText.Text)) // the form that every server takes
+	case len(parts) == 1 && parts[0].Type == "text":
+		out = append(out, chatMessage{Role: "user", Content: parts[0].Text}) // the form that every server takes
 	case len(parts) > 0:
-		out = append(out, openai.UserMessage(parts))
+		out = append(out, chatMessage{Role: "user", Content: parts})
 	}
 	return out, nil
 }
@@ -157,91 +211,113 @@ func resultText(p Part) string {
 	return p.Text
 }
 
-func (m *chatModel) media(p Part) (openai.ChatCompletionContentPartUnionParam, error) {
+func (m *chatModel) media(p Part) (chatPart, error) {
+	sounds := map[string]string{"audio/wav": "wav", "audio/mpeg": "mp3"}
 	switch kind := mediaKind(p); {
 	case kind == imageMedia && p.URL != "":
-		return openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: p.URL}), nil
+		return chatPart{Type: "image_url", Image: &chatImage{URL: p.URL}}, nil
 	case kind == imageMedia:
-		return openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: dataURL(p)}), nil
+		return chatPart{Type: "image_url", Image: &chatImage{URL: dataURL(p)}}, nil
 	case kind == pdfMedia && p.URL == "":
-		return openai.FileContentPart(openai.ChatCompletionContentPartFileFileParam{FileData: openai.String(dataURL(p)), Filename: openai.String(named(p))}), nil
+		return chatPart{Type: "file", File: &chatFile{Data: dataURL(p), Name: named(p)}}, nil
 	case kind == textMedia && p.URL == "":
-		return openai.TextContentPart(quoted(p)), nil
-	case kind == audioMedia && p.URL == "" && (p.MediaType == "audio/wav" || p.MediaType == "audio/mpeg"):
-		format := map[string]string{"audio/wav": "wav", "audio/mpeg": "mp3"}[p.MediaType]
-		return openai.InputAudioContentPart(openai.ChatCompletionContentPartInputAudioInputAudioParam{Data: encoded(p), Format: format}), nil
+		return chatPart{Type: "text", Text: quoted(p)}, nil
+	case sounds[p.MediaType] != "" && p.URL == "":
+		return chatPart{Type: "input_audio", Audio: &chatAudio{Data: encoded(p), Format: sounds[p.MediaType]}}, nil
 	default:
-		return openai.ChatCompletionContentPartUnionParam{}, unsendable(m.server.Name, p, "images, and PDF, text, WAV and MP3 files as bytes")
+		return chatPart{}, unsendable(m.server.Name, p, "images, and PDF, text, WAV and MP3 files as bytes")
 	}
+}
+
+type chatChunk struct {
+	ID      string `json:"id"`
+	Model   string `json:"model"`
+	Choices []struct {
+		Index  int    `json:"index"`
+		Finish string `json:"finish_reason"`
+		Delta  struct {
+			Content   string     `json:"content"`
+			Refusal   string     `json:"refusal"`
+			Reasoning string     `json:"reasoning_content"` // as most compatible servers call it
+			Thought   string     `json:"reasoning"`         // as others do
+			Calls     []chatCall `json:"tool_calls"`
+		} `json:"delta"`
+	} `json:"choices"`
+	Usage *struct {
+		Prompt     int64 `json:"prompt_tokens"`
+		Completion int64 `json:"completion_tokens"`
+		Read       struct {
+			Cached  int64 `json:"cached_tokens"`
+			Written int64 `json:"cache_write_tokens"`
+		} `json:"prompt_tokens_details"`
+		Details struct {
+			Reasoning int64 `json:"reasoning_tokens"`
+		} `json:"completion_tokens_details"`
+	} `json:"usage"`
+	Error json.RawMessage `json:"error"`
 }
 
 var chatStops = map[string]Stop{"stop": StopEnd, "eos": StopEnd, "tool_calls": StopTools, "function_call": StopTools, "length": StopLength, "content_filter": StopRefused}
 
 // listen turns the chunks of a stream into an answer. Counts come in a chunk of their own after the last choice, or never.
-func (m *chatModel) listen(ctx context.Context, st *ssestream.Stream[openai.ChatCompletionChunk], d *draft) (Answer, error) {
-	defer func() { _ = st.Close() }()
+func (m *chatModel) listen(ctx context.Context, res *http.Response, d *draft) (Answer, error) {
+	if err := m.server.check(res, openaiError); err != nil {
+		return Answer{}, err
+	}
 	reason, refused := "", false
-	for st.Next() {
-		c := st.Current()
+	for data, err := range events(res.Body) {
+		if err != nil {
+			return Answer{}, m.server.lost(ctx, err)
+		}
+		if string(data) == "[DONE]" {
+			break
+		}
+		var c chatChunk
+		if err := json.Unmarshal(data, &c); err != nil {
+			return Answer{}, m.server.nonsense("%v", err)
+		}
+		if len(c.Error) > 0 && string(c.Error) != "null" {
+			kind, message := openaiError(data)
+			return Answer{}, openaiRefused(m.server, kind, message)
+		}
 		if c.ID != "" {
 			d.answer.ID = c.ID
 		}
 		if c.Model != "" {
 			d.answer.Model = c.Model
 		}
-		if c.JSON.Usage.Valid() {
-			u := c.Usage
-			d.answer.Usage = Usage{Input: u.PromptTokens, Output: u.CompletionTokens, CacheRead: u.PromptTokensDetails.CachedTokens,
-				CacheWrite: u.PromptTokensDetails.CacheWriteTokens, Reasoning: u.CompletionTokensDetails.ReasoningTokens}
+		if u := c.Usage; u != nil {
+			d.answer.Usage = Usage{Input: u.Prompt, Output: u.Completion, CacheRead: u.Read.Cached, CacheWrite: u.Read.Written, Reasoning: u.Details.Reasoning}
 		}
 		for _, choice := range c.Choices {
 			if choice.Index != 0 {
 				continue
 			}
-			if choice.FinishReason != "" {
-				reason = choice.FinishReason
+			if choice.Finish != "" {
+				reason = choice.Finish
 			}
-			delta := choice.Delta
-			if t := thought(delta.JSON.ExtraFields); t != "" {
-				d.think("", t)
-			}
-			if delta.Content != "" {
-				d.say("", delta.Content)
-			}
-			if delta.Refusal != "" {
-				refused = true
-				d.say("", delta.Refusal)
-			}
-			for _, t := range delta.ToolCalls {
-				d.call(fmt.Sprint(t.Index), t.ID, t.Function.Name, t.Function.Arguments)
-			}
+			refused = m.piece(d, choice.Delta.Reasoning+choice.Delta.Thought, choice.Delta.Content, choice.Delta.Refusal, choice.Delta.Calls) || refused
 		}
-	}
-	if err := st.Err(); err != nil {
-		return Answer{}, openaiFailed(ctx, m.server, err)
 	}
 	if reason == "" {
 		return Answer{}, m.server.cut(ctx)
 	}
-	for _, p := range d.parts {
-		if p.Type == Reasoning {
-			p.Raw = seal(m.server.Name, "reasoning_content")
-		}
-	}
-	stop := known(chatStops, reason)
 	if refused {
-		stop = StopRefused
+		return d.finish(StopRefused)
 	}
-	return d.finish(stop)
+	return d.finish(known(chatStops, reason))
 }
 
-// thought reads the field that compatible servers put thoughts into.
-func thought(extra map[string]respjson.Field) string {
-	for _, name := range []string{"reasoning_content", "reasoning"} {
-		var text string
-		if f, ok := extra[name]; ok && json.Unmarshal([]byte(f.Raw()), &text) == nil {
-			return text
-		}
+// piece adds what a chunk has, and says whether it is a refusal.
+func (m *chatModel) piece(d *draft, thought, content, refusal string, calls []chatCall) bool {
+	if thought != "" {
+		d.think("", thought).Raw = seal(m.server.Name, "reasoning_content")
 	}
-	return ""
+	if content+refusal != "" {
+		d.say("", content+refusal)
+	}
+	for _, c := range calls {
+		d.call(fmt.Sprint(c.Index), c.ID, c.Function.Name, c.Function.Arguments)
+	}
+	return refusal != ""
 }

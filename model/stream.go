@@ -13,7 +13,7 @@ import (
 	"reeve"
 )
 
-// What the adapters share that speak HTTP themselves.
+// How adapters speak HTTP. Providers' own SDKs were tried and cost more than they do; docs/dependencies.md has the numbers.
 
 // maxLine bounds one line of a stream, and maxBody the body of an error.
 const (
@@ -88,7 +88,8 @@ func events(body io.Reader) iter.Seq2[[]byte, error] {
 				yield(nil, err)
 				return
 			}
-			if data, ok := bytes.CutPrefix(line, []byte("data:")); ok && !yield(bytes.TrimSpace(data), nil) {
+			data, ok := bytes.CutPrefix(line, []byte("data:"))
+			if data = bytes.TrimSpace(data); ok && len(data) > 0 && !yield(data, nil) {
 				return
 			}
 		}
