@@ -5,13 +5,17 @@ TOOL    := $(GO) tool -modfile=tools/go.mod
 PACKAGES := ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race check lint crash bench oracles fuzz contract clean
+.PHONY: help run build worker test race check lint crash bench oracles fuzz leaks contract clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-build: ## build bin/reeve
+build: worker ## build bin/reeve
 	$(GO) build -trimpath -o $(BIN) ./cmd/reeve
+
+# The program that runs a script, which bin/reeve carries along. Always built: go build knows whether there is anything to do.
+worker:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o internal/sandbox/js/asset/worker ./internal/sandbox/js/worker
 
 run: build ## build and start the server, and print where to look
 	./$(BIN) serve
@@ -42,6 +46,9 @@ bench: ## measure against peers and limits, printed as ratios
 oracles: ## run outside test suites; REEVE_ORACLES names their folder
 	@test -n "$$REEVE_ORACLES" || { echo "set REEVE_ORACLES to the folder of outside test suites"; exit 1; }
 	$(GO) test -count=1 -tags oracles ./internal/gate ./internal/wake -run Oracle -v
+
+leaks: ## run thousands of scripts and count what they leave behind
+	REEVE_LONG=1 $(GO) test -count=1 -timeout 30m ./internal/sandbox/js -run LeaveNothing -v
 
 contract: ## rewrite contract/ from the running catalogue
 	$(GO) test ./contract -update

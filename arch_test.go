@@ -18,31 +18,59 @@ const module = "reeve"
 // arrows is the whole architecture: which of our packages each package may import. "." is the root. A package that is not
 // here is not part of the architecture; docs/architecture.md says what each room is for.
 var arrows = map[string][]string{
-	".":                        {},
-	"client":                   {"."},
-	"contract":                 {},
-	"internal/store":           {"."},
-	"internal/store/sqlite":    {".", "internal/store"},
-	"internal/store/postgres":  {".", "internal/store"},
-	"internal/store/storetest": {".", "internal/store", "internal/store/postgres", "internal/store/sqlite"},
-	"internal/gate":            {".", "internal/store"},
-	"internal/agent":           {".", "internal/store", "model"},
-	"internal/chat":            {".", "internal/store"},
-	"internal/wake":            {".", "internal/store"},
-	"internal/httpapi":         {".", "internal/store", "internal/chat", "internal/gate", "internal/wake", "model"},
-	"model":                    {"."},
-	"toolbox/files":            {".", "internal/store"},
-	"toolbox/journal":          {".", "internal/store"},
-	"toolbox/output":           {".", "internal/store"},
-	"toolbox/schedules":        {".", "internal/store"},
-	"toolbox/scratchpad":       {".", "internal/store"},
-	"toolbox/web":              {"."},
-	"host":                     {"*"},
-	"reevetest":                {".", "host"},
-	"cmd/reeve":                {".", "host", "client", "internal/store"},
-	"cmd/toolgen":              {"."},
-	"cmd/witness":              {},
-	"examples/toolgen":         {"."},
+	".":                          {},
+	"client":                     {"."},
+	"contract":                   {},
+	"internal/store":             {"."},
+	"internal/store/sqlite":      {".", "internal/store"},
+	"internal/store/postgres":    {".", "internal/store"},
+	"internal/store/storetest":   {".", "internal/store", "internal/store/postgres", "internal/store/sqlite"},
+	"internal/gate":              {".", "internal/store"},
+	"internal/agent":             {".", "internal/store", "model"},
+	"internal/chat":              {".", "internal/store"},
+	"internal/wake":              {".", "internal/store"},
+	"internal/httpapi":           {".", "internal/store", "internal/chat", "internal/gate", "internal/wake", "model"},
+	"model":                      {"."},
+	"toolbox/files":              {".", "internal/store"},
+	"toolbox/journal":            {".", "internal/store"},
+	"toolbox/output":             {".", "internal/store"},
+	"toolbox/schedules":          {".", "internal/store"},
+	"toolbox/scratchpad":         {".", "internal/store"},
+	"toolbox/web":                {"."},
+	"host":                       {"*"},
+	"reevetest":                  {".", "host"},
+	"cmd/reeve":                  {".", "host", "client", "internal/store"},
+	"cmd/toolgen":                {"."},
+	"cmd/witness":                {},
+	"examples/toolgen":           {"."},
+	".":                          {},
+	"client":                     {"."},
+	"contract":                   {},
+	"internal/store":             {"."},
+	"internal/store/sqlite":      {".", "internal/store"},
+	"internal/store/postgres":    {".", "internal/store"},
+	"internal/store/storetest":   {".", "internal/store", "internal/store/postgres", "internal/store/sqlite"},
+	"internal/gate":              {".", "internal/store"},
+	"internal/agent":             {".", "internal/store"},
+	"internal/sandbox":           {},
+	"internal/sandbox/js":        {".", "internal/sandbox/js/guest", "internal/sandbox/js/wire"},
+	"internal/sandbox/js/guest":  {"internal/sandbox/js/wire"},
+	"internal/sandbox/js/wire":   {},
+	"internal/sandbox/js/worker": {"internal/sandbox/js/guest"},
+	"internal/wake":              {".", "internal/store"},
+	"internal/httpapi":           {".", "internal/store", "internal/gate", "internal/wake"},
+	"toolbox/files":              {".", "internal/store"},
+	"toolbox/journal":            {".", "internal/store"},
+	"toolbox/output":             {".", "internal/store"},
+	"toolbox/schedules":          {".", "internal/store"},
+	"toolbox/scratchpad":         {".", "internal/store"},
+	"toolbox/web":                {"."},
+	"host":                       {"*"},
+	"reevetest":                  {".", "host"},
+	"cmd/reeve":                  {".", "host", "client", "internal/store"},
+	"cmd/toolgen":                {"."},
+	"cmd/witness":                {},
+	"examples/toolgen":           {"."},
 }
 
 // testKits are packages for tests, which may import testing.
@@ -57,11 +85,13 @@ var pinned = map[string][]string{
 
 // goroutines are started in these files only, each for a reason.
 var goroutines = []string{
-	"internal/gate/invoke.go",    // a handler that hangs must not take the gate with it
-	"internal/gate/batch.go",     // reads of one response run together
-	"internal/gate/reconcile.go", // Run's own group, and Close's wait
-	"host/host.go",               // Run's own group
-	"cmd/reeve/chat.go",          // reading the terminal must not keep an interrupt from being heard
+	"internal/gate/invoke.go",     // a handler that hangs must not take the gate with it
+	"internal/gate/batch.go",      // reads of one response run together
+	"internal/gate/reconcile.go",  // Run's own group, and Close's wait
+	"internal/sandbox/js/call.go", // a script's calls run side by side; Run waits for them
+	"internal/sandbox/js/pool.go", // workers are started ahead; Close waits for them
+	"host/host.go",                // Run's own group
+	"cmd/reeve/chat.go",           // reading the terminal must not keep an interrupt from being heard
 }
 
 const (

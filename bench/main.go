@@ -45,6 +45,7 @@ var sections = []struct {
 	{"overhead", overhead},
 	{"peers", peers},
 	{"scale", scale},
+	{"script", script},
 }
 
 func main() {
@@ -56,7 +57,7 @@ func main() {
 
 func run() (err error) {
 	var c config
-	which := flag.String("run", "memory,overhead,peers,scale", "sections to run")
+	which := flag.String("run", "memory,overhead,peers,scale,script", "sections to run")
 	asJSON := flag.Bool("json", false, "print one JSON document instead of a table")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of the whole run to this file")
 	flag.BoolVar(&c.quick, "quick", false, "measure less: about a minute")
@@ -69,7 +70,7 @@ func run() (err error) {
 	if c.slice == 0 {
 		c.slice = pick(c, 600*time.Millisecond, 300*time.Millisecond)
 	}
-	if postgresServer() == "" {
+	if postgresServer() == "" && *which != "script" {
 		return errors.New("no PostgreSQL: run make bench (REEVE_PG_FSYNC=on scripts/postgres run ...)")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

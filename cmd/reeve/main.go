@@ -15,6 +15,7 @@ import (
 )
 
 func main() {
+	host.ServeWorker() // a worker must not become a second server
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	os.Exit(run(ctx, os.Args[1:], surroundings{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, home: os.UserHomeDir}))

@@ -1,0 +1,3 @@
+// Package sandbox is the room for code that nobody vouches for. Each kind of it has a package of its own below, all of the same
+// make: limits go in, results come out, and none knows what a tool is. Package js runs scripts.
+package sandbox

@@ -1,0 +1,167 @@
+package js
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"reeve"
+	"reeve/internal/sandbox/js/wire"
+)
+
+// call begins a host call. The worker has checked all this too; a worker that did not is not to be trusted any further.
+func (r *run) call(f wire.Frame) error {
+	m, err := wire.DecodeCall(f)
+	if err != nil {
+		return err
+	}
+	if m.Function < 0 || m.Function >= int64(len(r.begin.Functions)) {
+		return wire.ErrMalformed
+	}
+	args := make([]Arg, len(m.Args))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f.ID != r.lastCall+1 || len(r.open) >= r.limits.Calls {
+		return wire.ErrMalformed
+	}
+	for i, a := range m.Args {
+		if a.Function == 0 {
+			args[i].JSON = a.JSON
+			continue
+		}
+		if r.lastHandle++; a.Function != r.lastHandle {
+			return wire.ErrMalformed
+		}
+		args[i].Func = &Func{run: r, call: f.ID, handle: a.Function}
+	}
+	if r.size += len(f.Body); r.size > 2*wire.MaxPending {
+		return wire.ErrMalformed
+	}
+	if r.fatal != nil {
+		return nil
+	}
+	r.lastCall, r.open[f.ID] = f.ID, len(f.Body)
+	r.work.Add(1)
+	go r.perform(f.ID, r.begin.Functions[m.Function], args)
+	return nil
+}
+
+// perform has the host perform a call, and answers the script.
+func (r *run) perform(id uint32, name string, args []Arg) {
+	defer r.work.Done()
+	value, err := r.host.Call(r.ctx, name, args)
+	if err == nil && len(value) > wire.MaxBody {
+		err = reeve.Errorf(reeve.TooLarge, "the result of %s has %d bytes", name, len(value)).Hintf("ask for less at once; at most %d", wire.MaxBody)
+	}
+	if err == nil && len(value) > 0 && !json.Valid(value) {
+		err = reeve.Errorf(reeve.Internal, "the result of %s is not JSON", name)
+	}
+	var fatal *abort
+	if errors.As(err, &fatal) {
+		r.abort(fatal.err)
+		return
+	}
+	r.mu.Lock()
+	r.size -= r.open[id]
+	delete(r.open, id)
+	if err != nil {
+		r.errors[id] = err
+		delete(r.errors, id-keptErrors)
+	}
+	r.mu.Unlock()
+	if err == nil {
+		_ = r.send(wire.JSON(wire.KindResolve, id, value)) // the reader finds out if the worker is gone
+		return
+	}
+	e := reeve.AsError(err)
+	m := wire.Reject{Message: e.Message, Code: string(e.Code), Hint: e.Hint}
+	var thrown *Error
+	if errors.As(err, &thrown) {
+		m.Invocation, m.Message = thrown.invocation, thrown.Message
+	}
+	_ = r.send(m.Encode(id))
+}
+
+// abort ends the run for good: the first reason stands, no further call begins, and those under way are told to stop.
+func (r *run) abort(err error) {
+	r.mu.Lock()
+	if r.fatal == nil {
+		r.fatal = err
+	}
+	r.mu.Unlock()
+	r.proc.kill()
+	r.cancel(err)
+}
+
+// invoke calls a function of the script's and waits for it.
+func (r *run) invoke(ctx context.Context, f *Func, args []json.RawMessage) (json.RawMessage, error) {
+	m := wire.Invoke{Function: f.handle, Args: make([]wire.Argument, len(args))}
+	size := 0
+	for i, a := range args {
+		if len(a) > 0 && !json.Valid(a) {
+			return nil, reeve.Errorf(reeve.Internal, "argument %d of a script's function is not JSON", i+1)
+		}
+		m.Args[i].JSON = a
+		size += len(a)
+	}
+	if size > wire.MaxBody || len(args) > wire.MaxArgs {
+		return nil, reeve.Errorf(reeve.TooLarge, "the arguments of a script's function have %d bytes", size).Hintf("at most %d", wire.MaxBody)
+	}
+	answer := make(chan outcome, 1)
+	r.mu.Lock()
+	if _, open := r.open[f.call]; !open {
+		r.mu.Unlock()
+		return nil, reeve.Errorf(reeve.Internal, "a script's function was called after the host call that it was given to")
+	}
+	r.lastInvocation++
+	id := r.lastInvocation
+	r.waiting[id] = answer
+	r.mu.Unlock()
+	if err := r.send(m.Encode(id)); err != nil {
+		return nil, reeve.Errorf(reeve.Canceled, "the script has ended")
+	}
+	select {
+	case o := <-answer:
+		return o.value, o.err
+	case <-r.ended:
+		return nil, reeve.Errorf(reeve.Canceled, "the script has ended")
+	case <-ctx.Done():
+		r.mu.Lock()
+		if _, ok := r.waiting[id]; ok {
+			r.waiting[id] = nil
+		}
+		r.mu.Unlock()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// settle hands the outcome of a script's function to whoever called it.
+func (r *run) settle(f wire.Frame) error {
+	r.mu.Lock()
+	answer, ok := r.waiting[f.ID]
+	delete(r.waiting, f.ID)
+	r.mu.Unlock()
+	if !ok {
+		return wire.ErrMalformed
+	}
+	var o outcome
+	if f.Kind == wire.KindReturned {
+		value, err := wire.DecodeJSON(f)
+		if err != nil {
+			return err
+		}
+		o.value = value
+	} else {
+		t, err := wire.DecodeFault(f)
+		if err != nil {
+			return err
+		}
+		e := r.failure(t)
+		e.invocation = f.ID
+		o.err = e
+	}
+	if answer != nil {
+		answer <- o
+	}
+	return nil
+}

@@ -1,0 +1,26 @@
+package js
+
+import (
+	"io"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// inMemory makes a program that is in no directory: it can be started by its path as long as the file is open.
+func inMemory(program io.Reader) (*os.File, string, error) {
+	fd, err := unix.MemfdCreate("reeve-js-worker", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, "", os.NewSyscallError("memfd_create", err)
+	}
+	f := os.NewFile(uintptr(fd), "reeve-js-worker")
+	if _, err = io.Copy(f, program); err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
+	}
+	if err != nil {
+		f.Close()
+		return nil, "", err
+	}
+	return f, "/proc/self/fd/" + strconv.Itoa(fd), nil
+}
