@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"reeve/host"
 )
 
 // TestMain makes the test binary serve as reeve itself, so that scripts run the real program in a process of its own.
 func TestMain(m *testing.M) {
+	host.ServeWorker()
 	testscript.Main(m, map[string]func(){"reeve": main})
 }
 

@@ -31,10 +31,12 @@ func killGroup(p *os.Process) {
 	}
 }
 
-// peak is the most memory that an ended process had, in bytes.
+// peak is the most memory that an ended process had, in bytes. 0 means that it cannot be told: before a process is a program of
+// its own it is a copy of this one, and that counts too.
 func peak(s *os.ProcessState) int64 {
+	var own syscall.Rusage
 	u, ok := s.SysUsage().(*syscall.Rusage)
-	if !ok {
+	if !ok || syscall.Getrusage(syscall.RUSAGE_SELF, &own) != nil || u.Maxrss <= own.Maxrss {
 		return 0
 	}
 	if runtime.GOOS == "darwin" {
