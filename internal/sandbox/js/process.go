@@ -54,7 +54,7 @@ func (p *Pool) small() string {
 		if err != nil {
 			return
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }() // it is part of this program
 		if p.smallFile, p.smallPath, err = inMemory(f); err != nil {
 			p.smallPath = ""
 		}
