@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"reeve"
@@ -15,6 +16,7 @@ const (
 	idleAfter  = 30 * time.Second       // a conversation that nobody listens to leaves memory after that
 	sweepEvery = 10 * time.Second
 	mostIdle   = 4096            // conversations in memory that nobody listens to
+	memory     = 64 << 20        // bytes for the frames of all conversations
 	patience   = 5 * time.Second // for a read of the store that no client waits for
 )
 
@@ -23,6 +25,8 @@ type Hub struct {
 	db  *store.DB
 	log *slog.Logger
 
+	share   atomic.Int64 // bytes for each conversation
+	memory  int          // bytes for all
 	mu      sync.Mutex
 	streams map[string]*stream
 	swept   time.Time
@@ -31,7 +35,9 @@ type Hub struct {
 
 // NewHub makes a hub. Without Run it works, and does not notice what other servers commit.
 func NewHub(db *store.DB, log *slog.Logger) *Hub {
-	return &Hub{db: db, log: log, streams: map[string]*stream{}, swept: reeve.Monotonic(), most: mostIdle}
+	h := &Hub{db: db, log: log, memory: memory, streams: map[string]*stream{}, swept: reeve.Monotonic(), most: mostIdle}
+	h.divide()
+	return h
 }
 
 // Token tells a piece of an answer. It is not kept: clients that come later find it in the message_complete.
@@ -71,12 +77,19 @@ func (h *Hub) stream(conversation string, readers int) *stream {
 		if now.Sub(h.swept) > sweepEvery || len(h.streams) >= h.most {
 			h.sweep(now)
 		}
-		s = &stream{id: conversation, db: h.db, tail: map[string]int64{}}
+		s = &stream{id: conversation, db: h.db, share: &h.share, tail: map[string]int64{}}
 		h.streams[conversation] = s
+		h.divide()
 	}
 	s.used = now
 	s.readers += readers
 	return s
+}
+
+// divide gives every conversation its share of the memory: bursts are held for slow readers as long as there is room. The caller
+// holds the lock.
+func (h *Hub) divide() {
+	h.share.Store(int64(min(mostShare, max(leastShare, h.memory/max(1, len(h.streams))))))
 }
 
 // leave ends a reader.
@@ -90,6 +103,7 @@ func (h *Hub) leave(s *stream) {
 // The caller holds the lock.
 func (h *Hub) sweep(now time.Time) {
 	h.swept = now
+	defer h.divide()
 	defer func() { h.most = max(mostIdle, 2*len(h.streams)) }()
 	idle := 0
 	for id, s := range h.streams {

@@ -119,6 +119,7 @@ func TestHub_ANumberFromNowhere(t *testing.T) {
 // it gets no tokens.
 func TestHub_ASlowClient(t *testing.T) {
 	w := newWorld(t)
+	w.Hub.memory = 0 // the least that each conversation has
 	c := w.talk()
 	slow, fast := w.subscribe(c.ID, 0), w.subscribe(c.ID, 0)
 	const messages, tokens = 20, 100
@@ -257,13 +258,13 @@ func TestHub_LargeFrames(t *testing.T) {
 	w := newWorld(t)
 	c := w.talk()
 	r := w.subscribe(c.ID, 0)
-	big := strings.Repeat("x", 2*mostBytes)
+	big := strings.Repeat("x", 2*mostShare)
 	for i := range 3 {
 		w.keep(c.ID, message("a", fmt.Sprint(i, big)))
 		w.Hub.Changed(c.ID)
 	}
-	if n := r.stream.bytes; n > 3*mostBytes {
-		t.Errorf("%d bytes in memory", n)
+	if n := len(r.stream.lines); n != 1 {
+		t.Errorf("%d frames in memory", n)
 	}
 	if list := w.read(r, withText("2"+big)); len(list) != 3 {
 		t.Errorf("%d frames", len(list))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"reeve"
@@ -12,10 +13,10 @@ import (
 )
 
 const (
-	mostLines = 512      // frames of a conversation in memory
-	mostBytes = 64 << 10 // and their bytes; a single larger one is still held
-	lineCost  = 96       // what a line costs besides its bytes
-	page      = 200      // kept frames that are read at once
+	leastShare = 32 << 10 // bytes of frames that a conversation may have in memory, when there are many
+	mostShare  = 1 << 20  // and when there are few; a single larger frame is still held
+	lineCost   = 96       // what a line costs besides its bytes
+	page       = 200      // kept frames that are read at once
 )
 
 // Line is a frame as it is sent: encoded once, for every client.
@@ -37,7 +38,8 @@ func encode(f reeve.Frame) (Line, error) {
 type stream struct {
 	id      string
 	db      *store.DB
-	used    time.Time // with readers: guarded by the hub
+	share   *atomic.Int64 // bytes that it may have in memory: the hub's to say
+	used    time.Time     // with readers: guarded by the hub
 	readers int
 
 	loading sync.Mutex // one at a time reads the store, and publishes what it read
@@ -187,7 +189,7 @@ func (s *stream) token(f reeve.Frame) {
 func (s *stream) push(l Line) {
 	s.lines = append(s.lines, l)
 	s.bytes += len(l.Data) + lineCost
-	for len(s.lines) > mostLines || len(s.lines) > 1 && s.bytes > mostBytes {
+	for most := int(s.share.Load()); len(s.lines) > 1 && s.bytes > most; {
 		old := s.lines[0]
 		s.floor, s.bytes = old.Seq, s.bytes-len(old.Data)-lineCost
 		s.lines[0] = Line{}

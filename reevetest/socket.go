@@ -1,0 +1,163 @@
+package reevetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"reeve"
+)
+
+// Wait is how long a test waits for what must come.
+const Wait = 30 * time.Second
+
+// Socket is a client's WebSocket to a conversation.
+type Socket struct {
+	*websocket.Conn
+	T    testing.TB
+	Last int64         // the last sequence number that was seen
+	Seen []reeve.Frame // everything, in order
+}
+
+// Talk begins a conversation with an agent.
+func (h *Host) Talk(agent string) reeve.Conversation {
+	h.T.Helper()
+	var c reeve.Conversation
+	h.Want(http.StatusCreated, &c, "POST", "/api/conversations", map[string]any{"agent": agent})
+	return c
+}
+
+// Connect connects a client to a conversation and reads its greeting. After is where it resumes; below 0 means from now on.
+func (h *Host) Connect(conversation string, after int64) *Socket {
+	h.T.Helper()
+	url := h.URL + "/conversations/" + conversation
+	if after >= 0 {
+		url += fmt.Sprint("?after=", after)
+	}
+	s, res := h.Dial(url, "Authorization", "Bearer "+h.Token, "X-Workspace-Id", "default")
+	if s == nil {
+		h.T.Fatalf("%s: %s", url, res.Status)
+	}
+	f := s.Next()
+	if f.Type != reeve.FrameConnected || f.ConversationID != conversation {
+		h.T.Fatalf("greeted with %+v", f)
+	}
+	s.Last = max(0, after)
+	if after < 0 {
+		s.Last = f.Seq
+	}
+	return s
+}
+
+// Dial opens a WebSocket with these headers, in pairs. When it is refused there is none.
+func (h *Host) Dial(url string, headers ...string) (*Socket, *http.Response) {
+	h.T.Helper()
+	o := websocket.DialOptions{HTTPClient: h.client, HTTPHeader: http.Header{}}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == "Sec-WebSocket-Protocol" {
+			o.Subprotocols = append(o.Subprotocols, headers[i+1])
+			continue
+		}
+		o.HTTPHeader.Add(headers[i], headers[i+1])
+	}
+	ctx, cancel := context.WithTimeout(h.T.Context(), Wait)
+	defer cancel()
+	conn, res, err := websocket.Dial(ctx, url, &o)
+	if err != nil {
+		if res == nil {
+			h.T.Fatal(err)
+		}
+		return nil, res
+	}
+	conn.SetReadLimit(-1)
+	h.T.Cleanup(func() { _ = conn.CloseNow() })
+	return &Socket{Conn: conn, T: h.T}, res
+}
+
+// Send sends a frame: text as it is, anything else as JSON.
+func (s *Socket) Send(frame any) {
+	s.T.Helper()
+	text, ok := frame.(string)
+	if !ok {
+		b, err := json.Marshal(frame)
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		text = string(b)
+	}
+	ctx, cancel := context.WithTimeout(s.T.Context(), Wait)
+	defer cancel()
+	if err := s.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// Say says something.
+func (s *Socket) Say(content string) {
+	s.T.Helper()
+	s.Send(map[string]any{"type": "message", "content": content})
+}
+
+// Next reads a frame, and checks that its number is greater than those before it.
+func (s *Socket) Next() reeve.Frame {
+	s.T.Helper()
+	ctx, cancel := context.WithTimeout(s.T.Context(), Wait)
+	defer cancel()
+	_, b, err := s.Read(ctx)
+	if err != nil {
+		s.T.Fatalf("no frame came: %v", err)
+	}
+	var f reeve.Frame
+	if err := json.Unmarshal(b, &f); err != nil {
+		s.T.Fatalf("%s: %v", b, err)
+	}
+	if f.Type == reeve.FrameConnected || f.Type == reeve.FramePong || f.Seq == 0 {
+		return f
+	}
+	if f.Seq <= s.Last {
+		s.T.Fatalf("frame %d came after %d: %s", f.Seq, s.Last, b)
+	}
+	s.Last = f.Seq
+	s.Seen = append(s.Seen, f)
+	return f
+}
+
+// Until reads frames up to one that fits, and gives that one.
+func (s *Socket) Until(fits func(reeve.Frame) bool) reeve.Frame {
+	s.T.Helper()
+	for {
+		if f := s.Next(); fits(f) {
+			return f
+		}
+	}
+}
+
+// Done reads frames up to the end of so many turns, and gives the last one's.
+func (s *Socket) Done(turns int) reeve.Frame {
+	s.T.Helper()
+	return s.Until(func(f reeve.Frame) bool {
+		if f.Type == reeve.FrameComplete {
+			turns--
+		}
+		return turns == 0
+	})
+}
+
+// Text joins the tokens of a turn's answer that were seen, without what was thought or discarded.
+func (s *Socket) Text(turn string) (text string) {
+	for _, f := range s.Seen {
+		switch {
+		case f.TurnID != turn || f.Type != reeve.FrameToken || f.Reasoning:
+		case f.Discard:
+			text = ""
+		default:
+			text += f.Text
+		}
+	}
+	return text
+}
