@@ -1,0 +1,48 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"testing"
+
+	"reeve"
+)
+
+// FuzzClientFrame: whatever a client sends, it is a frame of a known type with what that type needs, or a typed refusal.
+func FuzzClientFrame(f *testing.F) {
+	for _, s := range []string{`{"type":"message","content":"hi"}`, `{"type":"ping"}`, `{"type":"cancel","turn_id":"run_1"}`, `{"type":"approve","approval_id":"apr_1","comment":"ok"}`,
+		`{"type":"message","attachments":[{"media_type":"image/png","data":"aGk="}],"id":"k","variables":{"a":"b"}}`, `{"type":"deny"}`, `{}`, `[]`, `null`, `"x"`, `{"type":7}`,
+		`{"type":"message","content":"\ud800"}`, "\xff", "", `{"type":"ping","type":"message"}`, `{"TYPE":"ping"}`, `{"type":"message","content":{"a":[1]}}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		frame, err := readClientFrame(b)
+		if err != nil {
+			if e := reeve.AsError(err); e.Code != reeve.Validation || e.Message == "" || len(e.Fields) == 0 {
+				t.Fatalf("%q: %v", b, err)
+			}
+			return
+		}
+		switch frame.Type {
+		case reeve.ClientMessage:
+			if frame.Content == "" && len(frame.Attachments) == 0 {
+				t.Fatalf("%q says nothing", b)
+			}
+		case reeve.ClientPing:
+		case reeve.ClientCancel:
+			if frame.TurnID == "" {
+				t.Fatalf("%q cancels nothing", b)
+			}
+		case reeve.ClientApprove, reeve.ClientDeny:
+			if frame.ApprovalID == "" {
+				t.Fatalf("%q decides nothing", b)
+			}
+		default:
+			t.Fatalf("%q is of type %q", b, frame.Type)
+		}
+		if again, err := json.Marshal(frame); err != nil {
+			t.Fatal(err)
+		} else if _, err := readClientFrame(again); err != nil {
+			t.Fatalf("%s: %v", again, err)
+		}
+	})
+}
