@@ -112,7 +112,7 @@ func TestHostErrors(t *testing.T) {
 	want(t, p, `await echo({a: undefined, b: [undefined, null], c: NaN, d: new Date(0)})`, `{"b":[null,null],"c":null,"d":"1970-01-01T00:00:00.000Z"}`)
 	want(t, p, `try { await echo(10n) } catch (e) { e.name }`, `"TypeError"`)
 	want(t, p, `const a = {}; a.a = a; try { await echo(a) } catch (e) { e.name }`, `"TypeError"`)
-	want(t, p, `try { await echo('x'.repeat(9e6)) } catch (e) { e.code }`, `"TOO_LARGE"`)
+	want(t, p, `try { await echo("x".repeat(9e6)) } catch (e) { e.code }`, `"TOO_LARGE"`)
 	want(t, p, `const w = []; for (let i = 0; i < 1001; i++) w.push(echo(i)); (await Promise.allSettled(w)).filter(r => r.status == 'rejected').map(r => r.reason.code)`, `["TOO_LARGE"]`)
 }
 
