@@ -45,7 +45,7 @@ bench: ## measure against peers and limits, printed as ratios
 
 oracles: ## run outside test suites; REEVE_ORACLES names their folder
 	@test -n "$$REEVE_ORACLES" || { echo "set REEVE_ORACLES to the folder of outside test suites"; exit 1; }
-	$(GO) test -count=1 -tags oracles ./internal/gate ./internal/wake -run Oracle -v
+	$(GO) test -count=1 -tags oracles ./internal/gate ./internal/wake ./host -run Oracle -v
 
 leaks: ## run thousands of scripts and count what they leave behind
 	REEVE_LONG=1 $(GO) test -count=1 -timeout 30m ./internal/sandbox/js -run LeaveNothing -v

@@ -32,13 +32,19 @@ func talker(t *testing.T, script string, tools ...reeve.Tool) *reevetest.Host {
 
 func talkerIn(t *testing.T, dir, script string, tools ...reeve.Tool) *reevetest.Host {
 	t.Helper()
+	cfg := host.Config{Dir: dir}
+	cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, script)
+	return reevetest.Run(t, cfg, tools...)
+}
+
+// scriptFile writes the answers of a model down.
+func scriptFile(t *testing.T, script string) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "script.yaml")
 	if err := os.WriteFile(file, []byte("answers:\n"+script), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := host.Config{Dir: dir}
-	cfg.Models.Default, cfg.Models.Script = "rehearsal", file
-	return reevetest.Run(t, cfg, tools...)
+	return file
 }
 
 func turns(h *reevetest.Host, conversation string) []reeve.Turn {

@@ -137,6 +137,9 @@ func (r *Room) finish(ctx context.Context, was reeve.Run, end reeve.RunEnd) erro
 	if err == nil {
 		r.ended(done)
 	}
+	if err == nil && end.State == reeve.RunParked {
+		r.Nudge() // what it waits for may have come before it was parked
+	}
 	return err
 }
 

@@ -1,0 +1,41 @@
+//go:build oracles
+
+// Clients that nobody in this project wrote, against a running Reeve. make oracles runs them; REEVE_ORACLES names their folder. They
+// need node and npm, which installs the clients.
+
+package host_test
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+func TestOracle_OpenAIClients(t *testing.T) {
+	from := os.Getenv("REEVE_ORACLES")
+	if from == "" {
+		t.Fatal("REEVE_ORACLES is not set: it names the folder of outside test suites")
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(from, "clients"))); err != nil {
+		t.Fatal(err)
+	}
+	run := func(env []string, name string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+		out, err := cmd.CombinedOutput()
+		t.Logf("%s %v\n%s", name, args, out)
+		if err != nil {
+			t.Errorf("%s %v: %v", name, args, err)
+		}
+	}
+	run(nil, "npm", "install", "--no-audit", "--no-fund")
+	h := responder(t)
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "flaky", "config": object{"model": "flaky"}})
+	for _, client := range []string{"openai.mjs", "vercel.mjs", "langchain.mjs"} {
+		run([]string{"BASE_URL=" + h.URL + "/v1", "API_KEY=" + h.Token, "ANTHROPIC=0"}, "node", client)
+	}
+}

@@ -1,0 +1,410 @@
+package host_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"reeve"
+	"reeve/host"
+	"reeve/reevetest"
+)
+
+// speak begins a turn over REST.
+func speak(h *reevetest.Host, conversation, text string) (turn reeve.Turn) {
+	h.T.Helper()
+	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+conversation+"/turns", object{"content": text})
+	return turn
+}
+
+// over waits until a turn has ended.
+func over(h *reevetest.Host, turn string) reeve.TurnDetail {
+	h.T.Helper()
+	return until(h, turn, func(d reeve.TurnDetail) bool { return d.State.Final() })
+}
+
+// until waits until a turn is as it should be.
+func until(h *reevetest.Host, turn string, is func(reeve.TurnDetail) bool) reeve.TurnDetail {
+	h.T.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		d := detail(h, turn)
+		if is(d) {
+			return d
+		}
+		if time.Now().After(deadline) {
+			h.T.Fatalf("the turn is %+v", d.Turn)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// rules checks what must hold of every recorded turn (W22): it has ended, every call has one result, answers come in order.
+func rules(t *testing.T, h *reevetest.Host, d reeve.TurnDetail) {
+	t.Helper()
+	if !d.State.Final() || d.FinishedAt == nil {
+		t.Errorf("turn %s is %s", d.ID, d.State)
+	}
+	results := map[string]int{}
+	last := ""
+	for i, m := range d.Messages {
+		if m.ID <= last {
+			t.Errorf("message %d is out of order", i)
+		}
+		last = m.ID
+		if m.Kind == reeve.ToolResult {
+			results[m.ActionID]++
+		}
+	}
+	for _, m := range d.Messages {
+		if m.Kind == reeve.Action && results[m.ID] != 1 {
+			t.Errorf("call %s has %d results", m.ID, results[m.ID])
+		}
+	}
+	var frames struct {
+		Frames []reeve.Frame `json:"frames"`
+	}
+	h.Want(http.StatusOK, &frames, "GET", "/api/conversations/"+d.ConversationID+"/frames", nil)
+	seq, started, complete := int64(0), 0, 0
+	for _, f := range frames.Frames {
+		if f.Seq <= seq {
+			t.Errorf("frame %d follows %d", f.Seq, seq)
+		}
+		seq = f.Seq
+		if f.TurnID == d.ID && f.Type == reeve.FrameStarted {
+			started++
+		}
+		if f.TurnID == d.ID && f.Type == reeve.FrameComplete {
+			complete++
+		}
+	}
+	if started != 1 || complete != 1 {
+		t.Errorf("turn %s was told to begin %d times and to end %d times", d.ID, started, complete)
+	}
+}
+
+func TestW08_ARetryTellsClientsToDiscard(t *testing.T) {
+	h := talker(t, "- {when: {said: hello, every: 2}, text: 'one two three four', fail: {cut: true, after: 2}}\n- {when: hello, text: 'five six'}\n")
+	c := h.Talk("bot")
+	s := h.Connect(c.ID, -1)
+	s.Say("hello")
+	end := s.Done(1)
+	discarded := false
+	for _, f := range s.Seen {
+		discarded = discarded || f.Type == reeve.FrameToken && f.Discard
+	}
+	d := detail(h, end.TurnID)
+	if !discarded || d.State != reeve.RunCompleted || d.Output != "five six" || d.Moves != 1 {
+		t.Errorf("discarded %v, %+v", discarded, d.Turn)
+	}
+	rules(t, h, d)
+}
+
+func TestW08_AModelThatStaysDownFailsTheTurnOnly(t *testing.T) {
+	h := talker(t, "- {when: down, fail: {status: 500, message: broken}}\n- {when: nonsense, fail: {nonsense: true}}\n- {when: hello, text: 'I am here.'}\n")
+	c := h.Talk("bot")
+	for text, code := range map[string]reeve.Code{"down": reeve.Unavailable, "nonsense": reeve.ModelFailed} {
+		d := over(h, speak(h, c.ID, text).ID)
+		if d.State != reeve.RunFailed || d.Code != code {
+			t.Errorf("%s: %+v", text, d.Turn)
+		}
+		rules(t, h, d)
+	}
+	if d := over(h, speak(h, c.ID, "hello").ID); d.State != reeve.RunCompleted || d.Output != "I am here." {
+		t.Errorf("the conversation goes on: %+v", d.Turn)
+	}
+}
+
+func TestW10_AHungToolTimesOutAndTheModelIsTold(t *testing.T) {
+	end := make(chan struct{})
+	defer close(end)
+	hang := tool("hang", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+		<-end
+		return "too late", nil
+	})
+	hang.TimeoutMS = 50
+	h := talker(t, "- {when: begin, calls: [{name: hang, args: {}}]}\n- {when: {result: TIMEOUT}, text: 'It hangs.'}\n", hang)
+	d := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
+	if d.State != reeve.RunCompleted || d.Output != "It hangs." || d.Issues.ToolFailures != 1 {
+		t.Errorf("%+v", d.Turn)
+	}
+	rules(t, h, d)
+}
+
+// far is an asynchronous tool whose outcome is delivered from outside.
+func far(sent *sync.Map) reeve.Tool {
+	t := tool("far", reeve.Keyed, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+		n, _ := sent.LoadOrStore(inv.Operation, new(int))
+		*n.(*int)++
+		return nil, reeve.Errorf(reeve.InProgress, "it will come")
+	})
+	t.Async, t.TimeoutMS = true, 60_000
+	return t
+}
+
+const farScript = "- {when: begin, calls: [{name: far, args: {}}]}\n- {when: {result: started}, text: 'I have begun.'}\n- {when: has come, text: 'It is done.'}\n"
+
+func TestW11_ARestartWithWorkPending(t *testing.T) {
+	var sent sync.Map
+	dir := t.TempDir()
+	h := talkerIn(t, dir, farScript, far(&sent))
+	h.Agent("bot", "far")
+	c := h.Talk("bot")
+	turn := speak(h, c.ID, "begin")
+	var op reeve.Operation
+	until(h, turn.ID, func(d reeve.TurnDetail) bool {
+		var list struct {
+			Operations []reeve.Operation `json:"operations"`
+		}
+		h.Want(http.StatusOK, &list, "GET", "/api/operations", nil)
+		if len(list.Operations) == 1 && list.Operations[0].TimeoutAt != nil {
+			op = list.Operations[0]
+		}
+		return d.State == reeve.RunParked && op.ID != ""
+	})
+	h.Stop()
+	h = talkerIn(t, dir, farScript, far(&sent))
+	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/result", object{"content": "42"})
+	d := over(h, turn.ID)
+	if d.State != reeve.RunCompleted || d.Output != "It is done." || d.Moves != 3 {
+		t.Errorf("%+v", d.Turn)
+	}
+	sent.Range(func(op, n any) bool {
+		if *n.(*int) != 1 {
+			t.Errorf("%v was sent %d times", op, *n.(*int))
+		}
+		return true
+	})
+	rules(t, h, d)
+	h.Want(http.StatusConflict, nil, "POST", "/api/operations/"+op.ID+"/result", object{"content": "43"}) // a second time
+	if again := detail(h, turn.ID); len(again.Messages) != len(d.Messages) {
+		t.Error("a second result changed the turn")
+	}
+}
+
+func TestI08_TheToolsOfATurn(t *testing.T) {
+	h := talker(t, "- {when: begin, calls: [{name: one, args: {}}, {name: two, args: {}}]}\n- {when: {tool: two}, text: done}\n",
+		tool("one", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "1", nil }),
+		tool("two", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "2", nil }))
+	c := h.Talk("bot")
+	var turn reeve.Turn
+	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": "begin", "tools": []string{"two"}})
+	d := over(h, turn.ID)
+	if d.Issues.ToolFailures != 1 {
+		t.Errorf("with the tool two alone: %+v", d.Turn)
+	}
+	if d := over(h, speak(h, c.ID, "begin").ID); d.Issues.ToolFailures != 0 {
+		t.Errorf("with the agent's own: %+v", d.Turn)
+	}
+}
+
+func TestI19_SpansAndMetrics(t *testing.T) {
+	var mu sync.Mutex
+	var got []string
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		got = append(got, r.URL.Path+" "+string(b))
+		mu.Unlock()
+	}))
+	defer collector.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
+	h := talker(t, "- {when: begin, calls: [{id: c1, name: look, args: {}}], usage: {input: 11, output: 7}}\n- {when: {tool: look}, text: done}\n",
+		tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "what was seen", nil }))
+	d := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
+	if d.Spent.Tokens < 18 {
+		t.Errorf("the turn spent %+v", d.Spent)
+	}
+	metrics := string(h.Do("GET", "/metrics", nil).Body)
+	for _, want := range []string{`reeve_tool_attempts_total{code="",tool="user_defined"} 1`, `reeve_model_answers_total{code="",model="rehearsal"} 2`, `reeve_waiting{what="approvals"} 0`,
+		`reeve_runs_ended_total{reason="user_initiated",state="completed"} 1`} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+	h.Stop() // sends what is left
+	mu.Lock()
+	all := strings.Join(got, "\n")
+	mu.Unlock()
+	for _, want := range []string{"/v1/traces", "invoke_agent bot", "execute_tool look", "gen_ai.usage.input_tokens", "what was seen", "gen_ai.tool.call.id", "c1", d.ID} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no span says %q", want)
+		}
+	}
+}
+
+func TestW04_ParallelTurnsWhileOneWaits(t *testing.T) {
+	var sent sync.Map
+	h := talker(t, farScript+"- {when: weather, text: 'It rains.'}\n", far(&sent))
+	c := h.Talk("bot")
+	first := speak(h, c.ID, "begin")
+	until(h, first.ID, func(d reeve.TurnDetail) bool { return d.State == reeve.RunParked })
+	if d := over(h, speak(h, c.ID, "the weather?").ID); d.Output != "It rains." {
+		t.Errorf("%+v", d.Turn)
+	}
+	if d := detail(h, first.ID); d.State != reeve.RunParked {
+		t.Errorf("the first turn is %+v", d.Turn)
+	}
+}
+
+// responder is a Reeve as OpenAI clients see it, with the script that other makers' clients are tried with.
+func responder(t *testing.T) *reevetest.Host {
+	t.Helper()
+	cfg := host.Config{Dir: t.TempDir()}
+	cfg.Models.Default, cfg.Models.Script = "rehearsal", "../model/testdata/clients.yaml"
+	h := reevetest.Run(t, cfg, tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil }))
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "mock", "config": object{"model": "mock"}})
+	return h
+}
+
+// weather is a tool that the client offers.
+var weather = object{"type": "function", "function": object{"name": "get_weather", "parameters": object{"type": "object", "properties": object{"city": object{"type": "string"}}}}}
+
+func TestW23_ChatCompletions(t *testing.T) {
+	h := responder(t)
+	var models struct{ Data []struct{ ID string } }
+	h.Want(http.StatusOK, &models, "GET", "/v1/models", nil, "X-Workspace-Id", "")
+	if len(models.Data) != 1 || models.Data[0].ID != "mock" {
+		t.Fatalf("%+v", models)
+	}
+	type completion struct {
+		Choices []struct {
+			Message struct {
+				Content   string
+				ToolCalls []struct {
+					ID       string
+					Function struct{ Name, Arguments string }
+				} `json:"tool_calls"`
+			}
+			Finish string `json:"finish_reason"`
+		}
+		Usage struct {
+			Prompt     int `json:"prompt_tokens"`
+			Completion int `json:"completion_tokens"`
+			Total      int `json:"total_tokens"`
+		}
+	}
+	ask := func(body object) (c completion) {
+		t.Helper()
+		body["model"] = "mock"
+		h.Want(http.StatusOK, &c, "POST", "/v1/chat/completions", body, "X-Workspace-Id", "")
+		return c
+	}
+	user := func(text string) object { return object{"role": "user", "content": text} }
+	plain := ask(object{"messages": []object{user("hi")}})
+	if c := plain.Choices[0]; c.Message.Content != "Hello, how can I help you today?" || c.Finish != "stop" || plain.Usage.Total != plain.Usage.Prompt+plain.Usage.Completion {
+		t.Errorf("%+v", plain)
+	}
+	called := ask(object{"messages": []object{user("weather in two cities?")}, "tools": []object{weather}})
+	calls := called.Choices[0].Message.ToolCalls
+	if called.Choices[0].Finish != "tool_calls" || len(calls) != 2 || calls[1].Function.Arguments != `{"city":"Rome"}` || calls[0].ID == calls[1].ID {
+		t.Fatalf("%+v", called)
+	}
+	said := object{"role": "assistant", "tool_calls": []object{{"id": calls[0].ID, "type": "function", "function": object{"name": "get_weather", "arguments": `{"city":"Paris"}`}}}}
+	answered := ask(object{"messages": []object{user("weather in Paris?"), said, {"role": "tool", "tool_call_id": calls[0].ID, "content": "21"}}, "tools": []object{weather}})
+	if got := answered.Choices[0].Message.Content; got != "It is 21 degrees there." {
+		t.Errorf("with the result the answer is %q", got)
+	}
+	stream := string(h.Do("POST", "/v1/chat/completions", object{"model": "mock", "messages": []object{user("hi")}, "stream": true}, "X-Workspace-Id", "").Body)
+	if !strings.HasSuffix(stream, "data: [DONE]\n\n") || strings.Count(stream, `"content"`) < 4 {
+		t.Errorf("streamed %s", stream)
+	}
+	for name, body := range map[string]object{
+		"no messages":              {"messages": []object{}},
+		"an unknown role":          {"messages": []object{{"role": "wizard", "content": "x"}}},
+		"a result without a call":  {"messages": []object{{"role": "tool", "tool_call_id": "x", "content": "21"}}},
+		"two answers":              {"messages": []object{user("hi")}, "n": 2},
+		"a picture that is no URL": {"messages": []object{{"role": "user", "content": []object{{"type": "image_url", "image_url": object{"url": "ftp://x"}}}}}},
+	} {
+		body["model"] = "mock"
+		if r := h.Do("POST", "/v1/chat/completions", body); r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), `"error"`) {
+			t.Errorf("%s: status %d, %s", name, r.Status, r.Body)
+		}
+	}
+	if r := h.Do("POST", "/v1/chat/completions", object{"model": "bad", "messages": []object{user("hi")}}); r.Status != http.StatusNotFound || !strings.Contains(string(r.Body), "model_not_found") {
+		t.Errorf("an unknown model: status %d, %s", r.Status, r.Body)
+	}
+	if r := h.Do("GET", "/v1/models", nil, "Authorization", "Bearer wrong"); r.Status != http.StatusUnauthorized || !strings.Contains(string(r.Body), "invalid_api_key") {
+		t.Errorf("a wrong key: status %d, %s", r.Status, r.Body)
+	}
+}
+
+func TestW23_Responses(t *testing.T) {
+	h := responder(t)
+	type response struct {
+		ID, Status string
+		Output     []struct {
+			Type, Name, Arguments string
+			Content               []struct{ Text string }
+		}
+		Usage struct {
+			Total int `json:"total_tokens"`
+		}
+	}
+	var first, second, again response
+	h.Want(http.StatusOK, &first, "POST", "/v1/responses", object{"model": "mock", "input": "hi"})
+	if first.Status != "completed" || len(first.Output) != 1 || first.Output[0].Content[0].Text != "Hello, how can I help you today?" || first.Usage.Total == 0 {
+		t.Fatalf("%+v", first)
+	}
+	h.Want(http.StatusOK, &again, "GET", "/v1/responses/"+first.ID, nil)
+	if again.Output[0].Content[0].Text != first.Output[0].Content[0].Text {
+		t.Errorf("%+v", again)
+	}
+	tool := object{"type": "function", "name": "get_weather", "parameters": object{"type": "object"}}
+	h.Want(http.StatusOK, &second, "POST", "/v1/responses", object{"model": "mock", "input": []object{{"role": "user", "content": "weather in Paris?"}}, "tools": []object{tool}, "previous_response_id": first.ID})
+	if len(second.Output) != 1 || second.Output[0].Type != "function_call" || second.Output[0].Arguments != `{"city":"Paris"}` {
+		t.Errorf("%+v", second)
+	}
+	var c reeve.ConversationList
+	h.Want(http.StatusOK, &c, "GET", "/api/conversations", nil)
+	if len(c.Conversations) != 1 || c.Conversations[0].Turns != 2 {
+		t.Errorf("a response that goes on from another is in the same conversation: %+v", c)
+	}
+	stream := string(h.Do("POST", "/v1/responses", object{"model": "mock", "input": "hi", "stream": true}).Body)
+	at := 0
+	for _, want := range []string{"response.created", "response.output_item.added", "response.output_text.delta", "response.output_text.done", "response.output_item.done", "response.completed"} {
+		i := strings.Index(stream[at:], "event: "+want+"\n")
+		if i < 0 {
+			t.Fatalf("no %s after byte %d of %s", want, at, stream)
+		}
+		at += i
+	}
+	h.Want(http.StatusNotFound, nil, "POST", "/v1/responses", object{"model": "mock", "input": "hi", "previous_response_id": "resp_nosuch"})
+}
+
+func TestW07_MappingComesAfterValidation(t *testing.T) {
+	got := make(chan string, 1)
+	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- string(b)
+		fmt.Fprint(w, `"ok"`)
+	}))
+	defer far.Close()
+	file := scriptFile(t, "- {when: begin, calls: [{name: order, args: {n: 2, note: secret, extra: x}}]}\n- {when: {tool: order}, text: done}\n")
+	cfg := host.Config{Dir: t.TempDir(), HTTPAllow: []string{"127.0.0.1"}}
+	cfg.Models.Default, cfg.Models.Script = "rehearsal", file
+	h := reevetest.Run(t, cfg)
+	h.Want(http.StatusCreated, nil, "POST", "/api/tools", object{"id": "order", "description": "Order something.", "effect": "keyed", "tier": "side_effecting",
+		"parameters": object{"type": "object", "properties": object{"n": object{"type": "integer"}, "note": object{"type": "string"}, "extra": object{"type": "string"}}},
+		"spec":       object{"method": "POST", "url": far.URL, "body": object{"amount": "n"}}})
+	h.Agent("bot", "order")
+	d := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
+	if d.State != reeve.RunCompleted || d.Issues.ToolFailures != 0 {
+		t.Fatalf("%+v", d.Turn)
+	}
+	if body := <-got; body != `{"amount":2}` {
+		t.Errorf("sent %s", body)
+	}
+}
