@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"strconv"
+	"strings"
 
 	"reeve/internal/store"
 )
@@ -12,9 +14,23 @@ import (
 // conn is one connection with its prepared statements. Preparing costs a third of a short transaction, so each text is
 // prepared once; the texts are constants of package store, so there are few.
 type conn struct {
-	db    *sql.DB
-	c     *sql.Conn
-	stmts map[string]*sql.Stmt
+	db      *sql.DB
+	c       *sql.Conn
+	queries map[string]*query
+	changes map[string]*change
+}
+
+// query is a prepared statement that gives rows, with the order in which it takes its arguments.
+type query struct {
+	stmt  *sql.Stmt
+	order []int
+}
+
+// change is one that gives none. It is the driver's own: what package sql does for each argument costs as much as binding it.
+type change struct {
+	stmt  driver.StmtExecContext
+	order []int
+	args  []driver.NamedValue // used again and again; a connection serves one at a time
 }
 
 func open(ctx context.Context, db *sql.DB) (*conn, error) {
@@ -22,19 +38,100 @@ func open(ctx context.Context, db *sql.DB) (*conn, error) {
 	if err != nil {
 		return nil, fault(err)
 	}
-	return &conn{db: db, c: c, stmts: map[string]*sql.Stmt{}}, nil
+	return &conn{db: db, c: c, queries: map[string]*query{}, changes: map[string]*change{}}, nil
 }
 
-func (c *conn) prepare(query string) (*sql.Stmt, error) {
-	if s, ok := c.stmts[query]; ok {
-		return s, nil
+func (c *conn) query(text string) (*query, error) {
+	if q, ok := c.queries[text]; ok {
+		return q, nil
 	}
-	s, err := c.c.PrepareContext(context.Background(), query)
+	plain, order := positional(text)
+	s, err := c.c.PrepareContext(context.Background(), plain)
 	if err != nil {
 		return nil, fault(err)
 	}
-	c.stmts[query] = s
-	return s, nil
+	q := &query{s, order}
+	c.queries[text] = q
+	return q, nil
+}
+
+func (c *conn) change(text string) (*change, error) {
+	if p, ok := c.changes[text]; ok {
+		return p, nil
+	}
+	plain, order := positional(text)
+	p := &change{order: order, args: make([]driver.NamedValue, len(order))}
+	for i := range p.args {
+		p.args[i].Ordinal = i + 1
+	}
+	err := c.c.Raw(func(dc any) error {
+		s, err := dc.(driver.ConnPrepareContext).PrepareContext(context.Background(), plain)
+		if err == nil {
+			p.stmt = s.(driver.StmtExecContext)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fault(err)
+	}
+	c.changes[text] = p
+	return p, nil
+}
+
+// exec runs the statement and counts the rows it changed.
+func (p *change) exec(c *sql.Conn, given []any) (n int64, err error) {
+	for i, k := range p.order {
+		switch v := given[k].(type) {
+		case string, int64, []byte:
+			p.args[i].Value = v
+		case int:
+			p.args[i].Value = int64(v)
+		default:
+			if p.args[i].Value, err = driver.DefaultParameterConverter.ConvertValue(v); err != nil {
+				return 0, err
+			}
+		}
+	}
+	err = c.Raw(func(any) error {
+		r, err := p.stmt.ExecContext(context.Background(), p.args)
+		if err == nil {
+			n, err = r.RowsAffected()
+		}
+		return err
+	})
+	for i := range p.args {
+		p.args[i].Value = nil // the caller's
+	}
+	return n, err
+}
+
+// positional turns $1 into a plain question mark, and says which argument each of them takes. A parameter with a name, which is what
+// $1 is to SQLite, is looked up by the driver among all the others each time it is bound.
+func positional(query string) (text string, order []int) {
+	var b strings.Builder
+	for i := 0; i < len(query); i++ {
+		switch c := query[i]; c {
+		case '\'': // text, up to the next quote; a doubled one begins another
+			end := i + 1 + strings.IndexByte(query[i+1:], '\'')
+			b.WriteString(query[i : end+1])
+			i = end
+		case '$':
+			end := i + 1
+			for end < len(query) && query[end] >= '0' && query[end] <= '9' {
+				end++
+			}
+			n, err := strconv.Atoi(query[i+1 : end])
+			if err != nil {
+				panic("sqlite: " + query) // every text is ours
+			}
+			order = append(order, n-1)
+			b.WriteByte('?')
+			i = end - 1
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String(), order
 }
 
 // run executes a statement. The driver spends a goroutine per call on a context that can end, and an interrupt would hit
@@ -65,26 +162,27 @@ func (c *conn) Affect(ctx context.Context, query string, args ...any) (int64, er
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	s, err := c.prepare(query)
+	p, err := c.change(query)
 	if err != nil {
 		return 0, err
 	}
-	r, err := s.ExecContext(context.Background(), args...)
-	if err != nil {
-		return 0, fault(err)
-	}
-	return r.RowsAffected()
+	n, err := p.exec(c.c, args)
+	return n, fault(err)
 }
 
 func (c *conn) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s, err := c.prepare(query)
+	q, err := c.query(query)
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.QueryContext(context.Background(), args...)
+	ordered := make([]any, len(q.order))
+	for i, k := range q.order {
+		ordered[i] = args[k]
+	}
+	r, err := q.stmt.QueryContext(context.Background(), ordered...)
 	if err != nil {
 		return nil, fault(err)
 	}
@@ -103,23 +201,33 @@ func (c *conn) idle() bool { return c.must("BEGIN") == nil && c.must("ROLLBACK")
 // renew replaces the connection by a new one and throws the old one away, with whatever transaction it had open. If even
 // that fails, every later call says so.
 func (c *conn) renew() {
-	for _, s := range c.stmts {
-		_ = s.Close()
-	}
-	c.stmts = map[string]*sql.Stmt{}
+	_ = c.forget()
 	_ = c.c.Raw(func(any) error { return driver.ErrBadConn }) // makes the pool close it
 	if fresh, err := c.db.Conn(context.Background()); err == nil {
 		c.c = fresh
 	}
 }
 
-func (c *conn) close() error {
+// forget closes what was prepared.
+func (c *conn) forget() error {
 	var errs []error
-	for _, s := range c.stmts {
-		errs = append(errs, s.Close())
+	for _, q := range c.queries {
+		errs = append(errs, q.stmt.Close())
 	}
-	if err := c.c.Close(); !errors.Is(err, sql.ErrConnDone) {
-		errs = append(errs, err)
+	for _, p := range c.changes {
+		if err := c.c.Raw(func(any) error { return p.stmt.(driver.Stmt).Close() }); !errors.Is(err, sql.ErrConnDone) {
+			errs = append(errs, err)
+		}
 	}
+	clear(c.queries)
+	clear(c.changes)
 	return errors.Join(errs...)
+}
+
+func (c *conn) close() error {
+	err := c.forget()
+	if e := c.c.Close(); !errors.Is(e, sql.ErrConnDone) {
+		err = errors.Join(err, e)
+	}
+	return err
 }

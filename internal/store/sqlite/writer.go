@@ -18,38 +18,53 @@ const maxGroup = 64
 //
 // Whoever holds the turn and leaves an open transaction behind relies on those it counted as waiting: each of them takes the
 // turn, whatever becomes of its own change, and the last one commits.
+//
+// A change that fails must leave nothing, and take nobody along. A savepoint before each does that, and costs a tenth of a short
+// change; most changes do not fail. So there is none at first: when a change fails in company, the whole group is run again, now
+// with savepoints, and what it then says is final.
 type writer struct {
 	conn    *conn
 	hook    store.CommitHook
 	turn    sync.Mutex
 	waiting atomic.Int32
 	group   *group // the open transaction; nil when there is none
+	careful int    // changes that still get a savepoint because one has failed
 }
+
+// carefully is how many changes get a savepoint after one has failed in company: where one fails, others do.
+const carefully = 256
 
 // group is the callers whose changes commit together.
 type group struct {
-	size int
-	done chan struct{}
-	err  error
+	size    int
+	careful bool // somebody in it runs again: nobody else's failure may make it do so once more
+	done    chan struct{}
+	err     error // errAgain: nothing of it remains; run it again
 }
+
+var errAgain = errors.New("a change that shared the transaction failed")
 
 func (w *writer) update(ctx context.Context, f func(store.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w.waiting.Add(1)
-	w.turn.Lock()
-	w.waiting.Add(-1)
-	g, err := w.take(ctx, f)
-	if err != nil {
-		return err
+	for again := false; ; again = true {
+		w.waiting.Add(1)
+		w.turn.Lock()
+		w.waiting.Add(-1)
+		g, err := w.take(ctx, f, again)
+		if err == nil {
+			<-g.done
+			err = g.err
+		}
+		if err != errAgain { //nolint:errorlint // it is ours, and never wrapped
+			return err
+		}
 	}
-	<-g.done
-	return g.err
 }
 
 // take is a caller's turn. The group it gives is the one whose commit decides; an error means that nothing of f remains.
-func (w *writer) take(ctx context.Context, f func(store.Conn) error) (_ *group, err error) {
+func (w *writer) take(ctx context.Context, f func(store.Conn) error, again bool) (_ *group, err error) {
 	defer w.turn.Unlock()
 	defer func() { // also when f panics or ends its goroutine: those before us wait for a commit
 		if g := w.group; g != nil && (w.waiting.Load() == 0 || g.size >= maxGroup) {
@@ -64,7 +79,7 @@ func (w *writer) take(ctx context.Context, f func(store.Conn) error) (_ *group, 
 		g = &group{done: make(chan struct{})}
 		w.group = g
 	}
-	return g, w.member(g, f)
+	return g, w.member(g, f, again)
 }
 
 func (w *writer) begin(ctx context.Context) error {
@@ -77,9 +92,12 @@ func (w *writer) begin(ctx context.Context) error {
 }
 
 // member runs one caller's change. The first needs no savepoint: if it fails, the transaction holds nothing else yet.
-func (w *writer) member(g *group, f func(store.Conn) error) (err error) {
+func (w *writer) member(g *group, f func(store.Conn) error, again bool) (err error) {
 	first := g.size == 0
-	if !first {
+	saved := !first && (g.careful || again || w.careful > 0)
+	g.careful = g.careful || again
+	w.careful = max(0, w.careful-1)
+	if saved {
 		if err := w.conn.must("SAVEPOINT member"); err != nil {
 			w.fail(g, err)
 			return err
@@ -87,23 +105,30 @@ func (w *writer) member(g *group, f func(store.Conn) error) (err error) {
 	}
 	settled := false
 	defer func() {
-		if settled {
-			return
-		}
-		if first {
+		switch {
+		case settled:
+		case first:
 			w.fail(g, err)
-		} else if undo := errors.Join(w.conn.must("ROLLBACK TO member"), w.conn.must("RELEASE member")); undo != nil {
-			// SQLite has ended the transaction by itself, as it does when the disk is full. The others are told why.
-			if err == nil {
-				err = undo
+		case !saved:
+			w.careful = carefully
+			w.fail(g, errAgain)
+			if err != nil { // and no panic
+				err = errAgain
 			}
-			w.fail(g, err)
+		default:
+			if undo := errors.Join(w.conn.must("ROLLBACK TO member"), w.conn.must("RELEASE member")); undo != nil {
+				// SQLite has ended the transaction by itself, as it does when the disk is full. The others are told why.
+				if err == nil {
+					err = undo
+				}
+				w.fail(g, err)
+			}
 		}
 	}()
 	if err := f(w.conn); err != nil {
 		return err
 	}
-	if !first {
+	if saved {
 		if err := w.conn.must("RELEASE member"); err != nil {
 			return err
 		}

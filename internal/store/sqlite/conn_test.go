@@ -1,0 +1,21 @@
+package sqlite
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Parameters lose their numbers, and what only looks like one stays.
+func TestPositional(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"SELECT 1":                                   "SELECT 1 []",
+		"INSERT INTO t VALUES ($1, $2, $1)":          "INSERT INTO t VALUES (?, ?, ?) [0 1 0]",
+		"SELECT '$1', 'it''s $2' WHERE a = $12||'$'": "SELECT '$1', 'it''s $2' WHERE a = ?||'$' [11]",
+	} {
+		text, order := positional(query)
+		if got := fmt.Sprint(text, " ", order); got != want {
+			t.Errorf("%s became %s, want %s", query, got, want)
+		}
+	}
+}
