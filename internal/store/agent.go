@@ -50,6 +50,11 @@ func (s *Snap) GetAgent(ctx context.Context, workspace, id string) (reeve.Agent,
 	return a, err
 }
 
+// AgentsByID reads the agents with these ids; those that are not there are left out.
+func (s *Snap) AgentsByID(ctx context.Context, ids []string) ([]reeve.Agent, error) {
+	return among(ctx, s, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE id IN (?)`, ids)
+}
+
 // ListAgents reads a page of a workspace's agents, ordered by name, after a name.
 func (s *Snap) ListAgents(ctx context.Context, workspace, after string, limit int) ([]reeve.Agent, error) {
 	return all(ctx, s, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, workspace, after, limit)

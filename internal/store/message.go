@@ -27,18 +27,32 @@ func (Stale) Error() string { return "the workspace has changed since the call w
 // view without a read, and still never slips past a change: where transactions overlap, the workspace stays as it was read
 // until this one has ended.
 func (t *Tx) AppendAction(ctx context.Context, m reeve.Message, revision int64) error {
-	return t.execOr(ctx, func(f Fault) error {
-		if f.Kind == FaultNotNull {
-			return Stale{}
-		}
-		return nil
-	}, t.db.append, m.ID, m.WorkspaceID, revision, m.ThreadID, m.AgentID, string(m.Kind), m.OperationID, clean(m.Content), clean(string(m.Metadata)), reeve.Millis(t.now), m.RunID)
+	return t.execOr(ctx, stale, t.db.append, m.ID, m.WorkspaceID, revision, m.ThreadID, m.AgentID, string(m.Kind), m.OperationID, clean(m.Content), clean(string(m.Metadata)), reeve.Millis(t.now), m.RunID)
 }
 
 func appendAction(e Engine) string {
 	return `INSERT INTO messages (` + messageColumns + `)
 		VALUES ($1, (SELECT id FROM workspaces WHERE id = $2 AND revision = $3` + e.Share() + `), $4, $5, $6,
 			COALESCE((SELECT max(id) FROM messages WHERE thread_id = $4), ''), '', $7, $8, $9, $10, $11)`
+}
+
+func stale(f Fault) error {
+	if f.Kind == FaultNotNull {
+		return Stale{}
+	}
+	return nil
+}
+
+// AppendCall is AppendAction and AppendResult in one statement, for a call that is over when it is recorded.
+func (t *Tx) AppendCall(ctx context.Context, action, result reeve.Message, revision int64) error {
+	return t.execOr(ctx, stale, t.db.appendBoth, action.ID, action.WorkspaceID, revision, action.ThreadID, action.AgentID, string(action.Kind), action.OperationID,
+		clean(action.Content), clean(string(action.Metadata)), reeve.Millis(t.now), action.RunID,
+		result.ID, string(result.Kind), clean(result.Content), clean(string(result.Metadata)))
+}
+
+// appendCall adds the result's row to the action's: same thread, agent, run and operation, and the action before it.
+func appendCall(e Engine) string {
+	return appendAction(e) + `, ($12, $2, $4, $5, $13, $1, $1, $7, $14, $15, $10, $11)`
 }
 
 // AppendResult writes the one result of an action. A second is refused.
@@ -98,16 +112,15 @@ func (s *Snap) RecentMessages(ctx context.Context, workspace, thread, before str
 
 // InsertEvents writes what a change notifies about.
 func (t *Tx) InsertEvents(ctx context.Context, workspace, agent, operation string, tokens []reeve.Token) error {
-	for _, k := range tokens {
+	rows := make([][]any, len(tokens))
+	for i, k := range tokens {
 		if k.Class != reeve.SemanticKey && k.Class != reeve.Subtype && k.Class != reeve.EntityID {
 			return reeve.Errorf(reeve.Validation, "a token is of class key, subtype or id, and not %q", k.Class)
 		}
-		if err := t.exec(ctx, `INSERT INTO events (id, workspace_id, class, name, agent_id, operation_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			t.NewID(reeve.PrefixEvent), workspace, string(k.Class), k.Name, agent, operation, reeve.Millis(t.now)); err != nil {
-			return err
-		}
+		rows[i] = []any{t.NewID(reeve.PrefixEvent), workspace, string(k.Class), k.Name, agent, operation, reeve.Millis(t.now)}
 	}
-	return nil
+	return t.insert(`INSERT INTO events (id, workspace_id, class, name, agent_id, operation_id, created_at) VALUES (?)`, rows,
+		func(query string, args []any) error { return t.exec(ctx, query, args...) })
 }
 
 // Event is a committed notification.

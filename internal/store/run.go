@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"reeve"
 )
@@ -27,59 +28,143 @@ func scanRun(r scanner) (v reeve.Run, err error) {
 
 // InsertRun writes a run and makes it its agent's one, or its schedule's: false means that there is one already.
 func (t *Tx) InsertRun(ctx context.Context, v reeve.Run) (bool, error) {
-	alone := !ownLane(v.Reason, v.SessionID)
-	if alone {
-		if err := t.exec(ctx, `INSERT INTO agent_runtimes (agent_id, active_run, failures, last_run_at) VALUES ($1, '', 0, 0) ON CONFLICT (agent_id) DO NOTHING`,
-			v.AgentID); err != nil {
-			return false, err
-		}
-		n, err := t.affect(ctx, `UPDATE agent_runtimes SET active_run = $2, seen = COALESCE((SELECT counter FROM nodes WHERE self = 1), 0)
-			WHERE agent_id = $1 AND active_run = ''`, v.AgentID, v.ID)
-		if err != nil || n == 0 {
-			return false, err
+	made, err := t.InsertRuns(ctx, []reeve.Run{v})
+	return len(made) == 1, err
+}
+
+// InsertRuns writes runs of different lanes, and makes each its agent's one, or its schedule's. It gives the ids of those that it
+// made; the others' lanes have one already.
+func (t *Tx) InsertRuns(ctx context.Context, runs []reeve.Run) (made map[string]bool, err error) {
+	var agents []string
+	for _, v := range runs {
+		if !ownLane(v.Reason, v.SessionID) {
+			agents = append(agents, v.AgentID)
 		}
 	}
-	n, err := t.affect(ctx, `INSERT INTO runs (`+runColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '', '', '', $13, 1, '', $14, $15, $16, 0, 0, '', 0)
-		ON CONFLICT (agent_id, session_id) WHERE state IN ('running', 'parked') AND reason <> 'user_initiated' DO NOTHING`,
-		v.ID, v.Key, v.WorkspaceID, v.AgentID, string(v.Reason), v.ReasonID, v.SessionID, v.UserID, v.Input, joinOrigins(v.Origins), v.ThreadID,
-		string(reeve.RunRunning), v.Wakes, v.Owner, orZero(v.ScheduledAt), reeve.Millis(t.now))
-	if err == nil && n == 0 && alone {
-		err = reeve.Errorf(reeve.Internal, "agent %s runs, and is not known to", v.AgentID)
+	free, err := t.freeAgents(ctx, agents)
+	if err != nil {
+		return nil, err
 	}
-	return n == 1, err
+	var active, rows [][]any
+	for _, v := range runs {
+		if !ownLane(v.Reason, v.SessionID) {
+			if !free[v.AgentID] {
+				continue
+			}
+			active = append(active, []any{v.AgentID, v.ID})
+		}
+		rows = append(rows, []any{v.ID, v.Key, v.WorkspaceID, v.AgentID, string(v.Reason), v.ReasonID, v.SessionID, v.UserID, v.Input, joinOrigins(v.Origins), v.ThreadID,
+			string(reeve.RunRunning), "", "", "", v.Wakes, 1, "", v.Owner, orZero(v.ScheduledAt), reeve.Millis(t.now), 0, 0, "", 0})
+	}
+	if err := t.change(ctx, `UPDATE agent_runtimes SET active_run = v.column2, seen = COALESCE((SELECT counter FROM nodes WHERE self = 1), 0)
+		FROM (VALUES (?)) AS v WHERE agent_id = v.column1`, []string{"TEXT", "TEXT"}, active); err != nil {
+		return nil, err
+	}
+	made = make(map[string]bool, len(rows))
+	err = t.insert(`INSERT INTO runs (`+runColumns+`) VALUES (?)
+		ON CONFLICT (agent_id, session_id) WHERE state IN ('running', 'parked') AND reason <> 'user_initiated' DO NOTHING RETURNING id`, rows,
+		func(query string, args []any) error {
+			ids, err := all(ctx, &t.Snap, value[string], query, args...)
+			for _, id := range ids {
+				made[id] = true
+			}
+			return err
+		})
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range active {
+		if !made[a[1].(string)] {
+			return nil, reeve.Errorf(reeve.Internal, "agent %s runs, and is not known to", a[0])
+		}
+	}
+	return made, nil
+}
+
+// freeAgents tells which agents have no run, and keeps those so for this transaction. Agents that never ran get their row first.
+func (t *Tx) freeAgents(ctx context.Context, agents []string) (map[string]bool, error) {
+	free := make(map[string]bool, len(agents))
+	look := func(ids []string) error {
+		list, err := among(ctx, &t.Snap, value[string], `SELECT agent_id FROM agent_runtimes WHERE active_run = '' AND agent_id IN (?)`+t.db.engine.Lock(), ids)
+		for _, id := range list {
+			free[id] = true
+		}
+		return err
+	}
+	if err := look(agents); err != nil || len(free) == len(agents) {
+		return free, err
+	}
+	var rest []string
+	for _, id := range agents {
+		if free[id] {
+			continue
+		}
+		rest = append(rest, id)
+		if err := t.exec(ctx, `INSERT INTO agent_runtimes (agent_id, active_run, failures, last_run_at) VALUES ($1, '', 0, 0) ON CONFLICT (agent_id) DO NOTHING`, id); err != nil {
+			return nil, err
+		}
+	}
+	return free, look(rest)
 }
 
 // MoveRun takes a run from one state to another, provided it is still in the state and hands it was read in. A run that ends
 // moves its agent's pointers, and frees it.
 func (t *Tx) MoveRun(ctx context.Context, was, is reeve.Run) error {
-	if was.State != is.State {
-		if err := was.State.To(is.State); err != nil {
-			return err
-		}
-	}
-	n, err := t.affect(ctx, `UPDATE runs SET state = $4, output = $5, code = $6, message = $7, attempts = $8, spent = $9, owner = $10, finished_at = $11,
-			moves = $12, issues = $13, seen_at = $14
-		WHERE id = $1 AND state = $2 AND owner = $3`,
-		is.ID, string(was.State), was.Owner, string(is.State), is.Output, string(is.Code), is.Message, is.Attempts, spentText(is.Spent), is.Owner, orZero(is.FinishedAt),
-		is.Moves, issuesText(is.Issues), reeve.Millis(is.SeenAt))
-	if err != nil {
-		return err
-	}
-	if n == 0 {
+	moved, err := t.MoveRuns(ctx, []RunMove{{was, is}})
+	if err == nil && !moved[is.ID] {
 		return reeve.Errorf(reeve.Conflict, "run %s is no longer %s", is.ID, was.State)
 	}
-	if !is.State.Final() {
-		return nil
+	return err
+}
+
+// RunMove is a run as it was read, and as it is to be.
+type RunMove struct{ Was, Is reeve.Run }
+
+// MoveRuns is MoveRun for several. It gives the ids of those that were still as they were read.
+func (t *Tx) MoveRuns(ctx context.Context, moves []RunMove) (moved map[string]bool, err error) {
+	rows := make([][]any, len(moves))
+	for i, m := range moves {
+		if m.Was.State != m.Is.State {
+			if err := m.Was.State.To(m.Is.State); err != nil {
+				return nil, err
+			}
+		}
+		rows[i] = []any{m.Is.ID, string(m.Was.State), m.Was.Owner, string(m.Is.State), m.Is.Output, string(m.Is.Code), m.Is.Message, m.Is.Attempts, spentText(m.Is.Spent),
+			m.Is.Owner, orZero(m.Is.FinishedAt), m.Is.Moves, issuesText(m.Is.Issues), reeve.Millis(m.Is.SeenAt)}
 	}
-	if err := t.movePointers(ctx, is); err != nil {
-		return err
+	moved = make(map[string]bool, len(moves))
+	err = t.each(`UPDATE runs SET state = v.column4, output = v.column5, code = v.column6, message = v.column7, attempts = v.column8, spent = v.column9,
+			owner = v.column10, finished_at = v.column11, moves = v.column12, issues = v.column13, seen_at = v.column14 FROM (VALUES (?)) AS v
+		WHERE id = v.column1 AND state = v.column2 AND owner = v.column3 RETURNING id`,
+		[]string{"TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "BIGINT", "TEXT", "TEXT", "BIGINT", "BIGINT", "TEXT", "BIGINT"}, rows,
+		func(query string, args []any) error {
+			ids, err := all(ctx, &t.Snap, value[string], query, args...)
+			for _, id := range ids {
+				moved[id] = true
+			}
+			return err
+		})
+	if err != nil {
+		return nil, err
 	}
-	failed := 0
-	if is.State == reeve.RunFailed {
-		failed = 1
+	var freed [][]any
+	for _, m := range moves {
+		if !moved[m.Is.ID] || !m.Is.State.Final() {
+			continue
+		}
+		if err := t.movePointers(ctx, m.Is); err != nil {
+			return nil, err
+		}
+		failed := 0
+		if m.Is.State == reeve.RunFailed {
+			failed = 1
+		}
+		if !ownLane(m.Is.Reason, m.Is.SessionID) {
+			freed = append(freed, []any{m.Is.AgentID, m.Is.ID, reeve.Millis(t.now), failed})
+		}
 	}
-	return t.exec(ctx, `UPDATE agent_runtimes SET active_run = '', last_run_at = $3, failures = CASE WHEN $4 = 1 THEN failures + 1 ELSE 0 END
-		WHERE agent_id = $1 AND active_run = $2`, is.AgentID, is.ID, reeve.Millis(t.now), failed)
+	return moved, t.change(ctx, `UPDATE agent_runtimes SET active_run = '', last_run_at = v.column3, failures = CASE WHEN v.column4 = 1 THEN failures + 1 ELSE 0 END
+		FROM (VALUES (?)) AS v WHERE agent_id = v.column1 AND active_run = v.column2`, []string{"TEXT", "TEXT", "BIGINT", "BIGINT"}, freed)
 }
 
 func issuesText(i reeve.TurnIssues) string {
@@ -96,7 +181,7 @@ func (t *Tx) CancelRun(ctx context.Context, was reeve.Run, why string) (is reeve
 		return was, err
 	}
 	is = was
-	if is.Spent, err = t.RunSpent(ctx, was); err != nil {
+	if is.Spent, err = t.RunSpent(ctx, was.ID); err != nil {
 		return was, err
 	}
 	now := t.now
@@ -155,6 +240,11 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 			AND (EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> '' AND o.deferred = 1 AND o.result_id <> '' AND o.updated_at >= runs.seen_at)
 				OR NOT EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> ''
 					AND o.deferred = 1 AND o.state IN ('parked', 'prepared', 'dispatched')))))`
+	// Most of the time every open run is the process's own, and under way: one look tells.
+	_, some, err := one(ctx, &t.Snap, value[string], `SELECT id FROM runs WHERE state IN ('running', 'parked') AND (state = 'parked' OR owner <> $1) LIMIT 1`, process)
+	if err != nil || !some {
+		return nil, err
+	}
 	ids, err := all(ctx, &t.Snap, value[string], `SELECT id FROM runs WHERE state IN ('running', 'parked') AND `+left+`
 		AND NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = runs.workspace_id AND w.stopped_at > 0)
 		AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = runs.agent_id AND a.stopped_at > 0)
@@ -187,33 +277,31 @@ func (s *Snap) RunsOf(ctx context.Context, process string) ([]reeve.Run, error) 
 }
 
 // RunSpent sums what a run's calls cost: what their results say, and what those cost so far that have none.
-func (s *Snap) RunSpent(ctx context.Context, v reeve.Run) (sum reeve.Amount, err error) {
-	add := func(a reeve.Amount) {
-		sum.Calls, sum.Tokens, sum.Micros, sum.Millis = sum.Calls+a.Calls, sum.Tokens+a.Tokens, sum.Micros+a.Micros, sum.Millis+a.Millis
-	}
-	results, err := all(ctx, s, value[string], `SELECT metadata FROM messages WHERE run_id = $1 AND run_id <> '' AND kind IN ('tool_result', 'thought')`, v.ID)
+func (s *Snap) RunSpent(ctx context.Context, run string) (reeve.Amount, error) {
+	spent, err := s.RunsSpent(ctx, []string{run})
+	return spent[run], err
+}
+
+// RunsSpent is RunSpent for several, by id. Those that spent nothing are left out.
+func (s *Snap) RunsSpent(ctx context.Context, runs []string) (map[string]reeve.Amount, error) {
+	type part struct{ run, info, open string } // the metadata of a result, or what an operation cost so far
+	parts, err := among(ctx, s, func(r scanner) (p part, err error) { return p, r.Scan(&p.run, &p.info, &p.open) }, `SELECT run_id, metadata, '' FROM messages
+		WHERE run_id IN (?) AND run_id <> '' AND kind IN ('tool_result', 'thought')
+		UNION ALL SELECT run_id, '', spent FROM operations WHERE run_id IN (?) AND run_id <> '' AND result_id = ''`, runs)
 	if err != nil {
-		return sum, err
+		return nil, err
 	}
-	for _, text := range results {
+	spent := map[string]reeve.Amount{}
+	for _, p := range parts {
 		var info struct{ Spent reeve.Amount }
-		if err := fromText(text, &info); err != nil {
-			return sum, err
+		if err := errors.Join(fromText(p.info, &info), fromText(p.open, &info.Spent)); err != nil {
+			return nil, err
 		}
-		add(info.Spent)
+		sum, a := spent[p.run], info.Spent
+		sum.Calls, sum.Tokens, sum.Micros, sum.Millis = sum.Calls+a.Calls, sum.Tokens+a.Tokens, sum.Micros+a.Micros, sum.Millis+a.Millis
+		spent[p.run] = sum
 	}
-	open, err := all(ctx, s, value[string], `SELECT spent FROM operations WHERE run_id = $1 AND run_id <> '' AND result_id = ''`, v.ID)
-	if err != nil {
-		return sum, err
-	}
-	for _, text := range open {
-		var a reeve.Amount
-		if err := fromText(text, &a); err != nil {
-			return sum, err
-		}
-		add(a)
-	}
-	return sum, nil
+	return spent, nil
 }
 
 // PutRunBudget limits what one run may spend. It does not touch the workspace: a run that starts changes nobody else's rules,

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,27 +57,40 @@ func (t *Tx) Notify(ctx context.Context, c Change) error {
 	if c.Agent != "" {
 		self = c.Agent + ","
 	}
-	for _, k := range c.Tokens {
-		if err := t.exec(ctx, `INSERT INTO wakes (`+wakeColumns+`)
-			SELECT agent_id || '/' || id || '/' || $4, workspace_id, agent_id, 'subscription', id, '', '', '', $4, $2, $3,
-				led, 0, CAST($7 AS BIGINT), 'queued', '', '', CAST($8 AS BIGINT)
-			FROM (SELECT s.*, COALESCE((SELECT origins FROM runs WHERE id = $5), '') || $6 AS led FROM subscriptions s
-				WHERE s.workspace_id = $1 AND s.class = $2 AND s.name = $3) watching
-			WHERE replace(led, agent_id || ',', '') = led ON CONFLICT (run_key) DO NOTHING`,
-			c.Workspace, string(k.Class), k.Name, c.Operation, c.Run, self, reeve.Millis(t.now.Add(c.Window)), reeve.Millis(t.now)); err != nil {
-			return err
-		}
+	rows := make([][]any, len(c.Tokens))
+	for i, k := range c.Tokens {
+		rows[i] = []any{c.Workspace, string(k.Class), k.Name, c.Operation, c.Run, self, reeve.Millis(t.now.Add(c.Window)), reeve.Millis(t.now)}
 	}
-	return nil
+	return t.change(ctx, `INSERT INTO wakes (`+wakeColumns+`)
+		SELECT agent_id || '/' || id || '/' || operation, workspace_id, agent_id, 'subscription', id, '', '', '', operation, class, name, led, 0, due, 'queued', '', '', now
+		FROM (SELECT s.*, v.column4 AS operation, v.column7 AS due, v.column8 AS now, COALESCE((SELECT origins FROM runs WHERE id = v.column5), '') || v.column6 AS led
+			FROM (VALUES (?)) AS v CROSS JOIN subscriptions s WHERE s.workspace_id = v.column1 AND s.class = v.column2 AND s.name = v.column3) watching
+		WHERE replace(led, agent_id || ',', '') = led ON CONFLICT (run_key) DO NOTHING`,
+		[]string{"TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "BIGINT", "BIGINT"}, rows)
 }
 
 // InsertWake queues a wake; false means that its run key has been queued before.
-func (t *Tx) InsertWake(ctx context.Context, w reeve.Wake) (bool, error) {
-	n, err := t.affect(ctx, `INSERT INTO wakes (`+wakeColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, '', $17)
-		ON CONFLICT (run_key) DO NOTHING`,
-		w.RunKey, w.WorkspaceID, w.AgentID, string(w.Reason), w.ReasonID, w.SessionID, w.UserID, w.Input, w.OperationID, string(w.Token.Class), w.Token.Name,
-		joinOrigins(w.Origins), orZero(w.ScheduledAt), reeve.Millis(w.DueAt), string(w.State), w.Why, reeve.Millis(t.now))
-	return n == 1, err
+func (t *Tx) InsertWake(ctx context.Context, w reeve.Wake) (fresh bool, err error) {
+	err = t.queue([]reeve.Wake{w}, func(query string, args []any) error {
+		n, err := t.affect(ctx, query, args...)
+		fresh = n == 1
+		return err
+	})
+	return fresh, err
+}
+
+// InsertWakes queues wakes whose run keys have not been queued before.
+func (t *Tx) InsertWakes(ctx context.Context, list []reeve.Wake) error {
+	return t.queue(list, func(query string, args []any) error { return t.exec(ctx, query, args...) })
+}
+
+func (t *Tx) queue(list []reeve.Wake, do func(query string, args []any) error) error {
+	rows := make([][]any, len(list))
+	for i, w := range list {
+		rows[i] = []any{w.RunKey, w.WorkspaceID, w.AgentID, string(w.Reason), w.ReasonID, w.SessionID, w.UserID, w.Input, w.OperationID, string(w.Token.Class), w.Token.Name,
+			joinOrigins(w.Origins), orZero(w.ScheduledAt), reeve.Millis(w.DueAt), string(w.State), w.Why, "", reeve.Millis(t.now)}
+	}
+	return t.insert(`INSERT INTO wakes (`+wakeColumns+`) VALUES (?) ON CONFLICT (run_key) DO NOTHING`, rows, do)
 }
 
 // GetWake reads a wake by its run key.
@@ -109,27 +123,52 @@ type Caller struct {
 	SessionID   string
 }
 
-// waiting is the queue with what keeps each wake from being served: a run that goes first, or a throttle. See ownLane.
-const waiting = ` FROM wakes w LEFT JOIN agents a ON a.id = w.agent_id LEFT JOIN agent_runtimes r ON r.agent_id = w.agent_id
-	WHERE w.state = 'queued' AND CASE WHEN w.reason = 'user_initiated' THEN 1 = 1 WHEN substr(w.session_id, 1, 9) = 'schedule:'
-		THEN NOT EXISTS (SELECT 1 FROM runs x WHERE x.agent_id = w.agent_id AND x.session_id = w.session_id AND x.state IN ('running', 'parked'))
-		ELSE COALESCE(r.active_run, '') = '' END`
+// waiting is the queue without what a run that goes first keeps from being served. See ownLane. That the run is no turn says
+// nothing new: it lets the index runs_lane be used.
+const waiting = ` FROM wakes WHERE state = 'queued' AND CASE WHEN reason = 'user_initiated' THEN 1 = 1 WHEN substr(session_id, 1, 9) = 'schedule:'
+		THEN NOT EXISTS (SELECT 1 FROM runs x WHERE x.agent_id = wakes.agent_id AND x.session_id = wakes.session_id AND x.state IN ('running', 'parked')
+			AND x.reason <> 'user_initiated')
+		ELSE NOT EXISTS (SELECT 1 FROM agent_runtimes r WHERE r.agent_id = wakes.agent_id AND r.active_run <> '') END`
 
 // throttled is until when an agent's throttle holds a wake back. A person does not wait for it.
-const throttled = `CASE WHEN w.reason IN ('manual', 'user_initiated') THEN 0 ELSE COALESCE(r.last_run_at, 0) + COALESCE(a.throttle_ms, 0) END`
+const throttled = `CASE WHEN reason IN ('manual', 'user_initiated') THEN 0 ELSE COALESCE((SELECT r.last_run_at + a.throttle_ms FROM agents a
+	JOIN agent_runtimes r ON r.agent_id = a.id WHERE a.id = wakes.agent_id AND a.throttle_ms > 0), 0) END`
 
-// DueCallers lists agents that have due wakes, do not run, and are not throttled, the longest waiting first.
-func (s *Snap) DueCallers(ctx context.Context, limit int) ([]Caller, error) {
-	return all(ctx, s, func(r scanner) (c Caller, err error) { return c, r.Scan(&c.AgentID, &c.WorkspaceID, &c.SessionID) },
-		`SELECT w.agent_id, w.workspace_id, w.session_id`+waiting+` AND w.due_at <= $1 AND `+throttled+` <= $1
-		GROUP BY w.agent_id, w.workspace_id, w.session_id ORDER BY min(w.due_at), min(w.created_at), w.agent_id, w.session_id LIMIT $2`,
-		reeve.Millis(s.now), limit)
+// DueWakes reads wakes of agents that do not run and are not throttled, the longest waiting first, locked against other servers.
+// What one run would serve together may be among them more than once. How many it reads at most is rounded up to one of a few
+// numbers, which stand in the text: PostgreSQL would plan anew for each number it is given.
+func (t *Tx) DueWakes(ctx context.Context, limit int) ([]reeve.Wake, error) {
+	most := 4
+	for most < limit && most < 1024 {
+		most *= 4
+	}
+	const query = `SELECT ` + wakeColumns + waiting + ` AND due_at <= $1 AND ` + throttled + ` <= $1 ORDER BY due_at, created_at, agent_id, session_id LIMIT `
+	text := t.db.texts.get(query, most, func() string { return query + strconv.Itoa(most) + t.db.engine.Lock() })
+	return all(ctx, &t.Snap, scanWake, text, reeve.Millis(t.now))
+}
+
+// Lane is what a wake's run waits for its turn in: all runs of one lane take turns.
+func Lane(w reeve.Wake) string {
+	switch {
+	case w.Reason == reeve.ReasonUser:
+		return w.RunKey
+	case ownLane(w.Reason, w.SessionID):
+		return w.AgentID + " " + w.SessionID
+	}
+	return w.AgentID
 }
 
 // NextWake is when the next queued wake that nothing but the clock holds back can be served, in milliseconds; false means that
-// there is none. Those behind a run are looked at when it ends.
+// there is none. Those behind a run are looked at when it ends. Of those that are not due only the first is looked at: its throttle
+// is found out when it is.
 func (s *Snap) NextWake(ctx context.Context) (int64, bool, error) {
-	return one(ctx, s, value[int64], `SELECT CASE WHEN w.due_at > `+throttled+` THEN w.due_at ELSE `+throttled+` END AS at`+waiting+` ORDER BY at LIMIT 1`)
+	at, ok, err := one(ctx, s, value[*int64], `SELECT min(at) FROM (
+		SELECT CASE WHEN due_at > `+throttled+` THEN due_at ELSE `+throttled+` END AS at`+waiting+` AND due_at <= $1
+		UNION ALL SELECT due_at FROM (SELECT due_at`+waiting+` AND due_at > $1 ORDER BY due_at LIMIT 1) AS later) AS times`, reeve.Millis(s.now))
+	if err != nil || !ok || at == nil {
+		return 0, false, err
+	}
+	return *at, true, nil
 }
 
 // QueuedWakes reads what a caller waits for, the longest waiting first, locked against other servers. Those that were put off are
@@ -144,6 +183,17 @@ func (t *Tx) PutOffWake(ctx context.Context, key string, first time.Duration, tr
 	return t.exec(ctx, `UPDATE wakes SET tries = tries + 1, due_at = $2 + $3 * (CAST(1 AS BIGINT) << CAST(tries AS INTEGER)),
 			state = CASE WHEN tries + 1 >= $4 THEN 'skipped' ELSE state END, why = CASE WHEN tries + 1 >= $4 THEN $5 ELSE why END
 		WHERE run_key = $1 AND state = 'queued'`, key, reeve.Millis(t.now), first.Milliseconds(), tries, why)
+}
+
+// Crowded tells which of these sessions of timers have more than one queued wake.
+func (s *Snap) Crowded(ctx context.Context, sessions []string) (map[string]bool, error) {
+	list, err := among(ctx, s, value[string], `SELECT session_id FROM wakes WHERE state = 'queued' AND reason IN ('timer', 'recovery_catchup')
+		AND session_id IN (?) GROUP BY session_id HAVING count(*) > 1`, sessions)
+	crowded := make(map[string]bool, len(list))
+	for _, id := range list {
+		crowded[id] = true
+	}
+	return crowded, err
 }
 
 // HoldWorkspace reads a workspace and keeps it as it is until the transaction ends: a run that starts in it starts before it
@@ -195,12 +245,29 @@ func (t *Tx) settleAgent(ctx context.Context, a reeve.Agent) error {
 
 // EndWakes takes queued wakes for a run, or skips them.
 func (t *Tx) EndWakes(ctx context.Context, keys []string, state reeve.WakeState, run, why string) error {
-	for _, k := range keys {
-		if err := t.exec(ctx, `UPDATE wakes SET state = $2, run_id = $3, why = $4 WHERE run_key = $1 AND state = 'queued'`, k, string(state), run, why); err != nil {
-			return err
-		}
+	ends := make([]WakeEnd, len(keys))
+	for i, k := range keys {
+		ends[i] = WakeEnd{k, state, run, why}
 	}
-	return nil
+	return t.EndAll(ctx, ends)
+}
+
+// WakeEnd says what became of a queued wake.
+type WakeEnd struct {
+	RunKey string
+	State  reeve.WakeState
+	RunID  string
+	Why    string
+}
+
+// EndAll is EndWakes for wakes of several runs.
+func (t *Tx) EndAll(ctx context.Context, ends []WakeEnd) error {
+	rows := make([][]any, len(ends))
+	for i, e := range ends {
+		rows[i] = []any{e.RunKey, string(e.State), e.RunID, e.Why}
+	}
+	return t.change(ctx, `UPDATE wakes SET state = v.column2, run_id = v.column3, why = v.column4 FROM (VALUES (?)) AS v
+		WHERE run_key = v.column1 AND state = 'queued'`, []string{"TEXT", "TEXT", "TEXT", "TEXT"}, rows)
 }
 
 // WakeFilter narrows a list of wakes. Empty fields do not.

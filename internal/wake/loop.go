@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -19,25 +20,23 @@ func (r *Room) Run(ctx context.Context) error {
 	r.looping.Store(true)
 	defer r.looping.Store(false)
 	work.Go(func() error { return r.turns(inner) })
-	free := make(chan struct{}, r.Concurrent)
-	for range r.Concurrent {
-		free <- struct{}{}
-	}
+	var busy atomic.Int32 // brains that run: one whose end is not recorded yet takes no place
+	r.records(true)
 	for ctx.Err() == nil {
-		runs, next, err := r.Step(ctx, len(free))
+		runs, next, err := r.Step(ctx, r.Concurrent-int(busy.Load()))
 		if err != nil && ctx.Err() == nil {
 			r.Log.Error("could not look for agents to wake", "error", err)
 		}
 		for _, run := range runs {
-			<-free
+			busy.Add(1)
 			work.Go(func() error {
-				defer func() { free <- struct{}{}; r.Nudge() }()
-				r.Serve(inner, run)
+				r.serve(inner, run, func() { busy.Add(-1) })
 				return nil
 			})
 		}
 		rest(ctx, next, r.nudged)
 	}
+	r.records(false)
 	return work.Wait()
 }
 
@@ -67,20 +66,24 @@ func rest(ctx context.Context, d time.Duration, call <-chan struct{}) {
 }
 
 // Serve hands a run to the brain and records how it ended. A run whose server is stopping is let go of, to be taken up.
-func (r *Room) Serve(ctx context.Context, run reeve.Run) {
+func (r *Room) Serve(ctx context.Context, run reeve.Run) { r.serve(ctx, run, func() {}) }
+
+// serve is Serve for somebody who wants to know when the brain is done.
+func (r *Room) serve(ctx context.Context, run reeve.Run, done func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.mu.Lock()
 	r.held[run.ID] = cancel
 	r.mu.Unlock()
 	end := r.think(inner, run)
+	done()
 	keep := context.WithoutCancel(ctx)
 	if ctx.Err() != nil && end.State != reeve.RunCompleted {
 		r.release(keep, run)
 		return
 	}
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		err := r.finish(keep, run, end)
+		err := r.record(keep, run, end)
 		if err == nil {
 			r.drop(run, false)
 			return
@@ -122,84 +125,4 @@ func (r *Room) think(ctx context.Context, run reeve.Run) (end reeve.RunEnd) {
 		}
 	}()
 	return r.Brain.Run(ctx, run)
-}
-
-// finish records a run's end, with all that follows from it, in one transaction.
-func (r *Room) finish(ctx context.Context, was reeve.Run, end reeve.RunEnd) error {
-	var done ending
-	err := r.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		done, err = r.end(ctx, tx, was, end)
-		if reeve.CodeOf(err) == reeve.Conflict {
-			done, err = ending{}, nil // a person ended it, or another server took it up
-		}
-		return err
-	})
-	if err == nil {
-		r.ended(done)
-	}
-	if err == nil && end.State == reeve.RunParked {
-		r.Nudge() // what it waits for may have come before it was parked
-	}
-	return err
-}
-
-// ending is what a run's end leaves to do once it is committed.
-type ending struct {
-	run  reeve.Run
-	told bool // its person is to be told
-}
-
-// ended does it.
-func (r *Room) ended(done ending) {
-	if done.told {
-		signal(r.posted)
-	}
-	if done.run.ID != "" && r.Ended != nil {
-		r.Ended.Over(done.run)
-	}
-}
-
-// end moves a run to where its brain says it is, and tells its person what there is to tell.
-func (r *Room) end(ctx context.Context, tx *store.Tx, was reeve.Run, end reeve.RunEnd) (done ending, err error) {
-	is := was
-	is.State, is.Output, is.Owner, is.Moves, is.Issues, is.SeenAt = end.State, end.Output, "", end.Moves, end.Issues, end.SeenAt
-	if end.Err != nil {
-		is.Code, is.Message = end.Err.Code, end.Err.Message
-	}
-	if is.Spent, err = tx.RunSpent(ctx, was); err != nil {
-		return done, err
-	}
-	if is.State.Final() {
-		now := tx.Now()
-		is.FinishedAt = &now
-	}
-	if err := tx.MoveRun(ctx, was, is); err != nil {
-		return done, err
-	}
-	if done.run = is; r.Ended != nil {
-		if err := r.Ended.Ending(ctx, tx, is); err != nil {
-			return done, err
-		}
-	}
-	switch {
-	case !is.State.Final():
-	case byClock(is.Reason):
-		if err := tx.DropRunBudget(ctx, is); err != nil {
-			return done, err
-		}
-		done.told, err = r.report(ctx, tx, is, end.Notify)
-	case is.Code == reeve.Crashed:
-		done.told, err = r.alarm(ctx, tx, is)
-	}
-	return done, err
-}
-
-// giveUp ends a run that was taken up too often: whatever it does takes its server with it. Whoever had it may still be there, only
-// silent; so, as when a person ends it, no call of it that was judged before can be recorded after.
-func (r *Room) giveUp(ctx context.Context, tx *store.Tx, run reeve.Run) (ending, error) {
-	if err := tx.Touch(ctx, run.WorkspaceID); err != nil {
-		return ending{}, err
-	}
-	why := reeve.Errorf(reeve.Crashed, "its server stopped %d times while it ran; it is not taken up again", r.Attempts)
-	return r.end(ctx, tx, run, reeve.RunEnd{State: reeve.RunFailed, Err: why})
 }

@@ -21,6 +21,7 @@ func (r *Room) report(ctx context.Context, tx *store.Tx, run reeve.Run, notify b
 	if err != nil {
 		return false, err
 	}
+	was := t
 	n := reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: run.WorkspaceID, UserID: t.UserID, RunID: run.ID, TimerID: t.ID, AgentID: run.AgentID,
 		Session: t.Origin, Title: t.Name, Body: run.Output}
 	tell := t.Notify == reeve.NotifyAlways || t.Notify == reeve.NotifyConditional && notify
@@ -41,8 +42,13 @@ func (r *Room) report(ctx context.Context, tx *store.Tx, run reeve.Run, notify b
 	case reeve.RunRunning, reeve.RunParked, reeve.RunSkipped, reeve.RunCancelled:
 		tell = false
 	}
-	if err := tx.MoveTimer(ctx, t); err != nil || !tell || t.UserID == "" {
-		return false, err
+	if t.Failures != was.Failures || t.State != was.State {
+		if err := tx.MoveTimer(ctx, t); err != nil {
+			return false, err
+		}
+	}
+	if !tell || t.UserID == "" {
+		return false, nil
 	}
 	if told, err = tx.InsertNotification(ctx, n, r.Webhook != ""); err != nil || !told {
 		return false, err

@@ -70,6 +70,8 @@ type Room struct {
 	mu       sync.Mutex
 	held     map[string]context.CancelCauseFunc // runs in our hands, and what interrupts their brains
 	doubt    bool                               // there may be runs that are ours by the store, and in nobody's hands
+	closed   []*closing                         // runs whose brains are done, and which are not recorded yet
+	recorded bool                               // whether the loop records them
 }
 
 // New makes the room.

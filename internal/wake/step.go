@@ -3,6 +3,7 @@ package wake
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"reeve"
@@ -18,13 +19,15 @@ const (
 )
 
 // Step starts up to n runs and says how long until there may be more to do. It is one transaction: a timer advances with the
-// wake it queued, and wakes are taken with the run that serves them. Every run it gives must be given to Serve.
+// wake it queued, and wakes are taken with the run that serves them; runs that have ended are recorded with those that follow
+// them. Every run it gives must be given to Serve.
 func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Duration, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
+	closed := r.takeClosed()
 	var over []ending
 	for again := true; again; { // without a wake that cannot be judged, until there is none
-		runs, next, over, err = r.stepOnce(ctx, n)
+		runs, next, over, err = r.stepOnce(ctx, n, closed)
 		var u *unreadable
 		if again = errors.As(err, &u); again {
 			if err = r.putOff(ctx, u); err != nil {
@@ -33,9 +36,9 @@ func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Dur
 		}
 	}
 	if err == nil {
-		for _, done := range over {
-			r.ended(done)
-		}
+		r.tell(closed, over, nil)
+	} else {
+		r.recordEach(context.WithoutCancel(ctx), closed)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,11 +56,15 @@ func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Dur
 }
 
 // stepOnce is one transaction of Step. It also gives the runs that it ended.
-func (r *Room) stepOnce(ctx context.Context, n int) (runs []reeve.Run, next time.Duration, over []ending, err error) {
+func (r *Room) stepOnce(ctx context.Context, n int, closed []*closing) (runs []reeve.Run, next time.Duration, over []ending, err error) {
 	var bad *unreadable // which the store's own words would hide
 	err = r.DB.Update(ctx, func(tx *store.Tx) (err error) {
 		runs, next, over, bad = nil, poll, nil, nil
 		defer func() { errors.As(err, &bad) }()
+		done, err := r.finish(ctx, tx, closed)
+		if err != nil {
+			return err
+		}
 		more, err := r.fire(ctx, tx)
 		if err != nil {
 			return err
@@ -65,18 +72,9 @@ func (r *Room) stepOnce(ctx context.Context, n int) (runs []reeve.Run, next time
 		if runs, over, err = r.rescue(ctx, tx, n); err != nil {
 			return err
 		}
-		callers, err := tx.DueCallers(ctx, max(0, n-len(runs)))
-		if err != nil {
+		over = append(over, done...)
+		if runs, err = r.begin(ctx, tx, runs, n); err != nil {
 			return err
-		}
-		for _, c := range callers {
-			run, ok, err := r.start(ctx, tx, c)
-			if err != nil {
-				return err
-			}
-			if ok {
-				runs = append(runs, run)
-			}
 		}
 		switch {
 		case more:
@@ -154,7 +152,7 @@ func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int) (runs []reeve.Ru
 		if err != nil {
 			return nil, nil, err
 		}
-		over = append(over, done)
+		over = append(over, done...)
 	}
 	return runs, over, nil
 }
@@ -180,101 +178,131 @@ func soonest(ctx context.Context, tx *store.Tx, get func(context.Context) (int64
 	return next, err
 }
 
-// start makes one run of a caller's wakes. False means that there was none to make: every wake was skipped, or another server
-// was faster.
-func (r *Room) start(ctx context.Context, tx *store.Tx, c store.Caller) (run reeve.Run, ok bool, err error) {
-	wakes, err := r.together(ctx, tx, c)
-	if err != nil || len(wakes) == 0 {
-		return run, false, err
-	}
-	agent, why, err := r.awake(ctx, tx, c)
-	if err != nil {
-		return run, false, err
-	}
-	var kept []reeve.Wake
-	for _, w := range wakes {
-		say := why
-		if say == "" && !agent.Mode.Wakes(w.Reason) {
-			say = "the agent is " + string(agent.Mode)
+// begin starts runs for what is due, up to n in all.
+func (r *Room) begin(ctx context.Context, tx *store.Tx, runs []reeve.Run, n int) ([]reeve.Run, error) {
+	known := roster{tx: tx, workspaces: map[string]reeve.Workspace{}, agents: map[string]reeve.Agent{}}
+	for len(runs) < n {
+		most := 2 * (n - len(runs)) // some of them are served together, or wait for each other
+		due, err := tx.DueWakes(ctx, most)
+		if err != nil {
+			return nil, err
 		}
-		if say == "" {
-			if say, err = r.unwanted(ctx, tx, w); err != nil {
-				return run, false, &unreadable{w.RunKey, err}
-			}
+		if err := known.meet(ctx, due); err != nil {
+			return nil, err
 		}
-		if say == "" {
-			kept = append(kept, w)
-			continue
+		started, settled, err := r.start(ctx, tx, known, due, n-len(runs))
+		if err != nil {
+			return nil, err
 		}
-		if err := tx.EndWakes(ctx, []string{w.RunKey}, reeve.WakeSkipped, "", say); err != nil {
-			return run, false, err
+		runs = append(runs, started...)
+		if len(due) < most || !settled {
+			break
 		}
 	}
-	if len(kept) == 0 {
-		return run, false, nil
-	}
-	run = r.plan(tx, kept)
-	if ok, err = tx.InsertRun(ctx, run); err != nil || !ok {
-		return run, false, err
-	}
-	if byClock(run.Reason) && !r.Limits.Budget.IsZero() {
-		if err := tx.PutRunBudget(ctx, run, r.Limits.Budget); err != nil {
-			return run, false, err
-		}
-	}
-	keys := make([]string, len(kept))
-	for i, w := range kept {
-		keys[i] = w.RunKey
-	}
-	return run, true, tx.EndWakes(ctx, keys, reeve.WakeTaken, run.ID, "")
+	return runs, nil
 }
 
-// together reads the wakes that one run can serve: all changes that wait, all firings of one timer unless each is to run, or
-// one demand of a person.
-func (r *Room) together(ctx context.Context, tx *store.Tx, c store.Caller) ([]reeve.Wake, error) {
-	if c.SessionID == "" {
-		return tx.QueuedWakes(ctx, c, mostWakes)
+// start makes up to n runs of due wakes, each with all that it can serve together. It tells whether any wake was settled: where
+// every wake was unwanted there is no run, and where another server was faster there is not even that.
+func (r *Room) start(ctx context.Context, tx *store.Tx, known roster, due []reeve.Wake, n int) (started []reeve.Run, settled bool, err error) {
+	var plans []reeve.Run
+	var ends []store.WakeEnd
+	var timed []string
+	for _, w := range due {
+		if byClock(w.Reason) {
+			timed = append(timed, w.SessionID)
+		}
 	}
-	wakes, err := tx.QueuedWakes(ctx, c, 1)
-	if err != nil || len(wakes) == 0 || !byClock(wakes[0].Reason) {
-		return wakes, err
+	crowded, err := tx.Crowded(ctx, timed)
+	if err != nil {
+		return nil, false, err
 	}
-	t, err := tx.Snap.GetTimer(ctx, c.WorkspaceID, "", wakes[0].ReasonID)
-	switch {
-	case reeve.CodeOf(err) == reeve.NotFound || err == nil && t.Misfire == reeve.RunAll:
-		return wakes, nil
-	case err != nil:
-		return nil, err
+	taken := map[string]bool{}
+	for _, first := range due {
+		if len(plans) == n {
+			break
+		}
+		lane := store.Lane(first)
+		if taken[lane] {
+			continue
+		}
+		taken[lane] = true
+		wakes := []reeve.Wake{first}
+		if first.SessionID == "" || crowded[first.SessionID] {
+			if wakes, err = r.together(ctx, tx, first); err != nil {
+				return nil, false, err
+			}
+		}
+		kept, skipped, err := r.sift(ctx, tx, known, wakes)
+		if err != nil {
+			return nil, false, err
+		}
+		ends = append(ends, skipped...)
+		if len(kept) == 0 {
+			continue
+		}
+		run := r.plan(tx, kept)
+		plans = append(plans, run)
+		for _, w := range kept {
+			ends = append(ends, store.WakeEnd{RunKey: w.RunKey, State: reeve.WakeTaken, RunID: run.ID})
+		}
 	}
-	return tx.QueuedWakes(ctx, c, mostWakes)
+	made, err := tx.InsertRuns(ctx, plans)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, run := range plans {
+		if !made[run.ID] {
+			continue
+		}
+		started = append(started, run)
+		if byClock(run.Reason) && !r.Limits.Budget.IsZero() {
+			if err := tx.PutRunBudget(ctx, run, r.Limits.Budget); err != nil {
+				return nil, false, err
+			}
+		}
+	}
+	ends = slices.DeleteFunc(ends, func(e store.WakeEnd) bool { return e.RunID != "" && !made[e.RunID] })
+	return started, len(ends) > 0, tx.EndAll(ctx, ends)
+}
+
+// sift parts the wakes that are wanted from those that are not, with the reason why.
+func (r *Room) sift(ctx context.Context, tx *store.Tx, known roster, wakes []reeve.Wake) (kept []reeve.Wake, skipped []store.WakeEnd, err error) {
+	for _, w := range wakes {
+		agent, why := known.awake(w)
+		if why == "" && !agent.Mode.Wakes(w.Reason) {
+			why = "the agent is " + string(agent.Mode)
+		}
+		if why == "" {
+			if why, err = r.unwanted(ctx, tx, w); err != nil {
+				return nil, nil, &unreadable{w.RunKey, err}
+			}
+		}
+		if why == "" {
+			kept = append(kept, w)
+		} else {
+			skipped = append(skipped, store.WakeEnd{RunKey: w.RunKey, State: reeve.WakeSkipped, Why: why})
+		}
+	}
+	return kept, skipped, nil
+}
+
+// together reads the wakes that one run can serve with the first: all changes that wait, or all firings of one timer unless each
+// is to run. What a person asks for is served alone.
+func (r *Room) together(ctx context.Context, tx *store.Tx, first reeve.Wake) ([]reeve.Wake, error) {
+	if first.SessionID != "" {
+		t, err := tx.Snap.GetTimer(ctx, first.WorkspaceID, "", first.ReasonID)
+		switch {
+		case reeve.CodeOf(err) == reeve.NotFound || err == nil && t.Misfire == reeve.RunAll:
+			return []reeve.Wake{first}, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+	return tx.QueuedWakes(ctx, store.Caller{AgentID: first.AgentID, WorkspaceID: first.WorkspaceID, SessionID: first.SessionID}, mostWakes)
 }
 
 func byClock(r reeve.Reason) bool { return r == reeve.ReasonTimer || r == reeve.ReasonCatchup }
-
-// awake tells why a caller cannot run at all; empty means that it can.
-func (r *Room) awake(ctx context.Context, tx *store.Tx, c store.Caller) (reeve.Agent, string, error) {
-	w, err := tx.HoldWorkspace(ctx, c.WorkspaceID)
-	if reeve.CodeOf(err) == reeve.NotFound {
-		return reeve.Agent{}, "the workspace is gone", nil
-	}
-	if err != nil {
-		return reeve.Agent{}, "", err
-	}
-	a, err := tx.GetAgent(ctx, c.WorkspaceID, c.AgentID)
-	switch {
-	case reeve.CodeOf(err) == reeve.NotFound:
-		return a, "the agent is gone", nil
-	case err != nil:
-		return a, "", err
-	case w.StoppedAt != nil:
-		return a, "everything in the workspace is stopped", nil
-	case a.StoppedAt != nil:
-		return a, "the agent is stopped", nil
-	case a.Lifecycle != reeve.AgentActive:
-		return a, "the agent is " + string(a.Lifecycle), nil
-	}
-	return a, "", nil
-}
 
 // unwanted asks a subscription's predicate about what changed, as it is now that the window is over. It says why the wake is
 // not wanted; empty means that it is.

@@ -128,12 +128,18 @@ func (r *Room) fire(ctx context.Context, tx *store.Tx) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	for _, t := range due {
-		if err := r.fireOne(ctx, tx, t); err != nil {
+	var wakes []reeve.Wake
+	for i, t := range due {
+		var own []reeve.Wake
+		if due[i], own, err = r.fireOne(ctx, tx, t); err != nil {
 			return false, err
 		}
+		wakes = append(wakes, own...)
 	}
-	return len(due) == mostTimers, nil
+	if err := tx.InsertWakes(ctx, wakes); err != nil {
+		return false, err
+	}
+	return len(due) == mostTimers, tx.MoveTimers(ctx, due)
 }
 
 // anchored counts an interval so that an instant is one of its firings; other cadences know theirs.
@@ -145,12 +151,13 @@ func anchored(c Cadence, at time.Time) Cadence {
 }
 
 // fireOne deals with every instant from the one that the timer waits for up to now. That instant is in the row, and not worked
-// out from the clock: put back, the clock repeats nothing, and put forward it skips nothing in silence.
-func (r *Room) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer) error {
+// out from the clock: put back, the clock repeats nothing, and put forward it skips nothing in silence. It gives the timer as it is
+// then, and the wakes.
+func (r *Room) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer) (is reeve.Timer, wakes []reeve.Wake, err error) {
 	c, err := r.zones.ParseCadence(t.Kind, t.Value, t.Zone)
 	if err != nil { // a zone that was known when it was made
 		t.State, t.NextAt = reeve.TimerDisabled, nil
-		return tx.MoveTimer(ctx, t)
+		return t, nil, nil
 	}
 	d := anchored(c, *t.NextAt).Due(t.NextAt.Add(-time.Millisecond), tx.Now(), Misfire{Policy: string(t.Misfire)})
 	for _, f := range d.Run {
@@ -162,21 +169,19 @@ func (r *Room) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer) error {
 		if t.Goal != "" {
 			w.SessionID = store.ScheduleLane + t.ID
 		}
-		if _, err := tx.InsertWake(ctx, w); err != nil {
-			return err
-		}
+		wakes = append(wakes, w)
 		t.LastAt = &f.At
 	}
 	for _, at := range d.Missed {
 		if err := tx.InsertMissed(ctx, t.ID, reeve.Millis(at), timerKey(t, at)); err != nil {
-			return err
+			return t, nil, err
 		}
 	}
 	t.Missed += len(d.Missed)
 	if t.NextAt = &d.Next; d.Next.IsZero() {
 		t.NextAt, t.State = nil, reeve.TimerCompleted
 	}
-	return tx.MoveTimer(ctx, t)
+	return t, wakes, nil
 }
 
 // timerKey is the run key of a firing: the same on every server and after every crash.

@@ -48,6 +48,29 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		}
 	},
 
+	"a call that is over": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		update(t, db, func(tx *store.Tx) error { return tx.AppendAction(ctx, action("msg_0", "th"), 1) })
+		a, r := action("msg_1", "th"), result("msg_2", "th", "msg_1")
+		a.RunID, a.OperationID, r.Content = "run_1", "op_1", "binary \x00 end"
+		update(t, db, func(tx *store.Tx) error { return tx.AppendCall(ctx, a, r, 1) })
+		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "msg_0", 10) })
+		equal(t, ids(list, func(m reeve.Message) string {
+			return fmt.Sprint(m.PrevID, ">", m.ID, " ", m.Kind, " ", m.ActionID, " ", m.RunID, " ", m.OperationID)
+		}), "msg_0>msg_1 action  run_1 op_1 msg_1>msg_2 tool_result msg_1 run_1 op_1", "both, one after the other")
+		equal(t, list[1].Content, "binary \uFFFD end", "output that is not text")
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.AppendResult(ctx, result("msg_3", "th", "msg_1")) }), reeve.Conflict)
+		update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
+		err := db.Update(ctx, func(tx *store.Tx) error {
+			return tx.AppendCall(ctx, action("msg_4", "th"), result("msg_5", "th", "msg_4"), 1)
+		})
+		if !errors.As(err, new(store.Stale)) {
+			t.Fatalf("judged before a change: %v", err)
+		}
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "", 10) })), 3, "messages")
+	},
+
 	"a stale call writes nothing": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -55,8 +56,12 @@ func ended(t testing.TB, db *store.DB, id string, state reeve.RunState) error {
 
 func callers(t testing.TB, db *store.DB) string {
 	t.Helper()
-	return ids(view(t, db, func(s *store.Snap) ([]store.Caller, error) { return s.DueCallers(t.Context(), 100) }),
-		func(c store.Caller) string { return c.AgentID + "/" + c.SessionID })
+	var due []reeve.Wake
+	update(t, db, func(tx *store.Tx) (err error) {
+		due, err = tx.DueWakes(t.Context(), 100)
+		return err
+	})
+	return ids(due, func(w reeve.Wake) string { return w.AgentID + "/" + w.SessionID })
 }
 
 func queue(t testing.TB, db *store.DB, w reeve.Wake) bool {
@@ -181,6 +186,61 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		if d := reeve.FromMillis(next).Sub(reeve.Now()); d > time.Hour || d < 58*time.Minute {
 			t.Errorf("the next wake can be served in %s, want an hour", d)
 		}
+	},
+
+	"many at once": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		const n = 150 // more than one statement takes
+		var list []reeve.Wake
+		var runs []reeve.Run
+		var ends []store.WakeEnd
+		for i := range n {
+			key := fmt.Sprintf("k%03d", i)
+			lane := store.ScheduleLane + key
+			list = append(list, reeve.Wake{RunKey: key, WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonTimer, ReasonID: key, SessionID: lane, DueAt: reeve.Now(), State: reeve.WakeQueued})
+			runs = append(runs, reeve.Run{ID: "run_" + key, Key: key, WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonTimer, SessionID: lane, ThreadID: key, Wakes: 1, Owner: "p",
+				State: reeve.RunRunning})
+			ends = append(ends, store.WakeEnd{RunKey: key, State: reeve.WakeTaken, RunID: "run_" + key})
+		}
+		update(t, db, func(tx *store.Tx) error { return tx.InsertWakes(ctx, append(list, list[0])) }) // a key twice is one wake
+		again := list[7]
+		again.RunKey = "again"
+		update(t, db, func(tx *store.Tx) error { return tx.InsertWakes(ctx, []reeve.Wake{again}) })
+		crowded := view(t, db, func(s *store.Snap) (map[string]bool, error) {
+			return s.Crowded(ctx, []string{list[6].SessionID, again.SessionID})
+		})
+		equal(t, fmt.Sprint(crowded), "map["+again.SessionID+":true]", "sessions in which more than one waits")
+		update(t, db, func(tx *store.Tx) error {
+			made, err := tx.InsertRuns(ctx, runs)
+			equal(t, len(made), n, "runs that were made")
+			return errors.Join(err, tx.EndAll(ctx, ends))
+		})
+		equal(t, callers(t, db), "", "due: the lane of the one that is left runs")
+		equal(t, view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.GetWake(ctx, "k149") }).RunID, "run_k149", "whom a wake is served by")
+		second := runs[3]
+		second.ID, second.Key = "run_second", "second"
+		other := runs[3]
+		other.ID, other.Key, other.SessionID = "run_other", "other", store.ScheduleLane+"other"
+		update(t, db, func(tx *store.Tx) error {
+			made, err := tx.InsertRuns(ctx, []reeve.Run{second, other})
+			equal(t, fmt.Sprint(made), "map[run_other:true]", "made where a lane is taken")
+			return err
+		})
+		moves := make([]store.RunMove, n)
+		for i, was := range runs {
+			is := was
+			is.State, is.Owner = reeve.RunCompleted, ""
+			moves[i] = store.RunMove{Was: was, Is: is}
+		}
+		moves[5].Was.Owner = "another" // it was taken up meanwhile
+		update(t, db, func(tx *store.Tx) error {
+			moved, err := tx.MoveRuns(ctx, moves)
+			equal(t, len(moved), n-1, "runs that ended")
+			equal(t, moved["run_k005"], false, "one that is in other hands")
+			return err
+		})
+		equal(t, callers(t, db), "agt_one/"+again.SessionID, "due once its lane is free")
 	},
 
 	"a wake is taken once": func(t *testing.T, db *store.DB) {

@@ -1,0 +1,167 @@
+package wake
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// closing is a run whose brain is done, on its way into the store.
+type closing struct {
+	run  reeve.Run
+	end  reeve.RunEnd
+	done chan error
+}
+
+// record writes how a run ended, and waits until that is durable. While the loop runs, its next step does it for all that are done
+// by then, in the transaction that starts what comes next.
+func (r *Room) record(ctx context.Context, run reeve.Run, end reeve.RunEnd) error {
+	c := &closing{run: run, end: end, done: make(chan error, 1)}
+	r.mu.Lock()
+	r.closed = append(r.closed, c)
+	recorded := r.recorded
+	r.mu.Unlock()
+	if recorded {
+		r.Nudge()
+	} else {
+		r.recordAll(ctx)
+	}
+	return <-c.done
+}
+
+// records says whether there is a loop that records ends. When it is over, what it left is recorded, and later ends by themselves.
+func (r *Room) records(on bool) {
+	r.mu.Lock()
+	r.recorded = on
+	r.mu.Unlock()
+	if !on {
+		r.recordAll(context.Background())
+	}
+}
+
+func (r *Room) recordAll(ctx context.Context) {
+	r.stepping.Lock()
+	defer r.stepping.Unlock()
+	r.recordEach(ctx, r.takeClosed())
+}
+
+// recordEach records ends one by one, so that what is wrong with one harms no other.
+func (r *Room) recordEach(ctx context.Context, list []*closing) {
+	for _, c := range list {
+		one := []*closing{c}
+		var over []ending
+		err := r.DB.Update(ctx, func(tx *store.Tx) (err error) {
+			over, err = r.finish(ctx, tx, one)
+			return err
+		})
+		r.tell(one, over, err)
+	}
+}
+
+func (r *Room) takeClosed() []*closing {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.closed
+	r.closed = nil
+	return list
+}
+
+// ending is what a run's end leaves to do once it is committed.
+type ending struct {
+	run  reeve.Run
+	told bool // its person is to be told
+}
+
+// tell does that, and says how the recording went.
+func (r *Room) tell(list []*closing, over []ending, err error) {
+	if err == nil {
+		for _, done := range over {
+			if done.told {
+				signal(r.posted)
+			}
+			if r.Ended != nil {
+				r.Ended.Over(done.run)
+			}
+			if done.run.State == reeve.RunParked {
+				r.Nudge() // what it waits for may have come before it was parked
+			}
+		}
+	}
+	for _, c := range list {
+		c.done <- err
+	}
+}
+
+// finish moves runs to where their brains say they are, and tells their people what there is to tell. One that a person ended, or
+// that another server took up, stays as it is.
+func (r *Room) finish(ctx context.Context, tx *store.Tx, list []*closing) (over []ending, err error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	ids := make([]string, len(list))
+	for i, c := range list {
+		ids[i] = c.run.ID
+	}
+	spent, err := tx.RunsSpent(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	moves := make([]store.RunMove, len(list))
+	for i, c := range list {
+		is, end := c.run, c.end
+		is.State, is.Output, is.Owner, is.Moves, is.Issues, is.SeenAt = end.State, end.Output, "", end.Moves, end.Issues, end.SeenAt
+		if is.Spent = spent[is.ID]; end.Err != nil {
+			is.Code, is.Message = end.Err.Code, end.Err.Message
+		}
+		if is.State.Final() {
+			now := tx.Now()
+			is.FinishedAt = &now
+		}
+		moves[i] = store.RunMove{Was: c.run, Is: is}
+	}
+	moved, err := tx.MoveRuns(ctx, moves)
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range list {
+		if is := moves[i].Is; moved[is.ID] {
+			told, err := r.follow(ctx, tx, is, c.end.Notify)
+			if err != nil {
+				return nil, err
+			}
+			over = append(over, ending{is, told})
+		}
+	}
+	return over, nil
+}
+
+// follow writes what belongs to a run's end besides the run. It says whether its person is told.
+func (r *Room) follow(ctx context.Context, tx *store.Tx, run reeve.Run, notify bool) (told bool, err error) {
+	if r.Ended != nil {
+		if err := r.Ended.Ending(ctx, tx, run); err != nil {
+			return false, err
+		}
+	}
+	switch {
+	case !run.State.Final():
+	case byClock(run.Reason):
+		if err := tx.DropRunBudget(ctx, run); err != nil {
+			return false, err
+		}
+		return r.report(ctx, tx, run, notify)
+	case run.Code == reeve.Crashed:
+		return r.alarm(ctx, tx, run)
+	}
+	return false, nil
+}
+
+// giveUp ends a run that was taken up too often: whatever it does takes its server with it. Whoever had it may still be there, only
+// silent; so, as when a person ends it, no call of it that was judged before can be recorded after.
+func (r *Room) giveUp(ctx context.Context, tx *store.Tx, run reeve.Run) ([]ending, error) {
+	if err := tx.Touch(ctx, run.WorkspaceID); err != nil {
+		return nil, err
+	}
+	why := reeve.Errorf(reeve.Crashed, "its server stopped %d times while it ran; it is not taken up again", r.Attempts)
+	return r.finish(ctx, tx, []*closing{{run: run, end: reeve.RunEnd{State: reeve.RunFailed, Err: why}}})
+}
