@@ -17,6 +17,7 @@ type pass struct {
 	id      string // of the action message; see name
 	op      string // operation id
 	foreign bool   // the operation id is another workspace's
+	acted   bool   // the action message is written in this transaction
 	chose   bool   // the caller chose the operation id, so it may have been used before
 
 	view     *agentView
@@ -68,6 +69,7 @@ func (g *Gate) begin(ctx context.Context, c reeve.Call) (*pass, error) {
 // name gives the call the id of its action message in the transaction that writes it. A thread is read in the order of ids, so
 // they must be made in the order in which messages are written, not in that in which calls came in.
 func (p *pass) name(tx *store.Tx) {
+	p.acted = false
 	if p.resumed == nil {
 		p.id = tx.NewID(reeve.PrefixMessage)
 	}
@@ -170,6 +172,7 @@ func (p *pass) operationID() string {
 
 // appendAction writes the action under the revision it was judged at.
 func (p *pass) appendAction(ctx context.Context, tx *store.Tx) error {
+	p.acted = true
 	return tx.AppendAction(ctx, p.action(), p.view.ws.Revision)
 }
 

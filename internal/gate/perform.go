@@ -176,11 +176,6 @@ func (p *pass) admit(ctx context.Context, tx *store.Tx) error {
 
 // recordLocal writes the operation in its final state, and the messages.
 func (p *pass) recordLocal(ctx context.Context, tx *store.Tx, o outcome, s reeve.State) (res reeve.Result, err error) {
-	if p.resumed == nil {
-		if err := p.appendAction(ctx, tx); err != nil {
-			return res, err
-		}
-	}
 	m, res, err := p.appendResult(ctx, tx, o)
 	if err != nil {
 		return res, err

@@ -69,16 +69,25 @@ func (p *pass) appendResult(ctx context.Context, tx *store.Tx, o outcome) (reeve
 	return m, res, p.spend(ctx, tx, o.spent)
 }
 
-// appendMessage writes the result, the whole output where it was cut, and what is notified.
+// appendMessage writes the result, after the action unless that was written before, the whole output where it was cut, and what is
+// notified.
 func (p *pass) appendMessage(ctx context.Context, tx *store.Tx, o outcome) (reeve.Message, reeve.Result, error) {
 	m, res := p.result(o)
 	if err := p.keep(ctx, tx, o.out); err != nil {
 		return m, res, err
 	}
-	if err := tx.AppendResult(ctx, m); err != nil {
+	if err := p.appendTo(ctx, tx, m); err != nil {
 		return m, res, err
 	}
 	return m, res, p.tell(ctx, tx, m.OperationID, o.changed)
+}
+
+// appendTo writes the result to the thread, and the action before it unless it is there already.
+func (p *pass) appendTo(ctx context.Context, tx *store.Tx, result reeve.Message) error {
+	if p.resumed != nil || p.acted {
+		return tx.AppendResult(ctx, result)
+	}
+	return tx.AppendCall(ctx, p.action(), result, p.view.ws.Revision)
 }
 
 // keep stores the whole of an output that was cut.
@@ -95,9 +104,6 @@ func (p *pass) record(ctx context.Context, o outcome) (res reeve.Result, err err
 	keep := context.WithoutCancel(ctx)
 	err = p.g.DB.Update(keep, func(tx *store.Tx) (err error) {
 		p.name(tx)
-		if err := p.appendAction(keep, tx); err != nil {
-			return err
-		}
 		_, res, err = p.appendResult(keep, tx, o)
 		return err
 	})
