@@ -46,6 +46,7 @@ var sections = []struct {
 	{"peers", peers},
 	{"scale", scale},
 	{"script", script},
+	{"wakes", wakes},
 }
 
 func main() {
@@ -57,7 +58,7 @@ func main() {
 
 func run() (err error) {
 	var c config
-	which := flag.String("run", "memory,overhead,peers,scale,script", "sections to run")
+	which := flag.String("run", "memory,overhead,peers,scale,script,wakes", "sections to run")
 	asJSON := flag.Bool("json", false, "print one JSON document instead of a table")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of the whole run to this file")
 	flag.BoolVar(&c.quick, "quick", false, "measure less: about a minute")
@@ -75,6 +76,9 @@ func run() (err error) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if err := findPostmaster(ctx); err != nil && postgresServer() != "" {
+		fmt.Fprintln(os.Stderr, "bench: the processor time of PostgreSQL is not counted:", err)
+	}
 	if c.dir, err = os.MkdirTemp("", "reeve-bench-"); err != nil {
 		return err
 	}
@@ -99,6 +103,7 @@ func run() (err error) {
 			}
 			fmt.Fprintf(os.Stderr, "%s ...\n", s.name)
 			if err := s.run(ctx, c, t); err != nil {
+				t.print(os.Stderr, s.name) // what there is
 				return fmt.Errorf("%s: %w", s.name, err)
 			}
 			t.Load = append(t.Load, load())

@@ -95,10 +95,7 @@ func (w *world) bare(ctx context.Context, n int) (lane, error) {
 			if err := tx.PutSessionFile(ctx, workspace, session, name, body); err != nil {
 				return err
 			}
-			if err := tx.AppendAction(ctx, a, revision); err != nil {
-				return err
-			}
-			if err := tx.AppendResult(ctx, r); err != nil {
+			if err := tx.AppendCall(ctx, a, r, revision); err != nil {
 				return err
 			}
 			if w.tool == "write_file" {

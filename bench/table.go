@@ -17,9 +17,11 @@ type row struct {
 	Unit       string  `json:"unit"`
 	Ours       float64 `json:"ours"`
 	OursMedian float64 `json:"ours_median,omitempty"`
+	OursCPU    float64 `json:"ours_cpu_us,omitempty"` // processor time for one, database server included
 	Against    string  `json:"against"`
 	Peer       float64 `json:"peer"`
 	PeerMedian float64 `json:"peer_median,omitempty"`
+	PeerCPU    float64 `json:"peer_cpu_us,omitempty"`
 	Ratio      float64 `json:"ratio"`
 	BestRatio  float64 `json:"best_ratio,omitempty"` // best turn against best turn
 	Target     float64 `json:"target,omitempty"`     // 0 means the row only informs
@@ -41,7 +43,7 @@ func (t *table) add(r row) {
 
 func (t *table) print(w io.Writer, section string) {
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(tw, "%s\tours (median)\tagainst\t(median)\tunit\tratio\tbest/best\ttarget\tok\n", section)
+	fmt.Fprintf(tw, "%s\tours (median)\tagainst\t(median)\tunit\tratio\tbest/best\ttarget\tok\tCPU µs, ours/theirs\n", section)
 	for _, r := range t.Rows {
 		if r.Section != section {
 			continue
@@ -56,8 +58,8 @@ func (t *table) print(w io.Writer, section string) {
 				ok = "NO"
 			}
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%.2f\t%s\t%s\t%s\n", r.Name, pair(r.Ours, r.OursMedian), r.Against, pair(r.Peer, r.PeerMedian), r.Unit,
-			r.Ratio, orBlank(r.BestRatio), target, ok)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%.2f\t%s\t%s\t%s\t%s\n", r.Name, pair(r.Ours, r.OursMedian), r.Against, pair(r.Peer, r.PeerMedian), r.Unit,
+			r.Ratio, orBlank(r.BestRatio), target, ok, cpus(r))
 	}
 	tw.Flush()
 	fmt.Fprintln(w)
@@ -89,6 +91,13 @@ func pair(best, median float64) string {
 		return number(best)
 	}
 	return number(best) + " (" + number(median) + ")"
+}
+
+func cpus(r row) string {
+	if r.OursCPU == 0 {
+		return ""
+	}
+	return number(r.OursCPU) + " / " + number(r.PeerCPU)
 }
 
 func orBlank(v float64) string {

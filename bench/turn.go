@@ -11,10 +11,17 @@ import (
 // lane is one side of a comparison: it works for a while and says how many it did per second.
 type lane func(ctx context.Context, d time.Duration) (float64, error)
 
+// series is what a lane did: its rates by round, and the processor time it took for one, in microseconds.
+type series struct {
+	rates []float64
+	cpu   float64
+}
+
 // turns lets the lanes take turns, in the other order every second round so that none always follows the same one, after one
-// short turn each to warm up. It gives each lane's rates by round.
-func turns(ctx context.Context, c config, lanes ...lane) ([][]float64, error) {
-	got := make([][]float64, len(lanes))
+// short turn each to warm up.
+func turns(ctx context.Context, c config, lanes ...lane) ([]series, error) {
+	got := make([]series, len(lanes))
+	used, done := make([]time.Duration, len(lanes)), make([]float64, len(lanes))
 	for _, l := range lanes {
 		if _, err := l(ctx, c.slice/2); err != nil {
 			return nil, err
@@ -28,25 +35,37 @@ func turns(ctx context.Context, c config, lanes ...lane) ([][]float64, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
+			before, start := cpuTime(), time.Now()
 			rate, err := lanes[i](ctx, c.slice)
 			if err != nil {
 				return nil, err
 			}
-			got[i] = append(got[i], rate)
+			got[i].rates = append(got[i].rates, rate)
+			done[i] += rate * time.Since(start).Seconds()
+			used[i] += cpuTime() - before
+			got[i].cpu = float64(used[i].Microseconds()) / done[i]
 		}
 	}
 	return got, nil
 }
 
 // compare makes a row of two lanes' rates.
-func compare(r row, ours, peer []float64) row {
-	each := make([]float64, len(ours))
-	for i := range ours {
-		each[i] = ours[i] / peer[i]
+func compare(r row, ours, peer series) row {
+	each := make([]float64, len(ours.rates))
+	for i := range each {
+		each[i] = ours.rates[i] / peer.rates[i]
 	}
-	r.Ours, r.OursMedian = slices.Max(ours), median(ours)
-	r.Peer, r.PeerMedian = slices.Max(peer), median(peer)
+	r.Ours, r.OursMedian, r.OursCPU = slices.Max(ours.rates), median(ours.rates), ours.cpu
+	r.Peer, r.PeerMedian, r.PeerCPU = slices.Max(peer.rates), median(peer.rates), peer.cpu
 	r.Ratio, r.BestRatio = median(each), r.Ours/r.Peer
+	return r
+}
+
+// compareCosts is compare for costs: the best is the least.
+func compareCosts(r row, ours, peer series) row {
+	r = compare(r, ours, peer)
+	r.Ours, r.Peer, r.AtMost, r.OursCPU, r.PeerCPU = least(ours.rates), least(peer.rates), true, 0, 0
+	r.BestRatio = r.Ours / r.Peer
 	return r
 }
 
