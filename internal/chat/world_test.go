@@ -138,10 +138,6 @@ func (w *world) read(r *Reader, until func(reeve.Frame) bool) (list []reeve.Fram
 	}
 }
 
-func ofType(k reeve.FrameType) func(reeve.Frame) bool {
-	return func(f reeve.Frame) bool { return f.Type == k }
-}
-
 func withText(s string) func(reeve.Frame) bool {
 	return func(f reeve.Frame) bool { return f.Text == s }
 }
