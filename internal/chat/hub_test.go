@@ -10,6 +10,8 @@ import (
 
 	"reeve"
 	"reeve/internal/store"
+	"reeve/internal/store/postgres"
+	"reeve/internal/store/storetest"
 )
 
 // Kept frames and tokens come in the order in which they were told, to everybody.
@@ -212,7 +214,11 @@ func TestW05_ParallelTurnsKeepTheirPieces(t *testing.T) {
 
 // What another server commits is told here too, in order.
 func TestHub_FramesOfAnotherServer(t *testing.T) {
-	w := newWorld(t)
+	e, err := postgres.Open(t.Context(), postgres.Config{URL: storetest.PostgresURL(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := worldOn(t, e)
 	c := w.talk()
 	r := w.subscribe(c.ID, 0)
 	for i := range 250 { // more than are read at once
