@@ -46,10 +46,18 @@ var sections = []struct {
 	{"peers", peers},
 	{"scale", scale},
 	{"script", script},
+	{"talk", talk},
 	{"wakes", wakes},
 }
 
 func main() {
+	if dir := os.Getenv(talkDir); dir != "" {
+		if err := serveTalk(dir); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -58,7 +66,7 @@ func main() {
 
 func run() (err error) {
 	var c config
-	which := flag.String("run", "memory,overhead,peers,scale,script,wakes", "sections to run")
+	which := flag.String("run", "memory,overhead,peers,scale,script,talk,wakes", "sections to run")
 	asJSON := flag.Bool("json", false, "print one JSON document instead of a table")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of the whole run to this file")
 	flag.BoolVar(&c.quick, "quick", false, "measure less: about a minute")
@@ -71,7 +79,7 @@ func run() (err error) {
 	if c.slice == 0 {
 		c.slice = pick(c, 600*time.Millisecond, 300*time.Millisecond)
 	}
-	if postgresServer() == "" && *which != "script" {
+	if postgresServer() == "" && *which != "script" && *which != "talk" {
 		return errors.New("no PostgreSQL: run make bench (REEVE_PG_FSYNC=on scripts/postgres run ...)")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

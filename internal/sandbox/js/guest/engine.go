@@ -40,7 +40,6 @@ type rejection struct{ promise, reason value }
 
 var (
 	undefined = value{Ftag: quickjs.EJS_TAG_UNDEFINED}
-	null      = value{Ftag: quickjs.EJS_TAG_NULL}
 )
 
 const valueSize = unsafe.Sizeof(value{})
@@ -307,7 +306,6 @@ func (e *engine) free(values ...value) {
 func (e *engine) isFunction(v value) bool { return quickjs.XJS_IsFunction(e.tls, e.ctx, v) != 0 }
 
 func isException(v value) bool { return v.Ftag == quickjs.EJS_TAG_EXCEPTION }
-func isUndefined(v value) bool { return v.Ftag == quickjs.EJS_TAG_UNDEFINED }
 func isNull(v value) bool      { return v.Ftag == quickjs.EJS_TAG_NULL }
 
 func (e *engine) array() value { return quickjs.XJS_NewArray(e.tls, e.ctx) }
