@@ -53,6 +53,15 @@ func (s *IDs) New(prefix string, now time.Time) string {
 	return prefix + "_" + encodeID(uint64(ms), hi, lo)
 }
 
+// SameTime is the least id of a prefix that was issued at the time of another id, or later: where to begin reading what came after it.
+func SameTime(prefix, id string) string {
+	_, rest, _ := strings.Cut(id, "_")
+	return prefix + "_" + rest[:min(len(rest), timeDigits)]
+}
+
+// timeDigits is how many characters of an id are its time, in milliseconds.
+const timeDigits = 10
+
 // Secret returns n random bytes in text form, for credentials.
 func Secret(n int) string {
 	b := make([]byte, n)

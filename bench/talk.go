@@ -36,18 +36,14 @@ const (
 
 // talk measures conversations: a server with a model that answers at once, in a process of its own, and real clients.
 func talk(ctx context.Context, c config, t *table) error {
-	dir := filepath.Join(c.dir, "talk")
-	s, err := startTalk(ctx, dir)
+	s, w, err := talkTo(ctx, filepath.Join(c.dir, "talk"))
 	if err != nil {
 		return err
 	}
-	w := &talker{server: s, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
-	token, err := os.ReadFile(filepath.Join(dir, "owner.token"))
-	if err == nil {
-		w.token = strings.TrimSpace(string(token))
-		err = w.measure(ctx, c, t)
+	if err := errors.Join(w.measure(ctx, c, t), s.stop()); err != nil {
+		return err
 	}
-	return errors.Join(err, s.stop())
+	return long(ctx, c, t)
 }
 
 func (w *talker) measure(ctx context.Context, c config, t *table) error {
@@ -65,6 +61,10 @@ type talker struct {
 	server *server
 	client *http.Client
 	token  string
+}
+
+func newTalker(s *server, token string) *talker {
+	return &talker{server: s, token: token, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 }
 
 func (w *talker) request(ctx context.Context, path string, body any) (*http.Request, error) {

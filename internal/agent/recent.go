@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 
 	"reeve"
@@ -11,16 +12,24 @@ import (
 // window is how many messages of a thread are looked at for one earlier turn, on average.
 const window = 20
 
-// recent reads the turns before this one: as many as the settings say and fit, oldest first. One query reads a bounded stretch of
-// the thread; a turn that is cut off at its beginning is left out.
+// recent reads the turns before this one: as many as the settings say and fit, oldest first. Two queries read them and a bounded
+// stretch of the thread; a turn that is cut off at its beginning is left out.
 func (v *turn) recent(ctx context.Context, s *store.Snap) ([]TurnSnapshot, error) {
 	out := []TurnSnapshot{}
 	n := *v.set.RecentTurns
 	if n == 0 {
 		return out, nil
 	}
-	limit := (n + 1) * window
-	list, err := s.RecentMessages(ctx, v.run.WorkspaceID, v.run.ThreadID, v.log.said[0].ID, limit)
+	runs, err := s.EndedTurns(ctx, v.run.SessionID, v.run.ID, n)
+	if err != nil || len(runs) == 0 {
+		return out, err
+	}
+	states := map[string]reeve.RunState{}
+	for _, r := range runs {
+		states[r.ID] = r.State
+	}
+	since := reeve.SameTime(reeve.PrefixMessage, runs[len(runs)-1].ID)
+	list, err := s.RecentMessages(ctx, v.run.WorkspaceID, v.run.ThreadID, since, v.log.said[0].ID, (n+1)*window)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +47,7 @@ func (v *turn) recent(ctx context.Context, s *store.Snap) ([]TurnSnapshot, error
 	}
 	left := v.set.ContextTokens
 	for i := len(order) - 1; i >= 0 && len(out) < n; i-- {
-		t, ok, err := v.snapshot(ctx, s, order[i], byTurn[order[i]])
+		t, ok, err := v.snapshot(ctx, s, states[order[i]], byTurn[order[i]])
 		if err != nil {
 			return nil, err
 		}
@@ -60,8 +69,9 @@ func (v *turn) recent(ctx context.Context, s *store.Snap) ([]TurnSnapshot, error
 }
 
 // snapshot makes an earlier turn of its messages; false means that it has nothing to show, or is still under way.
-func (v *turn) snapshot(ctx context.Context, s *store.Snap, key string, list []reeve.Message) (t TurnSnapshot, ok bool, err error) {
+func (v *turn) snapshot(ctx context.Context, s *store.Snap, state reeve.RunState, list []reeve.Message) (t TurnSnapshot, ok bool, err error) {
 	first := list[0]
+	key := cmp.Or(first.RunID, first.ID)
 	if first.RunID == "" {
 		if first.Kind != reeve.Observation {
 			return t, false, nil
@@ -71,9 +81,8 @@ func (v *turn) snapshot(ctx context.Context, s *store.Snap, key string, list []r
 	if first.Kind != reeve.UserMessage && first.Kind != reeve.Observation {
 		return t, false, nil // its beginning is outside the window
 	}
-	state, err := s.RunState(ctx, v.run.WorkspaceID, first.RunID)
-	if err != nil || !state.Final() {
-		return t, false, err
+	if state == "" || !state.Final() {
+		return t, false, nil
 	}
 	l, err := readLog(list)
 	if err != nil {

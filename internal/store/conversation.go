@@ -111,6 +111,12 @@ func (s *Snap) ListFeedback(ctx context.Context, workspace, turn string) ([]reev
 	}, `SELECT id, turn_id, user_id, score, comment, created_at FROM feedback WHERE workspace_id = $1 AND turn_id = $2 ORDER BY id LIMIT 200`, workspace, turn)
 }
 
+// EndedTurns reads the last turns of a conversation that have ended, before one, newest first.
+func (s *Snap) EndedTurns(ctx context.Context, conversation, before string, limit int) ([]reeve.Run, error) {
+	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE session_id = $1 AND reason = 'user_initiated' AND id < $2 AND state NOT IN ('running', 'parked')
+		ORDER BY id DESC LIMIT $3`, conversation, before, limit)
+}
+
 // ActiveTurns reads a conversation's turns that are under way, but for one, oldest first.
 func (s *Snap) ActiveTurns(ctx context.Context, conversation, but string, limit int) ([]reeve.Run, error) {
 	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE session_id = $1 AND reason = 'user_initiated' AND state IN ('running', 'parked') AND id <> $2

@@ -102,10 +102,10 @@ func (s *Snap) RunMessages(ctx context.Context, workspace, run, after string, li
 		ORDER BY id LIMIT $4`, workspace, run, after, limit)
 }
 
-// RecentMessages reads the last messages of a thread before one, oldest first.
-func (s *Snap) RecentMessages(ctx context.Context, workspace, thread, before string, limit int) ([]reeve.Message, error) {
-	list, err := all(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE thread_id = $2 AND workspace_id = $1 AND ($3 = '' OR id < $3)
-		ORDER BY id DESC LIMIT $4`, workspace, thread, before, limit)
+// RecentMessages reads the last messages of a thread from one on and before another, oldest first.
+func (s *Snap) RecentMessages(ctx context.Context, workspace, thread, from, before string, limit int) ([]reeve.Message, error) {
+	list, err := all(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE thread_id = $2 AND workspace_id = $1 AND id >= $3 AND id < $4
+		ORDER BY id DESC LIMIT $5`, workspace, thread, from, before, limit)
 	slices.Reverse(list)
 	return list, err
 }

@@ -8,6 +8,7 @@ ALTER TABLE runs ADD COLUMN issues TEXT NOT NULL DEFAULT '';
 -- Up to when a parked run has seen what its calls came to.
 ALTER TABLE runs ADD COLUMN seen_at BIGINT NOT NULL DEFAULT 0;
 CREATE INDEX runs_session ON runs (session_id, id) WHERE reason = 'user_initiated';
+CREATE INDEX runs_talking ON runs (session_id, id) WHERE reason = 'user_initiated' AND state IN ('running', 'parked');
 -- Turns wait for nobody: a conversation may have several under way.
 DROP INDEX runs_lane;
 CREATE UNIQUE INDEX runs_lane ON runs (agent_id, session_id) WHERE state IN ('running', 'parked') AND reason <> 'user_initiated';
@@ -73,6 +74,7 @@ ALTER TABLE operations DROP COLUMN deferred;
 ALTER TABLE tools DROP COLUMN async;
 DROP INDEX runs_lane;
 CREATE UNIQUE INDEX runs_lane ON runs (agent_id, session_id) WHERE state IN ('running', 'parked');
+DROP INDEX runs_talking;
 DROP INDEX runs_session;
 ALTER TABLE runs DROP COLUMN seen_at;
 ALTER TABLE runs DROP COLUMN issues;
