@@ -325,8 +325,8 @@ func (t *v1Turn) leave(ctx context.Context) {
 	}
 }
 
-// v1Sum is what the turn's answers cost, and why the last one stopped.
-func (t *v1Turn) sum(ctx context.Context) (u model.Usage, stop model.Stop, err error) {
+// sum is what the turn's answers cost, and the last of them.
+func (t *v1Turn) sum(ctx context.Context) (u model.Usage, last model.Answer, err error) {
 	err = t.server.DB.View(ctx, func(snap *store.Snap) error {
 		list, err := snap.RunMessages(ctx, t.who.Workspace, t.turn.ID, "", 5000)
 		if err != nil {
@@ -338,12 +338,12 @@ func (t *v1Turn) sum(ctx context.Context) (u model.Usage, stop model.Stop, err e
 			if m.Kind != reeve.Thought || json.Unmarshal(m.Metadata, &info) != nil || len(info.Answer) == 0 || json.Unmarshal(info.Answer, &a) != nil {
 				continue
 			}
-			u.Input, u.Output, stop = u.Input+a.Usage.Input, u.Output+a.Usage.Output, a.Stop
+			u.Input, u.Output, last = u.Input+a.Usage.Input, u.Output+a.Usage.Output, a
 			u.CacheRead, u.Reasoning = u.CacheRead+a.Usage.CacheRead, u.Reasoning+a.Usage.Reasoning
 		}
 		return nil
 	})
-	return u, stop, err
+	return u, last, err
 }
 
 // events writes server-sent events.

@@ -169,12 +169,12 @@ func (s *server) v1ChatWhole(w http.ResponseWriter, r *http.Request, t *v1Turn, 
 	if text != "" || len(said.ToolCalls) == 0 {
 		said.Content = &text
 	}
-	usage, stop, err := t.sum(r.Context())
+	usage, last, err := t.sum(r.Context())
 	if err != nil {
 		return err
 	}
 	out.Object, out.Usage = "chat.completion", &v1Usage{Prompt: usage.Input, Completion: usage.Output, Total: usage.Input + usage.Output}
-	out.Choices = []v1Choose{{Message: &said, Finish: v1Finish(len(said.ToolCalls), stop)}}
+	out.Choices = []v1Choose{{Message: &said, Finish: v1Finish(len(said.ToolCalls), last.Stop)}}
 	s.v1Write(w, http.StatusOK, out)
 	return nil
 }
@@ -212,7 +212,7 @@ func (s *server) v1ChatStream(w http.ResponseWriter, r *http.Request, t *v1Turn,
 	if err != nil {
 		return nil //nolint:nilerr // the client has gone
 	}
-	usage, stop, err := t.sum(r.Context())
+	usage, last, err := t.sum(r.Context())
 	if failure == nil {
 		failure = err
 	}
@@ -221,7 +221,7 @@ func (s *server) v1ChatStream(w http.ResponseWriter, r *http.Request, t *v1Turn,
 		_ = e.send("", map[string]any{"error": p}) // whoever does not listen any more has gone
 		return nil
 	}
-	if err := piece(v1Said{}, v1Finish(calls, stop)); err != nil {
+	if err := piece(v1Said{}, v1Finish(calls, last.Stop)); err != nil {
 		return nil //nolint:nilerr // the client has gone
 	}
 	if withUsage {

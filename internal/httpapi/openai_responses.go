@@ -267,7 +267,7 @@ func (s *server) v1RespondWhole(w http.ResponseWriter, r *http.Request, t *v1Tur
 	if failure != nil {
 		return failure
 	}
-	usage, stop, err := t.sum(r.Context())
+	usage, last, err := t.sum(r.Context())
 	if err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func (s *server) v1RespondWhole(w http.ResponseWriter, r *http.Request, t *v1Tur
 		said := v1Output{ID: "msg_" + t.turn.ID, Type: "message", Status: "completed", Role: "assistant", Content: []v1TextPart{v1TextOf(text)}}
 		b.Output = append([]v1Output{said}, b.Output...)
 	}
-	b.conclude(usage, stop, nil)
+	b.conclude(usage, last.Stop, nil)
 	s.v1Write(w, http.StatusOK, b)
 	return nil
 }
@@ -287,7 +287,7 @@ func (s *server) v1Response(w http.ResponseWriter, r *http.Request, who reeve.Pr
 		return err
 	}
 	t := &v1Turn{server: s, who: who, turn: run.Turn()}
-	usage, stop, err := t.sum(r.Context())
+	usage, last, err := t.sum(r.Context())
 	if err != nil {
 		return err
 	}
@@ -300,13 +300,13 @@ func (s *server) v1Response(w http.ResponseWriter, r *http.Request, who reeve.Pr
 	if err != nil {
 		return err
 	}
-	b.Output = append(b.Output, v1Output{ID: "msg_" + run.ID, Type: "message", Status: "completed", Role: "assistant", Content: []v1TextPart{v1TextOf(run.Output)}})
-	if run.State.Final() {
+	b.Output = append(b.Output, v1Output{ID: "msg_" + run.ID, Type: "message", Status: "completed", Role: "assistant", Content: []v1TextPart{v1TextOf(last.Text())}})
+	if run.State.Final() || last.Stop != "" && len(last.Calls()) == 0 { // it has said all, though its end may not be recorded yet
 		var failure error
-		if run.State != reeve.RunCompleted {
+		if run.State.Final() && run.State != reeve.RunCompleted {
 			failure = &reeve.Error{Code: run.Code, Message: run.Message}
 		}
-		b.conclude(usage, stop, failure)
+		b.conclude(usage, last.Stop, failure)
 	}
 	s.v1Write(w, http.StatusOK, b)
 	return nil

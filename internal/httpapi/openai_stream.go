@@ -121,7 +121,7 @@ func (s *server) v1RespondStream(w http.ResponseWriter, r *http.Request, t *v1Tu
 	}); err != nil {
 		return nil //nolint:nilerr // the client has gone
 	}
-	usage, stop, err := t.sum(r.Context())
+	usage, last, err := t.sum(r.Context())
 	if failure == nil {
 		failure = err
 	}
@@ -129,7 +129,7 @@ func (s *server) v1RespondStream(w http.ResponseWriter, r *http.Request, t *v1Tu
 		_ = e.text("") // a message, though an empty one
 	}
 	_ = e.close()
-	b.conclude(usage, stop, failure)
+	b.conclude(usage, last.Stop, failure)
 	_ = e.state("response." + b.Status) // whoever does not listen any more has gone
 	return nil
 }
