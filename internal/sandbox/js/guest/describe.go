@@ -17,7 +17,7 @@ const (
 // script has just used up its memory or its time, so it gets a little more of both.
 func (w *worker) describe(k wire.Failure, thrown value) wire.Fault {
 	e := w.engine
-	late, full := e.timedOut, e.memory() > w.start.Memory/4 // what fails to grow may want several times what it had
+	late, full := e.timedOut, max(e.memory(), e.peak) > w.start.Memory/4*3
 	if late { // what was thrown says less than where it was stopped
 		e.free(thrown)
 		thrown, e.where = e.where, undefined

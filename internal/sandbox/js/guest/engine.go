@@ -27,6 +27,7 @@ type engine struct {
 
 	stop       atomic.Bool // tells the interrupt handler to stop whatever runs
 	timedOut   bool        // it did so: nothing the script says after that counts
+	peak       int64       // the most memory between two jobs: a chain of promises that had no memory is gone when its end is told
 	where      value       // an Error made at the place where it did
 	looking    bool        // which takes a moment
 	rejections []rejection
@@ -283,6 +284,7 @@ func (e *engine) drain() (value, bool) {
 		if e.interrupt(nil, 0, 0) != 0 { // short jobs may never reach the handler
 			return undefined, false
 		}
+		e.peak = max(e.peak, e.memory())
 		switch r := quickjs.XJS_ExecutePendingJob(e.tls, e.rt, ctx); {
 		case r < 0:
 			return e.exception(), false
