@@ -20,15 +20,11 @@ func (v *turn) recent(ctx context.Context, s *store.Snap) ([]TurnSnapshot, error
 	if n == 0 {
 		return out, nil
 	}
-	runs, err := s.EndedTurns(ctx, v.run.SessionID, v.run.ID, n)
-	if err != nil || len(runs) == 0 {
+	states, first, err := s.EndedTurns(ctx, v.run.SessionID, v.run.ID, n)
+	if err != nil || first == "" {
 		return out, err
 	}
-	states := map[string]reeve.RunState{}
-	for _, r := range runs {
-		states[r.ID] = r.State
-	}
-	since := reeve.SameTime(reeve.PrefixMessage, runs[len(runs)-1].ID)
+	since := reeve.SameTime(reeve.PrefixMessage, first)
 	list, err := s.RecentMessages(ctx, v.run.WorkspaceID, v.run.ThreadID, since, v.log.said[0].ID, (n+1)*window)
 	if err != nil {
 		return nil, err
