@@ -110,6 +110,7 @@ const (
 // message_complete that follows them.
 type Frame struct {
 	Seq            int64           `json:"seq,omitempty" doc:"Grows strictly within a conversation"`
+	LastSeq        int64           `json:"last_seq,omitempty" doc:"Of connected: the last that was given in the conversation; what you lack of it follows"`
 	Type           FrameType       `json:"type"`
 	ConversationID string          `json:"conversation_id,omitempty"`
 	TurnID         string          `json:"turn_id,omitempty"`

@@ -136,6 +136,8 @@ type Run struct {
 
 	Owner  string    `json:"-"`
 	SeenAt time.Time `json:"-"` // of a parked run: up to when it has seen what its calls came to
+
+	TakenUp bool `json:"-"` // somebody had begun it, and left it in the middle
 }
 
 // ErrEnded is why the context of a run's brain ends when a person ended the run.

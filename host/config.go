@@ -96,6 +96,11 @@ func LoadConfig(file string) (cfg Config, err error) {
 		return cfg, reeve.Errorf(reeve.Validation, "the config file %s is not right:\n%s", filepath.Base(file), yaml.FormatError(err, false, true)).
 			Hintf("docs/configuration.md lists every setting")
 	}
+	for _, path := range []*string{&cfg.Models.Script, &cfg.Models.Prices} { // files are beside the config that names them
+		if *path != "" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(filepath.Dir(file), *path)
+		}
+	}
 	return cfg, nil
 }
 

@@ -161,3 +161,18 @@ func (s *Socket) Text(turn string) (text string) {
 	}
 	return text
 }
+
+// Ended reads frames until the connection ends, and gives the code it ended with.
+func (s *Socket) Ended() websocket.StatusCode {
+	s.T.Helper()
+	ctx, cancel := context.WithTimeout(s.T.Context(), Wait)
+	defer cancel()
+	for {
+		if _, _, err := s.Read(ctx); err != nil {
+			if ctx.Err() != nil {
+				s.T.Fatal("the connection did not end")
+			}
+			return websocket.CloseStatus(err)
+		}
+	}
+}

@@ -90,6 +90,7 @@ type rig struct {
 	family  *family
 	program string
 	witness caller
+	env     []string // more of the servers' environment
 	keys    atomic.Int64
 
 	mu    sync.Mutex
@@ -191,7 +192,7 @@ func (r *rig) environment(w world) []string {
 
 // serve starts a server on a world.
 func (r *rig) serve(w world, env ...string) (*process, error) {
-	return r.family.start(append(r.environment(w), env...), r.program, "serve")
+	return r.family.start(slices.Concat(r.environment(w), r.env, env), r.program, "serve")
 }
 
 // client is for requests to this process only, so that nobody meets a connection of a dead one.

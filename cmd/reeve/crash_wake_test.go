@@ -97,44 +97,50 @@ func TestL08_O16_KillAtEveryCommitOfARun(t *testing.T) {
 		if err := poll(t.Context(), "the schedule to be due", func() (bool, error) { return time.Now().After(due.Add(time.Second)), nil }); err != nil {
 			t.Fatal(err)
 		}
-		step := 1
-		if e.server != nil && !*crashFull {
-			step = 4
-		}
-		var kills atomic.Int64
-		var jobs []func()
-		for offset, when := range map[int]string{1: "before", 2: "after"} {
-			over := make(chan struct{})
-			var once sync.Once
-			for n := offset; n <= most; n += step {
-				jobs = append(jobs, func() {
-					select {
-					case <-over: // an earlier one found that there are no more commits
-						return
-					default:
-					}
-					fired, err := r.wakeTrial(e, fault{commit: n, when: when})
-					if err != nil {
-						t.Errorf("%s, kill %s commit %d: %v", e.name, when, n, err)
-					}
-					if fired {
-						kills.Add(1)
-					} else {
-						once.Do(func() { close(over) })
-					}
-				})
-			}
-		}
-		together(4, jobs)
-		t.Logf("%s: %d kills", e.name, kills.Load())
-		if kills.Load() < int64(20/step) {
-			t.Errorf("%s: only %d kills; the sweep did not reach the run", e.name, kills.Load())
-		}
+		r.everyCommit(e, 20, r.driveWakes, r.checkWakes)
 	}
 }
 
-// wakeTrial lets one server die at its fault, and another finish; then it checks everything.
-func (r *rig) wakeTrial(e *engine, f fault) (fired bool, err error) {
+// everyCommit kills a server before and after every commit of what a client drives it to, or after some of them in the short form
+// on PostgreSQL, lets another finish, and checks what came of it. It takes at least so many kills to have reached the end.
+func (r *rig) everyCommit(e *engine, least int, drive func(context.Context, world, *process) error, check func(context.Context, world) error) {
+	step := 1
+	if e.server != nil && !*crashFull {
+		step = 4
+	}
+	var kills atomic.Int64
+	var jobs []func()
+	for offset, when := range map[int]string{1: "before", 2: "after"} {
+		over := make(chan struct{})
+		var once sync.Once
+		for n := offset; n <= most; n += step {
+			jobs = append(jobs, func() {
+				select {
+				case <-over: // an earlier one found that there are no more commits
+					return
+				default:
+				}
+				fired, err := r.lives(e, fault{commit: n, when: when}, drive, check)
+				if err != nil {
+					r.t.Errorf("%s, kill %s commit %d: %v", e.name, when, n, err)
+				}
+				if fired {
+					kills.Add(1)
+				} else {
+					once.Do(func() { close(over) })
+				}
+			})
+		}
+	}
+	together(4, jobs)
+	r.t.Logf("%s: %d kills", e.name, kills.Load())
+	if kills.Load() < int64(least/step) {
+		r.t.Errorf("%s: only %d kills; the sweep did not reach the end", e.name, kills.Load())
+	}
+}
+
+// lives lets one server die at its fault, and another finish; then it checks everything.
+func (r *rig) lives(e *engine, f fault, drive func(context.Context, world, *process) error, check func(context.Context, world) error) (fired bool, err error) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
 	defer cancel()
 	w, err := e.fresh()
@@ -149,7 +155,7 @@ func (r *rig) wakeTrial(e *engine, f fault) (fired bool, err error) {
 		}
 		err = p.await(ctx)
 		if err == nil {
-			err = r.driveWakes(ctx, w, p)
+			err = drive(ctx, w, p)
 		}
 		if err == nil {
 			err = p.stop() // it may yet die while it stops
@@ -176,7 +182,7 @@ func (r *rig) wakeTrial(e *engine, f fault) (fired bool, err error) {
 			}
 		}
 	}
-	return fired, r.checkWakes(ctx, w)
+	return fired, check(ctx, w)
 }
 
 // driveWakes is the client: it wakes the agent, with its key, and waits until everything has come to its end.

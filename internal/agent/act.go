@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"reeve"
@@ -37,11 +38,18 @@ func (v *turn) act(ctx context.Context, open []*call) *reeve.RunEnd {
 func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		if context.Cause(ctx) == error(reeve.ErrEnded) { //nolint:errorlint // it is set as it is
+		if ended(ctx) != nil {
 			cancel()
 		}
 	})
 	return out, func() { stop(); cancel() }
+}
+
+// ended is why a person ended the run; nil means that none has, though its server may be stopping.
+func ended(ctx context.Context) *reeve.Error {
+	var why *reeve.Error
+	errors.As(context.Cause(ctx), &why)
+	return why
 }
 
 // know reads which tools the agent has, once.

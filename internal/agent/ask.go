@@ -20,6 +20,9 @@ func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 	if err := v.tellNews(ctx); err != nil {
 		return v.fail(err)
 	}
+	if err := v.tellAgain(ctx); err != nil {
+		return v.fail(err)
+	}
 	if v.base == nil {
 		base, err := v.assembled(ctx)
 		if err != nil {
@@ -42,6 +45,9 @@ func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 		answer, spent, err = v.asked(ctx, r)
 		return spent, err
 	}, func(ctx context.Context, tx *store.Tx) error { return v.keep(ctx, tx, answer, spent) })
+	if why := ended(ctx); err != nil && why != nil {
+		err = why
+	}
 	if err != nil {
 		return v.fail(err)
 	}
@@ -98,6 +104,13 @@ func (v *turn) check(a *model.Answer) error {
 
 // keep writes an answer down, and what clients are told of it.
 func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent reeve.Amount) error {
+	state, err := tx.RunState(ctx, v.run.WorkspaceID, v.run.ID)
+	if err == nil && state.Final() { // somebody ended it while the model was thinking
+		err = reeve.ErrEnded
+	}
+	if err != nil {
+		return err
+	}
 	raw, err := json.Marshal(a)
 	if err != nil {
 		return err

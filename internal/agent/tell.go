@@ -12,6 +12,7 @@ import (
 
 // watch shows a piece of an answer as it comes.
 func (v *turn) watch(d model.Delta) {
+	v.heard += len(d.Text)
 	c := v.conversation()
 	if v.Stage == nil || c == "" {
 		return
@@ -101,8 +102,21 @@ func (v *turn) tellNews(ctx context.Context) error {
 	return nil
 }
 
-// tellWaiting tells that a call waits for a person.
+// tellAgain tells clients to forget the pieces of an answer that a server which is gone had begun to hand out: it is asked for
+// again. The frame is kept, so that the new pieces are numbered after all of the old ones.
+func (v *turn) tellAgain(ctx context.Context) error {
+	if !v.run.TakenUp || v.warned {
+		return nil
+	}
+	v.warned = true
+	return v.tellNow(ctx, "again:"+v.DB.NewID(reeve.PrefixMessage), reeve.Frame{Type: reeve.FrameToken, Discard: true})
+}
+
+// tellWaiting tells that a call waits for a person. One whose outcome is being found out waits for nobody.
 func (v *turn) tellWaiting(ctx context.Context, c *call, r reeve.Result) error {
+	if r.ApprovalID == "" && r.State != reeve.Unknown {
+		return nil
+	}
 	f := reeve.Frame{Type: reeve.FrameApproval, MessageID: r.CallID, ToolCallID: c.ID, Tool: c.Name, Args: readable(c.Args), ApprovalID: r.ApprovalID,
 		OperationID: r.OperationID, Code: r.Code, Message: r.Message, Hint: r.Hint}
 	if r.ApprovalID != "" {

@@ -53,6 +53,8 @@ type turn struct {
 	base     *model.Request  // what the model is asked at the beginning of the turn
 	deferred map[string]bool // calls, by action, whose results come later
 	told     map[string]bool // calls, by action, whose results clients have been told
+	heard    int             // bytes of the answer under way, which costs also when it is given up
+	warned   bool            // clients know that what they heard of the answer under way does not count
 }
 
 // mostMessages bounds what is read of one run.
@@ -86,6 +88,9 @@ func (v *turn) step(ctx context.Context) *reeve.RunEnd {
 	last := v.log.end()
 	if last == nil {
 		return v.ask(ctx)
+	}
+	if len(v.log.moves) > v.set.MaxMoves { // what it still wants is not done
+		return v.end(ctx, last)
 	}
 	if open := v.open(last); len(open) > 0 {
 		return v.act(ctx, open)

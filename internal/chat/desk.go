@@ -238,15 +238,13 @@ func (d *Desk) Ending(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	if run.Reason != reeve.ReasonUser || !run.State.Final() {
 		return nil
 	}
-	f := reeve.Frame{Type: reeve.FrameComplete, TurnID: run.ID, AgentID: run.AgentID, State: run.State, Code: run.Code, Message: run.Message, Spent: &run.Spent}
 	if run.State == reeve.RunFailed {
-		e := f
-		e.Type, e.State, e.Spent, e.Hint = reeve.FrameError, "", nil, hint(run.Code)
+		e := reeve.Frame{Type: reeve.FrameError, TurnID: run.ID, AgentID: run.AgentID, Code: run.Code, Message: run.Message, Hint: hint(run.Code)}
 		if err := tx.AppendFrame(ctx, run.SessionID, "error:"+run.ID, e); err != nil {
 			return err
 		}
 	}
-	return tx.AppendFrame(ctx, run.SessionID, "complete:"+run.ID, f)
+	return tx.AppendEnd(ctx, run)
 }
 
 // Over tells it.

@@ -125,12 +125,8 @@ func (h *Hub) sweep(now time.Time) {
 	}
 }
 
-// Run notices what other servers commit, until ctx ends.
+// Run notices what was committed without its being told, here or by other servers, until ctx ends.
 func (h *Hub) Run(ctx context.Context) error {
-	if h.db.Alone() {
-		<-ctx.Done()
-		return nil
-	}
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {

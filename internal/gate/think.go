@@ -27,11 +27,17 @@ func (g *Gate) Think(ctx context.Context, who reeve.Call, most reeve.Amount, ask
 		return err
 	}
 	spent, err := ask(ctx)
-	if err != nil {
+	lasting := context.WithoutCancel(ctx)
+	if err != nil && spent.Tokens == 0 && spent.Micros == 0 {
 		p.letGo(ctx)
 		return err
 	}
-	lasting := context.WithoutCancel(ctx)
+	if err != nil { // it was given up, and costs what it cost
+		if charged := g.DB.Update(lasting, func(tx *store.Tx) error { return p.spend(lasting, tx, spent) }); charged != nil {
+			g.Log.Warn("what a question cost that was given up could not be charged", "agent", who.Agent, "error", charged)
+		}
+		return err
+	}
 	return g.DB.Update(lasting, func(tx *store.Tx) error {
 		if err := p.spend(lasting, tx, spent); err != nil {
 			return err

@@ -55,6 +55,7 @@ func (s *server) createToken(ctx context.Context, who reeve.Principal, in *struc
 }
 
 func (s *server) revokeToken(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	defer s.Streams.Recheck()
 	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
 		c, ok, err := tx.GetCredential(ctx, in.ID)
 		if err != nil {

@@ -128,6 +128,11 @@ func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struc
 	Body reeve.AgentRequest
 }) (*body[reeve.Agent], error) {
 	out := &body[reeve.Agent]{}
+	defer func() {
+		if out.Body.Lifecycle == reeve.AgentDestroyed {
+			s.Wake.Interrupt(who.Workspace, out.Body.ID, reeve.ErrEnded)
+		}
+	}()
 	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
 		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
@@ -145,13 +150,17 @@ func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struc
 }
 
 func (s *server) deleteAgent(ctx context.Context, who reeve.Principal, in *AgentPath) (*none, error) {
-	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
-		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
-		if err != nil {
+	var a reeve.Agent
+	err := s.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		if a, err = tx.GetAgent(ctx, who.Workspace, in.Agent); err != nil {
 			return err
 		}
 		return tx.DeleteAgent(ctx, who.Workspace, a.ID)
 	})
+	if err == nil {
+		s.Wake.Interrupt(who.Workspace, a.ID, reeve.ErrEnded)
+	}
+	return nil, err
 }
 
 func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *struct {
@@ -171,14 +180,18 @@ func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *stru
 		} else if gone != nil {
 			return gone
 		}
+		if no, err := hidden(ctx, snap, who, in.Session); err != nil || no {
+			out.Body.Messages = []reeve.Message{} // as of a session that never was
+			return err
+		}
 		thread := a.ID + ":session:" + in.Session
 		if in.Session == "" {
 			thread = a.ID + ":session:default"
 		}
 		if in.Run != "" {
-			if r, err := snap.GetRun(ctx, who.Workspace, in.Run); err == nil && !sees(who, r.UserID) {
+			if no, err := hiddenRun(ctx, snap, who, in.Run); err != nil || no {
 				out.Body.Messages = []reeve.Message{} // as of a run that never was
-				return nil
+				return err
 			}
 			thread = a.ID + ":run:" + in.Run
 		}

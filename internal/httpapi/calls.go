@@ -34,10 +34,13 @@ func asCall(who reeve.Principal, agent, key string, r reeve.CallRequest) (reeve.
 // prepare finds the agent, so that a key means the same by id and by name.
 func (s *server) prepare(ctx context.Context, who reeve.Principal, agent, key string, r reeve.CallRequest) (reeve.Call, error) {
 	c, err := asCall(who, agent, key, r)
-	if err != nil || c.Operation == "" {
+	if err != nil || c.Operation == "" && c.Session == "" && c.Run == "" {
 		return c, err
 	}
 	err = s.DB.View(ctx, func(snap *store.Snap) error {
+		if err := mayEnter(ctx, snap, who, c.Session, c.Run); err != nil || c.Operation == "" {
+			return err
+		}
 		a, err := snap.GetAgent(ctx, who.Workspace, agent)
 		c.Agent, c.Operation = a.ID, reeve.OperationKey(who.Workspace, a.ID, c.Operation)
 		return err

@@ -185,6 +185,7 @@ func (s *server) removeParticipant(ctx context.Context, who reeve.Principal, in 
 	Participant string `path:"participantId" maxLength:"128" doc:"A user, or an agent's id"`
 	Kind        string `query:"kind" enum:"user,agent" default:"user"`
 }) (*none, error) {
+	defer s.Streams.Recheck()
 	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
 		c, err := see(ctx, &tx.Snap, who, in.ID)
 		if err != nil {

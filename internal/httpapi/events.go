@@ -60,7 +60,11 @@ func (s *server) streamEvents(ctx context.Context, who reeve.Principal, in *stru
 	}
 	f := &following{reader: reader, who: who, conversation: in.ID, follow: in.Follow}
 	f.greet = func(out *bytes.Buffer) {
-		event(out, 0, string(reeve.FrameConnected), reeve.Frame{Type: reeve.FrameConnected, ConversationID: in.ID, Seq: reader.Last()})
+		at, last := after, reader.Last()
+		if at < 0 {
+			at = last
+		}
+		event(out, 0, string(reeve.FrameConnected), reeve.Frame{Type: reeve.FrameConnected, ConversationID: in.ID, Seq: at, LastSeq: last})
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) { s.send(c, http.StatusOK, f) }}, nil
 }
@@ -69,6 +73,21 @@ func (s *server) streamEvents(ctx context.Context, who reeve.Principal, in *stru
 func (s *server) listens(ctx context.Context, who reeve.Principal, conversation string) error {
 	return s.DB.View(ctx, func(snap *store.Snap) error {
 		_, err := see(ctx, snap, who, conversation)
+		return err
+	})
+}
+
+// stillListens is listens for one who began to a while ago: the token may be worthless by now.
+func (s *server) stillListens(ctx context.Context, who reeve.Principal, conversation string) error {
+	return s.DB.View(ctx, func(snap *store.Snap) error {
+		c, found, err := snap.GetCredential(ctx, who.TokenID)
+		if err != nil {
+			return err
+		}
+		if !found || c.RevokedAt != nil || c.ExpiresAt != nil && !c.ExpiresAt.After(reeve.Now()) {
+			return reeve.Errorf(reeve.Unauthenticated, "the bearer token is not valid any more")
+		}
+		_, err = see(ctx, snap, who, conversation)
 		return err
 	})
 }
@@ -129,14 +148,16 @@ func (s *server) stream(ctx context.Context, w http.ResponseWriter, f *following
 	if err := flush(); err != nil {
 		return err
 	}
+	rights := s.Streams.unless()
 	for {
 		if !f.follow && f.reader.Idle() {
 			return nil
 		}
-		lines, err := next(ctx, f.reader)
+		lines, err := next(ctx, rights, f.reader)
 		switch {
-		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-			if err := s.listens(ctx, f.who, f.conversation); err != nil {
+		case err != nil && ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || rights.Err() != nil):
+			rights = s.Streams.unless()
+			if err := s.stillListens(ctx, f.who, f.conversation); err != nil {
 				return err
 			}
 			out.WriteString(": still here\n\n")
@@ -173,8 +194,9 @@ func (f *following) write(out *bytes.Buffer, l chat.Line) error {
 }
 
 // next waits for lines, or for a heartbeat.
-func next(ctx context.Context, r *chat.Reader) ([]chat.Line, error) {
+func next(ctx, rights context.Context, r *chat.Reader) ([]chat.Line, error) {
 	ctx, cancel := context.WithTimeout(ctx, heartbeat)
 	defer cancel()
+	defer context.AfterFunc(rights, cancel)()
 	return r.Next(ctx)
 }

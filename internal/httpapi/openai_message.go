@@ -134,6 +134,10 @@ func (t *v1Talk) call(id, name, args string) {
 	if args == "" {
 		args = "{}"
 	}
+	if !json.Valid([]byte(args)) { // kept as a text, so that the model can be told
+		text, _ := json.Marshal(args) // a string marshals
+		args = string(text)
+	}
 	t.add(model.Assistant, model.Part{Type: model.ToolCall, ID: id, Name: name, Args: json.RawMessage(args)})
 }
 

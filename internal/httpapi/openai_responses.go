@@ -161,6 +161,9 @@ func (s *server) v1Find(r *http.Request, who reeve.Principal, id string) (run re
 		_, err = snap.GetConversation(r.Context(), who.Workspace, chat.Sees(who), run.SessionID)
 		return err
 	})
+	if reeve.CodeOf(err) == reeve.NotFound { // the same answer for one that is another's and one that is not there
+		err = reeve.Errorf(reeve.NotFound, "there is no response %q", id)
+	}
 	return run, err
 }
 

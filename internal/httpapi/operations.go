@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -81,6 +82,18 @@ func (s *server) deliver(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.ResultRequest
 }) (*body[reeve.Operation], error) {
+	if err := s.DB.View(ctx, func(snap *store.Snap) error {
+		op, err := snap.GetOperation(ctx, who.Workspace, in.ID)
+		if err != nil {
+			return err
+		}
+		if no, err := hiddenRun(ctx, snap, who, op.RunID); err != nil || no {
+			return cmp.Or(err, error(reeve.Errorf(reeve.NotFound, "operation %q not found", in.ID)))
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
 	op, err := s.Gate.Deliver(ctx, who.Workspace, in.ID, gate.Delivery{Content: in.Body.Content, Failure: in.Body.Error})
 	return &body[reeve.Operation]{op}, err
 }
@@ -151,7 +164,21 @@ func (s *server) stop(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.StopRequest
 }) (*none, error) {
-	return nil, s.Gate.Stop(ctx, who.Workspace, in.Body.Agent, in.Body.Reason)
+	if err := s.Gate.Stop(ctx, who.Workspace, in.Body.Agent, in.Body.Reason); err != nil {
+		return nil, err
+	}
+	agent := ""
+	if in.Body.Agent != "" {
+		if err := s.DB.View(ctx, func(snap *store.Snap) error {
+			a, err := snap.GetAgent(ctx, who.Workspace, in.Body.Agent)
+			agent = a.ID
+			return err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	s.Wake.Interrupt(who.Workspace, agent, reeve.Errorf(reeve.Stopped, "the kill switch was turned on"))
+	return nil, nil
 }
 
 func (s *server) resume(ctx context.Context, who reeve.Principal, in *struct {

@@ -32,6 +32,7 @@ type line struct {
 	who          reeve.Principal
 	token        string
 	conversation string
+	after        int64 // the last sequence number that the client has; -1 means that it begins now
 	reader       *chat.Reader
 }
 
@@ -48,6 +49,7 @@ func (s *server) socket(w http.ResponseWriter, r *http.Request) {
 		s.write(w, r, err)
 		return
 	}
+	l.after = after
 	if l.reader, err = s.Desk.Hub.Subscribe(r.Context(), l.conversation, after); err != nil {
 		s.write(w, r, err)
 		return
@@ -102,8 +104,12 @@ func (l *line) authorize() (reeve.Principal, error) {
 func (l *line) serve() {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.r.Context()))
 	defer func() { _ = l.conn.CloseNow() }()
-	l.conn.SetReadLimit(-1) // we say that a message is too large before we close; see receive
-	if l.tell(ctx, reeve.Frame{Type: reeve.FrameConnected, ConversationID: l.conversation, Seq: l.reader.Last()}) != nil {
+	l.conn.SetReadLimit(-1)              // we say that a message is too large before we close; see receive
+	at, last := l.after, l.reader.Last() // where the client is: what it lacks follows
+	if at < 0 {
+		at = last
+	}
+	if l.tell(ctx, reeve.Frame{Type: reeve.FrameConnected, ConversationID: l.conversation, Seq: at, LastSeq: last}) != nil {
 		cancel()
 		return
 	}
@@ -154,10 +160,16 @@ func (l *line) tell(ctx context.Context, f reeve.Frame) error {
 func (l *line) watch(ctx context.Context) {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
+	rights := l.Streams.unless()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-rights.Done():
+			rights = l.Streams.unless()
+			if err := l.still(ctx); err != nil {
+				return
+			}
 		case <-l.Streams.closing.Done():
 			_ = l.conn.Close(websocket.StatusGoingAway, "the server is stopping; come back and resume")
 			return
@@ -171,10 +183,7 @@ func (l *line) watch(ctx context.Context) {
 
 // still checks that the client is there and may be.
 func (l *line) still(ctx context.Context) error {
-	_, err := l.authorize()
-	if err == nil {
-		err = l.listens(ctx, l.who, l.conversation)
-	}
+	err := l.stillListens(ctx, l.who, l.conversation)
 	switch reeve.CodeOf(err) {
 	case reeve.Unauthenticated, reeve.Forbidden, reeve.NotFound:
 		_ = l.conn.Close(websocket.StatusPolicyViolation, "you may no longer listen")

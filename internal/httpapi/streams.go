@@ -13,13 +13,32 @@ type Streams struct {
 	closing context.Context // over when they are told to end
 	tell    context.CancelFunc
 	ended   chan struct{} // closed when all have
+
+	rights context.Context // over when somebody may have lost a right to listen; then there is another
+	recall context.CancelFunc
 }
 
 // NewStreams makes an empty set of them.
 func NewStreams() *Streams {
 	s := &Streams{ended: make(chan struct{})}
 	s.closing, s.tell = context.WithCancel(context.Background())
+	s.rights, s.recall = context.WithCancel(context.Background())
 	return s
+}
+
+// Recheck makes every one of them look whether its client may still listen.
+func (s *Streams) Recheck() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.recall()
+	s.rights, s.recall = context.WithCancel(context.Background())
+}
+
+// unless is over when rights may have changed since it was asked for.
+func (s *Streams) unless() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rights
 }
 
 // enter adds one; false means that it is too late.

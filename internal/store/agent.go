@@ -111,6 +111,9 @@ func (t *Tx) DeleteAgent(ctx context.Context, workspace, id string) error {
 	if err := t.Touch(ctx, workspace); err != nil {
 		return err
 	}
+	if err := t.CancelRuns(ctx, workspace, id, "the agent was removed"); err != nil {
+		return err
+	}
 	return t.exec(ctx, `DELETE FROM agents WHERE workspace_id = $1 AND id = $2`, workspace, id)
 }
 

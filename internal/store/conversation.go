@@ -85,7 +85,7 @@ type ConversationFilter struct {
 func (s *Snap) ListConversations(ctx context.Context, workspace string, f ConversationFilter) ([]reeve.Conversation, error) {
 	return all(ctx, s, scanConversation, `SELECT `+conversationColumns+` FROM conversations c WHERE c.workspace_id = $1
 		AND ($2 = '' OR EXISTS (SELECT 1 FROM participants p WHERE p.conversation_id = c.id AND p.kind = 'user' AND p.id = $2))
-		AND ($3 = '' OR c.agent_id = $3) AND ($4 = '' OR c.state = $4) AND ($5 = '' OR c.id < $5) ORDER BY c.id DESC LIMIT $6`,
+		AND ($3 = '' OR c.agent_id = $3) AND ($4 = '' OR c.state = $4) AND ($5 = '' OR (c.created_at, c.id) < (SELECT b.created_at, b.id FROM conversations b WHERE b.id = $5)) ORDER BY c.created_at DESC, c.id DESC LIMIT $6`,
 		workspace, f.User, f.Agent, f.State, f.Before, f.Limit)
 }
 

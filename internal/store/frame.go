@@ -25,6 +25,15 @@ func (t *Tx) AppendFrame(ctx context.Context, conversation, key string, f reeve.
 		ON CONFLICT (conversation_id, frame_key) DO NOTHING`, conversation, key, f.TurnID, clean(text(f)), reeve.Millis(t.now))
 }
 
+// AppendEnd keeps that a turn has ended, and how. Of a run that is no turn nobody is told.
+func (t *Tx) AppendEnd(ctx context.Context, run reeve.Run) error {
+	if run.Reason != reeve.ReasonUser || !run.State.Final() {
+		return nil
+	}
+	return t.AppendFrame(ctx, run.SessionID, "complete:"+run.ID, reeve.Frame{Type: reeve.FrameComplete, TurnID: run.ID, AgentID: run.AgentID, State: run.State, Code: run.Code,
+		Message: run.Message, Spent: &run.Spent})
+}
+
 // ListFrames reads the kept frames of a conversation after a sequence number, in order.
 func (s *Snap) ListFrames(ctx context.Context, conversation string, after int64, limit int) ([]reeve.Frame, error) {
 	return all(ctx, s, func(r scanner) (f reeve.Frame, err error) {

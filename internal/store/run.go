@@ -189,7 +189,24 @@ func (t *Tx) CancelRun(ctx context.Context, was reeve.Run, why string) (is reeve
 	if err := t.MoveRun(ctx, was, is); err != nil {
 		return was, err
 	}
+	if err := t.AppendEnd(ctx, is); err != nil {
+		return was, err
+	}
 	return is, t.DropRunBudget(ctx, was)
+}
+
+// CancelRuns ends every run of an agent that is under way.
+func (t *Tx) CancelRuns(ctx context.Context, workspace, agent, why string) error {
+	open, err := all(ctx, &t.Snap, scanRun, `SELECT `+runColumns+` FROM runs WHERE workspace_id = $1 AND agent_id = $2 AND state IN ('running', 'parked')`, workspace, agent)
+	if err != nil {
+		return err
+	}
+	for _, was := range open {
+		if _, err := t.CancelRun(ctx, was, why); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
+			return err
+		}
+	}
+	return nil
 }
 
 // RunState reads where a run stands; empty means that there is no such run.
@@ -245,7 +262,9 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 	if err != nil || !some {
 		return nil, err
 	}
-	ids, err := all(ctx, &t.Snap, value[string], `SELECT id FROM runs WHERE state IN ('running', 'parked') AND `+left+`
+	type found struct{ id, state string }
+	ids, err := all(ctx, &t.Snap, func(r scanner) (f found, err error) { return f, r.Scan(&f.id, &f.state) },
+		`SELECT id, state FROM runs WHERE state IN ('running', 'parked') AND `+left+`
 		AND NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = runs.workspace_id AND w.stopped_at > 0)
 		AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = runs.agent_id AND a.stopped_at > 0)
 		ORDER BY id LIMIT $1`+t.db.engine.Lock(), n)
@@ -253,13 +272,13 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 		return nil, err
 	}
 	var out []reeve.Run
-	for _, id := range ids {
+	for _, f := range ids {
 		v, ok, err := one(ctx, &t.Snap, scanRun, `UPDATE runs SET owner = $2, state = 'running', attempts = attempts + CASE WHEN state = 'running' AND owner <> '' THEN 1 ELSE 0 END
-			WHERE id = $1 AND `+left+` RETURNING `+runColumns, id, process)
+			WHERE id = $1 AND `+left+` RETURNING `+runColumns, f.id, process)
 		if err != nil {
 			return nil, err
 		}
-		if ok {
+		if v.TakenUp = f.state == string(reeve.RunRunning); ok {
 			out = append(out, v)
 		}
 	}

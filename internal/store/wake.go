@@ -231,16 +231,7 @@ func (t *Tx) settleAgent(ctx context.Context, a reeve.Agent) error {
 			return err
 		}
 	}
-	open, err := all(ctx, &t.Snap, scanRun, `SELECT `+runColumns+` FROM runs WHERE workspace_id = $1 AND agent_id = $2 AND state IN ('running', 'parked')`, a.WorkspaceID, a.ID)
-	if err != nil {
-		return err
-	}
-	for _, was := range open {
-		if _, err := t.CancelRun(ctx, was, "the agent was destroyed"); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
-			return err
-		}
-	}
-	return nil
+	return t.CancelRuns(ctx, a.WorkspaceID, a.ID, "the agent was destroyed")
 }
 
 // EndWakes takes queued wakes for a run, or skips them.

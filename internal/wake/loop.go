@@ -73,7 +73,7 @@ func (r *Room) serve(ctx context.Context, run reeve.Run, done func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.mu.Lock()
-	r.held[run.ID] = cancel
+	r.held[run.ID], r.serving[run.ID] = cancel, run
 	r.mu.Unlock()
 	end := r.think(inner, run)
 	done()
@@ -113,6 +113,7 @@ func (r *Room) drop(run reeve.Run, doubt bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.held, run.ID)
+	delete(r.serving, run.ID)
 	r.doubt = r.doubt || doubt
 }
 

@@ -68,6 +68,7 @@ type Room struct {
 
 	stepping sync.Mutex // one Step at a time, so that what it starts is in our hands before another looks
 	mu       sync.Mutex
+	serving  map[string]reeve.Run               // runs that a brain works on
 	held     map[string]context.CancelCauseFunc // runs in our hands, and what interrupts their brains
 	doubt    bool                               // there may be runs that are ours by the store, and in nobody's hands
 	closed   []*closing                         // runs whose brains are done, and which are not recorded yet
@@ -91,7 +92,7 @@ func New(cfg Config) (*Room, error) {
 		return nil, err
 	}
 	return &Room{Config: cfg, predicates: p, nudged: make(chan struct{}, 1), posted: make(chan struct{}, 1), handed: make(chan reeve.Run, cfg.Turns),
-		held: map[string]context.CancelCauseFunc{}}, nil
+		serving: map[string]reeve.Run{}, held: map[string]context.CancelCauseFunc{}}, nil
 }
 
 // Nudge makes the loop look now. A nudge while it looks is not lost.
@@ -181,6 +182,17 @@ func (r *Room) Take(run reeve.Run) {
 	r.doubt = true
 	r.mu.Unlock()
 	r.Nudge()
+}
+
+// Interrupt tells the brains of an agent's runs that are in our hands, or of a workspace's if no agent is named, that they are over.
+func (r *Room) Interrupt(workspace, agent string, why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, run := range r.serving {
+		if cancel := r.held[id]; cancel != nil && run.WorkspaceID == workspace && (agent == "" || run.AgentID == agent) {
+			cancel(why)
+		}
+	}
 }
 
 // interrupt tells the brain of a run in our hands that it is over. One in another server's finds out at its next call.

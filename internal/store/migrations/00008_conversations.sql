@@ -29,7 +29,7 @@ CREATE TABLE conversations (
   created_at   BIGINT NOT NULL,
   updated_at   BIGINT NOT NULL
 );
-CREATE INDEX conversations_workspace ON conversations (workspace_id, id);
+CREATE INDEX conversations_workspace ON conversations (workspace_id, created_at, id);
 
 CREATE TABLE participants (
   conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,

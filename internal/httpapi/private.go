@@ -1,0 +1,62 @@
+package httpapi
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/chat"
+	"reeve/internal/store"
+)
+
+// Conversations belong to those who take part. Wherever a session or a run can be named, one that somebody does not take part in
+// does not exist for them.
+
+// hidden tells whether a session is a conversation that somebody does not see.
+func hidden(ctx context.Context, snap *store.Snap, who reeve.Principal, session string) (bool, error) {
+	if session == "" || chat.Sees(who) == "" {
+		return false, nil
+	}
+	if _, err := snap.GetConversation(ctx, who.Workspace, "", session); err != nil {
+		if reeve.CodeOf(err) == reeve.NotFound {
+			return false, nil // a session that is no conversation is the workspace's
+		}
+		return false, err
+	}
+	_, err := see(ctx, snap, who, session)
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return true, nil
+	}
+	return false, err
+}
+
+// hiddenRun tells whether a run is another user's, or a turn of a conversation that somebody does not see.
+func hiddenRun(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (bool, error) {
+	if id == "" || chat.Sees(who) == "" {
+		return false, nil
+	}
+	run, err := snap.GetRun(ctx, who.Workspace, id)
+	switch {
+	case reeve.CodeOf(err) == reeve.NotFound:
+		return false, nil
+	case err != nil:
+		return false, err
+	case run.Reason == reeve.ReasonUser:
+		return hidden(ctx, snap, who, run.SessionID)
+	}
+	return !sees(who, run.UserID), nil
+}
+
+// mayEnter refuses calls in a session or run that somebody does not see.
+func mayEnter(ctx context.Context, snap *store.Snap, who reeve.Principal, session, run string) error {
+	no, err := hidden(ctx, snap, who, session)
+	if err == nil && no {
+		return reeve.Errorf(reeve.NotFound, "session %q not found", session)
+	}
+	if err == nil {
+		no, err = hiddenRun(ctx, snap, who, run)
+	}
+	if err == nil && no {
+		err = reeve.Errorf(reeve.NotFound, "run %q not found", run)
+	}
+	return err
+}
