@@ -68,6 +68,7 @@ type Room struct {
 
 	stepping sync.Mutex // one Step at a time, so that what it starts is in our hands before another looks
 	mu       sync.Mutex
+	fresh    map[string]bool                    // runs that were begun here, and no brain has seen
 	serving  map[string]reeve.Run               // runs that a brain works on
 	held     map[string]context.CancelCauseFunc // runs in our hands, and what interrupts their brains
 	doubt    bool                               // there may be runs that are ours by the store, and in nobody's hands
@@ -92,7 +93,7 @@ func New(cfg Config) (*Room, error) {
 		return nil, err
 	}
 	return &Room{Config: cfg, predicates: p, nudged: make(chan struct{}, 1), posted: make(chan struct{}, 1), handed: make(chan reeve.Run, cfg.Turns),
-		serving: map[string]reeve.Run{}, held: map[string]context.CancelCauseFunc{}}, nil
+		fresh: map[string]bool{}, serving: map[string]reeve.Run{}, held: map[string]context.CancelCauseFunc{}}, nil
 }
 
 // Nudge makes the loop look now. A nudge while it looks is not lost.
@@ -179,7 +180,7 @@ func (r *Room) Take(run reeve.Run) {
 		r.mu.Unlock()
 	}
 	r.mu.Lock()
-	r.doubt = true
+	r.doubt, r.fresh[run.ID] = true, true
 	r.mu.Unlock()
 	r.Nudge()
 }

@@ -134,7 +134,8 @@ func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int) (runs []reeve.Ru
 		r.mu.Lock()
 		for _, run := range ours {
 			if _, held := r.held[run.ID]; !held && len(runs) < n {
-				run.TakenUp = true
+				run.TakenUp = !r.fresh[run.ID]
+				delete(r.fresh, run.ID)
 				runs = append(runs, run)
 			}
 		}
