@@ -5,6 +5,7 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"encoding/hex"
+	"strconv"
 	"strings"
 )
 
@@ -40,4 +41,15 @@ func PlanKey(runKey string, ordinal int, tool string) string {
 func Hash(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
+}
+
+// ItemKey is the operation id of a script's call within an item. Identity is what the tool says names the thing acted on, in
+// canonical JSON; n counts equal ones within the item. So a repaired script that reorders its calls repeats none.
+func ItemKey(automation, item string, attempt int, tool, identity string, n int) string {
+	return Key(PrefixOperation, "item", automation, item, strconv.Itoa(attempt), tool, identity, strconv.Itoa(n))
+}
+
+// AgainKey is the operation id under which a call that is proven to have failed in an earlier run is made again.
+func AgainKey(operation string, time int) string {
+	return Key(PrefixOperation, "again", operation, strconv.Itoa(time))
 }

@@ -84,17 +84,18 @@ const (
 	RunFailed    RunState = "failed"    // its brain could not go on
 	RunSkipped   RunState = "skipped"   // the agent was stopped or destroyed before it began
 	RunCancelled RunState = "cancelled" // a person ended it
+	RunPaused    RunState = "paused"    // its automation was paused; resuming that begins another, which carries on
 )
 
 var runTransitions = map[RunState][]RunState{
 	"":         {RunRunning},
-	RunRunning: {RunParked, RunCompleted, RunFailed, RunSkipped, RunCancelled},
+	RunRunning: {RunParked, RunCompleted, RunFailed, RunSkipped, RunCancelled, RunPaused},
 	RunParked:  {RunRunning, RunFailed, RunSkipped, RunCancelled},
 }
 
 // RunStates lists the states of a run.
 func RunStates() []RunState {
-	return []RunState{RunRunning, RunParked, RunCompleted, RunFailed, RunSkipped, RunCancelled}
+	return []RunState{RunRunning, RunParked, RunCompleted, RunFailed, RunSkipped, RunCancelled, RunPaused}
 }
 
 // To checks one step of a run's life.
@@ -145,7 +146,7 @@ var ErrEnded = Errorf(Canceled, "a person ended the run")
 
 // RunEnd is what a brain says when it stops.
 type RunEnd struct {
-	State  RunState // completed, failed, parked or cancelled
+	State  RunState // completed, failed, parked, paused or cancelled
 	Output string
 	Err    *Error
 	Notify bool // under a conditional policy: whether the person should be told

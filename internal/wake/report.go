@@ -39,7 +39,7 @@ func (r *Room) report(ctx context.Context, tx *store.Tx, run reeve.Run, notify b
 		}
 	case reeve.RunCompleted:
 		t.Failures = 0
-	case reeve.RunRunning, reeve.RunParked, reeve.RunSkipped, reeve.RunCancelled:
+	case reeve.RunRunning, reeve.RunParked, reeve.RunSkipped, reeve.RunCancelled, reeve.RunPaused:
 		tell = false
 	}
 	if t.Failures != was.Failures || t.State != was.State {

@@ -160,13 +160,17 @@ func (r *Room) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer) (is ree
 		return t, nil, nil
 	}
 	d := anchored(c, *t.NextAt).Due(t.NextAt.Add(-time.Millisecond), tx.Now(), Misfire{Policy: string(t.Misfire)})
+	script, err := tx.IsAutomation(ctx, t.AgentID) // which never runs beside itself, whatever the schedule
+	if err != nil {
+		return err
+	}
 	for _, f := range d.Run {
 		w := reeve.Wake{RunKey: timerKey(t, f.At), WorkspaceID: t.WorkspaceID, AgentID: t.AgentID, Reason: reeve.ReasonTimer, ReasonID: t.ID, UserID: t.UserID,
 			SessionID: store.TimerLane + t.ID, Input: t.Goal, ScheduledAt: &f.At, DueAt: f.At, State: reeve.WakeQueued}
 		if f.CatchUp {
 			w.Reason = reeve.ReasonCatchup
 		}
-		if t.Goal != "" {
+		if t.Goal != "" && !script {
 			w.SessionID = store.ScheduleLane + t.ID
 		}
 		wakes = append(wakes, w)

@@ -1,0 +1,117 @@
+package reeve
+
+import "encoding/json"
+
+// The bodies of the API for automations, their versions, items, runs and plans.
+
+// AutomationRequest makes an automation: an agent, its tools, and its first version.
+type AutomationRequest struct {
+	Name  string   `json:"name" minLength:"1" maxLength:"128"`
+	Tools []string `json:"tools,omitempty" maxItems:"500" doc:"Attached to it"`
+	ScriptRequest
+}
+
+// ScriptRequest saves a version of an automation's script.
+type ScriptRequest struct {
+	Source   string `json:"source,omitempty" maxLength:"1048576" doc:"The script"`
+	Language string `json:"language,omitempty" enum:"js,ts" doc:"js if left out"`
+	Comment  string `json:"comment,omitempty" maxLength:"4000" doc:"What changed, and why"`
+	Fix      bool   `json:"fix,omitempty" doc:"A repair: the next minor version instead of the next major one"`
+	Draft    bool   `json:"draft,omitempty" doc:"To be tried: a version 0.n, which never becomes active"`
+}
+
+// VersionRequest names a version.
+type VersionRequest struct {
+	Version string `json:"version" minLength:"3" maxLength:"20" doc:"Such as 1.0"`
+}
+
+// AutomationRunRequest asks for a run.
+type AutomationRunRequest struct {
+	Type    RunType         `json:"type,omitempty" enum:"production,test,dry" doc:"production if left out"`
+	Version string          `json:"version,omitempty" maxLength:"20" doc:"The active one if left out"`
+	Input   json.RawMessage `json:"input,omitempty" doc:"The script's global input"`
+}
+
+// ItemRequest names an item.
+type ItemRequest struct {
+	Item   string `json:"item" minLength:"1" maxLength:"1024"`
+	Reason string `json:"reason,omitempty" maxLength:"1000"`
+}
+
+// AutomationList is a page of automations.
+type AutomationList struct {
+	Automations []Automation `json:"automations"`
+	Next        string       `json:"next_cursor,omitempty"`
+}
+
+// ScriptVersionList is an automation's versions, newest first.
+type ScriptVersionList struct {
+	Versions []ScriptVersion `json:"versions"`
+	Active   string          `json:"active,omitempty"`
+}
+
+// AutomationRun is a run with what its script has to say.
+type AutomationRun struct {
+	Wake   *Wake     `json:"wake,omitempty" doc:"While it waits to be begun"`
+	Run    *Run      `json:"run,omitempty"`
+	Script ScriptRun `json:"script"`
+}
+
+// AutomationRunList is a page of an automation's runs, newest first.
+type AutomationRunList struct {
+	Runs []AutomationRun `json:"runs"`
+	Next string          `json:"next_cursor,omitempty"`
+}
+
+// ItemFilter narrows a list of items. Empty fields do not.
+type ItemFilter struct {
+	State  ItemState `json:"status,omitempty"`
+	ID     string    `json:"id,omitempty"`
+	Limit  int       `json:"limit,omitempty"`
+	Offset int       `json:"offset,omitempty"`
+}
+
+// Bounds of a list of items.
+const (
+	SomeItems = 100
+	MostItems = 1000
+)
+
+// Validate fills in the default and refuses what is out of bounds.
+func (f *ItemFilter) Validate() error {
+	if f.Limit == 0 {
+		f.Limit = SomeItems
+	}
+	if f.Limit < 1 || f.Limit > MostItems {
+		return Wrong("/limit", "is out of bounds", "1 to 1000")
+	}
+	if f.Offset < 0 || f.Offset > 1<<40 {
+		return Wrong("/offset", "is out of bounds", "0 or more")
+	}
+	for _, s := range ItemStates() {
+		if f.State == "" || f.State == s {
+			return nil
+		}
+	}
+	return Wrong("/status", "is not the state of an item", "processing, done, failed, skipped or needs_attention")
+}
+
+// ItemList is a page of an automation's items, newest first.
+type ItemList struct {
+	Items   []Item `json:"items"`
+	Total   int    `json:"total"`
+	HasMore bool   `json:"has_more"`
+}
+
+// ItemHistory is an item and all attempts at it.
+type ItemHistory struct {
+	Item
+	Attempts []ItemAttempt `json:"attempts" doc:"Oldest first"`
+}
+
+// Plan is what a dry run would have done, in order.
+type Plan struct {
+	RunID   string        `json:"run_id"`
+	AgentID string        `json:"agent_id"`
+	Calls   []PlannedCall `json:"calls"`
+}

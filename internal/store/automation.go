@@ -1,0 +1,105 @@
+package store
+
+import (
+	"context"
+
+	"reeve"
+)
+
+const selectAutomation = `SELECT m.agent_id, m.workspace_id, a.name, m.script_id, COALESCE(s.major, 0), COALESCE(s.minor, 0), m.paused_at, m.paused_run, m.created_at, m.updated_at
+	FROM automations m JOIN agents a ON a.id = m.agent_id LEFT JOIN scripts s ON s.id = m.script_id `
+
+func scanAutomation(r scanner) (m reeve.Automation, err error) {
+	var v reeve.ScriptVersion
+	var paused, created, updated int64
+	err = r.Scan(&m.AgentID, &m.WorkspaceID, &m.Name, &m.ScriptID, &v.Major, &v.Minor, &paused, &m.PausedRun, &created, &updated)
+	if m.ScriptID != "" {
+		m.Version = v.Version()
+	}
+	m.PausedAt, m.CreatedAt, m.UpdatedAt = optional(paused), reeve.FromMillis(created), reeve.FromMillis(updated)
+	return m, err
+}
+
+// PutAutomation makes an agent an automation, or changes which version is active and whether it is paused.
+func (t *Tx) PutAutomation(ctx context.Context, m reeve.Automation) error {
+	return t.exec(ctx, `INSERT INTO automations (agent_id, workspace_id, script_id, paused_at, paused_run, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
+		ON CONFLICT (agent_id) DO UPDATE SET script_id = $3, paused_at = $4, paused_run = $5, updated_at = $6`,
+		m.AgentID, m.WorkspaceID, m.ScriptID, orZero(m.PausedAt), m.PausedRun, reeve.Millis(t.now))
+}
+
+// GetAutomation reads an automation of a workspace, by its agent's id or name.
+func (s *Snap) GetAutomation(ctx context.Context, workspace, id string) (reeve.Automation, error) {
+	m, ok, err := one(ctx, s, scanAutomation, selectAutomation+`WHERE m.workspace_id = $1 AND (a.id = $2 OR a.name = $2)
+		ORDER BY CASE WHEN a.id = $2 THEN 0 ELSE 1 END LIMIT 1`, workspace, id)
+	if err == nil && !ok {
+		err = notFound("automation", id)
+	}
+	return m, err
+}
+
+// IsAutomation tells whether an agent's brain is a script.
+func (s *Snap) IsAutomation(ctx context.Context, agent string) (bool, error) {
+	_, ok, err := one(ctx, s, value[string], `SELECT agent_id FROM automations WHERE agent_id = $1`, agent)
+	return ok, err
+}
+
+// Paused tells whether an automation is paused.
+func (s *Snap) Paused(ctx context.Context, agent string) (bool, error) {
+	at, _, err := one(ctx, s, value[int64], `SELECT paused_at FROM automations WHERE agent_id = $1`, agent)
+	return at > 0, err
+}
+
+// ListAutomations reads a page of a workspace's automations, ordered by name, after a name.
+func (s *Snap) ListAutomations(ctx context.Context, workspace, after string, limit int) ([]reeve.Automation, error) {
+	return all(ctx, s, scanAutomation, selectAutomation+`WHERE m.workspace_id = $1 AND a.name > $2 ORDER BY a.name LIMIT $3`, workspace, after, limit)
+}
+
+const scriptColumns = `id, workspace_id, agent_id, major, minor, source, language, comment, created_by, created_at`
+
+func scanScript(r scanner) (v reeve.ScriptVersion, err error) {
+	var created int64
+	err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.Major, &v.Minor, &v.Source, &v.Language, &v.Comment, &v.CreatedBy, &created)
+	v.CreatedAt = reeve.FromMillis(created)
+	return v, err
+}
+
+// InsertScript writes a version. One that is there stays as it is, and the new one is refused.
+func (t *Tx) InsertScript(ctx context.Context, v reeve.ScriptVersion) error {
+	return t.execOr(ctx, func(f Fault) error {
+		if f.Kind == FaultUnique {
+			return reeve.Errorf(reeve.AlreadyExists, "version %s is there already", v.Version()).Hintf("somebody saved another at the same time; save again")
+		}
+		return nil
+	}, `INSERT INTO scripts (`+scriptColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		v.ID, v.WorkspaceID, v.AgentID, v.Major, v.Minor, v.Source, v.Language, v.Comment, v.CreatedBy, reeve.Millis(t.now))
+}
+
+// LastVersion gives the highest version there is; with a major number of 0 or more, the highest of that. 0.0 means none.
+func (s *Snap) LastVersion(ctx context.Context, agent string, major int) (reeve.ScriptVersion, error) {
+	v, _, err := one(ctx, s, scanScript, `SELECT `+scriptColumns+` FROM scripts WHERE agent_id = $1 AND ($2 < 0 OR major = $2) ORDER BY major DESC, minor DESC LIMIT 1`, agent, major)
+	return v, err
+}
+
+// GetScript reads a version by its id.
+func (s *Snap) GetScript(ctx context.Context, workspace, id string) (reeve.ScriptVersion, error) {
+	v, ok, err := one(ctx, s, scanScript, `SELECT `+scriptColumns+` FROM scripts WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	if err == nil && !ok {
+		err = notFound("script", id)
+	}
+	return v, err
+}
+
+// GetVersion reads a version of an automation by its numbers.
+func (s *Snap) GetVersion(ctx context.Context, agent string, major, minor int) (reeve.ScriptVersion, error) {
+	v, ok, err := one(ctx, s, scanScript, `SELECT `+scriptColumns+` FROM scripts WHERE agent_id = $1 AND major = $2 AND minor = $3`, agent, major, minor)
+	if err == nil && !ok {
+		err = notFound("version", reeve.ScriptVersion{Major: major, Minor: minor}.Version())
+	}
+	return v, err
+}
+
+// ListVersions reads an automation's versions without their text, newest first.
+func (s *Snap) ListVersions(ctx context.Context, agent string, limit int) ([]reeve.ScriptVersion, error) {
+	return all(ctx, s, scanScript, `SELECT id, workspace_id, agent_id, major, minor, '', language, comment, created_by, created_at FROM scripts
+		WHERE agent_id = $1 ORDER BY major DESC, minor DESC LIMIT $2`, agent, limit)
+}

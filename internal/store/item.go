@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+
+	"reeve"
+)
+
+const ledgerColumns = `agent_id, item_id, workspace_id, title, state, attempt, created_by, first_run, last_run, code, message, created_at, updated_at`
+
+func scanLedger(r scanner) (v reeve.Item, err error) {
+	var created, updated int64
+	err = r.Scan(&v.AgentID, &v.ID, &v.WorkspaceID, &v.Title, &v.State, &v.Attempt, &v.CreatedBy, &v.FirstRun, &v.LastRun, &v.Code, &v.Message, &created, &updated)
+	v.CreatedAt, v.UpdatedAt = reeve.FromMillis(created), reeve.FromMillis(updated)
+	return v, err
+}
+
+// EnterItem begins, or goes on with, an attempt at an item: the row and its attempt. Doing it twice is doing it once. One that
+// is settled by now, or at another attempt, is a conflict: a person was faster.
+func (t *Tx) EnterItem(ctx context.Context, v reeve.Item, script string) error {
+	n, err := t.affect(ctx, `INSERT INTO items (`+ledgerColumns+`) VALUES ($1, $2, $3, $4, 'processing', $5, $6, $7, $7, '', '', $8, $8)
+		ON CONFLICT (agent_id, item_id) DO UPDATE SET title = $4, state = 'processing', first_run = CASE WHEN items.first_run = '' THEN $7 ELSE items.first_run END,
+			last_run = $7, code = '', message = '', updated_at = $8
+		WHERE items.state IN ('processing', 'failed') AND items.attempt = $5`,
+		v.AgentID, v.ID, v.WorkspaceID, v.Title, v.Attempt, v.CreatedBy, v.LastRun, reeve.Millis(t.now))
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return reeve.Errorf(reeve.Conflict, "item %q was settled by somebody else meanwhile", v.ID)
+	}
+	return t.exec(ctx, `INSERT INTO item_attempts (agent_id, item_id, attempt, state, first_run, last_run, script_id, code, message, started_at, finished_at)
+		VALUES ($1, $2, $3, 'processing', $4, $4, $5, '', '', $6, 0)
+		ON CONFLICT (agent_id, item_id, attempt) DO UPDATE SET state = 'processing', first_run = CASE WHEN item_attempts.first_run = '' THEN $4 ELSE item_attempts.first_run END,
+			last_run = $4, script_id = $5, code = '', message = '', finished_at = 0`, v.AgentID, v.ID, v.Attempt, v.LastRun, script, reeve.Millis(t.now))
+}
+
+// LeaveItem writes how a run left an item that it was at: done, failed or needs_attention. Doing it twice is doing it once; what a
+// person has settled meanwhile stays.
+func (t *Tx) LeaveItem(ctx context.Context, v reeve.Item) error {
+	if err := reeve.ItemProcessing.To(v.State); err != nil {
+		return err
+	}
+	n, err := t.affect(ctx, `UPDATE items SET state = $4, code = $5, message = $6, updated_at = $7 WHERE agent_id = $1 AND item_id = $2 AND attempt = $3 AND state = 'processing'`,
+		v.AgentID, v.ID, v.Attempt, string(v.State), string(v.Code), clean(v.Message), reeve.Millis(t.now))
+	if err != nil || n == 0 {
+		return err
+	}
+	return t.closeAttempt(ctx, v)
+}
+
+func (t *Tx) closeAttempt(ctx context.Context, v reeve.Item) error {
+	return t.exec(ctx, `UPDATE item_attempts SET state = $4, code = $5, message = $6, finished_at = $7 WHERE agent_id = $1 AND item_id = $2 AND attempt = $3`,
+		v.AgentID, v.ID, v.Attempt, string(v.State), string(v.Code), clean(v.Message), reeve.Millis(t.now))
+}
+
+// SettleItem is a person's word on an item: to leave it, or to begin another attempt.
+func (t *Tx) SettleItem(ctx context.Context, was reeve.Item, to reeve.ItemState, why string) (reeve.Item, error) {
+	if err := was.State.To(to); err != nil {
+		return was, err
+	}
+	is := was
+	is.State, is.Code, is.Message, is.UpdatedAt = to, "", why, t.now
+	if to == reeve.ItemProcessing {
+		is.Attempt++
+	}
+	n, err := t.affect(ctx, `UPDATE items SET state = $5, attempt = $6, code = '', message = $7, updated_at = $8 WHERE agent_id = $1 AND item_id = $2 AND state = $3 AND attempt = $4`,
+		was.AgentID, was.ID, string(was.State), was.Attempt, string(is.State), is.Attempt, clean(why), reeve.Millis(t.now))
+	if err == nil && n == 0 {
+		err = reeve.Errorf(reeve.Conflict, "item %q changed meanwhile", was.ID).Hintf("look at it again")
+	}
+	if err != nil {
+		return was, err
+	}
+	if to == reeve.ItemSkipped {
+		return is, t.closeAttempt(ctx, is)
+	}
+	return is, t.exec(ctx, `INSERT INTO item_attempts (agent_id, item_id, attempt, state, first_run, last_run, script_id, code, message, started_at, finished_at)
+		VALUES ($1, $2, $3, 'processing', '', '', '', '', $4, $5, 0)`, is.AgentID, is.ID, is.Attempt, clean(why), reeve.Millis(t.now))
+}
+
+// GetItem reads an item of an automation.
+func (s *Snap) GetItem(ctx context.Context, agent, id string) (reeve.Item, error) {
+	v, ok, err := one(ctx, s, scanLedger, `SELECT `+ledgerColumns+` FROM items WHERE agent_id = $1 AND item_id = $2`, agent, id)
+	if err == nil && !ok {
+		err = notFound("item", id)
+	}
+	return v, err
+}
+
+// ItemsFrom reads up to n items in the order of their ids, from an id on.
+func (s *Snap) ItemsFrom(ctx context.Context, agent, id string, n int) ([]reeve.Item, error) {
+	return all(ctx, s, scanLedger, `SELECT `+ledgerColumns+` FROM items WHERE agent_id = $1 AND item_id >= $2 ORDER BY item_id LIMIT $3`, agent, id, n)
+}
+
+// ListLedger reads a page of an automation's items, newest first, and how many there are in all.
+func (s *Snap) ListLedger(ctx context.Context, agent string, f reeve.ItemFilter) (l reeve.ItemList, err error) {
+	const where = ` FROM items WHERE agent_id = $1 AND ($2 = '' OR state = $2) AND ($3 = '' OR item_id = $3)`
+	if l.Items, err = all(ctx, s, scanLedger, `SELECT `+ledgerColumns+where+` ORDER BY created_at DESC, item_id DESC LIMIT $4 OFFSET $5`,
+		agent, string(f.State), f.ID, f.Limit, f.Offset); err != nil {
+		return l, err
+	}
+	l.Total, _, err = one(ctx, s, value[int], `SELECT count(*)`+where, agent, string(f.State), f.ID)
+	l.HasMore = f.Offset+len(l.Items) < l.Total
+	return l, err
+}
+
+// ListAttempts reads all attempts at an item, oldest first.
+func (s *Snap) ListAttempts(ctx context.Context, agent, id string) ([]reeve.ItemAttempt, error) {
+	return all(ctx, s, func(r scanner) (v reeve.ItemAttempt, err error) {
+		var script string
+		var version reeve.ScriptVersion
+		var started, finished int64
+		err = r.Scan(&v.Attempt, &v.State, &v.FirstRun, &v.LastRun, &script, &version.Major, &version.Minor, &v.Code, &v.Message, &started, &finished)
+		if script != "" {
+			v.Version = version.Version()
+		}
+		v.StartedAt, v.FinishedAt = reeve.FromMillis(started), optional(finished)
+		return v, err
+	}, `SELECT i.attempt, i.state, i.first_run, i.last_run, i.script_id, COALESCE(s.major, 0), COALESCE(s.minor, 0), i.code, i.message, i.started_at, i.finished_at
+		FROM item_attempts i LEFT JOIN scripts s ON s.id = i.script_id WHERE i.agent_id = $1 AND i.item_id = $2 ORDER BY i.attempt`, agent, id)
+}

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+
+	"reeve"
+)
+
+const selectScriptRun = `SELECT q.run_key, q.run_id, q.workspace_id, q.agent_id, q.script_id, COALESCE(s.major, 0), COALESCE(s.minor, 0), q.type, q.plan_of, q.class, q.progress, q.log
+	FROM script_runs q LEFT JOIN scripts s ON s.id = q.script_id `
+
+func scanScriptRun(r scanner) (v reeve.ScriptRun, err error) {
+	var version reeve.ScriptVersion
+	var progress string
+	if err := r.Scan(&v.RunKey, &v.RunID, &v.WorkspaceID, &v.AgentID, &v.ScriptID, &version.Major, &version.Minor, &v.Type, &v.PlanOf, &v.Class, &progress, &v.Log); err != nil {
+		return v, err
+	}
+	if v.ScriptID != "" {
+		v.Version = version.Version()
+	}
+	return v, fromText(progress, &v.Progress)
+}
+
+// InsertScriptRun notes what a run is to be, before or when it begins. The first word counts: false means that there was one.
+func (t *Tx) InsertScriptRun(ctx context.Context, v reeve.ScriptRun) (bool, error) {
+	n, err := t.affect(ctx, `INSERT INTO script_runs (run_key, run_id, workspace_id, agent_id, script_id, type, plan_of, class, progress, log)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, '', '', '') ON CONFLICT (run_key) DO NOTHING`, v.RunKey, v.RunID, v.WorkspaceID, v.AgentID, v.ScriptID, string(v.Type), v.PlanOf)
+	return n == 1, err
+}
+
+// BeginScriptRun notes which run it became, and which version that runs: again the first word counts.
+func (t *Tx) BeginScriptRun(ctx context.Context, key, run, script string) error {
+	return t.exec(ctx, `UPDATE script_runs SET run_id = $2, script_id = CASE WHEN script_id = '' THEN $3 ELSE script_id END WHERE run_key = $1`, key, run, script)
+}
+
+// MoveScriptRun writes how far a run has come.
+func (t *Tx) MoveScriptRun(ctx context.Context, v reeve.ScriptRun) error {
+	return t.exec(ctx, `UPDATE script_runs SET class = $2, progress = $3, log = $4 WHERE run_key = $1`, v.RunKey, string(v.Class), text(v.Progress), clean(v.Log))
+}
+
+// FindScriptRun reads what is noted under a run key; false means nothing.
+func (s *Snap) FindScriptRun(ctx context.Context, key string) (reeve.ScriptRun, bool, error) {
+	return one(ctx, s, scanScriptRun, selectScriptRun+`WHERE q.run_key = $1`, key)
+}
+
+// FindScriptRunOf reads what is noted of a run; false means nothing.
+func (s *Snap) FindScriptRunOf(ctx context.Context, workspace, run string) (reeve.ScriptRun, bool, error) {
+	return one(ctx, s, scanScriptRun, selectScriptRun+`WHERE q.workspace_id = $1 AND q.run_id = $2 AND q.run_id <> ''`, workspace, run)
+}
+
+// InsertPlanned writes a call of a dry run. The same again stays as it is: a run that is taken up plans anew.
+func (t *Tx) InsertPlanned(ctx context.Context, workspace, run string, c reeve.PlannedCall) error {
+	return t.exec(ctx, `INSERT INTO planned_calls (run_id, ordinal, workspace_id, item_id, title, attempt, tool, args, preview, base, operation_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (run_id, ordinal) DO UPDATE SET item_id = $4, title = $5, attempt = $6, tool = $7, args = $8,
+			preview = $9, base = $10, operation_id = $11`,
+		run, c.Ordinal, workspace, c.ItemID, c.Title, c.Attempt, c.Tool, clean(c.Args), clean(c.Preview), c.Base, c.Operation)
+}
+
+// ListPlanned reads the calls of a dry run, in order, behind a place, with what became of them.
+func (s *Snap) ListPlanned(ctx context.Context, workspace, run string, after, limit int) ([]reeve.PlannedCall, error) {
+	return all(ctx, s, func(r scanner) (c reeve.PlannedCall, err error) {
+		return c, r.Scan(&c.Ordinal, &c.ItemID, &c.Title, &c.Attempt, &c.Tool, &c.Args, &c.Preview, &c.Base, &c.Operation, &c.State, &c.Code, &c.Message)
+	}, `SELECT p.ordinal, p.item_id, p.title, p.attempt, p.tool, p.args, p.preview, p.base, p.operation_id, COALESCE(o.state, ''), COALESCE(o.code, ''), COALESCE(o.message, '')
+		FROM planned_calls p LEFT JOIN operations o ON o.id = p.operation_id WHERE p.workspace_id = $1 AND p.run_id = $2 AND p.ordinal > $3 ORDER BY p.ordinal LIMIT $4`,
+		workspace, run, after, limit)
+}
