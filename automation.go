@@ -85,7 +85,7 @@ func ClassOf(c Code) FailureClass {
 		return AuthFailure
 	case Forbidden, Denied, OutOfScope, BudgetExceeded, ApprovalRequired, Stopped:
 		return PermissionFailure
-	case Unavailable, RateLimited:
+	case Unavailable, RateLimited, Timeout:
 		return NetworkFailure
 	case Internal, Crashed, AssemblyFailed, ModelFailed:
 		return InternalFailure

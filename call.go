@@ -16,6 +16,9 @@ const (
 	ViaProposal Via = "proposal" // a person accepted what an agent had proposed
 )
 
+// Brain tells whether a call was made by the brain of a run, which makes none once the run is over.
+func (v Via) Brain() bool { return v == ViaRun || v == ViaScript }
+
 // Call is a request to pass the gate.
 type Call struct {
 	Workspace   string          // whose

@@ -58,6 +58,7 @@ type Tool struct {
 	Preview    Previewer  `json:"-"` // says what would change; nil means no preview
 	Verify     Verifier   `json:"-"` // of a verifiable tool: looks up what happened
 	Categories Classifier `json:"-"` // of a category-bound tool: which categories a call touches; nil means not bound
+	Reads      Reader     `json:"-"` // of a tool with methods: which calls change nothing, so that scripts may make them anywhere; nil means none
 }
 
 // Handler does a tool's work. The value it returns is shown to the caller: a string as it is, anything else as JSON.
@@ -85,6 +86,9 @@ type Verifier func(ctx context.Context, inv *Invocation) (Outcome, any, error)
 
 // Classifier gives the categories a call touches.
 type Classifier func(ctx context.Context, inv *Invocation) ([]string, error)
+
+// Reader tells whether a call with these arguments changes nothing.
+type Reader func(args json.RawMessage) bool
 
 var (
 	toolID     = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]{0,127}$`)

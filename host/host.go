@@ -19,9 +19,11 @@ import (
 
 	"reeve"
 	"reeve/internal/agent"
+	"reeve/internal/automation"
 	"reeve/internal/chat"
 	"reeve/internal/gate"
 	"reeve/internal/httpapi"
+	"reeve/internal/sandbox/js"
 	"reeve/internal/store"
 	"reeve/internal/store/postgres"
 	"reeve/internal/store/sqlite"
@@ -47,6 +49,8 @@ type Host struct {
 	room    *wake.Room
 	hub     *chat.Hub
 	desk    *chat.Desk
+	scripts *js.Pool
+	auto    *automation.Room
 	models  *model.Providers // nil when the program brought its own
 	metrics *metrics
 	tracing *trace.TracerProvider // nil when spans go nowhere
@@ -109,9 +113,12 @@ func (h *Host) assemble() error {
 	if err := h.guard.Validate(); err != nil {
 		return err
 	}
-	h.gate = gate.New(gate.Config{DB: h.db, Log: h.log, OutputCap: h.cfg.OutputCap, ApprovalTTL: time.Duration(h.cfg.ApprovalTTL),
+	h.scripts = js.New(js.Config{})
+	h.auto = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.scripts})
+	h.gate = gate.New(gate.Config{DB: h.db, Log: h.log, ItemRule: h.auto, OutputCap: h.cfg.OutputCap, ApprovalTTL: time.Duration(h.cfg.ApprovalTTL),
 		Backoff: h.cfg.backoff(), Secrets: knownSecrets(h.cfg), OnChange: h.changed, Tracer: h.tracer(), OnCall: h.metrics.called, RunBudgets: !h.cfg.limits().Budget.IsZero(),
 		Builders: map[reeve.ToolKind]gate.Builder{reeve.HTTPTool: &web.Builder{Guard: h.guard, Secrets: h.secret}}})
+	h.auto.Gate = h.gate
 	roots, err := files.New(files.Config{Dir: filepath.Join(h.cfg.Dir, "workspaces"), Keep: keeper{h.db}})
 	if err != nil {
 		return err
@@ -166,12 +173,34 @@ func (h *Host) wake() (err error) {
 	h.desk = &chat.Desk{DB: h.db, Hub: h.hub, Process: h.gate.Process()}
 	brain := &agent.Brain{DB: h.db, Rehearsal: &agent.Rehearsal{DB: h.db, Gate: h.gate}, Thinker: &agent.Thinker{DB: h.db, Gate: h.gate, Model: mind, Stage: h.hub,
 		Assemble: h.cfg.Assemble, Extract: h.cfg.Extract, Tracer: h.tracer(), OnAnswer: h.metrics.answered, Log: h.log}}
-	h.room, err = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: brain, Concurrent: h.cfg.Runs, Attempts: h.cfg.RunAttempts, Entities: &journal.Pack{DB: h.db},
+	h.room, err = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: brains{h.db, h.auto, brain}, Concurrent: h.cfg.Runs, Attempts: h.cfg.RunAttempts, Entities: &journal.Pack{DB: h.db},
 		Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client(), Ended: ended{h.desk, h.metrics}})
 	if err == nil {
-		h.desk.Server = h.room
+		h.desk.Server, h.auto.Waker = h.room, h.room
 	}
 	return err
+}
+
+// brains gives a run to the brain that its agent has: a script, if it is an automation.
+type brains struct {
+	db     *store.DB
+	script wake.Brain
+	other  wake.Brain
+}
+
+// Run runs it.
+func (b brains) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
+	var script bool
+	if err := b.db.View(ctx, func(s *store.Snap) (err error) {
+		script, err = s.IsAutomation(ctx, run.AgentID)
+		return err
+	}); err != nil {
+		return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.AsError(err)}
+	}
+	if script {
+		return b.script.Run(ctx, run)
+	}
+	return b.other.Run(ctx, run)
 }
 
 // ended tells everybody who wants to know of runs that end.
@@ -202,7 +231,7 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 	if err := h.open(ctx); err != nil {
 		return nil, err
 	}
-	return httpapi.New(httpapi.Config{DB: h.db, Gate: h.gate, Wake: h.room, Desk: h.desk, Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: h.cfg.Hosts, Origins: h.cfg.Origins,
+	return httpapi.New(httpapi.Config{DB: h.db, Gate: h.gate, Wake: h.room, Desk: h.desk, Automations: h.auto, Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: h.cfg.Hosts, Origins: h.cfg.Origins,
 		Rate: h.cfg.Rate, Burst: h.cfg.Burst, Doctor: h.doctor, Ready: h.ready, Backup: h.stream, Metrics: h.metrics.handler()}), nil
 }
 
@@ -304,7 +333,7 @@ func (h *Host) Close() error {
 	if h.tracing != nil {
 		errs = append(errs, h.tracing.Shutdown(quiet))
 	}
-	return errors.Join(append(errs, h.db.Close(), h.unlock())...)
+	return errors.Join(append(errs, h.scripts.Close(), h.db.Close(), h.unlock())...)
 }
 
 // secret reads a stored secret for a tool's request.

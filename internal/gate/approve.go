@@ -147,7 +147,7 @@ func outlived(ctx context.Context, tx *store.Tx, op reeve.Operation) (void, err 
 		return nil, err
 	}
 	var info reeve.ActionInfo
-	if err := json.Unmarshal(m.Metadata, &info); err != nil || info.Via != reeve.ViaRun {
+	if err := json.Unmarshal(m.Metadata, &info); err != nil || !info.Via.Brain() {
 		return nil, err
 	}
 	return ended(ctx, &tx.Snap, op.WorkspaceID, op.RunID)

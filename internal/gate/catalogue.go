@@ -95,7 +95,7 @@ func (g *Gate) equip(e *entry) (err error) {
 		if !ok {
 			return reeve.Errorf(reeve.Unsupported, "no handler %q in this build", row.HandlerKey)
 		}
-		e.tool.Handler, e.tool.Check, e.tool.Preview, e.tool.Verify, e.tool.Categories = h.Handler, h.Check, h.Preview, h.Verify, h.Categories
+		e.tool.Handler, e.tool.Check, e.tool.Preview, e.tool.Verify, e.tool.Categories, e.tool.Reads = h.Handler, h.Check, h.Preview, h.Verify, h.Categories, h.Reads
 	} else {
 		b, ok := g.Builders[row.Kind]
 		if !ok {

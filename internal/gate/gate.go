@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"sync"
@@ -48,9 +49,13 @@ func (b Backoff) after(tries int) time.Duration {
 	return d
 }
 
-// ItemRule judges a call of a script: whether it may change something now.
+// ItemRule judges calls of scripts, and keeps the ledger of their items.
 type ItemRule interface {
-	Allow(ctx context.Context, c reeve.Call, t reeve.Tool) error
+	// Allow refuses a call that may not be made now. It names the operation of one that changes something; the same call, which
+	// its Ref tells, is judged again when it was overtaken, and is then named the same.
+	Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (operation string, err error)
+	// Admit writes what of the ledger belongs to the transaction that lets a call go.
+	Admit(ctx context.Context, tx *store.Tx, c reeve.Call) error
 }
 
 // Builder makes a handler from a user-defined tool's row.

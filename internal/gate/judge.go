@@ -186,7 +186,11 @@ func (p *pass) item(ctx context.Context) (string, error) {
 	if p.g.ItemRule == nil {
 		return "", reeve.Errorf(reeve.Denied, "scripts cannot call tools here")
 	}
-	return "allowed by the item rule", p.g.ItemRule.Allow(ctx, p.call, *p.tool())
+	op, err := p.g.ItemRule.Allow(ctx, p.call, *p.tool(), p.args)
+	if op != "" {
+		p.op, p.chose = op, true
+	}
+	return "allowed by the item rule", err
 }
 
 // tier applies the kill switch, the agent's lifecycle and its policy.
@@ -230,7 +234,7 @@ func (p *pass) tier(ctx context.Context) (string, error) {
 
 // security asks the tool's own policy about the arguments, and refuses to go on in a run that waits for a person, or is over.
 func (p *pass) security(ctx context.Context) (string, error) {
-	if p.call.Run != "" && p.call.Via == reeve.ViaRun && p.existing == nil {
+	if p.call.Run != "" && p.call.Via.Brain() && p.existing == nil {
 		if err := p.g.runGoesOn(ctx, p.call.Workspace, p.call.Run); err != nil {
 			return "", err
 		}

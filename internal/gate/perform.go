@@ -171,6 +171,11 @@ func (p *pass) admit(ctx context.Context, tx *store.Tx) error {
 			return err
 		}
 	}
+	if p.call.Automation != "" {
+		if err := p.g.ItemRule.Admit(ctx, tx, p.call); err != nil {
+			return err
+		}
+	}
 	return p.reserveIn(ctx, tx)
 }
 

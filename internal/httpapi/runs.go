@@ -11,7 +11,7 @@ func (s *server) listRuns(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
 	Agent string         `query:"agent" maxLength:"128" doc:"Id or name"`
-	State reeve.RunState `query:"state" enum:"running,parked,completed,failed,skipped,cancelled"`
+	State reeve.RunState `query:"state" enum:"running,parked,completed,failed,skipped,cancelled,paused"`
 }) (*body[reeve.RunList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err

@@ -20,22 +20,23 @@ import (
 
 // Config says what the API serves.
 type Config struct {
-	DB        *store.DB
-	Gate      *gate.Gate
-	Wake      *wake.Room
-	Desk      *chat.Desk
-	Streams   *Streams // what goes on until somebody ends it. Default: one that nobody closes
-	Log       *slog.Logger
-	Version   string
-	StartedAt time.Time
-	Hosts     []string                                     // names the server answers to, besides loopback ones. Default: none
-	Origins   []string                                     // web origins that may call it, besides its own. Default: none
-	Rate      float64                                      // requests per second for one token. Default: 200
-	Burst     int                                          // requests at once for one token. Default: 400
-	Doctor    func(ctx context.Context) []reeve.PartHealth // checks the server's parts
-	Ready     func(ctx context.Context) error              // whether it can serve
-	Backup    func(ctx context.Context, w io.Writer) error // streams a copy of the database
-	Metrics   http.Handler                                 // what is measured. Default: not served
+	DB          *store.DB
+	Gate        *gate.Gate
+	Wake        *wake.Room
+	Desk        *chat.Desk
+	Automations Automations
+	Streams     *Streams // what goes on until somebody ends it. Default: one that nobody closes
+	Log         *slog.Logger
+	Version     string
+	StartedAt   time.Time
+	Hosts       []string                                     // names the server answers to, besides loopback ones. Default: none
+	Origins     []string                                     // web origins that may call it, besides its own. Default: none
+	Rate        float64                                      // requests per second for one token. Default: 200
+	Burst       int                                          // requests at once for one token. Default: 400
+	Doctor      func(ctx context.Context) []reeve.PartHealth // checks the server's parts
+	Ready       func(ctx context.Context) error              // whether it can serve
+	Backup      func(ctx context.Context, w io.Writer) error // streams a copy of the database
+	Metrics     http.Handler                                 // what is measured. Default: not served
 }
 
 // server is what handlers share.

@@ -107,7 +107,12 @@ func signal(c chan struct{}) {
 }
 
 // Wake asks for a run of an agent by hand. The same key again gives the same wake, as it is by then.
-func (r *Room) Wake(ctx context.Context, workspace, agent, user, key, input string) (w reeve.Wake, err error) {
+func (r *Room) Wake(ctx context.Context, workspace, agent, user, key, input string) (reeve.Wake, error) {
+	return r.WakeWith(ctx, workspace, agent, user, key, input, nil)
+}
+
+// WakeWith is Wake that writes something else, which belongs to the wake, in the same transaction.
+func (r *Room) WakeWith(ctx context.Context, workspace, agent, user, key, input string, also func(*store.Tx, reeve.Wake) error) (w reeve.Wake, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		a, err := tx.GetAgent(ctx, workspace, agent)
 		if err != nil {
@@ -124,6 +129,9 @@ func (r *Room) Wake(ctx context.Context, workspace, agent, user, key, input stri
 			ReasonID: user, UserID: user, Input: input, DueAt: tx.Now(), State: reeve.WakeQueued, CreatedAt: tx.Now()}
 		w.SessionID = store.ManualLane + w.RunKey // what a person asks for is not mixed with anything
 		fresh, err := tx.InsertWake(ctx, w)
+		if err == nil && fresh && also != nil {
+			return also(tx, w)
+		}
 		if err != nil || fresh {
 			return err
 		}

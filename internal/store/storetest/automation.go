@@ -115,7 +115,9 @@ func items(t *testing.T, db *store.DB) {
 	}
 	// K14: concurrent starts of one id make one row.
 	must(t, firstOf(race(16, func(int) error { return enter(item("a", "run_1")) })))
-	equal(t, view(t, db, func(s *store.Snap) (reeve.ItemList, error) { return s.ListLedger(ctx, a.ID, reeve.ItemFilter{Limit: 10}) }).Total, 1, "rows")
+	equal(t, view(t, db, func(s *store.Snap) (reeve.ItemList, error) {
+		return s.ListLedger(ctx, a.ID, reeve.ItemFilter{Limit: 10})
+	}).Total, 1, "rows")
 	other := item("a", "run_9")
 	other.AgentID = "agt_two"
 	must(t, enter(other))

@@ -1,0 +1,193 @@
+package automation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/fnv"
+	"sync"
+
+	"reeve"
+	"reeve/internal/sandbox/js"
+	"reeve/internal/store"
+)
+
+// Run runs an automation: the version that the run is pinned to since it first began. A run that is taken up again starts its
+// script from the top, and passes over what is done.
+func (r *Room) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
+	if run.Reason == reeve.ReasonUser {
+		return failed(reeve.Errorf(reeve.Unsupported, "an automation holds no conversation").Hintf("run it: reeve automations run"))
+	}
+	w, paused, err := r.begin(ctx, run)
+	if err != nil {
+		return failed(err)
+	}
+	if paused {
+		return reeve.RunEnd{State: reeve.RunPaused, Output: "paused"}
+	}
+	r.enlist(w)
+	defer r.dismiss(w)
+	var value json.RawMessage
+	if w.note.Type == reeve.ApplyRun {
+		err = w.apply(ctx)
+	} else {
+		value, err = r.Pool.Run(ctx, w.text(), r.Limits, w)
+	}
+	return w.finish(ctx, value, err)
+}
+
+// begin reads what the run is to do, and notes it the first time.
+func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, paused bool, err error) {
+	w = &work{Room: r, ctx: ctx, run: run, began: reeve.Monotonic(), named: map[string]string{}}
+	w.idle = sync.NewCond(&w.mu)
+	err = r.DB.Update(ctx, func(tx *store.Tx) error {
+		m, err := tx.GetAutomation(ctx, run.WorkspaceID, run.AgentID)
+		if err != nil {
+			return err
+		}
+		paused = m.PausedAt != nil
+		note := reeve.ScriptRun{RunKey: run.Key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID, Type: reeve.ProductionRun}
+		if _, err := tx.InsertScriptRun(ctx, note); err != nil {
+			return err
+		}
+		if err := tx.BeginScriptRun(ctx, run.Key, run.ID, m.ScriptID); err != nil {
+			return err
+		}
+		if paused {
+			m.PausedRun = run.ID
+			if err := tx.PutAutomation(ctx, m); err != nil {
+				return err
+			}
+		}
+		w.note, _, err = tx.FindScriptRun(ctx, run.Key)
+		return err
+	})
+	if err != nil || paused {
+		return nil, paused, err
+	}
+	w.note.Progress = reeve.Progress{Total: w.note.Progress.Total, Spent: w.note.Progress.Spent}
+	if w.note.ScriptID == "" && w.note.Type != reeve.ApplyRun {
+		return nil, false, reeve.Errorf(reeve.Conflict, "the automation has no active version").Hintf("save one: reeve automations save")
+	}
+	if w.note.ScriptID != "" {
+		if err := r.DB.View(ctx, func(s *store.Snap) (err error) {
+			w.script, err = s.GetScript(ctx, run.WorkspaceID, w.note.ScriptID)
+			return err
+		}); err != nil {
+			return nil, false, err
+		}
+	}
+	tools, err := r.Gate.Offer(ctx, run.WorkspaceID, run.AgentID, nil)
+	w.names = nameTools(tools)
+	return w, false, err
+}
+
+// text is the script as the sandbox takes it. Its clock and its chance are the run's: taken up again, it sees the same.
+func (w *work) text() js.Script {
+	seed := fnv.New64a()
+	_, _ = seed.Write([]byte(w.run.Key)) // a hash takes everything
+	input := json.RawMessage(`null`)
+	if w.run.Input != "" {
+		input = asJSON(w.run.Input)
+	}
+	return js.Script{Source: w.script.Source, Name: "script." + w.script.Language, Language: js.Language(w.script.Language), Functions: w.names.functions(), Input: input,
+		Now: w.run.StartedAt, Seed: int64(seed.Sum64() >> 1)} //nolint:gosec // one bit less always fits
+}
+
+// finish says how the run ended, and leaves the ledger true: an item that was open is as the run left it.
+func (w *work) finish(ctx context.Context, value json.RawMessage, err error) reeve.RunEnd {
+	end := w.verdict(ctx, value, err)
+	w.mu.Lock()
+	w.over = true
+	if t := w.ledger.timer; t != nil {
+		t.Stop()
+		w.ledger.timer = nil
+	}
+	if o := w.open; o != nil && end.State == reeve.RunFailed && !o.settled && ctx.Err() == nil {
+		state := reeve.ItemFailed
+		if w.attention {
+			state = reeve.ItemNeedsAttention
+		}
+		w.note.Progress.Failed++
+		w.close(o.Item, state, end.Err)
+	}
+	w.open = nil
+	w.note.Class = ""
+	if end.State == reeve.RunFailed {
+		w.note.Class = classOf(err, end.Err)
+	}
+	w.ledger.dirty = true
+	w.mu.Unlock()
+	keep := context.WithoutCancel(ctx)
+	if e := w.settle(keep, end); e != nil {
+		return failed(e)
+	}
+	return end
+}
+
+// settle writes the last of the run: its ledger, and which run a pause ended.
+func (w *work) settle(ctx context.Context, end reeve.RunEnd) error {
+	w.ledger.writing.Lock()
+	defer w.ledger.writing.Unlock()
+	err := w.DB.Update(ctx, func(tx *store.Tx) error {
+		if err := w.write(ctx, tx); err != nil || end.State != reeve.RunPaused {
+			return err
+		}
+		m, err := tx.GetAutomation(ctx, w.run.WorkspaceID, w.run.AgentID)
+		if err != nil || m.PausedAt == nil {
+			return err
+		}
+		m.PausedRun = w.run.ID
+		return tx.PutAutomation(ctx, m)
+	})
+	if err == nil {
+		w.wrote()
+	}
+	return err
+}
+
+// verdict says how the run ended.
+func (w *work) verdict(ctx context.Context, value json.RawMessage, err error) reeve.RunEnd {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.stop != nil:
+		return *w.stop
+	case errors.Is(context.Cause(ctx), reeve.ErrEnded):
+		return reeve.RunEnd{State: reeve.RunCancelled, Err: reeve.ErrEnded}
+	case ctx.Err() != nil:
+		return failed(reeve.Errorf(reeve.Canceled, "the server is stopping"))
+	case w.fatal != nil:
+		return failed(w.fatal)
+	case err != nil:
+		e := reeve.AsError(err)
+		var thrown *js.Error
+		if errors.As(err, &thrown) {
+			e = &reeve.Error{Code: e.Code, Message: thrown.Error(), Hint: e.Hint, Fields: e.Fields}
+		}
+		return failed(e)
+	case w.note.Progress.Failed > 0:
+		return failed(reeve.Errorf(reeve.ToolFailed, "%d items failed; the first: %s", w.note.Progress.Failed, w.failure))
+	}
+	out := ""
+	if value != nil && string(value) != "null" && json.Unmarshal(value, &out) != nil {
+		out = string(value)
+	}
+	return reeve.RunEnd{State: reeve.RunCompleted, Output: cut(out, 16<<10), Notify: out != ""}
+}
+
+// classOf says who can help. A script that takes too long, or too much, is wrong; what a tool said is known by its code.
+func classOf(err error, e *reeve.Error) reeve.FailureClass {
+	switch js.KindOf(err) {
+	case js.Timeout, js.Memory, js.Stack, js.Output, js.Syntax, js.Stalled:
+		return reeve.LogicFailure
+	case js.Crashed:
+		return reeve.InternalFailure
+	case js.Thrown, js.Unhandled, js.Aborted, js.Canceled:
+	}
+	return reeve.ClassOf(reeve.CodeOf(e))
+}
+
+func failed(err error) reeve.RunEnd {
+	return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.AsError(err)}
+}

@@ -1,0 +1,308 @@
+package automation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"reeve"
+	"reeve/internal/sandbox/js"
+	"reeve/internal/store"
+)
+
+// Save writes a version of an automation's script: the next major one, which becomes active; with Fix the next minor one of the
+// active major version, which does too; with Draft one to be tried. A script that cannot be read is refused.
+func (r *Room) Save(ctx context.Context, workspace, id, user string, q reeve.ScriptRequest) (v reeve.ScriptVersion, err error) {
+	if err := r.DB.View(ctx, func(s *store.Snap) error {
+		_, err := s.GetAutomation(ctx, workspace, id)
+		return err
+	}); err != nil {
+		return v, err
+	}
+	if err := r.check(ctx, &q); err != nil {
+		return v, err
+	}
+	err = r.DB.Update(ctx, func(tx *store.Tx) error {
+		v, err = r.save(ctx, tx, workspace, id, user, q)
+		return err
+	})
+	return v, err
+}
+
+func (r *Room) save(ctx context.Context, tx *store.Tx, workspace, id, user string, q reeve.ScriptRequest) (v reeve.ScriptVersion, err error) {
+	m, err := tx.GetAutomation(ctx, workspace, id)
+	if err != nil {
+		return v, err
+	}
+	major := -1
+	switch {
+	case q.Draft:
+		major = 0
+	case q.Fix:
+		if m.ScriptID == "" {
+			return v, reeve.Errorf(reeve.Conflict, "there is no active version to fix").Hintf("save one first")
+		}
+		if major, _, err = reeve.ParseVersion(m.Version); err != nil {
+			return v, err
+		}
+	}
+	last, err := tx.LastVersion(ctx, m.AgentID, major)
+	if err != nil {
+		return v, err
+	}
+	v = reeve.ScriptVersion{ID: tx.NewID("scr"), WorkspaceID: workspace, AgentID: m.AgentID, Major: last.Major + 1, Source: q.Source, Language: q.Language, Comment: q.Comment,
+		CreatedBy: user, CreatedAt: tx.Now()}
+	if q.Draft || q.Fix {
+		v.Major, v.Minor = major, last.Minor+1
+	}
+	if err := tx.InsertScript(ctx, v); err != nil || q.Draft {
+		return v, err
+	}
+	m.ScriptID = v.ID
+	return v, tx.PutAutomation(ctx, m)
+}
+
+// check refuses a script that cannot be one, or cannot be read.
+func (r *Room) check(ctx context.Context, q *reeve.ScriptRequest) error {
+	if q.Language == "" {
+		q.Language = string(js.JavaScript)
+	}
+	switch {
+	case strings.TrimSpace(q.Source) == "":
+		return reeve.Wrong("/source", "is empty", "a script")
+	case len(q.Source) > reeve.MaxSource:
+		return reeve.Wrong("/source", "is too long", "at most 1 MiB")
+	case q.Fix && q.Draft:
+		return reeve.Wrong("/fix", "cannot be said of a draft", "fix or draft")
+	}
+	// Inside a function that nobody calls, it is read and not run. Lines stay where they are.
+	_, err := r.Pool.Run(ctx, js.Script{Source: "(async()=>{" + q.Source + "\n});0", Name: "script." + q.Language, Language: js.Language(q.Language)}, js.Limits{}, nobody{})
+	var e *js.Error
+	if errors.As(err, &e) && e.Kind == js.Syntax {
+		return &reeve.Error{Code: reeve.Validation, Message: e.Error(), Fields: []reeve.Field{{Path: "/source", Message: e.Error(), Expected: "JavaScript (ES2022) or TypeScript"}}}
+	}
+	return err
+}
+
+// nobody answers no calls.
+type nobody struct{}
+
+func (nobody) Call(context.Context, string, []js.Arg) (json.RawMessage, error) {
+	return nil, reeve.Errorf(reeve.Unsupported, "nothing can be called here")
+}
+func (nobody) Log(string, string) {}
+
+// Create makes an automation: of the agent of that name, or of a new one. With a script, that becomes its first version.
+func (r *Room) Create(ctx context.Context, workspace, user string, agent reeve.Agent, q reeve.AutomationRequest) (m reeve.Automation, err error) {
+	if q.Source != "" {
+		if err := r.check(ctx, &q.ScriptRequest); err != nil {
+			return m, err
+		}
+	}
+	err = r.DB.Update(ctx, func(tx *store.Tx) error {
+		a, err := tx.GetAgent(ctx, workspace, q.Name)
+		if reeve.CodeOf(err) == reeve.NotFound {
+			a = agent
+			a.ID, a.CreatedAt = tx.NewID(reeve.PrefixAgent), tx.Now()
+			if err = tx.InsertAgent(ctx, a); err == nil {
+				err = tx.StampAgent(ctx, a.ID)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if is, err := tx.IsAutomation(ctx, a.ID); err != nil {
+			return err
+		} else if is {
+			return reeve.Errorf(reeve.AlreadyExists, "the automation %q is there already", a.Name).Hintf("save a new version of it")
+		}
+		for _, id := range q.Tools {
+			t, err := tx.GetTool(ctx, workspace, id)
+			if err != nil {
+				return err
+			}
+			if err := tx.Attach(ctx, a, t, nil); err != nil {
+				return err
+			}
+		}
+		if err := tx.PutAutomation(ctx, reeve.Automation{AgentID: a.ID, WorkspaceID: workspace}); err != nil {
+			return err
+		}
+		if q.Source != "" {
+			if _, err := r.save(ctx, tx, workspace, a.ID, user, q.ScriptRequest); err != nil {
+				return err
+			}
+		}
+		m, err = tx.GetAutomation(ctx, workspace, a.ID)
+		return err
+	})
+	return m, err
+}
+
+// change changes an automation in one transaction, and gives it as it is then.
+func (r *Room) change(ctx context.Context, workspace, id string, f func(tx *store.Tx, m *reeve.Automation) error) (m reeve.Automation, err error) {
+	err = r.DB.Update(ctx, func(tx *store.Tx) error {
+		if m, err = tx.GetAutomation(ctx, workspace, id); err != nil {
+			return err
+		}
+		if err := f(tx, &m); err != nil {
+			return err
+		}
+		if err := tx.PutAutomation(ctx, m); err != nil {
+			return err
+		}
+		m, err = tx.GetAutomation(ctx, workspace, m.AgentID)
+		return err
+	})
+	return m, err
+}
+
+// Activate makes a version the one that runs: an older one too. The items stay as they are.
+func (r *Room) Activate(ctx context.Context, workspace, id, version string) (reeve.Automation, error) {
+	major, minor, err := reeve.ParseVersion(version)
+	if err != nil {
+		return reeve.Automation{}, err
+	}
+	return r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
+		if major == 0 {
+			return reeve.Errorf(reeve.Conflict, "version %s is a draft, which never becomes active", version).Hintf("save it")
+		}
+		v, err := tx.GetVersion(ctx, m.AgentID, major, minor)
+		m.ScriptID = v.ID
+		return err
+	})
+}
+
+// Pause keeps an automation from making calls: a run under way ends at its next.
+func (r *Room) Pause(ctx context.Context, workspace, id string) (reeve.Automation, error) {
+	return r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
+		if m.PausedAt == nil {
+			now := tx.Now()
+			m.PausedAt, m.PausedRun = &now, ""
+		}
+		return nil
+	})
+}
+
+// Resume lets an automation go on. If a run was ended by the pause, another carries on with the same version, type and input.
+func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error) {
+	stopped := ""
+	m, err := r.change(ctx, workspace, id, func(_ *store.Tx, m *reeve.Automation) error {
+		stopped, m.PausedAt, m.PausedRun = m.PausedRun, nil, ""
+		return nil
+	})
+	if err != nil || stopped == "" {
+		return m, err
+	}
+	var run reeve.Run
+	var note reeve.ScriptRun
+	if err := r.DB.View(ctx, func(s *store.Snap) (err error) {
+		if run, err = s.GetRun(ctx, workspace, stopped); err != nil {
+			return err
+		}
+		note, _, err = s.FindScriptRunOf(ctx, workspace, stopped)
+		return err
+	}); err != nil {
+		return m, err
+	}
+	_, err = r.wake(ctx, workspace, m.AgentID, user, "resume:"+stopped, run.Input, note)
+	return m, err
+}
+
+// Start asks for a run by hand.
+func (r *Room) Start(ctx context.Context, workspace, id, user, key string, q reeve.AutomationRunRequest) (reeve.AutomationRun, error) {
+	note := reeve.ScriptRun{Type: q.Type}
+	if q.Type == "" {
+		note.Type = reeve.ProductionRun
+	}
+	var m reeve.Automation
+	err := r.DB.View(ctx, func(s *store.Snap) (err error) {
+		if m, err = s.GetAutomation(ctx, workspace, id); err != nil {
+			return err
+		}
+		note.ScriptID = m.ScriptID
+		if q.Version != "" {
+			major, minor, err := reeve.ParseVersion(q.Version)
+			if err != nil {
+				return err
+			}
+			v, err := s.GetVersion(ctx, m.AgentID, major, minor)
+			if err != nil {
+				return err
+			}
+			if note.ScriptID = v.ID; major == 0 && note.Type == reeve.ProductionRun {
+				return reeve.Errorf(reeve.Conflict, "version %s is a draft", q.Version).Hintf("run it with type test or dry, or save it")
+			}
+		}
+		switch {
+		case note.ScriptID == "":
+			return reeve.Errorf(reeve.Conflict, "the automation has no active version").Hintf("save one, or name a draft")
+		case m.PausedAt != nil:
+			return reeve.Errorf(reeve.Conflict, "the automation is paused").Hintf("resume it first")
+		}
+		return nil
+	})
+	if err != nil {
+		return reeve.AutomationRun{}, err
+	}
+	return r.wake(ctx, workspace, m.AgentID, user, key, string(q.Input), note)
+}
+
+// Apply asks for a run that performs the plan of a dry run.
+func (r *Room) Apply(ctx context.Context, workspace, run, user string) (reeve.AutomationRun, error) {
+	var note reeve.ScriptRun
+	err := r.DB.View(ctx, func(s *store.Snap) (err error) {
+		var ok bool
+		if note, ok, err = s.FindScriptRunOf(ctx, workspace, run); err == nil && (!ok || note.Type != reeve.DryRun) {
+			return reeve.Errorf(reeve.NotFound, "plan %q not found", run)
+		}
+		if err != nil {
+			return err
+		}
+		v, err := s.GetRun(ctx, workspace, run)
+		if err == nil && v.State != reeve.RunCompleted {
+			return reeve.Errorf(reeve.Conflict, "the plan is not whole: its run is %s", v.State).Hintf("a plan is applied only if its dry run completed")
+		}
+		return err
+	})
+	if err != nil {
+		return reeve.AutomationRun{}, err
+	}
+	note.Type, note.PlanOf = reeve.ApplyRun, run
+	return r.wake(ctx, workspace, note.AgentID, user, "apply:"+run, "", note) // a plan is applied once
+}
+
+// wake asks for a run, and notes what it is to be in the same transaction.
+func (r *Room) wake(ctx context.Context, workspace, agent, user, key, input string, note reeve.ScriptRun) (out reeve.AutomationRun, err error) {
+	w, err := r.Waker.WakeWith(ctx, workspace, agent, user, key, input, func(tx *store.Tx, w reeve.Wake) error {
+		_, err := tx.InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: workspace, AgentID: agent, ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
+		return err
+	})
+	if err != nil {
+		return out, err
+	}
+	out.Wake = &w
+	err = r.DB.View(ctx, func(s *store.Snap) error {
+		out.Script, _, err = s.FindScriptRun(ctx, w.RunKey)
+		return err
+	})
+	return out, err
+}
+
+// Settle is a person's word on an item: skip it, or do it anew.
+func (r *Room) Settle(ctx context.Context, workspace, id, item string, to reeve.ItemState, why string) (v reeve.Item, err error) {
+	err = r.DB.Update(ctx, func(tx *store.Tx) error {
+		m, err := tx.GetAutomation(ctx, workspace, id)
+		if err != nil {
+			return err
+		}
+		was, err := tx.GetItem(ctx, m.AgentID, item)
+		if err != nil {
+			return err
+		}
+		v, err = tx.SettleItem(ctx, was, to, why)
+		return err
+	})
+	return v, err
+}

@@ -1,0 +1,216 @@
+package automation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"reeve"
+	"reeve/internal/sandbox/js"
+	"reeve/internal/store"
+)
+
+// itemContext is what a handler is given.
+type itemContext struct {
+	Item struct {
+		ID      string `json:"id"`
+		Title   string `json:"title"`
+		IsDone  bool   `json:"isDone"`
+		Attempt int    `json:"attempt"`
+	} `json:"item"`
+}
+
+// withItem works on one item: it enters it, lets the handler work, and leaves it done or failed. An item that is done is only
+// looked at; one that a person skipped, or must decide on, is passed over.
+func (w *work) withItem(ctx context.Context, args []js.Arg) (json.RawMessage, error) {
+	id, title, handler, err := itemArgs(args)
+	if err != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return nil, w.abort(reeve.AsError(err))
+	}
+	w.mu.Lock()
+	recently, full := reeve.Since(w.looked) < soon, len(w.ledger.waits) > mostWaiting
+	w.mu.Unlock()
+	if full {
+		if err := w.flush(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if !recently { // items that only pass by need not ask each time
+		if err := w.goesOn(ctx); err != nil {
+			return nil, err
+		}
+	}
+	o, err := w.enter(ctx, id, title)
+	if err != nil || o == nil {
+		return nil, err
+	}
+	var c itemContext
+	c.Item.ID, c.Item.Title, c.Item.IsDone, c.Item.Attempt = id, o.Title, o.State == reeve.ItemDone, o.Attempt
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	value, err := handler.Call(ctx, text)
+	return value, w.leave(o, err)
+}
+
+func itemArgs(args []js.Arg) (id, title string, handler *js.Func, err error) {
+	for i, p := range []struct {
+		name string
+		to   *string
+	}{{"id", &id}, {"title", &title}} {
+		if i >= len(args) || args[i].JSON == nil || json.Unmarshal(args[i].JSON, p.to) != nil || bytes.Equal(args[i].JSON, []byte("null")) {
+			return "", "", nil, reeve.Errorf(reeve.Validation, "Items.withItem: the %s must be a string that is not empty", p.name)
+		}
+		if err := reeve.CheckItemName(p.name, *p.to); err != nil {
+			return "", "", nil, reeve.Errorf(reeve.Validation, "Items.withItem: %s", reeve.AsError(err).Message)
+		}
+	}
+	if len(args) < 3 || args[2].Func == nil {
+		return "", "", nil, reeve.Errorf(reeve.Validation, "Items.withItem: the handler must be a function")
+	}
+	return id, title, args[2].Func, nil
+}
+
+// enter opens an item; nil means that it is passed over.
+func (w *work) enter(ctx context.Context, id, title string) (*opened, error) {
+	o := &opened{Item: reeve.Item{AgentID: w.run.AgentID, WorkspaceID: w.run.WorkspaceID, ID: id, Title: title, State: reeve.ItemProcessing, Attempt: 1, CreatedBy: "automation",
+		FirstRun: w.run.ID, LastRun: w.run.ID}, counts: map[string]int{}, flying: map[string]int{}, keys: map[string]string{}}
+	w.mu.Lock()
+	if w.open != nil {
+		defer w.mu.Unlock()
+		return nil, w.abort(reeve.Errorf(reeve.Conflict, "Items.withItem was called for item %q while item %q is open", id, w.open.ID).
+			Hintf("one item at a time: await each call of Items.withItem, and nest none"))
+	}
+	if w.fatal != nil {
+		defer w.mu.Unlock()
+		return nil, w.fatal
+	}
+	w.open = o
+	w.mu.Unlock()
+	was, found, err := w.find(ctx, id)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case err != nil:
+		w.open = nil
+		return nil, err
+	case found && was.State == reeve.ItemDone:
+		o.Item, o.settled = was, true
+		w.note.Progress.Skipped++
+		w.tick()
+		return o, nil
+	case found && was.State.Settled():
+		w.open = nil
+		w.note.Progress.Skipped++
+		w.tick()
+		return nil, nil
+	case found:
+		o.Attempt, o.FirstRun, o.CreatedAt = was.Attempt, was.FirstRun, was.CreatedAt
+	}
+	o.fresh = !found
+	w.noteEntry(entry{o.Item, true})
+	return o, nil
+}
+
+// tick has the progress written now and then while only items pass by that change nothing.
+func (w *work) tick() {
+	if !w.ledger.dirty && reeve.Since(w.seen) > 25*soon {
+		w.arm()
+	}
+}
+
+// leave closes an item once its calls have ended. What the handler threw is thrown on. A run that is ended from outside leaves
+// its item as it is: see Room.Run.
+func (w *work) leave(o *opened, err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for o.busy > 0 {
+		w.idle.Wait()
+	}
+	var thrown *js.Error
+	if w.fatal != nil || err != nil && (!errors.As(err, &thrown) || thrown.Kind != js.Thrown) {
+		return err
+	}
+	w.open = nil
+	if o.settled {
+		return err
+	}
+	if err == nil {
+		w.note.Progress.Done++
+		w.close(o.Item, reeve.ItemDone, nil)
+		return nil
+	}
+	w.note.Progress.Failed++
+	if w.failure == "" {
+		w.failure = thrown.Error()
+	}
+	w.close(o.Item, reeve.ItemFailed, &reeve.Error{Code: reeve.CodeOf(err), Message: thrown.Error()})
+	return err
+}
+
+// close notes how an item is left. The caller holds w.mu.
+func (w *work) close(v reeve.Item, state reeve.ItemState, why *reeve.Error) {
+	v.State = state
+	if why != nil {
+		v.Code, v.Message = why.Code, cut(why.Message, 4000)
+	}
+	w.noteEntry(entry{v, false})
+	w.near.keep(v)
+}
+
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return string(bytes.ToValidUTF8([]byte(s[:n]), nil)) + "…"
+}
+
+// listItems lists the automation's own items.
+func (w *work) listItems(ctx context.Context, input json.RawMessage) (json.RawMessage, error) {
+	var f reeve.ItemFilter
+	if input != nil {
+		d := json.NewDecoder(bytes.NewReader(input))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&f); err != nil {
+			return nil, reeve.Errorf(reeve.Validation, "Items.list takes {status, id, limit, offset}: %v", err)
+		}
+		var said struct{ Limit *int }
+		if json.Unmarshal(input, &said) == nil && said.Limit != nil && *said.Limit == 0 {
+			return nil, reeve.Wrong("/limit", "is out of bounds", "1 to 1000")
+		}
+	}
+	if err := f.Validate(); err != nil {
+		return nil, err
+	}
+	if err := w.goesOn(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.flush(ctx); err != nil {
+		return nil, err
+	}
+	var l reeve.ItemList
+	if err := w.DB.View(ctx, func(s *store.Snap) (err error) {
+		l, err = s.ListLedger(ctx, w.run.AgentID, f)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	return json.Marshal(l)
+}
+
+// total notes how many items there are in all.
+func (w *work) total(input json.RawMessage) error {
+	var n int
+	if json.Unmarshal(input, &n) != nil || n < 0 {
+		return reeve.Errorf(reeve.Validation, "Items.total takes the number of items")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.note.Progress.Total = n
+	w.arm()
+	return nil
+}

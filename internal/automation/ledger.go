@@ -1,0 +1,180 @@
+package automation
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// soon is how long a change of the ledger waits for a call to take it along.
+const soon = 20 * time.Millisecond
+
+// mostWaiting is how many changes may wait: a script that is faster than the store waits for it.
+const mostWaiting = 512
+
+// entry is one change of the ledger that is to be written.
+type entry struct {
+	item  reeve.Item
+	enter bool // it is entered, not left
+}
+
+// ledger is what of a run's items is known and not written yet. Writing an entry twice is writing it once, so that what may have
+// been written is written again.
+type ledger struct {
+	writing sync.Mutex // one writer at a time, from reading what waits to noting that it is written
+	waits   []entry
+	written int  // how many of them the last transaction wrote
+	taken   bool // it was that of a call
+	timer   *time.Timer
+	dirty   bool // the progress is to be written
+}
+
+// noteEntry adds a change. The caller holds w.mu.
+func (w *work) noteEntry(e entry) {
+	if !w.dry() {
+		w.ledger.waits = append(w.ledger.waits, e)
+	}
+	w.arm()
+}
+
+// arm sees to it that what waits is written soon. The caller holds w.mu.
+func (w *work) arm() {
+	w.ledger.dirty = true
+	if w.ledger.timer == nil && !w.over {
+		w.ledger.timer = time.AfterFunc(soon, func() {
+			w.mu.Lock()
+			w.ledger.timer = nil
+			over := w.over
+			w.mu.Unlock()
+			if over {
+				return
+			}
+			if err := w.flush(context.WithoutCancel(w.ctx)); err != nil {
+				w.Room.Log.Warn("could not write the ledger of a run; trying again with its next call", "run", w.run.ID, "error", err)
+			}
+		})
+	}
+}
+
+// flush writes what waits.
+func (w *work) flush(ctx context.Context) error {
+	w.ledger.writing.Lock()
+	defer w.ledger.writing.Unlock()
+	if !w.waiting() {
+		return nil
+	}
+	err := w.DB.Update(ctx, func(tx *store.Tx) error { return w.write(ctx, tx) })
+	if err == nil {
+		w.wrote()
+	}
+	return err
+}
+
+func (w *work) waiting() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ledger.dirty
+}
+
+// write writes what waits into a transaction. The caller holds w.ledger.writing; wrote notes that it was committed.
+func (w *work) write(ctx context.Context, tx *store.Tx) error {
+	w.mu.Lock()
+	list := w.ledger.waits[:len(w.ledger.waits):len(w.ledger.waits)]
+	w.ledger.written, w.ledger.taken = len(list), true
+	note := w.noted()
+	w.mu.Unlock()
+	for _, e := range list {
+		var err error
+		if e.enter {
+			err = tx.EnterItem(ctx, e.item, w.script.ID)
+		} else {
+			err = tx.LeaveItem(ctx, e.item)
+		}
+		if err != nil {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if reeve.CodeOf(err) == reeve.Conflict { // a person settled it meanwhile: whatever the script was at, it ends here
+				w.ledger.waits = nil
+				return w.abort(reeve.AsError(err))
+			}
+			return err
+		}
+	}
+	return tx.MoveScriptRun(ctx, note)
+}
+
+// wrote notes that what the last transaction wrote is committed. The caller holds w.ledger.writing.
+func (w *work) wrote() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ledger.waits = w.ledger.waits[min(w.ledger.written, len(w.ledger.waits)):]
+	w.ledger.written, w.ledger.taken = 0, false
+	w.ledger.dirty = len(w.ledger.waits) > 0
+	w.seen = reeve.Monotonic()
+}
+
+// mostAhead is how many items are read ahead.
+const mostAhead = 1024
+
+// nearby is the part of the ledger around the item that was last looked for. Scripts often go through their items in order, and
+// then most are known without asking.
+type nearby struct {
+	from, to string // every item in between is in rows
+	end      bool   // and every item behind
+	rows     map[string]reeve.Item
+	ahead    int
+	hits     int
+}
+
+// find gives an item as the ledger, with what waits to be written, has it; false means that it is new.
+func (w *work) find(ctx context.Context, id string) (reeve.Item, bool, error) {
+	w.mu.Lock()
+	for i := len(w.ledger.waits) - 1; i >= 0; i-- {
+		if e := w.ledger.waits[i]; e.item.ID == id {
+			w.mu.Unlock()
+			return e.item, true, nil
+		}
+	}
+	w.mu.Unlock()
+	n := &w.near
+	if n.rows != nil && id >= n.from && (n.end || id <= n.to) {
+		n.hits++
+		v, ok := n.rows[id]
+		return v, ok, nil
+	}
+	if n.hits == 0 {
+		n.ahead = max(1, n.ahead/2)
+	} else {
+		n.ahead = mostAhead
+	}
+	if n.rows == nil {
+		n.ahead = 64
+	}
+	var list []reeve.Item
+	err := w.DB.View(ctx, func(s *store.Snap) (err error) {
+		list, err = s.ItemsFrom(ctx, w.run.AgentID, id, n.ahead)
+		return err
+	})
+	if err != nil {
+		return reeve.Item{}, false, err
+	}
+	*n = nearby{from: id, to: id, end: len(list) < n.ahead, rows: make(map[string]reeve.Item, len(list)), ahead: n.ahead}
+	for _, v := range list {
+		n.rows[v.ID], n.to = v, v.ID
+	}
+	v, ok := n.rows[id]
+	return v, ok, nil
+}
+
+// keep notes what became of an item, for when it is looked for again.
+func (n *nearby) keep(v reeve.Item) {
+	if n.rows == nil || v.ID < n.from || !n.end && v.ID > n.to {
+		return
+	}
+	if n.rows[v.ID] = v; len(n.rows) > 16*mostAhead {
+		n.rows = nil
+	}
+}

@@ -1,0 +1,70 @@
+package automation
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"reeve"
+	"reeve/internal/sandbox/js"
+	"reeve/internal/store"
+)
+
+// Gate is the gate.
+type Gate interface {
+	Call(ctx context.Context, c reeve.Call) (reeve.Result, error)
+	Judge(ctx context.Context, c reeve.Call) (reeve.Explanation, error)
+	Offer(ctx context.Context, workspace, agent string, list []string) ([]reeve.Tool, error)
+}
+
+// Waker begins runs.
+type Waker interface {
+	WakeWith(ctx context.Context, workspace, agent, user, key, input string, also func(*store.Tx, reeve.Wake) error) (reeve.Wake, error)
+}
+
+// Config says how automations run.
+type Config struct {
+	DB     *store.DB
+	Log    *slog.Logger
+	Pool   *js.Pool
+	Gate   Gate      // set before the first run
+	Waker  Waker     // set before the first run is asked for
+	Limits js.Limits // of one run. Default: an hour, and otherwise the sandbox's own
+}
+
+// Room runs automations and keeps their ledger.
+type Room struct {
+	Config
+	mu   sync.Mutex
+	live map[string]*work // by run
+}
+
+// New makes the room.
+func New(cfg Config) *Room {
+	if cfg.Limits.Time == 0 {
+		cfg.Limits.Time = time.Hour
+	}
+	return &Room{Config: cfg, live: map[string]*work{}}
+}
+
+// working gives the run that is under way here; nil means that it is not.
+func (r *Room) working(run string) *work {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.live[run]
+}
+
+func (r *Room) enlist(w *work) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.live[w.run.ID] = w
+}
+
+func (r *Room) dismiss(w *work) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.live[w.run.ID] == w {
+		delete(r.live, w.run.ID)
+	}
+}

@@ -1,0 +1,361 @@
+package automation
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"reeve"
+	"reeve/internal/sandbox/js"
+	"reeve/internal/store"
+)
+
+// work is one run under way: what its script can call, and where it is.
+type work struct {
+	*Room
+	ctx    context.Context
+	run    reeve.Run
+	script reeve.ScriptVersion
+	note   reeve.ScriptRun
+	began  time.Time
+	names  names
+
+	mu        sync.Mutex
+	idle      *sync.Cond // a call has ended
+	open      *opened    // the item that is open; nil means none
+	named     map[string]string
+	refs      int
+	carrier   string        // the call that takes the ledger along; see ledger.writing
+	fatal     error         // why the run ends, whatever its script does
+	stop      *reeve.RunEnd // how it ends, if that is no failure
+	attention bool          // the open item needs a person
+	over      bool
+	ledger    ledger
+	seen      time.Time // when the progress was last written
+	log       []string
+	logged    int // bytes
+	failure   string
+	planned   int
+
+	looked time.Time // when it was last seen whether the automation is paused
+
+	near nearby // used by the one withItem there is at a time
+}
+
+// opened is the item that is open.
+type opened struct {
+	reeve.Item
+	settled bool           // nothing may be changed for it
+	fresh   bool           // nothing can have been done for it before
+	busy    int            // calls under way
+	counts  map[string]int // equal calls, by tool and identity
+	flying  map[string]int // those under way
+	keys    map[string]string
+}
+
+// abort ends the run: the first reason stands. The caller holds w.mu.
+func (w *work) abort(err *reeve.Error) error {
+	if w.fatal == nil {
+		w.fatal = err
+	}
+	return w.fatal
+}
+
+// halt ends the run in a way that is no failure. The caller holds w.mu.
+func (w *work) halt(end reeve.RunEnd) error {
+	if w.stop == nil {
+		w.stop = &end
+	}
+	return w.abort(reeve.Errorf(reeve.Canceled, "the run ends: it is %s", end.State))
+}
+
+func (w *work) dry() bool { return w.note.Type == reeve.DryRun }
+
+// Call performs a call of the script's.
+func (w *work) Call(ctx context.Context, name string, args []js.Arg) (json.RawMessage, error) {
+	value, err := w.perform(ctx, name, args)
+	w.mu.Lock()
+	fatal := w.fatal
+	w.mu.Unlock()
+	if fatal != nil {
+		return nil, js.Abort(fatal)
+	}
+	return value, err
+}
+
+func (w *work) perform(ctx context.Context, name string, args []js.Arg) (json.RawMessage, error) {
+	at := func(i int) json.RawMessage {
+		if i < len(args) {
+			return args[i].JSON
+		}
+		return nil
+	}
+	switch name {
+	case withItem:
+		return w.withItem(ctx, args)
+	case listItems:
+		return w.listItems(ctx, at(0))
+	case totalItems:
+		return nil, w.total(at(0))
+	case consoleLog:
+		w.Log("log", said(args))
+		return nil, nil
+	case getDocs:
+		return w.docs(at(0))
+	case toolsCall:
+		var id string
+		if json.Unmarshal(at(0), &id) != nil || id == "" {
+			return nil, reeve.Errorf(reeve.Validation, "Tools.call takes a tool's id, and its input")
+		}
+		return w.callTool(ctx, id, at(1))
+	}
+	return w.callTool(ctx, w.names.tool[name].ID, at(0))
+}
+
+// said is what was logged, as text.
+func said(args []js.Arg) string {
+	parts := make([]string, 0, len(args))
+	for _, a := range args {
+		var s string
+		switch {
+		case a.JSON == nil:
+			s = "undefined"
+		case json.Unmarshal(a.JSON, &s) != nil:
+			s = string(a.JSON)
+		}
+		parts = append(parts, s)
+	}
+	return strings.Join(parts, " ")
+}
+
+// mostLogged is how many bytes of a run's log are kept: the last ones.
+const mostLogged = 32 << 10
+
+// Log keeps a line.
+func (w *work) Log(level, text string) {
+	if level != "log" && level != "info" {
+		text = level + ": " + text
+	}
+	if len(text) > mostLogged/4 {
+		text = strings.ToValidUTF8(text[:mostLogged/4], "") + "…"
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log, w.logged = append(w.log, text), w.logged+len(text)+1
+	for w.logged > mostLogged {
+		w.logged -= len(w.log[0]) + 1
+		w.log = w.log[1:]
+	}
+	w.arm()
+}
+
+// noted is what there is to write of the run. The caller holds w.mu.
+func (w *work) noted() reeve.ScriptRun {
+	v := w.note
+	v.Log = strings.Join(w.log, "\n")
+	if v.Progress.Current = ""; w.open != nil {
+		v.Progress.Current = w.open.Title
+	}
+	v.Progress.Planned = w.planned
+	if s := reeve.Since(w.began).Seconds(); s > 0 {
+		v.Progress.Rate = float64(int(10*float64(v.Progress.Done+v.Progress.Skipped)/s)) / 10
+	}
+	return v
+}
+
+// callTool makes a call through the gate.
+func (w *work) callTool(ctx context.Context, id string, input json.RawMessage) (json.RawMessage, error) {
+	if input == nil {
+		input = json.RawMessage(`{}`)
+	}
+	if err := w.goesOn(ctx); err != nil {
+		return nil, err
+	}
+	c := w.request(id, input)
+	defer w.landed(c.Ref)
+	leave := w.join()
+	defer leave()
+	t := w.names.byID[id]
+	if t.ID == "" || !t.Effect.Mutates() {
+		return w.read(ctx, c)
+	}
+	if w.dry() {
+		return w.preview(ctx, c, t)
+	}
+	return w.change(ctx, c, t)
+}
+
+// request is a call as the gate takes it.
+func (w *work) request(id string, input json.RawMessage) reeve.Call {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refs++
+	return reeve.Call{Workspace: w.run.WorkspaceID, Agent: w.run.AgentID, Tool: id, Args: input, Run: w.run.ID, Automation: w.run.AgentID, User: w.run.UserID,
+		Via: reeve.ViaScript, Ref: strconv.Itoa(w.refs), Reason: string(w.run.Reason)}
+}
+
+// goesOn ends the run when its automation is paused.
+func (w *work) goesOn(ctx context.Context) error {
+	var paused bool
+	err := w.DB.View(ctx, func(s *store.Snap) (err error) {
+		paused, err = s.Paused(ctx, w.run.AgentID)
+		return err
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.looked = reeve.Monotonic()
+	if err == nil && paused {
+		return w.halt(reeve.RunEnd{State: reeve.RunPaused, Output: "paused"})
+	}
+	return err
+}
+
+// join counts a call among those of the open item, which is not left before they have ended.
+func (w *work) join() (leave func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := w.open
+	if o == nil {
+		return func() {}
+	}
+	o.busy++
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		o.busy--
+		w.idle.Broadcast()
+	}
+}
+
+func (w *work) read(ctx context.Context, c reeve.Call) (json.RawMessage, error) {
+	if err := w.flush(ctx); err != nil { // a reader sees where the run is
+		return nil, err
+	}
+	res, err := w.Gate.Call(ctx, c)
+	return w.result(ctx, res, err)
+}
+
+// change makes a call that changes something. One whose effect is in our own database takes the ledger along in its transaction;
+// before any other leaves, the ledger is written.
+func (w *work) change(ctx context.Context, c reeve.Call, t reeve.Tool) (json.RawMessage, error) {
+	if t.Effect != reeve.Local {
+		if err := w.flush(ctx); err != nil {
+			return nil, err
+		}
+		res, err := w.Gate.Call(ctx, c)
+		return w.result(ctx, res, err)
+	}
+	w.ledger.writing.Lock()
+	w.carry(c.Ref)
+	res, err := w.Gate.Call(ctx, c)
+	if taken := w.carry(""); taken && err == nil && (res.State == reeve.Committed || res.State == reeve.Failed) && !res.Replayed {
+		w.wrote()
+	}
+	w.ledger.writing.Unlock()
+	return w.result(ctx, res, err)
+}
+
+// carry names the call that takes the ledger along, or none, and tells whether the last one did. The caller holds
+// w.ledger.writing.
+func (w *work) carry(ref string) (taken bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	taken = w.ledger.taken
+	w.carrier, w.ledger.taken = ref, false
+	return taken
+}
+
+func (w *work) carries(ref string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.carrier == ref
+}
+
+// result is what the script is given of a call. One that waits parks the run: when it can go on, the script runs again, and what
+// it had done is replayed.
+func (w *work) result(ctx context.Context, res reeve.Result, err error) (json.RawMessage, error) {
+	w.mu.Lock()
+	w.spend(res.Spent)
+	w.mu.Unlock()
+	if err != nil {
+		return nil, w.refused(ctx, err)
+	}
+	switch res.State {
+	case reeve.Parked, reeve.Unknown, reeve.Prepared, reeve.Dispatched:
+		if res.Deferred || res.Code == reeve.Skipped {
+			break
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return nil, w.halt(reeve.RunEnd{State: reeve.RunParked, Output: "a call waits: " + res.Message})
+	case reeve.Committed, reeve.Failed, reeve.DeniedOp, reeve.ProposedOp:
+	}
+	if res.IsError {
+		return nil, &reeve.Error{Code: res.Code, Message: res.Message, Hint: res.Hint, Fields: res.Fields}
+	}
+	content := res.Content
+	if res.Truncated {
+		if content, err = w.whole(ctx, res.Hash); err != nil {
+			return nil, err
+		}
+	}
+	return asJSON(content), nil
+}
+
+// spend adds what a call cost. The caller holds w.mu.
+func (w *work) spend(a reeve.Amount) {
+	s := &w.note.Progress.Spent
+	s.Calls, s.Tokens, s.Micros, s.Millis = s.Calls+a.Calls, s.Tokens+a.Tokens, s.Micros+a.Micros, s.Millis+a.Millis
+}
+
+// refused looks at a refusal: one that says that the run is over, or must not do anything, ends it.
+func (w *work) refused(ctx context.Context, err error) error {
+	code := reeve.CodeOf(err)
+	if code != reeve.Stopped && code != reeve.Denied && code != reeve.Conflict {
+		return err
+	}
+	var state reeve.RunState
+	var parked string
+	if e := w.DB.View(ctx, func(s *store.Snap) (err error) {
+		if state, err = s.RunState(ctx, w.run.WorkspaceID, w.run.ID); err == nil {
+			parked, err = s.RunIsParked(ctx, w.run.WorkspaceID, w.run.ID)
+		}
+		return err
+	}); e != nil {
+		return e
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case state.Final() && state != "", code == reeve.Stopped:
+		return w.halt(reeve.RunEnd{State: reeve.RunCancelled, Err: reeve.AsError(err)})
+	case parked != "":
+		return w.halt(reeve.RunEnd{State: reeve.RunParked, Output: "a call waits for a person"})
+	}
+	return err
+}
+
+// whole reads an output that was too long to be shown.
+func (w *work) whole(ctx context.Context, hash string) (content string, err error) {
+	err = w.DB.View(ctx, func(s *store.Snap) error {
+		p, err := s.GetPayload(ctx, w.run.WorkspaceID, hash, 0, -1)
+		content = string(p.Body)
+		return err
+	})
+	return content, err
+}
+
+// asJSON gives a tool's output as a value: JSON as what it says, anything else as a string.
+func asJSON(content string) json.RawMessage {
+	if json.Valid([]byte(content)) {
+		return json.RawMessage(content)
+	}
+	b, err := json.Marshal(content)
+	if err != nil {
+		return json.RawMessage(`null`)
+	}
+	return b
+}

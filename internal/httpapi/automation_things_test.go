@@ -1,0 +1,66 @@
+package httpapi_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/reevetest"
+)
+
+// automationThings names an automation and what belongs to it.
+type automationThings struct{ automation, paused, item, failed, run, plan string }
+
+var noAutomation = automationThings{automation: "nobody", paused: "nobody", item: "nothing", failed: "nothing", run: "run_none", plan: "run_none"}
+
+// furnishAutomation makes an automation with an item, a run and a plan.
+func furnishAutomation(t *testing.T, h *reevetest.Host) (x automationThings) {
+	t.Helper()
+	x.automation, x.paused, x.item, x.failed = "alphauto", "alphapaused", "alpha's item", "alpha's other"
+	h.Want(201, nil, "POST", "/api/automations", object{"name": x.paused})
+	h.Want(201, nil, "POST", "/api/automations", object{"name": x.automation, "source": `await Items.withItem("alpha's item", "alpha's", () => 1)
+		if (input === "fail") await Items.withItem("alpha's other", "alpha's", () => { throw new Error("no") })`})
+	run := func(kind, input string) string {
+		var asked reeve.AutomationRun
+		h.Want(201, &asked, "POST", "/api/automations/"+x.automation+"/runs", object{"type": kind, "input": input})
+		h.Settle(t.Context())
+		return decode[reeve.Wake](t, h.Want(200, nil, "GET", "/api/wakes/"+url.PathEscape(asked.Wake.RunKey), nil)).RunID
+	}
+	x.run, x.plan = run("production", "fail"), run("dry", "")
+	if x.run == "" || x.plan == "" {
+		t.Fatal("an automation did not run")
+	}
+	return x
+}
+
+func (x automationThings) blot(s string) string {
+	for _, id := range []string{x.run, x.plan, x.automation, x.paused, x.item, x.failed} {
+		s = strings.ReplaceAll(s, id, "#")
+	}
+	return s
+}
+
+func (x automationThings) samples(kind string) map[string]sample {
+	at := "/api/automations/" + x.automation
+	return map[string]sample{
+		"listAutomations":    {"/api/automations", nil, false, reeve.Viewer},
+		"createAutomation":   {"/api/automations", object{"name": "auto-" + kind}, false, reeve.Member},
+		"getAutomation":      {at, nil, true, reeve.Viewer},
+		"listVersions":       {at + "/versions", nil, true, reeve.Viewer},
+		"saveVersion":        {at + "/versions", object{"source": "1"}, true, reeve.Member},
+		"getVersion":         {at + "/versions/1.0", nil, true, reeve.Viewer},
+		"activateVersion":    {at + "/activate", object{"version": "1.0"}, true, reeve.Member},
+		"listAutomationRuns": {at + "/runs", nil, true, reeve.Viewer},
+		"startAutomation":    {at + "/runs", object{}, true, reeve.Member},
+		"getAutomationRun":   {at + "/runs/" + x.run, nil, true, reeve.Viewer},
+		"listItems":          {at + "/items", nil, true, reeve.Viewer},
+		"getItem":            {at + "/items/" + url.PathEscape(x.item), nil, true, reeve.Viewer},
+		"reprocessItem":      {at + "/items/reprocess", object{"item": x.item}, true, reeve.Member},
+		"skipItem":           {at + "/items/skip", object{"item": x.failed}, true, reeve.Member},
+		"getRunPlan":         {"/api/plans/" + x.plan, nil, true, reeve.Viewer},
+		"applyRunPlan":       {"/api/plans/" + x.plan + "/apply", nil, true, reeve.Member},
+		"pauseAutomation":    {"/api/automations/" + x.paused + "/pause", nil, true, reeve.Member},
+		"resumeAutomation":   {"/api/automations/" + x.paused + "/resume", nil, true, reeve.Member},
+	}
+}
