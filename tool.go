@@ -15,7 +15,7 @@ type ToolKind string
 const (
 	GoTool     ToolKind = "go"     // compiled in
 	HTTPTool   ToolKind = "http"   // an endpoint described by its Spec
-	ScriptTool ToolKind = "script" // not in this build yet
+	ScriptTool ToolKind = "script" // computation in a sandbox, written down in its Spec
 	MCPTool    ToolKind = "mcp"    // not in this build yet
 )
 

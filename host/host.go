@@ -117,7 +117,7 @@ func (h *Host) assemble() error {
 	h.auto = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.scripts})
 	h.gate = gate.New(gate.Config{DB: h.db, Log: h.log, ItemRule: h.auto, OutputCap: h.cfg.OutputCap, ApprovalTTL: time.Duration(h.cfg.ApprovalTTL),
 		Backoff: h.cfg.backoff(), Secrets: knownSecrets(h.cfg), OnChange: h.changed, Tracer: h.tracer(), OnCall: h.metrics.called, RunBudgets: !h.cfg.limits().Budget.IsZero(),
-		Builders: map[reeve.ToolKind]gate.Builder{reeve.HTTPTool: &web.Builder{Guard: h.guard, Secrets: h.secret}}})
+		Builders: map[reeve.ToolKind]gate.Builder{reeve.HTTPTool: &web.Builder{Guard: h.guard, Secrets: h.secret}, reeve.ScriptTool: &automation.Builder{Pool: h.scripts}}})
 	h.auto.Gate = h.gate
 	roots, err := files.New(files.Config{Dir: filepath.Join(h.cfg.Dir, "workspaces"), Keep: keeper{h.db}})
 	if err != nil {

@@ -68,19 +68,25 @@ func (r *Room) check(ctx context.Context, q *reeve.ScriptRequest) error {
 	if q.Language == "" {
 		q.Language = string(js.JavaScript)
 	}
-	switch {
-	case strings.TrimSpace(q.Source) == "":
-		return reeve.Wrong("/source", "is empty", "a script")
-	case len(q.Source) > reeve.MaxSource:
-		return reeve.Wrong("/source", "is too long", "at most 1 MiB")
-	case q.Fix && q.Draft:
+	if q.Fix && q.Draft {
 		return reeve.Wrong("/fix", "cannot be said of a draft", "fix or draft")
 	}
+	return readable(ctx, r.Pool, q.Source, q.Language, "/source")
+}
+
+// readable refuses a source that cannot be read as a script.
+func readable(ctx context.Context, pool *js.Pool, source, language, at string) error {
+	switch {
+	case strings.TrimSpace(source) == "":
+		return reeve.Wrong(at, "is empty", "a script")
+	case len(source) > reeve.MaxSource:
+		return reeve.Wrong(at, "is too long", "at most 1 MiB")
+	}
 	// Inside a function that nobody calls, it is read and not run. Lines stay where they are.
-	_, err := r.Pool.Run(ctx, js.Script{Source: "(async()=>{" + q.Source + "\n});0", Name: "script." + q.Language, Language: js.Language(q.Language)}, js.Limits{}, nobody{})
+	_, err := pool.Run(ctx, js.Script{Source: "(async()=>{" + source + "\n});0", Name: "script." + language, Language: js.Language(language)}, js.Limits{}, nobody{})
 	var e *js.Error
 	if errors.As(err, &e) && e.Kind == js.Syntax {
-		return &reeve.Error{Code: reeve.Validation, Message: e.Error(), Fields: []reeve.Field{{Path: "/source", Message: e.Error(), Expected: "JavaScript (ES2022) or TypeScript"}}}
+		return &reeve.Error{Code: reeve.Validation, Message: e.Error(), Fields: []reeve.Field{{Path: at, Message: e.Error(), Expected: "JavaScript (ES2022) or TypeScript"}}}
 	}
 	return err
 }

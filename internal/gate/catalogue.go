@@ -143,7 +143,7 @@ func wrongField(path, expected, format string, args ...any) error {
 func (g *Gate) PutTool(ctx context.Context, t reeve.Tool, replace bool) (reeve.Tool, error) {
 	t = t.WithDefaults()
 	if t.Kind == reeve.GoTool {
-		return t, wrongField("/kind", "http", "tools of kind go are compiled in")
+		return t, wrongField("/kind", "http or script", "tools of kind go are compiled in")
 	}
 	if err := t.Validate(); err != nil {
 		return t, err
@@ -156,7 +156,7 @@ func (g *Gate) PutTool(ctx context.Context, t reeve.Tool, replace bool) (reeve.T
 	}
 	b, ok := g.Builders[t.Kind]
 	if !ok {
-		return t, reeve.Errorf(reeve.Unsupported, "tools of kind %q are not supported in this build", t.Kind).Hintf("use kind http")
+		return t, reeve.Errorf(reeve.Unsupported, "tools of kind %q are not supported in this build", t.Kind).Hintf("use kind http or script")
 	}
 	if _, err := b.Build(t); err != nil {
 		return t, err
