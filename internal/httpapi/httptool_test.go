@@ -191,7 +191,7 @@ func TestI10_PrivateAddressesAreRefused(t *testing.T) {
 func TestI10_BadDefinitions(t *testing.T) {
 	h := start(t)
 	before := picture(t, h)
-	for _, kind := range []string{"script", "mcp"} {
+	for _, kind := range []string{"mcp"} {
 		p := refused(t, h.Do("POST", "/api/tools", weather(object{"kind": kind})), 501, reeve.Unsupported)
 		if !strings.Contains(p.Detail, kind) || p.Hint == "" {
 			t.Errorf("%s: %+v", kind, p)
