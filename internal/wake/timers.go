@@ -160,9 +160,11 @@ func (r *Room) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer) (is ree
 		return t, nil, nil
 	}
 	d := anchored(c, *t.NextAt).Due(t.NextAt.Add(-time.Millisecond), tx.Now(), Misfire{Policy: string(t.Misfire)})
-	script, err := tx.IsAutomation(ctx, t.AgentID) // which never runs beside itself, whatever the schedule
-	if err != nil {
-		return err
+	script := false // an automation never runs beside itself, whatever the schedule
+	if t.Goal != "" && len(d.Run) > 0 {
+		if script, err = tx.IsAutomation(ctx, t.AgentID); err != nil {
+			return t, nil, err
+		}
 	}
 	for _, f := range d.Run {
 		w := reeve.Wake{RunKey: timerKey(t, f.At), WorkspaceID: t.WorkspaceID, AgentID: t.AgentID, Reason: reeve.ReasonTimer, ReasonID: t.ID, UserID: t.UserID,
