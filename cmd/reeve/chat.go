@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,7 +69,11 @@ func terminal(in io.Reader) bool {
 		return false
 	}
 	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	if err != nil {
+		return false
+	}
+	nothing, err := os.Stat(os.DevNull)
+	return info.Mode()&os.ModeCharDevice != 0 && (err != nil || !os.SameFile(info, nothing))
 }
 
 // talk is a conversation at a terminal or in a pipe.
@@ -183,7 +188,7 @@ func (t *talk) turn(ctx context.Context, content string, v view) error {
 		return err
 	}
 	t.options.attach = nil
-	interrupted, stop := signal.NotifyContext(ctx, os.Interrupt)
+	interrupted, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(interrupted, func() {
 		stop()
