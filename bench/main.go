@@ -48,6 +48,7 @@ var sections = []struct {
 	{"script", script},
 	{"talk", talk},
 	{"wakes", wakes},
+	{"items", items},
 }
 
 func main() {
@@ -66,7 +67,7 @@ func main() {
 
 func run() (err error) {
 	var c config
-	which := flag.String("run", "memory,overhead,peers,scale,script,talk,wakes", "sections to run")
+	which := flag.String("run", "memory,overhead,peers,scale,script,talk,wakes,items", "sections to run")
 	asJSON := flag.Bool("json", false, "print one JSON document instead of a table")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of the whole run to this file")
 	flag.BoolVar(&c.quick, "quick", false, "measure less: about a minute")
@@ -79,7 +80,7 @@ func run() (err error) {
 	if c.slice == 0 {
 		c.slice = pick(c, 600*time.Millisecond, 300*time.Millisecond)
 	}
-	if postgresServer() == "" && *which != "script" && *which != "talk" {
+	if postgresServer() == "" && *which != "script" && *which != "talk" && *which != "items" {
 		return errors.New("no PostgreSQL: run make bench (REEVE_PG_FSYNC=on scripts/postgres run ...)")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

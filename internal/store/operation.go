@@ -135,7 +135,7 @@ func (s *Snap) ListUnknown(ctx context.Context, workspace string, limit int) ([]
 // RunIsParked tells whether a run has a call that waits for a person. What was accepted of its proposals goes its own way.
 func (s *Snap) RunIsParked(ctx context.Context, workspace, run string) (string, error) {
 	id, _, err := one(ctx, s, value[string], `SELECT id FROM operations WHERE run_id = $1 AND run_id <> '' AND workspace_id = $2
-		AND (state = 'parked' OR (state = 'unknown' AND resolution = ''))
+		AND state IN ('parked', 'unknown') AND (state = 'parked' OR resolution = '')
 		AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.operation_id = operations.id AND p.operation_id <> '') LIMIT 1`, run, workspace)
 	return id, err
 }

@@ -83,8 +83,11 @@ CREATE TABLE planned_calls (
   operation_id TEXT NOT NULL,
   PRIMARY KEY (run_id, ordinal)
 );
+-- A run of many calls is asked before each whether one of them waits.
+CREATE INDEX operations_run_waits ON operations (run_id) WHERE state IN ('parked', 'unknown');
 
 -- +goose Down
+DROP INDEX operations_run_waits;
 DROP TABLE planned_calls;
 DROP TABLE item_attempts;
 DROP TABLE items;
