@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"reeve"
 	"reeve/host"
+	"reeve/model"
 	"reeve/reevetest"
 )
 
@@ -406,5 +408,62 @@ func TestW07_MappingComesAfterValidation(t *testing.T) {
 	}
 	if body := <-got; body != `{"amount":2}` {
 		t.Errorf("sent %s", body)
+	}
+}
+
+// watcher counts what is done around a turn, in order.
+type watcher struct {
+	mu   sync.Mutex
+	seen map[string][]string // by turn
+}
+
+func (s *watcher) note(turn, what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen[turn] = append(s.seen[turn], what)
+}
+
+// Assemble implements host.Assembler: it notes, and does the built-in thing.
+func (s *watcher) Assemble(_ context.Context, in host.AssemblyInput) (model.Request, error) {
+	s.note(in.TurnID, "assemble")
+	return model.Request{Model: in.ModelProfileID, System: in.TurnID, Messages: []model.Message{in.UserMessage}}, nil
+}
+
+// Extract implements host.Extractor.
+func (s *watcher) Extract(_ context.Context, in host.ExtractionInput) error {
+	s.note(in.TurnID, "extract")
+	return nil
+}
+
+// Answer implements model.Model: it calls a tool once, then says that it is done; told to fail, it fails.
+func (s *watcher) Answer(_ context.Context, r model.Request, _ func(model.Delta)) (model.Answer, error) {
+	s.note(r.System, "ask")
+	last := r.Messages[len(r.Messages)-1].Parts[0]
+	switch {
+	case last.Type == model.Result:
+		return model.Answer{Stop: model.StopEnd, Parts: []model.Part{{Type: model.Text, Text: "done"}}}, nil
+	case last.Text == "fail":
+		return model.Answer{}, reeve.Errorf(reeve.ModelFailed, "it will not")
+	}
+	return model.Answer{Stop: model.StopTools, Parts: []model.Part{{Type: model.ToolCall, ID: "c1", Name: last.Text, Args: json.RawMessage("{}")}}}, nil
+}
+
+func TestW22_WhatHoldsOfEveryTurn(t *testing.T) {
+	s := &watcher{seen: map[string][]string{}}
+	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: s, Assemble: s, Extract: s},
+		tool("good", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil }),
+		tool("bad", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+			return nil, reeve.Errorf(reeve.ToolFailed, "no")
+		}))
+	h.Agent("bot", "good", "bad")
+	c := h.Talk("bot")
+	for text, want := range map[string]string{"good": "assemble ask ask extract", "bad": "assemble ask ask extract", "nosuch": "assemble ask ask extract", "fail": "assemble ask"} {
+		d := over(h, speak(h, c.ID, text).ID)
+		rules(t, h, d)
+		s.mu.Lock()
+		if got := strings.Join(s.seen[d.ID], " "); got != want {
+			t.Errorf("%s: %s; want %s", text, got, want)
+		}
+		s.mu.Unlock()
 	}
 }
