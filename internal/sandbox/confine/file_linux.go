@@ -1,0 +1,62 @@
+//go:build amd64 || arm64
+
+package confine
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// closers are files to be closed in the end.
+type closers []*os.File
+
+func (c closers) close() {
+	for _, f := range c {
+		_ = f.Close()
+	}
+}
+
+func (c *closers) pipe() (read, write *os.File, err error) {
+	if read, write, err = os.Pipe(); err == nil {
+		*c = append(*c, read, write)
+	}
+	return read, write, err
+}
+
+// memory gives a file without a name that holds b.
+func (c *closers) memory(name string, b []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	*c = append(*c, f)
+	if _, err = f.Write(b); err == nil {
+		_, err = f.Seek(0, 0)
+	}
+	return f, err
+}
+
+// trees opens the workspace and what is read-only, if the server is root: its unprivileged child may not find the way there. If
+// it cannot, the child tries by itself.
+func (c *closers) trees(cmd Command) (list []*os.File) {
+	if os.Getuid() != 0 || cmd.Mode != Namespaces {
+		return nil
+	}
+	for _, p := range append([]string{cmd.Root}, cmd.ReadOnly...) {
+		fd, err := openTree(p)
+		if err != nil {
+			return nil
+		}
+		f := os.NewFile(uintptr(fd), p)
+		*c = append(*c, f)
+		list = append(list, f)
+	}
+	return list
+}
+
+// openTree takes a copy of what is mounted at a path, to be put elsewhere.
+func openTree(path string) (int, error) {
+	return unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+}

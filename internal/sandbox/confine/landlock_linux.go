@@ -1,0 +1,99 @@
+//go:build amd64 || arm64
+
+package confine
+
+import (
+	"errors"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// leastABI is the first Landlock that also holds truncation, without which files outside could be emptied.
+const leastABI = 3
+
+// scopeABI is the first that keeps signals and abstract sockets inside.
+const scopeABI = 6
+
+const (
+	readFile = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE
+	readAll  = readFile | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	useFile  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	handled  = unix.LANDLOCK_ACCESS_FS_TRUNCATE<<1 - 1 // all up to truncation
+	// In the workspace everything but devices can be made.
+	writeAll = handled &^ (unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK)
+)
+
+func landlockABI() int {
+	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(v)
+}
+
+// restrict lets this thread, and what comes of it, write the workspace and its temporary folder, and read what it is to read.
+func restrict(j job, at, temp string) error {
+	abi := landlockABI()
+	if abi < leastABI {
+		return errors.New("landlock is missing or too old")
+	}
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled}
+	if abi >= 4 && !j.Network {
+		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	}
+	if abi >= 5 {
+		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	if abi >= scopeABI {
+		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	const size = 24 // up to Scoped; older kernels take more if it is zero
+	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if errno != 0 {
+		return os.NewSyscallError("landlock_create_ruleset", errno)
+	}
+	defer unix.Close(int(set))
+	rules := map[string]uint64{at: writeAll, temp: writeAll}
+	for _, p := range devices {
+		rules[p] = useFile
+	}
+	if j.Mode == Namespaces {
+		rules["/"] = readAll // which holds only what was put there
+	} else {
+		for _, p := range append(append([]string{"/etc/passwd", "/etc/group"}, readable(j)...), j.ReadOnly...) {
+			rules[p] = readAll
+		}
+	}
+	for path, access := range rules {
+		if err := allow(int(set), path, access); err != nil && !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, set, 0, 0); errno != 0 {
+		return os.NewSyscallError("landlock_restrict_self", errno)
+	}
+	return nil
+}
+
+func allow(set int, path string, access uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var s unix.Stat_t
+	if err := unix.Fstat(fd, &s); err != nil {
+		return err
+	}
+	if s.Mode&unix.S_IFMT != unix.S_IFDIR {
+		access &= readFile | useFile
+	}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(set), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	if errno != 0 {
+		return os.NewSyscallError("landlock_add_rule", errno)
+	}
+	return nil
+}

@@ -1,0 +1,21 @@
+//go:build !linux || (!amd64 && !arm64)
+
+package confine
+
+import (
+	"context"
+	"runtime"
+)
+
+// Available says how commands are held on this machine: not at all.
+func Available() (Mode, string) {
+	return Off, "there is no confinement for " + runtime.GOOS + " on " + runtime.GOARCH + "; Linux on amd64 and arm64 has one"
+}
+
+// Serve turns this process into a sandbox if it was started to be one, which does not happen here.
+func Serve() { served.Store(true) }
+
+func run(context.Context, Command, Limits) (Result, error) {
+	_, reason := Available()
+	return Result{}, off("%s", reason)
+}

@@ -1,0 +1,132 @@
+//go:build amd64 || arm64
+
+package confine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"reeve"
+)
+
+// prepare makes the workspace fit for the user who will run the command, who is another only if the server is root. What it
+// gives must be called in any case.
+func (j *job) prepare(ctx context.Context) (undo func(), err error) {
+	undo = func() {}
+	uid := os.Getuid()
+	if uid == 0 {
+		uid = nobody
+		root, err := os.OpenRoot(j.Root)
+		if err != nil {
+			return undo, broken("workspace", err)
+		}
+		defer root.Close()
+		if err := give(ctx, root); err != nil {
+			return undo, broken("workspace", err)
+		}
+	}
+	if j.Mode == Namespaces {
+		return undo, nil
+	}
+	if os.Getuid() == 0 {
+		if err := reachable(j.Root); err != nil {
+			return undo, err
+		}
+	}
+	j.Tasks = tasksOf(uid) // the kernel counts a user's processes wherever they run; in a namespace of its own it begins at none
+	if j.TempDir, err = os.MkdirTemp("", "reeve-command-"); err != nil {
+		return undo, broken("temporary folder", err)
+	}
+	undo = func() { _ = os.RemoveAll(j.TempDir) }
+	if err := os.Chown(j.TempDir, uid, -1); err != nil {
+		return undo, broken("temporary folder", err)
+	}
+	return undo, nil
+}
+
+// give makes a folder and all in it the unprivileged user's. Links are given, not followed; a file with other names may be
+// somebody else's too, and is left alone.
+func give(ctx context.Context, dir *os.Root) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Chown(nobody, nobody); err != nil {
+		return err
+	}
+	entries, err := f.ReadDir(-1)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		info, err := dir.Lstat(e.Name())
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		s, ok := info.Sys().(*syscall.Stat_t)
+		switch {
+		case !ok:
+		case info.IsDir():
+			sub, err := dir.OpenRoot(e.Name())
+			if err != nil {
+				continue // it was swapped for something else meanwhile
+			}
+			err = give(ctx, sub)
+			_ = sub.Close()
+			if err != nil {
+				return err
+			}
+		case s.Uid != nobody && s.Nlink == 1:
+			if err := dir.Lchown(e.Name(), nobody, nobody); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reachable tells whether everybody may walk to a folder, which the unprivileged user must without namespaces.
+func reachable(dir string) error {
+	for at := filepath.Dir(dir); ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		if err != nil {
+			return broken("workspace", err)
+		}
+		if info.Mode().Perm()&0o001 == 0 {
+			return reeve.Errorf(reeve.Unsupported, "the server is root, its commands are not, and they cannot reach the workspace: a folder above it is closed to others").
+				Hintf("run Reeve as an ordinary user, or allow user namespaces")
+		}
+		if at == "/" {
+			return nil
+		}
+	}
+}
+
+// tasksOf counts a user's processes and threads.
+func tasksOf(uid int) (n int) {
+	list, _ := os.ReadDir("/proc")
+	for _, e := range list {
+		if _, err := strconv.Atoi(e.Name()); err != nil {
+			continue
+		}
+		if info, err := e.Info(); err == nil {
+			if s, ok := info.Sys().(*syscall.Stat_t); ok && int(s.Uid) == uid {
+				tasks, _ := os.ReadDir("/proc/" + e.Name() + "/task")
+				n += len(tasks)
+			}
+		}
+	}
+	return n
+}

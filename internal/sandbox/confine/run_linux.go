@@ -1,0 +1,234 @@
+//go:build amd64 || arm64
+
+package confine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"reeve"
+)
+
+// childName is what a child is called, which is how it knows what to be.
+const childName = "reeve-confined"
+
+// What the child finds open besides stdin, stdout and stderr.
+const (
+	jobFile    = 3 // what to do
+	statusFile = 4 // where to say what went wrong before the command began
+	treeFile   = 5 // the workspace and what is read-only, when the server opened them for it
+)
+
+// nobody is who commands are when the server is root: root's own files, and the kernel's switches, are not theirs.
+const nobody = 65534
+
+// inside is who a command believes to be.
+const inside = 1000
+
+// job is what the child is told.
+type job struct {
+	Command
+	Limits
+	Trees   int    // how many files were opened for it, from treeFile on
+	Tasks   int    // tasks that the user has outside, which the kernel counts too
+	TempDir string // its folder for temporary files, where it has no /tmp of its own
+}
+
+func run(ctx context.Context, c Command, l Limits) (Result, error) {
+	var files closers
+	defer files.close()
+	j := job{Command: c, Limits: l}
+	undo, err := j.prepare(ctx)
+	defer undo()
+	if err != nil {
+		return Result{}, err
+	}
+	stdin, err := files.memory("stdin", c.Stdin)
+	if err != nil {
+		return Result{}, broken("stdin", err)
+	}
+	out, outWrite, err := files.pipe()
+	if err != nil {
+		return Result{}, broken("pipe", err)
+	}
+	errs, errsWrite, err := files.pipe()
+	if err != nil {
+		return Result{}, broken("pipe", err)
+	}
+	status, statusWrite, err := files.pipe()
+	if err != nil {
+		return Result{}, broken("pipe", err)
+	}
+	trees := files.trees(c)
+	j.Trees, j.Stdin = len(trees), nil
+	b, err := json.Marshal(j)
+	if err != nil {
+		return Result{}, broken("job", err)
+	}
+	told, err := files.memory("job", b)
+	if err != nil {
+		return Result{}, broken("job", err)
+	}
+	runtime.LockOSThread() // the child is killed when the thread that made it ends, so this one must not
+	defer runtime.UnlockOSThread()
+	start := reeve.Monotonic()
+	p, err := os.StartProcess("/proc/self/exe", []string{childName}, &os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"},
+		Files: append([]*os.File{stdin, outWrite, errsWrite, told, statusWrite}, trees...), Sys: attributes(c)})
+	if err != nil {
+		return Result{}, broken("start", err)
+	}
+	for _, f := range []*os.File{outWrite, errsWrite, statusWrite} {
+		_ = f.Close()
+	}
+	r, state, err := attend(ctx, p, j, out, errs)
+	r.Duration = reeve.Since(start)
+	if err != nil {
+		return Result{}, err
+	}
+	if said, _ := io.ReadAll(io.LimitReader(status, 4096)); len(said) > 0 && !r.TimedOut {
+		return Result{}, complaint(string(said))
+	}
+	r.ExitCode = state.ExitStatus()
+	if state.Signaled() {
+		r.ExitCode = 128 + int(state.Signal())
+	}
+	return r, nil
+}
+
+func broken(what string, err error) error {
+	return reeve.Errorf(reeve.Unavailable, "the command could not be started (%s): %v", what, err)
+}
+
+// complaint is what a child said that did not come to be the command.
+func complaint(said string) error {
+	kind, text, _ := strings.Cut(said, ":")
+	switch kind {
+	case "dir":
+		return reeve.Errorf(reeve.ToolFailed, "the directory cannot be entered:%s", text).Hintf("it must be a folder of the workspace")
+	case "command":
+		return reeve.Errorf(reeve.ToolFailed, "the command cannot be run:%s", text)
+	}
+	return reeve.Errorf(reeve.Unavailable, "the sandbox could not be set up: %s", said).Hintf("reeve doctor says what this machine can do")
+}
+
+// attributes say which namespaces the child begins in, and who it is there.
+func attributes(c Command) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
+	uid, gid := os.Getuid(), os.Getgid()
+	if uid == 0 {
+		uid, gid = nobody, nobody
+	}
+	if c.Mode == Landlock {
+		if os.Getuid() == 0 {
+			a.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+		}
+		return a
+	}
+	a.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | syscall.CLONE_NEWCGROUP
+	if !c.Network {
+		a.Cloneflags |= syscall.CLONE_NEWNET
+	}
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: uid, Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: gid, Size: 1}}
+	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP} // over its own namespaces, until they are set up
+	a.Credential = &syscall.Credential{Uid: inside, Gid: inside, NoSetGroups: true}
+	return a
+}
+
+// glance is how often the disk is looked at.
+const glance = 50 * time.Millisecond
+
+// attend waits for the command and kills it when it must not go on. When it returns, all of the command is gone.
+func attend(ctx context.Context, p *os.Process, j job, out, errs *os.File) (r Result, state syscall.WaitStatus, err error) {
+	stdout, stderr := &capped{most: j.Output}, &capped{most: j.Output}
+	var readers, watcher sync.WaitGroup
+	readers.Go(func() { _, _ = io.Copy(stdout, out) })
+	readers.Go(func() { _, _ = io.Copy(stderr, errs) })
+	done := make(chan struct{})
+	watcher.Go(func() {
+		late, look := time.NewTimer(j.Time), time.NewTicker(glance)
+		defer late.Stop()
+		defer look.Stop()
+		free := freeSpace(j)
+		for {
+			select {
+			case <-done:
+				return
+			case <-ctx.Done():
+			case <-late.C:
+				r.TimedOut = true
+			case <-look.C:
+				if free-freeSpace(j) <= j.Disk {
+					continue
+				}
+				r.DiskFull = true
+			}
+			killAll(p.Pid)
+			return
+		}
+	})
+	awaitEnd(p.Pid)
+	close(done)
+	watcher.Wait()
+	killAll(p.Pid) // before it is reaped, so that its number still means its group
+	s, err := p.Wait()
+	readers.Wait()
+	if err == nil {
+		state, _ = s.Sys().(syscall.WaitStatus)
+		err = ctx.Err()
+		if err != nil && state.Exited() {
+			err = nil // it ended by itself, just before
+		}
+	}
+	r.Stdout, r.Stderr, r.StdoutSize, r.StderrSize = stdout.kept, stderr.kept, stdout.size, stderr.size
+	r.Truncated = stdout.size > int64(len(stdout.kept)) || stderr.size > int64(len(stderr.kept))
+	return r, state, err
+}
+
+// awaitEnd returns when the process has ended, and does not reap it. With namespaces, all that it started has ended then, too.
+func awaitEnd(pid int) {
+	for errors.Is(unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
+	}
+}
+
+// killAll kills the process and its group. With namespaces the first process takes all others with it; without, the filter lets
+// nobody leave the group.
+func killAll(pid int) {
+	_ = syscall.Kill(-pid, syscall.SIGKILL)
+	_ = syscall.Kill(pid, syscall.SIGKILL) // not yet in its group
+}
+
+// freeSpace is how much room there is where the command can write, counted twice if that is one disk: then a byte taken weighs
+// two, and with a limit this rough that is no matter.
+func freeSpace(j job) (sum int64) {
+	for _, dir := range []string{j.Root, j.TempDir} {
+		var s unix.Statfs_t
+		if dir != "" && unix.Statfs(dir, &s) == nil {
+			sum += int64(s.Bavail) * s.Bsize
+		}
+	}
+	return sum
+}
+
+// capped keeps the beginning of what is written to it, and counts the rest.
+type capped struct {
+	kept []byte
+	most int
+	size int64
+}
+
+func (c *capped) Write(b []byte) (int, error) {
+	c.size += int64(len(b))
+	c.kept = append(c.kept, b[:min(len(b), c.most-len(c.kept))]...)
+	return len(b), nil
+}
