@@ -30,6 +30,7 @@ var arrows = map[string][]string{
 	"internal/automation":        {".", "internal/store", "internal/sandbox/js"},
 	"internal/chat":              {".", "internal/store"},
 	"internal/sandbox":           {},
+	"internal/sandbox/confine":   {"."},
 	"internal/sandbox/js":        {".", "internal/sandbox/js/guest", "internal/sandbox/js/wire"},
 	"internal/sandbox/js/guest":  {"internal/sandbox/js/wire"},
 	"internal/sandbox/js/wire":   {},
@@ -42,6 +43,7 @@ var arrows = map[string][]string{
 	"toolbox/output":             {".", "internal/store"},
 	"toolbox/schedules":          {".", "internal/store"},
 	"toolbox/scratchpad":         {".", "internal/store"},
+	"toolbox/shell":              {".", "internal/sandbox/confine"},
 	"toolbox/web":                {"."},
 	"host":                       {"*"},
 	"reevetest":                  {".", "host"},
@@ -63,13 +65,14 @@ var pinned = map[string][]string{
 
 // goroutines are started in these files only, each for a reason.
 var goroutines = []string{
-	"internal/gate/invoke.go",     // a handler that hangs must not take the gate with it
-	"internal/gate/batch.go",      // reads of one response run together
-	"internal/gate/reconcile.go",  // Run's own group, and Close's wait
-	"internal/sandbox/js/call.go", // a script's calls run side by side; Run waits for them
-	"internal/sandbox/js/pool.go", // workers are started ahead; Close waits for them
-	"host/host.go",                // Run's own group
-	"cmd/reeve/chat.go",           // reading the terminal must not keep an interrupt from being heard
+	"internal/gate/invoke.go",               // a handler that hangs must not take the gate with it
+	"internal/gate/batch.go",                // reads of one response run together
+	"internal/gate/reconcile.go",            // Run's own group, and Close's wait
+	"internal/sandbox/confine/run_linux.go", // output is drained and the deadline watched while the command runs; Run waits for both
+	"internal/sandbox/js/call.go",           // a script's calls run side by side; Run waits for them
+	"internal/sandbox/js/pool.go",           // workers are started ahead; Close waits for them
+	"host/host.go",                          // Run's own group
+	"cmd/reeve/chat.go",                     // reading the terminal must not keep an interrupt from being heard
 }
 
 const (

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"reeve"
+	"reeve/internal/sandbox/confine"
 	"reeve/internal/store"
 )
 
@@ -74,13 +74,13 @@ func (h *Host) checkClock(context.Context) reeve.PartHealth {
 	return reeve.PartHealth{Name: "clock", OK: true, Detail: now.Format(time.RFC3339)}
 }
 
-// checkSandbox says whether this machine could confine commands; no tool needs it yet.
+// checkSandbox says how this machine confines commands.
 func (h *Host) checkSandbox() reeve.PartHealth {
-	c := reeve.PartHealth{Name: "sandbox", OK: true, Detail: "not needed: no tool in this build runs commands"}
-	if runtime.GOOS != "linux" {
-		c.Detail += " (and " + runtime.GOOS + " cannot confine them)"
+	mode, reason := confine.Available()
+	if mode == confine.Off {
+		return reeve.PartHealth{Name: "sandbox", Detail: "shell_exec is off: " + reason, Hint: "docs/shell.md says what confinement needs; everything else works without"}
 	}
-	return c
+	return reeve.PartHealth{Name: "sandbox", OK: true, Detail: "commands are confined by " + reason}
 }
 
 func (h *Host) checkModels() reeve.PartHealth {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,6 +35,7 @@ import (
 	"reeve/toolbox/output"
 	"reeve/toolbox/schedules"
 	"reeve/toolbox/scratchpad"
+	"reeve/toolbox/shell"
 	"reeve/toolbox/web"
 )
 
@@ -124,7 +126,7 @@ func (h *Host) assemble() error {
 		return err
 	}
 	session, rest := &files.Session{DB: h.db}, &output.Pack{DB: h.db, Cap: h.gate.OutputCap}
-	for _, pack := range [][]reeve.Tool{roots.Tools(), session.Tools(), rest.Tools(),
+	for _, pack := range [][]reeve.Tool{roots.Tools(), session.Tools(), rest.Tools(), (&shell.Pack{Root: roots.Shared, Env: h.shellEnv}).Tools(),
 		(&schedules.Pack{DB: h.db, Planner: h.planner}).Tools(), (&scratchpad.Pack{DB: h.db}).Tools(), (&journal.Pack{DB: h.db}).Tools()} {
 		for _, t := range pack {
 			if err := h.gate.AddTool(t); err != nil {
@@ -343,6 +345,14 @@ func (h *Host) secret(ctx context.Context, workspace, name string) (value string
 		return err
 	})
 	return value, err
+}
+
+// shellEnv gives a variable that the operator lets commands have.
+func (h *Host) shellEnv(name string) (string, bool) {
+	if !slices.Contains(h.cfg.ShellEnv, name) {
+		return "", false
+	}
+	return os.LookupEnv(name)
 }
 
 // keeper keeps bytes that a tool is about to replace.

@@ -95,6 +95,9 @@ func (g *Gate) equip(e *entry) (err error) {
 		if !ok {
 			return reeve.Errorf(reeve.Unsupported, "no handler %q in this build", row.HandlerKey)
 		}
+		if h.Broken != "" { // this machine lacks what it needs
+			return reeve.Errorf(reeve.Unsupported, "%s", h.Broken)
+		}
 		e.tool.Handler, e.tool.Check, e.tool.Preview, e.tool.Verify, e.tool.Categories, e.tool.Reads = h.Handler, h.Check, h.Preview, h.Verify, h.Categories, h.Reads
 	} else {
 		b, ok := g.Builders[row.Kind]

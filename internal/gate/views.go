@@ -161,6 +161,7 @@ func (v *agentView) stopped() error {
 func BuiltinProfiles() []reeve.Profile {
 	return []reeve.Profile{
 		{Kind: "assistant", Capabilities: []string{"files.read", "files.write"}},
+		{Kind: "engineer", Capabilities: []string{"files.read", "files.write", "shell"}},
 		{Kind: "reader", Capabilities: []string{"files.read"}},
 		{Kind: "planner", Capabilities: []string{"category.read", "task.read", "task.write", "checklist.write", "time.read", "time.write", "dayplan.read", "dayplan.write",
 			"rating.read", "rating.write"}},

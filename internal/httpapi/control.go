@@ -133,7 +133,7 @@ func (s *server) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 	c := reeve.PartHealth{Name: "tools", OK: true, Detail: "every tool in the catalogue can be called"}
 	for _, t := range tools {
 		if t.Broken != "" {
-			c.OK, c.Detail, c.Hint = false, t.ID+": "+t.Broken, "remove the tool, or run a build that has its handler"
+			c.OK, c.Detail, c.Hint = false, t.ID+": "+t.Broken, "remove the tool, or run a build that has its handler, or give it what it says is missing"
 		}
 	}
 	out.Body.Checks = append(out.Body.Checks, c)

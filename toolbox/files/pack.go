@@ -77,6 +77,15 @@ func (p *Pack) Tools() []reeve.Tool {
 	}
 }
 
+// Shared gives the folder that a workspace's /shared is, made if it is missing, for tools that work there by other means.
+func (p *Pack) Shared(workspace string) (string, error) {
+	root, err := p.root(workspace, "shared")
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(p.cfg.Dir, workspace, "shared"), root.Close()
+}
+
 // What the tools ask of an agent's profile.
 const (
 	capRead  = "files.read"

@@ -1,0 +1,237 @@
+package shell
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"reeve"
+)
+
+// policy is what an agent's command lines may be made of.
+type policy struct {
+	allow, deny []string // programs; "*" in allow means all
+	operators   []string // see operators
+}
+
+// The operators that can be switched.
+const (
+	pipes        = "pipe"         // a | b
+	lists        = "list"         // a; b, a && b, a || b, ! a, and more than one line
+	redirections = "redirect"     // a > b, a < b, and texts in place
+	substitution = "substitution" // $(a), `a`, <(a), ${a}, $((a))
+	background   = "background"   // a &
+	control      = "control"      // if, for, while, case, functions, groups, tests
+	assignment   = "assignment"   // A=b
+)
+
+func operators() []string {
+	return []string{assignment, background, control, lists, pipes, redirections, substitution}
+}
+
+// runners run what their arguments say. Where programs are listed, they must be allowed by name, and their arguments are judged too.
+var runners = []string{"builtin", "busybox", "chroot", "command", "coproc", "doas", "env", "exec", "find", "ionice", "nice", "nohup", "parallel", "setsid", "stdbuf", "sudo",
+	"time", "timeout", "toybox", "unshare", "watch", "xargs"}
+
+// interpreters run text that no look at the line can judge. Where programs are listed, they must be allowed by name.
+var interpreters = []string{".", "alias", "ash", "awk", "bash", "dash", "enable", "eval", "gawk", "hash", "ksh", "lua", "mawk", "node", "perl", "php", "python", "python2", "python3",
+	"ruby", "sh", "source", "trap", "zsh"}
+
+// variables change which program a name means.
+var variables = []string{"PATH", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "CDPATH"}
+
+// folders are where a program may be named by its path; elsewhere anything may bear its name.
+var folders = []string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"}
+
+// listed tells whether it matters which programs are run.
+func (p policy) listed() bool { return len(p.deny) > 0 || !slices.Contains(p.allow, "*") }
+
+// check refuses a command line that policy forbids. It names the first thing that is wrong, and where.
+func (p policy) check(line string) error {
+	file, err := syntax.NewParser(syntax.Variant(language)).Parse(strings.NewReader(line), "")
+	if err != nil {
+		return reeve.Errorf(reeve.Validation, "the command cannot be read: %v", err).Hintf("check its quotes and brackets")
+	}
+	j := &judge{policy: p, functions: map[string]bool{}}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if f, ok := n.(*syntax.FuncDecl); ok && f.Name != nil {
+			j.functions[f.Name.Value] = true
+		}
+		return true
+	})
+	if len(file.Stmts) == 0 {
+		return reeve.Errorf(reeve.Validation, "there is no command in this line")
+	}
+	if len(file.Stmts) > 1 {
+		j.operator(file.Stmts[1], lists)
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if n != nil && j.err == nil {
+			j.node(n)
+		}
+		return j.err == nil
+	})
+	return j.err
+}
+
+// judge goes over one syntax tree.
+type judge struct {
+	policy
+	functions map[string]bool // defined in this line; their bodies are judged where they stand
+	err       error
+}
+
+func (j *judge) refuse(n syntax.Node, hint, format string, args ...any) {
+	if j.err == nil {
+		at := n.Pos()
+		j.err = reeve.Errorf(reeve.Denied, "line %d, column %d: "+format, append([]any{at.Line(), at.Col()}, args...)...).Hintf("%s", hint)
+	}
+}
+
+func (j *judge) operator(n syntax.Node, name string) {
+	if !slices.Contains(j.operators, name) {
+		j.refuse(n, "make a call for each command, or ask for the operator to be switched on in the agent's settings for shell_exec", "the operator %q is switched off", name)
+	}
+}
+
+func (j *judge) node(n syntax.Node) {
+	switch n := n.(type) {
+	case *syntax.Stmt:
+		j.statement(n)
+	case *syntax.BinaryCmd:
+		if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
+			j.operator(n, pipes)
+		} else {
+			j.operator(n, lists)
+		}
+	case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ParamExp, *syntax.ArithmExp:
+		j.operator(n, substitution)
+	case *syntax.CallExpr:
+		j.call(n)
+	case *syntax.DeclClause:
+		j.operator(n, assignment)
+		for _, a := range n.Args {
+			j.assign(n, a)
+		}
+		if n.Variant != nil {
+			j.program(n, n.Variant.Value, nil)
+		}
+	case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.FuncDecl, *syntax.Block, *syntax.Subshell, *syntax.TestClause,
+		*syntax.ArithmCmd, *syntax.LetClause, *syntax.TimeClause, *syntax.CoprocClause, *syntax.TestDecl:
+		j.operator(n, control)
+	}
+}
+
+func (j *judge) statement(n *syntax.Stmt) {
+	if n.Background || n.Coprocess || n.Disown {
+		j.operator(n, background)
+	}
+	if n.Negated || n.Semicolon.IsValid() && !n.Background && !n.Coprocess && !n.Disown {
+		j.operator(n, lists)
+	}
+	if len(n.Redirs) > 0 {
+		j.operator(n, redirections)
+	}
+}
+
+func (j *judge) call(n *syntax.CallExpr) {
+	for _, a := range n.Assigns {
+		j.operator(n, assignment)
+		j.assign(n, a)
+	}
+	if len(n.Args) == 0 || !j.listed() {
+		return
+	}
+	word, ok := literal(n.Args[0])
+	if !ok {
+		j.refuse(n, "name the program itself", "which program this runs cannot be told beforehand")
+		return
+	}
+	j.program(n, word, n.Args[1:])
+}
+
+func (j *judge) assign(n syntax.Node, a *syntax.Assign) {
+	if !j.listed() || a.Name == nil {
+		return
+	}
+	if name := a.Name.Value; slices.Contains(variables, name) || strings.HasPrefix(name, "LD_") {
+		j.refuse(n, "call programs by their names", "the variable %s decides which programs are run", name)
+	}
+}
+
+// program judges one command by its name, and by what it runs itself.
+func (j *judge) program(n syntax.Node, word string, args []*syntax.Word) {
+	name := path.Base(word)
+	known := name == word || slices.Contains(folders, path.Dir(word))
+	const hint = "the agent's settings for shell_exec list what it may run"
+	switch {
+	case !j.listed():
+		return
+	case slices.Contains(j.deny, name) || slices.Contains(j.deny, word):
+		j.refuse(n, hint, "the command %q is denied", word)
+	case j.functions[word] || slices.Contains(j.allow, word):
+	case known && slices.Contains(j.allow, name):
+	case slices.Contains(runners, name) || slices.Contains(interpreters, name):
+		j.refuse(n, hint, "the command %q runs other commands, and is not allowed by name", word)
+	case known && slices.Contains(j.allow, "*"):
+	default:
+		j.refuse(n, hint, "the command %q is not allowed", word)
+	}
+	if j.err != nil || !slices.Contains(runners, name) {
+		return
+	}
+	for _, a := range args {
+		text, ok := literal(a)
+		if !ok {
+			j.refuse(a, "write the arguments out", "what %q runs cannot be told beforehand", word)
+		} else if base := path.Base(text); slices.Contains(j.deny, base) || slices.Contains(j.deny, text) {
+			j.refuse(a, hint, "the command %q is denied", text)
+		}
+	}
+}
+
+// literal is what a word says, if that can be told without running anything.
+func literal(w *syntax.Word) (string, bool) {
+	var b strings.Builder
+	for _, part := range w.Parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			if strings.ContainsAny(part.Value, "*?[{~") {
+				return "", false
+			}
+			b.WriteString(unescape(part.Value))
+		case *syntax.SglQuoted:
+			if part.Dollar {
+				return "", false
+			}
+			b.WriteString(part.Value)
+		case *syntax.DblQuoted:
+			for _, inner := range part.Parts {
+				lit, ok := inner.(*syntax.Lit)
+				if !ok || strings.Contains(lit.Value, `\`) {
+					return "", false
+				}
+				b.WriteString(lit.Value)
+			}
+		default:
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+// unescape takes away the backslashes of an unquoted word.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			if i++; s[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}

@@ -1,0 +1,212 @@
+package shell
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"reeve"
+	"reeve/internal/sandbox/confine"
+)
+
+// The shell, and the language in which its lines are read. bash's is the language of nearly all command lines that models write.
+const (
+	program  = "bash"
+	language = syntax.LangBash
+)
+
+// place is where commands see the workspace; the file tools call it the same.
+const place = "/shared"
+
+const (
+	defaultTime = 30 * time.Second
+	mostTime    = 10 * time.Minute
+	spareTime   = 20 * time.Second // for setting up and clearing away, so that a command's end is always told
+	mostOutput  = 256 << 10
+)
+
+// Pack is the shell tool.
+type Pack struct {
+	Root func(workspace string) (string, error) // gives the folder of a workspace's /shared
+	Env  func(name string) (string, bool)       // gives a variable that commands may have; nil means none
+}
+
+type execArgs struct {
+	Command   string `json:"command" minLength:"1" maxLength:"65536" doc:"A command line for bash"`
+	TimeoutMS int64  `json:"timeout_ms,omitempty" minimum:"1" maximum:"600000" doc:"When to kill it and all that it started; 30000 unless given"`
+	Cwd       string `json:"cwd,omitempty" maxLength:"4096" doc:"Where to start: a folder in /shared; /shared unless given"`
+}
+
+type execResult struct {
+	ExitCode   int    `json:"exit_code" doc:"0 is success; 128 and a signal's number when one ended it"`
+	Stdout     string `json:"stdout"`
+	Stderr     string `json:"stderr"`
+	TimedOut   bool   `json:"timed_out,omitempty" doc:"It did not end in time, and was killed with all that it started"`
+	DiskFull   bool   `json:"disk_full,omitempty" doc:"It took too much of the disk, and was killed with all that it started"`
+	Truncated  bool   `json:"truncated,omitempty" doc:"There was more output than is kept"`
+	Binary     bool   `json:"binary,omitempty" doc:"The output is not all text; what is not was replaced"`
+	StdoutSize int64  `json:"stdout_bytes,omitempty" doc:"How much there was, if not all is here"`
+	StderrSize int64  `json:"stderr_bytes,omitempty" doc:"How much there was, if not all is here"`
+	DurationMS int64  `json:"duration_ms"`
+}
+
+// settings is what an agent's attachment of the tool may say.
+type settings struct {
+	Backend   string   `json:"backend,omitempty" enum:"host,disabled" doc:"host runs commands on the server's machine, confined; disabled runs none. host unless given"`
+	Allow     []string `json:"allow,omitempty" doc:"The programs that may be run; * means all, which is so unless given"`
+	Deny      []string `json:"deny,omitempty" doc:"The programs that may not be run, whatever allow says"`
+	Operators []string `json:"operators,omitempty" enum:"assignment,background,control,list,pipe,redirect,substitution" doc:"Which are switched on; all unless given"`
+	Network   bool     `json:"network,omitempty" doc:"Whether commands may use the machine's network, its own loopback included"`
+	Env       []string `json:"env,omitempty" doc:"Names of variables to pass, of those that the server's shell_env lists"`
+	TimeoutMS int64    `json:"timeout_ms,omitempty" minimum:"1" maximum:"600000" doc:"The longest that a command may take"`
+}
+
+// Tools gives the pack's tool. Where commands cannot be confined it is broken, and says why.
+func (p *Pack) Tools() []reeve.Tool {
+	t := reeve.Tool{ID: "shell_exec", Name: "Run command", Category: "system", Pack: "shell", Capability: "shell", Effect: reeve.Unsafe, Tier: reeve.Privileged, Risk: reeve.HighRisk,
+		Description: "Runs a bash command line in the workspace and gives its exit code, stdout and stderr. It starts in /shared, which the file tools see too and which is all it can " +
+			"write; its /tmp is its own and is gone afterwards. There is no network unless granted. Nothing goes on running after the command has ended.",
+		TimeoutMS: (mostTime + spareTime).Milliseconds()}
+	t.ConfigSchema, _ = reeve.SchemaFor[settings]() // a plain struct: it cannot fail, and a test reads it
+	t.Check = p.check
+	t = reeve.MustTool(t, p.exec)
+	if mode, reason := confine.Available(); mode == confine.Off {
+		t.Broken = "commands cannot be confined here: " + reason
+	}
+	return []reeve.Tool{t}
+}
+
+// read gives an agent's settings, with what they leave unsaid.
+func read(config json.RawMessage) (s settings, err error) {
+	if len(config) > 0 {
+		if err := json.Unmarshal(config, &s); err != nil {
+			return s, reeve.Errorf(reeve.Validation, "the agent's settings for shell_exec are not valid")
+		}
+	}
+	if s.Backend == "disabled" {
+		return s, reeve.Errorf(reeve.Denied, "the agent's settings switch shell_exec off").Hintf("set backend to host in them")
+	}
+	if s.Allow == nil {
+		s.Allow = []string{"*"}
+	}
+	if s.Operators == nil {
+		s.Operators = operators()
+	}
+	for _, o := range s.Operators {
+		if !slices.Contains(operators(), o) {
+			return s, reeve.Errorf(reeve.Validation, "the agent's settings for shell_exec name an operator %q that there is not", o).Hintf("there are %s", strings.Join(operators(), ", "))
+		}
+	}
+	return s, nil
+}
+
+// check refuses what the agent's settings forbid, before anybody is asked to approve it.
+func (p *Pack) check(_ context.Context, inv *reeve.Invocation) error {
+	in, err := reeve.Args[execArgs](inv)
+	if err != nil {
+		return err
+	}
+	_, _, err = p.plan(in, inv.Config)
+	return err
+}
+
+// plan works out what to run, and for how long.
+func (p *Pack) plan(in execArgs, config json.RawMessage) (c confine.Command, l confine.Limits, err error) {
+	s, err := read(config)
+	if err != nil {
+		return c, l, err
+	}
+	if strings.ContainsRune(in.Command, 0) {
+		return c, l, reeve.Errorf(reeve.Validation, "a command cannot contain a NUL character")
+	}
+	if err := (policy{allow: s.Allow, deny: s.Deny, operators: s.Operators}).check(in.Command); err != nil {
+		return c, l, err
+	}
+	c = confine.Command{Args: []string{program, "-c", in.Command}, At: place, Network: s.Network}
+	if c.Dir, err = inside(in.Cwd); err != nil {
+		return c, l, err
+	}
+	for _, name := range s.Env {
+		if p.Env == nil {
+			return c, l, noVariable(name)
+		}
+		v, ok := p.Env(name)
+		if !ok {
+			return c, l, noVariable(name)
+		}
+		c.Env = append(c.Env, name+"="+v)
+	}
+	l = confine.Limits{Time: defaultTime, Output: mostOutput}
+	if in.TimeoutMS > 0 {
+		l.Time = time.Duration(in.TimeoutMS) * time.Millisecond
+	}
+	if most := time.Duration(s.TimeoutMS) * time.Millisecond; most > 0 {
+		l.Time = min(l.Time, most)
+	}
+	return c, l, nil
+}
+
+func noVariable(name string) error {
+	return reeve.Errorf(reeve.Denied, "the agent's settings for shell_exec pass %q, which the server does not give to commands", name).Hintf("add it to shell_env in the server's configuration")
+}
+
+// inside turns a folder as callers name it into one relative to the workspace.
+func inside(cwd string) (string, error) {
+	dir := cwd
+	if path.IsAbs(dir) {
+		dir = path.Clean(dir)
+		rest, ok := strings.CutPrefix(dir+"/", place+"/")
+		if !ok {
+			return "", reeve.Errorf(reeve.Validation, "the folder %q is not in %s", cwd, place).Hintf("commands start in %s or below it", place)
+		}
+		dir = strings.TrimSuffix(rest, "/")
+	}
+	if dir = path.Clean(dir); dir == ".." || strings.HasPrefix(dir, "../") || strings.ContainsRune(dir, 0) {
+		return "", reeve.Errorf(reeve.Validation, "the folder %q is not in %s", cwd, place).Hintf("commands start in %s or below it", place)
+	}
+	return dir, nil
+}
+
+func (p *Pack) exec(ctx context.Context, in execArgs) (execResult, error) {
+	inv := reeve.InvocationFrom(ctx)
+	c, l, err := p.plan(in, inv.Config)
+	if err != nil {
+		return execResult{}, err
+	}
+	if c.Root, err = p.Root(inv.Workspace); err != nil {
+		return execResult{}, err
+	}
+	r, err := confine.Run(ctx, c, l)
+	if err != nil {
+		return execResult{}, err
+	}
+	out := execResult{ExitCode: r.ExitCode, TimedOut: r.TimedOut, DiskFull: r.DiskFull, Truncated: r.Truncated, DurationMS: r.Duration.Milliseconds()}
+	var odd [2]bool
+	out.Stdout, odd[0] = text(r.Stdout)
+	out.Stderr, odd[1] = text(r.Stderr)
+	out.Binary = odd[0] || odd[1]
+	if r.Truncated {
+		out.StdoutSize, out.StderrSize = r.StdoutSize, r.StderrSize
+	}
+	return out, nil
+}
+
+// text gives output as text that every store takes, and whether it was something else. A character that was cut in half at the end is dropped.
+func text(b []byte) (s string, odd bool) {
+	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+		if utf8.RuneStart(b[len(b)-n]) {
+			if !utf8.FullRune(b[len(b)-n:]) {
+				b = b[:len(b)-n]
+			}
+			break
+		}
+	}
+	s = strings.ReplaceAll(strings.ToValidUTF8(string(b), "\ufffd"), "\x00", "\ufffd")
+	return s, s != string(b)
+}

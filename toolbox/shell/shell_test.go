@@ -1,0 +1,112 @@
+package shell
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/internal/sandbox/confine"
+)
+
+func TestMain(m *testing.M) {
+	confine.Serve()
+	os.Exit(m.Run())
+}
+
+// world runs shell_exec in a workspace of its own.
+type world struct {
+	t    *testing.T
+	tool reeve.Tool
+}
+
+func newWorld(t *testing.T) world {
+	dir := t.TempDir()
+	p := &Pack{Root: func(string) (string, error) { return dir, nil }, Env: func(name string) (string, bool) { return "given", name == "GIVEN" }}
+	return world{t, p.Tools()[0]}
+}
+
+func (w world) try(config string, args map[string]any) (execResult, error) {
+	w.t.Helper()
+	b, err := json.Marshal(args)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	inv := &reeve.Invocation{Workspace: "w", Args: b, Config: json.RawMessage(config)}
+	if err := w.tool.Check(w.t.Context(), inv); err != nil {
+		return execResult{}, err
+	}
+	run := w.tool.Handler // the gate's part, played here
+	out, err := run(context.WithoutCancel(w.t.Context()), inv)
+	r, _ := out.(execResult)
+	return r, err
+}
+
+// TestO06_TheResultSaysWhatHappened runs real commands.
+func TestO06_TheResultSaysWhatHappened(t *testing.T) {
+	w := newWorld(t)
+	if mode, reason := confine.Available(); mode == confine.Off {
+		if !strings.Contains(w.tool.Broken, reason) {
+			t.Errorf("off because %s, but broken says %q", reason, w.tool.Broken)
+		}
+		return
+	}
+	for _, c := range []struct {
+		config string
+		args   map[string]any
+		want   execResult
+	}{
+		{"", map[string]any{"command": "echo out; echo err >&2; exit 3"}, execResult{ExitCode: 3, Stdout: "out\n", Stderr: "err\n"}},
+		{"", map[string]any{"command": "mkdir -p a/b; cd a; echo x > b/c"}, execResult{}},
+		{"", map[string]any{"command": "cat c", "cwd": "/shared/a/b"}, execResult{Stdout: "x\n"}},
+		{"", map[string]any{"command": "cat b/c", "cwd": "a"}, execResult{Stdout: "x\n"}},
+		{"", map[string]any{"command": "[[ a == a ]] && echo bash"}, execResult{Stdout: "bash\n"}},
+		{"", map[string]any{"command": "echo begun; sleep 1000", "timeout_ms": 300}, execResult{ExitCode: 137, Stdout: "begun\n", TimedOut: true}},
+		{`{"timeout_ms":300}`, map[string]any{"command": "sleep 1000"}, execResult{ExitCode: 137, TimedOut: true}},
+		{"", map[string]any{"command": `printf 'a\0b\377c'`}, execResult{Stdout: "a\ufffdb\ufffdc", Binary: true}},
+		{"", map[string]any{"command": "nothing-of-that-name 2>/dev/null"}, execResult{ExitCode: 127}},
+		{`{"env":["GIVEN"]}`, map[string]any{"command": "echo $GIVEN"}, execResult{Stdout: "given\n"}},
+		{"", map[string]any{"command": "echo $GIVEN"}, execResult{Stdout: "\n"}},
+		{"", map[string]any{"command": "echo still here"}, execResult{Stdout: "still here\n"}},
+	} {
+		got, err := w.try(c.config, c.args)
+		if got.DurationMS = 0; err != nil || got != c.want {
+			t.Errorf("%v: %+v, %v", c.args, got, err)
+		}
+	}
+	r, err := w.try("", map[string]any{"command": "head -c 5000000 /dev/zero | tr '\\0' x"})
+	if err != nil || !r.Truncated || r.StdoutSize != 5_000_000 || len(r.Stdout) != mostOutput || r.Binary {
+		t.Errorf("%v, %d of %d", err, len(r.Stdout), r.StdoutSize)
+	}
+}
+
+// TestO04_SettingsJudgeBeforeAnythingRuns refuses in the check, which is before a person is asked.
+func TestO04_SettingsJudgeBeforeAnythingRuns(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		config string
+		args   map[string]any
+		code   reeve.Code
+	}{
+		{`{"backend":"disabled"}`, map[string]any{"command": "ls"}, reeve.Denied},
+		{`{"deny":["rm"]}`, map[string]any{"command": "ls && rm x"}, reeve.Denied},
+		{`{"allow":["ls"]}`, map[string]any{"command": "cat x"}, reeve.Denied},
+		{`{"operators":[]}`, map[string]any{"command": "ls | cat"}, reeve.Denied},
+		{`{"operators":["pipes"]}`, map[string]any{"command": "ls"}, reeve.Validation},
+		{`{"env":["HOME"]}`, map[string]any{"command": "ls"}, reeve.Denied},
+		{"", map[string]any{"command": "ls", "cwd": "/etc"}, reeve.Validation},
+		{"", map[string]any{"command": "ls", "cwd": "../x"}, reeve.Validation},
+		{"", map[string]any{"command": "ls", "cwd": "/shared/../vault"}, reeve.Validation},
+		{"", map[string]any{"command": "ls 'x"}, reeve.Validation},
+		{"", map[string]any{"command": "ls\x00"}, reeve.Validation},
+	} {
+		if _, err := w.try(c.config, c.args); reeve.CodeOf(err) != c.code {
+			t.Errorf("%s %v: %v", c.config, c.args, err)
+		}
+	}
+	if w.tool.Tier != reeve.Privileged || w.tool.Effect != reeve.Unsafe || len(w.tool.ConfigSchema) == 0 {
+		t.Errorf("%+v", w.tool)
+	}
+}
