@@ -42,7 +42,7 @@ func try(mode Mode) error {
 	if err != nil {
 		return reeve.Errorf(reeve.Unavailable, "there is no place for a trial: %v", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	_, err = run(ctx, Command{Args: []string{trial}, Root: dir, Mode: mode}, Limits{}.withDefaults())

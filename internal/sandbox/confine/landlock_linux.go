@@ -54,7 +54,7 @@ func restrict(j job, at, temp string) error {
 	if errno != 0 {
 		return os.NewSyscallError("landlock_create_ruleset", errno)
 	}
-	defer unix.Close(int(set))
+	defer func() { _ = unix.Close(int(set)) }()
 	rules := map[string]uint64{at: writeAll, temp: writeAll}
 	for _, p := range devices {
 		rules[p] = useFile
@@ -82,7 +82,7 @@ func allow(set int, path string, access uint64) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	var s unix.Stat_t
 	if err := unix.Fstat(fd, &s); err != nil {
 		return err

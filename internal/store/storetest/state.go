@@ -120,7 +120,7 @@ var states = map[string]func(*testing.T, *store.DB){
 		queue(t, db, reeve.Wake{RunKey: "last", Reason: reeve.ReasonSubscription})
 		started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws}, "run_last", "proc_1")
 		update(t, db, func(tx *store.Tx) error { return tx.DeleteAgent(ctx, ws, "agt_one") })
-		must(t, ended(t, db, "run_last", reeve.RunCompleted)) // its agent is gone, and has no state
+		equal(t, view(t, db, func(s *store.Snap) (reeve.RunState, error) { return s.RunState(ctx, ws, "run_last") }), reeve.RunCancelled, "a run whose agent is gone") // and has no state
 		equal(t, stateOf(t, db).Head, "", "the state of an agent that is gone")
 	},
 
