@@ -84,17 +84,18 @@ func readLog(list []reeve.Message) (*log, error) {
 
 // readMove reads a stored answer; nil means that the thought is another.
 func readMove(m *reeve.Message, n int, ordinal *int) (*move, error) {
-	var info reeve.MessageInfo
+	var info struct { // what is needed of reeve.MessageInfo, with the answer read at once
+		Type   string       `json:"type"`
+		Seen   string       `json:"seen"`
+		Answer model.Answer `json:"answer"`
+	}
 	if err := json.Unmarshal(m.Metadata, &info); err != nil {
 		return nil, err
 	}
 	if info.Type != answerType {
 		return nil, nil
 	}
-	v := &move{id: m.ID, seen: info.Seen}
-	if err := json.Unmarshal(info.Answer, &v.answer); err != nil {
-		return nil, err
-	}
+	v := &move{id: m.ID, seen: info.Seen, answer: info.Answer}
 	for _, p := range v.answer.Calls() {
 		v.calls = append(v.calls, &call{Part: p, ordinal: *ordinal, move: n})
 		*ordinal++
@@ -107,12 +108,14 @@ const answerType = "answer"
 // made finds the call that an action makes: one of the last answer that is known by the model's own id. Others may have written
 // into the run too, such as a person who took a call back.
 func (l *log) made(m *reeve.Message) (*call, error) {
-	var info reeve.ActionInfo
-	if err := json.Unmarshal(m.Metadata, &info); err != nil {
-		return nil, err
-	}
-	if info.Ref == "" || len(l.moves) == 0 {
+	if len(l.moves) == 0 {
 		return nil, nil
+	}
+	var info struct { // what is needed of reeve.ActionInfo
+		Ref string `json:"ref"`
+	}
+	if err := json.Unmarshal(m.Metadata, &info); err != nil || info.Ref == "" {
+		return nil, err
 	}
 	for _, c := range l.moves[len(l.moves)-1].calls {
 		if c.ID == info.Ref && c.action == nil {
