@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -309,6 +310,7 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	if ready != nil {
 		ready(url)
 	}
+	debug.FreeOSMemory() // what only the start needed
 	return group.Wait()
 }
 
