@@ -167,3 +167,30 @@ func TestW12_AnAnswerBegunAgainAfterARestart(t *testing.T) {
 		t.Errorf("discarded %v, heard %q", discarded, text)
 	}
 }
+
+func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
+	h := talker(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
+	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/workspace", object{"on_exceed": "end", "limit": object{"tokens": 1_000_000}})
+	c := h.Talk("bot")
+	s := h.Connect(c.ID, -1)
+	s.Say("slow")
+	token := s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+	h.Want(http.StatusOK, nil, "POST", "/api/turns/"+token.TurnID+"/cancel", nil)
+	s.Done(1)
+	h.Stop() // which waits for what is under way
+	h = talkerIn(t, h.Config.Dir, "- {text: x}\n")
+	var list struct {
+		Budgets []reeve.Budget `json:"budgets"`
+	}
+	h.Want(http.StatusOK, &list, "GET", "/api/budgets", nil)
+	if len(list.Budgets) != 1 || list.Budgets[0].Used.Tokens == 0 {
+		t.Errorf("%+v", list.Budgets)
+	}
+}
+
+func TestW23_ArgumentsThatAreNotJSON(t *testing.T) {
+	h := responder(t)
+	said := object{"role": "assistant", "content": nil, "tool_calls": []object{{"id": "c1", "type": "function", "function": object{"name": "f", "arguments": "{"}}}}
+	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", object{"model": "mock", "messages": []object{{"role": "user", "content": "hi"}, said,
+		{"role": "tool", "tool_call_id": "c1", "content": "no"}, {"role": "user", "content": "hi"}}})
+}
