@@ -82,22 +82,28 @@ func (t *Tx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, slots 
 		a.ID, is.Revision, verbatim(slots), text(is.Stamps), is.Stamp.Node, is.Stamp.Counter, text(is.Stamp.Clock), reeve.Millis(t.now))
 }
 
-// movePointers notes, in the transaction that ends a run, the last message it wrote and, if it came to its end, the changes it
+// movePointers notes, in the transaction that ends runs, the last message each wrote and, if it came to its end, the changes it
 // has seen. Both only ever go forward, on every node alike, and so they need no stamp: the greater one wins. It costs no round
-// trip, and the agent may be gone.
-func (t *Tx) movePointers(ctx context.Context, v reeve.Run) error {
-	completed := 0
-	if v.State == reeve.RunCompleted {
-		completed = 1
+// trip, and an agent may be gone.
+func (t *Tx) movePointers(ctx context.Context, ended []reeve.Run) error {
+	rows := make([][]any, len(ended))
+	for i, v := range ended {
+		completed := ""
+		if v.State == reeve.RunCompleted {
+			completed = v.ID
+		}
+		rows[i] = []any{v.AgentID, completed, v.ThreadID, reeve.Millis(t.now)}
 	}
-	return t.exec(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at)
-		SELECT id, 0, '', '', COALESCE((SELECT max(id) FROM messages WHERE thread_id = $3), ''), '', '',
-			COALESCE((SELECT seen FROM agent_runtimes WHERE agent_id = $1 AND active_run = $2 AND CAST($4 AS BIGINT) = 1), 0), '', 0, '', CAST($5 AS BIGINT)
-		FROM agents WHERE id = $1
+	return t.change(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at)
+		SELECT id, 0, '', '', max(head), '', '', max(seen), '', 0, '', max(at) FROM (
+			SELECT a.id, COALESCE((SELECT max(m.id) FROM messages m WHERE m.thread_id = v.column3), '') AS head,
+				COALESCE((SELECT r.seen FROM agent_runtimes r WHERE r.agent_id = v.column1 AND r.active_run = v.column2 AND v.column2 <> ''), 0) AS seen, v.column4 AS at
+			FROM (VALUES (?)) AS v JOIN agents a ON a.id = v.column1) ended
+		GROUP BY id
 		ON CONFLICT (agent_id) DO UPDATE SET updated_at = excluded.updated_at,
 			head = CASE WHEN excluded.head > agent_states.head THEN excluded.head ELSE agent_states.head END,
-			seen = CASE WHEN excluded.seen > agent_states.seen THEN excluded.seen ELSE agent_states.seen END`,
-		v.AgentID, v.ID, v.ThreadID, completed, reeve.Millis(t.now))
+			seen = CASE WHEN excluded.seen > agent_states.seen THEN excluded.seen ELSE agent_states.seen END
+		WHERE excluded.head > agent_states.head OR excluded.seen > agent_states.seen`, []string{"TEXT", "TEXT", "TEXT", "BIGINT"}, rows)
 }
 
 // Runtime reads how an agent is on this node.

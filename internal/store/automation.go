@@ -43,6 +43,16 @@ func (s *Snap) IsAutomation(ctx context.Context, agent string) (bool, error) {
 	return ok, err
 }
 
+// Automations tells which of these agents have scripts for brains.
+func (s *Snap) Automations(ctx context.Context, agents []string) (map[string]bool, error) {
+	list, err := among(ctx, s, value[string], `SELECT agent_id FROM automations WHERE agent_id IN (?)`, agents)
+	are := make(map[string]bool, len(list))
+	for _, id := range list {
+		are[id] = true
+	}
+	return are, err
+}
+
 // Paused tells whether an automation is paused.
 func (s *Snap) Paused(ctx context.Context, agent string) (bool, error) {
 	at, _, err := one(ctx, s, value[int64], `SELECT paused_at FROM automations WHERE agent_id = $1`, agent)

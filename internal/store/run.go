@@ -147,14 +147,13 @@ func (t *Tx) MoveRuns(ctx context.Context, moves []RunMove) (moved map[string]bo
 	if err != nil {
 		return nil, err
 	}
+	var ended []reeve.Run
 	var freed [][]any
 	for _, m := range moves {
 		if !moved[m.Is.ID] || !m.Is.State.Final() {
 			continue
 		}
-		if err := t.movePointers(ctx, m.Is); err != nil {
-			return nil, err
-		}
+		ended = append(ended, m.Is)
 		failed := 0
 		if m.Is.State == reeve.RunFailed {
 			failed = 1
@@ -162,6 +161,9 @@ func (t *Tx) MoveRuns(ctx context.Context, moves []RunMove) (moved map[string]bo
 		if !ownLane(m.Is.Reason, m.Is.SessionID) {
 			freed = append(freed, []any{m.Is.AgentID, m.Is.ID, reeve.Millis(t.now), failed})
 		}
+	}
+	if err := t.movePointers(ctx, ended); err != nil {
+		return nil, err
 	}
 	return moved, t.change(ctx, `UPDATE agent_runtimes SET active_run = '', last_run_at = v.column3, failures = CASE WHEN v.column4 = 1 THEN failures + 1 ELSE 0 END
 		FROM (VALUES (?)) AS v WHERE agent_id = v.column1 AND active_run = v.column2`, []string{"TEXT", "TEXT", "BIGINT", "BIGINT"}, freed)
@@ -192,7 +194,7 @@ func (t *Tx) CancelRun(ctx context.Context, was reeve.Run, why string) (is reeve
 	if err := t.AppendEnd(ctx, is); err != nil {
 		return was, err
 	}
-	return is, t.DropRunBudget(ctx, was)
+	return is, t.DropRunBudgets(ctx, was)
 }
 
 // CancelRuns ends every run of an agent that is under way.
@@ -331,7 +333,11 @@ func (t *Tx) PutRunBudget(ctx context.Context, v reeve.Run, limit reeve.Amount) 
 		v.WorkspaceID, "run:"+v.ID, string(reeve.EndOver), limit.Calls, limit.Tokens, limit.Micros, limit.Millis)
 }
 
-// DropRunBudget removes it when the run has ended. What it spent is in its row.
-func (t *Tx) DropRunBudget(ctx context.Context, v reeve.Run) error {
-	return t.exec(ctx, `DELETE FROM budgets WHERE workspace_id = $1 AND subject = $2`, v.WorkspaceID, "run:"+v.ID)
+// DropRunBudgets removes those of runs that have ended. What they spent is in their rows.
+func (t *Tx) DropRunBudgets(ctx context.Context, ended ...reeve.Run) error {
+	rows := make([][]any, len(ended))
+	for i, v := range ended {
+		rows[i] = []any{v.WorkspaceID, "run:" + v.ID}
+	}
+	return t.change(ctx, `DELETE FROM budgets WHERE (workspace_id, subject) IN (VALUES (?))`, []string{"TEXT", "TEXT"}, rows)
 }

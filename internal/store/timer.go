@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"reeve"
@@ -44,21 +45,22 @@ func (t *Tx) alive(ctx context.Context, workspace, agent string) error {
 
 // MoveTimer writes a timer's row as the clock or a run's end left it.
 func (t *Tx) MoveTimer(ctx context.Context, v reeve.Timer) error {
-	return t.MoveTimers(ctx, []reeve.Timer{v})
-}
-
-// MoveTimers is MoveTimer for several.
-func (t *Tx) MoveTimers(ctx context.Context, list []reeve.Timer) error {
-	rows := make([][]any, len(list))
-	for i, v := range list {
-		rows[i] = []any{v.ID, v.WorkspaceID, v.AgentID, v.UserID, v.Name, v.Goal, v.Kind, v.Value, v.Zone, string(v.Misfire), string(v.Notify), v.Origin, string(v.State),
-			orZero(v.NextAt), orZero(v.LastAt), v.Failures, v.Missed, reeve.Millis(t.now), reeve.Millis(t.now)}
-	}
-	return t.insert(`INSERT INTO timers (`+timerColumns+`) VALUES (?)
+	return t.exec(ctx, `INSERT INTO timers (`+timerColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
 		ON CONFLICT (id) DO UPDATE SET agent_id = excluded.agent_id, name = excluded.name, goal = excluded.goal, kind = excluded.kind, value = excluded.value,
 			zone = excluded.zone, misfire = excluded.misfire, notify = excluded.notify, state = excluded.state, next_at = excluded.next_at, last_at = excluded.last_at,
-			failures = excluded.failures, missed = excluded.missed, updated_at = excluded.updated_at`, rows,
-		func(query string, args []any) error { return t.exec(ctx, query, args...) })
+			failures = excluded.failures, missed = excluded.missed, updated_at = excluded.updated_at`,
+		v.ID, v.WorkspaceID, v.AgentID, v.UserID, v.Name, v.Goal, v.Kind, v.Value, v.Zone, string(v.Misfire), string(v.Notify), v.Origin, string(v.State),
+		orZero(v.NextAt), orZero(v.LastAt), v.Failures, v.Missed, reeve.Millis(t.now), reeve.Millis(t.now))
+}
+
+// AdvanceTimers writes when timers that fired do so next.
+func (t *Tx) AdvanceTimers(ctx context.Context, fired []reeve.Timer) error {
+	rows := make([][]any, len(fired))
+	for i, v := range fired {
+		rows[i] = []any{v.ID, string(v.State), orZero(v.NextAt), orZero(v.LastAt), v.Missed, reeve.Millis(t.now)}
+	}
+	return t.change(ctx, `UPDATE timers SET state = v.column2, next_at = v.column3, last_at = v.column4, missed = v.column5, updated_at = v.column6
+		FROM (VALUES (?)) AS v WHERE id = v.column1`, []string{"TEXT", "TEXT", "BIGINT", "BIGINT", "BIGINT", "BIGINT"}, rows)
 }
 
 // GetTimer is a Snap's for a transaction that will change it: others that would wait, so that nobody overwrites what somebody
@@ -70,6 +72,26 @@ func (t *Tx) GetTimer(ctx context.Context, workspace, user, id string) (reeve.Ti
 		}
 	}
 	return t.Snap.GetTimer(ctx, workspace, user, id)
+}
+
+// HoldTimers is GetTimer for several timers, by id. Those that are gone are left out.
+func (t *Tx) HoldTimers(ctx context.Context, ids []string) (map[string]*reeve.Timer, error) {
+	slices.Sort(ids) // two servers that hold some of the same do it in one order
+	if !t.db.engine.Alone() {
+		rows := make([][]any, len(ids))
+		for i, id := range ids {
+			rows[i] = []any{id}
+		}
+		if err := t.change(ctx, `UPDATE timers SET missed = missed WHERE id IN (VALUES (?))`, []string{"TEXT"}, rows); err != nil {
+			return nil, err
+		}
+	}
+	list, err := among(ctx, &t.Snap, scanTimer, `SELECT `+timerColumns+` FROM timers WHERE id IN (?)`, ids)
+	found := make(map[string]*reeve.Timer, len(list))
+	for i := range list {
+		found[list[i].ID] = &list[i]
+	}
+	return found, err
 }
 
 // CountTimers counts a user's schedules that are not over.

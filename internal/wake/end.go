@@ -124,9 +124,23 @@ func (r *Room) finish(ctx context.Context, tx *store.Tx, list []*closing) (over 
 	if err != nil {
 		return nil, err
 	}
+	var timed []reeve.Run // which the clock began, and which are over
+	var timers []string
+	for _, m := range moves {
+		if moved[m.Is.ID] && m.Is.State.Final() && byClock(m.Is.Reason) {
+			timed, timers = append(timed, m.Is), append(timers, m.Is.ReasonID)
+		}
+	}
+	if err := tx.DropRunBudgets(ctx, timed...); err != nil {
+		return nil, err
+	}
+	held, err := tx.HoldTimers(ctx, timers)
+	if err != nil {
+		return nil, err
+	}
 	for i, c := range list {
 		if is := moves[i].Is; moved[is.ID] {
-			told, err := r.follow(ctx, tx, is, c.end.Notify)
+			told, err := r.follow(ctx, tx, held, is, c.end.Notify)
 			if err != nil {
 				return nil, err
 			}
@@ -136,8 +150,8 @@ func (r *Room) finish(ctx context.Context, tx *store.Tx, list []*closing) (over 
 	return over, nil
 }
 
-// follow writes what belongs to a run's end besides the run. It says whether its person is told.
-func (r *Room) follow(ctx context.Context, tx *store.Tx, run reeve.Run, notify bool) (told bool, err error) {
+// follow writes what belongs to a run's end besides the run. It says whether its person is told. Timers that began runs are held.
+func (r *Room) follow(ctx context.Context, tx *store.Tx, held map[string]*reeve.Timer, run reeve.Run, notify bool) (told bool, err error) {
 	if r.Ended != nil {
 		if err := r.Ended.Ending(ctx, tx, run); err != nil {
 			return false, err
@@ -146,10 +160,7 @@ func (r *Room) follow(ctx context.Context, tx *store.Tx, run reeve.Run, notify b
 	switch {
 	case !run.State.Final():
 	case byClock(run.Reason):
-		if err := tx.DropRunBudget(ctx, run); err != nil {
-			return false, err
-		}
-		return r.report(ctx, tx, run, notify)
+		return r.report(ctx, tx, held[run.ReasonID], run, notify)
 	case run.Code == reeve.Crashed:
 		return r.alarm(ctx, tx, run)
 	}

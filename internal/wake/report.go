@@ -12,16 +12,12 @@ import (
 
 // report tells a schedule's person what its run came to, as the schedule's policy says, and counts failures. It belongs to the
 // transaction that ends the run, and a run tells at most once; so what was to be told is told once, whatever crashes. What else
-// has happened to the schedule meanwhile stays: its row is read, held and written here.
-func (r *Room) report(ctx context.Context, tx *store.Tx, run reeve.Run, notify bool) (told bool, err error) {
-	t, err := tx.GetTimer(ctx, run.WorkspaceID, "", run.ReasonID)
-	if reeve.CodeOf(err) == reeve.NotFound {
+// has happened to the schedule meanwhile stays: its row is read, held and written in this transaction.
+func (r *Room) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, run reeve.Run, notify bool) (told bool, err error) {
+	if t == nil {
 		return false, nil // deleted while it ran
 	}
-	if err != nil {
-		return false, err
-	}
-	was := t
+	was := *t
 	n := reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: run.WorkspaceID, UserID: t.UserID, RunID: run.ID, TimerID: t.ID, AgentID: run.AgentID,
 		Session: t.Origin, Title: t.Name, Body: run.Output}
 	tell := t.Notify == reeve.NotifyAlways || t.Notify == reeve.NotifyConditional && notify
@@ -43,7 +39,7 @@ func (r *Room) report(ctx context.Context, tx *store.Tx, run reeve.Run, notify b
 		tell = false
 	}
 	if t.Failures != was.Failures || t.State != was.State {
-		if err := tx.MoveTimer(ctx, t); err != nil {
+		if err := tx.MoveTimer(ctx, *t); err != nil {
 			return false, err
 		}
 	}

@@ -41,7 +41,7 @@ type Config struct {
 	Process    string   // who owns the runs started here; it must be announced in the store
 	Brain      Brain    // runs agents
 	Entities   Entities // for predicates
-	Concurrent int      // runs at once. Default: 8
+	Concurrent int      // runs at once. Default: 64
 	Attempts   int      // how often a run is begun, the first time and after crashes, before it fails. Default: 5
 	Limits     Limits   // what schedules may be. Default: see Limits
 	Webhook    string   // where notifications are sent too. Default: nowhere
@@ -79,7 +79,7 @@ type Room struct {
 // New makes the room.
 func New(cfg Config) (*Room, error) {
 	if cfg.Concurrent == 0 {
-		cfg.Concurrent = 8
+		cfg.Concurrent = 64
 	}
 	if cfg.Turns == 0 {
 		cfg.Turns = 1000

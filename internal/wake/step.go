@@ -184,7 +184,7 @@ func soonest(ctx context.Context, tx *store.Tx, get func(context.Context) (int64
 func (r *Room) begin(ctx context.Context, tx *store.Tx, runs []reeve.Run, n int) ([]reeve.Run, error) {
 	known := roster{tx: tx, workspaces: map[string]reeve.Workspace{}, agents: map[string]reeve.Agent{}}
 	for len(runs) < n {
-		most := 2 * (n - len(runs)) // some of them are served together, or wait for each other
+		most := n - len(runs)
 		due, err := tx.DueWakes(ctx, most)
 		if err != nil {
 			return nil, err

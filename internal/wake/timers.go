@@ -128,10 +128,18 @@ func (r *Room) fire(ctx context.Context, tx *store.Tx) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	agents := make([]string, len(due))
+	for i, t := range due {
+		agents[i] = t.AgentID
+	}
+	scripts, err := tx.Automations(ctx, agents)
+	if err != nil {
+		return false, err
+	}
 	var wakes []reeve.Wake
 	for i, t := range due {
 		var own []reeve.Wake
-		if due[i], own, err = r.fireOne(ctx, tx, t); err != nil {
+		if due[i], own, err = r.fireOne(ctx, tx, t, scripts[t.AgentID]); err != nil {
 			return false, err
 		}
 		wakes = append(wakes, own...)
@@ -139,7 +147,7 @@ func (r *Room) fire(ctx context.Context, tx *store.Tx) (more bool, err error) {
 	if err := tx.InsertWakes(ctx, wakes); err != nil {
 		return false, err
 	}
-	return len(due) == mostTimers, tx.MoveTimers(ctx, due)
+	return len(due) == mostTimers, tx.AdvanceTimers(ctx, due)
 }
 
 // anchored counts an interval so that an instant is one of its firings; other cadences know theirs.
@@ -152,20 +160,14 @@ func anchored(c Cadence, at time.Time) Cadence {
 
 // fireOne deals with every instant from the one that the timer waits for up to now. That instant is in the row, and not worked
 // out from the clock: put back, the clock repeats nothing, and put forward it skips nothing in silence. It gives the timer as it is
-// then, and the wakes.
-func (r *Room) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer) (is reeve.Timer, wakes []reeve.Wake, err error) {
+// then, and the wakes. An automation never runs beside itself, whatever the schedule.
+func (r *Room) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer, script bool) (is reeve.Timer, wakes []reeve.Wake, err error) {
 	c, err := r.zones.ParseCadence(t.Kind, t.Value, t.Zone)
 	if err != nil { // a zone that was known when it was made
 		t.State, t.NextAt = reeve.TimerDisabled, nil
 		return t, nil, nil
 	}
 	d := anchored(c, *t.NextAt).Due(t.NextAt.Add(-time.Millisecond), tx.Now(), Misfire{Policy: string(t.Misfire)})
-	script := false // an automation never runs beside itself, whatever the schedule
-	if t.Goal != "" && len(d.Run) > 0 {
-		if script, err = tx.IsAutomation(ctx, t.AgentID); err != nil {
-			return t, nil, err
-		}
-	}
 	for _, f := range d.Run {
 		w := reeve.Wake{RunKey: timerKey(t, f.At), WorkspaceID: t.WorkspaceID, AgentID: t.AgentID, Reason: reeve.ReasonTimer, ReasonID: t.ID, UserID: t.UserID,
 			SessionID: store.TimerLane + t.ID, Input: t.Goal, ScheduledAt: &f.At, DueAt: f.At, State: reeve.WakeQueued}
