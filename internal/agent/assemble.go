@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ type AssemblyInput struct {
 	TurnID          string           `json:"turn_id"`
 	UserID          string           `json:"user_id,omitempty"`
 	UserMessage     model.Message    `json:"user_message" doc:"What the turn is about"`
-	RecentTurns     []TurnSnapshot   `json:"recent_turns" doc:"Oldest first, this one excluded"`
+	RecentTurns     []TurnSnapshot   `json:"recent_turns" doc:"Oldest first, this one excluded; they are kept for later turns, and must not be changed"`
 	ActiveTurns     []ActiveTurn     `json:"active_turns,omitempty" doc:"Others of the conversation that are still under way"`
 	ModelProfileID  string           `json:"model_profile_id" doc:"The model's name"`
 	Instructions    string           `json:"instructions,omitempty" doc:"With their variables in place"`
@@ -225,12 +226,23 @@ func (Assembly) Assemble(_ context.Context, in AssemblyInput) (model.Request, er
 		r.Tools = append(r.Tools, model.Tool{Name: t.ID, Description: d, Parameters: t.InputSchema})
 	}
 	for _, t := range in.RecentTurns {
-		r.Messages = append(r.Messages, t.Messages...)
+		for _, m := range t.Messages {
+			r.Messages = follow(r.Messages, m)
+		}
 	}
 	if len(in.UserMessage.Parts) > 0 {
-		r.Messages = append(r.Messages, in.UserMessage)
+		r.Messages = follow(r.Messages, in.UserMessage)
 	}
 	return r, nil
+}
+
+// follow adds a message to others. Some models want the two sides to take turns, so what one side says twice in a row is one message.
+func follow(list []model.Message, m model.Message) []model.Message {
+	if n := len(list); n > 0 && list[n-1].Role == m.Role {
+		list[n-1].Parts = slices.Concat(list[n-1].Parts, m.Parts)
+		return list
+	}
+	return append(list, m)
 }
 
 func clip(s string, n int) string {

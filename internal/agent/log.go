@@ -158,6 +158,18 @@ func (l *log) pending() (n int) {
 	return n
 }
 
+// settled tells whether nothing more can come to a turn that is over.
+func (l *log) settled() bool {
+	for _, m := range l.moves {
+		for _, c := range m.calls {
+			if c.result == nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // failures counts calls that came to an error.
 func (l *log) failures() (n int) {
 	for _, m := range l.moves {

@@ -3,54 +3,45 @@ package agent
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"reeve"
 	"reeve/internal/store"
 	"reeve/model"
 )
 
-// window is how many messages of a thread are looked at for one earlier turn, on average.
+// window is how many messages are looked at for one earlier turn, on average.
 const window = 20
 
-// recent reads the turns before this one: as many as the settings say and fit, oldest first. Two queries read them and a bounded
-// stretch of the thread; a turn that is cut off at its beginning is left out.
+// recent reads the turns before this one, and what the agent was told between them: as many as the settings say and fit, oldest
+// first. How much is read is bounded, and only turns that are not known yet are; one that is cut off at its beginning is left out.
 func (v *turn) recent(ctx context.Context, s *store.Snap) ([]TurnSnapshot, error) {
 	out := []TurnSnapshot{}
 	n := *v.set.RecentTurns
 	if n == 0 {
 		return out, nil
 	}
-	states, first, err := s.EndedTurns(ctx, v.run.SessionID, v.run.ID, n)
-	if err != nil || first == "" {
+	ended, err := s.EndedTurns(ctx, v.run.SessionID, v.run.ID, n)
+	if err != nil || len(ended) == 0 {
 		return out, err
 	}
-	since := reeve.SameTime(reeve.PrefixMessage, first)
-	list, err := s.RecentMessages(ctx, v.run.WorkspaceID, v.run.ThreadID, since, v.log.said[0].ID, (n+1)*window)
+	found, err := v.ended(ctx, s, ended, (n+1)*window)
 	if err != nil {
 		return nil, err
 	}
-	var order []string
-	byTurn := map[string][]reeve.Message{}
-	for _, m := range list {
-		key := m.RunID
-		if key == "" {
-			key = m.ID // a notice, or a call that somebody made by hand
-		}
-		if _, ok := byTurn[key]; !ok {
-			order = append(order, key)
-		}
-		byTurn[key] = append(byTurn[key], m)
+	since := reeve.SameTime(reeve.PrefixMessage, ended[len(ended)-1].ID)
+	told, err := s.Notices(ctx, v.run.WorkspaceID, v.run.ThreadID, since, v.log.said[0].ID, n)
+	if err != nil {
+		return nil, err
 	}
+	for _, m := range told {
+		t := TurnSnapshot{ID: m.ID, Input: m.Content, Messages: []model.Message{model.Said(model.User, "[Notice] "+m.Content)}}
+		found = append(found, past{t, m.ID, tokens(t.Messages)})
+	}
+	slices.SortFunc(found, func(a, b past) int { return cmp.Compare(b.first, a.first) })
 	left := v.set.ContextTokens
-	for i := len(order) - 1; i >= 0 && len(out) < n; i-- {
-		t, ok, err := v.snapshot(ctx, s, states[order[i]], byTurn[order[i]])
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			continue
-		}
-		cost := tokens(t.Messages)
+	for _, p := range found[:min(n, len(found))] {
+		t, cost := p.TurnSnapshot, p.tokens
 		if cost > left { // at least what was said, and answered
 			t.Messages = brief(t)
 			cost = tokens(t.Messages)
@@ -59,43 +50,75 @@ func (v *turn) recent(ctx context.Context, s *store.Snap) ([]TurnSnapshot, error
 			break
 		}
 		left -= cost
-		out = append([]TurnSnapshot{t}, out...)
+		out = append(out, t)
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// ended gives turns that are over, as far as they have something to show. Those that are not known are read.
+func (v *turn) ended(ctx context.Context, s *store.Snap, list []store.EndedTurn, most int) (out []past, err error) {
+	states := map[string]reeve.RunState{}
+	var unknown []string
+	for _, e := range list {
+		if p, ok := v.past.get(e.ID); ok {
+			out = append(out, p)
+			continue
+		}
+		states[e.ID] = e.State
+		unknown = append(unknown, e.ID)
+	}
+	read, err := s.TurnMessages(ctx, v.run.WorkspaceID, unknown, most)
+	if err != nil {
+		return nil, err
+	}
+	byTurn := map[string][]reeve.Message{}
+	for _, m := range read {
+		if m.ThreadID == v.run.ThreadID {
+			byTurn[m.RunID] = append(byTurn[m.RunID], m)
+		}
+	}
+	for _, id := range unknown {
+		if len(byTurn[id]) == 0 {
+			continue
+		}
+		p, whole, err := v.snapshot(ctx, s, states[id], byTurn[id])
+		if err != nil {
+			return nil, err
+		}
+		if whole {
+			out = append(out, p)
+		}
 	}
 	return out, nil
 }
 
-// snapshot makes an earlier turn of its messages; false means that it has nothing to show, or is still under way.
-func (v *turn) snapshot(ctx context.Context, s *store.Snap, state reeve.RunState, list []reeve.Message) (t TurnSnapshot, ok bool, err error) {
+// snapshot makes an earlier turn of its messages; false means that its beginning is not among them.
+func (v *turn) snapshot(ctx context.Context, s *store.Snap, state reeve.RunState, list []reeve.Message) (p past, ok bool, err error) {
 	first := list[0]
-	key := cmp.Or(first.RunID, first.ID)
-	if first.RunID == "" {
-		if first.Kind != reeve.Observation {
-			return t, false, nil
-		}
-		return TurnSnapshot{ID: key, Input: first.Content, Messages: []model.Message{model.Said(model.User, "[Notice] "+first.Content)}}, true, nil
-	}
 	if first.Kind != reeve.UserMessage && first.Kind != reeve.Observation {
-		return t, false, nil // its beginning is outside the window
-	}
-	if state == "" || !state.Final() {
-		return t, false, nil
+		return p, false, nil
 	}
 	l, err := readLog(list)
 	if err != nil {
-		return t, false, err
+		return p, false, err
 	}
 	said, err := v.spoken(ctx, s, l.said)
 	if err != nil {
-		return t, false, err
+		return p, false, err
 	}
-	t = TurnSnapshot{ID: key, State: state, Input: first.Content, Messages: append([]model.Message{said}, l.messages()...)}
+	t := TurnSnapshot{ID: first.RunID, State: state, Input: first.Content, Messages: append([]model.Message{said}, l.messages()...)}
 	if last := l.end(); last != nil {
 		t.Output = last.answer.Text()
 	}
 	if n := len(t.Messages); t.Messages[n-1].Role == model.User {
 		t.Messages = append(t.Messages, model.Said(model.Assistant, "["+ending(state)+"]"))
 	}
-	return t, true, nil
+	p = past{t, first.ID, tokens(t.Messages)}
+	if l.settled() {
+		v.past.put(p)
+	}
+	return p, true, nil
 }
 
 // ending says how a turn without a last word came to its end.

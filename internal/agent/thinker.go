@@ -38,6 +38,7 @@ type Thinker struct {
 	Tracer   trace.Tracer // gets a span for each run and question. Default: none
 	OnAnswer func(Asked)  // told of each question. Default: nobody
 	Log      *slog.Logger
+	past     pasts
 }
 
 // turn is a run in a thinker's hands.

@@ -111,17 +111,17 @@ func (s *Snap) ListFeedback(ctx context.Context, workspace, turn string) ([]reev
 	}, `SELECT id, turn_id, user_id, score, comment, created_at FROM feedback WHERE workspace_id = $1 AND turn_id = $2 ORDER BY id LIMIT 200`, workspace, turn)
 }
 
-// EndedTurns reads how the last turns of a conversation ended, before one, and the first of them.
-func (s *Snap) EndedTurns(ctx context.Context, conversation, before string, limit int) (states map[string]reeve.RunState, first string, err error) {
-	states = map[string]reeve.RunState{}
-	_, err = all(ctx, s, func(r scanner) (id string, err error) {
-		var state reeve.RunState
-		err = r.Scan(&id, &state)
-		states[id], first = state, id
-		return id, err
-	}, `SELECT id, state FROM runs WHERE session_id = $1 AND reason = 'user_initiated' AND id < $2 AND state NOT IN ('running', 'parked')
+// EndedTurn is a turn that is over.
+type EndedTurn struct {
+	ID    string
+	State reeve.RunState
+}
+
+// EndedTurns reads the last turns of a conversation that ended, before one, newest first.
+func (s *Snap) EndedTurns(ctx context.Context, conversation, before string, limit int) ([]EndedTurn, error) {
+	return all(ctx, s, func(r scanner) (t EndedTurn, err error) { return t, r.Scan(&t.ID, &t.State) },
+		`SELECT id, state FROM runs WHERE session_id = $1 AND reason = 'user_initiated' AND id < $2 AND state NOT IN ('running', 'parked')
 		ORDER BY id DESC LIMIT $3`, conversation, before, limit)
-	return states, first, err
 }
 
 // ActiveTurns reads a conversation's turns that are under way, but for one, oldest first.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"slices"
+	"strconv"
 
 	"reeve"
 )
@@ -102,10 +103,18 @@ func (s *Snap) RunMessages(ctx context.Context, workspace, run, after string, li
 		ORDER BY id LIMIT $4`, workspace, run, after, limit)
 }
 
-// RecentMessages reads the last messages of a thread from one on and before another, oldest first.
-func (s *Snap) RecentMessages(ctx context.Context, workspace, thread, from, before string, limit int) ([]reeve.Message, error) {
-	list, err := all(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE thread_id = $2 AND workspace_id = $1 AND id >= $3 AND id < $4
-		ORDER BY id DESC LIMIT $5`, workspace, thread, from, before, limit)
+// TurnMessages reads the last messages of some runs, oldest first.
+func (s *Snap) TurnMessages(ctx context.Context, workspace string, runs []string, limit int) ([]reeve.Message, error) {
+	list, err := among(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE run_id IN (?) AND run_id <> '' ORDER BY id DESC LIMIT `+strconv.Itoa(limit), runs)
+	list = slices.DeleteFunc(list, func(m reeve.Message) bool { return m.WorkspaceID != workspace })
+	slices.Reverse(list)
+	return list, err
+}
+
+// Notices reads the last things that an agent was told between its turns, from one message on and before another, oldest first.
+func (s *Snap) Notices(ctx context.Context, workspace, thread, from, before string, limit int) ([]reeve.Message, error) {
+	list, err := all(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE thread_id = $2 AND run_id = '' AND kind = 'observation' AND workspace_id = $1
+		AND id >= $3 AND id < $4 ORDER BY id DESC LIMIT $5`, workspace, thread, from, before, limit)
 	slices.Reverse(list)
 	return list, err
 }
