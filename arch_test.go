@@ -41,6 +41,7 @@ var arrows = map[string][]string{
 	"toolbox/files":              {".", "internal/store"},
 	"toolbox/journal":            {".", "internal/store"},
 	"toolbox/output":             {".", "internal/store"},
+	"toolbox/media":              {".", "internal/store"},
 	"toolbox/schedules":          {".", "internal/store"},
 	"toolbox/scratchpad":         {".", "internal/store"},
 	"toolbox/shell":              {".", "internal/sandbox/confine"},

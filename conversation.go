@@ -103,6 +103,7 @@ const (
 	FrameApproval  FrameType = "approval_required"
 	FrameError     FrameType = "error"
 	FramePong      FrameType = "pong"
+	FrameMedia     FrameType = "media"
 )
 
 // Frame is what the clients of a conversation are sent. Which fields are set depends on its type. Frames other than tokens are
@@ -121,6 +122,7 @@ type Frame struct {
 	Final          bool            `json:"final,omitempty" doc:"Of message_complete: the agent has said all, unless something comes later"`
 	Reasoning      bool            `json:"reasoning,omitempty" doc:"Of token: the piece is not of the answer but of the thinking before it"`
 	Discard        bool            `json:"discard,omitempty" doc:"Of token: forget the pieces of this turn's message so far; it is made anew"`
+	Attachments    []Attachment    `json:"attachments,omitempty" doc:"Of media: what the agent sent; the bytes are at /api/conversations/{id}/media/{hash}"`
 	ToolCallID     string          `json:"tool_call_id,omitempty"`
 	Tool           string          `json:"tool,omitempty"`
 	Args           json.RawMessage `json:"args,omitempty"`

@@ -293,7 +293,7 @@ func (w *talker) listen(ctx context.Context, tokens int) (late []float64, missin
 			return late, missing + tokens - next, nil
 		case reeve.FrameError:
 			return late, missing, errors.New(f.Message)
-		case reeve.FrameConnected, reeve.FrameStarted, reeve.FrameTool, reeve.FrameResult, reeve.FrameMessage, reeve.FrameApproval, reeve.FramePong:
+		case reeve.FrameConnected, reeve.FrameStarted, reeve.FrameTool, reeve.FrameResult, reeve.FrameMessage, reeve.FrameApproval, reeve.FramePong, reeve.FrameMedia:
 		}
 	}
 }

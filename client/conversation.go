@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -93,6 +94,21 @@ func (c *Client) Frames(ctx context.Context, conversation string, after int64, l
 		q.Set("limit", strconv.Itoa(limit))
 	}
 	return get[reeve.FrameList](ctx, c, path("conversations", conversation, "frames"), q)
+}
+
+// Media fetches a file that an agent sent to a conversation.
+func (c *Client) Media(ctx context.Context, conversation, hash string) ([]byte, error) {
+	r := &request{method: http.MethodGet, path: path("conversations", conversation, "media", hash)}
+	resp, err := c.send(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, c.lost(ctx, r, err)
+	}
+	return b, nil
 }
 
 // Deliver brings the outcome of an operation that was to come from outside.

@@ -91,6 +91,14 @@ func (s *shown) frame(ctx context.Context, f reeve.Frame) error {
 			mark = "!"
 		}
 		fmt.Fprintf(s.err, "  %s %s: %s\n", mark, plain(f.Tool), cut(f.Content, 100))
+	case reeve.FrameMedia:
+		s.fresh()
+		if f.Text != "" {
+			fmt.Fprintln(s.out, plain(f.Text))
+		}
+		for _, a := range f.Attachments {
+			fmt.Fprintf(s.err, "  + %s (%s, %d bytes): reeve conversations media %s %s > FILE\n", plain(a.Name), plain(a.MediaType), a.Size, s.conversation.ID, a.Hash)
+		}
 	case reeve.FrameApproval:
 		s.fresh()
 		return s.approval(ctx, f)

@@ -21,7 +21,7 @@ func conversationsCommand(a *app) *cobra.Command {
   reeve conversations complete conv_...`,
 	}
 	c.Flags().AddFlagSet(list.Flags())
-	c.AddCommand(list, conversationsShow(a), conversationsComplete(a))
+	c.AddCommand(list, conversationsShow(a), conversationsComplete(a), conversationsMedia(a))
 	return c
 }
 
@@ -72,6 +72,22 @@ func conversationsShow(a *app) *cobra.Command {
 	}
 	paged(c, &p)
 	return c
+}
+
+func conversationsMedia(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "media CONVERSATION HASH", Short: "Write a file that an agent sent to standard output", Args: cobra.ExactArgs(2),
+		Example: "  reeve conversations media conv_... 9f86d081... > chart.png",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				b, err := c.Media(ctx, args[0], args[1])
+				if err == nil {
+					_, err = a.out.Write(b)
+				}
+				return err
+			})
+		},
+	}
 }
 
 func conversationsComplete(a *app) *cobra.Command {

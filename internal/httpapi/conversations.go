@@ -16,6 +16,7 @@ const (
 	conversationPath = "/api/conversations/{id}"
 	turnsPath        = conversationPath + "/turns"
 	eventsPath       = conversationPath + "/events"
+	mediaPath        = conversationPath + "/media/{hash}"
 	playgroundPath   = "/api/playground/sessions/{sessionId}/chat"
 )
 
@@ -35,6 +36,7 @@ func (s *server) conversationRoutes(api huma.API) {
 	handle(api, route{del, conversationPath + "/participants/{participantId}", "removeParticipant", "End somebody's part", tag, member, gone}, s.removeParticipant)
 	handle(api, route{get, conversationPath + "/messages", "listConversationMessages", "Read a conversation's history", tag, viewer, 0}, s.listHistory)
 	handle(api, route{get, conversationPath + "/frames", "listFrames", "Read what clients were told", tag, viewer, 0}, s.listFrames)
+	handle(api, route{get, mediaPath, "getMedia", "Fetch a file that an agent sent", tag, viewer, 0}, s.getMedia)
 	handle(api, route{get, eventsPath, "streamEvents", "Follow a conversation (server-sent events)", tag, viewer, 0}, s.streamEvents)
 	handle(api, route{get, turnsPath, "listTurns", "List a conversation's turns", tag, viewer, 0}, s.listTurns)
 	handle(api, route{post, turnsPath, "createTurn", "Say something; with Accept: text/event-stream, follow the turn", tag, member, made}, s.createTurn)

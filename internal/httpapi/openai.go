@@ -289,7 +289,7 @@ func (t *v1Turn) follow(ctx context.Context, tell func(v1Seen) error) error {
 				seen.fail = &reeve.Error{Code: f.Code, Message: f.Message, Hint: f.Hint}
 			case reeve.FrameComplete:
 				seen.over = true
-			case reeve.FrameStarted, reeve.FrameResult, reeve.FrameConnected, reeve.FramePong:
+			case reeve.FrameStarted, reeve.FrameResult, reeve.FrameConnected, reeve.FramePong, reeve.FrameMedia:
 			}
 			if seen.text == "" && seen.call == nil && seen.fail == nil && !seen.over {
 				continue

@@ -64,21 +64,22 @@ type player struct {
 
 // play is an event of the playground. Which fields are set depends on its type.
 type play struct {
-	Type       string          `json:"type"`
-	MessageID  string          `json:"messageId,omitempty"`
-	Text       string          `json:"text,omitempty"`
-	ToolCallID string          `json:"toolCallId,omitempty"`
-	ToolName   string          `json:"toolName,omitempty"`
-	Args       json.RawMessage `json:"args,omitempty"`
-	Result     *string         `json:"result,omitempty"`
-	IsError    bool            `json:"isError,omitempty"`
-	ApprovalID string          `json:"approvalId,omitempty"`
-	Preview    string          `json:"preview,omitempty"`
-	Code       reeve.Code      `json:"code,omitempty"`
-	Message    string          `json:"message,omitempty"`
-	Hint       string          `json:"hint,omitempty"`
-	State      reeve.RunState  `json:"state,omitempty"`
-	Usage      *reeve.Amount   `json:"usage,omitempty"`
+	Type        string             `json:"type"`
+	MessageID   string             `json:"messageId,omitempty"`
+	Text        string             `json:"text,omitempty"`
+	ToolCallID  string             `json:"toolCallId,omitempty"`
+	ToolName    string             `json:"toolName,omitempty"`
+	Args        json.RawMessage    `json:"args,omitempty"`
+	Result      *string            `json:"result,omitempty"`
+	IsError     bool               `json:"isError,omitempty"`
+	ApprovalID  string             `json:"approvalId,omitempty"`
+	Preview     string             `json:"preview,omitempty"`
+	Code        reeve.Code         `json:"code,omitempty"`
+	Message     string             `json:"message,omitempty"`
+	Hint        string             `json:"hint,omitempty"`
+	State       reeve.RunState     `json:"state,omitempty"`
+	Usage       *reeve.Amount      `json:"usage,omitempty"`
+	Attachments []reeve.Attachment `json:"attachments,omitempty"`
 	*reeve.PlaygroundInfo
 	TraceID string `json:"traceId,omitempty"`
 }
@@ -120,6 +121,10 @@ func (p *player) translate(out *bytes.Buffer, l chat.Line) error {
 			put(play{Type: failure(f.Code), Code: f.Code, Message: f.Message})
 		}
 		put(play{Type: "finish", State: f.State, Code: f.Code, Usage: f.Spent})
+	case reeve.FrameMedia:
+		e := as("media")
+		e.Attachments, e.Message = f.Attachments, f.Text
+		put(e)
 	case reeve.FrameConnected, reeve.FramePong:
 	}
 	return nil

@@ -36,6 +36,7 @@ func (x talkThings) samples(agentID, operation string) map[string]sample {
 		"removeParticipant":        {at + "/participants/somebody", nil, true, reeve.Member},
 		"listConversationMessages": {at + "/messages", nil, true, reeve.Viewer},
 		"listFrames":               {at + "/frames", nil, true, reeve.Viewer},
+		"getMedia":                 {at + "/media/" + strings.Repeat("0", 64), nil, true, reeve.Viewer},
 		"streamEvents":             {at + "/events", nil, true, reeve.Viewer},
 		"listTurns":                {at + "/turns", nil, true, reeve.Viewer},
 		"createTurn":               {at + "/turns", object{"content": "hello"}, true, reeve.Member},

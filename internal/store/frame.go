@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -25,6 +26,25 @@ func (t *Tx) AppendFrame(ctx context.Context, conversation, key string, f reeve.
 		ON CONFLICT (conversation_id, frame_key) DO NOTHING`, conversation, key, f.TurnID, clean(text(f)), reeve.Millis(t.now))
 }
 
+// mediaKey begins the keys of frames that send something with this hash.
+func mediaKey(hash string) string { return "media:" + hash + ":" }
+
+// SendMedia keeps a frame that sends what it has attached to a conversation.
+func (t *Tx) SendMedia(ctx context.Context, conversation, operation string, f reeve.Frame) error {
+	f.Type = reeve.FrameMedia
+	return t.AppendFrame(ctx, conversation, mediaKey(f.Attachments[0].Hash)+operation, f)
+}
+
+// SentMedia finds what was sent to a conversation by its hash, as it was named last.
+func (s *Snap) SentMedia(ctx context.Context, conversation, hash string) (reeve.Attachment, error) {
+	list, err := all(ctx, s, scanFrame, `SELECT n, body, created_at FROM frames WHERE conversation_id = $1 AND frame_key >= $2 AND frame_key < $3
+		ORDER BY frame_key DESC LIMIT 1`, conversation, mediaKey(hash), mediaKey(hash+"~"))
+	if err != nil || len(list) == 0 {
+		return reeve.Attachment{}, cmp.Or(err, notFound("media", hash))
+	}
+	return list[0].Attachments[0], nil
+}
+
 // AppendEnd keeps that a turn has ended, and how. Of a run that is no turn nobody is told.
 func (t *Tx) AppendEnd(ctx context.Context, run reeve.Run) error {
 	if run.Reason != reeve.ReasonUser || !run.State.Final() {
@@ -34,20 +54,22 @@ func (t *Tx) AppendEnd(ctx context.Context, run reeve.Run) error {
 		Message: run.Message, Spent: &run.Spent})
 }
 
+func scanFrame(r scanner) (f reeve.Frame, err error) {
+	var n, at int64
+	var body string
+	if err := r.Scan(&n, &body, &at); err != nil {
+		return f, err
+	}
+	err = fromText(body, &f)
+	f.Seq = n * FrameStep
+	when := reeve.FromMillis(at)
+	f.At = &when
+	return f, err
+}
+
 // ListFrames reads the kept frames of a conversation after a sequence number, in order.
 func (s *Snap) ListFrames(ctx context.Context, conversation string, after int64, limit int) ([]reeve.Frame, error) {
-	return all(ctx, s, func(r scanner) (f reeve.Frame, err error) {
-		var n, at int64
-		var body string
-		if err := r.Scan(&n, &body, &at); err != nil {
-			return f, err
-		}
-		err = fromText(body, &f)
-		f.Seq = n * FrameStep
-		when := reeve.FromMillis(at)
-		f.At = &when
-		return f, err
-	}, `SELECT n, body, created_at FROM frames WHERE conversation_id = $1 AND n > $2 ORDER BY n LIMIT $3`, conversation, after/FrameStep, limit)
+	return all(ctx, s, scanFrame, `SELECT n, body, created_at FROM frames WHERE conversation_id = $1 AND n > $2 ORDER BY n LIMIT $3`, conversation, after/FrameStep, limit)
 }
 
 // LastFrame is the sequence number of the last kept frame; 0 means that there is none.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"unicode/utf8"
 
@@ -41,20 +42,43 @@ func (p *Pack) readTool() reeve.Tool {
 	return reeve.MustTool(t, p.read)
 }
 
-func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
-	v, err := openPath("path", in.Path)
+// Bytes reads a whole file under /shared or /tmp, for tools that do something else with it than show it.
+func (p *Pack) Bytes(ctx context.Context, workspace, path string) ([]byte, error) {
+	v, f, info, err := p.open(workspace, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info.Size() > p.cfg.MaxFile {
+		return nil, reeve.Errorf(reeve.TooLarge, "%s has %d bytes; at most %d can be taken at once", v, info.Size(), p.cfg.MaxFile)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, p.cfg.MaxFile))
+	return b, fault(err, v)
+}
+
+// open opens a file under /shared or /tmp.
+func (p *Pack) open(workspace, path string) (v vpath, f *os.File, info fs.FileInfo, err error) {
+	v, err = openPath("path", path)
 	if err == nil && len(v.names) == 0 {
 		err = isFolder(v)
 	}
 	if err != nil {
-		return readResult{}, err
+		return v, nil, nil, err
 	}
-	pl, err := p.at(reeve.InvocationFrom(ctx).Workspace, v)
+	pl, err := p.at(workspace, v)
 	if err != nil {
-		return readResult{}, err
+		return v, nil, nil, err
 	}
 	defer pl.close()
-	f, info, err := pl.open()
+	f, info, err = pl.open()
+	return v, f, info, err
+}
+
+func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
+	v, f, info, err := p.open(reeve.InvocationFrom(ctx).Workspace, in.Path)
 	if err != nil {
 		return readResult{}, err
 	}

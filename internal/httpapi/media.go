@@ -1,0 +1,47 @@
+package httpapi
+
+import (
+	"context"
+	"mime"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// getMedia gives what an agent sent to a conversation, as it was when it was sent. Nobody vouches for it, so no browser is to run it.
+func (s *server) getMedia(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Hash string `path:"hash" pattern:"^[0-9a-f]{64}$"`
+}) (*huma.StreamResponse, error) {
+	var a reeve.Attachment
+	var got store.Slice
+	err := s.DB.View(ctx, func(snap *store.Snap) error {
+		c, err := see(ctx, snap, who, in.ID)
+		if err != nil {
+			return err
+		}
+		if a, err = snap.SentMedia(ctx, c.ID, in.Hash); err != nil {
+			return err
+		}
+		got, err = snap.GetPayload(ctx, who.Workspace, in.Hash, 0, -1)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(c huma.Context) {
+		c.SetHeader("Content-Type", a.MediaType)
+		c.SetHeader("Content-Length", strconv.Itoa(len(got.Body)))
+		c.SetHeader("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.Name}))
+		c.SetHeader("Content-Security-Policy", "sandbox; default-src 'none'")
+		c.SetHeader("X-Content-Type-Options", "nosniff")
+		c.SetStatus(http.StatusOK)
+		if _, err := c.BodyWriter().Write(got.Body); err != nil {
+			s.Log.Debug("an answer was not taken", "request", requestID(c.Context()), "error", err)
+		}
+	}}, nil
+}

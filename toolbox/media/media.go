@@ -1,0 +1,98 @@
+package media
+
+import (
+	"context"
+	"fmt"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Files reads files of a workspace.
+type Files interface {
+	Bytes(ctx context.Context, workspace, path string) ([]byte, error)
+}
+
+// Pack is send_media.
+type Pack struct{ Files Files }
+
+type sendArgs struct {
+	Path    string `json:"path" minLength:"1" maxLength:"4096" doc:"A file under /shared or /tmp"`
+	Caption string `json:"caption,omitempty" maxLength:"4000" doc:"What to say with it"`
+}
+
+// Tools gives the pack's tools.
+func (p *Pack) Tools() []reeve.Tool {
+	return []reeve.Tool{reeve.MustTool(reeve.Tool{ID: "send_media", Name: "Send media", Category: "communication", Pack: "media", Capability: "files.read", Effect: reeve.Local, Risk: reeve.LowRisk,
+		TimeoutMS: 15_000, Description: "Sends a file of the workspace (a picture, a document, audio) to the people of the conversation that asked for it. They see it beside what you say."}, p.send)}
+}
+
+// send keeps the bytes as they are now, and tells the conversation, in one transaction.
+func (p *Pack) send(ctx context.Context, in sendArgs) (string, error) {
+	tx, err := store.TxFrom(ctx)
+	if err != nil {
+		return "", err
+	}
+	inv := reeve.InvocationFrom(ctx)
+	conversation, err := channel(ctx, tx, inv)
+	if err != nil {
+		return "", err
+	}
+	body, err := p.Files.Bytes(ctx, inv.Workspace, in.Path)
+	if err != nil {
+		return "", err
+	}
+	hash, err := tx.PutPayload(ctx, inv.Workspace, body)
+	if err != nil {
+		return "", err
+	}
+	a := reeve.Attachment{Name: path.Base(in.Path), MediaType: kind(in.Path, body), Hash: hash, Size: len(body)}
+	if err := tx.SendMedia(ctx, conversation, inv.Operation, reeve.Frame{TurnID: inv.Run, AgentID: inv.Agent, Text: in.Caption, OperationID: inv.Operation, Attachments: []reeve.Attachment{a}}); err != nil {
+		return "", err
+	}
+	inv.Emit(reeve.SemanticKey, "MEDIA")
+	inv.Emit(reeve.EntityID, conversation)
+	return fmt.Sprintf("Sent %s (%s, %d bytes).", a.Name, a.MediaType, a.Size), nil
+}
+
+// channel is the conversation that asked: the one that the run is a turn of, or the one in which its schedule was made.
+func channel(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) (string, error) {
+	threads := []string{inv.Thread}
+	if inv.Run != "" {
+		run, err := tx.GetRun(ctx, inv.Workspace, inv.Run)
+		if err != nil {
+			return "", err
+		}
+		timer, err := tx.Snap.GetTimer(ctx, inv.Workspace, "", run.ReasonID)
+		if err != nil && reeve.CodeOf(err) != reeve.NotFound {
+			return "", err
+		}
+		threads = append(threads, timer.Origin)
+	}
+	for _, t := range threads {
+		_, session, ok := strings.Cut(t, ":session:")
+		if !ok {
+			continue
+		}
+		c, err := tx.GetConversation(ctx, inv.Workspace, "", session)
+		if err == nil {
+			return c.ID, nil
+		}
+		if reeve.CodeOf(err) != reeve.NotFound {
+			return "", err
+		}
+	}
+	return "", reeve.Errorf(reeve.ToolFailed, "nobody asked for this in a conversation, so there is nobody to send it to").Hintf("say in your answer where the file is")
+}
+
+// kind is the media type of a file: by its name where that is known, else by its bytes.
+func kind(name string, body []byte) string {
+	if t := mime.TypeByExtension(path.Ext(name)); t != "" {
+		return t
+	}
+	return http.DetectContentType(body)
+}
