@@ -172,4 +172,5 @@ type Given struct {
 	Choice      string          `json:"choice,omitempty" doc:"Whether tools must be called, or none may be: required or none"`
 	MaxTokens   int             `json:"max_tokens,omitempty"`
 	Temperature *float64        `json:"temperature,omitempty"`
+	Format      json.RawMessage `json:"format,omitempty" doc:"That the answer is to be JSON, and of what shape: a model.Format"`
 }

@@ -115,6 +115,8 @@ var scenes = map[string]scene{
 		{Type: model.Text, Text: "What is this?"}, {Type: model.Media, MediaType: "image/png", Data: []byte("\x89PNG"), Name: "dot.png"},
 		{Type: model.Media, MediaType: "text/plain", Data: []byte("some notes"), Name: "notes.txt"},
 	}}}}, text: "A red dot.", stop: model.StopEnd},
+	"format": {request: model.Request{Messages: ask("which city?"), Format: &model.Format{Name: "place", Strict: true, Schema: json.RawMessage(
+		`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`)}}, text: `{"city":"Paris"}`, stop: model.StopEnd},
 	"limit":      {request: model.Request{Messages: ask("hi")}, code: reeve.RateLimited, after: 7 * time.Second},
 	"broken":     {request: model.Request{Messages: ask("hi")}, code: reeve.Unavailable, says: "HTTP 500"},
 	"overloaded": {request: model.Request{Messages: ask("hi")}, code: reeve.Unavailable, says: "overloaded", not: "ollama anthropic"},

@@ -113,6 +113,9 @@ func (m *anthropicModel) request(r Request, ms []Message, n names) (*anthropicRe
 	// What stays the same from one move of a turn to the next is marked for caching: tools and system text come first in a prompt, and a mark
 	// covers all that is before it. What is too short to be cached costs nothing.
 	mark := &anthropicMark{Type: "ephemeral"}
+	if r.Format != nil {
+		r.System = strings.TrimSpace(r.System + "\n\n" + r.Format.inWords())
+	}
 	if r.System != "" {
 		p.System = []anthropicBlock{{Type: "text", Text: r.System, Cache: mark}}
 	}

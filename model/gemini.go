@@ -73,6 +73,8 @@ type geminiConfig struct {
 	MaxTokens   int             `json:"maxOutputTokens,omitempty"`
 	Temperature *float64        `json:"temperature,omitempty"`
 	Thinking    *geminiThinking `json:"thinkingConfig,omitempty"`
+	MediaType   string          `json:"responseMimeType,omitempty"`
+	Schema      any             `json:"responseJsonSchema,omitempty"`
 }
 
 type geminiThinking struct {
@@ -148,6 +150,12 @@ func (m *geminiModel) request(r Request, ms []Message, n names) (*geminiRequest,
 		config.Thinking = &geminiThinking{Thoughts: true, Budget: geminiThought[r.Effort]}
 	default:
 		config.Thinking = &geminiThinking{Thoughts: true, Level: r.Effort}
+	}
+	if f := r.Format; f != nil {
+		config.MediaType = "application/json"
+		if len(f.Schema) > 0 {
+			config.Schema = &f.Schema
+		}
 	}
 	if config != (geminiConfig{}) {
 		body.Config = &config

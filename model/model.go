@@ -22,6 +22,14 @@ type Request struct {
 	MaxTokens   int       `json:"max_tokens,omitempty"`
 	Temperature *float64  `json:"temperature,omitempty"`
 	Effort      string    `json:"effort,omitempty" doc:"How hard to think, where the provider can: low, medium, high"`
+	Format      *Format   `json:"format,omitempty" doc:"That the answer is to be JSON, and of what shape"`
+}
+
+// Format wants an answer in JSON.
+type Format struct {
+	Name   string          `json:"name,omitempty" doc:"What the provider may call it"`
+	Schema json.RawMessage `json:"schema,omitempty" doc:"What the answer must fit; empty means any JSON"`
+	Strict bool            `json:"strict,omitempty" doc:"Whether the provider is to make sure of it, where it can"`
 }
 
 // Choice says whether tools are called.

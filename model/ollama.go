@@ -16,6 +16,7 @@ type ollamaRequest struct {
 	Tools    []ollamaTool    `json:"tools,omitempty"`
 	Stream   bool            `json:"stream"`
 	Think    any             `json:"think,omitempty"`
+	Format   any             `json:"format,omitempty"`
 	Options  *ollamaOptions  `json:"options,omitempty"`
 }
 
@@ -100,6 +101,12 @@ func (m *ollamaModel) request(r Request, ms []Message, n names) (*ollamaRequest,
 		body.Think = true
 		if strings.HasPrefix(r.Model, "gpt-oss") {
 			body.Think = r.Effort // the one family that knows degrees
+		}
+	}
+	if f := r.Format; f != nil {
+		body.Format = "json"
+		if len(f.Schema) > 0 {
+			body.Format = f.Schema
 		}
 	}
 	if r.MaxTokens > 0 || r.Temperature != nil {

@@ -16,6 +16,7 @@ type chatRequest struct {
 	Effort              string        `json:"reasoning_effort,omitempty"`
 	StreamOptions       chatOptions   `json:"stream_options"`
 	Choice              Choice        `json:"tool_choice,omitempty"`
+	Format              *openaiFormat `json:"response_format,omitempty"`
 	Tools               []chatTool    `json:"tools,omitempty"`
 	Stream              bool          `json:"stream"`
 }
@@ -108,6 +109,10 @@ func (m *chatModel) request(r Request, ms []Message, n names) (*chatRequest, err
 		p.MaxCompletionTokens = r.MaxTokens // thinking models of OpenAI's refuse the old name; other servers know only that
 	} else {
 		p.MaxTokens = r.MaxTokens
+	}
+	if r.Format != nil {
+		kind, shape := r.Format.openai()
+		p.Format = &openaiFormat{Type: kind, In: shape}
 	}
 	for _, t := range r.Tools {
 		s, err := rooted(t)

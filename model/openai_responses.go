@@ -17,8 +17,13 @@ type responsesRequest struct {
 	Model        string              `json:"model"`
 	Reasoning    *responsesReasoning `json:"reasoning,omitempty"`
 	Choice       Choice              `json:"tool_choice,omitempty"`
+	Text         *responsesText      `json:"text,omitempty"`
 	Tools        []responsesTool     `json:"tools,omitempty"`
 	Stream       bool                `json:"stream"`
+}
+
+type responsesText struct {
+	Format openaiFormat `json:"format"`
 }
 
 type responsesReasoning struct {
@@ -103,6 +108,10 @@ func (m *responsesModel) request(r Request, ms []Message, n names) (*responsesRe
 	}
 	if r.Effort != "" {
 		p.Reasoning = &responsesReasoning{Effort: r.Effort} // no summary: organizations that are not verified are refused when they ask for one
+	}
+	if r.Format != nil {
+		kind, shape := r.Format.openai()
+		p.Text = &responsesText{openaiFormat{Type: kind, openaiShape: shape}}
 	}
 	for _, t := range r.Tools {
 		s, err := rooted(t)

@@ -32,6 +32,11 @@ func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 	}
 	r := *v.base
 	r.Messages = append(append([]model.Message{}, r.Messages...), v.log.messages()...)
+	if f := v.given().Format; len(f) > 0 {
+		if err := json.Unmarshal(f, &r.Format); err != nil {
+			return v.fail(err)
+		}
+	}
 	if n == 0 {
 		r.Choice = model.Choice(v.given().Choice)
 	}

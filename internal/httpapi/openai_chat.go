@@ -20,6 +20,7 @@ type v1ChatRequest struct {
 	MaxTokens           int             `json:"max_tokens"`
 	MaxCompletionTokens int             `json:"max_completion_tokens"`
 	Temperature         *float64        `json:"temperature"`
+	ResponseFormat      *v1Format       `json:"response_format"`
 	StreamOptions       struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
@@ -116,6 +117,11 @@ func (s *server) v1Chat(w http.ResponseWriter, r *http.Request, who reeve.Princi
 	}
 	if b.Choice, err = v1Choice(q.ToolChoice); err != nil {
 		return err
+	}
+	if f := q.ResponseFormat; f != nil {
+		if b.Format, err = f.read("response_format", f.JSONSchema); err != nil {
+			return err
+		}
 	}
 	b.MaxTokens, b.Temperature = max(q.MaxTokens, q.MaxCompletionTokens), q.Temperature
 	t, err := s.v1Begin(r.Context(), who, a, "", request, b, offers)

@@ -23,6 +23,9 @@ type v1RespondRequest struct {
 	Stream          bool            `json:"stream"`
 	MaxOutputTokens int             `json:"max_output_tokens"`
 	Temperature     *float64        `json:"temperature"`
+	Text            struct {
+		Format *v1Format `json:"format"`
+	} `json:"text"`
 }
 
 // v1Item is an item of the input: a message, a call, or what a call came to.
@@ -139,6 +142,11 @@ func (s *server) v1Respond(w http.ResponseWriter, r *http.Request, who reeve.Pri
 	}
 	if b.Choice, err = v1Choice(q.ToolChoice); err != nil {
 		return err
+	}
+	if f := q.Text.Format; f != nil {
+		if b.Format, err = f.read("text.format", &f.v1Shape); err != nil {
+			return err
+		}
 	}
 	b.MaxTokens, b.Temperature = q.MaxOutputTokens, q.Temperature
 	t, err := s.v1Begin(r.Context(), who, a, conversation, request, b, offers)
