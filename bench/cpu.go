@@ -34,9 +34,12 @@ func cpuTime() time.Duration {
 		text := string(b)
 		f := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 		parent, _ := strconv.Atoi(f[1])
-		user, _ := strconv.Atoi(f[11])
-		system, _ := strconv.Atoi(f[12])
-		all[pid] = process{parent, time.Duration(user+system) * tick}
+		used := 0
+		for _, n := range f[11:15] { // its own, and that of children that have ended
+			ticks, _ := strconv.Atoi(n)
+			used += ticks
+		}
+		all[pid] = process{parent, time.Duration(used) * tick}
 	}
 	var sum time.Duration
 	for pid, p := range all {

@@ -95,7 +95,7 @@ func (w *world) bare(ctx context.Context, n int) (lane, error) {
 			if err := tx.PutSessionFile(ctx, workspace, session, name, body); err != nil {
 				return err
 			}
-			if err := tx.AppendCall(ctx, a, r, revision); err != nil {
+			if err := tx.AppendCall(ctx, a, r, store.Judged{Revision: revision}); err != nil {
 				return err
 			}
 			if w.tool == "write_file" {

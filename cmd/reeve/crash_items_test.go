@@ -188,7 +188,7 @@ func (r *rig) checkItems(ctx context.Context, w world, name string) error {
 		}
 	}
 	var attempts int
-	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM item_attempts t JOIN agents a ON a.id = t.agent_id WHERE a.name = '`+name+`' AND t.state = 'done' AND t.attempt = 1`).Scan(&attempts); err != nil {
+	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM items t JOIN agents a ON a.id = t.agent_id WHERE a.name = '`+name+`' AND t.state = 'done' AND t.attempt = 1`).Scan(&attempts); err != nil {
 		return err
 	}
 	if attempts != crashItems {

@@ -116,7 +116,7 @@ func (w *work) finish(ctx context.Context, value json.RawMessage, err error) ree
 	if end.State == reeve.RunFailed {
 		w.note.Class = classOf(err, end.Err)
 	}
-	w.ledger.dirty = true
+	w.ledger.moves++
 	w.mu.Unlock()
 	keep := context.WithoutCancel(ctx)
 	if e := w.settle(keep, end); e != nil {
@@ -130,7 +130,7 @@ func (w *work) settle(ctx context.Context, end reeve.RunEnd) error {
 	w.ledger.writing.Lock()
 	defer w.ledger.writing.Unlock()
 	err := w.DB.Update(ctx, func(tx *store.Tx) error {
-		if err := w.write(ctx, tx); err != nil || end.State != reeve.RunPaused {
+		if err := w.write(ctx, tx, true); err != nil || end.State != reeve.RunPaused {
 			return err
 		}
 		m, err := tx.GetAutomation(ctx, w.run.WorkspaceID, w.run.AgentID)

@@ -53,8 +53,7 @@ func (w *work) withItem(ctx context.Context, args []js.Arg) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	value, err := handler.Call(ctx, text)
-	return value, w.leave(o, err)
+	return nil, handler.Become(func(err error) { w.leave(o, err) }, text)
 }
 
 func itemArgs(args []js.Arg) (id, title string, handler *js.Func, err error) {
@@ -80,7 +79,10 @@ func (w *work) enter(ctx context.Context, id, title string) (*opened, error) {
 	o := &opened{Item: reeve.Item{AgentID: w.run.AgentID, WorkspaceID: w.run.WorkspaceID, ID: id, Title: title, State: reeve.ItemProcessing, Attempt: 1, CreatedBy: "automation",
 		FirstRun: w.run.ID, LastRun: w.run.ID}, counts: map[string]int{}, flying: map[string]int{}, keys: map[string]string{}}
 	w.mu.Lock()
-	if w.open != nil {
+	for w.open != nil && w.open.left && w.fatal == nil {
+		w.idle.Wait() // its handler has returned, and calls that it did not wait for are under way
+	}
+	if w.open != nil && w.fatal == nil {
 		defer w.mu.Unlock()
 		return nil, w.abort(reeve.Errorf(reeve.Conflict, "Items.withItem was called for item %q while item %q is open", id, w.open.ID).
 			Hintf("one item at a time: await each call of Items.withItem, and nest none"))
@@ -118,38 +120,39 @@ func (w *work) enter(ctx context.Context, id, title string) (*opened, error) {
 
 // tick has the progress written now and then while only items pass by that change nothing.
 func (w *work) tick() {
-	if !w.ledger.dirty && reeve.Since(w.seen) > 25*soon {
+	if !w.ledger.behind() && reeve.Since(w.seen) > 25*soon {
 		w.arm()
 	}
 }
 
-// leave closes an item once its calls have ended. What the handler threw is thrown on. A run that is ended from outside leaves
-// its item as it is: see Room.Run.
-func (w *work) leave(o *opened, err error) error {
+// leave is told what the handler of an item came to. The item is closed once its calls have ended, too.
+func (w *work) leave(o *opened, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for o.busy > 0 {
-		w.idle.Wait()
+	if o.left, o.threw = true, err; o.busy == 0 {
+		w.shut(o)
 	}
+}
+
+// shut closes an item. A run that is ended from outside leaves its item as it is: see Room.Run. The caller holds w.mu.
+func (w *work) shut(o *opened) {
+	defer w.idle.Broadcast()
 	var thrown *js.Error
-	if w.fatal != nil || err != nil && (!errors.As(err, &thrown) || thrown.Kind != js.Thrown) {
-		return err
-	}
-	w.open = nil
-	if o.settled {
-		return err
-	}
-	if err == nil {
+	switch {
+	case w.fatal != nil, o.threw != nil && !errors.As(o.threw, &thrown):
+		return
+	case o.settled:
+	case o.threw == nil:
 		w.note.Progress.Done++
 		w.close(o.Item, reeve.ItemDone, nil)
-		return nil
+	default:
+		w.note.Progress.Failed++
+		if w.failure == "" {
+			w.failure = thrown.Error()
+		}
+		w.close(o.Item, reeve.ItemFailed, &reeve.Error{Code: reeve.CodeOf(o.threw), Message: thrown.Error()})
 	}
-	w.note.Progress.Failed++
-	if w.failure == "" {
-		w.failure = thrown.Error()
-	}
-	w.close(o.Item, reeve.ItemFailed, &reeve.Error{Code: reeve.CodeOf(err), Message: thrown.Error()})
-	return err
+	w.open = nil
 }
 
 // close notes how an item is left. The caller holds w.mu.

@@ -29,7 +29,10 @@ type ledger struct {
 	written int  // how many of them the last transaction wrote
 	taken   bool // it was that of a call
 	timer   *time.Timer
-	dirty   bool // the progress is to be written
+
+	moves  int // of the progress
+	noting int // how many of them the last transaction wrote
+	noted  int // how many are written
 }
 
 // noteEntry adds a change. The caller holds w.mu.
@@ -42,7 +45,7 @@ func (w *work) noteEntry(e entry) {
 
 // arm sees to it that what waits is written soon. The caller holds w.mu.
 func (w *work) arm() {
-	w.ledger.dirty = true
+	w.ledger.moves++
 	if w.ledger.timer == nil && !w.over {
 		w.ledger.timer = time.AfterFunc(soon, func() {
 			w.mu.Lock()
@@ -66,7 +69,7 @@ func (w *work) flush(ctx context.Context) error {
 	if !w.waiting() {
 		return nil
 	}
-	err := w.DB.Update(ctx, func(tx *store.Tx) error { return w.write(ctx, tx) })
+	err := w.DB.Update(ctx, func(tx *store.Tx) error { return w.write(ctx, tx, true) })
 	if err == nil {
 		w.wrote()
 	}
@@ -76,15 +79,22 @@ func (w *work) flush(ctx context.Context) error {
 func (w *work) waiting() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.ledger.dirty
+	return w.ledger.behind()
 }
 
-// write writes what waits into a transaction. The caller holds w.ledger.writing; wrote notes that it was committed.
-func (w *work) write(ctx context.Context, tx *store.Tx) error {
+// behind tells whether anything is to be written.
+func (l *ledger) behind() bool { return l.noted < l.moves || len(l.waits) > 0 }
+
+// write writes what waits into a transaction, the progress too if it must be or was not for some time. The caller holds
+// w.ledger.writing; wrote notes that it was committed.
+func (w *work) write(ctx context.Context, tx *store.Tx, progress bool) error {
 	w.mu.Lock()
 	list := w.ledger.waits[:len(w.ledger.waits):len(w.ledger.waits)]
-	w.ledger.written, w.ledger.taken = len(list), true
-	note := w.noted()
+	w.ledger.written, w.ledger.noting, w.ledger.taken = len(list), w.ledger.noted, true
+	var note reeve.ScriptRun
+	if progress = progress || reeve.Since(w.seen) > soon/2; progress {
+		note, w.ledger.noting = w.noted(), w.ledger.moves
+	}
 	w.mu.Unlock()
 	for _, e := range list {
 		var err error
@@ -103,6 +113,9 @@ func (w *work) write(ctx context.Context, tx *store.Tx) error {
 			return err
 		}
 	}
+	if !progress {
+		return nil
+	}
 	return tx.MoveScriptRun(ctx, note)
 }
 
@@ -111,9 +124,13 @@ func (w *work) wrote() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ledger.waits = w.ledger.waits[min(w.ledger.written, len(w.ledger.waits)):]
+	if w.ledger.noting > w.ledger.noted {
+		w.ledger.noted, w.seen = w.ledger.noting, reeve.Monotonic()
+	}
 	w.ledger.written, w.ledger.taken = 0, false
-	w.ledger.dirty = len(w.ledger.waits) > 0
-	w.seen = reeve.Monotonic()
+	if t := w.ledger.timer; t != nil && !w.ledger.behind() && t.Stop() {
+		w.ledger.timer = nil
+	}
 }
 
 // mostAhead is how many items are read ahead.

@@ -10,28 +10,30 @@ import (
 
 // Allow is the item rule: what changes something is called inside one item that is not settled, and then is the operation that
 // this item's key names. A script that breaks the rule has its run aborted. The gate asks.
-func (r *Room) Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (string, error) {
+func (r *Room) Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (op string, unused bool, err error) {
 	w := r.working(c.Run)
 	if w == nil {
-		return "", reeve.Errorf(reeve.Denied, "no script of run %s is under way here", c.Run)
+		return "", false, reeve.Errorf(reeve.Denied, "no script of run %s is under way here", c.Run)
 	}
 	if !mutates(t, args) {
-		return "", nil
+		return "", false, nil
 	}
 	base, err := w.claim(c, t, args)
-	if err != nil || base.named {
-		return base.operation, err
+	switch {
+	case err != nil:
+		return "", false, err
+	case base.named: // it was overtaken: by a pause perhaps
+		return base.operation, false, w.goesOn(ctx)
 	}
-	op := base.operation
-	if !base.fresh {
-		if op, err = w.settleName(ctx, base, t, args); err != nil {
-			return "", err
+	if op, unused = base.operation, base.fresh; !unused {
+		if op, unused, err = w.settleName(ctx, base, t, args); err != nil {
+			return "", false, err
 		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.named[c.Ref] = op
-	return op, nil
+	return op, unused, nil
 }
 
 // mutates tells whether a call changes something. A tool that does not say does.
@@ -93,8 +95,8 @@ func (w *work) landed(ref string) {
 
 // settleName finds the operation that the call is, of an item that was begun before. One that failed in an earlier run, and is
 // proven to have had no effect, is made again under a name of its own. The same thing with other content is a person's to decide.
-func (w *work) settleName(ctx context.Context, c claimed, t reeve.Tool, args json.RawMessage) (string, error) {
-	op := c.operation
+func (w *work) settleName(ctx context.Context, c claimed, t reeve.Tool, args json.RawMessage) (op string, unused bool, err error) {
+	op = c.operation
 	for again := 1; ; again++ {
 		var was reeve.Operation
 		var found bool
@@ -104,9 +106,9 @@ func (w *work) settleName(ctx context.Context, c claimed, t reeve.Tool, args jso
 		})
 		switch {
 		case err != nil:
-			return "", err
+			return "", false, err
 		case !found:
-			return op, nil
+			return op, true, nil
 		case (was.State == reeve.Failed || was.State == reeve.DeniedOp) && was.RunID != w.run.ID:
 			op = reeve.AgainKey(c.operation, again)
 			continue
@@ -114,10 +116,10 @@ func (w *work) settleName(ctx context.Context, c claimed, t reeve.Tool, args jso
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.attention = true
-			return "", w.abort(reeve.Errorf(reeve.Conflict, "%s was called before for the same thing of item %q, with other content (operation %s)", t.ID, c.item, was.ID).
+			return "", false, w.abort(reeve.Errorf(reeve.Conflict, "%s was called before for the same thing of item %q, with other content (operation %s)", t.ID, c.item, was.ID).
 				Hintf("a person decides: reprocess the item to do it anew, or skip it"))
 		}
-		return op, nil
+		return op, false, w.goesOn(ctx) // nothing is written that would find out
 	}
 }
 
@@ -149,5 +151,5 @@ func (r *Room) Admit(ctx context.Context, tx *store.Tx, c reeve.Call) error {
 	if w == nil || !w.carries(c.Ref) {
 		return nil
 	}
-	return w.write(ctx, tx)
+	return w.write(ctx, tx, false)
 }

@@ -51,6 +51,8 @@ type opened struct {
 	settled bool           // nothing may be changed for it
 	fresh   bool           // nothing can have been done for it before
 	busy    int            // calls under way
+	left    bool           // its handler has come to its end
+	threw   error          // what that threw
 	counts  map[string]int // equal calls, by tool and identity
 	flying  map[string]int // those under way
 	keys    map[string]string
@@ -171,18 +173,21 @@ func (w *work) callTool(ctx context.Context, id string, input json.RawMessage) (
 	if input == nil {
 		input = json.RawMessage(`{}`)
 	}
-	if err := w.goesOn(ctx); err != nil {
-		return nil, err
+	t := w.names.byID[id]
+	changes := t.ID != "" && t.Effect.Mutates()
+	if !changes || w.dry() { // the write of a change finds out by itself
+		if err := w.goesOn(ctx); err != nil {
+			return nil, err
+		}
 	}
 	c := w.request(id, input)
 	defer w.landed(c.Ref)
 	leave := w.join()
 	defer leave()
-	t := w.names.byID[id]
-	if t.ID == "" || !t.Effect.Mutates() {
+	switch {
+	case !changes:
 		return w.read(ctx, c)
-	}
-	if w.dry() {
+	case w.dry():
 		return w.preview(ctx, c, t)
 	}
 	return w.change(ctx, c, t)
@@ -225,8 +230,9 @@ func (w *work) join() (leave func()) {
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		o.busy--
-		w.idle.Broadcast()
+		if o.busy--; o.left && o.busy == 0 {
+			w.shut(o)
+		}
 	}
 }
 

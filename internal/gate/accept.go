@@ -63,7 +63,7 @@ func (g *Gate) apply(ctx context.Context, tx *store.Tx, p reeve.Proposal) error 
 	}
 	action := reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: p.WorkspaceID, ThreadID: p.ThreadID, AgentID: p.AgentID, RunID: p.RunID, Kind: reeve.Action,
 		OperationID: p.OperationID, Content: p.Args, Metadata: mustJSON(info)}
-	if err := tx.AppendAction(ctx, action, w.Revision); err != nil {
+	if err := tx.AppendAction(ctx, action, store.Judged{Revision: w.Revision}); err != nil {
 		return err
 	}
 	return tx.InsertOperation(ctx, reeve.Operation{ID: p.OperationID, WorkspaceID: p.WorkspaceID, AgentID: p.AgentID, CallID: action.ID, ThreadID: p.ThreadID,

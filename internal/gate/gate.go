@@ -51,9 +51,9 @@ func (b Backoff) after(tries int) time.Duration {
 
 // ItemRule judges calls of scripts, and keeps the ledger of their items.
 type ItemRule interface {
-	// Allow refuses a call that may not be made now. It names the operation of one that changes something; the same call, which
-	// its Ref tells, is judged again when it was overtaken, and is then named the same.
-	Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (operation string, err error)
+	// Allow refuses a call that may not be made now. It names the operation of one that changes something, and tells whether that is
+	// known to be new; the same call, which its Ref tells, is judged again when it was overtaken, and is then named the same.
+	Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (operation string, unused bool, err error)
 	// Admit writes what of the ledger belongs to the transaction that lets a call go.
 	Admit(ctx context.Context, tx *store.Tx, c reeve.Call) error
 }
@@ -72,6 +72,7 @@ type Gate struct {
 	nudged   chan struct{}
 	live     sync.WaitGroup // calls that have left and are not recorded yet
 	owed     owed
+	hands    hands
 }
 
 // New makes a gate. Add tools to it, then Open it.
@@ -91,7 +92,7 @@ func New(cfg Config) *Gate {
 	if cfg.Patience == 0 {
 		cfg.Patience = 20 * time.Second
 	}
-	return &Gate{Config: cfg, handlers: map[string]reeve.Tool{}, nudged: make(chan struct{}, 1),
+	return &Gate{Config: cfg, handlers: map[string]reeve.Tool{}, nudged: make(chan struct{}, 1), hands: hands{idle: make(chan func())},
 		views: views{workspaces: map[string]*workspaceView{}, agents: map[string]*agentView{}}}
 }
 
@@ -102,12 +103,12 @@ const rejudge = 20
 // the call. A tool's own failure is no error here: it is a result.
 func (g *Gate) Call(ctx context.Context, c reeve.Call) (res reeve.Result, err error) {
 	foreign := false
-	for range rejudge {
+	for n := range rejudge {
 		p, err := g.begin(ctx, c)
 		if err != nil {
 			return reeve.Result{}, err
 		}
-		p.foreign = foreign
+		p.foreign, p.hasty = foreign, n == 0
 		res, err = p.settle(ctx, p.judge(ctx))
 		if !overtaken(err) {
 			p.told()

@@ -95,23 +95,31 @@ func stored(op reeve.Operation, m reeve.Message) (reeve.Result, error) {
 		Changed: info.Changed, Spent: info.Spent, ProposalID: info.ProposalID}, nil
 }
 
-func (g *Gate) runIsParked(ctx context.Context, workspace, run string) (id string, err error) {
-	err = g.DB.View(ctx, func(s *store.Snap) error {
-		id, err = s.RunIsParked(ctx, workspace, run)
-		return err
-	})
-	return id, err
-}
-
-// runGoesOn refuses calls that a brain makes in a run that has ended. Whoever ends a run touches the workspace, so that a call
-// that was let through before cannot be recorded after.
-func (g *Gate) runGoesOn(ctx context.Context, workspace, run string) error {
-	return g.DB.View(ctx, func(s *store.Snap) error {
-		over, err := ended(ctx, s, workspace, run)
-		if err != nil {
-			return err
+// standing refuses calls of a run that waits for a person, and those that a brain makes in one that has ended. What a brain wants to
+// change is not looked up at first: the write that lets it go finds out (see [store.Judged]), and the call is then judged again.
+func (p *pass) standing(ctx context.Context) error {
+	brain := p.call.Via.Brain()
+	if p.assumed = p.hasty && brain && p.resumed == nil && p.leavesOperation(); p.assumed {
+		return nil
+	}
+	return p.g.DB.View(ctx, func(s *store.Snap) error {
+		if brain {
+			over, err := ended(ctx, s, p.call.Workspace, p.call.Run)
+			if err != nil {
+				return err
+			}
+			if over != nil {
+				return over
+			}
 		}
-		return over
+		if p.resumed != nil {
+			return nil
+		}
+		parked, err := s.RunIsParked(ctx, p.call.Workspace, p.call.Run)
+		if err == nil && parked != "" {
+			err = reeve.Errorf(reeve.Conflict, "the run waits for a person to decide on operation %s", parked).Hintf("see reeve inbox")
+		}
+		return err
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"runtime/debug"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -53,7 +54,7 @@ func guard[T any](ctx context.Context, p *pass, f func(context.Context) (T, erro
 		err error
 	}
 	done := make(chan answer, 1)
-	go func() {
+	p.g.hands.do(func() {
 		a := answer{err: &crashed{what: "it ended its goroutine"}} // unless it returns
 		defer func() {
 			if r := recover(); r != nil {
@@ -66,7 +67,7 @@ func guard[T any](ctx context.Context, p *pass, f func(context.Context) (T, erro
 			_ = err.Error() // a nil *reeve.Error in an error panics here, where that does no harm
 		}
 		a = answer{v, err}
-	}()
+	})
 	var a answer
 	select {
 	case a = <-done:
@@ -86,6 +87,56 @@ func guard[T any](ctx context.Context, p *pass, f func(context.Context) (T, erro
 		return a.v, reeve.Errorf(reeve.Canceled, "the call was cancelled")
 	}
 	return a.v, reeve.Errorf(reeve.Timeout, "the tool did not finish within %s", limit)
+}
+
+// hands run what tools do. While the gate's loop runs, a few of their goroutines are used again: the stack of a new one has to grow,
+// which costs as much as a short tool.
+type hands struct {
+	idle chan func()
+	few  atomic.Int32 // idle ones
+	over atomic.Pointer[chan struct{}]
+}
+
+// mostIdle is how many wait for something to do.
+const mostIdle = 16
+
+// stay lets goroutines wait until leave is called.
+func (h *hands) stay() (leave func()) {
+	over := make(chan struct{})
+	h.over.Store(&over)
+	return func() {
+		h.over.Store(nil)
+		close(over)
+	}
+}
+
+func (h *hands) do(f func()) {
+	select {
+	case h.idle <- f:
+	default:
+		go h.work(f)
+	}
+}
+
+func (h *hands) work(f func()) {
+	for {
+		f()
+		over := h.over.Load()
+		if over == nil {
+			return
+		}
+		if h.few.Add(1) > mostIdle {
+			h.few.Add(-1)
+			return
+		}
+		select {
+		case f = <-h.idle:
+			h.few.Add(-1)
+		case <-*over:
+			h.few.Add(-1)
+			return
+		}
+	}
 }
 
 // crashed is a handler that panicked or vanished.

@@ -186,9 +186,9 @@ func (p *pass) item(ctx context.Context) (string, error) {
 	if p.g.ItemRule == nil {
 		return "", reeve.Errorf(reeve.Denied, "scripts cannot call tools here")
 	}
-	op, err := p.g.ItemRule.Allow(ctx, p.call, *p.tool(), p.args)
+	op, unused, err := p.g.ItemRule.Allow(ctx, p.call, *p.tool(), p.args)
 	if op != "" {
-		p.op, p.chose = op, true
+		p.op, p.chose, p.unused = op, true, unused
 	}
 	return "allowed by the item rule", err
 }
@@ -204,7 +204,7 @@ func (p *pass) tier(ctx context.Context) (string, error) {
 	if l := p.view.agent.Lifecycle; l == reeve.AgentDestroyed || (l == reeve.AgentDormant && mutates) {
 		return "", reeve.Errorf(reeve.Denied, "the agent is %s", l)
 	}
-	if p.chose && p.leavesOperation() {
+	if p.chose && p.leavesOperation() && !(p.unused && p.hasty) {
 		if err := p.findExisting(ctx); err != nil {
 			return "", err
 		}
@@ -234,18 +234,9 @@ func (p *pass) tier(ctx context.Context) (string, error) {
 
 // security asks the tool's own policy about the arguments, and refuses to go on in a run that waits for a person, or is over.
 func (p *pass) security(ctx context.Context) (string, error) {
-	if p.call.Run != "" && p.call.Via.Brain() && p.existing == nil {
-		if err := p.g.runGoesOn(ctx, p.call.Workspace, p.call.Run); err != nil {
+	if p.call.Run != "" && p.existing == nil {
+		if err := p.standing(ctx); err != nil {
 			return "", err
-		}
-	}
-	if p.call.Run != "" && p.resumed == nil && p.existing == nil {
-		parked, err := p.g.runIsParked(ctx, p.call.Workspace, p.call.Run)
-		if err != nil {
-			return "", err
-		}
-		if parked != "" {
-			return "", reeve.Errorf(reeve.Conflict, "the run waits for a person to decide on operation %s", parked).Hintf("see reeve inbox")
 		}
 	}
 	if p.tool().Check == nil {

@@ -19,6 +19,9 @@ type pass struct {
 	foreign bool   // the operation id is another workspace's
 	acted   bool   // the action message is written in this transaction
 	chose   bool   // the caller chose the operation id, so it may have been used before
+	hasty   bool   // whatever the write that lets the call go would find out is not read before; it was not overtaken yet
+	unused  bool   // the operation id has not been used, as far as anybody knows
+	assumed bool   // that its run goes on was not read
 
 	view     *agentView
 	entry    *entry          // the tool
@@ -173,7 +176,12 @@ func (p *pass) operationID() string {
 // appendAction writes the action under the revision it was judged at.
 func (p *pass) appendAction(ctx context.Context, tx *store.Tx) error {
 	p.acted = true
-	return tx.AppendAction(ctx, p.action(), p.view.ws.Revision)
+	return tx.AppendAction(ctx, p.action(), p.judged())
+}
+
+// judged is what the call was judged by.
+func (p *pass) judged() store.Judged {
+	return store.Judged{Revision: p.view.ws.Revision, Assumed: p.assumed}
 }
 
 func mustJSON(v any) json.RawMessage {

@@ -25,6 +25,7 @@ func (g *Gate) Run(ctx context.Context) error {
 	over := make(chan struct{})
 	go func() { defer close(over); g.keepBeating(alive) }() // on its own: it must go on while the loop is busy, and until the last is done
 	defer func() { silent(); <-over }()
+	defer g.hands.stay()()
 	var work errgroup.Group
 	var busy atomic.Int32
 	for ctx.Err() == nil {

@@ -87,7 +87,7 @@ func (p *pass) appendTo(ctx context.Context, tx *store.Tx, result reeve.Message)
 	if p.resumed != nil || p.acted {
 		return tx.AppendResult(ctx, result)
 	}
-	return tx.AppendCall(ctx, p.action(), result, p.view.ws.Revision)
+	return tx.AppendCall(ctx, p.action(), result, p.judged())
 }
 
 // keep stores the whole of an output that was cut.

@@ -12,12 +12,11 @@ import (
 
 // DB is an open store.
 type DB struct {
-	engine     Engine
-	ids        reeve.IDs
-	seal       sealer
-	append     string // the texts that AppendAction and AppendCall run, put together once
-	appendBoth string
-	texts      statements
+	engine Engine
+	ids    reeve.IDs
+	seal   sealer
+	append map[bool]appending // by [Judged.Assumed]; put together once
+	texts  statements
 }
 
 // Open wraps an engine and brings its tables up to date. The key seals secrets; it must be 32 bytes.
@@ -29,7 +28,7 @@ func Open(ctx context.Context, e Engine, key []byte) (*DB, error) {
 	if err := migrate(ctx, e); err != nil {
 		return nil, err
 	}
-	return &DB{engine: e, seal: seal, append: appendAction(e), appendBoth: appendCall(e)}, nil
+	return &DB{engine: e, seal: seal, append: newAppending(e)}, nil
 }
 
 // Snap is a consistent view of the store.

@@ -15,24 +15,20 @@ func scanLedger(r scanner) (v reeve.Item, err error) {
 	return v, err
 }
 
-// EnterItem begins, or goes on with, an attempt at an item: the row and its attempt. Doing it twice is doing it once. One that
-// is settled by now, or at another attempt, is a conflict: a person was faster.
+// EnterItem begins, or goes on with, an attempt at an item. Doing it twice is doing it once. One that is settled by now, or at
+// another attempt, is a conflict: a person was faster.
 func (t *Tx) EnterItem(ctx context.Context, v reeve.Item, script string) error {
-	n, err := t.affect(ctx, `INSERT INTO items (`+ledgerColumns+`) VALUES ($1, $2, $3, $4, 'processing', $5, $6, $7, $7, '', '', $8, $8)
+	n, err := t.affect(ctx, `INSERT INTO items (`+ledgerColumns+`, attempt_run, script_id, started_at, finished_at)
+			VALUES ($1, $2, $3, $4, 'processing', $5, $6, $7, $7, '', '', $8, $8, $7, $9, $8, 0)
 		ON CONFLICT (agent_id, item_id) DO UPDATE SET title = $4, state = 'processing', first_run = CASE WHEN items.first_run = '' THEN $7 ELSE items.first_run END,
-			last_run = $7, code = '', message = '', updated_at = $8
+			last_run = $7, code = '', message = '', updated_at = $8, attempt_run = CASE WHEN items.attempt_run = '' THEN $7 ELSE items.attempt_run END,
+			script_id = $9, finished_at = 0
 		WHERE items.state IN ('processing', 'failed') AND items.attempt = $5`,
-		v.AgentID, v.ID, v.WorkspaceID, v.Title, v.Attempt, v.CreatedBy, v.LastRun, reeve.Millis(t.now))
-	if err != nil {
-		return err
+		v.AgentID, v.ID, v.WorkspaceID, v.Title, v.Attempt, v.CreatedBy, v.LastRun, reeve.Millis(t.now), script)
+	if err == nil && n == 0 {
+		err = reeve.Errorf(reeve.Conflict, "item %q was settled by somebody else meanwhile", v.ID)
 	}
-	if n == 0 {
-		return reeve.Errorf(reeve.Conflict, "item %q was settled by somebody else meanwhile", v.ID)
-	}
-	return t.exec(ctx, `INSERT INTO item_attempts (agent_id, item_id, attempt, state, first_run, last_run, script_id, code, message, started_at, finished_at)
-		VALUES ($1, $2, $3, 'processing', $4, $4, $5, '', '', $6, 0)
-		ON CONFLICT (agent_id, item_id, attempt) DO UPDATE SET state = 'processing', first_run = CASE WHEN item_attempts.first_run = '' THEN $4 ELSE item_attempts.first_run END,
-			last_run = $4, script_id = $5, code = '', message = '', finished_at = 0`, v.AgentID, v.ID, v.Attempt, v.LastRun, script, reeve.Millis(t.now))
+	return err
 }
 
 // LeaveItem writes how a run left an item that it was at: done, failed or needs_attention. Doing it twice is doing it once; what a
@@ -41,30 +37,29 @@ func (t *Tx) LeaveItem(ctx context.Context, v reeve.Item) error {
 	if err := reeve.ItemProcessing.To(v.State); err != nil {
 		return err
 	}
-	n, err := t.affect(ctx, `UPDATE items SET state = $4, code = $5, message = $6, updated_at = $7 WHERE agent_id = $1 AND item_id = $2 AND attempt = $3 AND state = 'processing'`,
-		v.AgentID, v.ID, v.Attempt, string(v.State), string(v.Code), clean(v.Message), reeve.Millis(t.now))
-	if err != nil || n == 0 {
-		return err
-	}
-	return t.closeAttempt(ctx, v)
-}
-
-func (t *Tx) closeAttempt(ctx context.Context, v reeve.Item) error {
-	return t.exec(ctx, `UPDATE item_attempts SET state = $4, code = $5, message = $6, finished_at = $7 WHERE agent_id = $1 AND item_id = $2 AND attempt = $3`,
+	return t.exec(ctx, `UPDATE items SET state = $4, code = $5, message = $6, updated_at = $7, finished_at = $7
+		WHERE agent_id = $1 AND item_id = $2 AND attempt = $3 AND state = 'processing'`,
 		v.AgentID, v.ID, v.Attempt, string(v.State), string(v.Code), clean(v.Message), reeve.Millis(t.now))
 }
 
-// SettleItem is a person's word on an item: to leave it, or to begin another attempt.
+// SettleItem is a person's word on an item: to leave it, or to begin another attempt, which puts the one it was at aside.
 func (t *Tx) SettleItem(ctx context.Context, was reeve.Item, to reeve.ItemState, why string) (reeve.Item, error) {
 	if err := was.State.To(to); err != nil {
 		return was, err
 	}
 	is := was
 	is.State, is.Code, is.Message, is.UpdatedAt = to, "", why, t.now
+	set := `finished_at = $8`
 	if to == reeve.ItemProcessing {
 		is.Attempt++
+		set = `attempt_run = '', script_id = '', started_at = $8, finished_at = 0`
+		if err := t.exec(ctx, `INSERT INTO item_attempts (agent_id, item_id, attempt, state, first_run, last_run, script_id, code, message, started_at, finished_at)
+			SELECT agent_id, item_id, attempt, state, attempt_run, last_run, script_id, code, message, started_at, finished_at
+			FROM items WHERE agent_id = $1 AND item_id = $2 AND state = $3 AND attempt = $4`, was.AgentID, was.ID, string(was.State), was.Attempt); err != nil {
+			return was, err
+		}
 	}
-	n, err := t.affect(ctx, `UPDATE items SET state = $5, attempt = $6, code = '', message = $7, updated_at = $8 WHERE agent_id = $1 AND item_id = $2 AND state = $3 AND attempt = $4`,
+	n, err := t.affect(ctx, `UPDATE items SET state = $5, attempt = $6, code = '', message = $7, updated_at = $8, `+set+` WHERE agent_id = $1 AND item_id = $2 AND state = $3 AND attempt = $4`,
 		was.AgentID, was.ID, string(was.State), was.Attempt, string(is.State), is.Attempt, clean(why), reeve.Millis(t.now))
 	if err == nil && n == 0 {
 		err = reeve.Errorf(reeve.Conflict, "item %q changed meanwhile", was.ID).Hintf("look at it again")
@@ -72,11 +67,7 @@ func (t *Tx) SettleItem(ctx context.Context, was reeve.Item, to reeve.ItemState,
 	if err != nil {
 		return was, err
 	}
-	if to == reeve.ItemSkipped {
-		return is, t.closeAttempt(ctx, is)
-	}
-	return is, t.exec(ctx, `INSERT INTO item_attempts (agent_id, item_id, attempt, state, first_run, last_run, script_id, code, message, started_at, finished_at)
-		VALUES ($1, $2, $3, 'processing', '', '', '', '', $4, $5, 0)`, is.AgentID, is.ID, is.Attempt, clean(why), reeve.Millis(t.now))
+	return is, nil
 }
 
 // GetItem reads an item of an automation.
@@ -118,5 +109,8 @@ func (s *Snap) ListAttempts(ctx context.Context, agent, id string) ([]reeve.Item
 		v.StartedAt, v.FinishedAt = reeve.FromMillis(started), optional(finished)
 		return v, err
 	}, `SELECT i.attempt, i.state, i.first_run, i.last_run, i.script_id, COALESCE(s.major, 0), COALESCE(s.minor, 0), i.code, i.message, i.started_at, i.finished_at
-		FROM item_attempts i LEFT JOIN scripts s ON s.id = i.script_id WHERE i.agent_id = $1 AND i.item_id = $2 ORDER BY i.attempt`, agent, id)
+		FROM (SELECT attempt, state, first_run, last_run, script_id, code, message, started_at, finished_at FROM item_attempts WHERE agent_id = $1 AND item_id = $2
+			UNION ALL SELECT attempt, state, attempt_run, CASE WHEN attempt_run = '' THEN '' ELSE last_run END, script_id, code, message, started_at, finished_at
+				FROM items WHERE agent_id = $1 AND item_id = $2) i
+		LEFT JOIN scripts s ON s.id = i.script_id ORDER BY i.attempt`, agent, id)
 }

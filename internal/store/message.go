@@ -27,14 +27,31 @@ func (Stale) Error() string { return "the workspace has changed since the call w
 // at any other: the sub-select finds nothing, and a message without a workspace is refused. So a call is judged from a cached
 // view without a read, and still never slips past a change: where transactions overlap, the workspace stays as it was read
 // until this one has ended.
-func (t *Tx) AppendAction(ctx context.Context, m reeve.Message, revision int64) error {
-	return t.execOr(ctx, stale, t.db.append, m.ID, m.WorkspaceID, revision, m.ThreadID, m.AgentID, string(m.Kind), m.OperationID, clean(m.Content), clean(string(m.Metadata)), reeve.Millis(t.now), m.RunID)
+func (t *Tx) AppendAction(ctx context.Context, m reeve.Message, j Judged) error {
+	return t.execOr(ctx, stale, t.db.append[j.Assumed].action, m.ID, m.WorkspaceID, j.Revision, m.ThreadID, m.AgentID, string(m.Kind), m.OperationID, clean(m.Content), clean(string(m.Metadata)), reeve.Millis(t.now), m.RunID)
 }
 
-func appendAction(e Engine) string {
-	return `INSERT INTO messages (` + messageColumns + `)
-		VALUES ($1, (SELECT id FROM workspaces WHERE id = $2 AND revision = $3` + e.Share() + `), $4, $5, $6,
+// Judged is what a call was judged by.
+type Judged struct {
+	Revision int64 // of its workspace
+	Assumed  bool  // that its run goes on was not looked up: the row cannot be written if the run has ended, waits for a person, or its automation is paused
+}
+
+// appending are the texts that AppendAction and AppendCall run.
+type appending struct{ action, call string }
+
+func newAppending(e Engine) map[bool]appending {
+	m := map[bool]appending{}
+	for assumed, standing := range map[bool]string{false: "", true: ` AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = $11 AND r.state NOT IN ('running', 'parked'))
+				AND NOT EXISTS (SELECT 1 FROM automations m WHERE m.agent_id = $5 AND m.paused_at > 0)
+				AND NOT EXISTS (SELECT 1 FROM operations WHERE run_id = $11 AND ` + awaitsPerson + `)`} {
+		action := `INSERT INTO messages (` + messageColumns + `)
+		VALUES ($1, (SELECT id FROM workspaces WHERE id = $2 AND revision = $3` + standing + e.Share() + `), $4, $5, $6,
 			COALESCE((SELECT max(id) FROM messages WHERE thread_id = $4), ''), '', $7, $8, $9, $10, $11)`
+		// The result's row beside the action's: same thread, agent, run and operation, and the action before it.
+		m[assumed] = appending{action, action + `, ($12, $2, $4, $5, $13, $1, $1, $7, $14, $15, $10, $11)`}
+	}
+	return m
 }
 
 func stale(f Fault) error {
@@ -45,15 +62,10 @@ func stale(f Fault) error {
 }
 
 // AppendCall is AppendAction and AppendResult in one statement, for a call that is over when it is recorded.
-func (t *Tx) AppendCall(ctx context.Context, action, result reeve.Message, revision int64) error {
-	return t.execOr(ctx, stale, t.db.appendBoth, action.ID, action.WorkspaceID, revision, action.ThreadID, action.AgentID, string(action.Kind), action.OperationID,
+func (t *Tx) AppendCall(ctx context.Context, action, result reeve.Message, j Judged) error {
+	return t.execOr(ctx, stale, t.db.append[j.Assumed].call, action.ID, action.WorkspaceID, j.Revision, action.ThreadID, action.AgentID, string(action.Kind), action.OperationID,
 		clean(action.Content), clean(string(action.Metadata)), reeve.Millis(t.now), action.RunID,
 		result.ID, string(result.Kind), clean(result.Content), clean(string(result.Metadata)))
-}
-
-// appendCall adds the result's row to the action's: same thread, agent, run and operation, and the action before it.
-func appendCall(e Engine) string {
-	return appendAction(e) + `, ($12, $2, $4, $5, $13, $1, $1, $7, $14, $15, $10, $11)`
 }
 
 // AppendResult writes the one result of an action. A second is refused.

@@ -134,11 +134,13 @@ func (s *Snap) ListUnknown(ctx context.Context, workspace string, limit int) ([]
 
 // RunIsParked tells whether a run has a call that waits for a person. What was accepted of its proposals goes its own way.
 func (s *Snap) RunIsParked(ctx context.Context, workspace, run string) (string, error) {
-	id, _, err := one(ctx, s, value[string], `SELECT id FROM operations WHERE run_id = $1 AND run_id <> '' AND workspace_id = $2
-		AND state IN ('parked', 'unknown') AND (state = 'parked' OR resolution = '')
-		AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.operation_id = operations.id AND p.operation_id <> '') LIMIT 1`, run, workspace)
+	id, _, err := one(ctx, s, value[string], `SELECT id FROM operations WHERE run_id = $1 AND workspace_id = $2 AND `+awaitsPerson+` LIMIT 1`, run, workspace)
 	return id, err
 }
+
+// awaitsPerson is what an operation is whose run waits for a person.
+const awaitsPerson = `run_id <> '' AND state IN ('parked', 'unknown') AND (state = 'parked' OR resolution = '')
+	AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.operation_id = operations.id AND p.operation_id <> '')`
 
 // mayGo is what an operation needs to be worked on now. Workspaces and agents that are stopped keep what has not been sent.
 const mayGo = `(state = 'dispatched' OR (NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = operations.workspace_id AND w.stopped_at > 0)

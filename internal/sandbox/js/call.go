@@ -42,8 +42,32 @@ func (r *run) call(f wire.Frame) error {
 	}
 	r.lastCall, r.open[f.ID] = f.ID, len(f.Body)
 	r.work.Add(1)
-	go r.perform(f.ID, r.begin.Functions[m.Function], args)
+	j := job{f.ID, r.begin.Functions[m.Function], args}
+	select {
+	case r.jobs <- j:
+	default:
+		r.crew.Go(func() { r.serve(j) })
+	}
 	return nil
+}
+
+// job is a host call that is to be performed.
+type job struct {
+	id   uint32
+	name string
+	args []Arg
+}
+
+// serve performs one call after another, until the run has ended: the stack of a new goroutine would have to grow for each.
+func (r *run) serve(j job) {
+	for {
+		r.perform(j.id, j.name, j.args)
+		select {
+		case j = <-r.jobs:
+		case <-r.ended:
+			return
+		}
+	}
 }
 
 // perform has the host perform a call, and answers the script.
@@ -62,6 +86,11 @@ func (r *run) perform(id uint32, name string, args []Arg) {
 		return
 	}
 	r.mu.Lock()
+	handed := r.handed[id]
+	if delete(r.handed, id); handed {
+		r.mu.Unlock()
+		return // the script's own function answers
+	}
 	r.size -= r.open[id]
 	delete(r.open, id)
 	if err != nil {
@@ -95,28 +124,15 @@ func (r *run) abort(err error) {
 
 // invoke calls a function of the script's and waits for it.
 func (r *run) invoke(ctx context.Context, f *Func, args []json.RawMessage) (json.RawMessage, error) {
-	m := wire.Invoke{Function: f.handle, Args: make([]wire.Argument, len(args))}
-	size := 0
-	for i, a := range args {
-		if len(a) > 0 && !json.Valid(a) {
-			return nil, reeve.Errorf(reeve.Internal, "argument %d of a script's function is not JSON", i+1)
-		}
-		m.Args[i].JSON = a
-		size += len(a)
-	}
-	if size > wire.MaxBody || len(args) > wire.MaxArgs {
-		return nil, reeve.Errorf(reeve.TooLarge, "the arguments of a script's function have %d bytes", size).Hintf("at most %d", wire.MaxBody)
+	m, err := invocation(f, args)
+	if err != nil {
+		return nil, err
 	}
 	answer := make(chan outcome, 1)
-	r.mu.Lock()
-	if _, open := r.open[f.call]; !open {
-		r.mu.Unlock()
-		return nil, reeve.Errorf(reeve.Internal, "a script's function was called after the host call that it was given to")
+	id, err := r.number(f, func(id uint32) { r.waiting[id] = answer })
+	if err != nil {
+		return nil, err
 	}
-	r.lastInvocation++
-	id := r.lastInvocation
-	r.waiting[id] = answer
-	r.mu.Unlock()
 	if err := r.send(m.Encode(id)); err != nil {
 		return nil, reeve.Errorf(reeve.Canceled, "the script has ended")
 	}
@@ -135,13 +151,64 @@ func (r *run) invoke(ctx context.Context, f *Func, args []json.RawMessage) (json
 	}
 }
 
+// invocation is a call of a script's function, as the worker takes it.
+func invocation(f *Func, args []json.RawMessage) (wire.Invoke, error) {
+	m := wire.Invoke{Function: f.handle, Args: make([]wire.Argument, len(args))}
+	size := 0
+	for i, a := range args {
+		if len(a) > 0 && !json.Valid(a) {
+			return m, reeve.Errorf(reeve.Internal, "argument %d of a script's function is not JSON", i+1)
+		}
+		m.Args[i].JSON = a
+		size += len(a)
+	}
+	if size > wire.MaxBody || len(args) > wire.MaxArgs {
+		return m, reeve.Errorf(reeve.TooLarge, "the arguments of a script's function have %d bytes", size).Hintf("at most %d", wire.MaxBody)
+	}
+	return m, nil
+}
+
+// number gives an invocation its id, and notes it while nothing else is.
+func (r *run) number(f *Func, note func(id uint32)) (uint32, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, open := r.open[f.call]; !open {
+		return 0, reeve.Errorf(reeve.Internal, "a script's function was called after the host call that it was given to")
+	}
+	r.lastInvocation++
+	note(r.lastInvocation)
+	return r.lastInvocation, nil
+}
+
+// handOver calls a function of the script's whose outcome becomes that of the host call.
+func (r *run) handOver(f *Func, args []json.RawMessage, done func(error)) error {
+	m, err := invocation(f, args)
+	if err != nil {
+		return err
+	}
+	m.Last = true
+	id, err := r.number(f, func(id uint32) { r.become[id], r.handed[f.call] = becoming{f.call, done}, true })
+	if err != nil {
+		return err
+	}
+	if r.send(m.Encode(id)) != nil {
+		return reeve.Errorf(reeve.Canceled, "the script has ended")
+	}
+	return nil
+}
+
 // settle hands the outcome of a script's function to whoever called it.
 func (r *run) settle(f wire.Frame) error {
 	r.mu.Lock()
 	answer, ok := r.waiting[f.ID]
 	delete(r.waiting, f.ID)
+	last, became := r.become[f.ID]
+	if delete(r.become, f.ID); became {
+		r.size -= r.open[last.call]
+		delete(r.open, last.call)
+	}
 	r.mu.Unlock()
-	if !ok {
+	if !ok && !became {
 		return wire.ErrMalformed
 	}
 	var o outcome
@@ -159,6 +226,9 @@ func (r *run) settle(f wire.Frame) error {
 		e := r.failure(t)
 		e.invocation = f.ID
 		o.err = e
+	}
+	if became {
+		last.done(o.err)
 	}
 	if answer != nil {
 		answer <- o

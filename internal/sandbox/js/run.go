@@ -17,7 +17,7 @@ import (
 // keptErrors is how many errors of host calls a run remembers, to say which of them a script died of.
 const keptErrors = 256
 
-// run is one script on its way, as the host sees it. One goroutine reads what the worker says; each host call has another.
+// run is one script on its way, as the host sees it. One goroutine reads what the worker says; host calls are performed by others.
 type run struct {
 	proc   *process
 	begin  wire.Start
@@ -28,6 +28,8 @@ type run struct {
 	cancel context.CancelCauseFunc
 	ended  chan struct{}  // closed when the worker's last word has been heard
 	work   sync.WaitGroup // host calls under way
+	jobs   chan job       // taken by whoever of the crew is idle
+	crew   sync.WaitGroup // who performs them
 
 	write sync.Mutex // one frame at a time
 
@@ -40,7 +42,9 @@ type run struct {
 	lastHandle     uint32
 	waiting        map[uint32]chan outcome // functions of the script's that were called; nil if nobody waits any more
 	lastInvocation uint32
-	errors         map[uint32]error // of the last host calls that failed
+	become         map[uint32]becoming // invocations whose outcome is that of a call
+	handed         map[uint32]bool     // those calls, until whoever performs them has returned
+	errors         map[uint32]error    // of the last host calls that failed
 	output         int64
 
 	stillborn bool // the worker was dead before it saw the script
@@ -50,6 +54,12 @@ type run struct {
 type outcome struct {
 	value json.RawMessage
 	err   error
+}
+
+// becoming is a call whose outcome is that of a function of the script's.
+type becoming struct {
+	call uint32
+	done func(error)
 }
 
 // newStart checks a script and its limits, and puts them in the form that the worker takes.
@@ -90,8 +100,8 @@ func newStart(s Script, l Limits) (wire.Start, Limits, error) {
 }
 
 func newRun(p *process, s wire.Start, l Limits, h Host) *run {
-	return &run{proc: p, begin: s, limits: l, host: h, ended: make(chan struct{}),
-		open: map[uint32]int{}, waiting: map[uint32]chan outcome{}, errors: map[uint32]error{}}
+	return &run{proc: p, begin: s, limits: l, host: h, ended: make(chan struct{}), jobs: make(chan job),
+		open: map[uint32]int{}, waiting: map[uint32]chan outcome{}, become: map[uint32]becoming{}, handed: map[uint32]bool{}, errors: map[uint32]error{}}
 }
 
 // do runs the script to its end.
@@ -117,6 +127,7 @@ func (r *run) do(ctx context.Context) (json.RawMessage, error) {
 	close(r.ended)
 	r.proc.end()
 	r.work.Wait()
+	r.crew.Wait()
 	return value, r.verdict(ctx, err)
 }
 

@@ -103,6 +103,14 @@ func (f *Func) Call(ctx context.Context, args ...json.RawMessage) (json.RawMessa
 	return f.run.invoke(ctx, f, args)
 }
 
+// Become calls the function and hands the host call over to it: what the function comes to, or throws, is what the call comes to,
+// and reaches the script without another trip. Whatever the host call then returns is left aside. The outcome is told to done, nil or
+// an [*Error] of kind [Thrown], before anything is heard that the script says after it; done must not block, and is not told of a
+// function that does not come to an end.
+func (f *Func) Become(done func(error), args ...json.RawMessage) error {
+	return f.run.handOver(f, args, done)
+}
+
 // checkName refuses names that no script could call.
 func checkName(name string) error {
 	for part := range strings.SplitSeq(name, ".") {

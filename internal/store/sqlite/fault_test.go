@@ -314,7 +314,7 @@ func TestBackupUnderWriters(t *testing.T) {
 				thread := fmt.Sprintf("th_%d_%d", i, n)
 				if err := db.Update(ctx, func(tx *store.Tx) error {
 					m := reeve.Message{ID: tx.NewID("msg"), WorkspaceID: "ws", ThreadID: "th", Kind: reeve.Action, Content: thread}
-					if err := tx.AppendAction(ctx, m, 1); err != nil {
+					if err := tx.AppendAction(ctx, m, store.Judged{Revision: 1}); err != nil {
 						return err
 					}
 					return tx.AppendResult(ctx, reeve.Message{ID: tx.NewID("msg"), WorkspaceID: "ws", ThreadID: "th", Kind: reeve.ToolResult, ActionID: m.ID})

@@ -20,7 +20,7 @@ func Benchmark(b *testing.B, open func(b *testing.B) *store.DB) {
 			record := func() error {
 				return db.Update(ctx, func(tx *store.Tx) error {
 					call, thread := tx.NewID(reeve.PrefixMessage), tx.NewID("th")
-					if err := tx.AppendAction(ctx, action(call, thread), 1); err != nil {
+					if err := tx.AppendAction(ctx, action(call, thread), store.Judged{Revision: 1}); err != nil {
 						return err
 					}
 					if err := tx.InsertOperation(ctx, operation(tx.NewID(reeve.PrefixOperation), reeve.Committed)); err != nil {

@@ -23,15 +23,19 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		m := action("msg_1", thread)
 		m.Content, m.Metadata = `{"text":"ünï 🦉\n\u0000"}`, []byte(`{"type":"tool_call",  "n": 1.0}`)
 		update(t, db, func(tx *store.Tx) error {
-			if err := tx.AppendAction(ctx, m, 1); err != nil {
+			if err := tx.AppendAction(ctx, m, store.Judged{Revision: 1}); err != nil {
 				return err
 			}
 			r := result("msg_2", thread, "msg_1")
 			r.Content = "binary \x00 and \xff end"
 			return tx.AppendResult(ctx, r)
 		})
-		update(t, db, func(tx *store.Tx) error { return tx.AppendAction(ctx, action("msg_3", thread), 1) })
-		update(t, db, func(tx *store.Tx) error { return tx.AppendAction(ctx, action("msg_4", "agent:session:other"), 1) })
+		update(t, db, func(tx *store.Tx) error {
+			return tx.AppendAction(ctx, action("msg_3", thread), store.Judged{Revision: 1})
+		})
+		update(t, db, func(tx *store.Tx) error {
+			return tx.AppendAction(ctx, action("msg_4", "agent:session:other"), store.Judged{Revision: 1})
+		})
 		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, thread, "", 10) })
 		equal(t, ids(list, func(m reeve.Message) string { return m.PrevID + ">" + m.ID }), ">msg_1 msg_1>msg_2 msg_2>msg_3", "chain")
 		equal(t, list[0].Content, m.Content, "content")
@@ -51,10 +55,12 @@ var ledger = map[string]func(*testing.T, *store.DB){
 	"a call that is over": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error { return tx.AppendAction(ctx, action("msg_0", "th"), 1) })
+		update(t, db, func(tx *store.Tx) error {
+			return tx.AppendAction(ctx, action("msg_0", "th"), store.Judged{Revision: 1})
+		})
 		a, r := action("msg_1", "th"), result("msg_2", "th", "msg_1")
 		a.RunID, a.OperationID, r.Content = "run_1", "op_1", "binary \x00 end"
-		update(t, db, func(tx *store.Tx) error { return tx.AppendCall(ctx, a, r, 1) })
+		update(t, db, func(tx *store.Tx) error { return tx.AppendCall(ctx, a, r, store.Judged{Revision: 1}) })
 		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "msg_0", 10) })
 		equal(t, ids(list, func(m reeve.Message) string {
 			return fmt.Sprint(m.PrevID, ">", m.ID, " ", m.Kind, " ", m.ActionID, " ", m.RunID, " ", m.OperationID)
@@ -63,7 +69,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.AppendResult(ctx, result("msg_3", "th", "msg_1")) }), reeve.Conflict)
 		update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
 		err := db.Update(ctx, func(tx *store.Tx) error {
-			return tx.AppendCall(ctx, action("msg_4", "th"), result("msg_5", "th", "msg_4"), 1)
+			return tx.AppendCall(ctx, action("msg_4", "th"), result("msg_5", "th", "msg_4"), store.Judged{Revision: 1})
 		})
 		if !errors.As(err, new(store.Stale)) {
 			t.Fatalf("judged before a change: %v", err)
@@ -90,7 +96,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 					if err := tx.InsertOperation(ctx, operation("op_a", reeve.Prepared)); err != nil {
 						return err
 					}
-					if err := tx.AppendAction(ctx, action("msg_a", "th"), revision); err != nil && !strings.HasPrefix(name, "unheeded") {
+					if err := tx.AppendAction(ctx, action("msg_a", "th"), store.Judged{Revision: revision}); err != nil && !strings.HasPrefix(name, "unheeded") {
 						return err
 					}
 					if err := tx.AppendResult(ctx, result("msg_r", "th", "msg_a")); err != nil && !strings.HasPrefix(name, "unheeded") {
@@ -106,12 +112,14 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		err := db.Update(ctx, func(tx *store.Tx) error {
 			m := action("msg_a", "th")
 			m.WorkspaceID = "none"
-			return tx.AppendAction(ctx, m, 1)
+			return tx.AppendAction(ctx, m, store.Judged{Revision: 1})
 		})
 		wantAs[store.Stale](t, err)
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "", 10) })), 0, "messages")
 		equal(t, len(operations(t, db)), 0, "operations")
-		update(t, db, func(tx *store.Tx) error { return tx.AppendAction(ctx, action("msg_a", "th"), 2) })
+		update(t, db, func(tx *store.Tx) error {
+			return tx.AppendAction(ctx, action("msg_a", "th"), store.Judged{Revision: 2})
+		})
 	},
 
 	// Once Touch has returned, nothing judged before it is recorded.
@@ -126,7 +134,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			touchErr = db.Update(ctx, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
 		}()
 		update(t, db, func(tx *store.Tx) error {
-			if err := tx.AppendAction(ctx, action("msg_a", "th"), 1); err != nil {
+			if err := tx.AppendAction(ctx, action("msg_a", "th"), store.Judged{Revision: 1}); err != nil {
 				return err
 			}
 			if _, err := tx.GetWorkspace(ctx, ws); err != nil { // sends it
@@ -154,7 +162,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 					return db.Update(ctx, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
 				}
 				return db.Update(ctx, func(tx *store.Tx) error {
-					return tx.AppendAction(ctx, action(fmt.Sprintf("msg_%d_%d", i, n), "th"), was)
+					return tx.AppendAction(ctx, action(fmt.Sprintf("msg_%d_%d", i, n), "th"), store.Judged{Revision: was})
 				})
 			})
 			for _, err := range errs {
@@ -168,7 +176,9 @@ var ledger = map[string]func(*testing.T, *store.DB){
 	"one result per action": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error { return tx.AppendAction(ctx, action("msg_a", "th"), 1) })
+		update(t, db, func(tx *store.Tx) error {
+			return tx.AppendAction(ctx, action("msg_a", "th"), store.Judged{Revision: 1})
+		})
 		update(t, db, func(tx *store.Tx) error {
 			_, ok, err := tx.GetResult(ctx, "msg_a")
 			equal(t, ok, false, "a result before there is one")
@@ -205,7 +215,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		// The same id again, whether the failure is seen at once or only at the commit.
 		wantAs[store.Taken](t, db.Update(ctx, func(tx *store.Tx) error { return tx.InsertOperation(ctx, operation("op_a", reeve.Prepared)) }))
 		wantAs[store.Taken](t, db.Update(ctx, func(tx *store.Tx) error {
-			if err := tx.AppendAction(ctx, action("msg_z", "th"), 1); err != nil {
+			if err := tx.AppendAction(ctx, action("msg_z", "th"), store.Judged{Revision: 1}); err != nil {
 				return err
 			}
 			_ = tx.InsertOperation(ctx, operation("op_a", reeve.Prepared))

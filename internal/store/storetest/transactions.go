@@ -157,7 +157,7 @@ var transactions = map[string]func(*testing.T, *store.DB){
 						}
 					}()
 					return db.Update(ctx, func(tx *store.Tx) error {
-						if err := tx.AppendAction(ctx, action("msg_"+id, "th_"+id), 1+int64(kind/5)); err != nil { // 5: a stale one
+						if err := tx.AppendAction(ctx, action("msg_"+id, "th_"+id), store.Judged{Revision: 1 + int64(kind/5)}); err != nil { // 5: a stale one
 							return err
 						}
 						if err := tx.InsertOperation(ctx, operation("op_"+id, reeve.Prepared)); err != nil {

@@ -29,7 +29,7 @@ const preludeName = "reeve:prelude" // scriptFile makes no such name
 func Serve(in io.Reader, out io.Writer) {
 	// The Go side of a worker only holds frames: a small heap, collected often, keeps two hundred of them small.
 	debug.SetGCPercent(50)
-	w := &worker{in: bufio.NewReader(in), out: bufio.NewWriter(out), calls: map[uint32]*pending{}, functions: map[uint32]value{}, thrown: map[uint32]value{}}
+	w := &worker{in: bufio.NewReader(in), out: bufio.NewWriter(out), calls: map[uint32]*pending{}, functions: map[uint32]value{}, thrown: map[uint32]value{}, last: map[uint32]uint32{}}
 	e, err := newEngine()
 	if err != nil {
 		os.Exit(exitEngine)
@@ -76,9 +76,10 @@ type worker struct {
 	lastCall    uint32
 	functions   map[uint32]value // handed to the host, by handle
 	lastHandle  uint32
-	invocations int              // functions of the script's that the host has called and that have not settled
-	thrown      map[uint32]value // what invocations threw, until the call ends that they belong to
-	printed     int64            // bytes of console output
+	invocations int               // functions of the script's that the host has called and that have not settled
+	thrown      map[uint32]value  // what invocations threw, until the call ends that they belong to
+	last        map[uint32]uint32 // invocations whose outcome is that of a call
+	printed     int64             // bytes of console output
 
 	settled bool   // the script has come to its end
 	result  []byte // its value
@@ -340,11 +341,26 @@ func (w *worker) answer(f wire.Frame) error {
 		w.check(e.call(p.reject, reason))
 		e.free(reason)
 	}
+	w.drop(f.ID, p)
+	return nil
+}
+
+// drop ends a call that is settled.
+func (w *worker) drop(id uint32, p *pending) {
 	w.forget(p)
 	w.release(p)
 	w.pendingSize -= p.size
-	delete(w.calls, f.ID)
-	return nil
+	delete(w.calls, id)
+}
+
+// settleLast settles the call whose outcome an invocation is, with the very value. The host was told, and does not answer: what the
+// script says next goes along with that.
+func (w *worker) settleLast(invocation uint32, v value, how func(*pending) value) {
+	e, id := w.engine, w.last[invocation]
+	p := w.calls[id]
+	delete(w.last, invocation)
+	e.free(w.check(e.call(how(p), v)))
+	w.drop(id, p)
 }
 
 // invoke calls a function that the script gave to the host. The hook tells the host how it went.
@@ -358,9 +374,13 @@ func (w *worker) invoke(f wire.Frame) error {
 	if !ok {
 		return wire.ErrMalformed
 	}
-	for _, p := range w.calls {
+	for id, p := range w.calls {
 		for _, h := range p.functions {
-			if h == m.Function {
+			switch {
+			case h != m.Function:
+			case m.Last:
+				w.last[f.ID] = id
+			default:
 				p.thrown = append(p.thrown, f.ID)
 			}
 		}
@@ -377,22 +397,33 @@ func (w *worker) invoke(f wire.Frame) error {
 
 // returned is told by the hook that an invocation is over, and how.
 func (w *worker) returned(args []value, _ int32) value {
+	id := w.engine.id(args[0])
+	if _, last := w.last[id]; last {
+		w.invocations--
+		w.send(wire.JSON(wire.KindReturned, id, nil))
+		w.settleLast(id, args[1], func(p *pending) value { return p.resolve })
+		return undefined
+	}
 	text, ok := w.engine.stringify(args[1])
 	if !ok {
 		return w.engine.rethrow()
 	}
 	w.invocations--
-	w.send(wire.JSON(wire.KindReturned, w.engine.id(args[0]), w.fit(text)))
+	w.send(wire.JSON(wire.KindReturned, id, w.fit(text)))
 	return undefined
 }
 
 func (w *worker) threw(args []value, _ int32) value {
 	w.stopIfLate()
 	e, id := w.engine, w.engine.id(args[0])
-	w.thrown[id] = e.dup(args[1])
 	w.invocations--
 	t := w.describe(wire.Thrown, e.dup(args[1]))
 	w.send(t.Encode(wire.KindThrew, id))
+	if _, last := w.last[id]; last {
+		w.settleLast(id, args[1], func(p *pending) value { return p.reject })
+	} else {
+		w.thrown[id] = e.dup(args[1])
+	}
 	return undefined
 }
 

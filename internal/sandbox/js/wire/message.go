@@ -125,6 +125,7 @@ func DecodeCall(f Frame) (Call, error) {
 // Invoke is a call of the script by the host.
 type Invoke struct {
 	Function uint32
+	Last     bool // what it comes to is what the host call comes to that the function was given to: no answer to that follows
 	Args     []Argument
 }
 
@@ -132,6 +133,11 @@ type Invoke struct {
 func (m *Invoke) Encode(id uint32) []byte {
 	b := newFrame(KindInvoke, id)
 	b.number(int64(m.Function))
+	last := int64(0)
+	if m.Last {
+		last = 1
+	}
+	b.number(last)
 	encodeArguments(b, m.Args)
 	return b.bytes()
 }
@@ -139,7 +145,7 @@ func (m *Invoke) Encode(id uint32) []byte {
 // DecodeInvoke reads one.
 func DecodeInvoke(f Frame) (Invoke, error) {
 	r := body{b: f.Body}
-	m := Invoke{Function: uint32(r.number()), Args: r.arguments()}
+	m := Invoke{Function: uint32(r.number()), Last: r.number() == 1, Args: r.arguments()}
 	return m, r.end()
 }
 
