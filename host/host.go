@@ -33,6 +33,7 @@ import (
 	"reeve/model"
 	"reeve/toolbox/files"
 	"reeve/toolbox/journal"
+	"reeve/toolbox/mail"
 	"reeve/toolbox/media"
 	"reeve/toolbox/output"
 	"reeve/toolbox/schedules"
@@ -128,8 +129,17 @@ func (h *Host) assemble() error {
 		return err
 	}
 	session, rest := &files.Session{DB: h.db}, &output.Pack{DB: h.db, Cap: h.gate.OutputCap}
-	for _, pack := range [][]reeve.Tool{roots.Tools(), session.Tools(), rest.Tools(), (&media.Pack{Files: roots}).Tools(), (&shell.Pack{Root: roots.Shared, Env: h.shellEnv}).Tools(),
-		(&schedules.Pack{DB: h.db, Planner: h.planner}).Tools(), (&scratchpad.Pack{DB: h.db}).Tools(), (&journal.Pack{DB: h.db}).Tools()} {
+	for _, pack := range [][]reeve.Tool{
+		roots.Tools(),
+		session.Tools(),
+		rest.Tools(),
+		(&media.Pack{Files: roots}).Tools(),
+		(&shell.Pack{Root: roots.Shared, Env: h.shellEnv}).Tools(),
+		(&schedules.Pack{DB: h.db, Planner: h.planner}).Tools(),
+		(&scratchpad.Pack{DB: h.db}).Tools(),
+		(&journal.Pack{DB: h.db}).Tools(),
+		(&mail.Pack{DB: h.db}).Tools(),
+	} {
 		for _, t := range pack {
 			if err := h.gate.AddTool(t); err != nil {
 				return err

@@ -25,8 +25,8 @@ const (
 )
 
 // ownKey matches the routes whose requests carry their key into the ledger: the gate makes each call once, for good, the wake
-// room each wake, and the chat room each turn.
-var ownKey = regexp.MustCompile(`^/api/(agents/[^/]+/(calls(/|$)|wake$)|conversations/[^/]+/turns$|playground/)`)
+// room each wake, and the chat room each turn. A batch of mails is known by its position.
+var ownKey = regexp.MustCompile(`^/api/(agents/[^/]+/(calls(/|$)|wake$)|conversations/[^/]+/turns$|playground/|mail/imports/[^/]+/batches$)`)
 
 func hasOwnKey(path string) bool { return ownKey.MatchString(path) }
 

@@ -105,6 +105,7 @@ func (s *server) routes(api huma.API) {
 	s.conversationRoutes(api)
 	s.journalRoutes(api)
 	s.automationRoutes(api)
+	s.mailRoutes(api)
 
 	mayWait(api, "/api/agents/{agentId}/calls", "/api/operations/{id}/undo")
 }

@@ -49,10 +49,13 @@ type server struct {
 // bodyLimit is the most bytes a request body may have. A session file of its largest size fits, escaped.
 const bodyLimit = 4 << 20
 
-// mostBody is the limit of a route. What a person says may bring files with it.
+// mostBody is the limit of a route. What a person says may bring files with it, and a batch holds many mails.
 func mostBody(path string) int64 {
-	if path == turnsPath {
+	switch path {
+	case turnsPath:
 		return chat.BodyLimit
+	case batchesPath:
+		return batchLimit
 	}
 	return bodyLimit
 }

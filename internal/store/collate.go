@@ -7,15 +7,23 @@ import (
 	"time"
 )
 
-// bytewise gives the migrations as PostgreSQL gets them: text is ordered by its bytes, as SQLite does it. Otherwise a page's
-// order would depend on how the server was set up, and its indexes on the version of its C library.
-type bytewise struct{ fs.FS }
+// spoken gives the migrations as an engine gets them. Text is ordered by its bytes in PostgreSQL, as SQLite does it: otherwise a page's
+// order would depend on how the server was set up, and its indexes on the version of its C library. A number that SQLite takes for its own row's is
+// INTEGER there, and nowhere else. What only one of them knows, such as full-text indexes, stands between "-- only NAME" and "-- end".
+type spoken struct {
+	fs.FS
+	engine string
+}
 
-var textColumn = regexp.MustCompile(`\bTEXT\b`)
+var (
+	textColumn = regexp.MustCompile(`\bTEXT\b( SEARCH)?`)
+	rowNumber  = regexp.MustCompile(`\bINTEGER PRIMARY KEY\b`)
+	onlyOne    = regexp.MustCompile(`(?ms)^-- only (\w+)\n(.*?)^-- end\n`)
+)
 
 // Open gives a file, rewritten.
-func (b bytewise) Open(name string) (fs.File, error) {
-	f, err := b.FS.Open(name)
+func (s spoken) Open(name string) (fs.File, error) {
+	f, err := s.FS.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -23,11 +31,30 @@ func (b bytewise) Open(name string) (fs.File, error) {
 		return f, err
 	}
 	_ = f.Close()
-	body, err := fs.ReadFile(b.FS, name)
+	body, err := fs.ReadFile(s.FS, name)
 	if err != nil {
 		return nil, err
 	}
-	return &rewritten{name: name, Reader: bytes.NewReader(textColumn.ReplaceAll(body, []byte(`TEXT COLLATE "C"`)))}, nil
+	return &rewritten{name: name, Reader: bytes.NewReader(s.rewrite(body))}, nil
+}
+
+func (s spoken) rewrite(body []byte) []byte {
+	body = onlyOne.ReplaceAllFunc(body, func(part []byte) []byte {
+		if m := onlyOne.FindSubmatch(part); string(m[1]) == s.engine {
+			return m[2]
+		}
+		return nil
+	})
+	if s.engine != "postgres" {
+		return body
+	}
+	body = textColumn.ReplaceAllFunc(body, func(word []byte) []byte {
+		if len(word) > len("TEXT") { // TEXT SEARCH is no column
+			return word
+		}
+		return []byte(`TEXT COLLATE "C"`)
+	})
+	return rowNumber.ReplaceAll(body, []byte("BIGINT PRIMARY KEY"))
 }
 
 // rewritten is a file in memory.

@@ -26,9 +26,7 @@ func migrate(ctx context.Context, e Engine) (err error) {
 	if err != nil {
 		return err
 	}
-	if dialect == "postgres" {
-		files = bytewise{files}
-	}
+	files = spoken{files, e.Name()}
 	var options []goose.ProviderOption
 	if !e.Alone() {
 		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300), lock.WithUnlockTimeout(1, 60)) // every second, for five minutes

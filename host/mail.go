@@ -1,0 +1,16 @@
+package host
+
+import (
+	"context"
+
+	"reeve"
+	mailsample "reeve/toolbox/mail/sample"
+)
+
+// SampleMail puts a small mailbox to try things with into a workspace. Doing it twice is doing it once.
+func (h *Host) SampleMail(ctx context.Context, workspace string) (reeve.MailImport, error) {
+	if err := h.open(ctx); err != nil {
+		return reeve.MailImport{}, err
+	}
+	return mailsample.Import(ctx, h.db, workspace)
+}

@@ -1,0 +1,168 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+const (
+	batchesPath = "/api/mail/imports/{id}/batches"
+	batchLimit  = 16 << 20 // bytes of a batch
+	batchMails  = 2000
+	removeSome  = 1000 // mails removed in one transaction: others wait for no more
+)
+
+// mailRoutes is the contents page of imported mail. Searching and reading it are tools.
+func (s *server) mailRoutes(api huma.API) {
+	const (
+		get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
+		viewer, member = reeve.Viewer, reeve.Member
+		made, gone     = http.StatusCreated, http.StatusNoContent
+		tag, at        = "mail", "/api/mail"
+	)
+	handle(api, route{get, at + "/inboxes", "listInboxes", "List mailboxes that were imported", tag, viewer, 0}, s.listInboxes)
+	handle(api, route{del, at + "/inboxes/{name}", "removeInbox", "Remove a mailbox and all its mail", tag, member, gone}, s.removeInbox)
+	handle(api, route{get, at + "/imports", "listImports", "List imports, newest first", tag, viewer, 0}, s.listImports)
+	handle(api, route{post, at + "/imports", "beginImport", "Begin an import, or take up one that was interrupted", tag, member, made}, s.beginImport)
+	handle(api, route{get, at + "/imports/{id}", "getImport", "How far an import has come, and what was wrong with mails", tag, viewer, 0}, s.getImport)
+	handle(api, route{post, batchesPath, "addBatch", "Add mails to an import", tag, member, 0}, s.addBatch)
+	handle(api, route{post, at + "/imports/{id}/finish", "finishImport", "End an import", tag, member, 0}, s.finishImport)
+}
+
+func (s *server) listInboxes(ctx context.Context, who reeve.Principal, _ *struct{ Scoped }) (*body[reeve.MailboxList], error) {
+	out := &body[reeve.MailboxList]{reeve.MailboxList{Mailboxes: []reeve.MailboxInfo{}}}
+	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+		list, err := snap.ListInboxes(ctx, who.Workspace)
+		for _, i := range list {
+			out.Body.Mailboxes = append(out.Body.Mailboxes, reeve.MailboxInfo{Name: i.Name, Messages: i.Messages})
+		}
+		return err
+	})
+}
+
+func (s *server) removeInbox(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Name string `path:"name" maxLength:"300"`
+}) (*none, error) {
+	for {
+		var n int64
+		if err := s.DB.Update(ctx, func(tx *store.Tx) (err error) {
+			n, err = tx.RemoveMail(ctx, who.Workspace, in.Name, removeSome)
+			return err
+		}); err != nil || n == 0 {
+			return nil, err
+		}
+	}
+}
+
+func (s *server) listImports(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Limit int `query:"limit" minimum:"1" maximum:"500" default:"50"`
+}) (*body[reeve.MailImportList], error) {
+	out := &body[reeve.MailImportList]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body.Imports, err = snap.ListImports(ctx, who.Workspace, in.Limit)
+		return err
+	})
+}
+
+func (s *server) beginImport(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.MailImportRequest
+}) (*body[reeve.MailImport], error) {
+	if strings.TrimSpace(in.Body.Source) == "" {
+		return nil, reeve.Wrong("/source", "is blank", "what is read, such as the host and the path")
+	}
+	out := &body[reeve.MailImport]{}
+	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		out.Body, err = tx.BeginImport(ctx, who.Workspace, in.Body)
+		return err
+	})
+}
+
+func (s *server) getImport(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.MailImport], error) {
+	out := &body[reeve.MailImport]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body, err = snap.GetImport(ctx, who.Workspace, in.ID)
+		return err
+	})
+}
+
+// Position is where an import stands, in its reader's own words.
+type Position struct {
+	Position string `query:"position" required:"true" minLength:"1" maxLength:"4096" doc:"Where the import stands afterwards, in the reader's own words; no two are the same"`
+}
+
+func (s *server) addBatch(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Position
+	After   string `query:"after" maxLength:"4096" doc:"Where it stands before; empty at the beginning"`
+	Key     string `header:"Idempotency-Key" maxLength:"255" doc:"Not needed: a batch is known by its positions, and is taken once"`
+	RawBody []byte `contentType:"application/x-ndjson" doc:"A line for each mail: {\"email\": {...}}, or {\"place\": ..., \"bad\": why it could not be read}; both may have notes"`
+}) (*body[reeve.MailImport], error) {
+	lines, err := mailLines(in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	out := &body[reeve.MailImport]{}
+	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		out.Body, err = tx.TakeBatch(ctx, who.Workspace, in.ID, in.After, in.Position.Position, lines)
+		return err
+	})
+}
+
+func (s *server) finishImport(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Position string `query:"position" maxLength:"4096" doc:"Where it stands; empty if there was nothing to read"`
+}) (*body[reeve.MailImport], error) {
+	out := &body[reeve.MailImport]{}
+	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		out.Body, err = tx.FinishImport(ctx, who.Workspace, in.ID, in.Position)
+		return err
+	})
+}
+
+// mailLines reads a batch. A line that is wrong is named by its number, and then nothing of the batch is taken.
+func mailLines(b []byte) (lines []reeve.MailLine, err error) {
+	n := 0
+	for text := range bytes.Lines(b) {
+		if n++; len(bytes.TrimSpace(text)) == 0 {
+			continue
+		}
+		var l reeve.MailLine
+		dec := json.NewDecoder(bytes.NewReader(text))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&l); err != nil {
+			return nil, wrongLine(n, "is not a mail: "+decodeMessage(err))
+		}
+		if len(bytes.TrimSpace(text[dec.InputOffset():])) > 0 {
+			return nil, wrongLine(n, "goes on after its end")
+		}
+		if (l.Email == nil) == (l.Bad == "") {
+			return nil, wrongLine(n, "has neither a mail nor a reason why there is none, or both")
+		}
+		if l.Email != nil {
+			if name := l.Email.Inbox; name == "" || len(name) > 300 || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
+				return nil, wrongLine(n, "names no inbox: one has 1 to 300 bytes and no control characters")
+			}
+		}
+		if lines = append(lines, l); len(lines) > batchMails {
+			return nil, reeve.Errorf(reeve.TooLarge, "a batch has at most %d lines", batchMails)
+		}
+	}
+	return lines, nil
+}
+
+func wrongLine(n int, what string) error {
+	return &reeve.Error{Code: reeve.Validation, Message: fmt.Sprintf("line %d %s; nothing of the batch was taken", n, what), Fields: []reeve.Field{{Path: fmt.Sprintf("/%d", n-1), Message: what}}}
+}

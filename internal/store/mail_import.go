@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+
+	"reeve"
+)
+
+const importColumns = `id, source, state, replaces, position, seen, added, replaced, duplicate, bad, notes, started_at, updated_at, finished_at`
+
+func scanImport(r scanner) (v reeve.MailImport, err error) {
+	var notes string
+	var started, updated, finished int64
+	var replaces int
+	if err := r.Scan(&v.ID, &v.Source, &v.State, &replaces, &v.Position, &v.Seen, &v.Added, &v.Replaced, &v.Duplicate, &v.Bad, &notes, &started, &updated, &finished); err != nil {
+		return v, err
+	}
+	v.Replace, v.StartedAt, v.UpdatedAt, v.FinishedAt = replaces == 1, reeve.FromMillis(started), reeve.FromMillis(updated), moment(finished)
+	v.Notes = []reeve.MailNote{}
+	return v, fromText(notes, &v.Notes)
+}
+
+// BeginImport begins an import, or gives the one of the same source that is still open.
+func (t *Tx) BeginImport(ctx context.Context, workspace string, q reeve.MailImportRequest) (reeve.MailImport, error) {
+	if !q.Restart {
+		v, ok, err := one(ctx, &t.Snap, scanImport, `SELECT `+importColumns+` FROM mail_imports WHERE workspace_id = $1 AND source = $2 AND state = 'open' AND replaces = $3 ORDER BY id DESC LIMIT 1`,
+			workspace, q.Source, flag(q.Replace))
+		if err != nil || ok {
+			return v, err
+		}
+	}
+	v := reeve.MailImport{ID: t.NewID("imp"), Source: q.Source, State: reeve.ImportOpen, Replace: q.Replace, Notes: []reeve.MailNote{}, StartedAt: t.now, UpdatedAt: t.now}
+	return v, t.exec(ctx, `INSERT INTO mail_imports (workspace_id, `+importColumns+`) VALUES ($1, $2, $3, 'open', $4, '', 0, 0, 0, 0, 0, '[]', $5, $5, 0)`,
+		workspace, v.ID, v.Source, flag(v.Replace), reeve.Millis(t.now))
+}
+
+// GetImport gives an import.
+func (s *Snap) GetImport(ctx context.Context, workspace, id string) (reeve.MailImport, error) {
+	v, ok, err := one(ctx, s, scanImport, `SELECT `+importColumns+` FROM mail_imports WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	if err == nil && !ok {
+		err = notFound("import", id)
+	}
+	return v, err
+}
+
+// LockImport is GetImport for one who will write: others who would write it wait.
+func (t *Tx) LockImport(ctx context.Context, workspace, id string) (reeve.MailImport, error) {
+	if err := t.exec(ctx, `UPDATE mail_imports SET updated_at = updated_at WHERE workspace_id = $1 AND id = $2`, workspace, id); err != nil {
+		return reeve.MailImport{}, err
+	}
+	return t.GetImport(ctx, workspace, id)
+}
+
+// ListImports lists imports, newest first.
+func (s *Snap) ListImports(ctx context.Context, workspace string, limit int) ([]reeve.MailImport, error) {
+	return all(ctx, s, scanImport, `SELECT `+importColumns+` FROM mail_imports WHERE workspace_id = $1 ORDER BY id DESC LIMIT $2`, workspace, limit)
+}
+
+// PutImport writes how far an import has come.
+func (t *Tx) PutImport(ctx context.Context, workspace string, v reeve.MailImport) error {
+	finished := int64(0)
+	if v.FinishedAt != nil {
+		finished = reeve.Millis(*v.FinishedAt)
+	}
+	return t.exec(ctx, `UPDATE mail_imports SET state = $3, position = $4, seen = $5, added = $6, replaced = $7, duplicate = $8, bad = $9, notes = $10, updated_at = $11, finished_at = $12
+		WHERE workspace_id = $1 AND id = $2`, workspace, v.ID, v.State, v.Position, v.Seen, v.Added, v.Replaced, v.Duplicate, v.Bad, clean(verbatim(v.Notes)), reeve.Millis(t.now), finished)
+}
+
+// TakeBatch adds what was read between two positions of an import, and moves it on, in one transaction: after a crash it is all there or none of it. A batch that
+// was taken before changes nothing; one that begins elsewhere than the import stands is refused.
+func (t *Tx) TakeBatch(ctx context.Context, workspace, id, after, position string, lines []reeve.MailLine) (reeve.MailImport, error) {
+	v, err := t.LockImport(ctx, workspace, id)
+	if err != nil {
+		return v, err
+	}
+	switch {
+	case v.Position == position && after != position:
+		return v, nil
+	case v.Done():
+		return v, reeve.Errorf(reeve.Conflict, "the import is done").Hintf("begin another one")
+	case v.Position != after:
+		return v, reeve.Errorf(reeve.Conflict, "the import stands at %q, not at %q", v.Position, after).
+			Hintf("somebody else goes on with it; wait until they are done, or begin again with restart")
+	}
+	var mails []reeve.Email
+	places := map[string]string{}
+	for _, l := range lines {
+		v.Seen++
+		for _, n := range l.Notes {
+			v.Note(n, l.Place, false)
+		}
+		if l.Email == nil {
+			v.Bad++
+			v.Note(l.Bad, l.Place, true)
+			continue
+		}
+		mails = append(mails, *l.Email)
+		places[l.Email.MessageID] = l.Place
+	}
+	n, err := t.AddMail(ctx, workspace, mails, v.Replace)
+	if err != nil {
+		return v, err
+	}
+	v.Added, v.Replaced, v.Duplicate, v.Position, v.UpdatedAt = v.Added+n.Added, v.Replaced+n.Replaced, v.Duplicate+n.Duplicate, position, t.now
+	for _, id := range n.Renamed {
+		v.Note("its Message-ID is taken by another mail; it was given an id of its own", places[id], false)
+	}
+	return v, t.PutImport(ctx, workspace, v)
+}
+
+// FinishImport ends an import that has come to its last position. Doing it twice is doing it once.
+func (t *Tx) FinishImport(ctx context.Context, workspace, id, position string) (reeve.MailImport, error) {
+	v, err := t.LockImport(ctx, workspace, id)
+	if err != nil || v.Done() {
+		return v, err
+	}
+	if v.Position != position {
+		return v, reeve.Errorf(reeve.Conflict, "the import stands at %q, not at %q", v.Position, position).Hintf("somebody else goes on with it")
+	}
+	v.State, v.UpdatedAt, v.FinishedAt = reeve.ImportDone, t.now, &t.now
+	return v, t.PutImport(ctx, workspace, v)
+}

@@ -1,0 +1,53 @@
+// Package sample is a small mailbox to try things with: 24 mails to and from the people of a nursery that does not exist.
+package sample
+
+import (
+	"bytes"
+	"context"
+	_ "embed" // for the mails
+	"encoding/json"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+//go:embed mail.jsonl
+var mails []byte
+
+// Source is what the import of the sample is called.
+const Source = "sample"
+
+// Mails gives the sample's mails.
+func Mails() ([]reeve.Email, error) {
+	var list []reeve.Email
+	for text := range bytes.Lines(mails) {
+		var e reeve.Email
+		if err := json.Unmarshal(text, &e); err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// Import puts the sample into a workspace. Doing it twice is doing it once.
+func Import(ctx context.Context, db *store.DB, workspace string) (v reeve.MailImport, err error) {
+	list, err := Mails()
+	if err != nil {
+		return v, err
+	}
+	lines := make([]reeve.MailLine, len(list))
+	for i := range list {
+		lines[i].Email = &list[i]
+	}
+	return v, db.Update(ctx, func(tx *store.Tx) error {
+		if v, err = tx.BeginImport(ctx, workspace, reeve.MailImportRequest{Source: Source}); err != nil {
+			return err
+		}
+		if _, err = tx.TakeBatch(ctx, workspace, v.ID, v.Position, "end", lines); err != nil {
+			return err
+		}
+		v, err = tx.FinishImport(ctx, workspace, v.ID, "end")
+		return err
+	})
+}
