@@ -38,6 +38,7 @@ var arrows = map[string][]string{
 	"internal/wake":              {".", "internal/store"},
 	"internal/httpapi":           {".", "internal/store", "internal/chat", "internal/gate", "internal/wake", "model"},
 	"model":                      {"."},
+	"toolbox/agents":             {"."},
 	"toolbox/files":              {".", "internal/store"},
 	"toolbox/journal":            {".", "internal/store"},
 	"toolbox/mail":               {".", "internal/store"},

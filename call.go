@@ -101,3 +101,24 @@ type Explanation struct {
 	Approval     *Approval  `json:"approval,omitempty"`
 	Proposal     *Proposal  `json:"proposal,omitempty" doc:"The proposal that the call made, or applied"`
 }
+
+// CallEnd is what something came to that a call began and waits for.
+type CallEnd struct {
+	Content string
+	Err     *Error // why it came to nothing; nil means that it did not
+	Spent   Amount // what it cost, which budgets have been charged with already
+}
+
+// Asking is what one agent asks another, by a call of its own.
+type Asking struct {
+	Workspace    string
+	User         string // on whose behalf
+	Agent        Agent  // who is asked
+	Conversation string // where it joins in; empty means a fresh one
+	Input        string
+	Operation    string     // the call that waits for the answer
+	Ancestors    []Ancestor // who led to it; the last one asks
+}
+
+// By is who asks.
+func (a Asking) By() Ancestor { return a.Ancestors[len(a.Ancestors)-1] }

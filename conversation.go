@@ -52,6 +52,7 @@ type Turn struct {
 	ConversationID string     `json:"conversation_id"`
 	AgentID        string     `json:"agent_id"`
 	UserID         string     `json:"user_id,omitempty"`
+	ParentID       string     `json:"parent_id,omitempty" doc:"The turn or run whose call began it"`
 	State          RunState   `json:"state"`
 	Input          string     `json:"input"`
 	Output         string     `json:"output,omitempty" doc:"What was said last"`
@@ -74,7 +75,7 @@ type TurnIssues struct {
 
 // Turn is how a run looks as a turn.
 func (r Run) Turn() Turn {
-	return Turn{ID: r.ID, ConversationID: r.SessionID, AgentID: r.AgentID, UserID: r.UserID, State: r.State, Input: r.Input, Output: r.Output, Code: r.Code,
+	return Turn{ID: r.ID, ConversationID: r.SessionID, AgentID: r.AgentID, UserID: r.UserID, ParentID: r.ParentID, State: r.State, Input: r.Input, Output: r.Output, Code: r.Code,
 		Message: r.Message, Moves: r.Moves, Issues: r.Issues, Attempts: r.Attempts, Spent: r.Spent, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt}
 }
 
@@ -117,6 +118,8 @@ type Frame struct {
 	TurnID         string          `json:"turn_id,omitempty"`
 	AgentID        string          `json:"agent_id,omitempty"`
 	UserID         string          `json:"user_id,omitempty"`
+	ByAgentID      string          `json:"by_agent_id,omitempty" doc:"Of turn_started: the agent that asks, if it is no person"`
+	ParentID       string          `json:"parent_id,omitempty" doc:"Of turn_started: the turn or run whose call began it"`
 	MessageID      string          `json:"message_id,omitempty"`
 	Text           string          `json:"text,omitempty" doc:"Of token: a piece of the answer; of message_complete: the whole; of turn_started: what was said"`
 	Final          bool            `json:"final,omitempty" doc:"Of message_complete: the agent has said all, unless something comes later"`
@@ -153,6 +156,7 @@ type Feedback struct {
 type MessageInfo struct {
 	Type        string            `json:"type" doc:"said, answer, woken, final"`
 	User        string            `json:"user,omitempty"`
+	Agent       string            `json:"agent,omitempty" doc:"Of what one agent asks another: who asks"`
 	Attachments []Attachment      `json:"attachments,omitempty"`
 	Variables   map[string]string `json:"variables,omitempty" doc:"Of what was said: what goes into the agent's instructions"`
 	Tools       []string          `json:"tools,omitempty" doc:"Of what was said: the tools of this turn, instead of the agent's own"`

@@ -22,7 +22,11 @@ type Invocation struct {
 	Config    json.RawMessage // the agent's settings for this tool, or null
 	Base      string          // what a preview was based on, if the caller said
 
-	Categories []string // what the agent may touch; empty means nothing
+	Categories []string   // what the agent may touch; empty means nothing
+	Ancestors  []Ancestor // of a call in a run: who led to it, the run itself last; of any other, the agent
+	Behalf     string     // of a check: the agent on whose behalf the call is made, whose settings these are; empty means the agent itself
+
+	after func()
 
 	mu      sync.Mutex
 	closed  bool
@@ -63,6 +67,18 @@ func (i *Invocation) UndoWith(tool string, args any) {
 // Spend reports what the call cost beyond its time.
 func (i *Invocation) Spend(tokens, micros int64) {
 	i.note(func() { i.spent.Tokens += tokens; i.spent.Micros += micros })
+}
+
+// Afterwards has something done once what the call did is committed, if it is.
+func (i *Invocation) Afterwards(f func()) {
+	i.note(func() { i.after = f })
+}
+
+// Committed does what was to be done then.
+func (i *Invocation) Committed() {
+	if i.after != nil {
+		i.after()
+	}
 }
 
 // Close ends the invocation and gives what the handler reported. Later reports are dropped.

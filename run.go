@@ -135,10 +135,27 @@ type Run struct {
 	StartedAt   time.Time  `json:"started_at"`
 	FinishedAt  *time.Time `json:"finished_at,omitempty"`
 
+	ParentID  string     `json:"parent_id,omitempty" doc:"The run whose call began it"`
+	Answers   string     `json:"answers,omitempty" doc:"The operation of that call: what this run comes to is its result"`
+	Ancestors []Ancestor `json:"ancestors,omitempty" doc:"The runs that led to it by their calls, the first one first"`
+
 	Owner  string    `json:"-"`
 	SeenAt time.Time `json:"-"` // of a parked run: up to when it has seen what its calls came to
 
 	TakenUp bool `json:"-"` // somebody had begun it, and left it in the middle
+}
+
+// Ancestor is a run on whose behalf another acts. What it may not do, the other may not either.
+type Ancestor struct {
+	RunID   string   `json:"run_id,omitempty" doc:"Empty if the call was made outside of any run"`
+	AgentID string   `json:"agent_id"`
+	Tools   []string `json:"tools" doc:"The tools it had; null means its agent's own"`
+	Apart   bool     `json:"apart,omitempty" doc:"The other acts by its own rights, which an operator gave it; only its costs and its end are shared"`
+}
+
+// Chain is everybody who led to a run, and the run itself: what runs that it begins have for ancestors.
+func (r Run) Chain(tools []string) []Ancestor {
+	return append(slices.Clone(r.Ancestors), Ancestor{RunID: r.ID, AgentID: r.AgentID, Tools: tools})
 }
 
 // ErrEnded is why the context of a run's brain ends when a person ended the run.

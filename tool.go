@@ -54,6 +54,7 @@ type Tool struct {
 	CreatedAt    time.Time       `json:"created_at"`
 
 	Handler    Handler    `json:"-"` // does the work
+	Awaits     bool       `json:"-"` // of a local tool: it begins something, and its callers wait for what that comes to, which is delivered later
 	Check      Check      `json:"-"` // security policy: refuses arguments before anything is run; may be nil
 	Preview    Previewer  `json:"-"` // says what would change; nil means no preview
 	Verify     Verifier   `json:"-"` // of a verifiable tool: looks up what happened
@@ -63,8 +64,8 @@ type Tool struct {
 
 // Handler does a tool's work. The value it returns is shown to the caller: a string as it is, anything else as JSON.
 //
-// An error of type *Error says what happened: InProgress (of an asynchronous tool) that its outcome will be delivered from
-// outside, under the operation's id; Unavailable means that nothing was sent and trying again may help, Timeout or
+// An error of type *Error says what happened: InProgress (of an asynchronous tool, or one that awaits) that its outcome will be
+// delivered from outside, under the operation's id, within RetryAfter if that is set, else within the tool's timeout; Unavailable means that nothing was sent and trying again may help, Timeout or
 // UnknownOutcome that nobody can tell, anything else that the tool refused and had no effect. Context and network errors are
 // understood by their type. Any other error is taken as the tool's own refusal.
 type Handler func(ctx context.Context, inv *Invocation) (any, error)
@@ -169,6 +170,9 @@ func (t Tool) Validate() error {
 	}
 	if t.Async && t.Effect == Local {
 		bad("/async", "false", "a local tool's effect and record are one transaction; nothing of it can come later")
+	}
+	if t.Awaits && t.Effect != Local {
+		bad("/effect", "local", "what a tool begins that awaits it is written with the call")
 	}
 	if !slices.Contains(Risks(), t.Risk) {
 		bad("/risk", "one of low, medium, high", "%q is not a risk", t.Risk)

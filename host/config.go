@@ -57,6 +57,7 @@ type Config struct {
 	RetryTries  int          `yaml:"retry_tries" json:"retry_tries,omitempty" minimum:"1" maximum:"100" doc:"How many such attempts. Default: 5"`
 	Runs        int          `yaml:"runs" json:"runs,omitempty" minimum:"1" maximum:"256" doc:"Agents that run at once. Default: 64"`
 	RunAttempts int          `yaml:"run_attempts" json:"run_attempts,omitempty" minimum:"1" maximum:"1000" doc:"How often a run is begun, the first time and after crashes, before it fails. Default: 5"`
+	Depth       int          `yaml:"delegation_depth" json:"delegation_depth,omitempty" minimum:"1" maximum:"16" doc:"How deep calls of agents by agents may lie within each other. Default: 3"`
 	PerUser     int          `yaml:"schedules_per_user" json:"schedules_per_user,omitempty" minimum:"1" maximum:"100000" doc:"Schedules one user may have. Default: 50"`
 	MinInterval Duration     `yaml:"min_interval" json:"min_interval,omitempty" doc:"Shortest time between two firings of a schedule. Default: 1m"`
 	AlertAfter  int          `yaml:"alert_after" json:"alert_after,omitempty" minimum:"1" maximum:"1000" doc:"Failures in a row after which a schedule's user is told, whatever its policy. Default: 3"`
@@ -141,7 +142,7 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 	spans := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,
 		"REEVE_MIN_INTERVAL": &c.MinInterval}
 	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_TRIES": &c.RetryTries, "REEVE_BURST": &c.Burst, "REEVE_RUNS": &c.Runs, "REEVE_RUN_ATTEMPTS": &c.RunAttempts,
-		"REEVE_SCHEDULES_PER_USER": &c.PerUser, "REEVE_ALERT_AFTER": &c.AlertAfter, "REEVE_DISABLE_AFTER": &c.GiveUpAfter,
+		"REEVE_DELEGATION_DEPTH": &c.Depth, "REEVE_SCHEDULES_PER_USER": &c.PerUser, "REEVE_ALERT_AFTER": &c.AlertAfter, "REEVE_DISABLE_AFTER": &c.GiveUpAfter,
 		"REEVE_RUN_CALLS": &c.RunCalls, "REEVE_RUN_TOKENS": &c.RunTokens, "REEVE_RUN_MICROS": &c.RunMicros, "REEVE_RUN_MILLIS": &c.RunMillis}
 	for name, p := range text {
 		if v, ok := lookup(name); ok {
@@ -211,7 +212,10 @@ func (c Config) withDefaults() (Config, error) {
 	if c.RetryTries < 0 || c.RetryTries > 100 {
 		return bad("retry_tries", "%d is not between 1 and 100", c.RetryTries)
 	}
-	for name, n := range map[string]int{"runs": c.Runs, "run_attempts": c.RunAttempts, "schedules_per_user": c.PerUser, "alert_after": c.AlertAfter, "disable_after": c.GiveUpAfter,
+	if c.Depth > 16 {
+		return bad("delegation_depth", "%d is not between 1 and 16", c.Depth)
+	}
+	for name, n := range map[string]int{"delegation_depth": c.Depth, "runs": c.Runs, "run_attempts": c.RunAttempts, "schedules_per_user": c.PerUser, "alert_after": c.AlertAfter, "disable_after": c.GiveUpAfter,
 		"run_calls": c.RunCalls, "run_tokens": c.RunTokens, "run_micros": c.RunMicros, "run_millis": c.RunMillis} {
 		if n < 0 {
 			return bad(name, "it cannot be negative")

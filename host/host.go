@@ -31,6 +31,7 @@ import (
 	"reeve/internal/store/sqlite"
 	"reeve/internal/wake"
 	"reeve/model"
+	"reeve/toolbox/agents"
 	"reeve/toolbox/files"
 	"reeve/toolbox/journal"
 	"reeve/toolbox/mail"
@@ -56,6 +57,7 @@ type Host struct {
 	desk    *chat.Desk
 	scripts *js.Pool
 	auto    *automation.Room
+	calls   *agent.Delegation
 	models  *model.Providers // nil when the program brought its own
 	metrics *metrics
 	tracing *trace.TracerProvider // nil when spans go nowhere
@@ -120,10 +122,11 @@ func (h *Host) assemble() error {
 	}
 	h.scripts = js.New(js.Config{})
 	h.auto = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.scripts})
-	h.gate = gate.New(gate.Config{DB: h.db, Log: h.log, ItemRule: h.auto, OutputCap: h.cfg.OutputCap, ApprovalTTL: time.Duration(h.cfg.ApprovalTTL),
+	h.calls = &agent.Delegation{DB: h.db, Depth: h.cfg.Depth}
+	h.gate = gate.New(gate.Config{Overdue: h.calls.Overdue, DB: h.db, Log: h.log, ItemRule: h.auto, OutputCap: h.cfg.OutputCap, ApprovalTTL: time.Duration(h.cfg.ApprovalTTL),
 		Backoff: h.cfg.backoff(), Secrets: knownSecrets(h.cfg), OnChange: h.changed, Tracer: h.tracer(), OnCall: h.metrics.called, RunBudgets: !h.cfg.limits().Budget.IsZero(),
 		Builders: map[reeve.ToolKind]gate.Builder{reeve.HTTPTool: &web.Builder{Guard: h.guard, Secrets: h.secret}, reeve.ScriptTool: &automation.Builder{Pool: h.scripts}}})
-	h.auto.Gate = h.gate
+	h.auto.Gate, h.calls.Gate = h.gate, h.gate
 	roots, err := files.New(files.Config{Dir: filepath.Join(h.cfg.Dir, "workspaces"), Keep: keeper{h.db}})
 	if err != nil {
 		return err
@@ -139,6 +142,7 @@ func (h *Host) assemble() error {
 		(&scratchpad.Pack{DB: h.db}).Tools(),
 		(&journal.Pack{DB: h.db}).Tools(),
 		(&mail.Pack{DB: h.db}).Tools(),
+		(&agents.Pack{Asker: h.calls}).Tools(),
 	} {
 		for _, t := range pack {
 			if err := h.gate.AddTool(t); err != nil {
@@ -188,9 +192,10 @@ func (h *Host) wake() (err error) {
 	brain := &agent.Brain{DB: h.db, Rehearsal: &agent.Rehearsal{DB: h.db, Gate: h.gate}, Thinker: &agent.Thinker{DB: h.db, Gate: h.gate, Model: mind, Stage: h.hub,
 		Assemble: h.cfg.Assemble, Extract: h.cfg.Extract, Tracer: h.tracer(), OnAnswer: h.metrics.answered, Log: h.log}}
 	h.room, err = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: brains{h.db, h.auto, brain}, Concurrent: h.cfg.Runs, Attempts: h.cfg.RunAttempts, Entities: &journal.Pack{DB: h.db},
-		Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client(), Ended: ended{h.desk, h.metrics}})
+		Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client(), Ended: ended{h.desk, h.calls, h.metrics}})
 	if err == nil {
 		h.desk.Server, h.auto.Waker = h.room, h.room
+		h.calls.Desk, h.calls.Room = h.desk, h.room
 	}
 	return err
 }
@@ -220,7 +225,16 @@ func (b brains) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 // ended tells everybody who wants to know of runs that end.
 type ended struct {
 	*chat.Desk
+	calls   *agent.Delegation
 	metrics *metrics
+}
+
+// Ending writes what belongs to the end of a run: what its clients are told, and the answer that another waits for.
+func (e ended) Ending(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+	if err := e.Desk.Ending(ctx, tx, run); err != nil {
+		return err
+	}
+	return e.calls.Ending(ctx, tx, run)
 }
 
 // Over tells them.

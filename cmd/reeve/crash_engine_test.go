@@ -190,7 +190,7 @@ func integrity(ctx context.Context, db *sql.DB) error {
 }
 
 // never lists what must not be in the ledger when everything has come to an end: each counts offending rows.
-var never = []struct{ what, query string }{
+var never = []count{
 	{"operations that have no end", `SELECT count(*) FROM operations WHERE state IN ('prepared', 'dispatched', 'parked')
 		OR (state = 'unknown' AND resolution = '')`},
 	{"actions without a result", `SELECT count(*) FROM messages a WHERE a.kind = 'action'

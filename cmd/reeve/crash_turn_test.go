@@ -20,7 +20,7 @@ const turnScript = `answers:
 `
 
 // wrongTurns lists what must not be when the turn has come to its end.
-var wrongTurns = []struct{ what, query string }{
+var wrongTurns = []count{
 	{"turns that did not complete", `SELECT count(*) FROM runs WHERE state <> 'completed' OR output <> 'All is done.' OR moves <> 2`},
 	{"wakes that still wait", `SELECT count(*) FROM wakes WHERE state <> 'taken'`},
 	{"answers beside the two", `SELECT count(*) - 2 FROM messages WHERE kind = 'thought'`},
@@ -80,15 +80,21 @@ func (r *rig) driveTurn(ctx context.Context, w world, p *process, conversation s
 	})
 }
 
+// count is a number of rows, all of which are wrong.
+type count struct{ what, query string }
+
 // checkTurn compares the ledger with the witness.
-func (r *rig) checkTurn(ctx context.Context, w world) error {
+func (r *rig) checkTurn(ctx context.Context, w world) error { return r.checkEnd(ctx, w, wrongTurns) }
+
+// checkEnd looks for rows that must not be when everything has come to its end, and for the one effect of far_keyed at the witness.
+func (r *rig) checkEnd(ctx context.Context, w world, also []count) error {
 	db, err := w.open()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = db.Close() }()
 	var wrong []error
-	for _, n := range slices.Concat(never, wrongTurns) {
+	for _, n := range slices.Concat(never, also) {
 		var rows int
 		if err := db.QueryRowContext(ctx, n.query).Scan(&rows); err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", n.what, err))

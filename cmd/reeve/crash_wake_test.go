@@ -28,7 +28,7 @@ func writes(path, content string) thing {
 }
 
 // wrongWakes lists what must not be when every run has come to its end.
-var wrongWakes = []struct{ what, query string }{
+var wrongWakes = []count{
 	{"runs that have no end", `SELECT count(*) FROM runs WHERE state IN ('running', 'parked')`},
 	{"runs that did not complete", `SELECT count(*) FROM runs WHERE state <> 'completed'`},
 	{"wakes that still wait", `SELECT count(*) FROM wakes WHERE state <> 'taken'`},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"reeve"
 )
@@ -17,6 +18,13 @@ func (v *turn) act(ctx context.Context, open []*call) *reeve.RunEnd {
 		return v.fail(err)
 	}
 	for len(open) > 0 {
+		if n := v.awaits(open); n > 1 {
+			if end := v.start(ctx, open[:n]); end != nil {
+				return end
+			}
+			open = open[n:]
+			continue
+		}
 		n := max(1, v.reads(open))
 		requests := make([]reeve.Call, n)
 		for i, c := range open[:n] {
@@ -31,6 +39,32 @@ func (v *turn) act(ctx context.Context, open []*call) *reeve.RunEnd {
 		open = open[n:]
 	}
 	return nil
+}
+
+// start makes calls that follow each other and whose callers wait for what they begin: all of that goes on at once. The run waits for
+// the last of them.
+func (v *turn) start(ctx context.Context, calls []*call) (waits *reeve.RunEnd) {
+	for _, c := range calls {
+		res, err := v.Gate.Call(ctx, v.request(c))
+		end := v.made(ctx, c, reeve.Answered{Result: res, Err: err, Made: true})
+		if end != nil && waits == nil {
+			waits = end
+		}
+		if end != nil && (end.State != reeve.RunParked || res.State != reeve.Dispatched) { // nothing more is made before a person has spoken
+			return end
+		}
+	}
+	return waits
+}
+
+// awaits counts the calls at the front whose callers wait for what they begin.
+func (v *turn) awaits(calls []*call) int {
+	for n, c := range calls {
+		if !slices.ContainsFunc(v.tools, func(t reeve.Tool) bool { return t.ID == c.Name && t.Awaits }) {
+			return n
+		}
+	}
+	return len(calls)
 }
 
 // lasting is a context that outlives a server that is told to stop, because a call that is refused for that would count as made,
@@ -55,7 +89,7 @@ func ended(ctx context.Context) *reeve.Error {
 // know reads which tools the agent has, once.
 func (v *turn) know(ctx context.Context) (err error) {
 	if v.tools == nil {
-		v.tools, err = v.Gate.Offer(ctx, v.run.WorkspaceID, v.run.AgentID, v.log.info.Tools)
+		v.tools, err = v.Gate.Offer(ctx, v.who())
 	}
 	return err
 }

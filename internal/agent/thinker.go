@@ -18,7 +18,7 @@ type Gate interface {
 	Call(ctx context.Context, c reeve.Call) (reeve.Result, error)
 	CallAll(ctx context.Context, calls []reeve.Call) []reeve.Answered
 	Think(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error), keep func(context.Context, *store.Tx) error) error
-	Offer(ctx context.Context, workspace, agent string, list []string) ([]reeve.Tool, error)
+	Offer(ctx context.Context, who reeve.Call) ([]reeve.Tool, error)
 }
 
 // Stage shows a turn to people while it goes on.

@@ -77,7 +77,7 @@ func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, paused bool, 
 			return nil, false, err
 		}
 	}
-	tools, err := r.Gate.Offer(ctx, run.WorkspaceID, run.AgentID, nil)
+	tools, err := r.Gate.Offer(ctx, reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID})
 	w.names = nameTools(tools)
 	return w, false, err
 }

@@ -15,7 +15,7 @@ import (
 type Gate interface {
 	Call(ctx context.Context, c reeve.Call) (reeve.Result, error)
 	Judge(ctx context.Context, c reeve.Call) (reeve.Explanation, error)
-	Offer(ctx context.Context, workspace, agent string, list []string) ([]reeve.Tool, error)
+	Offer(ctx context.Context, who reeve.Call) ([]reeve.Tool, error)
 }
 
 // Waker begins runs.

@@ -112,7 +112,7 @@ func (d *Desk) speak(ctx context.Context, who reeve.Principal, conversation, key
 		if err != nil {
 			return err
 		}
-		run, fresh, err = d.begin(ctx, tx, c, who.User, key, r, b)
+		run, fresh, err = d.begin(ctx, tx, c, reeve.Run{AgentID: c.AgentID, UserID: who.User}, key, r, b)
 		return err
 	})
 	if err != nil {
@@ -151,18 +151,19 @@ func (d *Desk) enter(ctx context.Context, tx *store.Tx, who reeve.Principal, con
 	return c, speaks(a)
 }
 
-func (d *Desk) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation, user, key string, r reeve.TurnRequest, b *Brought) (run reeve.Run, fresh bool, err error) {
-	run = reeve.Run{ID: tx.NewID(reeve.PrefixRun), WorkspaceID: c.WorkspaceID, AgentID: c.AgentID, Reason: reeve.ReasonUser, ReasonID: user, SessionID: c.ID,
-		UserID: user, Input: r.Content, ThreadID: c.ThreadID(), State: reeve.RunRunning, Wakes: 1, Attempts: 1, StartedAt: tx.Now(), Owner: d.Process}
+// begin begins a turn. The run says who answers whom: its agent, its user, and, if another's call began it, that.
+func (d *Desk) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation, run reeve.Run, key string, r reeve.TurnRequest, b *Brought) (_ reeve.Run, fresh bool, err error) {
+	run.ID, run.WorkspaceID, run.Reason, run.ReasonID, run.SessionID, run.Input = tx.NewID(reeve.PrefixRun), c.WorkspaceID, reeve.ReasonUser, run.UserID, c.ID, r.Content
+	run.ThreadID, run.State, run.Wakes, run.Attempts, run.StartedAt, run.Owner = c.ThreadID(), reeve.RunRunning, 1, 1, tx.Now(), d.Process
 	if key == "" {
 		key = run.ID
 	}
-	run.Key = reeve.Key("wake", string(reeve.ReasonUser), c.AgentID, c.ID, key)
+	run.Key = reeve.Key("wake", string(reeve.ReasonUser), run.AgentID, c.ID, key)
 	said, err := say(ctx, tx, run, r, b)
 	if err != nil {
 		return run, false, err
 	}
-	w := reeve.Wake{RunKey: run.Key, WorkspaceID: c.WorkspaceID, AgentID: c.AgentID, Reason: reeve.ReasonUser, ReasonID: user, SessionID: c.ID, UserID: user,
+	w := reeve.Wake{RunKey: run.Key, WorkspaceID: c.WorkspaceID, AgentID: run.AgentID, Reason: reeve.ReasonUser, ReasonID: run.UserID, SessionID: c.ID, UserID: run.UserID,
 		Input: r.Content, DueAt: tx.Now(), State: reeve.WakeQueued}
 	if fresh, err = tx.InsertWake(ctx, w); err != nil {
 		return run, false, err
@@ -180,8 +181,8 @@ func (d *Desk) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation, us
 	if err := tx.AppendThought(ctx, said); err != nil {
 		return run, false, err
 	}
-	if err := tx.AppendFrame(ctx, c.ID, "started:"+run.ID, reeve.Frame{Type: reeve.FrameStarted, TurnID: run.ID, AgentID: run.AgentID, UserID: user,
-		MessageID: said.ID, Text: r.Content}); err != nil {
+	f := reeve.Frame{Type: reeve.FrameStarted, TurnID: run.ID, AgentID: run.AgentID, UserID: run.UserID, ParentID: run.ParentID, ByAgentID: by(run), MessageID: said.ID, Text: r.Content}
+	if err := tx.AppendFrame(ctx, c.ID, "started:"+run.ID, f); err != nil {
 		return run, false, err
 	}
 	return run, true, tx.CountTurn(ctx, c.ID)
@@ -189,7 +190,7 @@ func (d *Desk) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation, us
 
 // say is the message of what a person says. The bytes that come with it are kept under their hash.
 func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest, b *Brought) (m reeve.Message, err error) {
-	info := reeve.MessageInfo{Type: "said", User: run.UserID, Variables: r.Variables, Tools: r.Tools, Model: r.Model}
+	info := reeve.MessageInfo{Type: "said", User: run.UserID, Agent: by(run), Variables: r.Variables, Tools: r.Tools, Model: r.Model}
 	if b != nil {
 		given := b.Given
 		if len(b.Messages) > 0 {

@@ -3,20 +3,28 @@ package gate
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"reeve"
 	"reeve/internal/store"
 )
 
-// subjects is the chain of budgets a call draws on: its run's, the agent's, the workspace's. Parents are followed as they are
-// found.
+// subjects is the chain of budgets a call draws on: its run's, the agent's, the workspace's, and those of everybody on whose behalf
+// it is made. Parents are followed as they are found.
 func (p *pass) subjects() []string {
-	list := []string{"agent:" + p.call.Agent, "workspace"}
+	var list []string
+	agents := []string{"agent:" + p.call.Agent}
 	if p.call.Run != "" {
-		list = append([]string{"run:" + p.call.Run}, list...)
+		list = append(list, "run:"+p.call.Run)
 	}
-	return list
+	for _, b := range slices.Backward(p.behalf) { // what it spends, those spend who had it called
+		if agents = append(agents, "agent:"+b.AgentID); b.RunID != "" {
+			list = append(list, "run:"+b.RunID)
+		}
+	}
+	slices.Sort(agents)
+	return append(append(list, agents...), "workspace")
 }
 
 // budgeted tells whether any budget can apply. Those of runs come and go without the workspace being touched.
@@ -25,7 +33,7 @@ func (p *pass) budgeted() bool {
 }
 
 // maxParents bounds a chain of budgets, should it be a circle.
-const maxParents = 32
+const maxParents = 64
 
 // budgeter reads a budget, locked or not.
 type budgeter func(ctx context.Context, workspace, subject string) (reeve.Budget, bool, error)

@@ -30,7 +30,11 @@ type Config struct {
 	Window      time.Duration              // how long more changes may join before a watcher is woken. Default: 100 ms
 	Tracer      trace.Tracer               // gets a span for each attempt. Default: none
 	OnCall      func(Seen)                 // told of each attempt. Default: nobody
+	Overdue     Overdue                    // settles calls whose time to wait is up. Default: they fail
 }
+
+// Overdue settles a call that waits for what it began: its time is up, or nobody told it of the end.
+type Overdue func(ctx context.Context, op reeve.Operation) error
 
 // Backoff is a growing delay.
 type Backoff struct {
@@ -73,6 +77,7 @@ type Gate struct {
 	live     sync.WaitGroup // calls that have left and are not recorded yet
 	owed     owed
 	hands    hands
+	lines    lines
 }
 
 // New makes a gate. Add tools to it, then Open it.

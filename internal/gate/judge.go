@@ -90,28 +90,16 @@ func noTool(id string) error {
 // attachment checks that the agent has the tool: by the call's own list, else by its attachments, else by default.
 func (p *pass) attachment(context.Context) (string, error) {
 	e := p.entry
-	config, attached := p.view.attached[e.tool.ID]
-	if attached {
-		p.config = config
-	}
-	why := ""
-	switch {
-	case p.call.Tools != nil:
-		for _, id := range p.call.Tools {
-			if id == e.tool.ID {
-				why = "in the call's own list of tools"
-			}
-		}
-	case attached:
-		why = "attached to the agent"
-	case len(p.view.attached) == 0 && isDefault(e.tool.ID):
-		why = "in the default set, as nothing is attached to the agent"
-	case e.tool.ID == OutputRead:
-		why = "comes with every agent"
-	}
+	p.config = p.view.attached[e.tool.ID]
+	why := p.view.granted(p.call.Tools, e.tool.ID)
 	if why == "" {
 		p.entry = nil
 		return "", noTool(p.call.Tool)
+	}
+	if who := p.lacking(e.tool.ID); who != "" {
+		p.entry = nil
+		return "", reeve.Errorf(reeve.NotFound, "tool %q not found: %s, on whose behalf this runs, does not have it", p.call.Tool, who).
+			Hintf("an agent that another calls has only what both have")
 	}
 	if e.tool.Broken != "" {
 		return "", reeve.Errorf(reeve.Unsupported, "the tool %q cannot be called: %s", e.tool.ID, e.tool.Broken).Hintf("reeve doctor lists broken tools")
@@ -140,13 +128,17 @@ func (p *pass) capability(context.Context) (string, error) {
 	if need == "" {
 		return "the tool needs no capability", nil
 	}
-	for _, c := range p.view.capabilities {
-		if c == need || c == "*" {
-			return "agents of kind " + p.view.agent.Kind + " have " + need, nil
+	views := []*agentView{p.view}
+	for _, b := range p.lenders() {
+		views = append(views, b.agentView)
+	}
+	for _, v := range views {
+		if !contains(v.capabilities, need) && !contains(v.capabilities, "*") {
+			return "", reeve.Errorf(reeve.OutOfScope, "agents of kind %q do not have the capability %q", v.agent.Kind, need).
+				Hintf("an owner can add it to the profile of the kind")
 		}
 	}
-	return "", reeve.Errorf(reeve.OutOfScope, "agents of kind %q do not have the capability %q", p.view.agent.Kind, need).
-		Hintf("an owner can add it to the profile of the kind")
+	return "agents of kind " + p.view.agent.Kind + " have " + need, nil
 }
 
 // scope checks the categories the call touches against the agent's.
@@ -160,7 +152,7 @@ func (p *pass) scope(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	have := p.view.agent.Categories
+	have := p.categories()
 	for _, c := range touched {
 		if !contains(have, c) {
 			return "", reeve.Errorf(reeve.OutOfScope, "category %q is outside the agent's scope", c).Hintf("the agent may touch %d categories", len(have))
@@ -197,7 +189,7 @@ func (p *pass) item(ctx context.Context) (string, error) {
 func (p *pass) tier(ctx context.Context) (string, error) {
 	mutates := p.tool().Effect.Mutates() && !p.call.PreviewOnly
 	if mutates {
-		if err := p.view.stopped(); err != nil {
+		if err := p.stopped(); err != nil {
 			return "", err
 		}
 	}
@@ -215,7 +207,7 @@ func (p *pass) tier(ctx context.Context) (string, error) {
 	if why, err := p.resumedBy(); why != "" || err != nil {
 		return why, err
 	}
-	answer, why := p.view.agent.Policy.Answer(p.tool().ID, p.tool().Tier)
+	answer, why := p.answer()
 	switch answer {
 	case reeve.Allow:
 		return why, nil
@@ -242,8 +234,19 @@ func (p *pass) security(ctx context.Context) (string, error) {
 	if p.tool().Check == nil {
 		return "the tool has no policy of its own", nil
 	}
-	_, err := ask(ctx, p, func(ctx context.Context, inv *reeve.Invocation) (struct{}, error) {
+	check := func(ctx context.Context, inv *reeve.Invocation) (struct{}, error) {
 		return struct{}{}, p.tool().Check(ctx, inv)
-	})
-	return "allowed by the tool's own policy", err
+	}
+	if _, err := ask(ctx, p, check); err != nil {
+		return "", err
+	}
+	for _, b := range p.lenders() { // what its own settings forbid, it cannot have another do
+		if _, err := ask(ctx, p, func(ctx context.Context, inv *reeve.Invocation) (struct{}, error) {
+			inv.Config, inv.Behalf = b.attached[p.tool().ID], b.agent.ID
+			return check(ctx, inv)
+		}); err != nil {
+			return "", err
+		}
+	}
+	return "allowed by the tool's own policy", nil
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -35,10 +36,13 @@ func (p *pass) leavesOperation() bool {
 }
 
 // until is when an outcome that comes from outside comes too late.
-func (p *pass) until() *time.Time {
-	at := reeve.Now().Add(p.tool().Timeout())
+func (p *pass) until(o outcome) *time.Time {
+	at := reeve.Now().Add(p.within(o))
 	return &at
 }
+
+// within is how long it may take to come.
+func (p *pass) within(o outcome) time.Duration { return cmp.Or(o.err.RetryAfter, p.tool().Timeout()) }
 
 // Delivery is the outcome of an operation, as it comes from outside.
 type Delivery struct {
@@ -56,6 +60,9 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, d Delivery) (r
 	})
 	if err != nil {
 		return op, err
+	}
+	if awaited(op) && op.Effect == reeve.Local {
+		return op, reeve.Errorf(reeve.Conflict, "the operation waits for what it began here, and for nobody outside").Hintf("cancel what it began to end it")
 	}
 	if !awaited(op) {
 		g.Log.Warn("an outcome came that nobody waits for", "operation", op.ID, "state", op.State)

@@ -8,16 +8,16 @@ import (
 	"reeve"
 )
 
-// Offer lists the tools that an agent can call: an explicit list, else its attachments, else the default set. Broken ones are
-// left out.
-func (g *Gate) Offer(ctx context.Context, workspace, agent string, list []string) ([]reeve.Tool, error) {
-	v, err := g.views.agent(ctx, g, workspace, agent)
+// Offer lists the tools that a caller can call: its explicit list, else its agent's attachments, else the default set; of those only
+// what everybody has on whose behalf it calls. Broken ones are left out.
+func (g *Gate) Offer(ctx context.Context, who reeve.Call) ([]reeve.Tool, error) {
+	p, err := g.begin(ctx, who)
 	if err != nil {
 		return nil, err
 	}
-	ids := list
-	if list == nil {
-		for id := range v.attached {
+	ids := who.Tools
+	if ids == nil {
+		for id := range p.view.attached {
 			ids = append(ids, id)
 		}
 		if len(ids) == 0 {
@@ -29,7 +29,7 @@ func (g *Gate) Offer(ctx context.Context, workspace, agent string, list []string
 	}
 	var out []reeve.Tool
 	for _, id := range ids {
-		if e, ok := v.workspace.tools[id]; ok && e.tool.Broken == "" {
+		if e, ok := p.view.workspace.tools[id]; ok && e.tool.Broken == "" && p.lacking(id) == "" {
 			out = append(out, e.tool)
 		}
 	}

@@ -24,17 +24,20 @@ type pass struct {
 	assumed bool   // that its run goes on was not read
 
 	view     *agentView
+	behalf   []behalf        // on whose behalf the call is made, the first one first
+	home     string          // the thread of a run that another's call began
 	entry    *entry          // the tool
 	args     json.RawMessage // canonical
 	argsHash string
 	config   json.RawMessage // the agent's settings for the tool
 	preview  *reeve.Preview
-	existing *reeve.Operation // what the operation id was used for before
-	resumed  *reeve.Operation // the operation this pass takes up again
-	approval *reeve.Approval  // the approval it was resumed by
-	proposal *reeve.Proposal  // the proposal it applies
-	waits    string           // why a person must be asked; empty means not
-	proposes bool             // it becomes an item of a change set
+	existing *reeve.Operation  // what the operation id was used for before
+	resumed  *reeve.Operation  // the operation this pass takes up again
+	approval *reeve.Approval   // the approval it was resumed by
+	proposal *reeve.Proposal   // the proposal it applies
+	waits    string            // why a person must be asked; empty means not
+	proposes bool              // it becomes an item of a change set
+	began    *reeve.Invocation // the attempt that went well
 	trail    []reeve.Step
 	info     json.RawMessage // metadata of the action; see ready
 	policy   string          // hash of the policy; see ready
@@ -63,6 +66,9 @@ func (g *Gate) begin(ctx context.Context, c reeve.Call) (*pass, error) {
 		return nil, err
 	}
 	p := &pass{g: g, call: c, id: g.DB.NewID(reeve.PrefixMessage), op: c.Operation, chose: c.Operation != "", view: v}
+	if err := p.trace(ctx); err != nil {
+		return nil, err
+	}
 	if !p.chose {
 		p.op = g.DB.NewID(reeve.PrefixOperation)
 	}
@@ -93,14 +99,19 @@ func (p *pass) scrub(text string) string { return p.view.workspace.scrubber.scru
 
 // thread is where the call's messages go: a run's own thread, unless the run is a turn of a session.
 func (p *pass) thread() string {
+	if p.home != "" {
+		return p.home
+	}
+	return p.session()
+}
+
+// session is what session-scoped tools keep their things under: one agent's, in one session or run.
+func (p *pass) session() string {
 	if p.call.Run != "" && p.call.Session == "" {
 		return p.call.Agent + ":run:" + p.call.Run
 	}
 	return reeve.SessionThread(p.call.Agent, p.call.Session)
 }
-
-// session is what session-scoped tools keep their things under: one agent's, in one session or run.
-func (p *pass) session() string { return p.thread() }
 
 // invocation is one attempt, as the handler sees it.
 func (p *pass) invocation(attempt int) *reeve.Invocation {
@@ -113,7 +124,7 @@ func (p *pass) invocation(attempt int) *reeve.Invocation {
 	}
 	return &reeve.Invocation{Workspace: p.call.Workspace, Agent: p.call.Agent, User: p.call.User, Session: p.session(), Thread: p.thread(),
 		Run: p.call.Run, CallID: p.id, Operation: p.op, Attempt: attempt, Args: p.args, Config: p.config, Base: base,
-		Categories: p.view.agent.Categories}
+		Categories: p.categories(), Ancestors: p.ancestors()}
 }
 
 // operation is the row the pass will leave.
@@ -128,8 +139,8 @@ func (p *pass) policyHash() string {
 	if p.policy != "" {
 		return p.policy
 	}
-	answer, _ := p.view.agent.Policy.Answer(p.tool().ID, p.tool().Tier)
-	b, _ := json.Marshal([]any{answer, p.view.agent.Kind, p.view.agent.Categories, p.view.capabilities, string(p.config), p.call.Tools})
+	answer, _ := p.answer()
+	b, _ := json.Marshal([]any{answer, p.view.agent.Kind, p.categories(), p.view.capabilities, string(p.config), p.call.Tools})
 	p.policy = reeve.Hash(b)[:16]
 	return p.policy
 }
@@ -157,7 +168,7 @@ func (p *pass) action() reeve.Message {
 
 // actionInfo is the metadata of the action message.
 func (p *pass) actionInfo() json.RawMessage {
-	info := reeve.ActionInfo{Type: "tool_call", Tool: p.call.Tool, ArgsHash: p.argsHash, Categories: p.view.agent.Categories, Via: p.call.Via,
+	info := reeve.ActionInfo{Type: "tool_call", Tool: p.call.Tool, ArgsHash: p.argsHash, Categories: p.categories(), Via: p.call.Via,
 		User: p.call.User, Session: p.call.Session, Reason: p.call.Reason, Ref: p.call.Ref, Preview: p.call.PreviewOnly, Tools: p.call.Tools, Base: p.call.Base, Trail: p.trail}
 	if p.entry != nil {
 		info.ToolVersion = p.entry.fingerprint

@@ -30,7 +30,10 @@ func (p *pass) try(ctx context.Context, n int) outcome {
 			spent.Tokens, spent.Micros = p.tool().Cost.Tokens, p.tool().Cost.Micros
 		}
 	}
-	if o.ending == awaiting && !p.tool().Async {
+	if p.began = nil; o.ending == succeeded || o.ending == awaiting {
+		p.began = inv
+	}
+	if o.ending == awaiting && !p.tool().Async && !p.tool().Awaits {
 		o.ending, o.err.Code = ambiguous, reeve.UnknownOutcome // it may come, but nothing here would wait for it
 	}
 	o.spent, o.attempts = spent, p.earlier+n
@@ -127,7 +130,12 @@ func (p *pass) performLocal(ctx context.Context) (res reeve.Result, err error) {
 				return err
 			}
 			ran = true
-			if o = p.attempt(store.WithTx(ctx, tx), n); o.err != nil {
+			o = p.attempt(store.WithTx(ctx, tx), n)
+			if o.ending == awaiting {
+				res, err = p.recordAwaited(keep, tx, o)
+				return err
+			}
+			if o.err != nil {
 				return o.err // takes back whatever the handler wrote
 			}
 			res, err = p.recordLocal(keep, tx, o, reeve.Committed)
@@ -139,8 +147,11 @@ func (p *pass) performLocal(ctx context.Context) (res reeve.Result, err error) {
 	}
 	switch code := reeve.CodeOf(err); {
 	case err == nil:
+		if p.began.Committed(); o.ending == awaiting && p.within(o) < poll {
+			p.g.nudge() // its time is up before the loop would look
+		}
 		return res, nil
-	case o.err != nil:
+	case o.err != nil && o.ending != awaiting:
 	case !ran, overtaken(err), code == reeve.Unavailable, code == reeve.UnknownOutcome: // the store's, not the tool's
 		return p.notReserved(err)
 	default: // the handler did not heed a statement of its own that failed
@@ -283,7 +294,7 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 	case o.ending == refused || o.ending == unsent || o.ending == ambiguous && is.Effect == reeve.Read:
 		is.State = reeve.Failed
 	case o.ending == awaiting:
-		is.TimeoutAt = p.until()
+		is.TimeoutAt = p.until(o)
 		is.NextAttemptAt, is.Code, is.Message = is.TimeoutAt, reeve.InProgress, "its outcome comes from outside"
 	case is.Effect == reeve.Unsafe || is.Tries+1 >= p.g.Backoff.Tries:
 		is.State, is.Code, is.Resolution = reeve.Unknown, reeve.UnknownOutcome, ""
@@ -344,7 +355,11 @@ func (p *pass) pending(op reeve.Operation) reeve.Result {
 			res.IsError, res.Deferred, res.Code, res.Message = false, true, reeve.InProgress, "it has been started; its result comes later"
 			return res
 		}
-		res.IsError, res.Code, res.Message = false, reeve.InProgress, "the outcome is not known yet; Reeve is finding out"
+		if res.IsError, res.Code = false, reeve.InProgress; awaited(op) {
+			res.Message, res.Hint = "it has been started; its outcome comes later", "look at the operation later"
+			return res
+		}
+		res.Message = "the outcome is not known yet; Reeve is finding out"
 		res.Hint = "look at the operation later"
 	}
 	return res

@@ -96,6 +96,9 @@ func (g *Gate) Close(ctx context.Context) error {
 	return g.DB.Update(keep, func(tx *store.Tx) error { return tx.LeaveProcess(keep, g.process) })
 }
 
+// Nudge makes the loop look now.
+func (g *Gate) Nudge() { g.nudge() }
+
 // nudge wakes the loop; a nudge while it works is not lost.
 func (g *Gate) nudge() {
 	select {
@@ -179,6 +182,9 @@ func (g *Gate) release(ctx context.Context, op reeve.Operation) {
 
 // resume takes up an operation from its rows.
 func (g *Gate) resume(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
+	if awaited(op) && op.Effect == reeve.Local {
+		return reeve.Result{CallID: op.CallID, OperationID: op.ID}, g.overdue(ctx, op)
+	}
 	p, err := g.recall(ctx, op)
 	if reeve.CodeOf(err) == reeve.NotFound { // the agent is gone
 		return g.orphan(ctx, op)
@@ -189,7 +195,7 @@ func (g *Gate) resume(ctx context.Context, op reeve.Operation) (reeve.Result, er
 	if op.State == reeve.Prepared {
 		return p.settle(ctx, p.judge(ctx))
 	}
-	if stop := p.view.stopped(); stop != nil && op.Effect != reeve.Unsafe {
+	if stop := p.stopped(); stop != nil && op.Effect != reeve.Unsafe {
 		return reeve.Result{}, stop // nothing is sent while the kill switch is on
 	}
 	if !p.known() {

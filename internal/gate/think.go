@@ -16,7 +16,7 @@ func (g *Gate) Think(ctx context.Context, who reeve.Call, most reeve.Amount, ask
 	if err != nil {
 		return err
 	}
-	if err := p.view.stopped(); err != nil {
+	if err := p.stopped(); err != nil {
 		return err
 	}
 	p.entry = &entry{tool: reeve.Tool{ID: "model", Effect: reeve.Read, Cost: reeve.Amount{Tokens: most.Tokens, Micros: most.Micros}, TimeoutMS: max(1, most.Millis)}.WithDefaults()}

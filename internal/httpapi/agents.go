@@ -131,6 +131,7 @@ func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struc
 	defer func() {
 		if out.Body.Lifecycle == reeve.AgentDestroyed {
 			s.Wake.Interrupt(who.Workspace, out.Body.ID, reeve.ErrEnded)
+			s.Gate.Nudge() // somebody may wait for its answer
 		}
 	}()
 	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
@@ -159,6 +160,7 @@ func (s *server) deleteAgent(ctx context.Context, who reeve.Principal, in *Agent
 	})
 	if err == nil {
 		s.Wake.Interrupt(who.Workspace, a.ID, reeve.ErrEnded)
+		s.Gate.Nudge() // somebody may wait for its answer
 	}
 	return nil, err
 }

@@ -8,14 +8,15 @@ import (
 )
 
 const runColumns = `id, run_key, workspace_id, agent_id, reason, reason_id, session_id, user_id, input, origins, thread_id, state, output, code, message,
-	wakes, attempts, spent, owner, scheduled_at, started_at, finished_at, moves, issues, seen_at`
+	wakes, attempts, spent, owner, scheduled_at, started_at, finished_at, moves, issues, seen_at,
+	parent_id, answers, ancestors`
 
 func scanRun(r scanner) (v reeve.Run, err error) {
-	var origins, spent, issues string
+	var origins, spent, issues, ancestors string
 	var scheduled, started, finished, seen int64
 	if err := r.Scan(&v.ID, &v.Key, &v.WorkspaceID, &v.AgentID, &v.Reason, &v.ReasonID, &v.SessionID, &v.UserID, &v.Input, &origins, &v.ThreadID,
 		&v.State, &v.Output, &v.Code, &v.Message, &v.Wakes, &v.Attempts, &spent, &v.Owner, &scheduled, &started, &finished,
-		&v.Moves, &issues, &seen); err != nil {
+		&v.Moves, &issues, &seen, &v.ParentID, &v.Answers, &ancestors); err != nil {
 		return v, err
 	}
 	v.Origins, v.ScheduledAt, v.StartedAt, v.FinishedAt = splitOrigins(origins), optional(scheduled), reeve.FromMillis(started), optional(finished)
@@ -23,7 +24,17 @@ func scanRun(r scanner) (v reeve.Run, err error) {
 	if err := fromText(issues, &v.Issues); err != nil {
 		return v, err
 	}
+	if err := fromText(ancestors, &v.Ancestors); err != nil {
+		return v, err
+	}
 	return v, fromText(spent, &v.Spent)
+}
+
+func ancestorsText(list []reeve.Ancestor) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return text(list)
 }
 
 // InsertRun writes a run and makes it its agent's one, or its schedule's: false means that there is one already.
@@ -54,7 +65,8 @@ func (t *Tx) InsertRuns(ctx context.Context, runs []reeve.Run) (made map[string]
 			active = append(active, []any{v.AgentID, v.ID})
 		}
 		rows = append(rows, []any{v.ID, v.Key, v.WorkspaceID, v.AgentID, string(v.Reason), v.ReasonID, v.SessionID, v.UserID, v.Input, joinOrigins(v.Origins), v.ThreadID,
-			string(reeve.RunRunning), "", "", "", v.Wakes, 1, "", v.Owner, orZero(v.ScheduledAt), reeve.Millis(t.now), 0, 0, "", 0})
+			string(reeve.RunRunning), "", "", "", v.Wakes, 1, "", v.Owner, orZero(v.ScheduledAt), reeve.Millis(t.now), 0, 0, "", 0, v.ParentID, v.Answers,
+			ancestorsText(v.Ancestors)})
 	}
 	if err := t.change(ctx, `UPDATE agent_runtimes SET active_run = v.column2, seen = COALESCE((SELECT counter FROM nodes WHERE self = 1), 0)
 		FROM (VALUES (?)) AS v WHERE agent_id = v.column1`, []string{"TEXT", "TEXT"}, active); err != nil {
@@ -174,41 +186,6 @@ func issuesText(i reeve.TurnIssues) string {
 		return ""
 	}
 	return text(i)
-}
-
-// CancelRun ends a run that is under way. It touches the workspace, so that no call of the run that was judged before can be
-// recorded after.
-func (t *Tx) CancelRun(ctx context.Context, was reeve.Run, why string) (is reeve.Run, err error) {
-	if err := t.Touch(ctx, was.WorkspaceID); err != nil {
-		return was, err
-	}
-	is = was
-	if is.Spent, err = t.RunSpent(ctx, was.ID); err != nil {
-		return was, err
-	}
-	now := t.now
-	is.State, is.FinishedAt, is.Owner, is.Code, is.Message = reeve.RunCancelled, &now, "", reeve.Canceled, why
-	if err := t.MoveRun(ctx, was, is); err != nil {
-		return was, err
-	}
-	if err := t.AppendEnd(ctx, is); err != nil {
-		return was, err
-	}
-	return is, t.DropRunBudgets(ctx, was)
-}
-
-// CancelRuns ends every run of an agent that is under way.
-func (t *Tx) CancelRuns(ctx context.Context, workspace, agent, why string) error {
-	open, err := all(ctx, &t.Snap, scanRun, `SELECT `+runColumns+` FROM runs WHERE workspace_id = $1 AND agent_id = $2 AND state IN ('running', 'parked')`, workspace, agent)
-	if err != nil {
-		return err
-	}
-	for _, was := range open {
-		if _, err := t.CancelRun(ctx, was, why); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
-			return err
-		}
-	}
-	return nil
 }
 
 // RunState reads where a run stands; empty means that there is no such run.

@@ -20,6 +20,7 @@ func (r *Room) Run(ctx context.Context) error {
 	r.looping.Store(true)
 	defer r.looping.Store(false)
 	work.Go(func() error { return r.turns(inner) })
+	work.Go(func() error { return r.watch(inner) })
 	var busy atomic.Int32 // brains that run: one whose end is not recorded yet takes no place
 	r.records(true)
 	for ctx.Err() == nil {
@@ -52,6 +53,45 @@ func (r *Room) turns(ctx context.Context) error {
 			return work.Wait()
 		}
 	}
+}
+
+// lookEvery is how soon a run notices that it was ended on another server.
+const lookEvery = 400 * time.Millisecond
+
+// watch tells brains whose runs were ended elsewhere that they are over: the rows say so.
+func (r *Room) watch(ctx context.Context) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := r.Look(ctx); err != nil && ctx.Err() == nil {
+				r.Log.Warn("could not look whether runs were ended elsewhere", "error", err)
+			}
+		}
+	}
+}
+
+// Look does once what Run does again and again: it interrupts the brains here whose runs have been ended.
+func (r *Room) Look(ctx context.Context) error {
+	r.mu.Lock()
+	ids := make([]string, 0, len(r.serving))
+	for id := range r.serving {
+		ids = append(ids, id)
+	}
+	r.mu.Unlock()
+	if len(ids) == 0 {
+		return nil
+	}
+	return r.DB.View(ctx, func(s *store.Snap) error {
+		over, err := s.RunsOver(ctx, ids)
+		for _, id := range over {
+			r.interrupt(id)
+		}
+		return err
+	})
 }
 
 // rest waits for a while, or until it is called.

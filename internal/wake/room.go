@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -148,6 +149,12 @@ func (r *Room) WakeWith(ctx context.Context, workspace, agent, user, key, input 
 
 // Cancel ends a run by a person's word. What it has begun is still recorded; nothing new of it is.
 func (r *Room) Cancel(ctx context.Context, workspace, id string) (run reeve.Run, err error) {
+	return r.End(ctx, workspace, id, reeve.Errorf(reeve.Canceled, "a person ended it"))
+}
+
+// End ends a run from outside, and the runs that its calls began, in one transaction.
+func (r *Room) End(ctx context.Context, workspace, id string, why *reeve.Error) (run reeve.Run, err error) {
+	var over []reeve.Run
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		was, err := tx.GetRun(ctx, workspace, id)
 		if err != nil {
@@ -156,19 +163,27 @@ func (r *Room) Cancel(ctx context.Context, workspace, id string) (run reeve.Run,
 		if was.State.Final() {
 			return reeve.Errorf(reeve.Conflict, "the run has ended: it is %s", was.State)
 		}
-		if run, err = tx.CancelRun(ctx, was, "a person ended it"); err != nil || r.Ended == nil {
+		if over, err = tx.CancelRun(ctx, was, why); err != nil || r.Ended == nil {
 			return err
 		}
-		return r.Ended.Ending(ctx, tx, run)
+		for _, run := range over {
+			if err := r.Ended.Ending(ctx, tx, run); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	if err == nil && r.Ended != nil {
-		r.Ended.Over(run)
+	if err != nil {
+		return run, err
 	}
-	if err == nil {
-		r.interrupt(id)
-		r.Nudge() // its agent is free
+	for _, run := range over {
+		if r.Ended != nil {
+			r.Ended.Over(run)
+		}
+		r.interrupt(run.ID)
 	}
-	return run, err
+	r.Nudge() // its agent is free
+	return over[0], nil
 }
 
 // Take serves a run that was begun here and is ours by the store: a turn, which waits for no other run. When nobody loops, or
@@ -193,18 +208,23 @@ func (r *Room) Take(run reeve.Run) {
 	r.Nudge()
 }
 
-// Interrupt tells the brains of an agent's runs that are in our hands, or of a workspace's if no agent is named, that they are over.
+// Interrupt tells the brains of an agent's runs that are in our hands, and of those that its calls led to, or of a workspace's if no
+// agent is named, that they are over.
 func (r *Room) Interrupt(workspace, agent string, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, run := range r.serving {
-		if cancel := r.held[id]; cancel != nil && run.WorkspaceID == workspace && (agent == "" || run.AgentID == agent) {
+		if cancel := r.held[id]; cancel != nil && run.WorkspaceID == workspace && (agent == "" || run.AgentID == agent || leadsTo(agent, run)) {
 			cancel(why)
 		}
 	}
 }
 
-// interrupt tells the brain of a run in our hands that it is over. One in another server's finds out at its next call.
+func leadsTo(agent string, run reeve.Run) bool {
+	return slices.ContainsFunc(run.Ancestors, func(a reeve.Ancestor) bool { return a.AgentID == agent })
+}
+
+// interrupt tells the brain of a run in our hands that it is over. One in another server's finds out when that looks; see watch.
 func (r *Room) interrupt(run string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

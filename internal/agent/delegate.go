@@ -1,0 +1,220 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Desk begins turns that agents ask for.
+type Desk interface {
+	Hand(ctx context.Context, tx *store.Tx, a reeve.Asking) (reeve.Run, error)
+	Serve(run reeve.Run)
+}
+
+// Concluder records what calls came to that wait.
+type Concluder interface {
+	Conclude(ctx context.Context, tx *store.Tx, workspace, operation string, end reeve.CallEnd) error
+}
+
+// Ender ends runs.
+type Ender interface {
+	End(ctx context.Context, workspace, run string, why *reeve.Error) (reeve.Run, error)
+}
+
+// DefaultDepth is how many calls of agents by agents may lie within each other when the operator does not say.
+const DefaultDepth = 3
+
+// Delegation lets agents call agents. The call, the conversation that it begins and the row that waits for the answer are one
+// transaction, and so are the end of the other's run and the answer: whatever dies in between, the other answers once, and the
+// caller hears it once. Nothing waits but rows.
+type Delegation struct {
+	DB    *store.DB
+	Desk  Desk
+	Gate  Concluder
+	Room  Ender
+	Depth int // Default: DefaultDepth
+}
+
+// Delegate hands a task to another agent, which knows nothing but the input.
+func (d *Delegation) Delegate(ctx context.Context, inv *reeve.Invocation, to, input string, within time.Duration) error {
+	return d.ask(ctx, inv, reeve.Asking{Input: input}, to, within)
+}
+
+// LoopIn calls another agent into the conversation that the call is made in.
+func (d *Delegation) LoopIn(ctx context.Context, inv *reeve.Invocation, to, input string, within time.Duration) error {
+	tx, err := store.TxFrom(ctx)
+	if err != nil {
+		return err
+	}
+	run, err := tx.GetRun(ctx, inv.Workspace, inv.Run)
+	if err != nil && reeve.CodeOf(err) != reeve.NotFound {
+		return err
+	}
+	if err != nil || run.Reason != reeve.ReasonUser {
+		return reeve.Errorf(reeve.Conflict, "there is no conversation to call another agent into").Hintf("delegate the task instead")
+	}
+	return d.ask(ctx, inv, reeve.Asking{Input: input, Conversation: run.SessionID}, to, within)
+}
+
+// Among tells whether an agent is one of a list. Both may name it by its name or its id; one that is not there is none.
+func (d *Delegation) Among(ctx context.Context, workspace, agent string, list []string) (is bool, err error) {
+	if slices.Contains(list, agent) {
+		return true, nil
+	}
+	err = d.DB.View(ctx, func(s *store.Snap) error {
+		a, err := s.GetAgent(ctx, workspace, agent)
+		if reeve.CodeOf(err) == reeve.NotFound {
+			return nil
+		}
+		is = err == nil && (slices.Contains(list, a.ID) || slices.Contains(list, a.Name))
+		return err
+	})
+	return is, err
+}
+
+func (d *Delegation) ask(ctx context.Context, inv *reeve.Invocation, a reeve.Asking, to string, within time.Duration) error {
+	tx, err := store.TxFrom(ctx)
+	if err != nil {
+		return err
+	}
+	a.Workspace, a.User, a.Operation, a.Ancestors = inv.Workspace, inv.User, inv.Operation, inv.Ancestors
+	if a.Agent, err = d.find(ctx, tx, inv.Workspace, to); err != nil {
+		return err
+	}
+	if err := d.fits(ctx, tx, a); err != nil {
+		return err
+	}
+	run, err := d.Desk.Hand(ctx, tx, a)
+	if err != nil {
+		return err
+	}
+	inv.Afterwards(func() { d.Desk.Serve(run) })
+	waits := reeve.Errorf(reeve.InProgress, "%s has been asked, in %s", a.Agent.Name, run.ID)
+	waits.RetryAfter = within
+	return waits
+}
+
+// find gives an agent that can be asked now.
+func (d *Delegation) find(ctx context.Context, tx *store.Tx, workspace, to string) (reeve.Agent, error) {
+	a, err := tx.GetAgent(ctx, workspace, to)
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return a, reeve.Errorf(reeve.NotFound, "there is no agent %q", to).Hintf("%s", d.others(ctx, tx, workspace))
+	}
+	if err != nil {
+		return a, err
+	}
+	script, err := tx.IsAutomation(ctx, a.ID)
+	switch {
+	case err != nil:
+		return a, err
+	case script:
+		return a, reeve.Errorf(reeve.Unsupported, "%s is an automation, and answers nobody", a.Name).Hintf("ask an agent that a model drives")
+	case a.Lifecycle != reeve.AgentActive:
+		return a, reeve.Errorf(reeve.Conflict, "the agent %s is %s", a.Name, a.Lifecycle).Hintf("ask one that is active")
+	case a.StoppedAt != nil:
+		return a, reeve.Errorf(reeve.Stopped, "the agent %s is stopped", a.Name).Hintf("a member can resume it")
+	}
+	return a, nil
+}
+
+// mostNames bounds how many agents are listed for one who asked for another.
+const mostNames = 20
+
+func (d *Delegation) others(ctx context.Context, tx *store.Tx, workspace string) string {
+	list, err := tx.ListAgents(ctx, workspace, "", 10*mostNames)
+	if err != nil {
+		return "list the workspace's agents to see who is there"
+	}
+	var names []string
+	for _, a := range list {
+		if a.Lifecycle == reeve.AgentActive && len(names) < mostNames {
+			names = append(names, a.Name)
+		}
+	}
+	return "the workspace has " + strings.Join(names, ", ")
+}
+
+// fits refuses circles, and calls that lie too deep within each other.
+func (d *Delegation) fits(ctx context.Context, tx *store.Tx, a reeve.Asking) error {
+	most := d.Depth
+	if most == 0 {
+		most = DefaultDepth
+	}
+	circle := slices.IndexFunc(a.Ancestors, func(b reeve.Ancestor) bool { return b.AgentID == a.Agent.ID })
+	if circle < 0 && len(a.Ancestors) <= most {
+		return nil
+	}
+	var names []string
+	for _, b := range a.Ancestors {
+		one, err := tx.GetAgent(ctx, a.Workspace, b.AgentID)
+		if err != nil {
+			return err
+		}
+		names = append(names, one.Name)
+	}
+	path := strings.Join(append(names, a.Agent.Name), " → ")
+	if circle >= 0 {
+		return reeve.Errorf(reeve.Denied, "this would be a circle: %s", path).Hintf("answer with what you have; whoever asked you is waiting for it")
+	}
+	return reeve.Errorf(reeve.Denied, "agents may call each other %d deep, and this would be deeper: %s", most, path).Hintf("do it yourself, or answer with what you have")
+}
+
+// Ending delivers what a run came to that another's call began, in the transaction that ends it.
+func (d *Delegation) Ending(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+	if run.Answers == "" || !run.State.Final() {
+		return nil
+	}
+	return d.Gate.Conclude(ctx, tx, run.WorkspaceID, run.Answers, d.outcome(ctx, tx, run))
+}
+
+// outcome is a run's end as the call that began it is told.
+func (d *Delegation) outcome(ctx context.Context, tx *store.Tx, run reeve.Run) reeve.CallEnd {
+	end := reeve.CallEnd{Content: run.Output, Spent: run.Spent}
+	if run.State == reeve.RunCompleted {
+		return end
+	}
+	name := run.AgentID
+	if a, err := tx.GetAgent(ctx, run.WorkspaceID, run.AgentID); err == nil {
+		name = a.Name
+	}
+	code := reeve.ToolFailed
+	if slices.Contains(passedOn, run.Code) {
+		code = run.Code
+	}
+	if end.Err = reeve.Errorf(code, "%s did not answer: its run %s is %s", name, run.ID, run.State); run.Message != "" {
+		end.Err.Message += ": " + run.Message
+	}
+	return end
+}
+
+// passedOn are the reasons for which a run ended that its caller is told by their code. Others are the other's own affair.
+var passedOn = []reeve.Code{reeve.AssemblyFailed, reeve.BudgetExceeded, reeve.Canceled, reeve.Crashed, reeve.ModelFailed, reeve.RateLimited, reeve.StepLimit, reeve.Stopped,
+	reeve.Timeout, reeve.Unavailable}
+
+// Overdue settles a call whose time to wait is up, or that nobody told of the end of what it waits for.
+func (d *Delegation) Overdue(ctx context.Context, op reeve.Operation) error {
+	var run reeve.Run
+	var begun bool
+	err := d.DB.View(ctx, func(s *store.Snap) (err error) {
+		run, begun, err = s.RunAnswering(ctx, op.ID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if begun && !run.State.Final() {
+		_, err = d.Room.End(ctx, run.WorkspaceID, run.ID, reeve.Errorf(reeve.Timeout, "it did not answer in time"))
+		return err
+	}
+	return d.DB.Update(ctx, func(tx *store.Tx) error {
+		if !begun {
+			return d.Gate.Conclude(ctx, tx, op.WorkspaceID, op.ID, reeve.CallEnd{Err: reeve.Errorf(reeve.ToolFailed, "what it began is gone")})
+		}
+		return d.Ending(ctx, tx, run)
+	})
+}

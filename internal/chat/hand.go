@@ -1,0 +1,52 @@
+package chat
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Origins of conversations that agents begin among themselves.
+const OriginDelegate = "delegate"
+
+// Hand begins a turn that another agent asks for: in a conversation of its own, which holds nothing but what is asked, or in the one in
+// which it is asked, where the agent takes part from then on. It belongs to the caller's transaction; once that is committed, the
+// run is served by Serve.
+func (d *Desk) Hand(ctx context.Context, tx *store.Tx, a reeve.Asking) (run reeve.Run, err error) {
+	by := a.By()
+	c := reeve.Conversation{ID: tx.NewID(reeve.PrefixConversation), WorkspaceID: a.Workspace, AgentID: a.Agent.ID, UserID: a.User, Origin: OriginDelegate,
+		State: reeve.ConversationActive}
+	if a.Conversation != "" {
+		if c, err = tx.GetConversation(ctx, a.Workspace, "", a.Conversation); err != nil {
+			return run, err
+		}
+		_, err = tx.AddParticipant(ctx, c.ID, reeve.Participant{Kind: reeve.AgentParticipant, ID: a.Agent.ID, AddedBy: by.RunID})
+	} else {
+		c.Members = []reeve.Participant{{Kind: reeve.AgentParticipant, ID: a.Agent.ID, AddedBy: by.RunID}}
+		if a.User != "" {
+			c.Members = append(c.Members, reeve.Participant{Kind: reeve.UserParticipant, ID: a.User, AddedBy: by.RunID})
+		}
+		err = tx.InsertConversation(ctx, c)
+	}
+	if err != nil {
+		return run, err
+	}
+	run, _, err = d.begin(ctx, tx, c, reeve.Run{AgentID: a.Agent.ID, UserID: a.User, ParentID: by.RunID, Answers: a.Operation, Ancestors: a.Ancestors}, a.Operation,
+		reeve.TurnRequest{Content: a.Input}, nil)
+	return run, err
+}
+
+// Serve serves a run that Hand began.
+func (d *Desk) Serve(run reeve.Run) {
+	d.Hub.Changed(run.SessionID)
+	d.Server.Take(run)
+}
+
+// by is the agent that asks for a run; empty means that it is a person.
+func by(run reeve.Run) string {
+	if n := len(run.Ancestors); n > 0 {
+		return run.Ancestors[n-1].AgentID
+	}
+	return ""
+}

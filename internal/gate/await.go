@@ -1,0 +1,79 @@
+package gate
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// recordAwaited writes the row that waits for what the handler began, in the transaction that begins it: neither is there without
+// the other, whatever dies. It holds on to no budget meanwhile: what was begun spends for itself.
+func (p *pass) recordAwaited(ctx context.Context, tx *store.Tx, o outcome) (reeve.Result, error) {
+	op := p.operation(reeve.Dispatched)
+	op.TimeoutAt = p.until(o)
+	op.NextAttemptAt, op.Code, op.Message, op.Spent, op.Tries = op.TimeoutAt, reeve.InProgress, o.err.Message, o.spent, o.attempts
+	res := p.pending(op)
+	if err := p.spend(ctx, tx, o.spent); err != nil {
+		return res, err
+	}
+	if p.resumed != nil {
+		op.Resolution, op.ResolvedBy = p.resumed.Resolution, p.resumed.ResolvedBy
+		return res, tx.MoveOperation(ctx, *p.resumed, op)
+	}
+	if err := p.appendAction(ctx, tx); err != nil {
+		return res, err
+	}
+	return res, tx.InsertOperation(ctx, op)
+}
+
+// Conclude records what a waiting call came to, in the transaction that ends what it waits for. One that does not wait any more is
+// left alone: late and second outcomes are ignored, and logged.
+func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string, o reeve.CallEnd) error {
+	was, found, err := tx.FindOperation(ctx, workspace, id)
+	if err != nil {
+		return err
+	}
+	if !found || !awaited(was) {
+		g.Log.Warn("an outcome came that nobody waits for", "operation", id, "state", was.State)
+		return nil
+	}
+	view, err := g.views.workspace(ctx, g, &tx.Snap, workspace)
+	if err != nil {
+		return err
+	}
+	is := was
+	is.State, is.Code, is.Message, is.Owner, is.NextAttemptAt, is.TimeoutAt = reeve.Committed, "", "", "", nil, nil
+	is.Spent = sum(was.Spent, o.Spent)
+	out := g.cut(view.scrubber.scrub(o.Content))
+	info := reeve.ResultInfo{Status: "success", Size: out.size, Truncated: out.truncated, Spent: is.Spent, Attempts: max(1, was.Tries)}
+	if out.truncated {
+		if info.Hash, err = tx.PutPayload(ctx, workspace, out.full); err != nil {
+			return err
+		}
+	}
+	if e := o.Err; e != nil {
+		out = g.cut(view.scrubber.scrub(e.Message))
+		is.State, is.Code, is.Message = reeve.Failed, e.Code, clip(out.content, 4000)
+		info = reeve.ResultInfo{Status: "error", Code: is.Code, Message: is.Message, Hint: clip(view.scrubber.scrub(e.Hint), 1000), Size: out.size, Spent: is.Spent, Attempts: info.Attempts}
+	}
+	m := g.note(was, out.content, info)
+	is.ResultID = m.ID
+	if err := tx.MoveOperation(ctx, was, is); err != nil {
+		if reeve.CodeOf(err) == reeve.Conflict {
+			return nil // somebody was faster
+		}
+		return err
+	}
+	return tx.AppendResult(ctx, m)
+}
+
+// overdue settles a call whose time to wait is up.
+func (g *Gate) overdue(ctx context.Context, op reeve.Operation) error {
+	if g.Overdue != nil {
+		return g.Overdue(ctx, op)
+	}
+	return g.DB.Update(ctx, func(tx *store.Tx) error {
+		return g.Conclude(ctx, tx, op.WorkspaceID, op.ID, reeve.CallEnd{Err: reeve.Errorf(reeve.Timeout, "what it began did not end in time")})
+	})
+}

@@ -1,0 +1,181 @@
+package gate
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// behalf is an agent on whose behalf a call is made, because a call of its own led to the run. The call passes only what both may:
+// whoever is asked by another lends it nothing.
+type behalf struct {
+	*agentView
+	reeve.Ancestor
+}
+
+// lines remembers who led to which run. That never changes, so nothing of it is ever out of date.
+type lines struct {
+	mu   sync.RWMutex
+	runs map[string]line // by workspace and id
+}
+
+type line struct {
+	agent     string
+	thread    string
+	ancestors []reeve.Ancestor
+}
+
+// of gives who led to a run. One that the store does not know has nobody.
+func (l *lines) of(ctx context.Context, db *store.DB, workspace, run string) (line, error) {
+	key := workspace + "\x00" + run
+	l.mu.RLock()
+	found, ok := l.runs[key]
+	l.mu.RUnlock()
+	if ok {
+		return found, nil
+	}
+	err := db.View(ctx, func(s *store.Snap) error {
+		r, err := s.GetRun(ctx, workspace, run)
+		found = line{r.AgentID, r.ThreadID, r.Ancestors}
+		return err
+	})
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return line{}, nil
+	}
+	if err != nil {
+		return line{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.runs == nil || len(l.runs) >= maxViews {
+		l.runs = map[string]line{}
+	}
+	l.runs[key] = found
+	return found, nil
+}
+
+// trace finds on whose behalf the call is made, everybody as they are at one revision of the workspace: a call that is proven by it
+// is proven for all of them.
+func (p *pass) trace(ctx context.Context) error {
+	p.behalf, p.home = nil, ""
+	if p.call.Run == "" {
+		return nil
+	}
+	l, err := p.g.lines.of(ctx, p.g.DB, p.call.Workspace, p.call.Run)
+	if err != nil || len(l.ancestors) == 0 {
+		return err
+	}
+	if l.agent == p.call.Agent {
+		p.home = l.thread
+	}
+	for range rejudge {
+		p.behalf = p.behalf[:0]
+		for _, a := range l.ancestors {
+			v, err := p.g.views.agent(ctx, p.g, p.call.Workspace, a.AgentID)
+			if reeve.CodeOf(err) == reeve.NotFound {
+				return reeve.Errorf(reeve.Denied, "the agent on whose behalf this runs is gone")
+			}
+			if err != nil {
+				return err
+			}
+			if v.ws.Revision != p.view.ws.Revision {
+				break
+			}
+			p.behalf = append(p.behalf, behalf{v, a})
+		}
+		if len(p.behalf) == len(l.ancestors) {
+			return nil
+		}
+		p.g.views.forget(p.call.Workspace)
+		if p.view, err = p.g.views.agent(ctx, p.g, p.call.Workspace, p.call.Agent); err != nil {
+			return err
+		}
+	}
+	return reeve.Errorf(reeve.Unavailable, "the workspace keeps changing").Hintf("try again")
+}
+
+// lenders lists those whose rights bound the call's. Where one acts apart, by rights of its own, those before it do not count.
+func (p *pass) lenders() []behalf {
+	for i := len(p.behalf) - 1; i >= 0; i-- {
+		if p.behalf[i].Apart {
+			return p.behalf[i+1:]
+		}
+	}
+	return p.behalf
+}
+
+// stopped says so when the kill switch is on for the agent, or for one on whose behalf it runs.
+func (p *pass) stopped() error {
+	if err := p.view.stopped(); err != nil {
+		return err
+	}
+	for _, b := range p.behalf {
+		if err := b.stopped(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// granted says by what an agent has a tool; empty means that it has it not.
+func (v *agentView) granted(list []string, id string) string {
+	_, attached := v.attached[id]
+	switch {
+	case list != nil:
+		if slices.Contains(list, id) {
+			return "in the call's own list of tools"
+		}
+	case attached:
+		return "attached to the agent"
+	case len(v.attached) == 0 && isDefault(id):
+		return "in the default set, as nothing is attached to the agent"
+	case id == OutputRead:
+		return "comes with every agent"
+	}
+	return ""
+}
+
+// lacking names an agent on whose behalf the call is made and that does not have the tool; empty means that all have it.
+func (p *pass) lacking(id string) string {
+	for _, b := range p.lenders() {
+		if id != OutputRead && b.granted(b.Tools, id) == "" {
+			return b.agent.Name
+		}
+	}
+	return ""
+}
+
+// categories is what the call may touch: what is in the scope of everybody.
+func (p *pass) categories() []string {
+	have := p.view.agent.Categories
+	for _, b := range p.lenders() {
+		have = slices.DeleteFunc(slices.Clone(have), func(c string) bool { return !slices.Contains(b.agent.Categories, c) })
+	}
+	return have
+}
+
+// strictness is the order of policy's answers, when several agents' count.
+var strictness = map[reeve.Answer]int{reeve.Allow: 0, reeve.Ask: 1, reeve.Propose: 2, reeve.Deny: 3}
+
+// answer is what policy says of the call: the strictest of what everybody's says.
+func (p *pass) answer() (reeve.Answer, string) {
+	answer, why := p.view.agent.Policy.Answer(p.tool().ID, p.tool().Tier)
+	for _, b := range p.lenders() {
+		if a, said := b.agent.Policy.Answer(p.tool().ID, p.tool().Tier); strictness[a] > strictness[answer] {
+			answer, why = a, "on behalf of "+b.agent.Name+": "+said
+		}
+	}
+	return answer, why
+}
+
+// ancestors is who leads to a run that this call begins: those who led to the call, and its own run.
+func (p *pass) ancestors() []reeve.Ancestor {
+	out := make([]reeve.Ancestor, 0, len(p.behalf)+1)
+	for _, b := range p.behalf {
+		out = append(out, b.Ancestor)
+	}
+	return append(out, reeve.Ancestor{RunID: p.call.Run, AgentID: p.call.Agent, Tools: p.call.Tools})
+}

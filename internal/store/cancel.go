@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+
+	"reeve"
+)
+
+// CancelRun ends a run that is under way, and the runs that its calls began: the run itself first. It touches the workspace, so
+// that no call of any of them that was judged before can be recorded after.
+func (t *Tx) CancelRun(ctx context.Context, was reeve.Run, why *reeve.Error) ([]reeve.Run, error) {
+	if err := t.Touch(ctx, was.WorkspaceID); err != nil {
+		return nil, err
+	}
+	is, err := t.cancel(ctx, was, why)
+	if err != nil {
+		return nil, err
+	}
+	ended := []reeve.Run{is}
+	children, err := t.Children(ctx, was.ID)
+	for _, child := range children {
+		more, err := t.CancelRun(ctx, child, reeve.Errorf(reeve.Canceled, "the run that called it was ended"))
+		if err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
+			return nil, err
+		}
+		ended = append(ended, more...)
+	}
+	return ended, err
+}
+
+func (t *Tx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is reeve.Run, err error) {
+	is = was
+	if is.Spent, err = t.RunSpent(ctx, was.ID); err != nil {
+		return was, err
+	}
+	now := t.now
+	is.State, is.FinishedAt, is.Owner, is.Code, is.Message = reeve.RunCancelled, &now, "", why.Code, why.Message
+	if err := t.MoveRun(ctx, was, is); err != nil {
+		return was, err
+	}
+	if err := t.AppendEnd(ctx, is); err != nil {
+		return was, err
+	}
+	if err := t.DropRunBudgets(ctx, was); err != nil || is.Answers == "" {
+		return is, err
+	}
+	// Whoever ends a run tells the call that waits for it. Should one forget, the gate's loop looks at once.
+	return is, t.exec(ctx, `UPDATE operations SET next_attempt_at = $2 WHERE id = $1 AND state = 'dispatched' AND owner = ''`, is.Answers, reeve.Millis(t.now))
+}
+
+// CancelRuns ends every run of an agent that is under way.
+func (t *Tx) CancelRuns(ctx context.Context, workspace, agent, why string) error {
+	open, err := all(ctx, &t.Snap, scanRun, `SELECT `+runColumns+` FROM runs WHERE workspace_id = $1 AND agent_id = $2 AND state IN ('running', 'parked')`, workspace, agent)
+	if err != nil {
+		return err
+	}
+	for _, was := range open {
+		if _, err := t.CancelRun(ctx, was, reeve.Errorf(reeve.Canceled, "%s", why)); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
+			return err
+		}
+	}
+	return nil
+}
+
+// Children lists the runs under way that a run's calls began.
+func (s *Snap) Children(ctx context.Context, run string) ([]reeve.Run, error) {
+	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE parent_id = $1 AND parent_id <> '' AND state IN ('running', 'parked') ORDER BY id`, run)
+}
+
+// RunAnswering reads the run that a call began and waits for; false means that there is none.
+func (s *Snap) RunAnswering(ctx context.Context, operation string) (reeve.Run, bool, error) {
+	return one(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE answers = $1 AND answers <> ''`, operation)
+}
+
+// RunsOver tells which of some runs have ended.
+func (s *Snap) RunsOver(ctx context.Context, runs []string) ([]string, error) {
+	return among(ctx, s, value[string], `SELECT id FROM runs WHERE id IN (?) AND state NOT IN ('running', 'parked')`, runs)
+}
