@@ -28,6 +28,7 @@ type TurnRequest struct {
 	Variables   map[string]string `json:"variables,omitempty" doc:"Put into the agent's instructions where they say {{name}}, literally"`
 	Tools       []string          `json:"tools,omitempty" maxItems:"200" doc:"The tools of this turn, instead of the agent's own"`
 	Model       string            `json:"model,omitempty" maxLength:"200" doc:"The model of this turn, instead of the agent's own"`
+	Agent       string            `json:"agent,omitempty" maxLength:"128" doc:"Id or name of the agent that is to answer, of those that take part; the conversation's own if left out"`
 }
 
 // TurnList is a page of turns.

@@ -258,6 +258,10 @@ func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 		t.Fatalf("%+v", inbox)
 	}
 	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox.Approvals[0].ID+"/decision", object{"decision": "approve"})
+	forwarded := h.Connect(c.ID, 0) // whoever began it all is told that somebody waits
+	if f := forwarded.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval }); f.TurnID != turn.ID || f.AgentID != child.AgentID || f.ApprovalID != inbox.Approvals[0].ID {
+		t.Errorf("%+v", f)
+	}
 	if d := over(h, turn.ID); d.Output != "Back." || asked.count() != 1 {
 		t.Errorf("%+v, asked %d", d.Turn, asked.count())
 	}

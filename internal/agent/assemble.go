@@ -25,6 +25,8 @@ type AssemblyInput struct {
 	ConversationID  string           `json:"conversation_id,omitempty" doc:"Empty for a run that is not a turn"`
 	TurnID          string           `json:"turn_id"`
 	UserID          string           `json:"user_id,omitempty"`
+	Agent           string           `json:"agent" doc:"The agent's name"`
+	Others          []string         `json:"others,omitempty" doc:"The names of other agents that speak in what follows"`
 	UserMessage     model.Message    `json:"user_message" doc:"What the turn is about"`
 	RecentTurns     []TurnSnapshot   `json:"recent_turns" doc:"Oldest first, this one excluded; they are kept for later turns, and must not be changed"`
 	ActiveTurns     []ActiveTurn     `json:"active_turns,omitempty" doc:"Others of the conversation that are still under way"`
@@ -41,7 +43,9 @@ type TurnSnapshot struct {
 	State    reeve.RunState  `json:"state,omitempty"`
 	Input    string          `json:"input"`
 	Output   string          `json:"output,omitempty"`
-	Messages []model.Message `json:"messages" doc:"All of it, as the model may be shown it"`
+	AgentID  string          `json:"agent_id,omitempty" doc:"Who answered"`
+	ParentID string          `json:"parent_id,omitempty" doc:"Of a turn that a call of another began: that turn"`
+	Messages []model.Message `json:"messages" doc:"All of it, as the model may be shown it; of other agents, what they said, by name"`
 }
 
 // ActiveTurn is another turn that is under way.
@@ -90,7 +94,7 @@ func (v *turn) assembled(ctx context.Context) (r model.Request, err error) {
 
 // input gathers what an assembler is given. How much it reads is bounded by the settings, whatever the conversation's length.
 func (v *turn) input(ctx context.Context) (AssemblyInput, error) {
-	in := AssemblyInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(), TurnID: v.run.ID, UserID: v.run.UserID,
+	in := AssemblyInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(), TurnID: v.run.ID, UserID: v.run.UserID, Agent: v.agent.Name,
 		ModelProfileID: v.set.Model, Instructions: insert(v.set.Instructions, v.log.info.Variables, v.set.Variables), Settings: v.set, RecentTurns: []TurnSnapshot{}}
 	if v.log.info.Model != "" {
 		in.ModelProfileID = v.log.info.Model
@@ -121,6 +125,14 @@ func (v *turn) input(ctx context.Context) (AssemblyInput, error) {
 		if in.UserMessage, err = v.spoken(ctx, s, v.log.said); err != nil {
 			return err
 		}
+		people := newCast(v.agent)
+		if v.guest() && v.log.info.Agent != "" {
+			name, err := people.name(ctx, s, v.log.info.Agent)
+			if err != nil {
+				return err
+			}
+			in.UserMessage = marked(in.UserMessage, name+" asks you")
+		}
 		if v.log.info.Given != nil && given.History != "" {
 			in.RecentTurns, err = v.brought(ctx, s, given.History)
 			return err
@@ -131,7 +143,8 @@ func (v *turn) input(ctx context.Context) (AssemblyInput, error) {
 		if in.ActiveTurns, err = v.active(ctx, s); err != nil {
 			return err
 		}
-		in.RecentTurns, err = v.recent(ctx, s)
+		in.RecentTurns, err = v.recent(ctx, s, people)
+		in.Others = people.others()
 		return err
 	})
 	return in, err
@@ -187,6 +200,9 @@ func (v *turn) active(ctx context.Context, s *store.Snap) ([]ActiveTurn, error) 
 	}
 	var out []ActiveTurn
 	for _, r := range runs {
+		if slices.ContainsFunc(v.run.Ancestors, func(a reeve.Ancestor) bool { return a.RunID == r.ID }) {
+			continue // it is what is being talked about
+		}
 		t := ActiveTurn{ID: r.ID, Input: r.Input}
 		ops, err := s.OpenOperations(ctx, v.run.WorkspaceID, r.ID, 20)
 		if err != nil {
@@ -217,6 +233,10 @@ func (Assembly) Assemble(_ context.Context, in AssemblyInput) (model.Request, er
 			b.WriteByte('\n')
 		}
 		r.System = strings.TrimSpace(r.System + b.String())
+	}
+	if len(in.Others) > 0 {
+		r.System = strings.TrimSpace(fmt.Sprintf("%s\n\nYou are %s. Other agents speak in this conversation too: %s. What they say stands after their names in brackets, as in [%s]. Do not put your own name before what you say.",
+			r.System, in.Agent, strings.Join(in.Others, ", "), in.Others[0]))
 	}
 	for _, t := range in.ToolDefinitions {
 		d := t.Description

@@ -15,34 +15,46 @@ const window = 20
 
 // recent reads the turns before this one, and what the agent was told between them: as many as the settings say and fit, oldest
 // first. How much is read is bounded, and only turns that are not known yet are; one that is cut off at its beginning is left out.
-func (v *turn) recent(ctx context.Context, s *store.Snap) ([]TurnSnapshot, error) {
+// A turn that called this one is among them, as far as it has come.
+func (v *turn) recent(ctx context.Context, s *store.Snap, people *cast) ([]TurnSnapshot, error) {
 	out := []TurnSnapshot{}
 	n := *v.set.RecentTurns
-	if n == 0 {
+	if n == 0 && !v.guest() {
 		return out, nil
 	}
-	ended, err := s.EndedTurns(ctx, v.run.SessionID, v.run.ID, n)
-	if err != nil || len(ended) == 0 {
+	turns, err := s.EndedTurns(ctx, v.run.SessionID, v.run.ID, n)
+	if err != nil {
 		return out, err
 	}
-	found, err := v.ended(ctx, s, ended, (n+1)*window)
+	for _, a := range v.run.Ancestors {
+		if run, err := s.GetRun(ctx, v.run.WorkspaceID, a.RunID); err == nil && run.SessionID == v.run.SessionID && a.RunID != "" {
+			turns = append(turns, run)
+		}
+	}
+	if len(turns) == 0 {
+		return out, nil
+	}
+	found, err := v.earlier(ctx, s, people, turns, (n+1)*window)
 	if err != nil {
 		return nil, err
 	}
-	since := reeve.SameTime(reeve.PrefixMessage, ended[len(ended)-1].ID)
-	told, err := s.Notices(ctx, v.run.WorkspaceID, v.run.ThreadID, since, v.log.said[0].ID, n)
+	oldest := slices.MinFunc(turns, func(a, b reeve.Run) int { return cmp.Compare(a.ID, b.ID) })
+	told, err := s.Notices(ctx, v.run.WorkspaceID, v.run.ThreadID, reeve.SameTime(reeve.PrefixMessage, oldest.ID), v.log.said[0].ID, n)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range told {
-		t := TurnSnapshot{ID: m.ID, Input: m.Content, Messages: []model.Message{model.Said(model.User, "[Notice] "+m.Content)}}
+		t := TurnSnapshot{ID: m.ID, Input: m.Content, AgentID: v.run.AgentID, Messages: []model.Message{model.Said(model.User, "[Notice] "+m.Content)}}
 		found = append(found, past{t, m.ID, tokens(t.Messages)})
 	}
 	slices.SortFunc(found, func(a, b past) int { return cmp.Compare(b.first, a.first) })
 	left := v.set.ContextTokens
-	for _, p := range found[:min(n, len(found))] {
+	for _, p := range found {
 		t, cost := p.TurnSnapshot, p.tokens
-		if cost > left { // at least what was said, and answered
+		if len(out) >= n && !t.open() {
+			continue
+		}
+		if cost > left && t.AgentID == v.run.AgentID { // at least what was said, and answered
 			t.Messages = brief(t)
 			cost = tokens(t.Messages)
 		}
@@ -53,20 +65,20 @@ func (v *turn) recent(ctx context.Context, s *store.Snap) ([]TurnSnapshot, error
 		out = append(out, t)
 	}
 	slices.Reverse(out)
-	return out, nil
+	return nest(out), nil
 }
 
-// ended gives turns that are over, as far as they have something to show. Those that are not known are read.
-func (v *turn) ended(ctx context.Context, s *store.Snap, list []store.EndedTurn, most int) (out []past, err error) {
-	states := map[string]reeve.RunState{}
+// earlier gives turns, as far as they have something to show. Those that are not known are read.
+func (v *turn) earlier(ctx context.Context, s *store.Snap, people *cast, list []reeve.Run, most int) (out []past, err error) {
+	runs := map[string]reeve.Run{}
 	var unknown []string
-	for _, e := range list {
-		if p, ok := v.past.get(e.ID); ok {
+	for _, r := range list {
+		if p, ok := v.past.get(r.ID); ok && r.AgentID == v.run.AgentID {
 			out = append(out, p)
 			continue
 		}
-		states[e.ID] = e.State
-		unknown = append(unknown, e.ID)
+		runs[r.ID] = r
+		unknown = append(unknown, r.ID)
 	}
 	read, err := s.TurnMessages(ctx, v.run.WorkspaceID, unknown, most)
 	if err != nil {
@@ -82,21 +94,22 @@ func (v *turn) ended(ctx context.Context, s *store.Snap, list []store.EndedTurn,
 		if len(byTurn[id]) == 0 {
 			continue
 		}
-		p, whole, err := v.snapshot(ctx, s, states[id], byTurn[id])
+		p, ok, err := v.snapshot(ctx, s, people, runs[id], byTurn[id])
 		if err != nil {
 			return nil, err
 		}
-		if whole {
+		if ok {
 			out = append(out, p)
 		}
 	}
 	return out, nil
 }
 
-// snapshot makes an earlier turn of its messages; false means that its beginning is not among them.
-func (v *turn) snapshot(ctx context.Context, s *store.Snap, state reeve.RunState, list []reeve.Message) (p past, ok bool, err error) {
+// snapshot makes an earlier turn of its messages; false means that its beginning is not among them, that it has nothing to show, or
+// that it is still under way and none of this one's callers.
+func (v *turn) snapshot(ctx context.Context, s *store.Snap, people *cast, run reeve.Run, list []reeve.Message) (p past, ok bool, err error) {
 	first := list[0]
-	if first.Kind != reeve.UserMessage && first.Kind != reeve.Observation {
+	if first.Kind != reeve.UserMessage && first.Kind != reeve.Observation || !run.State.Final() && run.AgentID == v.run.AgentID {
 		return p, false, nil
 	}
 	l, err := readLog(list)
@@ -107,12 +120,17 @@ func (v *turn) snapshot(ctx context.Context, s *store.Snap, state reeve.RunState
 	if err != nil {
 		return p, false, err
 	}
-	t := TurnSnapshot{ID: first.RunID, State: state, Input: first.Content, Messages: append([]model.Message{said}, l.messages()...)}
+	t := TurnSnapshot{ID: run.ID, State: run.State, Input: first.Content, AgentID: run.AgentID, ParentID: run.ParentID}
 	if last := l.end(); last != nil {
 		t.Output = last.answer.Text()
 	}
+	if run.AgentID != v.run.AgentID || l.info.Agent != "" {
+		t, ok, err = v.overheard(ctx, s, people, t, said, l)
+		return past{t, first.ID, tokens(t.Messages)}, ok, err
+	}
+	t.Messages = append([]model.Message{said}, l.messages()...)
 	if n := len(t.Messages); t.Messages[n-1].Role == model.User {
-		t.Messages = append(t.Messages, model.Said(model.Assistant, "["+ending(state)+"]"))
+		t.Messages = append(t.Messages, model.Said(model.Assistant, "["+ending(run.State)+"]"))
 	}
 	p = past{t, first.ID, tokens(t.Messages)}
 	if l.settled() {

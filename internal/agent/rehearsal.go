@@ -124,7 +124,7 @@ type place struct {
 // crash follows the same one, whatever the agent's config says by then.
 func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan reeve.Rehearsal, at place, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		list, err := tx.ListMessages(ctx, run.WorkspaceID, run.ThreadID, "", 4*reeve.MaxSteps)
+		list, err := tx.RunMessages(ctx, run.WorkspaceID, run.ID, "", 4*reeve.MaxSteps)
 		if err != nil {
 			return err
 		}

@@ -129,7 +129,36 @@ func (v *turn) tellWaiting(ctx context.Context, c *call, r reeve.Result) error {
 			return err
 		}
 	}
-	return v.tellNow(ctx, fmt.Sprint("waits:", c.move, ":", c.ID, ":", r.Code, ":", r.ApprovalID), f)
+	key := fmt.Sprint("waits:", c.move, ":", c.ID, ":", r.Code, ":", r.ApprovalID)
+	if err := v.tellNow(ctx, key, f); err != nil {
+		return err
+	}
+	return v.tellFirst(ctx, key, f)
+}
+
+// tellFirst tells the clients of the conversation that the run goes back to, if it was begun in another: whoever began it all sits there.
+func (v *turn) tellFirst(ctx context.Context, key string, f reeve.Frame) error {
+	if len(v.run.Ancestors) == 0 {
+		return nil
+	}
+	keep := context.WithoutCancel(ctx)
+	var first reeve.Run
+	err := v.DB.Update(keep, func(tx *store.Tx) (err error) {
+		first, err = tx.GetRun(keep, v.run.WorkspaceID, v.run.Ancestors[0].RunID)
+		if reeve.CodeOf(err) == reeve.NotFound || err == nil && (first.Reason != reeve.ReasonUser || first.SessionID == v.conversation()) {
+			first = reeve.Run{}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		f.TurnID, f.AgentID = first.ID, v.run.AgentID
+		return tx.AppendFrame(keep, first.SessionID, v.run.ID+":"+key, f)
+	})
+	if err == nil && first.ID != "" && v.Stage != nil {
+		v.Stage.Changed(first.SessionID)
+	}
+	return err
 }
 
 // tellNow keeps a frame in a transaction of its own.

@@ -1,9 +1,11 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"reeve"
@@ -108,11 +110,11 @@ type Brought struct {
 func (d *Desk) speak(ctx context.Context, who reeve.Principal, conversation, key string, r reeve.TurnRequest, b *Brought) (turn reeve.Turn, fresh bool, err error) {
 	var run reeve.Run
 	err = d.DB.Update(ctx, func(tx *store.Tx) error {
-		c, err := d.enter(ctx, tx, who, conversation)
+		c, a, err := d.enter(ctx, tx, who, conversation, r.Agent)
 		if err != nil {
 			return err
 		}
-		run, fresh, err = d.begin(ctx, tx, c, reeve.Run{AgentID: c.AgentID, UserID: who.User}, key, r, b)
+		run, fresh, err = d.begin(ctx, tx, c, reeve.Run{AgentID: a.ID, UserID: who.User}, key, r, b)
 		return err
 	})
 	if err != nil {
@@ -125,30 +127,34 @@ func (d *Desk) speak(ctx context.Context, who reeve.Principal, conversation, key
 	return run.Turn(), fresh, nil
 }
 
-// enter finds a conversation in which somebody may speak now.
-func (d *Desk) enter(ctx context.Context, tx *store.Tx, who reeve.Principal, conversation string) (c reeve.Conversation, err error) {
+// enter finds a conversation in which somebody may speak now, and who answers: the agent that leads it, unless another that takes part
+// is named.
+func (d *Desk) enter(ctx context.Context, tx *store.Tx, who reeve.Principal, conversation, agent string) (c reeve.Conversation, a reeve.Agent, err error) {
 	w, err := tx.HoldWorkspace(ctx, who.Workspace)
 	if err != nil {
-		return c, err
+		return c, a, err
 	}
 	if c, err = tx.GetConversation(ctx, who.Workspace, Sees(who), conversation); err != nil {
-		return c, err
+		return c, a, err
 	}
 	if c.State != reeve.ConversationActive {
-		return c, reeve.Errorf(reeve.Conflict, "the conversation is %s", c.State).Hintf("begin another, or make it active again")
+		return c, a, reeve.Errorf(reeve.Conflict, "the conversation is %s", c.State).Hintf("begin another, or make it active again")
 	}
-	a, err := tx.GetAgent(ctx, who.Workspace, c.AgentID)
+	a, err = tx.GetAgent(ctx, who.Workspace, cmp.Or(agent, c.AgentID))
+	here := slices.ContainsFunc(c.Members, func(p reeve.Participant) bool { return p.Kind == reeve.AgentParticipant && p.ID == a.ID })
 	switch {
+	case agent != "" && (reeve.CodeOf(err) == reeve.NotFound || err == nil && !here && a.ID != c.AgentID):
+		return c, a, wrong("/agent", fmt.Sprintf("%q takes no part in the conversation", agent), "an agent that does")
 	case reeve.CodeOf(err) == reeve.NotFound:
-		return c, reeve.Errorf(reeve.Conflict, "the conversation's agent is gone").Hintf("begin a conversation with another")
+		return c, a, reeve.Errorf(reeve.Conflict, "the conversation's agent is gone").Hintf("begin a conversation with another")
 	case err != nil:
-		return c, err
+		return c, a, err
 	case w.StoppedAt != nil:
-		return c, reeve.Errorf(reeve.Stopped, "everything in the workspace is stopped").Hintf("turn the kill switch off first")
+		return c, a, reeve.Errorf(reeve.Stopped, "everything in the workspace is stopped").Hintf("turn the kill switch off first")
 	case a.StoppedAt != nil:
-		return c, reeve.Errorf(reeve.Stopped, "the agent is stopped").Hintf("turn its kill switch off first")
+		return c, a, reeve.Errorf(reeve.Stopped, "the agent is stopped").Hintf("turn its kill switch off first")
 	}
-	return c, speaks(a)
+	return c, a, speaks(a)
 }
 
 // begin begins a turn. The run says who answers whom: its agent, its user, and, if another's call began it, that.

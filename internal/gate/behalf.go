@@ -65,11 +65,11 @@ func (p *pass) trace(ctx context.Context) error {
 		return nil
 	}
 	l, err := p.g.lines.of(ctx, p.g.DB, p.call.Workspace, p.call.Run)
+	if p.call.Via.Brain() && l.agent == p.call.Agent { // in a conversation that another agent leads it is that one's
+		p.home = l.thread
+	}
 	if err != nil || len(l.ancestors) == 0 {
 		return err
-	}
-	if l.agent == p.call.Agent {
-		p.home = l.thread
 	}
 	for range rejudge {
 		p.behalf = p.behalf[:0]

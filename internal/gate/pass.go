@@ -25,7 +25,7 @@ type pass struct {
 
 	view     *agentView
 	behalf   []behalf        // on whose behalf the call is made, the first one first
-	home     string          // the thread of a run that another's call began
+	home     string          // the thread that the run's own messages are in
 	entry    *entry          // the tool
 	args     json.RawMessage // canonical
 	argsHash string

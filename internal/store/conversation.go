@@ -111,16 +111,11 @@ func (s *Snap) ListFeedback(ctx context.Context, workspace, turn string) ([]reev
 	}, `SELECT id, turn_id, user_id, score, comment, created_at FROM feedback WHERE workspace_id = $1 AND turn_id = $2 ORDER BY id LIMIT 200`, workspace, turn)
 }
 
-// EndedTurn is a turn that is over.
-type EndedTurn struct {
-	ID    string
-	State reeve.RunState
-}
-
-// EndedTurns reads the last turns of a conversation that ended, before one, newest first.
-func (s *Snap) EndedTurns(ctx context.Context, conversation, before string, limit int) ([]EndedTurn, error) {
-	return all(ctx, s, func(r scanner) (t EndedTurn, err error) { return t, r.Scan(&t.ID, &t.State) },
-		`SELECT id, state FROM runs WHERE session_id = $1 AND reason = 'user_initiated' AND id < $2 AND state NOT IN ('running', 'parked')
+// EndedTurns reads the last turns of a conversation that ended, before one, newest first: of each the id, who answered, what began it and its
+// state.
+func (s *Snap) EndedTurns(ctx context.Context, conversation, before string, limit int) ([]reeve.Run, error) {
+	return all(ctx, s, func(r scanner) (v reeve.Run, err error) { return v, r.Scan(&v.ID, &v.AgentID, &v.ParentID, &v.State) },
+		`SELECT id, agent_id, parent_id, state FROM runs WHERE session_id = $1 AND reason = 'user_initiated' AND id < $2 AND state NOT IN ('running', 'parked')
 		ORDER BY id DESC LIMIT $3`, conversation, before, limit)
 }
 
