@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"reeve"
@@ -20,7 +21,7 @@ const (
 	skipRate = 15_000.0 // items per second that are done already
 )
 
-// items measures an automation: items with one local effect each against bare transactions that write the same rows as such an effect, one after
+// items measures an automation: items with one local effect each against bare transactions that write the same rows as such a call, one after
 // the other, and how fast a run passes over items that are done.
 func items(ctx context.Context, c config, t *table) (err error) {
 	program, err := buildWorker(ctx, c)
@@ -48,16 +49,16 @@ func items(ctx context.Context, c config, t *table) (err error) {
 		if (!ctx.item.isDone) await Tools.call('step', { path: '/' + i % 50, content: input.content }) })`); err != nil {
 		return err
 	}
-	w.tool = "step"
-	bare, err := w.bare(ctx, 1)
-	if err != nil {
-		return err
-	}
 	each, seen := pick(c, 10_000, 2_000), 0
 	c.rounds = min(c.rounds, 3)
 	fresh := func(ctx context.Context, _ time.Duration) (float64, error) {
 		seen += each
 		return w.worked(ctx, room, seen-each, each)
+	}
+	w.tool = "step"
+	bare, err := w.bareItem(ctx, room)
+	if err != nil {
+		return err
 	}
 	got, err := turns(ctx, c, fresh, bare)
 	if err != nil {
@@ -92,6 +93,21 @@ func (w *world) automate(ctx context.Context, room *automation.Room, source stri
 	}
 	_, err := room.Create(ctx, workspace, "", reeve.Agent{}, reeve.AutomationRequest{Name: agentName, ScriptRequest: reeve.ScriptRequest{Source: source}})
 	return err
+}
+
+// bareItem writes what a call of an item leaves, its run and the kind of its id included, and nothing else.
+func (w *world) bareItem(ctx context.Context, room *automation.Room) (lane, error) {
+	if _, err := w.worked(ctx, room, 1_000_000, 1); err != nil {
+		return nil, err
+	}
+	var last []reeve.Operation
+	if err := w.db.View(ctx, func(s *store.Snap) (err error) {
+		last, err = s.ListOperations(ctx, workspace, store.OperationFilter{Agent: w.agent, Limit: 1})
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	return w.bareAs(ctx, 1, last[0].ID, func(_, i int) string { return reeve.ItemKey(w.agent, strconv.Itoa(i), 1, "bare", "", 0) })
 }
 
 // worked is how many items a second one run works through, its start included.

@@ -61,6 +61,11 @@ func (w *world) bare(ctx context.Context, n int) (lane, error) {
 	if err != nil {
 		return nil, err
 	}
+	return w.bareAs(ctx, n, res.OperationID, func(int, int) string { return w.db.NewID(reeve.PrefixOperation) })
+}
+
+// bareAs writes the rows that an operation left, under operation ids that name gives.
+func (w *world) bareAs(ctx context.Context, n int, operation string, name func(caller, i int) string) (_ lane, err error) {
 	var op reeve.Operation
 	var action, result reeve.Message
 	var revision int64
@@ -70,7 +75,7 @@ func (w *world) bare(ctx context.Context, n int) (lane, error) {
 			return err
 		}
 		revision = ws.Revision
-		if op, err = s.GetOperation(ctx, workspace, res.OperationID); err != nil {
+		if op, err = s.GetOperation(ctx, workspace, operation); err != nil {
 			return err
 		}
 		if action, err = s.GetMessage(ctx, workspace, op.CallID); err != nil {
@@ -85,14 +90,14 @@ func (w *world) bare(ctx context.Context, n int) (lane, error) {
 	body := []byte(content)
 	return callers(n, func(ctx context.Context, caller, i int) error {
 		session := fmt.Sprintf("%s:session:bare-%d-of-%d", w.agent, caller, n)
-		name := path(i)
+		file := path(i)
 		a, r, o := action, result, op
-		a.ID, o.ID, r.ID = w.db.NewID(reeve.PrefixMessage), w.db.NewID(reeve.PrefixOperation), w.db.NewID(reeve.PrefixMessage)
+		a.ID, o.ID, r.ID = w.db.NewID(reeve.PrefixMessage), name(caller, i), w.db.NewID(reeve.PrefixMessage)
 		a.ThreadID, r.ThreadID, o.ThreadID = session, session, session
 		a.OperationID, r.OperationID, r.ActionID, o.CallID, o.ResultID = o.ID, o.ID, a.ID, a.ID, r.ID
-		events := []reeve.Token{{Class: reeve.SemanticKey, Name: "SESSION_FILE"}, {Class: reeve.EntityID, Name: session + name}}
+		events := []reeve.Token{{Class: reeve.SemanticKey, Name: "SESSION_FILE"}, {Class: reeve.EntityID, Name: session + file}}
 		return w.db.Update(ctx, func(tx *store.Tx) error {
-			if err := tx.PutSessionFile(ctx, workspace, session, name, body); err != nil {
+			if err := tx.PutSessionFile(ctx, workspace, session, file, body); err != nil {
 				return err
 			}
 			if err := tx.AppendCall(ctx, a, r, store.Judged{Revision: revision}); err != nil {

@@ -9,7 +9,7 @@ import (
 
 // spoken gives the migrations as an engine gets them. Text is ordered by its bytes in PostgreSQL, as SQLite does it: otherwise a page's
 // order would depend on how the server was set up, and its indexes on the version of its C library. A number that SQLite takes for its own row's is
-// INTEGER there, and nowhere else. What only one of them knows, such as full-text indexes, stands between "-- only NAME" and "-- end".
+// INTEGER there, and nowhere else, and how it is to lay out a table is for it alone. What only one of them knows, such as full-text indexes, stands between "-- only NAME" and "-- end".
 type spoken struct {
 	fs.FS
 	engine string
@@ -18,6 +18,7 @@ type spoken struct {
 var (
 	textColumn = regexp.MustCompile(`\bTEXT\b( SEARCH)?`)
 	rowNumber  = regexp.MustCompile(`\bINTEGER PRIMARY KEY\b`)
+	layout     = regexp.MustCompile(`\bWITHOUT ROWID\b`)
 	onlyOne    = regexp.MustCompile(`(?ms)^-- only (\w+)\n(.*?)^-- end\n`)
 )
 
@@ -54,7 +55,7 @@ func (s spoken) rewrite(body []byte) []byte {
 		}
 		return []byte(`TEXT COLLATE "C"`)
 	})
-	return rowNumber.ReplaceAll(body, []byte("BIGINT PRIMARY KEY"))
+	return layout.ReplaceAll(rowNumber.ReplaceAll(body, []byte("BIGINT PRIMARY KEY")), nil)
 }
 
 // rewritten is a file in memory.

@@ -139,7 +139,7 @@ func (s *Snap) RunIsParked(ctx context.Context, workspace, run string) (string, 
 }
 
 // awaitsPerson is what an operation is whose run waits for a person.
-const awaitsPerson = `run_id <> '' AND state IN ('parked', 'unknown') AND (state = 'parked' OR resolution = '')
+const awaitsPerson = `run_id <> '' AND result_id = '' AND state IN ('parked', 'unknown') AND (state = 'parked' OR resolution = '')
 	AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.operation_id = operations.id AND p.operation_id <> '')`
 
 // mayGo is what an operation needs to be worked on now. Workspaces and agents that are stopped keep what has not been sent.

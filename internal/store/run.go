@@ -230,7 +230,7 @@ func (s *Snap) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]r
 func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run, error) {
 	const left = `((state = 'running' AND owner NOT IN (SELECT id FROM processes))
 		OR (state = 'parked'
-			AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> ''
+			AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> '' AND o.result_id = ''
 				AND ((o.deferred = 0 AND o.state IN ('parked', 'prepared', 'dispatched')) OR (o.state = 'unknown' AND o.resolution = ''))
 				AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.operation_id = o.id AND p.operation_id <> ''))
 			AND (EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> '' AND o.deferred = 1 AND o.result_id <> '' AND o.updated_at >= runs.seen_at)
