@@ -38,7 +38,7 @@ check: lint race ## all that CI runs
 	cd bench && $(GO) vet ./...
 
 crash: build ## kill the real server before and after every commit and effect, and count
-	REEVE_PG_FSYNC=on scripts/postgres run $(GO) test -count=1 -timeout 60m ./cmd/reeve -run TestCrash -crash.full -v
+	REEVE_PG_FSYNC=on scripts/postgres run $(GO) test -count=1 -timeout 150m ./cmd/reeve -run TestCrash -crash.full -v
 
 bench: ## measure against peers and limits, printed as ratios
 	REEVE_PG_FSYNC=on scripts/postgres run sh -c 'cd bench && $(GO) run .'

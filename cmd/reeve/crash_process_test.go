@@ -101,6 +101,16 @@ func (f *family) end() {
 	}
 }
 
+// answered tells whether the process got as far as answering.
+func (p *process) answered() bool {
+	select {
+	case <-p.ready:
+		return true
+	default:
+		return false
+	}
+}
+
 // kill is the power cut. It waits until the process is gone.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // it may have ended
