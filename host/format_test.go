@@ -12,13 +12,13 @@ import (
 	"reeve/reevetest"
 )
 
-// listener is a model that notes what it is asked, and answers in JSON.
-type listener struct {
+// scribe is a model that notes what it is asked, and answers in JSON.
+type scribe struct {
 	mu    sync.Mutex
 	asked []model.Request
 }
 
-func (l *listener) Answer(_ context.Context, r model.Request, _ func(model.Delta)) (model.Answer, error) {
+func (l *scribe) Answer(_ context.Context, r model.Request, _ func(model.Delta)) (model.Answer, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked = append(l.asked, r)
@@ -26,7 +26,7 @@ func (l *listener) Answer(_ context.Context, r model.Request, _ func(model.Delta
 }
 
 func TestW23_AnAnswerInJSON(t *testing.T) {
-	l := &listener{}
+	l := &scribe{}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: l})
 	h.Agent("bot")
 	shape := object{"type": "object", "properties": object{"city": object{"type": "string"}}}

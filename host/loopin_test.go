@@ -99,7 +99,7 @@ func TestW18_LoopIn(t *testing.T) {
 	if len(list) != 1 || list[0].SessionID != c.ID || list[0].AgentID != lawyer.ID || list[0].State != reeve.RunCompleted {
 		t.Fatalf("%+v", list)
 	}
-	told := "user: hello | user: [boss] Good morning, I am the boss. | user: go | user: [boss] One moment, I ask our lawyer. | user: [boss asks you] May we?"
+	told := "user: hello [boss] Good morning, I am the boss. go [boss] One moment, I ask our lawyer. [boss asks you] May we?"
 	if got := heard.last("I am lawyer"); got != told {
 		t.Errorf("the lawyer was told %s", got)
 	}
@@ -122,13 +122,13 @@ func TestW18_LoopIn(t *testing.T) {
 	if d.AgentID != lawyer.ID || d.State != reeve.RunCompleted {
 		t.Errorf("%+v", d.Turn)
 	}
-	told += " | assistant: You may. | user: [boss] So be it. | user: are you sure?"
+	told += " | assistant: You may. | user: [boss] So be it. are you sure?"
 	if got := heard.last("I am lawyer"); got != told {
 		t.Errorf("the lawyer was told %s", got)
 	}
 	over(h, speak(h, c.ID, "well?").ID)
 	told = "user: hello | assistant: Good morning, I am the boss. | user: go | assistant: One moment, I ask our lawyer. loop_in | user: = You may. | assistant: So be it." +
-		" | user: are you sure? | user: [lawyer] You may. | user: well?"
+		" | user: are you sure? [lawyer] You may. well?"
 	if got := heard.last("I am boss"); got != told {
 		t.Errorf("the boss was told %s", got)
 	}
