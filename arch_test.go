@@ -31,10 +31,17 @@ var arrows = map[string][]string{
 	"internal/chat":              {".", "internal/store"},
 	"internal/sandbox":           {},
 	"internal/sandbox/confine":   {"."},
-	"internal/sandbox/js":        {".", "internal/sandbox/js/guest", "internal/sandbox/js/wire"},
-	"internal/sandbox/js/guest":  {"internal/sandbox/js/wire"},
+	"internal/sandbox/child":     {},
+	"internal/sandbox/lock":      {},
+	"internal/sandbox/js":        {".", "internal/sandbox/child", "internal/sandbox/js/guest", "internal/sandbox/js/wire"},
+	"internal/sandbox/js/guest":  {"internal/sandbox/js/wire", "internal/sandbox/lock"},
 	"internal/sandbox/js/wire":   {},
 	"internal/sandbox/js/worker": {"internal/sandbox/js/guest"},
+	"internal/sandbox/py":        {".", "internal/sandbox/child", "internal/sandbox/js/wire", "internal/sandbox/py/report"},
+	"internal/sandbox/py/freeze": {"internal/sandbox/py/guest"},
+	"internal/sandbox/py/guest":  {"internal/sandbox/js/wire", "internal/sandbox/lock", "internal/sandbox/py/report"},
+	"internal/sandbox/py/report": {},
+	"internal/sandbox/py/worker": {"internal/sandbox/py/guest"},
 	"internal/wake":              {".", "internal/store"},
 	"internal/httpapi":           {".", "internal/store", "internal/chat", "internal/gate", "internal/wake", "model"},
 	"model":                      {"."},
@@ -46,6 +53,7 @@ var arrows = map[string][]string{
 	"toolbox/mail/sample":        {".", "internal/store"},
 	"toolbox/output":             {".", "internal/store"},
 	"toolbox/media":              {".", "internal/store"},
+	"toolbox/python":             {".", "internal/sandbox", "internal/sandbox/py"},
 	"toolbox/schedules":          {".", "internal/store"},
 	"toolbox/scratchpad":         {".", "internal/store"},
 	"toolbox/shell":              {".", "internal/sandbox/confine"},
@@ -76,6 +84,7 @@ var goroutines = []string{
 	"internal/sandbox/confine/run_linux.go", // output is drained and the deadline watched while the command runs; Run waits for both
 	"internal/sandbox/js/call.go",           // a script's calls run side by side; Run waits for them
 	"internal/sandbox/js/pool.go",           // workers are started ahead; Close waits for them
+	"internal/sandbox/py/pool.go",           // workers are started ahead, and go on starting when their caller leaves; Close waits for them
 	"host/host.go",                          // Run's own group
 	"cmd/reeve/chat.go",                     // reading the terminal must not keep an interrupt from being heard
 }

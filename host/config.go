@@ -49,6 +49,7 @@ type Config struct {
 	Hosts       []string     `yaml:"hosts" json:"hosts,omitempty" doc:"Host names the server answers to, besides loopback ones. Default: none"`
 	Origins     []string     `yaml:"origins" json:"origins,omitempty" doc:"Web origins that may call the server, besides its own. Default: none"`
 	ShellEnv    []string     `yaml:"shell_env" json:"shell_env,omitempty" doc:"names of the server's variables that an agent's settings may pass to its commands. Default: none"`
+	Python      PythonConfig `yaml:"python" json:"python,omitzero" doc:"Whether and how Python is run; see docs/python.md"`
 	HTTPAllow   []string     `yaml:"http_allow" json:"http_allow,omitempty" doc:"host, host:port or CIDR that HTTP tools may reach although private. Default: none"`
 	OutputCap   int          `yaml:"output_cap" json:"output_cap,omitempty" minimum:"1024" maximum:"1048576" doc:"Bytes of a tool's output that callers are shown. Default: 16384"`
 	ApprovalTTL Duration     `yaml:"approval_ttl" json:"approval_ttl,omitempty" doc:"How long an approval waits for a person. Default: 168h"`
@@ -137,13 +138,14 @@ func expand(b []byte, lookup func(string) (string, bool)) ([]byte, error) {
 // FromEnv overrides settings with REEVE_* variables.
 func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 	text := map[string]*string{"REEVE_DIR": &c.Dir, "REEVE_LISTEN": &c.Listen, "REEVE_DATABASE": &c.Database, "REEVE_LOG_LEVEL": &c.LogLevel, "REEVE_SECRET_KEY": &c.SecretKey,
-		"REEVE_WEBHOOK": &c.Webhook, "REEVE_MODEL": &c.Models.Default, "REEVE_MODEL_SCRIPT": &c.Models.Script}
+		"REEVE_WEBHOOK": &c.Webhook, "REEVE_MODEL": &c.Models.Default, "REEVE_MODEL_SCRIPT": &c.Models.Script, "REEVE_PYTHON_CACHE": &c.Python.Cache}
 	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins, "REEVE_HTTP_ALLOW": &c.HTTPAllow, "REEVE_SHELL_ENV": &c.ShellEnv}
 	spans := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,
-		"REEVE_MIN_INTERVAL": &c.MinInterval}
+		"REEVE_MIN_INTERVAL": &c.MinInterval, "REEVE_PYTHON_TIME": &c.Python.Time}
 	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_TRIES": &c.RetryTries, "REEVE_BURST": &c.Burst, "REEVE_RUNS": &c.Runs, "REEVE_RUN_ATTEMPTS": &c.RunAttempts,
 		"REEVE_DELEGATION_DEPTH": &c.Depth, "REEVE_SCHEDULES_PER_USER": &c.PerUser, "REEVE_ALERT_AFTER": &c.AlertAfter, "REEVE_DISABLE_AFTER": &c.GiveUpAfter,
-		"REEVE_RUN_CALLS": &c.RunCalls, "REEVE_RUN_TOKENS": &c.RunTokens, "REEVE_RUN_MICROS": &c.RunMicros, "REEVE_RUN_MILLIS": &c.RunMillis}
+		"REEVE_RUN_CALLS": &c.RunCalls, "REEVE_RUN_TOKENS": &c.RunTokens, "REEVE_RUN_MICROS": &c.RunMicros, "REEVE_RUN_MILLIS": &c.RunMillis,
+		"REEVE_PYTHON_MEMORY_MB": &c.Python.MemoryMB, "REEVE_PYTHON_OUTPUT_KB": &c.Python.OutputKB, "REEVE_PYTHON_RUNS": &c.Python.Runs}
 	for name, p := range text {
 		if v, ok := lookup(name); ok {
 			*p = v
@@ -169,6 +171,13 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 			}
 			*p = n
 		}
+	}
+	if v, ok := lookup("REEVE_PYTHON_DISABLED"); ok {
+		off, err := strconv.ParseBool(v)
+		if err != nil {
+			return reeve.Errorf(reeve.Validation, "REEVE_PYTHON_DISABLED: %q is neither true nor false", v)
+		}
+		c.Python.Disabled = off
 	}
 	if v, ok := lookup("REEVE_RATE"); ok {
 		n, err := strconv.ParseFloat(v, 64)
@@ -220,6 +229,9 @@ func (c Config) withDefaults() (Config, error) {
 		if n < 0 {
 			return bad(name, "it cannot be negative")
 		}
+	}
+	if setting, reason := c.Python.wrong(); setting != "" {
+		return bad(setting, "%s", reason)
 	}
 	if u, err := url.Parse(c.Webhook); c.Webhook != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return bad("webhook", "it must be an http or https URL") // which may hold a secret, and is not shown

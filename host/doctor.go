@@ -22,7 +22,7 @@ func (h *Host) ready(ctx context.Context) error {
 
 // doctor looks at each part and says what is wrong with it, and what to do.
 func (h *Host) doctor(ctx context.Context) []reeve.PartHealth {
-	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkToken(), h.checkClock(ctx), h.checkModels(), h.checkSandbox()}
+	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkToken(), h.checkClock(ctx), h.checkModels(), h.checkSandbox(), h.checkPython()}
 }
 
 func health(name string, err error, good, hint string) reeve.PartHealth {

@@ -26,6 +26,7 @@ import (
 	"reeve/internal/gate"
 	"reeve/internal/httpapi"
 	"reeve/internal/sandbox/js"
+	"reeve/internal/sandbox/py"
 	"reeve/internal/store"
 	"reeve/internal/store/postgres"
 	"reeve/internal/store/sqlite"
@@ -56,6 +57,7 @@ type Host struct {
 	hub     *chat.Hub
 	desk    *chat.Desk
 	scripts *js.Pool
+	python  *py.Pool
 	auto    *automation.Room
 	calls   *agent.Delegation
 	models  *model.Providers // nil when the program brought its own
@@ -138,6 +140,7 @@ func (h *Host) assemble() error {
 		rest.Tools(),
 		(&media.Pack{Files: roots}).Tools(),
 		(&shell.Pack{Root: roots.Shared, Env: h.shellEnv}).Tools(),
+		h.newPython().Tools(),
 		(&schedules.Pack{DB: h.db, Planner: h.planner}).Tools(),
 		(&scratchpad.Pack{DB: h.db}).Tools(),
 		(&journal.Pack{DB: h.db}).Tools(),
@@ -362,7 +365,7 @@ func (h *Host) Close() error {
 	if h.tracing != nil {
 		errs = append(errs, h.tracing.Shutdown(quiet))
 	}
-	return errors.Join(append(errs, h.scripts.Close(), h.db.Close(), h.unlock())...)
+	return errors.Join(append(errs, h.scripts.Close(), h.python.Close(), h.db.Close(), h.unlock())...)
 }
 
 // secret reads a stored secret for a tool's request.

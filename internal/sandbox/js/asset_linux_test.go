@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"reeve/internal/sandbox/child"
 )
 
 // nobody is a host without functions.
@@ -28,7 +30,7 @@ func TestSmallWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	file, path, err := inMemory(f)
+	file, path, err := child.InMemory("worker", f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,7 @@ func TestWholeProgramServes(t *testing.T) {
 	defer broken.Close()
 	p := New(Config{})
 	p.smallOnce.Do(func() {})
-	if p.smallFile, p.smallPath, err = inMemory(broken); err != nil {
+	if p.smallFile, p.smallPath, err = child.InMemory("worker", broken); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {

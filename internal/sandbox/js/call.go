@@ -118,7 +118,7 @@ func (r *run) abort(err error) {
 		r.fatal = err
 	}
 	r.mu.Unlock()
-	r.proc.kill()
+	r.proc.Kill()
 	r.cancel(err)
 }
 

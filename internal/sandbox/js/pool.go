@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"reeve"
+	"reeve/internal/sandbox/child"
 )
 
 // Config says where a pool's workers come from and how many there are.
@@ -27,7 +28,7 @@ type Pool struct {
 	slots  chan struct{}
 
 	mu       sync.Mutex
-	idle     []*process
+	idle     []*child.Process
 	starting int
 	closed   bool
 	work     sync.WaitGroup // workers being started
@@ -102,7 +103,7 @@ func (p *Pool) Close() error {
 	p.idle = nil
 	p.mu.Unlock()
 	for _, proc := range idle {
-		proc.end()
+		proc.End()
 	}
 	p.work.Wait()
 	p.smallOnce.Do(func() {})
@@ -113,7 +114,7 @@ func (p *Pool) Close() error {
 }
 
 // take gives a worker, a warm one if there is one, and sees to it that others get warm.
-func (p *Pool) take() (proc *process, warm bool, err error) {
+func (p *Pool) take() (proc *child.Process, warm bool, err error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -147,7 +148,7 @@ func (p *Pool) refill() {
 }
 
 // put keeps a worker for later, if it is wanted.
-func (p *Pool) put(proc *process) {
+func (p *Pool) put(proc *child.Process) {
 	p.mu.Lock()
 	keep := !p.closed && len(p.idle) < p.config.Warm
 	if keep {
@@ -155,6 +156,6 @@ func (p *Pool) put(proc *process) {
 	}
 	p.mu.Unlock()
 	if !keep {
-		proc.end()
+		proc.End()
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"reeve"
+	"reeve/internal/sandbox/child"
 	"reeve/internal/sandbox/js/guest"
 	"reeve/internal/sandbox/js/wire"
 )
@@ -19,7 +20,7 @@ const keptErrors = 256
 
 // run is one script on its way, as the host sees it. One goroutine reads what the worker says; host calls are performed by others.
 type run struct {
-	proc   *process
+	proc   *child.Process
 	begin  wire.Start
 	limits Limits
 	host   Host
@@ -99,7 +100,7 @@ func newStart(s Script, l Limits) (wire.Start, Limits, error) {
 		Memory: l.Memory, Stack: int64(l.Stack), Time: l.Time, Output: l.Output, Calls: int64(l.Calls)}, l, nil
 }
 
-func newRun(p *process, s wire.Start, l Limits, h Host) *run {
+func newRun(p *child.Process, s wire.Start, l Limits, h Host) *run {
 	return &run{proc: p, begin: s, limits: l, host: h, ended: make(chan struct{}), jobs: make(chan job),
 		open: map[uint32]int{}, waiting: map[uint32]chan outcome{}, become: map[uint32]becoming{}, handed: map[uint32]bool{}, errors: map[uint32]error{}}
 }
@@ -108,7 +109,7 @@ func newRun(p *process, s wire.Start, l Limits, h Host) *run {
 func (r *run) do(ctx context.Context) (json.RawMessage, error) {
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.cancel(nil)
-	defer context.AfterFunc(ctx, r.proc.kill)()
+	defer context.AfterFunc(ctx, r.proc.Kill)()
 	var killer *time.Timer
 	timer := time.AfterFunc(r.limits.Time, func() {
 		r.cancel(newError(Timeout, r.begin.Name, "the time is over"))
@@ -118,14 +119,14 @@ func (r *run) do(ctx context.Context) (json.RawMessage, error) {
 		r.mu.Lock()
 		r.late = true
 		r.mu.Unlock()
-		r.proc.kill()
+		r.proc.Kill()
 	})
 	defer timer.Stop()
 	defer killer.Stop()
 	r.stillborn = r.send(r.begin.Encode()) != nil
 	value, err := r.listen()
 	close(r.ended)
-	r.proc.end()
+	r.proc.End()
 	r.work.Wait()
 	r.crew.Wait()
 	return value, r.verdict(ctx, err)
@@ -134,7 +135,7 @@ func (r *run) do(ctx context.Context) (json.RawMessage, error) {
 // listen takes what the worker says until its last word.
 func (r *run) listen() (json.RawMessage, error) {
 	for {
-		f, err := wire.ReadFrame(r.proc.read)
+		f, err := wire.ReadFrame(r.proc.Read)
 		if err != nil {
 			return nil, err
 		}
@@ -187,11 +188,11 @@ func (r *run) verdict(ctx context.Context, err error) error {
 		return newError(Timeout, r.begin.Name, "the time is over")
 	case errors.Is(err, wire.ErrMalformed):
 		return newError(Crashed, r.begin.Name, "the script's worker did not keep to the protocol")
-	case peak(r.proc.cmd.ProcessState) >= r.limits.Memory:
+	case r.proc.Peak() >= r.limits.Memory:
 		return newError(Memory, r.begin.Name, "out of memory")
 	}
 	e := newError(Crashed, r.begin.Name, "the script's worker died")
-	e.Err = errors.Join(e.Err, r.proc.fate())
+	e.Err = errors.Join(e.Err, r.proc.Fate())
 	return e
 }
 
@@ -230,7 +231,7 @@ func (r *run) over() bool {
 func (r *run) send(frame []byte) error {
 	r.write.Lock()
 	defer r.write.Unlock()
-	_, err := r.proc.in.Write(frame)
+	_, err := r.proc.In.Write(frame)
 	return err
 }
 

@@ -4,9 +4,9 @@ package guest
 
 import (
 	"embed"
-	"encoding/hex"
-	"hash/fnv"
 	"time"
+
+	"reeve/internal/sandbox/js/wire"
 )
 
 // Grace is how long a worker may take to say that the time is over before it is killed.
@@ -16,12 +16,4 @@ const Grace = 500 * time.Millisecond
 var files embed.FS
 
 // Version tells workers apart by what they were made from: a host takes only one that was made from the same text as itself.
-func Version() string {
-	h := fnv.New128a()
-	entries, _ := files.ReadDir(".") // never fails, both of them
-	for _, e := range entries {
-		text, _ := files.ReadFile(e.Name())
-		_, _ = h.Write(text)
-	}
-	return "reeve-js-" + hex.EncodeToString(h.Sum(nil))
-}
+func Version() string { return wire.Version("js", files, ".") }

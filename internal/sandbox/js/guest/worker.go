@@ -15,6 +15,7 @@ import (
 
 	quickjs "modernc.org/libquickjs"
 	"reeve/internal/sandbox/js/wire"
+	"reeve/internal/sandbox/lock"
 )
 
 //go:embed prelude.js
@@ -48,7 +49,9 @@ func Serve(in io.Reader, out io.Writer) {
 	}
 	time.AfterFunc(w.start.Time, func() { e.stop.Store(true) })
 	watchOver(w.start.Time)
-	if err := lockDown(w.start.Memory, int(w.start.Stack)); err != nil {
+	// What the engine counts, what its allocator wastes, the stack of the deepest recursion while it is copied, and frames.
+	memory := uint64(w.start.Memory+w.start.Memory/2) + uint64(w.start.Stack)<<14 + 96<<20
+	if err := lock.Down(memory); err != nil {
 		os.Exit(exitLock)
 	}
 	w.run()
@@ -534,14 +537,6 @@ func (w *worker) late() {
 
 // watchOver ends a worker that its host has left behind: soon after the host is gone, and some time after the run's last moment.
 func watchOver(limit time.Duration) {
-	parent := os.Getppid()
 	time.AfterFunc(limit+10*Grace, func() { os.Exit(exitLate) })
-	var look func()
-	look = func() {
-		if os.Getppid() != parent {
-			os.Exit(exitHost)
-		}
-		time.AfterFunc(time.Second, look)
-	}
-	time.AfterFunc(time.Second, look)
+	lock.WatchHost(func() { os.Exit(exitHost) })
 }

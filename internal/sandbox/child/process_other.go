@@ -1,14 +1,14 @@
 //go:build !unix
 
-package js
+package child
 
 import (
 	"os"
 	"syscall"
 )
 
-// self is this program's file.
-func self() (string, error) { return os.Executable() }
+// Self is this program's file.
+func Self() (string, error) { return os.Executable() }
 
 // environment is what a worker needs of the system's variables.
 func environment() []string { return []string{"SYSTEMROOT=" + os.Getenv("SYSTEMROOT")} }

@@ -1,4 +1,4 @@
-package js
+package child
 
 import (
 	"io"
@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inMemory makes a program that is in no directory: it can be started by its path as long as the file is open.
-func inMemory(program io.Reader) (*os.File, string, error) {
-	fd, err := unix.MemfdCreate("reeve-js-worker", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+// InMemory makes a program that is in no directory: it can be started by its path as long as the file is open.
+func InMemory(name string, program io.Reader) (*os.File, string, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, "", os.NewSyscallError("memfd_create", err)
 	}
-	f := os.NewFile(uintptr(fd), "reeve-js-worker")
+	f := os.NewFile(uintptr(fd), name)
 	if _, err = io.Copy(f, program); err == nil {
 		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
 	}

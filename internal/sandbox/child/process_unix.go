@@ -1,6 +1,6 @@
 //go:build unix
 
-package js
+package child
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// self is this program's file. On Linux it is the very file that runs, even if another has taken its name since.
-func self() (string, error) {
+// Self is this program's file. On Linux it is the very file that runs, even if another has taken its name since.
+func Self() (string, error) {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe", nil
 	}

@@ -1,0 +1,70 @@
+package host
+
+import (
+	"path/filepath"
+	"time"
+
+	"reeve"
+	"reeve/internal/sandbox/py"
+	"reeve/toolbox/python"
+)
+
+// PythonConfig is what an operator can set about execute_python.
+type PythonConfig struct {
+	Disabled bool     `yaml:"disabled" json:"disabled,omitempty" doc:"True switches execute_python off. Default: false"`
+	Time     Duration `yaml:"time" json:"time,omitempty" doc:"When to end a run. Default: 5s"`
+	MemoryMB int      `yaml:"memory_mb" json:"memory_mb,omitempty" minimum:"16" maximum:"1024" doc:"Memory of a run, the interpreter's own 11 MiB included, in MiB. Default: 50"`
+	OutputKB int      `yaml:"output_kb" json:"output_kb,omitempty" minimum:"1" maximum:"4096" doc:"How much is kept of each of stdout and stderr, in KiB. Default: 256"`
+	Runs     int      `yaml:"runs" json:"runs,omitempty" minimum:"1" maximum:"64" doc:"Runs at once; others wait. Default: 4"`
+	Cache    string   `yaml:"cache" json:"cache,omitempty" doc:"Directory for the unpacked interpreter and its machine code, private to the server. Default: python in the data directory"`
+}
+
+// wrong says which setting cannot be, and why.
+func (c PythonConfig) wrong() (setting, reason string) {
+	switch {
+	case time.Duration(c.Time) > py.MaxTime:
+		return "python.time", "it is more than " + py.MaxTime.String()
+	case c.MemoryMB != 0 && (c.MemoryMB < py.MinMemory>>20 || c.MemoryMB > py.MaxMemory>>20):
+		return "python.memory_mb", "it is not between 16 and 1024"
+	case c.OutputKB < 0 || c.OutputKB > py.MaxOutput>>10:
+		return "python.output_kb", "it is not between 1 and 4096"
+	case c.Runs < 0 || c.Runs > 64:
+		return "python.runs", "it is not between 1 and 64"
+	}
+	return "", ""
+}
+
+func (c PythonConfig) limits() py.Limits {
+	return py.Limits{Time: time.Duration(c.Time), Memory: int64(c.MemoryMB) << 20, Output: int64(c.OutputKB) << 10}
+}
+
+// newPython makes what runs Python. It starts nothing before there is something to run.
+func (h *Host) newPython() *python.Pack {
+	c := h.cfg.Python
+	if c.Cache == "" {
+		c.Cache = filepath.Join(h.cfg.Dir, "python")
+	}
+	h.python = py.New(py.Config{Dir: c.Cache, Memory: int64(c.MemoryMB) << 20, Max: c.Runs})
+	off, _ := h.pythonOff()
+	return &python.Pack{Pool: h.python, Limits: c.limits(), Off: off}
+}
+
+// pythonOff says why there is no Python, and what to do; empty means that there is.
+func (h *Host) pythonOff() (reason, hint string) {
+	if h.cfg.Python.Disabled {
+		return "the server's configuration switches it off", "set python.disabled to false in it"
+	}
+	return py.Available()
+}
+
+// checkPython says whether this server can run Python.
+func (h *Host) checkPython() reeve.PartHealth {
+	reason, hint := h.pythonOff()
+	if h.cfg.Python.Disabled {
+		return reeve.PartHealth{Name: "python", OK: true, Detail: "execute_python is off: " + reason}
+	}
+	if reason != "" {
+		return reeve.PartHealth{Name: "python", Detail: "execute_python is off: " + reason, Hint: hint + "; or set python.disabled to true if it is meant to be off"}
+	}
+	return reeve.PartHealth{Name: "python", OK: true, Detail: "the interpreter is part of this program"}
+}

@@ -1,0 +1,30 @@
+// Package py runs Python that nobody vouches for.
+//
+//	pool := py.New(py.Config{Dir: cache})
+//	result, err := pool.Run(ctx, py.Code{Source: source}, py.Limits{Time: 5 * time.Second})
+//
+// # What the code has
+//
+// CPython 3.12 with the language's own functions and the modules json, re and typing. There is no file, no network, no process, no
+// clock and no chance: the same code gives the same output. It prints; what it prints is its result. Its standard input is
+// empty. No Python is needed on the machine.
+//
+// # How it is kept in
+//
+// The interpreter is compiled to WebAssembly, and frozen (command freeze) at the moment when it has started and imported what there is to
+// import. Each run has a machine of its own that begins there: a copy of the image that costs what it changes. Nothing is carried over.
+//
+//   - The machine can call a handful of functions, which give it its code and take its output (package guest). All others refuse.
+//   - It is run in a worker process that has locked itself in (package lock): a filter on system calls, limits, no variables, no
+//     files but the image. Whoever broke out of the machine would find nothing there.
+//   - Workers belong to one owner, a workspace: what one breaks is never used for another.
+//   - A run that is not over in time, or whose caller goes away, is ended with its process, by the kernel.
+//   - Inside, a hook refuses what the interpreter announces (opening, importing, starting), and imports say what there is. This gives
+//     clear errors; nothing relies on it.
+//
+// # Where the interpreter comes from
+//
+// make assets fetches it from the npm registry, checks it against package-lock.json and freezes it; the build embeds it, packed, with the
+// worker program. The first run unpacks it into the cache directory and translates it to machine code, once, which takes seconds;
+// later workers start from that in a fraction of one. A program that was built without it says so: see [Available].
+package py

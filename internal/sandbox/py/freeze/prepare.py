@@ -1,0 +1,192 @@
+# Runs once, when the interpreter is frozen, and readies it for code that nobody vouches for. What stands here is courtesy: it gives
+# clear errors early. What holds is the machine around the interpreter, which has no files, no network, no processes and no clock.
+#
+# Everything is inside a function, so that nothing of it is a global of anybody's. CPython calls it from a file named <host>.
+def prepare():
+    import builtins, codecs, gc, io, json, json.decoder, json.encoder, json.scanner, linecache, os, posix, re, sys, time, traceback, types, typing, unicodedata, warnings
+    import _imp, _io, _thread
+
+    PUBLIC = ("json", "json.decoder", "json.encoder", "json.scanner", "re", "typing")
+    CODECS = ("utf-8", "utf-8-sig", "utf-7", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "ascii", "latin-1", "iso8859-15", "cp1252", "cp437", "cp850",
+              "mac-roman", "koi8-r", "unicode-escape", "raw-unicode-escape", "punycode", "rot13")
+    NAME, HOST = "<python>", "<host>"
+
+    # What the library would import when it is first needed has to be there now.
+    for codec in CODECS:
+        codecs.lookup(codec)
+    exec("'\\N{BULLET}'")
+    typing._lazy_load_getattr_static()
+
+    # Modules as code sees them: all that they define, without the modules that they use themselves.
+    module = types.ModuleType
+    facades = {}
+    for name in PUBLIC:
+        facade = facades[name] = module(name, sys.modules[name].__doc__)
+        vars(facade).update((k, v) for k, v in vars(sys.modules[name]).items()
+                            if not isinstance(v, module) and k not in ("__builtins__", "__cached__", "__file__", "__loader__", "__path__", "__spec__"))
+    for name in PUBLIC:
+        package, dot, tail = name.rpartition(".")
+        if dot:
+            setattr(facades[package], tail, facades[name])
+
+    # The library's own modules import what is loaded, and only that. They are told by their globals.
+    private = {name: m for name, m in sys.modules.items() if name not in ("_imp", "_io", "_thread", "gc", "io", "marshal", "os", "os.path", "posix", "posixpath", "sys", "time")}
+    inside = {id(vars(m)) for m in private.values()}
+
+    def guard(name, globals=None, locals=None, fromlist=(), level=0):
+        table = private if id(globals) in inside else facades
+        if level:
+            package = globals.get("__package__") if globals else None
+            if not package:
+                raise ImportError("attempted relative import with no known parent package")
+            parents = package.split(".")
+            name = ".".join(parents[:len(parents) - level + 1] + ([name] if name else []))
+        if name not in table:
+            raise ModuleNotFoundError("'%s' cannot be imported here; json, re and typing can" % (name,), name=str(name))
+        return table[name if fromlist else name.partition(".")[0]]
+
+    def refuse(*args, **kwargs):
+        raise PermissionError("there are no files here, no network and no processes")
+
+    def leave(code=None):
+        raise SystemExit(code)
+
+    # Nothing that the interpreter announces happens, but for this. A hook cannot be taken out again.
+    fine = frozenset(("builtins.id", "builtins.input", "builtins.input/result", "code.__new__", "compile", "exec", "function.__new__", "object.__delattr__", "object.__getattr__",
+                      "object.__setattr__", "sys._getframe", "sys._getframemodulename", "sys.excepthook", "sys.unraisablehook"))
+
+    def hook(event, args):
+        if event not in fine:
+            raise PermissionError("%s is not possible here" % event)
+
+    # What the run needs, out of the modules before they are emptied.
+    read, write, clock, collect, freeze = posix.read, posix.write, time.time, gc.collect, gc.freeze
+    dumps, frames, clear = json.dumps, traceback.TracebackException.from_exception, traceback.clear_frames
+    cache, purge = linecache.cache, re.purge
+    linecache.updatecache = lambda filename, module_globals=None: []
+
+    def stream(fd, errors):
+        s = io.TextIOWrapper(io.BufferedWriter(io.FileIO(fd, "w", closefd=False)), "utf-8", errors, "\n", True)
+        s.mode = "w"
+        return s
+
+    out, err = stream(1, "strict"), stream(2, "backslashreplace")
+    sys.stdout = sys.__stdout__ = out
+    sys.stderr = sys.__stderr__ = err
+
+    def where(e):
+        if isinstance(e, SyntaxError) and e.filename == NAME:
+            return e.lineno
+        line, tb = None, e.__traceback__
+        while tb is not None:
+            if tb.tb_frame.f_code.co_filename == NAME:
+                line = tb.tb_lineno
+            tb = tb.tb_next
+        return line
+
+    def trim(e):
+        """trim takes our own frames out of the tracebacks of an exception and of those that led to it."""
+        for _ in range(100):  # they may go in circles
+            if e is None:
+                break
+            tb = e.__traceback__
+            while tb is not None and tb.tb_frame.f_code.co_filename == HOST:
+                tb = tb.tb_next
+            e.__traceback__ = tb
+            while tb is not None and tb.tb_next is not None:
+                if tb.tb_next.tb_frame.f_code.co_filename == HOST:
+                    tb.tb_next = None
+                tb = tb.tb_next
+            e = e.__cause__ or e.__context__
+
+    def short(e):
+        try:
+            return str(e)[:2000]
+        except BaseException:
+            return "an exception that cannot be shown"
+
+    def tell(e, globals):
+        """tell says on stderr how the code failed, and gives it as data."""
+        if isinstance(e, MemoryError):  # there is nothing left to say it with, unless the code's things go
+            globals.clear()
+            clear(e.__traceback__)
+        report = {"type": type(e).__name__[:200], "message": short(e), "line": where(e)}
+        try:
+            trim(e)
+            text = "".join(frames(e, compact=True).format())
+        except BaseException:
+            text = report["type"] + ": " + report["message"] + "\n"
+        err.write(text)
+        return report
+
+    def status(e):
+        """status is what SystemExit means, as python itself takes it."""
+        if e.code is None:
+            return 0
+        if isinstance(e.code, int):
+            return int(e.code) & 0xFF
+        err.write(str(e.code) + "\n")
+        return 1
+
+    def execute(source):
+        main = sys.modules["__main__"] = module("__main__")
+        globals = vars(main)
+        globals["__builtins__"] = builtins
+        end = {"exit": 0}
+        try:
+            text = source.decode()
+            cache[NAME] = (len(text), None, (text + "\n").splitlines(True), NAME)
+            exec(compile(text, NAME, "exec", dont_inherit=True), globals)
+        except SystemExit as e:
+            try:
+                end["exit"] = status(e)
+            except BaseException as worse:
+                end = {"exit": 1, "error": tell(worse, globals)}
+        except BaseException as e:
+            end = {"exit": 1, "error": tell(e, globals)}
+        for s in (out, err):
+            try:
+                s.flush()
+            except BaseException:
+                pass
+        return end
+
+    def run():
+        """run is what the frozen interpreter is entered by: code comes from 0, output goes to 1 and 2, how it ended back to 0."""
+        parts = []
+        while part := read(0, 65536):
+            parts.append(part)
+        write(0, dumps(execute(b"".join(parts))).encode())
+
+    # A rehearsal, so that what is done lazily is done: with errors of several kinds.
+    for source in (b"import json, re, typing\nprint(json.dumps(json.loads('[1, {\"a\": null}]'), indent=1), re.findall(r'(\\w+)', 'a b'), typing.Optional[int])",
+                   b"def f(n):\n    return 1 / n\ntry:\n    f(0)\nexcept ZeroDivisionError:\n    {}['\xc3\xa9']", b"def f(:", b"class A:\n    x: int = 1\nprnt(A)", b"'\\d'", b"raise SystemExit('x')"):
+        execute(source)
+    purge()
+    cache.clear()
+
+    builtins.__import__ = guard
+    builtins.open = refuse
+    builtins.exit = builtins.quit = leave
+    for m, names in ((_imp, [n for n in vars(_imp) if n.startswith(("create_", "exec_", "get_frozen", "init_", "find_", "_fix"))]), (_thread, ("start_new_thread", "start_new")), (io, ("open", "open_code")),
+                     (_io, ("open", "open_code"))):
+        for name in names:
+            vars(m).pop(name, None)
+    for name in [n for n, v in vars(os).items() if callable(v) and n not in ("fspath", "PathLike")] + ["environ", "environb"]:
+        vars(os).pop(name, None)
+    vars(posix).clear()
+    sys.meta_path.clear()
+    sys.path_hooks.clear()
+    sys.path_importer_cache.clear()
+    sys.path.clear()
+    sys.argv[:] = sys.orig_argv[:] = ["python"]
+    sys.modules.clear()
+    sys.modules.update(facades, builtins=builtins, warnings=warnings)
+    sys.addaudithook(hook)
+    collect()
+    freeze()
+    write(0, b"%d" % id(run))
+    clock()  # the image is taken here
+
+
+prepare()

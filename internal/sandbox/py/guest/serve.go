@@ -1,0 +1,162 @@
+package guest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tetratelabs/wazero/sys"
+
+	"reeve/internal/sandbox/js/wire"
+	"reeve/internal/sandbox/lock"
+	"reeve/internal/sandbox/py/report"
+)
+
+//go:embed *.go
+var files embed.FS
+
+// How a worker ends that does not get as far as saying so.
+const (
+	exitUsage = 80 + iota // it was not started by a host
+	exitStart             // the interpreter did not start; standard error says why
+	exitHost              // the host is gone or does not keep to the protocol
+	exitLock              // the process could not be locked down
+	exitLate              // the host should have ended this process long ago
+)
+
+// lateness is how long after a run's last moment a worker still waits to be killed by its host.
+const lateness = 5 * time.Second
+
+// Serve is the whole life of a worker process: get ready, lock itself in, and run code until the host has no more. Its arguments are the file
+// of the frozen interpreter, its checksum, the directory of its machine code, and the most memory that a run will ask for.
+func Serve(in io.Reader, out io.Writer, args []string) {
+	if len(args) != 4 {
+		os.Exit(exitUsage)
+	}
+	most, err := strconv.ParseUint(args[3], 10, 32)
+	if err != nil {
+		os.Exit(exitUsage)
+	}
+	lock.WatchHost(func() { os.Exit(exitHost) })
+	image, module, err := Open(args[0], args[1])
+	if err != nil {
+		fail(err)
+	}
+	w := &worker{in: bufio.NewReader(in), out: bufio.NewWriter(out)}
+	if w.engine, err = NewEngine(context.Background(), module, image, args[2]); err != nil {
+		fail(err)
+	}
+	if err := w.rehearse(most); err != nil {
+		fail(err)
+	}
+	// Go cannot stop while the machine computes, so that a collection which began meanwhile would stop everything else, the eye on the
+	// host too. Collections are between runs.
+	debug.SetGCPercent(-1)
+	debug.FreeOSMemory()
+	// A machine's memory, and what it nests: the deepest stack while it is copied, and what Go wastes.
+	if err := lock.Down(most + 256<<20); err != nil {
+		os.Exit(exitLock)
+	}
+	w.send(wire.Ready(wire.Version("py", files, ".")))
+	w.flush()
+	for {
+		w.serve()
+		runtime.GC()
+	}
+}
+
+func fail(err error) {
+	_, _ = os.Stderr.WriteString(err.Error() + "\n") // there is nowhere else to say it
+	os.Exit(exitStart)
+}
+
+// worker is the process that runs code.
+type worker struct {
+	engine *Engine
+	in     *bufio.Reader
+	out    *bufio.Writer
+}
+
+// rehearse runs nothing once, so that the first run finds everything in its place.
+func (w *worker) rehearse(memory uint64) error {
+	return w.engine.Call(context.Background(), &System{Write: func(int, []byte) {}}, memory, Entry)
+}
+
+func (w *worker) send(frame []byte) {
+	if _, err := w.out.Write(frame); err != nil {
+		os.Exit(exitHost)
+	}
+}
+
+func (w *worker) flush() {
+	if w.out.Flush() != nil {
+		os.Exit(exitHost)
+	}
+}
+
+// serve runs one piece of code.
+func (w *worker) serve() {
+	f, err := wire.ReadFrame(w.in)
+	if err != nil || f.Kind != wire.KindStart {
+		os.Exit(exitHost)
+	}
+	start, err := wire.DecodeStart(f)
+	if err != nil {
+		os.Exit(exitHost)
+	}
+	late := time.AfterFunc(start.Time+lateness, func() { os.Exit(exitLate) })
+	defer late.Stop()
+	var said [3]int64
+	var last bytes.Buffer
+	s := &System{Input: []byte(start.Source), Write: func(fd int, p []byte) {
+		left := start.Output - said[fd]
+		said[fd] += int64(len(p))
+		if fd == Host {
+			last.Write(p[:min(int64(len(p)), max(left, 0))])
+			return
+		}
+		for p = p[:min(int64(len(p)), max(left, 0))]; len(p) > 0; {
+			n := min(len(p), 256<<10)
+			w.send(wire.Log(uint32(fd), p[:n]))
+			p = p[n:]
+		}
+		w.flush() // what a run that never ends has said so far is not lost
+	}}
+	end := ending(w.engine.Call(context.Background(), s, uint64(start.Memory), Entry), last.Bytes())
+	end.Stdout, end.Stderr = said[Stdout], said[Stderr]
+	body, err := json.Marshal(end)
+	if err != nil {
+		os.Exit(exitHost)
+	}
+	w.send(wire.JSON(wire.KindDone, 0, body))
+	w.flush()
+	if end.Broken {
+		os.Exit(0) // the machine is gone; let the process go with it
+	}
+}
+
+// ending puts together what the interpreter reported and what became of its machine.
+func ending(err error, said []byte) (end report.Ending) {
+	var exit *sys.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return report.Ending{Exit: int(exit.ExitCode()), Broken: true}
+	case err != nil:
+		line, _, _ := strings.Cut(err.Error(), "\n")
+		return report.Ending{Exit: 134, Error: &report.Exception{Type: "SystemError", Message: "the interpreter broke down: " + line}, Broken: true}
+	case json.Unmarshal(said, &end) != nil: // there was not even enough memory to say so
+		return report.Ending{Exit: 1, Error: &report.Exception{Type: "MemoryError", Message: "out of memory"}, Broken: true}
+	}
+	end.Broken = false
+	return end
+}

@@ -1,0 +1,76 @@
+package python
+
+import (
+	"context"
+	"time"
+
+	"reeve"
+	"reeve/internal/sandbox"
+	"reeve/internal/sandbox/py"
+)
+
+// spareTime is for waiting in line, and for the interpreter's very first start.
+const spareTime = time.Minute
+
+// Pack is the Python tool.
+type Pack struct {
+	Pool   *py.Pool
+	Limits py.Limits // of every run
+	Off    string    // why there is no Python; empty means that there is
+}
+
+type codeArgs struct {
+	Code string `json:"code" maxLength:"1048576" doc:"Python 3.12. Print what you want to see: only output is given back"`
+}
+
+type codeResult struct {
+	ExitCode   int        `json:"exit_code" doc:"0 is success; 1 an exception; 137 that it was ended"`
+	Stdout     string     `json:"stdout"`
+	Stderr     string     `json:"stderr"`
+	Error      *exception `json:"error,omitempty" doc:"What was raised and not caught"`
+	TimedOut   bool       `json:"timed_out,omitempty" doc:"It did not end in time, and was killed"`
+	Truncated  bool       `json:"truncated,omitempty" doc:"There was more output than is kept"`
+	Binary     bool       `json:"binary,omitempty" doc:"The output is not all text; what is not was replaced"`
+	StdoutSize int64      `json:"stdout_bytes,omitempty" doc:"How much there was, if not all is here"`
+	StderrSize int64      `json:"stderr_bytes,omitempty" doc:"How much there was, if not all is here"`
+	DurationMS int64      `json:"duration_ms"`
+}
+
+type exception struct {
+	Type    string `json:"type" doc:"Its class, as ValueError"`
+	Message string `json:"message,omitempty"`
+	Line    int    `json:"line,omitempty" doc:"Of the code, counting from 1"`
+}
+
+// Tools gives the pack's tool. Where there is no Python it is broken, and says why.
+func (p *Pack) Tools() []reeve.Tool {
+	limit := p.Limits.Time
+	if limit == 0 {
+		limit = py.DefaultTime
+	}
+	t := reeve.MustTool(reeve.Tool{ID: "execute_python", Name: "Execute Python", Category: "code", Pack: "python", Effect: reeve.Read, Tier: reeve.ReadOnly, Risk: reeve.LowRisk,
+		Description: "Runs Python code and gives back its stdout and stderr. For computing: arithmetic, text, JSON, regular expressions. json, re and typing can be imported, nothing else. " +
+			"There are no files, no network, no processes, no clock and no randomness, and nothing is kept from one call to the next.",
+		TimeoutMS: (limit + spareTime).Milliseconds()}, p.execute)
+	t.Broken = p.Off
+	return []reeve.Tool{t}
+}
+
+func (p *Pack) execute(ctx context.Context, in codeArgs) (codeResult, error) {
+	r, err := p.Pool.Run(ctx, py.Code{Owner: reeve.InvocationFrom(ctx).Workspace, Source: in.Code}, p.Limits)
+	if err != nil {
+		return codeResult{}, err
+	}
+	out := codeResult{ExitCode: r.ExitCode, TimedOut: r.TimedOut, Truncated: r.Truncated(), DurationMS: r.Duration.Milliseconds()}
+	var odd [2]bool
+	out.Stdout, odd[0] = sandbox.Text(r.Stdout)
+	out.Stderr, odd[1] = sandbox.Text(r.Stderr)
+	out.Binary = odd[0] || odd[1]
+	if out.Truncated {
+		out.StdoutSize, out.StderrSize = r.StdoutSize, r.StderrSize
+	}
+	if e := r.Exception; e != nil {
+		out.Error = &exception{Type: e.Type, Message: e.Message, Line: e.Line}
+	}
+	return out, nil
+}
