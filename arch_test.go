@@ -28,6 +28,7 @@ var arrows = map[string][]string{
 	"internal/gate":              {".", "internal/store"},
 	"internal/agent":             {".", "internal/store", "model"},
 	"internal/automation":        {".", "internal/store", "internal/sandbox/js"},
+	"internal/branch":            {".", "internal/store", "internal/sandbox/confine"},
 	"internal/chat":              {".", "internal/store"},
 	"internal/sandbox":           {},
 	"internal/sandbox/confine":   {"."},

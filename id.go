@@ -12,6 +12,7 @@ import (
 const (
 	PrefixAgent        = "agt"
 	PrefixApproval     = "apr"
+	PrefixBranch       = "br"
 	PrefixChangeSet    = "cs"
 	PrefixConversation = "conv"
 	PrefixFeedback     = "fb"
@@ -19,6 +20,7 @@ const (
 	PrefixMessage      = "msg"
 	PrefixOperation    = "op"
 	PrefixProcess      = "proc"
+	PrefixProject      = "prj"
 	PrefixProposal     = "prop"
 	PrefixRequest      = "req"
 	PrefixRun          = "run"

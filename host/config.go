@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"reeve/internal/store"
 	"reeve/internal/wake"
 	"reeve/model"
+	"reeve/toolbox/shell"
 )
 
 // Duration is a time span written like 10s or 7h.
@@ -48,6 +50,7 @@ type Config struct {
 	Database    string       `yaml:"database" json:"database,omitempty" doc:"postgres:// URL. Default: SQLite in the data directory"`
 	Hosts       []string     `yaml:"hosts" json:"hosts,omitempty" doc:"Host names the server answers to, besides loopback ones. Default: none"`
 	Origins     []string     `yaml:"origins" json:"origins,omitempty" doc:"Web origins that may call the server, besides its own. Default: none"`
+	Shell       string       `yaml:"shell" json:"shell,omitempty" enum:"host,session,disabled" doc:"Backend of shell_exec for agents whose settings do not say; disabled is for all. Default: host"`
 	ShellEnv    []string     `yaml:"shell_env" json:"shell_env,omitempty" doc:"names of the server's variables that an agent's settings may pass to its commands. Default: none"`
 	Python      PythonConfig `yaml:"python" json:"python,omitzero" doc:"Whether and how Python is run; see docs/python.md"`
 	HTTPAllow   []string     `yaml:"http_allow" json:"http_allow,omitempty" doc:"host, host:port or CIDR that HTTP tools may reach although private. Default: none"`
@@ -138,7 +141,7 @@ func expand(b []byte, lookup func(string) (string, bool)) ([]byte, error) {
 // FromEnv overrides settings with REEVE_* variables.
 func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 	text := map[string]*string{"REEVE_DIR": &c.Dir, "REEVE_LISTEN": &c.Listen, "REEVE_DATABASE": &c.Database, "REEVE_LOG_LEVEL": &c.LogLevel, "REEVE_SECRET_KEY": &c.SecretKey,
-		"REEVE_WEBHOOK": &c.Webhook, "REEVE_MODEL": &c.Models.Default, "REEVE_MODEL_SCRIPT": &c.Models.Script, "REEVE_PYTHON_CACHE": &c.Python.Cache}
+		"REEVE_WEBHOOK": &c.Webhook, "REEVE_SHELL": &c.Shell, "REEVE_MODEL": &c.Models.Default, "REEVE_MODEL_SCRIPT": &c.Models.Script, "REEVE_PYTHON_CACHE": &c.Python.Cache}
 	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins, "REEVE_HTTP_ALLOW": &c.HTTPAllow, "REEVE_SHELL_ENV": &c.ShellEnv}
 	spans := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,
 		"REEVE_MIN_INTERVAL": &c.MinInterval, "REEVE_PYTHON_TIME": &c.Python.Time}
@@ -214,6 +217,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {
 		return bad("database", "it must begin with postgres://")
+	}
+	if c.Shell != "" && !slices.Contains(shell.Backends(), c.Shell) {
+		return bad("shell", "%q is not %s", c.Shell, strings.Join(shell.Backends(), ", "))
 	}
 	if c.OutputCap != 0 && (c.OutputCap < 1024 || c.OutputCap > 1<<20) {
 		return bad("output_cap", "%d is not between 1024 and 1048576", c.OutputCap)

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"reeve"
 	"reeve/internal/agent"
 	"reeve/internal/automation"
+	"reeve/internal/branch"
 	"reeve/internal/chat"
 	"reeve/internal/gate"
 	"reeve/internal/httpapi"
@@ -40,7 +40,6 @@ import (
 	"reeve/toolbox/output"
 	"reeve/toolbox/schedules"
 	"reeve/toolbox/scratchpad"
-	"reeve/toolbox/shell"
 	"reeve/toolbox/web"
 )
 
@@ -56,6 +55,7 @@ type Host struct {
 	room    *wake.Room
 	hub     *chat.Hub
 	desk    *chat.Desk
+	branch  *branch.Desk
 	scripts *js.Pool
 	python  *py.Pool
 	auto    *automation.Room
@@ -133,13 +133,17 @@ func (h *Host) assemble() error {
 	if err != nil {
 		return err
 	}
+	h.branch = &branch.Desk{DB: h.db, Dir: filepath.Join(h.cfg.Dir, "branches")}
+	if err := os.MkdirAll(h.branch.Dir, 0o700); err != nil {
+		return reeve.Errorf(reeve.Unavailable, "the folder for branches cannot be made: %v", err)
+	}
 	session, rest := &files.Session{DB: h.db}, &output.Pack{DB: h.db, Cap: h.gate.OutputCap}
 	for _, pack := range [][]reeve.Tool{
 		roots.Tools(),
 		session.Tools(),
 		rest.Tools(),
 		(&media.Pack{Files: roots}).Tools(),
-		(&shell.Pack{Root: roots.Shared, Env: h.shellEnv}).Tools(),
+		h.shell(roots).Tools(),
 		h.newPython().Tools(),
 		(&schedules.Pack{DB: h.db, Planner: h.planner}).Tools(),
 		(&scratchpad.Pack{DB: h.db}).Tools(),
@@ -262,7 +266,7 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 	if err := h.open(ctx); err != nil {
 		return nil, err
 	}
-	return httpapi.New(httpapi.Config{DB: h.db, Gate: h.gate, Wake: h.room, Desk: h.desk, Automations: h.auto, Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: h.cfg.Hosts, Origins: h.cfg.Origins,
+	return httpapi.New(httpapi.Config{DB: h.db, Gate: h.gate, Wake: h.room, Desk: h.desk, Automations: h.auto, Branches: h.branch, Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: h.cfg.Hosts, Origins: h.cfg.Origins,
 		Rate: h.cfg.Rate, Burst: h.cfg.Burst, Doctor: h.doctor, Ready: h.ready, Backup: h.stream, Metrics: h.metrics.handler()}), nil
 }
 
@@ -375,14 +379,6 @@ func (h *Host) secret(ctx context.Context, workspace, name string) (value string
 		return err
 	})
 	return value, err
-}
-
-// shellEnv gives a variable that the operator lets commands have.
-func (h *Host) shellEnv(name string) (string, bool) {
-	if !slices.Contains(h.cfg.ShellEnv, name) {
-		return "", false
-	}
-	return os.LookupEnv(name)
 }
 
 // keeper keeps bytes that a tool is about to replace.

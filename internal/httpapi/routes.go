@@ -106,6 +106,7 @@ func (s *server) routes(api huma.API) {
 	s.journalRoutes(api)
 	s.automationRoutes(api)
 	s.mailRoutes(api)
+	s.branchRoutes(api)
 
 	mayWait(api, "/api/agents/{agentId}/calls", "/api/operations/{id}/undo")
 }

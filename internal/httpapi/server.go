@@ -25,6 +25,7 @@ type Config struct {
 	Wake        *wake.Room
 	Desk        *chat.Desk
 	Automations Automations
+	Branches    Branches
 	Streams     *Streams // what goes on until somebody ends it. Default: one that nobody closes
 	Log         *slog.Logger
 	Version     string

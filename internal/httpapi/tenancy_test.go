@@ -22,12 +22,13 @@ type things struct {
 	talk                                                                                          talkThings
 	auto                                                                                          automationThings
 	mail                                                                                          mailThings
+	branch                                                                                        branchThings
 }
 
 // nowhere names things that are not there.
 var nowhere = things{agent: "nobody", tool: "nothing", operation: "op_none", unknown: "op_none", undoable: "op_none", approval: "apr_none", call: "msg_none",
 	hash: strings.Repeat("0", 64), token: "tok_none", secret: "NONE", kind: "robot", subject: "agent:nobody", journal: noJournal, wakes: noWakes,
-	proposal: "prop_none", refused: "prop_none", changeSet: "cs_none", talk: noTalk, auto: noAutomation, mail: noMail}
+	proposal: "prop_none", refused: "prop_none", changeSet: "cs_none", talk: noTalk, auto: noAutomation, mail: noMail, branch: noBranch}
 
 // sample is a request that is right in itself.
 type sample struct {
@@ -111,6 +112,7 @@ func samples(x things) map[string]sample {
 	maps.Copy(all, x.talk.samples(x.agent, x.operation))
 	maps.Copy(all, x.auto.samples(x.kind))
 	maps.Copy(all, x.mail.samples())
+	maps.Copy(all, x.branch.samples(x.kind))
 	return all
 }
 
@@ -143,6 +145,7 @@ func furnish(t *testing.T, h *reevetest.Host) things {
 	x.talk = furnishTalk(t, h, x.agent)
 	x.auto = furnishAutomation(t, h)
 	x.mail = furnishMail(t, h)
+	x.branch = furnishBranch(t, h)
 	for what, id := range map[string]string{"operation": x.operation, "approval": x.approval, "unknown": x.unknown, "hash": x.hash, "proposal": x.proposal} {
 		if id == "" {
 			t.Fatalf("no %s was made", what)
@@ -156,7 +159,7 @@ func (x things) blot(s string) string {
 	for _, id := range []string{x.proposal, x.refused, x.changeSet, x.subject, x.agent, x.tool, x.operation, x.unknown, x.approval, x.call, x.hash, x.token, x.secret, x.kind} {
 		s = strings.ReplaceAll(s, id, "#")
 	}
-	return x.mail.blot(x.auto.blot(x.talk.blot(x.wakes.blot(x.journal.blot(s)))))
+	return x.branch.blot(x.mail.blot(x.auto.blot(x.talk.blot(x.wakes.blot(x.journal.blot(s))))))
 }
 
 // request sends a sample.

@@ -21,13 +21,26 @@ const (
 	language = syntax.LangBash
 )
 
-// place is where commands see the workspace; the file tools call it the same.
-const place = "/shared"
+// Where commands see what they work in: the workspace, which the file tools call the same, or a project.
+const (
+	place        = "/shared"
+	projectPlace = "/project"
+)
+
+// The backends.
+const (
+	hosts    = "host"
+	sessions = "session"
+	disabled = "disabled"
+)
+
+// Backends lists them.
+func Backends() []string { return []string{hosts, sessions, disabled} }
 
 const (
 	defaultTime = 30 * time.Second
 	mostTime    = 10 * time.Minute
-	spareTime   = 20 * time.Second // for setting up and clearing away, so that a command's end is always told
+	spareTime   = 2 * time.Minute // for setting up and clearing away, so that a command's end is always told
 	mostOutput  = 256 << 10
 )
 
@@ -35,12 +48,33 @@ const (
 type Pack struct {
 	Root func(workspace string) (string, error) // gives the folder of a workspace's /shared
 	Env  func(name string) (string, bool)       // gives a variable that commands may have; nil means none
+
+	Backend  string   // what agents have whose settings do not say; disabled is for all, whatever they say. Default: host
+	Projects Projects // what agents can be set to work on; nil means nothing
+	Shells   Shells   // keeps shells between commands; nil means that there is no backend session
+
+	turns reeve.Turns // commands of one session wait for each other
+}
+
+// Projects are repositories on which commands can work, each conversation on a branch of its own.
+type Projects interface {
+	Check(ctx context.Context, workspace, project string) error
+	Enter(ctx context.Context, inv *reeve.Invocation, project string) (Place, error)
+}
+
+// Place is where one command works on a project.
+type Place struct {
+	Root     string
+	ReadOnly []string // what it may read besides
+	Env      []string
+	Save     func(ctx context.Context, command string) (branch, commit, note string) // keeps what the command changed
+	Leave    func()
 }
 
 type execArgs struct {
 	Command   string `json:"command" minLength:"1" maxLength:"65536" doc:"A command line for bash"`
 	TimeoutMS int64  `json:"timeout_ms,omitempty" minimum:"1" maximum:"600000" doc:"When to kill it and all that it started; 30000 unless given"`
-	Cwd       string `json:"cwd,omitempty" maxLength:"4096" doc:"Where to start: a folder in /shared; /shared unless given"`
+	Cwd       string `json:"cwd,omitempty" maxLength:"4096" doc:"Where to start: a folder in /shared, or in /project if the agent works on one; there itself unless given"`
 }
 
 type execResult struct {
@@ -54,11 +88,15 @@ type execResult struct {
 	StdoutSize int64  `json:"stdout_bytes,omitempty" doc:"How much there was, if not all is here"`
 	StderrSize int64  `json:"stderr_bytes,omitempty" doc:"How much there was, if not all is here"`
 	DurationMS int64  `json:"duration_ms"`
+	Branch     string `json:"branch,omitempty" doc:"The git branch that it worked on"`
+	Commit     string `json:"commit,omitempty" doc:"The commit that holds what it changed; left out when it changed nothing"`
+	Note       string `json:"note,omitempty" doc:"What is worth knowing besides"`
 }
 
 // settings is what an agent's attachment of the tool may say.
 type settings struct {
-	Backend   string   `json:"backend,omitempty" enum:"host,disabled" doc:"host runs commands on the server's machine, confined; disabled runs none. host unless given"`
+	Backend   string   `json:"backend,omitempty" enum:"host,session,disabled" doc:"host runs each command in a shell of its own; session lets the shell of a conversation or run keep its directory, variables and functions; disabled runs none. What the server's configuration says unless given, and that is host"`
+	Project   string   `json:"project,omitempty" maxLength:"128" doc:"The project to work on, each conversation on a branch of its own; /shared unless given"`
 	Allow     []string `json:"allow,omitempty" doc:"The programs that may be run; * means all, which is so unless given"`
 	Deny      []string `json:"deny,omitempty" doc:"The programs that may not be run, whatever allow says"`
 	Operators []string `json:"operators,omitempty" enum:"assignment,background,control,list,pipe,redirect,substitution" doc:"Which are switched on; all unless given"`
@@ -70,8 +108,9 @@ type settings struct {
 // Tools gives the pack's tool. Where commands cannot be confined it is broken, and says why.
 func (p *Pack) Tools() []reeve.Tool {
 	t := reeve.Tool{ID: "shell_exec", Name: "Run command", Category: "system", Pack: "shell", Capability: "shell", Effect: reeve.Unsafe, Tier: reeve.Privileged, Risk: reeve.HighRisk,
-		Description: "Runs a bash command line in the workspace and gives its exit code, stdout and stderr. It starts in /shared, which the file tools see too and which is all it can " +
-			"write; its /tmp is its own and is gone afterwards. There is no network unless granted. Nothing goes on running after the command has ended.",
+		Description: "Runs a bash command line and gives its exit code, stdout and stderr. It starts in /shared, which the file tools see too and which is all it can write, or, if you work " +
+			"on a project, in /project: the files of your own git branch, on which what a command changes is committed when it ends, and which a person merges. Its /tmp is its own and is gone afterwards. " +
+			"There is no network unless granted. Nothing goes on running after the command has ended.",
 		TimeoutMS: (mostTime + spareTime).Milliseconds()}
 	t.ConfigSchema, _ = reeve.SchemaFor[settings]() // a plain struct: it cannot fail, and a test reads it
 	t.Check = p.check
@@ -83,14 +122,21 @@ func (p *Pack) Tools() []reeve.Tool {
 }
 
 // read gives an agent's settings, with what they leave unsaid.
-func read(config json.RawMessage) (s settings, err error) {
+func (p *Pack) read(config json.RawMessage) (s settings, err error) {
 	if len(config) > 0 {
 		if err := json.Unmarshal(config, &s); err != nil {
 			return s, reeve.Errorf(reeve.Validation, "the agent's settings for shell_exec are not valid")
 		}
 	}
-	if s.Backend == "disabled" {
+	switch {
+	case p.Backend == disabled:
+		return s, reeve.Errorf(reeve.Denied, "the server's configuration switches shell_exec off").Hintf("shell: host in it switches it on")
+	case s.Backend == disabled:
 		return s, reeve.Errorf(reeve.Denied, "the agent's settings switch shell_exec off").Hintf("set backend to host in them")
+	case s.Project != "" && p.Projects == nil:
+		return s, reeve.Errorf(reeve.Unsupported, "the agent's settings for shell_exec name a project, and this server has none")
+	case s.Backend == "":
+		s.Backend = p.Backend
 	}
 	if s.Allow == nil {
 		s.Allow = []string{"*"}
@@ -107,21 +153,23 @@ func read(config json.RawMessage) (s settings, err error) {
 }
 
 // check refuses what the agent's settings forbid, before anybody is asked to approve it.
-func (p *Pack) check(_ context.Context, inv *reeve.Invocation) error {
+func (p *Pack) check(ctx context.Context, inv *reeve.Invocation) error {
 	in, err := reeve.Args[execArgs](inv)
 	if err != nil {
 		return err
 	}
-	_, _, err = p.plan(in, inv.Config)
-	return err
+	s, err := p.read(inv.Config)
+	if err != nil {
+		return err
+	}
+	if _, _, err := p.plan(in, s); err != nil || s.Project == "" {
+		return err
+	}
+	return p.Projects.Check(ctx, inv.Workspace, s.Project)
 }
 
 // plan works out what to run, and for how long.
-func (p *Pack) plan(in execArgs, config json.RawMessage) (c confine.Command, l confine.Limits, err error) {
-	s, err := read(config)
-	if err != nil {
-		return c, l, err
-	}
+func (p *Pack) plan(in execArgs, s settings) (c confine.Command, l confine.Limits, err error) {
 	if strings.ContainsRune(in.Command, 0) {
 		return c, l, reeve.Errorf(reeve.Validation, "a command cannot contain a NUL character")
 	}
@@ -129,7 +177,10 @@ func (p *Pack) plan(in execArgs, config json.RawMessage) (c confine.Command, l c
 		return c, l, err
 	}
 	c = confine.Command{Args: []string{program, "-c", in.Command}, At: place, Network: s.Network}
-	if c.Dir, err = inside(in.Cwd); err != nil {
+	if s.Project != "" {
+		c.At = projectPlace
+	}
+	if c.Dir, err = inside(in.Cwd, c.At); err != nil {
 		return c, l, err
 	}
 	for _, name := range s.Env {
@@ -156,8 +207,8 @@ func noVariable(name string) error {
 	return reeve.Errorf(reeve.Denied, "the agent's settings for shell_exec pass %q, which the server does not give to commands", name).Hintf("add it to shell_env in the server's configuration")
 }
 
-// inside turns a folder as callers name it into one relative to the workspace.
-func inside(cwd string) (string, error) {
+// inside turns a folder as callers name it into one relative to where they work.
+func inside(cwd, place string) (string, error) {
 	dir := cwd
 	if path.IsAbs(dir) {
 		dir = path.Clean(dir)
@@ -173,19 +224,77 @@ func inside(cwd string) (string, error) {
 	return dir, nil
 }
 
-func (p *Pack) exec(ctx context.Context, in execArgs) (execResult, error) {
+func (p *Pack) exec(ctx context.Context, in execArgs) (out execResult, err error) {
 	inv := reeve.InvocationFrom(ctx)
-	c, l, err := p.plan(in, inv.Config)
+	s, err := p.read(inv.Config)
 	if err != nil {
-		return execResult{}, err
+		return out, err
 	}
-	if c.Root, err = p.Root(inv.Workspace); err != nil {
-		return execResult{}, err
+	c, l, err := p.plan(in, s)
+	if err != nil {
+		return out, err
 	}
+	if s.Project == "" {
+		if c.Root, err = p.Root(inv.Workspace); err != nil {
+			return out, err
+		}
+		return p.run(ctx, inv, in, s, c, l)
+	}
+	work, err := p.Projects.Enter(ctx, inv, s.Project)
+	if err != nil {
+		return out, err
+	}
+	defer work.Leave()
+	c.Root, c.ReadOnly, c.Env = work.Root, work.ReadOnly, append(c.Env, work.Env...)
+	if out, err = p.run(ctx, inv, in, s, c, l); err != nil {
+		return out, err
+	}
+	var note string
+	out.Branch, out.Commit, note = work.Save(ctx, in.Command)
+	out.Note = join(out.Note, note)
+	return out, nil
+}
+
+// run runs the command, in the shell of its session if it has one.
+func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s settings, c confine.Command, l confine.Limits) (out execResult, err error) {
+	if s.Backend != sessions {
+		r, err := confine.Run(ctx, c, l)
+		return tell(r), err
+	}
+	if p.Shells == nil {
+		return out, reeve.Errorf(reeve.Unsupported, "this server keeps no shells").Hintf("set backend to host in the agent's settings for shell_exec")
+	}
+	done, err := p.turns.Wait(ctx, inv.Workspace+" "+inv.Thread)
+	if err != nil {
+		return out, err
+	}
+	defer done()
+	shell, err := p.open(ctx, inv, &c, in.Command, in.Cwd != "")
+	if err != nil {
+		return out, err
+	}
+	defer shell.close()
 	r, err := confine.Run(ctx, c, l)
 	if err != nil {
-		return execResult{}, err
+		return out, err
 	}
+	out = tell(r)
+	if out.Note, err = shell.keep(ctx, r); err != nil {
+		out.Note = "the shell's directory and variables could not be kept: " + reeve.AsError(err).Message
+	}
+	return out, nil
+}
+
+// join puts two notes together.
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}
+
+// tell is what became of a command, for the caller.
+func tell(r confine.Result) execResult {
 	out := execResult{ExitCode: r.ExitCode, TimedOut: r.TimedOut, DiskFull: r.DiskFull, Truncated: r.Truncated, DurationMS: r.Duration.Milliseconds()}
 	var odd [2]bool
 	out.Stdout, odd[0] = text(r.Stdout)
@@ -194,7 +303,7 @@ func (p *Pack) exec(ctx context.Context, in execArgs) (execResult, error) {
 	if r.Truncated {
 		out.StdoutSize, out.StderrSize = r.StdoutSize, r.StderrSize
 	}
-	return out, nil
+	return out
 }
 
 // text gives output as text that every store takes, and whether it was something else. A character that was cut in half at the end is dropped.

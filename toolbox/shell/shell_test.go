@@ -18,14 +18,16 @@ func TestMain(m *testing.M) {
 
 // world runs shell_exec in a workspace of its own.
 type world struct {
-	t    *testing.T
-	tool reeve.Tool
+	t      *testing.T
+	tool   reeve.Tool
+	shells *memory
 }
 
 func newWorld(t *testing.T) world {
 	dir := t.TempDir()
-	p := &Pack{Root: func(string) (string, error) { return dir, nil }, Env: func(name string) (string, bool) { return "given", name == "GIVEN" }}
-	return world{t, p.Tools()[0]}
+	shells := &memory{kept: map[string][]byte{}}
+	p := &Pack{Root: func(string) (string, error) { return dir, nil }, Env: func(name string) (string, bool) { return "given", name == "GIVEN" }, Shells: shells}
+	return world{t, p.Tools()[0], shells}
 }
 
 func (w world) try(config string, args map[string]any) (execResult, error) {
@@ -34,7 +36,7 @@ func (w world) try(config string, args map[string]any) (execResult, error) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	inv := &reeve.Invocation{Workspace: "w", Args: b, Config: json.RawMessage(config)}
+	inv := &reeve.Invocation{Workspace: "w", Agent: "a", Thread: "a:session:s", Args: b, Config: json.RawMessage(config)}
 	if err := w.tool.Check(w.t.Context(), inv); err != nil {
 		return execResult{}, err
 	}

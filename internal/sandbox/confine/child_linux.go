@@ -70,6 +70,11 @@ func become() error {
 	path, lookup := find(j.Args[0])
 	env := append([]string{"PATH=" + Path, "HOME=" + at, "TMPDIR=" + temp, "LANG=C.UTF-8", "PWD=" + filepath.Join(at, j.Dir)}, j.Env...)
 	program := filter(j)
+	if j.Kept {
+		if err := unix.Dup3(treeFile+j.Trees, KeepFile, 0); err != nil {
+			return os.NewSyscallError("dup", err)
+		}
+	}
 	if err := limit(j); err != nil {
 		return err
 	}

@@ -32,7 +32,18 @@ type Command struct {
 	Stdin    []byte
 	Network  bool // whether it may use the machine's network
 	Mode     Mode // empty means the best that this machine can do
+
+	// Owner has the command run as who owns Root, and leaves its files theirs: only for programs we trust on what no agent can
+	// write. It matters when the server is root, whose commands are nobody's otherwise.
+	Owner bool
+
+	From *os.File `json:"-"` // read instead of Stdin, from where it stands
+	To   *os.File `json:"-"` // written instead of keeping stdout
+	Keep *os.File `json:"-"` // open for the command as KeepFile, besides the usual three
 }
+
+// KeepFile is where a command finds its Keep: a number that few use.
+const KeepFile = 198
 
 // Path is where programs are looked for.
 const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

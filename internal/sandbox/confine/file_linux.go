@@ -38,6 +38,23 @@ func (c *closers) memory(name string, b []byte) (*os.File, error) {
 	return f, err
 }
 
+// Room makes a file in memory with room for so many bytes and no more, for a command's Keep.
+func Room(size int64) (*os.File, error) {
+	fd, err := unix.MemfdCreate("room", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, broken("memory", err)
+	}
+	f := os.NewFile(uintptr(fd), "room")
+	if err = f.Truncate(size); err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, broken("memory", err)
+	}
+	return f, nil
+}
+
 // trees opens the workspace and what is read-only, if the server is root: its unprivileged child may not find the way there. If
 // it cannot, the child tries by itself.
 func (c *closers) trees(cmd Command) (list []*os.File) {

@@ -18,9 +18,11 @@ import (
 // gives must be called in any case.
 func (j *job) prepare(ctx context.Context) (undo func(), err error) {
 	undo = func() {}
-	uid := os.Getuid()
-	if uid == 0 {
-		uid = nobody
+	uid, _, err := user(j.Command)
+	if err != nil {
+		return undo, broken("workspace", err)
+	}
+	if os.Getuid() == 0 && !j.Owner {
 		root, err := os.OpenRoot(j.Root)
 		if err != nil {
 			return undo, broken("workspace", err)
@@ -33,7 +35,7 @@ func (j *job) prepare(ctx context.Context) (undo func(), err error) {
 	if j.Mode == Namespaces {
 		return undo, nil
 	}
-	if os.Getuid() == 0 {
+	if os.Getuid() == 0 && uid != 0 {
 		if err := reachable(j.Root); err != nil {
 			return undo, err
 		}
@@ -47,6 +49,25 @@ func (j *job) prepare(ctx context.Context) (undo func(), err error) {
 		return undo, broken("temporary folder", err)
 	}
 	return undo, nil
+}
+
+// user is who a command runs as outside: the server's own user, unless that is root.
+func user(c Command) (uid, gid int, err error) {
+	switch {
+	case os.Getuid() != 0:
+		return os.Getuid(), os.Getgid(), nil
+	case !c.Owner:
+		return nobody, nobody, nil
+	}
+	info, err := os.Stat(c.Root)
+	if err != nil {
+		return 0, 0, err
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0, errors.ErrUnsupported
+	}
+	return int(s.Uid), int(s.Gid), nil
 }
 
 // give makes a folder and all in it the unprivileged user's. Links are given, not followed; a file with other names may be

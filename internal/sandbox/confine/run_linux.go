@@ -40,6 +40,7 @@ type job struct {
 	Command
 	Limits
 	Trees   int    // how many files were opened for it, from treeFile on
+	Kept    bool   // the file after those is for the command
 	Tasks   int    // tasks that the user has outside, which the kernel counts too
 	TempDir string // its folder for temporary files, where it has no /tmp of its own
 }
@@ -53,13 +54,19 @@ func run(ctx context.Context, c Command, l Limits) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	stdin, err := files.memory("stdin", c.Stdin)
-	if err != nil {
-		return Result{}, broken("stdin", err)
+	stdin := c.From
+	if stdin == nil {
+		if stdin, err = files.memory("stdin", c.Stdin); err != nil {
+			return Result{}, broken("stdin", err)
+		}
 	}
 	out, outWrite, err := files.pipe()
 	if err != nil {
 		return Result{}, broken("pipe", err)
+	}
+	stdout := outWrite
+	if c.To != nil {
+		stdout = c.To
 	}
 	errs, errsWrite, err := files.pipe()
 	if err != nil {
@@ -70,7 +77,10 @@ func run(ctx context.Context, c Command, l Limits) (Result, error) {
 		return Result{}, broken("pipe", err)
 	}
 	trees := files.trees(c)
-	j.Trees, j.Stdin = len(trees), nil
+	j.Trees, j.Stdin, j.Kept = len(trees), nil, c.Keep != nil
+	if j.Kept {
+		trees = append(trees, c.Keep)
+	}
 	b, err := json.Marshal(j)
 	if err != nil {
 		return Result{}, broken("job", err)
@@ -79,11 +89,15 @@ func run(ctx context.Context, c Command, l Limits) (Result, error) {
 	if err != nil {
 		return Result{}, broken("job", err)
 	}
+	sys, err := attributes(c)
+	if err != nil {
+		return Result{}, broken("workspace", err)
+	}
 	runtime.LockOSThread() // the child is killed when the thread that made it ends, so this one must not
 	defer runtime.UnlockOSThread()
 	start := reeve.Monotonic()
 	p, err := os.StartProcess("/proc/self/exe", []string{childName}, &os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"},
-		Files: append([]*os.File{stdin, outWrite, errsWrite, told, statusWrite}, trees...), Sys: attributes(c)})
+		Files: append([]*os.File{stdin, stdout, errsWrite, told, statusWrite}, trees...), Sys: sys})
 	if err != nil {
 		return Result{}, broken("start", err)
 	}
@@ -122,17 +136,17 @@ func complaint(said string) error {
 }
 
 // attributes say which namespaces the child begins in, and who it is there.
-func attributes(c Command) *syscall.SysProcAttr {
+func attributes(c Command) (*syscall.SysProcAttr, error) {
 	a := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
-	uid, gid := os.Getuid(), os.Getgid()
-	if uid == 0 {
-		uid, gid = nobody, nobody
+	uid, gid, err := user(c)
+	if err != nil {
+		return nil, err
 	}
 	if c.Mode == Landlock {
 		if os.Getuid() == 0 {
-			a.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+			a.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 		}
-		return a
+		return a, nil
 	}
 	a.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | syscall.CLONE_NEWCGROUP
 	if !c.Network {
@@ -142,7 +156,7 @@ func attributes(c Command) *syscall.SysProcAttr {
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: gid, Size: 1}}
 	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP} // over its own namespaces, until they are set up
 	a.Credential = &syscall.Credential{Uid: inside, Gid: inside, NoSetGroups: true}
-	return a
+	return a, nil
 }
 
 // glance is how often the disk is looked at.

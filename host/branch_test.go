@@ -1,0 +1,207 @@
+package host_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reeve"
+)
+
+// TestW15_ABranchForEachConversation works in two conversations, and looks at the repository between.
+func TestW15_ABranchForEachConversation(t *testing.T) {
+	r := newRepo(t, map[string]string{"page.txt": "one\n", "dir/other.txt": "same\n"})
+	w, ok := newWorker(t, r, nil)
+	if !ok {
+		return
+	}
+	main := r.git("rev-parse", "main")
+	first, second := w.talk(), w.talk()
+	if got := r.git("branch", "--list", "reeve/*"); got != "" {
+		t.Errorf("there are branches before anybody needed one: %s", got)
+	}
+	got := w.run(first, "pwd; cat page.txt; git log --oneline | wc -l")
+	name := "reeve/conv-" + strings.TrimPrefix(first, "conv_")
+	if got.Stdout != "/project\none\n1\n" || got.Branch != name || got.Commit != "" || got.Note != "" {
+		t.Errorf("%+v", got)
+	}
+	if at := r.git("rev-parse", name); at != main {
+		t.Errorf("it began at %s, not at %s", at, main)
+	}
+	got = w.run(first, "echo two >> page.txt; echo new > new.txt; rm dir/other.txt")
+	if got.Commit == "" || r.git("rev-parse", name) != got.Commit {
+		t.Errorf("%+v", got)
+	}
+	if said := r.git("log", "-1", "--format=%an %B", name); !strings.HasPrefix(said, "dev $ echo two >> page.txt") || !strings.Contains(said, "Reeve-Conversation: "+first) || !strings.Contains(said, "Reeve-Operation: op_") {
+		t.Errorf("the commit says %q", said)
+	}
+	if again := w.run(first, "cat page.txt"); again.Stdout != "one\ntwo\n" || again.Commit != "" {
+		t.Errorf("%+v", again)
+	}
+	if other := w.run(second, "cat page.txt; ls; echo three > page.txt"); other.Stdout != "one\ndir\npage.txt\n" || other.Branch == name {
+		t.Errorf("the second sees %+v", other)
+	}
+	if r.git("rev-parse", "main") != main || r.git("status", "--porcelain") != "" || r.read("page.txt") != "one\n" {
+		t.Errorf("the default branch changed: %s", r.git("log", "--oneline", "--all"))
+	}
+	if list := strings.Fields(r.git("branch", "--list", "--format=%(refname:short)", "reeve/*")); len(list) != 2 {
+		t.Errorf("branches: %v", list)
+	}
+
+	// Exit code, output and time-out are told; what was changed before is kept.
+	if got := w.run(first, "echo out; echo err >&2; exit 7"); got.ExitCode != 7 || got.Stdout != "out\n" || got.Stderr != "err\n" {
+		t.Errorf("%+v", got)
+	}
+	if got := w.run(first, "echo late > late.txt; sleep 1000", "timeout_ms", 500); !got.TimedOut || got.ExitCode != 137 || got.Commit == "" {
+		t.Errorf("%+v", got)
+	}
+	if got := w.run(first, "cat late.txt", "cwd", "/project"); got.Stdout != "late\n" {
+		t.Errorf("%+v", got)
+	}
+	if _, p, _ := w.try(first, "ls", "cwd", "/shared"); p.Code != reeve.Validation {
+		t.Errorf("%+v", p)
+	}
+
+	// The agent's own commits count too.
+	got = w.run(first, "echo own > own.txt && git add own.txt && git commit -q -m 'My own words' && git log -1 --format=%an")
+	if got.Stdout != "dev\n" || got.Commit == "" || r.git("log", "-1", "--format=%s", name) != "My own words" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestW15_MergedOnAPersonsWord shows the diff and the log, merges, runs into a conflict, and discards.
+func TestW15_MergedOnAPersonsWord(t *testing.T) {
+	r := newRepo(t, map[string]string{"page.txt": "one\n", "gone.txt": "x\n"})
+	w, ok := newWorker(t, r, nil)
+	if !ok {
+		return
+	}
+	first, second := w.talk(), w.talk()
+	w.run(first, "echo two > page.txt; printf '\\0\\1' > data.bin; rm gone.txt")
+	w.run(second, "echo deux > page.txt; echo extra > extra.txt")
+
+	var diff reeve.BranchDiff
+	w.h.Want(200, &diff, "GET", "/api/branches/"+first+"/diff", nil)
+	if len(diff.Files) != 3 || !strings.Contains(diff.Patch, "-one\n+two\n") || diff.Files[0].Path != "data.bin" || !diff.Files[0].Binary || diff.Files[2].Added != 1 {
+		t.Errorf("%+v", diff)
+	}
+	var log reeve.BranchLog
+	w.h.Want(200, &log, "GET", "/api/branches/"+first+"/log", nil)
+	if len(log.Commits) != 1 || log.Commits[0].Author != "dev" || !strings.Contains(log.Commits[0].Message, first) {
+		t.Errorf("%+v", log)
+	}
+	m, p, status := w.merge(first)
+	if status != 200 || m.Commit == "" || r.git("rev-parse", "main") != m.Commit || m.MergedBy != "owner" || m.Into != "main" {
+		t.Fatalf("%d %+v %+v", status, m, p)
+	}
+	if r.read("page.txt") != "two\n" || r.git("status", "--porcelain") != "" || !strings.HasPrefix(r.read("gone.txt"), "no: ") {
+		t.Errorf("the repository's own files did not come along: %q, %s", r.read("page.txt"), r.git("status"))
+	}
+	if m, _, status := w.merge(first); status != 200 || !m.UpToDate || m.Commit != "" {
+		t.Errorf("%d %+v", status, m)
+	}
+	main := r.git("rev-parse", "main")
+	_, p, status = w.merge(second)
+	if status != 409 || p.Code != reeve.Conflict || len(p.Errors) != 1 || !strings.Contains(p.Detail, "as it was") {
+		t.Fatalf("%d %+v", status, p)
+	}
+	if p.Errors[0].Path != "page.txt" {
+		t.Errorf("%+v", p.Errors)
+	}
+	if r.git("rev-parse", "main") != main || r.git("status", "--porcelain") != "" {
+		t.Error("a merge that failed changed something")
+	}
+
+	// The agent settles it; then it can be merged.
+	w.run(second, "git fetch -q 2>/dev/null; git merge -q "+main+" || (echo both > page.txt; git add page.txt; git commit -q --no-edit)")
+	if m, p, status := w.merge(second); status != 200 || r.read("page.txt") != "both\n" || r.read("extra.txt") != "extra\n" {
+		t.Errorf("%d %+v %+v %s", status, m, p, r.read("page.txt"))
+	}
+
+	// A branch goes on after its merge, and a discarded one begins anew.
+	if got := w.run(first, "echo more > more.txt"); got.Commit == "" {
+		t.Errorf("%+v", got)
+	}
+	w.h.Want(200, &diff, "GET", "/api/branches/"+first+"/diff", nil)
+	if len(diff.Files) != 1 || diff.Files[0].Path != "more.txt" {
+		t.Errorf("%+v", diff.Files)
+	}
+	var b reeve.Branch
+	w.h.Want(200, &b, "POST", "/api/branches/"+first+"/discard", nil)
+	if out, err := r.try("rev-parse", "--verify", "-q", b.Name); err == nil || b.State != reeve.BranchDiscarded {
+		t.Errorf("%+v, %s", b, out)
+	}
+	if left, _ := filepath.Glob(filepath.Join(w.h.Dir(), "branches", b.ID+"*")); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+	w.h.Want(409, nil, "GET", "/api/branches/"+first+"/diff", nil)
+	w.h.Want(409, nil, "POST", "/api/branches/"+first+"/discard", nil)
+	if got := w.run(first, "cat page.txt; ls more.txt"); got.Stdout != "both\n" || got.ExitCode == 0 {
+		t.Errorf("%+v", got)
+	}
+	if left, _ := filepath.Glob(filepath.Join(w.h.Dir(), "branches", "*-*")); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestW15_AWorkflowsCallUsesItsBranch has an automation work on a project.
+func TestW15_AWorkflowsCallUsesItsBranch(t *testing.T) {
+	r := newRepo(t, map[string]string{"page.txt": "one\n"})
+	w, ok := newWorker(t, r, nil)
+	if !ok {
+		return
+	}
+	w.h.Want(201, nil, "POST", "/api/automations", map[string]any{"name": "dev", "source": `await Items.withItem("page", "page", () => Tools.call("shell_exec", {command: "echo scripted > page.txt"}))`})
+	w.h.Want(201, nil, "POST", "/api/automations/dev/runs", map[string]any{})
+	w.h.Settle(t.Context())
+	if got := w.run("", "echo by hand >> page.txt; cat page.txt"); got.Stdout != "scripted\nby hand\n" || got.Branch != "reeve/auto-"+strings.TrimPrefix(w.agent.ID, "agt_") {
+		t.Errorf("%+v", got)
+	}
+	talk := w.h.Agent("other", "shell_exec")
+	w.h.Want(200, nil, "PATCH", "/api/agents/"+talk.ID, map[string]any{"kind": "engineer", "policy": map[string]any{"tools": map[string]any{"shell_exec": "allow"}}})
+	w.h.Want(204, nil, "DELETE", "/api/agents/other/tools/shell_exec", nil)
+	w.h.Want(201, nil, "POST", "/api/agents/other/tools", map[string]any{"tool_id": "shell_exec", "config": map[string]any{"project": "site"}})
+	res, _, _ := do(w.h, "other", call{"tool": "shell_exec", "args": map[string]any{"command": "cat page.txt"}})
+	if !strings.Contains(res.Content, "reeve/agent-"+strings.TrimPrefix(talk.ID, "agt_")) || !strings.Contains(res.Content, `"one\n"`) {
+		t.Errorf("%+v", res)
+	}
+}
+
+// TestW16_NoRepository says so where an agent is set to work on one that is not there; all else works.
+func TestW16_NoRepository(t *testing.T) {
+	r := newRepo(t, map[string]string{"page.txt": "one\n"})
+	w, ok := newWorker(t, r, map[string]any{"project": "nowhere"})
+	if !ok {
+		return
+	}
+	conversation := w.talk()
+	if _, p, status := w.try(conversation, "ls"); status != 404 || p.Code != reeve.NotFound || !strings.Contains(p.Detail, `no project "nowhere"`) || !strings.Contains(p.Hint, "reeve projects add") {
+		t.Errorf("%d %+v", status, p)
+	}
+	if res := w.h.Call("dev", "file_list", map[string]any{"path": "/"}); res.IsError {
+		t.Errorf("%+v", res)
+	}
+	w.set(map[string]any{})
+	if got := w.run(conversation, "pwd"); got.Stdout != "/shared\n" || got.Branch != "" {
+		t.Errorf("%+v", got)
+	}
+	w.set(nil)
+	w.run(conversation, "ls")
+	if err := os.Rename(r.dir, r.dir+"-moved"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, p, status := w.try(conversation, "ls"); status != 503 || p.Code != reeve.Unavailable || !strings.Contains(p.Detail, "not there") || strings.Contains(p.Detail, r.dir) {
+			t.Errorf("%d %+v", status, p)
+		}
+	}
+	if _, p, _ := w.merge(conversation); p.Code != reeve.Unavailable {
+		t.Errorf("%+v", p)
+	}
+	w.h.Want(200, nil, "POST", "/api/branches/"+conversation+"/discard", nil)
+	w.h.Want(204, nil, "DELETE", "/api/projects/site", nil)
+	if _, p, status := w.try(conversation, "ls"); status != 404 {
+		t.Errorf("%d %+v", status, p)
+	}
+}

@@ -1,0 +1,58 @@
+package host
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"reeve"
+	"reeve/internal/branch"
+	"reeve/internal/store"
+	"reeve/toolbox/files"
+	"reeve/toolbox/shell"
+)
+
+// shell is the pack of commands: in the workspace's /shared, or on a project's branch.
+func (h *Host) shell(roots *files.Pack) *shell.Pack {
+	return &shell.Pack{Root: roots.Shared, Env: h.shellEnv, Backend: h.cfg.Shell, Projects: projects{h.branch}, Shells: shells{h.db}}
+}
+
+// shellEnv gives a variable that the operator lets commands have.
+func (h *Host) shellEnv(name string) (string, bool) {
+	if !slices.Contains(h.cfg.ShellEnv, name) {
+		return "", false
+	}
+	return os.LookupEnv(name)
+}
+
+// projects lets commands work on branches.
+type projects struct{ *branch.Desk }
+
+// Enter gives a call its place.
+func (p projects) Enter(ctx context.Context, inv *reeve.Invocation, project string) (shell.Place, error) {
+	w, err := p.Desk.Enter(ctx, inv, project)
+	if err != nil {
+		return shell.Place{}, err
+	}
+	return shell.Place{Root: w.Root, ReadOnly: w.ReadOnly, Env: w.Env, Leave: w.Leave, Save: func(ctx context.Context, command string) (branch, commit, note string) {
+		s := w.Save(ctx, command)
+		return s.Branch, s.Commit, s.Note
+	}}, nil
+}
+
+// shells keeps shells in the store.
+type shells struct{ db *store.DB }
+
+// Load reads one.
+func (s shells) Load(ctx context.Context, workspace, thread string) (state []byte, err error) {
+	err = s.db.View(ctx, func(snap *store.Snap) error {
+		state, err = snap.GetShell(ctx, workspace, thread)
+		return err
+	})
+	return state, err
+}
+
+// Save writes one.
+func (s shells) Save(ctx context.Context, workspace, thread string, state []byte) error {
+	return s.db.Update(ctx, func(tx *store.Tx) error { return tx.PutShell(ctx, workspace, thread, state) })
+}

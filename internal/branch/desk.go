@@ -1,0 +1,266 @@
+package branch
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Desk makes branches, lets calls work on them, and merges or discards them on a person's word.
+type Desk struct {
+	DB  *store.DB
+	Dir string // holds the folder of each branch. No default
+
+	turns reeve.Turns // by branch or project: who has its turn works there
+}
+
+// Work is a call's place on its branch, which is the call's alone until it leaves.
+type Work struct {
+	Root     string   // the folder to work in
+	ReadOnly []string // what git reads besides
+	Env      []string // who commits
+	Leave    func()
+
+	desk    *Desk
+	folder  folder
+	message string
+}
+
+// Check tells whether commands could work on a project now.
+func (d *Desk) Check(ctx context.Context, workspace, project string) error {
+	_, err := d.find(ctx, workspace, project)
+	return err
+}
+
+func (d *Desk) find(ctx context.Context, workspace, project string) (r repository, err error) {
+	err = d.DB.View(ctx, func(s *store.Snap) error {
+		p, err := s.GetProject(ctx, workspace, project)
+		r.Project = p
+		return err
+	})
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return r, reeve.Errorf(reeve.NotFound, "there is no project %q, so there is no repository to work on", project).
+			Hintf("an owner makes it with: reeve projects add %s PATH; or take it out of the agent's settings for shell_exec", project)
+	}
+	if err != nil {
+		return r, err
+	}
+	return open(r.Project)
+}
+
+// Enter gives a call the branch that it works on, made if this is the first need of it.
+func (d *Desk) Enter(ctx context.Context, inv *reeve.Invocation, project string) (*Work, error) {
+	r, err := d.find(ctx, inv.Workspace, project)
+	if err != nil {
+		return nil, err
+	}
+	b, agent, err := d.row(ctx, inv, r.Project)
+	if err != nil {
+		return nil, err
+	}
+	leave, err := d.turns.Wait(ctx, b.ID)
+	if err != nil {
+		return nil, err
+	}
+	f := folder{path: filepath.Join(d.Dir, b.ID), repository: r}
+	if f.branch, err = d.ready(ctx, r, b.ID); err == nil && !f.whole() {
+		err = f.mend(ctx, d)
+	}
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	name := strings.Map(func(r rune) rune {
+		if r < ' ' || r == '<' || r == '>' {
+			return -1
+		}
+		return r
+	}, agent.Name)
+	who := []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + agent.ID + "@reeve.invalid", "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + agent.ID + "@reeve.invalid"}
+	return &Work{Root: f.path, ReadOnly: []string{f.objects()}, Env: who, Leave: leave, desk: d, folder: f, message: trailers(inv, f.branch)}, nil
+}
+
+// row finds whose branch a call works on, and writes its row if there is none: an automation's, a conversation's, or the agent's own.
+func (d *Desk) row(ctx context.Context, inv *reeve.Invocation, p reeve.Project) (b reeve.Branch, agent reeve.Agent, err error) {
+	err = d.DB.Update(ctx, func(tx *store.Tx) error {
+		if agent, err = tx.GetAgent(ctx, inv.Workspace, inv.Agent); err != nil {
+			return err
+		}
+		b = reeve.Branch{ID: tx.NewID(reeve.PrefixBranch), WorkspaceID: inv.Workspace, ProjectID: p.ID}
+		if b.Kind, b.Subject, err = whose(ctx, &tx.Snap, inv, agent.ID); err != nil {
+			return err
+		}
+		b.Name = name(b.Kind, b.Subject)
+		b, err = tx.OpenBranch(ctx, b)
+		return err
+	})
+	return b, agent, err
+}
+
+// whose tells whose branch a call works on.
+func whose(ctx context.Context, s *store.Snap, inv *reeve.Invocation, agent string) (reeve.BranchKind, string, error) {
+	auto, err := s.IsAutomation(ctx, agent)
+	if err != nil || auto {
+		return reeve.AutomationBranch, agent, err
+	}
+	if session, ok := strings.CutPrefix(inv.Thread, reeve.SessionThread(inv.Agent, "")); ok {
+		c, err := s.GetConversation(ctx, inv.Workspace, "", session)
+		if err == nil || reeve.CodeOf(err) != reeve.NotFound {
+			return reeve.ConversationBranch, c.ID, err
+		}
+	}
+	return reeve.AgentBranch, agent, nil
+}
+
+// name is what git calls a branch.
+func name(kind reeve.BranchKind, subject string) string {
+	_, id, found := strings.Cut(subject, "_")
+	if !found || id == "" || strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
+		id = reeve.Hash([]byte(subject))[:26]
+	}
+	switch kind {
+	case reeve.ConversationBranch:
+		return "reeve/conv-" + id
+	case reeve.AutomationBranch:
+		return "reeve/auto-" + id
+	case reeve.AgentBranch:
+	}
+	return "reeve/agent-" + id
+}
+
+// ready brings a branch's row and reference to where commands can work: what a crash left undone is finished first.
+func (d *Desk) ready(ctx context.Context, r repository, id string) (b reeve.Branch, err error) {
+	b, err = d.read(ctx, r.WorkspaceID, id)
+	if err != nil || b.State == reeve.BranchReady {
+		return b, err
+	}
+	if b.State == reeve.BranchDiscarding {
+		if b, err = d.drop(ctx, r, b); err != nil {
+			return b, err
+		}
+	}
+	if b.State == reeve.BranchDiscarded {
+		b.Base, b.Head, b.State = "", "", reeve.BranchMaking
+	}
+	f, err := r.look(ctx, b.Name)
+	if err != nil {
+		return b, err
+	}
+	if b.Base == "" { // it is noted where it begins before it is made, so that after a crash we know our own
+		if b.Base, err = r.start(f); err != nil {
+			return b, err
+		}
+		if f.branch != "" {
+			return b, r.create(ctx, f, b.Name, "")
+		}
+		b.Head = b.Base
+		if b, err = d.write(ctx, b); err != nil {
+			return b, err
+		}
+	}
+	if err := r.create(ctx, f, b.Name, b.Base); err != nil {
+		return b, err
+	}
+	if err := (folder{filepath.Join(d.Dir, b.ID), r, b}).make(ctx); err != nil {
+		return b, err
+	}
+	b.State = reeve.BranchReady
+	return d.write(ctx, b)
+}
+
+// read gives a branch as it stands now.
+func (d *Desk) read(ctx context.Context, workspace, id string) (b reeve.Branch, err error) {
+	err = d.DB.View(ctx, func(s *store.Snap) error {
+		b, err = s.GetBranch(ctx, workspace, "", id)
+		return err
+	})
+	return b, err
+}
+
+func (d *Desk) write(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
+	return b, d.DB.Update(ctx, func(tx *store.Tx) error { return tx.UpdateBranch(ctx, b) })
+}
+
+// mend makes a folder again that is gone or broken. Of one that is broken the files stay.
+func (f *folder) mend(ctx context.Context, d *Desk) error {
+	if info, err := os.Lstat(f.path); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return f.make(ctx)
+	}
+	s, err := f.save(ctx, "What was there when .git was made anew", []string{"GIT_AUTHOR_NAME=Reeve", "GIT_AUTHOR_EMAIL=reeve@reeve.invalid", "GIT_COMMITTER_NAME=Reeve", "GIT_COMMITTER_EMAIL=reeve@reeve.invalid"})
+	if err != nil {
+		return err
+	}
+	f.branch.Head = s.tip
+	f.branch, err = d.write(ctx, f.branch)
+	return err
+}
+
+// trailers name what a commit belongs to.
+func trailers(inv *reeve.Invocation, b reeve.Branch) string {
+	var out strings.Builder
+	for _, l := range [][2]string{{"Reeve-Conversation", conversation(b)}, {"Reeve-Run", inv.Run}, {"Reeve-Agent", inv.Agent}, {"Reeve-User", inv.User}, {"Reeve-Operation", inv.Operation}} {
+		if l[1] != "" {
+			out.WriteString("\n" + l[0] + ": " + strings.Map(plain, l[1]))
+		}
+	}
+	return out.String()
+}
+
+func conversation(b reeve.Branch) string {
+	if b.Kind == reeve.ConversationBranch {
+		return b.Subject
+	}
+	return ""
+}
+
+func plain(r rune) rune {
+	if r < ' ' || r == 0x7f {
+		return ' '
+	}
+	return r
+}
+
+// Saved is what became of what a command left behind.
+type Saved struct {
+	Branch string
+	Commit string // the commit that holds it; empty when there was nothing new
+	Note   string // what an agent should know
+}
+
+// Save commits what a command has changed and brings it into the repository. The command has run by then: what cannot be saved
+// is said in the note, and stays in the folder for the next time.
+func (w *Work) Save(ctx context.Context, command string) Saved {
+	out := Saved{Branch: w.folder.branch.Name}
+	s, err := w.folder.save(ctx, subject(command)+"\n"+w.message, w.Env)
+	if err != nil {
+		out.Note = reeve.AsError(err).Message
+		return out
+	}
+	if out.Note = s.note; s.tip == w.folder.branch.Head {
+		return out
+	}
+	w.folder.branch.Head, out.Commit = s.tip, s.tip
+	if w.folder.branch, err = w.desk.write(ctx, w.folder.branch); err != nil {
+		out.Note = "the commit is in the repository, but could not be noted: " + reeve.AsError(err).Message
+	}
+	return out
+}
+
+// subject is the first line of a commit: the command, cut.
+func subject(command string) string {
+	line, _, more := strings.Cut(strings.TrimSpace(command), "\n")
+	line = strings.Map(plain, line)
+	if r := []rune(line); len(r) > 70 {
+		line, more = string(r[:70]), true
+	}
+	if more {
+		line += " ..."
+	}
+	return "$ " + line + "\n"
+}

@@ -1,0 +1,101 @@
+package branch
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reeve"
+	"reeve/internal/sandbox/confine"
+)
+
+// gitLimits is how much git may use for one step.
+var gitLimits = confine.Limits{Time: 3 * time.Minute, CPU: 3 * time.Minute, Memory: 2 << 30, FileSize: 1 << 30, Disk: 8 << 30, Output: 1 << 20}
+
+// settings hold for every git that we run, whatever a repository's own say: nothing that it could start is started.
+var settings = []string{"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=false", "core.alternateRefsCommand=", "core.editor=true", "core.pager=cat", "gc.auto=0",
+	"maintenance.auto=false", "commit.gpgSign=false", "merge.verifySignatures=false", "merge.autoStash=false", "submodule.recurse=false", "protocol.allow=never", "safe.directory=*",
+	"advice.addEmbeddedRepo=false", "core.quotePath=false"}
+
+// task is a script of ours that runs git.
+type task struct {
+	root     string // the folder it may write, in which it starts
+	owner    bool   // it runs as who owns root
+	readOnly []string
+	script   string
+	env      []string
+	from, to *os.File
+	mode     confine.Mode
+}
+
+// run runs a task. That git refuses is a result.
+func (t task) run(ctx context.Context) (confine.Result, error) {
+	env := []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C", "TZ=UTC",
+		"GIT_CONFIG_COUNT=" + itoa(len(settings))}
+	for i, s := range settings {
+		key, v, _ := strings.Cut(s, "=")
+		env = append(env, "GIT_CONFIG_KEY_"+itoa(i)+"="+key, "GIT_CONFIG_VALUE_"+itoa(i)+"="+v)
+	}
+	r, err := confine.Run(ctx, confine.Command{Args: []string{"/bin/sh", "-c", t.script}, Root: t.root, Owner: t.owner, ReadOnly: t.readOnly, Env: append(env, t.env...),
+		From: t.from, To: t.to, Mode: t.mode}, gitLimits)
+	switch {
+	case err != nil:
+		return r, err
+	case r.ExitCode == 127:
+		return r, reeve.Errorf(reeve.Unsupported, "git is not installed on the server's machine").Hintf("install git 2.38 or newer; nothing else needs it")
+	case r.TimedOut:
+		return r, reeve.Errorf(reeve.Timeout, "git took longer than %s", gitLimits.Time)
+	case r.DiskFull:
+		return r, reeve.Errorf(reeve.TooLarge, "git took too much of the disk")
+	}
+	return r, nil
+}
+
+// said is the end of what git said of its failure, without the server's paths.
+func said(r confine.Result, paths ...string) string {
+	s := strings.TrimSpace(string(r.Stderr))
+	for _, p := range paths {
+		s = strings.ReplaceAll(s, p, "")
+	}
+	lines := slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return strings.HasPrefix(l, "hint:") || strings.TrimSpace(l) == "" })
+	if len(lines) > 4 {
+		lines = lines[len(lines)-4:]
+	}
+	if s = strings.Join(lines, "; "); s == "" {
+		return "git failed without a word (exit " + itoa(r.ExitCode) + ")"
+	}
+	return s
+}
+
+// isCommit tells whether a text has the form of a commit's id.
+func isCommit(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// skeleton writes an empty repository that reads the objects of another, for a folder that no agent has seen yet. It is written
+// without git.
+func skeleton(dir, head, objects string, hexes int) error {
+	git := filepath.Join(dir, ".git")
+	for _, d := range []string{"objects/info", "objects/pack", "refs/heads", "info"} {
+		if err := os.MkdirAll(filepath.Join(git, d), 0o700); err != nil {
+			return err
+		}
+	}
+	for name, text := range map[string]string{"HEAD": "ref: refs/heads/" + head + "\n", "config": config(hexes), "objects/info/alternates": objects + "\n"} {
+		if err := os.WriteFile(filepath.Join(git, name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// config is the settings of an empty repository, for ids of so many hex digits.
+func config(hexes int) string {
+	if hexes == 64 {
+		return "[core]\n\trepositoryformatversion = 1\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n[extensions]\n\tobjectformat = sha256\n"
+	}
+	return "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
+}

@@ -1,0 +1,241 @@
+package branch
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"reeve"
+)
+
+// mergeScript works a merge out, without any files: it names the files in conflict, or gives the commit and a pack.
+const mergeScript = `set -u
+exec 3>&1
+if git merge-base --is-ancestor "$TIP" "$INTO"; then echo "uptodate $INTO" >&3; exit 0; fi
+tree=$(git merge-tree --write-tree --name-only --no-messages "$INTO" "$TIP" 2>.git/why); code=$?
+case $code in
+0) ;;
+1) printf '%s\n' "$tree" | tail -n +2 >&2; exit 9 ;;
+*) cat .git/why >&2; exit 1 ;;
+esac
+commit=$(git commit-tree "$tree" -p "$INTO" -p "$TIP" -m "$MESSAGE") || exit 1
+printf 'merged %s\n' "$commit" >&3
+printf '%s\n^%s\n^%s\n' "$commit" "$INTO" "$TIP" | git pack-objects -q --revs --stdout >&3`
+
+// conflicted is how mergeScript ends when the two sides disagree.
+const conflicted = 9
+
+// Merge merges a branch into its project's default branch, on a person's word. If it cannot, the default branch is as it was.
+func (d *Desk) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch, message string) (out reeve.MergeResult, err error) {
+	leave := d.turns.Try(b.ID)
+	if leave == nil {
+		return out, busy(b)
+	}
+	defer leave()
+	done, err := d.turns.Wait(ctx, b.ProjectID)
+	if err != nil {
+		return out, err
+	}
+	defer done()
+	if b, err = d.read(ctx, b.WorkspaceID, b.ID); err != nil {
+		return out, err
+	}
+	if b, err = d.caughtUp(ctx, b); err != nil {
+		return out, err
+	}
+	a, err := d.compare(ctx, b)
+	if err != nil {
+		return out, err
+	}
+	defer a.close()
+	if strings.TrimSpace(message) == "" {
+		message = "Merge " + b.Name
+	}
+	pack, err := os.CreateTemp(d.Dir, "pack-")
+	if err != nil {
+		return out, unwritable(err)
+	}
+	defer pack.Close()
+	if err := os.Remove(pack.Name()); err != nil {
+		return out, unwritable(err)
+	}
+	user := strings.Map(plain, who.User)
+	if user == "" {
+		user = "reeve"
+	}
+	res, err := a.do(ctx, mergeScript, pack, append(a.env, "MESSAGE="+message+"\n\nReeve-Branch: "+b.ID+"\nReeve-Merged-By: "+user, "GIT_AUTHOR_NAME="+user, "GIT_AUTHOR_EMAIL="+b.WorkspaceID+"@reeve.invalid",
+		"GIT_COMMITTER_NAME="+user, "GIT_COMMITTER_EMAIL="+b.WorkspaceID+"@reeve.invalid")...)
+	switch {
+	case err != nil:
+		return out, err
+	case res.ExitCode == conflicted:
+		return out, conflict(b, a.DefaultBranch, string(res.Stderr))
+	case res.ExitCode != 0:
+		return out, a.refuse(res, "the branch cannot be merged")
+	}
+	state, commit, err := header(pack)
+	if err != nil {
+		return out, err
+	}
+	out = reeve.MergeResult{Branch: b, Into: a.DefaultBranch, UpToDate: state == "uptodate"}
+	if out.UpToDate {
+		return out, nil
+	}
+	if err := a.bring(ctx, pack, "", a.facts.tip, commit, ""); err != nil {
+		return out, err
+	}
+	if err := a.advance(ctx, a.facts, commit); err != nil {
+		return out, err
+	}
+	now := reeve.Now()
+	b.Merged, b.MergedBy, b.MergedAt = commit, who.User, &now
+	out.Branch, err = d.write(ctx, b)
+	out.Commit = commit
+	return out, err
+}
+
+func busy(b reeve.Branch) error {
+	return reeve.Errorf(reeve.Conflict, "a command is running on branch %s", b.Name).Hintf("try again when it has ended")
+}
+
+// conflict names the files on which a branch and the default branch disagree.
+func conflict(b reeve.Branch, into, list string) error {
+	e := reeve.Errorf(reeve.Conflict, "branch %s and %s changed the same places; %s is as it was", b.Name, into, into).
+		Hintf("let the agent merge %s into its branch and settle them, or merge the branch by hand in the repository", into)
+	for line := range strings.Lines(list) {
+		if p := clean(strings.TrimSuffix(line, "\n")); p != "" && len(e.Fields) < 100 {
+			e.Fields = append(e.Fields, reeve.Field{Path: p, Message: "is in conflict"})
+		}
+	}
+	return e
+}
+
+// caughtUp commits what a command that was killed left in the branch's folder, and brings it in.
+func (d *Desk) caughtUp(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
+	if b.State != reeve.BranchReady {
+		return b, nil
+	}
+	r, err := d.find(ctx, b.WorkspaceID, b.ProjectID)
+	if err != nil {
+		return b, err
+	}
+	f := folder{filepath.Join(d.Dir, b.ID), r, b}
+	if !f.whole() {
+		return b, nil // what the repository has is all there is
+	}
+	s, err := f.save(ctx, "What an interrupted command left", []string{"GIT_AUTHOR_NAME=Reeve", "GIT_AUTHOR_EMAIL=reeve@reeve.invalid", "GIT_COMMITTER_NAME=Reeve", "GIT_COMMITTER_EMAIL=reeve@reeve.invalid"})
+	if err != nil || s.tip == b.Head {
+		return b, err
+	}
+	b.Head = s.tip
+	return d.write(ctx, b)
+}
+
+// Discard deletes a branch and its folder, on a person's word. The next command of whose it was begins it anew.
+func (d *Desk) Discard(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
+	leave := d.turns.Try(b.ID)
+	if leave == nil {
+		return b, busy(b)
+	}
+	defer leave()
+	b, err := d.read(ctx, b.WorkspaceID, b.ID)
+	if err != nil {
+		return b, err
+	}
+	if b.State == reeve.BranchDiscarded {
+		return b, reeve.Errorf(reeve.Conflict, "branch %s is discarded already", b.Name)
+	}
+	r, err := d.find(ctx, b.WorkspaceID, b.ProjectID)
+	if reeve.CodeOf(err) == reeve.Unavailable { // the repository is gone, and its branch with it
+		r, err = repository{}, nil
+	}
+	if err != nil {
+		return b, err
+	}
+	if r.Path != "" {
+		f, err := r.look(ctx, b.Name)
+		if err != nil {
+			return b, err
+		}
+		if f.checked {
+			return b, reeve.Errorf(reeve.Conflict, "somebody has %s checked out in the repository of project %q", b.Name, b.Project).Hintf("check something else out there first")
+		}
+	}
+	b.State = reeve.BranchDiscarding
+	if b, err = d.write(ctx, b); err != nil {
+		return b, err
+	}
+	return d.drop(ctx, r, b)
+}
+
+// drop finishes a discard.
+func (d *Desk) drop(ctx context.Context, r repository, b reeve.Branch) (reeve.Branch, error) {
+	if r.Path != "" && b.Base != "" { // one that was never begun is not ours to delete
+		if err := r.remove(ctx, b.Name); err != nil {
+			return b, err
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(d.Dir, b.ID)); err != nil {
+		return b, unwritable(err)
+	}
+	b.State = reeve.BranchDiscarded
+	return d.write(ctx, b)
+}
+
+// NewProject checks that a folder is a repository on which agents can work, and gives the project that it would be.
+func (d *Desk) NewProject(ctx context.Context, who reeve.Principal, q reeve.ProjectRequest) (p reeve.Project, err error) {
+	p = reeve.Project{WorkspaceID: who.Workspace, Name: q.Name, DefaultBranch: q.DefaultBranch, CreatedBy: who.User}
+	wrong := func(message, expected string) error { return reeve.Wrong("/path", message, expected) }
+	if !filepath.IsAbs(q.Path) || strings.ContainsAny(q.Path, "\x00\n") {
+		return p, wrong("is not an absolute path", "the repository's folder on the server's disk, such as /srv/site")
+	}
+	if p.Path, err = filepath.EvalSymlinks(q.Path); err != nil || !isDir(p.Path) {
+		return p, wrong("is not a folder on the server's disk", "a git repository")
+	}
+	data, err := filepath.EvalSymlinks(filepath.Dir(d.Dir))
+	if err != nil {
+		return p, unwritable(err)
+	}
+	if within(p.Path, data) || within(data, p.Path) {
+		return p, wrong("is in Reeve's own data directory, or around it", "a repository that no agent can write")
+	}
+	r, err := open(p)
+	if err != nil {
+		if _, e := os.Stat(filepath.Join(p.Path, ".git")); e == nil {
+			return p, wrong("is a worktree of another repository", "the folder of the repository itself")
+		}
+		return p, wrong("is not a git repository", "a folder with a .git in it, or a bare repository")
+	}
+	if _, err := os.Stat(filepath.Join(r.objects(), "info", "alternates")); err == nil {
+		return p, wrong("is a repository that borrows objects from another", "one of its own: git repack -a -d, then remove .git/objects/info/alternates")
+	}
+	f, err := r.look(ctx, "none")
+	if err != nil {
+		return p, err
+	}
+	head, onBranch := strings.CutPrefix(f.head, "refs/heads/")
+	switch {
+	case p.DefaultBranch == "" && !onBranch:
+		return p, reeve.Wrong("/default_branch", "is missing, and the repository's head is detached", "the branch that others begin at and are merged into")
+	case p.DefaultBranch == "":
+		p.DefaultBranch = head
+	case badBranch(p.DefaultBranch):
+		return p, reeve.Wrong("/default_branch", "is not the name of a branch", "a name such as main")
+	case f.tip == "" && !f.empty:
+		return p, reeve.Wrong("/default_branch", "is not in the repository", "one of its branches")
+	}
+	return p, nil
+}
+
+// badBranch refuses what git would, and what is ours.
+func badBranch(s string) bool {
+	return strings.HasPrefix(s, "-") || strings.HasPrefix(s, "/") || strings.HasPrefix(s, "reeve/") || strings.HasSuffix(s, ".lock") || strings.HasSuffix(s, "/") || strings.Contains(s, "..") ||
+		strings.Contains(s, "//") || strings.Contains(s, "@{") || strings.ContainsAny(s, " ~^:?*[\\\x7f") || strings.Map(plain, s) != s
+}
+
+// within tells whether a path is another, or below it.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}

@@ -1,0 +1,202 @@
+package branch
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"reeve"
+	"reeve/internal/sandbox/confine"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// repository is a project's own, on which git runs as its owner and with nothing of an agent's but data.
+type repository struct {
+	reeve.Project
+	git string // its git folder
+}
+
+// open finds a project's repository on the disk.
+func open(p reeve.Project) (repository, error) {
+	for _, dir := range []string{filepath.Join(p.Path, ".git"), p.Path} {
+		if isDir(filepath.Join(dir, "objects")) && isDir(filepath.Join(dir, "refs")) {
+			return repository{p, dir}, nil
+		}
+	}
+	return repository{}, reeve.Errorf(reeve.Unavailable, "the repository of project %q is not there", p.Name).
+		Hintf("its folder was moved or removed: bring it back, or delete the project and make it again")
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+func (r repository) objects() string { return filepath.Join(r.git, "objects") }
+
+// do runs a script in the repository.
+func (r repository) do(ctx context.Context, script string, from *os.File, env ...string) (confine.Result, error) {
+	dir := "GIT_DIR=" + r.git
+	return task{root: r.Path, owner: true, script: script, env: append(env, dir, "DEFAULT="+r.DefaultBranch), from: from}.run(ctx)
+}
+
+// refuse is what git refused, for people.
+func (r repository) refuse(res confine.Result, what string) error {
+	return reeve.Errorf(reeve.Conflict, "%s in project %q: %s", what, r.Name, said(res, r.Path+"/", r.Path))
+}
+
+// facts is how a repository stands.
+type facts struct {
+	head      string // the branch it has checked out, in full; empty when its head is detached
+	bare      bool
+	empty     bool   // there is no commit in it
+	tip       string // of the default branch
+	branch    string // the tip of the branch that was asked for; empty when there is none
+	checked   bool   // somebody has the branch checked out
+	elsewhere bool   // the default branch is checked out in another worktree than the repository's own
+	filters   bool   // it runs programs of its own over files
+}
+
+const factsScript = `set -u
+printf 'head %s\n' "$(git symbolic-ref -q HEAD)"
+printf 'bare %s\n' "$(git rev-parse --is-bare-repository)" || exit 1
+printf 'any %s\n' "$(git rev-list -n 1 --all)"
+printf 'tip %s\n' "$(git rev-parse -q --verify "refs/heads/$DEFAULT^{commit}")"
+printf 'branch %s\n' "$(git rev-parse -q --verify "refs/heads/$BRANCH^{commit}")"
+git worktree list --porcelain | sed -n 's/^branch /checked /p'
+git config --name-only --get-regexp '^filter\.' | sed 's/^/filter /'
+git rev-parse --git-dir >/dev/null`
+
+// look asks how the repository stands, and a branch in it.
+func (r repository) look(ctx context.Context, branch string) (f facts, err error) {
+	res, err := r.do(ctx, factsScript, nil, "BRANCH="+branch)
+	if err != nil {
+		return f, err
+	}
+	if res.ExitCode != 0 {
+		return f, reeve.Errorf(reeve.Unavailable, "the repository of project %q cannot be read: %s", r.Name, said(res, r.Path+"/", r.Path))
+	}
+	any := false
+	checked := map[string]int{}
+	for line := range strings.Lines(string(res.Stdout)) {
+		key, v, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch key {
+		case "head":
+			f.head = v
+		case "bare":
+			f.bare = v == "true"
+		case "any":
+			any = v != ""
+		case "tip":
+			f.tip = v
+		case "branch":
+			f.branch = v
+		case "checked":
+			checked[v]++
+		case "filter":
+			f.filters = true
+		}
+	}
+	f.empty = !any
+	f.checked = checked["refs/heads/"+branch] > 0
+	f.elsewhere = checked["refs/heads/"+r.DefaultBranch] > 0 && (f.bare || f.head != "refs/heads/"+r.DefaultBranch)
+	return f, nil
+}
+
+// start is the commit at which a new branch begins.
+func (r repository) start(f facts) (string, error) {
+	switch {
+	case f.empty:
+		return "", reeve.Errorf(reeve.Conflict, "the repository of project %q has no commits yet, so there is nothing to begin a branch at", r.Name).Hintf("make a first commit in it")
+	case f.tip == "":
+		return "", reeve.Errorf(reeve.Conflict, "the repository of project %q has no branch %q", r.Name, r.DefaultBranch).Hintf("make the branch, or make the project again with another default branch")
+	}
+	return f.tip, nil
+}
+
+const bringScript = `set -u
+case $COUNT in
+0) ;;
+?|??) git unpack-objects -q --strict || exit 1 ;;
+*) git index-pack --stdin --fix-thin --strict >/dev/null || exit 1 ;;
+esac
+git rev-parse -q --verify "$TIP^{commit}" >/dev/null || { echo "it has no commit $TIP" >&2; exit 1; }
+git rev-list --objects --quiet "$TIP" "^$BASE" || exit 1
+[ -z "$BRANCH" ] || git update-ref -m "$WHY" "refs/heads/$BRANCH" "$TIP"`
+
+// bring takes in a pack of objects, checked like a stranger's, and points a branch at one of them. Without a branch it only
+// takes them in.
+func (r repository) bring(ctx context.Context, pack *os.File, branch, base, tip, why string) error {
+	count, err := objectsIn(pack)
+	if err != nil {
+		return err
+	}
+	res, err := r.do(ctx, bringScript, pack, "BRANCH="+branch, "BASE="+base, "TIP="+tip, "WHY="+why, "COUNT="+itoa(count))
+	if err == nil && res.ExitCode != 0 {
+		err = r.refuse(res, "what was committed cannot be taken in")
+	}
+	return err
+}
+
+// objectsIn counts the objects of a pack, which begins where the file stands, and leaves it there. No pack is none.
+func objectsIn(f *os.File) (int, error) {
+	at, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return 0, err
+	}
+	var b [12]byte
+	if n, _ := f.ReadAt(b[:], at); n < len(b) || string(b[:4]) != "PACK" {
+		return 0, nil
+	}
+	return int(binary.BigEndian.Uint32(b[8:]) & (1<<31 - 1)), nil
+}
+
+// create makes a branch at a commit. One that is there already, at that commit, is the same one, made before a crash.
+func (r repository) create(ctx context.Context, f facts, branch, at string) error {
+	if f.branch == at {
+		return nil
+	}
+	if f.branch != "" {
+		return reeve.Errorf(reeve.Conflict, "the repository of project %q already has a branch %s, which Reeve did not make", r.Name, branch).Hintf("rename or delete it there; then try again")
+	}
+	res, err := r.do(ctx, `git update-ref -m "begun by Reeve" "refs/heads/$BRANCH" "$TIP" ""`, nil, "BRANCH="+branch, "TIP="+at)
+	if err == nil && res.ExitCode != 0 {
+		err = r.refuse(res, "the branch cannot be made")
+	}
+	return err
+}
+
+// remove deletes a branch.
+func (r repository) remove(ctx context.Context, branch string) error {
+	res, err := r.do(ctx, `git update-ref -m "discarded" -d "refs/heads/$BRANCH"`, nil, "BRANCH="+branch)
+	if err == nil && res.ExitCode != 0 {
+		err = r.refuse(res, "the branch cannot be deleted")
+	}
+	return err
+}
+
+// advance moves the default branch from one commit to a later one. If the repository has it checked out, its files come along,
+// unless that would overwrite what somebody has changed there.
+func (r repository) advance(ctx context.Context, f facts, to string) error {
+	const hand = "merge the branch by hand, in the repository"
+	by := `git update-ref -m "merged by Reeve" "refs/heads/$DEFAULT" "$TIP" "$OLD"`
+	switch here := !f.bare && f.head == "refs/heads/"+r.DefaultBranch; {
+	case f.elsewhere:
+		return reeve.Errorf(reeve.Conflict, "%s is checked out in another worktree of project %q", r.DefaultBranch, r.Name).Hintf("%s", hand)
+	case here && f.filters:
+		return reeve.Errorf(reeve.Conflict, "project %q has %s checked out, and programs of its own that filter files", r.Name, r.DefaultBranch).Hintf("%s", hand)
+	case here:
+		by = `export GIT_WORK_TREE="$PWD"; git update-index -q --refresh; git merge -q --ff-only --no-stat "$TIP"`
+	}
+	res, err := r.do(ctx, by, nil, "OLD="+f.tip, "TIP="+to)
+	if err == nil && res.ExitCode != 0 {
+		e := reeve.Errorf(reeve.Conflict, "%s of project %q was not moved, and is as it was: %s", r.DefaultBranch, r.Name, said(res, r.Path+"/", r.Path))
+		err = e.Hintf("commit or put away what is changed in the repository's folder, or try again if somebody else just committed")
+	}
+	return err
+}

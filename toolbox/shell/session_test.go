@@ -1,0 +1,86 @@
+package shell
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"reeve/internal/sandbox/confine"
+)
+
+// memory keeps shells for a test.
+type memory struct {
+	mu   sync.Mutex
+	kept map[string][]byte
+}
+
+func (m *memory) Load(_ context.Context, workspace, thread string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.kept[workspace+" "+thread], nil
+}
+
+func (m *memory) Save(_ context.Context, workspace, thread string, state []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kept[workspace+" "+thread] = state
+	return nil
+}
+
+// TestO06_ASessionGoesOn runs commands that build on each other, with all that may get in the way between.
+func TestO06_ASessionGoesOn(t *testing.T) {
+	if mode, reason := confine.Available(); mode == confine.Off {
+		t.Log("no confinement here: ", reason)
+		return
+	}
+	w := newWorld(t)
+	const config = `{"backend":"session","env":["GIVEN"]}`
+	for _, c := range []struct {
+		command string
+		args    map[string]any
+		want    execResult
+	}{
+		{command: "mkdir -p a/b; cd a/b; X=1; export Y='two words'; declare -A M=([k]='v;\"w' [l]=$'a\\nb'); L=(1 'b c' '*'); f() { echo \"f $1 $X\"; }; umask 027"},
+		{command: `pwd; echo "$X $Y ${M[k]} ${M[l]} ${L[1]} ${L[2]} ${#L[@]}"; f hi; umask; env | grep -c ^Y=`, want: execResult{Stdout: "/shared/a/b\n1 two words v;\"w a\nb b c * 3\nf hi 1\n0027\n1\n"}},
+		{command: "X=lost; cd /tmp; sleep 1000", args: map[string]any{"timeout_ms": 300}, want: execResult{ExitCode: 137, TimedOut: true, Note: "the shell's directory and variables are as they were before this command"}},
+		{command: "pwd; echo $X", want: execResult{Stdout: "/shared/a/b\n1\n"}},
+		{command: "X=2; exit 4", want: execResult{ExitCode: 4}},
+		{command: "echo $X; X=3; false", want: execResult{ExitCode: 1, Stdout: "2\n"}},
+		{command: "set -e; X=4; false; X=5", want: execResult{ExitCode: 1}},
+		{command: "echo $X $-; false; echo no", want: execResult{ExitCode: 1, Stdout: "4 ehBc\n"}},
+		{command: "set +e; set -u; set -o pipefail; echo $GIVEN; GIVEN=changed", want: execResult{Stdout: "given\n"}},
+		{command: "echo $GIVEN; false | true; echo $?; set +u", want: execResult{Stdout: "given\n1\n"}},
+		{command: "set -x; echo traced", want: execResult{Stdout: "traced\n", Stderr: "++ echo traced\n"}},
+		{command: "set +x; trap 'echo bye' EXIT; X=6", want: execResult{Stdout: "bye\n"}},
+		{command: "echo $X; unset X; unset -f f", want: execResult{Stdout: "6\n"}},
+		{command: "echo ${X-none}; f", want: execResult{ExitCode: 127, Stdout: "none\n", Stderr: "bash: line 1: f: command not found\n"}},
+		{command: "pwd", args: map[string]any{"cwd": "/shared"}, want: execResult{Stdout: "/shared\n"}},
+		{command: "pwd; mkdir gone; cd gone", want: execResult{Stdout: "/shared\n"}},
+		{command: "rmdir ../gone; X=7"},
+		{command: "pwd; echo $X", want: execResult{Stdout: "/shared\n7\n", Stderr: "reeve: /shared/gone is gone, so this starts in /shared\n"}},
+		{command: "(sleep 1000 & setsid sleep 1000 &); read line; echo \"[$line]\" $# $0", want: execResult{Stdout: "[] 0 bash\n"}},
+		{command: "exec echo replaced", want: execResult{Stdout: "replaced\n", Note: "the shell's directory and variables are as they were before this command: together they are over 256 KiB, or the shell did not come to its end"}},
+		{command: "BIG=$(head -c 300000 /dev/zero | tr '\\0' x); X=8", want: execResult{Note: "the shell's directory and variables are as they were before this command: together they are over 256 KiB, or the shell did not come to its end"}},
+		{command: "echo garbage >&198; X=9"},
+		{command: "echo $X ${#BIG}", want: execResult{Stdout: "9 0\n"}},
+		{command: "echo one\nnothing-of-that-name", want: execResult{ExitCode: 127, Stdout: "one\n", Stderr: "bash: line 2: nothing-of-that-name: command not found\n"}},
+		{command: "alias ll='echo aliased'; shopt -s expand_aliases extglob; readonly R=1"},
+		{command: "ll; [[ ab == @(ab|c) ]] && echo glob; R=2; echo after", want: execResult{ExitCode: 1, Stdout: "aliased\nglob\n", Stderr: "bash: line 1: R: readonly variable\n"}},
+		{command: "echo still here", want: execResult{Stdout: "still here\n"}},
+	} {
+		args := map[string]any{"command": c.command}
+		for k, v := range c.args {
+			args[k] = v
+		}
+		got, err := w.try(config, args)
+		if got.DurationMS = 0; err != nil || got != c.want {
+			t.Errorf("%s:\n%+v, %v\nwant\n%+v", c.command, got, err, c.want)
+		}
+	}
+	for thread, state := range w.shells.kept {
+		if strings.Contains(string(state), "GIVEN") {
+			t.Errorf("%s keeps a variable that is given anew", thread)
+		}
+	}
+}
