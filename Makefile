@@ -55,15 +55,15 @@ check: lint race ## all that CI runs
 crash: build ## kill the real server before and after every commit and effect, and count
 	REEVE_PG_FSYNC=on scripts/postgres run $(GO) test -count=1 -timeout 150m ./cmd/reeve -run TestCrash -crash.full -v
 
-bench: ## measure against peers and limits, printed as ratios
+bench: assets ## measure against peers and limits, printed as ratios
 	REEVE_PG_FSYNC=on scripts/postgres run sh -c 'cd bench && $(GO) run .'
 
 oracles: ## run outside test suites; REEVE_ORACLES names their folder
 	@test -n "$$REEVE_ORACLES" || { echo "set REEVE_ORACLES to the folder of outside test suites"; exit 1; }
 	$(GO) test -count=1 -tags oracles ./internal/gate ./internal/wake ./host -run Oracle -v
 
-leaks: ## run thousands of scripts and count what they leave behind
-	REEVE_LONG=1 $(GO) test -count=1 -timeout 30m ./internal/sandbox/js -run LeaveNothing -v
+leaks: assets ## run thousands of scripts and of Python, and count what they leave behind
+	REEVE_LONG=1 $(GO) test -count=1 -timeout 30m ./internal/sandbox/js ./internal/sandbox/py -run 'LeaveNothing' -v
 
 contract: ## rewrite contract/ from the running catalogue
 	$(GO) test ./contract -update

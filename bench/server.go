@@ -76,8 +76,11 @@ func (s *server) stop() error {
 }
 
 // resident is the memory that the process holds, in MB.
-func (s *server) resident() (float64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+func (s *server) resident() (float64, error) { return residentOf(strconv.Itoa(s.cmd.Process.Pid)) }
+
+// residentOf is the memory that a process holds, in MB.
+func residentOf(pid string) (float64, error) {
+	b, err := os.ReadFile("/proc/" + pid + "/status")
 	if err != nil {
 		return 0, err
 	}
@@ -87,5 +90,5 @@ func (s *server) resident() (float64, error) {
 			return float64(kb) / 1024, err
 		}
 	}
-	return 0, errors.New("the kernel does not say how much memory the server holds")
+	return 0, errors.New("the kernel does not say how much memory a process holds")
 }

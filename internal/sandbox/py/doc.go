@@ -1,7 +1,7 @@
 // Package py runs Python that nobody vouches for.
 //
 //	pool := py.New(py.Config{Dir: cache})
-//	result, err := pool.Run(ctx, py.Code{Source: source}, py.Limits{Time: 5 * time.Second})
+//	result, err := pool.Run(ctx, py.Code{Owner: workspace, Source: source}, py.Limits{Time: 5 * time.Second})
 //
 // # What the code has
 //

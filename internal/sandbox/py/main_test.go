@@ -16,7 +16,12 @@ import (
 // The worker that tests use, built from the text at hand, and where the interpreter is unpacked and translated, once for all of them.
 var workerPath, cacheDir string
 
-func TestMain(m *testing.M) { os.Exit(setUp(m)) }
+func TestMain(m *testing.M) {
+	if how := os.Getenv(lieVariable); how != "" {
+		lie(how)
+	}
+	os.Exit(setUp(m))
+}
 
 func setUp(m *testing.M) int {
 	if reason, hint := py.Available(); reason != "" {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"reeve"
@@ -40,7 +41,8 @@ type Pool struct {
 
 	first    sync.Mutex // held while the interpreter is unpacked and translated
 	ready    bool       // that has been done
-	programs sync.Once  // the worker program
+	mended   atomic.Bool
+	programs sync.Once // the worker program
 	program  *program
 	fault    error
 }
@@ -103,7 +105,7 @@ func (p *Pool) Run(ctx context.Context, c Code, l Limits) (Result, error) {
 		}
 		r, fit, err := do(ctx, w.Process, c, l)
 		w.owner = c.Owner
-		if w.runs++; fit && w.runs < wear {
+		if w.runs++; fit && w.runs < wear && w.owner != "" {
 			p.put(w)
 		} else {
 			w.End()

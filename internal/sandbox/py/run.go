@@ -16,7 +16,7 @@ import (
 
 // Code is what to run.
 type Code struct {
-	Owner  string // whose it is; a worker is never shared between owners
+	Owner  string // whose it is: a worker is never shared between owners, and one that served nobody in particular is not used again
 	Source string // UTF-8
 }
 
@@ -99,10 +99,16 @@ func do(ctx context.Context, proc *child.Process, c Code, l Limits) (r Result, f
 	})
 	stop := context.AfterFunc(ctx, proc.Kill)
 	start := wire.Start{Source: c.Source, Memory: l.Memory, Time: l.Time, Output: l.Output}
-	if _, err = proc.In.Write(start.Encode()); err != nil {
-		err = errLost
-	} else {
+	if _, err = proc.In.Write(start.Encode()); err == nil {
+		var f wire.Frame
+		if f, err = wire.ReadFrame(proc.Read); err == nil && f.Kind != wire.KindReady {
+			err = wire.ErrMalformed
+		}
+	}
+	if err == nil {
 		fit, err = r.listen(proc, l)
+	} else if !errors.Is(err, wire.ErrMalformed) {
+		err = errLost
 	}
 	if !timer.Stop() {
 		<-done

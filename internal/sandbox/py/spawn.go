@@ -30,34 +30,44 @@ func (p *Pool) spawn() (*worker, error) {
 	return w, err
 }
 
-// launch starts one worker.
+// launch starts one worker. If it does not get ready, what is in the cache directory may be damaged: that is made anew, once.
 func (p *Pool) launch(patience time.Duration) (_ *worker, err error) {
 	defer reeve.Wrap(&err, "py.launch")
+	w, h, err := p.try(patience)
+	if err == nil || h.file == "" || !p.mended.CompareAndSwap(false, true) || h.mend() != nil {
+		return w, err
+	}
+	w, _, err = p.try(firstTime)
+	return w, err
+}
+
+// try starts a worker from the interpreter in the cache directory. If that is what failed, the home is set too.
+func (p *Pool) try(patience time.Duration) (*worker, home, error) {
 	h, err := unpack(p.config.Dir)
 	if err != nil {
-		return nil, err
+		return nil, home{}, err
 	}
 	binary, err := p.binary()
 	if err != nil {
-		return nil, err
+		return nil, home{}, err
 	}
 	proc, err := child.Start(child.Command{Binary: binary, Args: []string{"reeve-py-worker", h.file, h.sum, h.code, strconv.FormatInt(p.config.Memory, 10)},
 		Env: []string{"GOMAXPROCS=2", "TZ=UTC"}, Confine: p.config.Confine, Stderr: p.config.Stderr})
 	if err != nil {
-		return nil, reeve.Errorf(reeve.Unavailable, "cannot start a Python worker: %w", err)
+		return nil, home{}, reeve.Errorf(reeve.Unavailable, "cannot start a Python worker: %w", err)
 	}
 	timer := time.AfterFunc(patience, proc.Kill)
 	defer timer.Stop()
 	f, err := wire.ReadFrame(proc.Read)
 	if err == nil && (f.Kind != wire.KindReady || string(f.Body) != version()) {
-		err = wire.ErrMalformed
+		proc.End()
+		return nil, home{}, reeve.Errorf(reeve.Unavailable, "the Python worker is of another version").Hintf("make build makes a program and its worker that fit together")
 	}
 	if err != nil {
 		proc.End()
-		return nil, reeve.Errorf(reeve.Unavailable, "a Python worker did not get ready: %w", errors.Join(err, proc.Fate())).
-			Hintf("make build makes a program and its worker that fit together; if they do, remove %s, which is made anew", p.config.Dir)
+		return nil, h, reeve.Errorf(reeve.Unavailable, "a Python worker did not get ready: %w", errors.Join(err, proc.Fate()))
 	}
-	return &worker{Process: proc}, nil
+	return &worker{Process: proc}, h, nil
 }
 
 // binary is where to start the worker program from.

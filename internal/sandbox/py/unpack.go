@@ -82,6 +82,23 @@ func (h home) write(w io.Writer) error {
 	return nil
 }
 
+// mend removes what is damaged, to be made anew: the interpreter, or else its machine code.
+func (h home) mend() error {
+	f, err := os.Open(h.file)
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(sum, f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != h.sum {
+		return os.Remove(h.file)
+	}
+	return os.RemoveAll(h.code)
+}
+
 // place makes a file appear under its name when it is whole, and not before.
 func place(path string, mode os.FileMode, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".part-*")

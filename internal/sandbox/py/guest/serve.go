@@ -69,10 +69,22 @@ func Serve(in io.Reader, out io.Writer, args []string) {
 	}
 	w.send(wire.Ready(wire.Version("py", files, ".")))
 	w.flush()
-	for {
+	for most := allocated() + garbage; ; {
 		w.serve()
-		runtime.GC()
+		if allocated() > most {
+			debug.FreeOSMemory()
+		}
 	}
+}
+
+// garbage is how much runs may leave before it is collected: a collection takes longer than most runs.
+const garbage = 24 << 20
+
+// allocated is what Go's heap holds, garbage included.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 func fail(err error) {
@@ -114,6 +126,8 @@ func (w *worker) serve() {
 	if err != nil {
 		os.Exit(exitHost)
 	}
+	w.send(wire.Ready("")) // that it has the code
+	w.flush()
 	late := time.AfterFunc(start.Time+lateness, func() { os.Exit(exitLate) })
 	defer late.Stop()
 	var said [3]int64
