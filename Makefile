@@ -33,7 +33,7 @@ python:
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory assets; else false; fi || echo "building without Python: execute_python will be off"
 
 run: build ## build and start the server, and print where to look
-	./$(BIN) serve
+	./$(BIN) serve --sample
 
 test: assets build ## run every test, on SQLite and on a throwaway PostgreSQL
 	REEVE_PG_FSYNC=off scripts/postgres run $(GO) test -timeout 20m $(PACKAGES)

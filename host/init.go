@@ -10,25 +10,31 @@ import (
 	"strings"
 )
 
-// Init prepares a data directory as the first Run would, and leaves a config file to edit unless there is one.
-func Init(ctx context.Context, cfg Config) (dir string, err error) {
+// Init prepares a data directory as the first Run would, and leaves a config file to edit unless there is one. With sample it puts the
+// sample there too, and tells whether it did; see [Host.Sample].
+func Init(ctx context.Context, cfg Config, sample bool) (dir string, put bool, err error) {
 	h, err := New(ctx, cfg)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
 	if err := h.open(ctx); err != nil {
-		return "", err
+		return "", false, err
+	}
+	if sample {
+		if put, err = h.Sample(ctx); err != nil {
+			return "", false, err
+		}
 	}
 	file := filepath.Join(h.cfg.Dir, "reeve.yaml")
 	if _, err := os.Stat(file); err == nil {
-		return h.cfg.Dir, nil
+		return h.cfg.Dir, put, nil
 	}
-	return h.cfg.Dir, writePrivate(file, sample())
+	return h.cfg.Dir, put, writePrivate(file, sampleConfig())
 }
 
-// sample is a config with every setting in it, commented out, made from the settings' own words.
-func sample() string {
+// sampleConfig is a config with every setting in it, commented out, made from the settings' own words.
+func sampleConfig() string {
 	var b strings.Builder
 	b.WriteString("# Settings of Reeve. REEVE_* variables and flags override them; docs/configuration.md says more.\n")
 	t := reflect.TypeFor[Config]()

@@ -39,7 +39,8 @@ func restoreCommand(a *app) *cobra.Command {
 
 // initCommand prepares a data directory without starting a server.
 func initCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var sample bool
+	c := &cobra.Command{
 		Use: "init", Short: "Prepare a data directory: database, workspace, owner's token, and a config to edit", Args: cobra.NoArgs,
 		Long:    "Prepares the data directory as the first start of the server would, and writes a reeve.yaml with every setting in it, commented out.",
 		Example: "  reeve init --dir ./data",
@@ -48,13 +49,18 @@ func initCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			dir, err := host.Init(cmd.Context(), cfg)
-			if err != nil {
+			dir, put, err := host.Init(cmd.Context(), cfg, sample)
+			switch {
+			case err != nil:
 				return err
+			case sample && !put:
+				a.note("there are agents already: the sample was left out")
 			}
 			return a.done("prepared %s; edit reeve.yaml there, then run reeve serve", dir)
 		},
 	}
+	c.Flags().BoolVar(&sample, "sample", false, "put a sample mailbox and an automation that sorts it there, unless an agent was ever made")
+	return c
 }
 
 func exists(file string) bool {

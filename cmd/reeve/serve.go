@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,6 +24,7 @@ import (
 func serveCommand() *cobra.Command {
 	var file string
 	var flags host.Config
+	var sample bool
 	cmd := &cobra.Command{
 		Use:     "serve",
 		Short:   "Start the server",
@@ -36,13 +38,14 @@ func serveCommand() *cobra.Command {
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return serve(ctx, cfg, cmd.OutOrStdout())
+			return serve(ctx, cfg, sample, cmd.OutOrStdout())
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&file, "config", "", "config file (default: reeve.yaml in the data directory, if it is there)")
 	f.StringVar(&flags.Listen, "listen", "", "address to listen on (default 127.0.0.1:7410)")
 	f.StringVar(&flags.Database, "database", "", "postgres:// URL (default: SQLite in the data directory)")
+	f.BoolVar(&sample, "sample", false, "put a sample mailbox and an automation that sorts it into a data directory in which no agent was ever made")
 	f.StringSliceVar(&flags.HTTPAllow, "http-allow", nil, "host, host:port or CIDR that HTTP tools may reach although private")
 	return cmd
 }
@@ -86,14 +89,24 @@ func serverConfig(file string, cmd *cobra.Command, flags host.Config) (cfg host.
 	return cfg, err
 }
 
-func serve(ctx context.Context, cfg host.Config, out io.Writer) error {
+func serve(ctx context.Context, cfg host.Config, sample bool, out io.Writer) error {
 	h, err := host.New(ctx, cfg)
 	if err != nil {
 		return err
 	}
+	next := "reeve tools, reeve agents create NAME, reeve call NAME TOOL"
+	if sample {
+		put, err := h.Sample(ctx)
+		if err != nil {
+			return errors.Join(err, h.Close())
+		}
+		if put {
+			next = "reeve automations run " + host.SampleName + " --plan"
+		}
+	}
 	return h.Run(ctx, func(url string) {
-		fmt.Fprintf(out, "Reeve %s is ready at %s\n  docs   %s/docs\n  token  %s\n  next   reeve tools, reeve agents create NAME, reeve call NAME TOOL\n",
-			host.Version, url, url, filepath.Join(h.Dir(), "owner.token"))
+		fmt.Fprintf(out, "Reeve %s is ready at %s\n  docs   %s/docs\n  token  %s\n  next   %s\n",
+			host.Version, url, url, filepath.Join(h.Dir(), "owner.token"), next)
 	})
 }
 
