@@ -1,0 +1,81 @@
+package main_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"reeve"
+)
+
+const askModel = `answers:
+  - {when: {system: I am helper, said: reach out}, calls: [{name: far_keyed, args: {lane: script}}]}
+  - {when: {system: I am helper, tool: far_keyed}, text: "It is reached."}
+`
+
+// askScript asks an agent in one item, and writes down what it said.
+const askScript = `
+await Items.withItem('one', 'One', async (ctx) => {
+  if (ctx.item.isDone) return;
+  const answer = await Agents.delegate({ agent: 'helper', input: 'reach out' });
+  await Session.writeFile({ path: '/answer', content: answer });
+});
+'over'`
+
+var wrongAsks = []count{
+	{"runs beside the script's and the helper's", `SELECT count(*) - 2 FROM runs`},
+	{"runs that did not complete", `SELECT count(*) FROM runs WHERE state <> 'completed'`},
+	{"items that are not done", `SELECT count(*) FROM items WHERE state <> 'done'`},
+	{"questions beside the one", `SELECT count(*) - 1 FROM operations WHERE tool = 'delegate'`},
+	{"answers that were lost, or came twice", `SELECT count(*) - 1 FROM operations o, messages r WHERE o.tool = 'delegate' AND o.state = 'committed' AND r.id = o.result_id AND r.content = 'It is reached.'`},
+	{"files beside the one", `SELECT count(*) - 1 FROM session_files`},
+	{"answers of the model beside the two", `SELECT count(*) - 2 FROM messages WHERE kind = 'thought'`},
+}
+
+// TestW19_KillAtEveryCommitOfAScriptThatAsks kills the real server before and after every commit of a script that asks an agent and waits. Whatever dies
+// where, the agent is asked once, its effect happens once, and the script goes on with its answer.
+func TestW19_KillAtEveryCommitOfAScriptThatAsks(t *testing.T) {
+	r := newRig(t)
+	script := filepath.Join(t.TempDir(), "script.yaml")
+	if err := os.WriteFile(script, []byte(askModel), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.env = []string{"REEVE_MODEL=rehearsal", "REEVE_MODEL_SCRIPT=" + script}
+	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
+		var err error
+		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
+			ctx := t.Context()
+			if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
+				return err
+			}
+			if err := c.do(ctx, "POST", "/api/agents", thing{"name": "helper", "config": thing{"instructions": "I am helper."}}, nil); err != nil {
+				return err
+			}
+			if err := attach(ctx, c, "helper", "far_keyed"); err != nil {
+				return err
+			}
+			return c.do(ctx, "POST", "/api/automations", thing{"name": "asker", "source": askScript, "tools": []string{"delegate", "far_keyed", "write_file"}}, nil)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.everyCommit(e, 12, r.driveAsk, func(ctx context.Context, w world) error { return r.checkEnd(ctx, w, wrongAsks) })
+	}
+}
+
+// driveAsk wakes the automation, with a key, and waits until its run has ended.
+func (r *rig) driveAsk(ctx context.Context, w world, p *process) error {
+	c, err := w.owner(p, unlimited)
+	if err != nil {
+		return err
+	}
+	if err := c.do(ctx, "POST", "/api/agents/asker/wake", thing{"input": "go"}, nil, "Idempotency-Key", "the-one"); err != nil {
+		return err
+	}
+	return poll(ctx, "the run to end", func() (bool, error) {
+		var list reeve.AutomationRunList
+		err := c.do(ctx, "GET", "/api/automations/asker/runs?limit=1", nil, &list)
+		return err == nil && len(list.Runs) == 1 && list.Runs[0].Run.ID != "" && list.Runs[0].Run.State.Final(), err
+	})
+}
