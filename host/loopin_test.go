@@ -15,14 +15,14 @@ import (
 	"reeve/reevetest"
 )
 
-// listener is a model that notes what it is asked.
-type listener struct {
+// eavesdropper is a model that notes what it is asked.
+type eavesdropper struct {
 	model.Model
 	mu    sync.Mutex
 	asked []model.Request
 }
 
-func (l *listener) Answer(ctx context.Context, r model.Request, watch func(model.Delta)) (model.Answer, error) {
+func (l *eavesdropper) Answer(ctx context.Context, r model.Request, watch func(model.Delta)) (model.Answer, error) {
 	l.mu.Lock()
 	l.asked = append(l.asked, r)
 	l.mu.Unlock()
@@ -30,7 +30,7 @@ func (l *listener) Answer(ctx context.Context, r model.Request, watch func(model
 }
 
 // last gives what the agent with these instructions was told when it was last asked.
-func (l *listener) last(system string) string {
+func (l *eavesdropper) last(system string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range seq.Backward(l.asked) {
@@ -39,18 +39,18 @@ func (l *listener) last(system string) string {
 		}
 		var lines []string
 		for _, m := range r.Messages {
-			line := string(m.Role) + ":"
 			for _, p := range m.Parts {
+				line := string(m.Role) + ": "
 				switch p.Type {
 				case model.ToolCall:
-					line += " " + p.Name
+					line += p.Name
 				case model.Result:
-					line += " = " + p.Text
+					line += "= " + p.Text
 				default:
-					line += " " + p.Text
+					line += p.Text
 				}
+				lines = append(lines, line)
 			}
-			lines = append(lines, line)
 		}
 		return strings.Join(lines, " | ")
 	}
@@ -70,7 +70,7 @@ func TestW18_LoopIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard := &listener{Model: model.Rehearsal(script)}
+	heard := &eavesdropper{Model: model.Rehearsal(script)}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard})
 	boss := persona(h, "boss", nil, "loop_in")
 	lawyer := persona(h, "lawyer", nil)
@@ -99,7 +99,7 @@ func TestW18_LoopIn(t *testing.T) {
 	if len(list) != 1 || list[0].SessionID != c.ID || list[0].AgentID != lawyer.ID || list[0].State != reeve.RunCompleted {
 		t.Fatalf("%+v", list)
 	}
-	told := "user: hello [boss] Good morning, I am the boss. go [boss] One moment, I ask our lawyer. [boss asks you] May we?"
+	told := "user: hello | user: [boss] Good morning, I am the boss. | user: go | user: [boss] One moment, I ask our lawyer. | user: [boss asks you] May we?"
 	if got := heard.last("I am lawyer"); got != told {
 		t.Errorf("the lawyer was told %s", got)
 	}
@@ -122,13 +122,13 @@ func TestW18_LoopIn(t *testing.T) {
 	if d.AgentID != lawyer.ID || d.State != reeve.RunCompleted {
 		t.Errorf("%+v", d.Turn)
 	}
-	told += " | assistant: You may. | user: [boss] So be it. are you sure?"
+	told += " | assistant: You may. | user: [boss] So be it. | user: are you sure?"
 	if got := heard.last("I am lawyer"); got != told {
 		t.Errorf("the lawyer was told %s", got)
 	}
 	over(h, speak(h, c.ID, "well?").ID)
-	told = "user: hello | assistant: Good morning, I am the boss. | user: go | assistant: One moment, I ask our lawyer. loop_in | user: = You may. | assistant: So be it." +
-		" | user: are you sure? [lawyer] You may. well?"
+	told = "user: hello | assistant: Good morning, I am the boss. | user: go | assistant: One moment, I ask our lawyer. | assistant: loop_in | user: = You may. | assistant: So be it." +
+		" | user: are you sure? | user: [lawyer] You may. | user: well?"
 	if got := heard.last("I am boss"); got != told {
 		t.Errorf("the boss was told %s", got)
 	}
