@@ -397,3 +397,24 @@ func TestO20_NoRightToDelegate(t *testing.T) {
 		t.Errorf("%+v %+v", turn.Turn, infos)
 	}
 }
+
+// TestO20_ItsMediaReachTheUser: what a child, or its child, sends comes to the conversation that it all began in.
+func TestO20_ItsMediaReachTheUser(t *testing.T) {
+	h := painter(t, `- {when: {tool: delegate}, text: "Here you are."}
+- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: middle, input: "go"}}]}
+- {when: {system: I am middle}, calls: [{name: delegate, args: {agent: artist, input: "a picture"}}]}
+`)
+	persona(h, "boss", nil, "delegate", "send_media")
+	persona(h, "middle", nil, "delegate", "send_media")
+	artist := persona(h, "artist", nil, "send_media")
+	c := h.Talk("boss")
+	turn := over(h, speak(h, c.ID, "go").ID)
+	list := sent(h, c.ID)
+	if len(list) != 1 || list[0].AgentID != artist.ID || list[0].TurnID != turn.ID || list[0].Attachments[0].Name != "chart.png" {
+		t.Fatalf("the conversation was sent %+v", list)
+	}
+	child := children(h, turn.ID)[0]
+	if n := len(sent(h, child.SessionID)); n != 0 {
+		t.Errorf("it was sent to the child's own conversation too: %d", n)
+	}
+}

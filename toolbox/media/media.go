@@ -1,6 +1,7 @@
 package media
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"mime"
@@ -38,7 +39,7 @@ func (p *Pack) send(ctx context.Context, in sendArgs) (string, error) {
 		return "", err
 	}
 	inv := reeve.InvocationFrom(ctx)
-	conversation, err := channel(ctx, tx, inv)
+	conversation, turn, err := channel(ctx, tx, inv)
 	if err != nil {
 		return "", err
 	}
@@ -51,7 +52,7 @@ func (p *Pack) send(ctx context.Context, in sendArgs) (string, error) {
 		return "", err
 	}
 	a := reeve.Attachment{Name: path.Base(in.Path), MediaType: kind(in.Path, body), Hash: hash, Size: len(body)}
-	if err := tx.SendMedia(ctx, conversation, inv.Operation, reeve.Frame{TurnID: inv.Run, AgentID: inv.Agent, Text: in.Caption, OperationID: inv.Operation, Attachments: []reeve.Attachment{a}}); err != nil {
+	if err := tx.SendMedia(ctx, conversation, inv.Operation, reeve.Frame{TurnID: turn, AgentID: inv.Agent, Text: in.Caption, OperationID: inv.Operation, Attachments: []reeve.Attachment{a}}); err != nil {
 		return "", err
 	}
 	inv.Emit(reeve.SemanticKey, "MEDIA")
@@ -59,19 +60,23 @@ func (p *Pack) send(ctx context.Context, in sendArgs) (string, error) {
 	return fmt.Sprintf("Sent %s (%s, %d bytes).", a.Name, a.MediaType, a.Size), nil
 }
 
-// channel is the conversation that asked: the one that the run is a turn of, or the one in which its schedule was made.
-func channel(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) (string, error) {
-	threads := []string{inv.Thread}
-	if inv.Run != "" {
-		run, err := tx.GetRun(ctx, inv.Workspace, inv.Run)
+// channel is the conversation that asked, and its turn: the one that the run is a turn of, or the one in which its schedule was made. Of a run that
+// a call of another agent led to, the first of these counts: that is where a person waits.
+func channel(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) (conversation, turn string, err error) {
+	threads, first := []string{inv.Thread}, inv.Run
+	for _, a := range inv.Ancestors[:min(1, len(inv.Ancestors))] {
+		first = a.RunID
+	}
+	if first != "" {
+		run, err := tx.GetRun(ctx, inv.Workspace, first)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		timer, err := tx.Snap.GetTimer(ctx, inv.Workspace, "", run.ReasonID)
 		if err != nil && reeve.CodeOf(err) != reeve.NotFound {
-			return "", err
+			return "", "", err
 		}
-		threads = append(threads, timer.Origin)
+		threads = []string{run.ThreadID, timer.Origin, inv.Thread}
 	}
 	for _, t := range threads {
 		_, session, ok := strings.Cut(t, ":session:")
@@ -80,13 +85,13 @@ func channel(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) (string, 
 		}
 		c, err := tx.GetConversation(ctx, inv.Workspace, "", session)
 		if err == nil {
-			return c.ID, nil
+			return c.ID, cmp.Or(first, inv.Run), nil
 		}
 		if reeve.CodeOf(err) != reeve.NotFound {
-			return "", err
+			return "", "", err
 		}
 	}
-	return "", reeve.Errorf(reeve.ToolFailed, "nobody asked for this in a conversation, so there is nobody to send it to").Hintf("say in your answer where the file is")
+	return "", "", reeve.Errorf(reeve.ToolFailed, "nobody asked for this in a conversation, so there is nobody to send it to").Hintf("say in your answer where the file is")
 }
 
 // kind is the media type of a file: by its name where that is known, else by its bytes.
