@@ -1,6 +1,7 @@
 package reeve
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -221,4 +222,12 @@ type PlannedCall struct {
 	State     State  `json:"state,omitempty" doc:"Where that stands, once the plan is applied"`
 	Code      Code   `json:"code,omitempty"`
 	Message   string `json:"message,omitempty"`
+}
+
+// AutomationStep is a run of an automation as a step of another run.
+type AutomationStep struct {
+	Run        Run    // whose step it is
+	Automation string // name or id
+	Key        string // under one key it is run once; empty means that it can be run again at will
+	Input      json.RawMessage
 }

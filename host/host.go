@@ -197,11 +197,11 @@ func (h *Host) wake() (err error) {
 	h.hub = chat.NewHub(h.db, h.log)
 	h.desk = &chat.Desk{DB: h.db, Hub: h.hub, Process: h.gate.Process()}
 	brain := &agent.Brain{DB: h.db, Rehearsal: &agent.Rehearsal{DB: h.db, Gate: h.gate}, Thinker: &agent.Thinker{DB: h.db, Gate: h.gate, Model: mind, Stage: h.hub,
-		Assemble: h.cfg.Assemble, Extract: h.cfg.Extract, Tracer: h.tracer(), OnAnswer: h.metrics.answered, Log: h.log}}
+		Assemble: h.cfg.Assemble, Extract: h.cfg.Extract, Steps: h.auto, Tracer: h.tracer(), OnAnswer: h.metrics.answered, Log: h.log}}
 	h.room, err = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: brains{h.db, h.auto, brain}, Concurrent: h.cfg.Runs, Attempts: h.cfg.RunAttempts, Entities: &journal.Pack{DB: h.db},
 		Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client(), Ended: ended{h.desk, h.calls, h.metrics}})
 	if err == nil {
-		h.desk.Server, h.auto.Waker = h.room, h.room
+		h.desk.Server, h.auto.Waker, h.auto.Server, h.auto.Process = h.room, h.room, h.room, h.gate.Process()
 		h.calls.Desk, h.calls.Room = h.desk, h.room
 	}
 	return err

@@ -77,10 +77,7 @@ func (v *turn) assembled(ctx context.Context) (r model.Request, err error) {
 	if err != nil {
 		return r, err
 	}
-	assembler := v.Assemble
-	if assembler == nil {
-		assembler = Assembly{}
-	}
+	assembler := v.assembler()
 	err = patiently(ctx, func(ctx context.Context) error {
 		r, err = assembler.Assemble(ctx, in)
 		return err

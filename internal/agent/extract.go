@@ -43,12 +43,13 @@ type MoveCall struct {
 
 // extract takes notes of the turn; false means that they could not be taken.
 func (v *turn) extract(ctx context.Context) bool {
-	if v.Extract == nil || v.log.noted {
+	extractor := v.extractor()
+	if extractor == nil || v.log.noted {
 		return true
 	}
 	in := ExtractionInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(), TurnID: v.run.ID, UserID: v.run.UserID,
 		Input: v.log.said[0].Content, Transcript: transcript(v.log)}
-	err := patiently(ctx, func(ctx context.Context) error { return v.Extract.Extract(ctx, in) })
+	err := patiently(ctx, func(ctx context.Context) error { return extractor.Extract(ctx, in) })
 	if err == nil {
 		err = v.DB.Update(ctx, func(tx *store.Tx) error {
 			return tx.AppendThought(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID,

@@ -35,6 +35,7 @@ type Thinker struct {
 	Stage    Stage        // shows turns. Default: nobody watches
 	Assemble Assembler    // makes the request that begins a turn. Default: Assembly
 	Extract  Extractor    // takes notes of a turn that is over. Default: none are taken
+	Steps    Steps        // runs automations that an agent's config names in their place
 	Tracer   trace.Tracer // gets a span for each run and question. Default: none
 	OnAnswer func(Asked)  // told of each question. Default: nobody
 	Log      *slog.Logger

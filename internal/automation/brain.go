@@ -18,6 +18,9 @@ func (r *Room) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	if run.Reason == reeve.ReasonUser {
 		return failed(reeve.Errorf(reeve.Unsupported, "an automation holds no conversation").Hintf("run it: reeve automations run"))
 	}
+	if r.forsaken(run) {
+		return reeve.RunEnd{State: reeve.RunCancelled, Err: reeve.Errorf(reeve.Canceled, "nobody waits for it any more")}
+	}
 	w, paused, err := r.begin(ctx, run)
 	if err != nil {
 		return failed(err)
@@ -32,6 +35,7 @@ func (r *Room) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 		err = w.apply(ctx)
 	} else {
 		value, err = r.Pool.Run(ctx, w.text(), r.Limits, w)
+		r.came(run, value)
 	}
 	return w.finish(ctx, value, err)
 }
@@ -86,11 +90,7 @@ func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, paused bool, 
 func (w *work) text() js.Script {
 	seed := fnv.New64a()
 	_, _ = seed.Write([]byte(w.run.Key)) // a hash takes everything
-	input := json.RawMessage(`null`)
-	if w.run.Input != "" {
-		input = asJSON(w.run.Input)
-	}
-	return js.Script{Source: w.script.Source, Name: "script." + w.script.Language, Language: js.Language(w.script.Language), Functions: w.names.functions(), Input: input,
+	return js.Script{Source: w.script.Source, Name: "script." + w.script.Language, Language: js.Language(w.script.Language), Functions: w.names.functions(), Input: w.given(w.run),
 		Now: w.run.StartedAt, Seed: int64(seed.Sum64() >> 1)} //nolint:gosec // one bit less always fits
 }
 

@@ -25,19 +25,22 @@ type Waker interface {
 
 // Config says how automations run.
 type Config struct {
-	DB     *store.DB
-	Log    *slog.Logger
-	Pool   *js.Pool
-	Gate   Gate      // set before the first run
-	Waker  Waker     // set before the first run is asked for
-	Limits js.Limits // of one run. Default: an hour, and otherwise the sandbox's own
+	DB      *store.DB
+	Log     *slog.Logger
+	Pool    *js.Pool
+	Gate    Gate      // set before the first run
+	Waker   Waker     // set before the first run is asked for
+	Server  Server    // set before the first step is asked for; see Compute
+	Process string    // who owns the runs begun here; set with Server
+	Limits  js.Limits // of one run. Default: an hour, and otherwise the sandbox's own
 }
 
 // Room runs automations and keeps their ledger.
 type Room struct {
 	Config
-	mu   sync.Mutex
-	live map[string]*work // by run
+	mu    sync.Mutex
+	live  map[string]*work // by run
+	steps map[string]*step // by run: what somebody here waits for
 }
 
 // New makes the room.
@@ -45,7 +48,7 @@ func New(cfg Config) *Room {
 	if cfg.Limits.Time == 0 {
 		cfg.Limits.Time = time.Hour
 	}
-	return &Room{Config: cfg, live: map[string]*work{}}
+	return &Room{Config: cfg, live: map[string]*work{}, steps: map[string]*step{}}
 }
 
 // working gives the run that is under way here; nil means that it is not.

@@ -109,11 +109,15 @@ const (
 	ScheduleLane = "schedule:" // and the timer's id: a goal, which a run serves that knows of nothing else
 	TimerLane    = "timer:"    // and the timer's id: the agent is to look around
 	ManualLane   = "manual:"   // and the run key
+	StepLane     = "step:"     // and the run key: a step of another run, which waits for it
 )
+
+// IsStep tells whether a run is a step of another.
+func IsStep(run reeve.Run) bool { return strings.HasPrefix(run.SessionID, StepLane) }
 
 // ownLane tells whether a run waits only for others of the same session, or, if it is a turn, for none.
 func ownLane(why reeve.Reason, session string) bool {
-	return why == reeve.ReasonUser || strings.HasPrefix(session, ScheduleLane)
+	return why == reeve.ReasonUser || strings.HasPrefix(session, ScheduleLane) || strings.HasPrefix(session, StepLane)
 }
 
 // Caller is an agent that is due to run: alone for a session, or for all its other wakes together.

@@ -1,0 +1,184 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"reeve"
+	"reeve/model"
+)
+
+// Steps runs automations as steps of turns.
+type Steps interface {
+	Compute(ctx context.Context, s reeve.AutomationStep) (json.RawMessage, error)
+}
+
+// scripted is an automation in place of a built-in step, which an agent's config names.
+type scripted struct {
+	steps      Steps
+	run        reeve.Run
+	automation string
+	tries      int
+}
+
+// assembler gives who makes the turn's request.
+func (v *turn) assembler() Assembler {
+	switch {
+	case v.set.Assembly != "":
+		return &scripted{steps: v.Steps, run: v.run, automation: v.set.Assembly}
+	case v.Assemble != nil:
+		return v.Assemble
+	}
+	return Assembly{}
+}
+
+// extractor gives who takes notes of the turn; nil means nobody.
+func (v *turn) extractor() Extractor {
+	if v.set.Extraction != "" {
+		return &scripted{steps: v.Steps, run: v.run, automation: v.set.Extraction}
+	}
+	return v.Extract
+}
+
+// assemblyInput is what an automation that assembles is given: everything, and what the built-in assembler would ask.
+type assemblyInput struct {
+	AssemblyInput
+	Request model.Request `json:"request"`
+}
+
+// scriptedRequest is what it gives back.
+type scriptedRequest struct {
+	model.Request
+	Messages []struct {
+		model.Message
+		Text string `json:"text"`
+	} `json:"messages"`
+}
+
+// Assemble has the automation make the request. What is attached stays here: the script is given names for it, and uses those.
+func (s *scripted) Assemble(ctx context.Context, in AssemblyInput) (r model.Request, err error) {
+	ask, err := Assembly{}.Assemble(ctx, in)
+	if err != nil {
+		return r, err
+	}
+	var kept stash
+	in.UserMessage = kept.take([]model.Message{in.UserMessage})[0]
+	turns := make([]TurnSnapshot, len(in.RecentTurns))
+	for i, t := range in.RecentTurns {
+		t.Messages = kept.take(t.Messages)
+		turns[i] = t
+	}
+	in.RecentTurns, ask.Messages = turns, kept.take(ask.Messages)
+	text, err := json.Marshal(assemblyInput{in, ask})
+	if err != nil {
+		return r, err
+	}
+	value, err := s.steps.Compute(ctx, reeve.AutomationStep{Run: s.run, Automation: s.automation, Input: text})
+	if err != nil {
+		return r, err
+	}
+	return s.read(value, in, ask, kept)
+}
+
+// read makes a request of what the script gave. What it leaves out is as the built-in assembler has it.
+func (s *scripted) read(value json.RawMessage, in AssemblyInput, ask model.Request, kept stash) (r model.Request, err error) {
+	wrong := func(format string, args ...any) (model.Request, error) {
+		return r, reeve.Errorf(reeve.Validation, "the automation %s gave no request: %s", s.automation, fmt.Sprintf(format, args...)).
+			Hintf(`it must come to {"messages": [{"role": "user", "text": "..."}], "system": "...", ...}; docs/automations.md has the contract`)
+	}
+	var out scriptedRequest
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&out); err != nil {
+		return wrong("%v", err)
+	}
+	r = out.Request
+	for i, m := range out.Messages {
+		if m.Text != "" {
+			m.Parts = append([]model.Part{{Type: model.Text, Text: m.Text}}, m.Parts...)
+		}
+		if m.Role != model.User && m.Role != model.Assistant || len(m.Parts) == 0 {
+			return wrong("message %d has no role, or says nothing", i+1)
+		}
+		for j := range m.Parts {
+			if err := kept.give(&m.Parts[j]); err != nil {
+				return wrong("message %d: %v", i+1, err)
+			}
+		}
+		r.Messages = append(r.Messages, m.Message)
+	}
+	if len(r.Messages) == 0 {
+		return wrong("it has no messages")
+	}
+	known := map[string]bool{}
+	for _, id := range in.ToolIDs {
+		known[id] = true
+	}
+	for _, t := range r.Tools {
+		if !known[t.Name] {
+			return wrong("the agent has no tool %q", t.Name)
+		}
+	}
+	if r.Tools == nil {
+		r.Tools = ask.Tools
+	}
+	if r.Model == "" {
+		r.Model = ask.Model
+	}
+	if r.MaxTokens == 0 {
+		r.MaxTokens = ask.MaxTokens
+	}
+	return r, nil
+}
+
+// Extract has the automation take notes. Each try is a run under a key of its own, so that a turn that is taken up after a crash does not
+// have it done again.
+func (s *scripted) Extract(ctx context.Context, in ExtractionInput) error {
+	s.tries++
+	text, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	_, err = s.steps.Compute(ctx, reeve.AutomationStep{Run: s.run, Automation: s.automation, Key: "extract:" + strconv.Itoa(s.tries), Input: text})
+	return err
+}
+
+// stash keeps the bytes of what is attached while a script has the messages.
+type stash [][]byte
+
+const attachmentScheme = "attachment:"
+
+// take gives messages without the bytes in them.
+func (k *stash) take(list []model.Message) []model.Message {
+	out := make([]model.Message, len(list))
+	for i, m := range list {
+		parts := make([]model.Part, len(m.Parts))
+		for j, p := range m.Parts {
+			if len(p.Data) > 0 {
+				p.URL = attachmentScheme + strconv.Itoa(len(*k))
+				*k, p.Data = append(*k, p.Data), nil
+			}
+			parts[j] = p
+		}
+		out[i] = model.Message{Role: m.Role, Parts: parts}
+	}
+	return out
+}
+
+// give puts the bytes back into a part.
+func (k stash) give(p *model.Part) error {
+	number, ours := strings.CutPrefix(p.URL, attachmentScheme)
+	if !ours {
+		return nil
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 0 || n >= len(k) {
+		return fmt.Errorf("there is no %s", p.URL)
+	}
+	p.Data, p.URL = k[n], ""
+	return nil
+}
