@@ -21,6 +21,7 @@ type request struct {
 	path   string      // escaped
 	query  url.Values  // empty values are left out
 	body   any         // nil means none
+	lines  []byte      // JSON lines instead of a body
 	key    string      // the Idempotency-Key of a POST
 	again  string      // how to ask again when the answer was lost
 	left   atomic.Bool // set once the server may have seen it
@@ -108,6 +109,8 @@ func (c *Client) build(ctx context.Context, r *request) (*http.Request, error) {
 			return nil, &reeve.Error{Code: reeve.Validation, Message: "the request is not JSON: " + err.Error(), Err: err}
 		}
 		body = bytes.NewReader(b)
+	} else if r.lines != nil {
+		body = bytes.NewReader(r.lines)
 	}
 	for name, v := range r.query {
 		if len(v) == 0 || v[0] == "" {
@@ -130,6 +133,8 @@ func (c *Client) build(ctx context.Context, r *request) (*http.Request, error) {
 	}
 	if r.body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	} else if r.lines != nil {
+		req.Header.Set("Content-Type", "application/x-ndjson")
 	}
 	if r.key != "" {
 		req.Header.Set("Idempotency-Key", r.key)

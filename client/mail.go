@@ -1,0 +1,76 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"reeve"
+)
+
+// Inboxes lists the mailboxes that were imported.
+func (c *Client) Inboxes(ctx context.Context) (reeve.MailboxList, error) {
+	return get[reeve.MailboxList](ctx, c, path("mail", "inboxes"), nil)
+}
+
+// RemoveInbox removes a mailbox and all its mail.
+func (c *Client) RemoveInbox(ctx context.Context, name string) error {
+	return c.remove(ctx, path("mail", "inboxes", name))
+}
+
+// MailImports lists imports, newest first.
+func (c *Client) MailImports(ctx context.Context) (reeve.MailImportList, error) {
+	return get[reeve.MailImportList](ctx, c, path("mail", "imports"), nil)
+}
+
+// MailImport gives an import.
+func (c *Client) MailImport(ctx context.Context, id string) (reeve.MailImport, error) {
+	return get[reeve.MailImport](ctx, c, path("mail", "imports", id), nil)
+}
+
+// BeginImport begins an import of mail, or takes up one of the same source that was interrupted: its position says where to go on.
+func (c *Client) BeginImport(ctx context.Context, r reeve.MailImportRequest) (reeve.MailImport, error) {
+	return post[reeve.MailImport](ctx, c, path("mail", "imports"), r)
+}
+
+// AddBatch adds what was read between two positions, a [reeve.MailLine] on each line. It is taken once, however often it is sent; so a server that goes away is waited for,
+// for a minute.
+func (c *Client) AddBatch(ctx context.Context, id, after, position string, lines []byte) (out reeve.MailImport, err error) {
+	err = c.insist(ctx, func() error {
+		r := &request{method: http.MethodPost, path: path("mail", "imports", id, "batches"), query: url.Values{"after": {after}, "position": {position}}, lines: lines}
+		if lines == nil {
+			r.lines = []byte{}
+		}
+		return c.do(ctx, r, &out)
+	})
+	return out, err
+}
+
+// FinishImport ends an import.
+func (c *Client) FinishImport(ctx context.Context, id, position string) (out reeve.MailImport, err error) {
+	err = c.insist(ctx, func() error {
+		return c.do(ctx, &request{method: http.MethodPost, path: path("mail", "imports", id, "finish"), query: url.Values{"position": {position}}}, &out)
+	})
+	return out, err
+}
+
+// insist asks again while nobody answers. It is for what may be asked twice.
+func (c *Client) insist(ctx context.Context, ask func() error) error {
+	began := reeve.Monotonic()
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		err := ask()
+		switch reeve.CodeOf(err) {
+		case reeve.Unavailable, reeve.UnknownOutcome, reeve.RateLimited, reeve.Timeout:
+		default:
+			return err
+		}
+		if ctx.Err() != nil || reeve.Since(began) > patience {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}

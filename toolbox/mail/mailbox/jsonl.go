@@ -1,0 +1,109 @@
+package mailbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"reeve"
+)
+
+// mostLine is how many bytes a line of JSON may have.
+const mostLine = 16 << 20
+
+// jsonl reads a file with an object on each line.
+func (f *file) jsonl() error {
+	for {
+		start := f.in.offset()
+		text, err := f.jsonLine()
+		if len(text) == 0 && err == io.EOF {
+			return nil
+		}
+		line := reeve.MailLine{Place: f.spot(start)}
+		switch {
+		case text == nil && err != nil && err != io.EOF:
+			line.Bad = "the file could not be read further: " + plainPath(err)
+		case text == nil:
+			line.Bad = "the line is longer than 16 MiB"
+		case len(bytes.TrimSpace(text)) == 0:
+			if err == io.EOF {
+				return nil
+			}
+			continue
+		default:
+			r, bad := jsonRecord(text)
+			if bad == nil {
+				var e reeve.Email
+				if e, line.Notes, bad = f.email(r); bad == nil {
+					line.Email = &e
+				}
+			}
+			if bad != nil {
+				line.Bad = bad.Error()
+			}
+		}
+		if given := f.step(line, f.in.offset()); given != nil || err != nil {
+			return given
+		}
+	}
+}
+
+// jsonLine takes a line; one that is too long is passed over and gives nil.
+func (f *file) jsonLine() ([]byte, error) {
+	line := []byte{}
+	for {
+		part, err := f.in.ReadSlice('\n')
+		if line != nil {
+			if line = append(line, part...); len(line) > mostLine {
+				line = nil
+			}
+		}
+		if err == nil || len(part) < f.in.Size() {
+			return line, err
+		}
+	}
+}
+
+// jsonRecord reads an object by the names of its keys, wherever they come from: what holds text, a list of it, or attachments.
+func jsonRecord(b []byte) (record, error) {
+	var tree map[string]json.RawMessage
+	if err := json.Unmarshal(b, &tree); err != nil {
+		return record{}, fmt.Errorf("the line is not a JSON object")
+	}
+	r := record{text: map[string]string{}, list: map[string][]string{}}
+	for key, raw := range tree {
+		kind := meaning(key)
+		if kind == "" {
+			continue
+		}
+		if kind == "attachments" {
+			_ = json.Unmarshal(raw, &r.attachments) // a list of names is none of ours
+			continue
+		}
+		var text string
+		if json.Unmarshal(raw, &text) == nil {
+			if !utf8.ValidString(text) {
+				text = strings.ToValidUTF8(text, "\uFFFD")
+			}
+			if _, taken := r.text[kind]; !taken || strings.EqualFold(key, kind) {
+				r.text[kind] = text
+			}
+			continue
+		}
+		var list []string
+		if json.Unmarshal(raw, &list) == nil {
+			if r.list[kind] == nil || len(list) > 0 && key != "recipients" {
+				r.list[kind] = list
+			}
+			continue
+		}
+		var object struct{ Name, Email, Address string }
+		if json.Unmarshal(raw, &object) == nil && object.Email+object.Address != "" {
+			r.text[kind] = reeve.FullAddress(object.Email+object.Address, object.Name)
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,239 @@
+package mailbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"reeve"
+)
+
+// lay writes files into a new folder.
+func lay(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func letterText(id, subject string) string {
+	return "Message-ID: <" + id + ">\nFrom: a@x\nDate: 1 Sep 2026 10:00:00 +0200\nSubject: " + subject + "\n\nText of " + subject + ".\n"
+}
+
+// read gives what a source holds behind a position, in a line each: inbox/folder subject, or ! and why not.
+func read(t *testing.T, name string, opt Options, from string) (out []string, positions []string) {
+	t.Helper()
+	s, err := Open(name, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for item, err := range s.Items(from) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		positions = append(positions, item.Position)
+		if e := item.Line.Email; e != nil {
+			out = append(out, e.Inbox+"/"+e.Folder+" "+e.Subject)
+		} else {
+			out = append(out, "! "+item.Line.Bad)
+		}
+		if item.Bytes > s.Size() {
+			t.Errorf("%d of %d bytes", item.Bytes, s.Size())
+		}
+	}
+	return out, positions
+}
+
+func same(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// everyStop reads a source once, and then again from each place in it: all that is left comes, and nothing else.
+func everyStop(t *testing.T, name string, opt Options) {
+	t.Helper()
+	all, positions := read(t, name, opt, "")
+	if len(slices.Compact(slices.Sorted(slices.Values(positions)))) != len(positions) {
+		t.Errorf("two places are the same: %v", positions)
+	}
+	for i, p := range positions {
+		rest, _ := read(t, name, opt, p)
+		if !slices.Equal(rest, all[i+1:]) {
+			t.Errorf("behind %s: %v, want %v", p, rest, all[i+1:])
+		}
+	}
+}
+
+func TestI16_Maildir(t *testing.T) {
+	files := map[string]string{"allen-p/sent/1.": letterText("1", "one"), "allen-p/sent/10.": letterText("2", "two"), "allen-p/inbox/deep/1.": letterText("3", "three"), "beck-s/inbox/1.": letterText("4", "four"), "beck-s/inbox/2.": "nothing",
+		"beck-s/inbox/.DS_Store": "x", "beck-s/tmp/5": letterText("5", "being delivered")}
+	dir := lay(t, files)
+	want := []string{"allen-p/inbox/deep three", "allen-p/sent one", "allen-p/sent two", "beck-s/inbox four", "! it does not begin with a header, so it is no mail"}
+	got, _ := read(t, dir, Options{}, "")
+	same(t, got, want...)
+	everyStop(t, dir, Options{})
+	got, _ = read(t, filepath.Join(dir, "allen-p"), Options{}, "")
+	same(t, got, "allen-p/inbox/deep three", "allen-p/sent one", "allen-p/sent two")
+	got, _ = read(t, dir, Options{Inbox: "me"}, "")
+	same(t, got, "me/inbox/deep three", "me/sent one", "me/sent two", "me/inbox four", "! it does not begin with a header, so it is no mail")
+	got, _ = read(t, filepath.Join(dir, "allen-p", "sent", "1."), Options{Inbox: "me"}, "")
+	same(t, got, "me/ one")
+
+	// The standard layout, with folders as some servers write them.
+	dir = lay(t, map[string]string{"cur/1:2,S": letterText("1", "one"), "new/2": letterText("2", "two"), "tmp/3": letterText("3", "three"), ".Sent/cur/4:2,": letterText("4", "four"), "dovecot.index": "x"})
+	got, _ = read(t, dir, Options{Inbox: "me"}, "")
+	same(t, got, "me/Sent four", "me/ one", "me/ two")
+	everyStop(t, dir, Options{})
+
+	// Links lead elsewhere.
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "cur", "9")); err != nil {
+		t.Fatal(err)
+	}
+	got, _ = read(t, dir, Options{Inbox: "me"}, "")
+	same(t, got, "me/Sent four", "me/ one", "! it is a link or no file, and was not followed", "me/ two")
+}
+
+func TestI16_Mbox(t *testing.T) {
+	long := strings.Repeat("x", 200_000) // a line that fits into no buffer
+	dir := lay(t, map[string]string{"Inbox.mbox": "text before the first mail\n\nFrom a@x Tue Sep  1 10:00:00 2026\n" + letterText("1", "one") + "From the start of a line, but not after an empty one\n>From quoted\n>>From quoted twice\n\nFrom here on it is text\n" + long + "\n\n" +
+		"From MAILER-DAEMON Tue Sep  1 10:00:00 2026\r\n" + letterText("2", "two") + "\nFrom - Tue Sep 01 10:00:00 2026\nno header\n\n\nFrom b@x Tue Sep  1 10:00:00 2026 +0000\n" + strings.TrimRight(letterText("3", "three"), "\n")})
+	file := filepath.Join(dir, "Inbox.mbox")
+	got, positions := read(t, file, Options{}, "")
+	same(t, got, "Inbox/ one", "Inbox/ two", "! it does not begin with a header, so it is no mail", "Inbox/ three")
+	everyStop(t, file, Options{})
+	s, err := Open(file, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for item := range s.Items("") {
+		if want := "Text of one.\nFrom the start of a line, but not after an empty one\nFrom quoted\n>From quoted twice\n\nFrom here on it is text\n" + long; item.Line.Email.Body != want {
+			t.Errorf("%.200q", item.Line.Email.Body)
+		}
+		break
+	}
+
+	// It grows while it is read; and another file takes its place.
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("\n\nFrom c@x Tue Sep  1 10:00:00 2026\n" + letterText("4", "four")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := read(t, file, Options{}, positions[1])
+	same(t, rest, "! it does not begin with a header, so it is no mail", "Inbox/ three", "Inbox/ four")
+	if err := os.WriteFile(file, []byte("From d@x Tue Sep  1 10:00:00 2026\n"+letterText("5", "five")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ = read(t, file, Options{}, positions[1])
+	same(t, rest, "Inbox/ five")
+}
+
+func TestI16_CSV(t *testing.T) {
+	quote := func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+	dir := lay(t, map[string]string{
+		"enron.csv":  "\"file\",\"message\"\n\"allen-p/_sent_mail/1.\"," + quote(letterText("1", `a "quoted" one, really`)) + "\r\nbeck-s/inbox/2.," + quote(letterText("2", "two")) + "\n\nbeck-s/inbox/3.,nothing\nonly one field\nbeck-s/inbox/4.," + quote(letterText("4", "four")),
+		"fields.csv": "\ufeffMessage_ID,Inbox,Folder,Subject,From,To,Date,Body\n<1>,me,in,one,Jane <j@x>,\"a@x, b@x\",2026-09-01T10:00:00Z,text\n<2>,me,in,two,j@x,a@x;b@x,,\"text\nmore\"\n,,,,,,,\n",
+		"other.csv":  "name,age\nx,1\n",
+		"empty.csv":  "",
+		"open.csv":   "file,message\na/b/1.,\"" + letterText("1", "never closed"),
+	})
+	got, _ := read(t, filepath.Join(dir, "enron.csv"), Options{}, "")
+	same(t, got, `allen-p/_sent_mail a "quoted" one, really`, "beck-s/inbox two", "! it does not begin with a header, so it is no mail", "! the row has fewer fields than there are columns", "beck-s/inbox four")
+	got, _ = read(t, filepath.Join(dir, "fields.csv"), Options{}, "")
+	same(t, got, "me/in one", "me/in two", "! it has no subject, sender or text")
+	got, _ = read(t, filepath.Join(dir, "other.csv"), Options{}, "")
+	same(t, got, "! its first line names no column of mail: it has name, age, and should have message, or subject, from, to, date and body")
+	got, _ = read(t, filepath.Join(dir, "empty.csv"), Options{}, "")
+	same(t, got, "! it is empty")
+	got, _ = read(t, filepath.Join(dir, "open.csv"), Options{}, "")
+	same(t, got, "a/b never closed")
+	for _, name := range []string{"enron.csv", "fields.csv", "other.csv"} {
+		everyStop(t, filepath.Join(dir, name), Options{})
+	}
+	everyStop(t, dir, Options{}) // a folder of all of them
+	s, err := Open(filepath.Join(dir, "fields.csv"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var second reeve.Email
+	for item := range s.Items("") {
+		if item.Line.Email != nil {
+			second = *item.Line.Email
+		}
+	}
+	if fmt.Sprint(second.To) != "[a@x b@x]" || second.Body != "text\nmore" || second.Date != nil {
+		t.Errorf("%+v", second)
+	}
+}
+
+func TestI16_JSONL(t *testing.T) {
+	dir := lay(t, map[string]string{"mail.jsonl": `{"message_id":"1","inbox":"me","subject":"one","sender":"Jane <j@x>","recipients":["a@x"],"to":["A <a@x>","b@x"],"date":"2026-09-01T10:00:00Z","body":"text","attachments":[{"name":"a.pdf","type":"application/pdf","size":3}]}
+{"id":"2","subject":"two","from":{"name":"Jane","email":"j@x"},"to":"a@x, b@x","text":"hello"}
+
+nothing
+{"unknown":1}
+[1]
+{"raw":` + strconv.Quote(letterText("3", "three")) + `,"folder":"sent"}
+{"subject":"half`})
+	file := filepath.Join(dir, "mail.jsonl")
+	got, _ := read(t, file, Options{}, "")
+	same(t, got, "me/ one", "mail/ two", "! the line is not a JSON object", "! it has no subject, sender or text", "! the line is not a JSON object", "mail/sent three", "! the line is not a JSON object")
+	everyStop(t, file, Options{})
+	s, err := Open(file, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first []reeve.Email
+	for item := range s.Items("") {
+		if item.Line.Email != nil {
+			first = append(first, *item.Line.Email)
+		}
+	}
+	if e := first[0]; e.Sender != "j@x" || e.SenderName != "Jane" || fmt.Sprint(e.To) != "[A <a@x> b@x]" || len(e.Attachments) != 1 {
+		t.Errorf("%+v", e)
+	}
+	if e := first[1]; e.Sender != "j@x" || e.SenderName != "Jane" || fmt.Sprint(e.To) != "[a@x b@x]" || e.Body != "hello" {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestOpenWhatIsNotThere(t *testing.T) {
+	dir := lay(t, map[string]string{"a/x": "x"})
+	for name, opt := range map[string]Options{filepath.Join(dir, "none"): {}, dir: {Format: "pst"}, "/dev/null": {}} {
+		if _, err := Open(name, opt); err == nil {
+			t.Errorf("%s was opened", name)
+		} else if e := reeve.AsError(err); e.Code == reeve.Internal {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range s.Items("elsewhere") {
+		if reeve.CodeOf(err) != reeve.Validation {
+			t.Errorf("a position that is none: %v", err)
+		}
+	}
+	if got, _ := read(t, t.TempDir(), Options{}, ""); len(got) != 0 {
+		t.Errorf("an empty folder: %v", got)
+	}
+}
