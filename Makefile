@@ -60,7 +60,7 @@ bench: assets ## measure against peers and limits, printed as ratios
 
 oracles: ## run outside test suites; REEVE_ORACLES names their folder
 	@test -n "$$REEVE_ORACLES" || { echo "set REEVE_ORACLES to the folder of outside test suites"; exit 1; }
-	$(GO) test -count=1 -tags oracles ./internal/gate ./internal/wake ./host -run Oracle -v
+	$(GO) test -count=1 -tags oracles ./internal/gate ./internal/wake ./host ./cmd/reeve -run Oracle -v
 
 leaks: assets ## run thousands of scripts and of Python, and count what they leave behind
 	REEVE_LONG=1 $(GO) test -count=1 -timeout 30m ./internal/sandbox/js ./internal/sandbox/py -run 'LeaveNothing' -v

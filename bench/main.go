@@ -50,6 +50,7 @@ var sections = []struct {
 	{"talk", talk},
 	{"wakes", wakes},
 	{"items", items},
+	{"mail", mail},
 }
 
 func main() {
@@ -68,7 +69,7 @@ func main() {
 
 func run() (err error) {
 	var c config
-	which := flag.String("run", "memory,overhead,peers,scale,script,python,talk,wakes,items", "sections to run")
+	which := flag.String("run", "memory,overhead,peers,scale,script,python,talk,wakes,items,mail", "sections to run")
 	asJSON := flag.Bool("json", false, "print one JSON document instead of a table")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of the whole run to this file")
 	flag.BoolVar(&c.quick, "quick", false, "measure less: about a minute")
@@ -81,7 +82,7 @@ func run() (err error) {
 	if c.slice == 0 {
 		c.slice = pick(c, 600*time.Millisecond, 300*time.Millisecond)
 	}
-	if postgresServer() == "" && *which != "script" && *which != "python" && *which != "talk" && *which != "items" {
+	if postgresServer() == "" && *which != "script" && *which != "python" && *which != "talk" && *which != "items" && *which != "mail" {
 		return errors.New("no PostgreSQL: run make bench (REEVE_PG_FSYNC=on scripts/postgres run ...)")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

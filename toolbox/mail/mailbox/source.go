@@ -128,7 +128,8 @@ func folders(rel string) []string {
 
 // walk goes through the files in one order, always the same.
 func (s *Source) walk(f func(rel string, d fs.DirEntry) error) error {
-	return fs.WalkDir(os.DirFS(s.root), ".", func(rel string, d fs.DirEntry, err error) error {
+	tree := os.DirFS(s.root)
+	return fs.WalkDir(tree, ".", func(rel string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil && rel == ".":
 			return reeve.Errorf(reeve.Unavailable, "%s cannot be read: %w", s.root, err)
@@ -137,6 +138,11 @@ func (s *Source) walk(f func(rel string, d fs.DirEntry) error) error {
 		case d.IsDir():
 			if d.Name() == "tmp" && rel != "." { // mails that are being delivered
 				return fs.SkipDir
+			}
+			if strings.HasPrefix(d.Name(), ".") && rel != "." { // a folder of a maildir, or somebody's own
+				if _, err := fs.Stat(tree, path.Join(rel, "cur")); err != nil {
+					return fs.SkipDir
+				}
 			}
 			return nil
 		case strings.HasPrefix(d.Name(), ".") || own(d.Name()):

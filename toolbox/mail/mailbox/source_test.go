@@ -94,7 +94,7 @@ func TestI16_Maildir(t *testing.T) {
 	same(t, got, "me/ one")
 
 	// The standard layout, with folders as some servers write them.
-	dir = lay(t, map[string]string{"cur/1:2,S": letterText("1", "one"), "new/2": letterText("2", "two"), "tmp/3": letterText("3", "three"), ".Sent/cur/4:2,": letterText("4", "four"), "dovecot.index": "x"})
+	dir = lay(t, map[string]string{"cur/1:2,S": letterText("1", "one"), "new/2": letterText("2", "two"), "tmp/3": letterText("3", "three"), ".Sent/cur/4:2,": letterText("4", "four"), "dovecot.index": "x", ".git/config": "x"})
 	got, _ = read(t, dir, Options{Inbox: "me"}, "")
 	same(t, got, "me/Sent four", "me/ one", "me/ two")
 	everyStop(t, dir, Options{})

@@ -1,0 +1,191 @@
+//go:build oracles
+
+// Search side by side with notmuch, which nobody in this project wrote, on real mail. make oracles runs it; REEVE_ORACLES names the folder that has the mail. It
+// needs notmuch and zstd.
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"reeve"
+	"reeve/host"
+	"reeve/reevetest"
+	"reeve/toolbox/mail/mailbox"
+)
+
+// most is how many results of notmuch's a query may have to be compared; also what email_search gives at once.
+const most = 50
+
+func TestOracle_Notmuch(t *testing.T) {
+	from := os.Getenv("REEVE_ORACLES")
+	if from == "" {
+		t.Fatal("REEVE_ORACLES is not set: it names the folder of outside test suites")
+	}
+	dir := t.TempDir()
+	mail := filepath.Join(dir, "mail")
+	command := func(name string, args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Env = append(os.Environ(), "NOTMUCH_CONFIG="+filepath.Join(dir, "config"), "HOME="+dir)
+		var wrong bytes.Buffer
+		cmd.Stderr = &wrong
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s %v: %v %s", name, args, err, &wrong)
+		}
+		return string(out)
+	}
+	if err := os.Mkdir(mail, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	command("tar", "--zstd", "-xf", filepath.Join(from, "enron", "foldered.tar.zst"), "-C", mail)
+	if err := os.WriteFile(filepath.Join(dir, "config"), []byte("[database]\npath="+mail+"\n[new]\ntags=new\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(strings.TrimSpace(command("notmuch", "new", "--quiet")))
+	h := reevetest.Run(t, host.Config{OutputCap: 1 << 20})
+	var out, wrong bytes.Buffer
+	began := reeve.Monotonic()
+	if code := run(t.Context(), []string{"import", "mail", mail, "--url", h.URL, "--json"}, surroundings{in: strings.NewReader(""), out: &out, err: &wrong,
+		env: func(name string) string { return map[string]string{"REEVE_TOKEN": h.Token}[name] }, home: func() (string, error) { return dir, nil }}); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &wrong)
+	}
+	var v reeve.MailImport
+	if err := json.Unmarshal(out.Bytes(), &v); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d mails imported in %s, %d added, %d bad, %v", v.Seen, reeve.Since(began), v.Added, v.Bad, v.Notes)
+	if v.Seen != 15_076 || v.Bad != 0 {
+		t.Errorf("of 15076 mails %d were seen, and %d are bad", v.Seen, v.Bad)
+	}
+	agent := h.Agent("reader", "email_search").ID
+	// ask gives all that a query finds. A search gives 50 at once, so where there are more the time is cut in two.
+	var ask func(query string, from, to time.Time, ids map[string]bool)
+	ask = func(query string, from, to time.Time, ids map[string]bool) {
+		r := h.Call(agent, "email_search", map[string]any{"query": query, "limit": most, "date_from": from.Format(time.RFC3339), "date_to": to.Format(time.RFC3339)})
+		var found struct {
+			Emails []reeve.MailHit
+			More   bool
+		}
+		if r.IsError || json.Unmarshal([]byte(r.Content), &found) != nil {
+			t.Fatalf("%s: %s", query, r.Content)
+		}
+		if middle := from.Add(to.Sub(from) / 2).Truncate(time.Second); found.More && middle.After(from) {
+			ask(query, from, middle, ids)
+			ask(query, middle, to, ids)
+			return
+		}
+		for _, e := range found.Emails {
+			ids[strings.Trim(e.MessageID, "<>")] = true
+		}
+	}
+	for kind, queries := range queriesOf(t, mail) {
+		theirs, ours, asked := 0, 0, 0
+		for _, q := range queries {
+			if asked == 100 {
+				break
+			}
+			want := strings.Fields(command("notmuch", "search", "--output=messages", "--exclude=false", "--limit="+fmt.Sprint(most+1), q))
+			if len(want) == 0 || len(want) > most {
+				continue
+			}
+			asked++
+			got, missed := map[string]bool{}, 0
+			ask(q, time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2050, 1, 1, 0, 0, 0, 0, time.UTC), got)
+			for _, id := range want {
+				if got[strings.TrimPrefix(id, "id:")] {
+					ours++
+				} else {
+					missed++
+				}
+			}
+			if theirs += len(want); missed > 0 {
+				t.Logf("%s: %d of %d missed", q, missed, len(want))
+			}
+		}
+		share := float64(ours) / float64(max(theirs, 1))
+		t.Logf("%s: %d queries, %d of notmuch's %d results found: %.2f%%", kind, asked, ours, theirs, 100*share)
+		if asked < 80 || share < 0.95 {
+			t.Errorf("%s: %d queries, %.2f%% found, want at least 95", kind, asked, 100*share)
+		}
+	}
+}
+
+var word = regexp.MustCompile(`^[A-Za-z]{2,20}$`)
+
+// queriesOf makes queries of each kind out of the mails themselves, the same each time.
+func queriesOf(t *testing.T, dir string) map[string][]string {
+	t.Helper()
+	queries := map[string][]string{}
+	seen := map[string]bool{}
+	add := func(kind, q string) {
+		if !seen[q] {
+			seen[q] = true
+			queries[kind] = append(queries[kind], q)
+		}
+	}
+	n := 0
+	if err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if n++; err != nil || !d.Type().IsRegular() || strings.Contains(name, ".notmuch") || n%17 != 0 {
+			return err
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		e, _, err := mailbox.Message(f)
+		if err != nil {
+			return err
+		}
+		if row := inARow(e.Subject, 3, 0); row != "" {
+			add("subject", `subject:"`+row+`"`)
+		}
+		if one := inARow(e.Subject, 1, 1); len(one) > 5 {
+			add("subject word", "subject:"+one)
+		}
+		if strings.Contains(e.Sender, "@") && !strings.ContainsAny(e.Sender, " '\"/") {
+			add("sender", "from:"+e.Sender)
+		}
+		if row := inARow(e.Body, 4, n%23); row != "" {
+			add("phrase", `"`+row+`"`)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return queries
+}
+
+// inARow gives some plain words that stand in a row on a line, behind the first few such rows.
+func inARow(text string, n, skip int) string {
+	var last string
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		for i := 0; i+n <= len(words); i++ {
+			row, plain := words[i:i+n], true
+			for _, w := range row {
+				plain = plain && word.MatchString(w)
+			}
+			if !plain {
+				continue
+			}
+			if last = strings.Join(row, " "); skip == 0 {
+				return last
+			}
+			skip--
+		}
+	}
+	return last
+}
