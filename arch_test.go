@@ -87,6 +87,7 @@ var goroutines = []string{
 	"internal/sandbox/js/pool.go",           // workers are started ahead; Close waits for them
 	"internal/sandbox/py/pool.go",           // workers are started ahead, and go on starting when their caller leaves; Close waits for them
 	"host/host.go",                          // Run's own group
+	"cmd/reeve/evalrun.go",                  // questions are asked side by side; the command waits for them
 	"cmd/reeve/importmail.go",               // mail is read while what was read before is sent
 	"cmd/reeve/chat.go",                     // reading the terminal must not keep an interrupt from being heard
 }

@@ -32,6 +32,11 @@ func (c *Client) Begin(ctx context.Context, r reeve.ConversationRequest) (reeve.
 	return post[reeve.Conversation](ctx, c, path("conversations"), r)
 }
 
+// BeginOnce is Begin under a key: the same key begins one conversation, within a day.
+func (c *Client) BeginOnce(ctx context.Context, key string, r reeve.ConversationRequest) (out reeve.Conversation, err error) {
+	return out, c.do(ctx, &request{method: http.MethodPost, path: path("conversations"), body: r, key: key}, &out)
+}
+
 // Conversation gives one conversation, with who takes part.
 func (c *Client) Conversation(ctx context.Context, id string) (reeve.Conversation, error) {
 	return get[reeve.Conversation](ctx, c, path("conversations", id), nil)

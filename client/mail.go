@@ -37,7 +37,7 @@ func (c *Client) BeginImport(ctx context.Context, r reeve.MailImportRequest) (re
 // AddBatch adds what was read between two positions, a [reeve.MailLine] on each line. It is taken once, however often it is sent; so a server that goes away is waited for,
 // for a minute.
 func (c *Client) AddBatch(ctx context.Context, id, after, position string, lines []byte) (out reeve.MailImport, err error) {
-	err = c.insist(ctx, func() error {
+	err = c.Insist(ctx, func() error {
 		r := &request{method: http.MethodPost, path: path("mail", "imports", id, "batches"), query: url.Values{"after": {after}, "position": {position}}, lines: lines}
 		if lines == nil {
 			r.lines = []byte{}
@@ -49,14 +49,14 @@ func (c *Client) AddBatch(ctx context.Context, id, after, position string, lines
 
 // FinishImport ends an import.
 func (c *Client) FinishImport(ctx context.Context, id, position string) (out reeve.MailImport, err error) {
-	err = c.insist(ctx, func() error {
+	err = c.Insist(ctx, func() error {
 		return c.do(ctx, &request{method: http.MethodPost, path: path("mail", "imports", id, "finish"), query: url.Values{"position": {position}}}, &out)
 	})
 	return out, err
 }
 
-// insist asks again while nobody answers. It is for what may be asked twice.
-func (c *Client) insist(ctx context.Context, ask func() error) error {
+// Insist asks again while nobody answers, for a minute. It is for what may be asked twice.
+func (c *Client) Insist(ctx context.Context, ask func() error) error {
 	began := reeve.Monotonic()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		err := ask()
