@@ -40,8 +40,10 @@ func (l *letter) guess(b []byte, name string) string {
 	if utf8.Valid(b) {
 		return string(b)
 	}
-	if valid := cutTail(b); utf8.Valid(valid) { // it was cut inside a character
-		return string(valid)
+	for i := 1; i < utf8.UTFMax && i < len(b); i++ { // it was cut inside a character
+		if whole := b[:len(b)-i]; utf8.Valid(whole) {
+			return string(whole)
+		}
 	}
 	if name != "" {
 		l.note("its text is not in the charset it says")
@@ -51,19 +53,6 @@ func (l *letter) guess(b []byte, name string) string {
 		return strings.ToValidUTF8(string(b), "\uFFFD")
 	}
 	return string(out)
-}
-
-// cutTail takes the beginning of a character off the end.
-func cutTail(b []byte) []byte {
-	for i := 1; i <= utf8.UTFMax && i <= len(b); i++ {
-		if utf8.RuneStart(b[len(b)-i]) {
-			if !utf8.FullRune(b[len(b)-i:]) {
-				return b[:len(b)-i]
-			}
-			break
-		}
-	}
-	return b
 }
 
 func cutText(s string, n int) string {
