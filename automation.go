@@ -14,12 +14,16 @@ type Automation struct {
 	AgentID     string     `json:"agent_id"`
 	WorkspaceID string     `json:"workspace_id"`
 	Name        string     `json:"name"`
+	Owner       string     `json:"owner,omitempty" doc:"Who made it, and is told when a person is needed"`
 	Version     string     `json:"version,omitempty" doc:"The version that runs; empty means that it has only drafts"`
 	ScriptID    string     `json:"script_id,omitempty"`
 	PausedAt    *time.Time `json:"paused_at,omitempty" doc:"Set while it is paused: no run of it makes a call"`
 	PausedRun   string     `json:"paused_run,omitempty" doc:"The run that the pause ended, which resuming carries on"`
 	CreatedAt   time.Time  `json:"created_at"`
 	UpdatedAt   time.Time  `json:"updated_at"`
+
+	Status  AutomationStatus `json:"status" doc:"draft, active, paused, retrying, repairing or stopped"`
+	Trouble *Trouble         `json:"trouble,omitempty" doc:"What its failures have led to, until a run succeeds"`
 }
 
 // ScriptVersion is one script of an automation. It never changes. Major versions are written anew, minor ones repair them, and
@@ -34,6 +38,7 @@ type ScriptVersion struct {
 	Language    string    `json:"language" doc:"js or ts"`
 	Comment     string    `json:"comment,omitempty" doc:"What changed, and why"`
 	CreatedBy   string    `json:"created_by,omitempty"`
+	ErrandID    string    `json:"errand_id,omitempty" doc:"The errand that it came of, if the planner or the maintainer wrote it"`
 	CreatedAt   time.Time `json:"created_at"`
 }
 

@@ -15,6 +15,7 @@ const (
 	PrefixBranch       = "br"
 	PrefixChangeSet    = "cs"
 	PrefixConversation = "conv"
+	PrefixErrand       = "ern"
 	PrefixFeedback     = "fb"
 	PrefixEvent        = "evt"
 	PrefixMessage      = "msg"

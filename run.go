@@ -15,6 +15,8 @@ const (
 	ReasonUser         Reason = "user_initiated"   // a person speaks to it
 	ReasonCatchup      Reason = "recovery_catchup" // its time came while nobody was there
 	ReasonManual       Reason = "manual"           // a person wakes it
+	ReasonRetry        Reason = "retry"            // a run of it failed, and is made again
+	ReasonErrand       Reason = "errand"           // it was sent on an errand: to plan or mend an automation
 )
 
 // Mode is who may wake an agent.
@@ -34,7 +36,7 @@ func (m Mode) Wakes(r Reason) bool {
 	case Autonomous:
 		return r != ReasonUser
 	case Interactive:
-		return person
+		return person || r == ReasonRetry // which goes on with what it was woken for before
 	case Hybrid:
 		return true
 	}

@@ -115,3 +115,32 @@ func (c *Client) RunPlan(ctx context.Context, run string) (reeve.Plan, error) {
 func (c *Client) ApplyRunPlan(ctx context.Context, run string) (reeve.AutomationRun, error) {
 	return post[reeve.AutomationRun](ctx, c, path("plans", run, "apply"), nil)
 }
+
+// PlanAutomation has the planner write an automation's script, or change it.
+func (c *Client) PlanAutomation(ctx context.Context, id, request string) (reeve.Errand, error) {
+	return post[reeve.Errand](ctx, c, path("automations", id, "plan"), reeve.PlanRequest{Request: request})
+}
+
+// Errands lists what the planner and the maintainer do for an automation, newest first.
+func (c *Client) Errands(ctx context.Context, id string) (reeve.ErrandList, error) {
+	return get[reeve.ErrandList](ctx, c, path("automations", id, "errands"), nil)
+}
+
+// Errand gives an errand.
+func (c *Client) Errand(ctx context.Context, id string) (reeve.Errand, error) {
+	return get[reeve.Errand](ctx, c, path("errands", id), nil)
+}
+
+// WatchErrand looks at an errand until it is over, or asks something.
+func (c *Client) WatchErrand(ctx context.Context, id string) (k reeve.Errand, err error) {
+	err = patiently(ctx, "errand "+id+" is not over", func() (bool, error) {
+		k, err = c.Errand(ctx, id)
+		return k.State != reeve.ErrandOpen, err
+	})
+	return k, err
+}
+
+// AnswerErrand answers the question of an errand.
+func (c *Client) AnswerErrand(ctx context.Context, id, answer string) (reeve.Errand, error) {
+	return post[reeve.Errand](ctx, c, path("errands", id, "answer"), reeve.AnswerRequest{Answer: answer})
+}

@@ -56,7 +56,7 @@ type Config struct {
 	HTTPAllow   []string     `yaml:"http_allow" json:"http_allow,omitempty" doc:"host, host:port or CIDR that HTTP tools may reach although private. Default: none"`
 	OutputCap   int          `yaml:"output_cap" json:"output_cap,omitempty" minimum:"1024" maximum:"1048576" doc:"Bytes of a tool's output that callers are shown. Default: 16384"`
 	ApprovalTTL Duration     `yaml:"approval_ttl" json:"approval_ttl,omitempty" doc:"How long an approval waits for a person. Default: 168h"`
-	RetryFirst  Duration     `yaml:"retry_first" json:"retry_first,omitempty" doc:"First delay between attempts to learn an operation's outcome. Default: 10s"`
+	RetryFirst  Duration     `yaml:"retry_first" json:"retry_first,omitempty" doc:"First delay between attempts to learn an operation's outcome, and before an automation that the network failed is tried again. Default: 10s"`
 	RetryMax    Duration     `yaml:"retry_max" json:"retry_max,omitempty" doc:"Longest such delay. Default: 10m"`
 	RetryTries  int          `yaml:"retry_tries" json:"retry_tries,omitempty" minimum:"1" maximum:"100" doc:"How many such attempts. Default: 5"`
 	Runs        int          `yaml:"runs" json:"runs,omitempty" minimum:"1" maximum:"256" doc:"Agents that run at once. Default: 64"`
@@ -71,6 +71,8 @@ type Config struct {
 	RunMicros   int          `yaml:"run_micros" json:"run_micros,omitempty" minimum:"0" doc:"Millionths of the currency that one scheduled run may spend. Default: no limit"`
 	RunMillis   int          `yaml:"run_millis" json:"run_millis,omitempty" minimum:"0" doc:"Milliseconds that the calls of one scheduled run may take. Default: no limit"`
 	Webhook     string       `yaml:"webhook" json:"webhook,omitempty" doc:"URL that notifications are posted to as JSON, each under its id as Idempotency-Key. Default: none"`
+	WeatherURL  string       `yaml:"weather_url" json:"weather_url,omitempty" doc:"Where utils_weather gets forecasts, in the manner of Open-Meteo. Default: https://api.open-meteo.com"`
+	PlacesURL   string       `yaml:"places_url" json:"places_url,omitempty" doc:"Where it looks places up. Default: https://geocoding-api.open-meteo.com"`
 	Rate        float64      `yaml:"rate" json:"rate,omitempty" minimum:"0" doc:"Requests per second for one token. Default: 200"`
 	Burst       int          `yaml:"burst" json:"burst,omitempty" minimum:"0" doc:"Requests at once for one token. Default: 400"`
 	LogLevel    string       `yaml:"log_level" json:"log_level,omitempty" enum:"debug,info,warn,error" doc:"Default: info"`
@@ -141,7 +143,7 @@ func expand(b []byte, lookup func(string) (string, bool)) ([]byte, error) {
 // FromEnv overrides settings with REEVE_* variables.
 func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 	text := map[string]*string{"REEVE_DIR": &c.Dir, "REEVE_LISTEN": &c.Listen, "REEVE_DATABASE": &c.Database, "REEVE_LOG_LEVEL": &c.LogLevel, "REEVE_SECRET_KEY": &c.SecretKey,
-		"REEVE_WEBHOOK": &c.Webhook, "REEVE_SHELL": &c.Shell, "REEVE_MODEL": &c.Models.Default, "REEVE_MODEL_SCRIPT": &c.Models.Script, "REEVE_PYTHON_CACHE": &c.Python.Cache}
+		"REEVE_WEBHOOK": &c.Webhook, "REEVE_SHELL": &c.Shell, "REEVE_WEATHER_URL": &c.WeatherURL, "REEVE_PLACES_URL": &c.PlacesURL, "REEVE_MODEL": &c.Models.Default, "REEVE_MODEL_SCRIPT": &c.Models.Script, "REEVE_PYTHON_CACHE": &c.Python.Cache}
 	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins, "REEVE_HTTP_ALLOW": &c.HTTPAllow, "REEVE_SHELL_ENV": &c.ShellEnv}
 	spans := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,
 		"REEVE_MIN_INTERVAL": &c.MinInterval, "REEVE_PYTHON_TIME": &c.Python.Time}
@@ -241,6 +243,11 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if u, err := url.Parse(c.Webhook); c.Webhook != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return bad("webhook", "it must be an http or https URL") // which may hold a secret, and is not shown
+	}
+	for name, address := range map[string]string{"weather_url": c.WeatherURL, "places_url": c.PlacesURL} {
+		if u, err := url.Parse(address); address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			return bad(name, "it must be an http or https URL")
+		}
 	}
 	if c.Rate < 0 || c.Burst < 0 {
 		return bad("rate", "it cannot be negative")

@@ -37,9 +37,11 @@ import (
 	"reeve/toolbox/journal"
 	"reeve/toolbox/mail"
 	"reeve/toolbox/media"
+	"reeve/toolbox/oddment"
 	"reeve/toolbox/output"
 	"reeve/toolbox/schedules"
 	"reeve/toolbox/scratchpad"
+	"reeve/toolbox/users"
 	"reeve/toolbox/web"
 )
 
@@ -123,10 +125,11 @@ func (h *Host) assemble() error {
 		return err
 	}
 	h.scripts = js.New(js.Config{})
-	h.auto = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.scripts})
+	b := h.cfg.backoff()
+	h.auto = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.scripts, Backoff: automation.Backoff{First: b.First, Max: b.Max, Tries: b.Tries}, Webhook: h.cfg.Webhook != ""})
 	h.calls = &agent.Delegation{DB: h.db, Depth: h.cfg.Depth}
 	h.gate = gate.New(gate.Config{Overdue: h.calls.Overdue, DB: h.db, Log: h.log, ItemRule: h.auto, OutputCap: h.cfg.OutputCap, ApprovalTTL: time.Duration(h.cfg.ApprovalTTL),
-		Backoff: h.cfg.backoff(), Secrets: knownSecrets(h.cfg), OnChange: h.changed, Tracer: h.tracer(), OnCall: h.metrics.called, RunBudgets: !h.cfg.limits().Budget.IsZero(),
+		Backoff: b, Secrets: knownSecrets(h.cfg), OnChange: h.changed, Tracer: h.tracer(), OnCall: h.metrics.called, RunBudgets: !h.cfg.limits().Budget.IsZero(),
 		Builders: map[reeve.ToolKind]gate.Builder{reeve.HTTPTool: &web.Builder{Guard: h.guard, Secrets: h.secret}, reeve.ScriptTool: &automation.Builder{Pool: h.scripts}}})
 	h.auto.Gate, h.calls.Gate = h.gate, h.gate
 	roots, err := files.New(files.Config{Dir: filepath.Join(h.cfg.Dir, "workspaces"), Keep: keeper{h.db}})
@@ -150,6 +153,9 @@ func (h *Host) assemble() error {
 		(&journal.Pack{DB: h.db}).Tools(),
 		(&mail.Pack{DB: h.db}).Tools(),
 		(&agents.Pack{Asker: h.calls}).Tools(),
+		h.auto.Tools(),
+		(&users.Pack{Webhook: h.cfg.Webhook != ""}).Tools(),
+		(&oddment.Pack{Client: h.guard.Client(), Forecast: h.cfg.WeatherURL, Places: h.cfg.PlacesURL}).Tools(),
 	} {
 		for _, t := range pack {
 			if err := h.gate.AddTool(t); err != nil {
@@ -199,9 +205,9 @@ func (h *Host) wake() (err error) {
 	brain := &agent.Brain{DB: h.db, Rehearsal: &agent.Rehearsal{DB: h.db, Gate: h.gate}, Thinker: &agent.Thinker{DB: h.db, Gate: h.gate, Model: mind, Stage: h.hub,
 		Assemble: h.cfg.Assemble, Extract: h.cfg.Extract, Steps: h.auto, Tracer: h.tracer(), OnAnswer: h.metrics.answered, Log: h.log}}
 	h.room, err = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: brains{h.db, h.auto, brain}, Concurrent: h.cfg.Runs, Attempts: h.cfg.RunAttempts, Entities: &journal.Pack{DB: h.db},
-		Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client(), Ended: ended{h.desk, h.calls, h.metrics}})
+		Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client(), Ended: ended{h.desk, h.calls, h.auto, h.metrics}})
 	if err == nil {
-		h.desk.Server, h.auto.Waker, h.auto.Server, h.auto.Process = h.room, h.room, h.room, h.gate.Process()
+		h.desk.Server, h.auto.Waker, h.auto.Server, h.auto.Timers, h.auto.Process = h.room, h.room, h.room, h.room, h.gate.Process()
 		h.calls.Desk, h.calls.Room = h.desk, h.room
 	}
 	return err
@@ -233,15 +239,19 @@ func (b brains) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 type ended struct {
 	*chat.Desk
 	calls   *agent.Delegation
+	auto    *automation.Room
 	metrics *metrics
 }
 
-// Ending writes what belongs to the end of a run: what its clients are told, and the answer that another waits for.
+// Ending writes what belongs to the end of a run: what its clients are told, the answer that another waits for, and what follows from it.
 func (e ended) Ending(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	if err := e.Desk.Ending(ctx, tx, run); err != nil {
 		return err
 	}
-	return e.calls.Ending(ctx, tx, run)
+	if err := e.calls.Ending(ctx, tx, run); err != nil {
+		return err
+	}
+	return e.auto.Ending(ctx, tx, run)
 }
 
 // Over tells them.

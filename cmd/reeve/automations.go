@@ -19,7 +19,7 @@ func automationsCommand(a *app) *cobra.Command {
 	c := family("automations", "See, write and run automations", `An automation is an agent whose brain is a script. Its script calls the agent's tools as functions and works through items, each
 once: what is done stays done, whatever crashes. NAME is the agent's name or id.`,
 		automationsList(a), automationsGet(a), automationsCreate(a), automationsSave(a), automationsVersions(a), automationsShow(a), automationsActivate(a), automationsRun(a), automationsRuns(a),
-		automationsPause(a), automationsResume(a))
+		automationsPause(a), automationsResume(a), automationsPlan(a), automationsAnswer(a), automationsErrands(a))
 	c.Example = `  reeve automations create mailer triage.js --tool mail_list --tool mail_send
   reeve automations run mailer --wait
   reeve automations save mailer triage.js --fix
@@ -52,8 +52,8 @@ func automationsList(a *app) *cobra.Command {
 		}
 		defer a.more(l.Next)
 		return a.print(l, func(w io.Writer) {
-			a.table(w, "NAME VERSION PAUSED AGENT UPDATED", rows(l.Automations, func(m reeve.Automation) []string {
-				return []string{m.Name, m.Version, whenSet(m.PausedAt), m.AgentID, when(m.UpdatedAt)}
+			a.table(w, "NAME VERSION STATUS AGENT UPDATED", rows(l.Automations, func(m reeve.Automation) []string {
+				return []string{m.Name, m.Version, string(m.Status), m.AgentID, when(m.UpdatedAt)}
 			}))
 		})
 	})
@@ -63,7 +63,8 @@ func automationsList(a *app) *cobra.Command {
 
 func (a *app) printAutomation(m reeve.Automation) error {
 	return a.print(m, func(w io.Writer) {
-		details(w, "name", m.Name, "agent", m.AgentID, "version", m.Version, "paused", whenSet(m.PausedAt), "paused run", m.PausedRun, "created", when(m.CreatedAt), "updated", when(m.UpdatedAt))
+		details(w, append([]string{"name", m.Name, "agent", m.AgentID, "owner", m.Owner, "version", m.Version, "status", string(m.Status), "paused", whenSet(m.PausedAt), "paused run", m.PausedRun,
+			"created", when(m.CreatedAt), "updated", when(m.UpdatedAt)}, troubleOf(m)...)...)
 	})
 }
 
@@ -150,7 +151,14 @@ func automationsVersions(a *app) *cobra.Command {
 }
 
 func automationsShow(a *app) *cobra.Command {
-	return a.named("show NAME VERSION", "Print a version's script", "automations show mailer 1.0", cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
+	return a.named("show NAME [VERSION]", "Show how an automation is, or print a version's script", "automations show mailer 1.0", cobra.RangeArgs(1, 2), func(ctx context.Context, c *client.Client, args []string) error {
+		if len(args) == 1 {
+			m, err := c.Automation(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.printAutomation(m)
+		}
 		v, err := c.Version(ctx, args[0], args[1])
 		if err != nil {
 			return err

@@ -21,12 +21,12 @@ func (r *Room) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	if r.forsaken(run) {
 		return reeve.RunEnd{State: reeve.RunCancelled, Err: reeve.Errorf(reeve.Canceled, "nobody waits for it any more")}
 	}
-	w, paused, err := r.begin(ctx, run)
+	w, held, err := r.begin(ctx, run)
 	if err != nil {
 		return failed(err)
 	}
-	if paused {
-		return reeve.RunEnd{State: reeve.RunPaused, Output: "paused"}
+	if held != "" {
+		return reeve.RunEnd{State: reeve.RunPaused, Output: held}
 	}
 	r.enlist(w)
 	defer r.dismiss(w)
@@ -40,8 +40,8 @@ func (r *Room) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	return w.finish(ctx, value, err)
 }
 
-// begin reads what the run is to do, and notes it the first time.
-func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, paused bool, err error) {
+// begin reads what the run is to do, and notes it the first time. Held says why it does nothing.
+func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, held string, err error) {
 	w = &work{Room: r, ctx: ctx, run: run, began: reeve.Monotonic(), named: map[string]string{}}
 	w.idle = sync.NewCond(&w.mu)
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
@@ -49,7 +49,7 @@ func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, paused bool, 
 		if err != nil {
 			return err
 		}
-		paused = m.PausedAt != nil
+		held = ""
 		note := reeve.ScriptRun{RunKey: run.Key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID, Type: reeve.ProductionRun}
 		if _, err := tx.InsertScriptRun(ctx, note); err != nil {
 			return err
@@ -57,33 +57,36 @@ func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, paused bool, 
 		if err := tx.BeginScriptRun(ctx, run.Key, run.ID, m.ScriptID); err != nil {
 			return err
 		}
-		if paused {
-			m.PausedRun = run.ID
-			if err := tx.PutAutomation(ctx, m); err != nil {
-				return err
-			}
+		if w.note, _, err = tx.FindScriptRun(ctx, run.Key); err != nil {
+			return err
 		}
-		w.note, _, err = tx.FindScriptRun(ctx, run.Key)
-		return err
+		switch {
+		case m.PausedAt != nil:
+			held, m.PausedRun = "paused", run.ID
+			return tx.PutAutomation(ctx, m)
+		case m.Trouble != nil && w.note.Type == reeve.ProductionRun && run.Reason != reeve.ReasonManual: // a person may always try
+			held = m.Trouble.Held()
+		}
+		return nil
 	})
-	if err != nil || paused {
-		return nil, paused, err
+	if err != nil || held != "" {
+		return nil, held, err
 	}
 	w.note.Progress = reeve.Progress{Total: w.note.Progress.Total, Spent: w.note.Progress.Spent}
 	if w.note.ScriptID == "" && w.note.Type != reeve.ApplyRun {
-		return nil, false, reeve.Errorf(reeve.Conflict, "the automation has no active version").Hintf("save one: reeve automations save")
+		return nil, "", reeve.Errorf(reeve.Conflict, "the automation has no active version").Hintf("save one: reeve automations save")
 	}
 	if w.note.ScriptID != "" {
 		if err := r.DB.View(ctx, func(s *store.Snap) (err error) {
 			w.script, err = s.GetScript(ctx, run.WorkspaceID, w.note.ScriptID)
 			return err
 		}); err != nil {
-			return nil, false, err
+			return nil, "", err
 		}
 	}
 	tools, err := r.Gate.Offer(ctx, reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID})
 	w.names = nameTools(tools)
-	return w, false, err
+	return w, "", err
 }
 
 // text is the script as the sandbox takes it. Its clock and its chance are the run's: taken up again, it sees the same.
@@ -114,7 +117,7 @@ func (w *work) finish(ctx context.Context, value json.RawMessage, err error) ree
 	w.open = nil
 	w.note.Class = ""
 	if end.State == reeve.RunFailed {
-		w.note.Class = classOf(err, end.Err)
+		w.note.Class = w.class(err, end.Err)
 	}
 	w.ledger.moves++
 	w.mu.Unlock()
@@ -177,14 +180,18 @@ func (w *work) verdict(ctx context.Context, value json.RawMessage, err error) re
 	return reeve.RunEnd{State: reeve.RunCompleted, Output: cut(out, 16<<10), Notify: out != ""}
 }
 
-// classOf says who can help. A script that takes too long, or too much, is wrong; what a tool said is known by its code.
-func classOf(err error, e *reeve.Error) reeve.FailureClass {
+// class says who can help. What ended the run from outside the script is known by its code, where it arose; whatever the script
+// threw, or ran out of, is the script's. The caller holds w.mu.
+func (w *work) class(err error, e *reeve.Error) reeve.FailureClass {
+	if w.fatal != nil {
+		return reeve.ClassOf(reeve.CodeOf(w.fatal))
+	}
 	switch js.KindOf(err) {
-	case js.Timeout, js.Memory, js.Stack, js.Output, js.Syntax, js.Stalled:
+	case js.Timeout, js.Memory, js.Stack, js.Output, js.Syntax, js.Stalled, js.Thrown, js.Unhandled:
 		return reeve.LogicFailure
 	case js.Crashed:
 		return reeve.InternalFailure
-	case js.Thrown, js.Unhandled, js.Aborted, js.Canceled:
+	case js.Aborted, js.Canceled:
 	}
 	return reeve.ClassOf(reeve.CodeOf(e))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"reeve"
@@ -35,6 +36,9 @@ func (r *Room) save(ctx context.Context, tx *store.Tx, workspace, id, user strin
 	if err != nil {
 		return v, err
 	}
+	if err := tx.HoldAutomation(ctx, m.AgentID); err != nil {
+		return v, err
+	}
 	major := -1
 	switch {
 	case q.Draft:
@@ -60,7 +64,19 @@ func (r *Room) save(ctx context.Context, tx *store.Tx, workspace, id, user strin
 		return v, err
 	}
 	m.ScriptID = v.ID
+	if err := r.replaced(ctx, tx, m, v); err != nil {
+		return v, err
+	}
 	return v, tx.PutAutomation(ctx, m)
+}
+
+// replaced notes that a person chose the version that runs: nobody need repair the one before, and failures count anew. A credential, or
+// what else a script cannot help, is no better for it.
+func (r *Room) replaced(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
+	if m.Trouble == nil || m.Trouble.Class != reeve.LogicFailure {
+		return nil
+	}
+	return r.wellAgain(ctx, tx, m.AgentID, "a person chose version "+v.Version()+" meanwhile")
 }
 
 // check refuses a script that cannot be one, or cannot be read.
@@ -132,7 +148,7 @@ func (r *Room) Create(ctx context.Context, workspace, user string, agent reeve.A
 				return err
 			}
 		}
-		if err := tx.PutAutomation(ctx, reeve.Automation{AgentID: a.ID, WorkspaceID: workspace}); err != nil {
+		if err := tx.PutAutomation(ctx, reeve.Automation{AgentID: a.ID, WorkspaceID: workspace, Owner: user}); err != nil {
 			return err
 		}
 		if q.Source != "" {
@@ -175,9 +191,121 @@ func (r *Room) Activate(ctx context.Context, workspace, id, version string) (ree
 			return reeve.Errorf(reeve.Conflict, "version %s is a draft, which never becomes active", version).Hintf("save it")
 		}
 		v, err := tx.GetVersion(ctx, m.AgentID, major, minor)
+		if err != nil {
+			return err
+		}
+		if v.ErrandID != "" && v.ID != m.ScriptID {
+			if err := r.started(ctx, tx, *m, v); err != nil {
+				return err
+			}
+		}
 		m.ScriptID = v.ID
+		return r.replaced(ctx, tx, *m, v)
+	})
+}
+
+// started activates what the planner wrote: it must have been tried, and its schedule begins. A schedule of an earlier plan ends.
+func (r *Room) started(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
+	k, err := tx.GetErrand(ctx, m.WorkspaceID, v.ErrandID)
+	if err != nil || k.Kind != reeve.PlanErrand {
+		return err
+	}
+	if ok, err := tx.Tried(ctx, m.AgentID, v.ID); err != nil {
+		return err
+	} else if !ok {
+		return reeve.Errorf(reeve.Conflict, "version %s was written by the planner, and nobody has tried it", v.Version()).
+			Hintf("see what it would do: reeve automations run %s --plan --version %s", m.Name, v.Version())
+	}
+	if k.TimerID == "" {
+		return nil
+	}
+	list, err := tx.ListErrands(ctx, m.AgentID, 200)
+	if err != nil {
+		return err
+	}
+	for _, other := range list {
+		if other.TimerID != "" && other.TimerID != k.TimerID {
+			if err := tx.DeleteTimer(ctx, m.WorkspaceID, other.TimerID); err != nil && reeve.CodeOf(err) != reeve.NotFound {
+				return err
+			}
+		}
+	}
+	t, err := tx.GetTimer(ctx, m.WorkspaceID, "", k.TimerID)
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return nil // a person deleted it
+	}
+	if err != nil || t.State != reeve.TimerPaused || t.LastAt != nil {
+		return err
+	}
+	if t, _, err = r.Timers.Plan(t, tx.Now()); err != nil {
+		return err
+	}
+	t.State = reeve.TimerActive
+	return tx.PutTimer(ctx, t)
+}
+
+// Plan asks the planner to write, or change, an automation's script.
+func (r *Room) Plan(ctx context.Context, workspace, id, user string, q reeve.PlanRequest) (k reeve.Errand, err error) {
+	if strings.TrimSpace(q.Request) == "" {
+		return k, reeve.Wrong("/request", "is empty", "what the automation is to do, in plain words")
+	}
+	err = r.DB.Update(ctx, func(tx *store.Tx) error {
+		m, err := tx.GetAutomation(ctx, workspace, id)
+		if err != nil {
+			return err
+		}
+		if err := tx.HoldAutomation(ctx, m.AgentID); err != nil {
+			return err
+		}
+		open, err := tx.OpenErrands(ctx, m.AgentID)
+		if err != nil {
+			return err
+		}
+		for _, o := range open {
+			if o.Kind == reeve.PlanErrand {
+				return reeve.Errorf(reeve.Conflict, "the planner is at it already: errand %s is %s", o.ID, o.State).Hintf("wait for it, or answer its question: reeve automations errands %s", m.Name)
+			}
+		}
+		request := q.Request
+		if m.ScriptID != "" {
+			request = fmt.Sprintf("%s\n\n(The automation %q is at version %s: read it with scripts_get and change it.)", q.Request, m.Name, m.Version)
+		}
+		k, _, err = r.send(ctx, tx, reeve.Errand{Kind: reeve.PlanErrand, WorkspaceID: workspace, AgentID: m.AgentID, ScriptID: m.ScriptID, UserID: user, Request: request})
+		k.Automation, k.Version = m.Name, m.Version
 		return err
 	})
+	if err == nil {
+		r.Waker.Nudge()
+	}
+	return k, err
+}
+
+// Answer gives a person's answer to the question of an errand, and its agent goes on.
+func (r *Room) Answer(ctx context.Context, workspace, id, answer string) (k reeve.Errand, err error) {
+	if strings.TrimSpace(answer) == "" {
+		return k, reeve.Wrong("/answer", "is empty", "an answer")
+	}
+	err = r.DB.Update(ctx, func(tx *store.Tx) error {
+		if k, err = tx.GetErrand(ctx, workspace, id); err != nil {
+			return err
+		}
+		if k.State != reeve.ErrandAsking {
+			return reeve.Errorf(reeve.Conflict, "the errand asks nothing: it is %s", k.State)
+		}
+		k.Talk = append(k.Talk, reeve.Exchange{Question: k.Question, Answer: answer})
+		k.State, k.Question = reeve.ErrandOpen, ""
+		k.RunKey = reeve.Key("wake", string(reeve.ReasonErrand), k.ID, fmt.Sprint(k.Tries, ":", len(k.Talk)))
+		if moved, err := tx.MoveErrand(ctx, reeve.ErrandAsking, k); err != nil {
+			return err
+		} else if !moved {
+			return reeve.Errorf(reeve.Conflict, "somebody answered it meanwhile")
+		}
+		return r.wakeWorker(ctx, tx, k, tx.Now())
+	})
+	if err == nil {
+		r.Waker.Nudge()
+	}
+	return k, err
 }
 
 // Pause keeps an automation from making calls: a run under way ends at its next.
@@ -194,10 +322,16 @@ func (r *Room) Pause(ctx context.Context, workspace, id string) (reeve.Automatio
 // Resume lets an automation go on. If a run was ended by the pause, another carries on with the same version, type and input.
 func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error) {
 	stopped := ""
-	m, err := r.change(ctx, workspace, id, func(_ *store.Tx, m *reeve.Automation) error {
+	m, err := r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
 		stopped, m.PausedAt, m.PausedRun = m.PausedRun, nil, ""
-		return nil
+		if m.Trouble == nil || m.Trouble.StoppedAt == nil {
+			return nil
+		}
+		return r.goOn(ctx, tx, *m, user)
 	})
+	if err == nil {
+		r.Waker.Nudge()
+	}
 	if err != nil || stopped == "" {
 		return m, err
 	}
@@ -214,6 +348,24 @@ func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Au
 	}
 	_, err = r.wake(ctx, workspace, m.AgentID, user, "resume:"+stopped, run.Input, note)
 	return m, err
+}
+
+// goOn ends the trouble of an automation that was stopped, by a person's word, and begins a run that carries on with the one that failed.
+func (r *Room) goOn(ctx context.Context, tx *store.Tx, m reeve.Automation, user string) error {
+	if err := r.wellAgain(ctx, tx, m.AgentID, "a person resumed the automation"); err != nil || m.ScriptID == "" {
+		return err
+	}
+	run, err := tx.GetRun(ctx, m.WorkspaceID, m.Trouble.RunID)
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if run.UserID == "" {
+		run.UserID = user
+	}
+	return r.repeat(ctx, tx, run, reeve.Key("wake", string(reeve.ReasonRetry), "resumed", run.ID), tx.Now())
 }
 
 // Start asks for a run by hand.

@@ -102,11 +102,13 @@ func (w *work) enter(ctx context.Context, id, title string) (*opened, error) {
 		return nil, err
 	case found && was.State == reeve.ItemDone:
 		o.Item, o.settled = was, true
+		w.noteTried(o, true)
 		w.note.Progress.Skipped++
 		w.tick()
 		return o, nil
 	case found && was.State.Settled():
 		w.open = nil
+		w.noteTried(o, true)
 		w.note.Progress.Skipped++
 		w.tick()
 		return nil, nil
@@ -114,6 +116,7 @@ func (w *work) enter(ctx context.Context, id, title string) (*opened, error) {
 		o.Attempt, o.FirstRun, o.CreatedAt = was.Attempt, was.FirstRun, was.CreatedAt
 	}
 	o.fresh = !found
+	w.noteTried(o, false)
 	w.noteEntry(entry{o.Item, true})
 	return o, nil
 }

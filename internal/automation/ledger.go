@@ -45,6 +45,9 @@ func (w *work) noteEntry(e entry) {
 
 // arm sees to it that what waits is written soon. The caller holds w.mu.
 func (w *work) arm() {
+	if w.trial != nil {
+		return // nothing of it is kept
+	}
 	w.ledger.moves++
 	if w.ledger.timer == nil && !w.over {
 		w.ledger.timer = time.AfterFunc(soon, func() {

@@ -35,10 +35,28 @@ var own = map[string]string{
 	toolsCall:  "Tools.call(id, input) calls a tool by its own id. Whether it is a mutation is the tool's affair.",
 }
 
+// The functions that scripts have only while they are planned or mended: see [trial].
+const (
+	listScripts   = "Scripts.list"
+	getScript     = "Scripts.get"
+	scriptHistory = "Scripts.history"
+	scriptRuns    = "Scripts.runs"
+)
+
+const onlyTask = "Only while planning and mending: a saved script does not have it. " + notMutation
+
+var taskOwn = map[string]string{
+	listScripts:   "Scripts.list() lists the workspace's automations. " + onlyTask,
+	getScript:     "Scripts.get({automation, version}) gives a version with its text; the active one if none is named. " + onlyTask,
+	scriptHistory: "Scripts.history({automation}) gives the versions and what changed, newest first. " + onlyTask,
+	scriptRuns:    "Scripts.runs({automation, run}) gives the last runs, or one with its log. " + onlyTask,
+}
+
 // names says under which name a script finds each tool.
 type names struct {
 	tool map[string]reeve.Tool // by function
 	byID map[string]reeve.Tool
+	task bool // it is planned or mended
 }
 
 // globals are names of the language, which no namespace may take.
@@ -52,10 +70,14 @@ var globals = strings.Fields(`Array ArrayBuffer BigInt Boolean DataView Date Err
 func nameTools(tools []reeve.Tool) names {
 	n := names{tool: map[string]reeve.Tool{}, byID: map[string]reeve.Tool{}}
 	for _, t := range tools {
+		if t.Pack == scriptsPack {
+			continue // for agents that plan and mend; see Allow
+		}
 		n.byID[t.ID] = t
 		for _, name := range candidates(t) {
 			_, taken := n.tool[name]
-			if _, ours := own[name]; !taken && !ours && writable(name) {
+			_, later := taskOwn[name]
+			if _, ours := own[name]; !taken && !ours && !later && writable(name) {
 				n.tool[name] = t
 				break
 			}
@@ -125,6 +147,11 @@ func (n names) functions() []string {
 	for name := range n.tool {
 		out = append(out, name)
 	}
+	for name := range taskOwn {
+		if n.task {
+			out = append(out, name)
+		}
+	}
 	slices.Sort(out)
 	return out
 }
@@ -149,7 +176,11 @@ func (n names) describe(name string) string {
 		if name != "" && f != name && !strings.HasPrefix(f, name+".") {
 			continue
 		}
-		if text, ok := own[f]; ok {
+		text, ok := own[f]
+		if !ok {
+			text, ok = taskOwn[f]
+		}
+		if ok {
 			fmt.Fprintf(&b, "%s\n  %s\n", f, text)
 			continue
 		}

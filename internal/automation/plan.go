@@ -16,7 +16,7 @@ func (w *work) preview(ctx context.Context, c reeve.Call, t reeve.Tool) (json.Ra
 		c.PreviewOnly = true
 		res, err := w.Gate.Call(ctx, c)
 		if err != nil {
-			return nil, err
+			return nil, w.serious(err)
 		}
 		if p.Preview, p.Base = res.Content, res.Base; res.Truncated {
 			if p.Preview, err = w.whole(ctx, res.Hash); err != nil {
@@ -42,6 +42,11 @@ func (w *work) preview(ctx context.Context, c reeve.Call, t reeve.Tool) (json.Ra
 	}
 	w.planned++
 	p.Ordinal, p.ItemID, p.Title, p.Attempt, p.Operation = w.planned, o.ID, o.Title, o.Attempt, w.named[c.Ref]
+	if w.trial != nil {
+		w.trial.changes = append(w.trial.changes, triedCall{p.ItemID, p.Tool, json.RawMessage(p.Args), cut(p.Preview, 2000)})
+		w.mu.Unlock()
+		return nil, nil
+	}
 	w.mu.Unlock()
 	return nil, w.DB.Update(ctx, func(tx *store.Tx) error { return tx.InsertPlanned(ctx, w.run.WorkspaceID, w.run.ID, p) })
 }

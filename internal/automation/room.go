@@ -20,7 +20,14 @@ type Gate interface {
 
 // Waker begins runs.
 type Waker interface {
+	Nudge()
 	WakeWith(ctx context.Context, workspace, agent, user, key, input string, also func(*store.Tx, reeve.Wake) error) (reeve.Wake, error)
+}
+
+// Timers plans schedules.
+type Timers interface {
+	Admit(ctx context.Context, s *store.Snap, t reeve.Timer) error
+	Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, error)
 }
 
 // Config says how automations run.
@@ -32,7 +39,11 @@ type Config struct {
 	Waker   Waker     // set before the first run is asked for
 	Server  Server    // set before the first step is asked for; see Compute
 	Process string    // who owns the runs begun here; set with Server
+	Timers  Timers    // set with it
 	Limits  js.Limits // of one run. Default: an hour, and otherwise the sandbox's own
+
+	Backoff Backoff // before a run that the network failed is made again. Default: 10 s doubling to 10 min, 5 tries
+	Webhook bool    // whether notifications are also sent to a webhook
 }
 
 // Room runs automations and keeps their ledger.
@@ -48,6 +59,7 @@ func New(cfg Config) *Room {
 	if cfg.Limits.Time == 0 {
 		cfg.Limits.Time = time.Hour
 	}
+	cfg.Backoff = cfg.Backoff.withDefaults()
 	return &Room{Config: cfg, live: map[string]*work{}, steps: map[string]*step{}}
 }
 

@@ -15,6 +15,9 @@ func (r *Room) Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json.
 	if w == nil {
 		return "", false, reeve.Errorf(reeve.Denied, "no script of run %s is under way here", c.Run)
 	}
+	if t.Pack == scriptsPack {
+		return "", false, reeve.Errorf(reeve.NotFound, "tool %q not found", t.ID).Hintf("it is for planning and mending scripts, and never for a script itself")
+	}
 	if !mutates(t, args) {
 		return "", false, nil
 	}

@@ -43,6 +43,8 @@ type work struct {
 	looked time.Time // when it was last seen whether the automation is paused
 
 	near nearby // used by the one withItem there is at a time
+
+	trial *rehearsed // of a script that is only tried; nil means that this is a run
 }
 
 // opened is the item that is open.
@@ -113,6 +115,8 @@ func (w *work) perform(ctx context.Context, name string, args []js.Arg) (json.Ra
 			return nil, reeve.Errorf(reeve.Validation, "Tools.call takes a tool's id, and its input")
 		}
 		return w.callTool(ctx, id, at(1))
+	case listScripts, getScript, scriptHistory, scriptRuns:
+		return w.consult(ctx, name, at(0))
 	}
 	return w.callTool(ctx, w.names.tool[name].ID, at(0))
 }
@@ -185,6 +189,8 @@ func (w *work) callTool(ctx context.Context, id string, input json.RawMessage) (
 	leave := w.join()
 	defer leave()
 	switch {
+	case !changes && w.trial != nil:
+		return w.trialRead(ctx, c)
 	case !changes:
 		return w.read(ctx, c)
 	case w.dry():
@@ -204,6 +210,9 @@ func (w *work) request(id string, input json.RawMessage) reeve.Call {
 
 // goesOn ends the run when its automation is paused.
 func (w *work) goesOn(ctx context.Context) error {
+	if w.trial != nil {
+		return nil
+	}
 	var paused bool
 	err := w.DB.View(ctx, func(s *store.Snap) (err error) {
 		paused, err = s.Paused(ctx, w.run.AgentID)
@@ -287,7 +296,7 @@ func (w *work) result(ctx context.Context, res reeve.Result, err error) (json.Ra
 	w.spend(res.Spent)
 	w.mu.Unlock()
 	if err != nil {
-		return nil, w.refused(ctx, err)
+		return nil, w.serious(w.refused(ctx, err))
 	}
 	switch res.State {
 	case reeve.Parked, reeve.Unknown, reeve.Prepared, reeve.Dispatched:
@@ -300,7 +309,7 @@ func (w *work) result(ctx context.Context, res reeve.Result, err error) (json.Ra
 	case reeve.Committed, reeve.Failed, reeve.DeniedOp, reeve.ProposedOp:
 	}
 	if res.IsError {
-		return nil, &reeve.Error{Code: res.Code, Message: res.Message, Hint: res.Hint, Fields: res.Fields}
+		return nil, w.serious(&reeve.Error{Code: res.Code, Message: res.Message, Hint: res.Hint, Fields: res.Fields})
 	}
 	content := res.Content
 	if res.Truncated {
@@ -340,6 +349,19 @@ func (w *work) refused(ctx context.Context, err error) error {
 		return w.halt(reeve.RunEnd{State: reeve.RunCancelled, Err: reeve.AsError(err)})
 	case parked != "":
 		return w.halt(reeve.RunEnd{State: reeve.RunParked, Output: "a call waits for a person"})
+	}
+	return err
+}
+
+// serious ends the run when a call failed for a reason that no script can do anything about: a credential, a permission, the network, or
+// a fault of our own. The script never learns of it, so that it cannot take it for success. A tool's refusal is the script's to deal with.
+func (w *work) serious(err error) error {
+	switch reeve.ClassOf(reeve.CodeOf(err)) {
+	case reeve.AuthFailure, reeve.PermissionFailure, reeve.NetworkFailure, reeve.InternalFailure:
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.abort(reeve.AsError(err))
+	case reeve.LogicFailure, "":
 	}
 	return err
 }

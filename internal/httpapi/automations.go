@@ -15,6 +15,8 @@ import (
 type Automations interface {
 	Create(ctx context.Context, workspace, user string, agent reeve.Agent, q reeve.AutomationRequest) (reeve.Automation, error)
 	Save(ctx context.Context, workspace, id, user string, q reeve.ScriptRequest) (reeve.ScriptVersion, error)
+	Plan(ctx context.Context, workspace, id, user string, q reeve.PlanRequest) (reeve.Errand, error)
+	Answer(ctx context.Context, workspace, id, answer string) (reeve.Errand, error)
 	Steer
 }
 
@@ -56,6 +58,10 @@ func (s *server) automationRoutes(api huma.API) {
 	handle(api, route{get, at + "/{id}/items/{item}", "getItem", "Get an item and all attempts at it", tag, viewer, 0}, s.getItem)
 	handle(api, route{post, at + "/{id}/items/skip", "skipItem", "Leave an item alone", tag, member, 0}, s.skipItem)
 	handle(api, route{post, at + "/{id}/items/reprocess", "reprocessItem", "Begin another attempt at an item", tag, member, 0}, s.reprocessItem)
+	handle(api, route{post, at + "/{id}/plan", "planAutomation", "Have the planner write its script", tag, member, made}, s.planAutomation)
+	handle(api, route{get, at + "/{id}/errands", "listErrands", "List what the planner and the maintainer do for it", tag, viewer, 0}, s.listErrands)
+	handle(api, route{get, "/api/errands/{id}", "getErrand", "Get an errand", tag, viewer, 0}, s.getErrand)
+	handle(api, route{post, "/api/errands/{id}/answer", "answerErrand", "Answer the question of an errand", tag, member, 0}, s.answerErrand)
 	handle(api, route{get, "/api/plans/{id}", "getRunPlan", "What a dry run would have done", tag, viewer, 0}, s.getRunPlan)
 	handle(api, route{post, "/api/plans/{id}/apply", "applyRunPlan", "Do exactly that", tag, member, made}, s.applyRunPlan)
 }

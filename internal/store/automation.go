@@ -6,25 +6,42 @@ import (
 	"reeve"
 )
 
-const selectAutomation = `SELECT m.agent_id, m.workspace_id, a.name, m.script_id, COALESCE(s.major, 0), COALESCE(s.minor, 0), m.paused_at, m.paused_run, m.created_at, m.updated_at
-	FROM automations m JOIN agents a ON a.id = m.agent_id LEFT JOIN scripts s ON s.id = m.script_id `
+const selectAutomation = `SELECT m.agent_id, m.workspace_id, a.name, m.owner, m.script_id, COALESCE(s.major, 0), COALESCE(s.minor, 0), m.paused_at, m.paused_run, m.created_at, m.updated_at,
+	COALESCE(t.class, ''), COALESCE(t.code, ''), COALESCE(t.message, ''), COALESCE(t.run_id, ''), COALESCE(t.root_id, ''), COALESCE(t.tries, 0), COALESCE(t.fixes, 0), COALESCE(t.retry_at, 0),
+	COALESCE(t.retry_key, ''), COALESCE(t.stopped_at, 0), COALESCE(t.errand_id, ''), COALESCE(t.updated_at, 0)
+	FROM automations m JOIN agents a ON a.id = m.agent_id LEFT JOIN scripts s ON s.id = m.script_id LEFT JOIN troubles t ON t.agent_id = m.agent_id `
 
 func scanAutomation(r scanner) (m reeve.Automation, err error) {
 	var v reeve.ScriptVersion
-	var paused, created, updated int64
-	err = r.Scan(&m.AgentID, &m.WorkspaceID, &m.Name, &m.ScriptID, &v.Major, &v.Minor, &paused, &m.PausedRun, &created, &updated)
+	var paused, created, updated, retry, stopped, changed int64
+	t := reeve.Trouble{}
+	err = r.Scan(&m.AgentID, &m.WorkspaceID, &m.Name, &m.Owner, &m.ScriptID, &v.Major, &v.Minor, &paused, &m.PausedRun, &created, &updated,
+		&t.Class, &t.Code, &t.Message, &t.RunID, &t.RootID, &t.Tries, &t.Fixes, &retry, &t.RetryKey, &stopped, &t.ErrandID, &changed)
 	if m.ScriptID != "" {
 		m.Version = v.Version()
 	}
 	m.PausedAt, m.CreatedAt, m.UpdatedAt = optional(paused), reeve.FromMillis(created), reeve.FromMillis(updated)
-	return m, err
+	if t.RunID != "" {
+		t.AgentID, t.WorkspaceID, t.RetryAt, t.StoppedAt, t.UpdatedAt = m.AgentID, m.WorkspaceID, optional(retry), optional(stopped), reeve.FromMillis(changed)
+		m.Trouble = &t
+	}
+	return m.WithStatus(), err
 }
 
 // PutAutomation makes an agent an automation, or changes which version is active and whether it is paused.
 func (t *Tx) PutAutomation(ctx context.Context, m reeve.Automation) error {
-	return t.exec(ctx, `INSERT INTO automations (agent_id, workspace_id, script_id, paused_at, paused_run, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
+	return t.exec(ctx, `INSERT INTO automations (agent_id, workspace_id, script_id, paused_at, paused_run, owner, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $7, $6, $6)
 		ON CONFLICT (agent_id) DO UPDATE SET script_id = $3, paused_at = $4, paused_run = $5, updated_at = $6`,
-		m.AgentID, m.WorkspaceID, m.ScriptID, orZero(m.PausedAt), m.PausedRun, reeve.Millis(t.now))
+		m.AgentID, m.WorkspaceID, m.ScriptID, orZero(m.PausedAt), m.PausedRun, reeve.Millis(t.now), m.Owner)
+}
+
+// HoldAutomation keeps others from changing which version is active, or what versions there are, until the transaction ends.
+func (t *Tx) HoldAutomation(ctx context.Context, agent string) error {
+	n, err := t.affect(ctx, `UPDATE automations SET updated_at = $2 WHERE agent_id = $1`, agent, reeve.Millis(t.now))
+	if err == nil && n == 0 {
+		err = notFound("automation", agent)
+	}
+	return err
 }
 
 // GetAutomation reads an automation of a workspace, by its agent's id or name.
@@ -64,11 +81,11 @@ func (s *Snap) ListAutomations(ctx context.Context, workspace, after string, lim
 	return all(ctx, s, scanAutomation, selectAutomation+`WHERE m.workspace_id = $1 AND a.name > $2 ORDER BY a.name LIMIT $3`, workspace, after, limit)
 }
 
-const scriptColumns = `id, workspace_id, agent_id, major, minor, source, language, comment, created_by, created_at`
+const scriptColumns = `id, workspace_id, agent_id, major, minor, source, language, comment, created_by, created_at, errand_id`
 
 func scanScript(r scanner) (v reeve.ScriptVersion, err error) {
 	var created int64
-	err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.Major, &v.Minor, &v.Source, &v.Language, &v.Comment, &v.CreatedBy, &created)
+	err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.Major, &v.Minor, &v.Source, &v.Language, &v.Comment, &v.CreatedBy, &created, &v.ErrandID)
 	v.CreatedAt = reeve.FromMillis(created)
 	return v, err
 }
@@ -80,8 +97,8 @@ func (t *Tx) InsertScript(ctx context.Context, v reeve.ScriptVersion) error {
 			return reeve.Errorf(reeve.AlreadyExists, "version %s is there already", v.Version()).Hintf("somebody saved another at the same time; save again")
 		}
 		return nil
-	}, `INSERT INTO scripts (`+scriptColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		v.ID, v.WorkspaceID, v.AgentID, v.Major, v.Minor, v.Source, v.Language, v.Comment, v.CreatedBy, reeve.Millis(t.now))
+	}, `INSERT INTO scripts (`+scriptColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		v.ID, v.WorkspaceID, v.AgentID, v.Major, v.Minor, v.Source, v.Language, v.Comment, v.CreatedBy, reeve.Millis(t.now), v.ErrandID)
 }
 
 // LastVersion gives the highest version there is; with a major number of 0 or more, the highest of that. 0.0 means none.
@@ -110,6 +127,6 @@ func (s *Snap) GetVersion(ctx context.Context, agent string, major, minor int) (
 
 // ListVersions reads an automation's versions without their text, newest first.
 func (s *Snap) ListVersions(ctx context.Context, agent string, limit int) ([]reeve.ScriptVersion, error) {
-	return all(ctx, s, scanScript, `SELECT id, workspace_id, agent_id, major, minor, '', language, comment, created_by, created_at FROM scripts
+	return all(ctx, s, scanScript, `SELECT id, workspace_id, agent_id, major, minor, '', language, comment, created_by, created_at, errand_id FROM scripts
 		WHERE agent_id = $1 ORDER BY major DESC, minor DESC LIMIT $2`, agent, limit)
 }

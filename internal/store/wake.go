@@ -106,10 +106,11 @@ func (s *Snap) GetWake(ctx context.Context, key string) (reeve.Wake, error) {
 // watches can be served together, but a timer's firing or a person's demand cannot be mixed with anything. Runs of an agent
 // take turns, except that a schedule's run waits for no other schedule's: a slow one must not delay the rest.
 const (
-	ScheduleLane = "schedule:" // and the timer's id: a goal, which a run serves that knows of nothing else
-	TimerLane    = "timer:"    // and the timer's id: the agent is to look around
-	ManualLane   = "manual:"   // and the run key
-	StepLane     = "step:"     // and the run key: a step of another run, which waits for it
+	ScheduleLane = "schedule:"        // and the timer's id: a goal, which a run serves that knows of nothing else
+	TimerLane    = "timer:"           // and the timer's id: the agent is to look around
+	ManualLane   = "manual:"          // and the run key
+	StepLane     = "step:"            // and the run key: a step of another run, which waits for it
+	ErrandLane   = "schedule:errand:" // and the errand's id: like a schedule's goal, it is served beside the agent's other work
 )
 
 // IsStep tells whether a run is a step of another.

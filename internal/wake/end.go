@@ -124,14 +124,24 @@ func (r *Room) finish(ctx context.Context, tx *store.Tx, list []*closing) (over 
 	if err != nil {
 		return nil, err
 	}
-	var timed []reeve.Run // which the clock began, and which are over
+	var alone []reeve.Run // which nobody watched, and which are over
 	var timers []string
-	for _, m := range moves {
-		if moved[m.Is.ID] && m.Is.State.Final() && byClock(m.Is.Reason) {
-			timed, timers = append(timed, m.Is), append(timers, m.Is.ReasonID)
+	causes := make([]reeve.Run, len(moves))
+	for i, m := range moves {
+		if causes[i] = m.Is; !moved[m.Is.ID] || !m.Is.State.Final() {
+			continue
+		}
+		if causes[i], err = r.cause(ctx, tx, m.Is); err != nil {
+			return nil, err
+		}
+		if unwatched(m.Is.Reason) {
+			alone = append(alone, m.Is)
+		}
+		if byClock(causes[i].Reason) {
+			timers = append(timers, causes[i].ReasonID)
 		}
 	}
-	if err := tx.DropRunBudgets(ctx, timed...); err != nil {
+	if err := tx.DropRunBudgets(ctx, alone...); err != nil {
 		return nil, err
 	}
 	held, err := tx.HoldTimers(ctx, timers)
@@ -140,7 +150,7 @@ func (r *Room) finish(ctx context.Context, tx *store.Tx, list []*closing) (over 
 	}
 	for i, c := range list {
 		if is := moves[i].Is; moved[is.ID] {
-			told, err := r.follow(ctx, tx, held, is, c.end.Notify)
+			told, err := r.follow(ctx, tx, held, is, causes[i], c.end.Notify)
 			if err != nil {
 				return nil, err
 			}
@@ -150,8 +160,9 @@ func (r *Room) finish(ctx context.Context, tx *store.Tx, list []*closing) (over 
 	return over, nil
 }
 
-// follow writes what belongs to a run's end besides the run. It says whether its person is told. Timers that began runs are held.
-func (r *Room) follow(ctx context.Context, tx *store.Tx, held map[string]*reeve.Timer, run reeve.Run, notify bool) (told bool, err error) {
+// follow writes what belongs to a run's end besides the run. It says whether its person is told. Timers that began runs are held; the cause
+// is the run, with the reason that it was begun for in the first place.
+func (r *Room) follow(ctx context.Context, tx *store.Tx, held map[string]*reeve.Timer, run, cause reeve.Run, notify bool) (told bool, err error) {
 	if r.Ended != nil {
 		if err := r.Ended.Ending(ctx, tx, run); err != nil {
 			return false, err
@@ -159,12 +170,27 @@ func (r *Room) follow(ctx context.Context, tx *store.Tx, held map[string]*reeve.
 	}
 	switch {
 	case !run.State.Final():
-	case byClock(run.Reason):
-		return r.report(ctx, tx, held[run.ReasonID], run, notify)
+	case byClock(cause.Reason):
+		return r.report(ctx, tx, held[cause.ReasonID], cause, notify)
 	case run.Code == reeve.Crashed:
 		return r.alarm(ctx, tx, run)
 	}
 	return false, nil
+}
+
+// cause gives a run that was made again the reason of the one that it repeats: a schedule's person is told what came of it in the end.
+func (r *Room) cause(ctx context.Context, tx *store.Tx, run reeve.Run) (reeve.Run, error) {
+	if run.Reason != reeve.ReasonRetry {
+		return run, nil
+	}
+	first, err := tx.GetRun(ctx, run.WorkspaceID, run.ReasonID)
+	if err == nil {
+		run.Reason, run.ReasonID = first.Reason, first.ReasonID
+	}
+	if reeve.CodeOf(err) == reeve.NotFound {
+		err = nil
+	}
+	return run, err
 }
 
 // giveUp ends a run that was taken up too often: whatever it does takes its server with it. Whoever had it may still be there, only

@@ -23,6 +23,9 @@ func (r *Room) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, run ree
 	tell := t.Notify == reeve.NotifyAlways || t.Notify == reeve.NotifyConditional && notify
 	switch run.State {
 	case reeve.RunFailed:
+		if script, err := tx.IsAutomation(ctx, run.AgentID); err != nil || script { // whose failures are dealt with one by one
+			return false, err
+		}
 		t.Failures++
 		n.Title, n.Body = t.Name+" failed", run.Message
 		tell = t.Notify == reeve.NotifyAlways || run.Code == reeve.Crashed

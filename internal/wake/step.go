@@ -258,7 +258,7 @@ func (r *Room) start(ctx context.Context, tx *store.Tx, known roster, due []reev
 			continue
 		}
 		started = append(started, run)
-		if byClock(run.Reason) && !r.Limits.Budget.IsZero() {
+		if unwatched(run.Reason) && !r.Limits.Budget.IsZero() {
 			if err := tx.PutRunBudget(ctx, run, r.Limits.Budget); err != nil {
 				return nil, false, err
 			}
@@ -305,6 +305,11 @@ func (r *Room) together(ctx context.Context, tx *store.Tx, first reeve.Wake) ([]
 }
 
 func byClock(r reeve.Reason) bool { return r == reeve.ReasonTimer || r == reeve.ReasonCatchup }
+
+// unwatched tells whether a run was begun by nobody who looks on: what it may spend is limited.
+func unwatched(r reeve.Reason) bool {
+	return byClock(r) || r == reeve.ReasonRetry || r == reeve.ReasonErrand
+}
 
 // unwanted asks a subscription's predicate about what changed, as it is now that the window is over. It says why the wake is
 // not wanted; empty means that it is.

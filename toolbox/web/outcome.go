@@ -34,6 +34,10 @@ func (r *request) outcome(inv *reeve.Invocation, a *answer) error {
 		code = reeve.UnknownOutcome
 	case s == http.StatusRequestTimeout, s == http.StatusTooEarly, s == http.StatusTooManyRequests:
 		code = reeve.Unavailable
+	case s == http.StatusUnauthorized:
+		code = reeve.Unauthenticated
+	case s == http.StatusForbidden:
+		code = reeve.Forbidden
 	case s == http.StatusConflict && r.effect == reeve.Keyed && inv.Attempt > 1:
 		code = reeve.UnknownOutcome
 	case s < 500, s == http.StatusNotImplemented, s == http.StatusHTTPVersionNotSupported:

@@ -22,7 +22,7 @@ func TestG19_StatusDecides(t *testing.T) {
 		{200, ok, ok}, {202, ok, ok}, {204, ok, ok}, {299, ok, ok},
 		{300, reeve.ToolFailed, reeve.UnknownOutcome}, {303, reeve.ToolFailed, reeve.UnknownOutcome}, {302, reeve.ToolFailed, reeve.UnknownOutcome},
 		{307, reeve.ToolFailed, reeve.ToolFailed}, {308, reeve.ToolFailed, reeve.ToolFailed},
-		{400, reeve.ToolFailed, reeve.ToolFailed}, {401, reeve.ToolFailed, reeve.ToolFailed}, {404, reeve.ToolFailed, reeve.ToolFailed},
+		{400, reeve.ToolFailed, reeve.ToolFailed}, {401, reeve.Unauthenticated, reeve.Unauthenticated}, {403, reeve.Forbidden, reeve.Forbidden}, {404, reeve.ToolFailed, reeve.ToolFailed},
 		{408, reeve.Unavailable, reeve.Unavailable}, {409, reeve.ToolFailed, reeve.ToolFailed}, {425, reeve.Unavailable, reeve.Unavailable},
 		{429, reeve.Unavailable, reeve.Unavailable}, {499, reeve.ToolFailed, reeve.ToolFailed},
 		{500, reeve.Unavailable, reeve.UnknownOutcome}, {501, reeve.ToolFailed, reeve.ToolFailed}, {502, reeve.Unavailable, reeve.UnknownOutcome},

@@ -62,12 +62,12 @@ func (r *request) resolve(ctx context.Context, workspace string) (map[string]str
 		case errors.Is(err, context.Canceled):
 			return nil, reeve.Errorf(reeve.Canceled, "the call was canceled before anything was sent")
 		case reeve.CodeOf(err) == reeve.NotFound || err == nil && v == "":
-			return nil, reeve.Errorf(reeve.ToolFailed, "the secret %s is not set", name).
+			return nil, reeve.Errorf(reeve.Unauthenticated, "the secret %s is not set", name).
 				Hintf("an operator can set the secret %s in this workspace", name)
 		case err != nil:
 			return nil, reeve.Errorf(reeve.Unavailable, "the secret %s cannot be read now", name)
 		case len(v) < minSecret || !isHeaderValue(v):
-			return nil, reeve.Errorf(reeve.ToolFailed, "the secret %s cannot be used", name).
+			return nil, reeve.Errorf(reeve.Unauthenticated, "the secret %s cannot be used", name).
 				Hintf("a secret is printable ASCII of %d characters or more", minSecret)
 		}
 		values[name] = v

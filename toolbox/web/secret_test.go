@@ -95,10 +95,10 @@ func TestG06_SecretsThatCannotBeUsed(t *testing.T) {
 		err   error
 		code  reeve.Code
 	}{
-		"not set":  {"", reeve.Errorf(reeve.NotFound, "x"), reeve.ToolFailed},
-		"empty":    {"\n", nil, reeve.ToolFailed},
-		"short":    {"abc", nil, reeve.ToolFailed},
-		"newline":  {"s3cr3t\r\nX-Evil: 1", nil, reeve.ToolFailed},
+		"not set":  {"", reeve.Errorf(reeve.NotFound, "x"), reeve.Unauthenticated},
+		"empty":    {"\n", nil, reeve.Unauthenticated},
+		"short":    {"abc", nil, reeve.Unauthenticated},
+		"newline":  {"s3cr3t\r\nX-Evil: 1", nil, reeve.Unauthenticated},
 		"down":     {"s3cr3t", errors.New("vault said s3cr3t"), reeve.Unavailable},
 		"canceled": {"", context.Canceled, reeve.Canceled},
 	} {

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reeve"
+	"reeve/client"
+)
+
+func automationsPlan(a *app) *cobra.Command {
+	var name string
+	var tools []string
+	var later bool
+	c := a.task("plan REQUEST", "Say what is to be done: the planner writes the script", `automations plan "every morning at 7, tell me the weather in Graz" --name weather --tool utils_weather --tool users_send`,
+		cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
+			if strings.TrimSpace(args[0]) == "" {
+				return reeve.Errorf(reeve.Validation, "there is nothing to plan").Hintf("say what is to be done: reeve automations plan \"every morning, ...\"")
+			}
+			if name == "" {
+				name = nameFor(args[0])
+			}
+			if err := equip(ctx, c, name, tools); err != nil {
+				return err
+			}
+			k, err := c.PlanAutomation(ctx, name, args[0])
+			if err != nil {
+				return err
+			}
+			a.note("automation %s, errand %s", name, k.ID)
+			if later {
+				return a.printErrand(k)
+			}
+			return a.followErrand(ctx, c, k)
+		})
+	c.Long = `Makes the automation if it is not there, with the tools that you give it, and has the planner write its script. The planner can use these tools only, and tries
+things out without changing anything. When it has written a version, you are shown the script and what it would do; nothing runs before you activate it.`
+	c.Flags().StringVar(&name, "name", "", "the automation (default: the first words)")
+	c.Flags().StringArrayVar(&tools, "tool", nil, "a tool that the script can call; may be repeated")
+	c.Flags().BoolVar(&later, "no-wait", false, "do not wait for the planner")
+	a.suggest(c, "tool", toolNames)
+	return c
+}
+
+// nameFor is what an automation is called after what was asked for.
+func nameFor(request string) string {
+	words := strings.Fields(strings.ToLower(notInName.ReplaceAllString(request, " ")))
+	if name := strings.Trim(strings.Join(words[:min(4, len(words))], "-"), "-_"); name != "" {
+		return name[:min(len(name), 60)]
+	}
+	return "automation"
+}
+
+// equip makes an automation if it is not there, and gives it tools that it does not have.
+func equip(ctx context.Context, c *client.Client, name string, tools []string) error {
+	m, err := c.Automation(ctx, name)
+	if reeve.CodeOf(err) == reeve.NotFound {
+		_, err = c.CreateAutomation(ctx, reeve.AutomationRequest{Name: name, Tools: tools})
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	for _, id := range tools {
+		if _, err := c.Attach(ctx, m.AgentID, reeve.AttachRequest{ToolID: id}); err != nil && reeve.CodeOf(err) != reeve.AlreadyExists {
+			return err
+		}
+	}
+	return nil
+}
+
+// followErrand waits for the planner, and shows what it wrote and what that would do.
+func (a *app) followErrand(ctx context.Context, c *client.Client, k reeve.Errand) error {
+	k, err := c.WatchErrand(ctx, k.ID)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.json:
+		return a.printErrand(k)
+	case k.State == reeve.ErrandAsking:
+		if err := a.printErrand(k); err != nil {
+			return err
+		}
+		a.note("answer: reeve automations answer %s \"...\"", k.ID)
+		return nil
+	case k.State != reeve.ErrandDone:
+		return reeve.Errorf(reeve.ToolFailed, "the planner wrote no script: %s", k.Message).Hintf("say more, or give it other tools; its run is among: reeve runs list")
+	}
+	v, err := c.Version(ctx, k.Automation, k.Result)
+	if err != nil {
+		return err
+	}
+	if err := a.print(v, func(w io.Writer) { printContent(w, v.Source) }); err != nil {
+		return err
+	}
+	a.note("\n%s\n\nVersion %s. What it would do:", plain(k.Message), k.Result)
+	asked, err := c.StartAutomation(ctx, k.Automation, reeve.AutomationRunRequest{Type: reeve.DryRun, Version: k.Result})
+	if err != nil {
+		return err
+	}
+	if err := a.watch(ctx, c, k.Automation, asked); err != nil {
+		return err
+	}
+	a.note("Activate it: reeve automations activate %s %s", k.Automation, k.Result)
+	return nil
+}
+
+func (a *app) printErrand(k reeve.Errand) error {
+	return a.print(k, func(w io.Writer) {
+		details(w, "errand", k.ID, "kind", string(k.Kind), "automation", k.Automation, "state", string(k.State), "request", k.Request, "question", k.Question, "version", k.Version, "failed run", k.RunID,
+			"result", k.Result, "schedule", k.TimerID, "message", k.Message, "created", when(k.CreatedAt), "closed", whenSet(k.ClosedAt))
+	})
+}
+
+func automationsAnswer(a *app) *cobra.Command {
+	return a.task("answer ERRAND ANSWER", "Answer a question of the planner's", `automations answer ern_... "only on weekdays"`, cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
+		k, err := c.AnswerErrand(ctx, args[0], args[1])
+		if err != nil {
+			return err
+		}
+		return a.followErrand(ctx, c, k)
+	})
+}
+
+func automationsErrands(a *app) *cobra.Command {
+	return a.named("errands NAME", "List what the planner and the maintainer do for an automation", "automations errands mailer", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
+		l, err := c.Errands(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return a.print(l, func(w io.Writer) {
+			a.table(w, "ERRAND KIND STATE ABOUT RESULT CREATED WHAT", rows(l.Errands, func(k reeve.Errand) []string {
+				what := k.Message
+				if k.Question != "" {
+					what = k.Question
+				}
+				return []string{k.ID, string(k.Kind), string(k.State), k.Version, k.Result, when(k.CreatedAt), cut(what, 80)}
+			}))
+		})
+	})
+}
+
+// troubleOf is what an automation's failures have led to, for people.
+func troubleOf(m reeve.Automation) []string {
+	t := m.Trouble
+	if t == nil {
+		return nil
+	}
+	count := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.Itoa(n)
+	}
+	return []string{"failure", string(t.Class) + " (" + string(t.Code) + ")", "failed run", t.RunID, "why", t.Message, "tries", count(t.Tries), "tried again at", whenSet(t.RetryAt), "repairs", count(t.Fixes),
+		"repair", t.ErrandID, "stopped", whenSet(t.StoppedAt)}
+}

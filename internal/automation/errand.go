@@ -1,0 +1,231 @@
+package automation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// sendMaintainer opens the repair of the version that failed, and wakes the maintainer for it; false means that there was one.
+func (v verdict) sendMaintainer(ctx context.Context, tx *store.Tx) (reeve.Errand, bool, error) {
+	script, err := tx.GetScript(ctx, v.m.WorkspaceID, v.note.ScriptID)
+	if err != nil {
+		return reeve.Errand{}, false, err
+	}
+	request, err := failure(ctx, tx, v.m, script, v.run, v.note)
+	if err != nil {
+		return reeve.Errand{}, false, err
+	}
+	user := v.m.Owner
+	if user == "" {
+		user = v.run.UserID
+	}
+	return v.send(ctx, tx, reeve.Errand{Kind: reeve.RepairErrand, WorkspaceID: v.m.WorkspaceID, AgentID: v.m.AgentID, ScriptID: script.ID, RunID: v.run.ID, UserID: user, Request: request})
+}
+
+// send writes an errand and wakes the agent that does it, in one transaction.
+func (r *Room) send(ctx context.Context, tx *store.Tx, k reeve.Errand) (reeve.Errand, bool, error) {
+	a, err := r.worker(ctx, tx, k.WorkspaceID, k.Kind)
+	if err != nil {
+		return k, false, err
+	}
+	k.ID, k.State, k.WorkerID, k.CreatedAt = tx.NewID(reeve.PrefixErrand), reeve.ErrandOpen, a.ID, tx.Now()
+	k.RunKey = reeve.Key("wake", string(reeve.ReasonErrand), k.ID, "0")
+	fresh, err := tx.InsertErrand(ctx, k)
+	if err != nil || !fresh {
+		return k, false, err
+	}
+	return k, true, r.wakeWorker(ctx, tx, k, tx.Now())
+}
+
+// wakeWorker wakes the agent of an errand, with all that it needs to know.
+func (r *Room) wakeWorker(ctx context.Context, tx *store.Tx, k reeve.Errand, at time.Time) error {
+	_, err := tx.InsertWake(ctx, reeve.Wake{RunKey: k.RunKey, WorkspaceID: k.WorkspaceID, AgentID: k.WorkerID, Reason: reeve.ReasonErrand, ReasonID: k.ID, SessionID: store.ErrandLane + k.ID,
+		UserID: k.UserID, Input: brief(k), DueAt: at, State: reeve.WakeQueued})
+	return err
+}
+
+// brief is an errand as its agent is told it.
+func brief(k reeve.Errand) string {
+	var b strings.Builder
+	b.WriteString(k.Request)
+	for _, x := range k.Talk {
+		fmt.Fprintf(&b, "\n\nYou asked: %s\nThe person answered: %s", x.Question, x.Answer)
+	}
+	return b.String()
+}
+
+const (
+	logTail    = 5000 // bytes of a failed run's log that the maintainer is told
+	mostChange = 20   // versions whose comments it is told
+)
+
+// failure tells the maintainer what failed, and what was meant.
+func failure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve.ScriptVersion, run reeve.Run, note reeve.ScriptRun) (string, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Version %s of the automation %q failed, in run %s. Mend its script.\n\nIt failed with %s: %s\n", script.Version(), m.Name, run.ID, run.Code, run.Message)
+	if run.Input != "" {
+		fmt.Fprintf(&b, "\nIts input was: %s\n", cut(run.Input, logTail))
+	}
+	goal, err := goalOf(ctx, tx, m)
+	if err != nil {
+		return "", err
+	}
+	if goal != "" {
+		fmt.Fprintf(&b, "\nWhat the person asked for: %s\n", goal)
+	}
+	all, err := tx.ListVersions(ctx, m.AgentID, mostChange)
+	if err != nil {
+		return "", err
+	}
+	for _, v := range all {
+		if v.Major == script.Major && v.Comment != "" {
+			fmt.Fprintf(&b, "\nChange %s: %s", v.Version(), cut(v.Comment, 500))
+		}
+	}
+	if log := note.Log; log != "" {
+		fmt.Fprintf(&b, "\n\nThe end of its log:\n%s", log[max(0, len(log)-logTail):])
+	}
+	return strings.ToValidUTF8(b.String(), ""), nil
+}
+
+// goalOf is what a person last asked the planner for, of this automation.
+func goalOf(ctx context.Context, tx *store.Tx, m reeve.Automation) (string, error) {
+	list, err := tx.ListErrands(ctx, m.AgentID, 50)
+	for _, k := range list {
+		if k.Kind == reeve.PlanErrand {
+			return k.Request, err
+		}
+	}
+	return "", err
+}
+
+// returned closes an errand whose run is over and which came to nothing: a person takes it up. Where only the network failed its
+// agent, it is sent again, later each time.
+func (r *Room) returned(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+	k, ok, err := tx.FindErrandOf(ctx, run.WorkspaceID, run.ID)
+	if err != nil || !ok || k.State != reeve.ErrandOpen {
+		return err
+	}
+	was := k.State
+	if run.State == reeve.RunFailed && reeve.ClassOf(run.Code) == reeve.NetworkFailure && k.Tries < r.Backoff.Tries {
+		k.Tries++
+		k.RunKey = reeve.Key("wake", string(reeve.ReasonErrand), k.ID, fmt.Sprint(k.Tries, ":", len(k.Talk)))
+		if moved, err := tx.MoveErrand(ctx, was, k); err != nil || !moved {
+			return err
+		}
+		return r.wakeWorker(ctx, tx, k, tx.Now().Add(r.Backoff.after(k.Tries)))
+	}
+	if k.ResultID != "" { // of the planner, which has saved
+		return r.written(ctx, tx, run, k)
+	}
+	said := run.Output
+	if run.State != reeve.RunCompleted {
+		said = strings.TrimSpace(fmt.Sprintf("its run %s: %s", run.State, run.Message))
+	}
+	k.State, k.Message = reeve.ErrandFailed, cut(said, 4000)
+	if moved, err := tx.MoveErrand(ctx, was, k); err != nil || !moved {
+		return err
+	}
+	m, err := tx.GetAutomation(ctx, k.WorkspaceID, k.AgentID)
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if k.Kind == reeve.PlanErrand {
+		return r.tell(ctx, tx, m, run, "The planner wrote no script for "+m.Name, k.Message)
+	}
+	return r.unmended(ctx, tx, m, run, k, "its script failed, and the maintainer has not mended it", k.Message)
+}
+
+// written closes a plan of which a version came, and tells its person.
+func (r *Room) written(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve.Errand) error {
+	was := k.State
+	k.State, k.Message = reeve.ErrandDone, cut(run.Output, 4000)
+	if moved, err := tx.MoveErrand(ctx, was, k); err != nil || !moved {
+		return err
+	}
+	m, err := tx.GetAutomation(ctx, k.WorkspaceID, k.AgentID)
+	if err != nil {
+		return err
+	}
+	m.Owner = k.UserID // who asked
+	return r.tell(ctx, tx, m, run, fmt.Sprintf("The planner wrote version %s of %s", k.Result, m.Name),
+		fmt.Sprintf("%s\n\nSee what it would do: reeve automations run %s --plan --version %s\nThen: reeve automations activate %s %s", k.Message, m.Name, k.Result, m.Name, k.Result))
+}
+
+// unmended stops an automation whose repair came to nothing.
+func (r *Room) unmended(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, k reeve.Errand, why, said string) error {
+	t, ok, err := tx.FindTrouble(ctx, m.AgentID)
+	if err != nil || !ok || t.ErrandID != k.ID {
+		return err
+	}
+	failed := t.Message
+	if said != "" {
+		t.Message += "\n\nThe maintainer says: " + said
+	}
+	if t, err = r.stop(ctx, tx, m, run, t, why, "Change what it does, or its script, then resume it"); err != nil {
+		return err
+	}
+	t.Message = failed
+	return tx.PutTrouble(ctx, t)
+}
+
+// Kinds of the agents that do errands. Whoever wants another planner makes an agent of the kind.
+const (
+	PlannerKind    = "planner"
+	MaintainerKind = "maintainer"
+)
+
+// worker finds the agent that does errands of a kind, and makes it the first time.
+func (r *Room) worker(ctx context.Context, tx *store.Tx, workspace string, what reeve.ErrandKind) (reeve.Agent, error) {
+	kind, text, tools, caps := PlannerKind, plannerPrompt, plannerTools, []string{seeScripts, planScripts}
+	if what == reeve.RepairErrand {
+		kind, text, tools, caps = MaintainerKind, maintainerPrompt, maintainerTools, []string{seeScripts, fixScripts}
+	}
+	a, ok, err := tx.FindKind(ctx, workspace, kind)
+	if err != nil || ok {
+		return a, err
+	}
+	calm := 0.1
+	config, err := json.Marshal(reeve.AgentConfig{Instructions: text, MaxMoves: 60, MaxTokens: 16_000, Temperature: &calm})
+	if err != nil {
+		return a, err
+	}
+	a = reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: workspace, Name: kind, Kind: kind, Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, Categories: []string{}, Config: config, CreatedAt: tx.Now()}
+	if _, err := tx.GetAgent(ctx, workspace, kind); err == nil {
+		a.Name = kind + "-" + a.ID // the name is somebody else's
+	} else if reeve.CodeOf(err) != reeve.NotFound {
+		return a, err
+	}
+	if err := tx.InsertAgent(ctx, a); err != nil {
+		return a, err
+	}
+	if err := tx.StampAgent(ctx, a.ID); err != nil {
+		return a, err
+	}
+	if _, ok, err := tx.GetProfile(ctx, workspace, kind); err != nil {
+		return a, err
+	} else if !ok {
+		if err := tx.PutProfile(ctx, workspace, reeve.Profile{Kind: kind, Capabilities: caps}); err != nil {
+			return a, err
+		}
+	}
+	for _, id := range tools {
+		t, err := tx.GetTool(ctx, workspace, id)
+		if err != nil {
+			return a, err
+		}
+		if err := tx.Attach(ctx, a, t, nil); err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}

@@ -1,0 +1,215 @@
+package automation
+
+import (
+	"context"
+	"fmt"
+
+	"reeve"
+	"reeve/internal/sandbox/js"
+	"reeve/internal/store"
+)
+
+// What the planner does: try, save, schedule, ask.
+
+const (
+	mostShown = 100 // items and changes of a trial that are shown
+)
+
+func (r *Room) toolEval(ctx context.Context, in evalArgs) (any, error) {
+	inv := reeve.InvocationFrom(ctx)
+	t := trial{source: in.Source, language: in.Language, input: in.Input, user: inv.User}
+	if t.language == "" {
+		t.language = string(js.JavaScript)
+	}
+	err := r.DB.View(ctx, func(s *store.Snap) error {
+		m, k, err := target(ctx, s, inv, in.Automation)
+		if err != nil {
+			return err
+		}
+		if t.automation = m; k.RunID == "" || in.Input != "" || k.AgentID != m.AgentID {
+			return nil
+		}
+		run, err := s.GetRun(ctx, inv.Workspace, k.RunID)
+		t.input = run.Input
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.try(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	more := ""
+	if len(out.Items) > mostShown || len(out.Changes) > mostShown {
+		more = fmt.Sprintf("%d items and %d changes in all", len(out.Items), len(out.Changes))
+	}
+	out.Items, out.Changes = out.Items[:min(len(out.Items), mostShown)], out.Changes[:min(len(out.Changes), mostShown)]
+	return struct {
+		tried
+		More string `json:"more,omitempty"`
+	}{out, more}, nil
+}
+
+// checkSaved refuses a script that cannot be read. It runs before the transaction, as reading takes a process.
+func (r *Room) checkSaved(ctx context.Context, inv *reeve.Invocation) error {
+	in, err := reeve.Args[saveArgs](inv)
+	if err != nil {
+		return err
+	}
+	if in.Language == "" {
+		in.Language = string(js.JavaScript)
+	}
+	return readable(ctx, r.Pool, in.Source, in.Language, "/source")
+}
+
+func (r *Room) toolSave(ctx context.Context, in saveArgs) (any, error) {
+	inv := reeve.InvocationFrom(ctx)
+	tx, err := store.TxFrom(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, k, err := r.planned(ctx, tx, inv, in.Automation)
+	if err != nil {
+		return nil, err
+	}
+	if err := tx.HoldAutomation(ctx, m.AgentID); err != nil {
+		return nil, err
+	}
+	if k.ID == "" { // in a conversation: what was said there is what is wanted
+		k = reeve.Errand{ID: tx.NewID(reeve.PrefixErrand), WorkspaceID: m.WorkspaceID, Kind: reeve.PlanErrand, AgentID: m.AgentID, WorkerID: inv.Agent, ScriptID: m.ScriptID, RunKey: inv.Operation,
+			UserID: inv.User, Request: in.Comment, State: reeve.ErrandOpen}
+		if _, err := tx.InsertErrand(ctx, k); err != nil {
+			return nil, err
+		}
+		k.State = reeve.ErrandDone
+	}
+	last, err := tx.LastVersion(ctx, m.AgentID, -1)
+	if err != nil {
+		return nil, err
+	}
+	if in.Language == "" {
+		in.Language = string(js.JavaScript)
+	}
+	v := reeve.ScriptVersion{ID: tx.NewID("scr"), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, Major: last.Major + 1, Source: in.Source, Language: in.Language, Comment: in.Comment,
+		CreatedBy: PlannerKind, ErrandID: k.ID}
+	if err := tx.InsertScript(ctx, v); err != nil {
+		return nil, err
+	}
+	k.ResultID = v.ID
+	if moved, err := tx.MoveErrand(ctx, reeve.ErrandOpen, k); err != nil || !moved {
+		return nil, overtaken(err)
+	}
+	return map[string]any{"version": v.Version(), "active": false, "message": "Saved. A person activates it."}, nil
+}
+
+func overtaken(err error) error {
+	if err != nil {
+		return err
+	}
+	return reeve.Errorf(reeve.Conflict, "the errand is over").Hintf("answer in words")
+}
+
+// planned is target for the planner, which within an errand works on that automation only.
+func (r *Room) planned(ctx context.Context, tx *store.Tx, inv *reeve.Invocation, name string) (m reeve.Automation, k reeve.Errand, err error) {
+	m, k, err = target(ctx, &tx.Snap, inv, name)
+	switch {
+	case err != nil:
+	case k.ID == "":
+	case k.AgentID != m.AgentID:
+		err = reeve.Errorf(reeve.Denied, "this errand is about the automation %q", k.Automation)
+	case k.State != reeve.ErrandOpen:
+		err = overtaken(nil)
+	}
+	return m, k, err
+}
+
+func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
+	inv := reeve.InvocationFrom(ctx)
+	tx, err := store.TxFrom(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, k, err := r.planned(ctx, tx, inv, in.Automation)
+	if err != nil {
+		return nil, err
+	}
+	if k.ID == "" {
+		if k, err = lastPlan(ctx, tx, m); err != nil {
+			return nil, err
+		}
+	}
+	user := k.UserID
+	if user == "" {
+		return nil, reeve.Errorf(reeve.ToolFailed, "a schedule belongs to a person, and this errand is nobody's")
+	}
+	t := reeve.Timer{ID: tx.NewID("sch"), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, UserID: user, Name: m.Name, Kind: in.CadenceType, Value: in.CadenceValue, Zone: in.Timezone,
+		Misfire: reeve.CatchUpOnce, Notify: reeve.Notify(in.Notification), State: reeve.TimerPaused, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
+	if t.Notify == "" {
+		t.Notify = reeve.NotifyConditional
+	}
+	if k.TimerID != "" {
+		if err := tx.DeleteTimer(ctx, m.WorkspaceID, k.TimerID); err != nil && reeve.CodeOf(err) != reeve.NotFound {
+			return nil, err
+		}
+	}
+	if err := r.Timers.Admit(ctx, &tx.Snap, t); err != nil {
+		return nil, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).Hintf("%s", reeve.AsError(err).Hint)
+	}
+	t, upcoming, err := r.Timers.Plan(t, tx.Now())
+	if err != nil {
+		return nil, err
+	}
+	t.NextAt = nil // until it is activated
+	if err := tx.PutTimer(ctx, t); err != nil {
+		return nil, err
+	}
+	was := k.State
+	k.TimerID = t.ID
+	if moved, err := tx.MoveErrand(ctx, was, k); err != nil || !moved {
+		return nil, overtaken(err)
+	}
+	return map[string]any{"schedule": t.ID, "timezone": t.Zone, "would_run_at": upcoming, "message": "It begins when a person activates the version."}, nil
+}
+
+// lastPlan is what the planner last did for an automation.
+func lastPlan(ctx context.Context, tx *store.Tx, m reeve.Automation) (reeve.Errand, error) {
+	list, err := tx.ListErrands(ctx, m.AgentID, 50)
+	for _, k := range list {
+		if k.Kind == reeve.PlanErrand && k.ResultID != "" {
+			return k, err
+		}
+	}
+	if err == nil {
+		err = reeve.Errorf(reeve.Conflict, "there is no version of yours to schedule").Hintf("save one first")
+	}
+	return reeve.Errand{}, err
+}
+
+func (r *Room) toolAsk(ctx context.Context, in askArgs) (any, error) {
+	inv := reeve.InvocationFrom(ctx)
+	tx, err := store.TxFrom(ctx)
+	if err != nil {
+		return nil, err
+	}
+	k, ok, err := tx.FindErrandOf(ctx, inv.Workspace, inv.Run)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, reeve.Errorf(reeve.Unsupported, "this is a conversation").Hintf("ask in your answer")
+	case k.State != reeve.ErrandOpen:
+		return nil, overtaken(nil)
+	case k.UserID == "":
+		return nil, reeve.Errorf(reeve.ToolFailed, "there is nobody to ask: the errand is nobody's")
+	}
+	k.State, k.Question = reeve.ErrandAsking, in.Question
+	if moved, err := tx.MoveErrand(ctx, reeve.ErrandOpen, k); err != nil || !moved {
+		return nil, overtaken(err)
+	}
+	if _, err := tx.InsertNotification(ctx, reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: k.WorkspaceID, UserID: k.UserID, RunID: inv.Run, AgentID: k.AgentID,
+		Title: "The planner asks about " + k.Automation, Body: in.Question + "\n\nreeve automations answer " + k.ID + " \"...\""}, r.Webhook); err != nil {
+		return nil, err
+	}
+	return "The question is put. End your answer now; you are called again with the reply.", nil
+}

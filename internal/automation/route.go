@@ -1,0 +1,244 @@
+package automation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// mostFixes is how often a script is repaired before it has succeeded once, and then a person is asked.
+const mostFixes = 3
+
+// Backoff is a delay that doubles.
+type Backoff struct {
+	First time.Duration // Default: 10 s
+	Max   time.Duration // Default: 10 min
+	Tries int           // Default: 5
+}
+
+func (b Backoff) withDefaults() Backoff {
+	if b.First == 0 {
+		b.First = 10 * time.Second
+	}
+	if b.Max == 0 {
+		b.Max = 10 * time.Minute
+	}
+	if b.Tries == 0 {
+		b.Tries = 5
+	}
+	return b
+}
+
+func (b Backoff) after(tries int) time.Duration {
+	d := b.First
+	for range tries - 1 {
+		if d *= 2; d >= b.Max {
+			return b.Max
+		}
+	}
+	return min(d, b.Max)
+}
+
+// Ending decides, in the transaction that ends a run, what follows from it: an automation that failed is tried again, repaired or
+// stopped, and one that succeeded is well. So there is one decision for each end, whatever crashes.
+func (r *Room) Ending(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+	switch {
+	case !run.State.Final() || run.Reason == reeve.ReasonUser || store.IsStep(run): // whoever waits for a step deals with it
+		return nil
+	case run.Reason == reeve.ReasonErrand:
+		return r.returned(ctx, tx, run)
+	}
+	note, ok, err := tx.FindScriptRun(ctx, run.Key)
+	if err != nil || ok && note.Type != reeve.ProductionRun { // tests, and what a person looks at, are nobody's task
+		return err
+	}
+	if !ok {
+		if is, err := tx.IsAutomation(ctx, run.AgentID); err != nil || !is || run.State != reeve.RunFailed {
+			return err
+		}
+	}
+	switch run.State {
+	case reeve.RunCompleted:
+		return r.recover(ctx, tx, run)
+	case reeve.RunFailed:
+		return r.route(ctx, tx, run, note)
+	case reeve.RunRunning, reeve.RunParked, reeve.RunSkipped, reeve.RunCancelled, reeve.RunPaused:
+	}
+	return nil
+}
+
+// recover notes that an automation is well: counters begin anew, and nobody need repair anything.
+func (r *Room) recover(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+	if _, ok, err := tx.FindTrouble(ctx, run.AgentID); err != nil || !ok {
+		return err
+	}
+	return r.wellAgain(ctx, tx, run.AgentID, "a run succeeded meanwhile")
+}
+
+// wellAgain ends an automation's trouble, and the repairs that are under way.
+func (r *Room) wellAgain(ctx context.Context, tx *store.Tx, agent, why string) error {
+	open, err := tx.OpenErrands(ctx, agent)
+	if err != nil {
+		return err
+	}
+	for _, k := range open {
+		if k.Kind != reeve.RepairErrand {
+			continue
+		}
+		was := k.State
+		k.State, k.Message = reeve.ErrandStale, why
+		if _, err := tx.MoveErrand(ctx, was, k); err != nil {
+			return err
+		}
+		if err := tx.EndWakes(ctx, []string{k.RunKey}, reeve.WakeSkipped, "", why); err != nil {
+			return err
+		}
+	}
+	return tx.DropTrouble(ctx, agent)
+}
+
+// route decides what follows from a failure, by its class.
+func (r *Room) route(ctx context.Context, tx *store.Tx, run reeve.Run, note reeve.ScriptRun) error {
+	m, err := tx.GetAutomation(ctx, run.WorkspaceID, run.AgentID)
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return nil // it was removed while it ran
+	}
+	if err != nil {
+		return err
+	}
+	was, _, err := tx.FindTrouble(ctx, run.AgentID)
+	if err != nil {
+		return err
+	}
+	is := was
+	is.AgentID, is.WorkspaceID, is.Class, is.Code, is.Message, is.RunID, is.RootID = run.AgentID, run.WorkspaceID, note.Class, run.Code, run.Message, run.ID, root(run)
+	is.RetryAt, is.RetryKey = nil, ""
+	if is.Class == "" { // it did not even begin
+		is.Class = reeve.ClassOf(run.Code)
+	}
+	v := verdict{Room: r, m: m, run: run, note: note, was: was}
+	if is, err = v.decide(ctx, tx, is); err != nil {
+		return err
+	}
+	return tx.PutTrouble(ctx, is)
+}
+
+// root is the run that a run repeats, or the run itself.
+func root(run reeve.Run) string {
+	if run.Reason == reeve.ReasonRetry {
+		return run.ReasonID
+	}
+	return run.ID
+}
+
+// verdict is one failure that is being decided on.
+type verdict struct {
+	*Room
+	m    reeve.Automation
+	run  reeve.Run
+	note reeve.ScriptRun
+	was  reeve.Trouble
+}
+
+func (v verdict) decide(ctx context.Context, tx *store.Tx, is reeve.Trouble) (reeve.Trouble, error) {
+	aside, err := tx.NeedsAttention(ctx, v.run.AgentID, v.run.ID)
+	switch {
+	case err != nil:
+		return is, err
+	case aside: // the next run passes over the item, so nothing need stop
+		return is, v.tell(ctx, tx, v.m.Name+": an item needs you", v.run.Message+"\n\nreeve items "+v.m.Name+" --status needs_attention")
+	case is.Class == reeve.NetworkFailure:
+		return v.again(ctx, tx, is)
+	case is.Class == reeve.LogicFailure:
+		return v.repair(ctx, tx, is)
+	case is.Class == reeve.AuthFailure:
+		return v.stop(ctx, tx, is, "a credential is missing or no longer good", "Renew it, then resume the automation")
+	case is.Class == reeve.PermissionFailure:
+		return v.stop(ctx, tx, is, "it was not allowed to", "Allow it, or change the script, then resume the automation")
+	}
+	return v.stop(ctx, tx, is, "a fault of Reeve's own, not of the script", "Resume the automation to try again, and report the fault if it stays")
+}
+
+// again makes a run that the network failed once more, later each time; after the last try a person is asked.
+func (v verdict) again(ctx context.Context, tx *store.Tx, is reeve.Trouble) (reeve.Trouble, error) {
+	if is.Tries++; is.Tries > v.Backoff.Tries {
+		return v.stop(ctx, tx, is, fmt.Sprintf("the network failed it %d times in a row", is.Tries), "Resume the automation when what it needs can be reached")
+	}
+	at := tx.Now().Add(v.Backoff.after(is.Tries))
+	is.RetryAt, is.RetryKey = &at, reeve.Key("wake", string(reeve.ReasonRetry), v.run.ID)
+	is.StoppedAt = nil
+	return is, v.repeat(ctx, tx, v.run, is.RetryKey, at)
+}
+
+// repeat queues a run that does what another was to do. One key is one run.
+func (r *Room) repeat(ctx context.Context, tx *store.Tx, run reeve.Run, key string, at time.Time) error {
+	fresh, err := tx.InsertWake(ctx, reeve.Wake{RunKey: key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID, Reason: reeve.ReasonRetry, ReasonID: root(run), SessionID: store.ManualLane + key,
+		UserID: run.UserID, Input: run.Input, Origins: run.Origins, ScheduledAt: run.ScheduledAt, DueAt: at, State: reeve.WakeQueued})
+	if err != nil || !fresh {
+		return err
+	}
+	_, err = tx.InsertScriptRun(ctx, reeve.ScriptRun{RunKey: key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID, Type: reeve.ProductionRun})
+	return err
+}
+
+// repair sends the maintainer to mend the version that failed: once for each version, and a few times in all.
+func (v verdict) repair(ctx context.Context, tx *store.Tx, is reeve.Trouble) (reeve.Trouble, error) {
+	switch {
+	case v.note.ScriptID == "":
+		return v.stop(ctx, tx, is, "it has no script to run", "Save one, or activate a version")
+	case v.note.ScriptID != v.m.ScriptID: // somebody was faster than the failure
+		return is, nil
+	case v.was.ErrandID != "":
+		return is, nil // it is under way
+	case is.Fixes >= mostFixes:
+		return v.stop(ctx, tx, is, fmt.Sprintf("%d repairs did not help", is.Fixes), "Change what it does, or its script, then resume it")
+	}
+	k, fresh, err := v.sendMaintainer(ctx, tx)
+	if err != nil {
+		return is, err
+	}
+	if !fresh {
+		return v.stop(ctx, tx, is, "version "+v.m.Version+" was to be repaired before, and fails still", "Change what it does, or its script, then resume it")
+	}
+	is.Fixes++
+	is.ErrandID, is.StoppedAt = k.ID, nil
+	return is, nil
+}
+
+// stop keeps everything but a person from running the automation, and asks for one.
+func (r *Room) stop(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, is reeve.Trouble, why, do string) (reeve.Trouble, error) {
+	now := tx.Now()
+	first := is.StoppedAt == nil
+	is.StoppedAt, is.RetryAt, is.RetryKey, is.ErrandID = &now, nil, "", ""
+	if err := tx.SkipRetries(ctx, m.AgentID, "the automation is stopped"); err != nil || !first {
+		return is, err
+	}
+	return is, r.tell(ctx, tx, m, run, m.Name+" is stopped: "+why, fmt.Sprintf("%s\n\n%s: reeve automations resume %s (run %s)", is.Message, do, m.Name, is.RunID))
+}
+
+func (v verdict) stop(ctx context.Context, tx *store.Tx, is reeve.Trouble, why, do string) (reeve.Trouble, error) {
+	if v.was.Class != is.Class {
+		is.StoppedAt = nil // another reason to be told
+	}
+	return v.Room.stop(ctx, tx, v.m, v.run, is, why, do)
+}
+
+func (v verdict) tell(ctx context.Context, tx *store.Tx, title, body string) error {
+	return v.Room.tell(ctx, tx, v.m, v.run, title, body)
+}
+
+// tell notifies the automation's person: its owner, else whoever the run was for. A run tells once.
+func (r *Room) tell(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, title, body string) error {
+	user := m.Owner
+	if user == "" {
+		user = run.UserID
+	}
+	if user == "" {
+		return nil // nobody's; the automation shows it
+	}
+	_, err := tx.InsertNotification(ctx, reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: m.WorkspaceID, UserID: user, RunID: run.ID, AgentID: m.AgentID, Title: title, Body: body}, r.Webhook)
+	return err
+}

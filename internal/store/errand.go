@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+
+	"reeve"
+)
+
+const selectErrand = `SELECT k.id, k.workspace_id, k.kind, k.agent_id, COALESCE(a.name, ''), k.worker_id, k.script_id, COALESCE(s.major, 0), COALESCE(s.minor, 0), k.run_id, k.run_key, k.user_id, k.request,
+	k.state, k.question, k.talk, k.result_id, COALESCE(v.major, 0), COALESCE(v.minor, 0), k.timer_id, k.message, k.tries, k.created_at, k.closed_at
+	FROM errands k LEFT JOIN agents a ON a.id = k.agent_id LEFT JOIN scripts s ON s.id = k.script_id LEFT JOIN scripts v ON v.id = k.result_id `
+
+func scanErrand(r scanner) (k reeve.Errand, err error) {
+	var was, is reeve.ScriptVersion
+	var talk string
+	var created, closed int64
+	if err := r.Scan(&k.ID, &k.WorkspaceID, &k.Kind, &k.AgentID, &k.Automation, &k.WorkerID, &k.ScriptID, &was.Major, &was.Minor, &k.RunID, &k.RunKey, &k.UserID, &k.Request,
+		&k.State, &k.Question, &talk, &k.ResultID, &is.Major, &is.Minor, &k.TimerID, &k.Message, &k.Tries, &created, &closed); err != nil {
+		return k, err
+	}
+	if k.ScriptID != "" {
+		k.Version = was.Version()
+	}
+	if k.ResultID != "" {
+		k.Result = is.Version()
+	}
+	k.CreatedAt, k.ClosedAt = reeve.FromMillis(created), optional(closed)
+	return k, fromText(talk, &k.Talk)
+}
+
+// InsertErrand writes an errand; false means that this version's repair is there already.
+func (t *Tx) InsertErrand(ctx context.Context, k reeve.Errand) (bool, error) {
+	n, err := t.affect(ctx, `INSERT INTO errands (id, workspace_id, kind, agent_id, worker_id, script_id, run_id, run_key, user_id, request, state, question, talk, result_id, timer_id, message, tries,
+			created_at, closed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, '', '', '', '', '', 0, $12, 0) ON CONFLICT DO NOTHING`,
+		k.ID, k.WorkspaceID, string(k.Kind), k.AgentID, k.WorkerID, k.ScriptID, k.RunID, k.RunKey, k.UserID, clean(k.Request), string(k.State), reeve.Millis(t.now))
+	return n == 1, err
+}
+
+// MoveErrand writes how an errand stands, if it stands as it was read: false means that somebody was faster.
+func (t *Tx) MoveErrand(ctx context.Context, was reeve.ErrandState, k reeve.Errand) (bool, error) {
+	var closed int64
+	if k.State.Over() {
+		closed = reeve.Millis(t.now)
+	}
+	n, err := t.affect(ctx, `UPDATE errands SET run_key = $3, state = $4, question = $5, talk = $6, result_id = $7, timer_id = $8, message = $9, tries = $10, closed_at = $11 WHERE id = $1 AND state = $2`,
+		k.ID, string(was), k.RunKey, string(k.State), clean(k.Question), text(k.Talk), k.ResultID, k.TimerID, clean(k.Message), k.Tries, closed)
+	return n == 1, err
+}
+
+// GetErrand reads an errand of a workspace.
+func (s *Snap) GetErrand(ctx context.Context, workspace, id string) (reeve.Errand, error) {
+	k, ok, err := one(ctx, s, scanErrand, selectErrand+`WHERE k.workspace_id = $1 AND k.id = $2`, workspace, id)
+	if err == nil && !ok {
+		err = notFound("errand", id)
+	}
+	return k, err
+}
+
+// FindErrandOf reads the errand that a run is for; false means that it is for none.
+func (s *Snap) FindErrandOf(ctx context.Context, workspace, run string) (reeve.Errand, bool, error) {
+	return one(ctx, s, scanErrand, selectErrand+`JOIN runs r ON r.run_key = k.run_key WHERE k.workspace_id = $1 AND r.id = $2`, workspace, run)
+}
+
+// ListErrands reads an automation's errands, newest first.
+func (s *Snap) ListErrands(ctx context.Context, agent string, limit int) ([]reeve.Errand, error) {
+	return all(ctx, s, scanErrand, selectErrand+`WHERE k.agent_id = $1 ORDER BY k.id DESC LIMIT $2`, agent, limit)
+}
+
+// OpenErrands reads an automation's errands that are not over.
+func (s *Snap) OpenErrands(ctx context.Context, agent string) ([]reeve.Errand, error) {
+	return all(ctx, s, scanErrand, selectErrand+`WHERE k.agent_id = $1 AND k.state IN ('open', 'asking') ORDER BY k.id`, agent)
+}
+
+// FindKind reads the oldest agent of a kind that is not destroyed; false means that there is none.
+func (s *Snap) FindKind(ctx context.Context, workspace, kind string) (reeve.Agent, bool, error) {
+	return one(ctx, s, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND kind = $2 AND lifecycle <> 'destroyed' ORDER BY created_at, id LIMIT 1`, workspace, kind)
+}
