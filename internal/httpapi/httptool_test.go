@@ -223,7 +223,7 @@ func TestI10_BadDefinitions(t *testing.T) {
 	refused(t, h.Do("POST", "/api/tools", weather(object{"id": "file_read"})), 409, reeve.AlreadyExists)
 	refusedAt(t, h.Do("POST", "/api/tools", weather(object{"id": "reeve_own"})), "/id")
 	unchanged(t, before, picture(t, h))
-	if b, _ := json.Marshal(tools(t, h, "")); strings.Contains(string(b), "weather") {
+	if b, _ := json.Marshal(tools(t, h, "")); strings.Contains(string(b), `"id":"weather"`) {
 		t.Error("a bad definition is in the catalogue")
 	}
 }
