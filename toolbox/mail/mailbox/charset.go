@@ -41,7 +41,7 @@ func (l *letter) guess(b []byte, name string) string {
 		return string(b)
 	}
 	for i := 1; i < utf8.UTFMax && i < len(b); i++ { // it was cut inside a character
-		if whole := b[:len(b)-i]; utf8.Valid(whole) {
+		if whole, rest := b[:len(b)-i], b[len(b)-i:]; !utf8.FullRune(rest) && utf8.Valid(whole) {
 			return string(whole)
 		}
 	}

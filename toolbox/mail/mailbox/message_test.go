@@ -29,6 +29,7 @@ func TestMessages(t *testing.T) {
 		"cyrillic":          {head + "Content-Type: text/plain; charset=koi8-r\r\n\r\n\xf0\xd2\xc9\xd7\xc5\xd4", "|a@x|Привет|", ""},
 		"japanese":          {head + "Content-Type: text/plain; charset=iso-2022-jp\r\n\r\n\x1b$BF|K\\\x1b(B", "|a@x|日本|", ""},
 		"wrong charset":     {head + "Content-Type: text/plain; charset=utf-8\r\n\r\ngr\xfc\xdfe", "|a@x|grüße|", "its text is not in the charset it says"},
+		"cut in a word":     {head + "Content-Type: text/plain; charset=utf-8\r\n\r\ngr\xc3\xbc\xc3", "|a@x|grü|", ""},
 		"unknown charset":   {head + "Content-Type: text/plain; charset=klingon\r\n\r\ngr\xfc\xdfe", "|a@x|grüße|", `the charset "klingon" is not known`},
 		"html":              {head + "Content-Type: text/html\r\n\r\n<html><head><title>t</title><style>p{}</style></head><body><p>Dear&nbsp;<b>Jane</b>,</p><script>x()</script><ul><li>one<li>two</ul>5 &lt; 6</body>", "|a@x|Dear Jane,\n\none\ntwo\n5 < 6|", ""},
 		"alternative": {head + "Content-Type: multipart/alternative; boundary=b\r\n\r\n" + lines("--b", "Content-Type: text/plain", "", "plain", "--b", "Content-Type: text/html", "", "<p>html</p>", "--b--"),
