@@ -186,6 +186,9 @@ func (w *work) class(err error, e *reeve.Error) reeve.FailureClass {
 	if w.fatal != nil {
 		return reeve.ClassOf(reeve.CodeOf(w.fatal))
 	}
+	if unanswered(reeve.CodeOf(err)) { // of an agent that it asked
+		return reeve.ClassOf(reeve.CodeOf(err))
+	}
 	switch js.KindOf(err) {
 	case js.Timeout, js.Memory, js.Stack, js.Output, js.Syntax, js.Stalled, js.Thrown, js.Unhandled:
 		return reeve.LogicFailure

@@ -156,6 +156,8 @@ func (v verdict) decide(ctx context.Context, tx *store.Tx, is reeve.Trouble) (re
 		return v.repair(ctx, tx, is)
 	case is.Class == reeve.AuthFailure:
 		return v.stop(ctx, tx, is, "a credential is missing or no longer good", "Renew it, then resume the automation")
+	case unanswered(is.Code):
+		return v.stop(ctx, tx, is, "a model did not answer", "See to the model, then resume the automation")
 	case is.Class == reeve.PermissionFailure:
 		return v.stop(ctx, tx, is, "it was not allowed to", "Allow it, or change the script, then resume the automation")
 	}

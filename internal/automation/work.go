@@ -354,8 +354,12 @@ func (w *work) refused(ctx context.Context, err error) error {
 }
 
 // serious ends the run when a call failed for a reason that no script can do anything about: a credential, a permission, the network, or
-// a fault of our own. The script never learns of it, so that it cannot take it for success. A tool's refusal is the script's to deal with.
+// a fault of our own. The script never learns of it, so that it cannot take it for success. A tool's refusal is the script's to deal with, and so is that an
+// agent which it asked had no model to answer with.
 func (w *work) serious(err error) error {
+	if unanswered(reeve.CodeOf(err)) {
+		return err
+	}
 	switch reeve.ClassOf(reeve.CodeOf(err)) {
 	case reeve.AuthFailure, reeve.PermissionFailure, reeve.NetworkFailure, reeve.InternalFailure:
 		w.mu.Lock()
@@ -365,6 +369,9 @@ func (w *work) serious(err error) error {
 	}
 	return err
 }
+
+// unanswered tells whether a code says that a model did not answer.
+func unanswered(c reeve.Code) bool { return c == reeve.ModelFailed || c == reeve.AssemblyFailed }
 
 // whole reads an output that was too long to be shown.
 func (w *work) whole(ctx context.Context, hash string) (content string, err error) {

@@ -1,0 +1,43 @@
+package host_test
+
+import (
+	"flag"
+	"net/http/httptest"
+	"os"
+	"testing"
+
+	"reeve"
+	"reeve/model"
+)
+
+var update = flag.Bool("update", false, "write the requests that were sent into the recordings")
+
+// TestK27_RecordedTraffic has the planner driven by what a provider says in its own wire format, and checks that the provider is asked what
+// was recorded: the instructions, the tools, and every result of a call.
+func TestK27_RecordedTraffic(t *testing.T) {
+	const file = "testdata/planner.txtar"
+	replay, err := model.OpenReplay(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider := httptest.NewServer(replay)
+	t.Cleanup(provider.Close)
+	cfg := quick(t)
+	cfg.Models.Default, cfg.Models.Anthropic = "anthropic/claude-sonnet-4-5", model.Endpoint{URL: provider.URL, Key: "not-a-real-key-0123"}
+	a, d := planning(t, cfg)
+	k := a.plan("answer my letters")
+	equal(t, spoken(k.State, k.Result, k.Message), "done 1.0 Every letter gets one answer. Activate it when that is what you want.", "the errand")
+	var v reeve.ScriptVersion
+	a.Want(200, &v, "GET", a.at("/versions/1.0"), nil)
+	equal(t, v.Source, goodScript, "what was written")
+	equal(t, spoken(a.get().Status, d), "draft map[]", "nothing is active, and nothing was done")
+	if *update {
+		if err := os.WriteFile(file, model.FormatExchanges(replay.Got()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if err := replay.Err(); err != nil {
+		t.Error(err)
+	}
+}
