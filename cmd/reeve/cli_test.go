@@ -36,8 +36,23 @@ func TestScripts(t *testing.T) {
 			"pick":    pick,
 			"long":    long,
 			"holds":   holds,
+			"waits":   waits,
 		},
 	})
+}
+
+// waits waits until an automation has a status and a version.
+func waits(ts *testscript.TestScript, _ bool, args []string) {
+	last := ""
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		ts.Check(ts.Exec("reeve", "automations", "get", args[0], "--json"))
+		var m struct{ Status, Version string }
+		last = ts.ReadFile("stdout")
+		if json.Unmarshal([]byte(last), &m) == nil && m.Status == args[1] && m.Version == args[2] {
+			return
+		}
+	}
+	ts.Fatalf("%s did not become %s at %s: %s", args[0], args[1], args[2], last)
 }
 
 // ready waits until the server that the script started in the background answers.
