@@ -1,10 +1,23 @@
 package host_test
 
 import (
+	"strings"
 	"testing"
 
+	"reeve/host"
+	"reeve/internal/store/storetest"
 	"reeve/model"
 )
+
+// everywhere runs a test on both databases, with short waits.
+func everywhere(t *testing.T, f func(t *testing.T, cfg host.Config)) {
+	t.Run("sqlite", func(t *testing.T) { f(t, quick(t)) })
+	t.Run("postgres", func(t *testing.T) {
+		cfg := quick(t)
+		cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
+		f(t, cfg)
+	})
+}
 
 // script is a rehearsal model that follows a script.
 func script(t testing.TB, text string) model.Model {

@@ -56,66 +56,68 @@ func (a *auto) plan(request string) reeve.Errand {
 // TestK27_PlannerWritesAScript takes a plain request to an automation that a person activates: the planner looks, asks, is corrected
 // by a trial, saves and schedules; nothing runs, and nothing is changed, before the person has seen what it would do and said so.
 func TestK27_PlannerWritesAScript(t *testing.T) {
-	cfg := quick(t)
-	cfg.Mind = script(t, plannerScript)
-	a, d := planning(t, cfg)
-	k := a.plan("answer my letters")
-	equal(t, spoken(k.State, k.Question), "asking How often?", "a question is a row")
-	told := a.told()
-	if len(told) != 1 || !strings.Contains(told[0].Title, "asks about letters") || !strings.Contains(told[0].Body, "How often?") {
-		t.Errorf("the person was told %+v", told)
-	}
-	a.Want(409, nil, "POST", a.at("/plan"), call{"request": "something else"})
-	a.Want(200, nil, "POST", "/api/errands/"+k.ID+"/answer", call{"answer": "every morning"})
-	a.Want(409, nil, "POST", "/api/errands/"+k.ID+"/answer", call{"answer": "twice"})
-	a.Settle(t.Context())
-	a.Want(200, &k, "GET", "/api/errands/"+k.ID, nil)
-	equal(t, spoken(k.State, k.Result, k.Message), "done 1.0 Every morning at seven, each letter gets an answer.", "the errand")
-	m := a.get()
-	equal(t, spoken(m.Status, m.Version, d), "draft  map[]", "nothing is active, and nothing was done")
-	if told := a.told(); len(told) != 2 || !strings.Contains(told[0].Title, "wrote version 1.0 of letters") {
-		t.Errorf("the person was told %+v", told)
-	}
-	var v reeve.ScriptVersion
-	a.Want(200, &v, "GET", a.at("/versions/1.0"), nil)
-	equal(t, spoken(v.Source == goodScript, v.CreatedBy, v.ErrandID == k.ID, v.Comment), "true planner true Answers every letter once.", "the version")
-	var s reeve.Schedule
-	a.Want(200, &s, "GET", "/api/schedules/"+k.TimerID, nil)
-	equal(t, spoken(s.State, s.NextAt == nil, s.Zone, s.AgentID == m.AgentID, s.UserID), "paused true Europe/Vienna true owner", "the schedule waits")
+	everywhere(t, func(t *testing.T, cfg host.Config) {
+		cfg.Mind = script(t, plannerScript)
+		a, d := planning(t, cfg)
+		k := a.plan("answer my letters")
+		equal(t, spoken(k.State, k.Question), "asking How often?", "a question is a row")
+		told := a.told()
+		if len(told) != 1 || !strings.Contains(told[0].Title, "asks about letters") || !strings.Contains(told[0].Body, "How often?") {
+			t.Errorf("the person was told %+v", told)
+		}
+		a.Want(409, nil, "POST", a.at("/plan"), call{"request": "something else"})
+		a.Want(200, nil, "POST", "/api/errands/"+k.ID+"/answer", call{"answer": "every morning"})
+		a.Want(409, nil, "POST", "/api/errands/"+k.ID+"/answer", call{"answer": "twice"})
+		a.Settle(t.Context())
+		a.Want(200, &k, "GET", "/api/errands/"+k.ID, nil)
+		equal(t, spoken(k.State, k.Result, k.Message), "done 1.0 Every morning at seven, each letter gets an answer.", "the errand")
+		m := a.get()
+		equal(t, spoken(m.Status, m.Version, d), "draft  map[]", "nothing is active, and nothing was done")
+		if told := a.told(); len(told) != 2 || !strings.Contains(told[0].Title, "wrote version 1.0 of letters") {
+			t.Errorf("the person was told %+v", told)
+		}
+		var v reeve.ScriptVersion
+		a.Want(200, &v, "GET", a.at("/versions/1.0"), nil)
+		equal(t, spoken(v.Source == goodScript, v.CreatedBy, v.ErrandID == k.ID, v.Comment), "true planner true Answers every letter once.", "the version")
+		var s reeve.Schedule
+		a.Want(200, &s, "GET", "/api/schedules/"+k.TimerID, nil)
+		equal(t, spoken(s.State, s.NextAt == nil, s.Zone, s.AgentID == m.AgentID, s.UserID), "paused true Europe/Vienna true owner", "the schedule waits")
 
-	a.Want(409, nil, "POST", a.at("/runs"), call{})
-	a.Want(409, nil, "POST", a.at("/activate"), call{"version": "1.0"}) // nobody has seen what it would do
-	dry := a.start(call{"type": "dry", "version": "1.0"})
-	equal(t, spoken(dry.Run.State, dry.Script.Progress.Planned, d), "completed 3 map[]", "the dry run")
-	a.Want(200, &m, "POST", a.at("/activate"), call{"version": "1.0"})
-	a.Want(200, &s, "GET", "/api/schedules/"+k.TimerID, nil)
-	equal(t, spoken(m.Status, m.Version, s.State, s.NextAt != nil), "active 1.0 active true", "activated by the person")
-	a.completes()
-	equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
+		a.Want(409, nil, "POST", a.at("/runs"), call{})
+		a.Want(409, nil, "POST", a.at("/activate"), call{"version": "1.0"}) // nobody has seen what it would do
+		dry := a.start(call{"type": "dry", "version": "1.0"})
+		equal(t, spoken(dry.Run.State, dry.Script.Progress.Planned, d), "completed 3 map[]", "the dry run")
+		a.Want(200, &m, "POST", a.at("/activate"), call{"version": "1.0"})
+		a.Want(200, &s, "GET", "/api/schedules/"+k.TimerID, nil)
+		equal(t, spoken(m.Status, m.Version, s.State, s.NextAt != nil), "active 1.0 active true", "activated by the person")
+		a.completes()
+		equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
+	})
 }
 
 // TestK27_MaintainerMends lets a script fail in the middle: the maintainer reads, tries, mends, and the run carries on where it
 // failed. What was done stays done.
 func TestK27_MaintainerMends(t *testing.T) {
-	broken := strings.Replace(goodScript, "await Mail.send", "if (id === 'b') ctx.nothing.there(); await Mail.send", 1)
-	cfg := quick(t)
-	cfg.Mind = script(t, `
+	everywhere(t, func(t *testing.T, cfg host.Config) {
+		broken := strings.Replace(goodScript, "await Mail.send", "if (id === 'b') ctx.nothing.there(); await Mail.send", 1)
+		cfg.Mind = script(t, `
 answers:
   - {when: {said: "/Version 1.0 of the automation \"letters\" failed/", system: You are the maintainer}, calls: [{name: scripts_get, args: {}}, {name: scripts_history, args: {}}, {name: scripts_runs, args: {}}]}
   - {when: {tool: scripts_runs, result: "/of undefined.*1.0/"}, calls: [{name: scripts_eval, args: {source: "`+goodScript+`"}}]}
   - {when: {tool: scripts_eval, result: "/mail:b.*mail_send/"}, calls: [{name: scripts_fix, args: {source: "`+goodScript+`", comment: "nothing.there is not there"}}]}
   - {when: {tool: scripts_fix, result: '"applied":true'}, text: "Mended."}`)
-	a, d := planning(t, cfg)
-	a.save(broken, false)
-	a.fails(reeve.LogicFailure, "'there' of undefined")
-	equal(t, spoken(d, a.get().Status, a.get().Trouble.Fixes), "map[a:1] repairing 1", "one repair is under way")
-	a.Settle(t.Context())
-	m := a.get()
-	equal(t, spoken(m.Status, m.Version, m.Trouble == nil, d), "active 1.1 true map[a:1 b:1 c:1]", "mended, it carried on")
-	list := a.errands()
-	equal(t, spoken(len(list), list[0].Kind, list[0].State, list[0].Version, list[0].Result, len(a.told())), "1 repair done 1.0 1.1 0", "nobody was bothered")
-	runs := listRuns(a)
-	equal(t, spoken(runs[0].Run.Reason, runs[0].Run.ReasonID == runs[1].Run.ID, runs[0].Script.Version), "retry true 1.1", "the run that carried on")
+		a, d := planning(t, cfg)
+		a.save(broken, false)
+		a.fails(reeve.LogicFailure, "'there' of undefined")
+		equal(t, spoken(d, a.get().Status, a.get().Trouble.Fixes), "map[a:1] repairing 1", "one repair is under way")
+		a.Settle(t.Context())
+		m := a.get()
+		equal(t, spoken(m.Status, m.Version, m.Trouble == nil, d), "active 1.1 true map[a:1 b:1 c:1]", "mended, it carried on")
+		list := a.errands()
+		equal(t, spoken(len(list), list[0].Kind, list[0].State, list[0].Version, list[0].Result, len(a.told())), "1 repair done 1.0 1.1 0", "nobody was bothered")
+		runs := listRuns(a)
+		equal(t, spoken(runs[0].Run.Reason, runs[0].Run.ReasonID == runs[1].Run.ID, runs[0].Script.Version), "retry true 1.1", "the run that carried on")
+	})
 }
 
 // TestK27_AFixThatChangesIdentityIsRefused compares what two versions do, whatever a fix says of itself.
@@ -157,6 +159,48 @@ answers:
 			}
 		})
 	}
+}
+
+// TestK27_InAConversation lets a person talk with the planner instead: it names the automation itself, and asks in words.
+func TestK27_InAConversation(t *testing.T) {
+	a, _ := planning(t, quick(t)) // the rehearsal model calls what it is told to
+	a.plan("hello")
+	c := a.Talk("planner")
+	talk := func(said string) reeve.Turn {
+		t.Helper()
+		var turn reeve.Turn
+		a.Want(201, &turn, "POST", "/api/conversations/"+c.ID+"/turns", call{"content": said})
+		a.Settle(t.Context())
+		a.Want(200, &turn, "GET", "/api/turns/"+turn.ID, nil)
+		return turn
+	}
+	for said, answer := range map[string]string{
+		`scripts_save {"source": "1", "comment": "which?"}`:                                                     "/automation is missing",
+		`scripts_save {"automation": "letters", "source": "let x = ;", "comment": "x"}`:                         "script.js:1",
+		`scripts_schedule {"automation": "letters", "cadence_type": "cron", "cadence_value": "0 7 * * *"}`:      "no version of yours",
+		`scripts_ask {"question": "how?"}`:                                                                      "ask in your answer",
+		`scripts_eval {"automation": "nobody", "source": "1"}`:                                                  "not found",
+		`scripts_eval {"automation": "letters", "source": "throw new Error('no')"}`:                             `\"class\":\"logic\"`,
+		`scripts_eval {"automation": "letters", "source": "(await Mail.list({})).join() + typeof Scripts.get"}`: "a,b,cfunction",
+	} {
+		if out := talk(said).Output; !strings.Contains(strings.ReplaceAll(out, `"`, `\"`), answer) && !strings.Contains(out, answer) {
+			t.Errorf("%s: %s; want it to say %s", said, out, answer)
+		}
+	}
+	if out := talk(`scripts_save {"automation": "letters", "source": "'hello'", "comment": "Says hello."}`).Output; !strings.Contains(out, `"version":"1.0"`) {
+		t.Errorf("saving: %s", out)
+	}
+	if out := talk(`scripts_schedule {"automation": "letters", "cadence_type": "cron", "cadence_value": "0 7 * * *"}`).Output; !strings.Contains(out, "sch_") {
+		t.Errorf("scheduling: %s", out)
+	}
+	equal(t, a.get().Status, reeve.StatusDraft, "it is not active")
+	a.Want(409, nil, "POST", a.at("/activate"), call{"version": "1.0"})
+	a.start(call{"type": "test", "version": "1.0"})
+	a.Want(200, nil, "POST", a.at("/activate"), call{"version": "1.0"})
+	equal(t, a.completes().Run.Output, "hello", "what it does")
+	var l reeve.ScheduleList
+	a.Want(200, &l, "GET", "/api/schedules", nil)
+	equal(t, spoken(l.Total, l.Schedules[0].State), "1 active", "its schedule")
 }
 
 // interposed is a model before whose answer something happens.
