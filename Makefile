@@ -14,8 +14,9 @@ help: ## list the targets
 build: worker python ## build bin/reeve
 	$(GO) build -trimpath -o $(BIN) ./cmd/reeve
 
-# The programs that run a script and Python, which bin/reeve carries along. Always built: go build knows whether there is anything to do.
+# The programs that run a script and Python and confine a command, which bin/reeve carries along. Always built: go build knows whether there is anything to do.
 worker:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o internal/sandbox/confine/asset/worker ./internal/sandbox/confine/worker
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o internal/sandbox/js/asset/worker ./internal/sandbox/js/worker
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(PY)/asset/worker ./$(PY)/worker
 
@@ -55,7 +56,7 @@ check: lint race ## all that CI runs
 crash: build ## kill the real server before and after every commit and effect, and count
 	REEVE_PG_FSYNC=on scripts/postgres run $(GO) test -count=1 -timeout 150m ./cmd/reeve -run TestCrash -crash.full -v
 
-bench: assets ## measure against peers and limits, printed as ratios
+bench: assets worker ## measure against peers and limits, printed as ratios
 	REEVE_PG_FSYNC=on scripts/postgres run sh -c 'cd bench && $(GO) run .'
 
 oracles: ## run outside test suites; REEVE_ORACLES names their folder

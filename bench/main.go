@@ -18,6 +18,8 @@ import (
 	"runtime/pprof"
 	"strings"
 	"time"
+
+	"reeve/internal/sandbox/confine"
 )
 
 // config is how much is measured.
@@ -47,6 +49,7 @@ var sections = []struct {
 	{"scale", scale},
 	{"script", script},
 	{"python", python},
+	{"hands", hands},
 	{"talk", talk},
 	{"wakes", wakes},
 	{"items", items},
@@ -54,6 +57,7 @@ var sections = []struct {
 }
 
 func main() {
+	confine.Serve()
 	if dir := os.Getenv(talkDir); dir != "" {
 		if err := serveTalk(dir); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
@@ -69,7 +73,7 @@ func main() {
 
 func run() (err error) {
 	var c config
-	which := flag.String("run", "memory,overhead,peers,scale,script,python,talk,wakes,items,mail", "sections to run")
+	which := flag.String("run", "memory,overhead,peers,scale,script,python,hands,talk,wakes,items,mail", "sections to run")
 	asJSON := flag.Bool("json", false, "print one JSON document instead of a table")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of the whole run to this file")
 	flag.BoolVar(&c.quick, "quick", false, "measure less: about a minute")
@@ -82,7 +86,7 @@ func run() (err error) {
 	if c.slice == 0 {
 		c.slice = pick(c, 600*time.Millisecond, 300*time.Millisecond)
 	}
-	if postgresServer() == "" && *which != "script" && *which != "python" && *which != "talk" && *which != "items" && *which != "mail" {
+	if postgresServer() == "" && *which != "script" && *which != "python" && *which != "hands" && *which != "talk" && *which != "items" && *which != "mail" {
 		return errors.New("no PostgreSQL: run make bench (REEVE_PG_FSYNC=on scripts/postgres run ...)")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -9,18 +9,19 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/sandbox/confine/cell"
 )
 
 // Available says how commands are held on this machine, and why not better. It finds out by trying, once.
 func Available() (Mode, string) {
-	if !served.Load() {
+	if !served.Load() && carried() == "" {
 		return Off, "this program does not call host.ServeWorker first in main, so it cannot start its own sandbox"
 	}
 	return found()
 }
 
 var found = sync.OnceValues(func() (Mode, string) {
-	if abi := landlockABI(); abi < leastABI {
+	if abi := cell.ABI(); abi < cell.LeastABI {
 		return Off, "this kernel's Landlock is missing or too old (Linux 6.2 has what is needed); boot with lsm=landlock,... if it is switched off"
 	}
 	err := try(Namespaces)
@@ -45,6 +46,6 @@ func try(mode Mode) error {
 	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	_, err = run(ctx, Command{Args: []string{trial}, Root: dir, Mode: mode}, Limits{}.withDefaults())
+	_, err = run(ctx, Command{Args: []string{cell.Trial}, Root: dir, Mode: mode}, Limits{}.withDefaults())
 	return err
 }

@@ -23,7 +23,7 @@ const (
 
 // Command is what to run and what it may reach.
 type Command struct {
-	Args     []string // the program and its arguments; a name without a slash is looked for in Path
+	Args     []string // the program and its arguments; a name without a slash is looked for where the system has its programs
 	Root     string   // the one folder it may write
 	At       string   // where it sees Root, if namespaces hold it; empty means at its real path
 	Dir      string   // where it starts, relative to Root; empty means Root
@@ -39,14 +39,8 @@ type Command struct {
 
 	From *os.File `json:"-"` // read instead of Stdin, from where it stands
 	To   *os.File `json:"-"` // written instead of keeping stdout
-	Keep *os.File `json:"-"` // open for the command as KeepFile, besides the usual three
+	Keep *os.File `json:"-"` // open for the command as number 198, besides the usual three
 }
-
-// KeepFile is where a command finds its Keep: a number that few use.
-const KeepFile = 198
-
-// Path is where programs are looked for.
-const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // Limits is how much a command may use. Zero means the default.
 type Limits struct {

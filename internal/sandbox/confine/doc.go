@@ -1,6 +1,6 @@
 // Package confine runs commands that nobody vouches for, so that the machine stays as it was.
 //
-// The program starts itself again as the command's sandbox: the child builds a world of its own, gives up every right, and only
+// A small program that this one carries along, or else the program itself, is started as the command's sandbox: the child builds a world of its own, gives up every right, and only
 // then becomes the command. What holds it is the kernel, never a list of bad words:
 //
 //   - namespaces for users, mounts, processes, network and IPC: it sees its workspace, the system's programs, a fresh /proc and

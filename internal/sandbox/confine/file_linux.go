@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"reeve/internal/sandbox/confine/cell"
 )
 
 // closers are files to be closed in the end.
@@ -62,7 +64,7 @@ func (c *closers) trees(cmd Command) (list []*os.File) {
 		return nil
 	}
 	for _, p := range append([]string{cmd.Root}, cmd.ReadOnly...) {
-		fd, err := openTree(p)
+		fd, err := cell.OpenTree(p)
 		if err != nil {
 			return nil
 		}
@@ -71,9 +73,4 @@ func (c *closers) trees(cmd Command) (list []*os.File) {
 		list = append(list, f)
 	}
 	return list
-}
-
-// openTree takes a copy of what is mounted at a path, to be put elsewhere.
-func openTree(path string) (int, error) {
-	return unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
 }

@@ -17,32 +17,27 @@ import (
 	"golang.org/x/sys/unix"
 
 	"reeve"
+	"reeve/internal/sandbox/confine/cell"
 )
 
 // childName is what a child is called, which is how it knows what to be.
 const childName = "reeve-confined"
 
-// What the child finds open besides stdin, stdout and stderr.
-const (
-	jobFile    = 3 // what to do
-	statusFile = 4 // where to say what went wrong before the command began
-	treeFile   = 5 // the workspace and what is read-only, when the server opened them for it
-)
-
 // nobody is who commands are when the server is root: root's own files, and the kernel's switches, are not theirs.
 const nobody = 65534
 
-// inside is who a command believes to be.
-const inside = 1000
-
-// job is what the child is told.
+// job is a command on its way.
 type job struct {
 	Command
 	Limits
-	Trees   int    // how many files were opened for it, from treeFile on
-	Kept    bool   // the file after those is for the command
 	Tasks   int    // tasks that the user has outside, which the kernel counts too
 	TempDir string // its folder for temporary files, where it has no /tmp of its own
+}
+
+// tell is what the child is told.
+func (j job) tell(trees int) cell.Job {
+	return cell.Job{Args: j.Args, Env: j.Env, Root: j.Root, At: j.At, Dir: j.Dir, ReadOnly: j.ReadOnly, Network: j.Network, Namespaces: j.Mode == Namespaces, Trees: trees, Kept: j.Keep != nil,
+		TempDir: j.TempDir, Seconds: int64((j.CPU + time.Second - 1) / time.Second), Memory: j.Memory, FileSize: j.FileSize, Temp: j.Temp, Processes: j.Processes + j.Tasks}
 }
 
 func run(ctx context.Context, c Command, l Limits) (Result, error) {
@@ -77,13 +72,12 @@ func run(ctx context.Context, c Command, l Limits) (Result, error) {
 		return Result{}, broken("pipe", err)
 	}
 	trees := files.trees(c)
-	j.Trees, j.Stdin, j.Kept = len(trees), nil, c.Keep != nil
-	if j.Kept {
-		trees = append(trees, c.Keep)
-	}
-	b, err := json.Marshal(j)
+	b, err := json.Marshal(j.tell(len(trees)))
 	if err != nil {
 		return Result{}, broken("job", err)
+	}
+	if c.Keep != nil {
+		trees = append(trees, c.Keep)
 	}
 	told, err := files.memory("job", b)
 	if err != nil {
@@ -96,7 +90,7 @@ func run(ctx context.Context, c Command, l Limits) (Result, error) {
 	runtime.LockOSThread() // the child is killed when the thread that made it ends, so this one must not
 	defer runtime.UnlockOSThread()
 	start := reeve.Monotonic()
-	p, err := os.StartProcess("/proc/self/exe", []string{childName}, &os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"},
+	p, err := os.StartProcess(program(), []string{childName}, &os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"},
 		Files: append([]*os.File{stdin, stdout, errsWrite, told, statusWrite}, trees...), Sys: sys})
 	if err != nil {
 		return Result{}, broken("start", err)
@@ -152,10 +146,10 @@ func attributes(c Command) (*syscall.SysProcAttr, error) {
 	if !c.Network {
 		a.Cloneflags |= syscall.CLONE_NEWNET
 	}
-	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: uid, Size: 1}}
-	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: gid, Size: 1}}
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: cell.Inside, HostID: uid, Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: cell.Inside, HostID: gid, Size: 1}}
 	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP} // over its own namespaces, until they are set up
-	a.Credential = &syscall.Credential{Uid: inside, Gid: inside, NoSetGroups: true}
+	a.Credential = &syscall.Credential{Uid: cell.Inside, Gid: cell.Inside, NoSetGroups: true}
 	return a, nil
 }
 

@@ -1,4 +1,4 @@
-package confine
+package cell
 
 import "golang.org/x/sys/unix"
 

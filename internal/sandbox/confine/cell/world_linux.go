@@ -1,6 +1,6 @@
 //go:build amd64 || arm64
 
-package confine
+package cell
 
 import (
 	"errors"
@@ -23,7 +23,7 @@ var names = []string{"/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/g
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
 // readable is what a job may read of the machine besides its workspace.
-func readable(j job) []string {
+func readable(j Job) []string {
 	if j.Network {
 		return append(append([]string(nil), system...), names...)
 	}
@@ -42,7 +42,7 @@ type part struct {
 
 // world replaces all that this process sees by a small file system of its own: the system's folders to read, the workspace to
 // write, a fresh /proc and /tmp.
-func world(j job, at string) error {
+func world(j Job, at string) error {
 	parts, err := collect(j, at)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func world(j job, at string) error {
 }
 
 // collect takes hold of everything while its names still mean what they mean outside.
-func collect(j job, at string) ([]part, error) {
+func collect(j Job, at string) ([]part, error) {
 	var parts []part
 	for _, p := range readable(j) {
 		got, err := take(p)
@@ -107,7 +107,7 @@ func collect(j job, at string) ([]part, error) {
 	}
 	own := append([]string{j.Root}, j.ReadOnly...)
 	for i, p := range own {
-		got, err := part{path: p, fd: treeFile + i, dir: true, readOnly: i > 0}, error(nil)
+		got, err := part{path: p, fd: TreeFile + i, dir: true, readOnly: i > 0}, error(nil)
 		if j.Trees == 0 {
 			got, err = take(p)
 			got.readOnly = i > 0
@@ -138,7 +138,7 @@ func take(path string) (part, error) {
 		p.link, err = os.Readlink(path)
 		return p, err
 	}
-	p.fd, err = openTree(path)
+	p.fd, err = OpenTree(path)
 	return p, os.NewSyscallError("open_tree", err)
 }
 
@@ -172,7 +172,7 @@ func (p part) place() error {
 }
 
 // fresh makes what is the command's own: /proc, /tmp, /dev and who it is.
-func fresh(j job) error {
+func fresh(j Job) error {
 	for _, d := range []string{"/proc", "/tmp", "/dev", "/etc"} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			return err
@@ -190,7 +190,7 @@ func fresh(j job) error {
 	if home == "" {
 		home = j.Root
 	}
-	for path, text := range map[string]string{"/etc/passwd": fmt.Sprintf("agent:x:%d:%d::%s:/bin/sh\n", inside, inside, home), "/etc/group": fmt.Sprintf("agent:x:%d:\n", inside)} {
+	for path, text := range map[string]string{"/etc/passwd": fmt.Sprintf("agent:x:%d:%d::%s:/bin/sh\n", Inside, Inside, home), "/etc/group": fmt.Sprintf("agent:x:%d:\n", Inside)} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			return err
 		}
@@ -206,4 +206,9 @@ func fresh(j job) error {
 		}
 	}
 	return nil
+}
+
+// OpenTree takes a copy of what is mounted at a path, to be put elsewhere.
+func OpenTree(path string) (int, error) {
+	return unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
 }

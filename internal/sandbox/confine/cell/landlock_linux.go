@@ -1,6 +1,6 @@
 //go:build amd64 || arm64
 
-package confine
+package cell
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leastABI is the first Landlock that also holds truncation, without which files outside could be emptied.
-const leastABI = 3
+// LeastABI is the first Landlock that also holds truncation, without which files outside could be emptied.
+const LeastABI = 3
 
 // scopeABI is the first that keeps signals and abstract sockets inside.
 const scopeABI = 6
@@ -25,7 +25,8 @@ const (
 	writeAll = handled &^ (unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK)
 )
 
-func landlockABI() int {
+// ABI is the version of the kernel's Landlock; 0 means none.
+func ABI() int {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
 		return 0
@@ -34,9 +35,9 @@ func landlockABI() int {
 }
 
 // restrict lets this thread, and what comes of it, write the workspace and its temporary folder, and read what it is to read.
-func restrict(j job, at, temp string) error {
-	abi := landlockABI()
-	if abi < leastABI {
+func restrict(j Job, at, temp string) error {
+	abi := ABI()
+	if abi < LeastABI {
 		return errors.New("landlock is missing or too old")
 	}
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled}
@@ -59,7 +60,7 @@ func restrict(j job, at, temp string) error {
 	for _, p := range devices {
 		rules[p] = useFile
 	}
-	if j.Mode == Namespaces {
+	if j.Namespaces {
 		rules["/"] = readAll // which holds only what was put there
 	} else {
 		for _, p := range append(append([]string{"/etc/passwd", "/etc/group"}, readable(j)...), j.ReadOnly...) {

@@ -1,6 +1,6 @@
 //go:build amd64 || arm64
 
-package confine
+package cell
 
 import (
 	"encoding/json"
@@ -16,18 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trial is the command of a child that only has to come so far.
-const trial = "reeve-trial"
-
-// Serve turns this process into a sandbox, and then into its command, if [Run] started it to be one; it does not return then.
-// Otherwise it returns at once.
-func Serve() {
-	served.Store(true)
-	if len(os.Args) != 1 || os.Args[0] != childName {
-		return
-	}
+// Become turns this process into the sandbox of the job that it finds open, and then into its command. It does not return.
+func Become() {
 	runtime.LockOSThread() // rights belong to threads; the one that gives them up must be the one that becomes the command
-	status := os.NewFile(statusFile, "status")
+	status := os.NewFile(StatusFile, "status")
 	if err := become(); err != nil {
 		_, _ = io.WriteString(status, err.Error())
 		os.Exit(126)
@@ -37,16 +29,16 @@ func Serve() {
 
 // become makes this process the command. It returns only if it cannot, or if there is no command.
 func become() error {
-	var j job
-	if err := json.NewDecoder(os.NewFile(jobFile, "job")).Decode(&j); err != nil {
+	var j Job
+	if err := json.NewDecoder(os.NewFile(JobFile, "job")).Decode(&j); err != nil {
 		return fmt.Errorf("its job: %w", err)
 	}
-	if err := unix.CloseRange(jobFile, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+	if err := unix.CloseRange(JobFile, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return os.NewSyscallError("close_range", err)
 	}
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // it goes first when the machine runs out of memory
 	at, temp := j.Root, j.TempDir
-	if j.Mode == Namespaces {
+	if j.Namespaces {
 		if j.At != "" {
 			at = j.At
 		}
@@ -71,7 +63,7 @@ func become() error {
 	env := append([]string{"PATH=" + Path, "HOME=" + at, "TMPDIR=" + temp, "LANG=C.UTF-8", "PWD=" + filepath.Join(at, j.Dir)}, j.Env...)
 	program := filter(j)
 	if j.Kept {
-		if err := unix.Dup3(treeFile+j.Trees, KeepFile, 0); err != nil {
+		if err := unix.Dup3(TreeFile+j.Trees, KeepFile, 0); err != nil {
 			return os.NewSyscallError("dup", err)
 		}
 	}
@@ -81,7 +73,7 @@ func become() error {
 	if err := install(program); err != nil {
 		return err
 	}
-	if j.Args[0] == trial {
+	if j.Args[0] == Trial {
 		return nil
 	}
 	if lookup != nil {
@@ -127,13 +119,12 @@ func dropRights() error {
 }
 
 // limit sets what the kernel counts for each process.
-func limit(j job) error {
-	seconds := uint64((j.CPU + 999_999_999) / 1_000_000_000)
+func limit(j Job) error {
 	for _, r := range []struct {
 		what  int
 		value uint64
-	}{{unix.RLIMIT_CORE, 0}, {unix.RLIMIT_NOFILE, 1024}, {unix.RLIMIT_FSIZE, uint64(j.FileSize)}, {unix.RLIMIT_CPU, seconds}, {unix.RLIMIT_MEMLOCK, 8 << 20},
-		{unix.RLIMIT_MSGQUEUE, 0}, {unix.RLIMIT_NPROC, uint64(j.Processes + j.Tasks)}, {unix.RLIMIT_DATA, uint64(j.Memory)}} {
+	}{{unix.RLIMIT_CORE, 0}, {unix.RLIMIT_NOFILE, 1024}, {unix.RLIMIT_FSIZE, uint64(j.FileSize)}, {unix.RLIMIT_CPU, uint64(j.Seconds)}, {unix.RLIMIT_MEMLOCK, 8 << 20},
+		{unix.RLIMIT_MSGQUEUE, 0}, {unix.RLIMIT_NPROC, uint64(j.Processes)}, {unix.RLIMIT_DATA, uint64(j.Memory)}} {
 		if err := syscall.Setrlimit(r.what, &syscall.Rlimit{Cur: r.value, Max: r.value}); err != nil {
 			return os.NewSyscallError("setrlimit", err)
 		}

@@ -1,6 +1,6 @@
 //go:build amd64 || arm64
 
-package confine
+package cell
 
 import (
 	"os"
@@ -54,11 +54,11 @@ const (
 )
 
 // filter is the program that judges each system call of the command.
-func filter(j job) []unix.SockFilter {
+func filter(j Job) []unix.SockFilter {
 	deny := append(append([]uint32(nil), refused...), refusedHere...)
-	if j.Mode == Landlock {
+	if !j.Namespaces {
 		deny = append(append(append(deny, leaving...), touching...), touchingHere...)
-		if landlockABI() < scopeABI {
+		if ABI() < scopeABI {
 			deny = append(deny, signalling...)
 		}
 	}
@@ -89,7 +89,7 @@ func filter(j job) []unix.SockFilter {
 		unix.SockFilter{Code: ret, K: refuse},
 		unix.SockFilter{Code: ret, K: permit},
 	)
-	if j.Mode == Landlock { // a file's times may be set through the open file only: then there is no path
+	if !j.Namespaces { // a file's times may be set through the open file only: then there is no path
 		p = append(p,
 			unix.SockFilter{Code: equal, K: unix.SYS_UTIMENSAT, Jf: 6},
 			unix.SockFilter{Code: load, K: secondArg},
@@ -101,7 +101,7 @@ func filter(j job) []unix.SockFilter {
 		)
 	}
 	var families []uint32
-	if j.Mode == Namespaces || j.Network {
+	if j.Namespaces || j.Network {
 		families = append(families, unix.AF_UNIX)
 	}
 	if j.Network {
