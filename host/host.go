@@ -137,8 +137,8 @@ func (h *Host) assemble() error {
 		return err
 	}
 	h.branch = &branch.Desk{DB: h.db, Dir: filepath.Join(h.cfg.Dir, "branches")}
-	if err := os.MkdirAll(h.branch.Dir, 0o700); err != nil {
-		return reeve.Errorf(reeve.Unavailable, "the folder for branches cannot be made: %v", err)
+	if err := h.branch.Open(); err != nil {
+		return err
 	}
 	session, rest := &files.Session{DB: h.db}, &output.Pack{DB: h.db, Cap: h.gate.OutputCap}
 	for _, pack := range [][]reeve.Tool{

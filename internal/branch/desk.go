@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"reeve"
 	"reeve/internal/store"
@@ -18,6 +19,27 @@ type Desk struct {
 	Dir string // holds the folder of each branch. No default
 
 	turns reeve.Turns // by branch or project: who has its turn works there
+}
+
+// Open makes the folder for branches, and clears away what servers that died left in it. What is not old may be another server's.
+func (d *Desk) Open() error {
+	if err := os.MkdirAll(d.Dir, 0o700); err != nil {
+		return unwritable(err)
+	}
+	list, err := os.ReadDir(d.Dir)
+	if err != nil {
+		return unwritable(err)
+	}
+	for _, e := range list {
+		info, err := e.Info()
+		if err != nil || strings.HasPrefix(e.Name(), reeve.PrefixBranch+"_") && !strings.HasSuffix(e.Name(), ".new") || reeve.Now().Sub(info.ModTime()) < time.Hour {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(d.Dir, e.Name())); err != nil {
+			return unwritable(err)
+		}
+	}
+	return nil
 }
 
 // Work is a call's place on its branch, which is the call's alone until it leaves.

@@ -61,9 +61,10 @@ func said(r confine.Result, paths ...string) string {
 		s = strings.ReplaceAll(s, p, "")
 	}
 	lines := slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return strings.HasPrefix(l, "hint:") || strings.TrimSpace(l) == "" })
-	if len(lines) > 4 {
-		lines = lines[len(lines)-4:]
+	if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "fatal:") || strings.HasPrefix(l, "error:") }); i > 0 {
+		lines = lines[i:]
 	}
+	lines = lines[:min(len(lines), 4)]
 	if s = strings.Join(lines, "; "); s == "" {
 		return "git failed without a word (exit " + itoa(r.ExitCode) + ")"
 	}

@@ -191,7 +191,8 @@ func (r repository) advance(ctx context.Context, f facts, to string) error {
 	case here && f.filters:
 		return reeve.Errorf(reeve.Conflict, "project %q has %s checked out, and programs of its own that filter files", r.Name, r.DefaultBranch).Hintf("%s", hand)
 	case here:
-		by = `export GIT_WORK_TREE="$PWD"; git update-index -q --refresh; git merge -q --ff-only --no-stat "$TIP"`
+		// Somebody else's git, or one that a server left behind when it died, may have the index for a moment.
+		by = `i=0; while [ -e "$GIT_DIR/index.lock" ] && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done; export GIT_WORK_TREE="$PWD"; git update-index -q --refresh; git merge -q --ff-only --no-stat "$TIP"`
 	}
 	res, err := r.do(ctx, by, nil, "OLD="+f.tip, "TIP="+to)
 	if err == nil && res.ExitCode != 0 {

@@ -34,7 +34,7 @@ type Command struct {
 	Mode     Mode // empty means the best that this machine can do
 
 	// Owner has the command run as who owns Root, and leaves its files theirs: only for programs we trust on what no agent can
-	// write. It matters when the server is root, whose commands are nobody's otherwise.
+	// write. It matters when the server is root, whose commands are nobody's otherwise. Such a command is not killed with the server.
 	Owner bool
 
 	From *os.File `json:"-"` // read instead of Stdin, from where it stands

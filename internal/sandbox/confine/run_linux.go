@@ -132,6 +132,9 @@ func complaint(said string) error {
 // attributes say which namespaces the child begins in, and who it is there.
 func attributes(c Command) (*syscall.SysProcAttr, error) {
 	a := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
+	if c.Owner {
+		a.Pdeathsig = 0 // what it does to somebody's files is brought to an end
+	}
 	uid, gid, err := user(c)
 	if err != nil {
 		return nil, err
