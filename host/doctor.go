@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -80,7 +81,17 @@ func (h *Host) checkSandbox() reeve.PartHealth {
 	if mode == confine.Off {
 		return reeve.PartHealth{Name: "sandbox", Detail: "shell_exec is off: " + reason, Hint: "docs/shell.md says what confinement needs; everything else works without"}
 	}
-	return reeve.PartHealth{Name: "sandbox", OK: true, Detail: "commands are confined by " + reason}
+	part := reeve.PartHealth{Name: "sandbox", OK: true, Detail: "commands are confined by " + reason}
+	if mode == confine.Landlock {
+		part.Hint = "it holds, but user namespaces would hide the machine's paths and processes too; docs/shell.md says what they need"
+	}
+	if !confine.Carries() {
+		part.Detail += "; they start slowly, because this binary was not built with make build"
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		part.Detail += "; there is no git, so agents cannot work on projects"
+	}
+	return part
 }
 
 func (h *Host) checkModels() reeve.PartHealth {
