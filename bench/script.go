@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"reeve/internal/sandbox/confine"
 	"reeve/internal/sandbox/js"
 )
 
@@ -40,7 +41,7 @@ func script(ctx context.Context, c config, t *table) error {
 		program, note string
 		target        float64
 	}{{small, "", 1}, {whole, ", whole program as worker", 0}} {
-		pool := js.New(js.Config{Binary: w.program, Warm: 1, Max: aliveScripts})
+		pool := js.New(js.Config{Binary: w.program, Warm: 1, Max: aliveScripts, Confine: confine.Worker})
 		m := scripts{pool: pool, note: w.note, target: w.target}
 		for _, measure := range []func(context.Context, config, *table) error{m.start, m.calls, m.alive} {
 			if err := measure(ctx, c, t); err != nil {

@@ -25,6 +25,7 @@ import (
 	"reeve/internal/chat"
 	"reeve/internal/gate"
 	"reeve/internal/httpapi"
+	"reeve/internal/sandbox/confine"
 	"reeve/internal/sandbox/js"
 	"reeve/internal/sandbox/py"
 	"reeve/internal/store"
@@ -124,7 +125,7 @@ func (h *Host) assemble() error {
 	if err := h.guard.Validate(); err != nil {
 		return err
 	}
-	h.scripts = js.New(js.Config{})
+	h.scripts = js.New(js.Config{Confine: confine.Worker})
 	b := h.cfg.backoff()
 	h.auto = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.scripts, Backoff: automation.Backoff{First: b.First, Max: b.Max, Tries: b.Tries}, Webhook: h.cfg.Webhook != ""})
 	h.calls = &agent.Delegation{DB: h.db, Depth: h.cfg.Depth}

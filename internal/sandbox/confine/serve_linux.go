@@ -12,7 +12,7 @@ import (
 // Otherwise it returns at once.
 func Serve() {
 	served.Store(true)
-	if len(os.Args) == 1 && os.Args[0] == childName {
+	if os.Args[0] == childName {
 		cell.Become()
 	}
 }

@@ -19,6 +19,10 @@ import (
 // Become turns this process into the sandbox of the job that it finds open, and then into its command. It does not return.
 func Become() {
 	runtime.LockOSThread() // rights belong to threads; the one that gives them up must be the one that becomes the command
+	if len(os.Args) > 1 {
+		_, _ = os.Stderr.WriteString(becomeProgram(os.Args[1:]).Error())
+		os.Exit(126)
+	}
 	status := os.NewFile(StatusFile, "status")
 	if err := become(); err != nil {
 		_, _ = io.WriteString(status, err.Error())

@@ -49,6 +49,9 @@ const (
 	TreeFile   = 5 // what was opened for it
 )
 
+// ProgramFile is where a process that becomes a program of ours finds it open. It has neither JobFile nor StatusFile.
+const ProgramFile = 3
+
 // Inside is who a command believes to be.
 const Inside = 1000
 

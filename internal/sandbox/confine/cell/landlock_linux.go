@@ -36,26 +36,10 @@ func ABI() int {
 
 // restrict lets this thread, and what comes of it, write the workspace and its temporary folder, and read what it is to read.
 func restrict(j Job, at, temp string) error {
-	abi := ABI()
-	if abi < LeastABI {
-		return errors.New("landlock is missing or too old")
+	set, err := ruleset(j.Network)
+	if err != nil {
+		return err
 	}
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled}
-	if abi >= 4 && !j.Network {
-		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
-	}
-	if abi >= 5 {
-		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	}
-	if abi >= scopeABI {
-		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
-	}
-	const size = 24 // up to Scoped; older kernels take more if it is zero
-	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
-	if errno != 0 {
-		return os.NewSyscallError("landlock_create_ruleset", errno)
-	}
-	defer func() { _ = unix.Close(int(set)) }()
 	rules := map[string]uint64{at: writeAll, temp: writeAll}
 	for _, p := range devices {
 		rules[p] = useFile
@@ -68,11 +52,40 @@ func restrict(j Job, at, temp string) error {
 		}
 	}
 	for path, access := range rules {
-		if err := allow(int(set), path, access); err != nil && !errors.Is(err, unix.ENOENT) {
+		if err := allow(set, path, access); err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
 		}
 	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, set, 0, 0); errno != 0 {
+	return enforce(set)
+}
+
+// ruleset begins a set of rules: what none of them allows is refused.
+func ruleset(network bool) (int, error) {
+	abi := ABI()
+	if abi < LeastABI {
+		return -1, errors.New("landlock is missing or too old")
+	}
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled}
+	if abi >= 4 && !network {
+		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	}
+	if abi >= 5 {
+		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	if abi >= scopeABI {
+		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	const size = 24 // up to Scoped; older kernels take more if it is zero
+	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if errno != 0 {
+		return -1, os.NewSyscallError("landlock_create_ruleset", errno)
+	}
+	return int(set), nil // closed when the process becomes another
+}
+
+// enforce puts a set of rules in force for this thread and what comes of it.
+func enforce(set int) error {
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(set), 0, 0); errno != 0 {
 		return os.NewSyscallError("landlock_restrict_self", errno)
 	}
 	return nil
@@ -84,6 +97,11 @@ func allow(set int, path string, access uint64) error {
 		return err
 	}
 	defer func() { _ = unix.Close(fd) }()
+	return allowOpen(set, fd, access)
+}
+
+// allowOpen is allow for what is open.
+func allowOpen(set, fd int, access uint64) error {
 	var s unix.Stat_t
 	if err := unix.Fstat(fd, &s); err != nil {
 		return err

@@ -47,11 +47,28 @@ func world(j Job, at string) error {
 	if err != nil {
 		return err
 	}
+	if err := pivot("size=1m,mode=755"); err != nil {
+		return err
+	}
+	if err := fresh(j); err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if err := p.place(); err != nil {
+			return fmt.Errorf("%s: %w", p.path, err)
+		}
+	}
+	_ = unix.Sethostname([]byte("sandbox"))
+	return seal()
+}
+
+// pivot makes an empty file system the root, with the old one at /old.
+func pivot(options string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return os.NewSyscallError("mount private", err)
 	}
 	// The new root is built on top of /proc, which is there on every machine, and takes the place of the old one.
-	if err := unix.Mount("tmpfs", "/proc", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=1m,mode=755"); err != nil {
+	if err := unix.Mount("tmpfs", "/proc", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
 		return os.NewSyscallError("mount root", err)
 	}
 	if err := os.Chdir("/proc"); err != nil {
@@ -66,21 +83,17 @@ func world(j Job, at string) error {
 	if err := os.Chdir("/"); err != nil {
 		return err
 	}
-	if err := fresh(j); err != nil {
-		return err
-	}
-	for _, p := range parts {
-		if err := p.place(); err != nil {
-			return fmt.Errorf("%s: %w", p.path, err)
-		}
-	}
+	return nil
+}
+
+// seal takes the old root away, and lets the new one be written no more.
+func seal() error {
 	if err := unix.Unmount("/old", unix.MNT_DETACH); err != nil {
 		return os.NewSyscallError("umount", err)
 	}
 	if err := os.Remove("/old"); err != nil {
 		return err
 	}
-	_ = unix.Sethostname([]byte("sandbox"))
 	return os.NewSyscallError("mount read-only", unix.Mount("", "/", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, ""))
 }
 
