@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/reevetest"
 )
 
 // TestW15_ABranchForEachConversation works in two conversations, and looks at the repository between.
@@ -165,6 +166,49 @@ func TestW15_AWorkflowsCallUsesItsBranch(t *testing.T) {
 	res, _, _ := do(w.h, "other", call{"tool": "shell_exec", "args": map[string]any{"command": "cat page.txt"}})
 	if !strings.Contains(res.Content, "reeve/agent-"+strings.TrimPrefix(talk.ID, "agt_")) || !strings.Contains(res.Content, `"one\n"`) {
 		t.Errorf("%+v", res)
+	}
+}
+
+// TestW15_WhoIsCalledWorksWhereItsCallerDoes has an automation, and an agent in a conversation, hand work to another agent.
+func TestW15_WhoIsCalledWorksWhereItsCallerDoes(t *testing.T) {
+	r := newRepo(t, map[string]string{"page.txt": "one\n"})
+	cfg := quick(t)
+	cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, `- {when: {system: I am lead, said: begin}, calls: [{name: delegate, args: {agent: dev, input: work}}]}
+- {when: {system: I am lead}, text: "Handed on."}
+- {when: {system: I am dev, said: work}, calls: [{name: shell_exec, args: {command: "echo called >> page.txt"}}]}
+- {when: {system: I am dev}, text: "Done."}
+`)
+	h := reevetest.Run(t, cfg)
+	if reason := shellBroken(h); reason != "" {
+		t.Log("no confinement here: ", reason)
+		return
+	}
+	h.Want(201, nil, "POST", "/api/projects", object{"name": "site", "path": r.dir})
+	free := object{"kind": "engineer", "policy": object{"tools": object{"shell_exec": "allow", "delegate": "allow"}}}
+	persona(h, "dev", free, "shell_exec", object{"project": "site"})
+	persona(h, "lead", free, "delegate", "shell_exec")
+	var night reeve.Automation
+	h.Want(201, &night, "POST", "/api/automations", object{"name": "night", "tools": []string{"delegate", "shell_exec"}, "source": `await Items.withItem("page", "page", () => Agents.delegate({ agent: "dev", input: "work" }))`})
+	h.Want(200, nil, "PATCH", "/api/agents/night", free)
+	h.Want(201, nil, "POST", "/api/automations/night/runs", object{})
+	if run := finished(h, "night"); run.Run.State != reeve.RunCompleted {
+		t.Fatalf("%+v", run.Run)
+	}
+	if got := r.git("show", "reeve/auto-"+strings.TrimPrefix(night.AgentID, "agt_")+":page.txt"); got != "one\ncalled" {
+		t.Errorf("the automation's branch has %q", got)
+	}
+	talk := h.Talk("lead")
+	var turn reeve.Turn
+	h.Want(201, &turn, "POST", "/api/conversations/"+talk.ID+"/turns", object{"content": "begin"})
+	eventually(t, "the turn ends", func() bool {
+		h.Want(200, &turn, "GET", "/api/turns/"+turn.ID, nil)
+		return turn.State.Final()
+	})
+	if got, err := r.try("show", "reeve/conv-"+strings.TrimPrefix(talk.ID, "conv_")+":page.txt"); err != nil || got != "one\ncalled" {
+		t.Errorf("the conversation's branch has %q; there are %s", got, r.git("branch", "--list"))
+	}
+	if list := strings.Fields(r.git("branch", "--list", "--format=%(refname:short)", "reeve/*")); len(list) != 2 {
+		t.Errorf("branches: %v", list)
 	}
 }
 

@@ -125,13 +125,27 @@ func (d *Desk) row(ctx context.Context, inv *reeve.Invocation, p reeve.Project) 
 	return b, agent, err
 }
 
-// whose tells whose branch a call works on.
+// whose tells whose branch a call works on: that of whoever it all began with. An agent that another calls works where its caller does.
 func whose(ctx context.Context, s *store.Snap, inv *reeve.Invocation, agent string) (reeve.BranchKind, string, error) {
-	auto, err := s.IsAutomation(ctx, agent)
-	if err != nil || auto {
+	session, ok := strings.CutPrefix(inv.Thread, reeve.SessionThread(inv.Agent, ""))
+	if !ok {
+		session = ""
+	}
+	if len(inv.Ancestors) > 1 {
+		first := inv.Ancestors[0]
+		agent, session = first.AgentID, ""
+		if first.RunID != "" {
+			run, err := s.GetRun(ctx, inv.Workspace, first.RunID)
+			if err != nil {
+				return "", "", err
+			}
+			session = run.SessionID
+		}
+	}
+	if auto, err := s.IsAutomation(ctx, agent); err != nil || auto {
 		return reeve.AutomationBranch, agent, err
 	}
-	if session, ok := strings.CutPrefix(inv.Thread, reeve.SessionThread(inv.Agent, "")); ok {
+	if session != "" {
 		c, err := s.GetConversation(ctx, inv.Workspace, "", session)
 		if err == nil || reeve.CodeOf(err) != reeve.NotFound {
 			return reeve.ConversationBranch, c.ID, err
