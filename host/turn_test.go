@@ -467,3 +467,55 @@ func TestW22_WhatHoldsOfEveryTurn(t *testing.T) {
 		s.mu.Unlock()
 	}
 }
+
+// TestW06_ATurnThatNamesNoTool: tools of a turn that do not exist are refused, each by its place, and nothing is said.
+func TestW06_ATurnThatNamesNoTool(t *testing.T) {
+	h := talker(t, "- {text: hi}\n")
+	c := h.Talk("bot")
+	var p reeve.Problem
+	r := h.Do("POST", "/api/conversations/"+c.ID+"/turns", object{"content": "hello", "tools": []string{"read_file", "raed_file"}})
+	if r.Decode(t, &p); r.Status/100 != 4 || p.Code != reeve.Validation || len(p.Errors) != 1 || p.Errors[0].Path != "/tools/1" {
+		t.Errorf("%d %+v", r.Status, p)
+	}
+	if n := len(turns(h, c.ID)); n != 0 {
+		t.Errorf("%d turns", n)
+	}
+	if d := over(h, speakWith(h, c.ID, object{"content": "hello", "tools": []string{"read_file"}}).ID); d.State != reeve.RunCompleted {
+		t.Errorf("%+v", d.Turn)
+	}
+}
+
+// TestW12_AnUnknownOutcomeIsTold: the clients of a conversation are told, also when the call of a turn becomes unknown long after the turn was parked.
+func TestW12_AnUnknownOutcomeIsTold(t *testing.T) {
+	lost := tool("lost", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) { return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead") })
+	cfg := host.Config{Dir: t.TempDir(), RetryFirst: host.Duration(50 * time.Millisecond), RetryTries: 3}
+	cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, "- {when: go, calls: [{name: lost, args: {}}]}\n- {when: {tool: lost}, text: 'So be it.'}\n")
+	h := reevetest.Run(t, cfg, lost)
+	h.Agent("bot", "lost")
+	c := h.Talk("bot")
+	s := h.Connect(c.ID, -1)
+	turn := speak(h, c.ID, "go")
+	f := s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval })
+	if f.TurnID != turn.ID || f.Code != reeve.UnknownOutcome || f.OperationID == "" || f.Tool != "lost" || f.ToolCallID == "" {
+		t.Fatalf("%+v", f)
+	}
+	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+f.OperationID+"/resolve", object{"resolution": "happened"})
+	if d := over(h, turn.ID); d.Output != "So be it." {
+		t.Errorf("%+v", d.Turn)
+	}
+	n := 0
+	for _, f := range s.Seen {
+		if f.Type == reeve.FrameApproval {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("it was told %d times", n)
+	}
+}
+
+func speakWith(h *reevetest.Host, conversation string, body object) (turn reeve.Turn) {
+	h.T.Helper()
+	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+conversation+"/turns", body)
+	return turn
+}

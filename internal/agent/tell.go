@@ -130,7 +130,9 @@ func (v *turn) tellWaiting(ctx context.Context, c *call, r reeve.Result) error {
 		}
 	}
 	key := fmt.Sprint("waits:", c.move, ":", c.ID, ":", r.Code, ":", r.ApprovalID)
-	if err := v.tellNow(ctx, key, f); err != nil {
+	if r.State == reeve.Unknown {
+		v.changed() // the gate has told it, with the operation
+	} else if err := v.tellNow(ctx, key, f); err != nil {
 		return err
 	}
 	return v.tellFirst(ctx, key, f)

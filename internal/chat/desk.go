@@ -114,6 +114,9 @@ func (d *Desk) speak(ctx context.Context, who reeve.Principal, conversation, key
 		if err != nil {
 			return err
 		}
+		if err := known(ctx, tx, who.Workspace, r.Tools); err != nil {
+			return err
+		}
 		run, fresh, err = d.begin(ctx, tx, c, reeve.Run{AgentID: a.ID, UserID: who.User}, key, r, b)
 		return err
 	})
@@ -125,6 +128,20 @@ func (d *Desk) speak(ctx context.Context, who reeve.Principal, conversation, key
 		d.Server.Take(run)
 	}
 	return run.Turn(), fresh, nil
+}
+
+// known refuses tools that are not in the workspace's catalogue: left out in silence, they would be missed later.
+func known(ctx context.Context, tx *store.Tx, workspace string, tools []string) error {
+	for i, id := range tools {
+		_, err := tx.GetTool(ctx, workspace, id)
+		if reeve.CodeOf(err) == reeve.NotFound {
+			return wrong(fmt.Sprintf("/tools/%d", i), fmt.Sprintf("names no tool: %q", id), "a tool of the workspace; reeve tools lists them")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // enter finds a conversation in which somebody may speak now, and who answers: the agent that leads it, unless another that takes part

@@ -68,6 +68,24 @@ func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string,
 	return tx.AppendResult(ctx, m)
 }
 
+// tellUnknown tells the clients of the conversation that a call was made in that a person must say what became of it: with the row that says so,
+// because its turn may be parked by then, with nobody there to tell.
+func (p *pass) tellUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
+	if op.RunID == "" {
+		return nil
+	}
+	run, err := tx.GetRun(ctx, op.WorkspaceID, op.RunID)
+	if reeve.CodeOf(err) == reeve.NotFound || err == nil && (run.Reason != reeve.ReasonUser || run.State.Final()) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r := p.pending(op)
+	return tx.AppendFrame(ctx, run.SessionID, "unknown:"+tx.NewID(reeve.PrefixMessage), reeve.Frame{Type: reeve.FrameApproval, TurnID: run.ID, AgentID: op.AgentID, MessageID: op.CallID,
+		ToolCallID: p.call.Ref, Tool: op.Tool, Args: p.args, OperationID: op.ID, Code: r.Code, Message: r.Message, Hint: r.Hint})
+}
+
 // overdue settles a call whose time to wait is up.
 func (g *Gate) overdue(ctx context.Context, op reeve.Operation) error {
 	if g.Overdue != nil {

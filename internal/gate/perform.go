@@ -324,7 +324,10 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 					return err
 				}
 			}
-			return tx.MoveOperation(ctx, was, is)
+			if err := tx.MoveOperation(ctx, was, is); err != nil || is.State != reeve.Unknown {
+				return err
+			}
+			return p.tellUnknown(ctx, tx, is)
 		})
 	}
 	if err := record(ctx); err != nil {
