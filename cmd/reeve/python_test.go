@@ -1,0 +1,77 @@
+package main_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestI11_WithoutTheInterpreterItSaysSo builds the binary as on a fresh clone with Go alone: everything works but Python, which says how to get it.
+func TestI11_WithoutTheInterpreterItSaysSo(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	asset, err := filepath.Abs("../../internal/sandbox/py/asset")
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := map[string]string{}
+	for _, name := range []string{"python.gz", "python.sha256", "worker"} {
+		missing[filepath.Join(asset, name)] = ""
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": missing})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, program := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "reeve")
+	if err := os.WriteFile(file, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(ctx, "go", "build", "-overlay", file, "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	f := &family{alive: map[*process]bool{}}
+	t.Cleanup(f.end)
+	w := world{dir: filepath.Join(dir, "data")}
+	p, err := f.start([]string{"HOME=" + dir, "REEVE_DIR=" + w.dir, "REEVE_LISTEN=127.0.0.1:0"}, program, "serve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.await(ctx); err != nil {
+		t.Fatal(err)
+	}
+	c, err := w.owner(p, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tool struct {
+		Broken string `json:"broken"`
+	}
+	if err := c.do(ctx, "GET", "/api/tools/execute_python", nil, &tool); err != nil || !strings.Contains(tool.Broken, "built without the Python interpreter") {
+		t.Errorf("%+v, %v", tool, err)
+	}
+	if err := c.do(ctx, "POST", "/api/agents", thing{"name": "calc"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := attach(ctx, c, "calc", "execute_python"); err != nil {
+		t.Fatal(err)
+	}
+	err = c.do(ctx, "POST", "/api/agents/calc/calls", thing{"tool": "execute_python", "args": thing{"code": "1"}}, nil)
+	if err == nil || !strings.Contains(err.Error(), "UNSUPPORTED") || !strings.Contains(err.Error(), "built without") {
+		t.Errorf("%v", err)
+	}
+	doctor := exec.CommandContext(ctx, program, "doctor")
+	doctor.Env = []string{"HOME=" + dir, "REEVE_DIR=" + w.dir}
+	out, err := doctor.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "FAIL  python: execute_python is off") || !strings.Contains(string(out), "make assets build") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+}
