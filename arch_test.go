@@ -58,7 +58,7 @@ var arrows = map[string][]string{
 	"toolbox/python":                  {".", "internal/sandbox", "internal/sandbox/py"},
 	"toolbox/schedules":               {".", "internal/store"},
 	"toolbox/scratchpad":              {".", "internal/store"},
-	"toolbox/shell":                   {".", "internal/sandbox/confine"},
+	"toolbox/shell":                   {".", "internal/sandbox/confine", "internal/sandbox"},
 	"toolbox/users":                   {".", "internal/store"},
 	"toolbox/web":                     {"."},
 	"host":                            {"*"},

@@ -29,28 +29,8 @@ func pythonWorkers(t *testing.T, dir string) (n int) {
 func TestI11_TheRealBinaryRunsPython(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	f := &family{alive: map[*process]bool{}}
-	t.Cleanup(f.end)
 	program, _ := programs(t)
-	w, err := sqliteEngine(t).empty()
-	if err != nil {
-		t.Fatal(err)
-	}
-	serve := func(limit string) (*process, caller) {
-		t.Helper()
-		p, err := f.start([]string{"HOME=" + w.dir, "REEVE_DIR=" + w.dir, "REEVE_LISTEN=127.0.0.1:0", "REEVE_PYTHON_TIME=" + limit}, program, "serve")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.await(ctx); err != nil {
-			t.Fatal(err)
-		}
-		c, err := w.owner(p, "default")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p, c
-	}
+	w := world{dir: t.TempDir()}
 	run := func(c caller, code string) (out struct {
 		ExitCode int    `json:"exit_code"`
 		Stdout   string `json:"stdout"`
@@ -64,7 +44,7 @@ func TestI11_TheRealBinaryRunsPython(t *testing.T) {
 		}
 		return out, json.Unmarshal([]byte(r.Content), &out)
 	}
-	p, c := serve("10m")
+	p, c := plain(ctx, t, program, w, "REEVE_PYTHON_TIME=10m")
 	if err := c.do(ctx, "POST", "/api/agents", thing{"name": "calc"}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +84,7 @@ func TestI11_TheRealBinaryRunsPython(t *testing.T) {
 		t.Error("an endless loop ended")
 	}
 	gone()
-	p, c = serve("3s")
+	p, c = plain(ctx, t, program, w, "REEVE_PYTHON_TIME=3s")
 	endless = use()
 	if err := p.stop(); err != nil {
 		t.Error(err)

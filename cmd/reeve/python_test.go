@@ -11,6 +11,25 @@ import (
 	"time"
 )
 
+// plain starts a server on a data directory, as an operator does who sets nothing but these variables.
+func plain(ctx context.Context, t *testing.T, program string, w world, env ...string) (*process, caller) {
+	t.Helper()
+	f := &family{alive: map[*process]bool{}}
+	t.Cleanup(f.end)
+	p, err := f.start(append([]string{"HOME=" + w.dir, "REEVE_DIR=" + w.dir, "REEVE_LISTEN=127.0.0.1:0"}, env...), program, "serve")
+	if err == nil {
+		err = p.await(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := w.owner(p, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, c
+}
+
 // TestI11_WithoutTheInterpreterItSaysSo builds the binary as on a fresh clone with Go alone: everything works but Python, which says how to get it.
 func TestI11_WithoutTheInterpreterItSaysSo(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -35,20 +54,8 @@ func TestI11_WithoutTheInterpreterItSaysSo(t *testing.T) {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-overlay", file, "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	f := &family{alive: map[*process]bool{}}
-	t.Cleanup(f.end)
 	w := world{dir: filepath.Join(dir, "data")}
-	p, err := f.start([]string{"HOME=" + dir, "REEVE_DIR=" + w.dir, "REEVE_LISTEN=127.0.0.1:0"}, program, "serve")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.await(ctx); err != nil {
-		t.Fatal(err)
-	}
-	c, err := w.owner(p, "default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, c := plain(ctx, t, program, w)
 	var tool struct {
 		Broken string `json:"broken"`
 	}

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"reeve"
+	"reeve/internal/sandbox"
 	"reeve/internal/sandbox/confine"
 )
 
@@ -297,25 +297,11 @@ func join(a, b string) string {
 func tell(r confine.Result) execResult {
 	out := execResult{ExitCode: r.ExitCode, TimedOut: r.TimedOut, DiskFull: r.DiskFull, Truncated: r.Truncated, DurationMS: r.Duration.Milliseconds()}
 	var odd [2]bool
-	out.Stdout, odd[0] = text(r.Stdout)
-	out.Stderr, odd[1] = text(r.Stderr)
+	out.Stdout, odd[0] = sandbox.Text(r.Stdout)
+	out.Stderr, odd[1] = sandbox.Text(r.Stderr)
 	out.Binary = odd[0] || odd[1]
 	if r.Truncated {
 		out.StdoutSize, out.StderrSize = r.StdoutSize, r.StderrSize
 	}
 	return out
-}
-
-// text gives output as text that every store takes, and whether it was something else. A character that was cut in half at the end is dropped.
-func text(b []byte) (s string, odd bool) {
-	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
-		if utf8.RuneStart(b[len(b)-n]) {
-			if !utf8.FullRune(b[len(b)-n:]) {
-				b = b[:len(b)-n]
-			}
-			break
-		}
-	}
-	s = strings.ReplaceAll(strings.ToValidUTF8(string(b), "\ufffd"), "\x00", "\ufffd")
-	return s, s != string(b)
 }

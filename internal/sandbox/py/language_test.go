@@ -73,6 +73,12 @@ func TestI11_StdoutStderrAndTheEndAreTold(t *testing.T) {
 	if r := run(t, p, "import re\nprint('\\d')"); r.ExitCode != 0 || !strings.Contains(string(r.Stderr), "SyntaxWarning") {
 		t.Errorf("%+v %s", r.Exception, r.Stderr)
 	}
+	// The end is told even if code has taken away what telling it would need.
+	for _, name := range []string{"isinstance", "str", "type", "len", "range", "BaseException", "SystemExit", "compile", "print"} {
+		fails(t, p, "__builtins__."+name+" = None\n{}['missing']", "KeyError")
+	}
+	fails(t, p, "import json\njson.dumps.__globals__.clear()\n{}['missing']", "KeyError")
+	fails(t, p, "import typing\nsys = typing.get_type_hints.__globals__['sys']\nsys.modules.clear()\nsys.stderr.close()\n{}['missing']", "KeyError")
 	works(t, p)
 }
 

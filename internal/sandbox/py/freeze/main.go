@@ -117,8 +117,9 @@ const stackName = "stack"
 // errTaken stops the machine when its image has been taken.
 var errTaken = errors.New("the image has been taken")
 
-// launch gives the code of prepare.py a name, by which prepare.py leaves itself out of tracebacks.
-const launch = "import sys; exec(compile(sys.stdin.read(), '<host>', 'exec'), {})"
+// launch gives the code of prepare.py a name, by which prepare.py leaves itself out of tracebacks, and built-in functions of its own, so
+// that it goes on working when code changes those that all others share.
+const launch = "import builtins, sys; exec(compile(sys.stdin.read(), '<host>', 'exec'), {'__builtins__': dict(vars(builtins))})"
 
 // start runs an interpreter until it is ready.
 func start(program []byte) (at image, err error) {

@@ -61,8 +61,8 @@ def prepare():
 
     # What the run needs, out of the modules before they are emptied.
     read, write, clock, collect, freeze = posix.read, posix.write, time.time, gc.collect, gc.freeze
-    dumps, frames, clear = json.dumps, traceback.TracebackException.from_exception, traceback.clear_frames
-    cache, purge = linecache.cache, re.purge
+    quote, frames, clear = json.encoder.c_encode_basestring_ascii, traceback.TracebackException.from_exception, traceback.clear_frames
+    cache, purge, modules = linecache.cache, re.purge, sys.modules
     linecache.updatecache = lambda filename, module_globals=None: []
 
     def stream(fd, errors):
@@ -76,8 +76,8 @@ def prepare():
 
     def where(e):
         if isinstance(e, SyntaxError) and e.filename == NAME:
-            return e.lineno
-        line, tb = None, e.__traceback__
+            return e.lineno or 0
+        line, tb = 0, e.__traceback__
         while tb is not None:
             if tb.tb_frame.f_code.co_filename == NAME:
                 line = tb.tb_lineno
@@ -101,23 +101,26 @@ def prepare():
 
     def short(e):
         try:
-            return str(e)[:2000]
+            return "" + str(e)[:2000]
         except BaseException:
             return "an exception that cannot be shown"
 
     def tell(e, globals):
-        """tell says on stderr how the code failed, and gives it as data."""
+        """tell says on stderr how the code failed, and gives it as JSON."""
         if isinstance(e, MemoryError):  # there is nothing left to say it with, unless the code's things go
             globals.clear()
             clear(e.__traceback__)
-        report = {"type": type(e).__name__[:200], "message": short(e), "line": where(e)}
+        name, message, line = type(e).__name__[:200], short(e), where(e)
         try:
             trim(e)
             text = "".join(frames(e, compact=True).format())
         except BaseException:
-            text = report["type"] + ": " + report["message"] + "\n"
-        err.write(text)
-        return report
+            text = name + ": " + message + "\n"
+        try:
+            err.write(text)
+        except BaseException:
+            pass
+        return '{"exit": 1, "error": {"type": %s, "message": %s, "line": %d}}' % (quote(name), quote(message), line)
 
     def status(e):
         """status is what SystemExit means, as python itself takes it."""
@@ -129,21 +132,22 @@ def prepare():
         return 1
 
     def execute(source):
-        main = sys.modules["__main__"] = module("__main__")
+        """execute runs code, and gives how it ended, as JSON."""
+        main = modules["__main__"] = module("__main__")
         globals = vars(main)
         globals["__builtins__"] = builtins
-        end = {"exit": 0}
+        end = '{"exit": 0}'
         try:
             text = source.decode()
             cache[NAME] = (len(text), None, (text + "\n").splitlines(True), NAME)
             exec(compile(text, NAME, "exec", dont_inherit=True), globals)
         except SystemExit as e:
             try:
-                end["exit"] = status(e)
+                end = '{"exit": %d}' % status(e)
             except BaseException as worse:
-                end = {"exit": 1, "error": tell(worse, globals)}
+                end = tell(worse, globals)
         except BaseException as e:
-            end = {"exit": 1, "error": tell(e, globals)}
+            end = tell(e, globals)
         for s in (out, err):
             try:
                 s.flush()
@@ -156,7 +160,7 @@ def prepare():
         parts = []
         while part := read(0, 65536):
             parts.append(part)
-        write(0, dumps(execute(b"".join(parts))).encode())
+        write(0, execute(b"".join(parts)).encode())
 
     # A rehearsal, so that what is done lazily is done: with errors of several kinds.
     for source in (b"import json, re, typing\nprint(json.dumps(json.loads('[1, {\"a\": null}]'), indent=1), re.findall(r'(\\w+)', 'a b'), typing.Optional[int])",
@@ -165,6 +169,8 @@ def prepare():
     purge()
     cache.clear()
 
+    own = globals()["__builtins__"]
+    del own["__import__"], own["open"]
     builtins.__import__ = guard
     builtins.open = refuse
     builtins.exit = builtins.quit = leave

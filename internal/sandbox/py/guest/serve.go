@@ -164,7 +164,7 @@ func ending(err error, said []byte) (end report.Ending) {
 	var exit *sys.ExitError
 	switch {
 	case errors.As(err, &exit):
-		return report.Ending{Exit: int(exit.ExitCode()), Broken: true}
+		return report.Ending{Exit: int(exit.ExitCode() & 0xff), Broken: true}
 	case err != nil:
 		line, _, _ := strings.Cut(err.Error(), "\n")
 		return report.Ending{Exit: 134, Error: &report.Exception{Type: "SystemError", Message: "the interpreter broke down: " + line}, Broken: true}
