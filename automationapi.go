@@ -57,6 +57,21 @@ type AutomationRun struct {
 	Script ScriptRun `json:"script"`
 }
 
+// RunFrameType says what a frame of a run means.
+type RunFrameType string
+
+// The types.
+const (
+	RunProgress RunFrameType = "progress" // it has come further, or stands somewhere else
+	RunComplete RunFrameType = "complete" // it has ended; the last frame, with the log
+)
+
+// RunFrame is what somebody who follows a run is told: where it stands now.
+type RunFrame struct {
+	Type RunFrameType `json:"type"`
+	AutomationRun
+}
+
 // AutomationRunList is a page of an automation's runs, newest first.
 type AutomationRunList struct {
 	Runs []AutomationRun `json:"runs"`

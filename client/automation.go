@@ -68,15 +68,19 @@ func (c *Client) AutomationRun(ctx context.Context, id, run string) (reeve.Autom
 	return get[reeve.AutomationRun](ctx, c, path("automations", id, "runs", run), nil)
 }
 
-// WatchRun looks at a run until it has ended or is parked, and shows each look.
+// WatchRun follows a run until it has ended or is parked, and shows each step.
 func (c *Client) WatchRun(ctx context.Context, id, run string, show func(reeve.AutomationRun)) (out reeve.AutomationRun, err error) {
-	err = patiently(ctx, "run "+run+" has not ended", func() (bool, error) {
-		if out, err = c.AutomationRun(ctx, id, run); err != nil {
-			return false, err
+	err = c.FollowRun(ctx, id, run, func(r reeve.AutomationRun) error {
+		out = r
+		show(r)
+		if r.Run.State == reeve.RunParked {
+			return ErrStop
 		}
-		show(out)
-		return out.Run.State.Final() || out.Run.State == reeve.RunParked, nil
+		return nil
 	})
+	if reeve.CodeOf(err) == reeve.Canceled {
+		err = &reeve.Error{Code: reeve.Canceled, Message: "interrupted: run " + run + " has not ended", Err: err}
+	}
 	return out, err
 }
 

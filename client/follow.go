@@ -25,15 +25,61 @@ const (
 // [ErrStop] ends it without one. When the connection is lost it comes back and goes on where it was: every kept frame is given
 // exactly once. 0 means from the beginning, -1 from now on.
 func (c *Client) Follow(ctx context.Context, conversation string, after int64, f func(reeve.Frame) error) error {
-	away := reeve.Monotonic()
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		err := c.listen(ctx, conversation, &after, func(frame reeve.Frame) error {
-			pause, away = 100*time.Millisecond, reeve.Monotonic()
+	return c.persist(ctx, func(heard func()) error {
+		r := &request{method: http.MethodGet, path: path("conversations", conversation, "events"), query: url.Values{"after": {strconv.FormatInt(after, 10)}}}
+		return c.listen(ctx, r, func(data []byte) error {
+			var frame reeve.Frame
+			if err := json.Unmarshal(data, &frame); err != nil {
+				return unreadable(err)
+			}
+			heard()
 			if frame.Type == reeve.FrameConnected {
+				if after < 0 {
+					after = frame.Seq
+				}
 				return nil
 			}
-			return f(frame)
+			if err := f(frame); err != nil {
+				return &stopped{err}
+			}
+			after = max(after, frame.Seq)
+			return nil
 		})
+	})
+}
+
+// FollowRun gives where a run of an automation stands to f, now and whenever that has changed, until the run has ended or f has an error,
+// which it then gives; [ErrStop] ends it without one. When the connection is lost it comes back.
+func (c *Client) FollowRun(ctx context.Context, automation, run string, f func(reeve.AutomationRun) error) error {
+	return c.persist(ctx, func(heard func()) error {
+		r := &request{method: http.MethodGet, path: path("automations", automation, "runs", run, "events")}
+		return c.listen(ctx, r, func(data []byte) error {
+			var frame reeve.RunFrame
+			if err := json.Unmarshal(data, &frame); err != nil {
+				return unreadable(err)
+			}
+			heard()
+			err := f(frame.AutomationRun)
+			if err == nil && frame.Type == reeve.RunComplete {
+				err = ErrStop
+			}
+			if err != nil {
+				return &stopped{err}
+			}
+			return nil
+		})
+	})
+}
+
+func unreadable(err error) error {
+	return &reeve.Error{Code: reeve.Internal, Message: "the server sent a frame that cannot be read", Err: err}
+}
+
+// persist listens, and again when the connection is lost, until it is told to stop or the server has been away for too long.
+func (c *Client) persist(ctx context.Context, listen func(heard func()) error) error {
+	away := reeve.Monotonic()
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		err := listen(func() { pause, away = 100*time.Millisecond, reeve.Monotonic() })
 		var own *stopped
 		switch {
 		case errors.As(err, &own):
@@ -61,11 +107,10 @@ var ErrStop = errors.New("enough")
 // stopped is an error of the function given to Follow.
 type stopped struct{ error }
 
-// listen follows over one connection.
-func (c *Client) listen(ctx context.Context, conversation string, after *int64, f func(reeve.Frame) error) error {
+// listen gives the data of each event to f, over one connection.
+func (c *Client) listen(ctx context.Context, r *request, f func(data []byte) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &request{method: http.MethodGet, path: path("conversations", conversation, "events"), query: url.Values{"after": {strconv.FormatInt(*after, 10)}}}
 	resp, err := c.send(ctx, r)
 	if err != nil {
 		return err
@@ -77,27 +122,11 @@ func (c *Client) listen(ctx context.Context, conversation string, after *int64, 
 	lines.Buffer(make([]byte, 0, 64<<10), longest)
 	for lines.Scan() {
 		watch.Reset(silence)
-		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
-		if !ok {
-			continue // the number and the type are in the frame too
-		}
-		var frame reeve.Frame
-		if err := json.Unmarshal(data, &frame); err != nil {
-			return &reeve.Error{Code: reeve.Internal, Message: "the server sent a frame that cannot be read", Err: err}
-		}
-		if frame.Type == reeve.FrameConnected {
-			if err := f(frame); err != nil {
-				return &stopped{err}
+		if data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: ")); ok { // the number and the type are in the frame too
+			if err := f(data); err != nil {
+				return err
 			}
-			if *after < 0 {
-				*after = frame.Seq
-			}
-			continue
 		}
-		if err := f(frame); err != nil {
-			return &stopped{err}
-		}
-		*after = max(*after, frame.Seq)
 	}
 	err = lines.Err()
 	if err == nil {

@@ -61,6 +61,7 @@ func (x automationThings) samples(kind string) map[string]sample {
 		"listAutomationRuns": {at + "/runs", nil, true, reeve.Viewer},
 		"startAutomation":    {at + "/runs", object{}, true, reeve.Member},
 		"getAutomationRun":   {at + "/runs/" + x.run, nil, true, reeve.Viewer},
+		"streamRun":          {at + "/runs/" + x.run + "/events", nil, true, reeve.Viewer},
 		"listItems":          {at + "/items", nil, true, reeve.Viewer},
 		"getItem":            {at + "/items/" + url.PathEscape(x.item), nil, true, reeve.Viewer},
 		"reprocessItem":      {at + "/items/reprocess", object{"item": x.item}, true, reeve.Member},

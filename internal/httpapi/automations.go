@@ -53,7 +53,9 @@ func (s *server) automationRoutes(api huma.API) {
 	handle(api, route{post, at + "/{id}/resume", "resumeAutomation", "Let it go on", tag, member, 0}, s.resumeAutomation)
 	handle(api, route{get, at + "/{id}/runs", "listAutomationRuns", "List its runs", tag, viewer, 0}, s.listAutomationRuns)
 	handle(api, route{post, at + "/{id}/runs", "startAutomation", "Ask for a run", tag, member, made}, s.startAutomation)
-	handle(api, route{get, at + "/{id}/runs/{runId}", "getAutomationRun", "How far a run has come", tag, viewer, 0}, s.getAutomationRun)
+	handle(api, route{get, runPath, "getAutomationRun", "How far a run has come", tag, viewer, 0}, s.getAutomationRun)
+	handle(api, route{get, runEventsPath, "streamRun", "Follow a run: how far it has come, until it has ended (server-sent events)", tag, viewer, 0}, s.streamRun)
+	streams(api, runEventsPath, get, "200", nil)
 	handle(api, route{get, at + "/{id}/items", "listItems", "List its items", tag, viewer, 0}, s.listItems)
 	handle(api, route{get, at + "/{id}/items/{item}", "getItem", "Get an item and all attempts at it", tag, viewer, 0}, s.getItem)
 	handle(api, route{post, at + "/{id}/items/skip", "skipItem", "Leave an item alone", tag, member, 0}, s.skipItem)
@@ -197,29 +199,6 @@ func (s *server) startAutomation(ctx context.Context, who reeve.Principal, in *s
 }) (*body[reeve.AutomationRun], error) {
 	run, err := s.Automations.Start(ctx, who.Workspace, in.ID, who.User, "", in.Body)
 	return &body[reeve.AutomationRun]{run}, err
-}
-
-func (s *server) getAutomationRun(ctx context.Context, who reeve.Principal, in *struct {
-	IDPath
-	Run string `path:"runId" maxLength:"128"`
-}) (*body[reeve.AutomationRun], error) {
-	out := &body[reeve.AutomationRun]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) error {
-		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
-		if err != nil {
-			return err
-		}
-		r, err := runFor(ctx, snap, who, in.Run)
-		if err == nil && r.AgentID != m.AgentID {
-			err = absent("run", in.Run)
-		}
-		if err != nil {
-			return err
-		}
-		out.Body.Run = &r
-		out.Body.Script, _, err = snap.FindScriptRunOf(ctx, who.Workspace, r.ID)
-		return err
-	})
 }
 
 func (s *server) listItems(ctx context.Context, who reeve.Principal, in *struct {

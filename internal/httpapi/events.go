@@ -80,14 +80,10 @@ func (s *server) listens(ctx context.Context, who reeve.Principal, conversation 
 // stillListens is listens for one who began to a while ago: the token may be worthless by now.
 func (s *server) stillListens(ctx context.Context, who reeve.Principal, conversation string) error {
 	return s.DB.View(ctx, func(snap *store.Snap) error {
-		c, found, err := snap.GetCredential(ctx, who.TokenID)
-		if err != nil {
+		if err := validToken(ctx, snap, who); err != nil {
 			return err
 		}
-		if !found || c.RevokedAt != nil || c.ExpiresAt != nil && !c.ExpiresAt.After(reeve.Now()) {
-			return reeve.Errorf(reeve.Unauthenticated, "the bearer token is not valid any more")
-		}
-		_, err = see(ctx, snap, who, conversation)
+		_, err := see(ctx, snap, who, conversation)
 		return err
 	})
 }

@@ -80,6 +80,7 @@ func New(cfg Config) http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.HandleFunc("GET /conversations/{id}", s.socket)
+	mux.HandleFunc("GET /automations/{id}/runs/{runId}", s.runSocket)
 	s.openAI(mux)
 	if s.Metrics != nil {
 		mux.Handle("GET /metrics", s.Metrics)

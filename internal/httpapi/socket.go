@@ -38,12 +38,7 @@ type line struct {
 
 // socket connects a client to a conversation.
 func (s *server) socket(w http.ResponseWriter, r *http.Request) {
-	l := &line{server: s, r: r, conversation: r.PathValue("id"), token: bearer(r)}
-	for _, p := range strings.Split(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
-		if t, ok := strings.CutPrefix(strings.TrimSpace(p), bearerProtocol); ok && l.token == "" {
-			l.token = t
-		}
-	}
+	l := &line{server: s, r: r, conversation: r.PathValue("id"), token: socketToken(r)}
 	after, err := l.admit()
 	if err != nil {
 		s.write(w, r, err)
@@ -67,6 +62,17 @@ func (s *server) socket(w http.ResponseWriter, r *http.Request) {
 	}
 	l.conn = conn
 	l.serve()
+}
+
+// socketToken is the token of one who wants to connect: in the header, or beside the protocol.
+func socketToken(r *http.Request) string {
+	token := bearer(r)
+	for _, p := range strings.Split(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
+		if t, ok := strings.CutPrefix(strings.TrimSpace(p), bearerProtocol); ok && token == "" {
+			token = t
+		}
+	}
+	return token
 }
 
 // admit checks who wants to connect, to what, and from where on.

@@ -1,0 +1,106 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"reeve"
+	"reeve/client"
+)
+
+// feed is what somebody who follows a run was told.
+type feed struct {
+	mu   sync.Mutex
+	seen []reeve.AutomationRun
+}
+
+func (f *feed) hear(r reeve.AutomationRun) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen = append(f.seen, r)
+	return nil
+}
+
+// saw tells whether a run was seen at a place.
+func (f *feed) saw(what string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.seen {
+		p := r.Script.Progress
+		if spoken(r.Run.State, p.Done, p.Total, p.Current, p.Spent.Calls) == what {
+			return true
+		}
+	}
+	return false
+}
+
+// TestK25_ProgressIsTold follows a run while it runs, as the CLI does and over a WebSocket: both see where it is, and how it ends.
+func TestK25_ProgressIsTold(t *testing.T) {
+	a, d := automate(t, `Items.total(3); Console.log('a word'); for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async () => { await Mail.send({ to: id }) })`)
+	c, err := client.New(client.Config{URL: a.URL, Token: a.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events, socket feed
+	var following sync.WaitGroup
+	d.hook = func(what string) {
+		switch what {
+		case "a":
+			run := listRuns(a)[0].Run.ID
+			following.Go(func() {
+				if err := c.FollowRun(t.Context(), "mailer", run, events.hear); err != nil {
+					t.Errorf("the events: %v", err)
+				}
+			})
+			following.Go(func() { followSocket(t, a, run, &socket) })
+		case "b":
+			const there = "running 1 3 Letter b 1"
+			eventually(t, "both see the second item", func() bool { return events.saw(there) && socket.saw(there) })
+		}
+	}
+	r := a.completes()
+	following.Wait()
+	for name, f := range map[string]*feed{"events": &events, "socket": &socket} {
+		last := f.seen[len(f.seen)-1]
+		equal(t, spoken(last.Run.State, last.Script.Progress.Done, last.Script.Log), "completed 3 a word", name+": the end")
+		equal(t, last.Run.ID, r.Run.ID, name+": whose")
+	}
+
+	// Who comes late is told the end at once; what is not there, and what is no run of it, is refused.
+	var late feed
+	if err := c.FollowRun(t.Context(), "mailer", r.Run.ID, late.hear); err != nil || len(late.seen) != 1 {
+		t.Errorf("after the end: %d frames, %v", len(late.seen), err)
+	}
+	newAuto(t, a.Host, "other", `1`)
+	a.Want(404, nil, "GET", "/api/automations/other/runs/"+r.Run.ID+"/events", nil)
+	a.Want(404, nil, "GET", a.at("/runs/run_nothing/events"), nil)
+	a.Want(400, nil, "GET", "/automations/mailer/runs/"+r.Run.ID, nil)
+}
+
+// followSocket follows a run over a WebSocket to its end.
+func followSocket(t *testing.T, a *auto, run string, f *feed) {
+	url := strings.Replace(a.URL, "http", "ws", 1) + "/automations/mailer/runs/" + run
+	conn, _, err := websocket.Dial(t.Context(), url, &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + a.Token}, "X-Workspace-Id": {"default"}}})
+	if err != nil {
+		t.Errorf("the socket: %v", err)
+		return
+	}
+	for {
+		_, text, err := conn.Read(context.WithoutCancel(t.Context()))
+		if websocket.CloseStatus(err) == websocket.StatusNormalClosure {
+			return
+		}
+		var frame reeve.RunFrame
+		if err != nil || json.Unmarshal(text, &frame) != nil {
+			t.Errorf("the socket: %s, %v", text, err)
+			return
+		}
+		_ = f.hear(frame.AutomationRun)
+	}
+}

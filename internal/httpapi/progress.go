@@ -1,0 +1,210 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+const (
+	runPath       = "/api/automations/{id}/runs/{runId}"
+	runEventsPath = runPath + "/events"
+	look          = 100 * time.Millisecond // between two looks at how far a run has come
+)
+
+// RunPath names a run of an automation.
+type RunPath struct {
+	IDPath
+	Run string `path:"runId" maxLength:"128"`
+}
+
+// automationRun reads a run of an automation that the caller may see.
+func (s *server) automationRun(ctx context.Context, who reeve.Principal, id, run string) (out reeve.AutomationRun, err error) {
+	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+		m, err := snap.GetAutomation(ctx, who.Workspace, id)
+		if err != nil {
+			return err
+		}
+		r, err := runFor(ctx, snap, who, run)
+		if err == nil && r.AgentID != m.AgentID {
+			err = absent("run", run)
+		}
+		if err != nil {
+			return err
+		}
+		out.Run = &r
+		out.Script, _, err = snap.FindScriptRunOf(ctx, who.Workspace, r.ID)
+		return err
+	})
+}
+
+func (s *server) getAutomationRun(ctx context.Context, who reeve.Principal, in *RunPath) (*body[reeve.AutomationRun], error) {
+	run, err := s.automationRun(ctx, who, in.ID, in.Run)
+	return &body[reeve.AutomationRun]{run}, err
+}
+
+// watching is a client that follows a run.
+type watching struct {
+	who     reeve.Principal
+	id, run string
+	tell    func(json.RawMessage, reeve.RunFrameType) error // what is new
+	alive   func() error                                    // nothing is, for some time
+}
+
+// watchRun tells a client how far a run has come, whenever that has changed, until the run, the client or its rights end. It looks at
+// what is committed, on whichever server the run is.
+func (s *server) watchRun(ctx context.Context, w watching) error {
+	var last json.RawMessage
+	rights, quiet := s.Streams.unless(), reeve.Monotonic()
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-rights.Done():
+			rights = s.Streams.unless()
+			if err := s.stillValid(ctx, w.who); err != nil {
+				return err
+			}
+		case <-pause.C:
+			pause.Reset(look)
+		}
+		r, err := s.automationRun(ctx, w.who, w.id, w.run)
+		if err != nil {
+			return err
+		}
+		frame := reeve.RunFrame{Type: reeve.RunProgress, AutomationRun: r}
+		switch {
+		case r.Run.State.Final():
+			frame.Type = reeve.RunComplete
+		case r.Run.State == reeve.RunRunning:
+			frame.Script.Log = "" // it may be long, and is told at the end
+		}
+		text, err := json.Marshal(frame)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !bytes.Equal(text, last):
+			last, quiet = text, reeve.Monotonic()
+			if err := w.tell(text, frame.Type); err != nil || frame.Type == reeve.RunComplete {
+				return err
+			}
+		case reeve.Since(quiet) > heartbeat:
+			quiet = reeve.Monotonic()
+			if err := s.stillValid(ctx, w.who); err != nil {
+				return err
+			}
+			if err := w.alive(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// stillValid tells whether somebody who began to listen a while ago still may: the token may be worthless by now.
+func (s *server) stillValid(ctx context.Context, who reeve.Principal) error {
+	return s.DB.View(ctx, func(snap *store.Snap) error { return validToken(ctx, snap, who) })
+}
+
+func validToken(ctx context.Context, snap *store.Snap, who reeve.Principal) error {
+	c, found, err := snap.GetCredential(ctx, who.TokenID)
+	if err == nil && (!found || c.RevokedAt != nil || c.ExpiresAt != nil && !c.ExpiresAt.After(reeve.Now())) {
+		err = reeve.Errorf(reeve.Unauthenticated, "the bearer token is not valid any more")
+	}
+	return err
+}
+
+// streamRun follows a run as server-sent events.
+func (s *server) streamRun(ctx context.Context, who reeve.Principal, in *RunPath) (*huma.StreamResponse, error) {
+	if _, err := s.automationRun(ctx, who, in.ID, in.Run); err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(c huma.Context) {
+		r, w := humago.Unwrap(c)
+		if !s.Streams.enter() {
+			s.write(w, r, reeve.Errorf(reeve.Unavailable, "the server is stopping"))
+			return
+		}
+		defer s.Streams.leave()
+		ctx, done := s.Streams.context(r.Context())
+		defer done()
+		h := w.Header()
+		h.Set("Content-Type", eventType)
+		h.Set("X-Accel-Buffering", "no") // proxies must not hold events back
+		w.WriteHeader(http.StatusOK)
+		control := http.NewResponseController(w)
+		var out bytes.Buffer
+		flush := func() error {
+			if err := control.SetWriteDeadline(reeve.Now().Add(stuck)); err != nil {
+				return err
+			}
+			if _, err := out.WriteTo(w); err != nil {
+				return err
+			}
+			return control.Flush()
+		}
+		_ = s.watchRun(ctx, watching{who: who, id: in.ID, run: in.Run, // whatever ended it, the client sees the end
+			tell: func(text json.RawMessage, t reeve.RunFrameType) error {
+				event(&out, 0, string(t), text)
+				return flush()
+			},
+			alive: func() error { out.WriteString(": still here\n\n"); return flush() }})
+	}}, nil
+}
+
+// runSocket follows a run over a WebSocket.
+func (s *server) runSocket(w http.ResponseWriter, r *http.Request) {
+	id, run := r.PathValue("id"), r.PathValue("runId")
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		s.write(w, r, reeve.Errorf(reeve.Validation, "this is a WebSocket").Hintf("connect with a WebSocket client, or read %s", strings.NewReplacer("{id}", id, "{runId}", run).Replace(runEventsPath)))
+		return
+	}
+	who, err := (&line{server: s, r: r, token: socketToken(r)}).authorize()
+	if err == nil {
+		_, err = s.automationRun(r.Context(), who, id, run)
+	}
+	if err != nil {
+		s.write(w, r, err)
+		return
+	}
+	if !s.Streams.enter() {
+		s.write(w, r, reeve.Errorf(reeve.Unavailable, "the server is stopping"))
+		return
+	}
+	defer s.Streams.leave()
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol}, InsecureSkipVerify: true}) // the origin was checked
+	if err != nil {
+		return // Accept has answered
+	}
+	defer func() { _ = conn.CloseNow() }()
+	ctx, done := s.Streams.context(conn.CloseRead(context.WithoutCancel(r.Context())))
+	defer done()
+	l := &line{server: s, conn: conn}
+	err = s.watchRun(ctx, watching{who: who, id: id, run: run,
+		tell: func(text json.RawMessage, _ reeve.RunFrameType) error { return l.write(ctx, text) },
+		alive: func() error {
+			ping, cancel := context.WithTimeout(ctx, writeLimit)
+			defer cancel()
+			return conn.Ping(ping)
+		}})
+	switch code := reeve.CodeOf(err); {
+	case err == nil:
+		_ = conn.Close(websocket.StatusNormalClosure, "the run has ended")
+	case s.Streams.stopping():
+		_ = conn.Close(websocket.StatusGoingAway, "the server is stopping; come back")
+	case code == reeve.Unauthenticated || code == reeve.NotFound:
+		_ = conn.Close(websocket.StatusPolicyViolation, "you may no longer listen")
+	}
+}
