@@ -39,6 +39,12 @@ func (r *Room) Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json.
 	return op, unused, nil
 }
 
+// reads tells whether a call that was not judged yet will be found to change nothing.
+func reads(t reeve.Tool, input json.RawMessage) bool {
+	v, err := reeve.ParseJSON(input)
+	return err == nil && !mutates(t, reeve.CanonicalValue(v))
+}
+
 // mutates tells whether a call changes something. A tool that does not say does.
 func mutates(t reeve.Tool, args json.RawMessage) bool {
 	return t.Effect.Mutates() && (t.Reads == nil || !t.Reads(args))
@@ -61,6 +67,9 @@ func (w *work) claim(c reeve.Call, t reeve.Tool, args json.RawMessage) (claimed,
 	}
 	if w.fatal != nil {
 		return claimed{}, w.fatal
+	}
+	if w.looks[c.Ref] { // its arguments were repaired to others, or the tool came after the run had begun
+		return claimed{}, reeve.Errorf(reeve.Denied, "%s would change something, which a dry run does not", t.ID)
 	}
 	o := w.open
 	switch {
@@ -94,6 +103,7 @@ func (w *work) landed(ref string) {
 		}
 	}
 	delete(w.named, ref)
+	delete(w.looks, ref)
 }
 
 // settleName finds the operation that the call is, of an item that was begun before. One that failed in an earlier run, and is

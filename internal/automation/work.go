@@ -27,6 +27,7 @@ type work struct {
 	idle      *sync.Cond // a call has ended
 	open      *opened    // the item that is open; nil means none
 	named     map[string]string
+	looks     map[string]bool // calls of a dry run that are made, because they would change nothing
 	refs      int
 	carrier   string        // the call that takes the ledger along; see ledger.writing
 	fatal     error         // why the run ends, whatever its script does
@@ -178,7 +179,7 @@ func (w *work) callTool(ctx context.Context, id string, input json.RawMessage) (
 		input = json.RawMessage(`{}`)
 	}
 	t := w.names.byID[id]
-	changes := t.ID != "" && t.Effect.Mutates()
+	changes := t.ID != "" && t.Effect.Mutates() && !(w.dry() && reads(t, input))
 	if !changes || w.dry() { // the write of a change finds out by itself
 		if err := w.goesOn(ctx); err != nil {
 			return nil, err
@@ -246,6 +247,11 @@ func (w *work) join() (leave func()) {
 }
 
 func (w *work) read(ctx context.Context, c reeve.Call) (json.RawMessage, error) {
+	if w.dry() {
+		w.mu.Lock()
+		w.looks[c.Ref] = true
+		w.mu.Unlock()
+	}
 	if err := w.flush(ctx); err != nil { // a reader sees where the run is
 		return nil, err
 	}

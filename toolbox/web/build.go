@@ -48,10 +48,30 @@ func (b *Builder) Build(t reeve.Tool) (reeve.Tool, error) {
 	main.async = t.Async
 	t.Handler = main.handle
 	t.Check = main.check
+	t.Reads = reader(c.spec.Reads)
 	if look != nil {
 		t.Verify = look.verify
 	}
 	return t, nil
+}
+
+// reader tells by its arguments whether a call changes nothing: each that is named has one of its values.
+func reader(values map[string][]string) reeve.Reader {
+	if len(values) == 0 {
+		return nil
+	}
+	return func(args json.RawMessage) bool {
+		var given map[string]any
+		if json.Unmarshal(args, &given) != nil {
+			return false
+		}
+		for name, reads := range values {
+			if v, ok := given[name].(string); !ok || !slices.Contains(reads, v) {
+				return false
+			}
+		}
+		return true
+	}
 }
 
 // handle is the handler of a tool of kind http.

@@ -53,6 +53,7 @@ func (c *checker) endpoint() *request {
 			c.bad(at, "another name", bad("the parameter is empty or stands in the url already"))
 		}
 	}
+	c.reads()
 	c.body()
 	tokens, ok := parsePointer(s.Result)
 	if !ok {
@@ -60,6 +61,23 @@ func (c *checker) endpoint() *request {
 	}
 	r.result = tokens
 	return r
+}
+
+// reads checks which calls are said to change nothing.
+func (c *checker) reads() {
+	if len(c.spec.Reads) > 0 && c.tool.Effect == reeve.Read {
+		c.bad("/spec/reads", "nothing: no call of a tool of effect read changes anything", bad("the tool only reads"))
+	}
+	for _, name := range sortedKeys(c.spec.Reads) {
+		at := "/spec/reads/" + escapeToken(name)
+		c.argument(at, name)
+		if typ, ok := c.known[name]; ok && typ != "string" {
+			c.bad(at, "a parameter of type string", bad("the parameter %s is of type %s", name, typ))
+		}
+		if len(c.spec.Reads[name]) == 0 {
+			c.bad(at, "the values with which a call changes nothing", bad("there is no value"))
+		}
+	}
 }
 
 // lookup checks the request that finds out what happened and makes it ready.

@@ -28,16 +28,17 @@ const OperationArg = "operation_id"
 
 // Endpoint is the Spec of a tool of kind http: the request to make of the arguments, and what to return of the answer.
 type Endpoint struct {
-	Method           string            `json:"method" enum:"GET,POST,PUT,PATCH,DELETE" doc:"The request's method"`
-	URL              string            `json:"url" minLength:"8" maxLength:"4096" doc:"Scheme and host as they are; {arg} in path segments and query values is replaced by the argument, escaped; query values may hold ${secret:NAME}"`
-	Headers          map[string]string `json:"headers,omitempty" doc:"Sent as they are; values may hold ${secret:NAME}"`
-	Query            map[string]string `json:"query,omitempty" doc:"Query parameter to argument; a missing argument leaves the parameter out, a list repeats it"`
-	Body             map[string]string `json:"body,omitempty" doc:"Key or JSON Pointer in the body to argument. None means every argument that url and query do not use"`
-	BodyType         string            `json:"body_type,omitempty" enum:"json,form,none" doc:"How the body is written; without it json for POST, PUT and PATCH, and for DELETE with a body"`
-	Read             bool              `json:"read,omitempty" doc:"Says that a POST changes nothing, as a search or a query does; needed for effect read with POST"`
-	Result           string            `json:"result,omitempty" doc:"JSON Pointer to the part of the answer to return; empty means all"`
-	MaxResponseBytes int64             `json:"max_response_bytes,omitempty" minimum:"1" maximum:"5242880" default:"1048576" doc:"How much of the answer's body is read at the most"`
-	Verify           *Lookup           `json:"verify,omitempty" doc:"Of effect verifiable: the request that finds out what became of an earlier attempt"`
+	Method           string              `json:"method" enum:"GET,POST,PUT,PATCH,DELETE" doc:"The request's method"`
+	URL              string              `json:"url" minLength:"8" maxLength:"4096" doc:"Scheme and host as they are; {arg} in path segments and query values is replaced by the argument, escaped; query values may hold ${secret:NAME}"`
+	Headers          map[string]string   `json:"headers,omitempty" doc:"Sent as they are; values may hold ${secret:NAME}"`
+	Query            map[string]string   `json:"query,omitempty" doc:"Query parameter to argument; a missing argument leaves the parameter out, a list repeats it"`
+	Body             map[string]string   `json:"body,omitempty" doc:"Key or JSON Pointer in the body to argument. None means every argument that url and query do not use"`
+	BodyType         string              `json:"body_type,omitempty" enum:"json,form,none" doc:"How the body is written; without it json for POST, PUT and PATCH, and for DELETE with a body"`
+	Read             bool                `json:"read,omitempty" doc:"Says that a POST changes nothing, as a search or a query does; needed for effect read with POST"`
+	Reads            map[string][]string `json:"reads,omitempty" doc:"Of an endpoint with methods: argument to the values with which a call changes nothing. A script may make such a call outside an item, and a dry run makes it"`
+	Result           string              `json:"result,omitempty" doc:"JSON Pointer to the part of the answer to return; empty means all"`
+	MaxResponseBytes int64               `json:"max_response_bytes,omitempty" minimum:"1" maximum:"5242880" default:"1048576" doc:"How much of the answer's body is read at the most"`
+	Verify           *Lookup             `json:"verify,omitempty" doc:"Of effect verifiable: the request that finds out what became of an earlier attempt"`
 }
 
 // Lookup is the request that tells whether an earlier attempt had its effect, by its status alone. A status in neither list

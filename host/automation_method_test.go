@@ -1,0 +1,65 @@
+package host_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"reeve"
+	"reeve/reevetest"
+)
+
+// TestK10_EndpointWithMethods declares an endpoint whose argument says what is done: its reading methods may be called anywhere, and
+// are called by a dry run too; the others only inside an item.
+func TestK10_EndpointWithMethods(t *testing.T) {
+	var mu sync.Mutex
+	var asked []string
+	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ Method, Which string }
+		_ = json.NewDecoder(r.Body).Decode(&in) // what cannot be read is asked for as nothing
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, strings.TrimSpace(in.Method+" "+in.Which))
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`["a","b"]`)) // a client that is gone needs none
+	}))
+	defer far.Close()
+	said := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		s := strings.Join(asked, ", ")
+		asked = nil
+		return s
+	}
+	h := reevetest.StartWith(t, quick(t))
+	rpc := func(reads any) call {
+		return call{"id": "box_call", "kind": "http", "description": "Does things with a box.", "effect": "keyed", "category": "box",
+			"parameters": call{"type": "object", "properties": call{"method": call{"type": "string"}, "which": call{"type": "string"}, "deep": call{"type": "boolean"}},
+				"required": []string{"method"}, "additionalProperties": false},
+			"spec": call{"method": "POST", "url": far.URL, "reads": reads}}
+	}
+	for path, reads := range map[string]any{"/spec/reads/verb": call{"verb": []string{"list"}}, "/spec/reads/deep": call{"deep": []string{"true"}}, "/spec/reads/method": call{"method": []string{}},
+		"/spec/reads": "list"} {
+		if r := h.Want(400, nil, "POST", "/api/tools", rpc(reads)); !strings.Contains(string(r.Body), `"`+path+`"`) {
+			t.Errorf("%v: %s", reads, r.Body)
+		}
+	}
+	h.Want(201, nil, "POST", "/api/tools", rpc(call{"method": []string{"list", "get"}}))
+	a := &auto{Host: h, t: t, name: "boxer"}
+	h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "tools": []string{"box_call"}, "source": `
+		for (const id of await Box.call({ method: 'list' })) await Items.withItem(id, id, async (ctx) => { if (!ctx.item.isDone) await Box.call({ method: 'open', which: id }) })`})
+	plan := a.start(call{"type": "dry"})
+	equal(t, spoken(plan.Run.State, plan.Script.Progress.Planned, said()), "completed 2 list", "a dry run")
+	a.completes()
+	equal(t, said(), "list, open a, open b", "a run")
+	a.completes()
+	equal(t, said(), "list", "another")
+	for _, source := range []string{`Box.call({ method: 'open' })`, `Box.call({ method: 'List' })`, `Box.call({ method: 'list ' })`} {
+		a.save("try { await "+source+" } catch (e) {}", false)
+		a.fails(reeve.LogicFailure, "outside Items.withItem")
+	}
+	equal(t, said(), "", "what was asked for outside an item")
+}
