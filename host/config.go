@@ -62,6 +62,7 @@ type Config struct {
 	Runs        int          `yaml:"runs" json:"runs,omitempty" minimum:"1" maximum:"256" doc:"Agents that run at once. Default: 64"`
 	RunAttempts int          `yaml:"run_attempts" json:"run_attempts,omitempty" minimum:"1" maximum:"1000" doc:"How often a run is begun, the first time and after crashes, before it fails. Default: 5"`
 	Depth       int          `yaml:"delegation_depth" json:"delegation_depth,omitempty" minimum:"1" maximum:"16" doc:"How deep calls of agents by agents may lie within each other. Default: 3"`
+	ScriptTime  Duration     `yaml:"script_time" json:"script_time,omitempty" doc:"How long one run of a script may take, waiting included. Default: 1h"`
 	PerUser     int          `yaml:"schedules_per_user" json:"schedules_per_user,omitempty" minimum:"1" maximum:"100000" doc:"Schedules one user may have. Default: 50"`
 	MinInterval Duration     `yaml:"min_interval" json:"min_interval,omitempty" doc:"Shortest time between two firings of a schedule. Default: 1m"`
 	AlertAfter  int          `yaml:"alert_after" json:"alert_after,omitempty" minimum:"1" maximum:"1000" doc:"Failures in a row after which a schedule's user is told, whatever its policy. Default: 3"`
@@ -146,7 +147,7 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 		"REEVE_WEBHOOK": &c.Webhook, "REEVE_SHELL": &c.Shell, "REEVE_WEATHER_URL": &c.WeatherURL, "REEVE_PLACES_URL": &c.PlacesURL, "REEVE_MODEL": &c.Models.Default, "REEVE_MODEL_SCRIPT": &c.Models.Script, "REEVE_PYTHON_CACHE": &c.Python.Cache}
 	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins, "REEVE_HTTP_ALLOW": &c.HTTPAllow, "REEVE_SHELL_ENV": &c.ShellEnv}
 	spans := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,
-		"REEVE_MIN_INTERVAL": &c.MinInterval, "REEVE_PYTHON_TIME": &c.Python.Time}
+		"REEVE_MIN_INTERVAL": &c.MinInterval, "REEVE_SCRIPT_TIME": &c.ScriptTime, "REEVE_PYTHON_TIME": &c.Python.Time}
 	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_TRIES": &c.RetryTries, "REEVE_BURST": &c.Burst, "REEVE_RUNS": &c.Runs, "REEVE_RUN_ATTEMPTS": &c.RunAttempts,
 		"REEVE_DELEGATION_DEPTH": &c.Depth, "REEVE_SCHEDULES_PER_USER": &c.PerUser, "REEVE_ALERT_AFTER": &c.AlertAfter, "REEVE_DISABLE_AFTER": &c.GiveUpAfter,
 		"REEVE_RUN_CALLS": &c.RunCalls, "REEVE_RUN_TOKENS": &c.RunTokens, "REEVE_RUN_MICROS": &c.RunMicros, "REEVE_RUN_MILLIS": &c.RunMillis,

@@ -162,7 +162,7 @@ func (w *work) verdict(ctx context.Context, value json.RawMessage, err error) re
 	case ctx.Err() != nil:
 		return failed(reeve.Errorf(reeve.Canceled, "the server is stopping"))
 	case w.fatal != nil:
-		return failed(w.fatal)
+		return failed(placed(w.fatal, err))
 	case err != nil:
 		e := reeve.AsError(err)
 		var thrown *js.Error
@@ -178,6 +178,17 @@ func (w *work) verdict(ctx context.Context, value json.RawMessage, err error) re
 		out = string(value)
 	}
 	return reeve.RunEnd{State: reeve.RunCompleted, Output: cut(out, 16<<10), Notify: out != ""}
+}
+
+// placed says where in the script a call was made that ended the run, if that is known.
+func placed(fatal, err error) error {
+	var at *js.Error
+	if !errors.As(err, &at) || at.Kind != js.Aborted || at.Line == 0 {
+		return fatal
+	}
+	e := *reeve.AsError(fatal)
+	e.Message = at.Error()
+	return &e
 }
 
 // class says who can help. What ended the run from outside the script is known by its code, where it arose; whatever the script

@@ -64,6 +64,9 @@ func itemArgs(args []js.Arg) (id, title string, handler *js.Func, err error) {
 		if i >= len(args) || args[i].JSON == nil || json.Unmarshal(args[i].JSON, p.to) != nil || bytes.Equal(args[i].JSON, []byte("null")) {
 			return "", "", nil, reeve.Errorf(reeve.Validation, "Items.withItem: the %s must be a string that is not empty", p.name)
 		}
+		if half(args[i].JSON) {
+			return "", "", nil, reeve.Errorf(reeve.Validation, "Items.withItem: the %s holds half a character, which is no text", p.name)
+		}
 		if err := reeve.CheckItemName(p.name, *p.to); err != nil {
 			return "", "", nil, reeve.Errorf(reeve.Validation, "Items.withItem: %s", reeve.AsError(err).Message)
 		}
@@ -72,6 +75,20 @@ func itemArgs(args []js.Arg) (id, title string, handler *js.Func, err error) {
 		return "", "", nil, reeve.Errorf(reeve.Validation, "Items.withItem: the handler must be a function")
 	}
 	return id, title, args[2].Func, nil
+}
+
+// half tells whether a string in JSON holds half of a surrogate pair. All of those would be read as the same replacement character, and
+// two items as one. The engine writes whole characters as they are, so that an escape of one is half of one.
+func half(text []byte) bool {
+	for i := 0; i+3 < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		if i++; text[i] == 'u' && (text[i+1]|0x20) == 'd' && text[i+2] >= '8' {
+			return true
+		}
+	}
+	return false
 }
 
 // enter opens an item; nil means that it is passed over.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"reeve"
 	"reeve/internal/sandbox/js/wire"
@@ -82,7 +83,7 @@ func (r *run) perform(id uint32, name string, args []Arg) {
 	}
 	var fatal *abort
 	if errors.As(err, &fatal) {
-		r.abort(fatal.err)
+		r.abort(id, fatal.err)
 		return
 	}
 	r.mu.Lock()
@@ -111,14 +112,22 @@ func (r *run) perform(id uint32, name string, args []Arg) {
 	_ = r.send(m.Encode(id))
 }
 
-// abort ends the run for good: the first reason stands, no further call begins, and those under way are told to stop.
-func (r *run) abort(err error) {
+// lastWord is how long a worker whose run is aborted may take to say where the call was made.
+const lastWord = 200 * time.Millisecond
+
+// abort ends the run for good: the first reason stands, no further call begins, and those under way are told to stop. The worker is
+// asked for the place of the call, and killed if it is busy with something else.
+func (r *run) abort(call uint32, err error) {
 	r.mu.Lock()
-	if r.fatal == nil {
+	first := r.fatal == nil
+	if first {
 		r.fatal = err
 	}
 	r.mu.Unlock()
-	r.proc.Kill()
+	if first {
+		time.AfterFunc(lastWord, r.proc.Kill)
+		_ = r.send(wire.Abort(call)) // the reader finds out if the worker is gone
+	}
 	r.cancel(err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,6 +90,46 @@ func TestK01_CallbackCalledTwiceWithObjects(t *testing.T) {
 	if _, err := kept.Call(context.Background()); reeve.CodeOf(err) != reeve.Internal {
 		t.Errorf("a function of a run that is over: %v", err)
 	}
+}
+
+// TestK01_CallbackThatBecomesTheCall hands a call over to a function of the script's: what that comes to reaches the script as it is, and the
+// host hears of it before anything that the script says later.
+func TestK01_CallbackThatBecomesTheCall(t *testing.T) {
+	p := newPool(t, js.Config{})
+	h := standard()
+	var heard []string
+	var kept *js.Func
+	h.functions["note"] = func(_ context.Context, args []js.Arg) (any, error) {
+		heard = append(heard, string(args[0].JSON))
+		return nil, nil
+	}
+	h.functions["with"] = func(_ context.Context, args []js.Arg) (any, error) {
+		kept = args[1].Func
+		return "left aside", args[1].Func.Become(func(err error) { heard = append(heard, fmt.Sprint("done ", string(args[0].JSON), " ", err)) }, args[0].JSON)
+	}
+	for source, want := range map[string]string{
+		`const f = () => 7; (await with_(1, () => f)) === f`:                                                 `true: done 1 <nil>`,
+		`await with_(1, async (n) => { await note('in'); return n + 1 }); await note('after')`:               `: "in", done 1 <nil>, "after"`,
+		`const e = new TypeError('mine'); try { await with_(2, () => { throw e }) } catch (x) { x === e }`:   `true: done 2 script.js:1:24: TypeError: mine`,
+		`try { await with_(3, () => refuse()) } catch (x) { x.code }`:                                        `"NOT_FOUND": done 3 script.js:1:47: Error: no such letter`,
+		`let n = 0; for (let i = 0; i < 50; i++) n += await with_(i, (x) => x); n`:                           `1225`,
+		`(await Promise.all([with_(1, async () => { await echo(1); return 1 }), with_(2, () => 2)])).join()`: `"1,2"`,
+		`await with_(1, () => 10n).then((v) => typeof v)`:                                                    `"bigint"`,
+	} {
+		heard = nil
+		got, err := runWith(t, p, js.Script{Source: strings.ReplaceAll(source, "with_", "globalThis['with']")}, js.Limits{}, h)
+		if all := got + ": " + strings.Join(heard, ", "); err != nil || all != want && got != want {
+			t.Errorf("%s\n  is %s, %v; want %s", source, all, err, want)
+		}
+	}
+	if err := kept.Become(func(error) {}); reeve.CodeOf(err) != reeve.Internal {
+		t.Errorf("a function of a run that is over: %v", err)
+	}
+	_, err := runWith(t, p, js.Script{Source: "\nawait globalThis['with'](1, () => new Promise(() => {}))"}, js.Limits{Time: 300 * time.Millisecond}, h)
+	if js.KindOf(err) != js.Timeout {
+		t.Errorf("one that never settles: %v", err)
+	}
+	want(t, p, `1 + 1`, `2`)
 }
 
 func TestK02_CallbackThatNeverSettles(t *testing.T) {

@@ -139,8 +139,11 @@ func (r *run) listen() (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.over() {
-			return nil, nil // what it said before it was killed does not count any more
+		if r.over() { // whatever it says now does not count any more, but where it was
+			if t, err := wire.DecodeFault(f); f.Kind == wire.KindFailed && err == nil {
+				return nil, r.failure(t)
+			}
+			continue
 		}
 		switch f.Kind {
 		case wire.KindCall:
@@ -161,7 +164,7 @@ func (r *run) listen() (json.RawMessage, error) {
 				return nil, err
 			}
 			return nil, r.failure(t)
-		case wire.KindStart, wire.KindResolve, wire.KindReject, wire.KindInvoke, wire.KindStop, wire.KindReady:
+		case wire.KindStart, wire.KindResolve, wire.KindReject, wire.KindInvoke, wire.KindStop, wire.KindAbort, wire.KindReady:
 			err = wire.ErrMalformed
 		}
 		if err != nil {
@@ -177,7 +180,11 @@ func (r *run) verdict(ctx context.Context, err error) error {
 	var failed *Error
 	switch {
 	case r.fatal != nil:
-		return &Error{Kind: Aborted, Script: r.begin.Name, Message: words(r.fatal), Err: r.fatal}
+		e := &Error{Kind: Aborted, Script: r.begin.Name, Message: words(r.fatal), Err: r.fatal}
+		if errors.As(err, &failed) {
+			e.Line, e.Column, e.Stack = failed.Line, failed.Column, failed.Stack
+		}
+		return e
 	case err == nil:
 		return nil
 	case errors.As(err, &failed):

@@ -315,6 +315,9 @@ func (w *worker) handle(f wire.Frame) error {
 	case wire.KindStop:
 		w.late()
 		return nil
+	case wire.KindAbort:
+		w.abort(f.ID)
+		return nil
 	case wire.KindStart, wire.KindReady, wire.KindCall, wire.KindReturned, wire.KindThrew, wire.KindLog, wire.KindDone, wire.KindFailed:
 	}
 	return wire.ErrMalformed
@@ -533,6 +536,15 @@ func (w *worker) late() {
 	}
 	w.engine.timedOut = true
 	w.fail(w.describe(wire.Timeout, undefined))
+}
+
+// abort ends the run for what a call did, and says where that was made. The script learns nothing of it.
+func (w *worker) abort(call uint32) {
+	t := wire.Fault{Failure: wire.Thrown}
+	if p := w.calls[call]; p != nil {
+		t.Stack = w.describe(wire.Thrown, w.engine.dup(p.where)).Stack
+	}
+	w.fail(t)
 }
 
 // watchOver ends a worker that its host has left behind: soon after the host is gone, and some time after the run's last moment.

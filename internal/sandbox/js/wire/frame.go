@@ -36,6 +36,7 @@ const (
 	KindReject                  // a call's error
 	KindInvoke                  // call a function that the script handed over
 	KindStop                    // the time is over
+	KindAbort                   // the run ends for what a call did: say where that was made, and nothing else
 
 	// From the worker.
 	KindReady    // it can take a script

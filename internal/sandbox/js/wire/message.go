@@ -16,6 +16,9 @@ func Ready(version string) []byte {
 // Stop tells a worker that its time is over.
 func Stop() []byte { return newFrame(KindStop, 0).bytes() }
 
+// Abort tells a worker that its run ends because of a call.
+func Abort(call uint32) []byte { return newFrame(KindAbort, call).bytes() }
+
 // Start is everything a worker learns about its run.
 type Start struct {
 	Name      string // the script's
