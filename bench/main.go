@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,21 +40,39 @@ func pick[T any](c config, full, small T) T {
 }
 
 // sections in the order they run. Memory comes first: it looks at this process's heap.
-var sections = []struct {
-	name string
-	run  func(context.Context, config, *table) error
-}{
-	{"memory", memory},
-	{"overhead", overhead},
-	{"peers", peers},
-	{"scale", scale},
-	{"script", script},
-	{"python", python},
-	{"hands", hands},
-	{"talk", talk},
-	{"wakes", wakes},
-	{"items", items},
-	{"mail", mail},
+var sections = []section{
+	{"memory", memory, true},
+	{"overhead", overhead, true},
+	{"peers", peers, true},
+	{"scale", scale, true},
+	{"script", script, false},
+	{"python", python, false},
+	{"hands", hands, false},
+	{"talk", talk, false},
+	{"delegate", delegate, false},
+	{"wakes", wakes, true},
+	{"items", items, false},
+	{"mail", mail, false},
+}
+
+type section struct {
+	name     string
+	run      func(context.Context, config, *table) error
+	postgres bool // it also measures PostgreSQL
+}
+
+// choose gives the sections of a list of names; an empty one means all.
+func choose(list string) (chosen []section, err error) {
+	names := strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
+	for _, s := range sections {
+		if len(names) == 0 || slices.Contains(names, s.name) {
+			if s.postgres && postgresServer() == "" {
+				return nil, fmt.Errorf("%s needs PostgreSQL: run make bench (REEVE_PG_FSYNC=on scripts/postgres run ...)", s.name)
+			}
+			chosen = append(chosen, s)
+		}
+	}
+	return chosen, nil
 }
 
 func main() {
@@ -73,7 +92,7 @@ func main() {
 
 func run() (err error) {
 	var c config
-	which := flag.String("run", "memory,overhead,peers,scale,script,python,hands,talk,wakes,items,mail", "sections to run")
+	which := flag.String("run", "", "sections to run, separated by commas; all when left out")
 	asJSON := flag.Bool("json", false, "print one JSON document instead of a table")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of the whole run to this file")
 	flag.BoolVar(&c.quick, "quick", false, "measure less: about a minute")
@@ -86,8 +105,9 @@ func run() (err error) {
 	if c.slice == 0 {
 		c.slice = pick(c, 600*time.Millisecond, 300*time.Millisecond)
 	}
-	if postgresServer() == "" && *which != "script" && *which != "python" && *which != "hands" && *which != "talk" && *which != "items" && *which != "mail" {
-		return errors.New("no PostgreSQL: run make bench (REEVE_PG_FSYNC=on scripts/postgres run ...)")
+	chosen, err := choose(*which)
+	if err != nil {
+		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -110,21 +130,15 @@ func run() (err error) {
 		defer pprof.StopCPUProfile()
 	}
 	t := &table{Started: time.Now().UTC().Format(time.RFC3339), Processors: runtime.NumCPU(), Load: []string{load()}}
-	chosen := strings.Split(*which, ",")
-	for _, s := range sections {
-		for _, w := range chosen {
-			if w != s.name {
-				continue
-			}
-			fmt.Fprintf(os.Stderr, "%s ...\n", s.name)
-			if err := s.run(ctx, c, t); err != nil {
-				t.print(os.Stderr, s.name) // what there is
-				return fmt.Errorf("%s: %w", s.name, err)
-			}
-			t.Load = append(t.Load, load())
-			if !*asJSON {
-				t.print(os.Stdout, s.name)
-			}
+	for _, s := range chosen {
+		fmt.Fprintf(os.Stderr, "%s ...\n", s.name)
+		if err := s.run(ctx, c, t); err != nil {
+			t.print(os.Stderr, s.name) // what there is
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		t.Load = append(t.Load, load())
+		if !*asJSON {
+			t.print(os.Stdout, s.name)
 		}
 	}
 	if *asJSON {

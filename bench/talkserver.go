@@ -50,6 +50,10 @@ func (instant) Answer(ctx context.Context, r model.Request, watch func(model.Del
 		a.Stop = model.StopTools
 		a.Parts = []model.Part{{Type: model.ToolCall, ID: "call_1", Name: "write_file", Args: json.RawMessage(`{"path":"/note.txt","content":"what a turn found out"}`)}}
 		return a, nil
+	case said.Text == "delegate":
+		a.Stop = model.StopTools
+		a.Parts = []model.Part{{Type: model.ToolCall, ID: "call_1", Name: "delegate", Args: json.RawMessage(`{"agent":"helper","input":"speak"}`)}}
+		return a, nil
 	case streams:
 		count, err := strconv.Atoi(n)
 		if err != nil {

@@ -487,7 +487,9 @@ func TestW06_ATurnThatNamesNoTool(t *testing.T) {
 
 // TestW12_AnUnknownOutcomeIsTold: the clients of a conversation are told, also when the call of a turn becomes unknown long after the turn was parked.
 func TestW12_AnUnknownOutcomeIsTold(t *testing.T) {
-	lost := tool("lost", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) { return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead") })
+	lost := tool("lost", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
+	})
 	cfg := host.Config{Dir: t.TempDir(), RetryFirst: host.Duration(50 * time.Millisecond), RetryTries: 3}
 	cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, "- {when: go, calls: [{name: lost, args: {}}]}\n- {when: {tool: lost}, text: 'So be it.'}\n")
 	h := reevetest.Run(t, cfg, lost)
