@@ -140,6 +140,7 @@ type Run struct {
 	ParentID  string     `json:"parent_id,omitempty" doc:"The run whose call began it"`
 	Answers   string     `json:"answers,omitempty" doc:"The operation of that call: what this run comes to is its result"`
 	Ancestors []Ancestor `json:"ancestors,omitempty" doc:"The runs that led to it by their calls, the first one first"`
+	GoesOn    bool       `json:"goes_on,omitempty" doc:"Of one that is parked, when it is read by itself: it waits for agents that it called, and for no person"`
 
 	Owner  string    `json:"-"`
 	SeenAt time.Time `json:"-"` // of a parked run: up to when it has seen what its calls came to

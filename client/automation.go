@@ -73,7 +73,7 @@ func (c *Client) WatchRun(ctx context.Context, id, run string, show func(reeve.A
 	err = c.FollowRun(ctx, id, run, func(r reeve.AutomationRun) error {
 		out = r
 		show(r)
-		if r.Run.State == reeve.RunParked {
+		if r.Run.State == reeve.RunParked && !r.Run.GoesOn {
 			return ErrStop
 		}
 		return nil

@@ -88,11 +88,11 @@ func (c *Client) RunOf(ctx context.Context, w reeve.Wake) (run reeve.Run, err er
 	return run, err
 }
 
-// WaitRun looks at a run until it has ended, or is in one of the states given.
+// WaitRun looks at a run until it has ended, or is in one of the states given. One that is parked only until an agent has answered goes on.
 func (c *Client) WaitRun(ctx context.Context, id string, until ...reeve.RunState) (run reeve.Run, err error) {
 	err = patiently(ctx, "run "+id+" has not ended", func() (bool, error) {
 		run, err = c.Run(ctx, id)
-		return run.State.Final() || slices.Contains(until, run.State), err
+		return run.State.Final() || slices.Contains(until, run.State) && !run.GoesOn, err
 	})
 	return run, err
 }

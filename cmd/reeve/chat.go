@@ -147,7 +147,7 @@ func (t *talk) all(ctx context.Context) error {
 		case strings.TrimSpace(content) == "" && len(t.options.attach) == 0:
 			continue
 		}
-		if err := t.turn(ctx, content, &shown{talk: t}); err != nil {
+		if err := t.turn(ctx, content, &shown{talk: t, guests: map[string]string{}}); err != nil {
 			t.report(err, "reeve chat")
 		}
 		if ctx.Err() != nil {
@@ -167,9 +167,11 @@ func (t *talk) ask(prompt string, leave <-chan struct{}) (string, bool) {
 	}
 }
 
-// view shows a turn's frames as they come. An ErrStop ends the turn's following.
+// view shows a turn's frames as they come, and those of agents that it called into the conversation. An ErrStop ends the turn's
+// following.
 type view interface {
 	frame(ctx context.Context, f reeve.Frame) error
+	guest(ctx context.Context, f reeve.Frame) error
 }
 
 // turn says something and shows what happens until the turn ends. An interrupt ends the turn, and a second one the process.
@@ -196,8 +198,15 @@ func (t *talk) turn(ctx context.Context, content string, v view) error {
 			t.report(err, "reeve chat")
 		}
 	})()
+	guests := map[string]bool{} // turns that it led to
 	return t.client.Follow(ctx, t.conversation.ID, t.at, func(f reeve.Frame) error {
+		if f.Type == reeve.FrameStarted && (f.ParentID == turn.ID || guests[f.ParentID]) {
+			guests[f.TurnID] = true
+		}
 		if f.TurnID != turn.ID {
+			if guests[f.TurnID] {
+				return v.guest(ctx, f)
+			}
 			return nil // somebody else's
 		}
 		if err := v.frame(ctx, f); err != nil {

@@ -41,6 +41,17 @@ func (p *piped) frame(_ context.Context, f reeve.Frame) error {
 	return nil
 }
 
+// guest shows what another agent says that was called in: with --json all of it, else only that it waits for a person.
+func (p *piped) guest(ctx context.Context, f reeve.Frame) error {
+	if p.json || f.Type == reeve.FrameApproval {
+		said, last := p.said, p.last
+		err := p.frame(ctx, f)
+		p.said, p.last = said, last
+		return err
+	}
+	return nil
+}
+
 // end says how it ended.
 func (p *piped) end(ctx context.Context) error {
 	switch {
@@ -71,8 +82,9 @@ func (t *talk) output(ctx context.Context, turn string) error {
 // shown shows a turn to a person, as it goes on.
 type shown struct {
 	*talk
-	text string // what was shown of the message that is being made
-	said bool
+	text   string // what was shown of the message that is being made
+	said   bool
+	guests map[string]string // agents that were called in, by turn
 }
 
 func (s *shown) frame(ctx context.Context, f reeve.Frame) error {
@@ -114,6 +126,26 @@ func (s *shown) frame(ctx context.Context, f reeve.Frame) error {
 			return s.output(ctx, f.TurnID)
 		}
 	case reeve.FrameConnected, reeve.FrameStarted, reeve.FramePong:
+	}
+	return nil
+}
+
+// guest shows what another agent says and does that was called in, under its name.
+func (s *shown) guest(ctx context.Context, f reeve.Frame) error {
+	switch f.Type {
+	case reeve.FrameStarted:
+		s.fresh()
+		name := f.AgentID
+		if a, err := s.client.Agent(ctx, f.AgentID); err == nil {
+			name = a.Name
+		}
+		s.guests[f.TurnID] = plain(name)
+	case reeve.FrameMessage:
+		s.fresh()
+		fmt.Fprintf(s.out, "[%s] %s\n", s.guests[f.TurnID], plain(f.Text))
+	case reeve.FrameTool, reeve.FrameResult, reeve.FrameMedia, reeve.FrameApproval:
+		return s.frame(ctx, f)
+	default:
 	}
 	return nil
 }

@@ -92,7 +92,9 @@ func (a *app) printRun(r reeve.Run) error {
 			"wakes", strconv.Itoa(r.Wakes), "attempts", strconv.Itoa(r.Attempts), "moves", count(r.Moves), "thread", r.ThreadID, "scheduled", whenSet(r.ScheduledAt),
 			"started", when(r.StartedAt), "finished", whenSet(r.FinishedAt), "spent", amount(r.Spent), "code", string(r.Code), "message", r.Message,
 			"input", r.Input, "output", r.Output)
-		if r.State == reeve.RunParked {
+		if r.GoesOn {
+			a.note("it goes on when the agents that it called have answered")
+		} else if r.State == reeve.RunParked {
 			a.note("a call of it waits: see reeve inbox")
 		}
 	})

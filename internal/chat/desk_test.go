@@ -25,6 +25,11 @@ func TestDesk_Begin(t *testing.T) {
 	png := append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 20)...)
 	say := reeve.TurnRequest{Content: "hello", Variables: map[string]string{"name": "{{x}}"}, Tools: []string{"file_list"}, Model: "m",
 		Attachments: []reeve.Attachment{{Name: "a.png", MediaType: "image/png", Data: png}, {MediaType: "image/png", URL: "https://example.com/b.png"}}}
+	_, _, err := w.Begin(ctx, ada, c.ID, "k1", say)
+	code(t, err, reeve.Validation) // there is no such tool yet
+	w.must(w.DB.Update(ctx, func(tx *store.Tx) error {
+		return tx.PutTool(ctx, reeve.Tool{ID: "file_list", Parameters: []byte(`{"type":"object"}`)}.WithDefaults())
+	}))
 	turn, fresh, err := w.Begin(ctx, ada, c.ID, "k1", say)
 	w.must(err)
 	if !fresh || turn.State != reeve.RunRunning || turn.ConversationID != c.ID || turn.Input != "hello" || len(w.taken) != 1 || w.taken[0].ID != turn.ID {

@@ -30,7 +30,7 @@ type RunPath struct {
 
 // automationRun reads a run of an automation that the caller may see.
 func (s *server) automationRun(ctx context.Context, who reeve.Principal, id, run string) (out reeve.AutomationRun, err error) {
-	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+	err = s.DB.View(ctx, func(snap *store.Snap) error {
 		m, err := snap.GetAutomation(ctx, who.Workspace, id)
 		if err != nil {
 			return err
@@ -43,9 +43,13 @@ func (s *server) automationRun(ctx context.Context, who reeve.Principal, id, run
 			return err
 		}
 		out.Run = &r
+		if r.GoesOn, err = snap.GoesOn(ctx, r); err != nil {
+			return err
+		}
 		out.Script, _, err = snap.FindScriptRunOf(ctx, who.Workspace, r.ID)
 		return err
 	})
+	return out, err
 }
 
 func (s *server) getAutomationRun(ctx context.Context, who reeve.Principal, in *RunPath) (*body[reeve.AutomationRun], error) {

@@ -39,7 +39,9 @@ func (s *server) listRuns(ctx context.Context, who reeve.Principal, in *struct {
 func (s *server) getRun(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Run], error) {
 	out := &body[reeve.Run]{}
 	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body, err = runFor(ctx, snap, who, in.ID)
+		if out.Body, err = runFor(ctx, snap, who, in.ID); err == nil {
+			out.Body.GoesOn, err = snap.GoesOn(ctx, out.Body)
+		}
 		return err
 	})
 }

@@ -67,6 +67,28 @@ func (s *Snap) Children(ctx context.Context, run string) ([]reeve.Run, error) {
 	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE parent_id = $1 AND parent_id <> '' AND state IN ('running', 'parked') ORDER BY id`, run)
 }
 
+// GoesOn tells whether a run that is parked goes on without anybody's word: everything it waits for is a run that does.
+func (s *Snap) GoesOn(ctx context.Context, run reeve.Run) (bool, error) {
+	if run.State != reeve.RunParked {
+		return false, nil
+	}
+	waiting, err := s.OpenOperations(ctx, run.WorkspaceID, run.ID, 100)
+	if err != nil {
+		return false, err
+	}
+	for _, op := range waiting {
+		child, begun, err := s.RunAnswering(ctx, op.ID)
+		on := begun && child.State != reeve.RunParked
+		if err == nil && begun && !on {
+			on, err = s.GoesOn(ctx, child)
+		}
+		if err != nil || !on {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // RunAnswering reads the run that a call began and waits for; false means that there is none.
 func (s *Snap) RunAnswering(ctx context.Context, operation string) (reeve.Run, bool, error) {
 	return one(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE answers = $1 AND answers <> ''`, operation)
