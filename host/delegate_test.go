@@ -11,6 +11,8 @@ import (
 
 	"reeve"
 	"reeve/host"
+	"reeve/internal/store/storetest"
+	"reeve/model"
 	"reeve/reevetest"
 )
 
@@ -416,5 +418,119 @@ func TestO20_ItsMediaReachTheUser(t *testing.T) {
 	child := children(h, turn.ID)[0]
 	if n := len(sent(h, child.SessionID)); n != 0 {
 		t.Errorf("it was sent to the child's own conversation too: %d", n)
+	}
+}
+
+// TestO20_DiesWithItsParentOnAnotherServer cancels a turn through a server that runs neither it nor its child. Brains learn of it from the rows, within a second; and an
+// answer that is cancelled there stops streaming.
+func TestO20_DiesWithItsParentOnAnotherServer(t *testing.T) {
+	url := storetest.PostgresURL(t)
+	script := `- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: slow, input: go}}]}
+- {when: {system: I am slow}, text: "` + strings.Repeat("word ", 500) + `", pace: 50ms}
+`
+	var servers [2]*reevetest.Host
+	stopped := make(chan time.Time, 1)
+	for i := range servers {
+		parsed, err := model.ParseScript([]byte("answers:\n" + script))
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers[i] = reevetest.Run(t, host.Config{Dir: t.TempDir(), Database: url, SecretKey: strings.Repeat("ab", 32), Mind: &interrupted{model.Rehearsal(parsed), stopped}})
+	}
+	h := servers[0]
+	persona(h, "boss", nil, "delegate")
+	persona(h, "slow", nil)
+	turn := speak(h, h.Talk("boss").ID, "go")
+	var child reeve.Run
+	until(h, turn.ID, func(d reeve.TurnDetail) bool {
+		list := children(h, turn.ID)
+		if len(list) == 1 && d.State == reeve.RunParked {
+			child = list[0]
+		}
+		return child.ID != ""
+	})
+	s := h.Connect(child.SessionID, 0)
+	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+	began := time.Now()
+	servers[1].Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", object{})
+	if end := s.Done(1); end.State != reeve.RunCancelled {
+		t.Errorf("%+v", end)
+	}
+	select {
+	case at := <-stopped:
+		if took := at.Sub(began); took > time.Second {
+			t.Errorf("the model was let go after %s", took)
+		}
+	case <-time.After(reevetest.Wait):
+		t.Error("the model goes on")
+	}
+	if infos, _ := results(h, turn.ID, "delegate"); len(infos) != 1 || infos[0].Code != reeve.Canceled {
+		t.Errorf("%+v", infos)
+	}
+}
+
+// interrupted is a model that tells when an answer was broken off.
+type interrupted struct {
+	model.Model
+	at chan time.Time
+}
+
+func (m *interrupted) Answer(ctx context.Context, r model.Request, watch func(model.Delta)) (model.Answer, error) {
+	a, err := m.Model.Answer(ctx, r, watch)
+	if err != nil && ctx.Err() != nil {
+		m.at <- time.Now()
+	}
+	return a, err
+}
+
+// TestW17_APersonsTimeDoesNotCount: a task whose time is up while it waits for an approval goes on waiting, and ends well once it is approved.
+func TestW17_APersonsTimeDoesNotCount(t *testing.T) {
+	var ran counter
+	h := talkerIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
+- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
+- {when: {system: I am helper, tool: ask}, text: "Done."}
+- {when: {system: I am helper, said: go}, calls: [{name: ask, args: {}}]}
+`, tool("ask", reeve.Keyed, ran.handle))
+	persona(h, "boss", nil, "delegate", object{"timeout_s": 1}, "ask")
+	persona(h, "helper", object{"policy": object{"tools": object{"ask": "ask"}}}, "ask")
+	turn := speak(h, h.Talk("boss").ID, "go")
+	until(h, turn.ID, func(reeve.TurnDetail) bool { // it was looked at, and left
+		for _, op := range operations(h) {
+			if op.Tool == "delegate" && op.NextAttemptAt.After(*op.TimeoutAt) {
+				return true
+			}
+		}
+		return false
+	})
+	var inbox reeve.Inbox
+	h.Want(http.StatusOK, &inbox, "GET", "/api/inbox", nil)
+	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox.Approvals[0].ID+"/decision", object{"decision": "approve"})
+	if d := over(h, turn.ID); d.Output != "Back." || ran.count() != 1 {
+		t.Errorf("%+v", d.Turn)
+	}
+}
+
+// TestW17_TheOtherIsRemoved: whoever waits for an agent that is removed, or destroyed, is told.
+func TestW17_TheOtherIsRemoved(t *testing.T) {
+	h := talkerIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
+- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: slow, input: go}}]}
+- {when: {system: I am slow}, text: "`+strings.Repeat("word ", 500)+`", pace: 50ms}
+`)
+	persona(h, "boss", nil, "delegate")
+	c := h.Talk("boss")
+	for _, remove := range []func(id string){
+		func(id string) {
+			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+id, object{"lifecycle": "destroyed", "name": "was-slow"})
+		},
+		func(id string) { h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+id, nil) },
+	} {
+		slow := persona(h, "slow", nil)
+		turn := speak(h, c.ID, "go")
+		until(h, turn.ID, func(d reeve.TurnDetail) bool { return d.State == reeve.RunParked })
+		remove(slow.ID)
+		d := over(h, turn.ID)
+		if infos, _ := results(h, turn.ID, "delegate"); d.Output != "Back." || len(infos) != 1 || infos[0].Code != reeve.Canceled {
+			t.Errorf("%+v %+v", d.Turn, infos)
+		}
 	}
 }

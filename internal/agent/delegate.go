@@ -196,16 +196,30 @@ func (d *Delegation) outcome(ctx context.Context, tx *store.Tx, run reeve.Run) r
 var passedOn = []reeve.Code{reeve.AssemblyFailed, reeve.BudgetExceeded, reeve.Canceled, reeve.Crashed, reeve.ModelFailed, reeve.RateLimited, reeve.StepLimit, reeve.Stopped,
 	reeve.Timeout, reeve.Unavailable}
 
-// Overdue settles a call whose time to wait is up, or that nobody told of the end of what it waits for.
+// again is how soon a call is looked at again whose time is up, and that waits for a person.
+const again = 30 * time.Second
+
+// Overdue settles a call whose time to wait is up, or that nobody told of the end of what it waits for. The time of people does not count: while
+// the other waits for one, so does the call.
 func (d *Delegation) Overdue(ctx context.Context, op reeve.Operation) error {
 	var run reeve.Run
-	var begun bool
+	var begun, goesOn bool
 	err := d.DB.View(ctx, func(s *store.Snap) (err error) {
-		run, begun, err = s.RunAnswering(ctx, op.ID)
+		if run, begun, err = s.RunAnswering(ctx, op.ID); err != nil {
+			return err
+		}
+		goesOn, err = s.GoesOn(ctx, run)
 		return err
 	})
 	if err != nil {
 		return err
+	}
+	if begun && run.State == reeve.RunParked && !goesOn {
+		return d.DB.Update(ctx, func(tx *store.Tx) error {
+			is, next := op, tx.Now().Add(again)
+			is.Owner, is.NextAttemptAt = "", &next
+			return tx.MoveOperation(ctx, op, is)
+		})
 	}
 	if begun && !run.State.Final() {
 		_, err = d.Room.End(ctx, run.WorkspaceID, run.ID, reeve.Errorf(reeve.Timeout, "it did not answer in time"))
