@@ -13,13 +13,13 @@ import (
 )
 
 // stepper runs a Reeve whose model is overheard, with automations that can send mail, by name and source, and an agent bot with this config.
-func stepper(t *testing.T, config object, scripts map[string]string) (*reevetest.Host, *listener, *deeds) {
+func stepper(t *testing.T, config object, scripts map[string]string) (*reevetest.Host, *eavesdropper, *deeds) {
 	t.Helper()
 	script, err := model.ParseScript([]byte("answers:\n- {text: 'You said it.', when: {said: /./}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, heard := newDeeds(), &listener{Model: model.Rehearsal(script)}
+	d, heard := newDeeds(), &eavesdropper{Model: model.Rehearsal(script)}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard}, d.tools()...)
 	for name, source := range scripts {
 		h.Want(http.StatusCreated, nil, "POST", "/api/automations", call{"name": name, "source": source, "tools": mailTools})
@@ -50,7 +50,7 @@ r`})
 	if !strings.Contains(asked.System, "I am bot. Letters: a b c. Turns before: 1. Tools:") || !strings.Contains(asked.System, "write_file") {
 		t.Errorf("system: %q", asked.System)
 	}
-	if got := heard.last("I am bot"); got != "user: Before: bot | assistant: Noted. | user: first | assistant: You said it. | user:  second" {
+	if got := heard.last("I am bot"); got != "user: Before: bot | assistant: Noted. | user: first | assistant: You said it. | user:  | user: second" {
 		t.Errorf("the model was told %s", got)
 	}
 	whole := false

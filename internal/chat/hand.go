@@ -7,7 +7,7 @@ import (
 	"reeve/internal/store"
 )
 
-// Origins of conversations that agents begin among themselves.
+// OriginDelegate is the origin of conversations that agents begin among themselves.
 const OriginDelegate = "delegate"
 
 // Hand begins a turn that another agent asks for: in a conversation of its own, which holds nothing but what is asked, or in the one in
