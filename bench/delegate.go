@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"reeve"
@@ -62,42 +60,20 @@ func (w *talker) delegations(ctx context.Context, c config, t *table) error {
 
 // delegated has the boss ask the helper, and gives how long that took, and the turn.
 func (w *talker) delegated(ctx context.Context, conversation string) (took time.Duration, turn string, err error) {
-	r, err := w.request(ctx, "/api/conversations/"+conversation+"/turns", map[string]any{"content": "delegate"})
-	if err != nil {
-		return 0, "", err
-	}
-	r.Header.Set("Accept", "text/event-stream")
-	resp, err := w.client.Do(r)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, 1<<20)
 	var asked time.Time
-	for lines.Scan() {
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		if !ok {
-			continue
-		}
-		var f reeve.Frame
-		if err := json.Unmarshal([]byte(data), &f); err != nil {
-			return 0, "", err
-		}
+	err = w.follow(ctx, conversation, "delegate", func(f reeve.Frame) error {
 		switch {
 		case f.Type == reeve.FrameTool:
 			asked = time.Now()
 		case f.Type == reeve.FrameResult && f.IsError:
-			return 0, "", errors.New(f.Content)
+			return errors.New(f.Content)
 		case f.Type == reeve.FrameResult:
 			took = time.Since(asked)
-		case f.Type == reeve.FrameComplete && f.State == reeve.RunCompleted:
-			return took, f.TurnID, nil
-		case f.Type == reeve.FrameComplete:
-			return 0, "", fmt.Errorf("a turn ended as %s: %s", f.State, f.Message)
 		}
-	}
-	return 0, "", errors.Join(errors.New("a turn's stream ended before it"), lines.Err())
+		turn = f.TurnID
+		return nil
+	})
+	return took, turn, err
 }
 
 // child finds the run that a turn began.

@@ -111,15 +111,26 @@ func (w *talker) conversation(ctx context.Context) (string, error) {
 
 // turn says something and follows the turn to its end. It gives the time to the first token and to the end.
 func (w *talker) turn(ctx context.Context, conversation, text string) (first, whole time.Duration, err error) {
+	start := time.Now()
+	err = w.follow(ctx, conversation, text, func(f reeve.Frame) error {
+		if f.Type == reeve.FrameToken && first == 0 {
+			first = time.Since(start)
+		}
+		return nil
+	})
+	return first, time.Since(start), err
+}
+
+// follow says something and gives the turn's frames as they come, to its end.
+func (w *talker) follow(ctx context.Context, conversation, text string, on func(reeve.Frame) error) error {
 	r, err := w.request(ctx, "/api/conversations/"+conversation+"/turns", map[string]any{"content": text})
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	r.Header.Set("Accept", "text/event-stream")
-	start := time.Now()
 	resp, err := w.client.Do(r)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	defer resp.Body.Close()
 	lines := bufio.NewScanner(resp.Body)
@@ -131,19 +142,20 @@ func (w *talker) turn(ctx context.Context, conversation, text string) (first, wh
 		}
 		var f reeve.Frame
 		if err := json.Unmarshal([]byte(data), &f); err != nil {
-			return 0, 0, err
+			return err
+		}
+		if err := on(f); err != nil {
+			return err
 		}
 		switch {
-		case f.Type == reeve.FrameToken && first == 0:
-			first = time.Since(start)
-		case f.Type == reeve.FrameComplete:
-			if f.State != reeve.RunCompleted {
-				return 0, 0, fmt.Errorf("a turn ended as %s: %s", f.State, f.Message)
-			}
-			return first, time.Since(start), nil
+		case f.Type != reeve.FrameComplete:
+		case f.State != reeve.RunCompleted:
+			return fmt.Errorf("a turn ended as %s: %s", f.State, f.Message)
+		default:
+			return nil
 		}
 	}
-	return 0, 0, errors.Join(errors.New("a turn's stream ended before it"), lines.Err())
+	return errors.Join(errors.New("a turn's stream ended before it"), lines.Err())
 }
 
 // turns measures single turns, and many at once.

@@ -2,8 +2,6 @@ package main_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"reeve"
@@ -37,11 +35,7 @@ var wrongAsks = []count{
 // where, the agent is asked once, its effect happens once, and the script goes on with its answer.
 func TestW19_KillAtEveryCommitOfAScriptThatAsks(t *testing.T) {
 	r := newRig(t)
-	script := filepath.Join(t.TempDir(), "script.yaml")
-	if err := os.WriteFile(script, []byte(askModel), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r.env = []string{"REEVE_MODEL=rehearsal", "REEVE_MODEL_SCRIPT=" + script}
+	r.follow(askModel)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		var err error
 		e.template, err = r.furnish(t.Context(), e, func(c caller) error {

@@ -2,8 +2,6 @@ package main_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"reeve"
@@ -42,11 +40,7 @@ var wrongDelegations = []count{
 // each time, its effect happens once, its answer is delivered once, and both end.
 func TestW17_KillAtEveryCommitOfADelegation(t *testing.T) {
 	r := newRig(t)
-	script := filepath.Join(t.TempDir(), "script.yaml")
-	if err := os.WriteFile(script, []byte(delegateScript), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r.env = []string{"REEVE_MODEL=rehearsal", "REEVE_MODEL_SCRIPT=" + script}
+	r.follow(delegateScript)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		var talk reeve.Conversation
 		var err error

@@ -36,11 +36,7 @@ var wrongTurns = []count{
 // everything once.
 func TestW11_KillAtEveryCommitOfATurn(t *testing.T) {
 	r := newRig(t)
-	script := filepath.Join(t.TempDir(), "script.yaml")
-	if err := os.WriteFile(script, []byte(turnScript), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r.env = []string{"REEVE_MODEL=rehearsal", "REEVE_MODEL_SCRIPT=" + script}
+	r.follow(turnScript)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		var talk reeve.Conversation
 		var err error
@@ -62,6 +58,16 @@ func TestW11_KillAtEveryCommitOfATurn(t *testing.T) {
 		}
 		r.everyCommit(e, 16, func(ctx context.Context, w world, p *process) error { return r.driveTurn(ctx, w, p, talk.ID) }, r.checkTurn)
 	}
+}
+
+// follow has the servers' model follow a script.
+func (r *rig) follow(script string) {
+	r.t.Helper()
+	file := filepath.Join(r.t.TempDir(), "script.yaml")
+	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	r.env = []string{"REEVE_MODEL=rehearsal", "REEVE_MODEL_SCRIPT=" + file}
 }
 
 // driveTurn is the client: it says one thing, with its key, and waits until the turn has come to its end.
