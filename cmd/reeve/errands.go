@@ -89,7 +89,7 @@ func (a *app) followErrand(ctx context.Context, c *client.Client, k reeve.Errand
 		a.note("answer: reeve automations answer %s \"...\"", k.ID)
 		return nil
 	case k.State != reeve.ErrandDone:
-		return reeve.Errorf(reeve.ToolFailed, "the planner wrote no script: %s", k.Message).Hintf("say more, or give it other tools; its run is among: reeve runs list")
+		return reeve.Errorf(reeve.ToolFailed, "the planner wrote no script: %s", k.Message).Hintf("say more, or give it other tools; without a model's key the rehearsal model answers, which writes nothing by itself: see docs/models.md")
 	}
 	v, err := c.Version(ctx, k.Automation, k.Result)
 	if err != nil {

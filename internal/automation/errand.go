@@ -169,7 +169,7 @@ func (r *Room) unmended(ctx context.Context, tx *store.Tx, m reeve.Automation, r
 	}
 	failed := t.Message
 	if said != "" {
-		t.Message += "\n\nThe maintainer says: " + said
+		t.Message += "\n\nThe maintainer says: " + cut(said, 1000)
 	}
 	if t, err = r.stop(ctx, tx, m, run, t, why, "Change what it does, or its script, then resume it"); err != nil {
 		return err

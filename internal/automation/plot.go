@@ -17,7 +17,7 @@ const (
 
 func (r *Room) toolEval(ctx context.Context, in evalArgs) (any, error) {
 	inv := reeve.InvocationFrom(ctx)
-	t := trial{source: in.Source, language: in.Language, input: in.Input, user: inv.User}
+	t := trial{source: in.Source, language: in.Language, input: in.Input, user: inv.User, task: true}
 	if t.language == "" {
 		t.language = string(js.JavaScript)
 	}

@@ -22,6 +22,7 @@ type trial struct {
 	user       string
 	like       *reeve.Run // its clock and its chance are this run's; nil means its own
 	tape       *tape      // what its reads give; nil means what they give now
+	task       bool       // it is for whoever plans or mends, and may look at scripts
 }
 
 // tried is what a trial came to.
@@ -66,7 +67,7 @@ func (r *Room) try(ctx context.Context, t trial) (tried, error) {
 		run.Key, run.StartedAt = t.like.Key, t.like.StartedAt
 	}
 	w := &work{Room: r, ctx: ctx, run: run, began: reeve.Monotonic(), named: map[string]string{}, looks: map[string]bool{}, script: reeve.ScriptVersion{Source: t.source, Language: t.language},
-		note: reeve.ScriptRun{RunKey: run.ID, RunID: run.ID, Type: reeve.DryRun}, trial: &rehearsed{}}
+		note: reeve.ScriptRun{RunKey: run.ID, RunID: run.ID, Type: reeve.DryRun}, trial: &rehearsed{items: []triedItem{}, changes: []triedCall{}}}
 	if t.tape != nil {
 		w.trial.player = &player{t.tape, map[string]int{}}
 	}
@@ -76,7 +77,7 @@ func (r *Room) try(ctx context.Context, t trial) (tried, error) {
 		return tried{}, err
 	}
 	w.names = nameTools(tools)
-	w.names.task = true
+	w.names.task = t.task
 	r.enlist(w)
 	defer r.dismiss(w)
 	limits := r.Limits
