@@ -34,8 +34,9 @@ type Pool struct {
 	slots  chan struct{}
 
 	mu       sync.Mutex
-	idle     []*worker // the one that waits longest first
-	starting int       // workers on their way that belong to nobody
+	idle     []*worker               // the one that waits longest first
+	starting int                     // workers on their way that belong to nobody
+	young    map[*child.Process]bool // processes that are not ready yet
 	closed   bool
 	work     sync.WaitGroup // workers being started
 
@@ -76,7 +77,7 @@ func New(c Config) *Pool {
 	if c.Memory == 0 {
 		c.Memory = DefaultMemory
 	}
-	return &Pool{config: c, slots: make(chan struct{}, c.Max)}
+	return &Pool{config: c, slots: make(chan struct{}, c.Max), young: map[*child.Process]bool{}}
 }
 
 // Run runs code to its end. An error means that it could not be run, or that nothing can be said of how it ended; code that fails, or is
@@ -126,12 +127,15 @@ func (p *Pool) Start(ctx context.Context) error {
 	return err
 }
 
-// Close ends the workers that wait. Runs under way go on to their own end.
+// Close ends the workers that wait, and those that are being started. Runs under way go on to their own end.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closed = true
 	idle := p.idle
 	p.idle = nil
+	for proc := range p.young {
+		proc.Kill()
+	}
 	p.mu.Unlock()
 	for _, w := range idle {
 		w.timer.Stop()
@@ -204,7 +208,7 @@ func (p *Pool) await(ctx context.Context) (*worker, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		return nil, reeve.Errorf(reeve.Unavailable, "the Python sandbox is closed")
+		return nil, errClosed()
 	}
 	p.work.Add(1)
 	p.mu.Unlock()
@@ -254,6 +258,23 @@ func (p *Pool) put(w *worker) {
 		}
 		out.End()
 	}
+}
+
+// grow notes a process that is not ready yet, or ends it if the pool is closed.
+func (p *Pool) grow(proc *child.Process) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.young[proc] = true; p.closed {
+		proc.Kill()
+	}
+}
+
+// grown takes note that a process is ready, or is not going to be. It says whether the pool is closed.
+func (p *Pool) grown(proc *child.Process) (closed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.young, proc)
+	return p.closed
 }
 
 // retire ends a worker that nobody needed for long.

@@ -72,6 +72,25 @@ func TestI11_WorkersAreStartedAhead(t *testing.T) {
 	runFor(t, idle, "a")
 }
 
+// TestI11_ClosingDoesNotWaitForAStart: the first one takes seconds, and is ended where it stands. The next pool starts afresh.
+func TestI11_ClosingDoesNotWaitForAStart(t *testing.T) {
+	dir := t.TempDir()
+	p := newPool(t, py.Config{Dir: dir})
+	ended := make(chan error)
+	go func() { ended <- p.Start(context.Background()) }()
+	until(t, "a worker to be started", func() bool { return children(t) == 1 })
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; reeve.CodeOf(err) != reeve.Unavailable {
+		t.Errorf("%v", err)
+	}
+	if n := children(t); n != 0 {
+		t.Errorf("%d workers outlive their pool", n)
+	}
+	runFor(t, newPool(t, py.Config{Dir: dir}), "a")
+}
+
 // TestI11_AWorkerThatDiesWhileItWaitsIsNotMissed by the next run.
 func TestI11_AWorkerThatDiesWhileItWaitsIsNotMissed(t *testing.T) {
 	p := newPool(t, py.Config{Warm: -1})

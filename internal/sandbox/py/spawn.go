@@ -58,7 +58,12 @@ func (p *Pool) try(patience time.Duration) (*worker, home, error) {
 	}
 	timer := time.AfterFunc(patience, proc.Kill)
 	defer timer.Stop()
+	p.grow(proc)
 	f, err := wire.ReadFrame(proc.Read)
+	if p.grown(proc) && err != nil {
+		proc.End()
+		return nil, home{}, errClosed()
+	}
 	if err == nil && (f.Kind != wire.KindReady || string(f.Body) != version()) {
 		proc.End()
 		return nil, home{}, reeve.Errorf(reeve.Unavailable, "the Python worker is of another version").Hintf("make build makes a program and its worker that fit together")
@@ -69,6 +74,8 @@ func (p *Pool) try(patience time.Duration) (*worker, home, error) {
 	}
 	return &worker{Process: proc}, h, nil
 }
+
+func errClosed() error { return reeve.Errorf(reeve.Unavailable, "the Python sandbox is closed") }
 
 // binary is where to start the worker program from.
 func (p *Pool) binary() (string, error) {

@@ -44,7 +44,7 @@ type mapped struct{ all []byte }
 
 // memory makes memory of up to limit bytes that begins with the image.
 func (i *Image) memory(limit uint64) experimental.LinearMemory {
-	all, err := unix.Mmap(-1, 0, int(limit), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	all, err := unix.Mmap(-1, 0, int(limit), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		return &mapped{}
 	}
