@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,11 @@ func projectsCommand(a *app) *cobra.Command {
 	var r reeve.ProjectRequest
 	add := a.task("add NAME PATH", "Let agents work on a repository on the server's disk", "projects add site /srv/site --branch main", cobra.ExactArgs(2),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			r.Name, r.Path = args[0], args[1]
+			r.Name = args[0]
+			var err error
+			if r.Path, err = filepath.Abs(args[1]); err != nil {
+				return err
+			}
 			p, err := c.AddProject(ctx, r)
 			if err != nil {
 				return err

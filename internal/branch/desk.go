@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,11 +47,12 @@ func (d *Desk) Open() error {
 type Work struct {
 	Root     string   // the folder to work in
 	ReadOnly []string // what git reads besides
-	Env      []string // who commits
+	Env      []string // for git: who commits, and where from it may fetch
 	Leave    func()
 
 	desk    *Desk
 	folder  folder
+	author  []string
 	message string
 }
 
@@ -105,7 +107,9 @@ func (d *Desk) Enter(ctx context.Context, inv *reeve.Invocation, project string)
 		return r
 	}, agent.Name)
 	who := []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + agent.ID + "@reeve.invalid", "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + agent.ID + "@reeve.invalid"}
-	return &Work{Root: f.path, ReadOnly: []string{f.objects()}, Env: who, Leave: leave, desk: d, folder: f, message: trailers(inv, f.branch)}, nil
+	// The repository is its owner's, whoever commands are: git is told that it may be fetched from.
+	env := append(slices.Clone(who), "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
+	return &Work{Root: f.path, ReadOnly: f.readable(), Env: env, author: who, Leave: leave, desk: d, folder: f, message: trailers(inv, f.branch)}, nil
 }
 
 // row finds whose branch a call works on, and writes its row if there is none: an automation's, a conversation's, or the agent's own.
@@ -273,7 +277,7 @@ type Saved struct {
 // is said in the note, and stays in the folder for the next time.
 func (w *Work) Save(ctx context.Context, command string) Saved {
 	out := Saved{Branch: w.folder.branch.Name}
-	s, err := w.folder.save(ctx, subject(command)+"\n"+w.message, w.Env)
+	s, err := w.folder.save(ctx, subject(command)+"\n"+w.message, w.author)
 	if err != nil {
 		out.Note = reeve.AsError(err).Message
 		return out

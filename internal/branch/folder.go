@@ -40,11 +40,11 @@ func (f folder) make(ctx context.Context) error {
 	if err := os.RemoveAll(fresh); err != nil {
 		return unwritable(err)
 	}
-	if err := skeleton(fresh, f.branch.Name, f.objects(), len(f.branch.Head)); err != nil {
+	if err := skeleton(fresh, f.branch.Name, f.repository, len(f.branch.Head)); err != nil {
 		return unwritable(err)
 	}
-	res, err := task{root: fresh, readOnly: []string{f.objects()}, script: `export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD"; git update-ref "refs/heads/$BRANCH" "$TIP" && git reset -q --hard`,
-		env: []string{"BRANCH=" + f.branch.Name, "TIP=" + f.branch.Head}}.run(ctx)
+	res, err := task{root: fresh, readOnly: []string{f.objects()}, script: `export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD"; git update-ref "refs/remotes/origin/$DEFAULT" "$BASE" && git update-ref "refs/heads/$BRANCH" "$TIP" && git reset -q --hard`,
+		env: []string{"BRANCH=" + f.branch.Name, "TIP=" + f.branch.Head, "DEFAULT=" + f.DefaultBranch, "BASE=" + f.branch.Base}}.run(ctx)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (f folder) save(ctx context.Context, message string, author []string) (s sa
 		return s, unwritable(err)
 	}
 	res, err := task{root: f.path, readOnly: []string{f.objects()}, script: saveScript, to: pack, env: append([]string{"BRANCH=" + f.branch.Name, "KNOWN=" + f.branch.Head, "BASE=" + f.branch.Base,
-		"MESSAGE=" + message, "OBJECTS=" + f.objects(), "CONFIG=" + config(len(f.branch.Base))}, author...)}.run(ctx)
+		"MESSAGE=" + message, "OBJECTS=" + f.objects(), "CONFIG=" + f.config(len(f.branch.Base))}, author...)}.run(ctx)
 	if err != nil {
 		return s, err
 	}

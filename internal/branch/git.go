@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,14 +79,14 @@ func isCommit(s string) bool {
 
 // skeleton writes an empty repository that reads the objects of another, for a folder that no agent has seen yet. It is written
 // without git.
-func skeleton(dir, head, objects string, hexes int) error {
+func skeleton(dir, head string, of repository, hexes int) error {
 	git := filepath.Join(dir, ".git")
 	for _, d := range []string{"objects/info", "objects/pack", "refs/heads", "info"} {
 		if err := os.MkdirAll(filepath.Join(git, d), 0o700); err != nil {
 			return err
 		}
 	}
-	for name, text := range map[string]string{"HEAD": "ref: refs/heads/" + head + "\n", "config": config(hexes), "objects/info/alternates": objects + "\n"} {
+	for name, text := range map[string]string{"HEAD": "ref: refs/heads/" + head + "\n", "config": of.config(hexes), "objects/info/alternates": of.objects() + "\n"} {
 		if err := os.WriteFile(filepath.Join(git, name), []byte(text), 0o600); err != nil {
 			return err
 		}
@@ -93,10 +94,12 @@ func skeleton(dir, head, objects string, hexes int) error {
 	return nil
 }
 
-// config is the settings of an empty repository, for ids of so many hex digits.
-func config(hexes int) string {
+// config is the settings of a new repository for ids of so many hex digits, with the project's as its origin.
+func (r repository) config(hexes int) string {
+	version, format := "0", ""
 	if hexes == 64 {
-		return "[core]\n\trepositoryformatversion = 1\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n[extensions]\n\tobjectformat = sha256\n"
+		version, format = "1", "[extensions]\n\tobjectformat = sha256\n"
 	}
-	return "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
+	return "[core]\n\trepositoryformatversion = " + version + "\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n" + format +
+		"[remote \"origin\"]\n\turl = " + strconv.Quote(r.git) + "\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n"
 }

@@ -102,7 +102,7 @@ func busy(b reeve.Branch) error {
 // conflict names the files on which a branch and the default branch disagree.
 func conflict(b reeve.Branch, into, list string) error {
 	e := reeve.Errorf(reeve.Conflict, "branch %s and %s changed the same places; %s is as it was", b.Name, into, into).
-		Hintf("let the agent merge %s into its branch and settle them, or merge the branch by hand in the repository", into)
+		Hintf("let the agent settle them (git fetch, then git merge origin/%s), or merge the branch by hand in the repository", into)
 	for line := range strings.Lines(list) {
 		if p := clean(strings.TrimSuffix(line, "\n")); p != "" && len(e.Fields) < 100 {
 			e.Fields = append(e.Fields, reeve.Field{Path: p, Message: "is in conflict"})

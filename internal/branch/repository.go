@@ -39,6 +39,17 @@ func isDir(path string) bool {
 
 func (r repository) objects() string { return filepath.Join(r.git, "objects") }
 
+// readable is what agents may read of the repository: enough to fetch from, and not its settings, which may hold passwords.
+func (r repository) readable() (list []string) {
+	for _, name := range []string{"objects", "refs", "HEAD", "packed-refs"} {
+		p := filepath.Join(r.git, name)
+		if _, err := os.Stat(p); err == nil {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
 // do runs a script in the repository.
 func (r repository) do(ctx context.Context, script string, from *os.File, env ...string) (confine.Result, error) {
 	dir := "GIT_DIR=" + r.git

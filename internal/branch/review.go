@@ -24,7 +24,7 @@ func (d *Desk) scratch(r repository, hexes int) (scratch, error) {
 	if err != nil {
 		return scratch{}, unwritable(err)
 	}
-	if err := skeleton(dir, "none", r.objects(), hexes); err != nil {
+	if err := skeleton(dir, "none", r, hexes); err != nil {
 		_ = os.RemoveAll(dir)
 		return scratch{}, unwritable(err)
 	}
