@@ -215,6 +215,55 @@ func TestW15_WhoIsCalledWorksWhereItsCallerDoes(t *testing.T) {
 	}
 }
 
+// TestW15_ABranchIsItsConversations: who takes no part in a conversation does not find its branch, nor can merge or discard it; where a
+// project is on the disk is the owners' business.
+func TestW15_ABranchIsItsConversations(t *testing.T) {
+	r := newRepo(t, map[string]string{"page.txt": "one\n"})
+	w, ok := newWorker(t, r, nil)
+	if !ok {
+		return
+	}
+	as := func(user string, role reeve.Role) []string {
+		var made reeve.NewToken
+		w.h.Want(201, &made, "POST", "/api/tokens", reeve.TokenRequest{Name: user, User: user, Role: role})
+		return []string{"Authorization", "Bearer " + made.Token}
+	}
+	ann, bob, eve := as("ann", reeve.Member), as("bob", reeve.Member), as("eve", reeve.Viewer)
+	var talk reeve.Conversation
+	w.h.Want(201, &talk, "POST", "/api/conversations", object{"agent": "dev", "participants": []string{"eve"}}, ann...)
+	main := r.git("rev-parse", "main")
+	w.h.Want(200, nil, "POST", "/api/agents/dev/calls", object{"tool": "shell_exec", "session": talk.ID, "args": object{"command": "echo two > page.txt"}}, ann...)
+	b := w.branch(talk.ID)
+	for _, id := range []string{b.ID, talk.ID} {
+		for method, paths := range map[string][]string{"GET": {"", "/diff", "/log"}, "POST": {"/merge", "/discard"}} {
+			for _, p := range paths {
+				w.h.Want(404, nil, method, "/api/branches/"+id+p, map[string]any{}, bob...)
+			}
+		}
+	}
+	var list reeve.BranchList
+	if w.h.Want(200, &list, "GET", "/api/branches", nil, bob...); len(list.Branches) != 0 {
+		t.Errorf("bob sees %+v", list)
+	}
+	if w.h.Want(200, &list, "GET", "/api/branches", nil, eve...); len(list.Branches) != 1 {
+		t.Errorf("eve sees %+v", list)
+	}
+	w.h.Want(200, nil, "GET", "/api/branches/"+talk.ID+"/diff", nil, eve...)
+	w.h.Want(403, nil, "POST", "/api/branches/"+talk.ID+"/merge", object{}, eve...)
+	if r.git("rev-parse", "main") != main {
+		t.Error("somebody merged who may not")
+	}
+	var p reeve.Project
+	if w.h.Want(200, &p, "GET", "/api/projects/site", nil, ann...); p.Path != "" {
+		t.Errorf("ann sees %s", p.Path)
+	}
+	w.h.Want(403, nil, "POST", "/api/projects", object{"name": "mine", "path": r.dir}, ann...)
+	var m reeve.MergeResult
+	if w.h.Want(200, &m, "POST", "/api/branches/"+talk.ID+"/merge", object{"message": "Two pages"}, ann...); m.MergedBy != "ann" || r.git("log", "-1", "--format=%an %s", "main") != "ann Two pages" {
+		t.Errorf("%+v", m)
+	}
+}
+
 // TestW16_NoRepository says so where an agent is set to work on one that is not there; all else works.
 func TestW16_NoRepository(t *testing.T) {
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
