@@ -208,9 +208,11 @@ func automationsRun(a *app) *cobra.Command {
 		case test:
 			r.Type = reeve.TestRun
 		}
-		if input != "" {
-			r.Input = []byte(input)
+		given, err := jsonInput(input)
+		if err != nil {
+			return err
 		}
+		r.Input = given
 		asked, err := c.StartAutomation(ctx, args[0], r)
 		if err != nil {
 			return err

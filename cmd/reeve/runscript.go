@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -24,6 +25,10 @@ func runCommand(a *app) *cobra.Command {
 		if name == "" {
 			name = nameOf(args[0])
 		}
+		given, err := jsonInput(input)
+		if err != nil {
+			return err
+		}
 		r, err := a.script(args[0])
 		if err != nil {
 			return err
@@ -40,9 +45,7 @@ func runCommand(a *app) *cobra.Command {
 		case save:
 			q.Type = reeve.ProductionRun
 		}
-		if input != "" {
-			q.Input = []byte(input)
-		}
+		q.Input = given
 		asked, err := c.StartAutomation(ctx, name, q)
 		if err != nil {
 			return err
@@ -73,16 +76,28 @@ func nameOf(file string) string {
 	return "script"
 }
 
-// saveScript saves a version, and makes the automation first if need be.
+// saveScript saves a version; if there is no such automation, it is made with that.
 func saveScript(ctx context.Context, c *client.Client, name string, tools []string, r reeve.ScriptRequest) (reeve.ScriptVersion, error) {
 	v, err := c.SaveVersion(ctx, name, r)
 	if reeve.CodeOf(err) != reeve.NotFound {
 		return v, err
 	}
-	if _, err := c.CreateAutomation(ctx, reeve.AutomationRequest{Name: name, Tools: tools}); err != nil {
+	if _, err := c.CreateAutomation(ctx, reeve.AutomationRequest{Name: name, Tools: tools, ScriptRequest: r}); err != nil {
 		return v, err
 	}
-	return c.SaveVersion(ctx, name, r)
+	l, err := c.Versions(ctx, name)
+	if err == nil && len(l.Versions) > 0 {
+		v = l.Versions[0]
+	}
+	return v, err
+}
+
+// jsonInput is what a script finds as its input.
+func jsonInput(text string) (json.RawMessage, error) {
+	if text != "" && !json.Valid([]byte(text)) {
+		return nil, reeve.Errorf(reeve.Validation, "--input is not JSON").Hintf("write a text in quotes: --input '\"text\"'")
+	}
+	return json.RawMessage(text), nil
 }
 
 func applyCommand(a *app) *cobra.Command {

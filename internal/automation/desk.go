@@ -98,10 +98,13 @@ func readable(ctx context.Context, pool *js.Pool, source, language, at string) e
 	case len(source) > reeve.MaxSource:
 		return reeve.Wrong(at, "is too long", "at most 1 MiB")
 	}
-	// Inside a function that nobody calls, it is read and not run. Lines stay where they are.
-	_, err := pool.Run(ctx, js.Script{Source: "(async()=>{" + source + "\n});0", Name: "script." + language, Language: js.Language(language)}, js.Limits{}, nobody{})
+	const before = "(async()=>{" // inside a function that nobody calls, it is read and not run
+	_, err := pool.Run(ctx, js.Script{Source: before + source + "\n});0", Name: "script." + language, Language: js.Language(language)}, js.Limits{}, nobody{})
 	var e *js.Error
 	if errors.As(err, &e) && e.Kind == js.Syntax {
+		if e.Line == 1 {
+			e.Column = max(1, e.Column-len(before))
+		}
 		return &reeve.Error{Code: reeve.Validation, Message: e.Error(), Fields: []reeve.Field{{Path: at, Message: e.Error(), Expected: "JavaScript (ES2022) or TypeScript"}}}
 	}
 	return err
