@@ -106,7 +106,7 @@ func fill(t *testing.T, db *store.DB) {
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=5m"); err != nil {
 		t.Fatalf("a small disk cannot be mounted (%v): run the tests as root on Linux", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })

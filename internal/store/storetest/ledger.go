@@ -52,6 +52,77 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		}
 	},
 
+	"a call whose run is assumed to go on": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		n := 0
+		record := func(run string, assumed bool) (both [2]error) {
+			for i := range both {
+				n++
+				a, r := action(fmt.Sprintf("msg_%03d", 2*n), "th"), result(fmt.Sprintf("msg_%03d", 2*n+1), "th", fmt.Sprintf("msg_%03d", 2*n))
+				a.RunID = run
+				both[i] = db.Update(ctx, func(tx *store.Tx) error {
+					w, err := tx.GetWorkspace(ctx, ws)
+					if err != nil {
+						return err
+					}
+					j := store.Judged{Revision: w.Revision, Assumed: assumed}
+					if i == 0 {
+						return tx.AppendAction(ctx, a, j)
+					}
+					return tx.AppendCall(ctx, a, r, j)
+				})
+			}
+			return both
+		}
+		check := func(run string, goes bool, when string) {
+			t.Helper()
+			for _, err := range record(run, false) {
+				must(t, err) // what was looked up is not looked up again
+			}
+			for _, err := range record(run, true) {
+				if stale := errors.As(err, new(store.Stale)); goes && err != nil || !goes && !stale {
+					t.Fatalf("%s: %v", when, err)
+				}
+			}
+		}
+		update(t, db, func(tx *store.Tx) error {
+			_, err := tx.InsertRun(ctx, reeve.Run{ID: "run_1", Key: "key_1", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonManual, State: reeve.RunRunning, ThreadID: "th"})
+			return err
+		})
+		check("run_1", true, "a run that is under way")
+		check("run_none", true, "a run that nobody noted")
+		waits := operation("op_waits", reeve.Parked)
+		waits.RunID = "run_1"
+		update(t, db, func(tx *store.Tx) error { return tx.InsertOperation(ctx, waits) })
+		check("run_1", false, "a call of it waits for a person")
+		check("run_none", true, "a call of another waits")
+		update(t, db, func(tx *store.Tx) error {
+			is := waits
+			is.State, is.ResultID = reeve.DeniedOp, "msg_result"
+			return tx.MoveOperation(ctx, waits, is)
+		})
+		check("run_1", true, "the person has spoken")
+		now := time.Now()
+		pause := func(at *time.Time) {
+			update(t, db, func(tx *store.Tx) error {
+				return tx.PutAutomation(ctx, reeve.Automation{AgentID: "agt_one", WorkspaceID: ws, PausedAt: at})
+			})
+		}
+		pause(&now)
+		check("run_1", false, "its automation is paused")
+		pause(nil)
+		check("run_1", true, "and resumed")
+		update(t, db, func(tx *store.Tx) error {
+			run, err := tx.GetRun(ctx, ws, "run_1")
+			if err == nil {
+				_, err = tx.CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "enough"))
+			}
+			return err
+		})
+		check("run_1", false, "it has ended")
+	},
+
 	"a call that is over": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
