@@ -31,7 +31,7 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/emersion/go-message v0.18.2 // indirect
+require github.com/emersion/go-message v0.18.2
 
 require (
 	cel.dev/expr v0.25.2 // indirect
@@ -67,7 +67,7 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/exp v0.0.0-20240823005443-9b4947da3948 // indirect
 	golang.org/x/mod v0.42.0 // indirect
-	golang.org/x/net v0.61.0 // indirect
+	golang.org/x/net v0.61.0
 	golang.org/x/sys v0.49.0
 	google.golang.org/genproto/googleapis/api v0.0.0-20260819154853-08b0e4226688 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260819154853-08b0e4226688 // indirect
