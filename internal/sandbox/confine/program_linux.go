@@ -49,4 +49,7 @@ func program() string {
 }
 
 // Carries tells whether this program carries the small one along, which starts in a fraction of the time that it would take itself.
-func Carries() bool { return carried() != "" }
+func Carries() bool {
+	carried()
+	return inMemory != nil
+}
