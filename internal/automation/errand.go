@@ -11,6 +11,70 @@ import (
 	"reeve/internal/store"
 )
 
+// Plan asks the planner to write, or change, an automation's script.
+func (r *Room) Plan(ctx context.Context, workspace, id, user string, q reeve.PlanRequest) (k reeve.Errand, err error) {
+	if strings.TrimSpace(q.Request) == "" {
+		return k, reeve.Wrong("/request", "is empty", "what the automation is to do, in plain words")
+	}
+	err = r.DB.Update(ctx, func(tx *store.Tx) error {
+		m, err := tx.GetAutomation(ctx, workspace, id)
+		if err != nil {
+			return err
+		}
+		if err := tx.HoldAutomation(ctx, m.AgentID); err != nil {
+			return err
+		}
+		open, err := tx.OpenErrands(ctx, m.AgentID)
+		if err != nil {
+			return err
+		}
+		for _, o := range open {
+			if o.Kind == reeve.PlanErrand {
+				return reeve.Errorf(reeve.Conflict, "the planner is at it already: errand %s is %s", o.ID, o.State).Hintf("wait for it, or answer its question: reeve automations errands %s", m.Name)
+			}
+		}
+		request := q.Request
+		if m.ScriptID != "" {
+			request = fmt.Sprintf("%s\n\n(The automation %q is at version %s: read it with scripts_get and change it.)", q.Request, m.Name, m.Version)
+		}
+		k, _, err = r.send(ctx, tx, reeve.Errand{Kind: reeve.PlanErrand, WorkspaceID: workspace, AgentID: m.AgentID, ScriptID: m.ScriptID, UserID: user, Request: request})
+		k.Automation, k.Version = m.Name, m.Version
+		return err
+	})
+	if err == nil {
+		r.Waker.Nudge()
+	}
+	return k, err
+}
+
+// Answer gives a person's answer to the question of an errand, and its agent goes on.
+func (r *Room) Answer(ctx context.Context, workspace, id, answer string) (k reeve.Errand, err error) {
+	if strings.TrimSpace(answer) == "" {
+		return k, reeve.Wrong("/answer", "is empty", "an answer")
+	}
+	err = r.DB.Update(ctx, func(tx *store.Tx) error {
+		if k, err = tx.GetErrand(ctx, workspace, id); err != nil {
+			return err
+		}
+		if k.State != reeve.ErrandAsking {
+			return reeve.Errorf(reeve.Conflict, "the errand asks nothing: it is %s", k.State)
+		}
+		k.Talk = append(k.Talk, reeve.Exchange{Question: k.Question, Answer: answer})
+		k.State, k.Question = reeve.ErrandOpen, ""
+		k.RunKey = reeve.Key("wake", string(reeve.ReasonErrand), k.ID, fmt.Sprint(k.Tries, ":", len(k.Talk)))
+		if moved, err := tx.MoveErrand(ctx, reeve.ErrandAsking, k); err != nil {
+			return err
+		} else if !moved {
+			return reeve.Errorf(reeve.Conflict, "somebody answered it meanwhile")
+		}
+		return r.wakeWorker(ctx, tx, k, tx.Now())
+	})
+	if err == nil {
+		r.Waker.Nudge()
+	}
+	return k, err
+}
+
 // sendMaintainer opens the repair of the version that failed, and wakes the maintainer for it; false means that there was one.
 func (v verdict) sendMaintainer(ctx context.Context, tx *store.Tx) (reeve.Errand, bool, error) {
 	script, err := tx.GetScript(ctx, v.m.WorkspaceID, v.note.ScriptID)
