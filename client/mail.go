@@ -30,8 +30,15 @@ func (c *Client) MailImport(ctx context.Context, id string) (reeve.MailImport, e
 }
 
 // BeginImport begins an import of mail, or takes up one of the same source that was interrupted: its position says where to go on.
-func (c *Client) BeginImport(ctx context.Context, r reeve.MailImportRequest) (reeve.MailImport, error) {
-	return post[reeve.MailImport](ctx, c, path("mail", "imports"), r)
+func (c *Client) BeginImport(ctx context.Context, r reeve.MailImportRequest) (out reeve.MailImport, err error) {
+	begin := func() error {
+		out, err = post[reeve.MailImport](ctx, c, path("mail", "imports"), r)
+		return err
+	}
+	if err = begin(); reeve.CodeOf(err) == reeve.UnknownOutcome { // there was a server; if it began one, that one is taken up
+		err = c.Insist(ctx, begin)
+	}
+	return out, err
 }
 
 // AddBatch adds what was read between two positions, a [reeve.MailLine] on each line. It is taken once, however often it is sent; so a server that goes away is waited for,

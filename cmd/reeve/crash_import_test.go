@@ -105,8 +105,11 @@ func (r *rig) importStorm(e *engine, mail string, kills int) (killed int, err er
 		}
 		select {
 		case <-importer.gone:
-			if done = importer.err == nil; !done {
+			if done = importer.err == nil; !done && !strings.Contains(importer.log.String(), `"code":"UNAVAILABLE"`) {
 				return killed, fmt.Errorf("the importer failed: %w: %s", importer.err, &importer.log)
+			}
+			if !done {
+				importer = nil // it found no server to begin with; a person would start it again
 			}
 		case <-moment.C:
 			killed++
