@@ -134,33 +134,30 @@ func (s *server) finishImport(ctx context.Context, who reeve.Principal, in *stru
 
 // mailLines reads a batch. A line that is wrong is named by its number, and then nothing of the batch is taken.
 func mailLines(b []byte) (lines []reeve.MailLine, err error) {
-	n := 0
-	for text := range bytes.Lines(b) {
-		if n++; len(bytes.TrimSpace(text)) == 0 {
-			continue
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	for {
+		rest := bytes.TrimLeft(b[dec.InputOffset():], " \t\r\n")
+		if len(rest) == 0 {
+			return lines, nil
 		}
+		wrong := func(what string) error { return wrongLine(bytes.Count(b[:len(b)-len(rest)], []byte("\n"))+1, what) }
 		var l reeve.MailLine
-		dec := json.NewDecoder(bytes.NewReader(text))
-		dec.DisallowUnknownFields()
 		if err := dec.Decode(&l); err != nil {
-			return nil, wrongLine(n, "is not a mail: "+decodeMessage(err))
-		}
-		if len(bytes.TrimSpace(text[dec.InputOffset():])) > 0 {
-			return nil, wrongLine(n, "goes on after its end")
+			return nil, wrong("is not a mail: " + decodeMessage(err))
 		}
 		if (l.Email == nil) == (l.Bad == "") {
-			return nil, wrongLine(n, "has neither a mail nor a reason why there is none, or both")
+			return nil, wrong("has neither a mail nor a reason why there is none, or both")
 		}
 		if l.Email != nil {
 			if name := l.Email.Inbox; name == "" || len(name) > 300 || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
-				return nil, wrongLine(n, "names no inbox: one has 1 to 300 bytes and no control characters")
+				return nil, wrong("names no inbox: one has 1 to 300 bytes and no control characters")
 			}
 		}
 		if lines = append(lines, l); len(lines) > batchMails {
 			return nil, reeve.Errorf(reeve.TooLarge, "a batch has at most %d lines", batchMails)
 		}
 	}
-	return lines, nil
 }
 
 func wrongLine(n int, what string) error {
