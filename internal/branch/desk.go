@@ -19,7 +19,7 @@ type Desk struct {
 	DB  *store.DB
 	Dir string // holds the folder of each branch. No default
 
-	turns reeve.Turns // by branch or project: who has its turn works there
+	locks reeve.Locks // by branch or project: who has its turn works there
 }
 
 // Open makes the folder for branches, and clears away what servers that died left in it. What is not old may be another server's.
@@ -88,7 +88,7 @@ func (d *Desk) Enter(ctx context.Context, inv *reeve.Invocation, project string)
 	if err != nil {
 		return nil, err
 	}
-	leave, err := d.turns.Wait(ctx, b.ID)
+	leave, err := d.locks.Wait(ctx, b.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -28,12 +28,12 @@ const conflicted = 9
 
 // Merge merges a branch into its project's default branch, on a person's word. If it cannot, the default branch is as it was.
 func (d *Desk) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch, message string) (out reeve.MergeResult, err error) {
-	leave := d.turns.Try(b.ID)
+	leave := d.locks.Try(b.ID)
 	if leave == nil {
 		return out, busy(b)
 	}
 	defer leave()
-	done, err := d.turns.Wait(ctx, b.ProjectID)
+	done, err := d.locks.Wait(ctx, b.ProjectID)
 	if err != nil {
 		return out, err
 	}
@@ -134,7 +134,7 @@ func (d *Desk) caughtUp(ctx context.Context, b reeve.Branch) (reeve.Branch, erro
 
 // Discard deletes a branch and its folder, on a person's word. The next command of whose it was begins it anew.
 func (d *Desk) Discard(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
-	leave := d.turns.Try(b.ID)
+	leave := d.locks.Try(b.ID)
 	if leave == nil {
 		return b, busy(b)
 	}

@@ -73,7 +73,7 @@ func (p *Pack) delete(ctx context.Context, in deleteArgs) (deleteResult, error) 
 		return deleteResult{}, err
 	}
 	inv := reeve.InvocationFrom(ctx)
-	release, err := p.turn(ctx, inv.Workspace)
+	release, err := p.locks.Wait(ctx, inv.Workspace)
 	if err != nil {
 		return deleteResult{}, err
 	}

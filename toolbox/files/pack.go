@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"reeve"
@@ -32,8 +31,7 @@ type Keeper interface {
 // Pack is the file tools over one folder of workspaces. It is safe for concurrent use.
 type Pack struct {
 	cfg   Config
-	mu    sync.Mutex
-	turns map[string]chan struct{} // one per workspace: who holds its slot may change files there
+	locks reeve.Locks // by workspace: one call at a time changes files there
 }
 
 // New makes the pack and the folder it works in.
@@ -59,7 +57,7 @@ func New(cfg Config) (*Pack, error) {
 	fill(&cfg.MaxKeep, 64<<20)
 	fill(&cfg.MaxEntries, 20_000)
 	fill(&cfg.MaxList, 1000)
-	return &Pack{cfg: cfg, turns: map[string]chan struct{}{}}, nil
+	return &Pack{cfg: cfg}, nil
 }
 
 func fill[T int | int64](p *T, v T) {
@@ -104,21 +102,4 @@ const (
 func declare(id, name, description, capability string, effect reeve.Effect, limit time.Duration) reeve.Tool {
 	return reeve.Tool{ID: id, Name: name, Description: description, Capability: capability, Effect: effect,
 		TimeoutMS: limit.Milliseconds(), Category: "filesystem", Pack: "files"}
-}
-
-// turn waits until no other call changes files in the workspace.
-func (p *Pack) turn(ctx context.Context, workspace string) (done func(), err error) {
-	p.mu.Lock()
-	slot := p.turns[workspace]
-	if slot == nil {
-		slot = make(chan struct{}, 1)
-		p.turns[workspace] = slot
-	}
-	p.mu.Unlock()
-	select {
-	case slot <- struct{}{}:
-		return func() { <-slot }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }

@@ -27,7 +27,7 @@ type done struct {
 
 // replace makes a change: old bytes kept, new ones flushed beside the target, then one rename.
 func (p *Pack) replace(ctx context.Context, inv *reeve.Invocation, c change) (done, error) {
-	release, err := p.turn(ctx, inv.Workspace)
+	release, err := p.locks.Wait(ctx, inv.Workspace)
 	if err != nil {
 		return done{}, err
 	}

@@ -151,7 +151,7 @@ func vacant(v vpath, in restoreArgs, base string, now, g state) error {
 
 // plant puts a folder or link back: all of it beside the target, then one rename.
 func (p *Pack) plant(ctx context.Context, inv *reeve.Invocation, v vpath, in restoreArgs, g goods) (done, error) {
-	release, err := p.turn(ctx, inv.Workspace)
+	release, err := p.locks.Wait(ctx, inv.Workspace)
 	if err != nil {
 		return done{}, err
 	}

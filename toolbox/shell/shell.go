@@ -53,7 +53,7 @@ type Pack struct {
 	Projects Projects // what agents can be set to work on; nil means nothing
 	Shells   Shells   // keeps shells between commands; nil means that there is no backend session
 
-	turns reeve.Turns // commands of one session wait for each other
+	locks reeve.Locks // commands of one session wait for each other
 }
 
 // Projects are repositories on which commands can work, each conversation on a branch of its own.
@@ -264,7 +264,7 @@ func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s se
 	if p.Shells == nil {
 		return out, reeve.Errorf(reeve.Unsupported, "this server keeps no shells").Hintf("set backend to host in the agent's settings for shell_exec")
 	}
-	done, err := p.turns.Wait(ctx, inv.Workspace+" "+inv.Thread)
+	done, err := p.locks.Wait(ctx, inv.Workspace+" "+inv.Thread)
 	if err != nil {
 		return out, err
 	}

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Turns lets callers take turns at things that have names. The zero value is ready to use.
-type Turns struct {
+// Locks lets callers take turns at things that have names. The zero value is ready to use.
+type Locks struct {
 	mu    sync.Mutex
 	slots map[string]*slot
 }
@@ -17,48 +17,48 @@ type slot struct {
 }
 
 // Wait waits until nobody else has a turn at a name, or ctx ends. Call what it gives when done.
-func (t *Turns) Wait(ctx context.Context, name string) (done func(), err error) {
-	s := t.join(name)
+func (l *Locks) Wait(ctx context.Context, name string) (done func(), err error) {
+	s := l.join(name)
 	select {
 	case s.taken <- struct{}{}:
-		return func() { <-s.taken; t.leave(name, s) }, nil
+		return func() { <-s.taken; l.leave(name, s) }, nil
 	case <-ctx.Done():
-		t.leave(name, s)
+		l.leave(name, s)
 		return nil, ctx.Err()
 	}
 }
 
 // Try takes a turn at a name if nobody else has one. Call what it gives when done; nil means that somebody has.
-func (t *Turns) Try(name string) (done func()) {
-	s := t.join(name)
+func (l *Locks) Try(name string) (done func()) {
+	s := l.join(name)
 	select {
 	case s.taken <- struct{}{}:
-		return func() { <-s.taken; t.leave(name, s) }
+		return func() { <-s.taken; l.leave(name, s) }
 	default:
-		t.leave(name, s)
+		l.leave(name, s)
 		return nil
 	}
 }
 
-func (t *Turns) join(name string) *slot {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.slots[name]
+func (l *Locks) join(name string) *slot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.slots[name]
 	if s == nil {
-		if t.slots == nil {
-			t.slots = map[string]*slot{}
+		if l.slots == nil {
+			l.slots = map[string]*slot{}
 		}
 		s = &slot{taken: make(chan struct{}, 1)}
-		t.slots[name] = s
+		l.slots[name] = s
 	}
 	s.users++
 	return s
 }
 
-func (t *Turns) leave(name string, s *slot) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (l *Locks) leave(name string, s *slot) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if s.users--; s.users == 0 {
-		delete(t.slots, name)
+		delete(l.slots, name)
 	}
 }
