@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -81,4 +82,14 @@ func TestK22_BadScripts(t *testing.T) {
 	}
 	a.save(`await Items.withItem('after', 'After', async () => { await Mail.send({ to: 'after' }) }); 'fine'`, false)
 	equal(t, a.completes().Run.Output, "fine", "after all that")
+}
+
+func TestBadInput_AnAgentIsNotTurnedIntoAnAutomation(t *testing.T) {
+	h := talker(t, "- {text: Hello.}\n")
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "coach", "config": object{"instructions": "You coach."}})
+	over(h, speak(h, h.Talk("bot").ID, "hi").ID)
+	for _, name := range []string{"coach", "bot"} { // one was told what to do, the other has run
+		h.Want(http.StatusConflict, nil, "POST", "/api/automations", object{"name": name, "source": "1"})
+		h.Want(http.StatusNotFound, nil, "GET", "/api/automations/"+name, nil)
+	}
 }

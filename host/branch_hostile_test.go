@@ -202,7 +202,7 @@ func TestW15_ProjectsAreChecked(t *testing.T) {
 	shared := filepath.Join(t.TempDir(), "shared")
 	r.git("clone", "-q", "--shared", r.dir, shared)
 	for name, body := range map[string]map[string]any{
-		"relative": {"path": "site"}, "missing": {"path": "/no/such/folder"}, "a file": {"path": filepath.Join(r.dir, "page.txt")}, "no repository": {"path": plain},
+		"relative": {"path": "site"}, "missing": {"path": "/no/such/folder"}, "a file": {"path": filepath.Join(r.dir, "page.txt")}, "its inside": {"path": filepath.Join(r.dir, ".git")}, "no repository": {"path": plain},
 		"a worktree": {"path": linked}, "ours": {"path": mine.dir}, "around ours": {"path": "/"}, "borrowed": {"path": shared}, "no such branch": {"path": r.dir, "default_branch": "nothing"},
 		"an option": {"path": r.dir, "default_branch": "--all"}, "a line break": {"path": r.dir + "\nx"},
 	} {

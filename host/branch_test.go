@@ -210,6 +210,13 @@ func TestW15_WhoIsCalledWorksWhereItsCallerDoes(t *testing.T) {
 	if got, err := r.try("show", "reeve/conv-"+strings.TrimPrefix(talk.ID, "conv_")+":page.txt"); err != nil || got != "one\ncalled" {
 		t.Errorf("the conversation's branch has %q; there are %s", got, r.git("branch", "--list"))
 	}
+	// A second agent of the conversation, which a person speaks to, works there too.
+	h.Want(201, nil, "POST", "/api/conversations/"+talk.ID+"/participants", object{"kind": "agent", "id": "dev"})
+	h.Want(201, &turn, "POST", "/api/conversations/"+talk.ID+"/turns", object{"content": "work", "agent": "dev"})
+	over(h, turn.ID)
+	if got, err := r.try("show", "reeve/conv-"+strings.TrimPrefix(talk.ID, "conv_")+":page.txt"); err != nil || got != "one\ncalled\ncalled" {
+		t.Errorf("the conversation's branch has %q; there are %s", got, r.git("branch", "--list"))
+	}
 	if list := strings.Fields(r.git("branch", "--list", "--format=%(refname:short)", "reeve/*")); len(list) != 2 {
 		t.Errorf("branches: %v", list)
 	}

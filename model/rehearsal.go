@@ -66,7 +66,7 @@ func heard(r Request) hearing {
 	}
 	h.results = strings.Join(results, "\n")
 	for i, m := range slices.Backward(r.Messages) {
-		if text := (Answer{Parts: m.Parts}).Text(); m.Role == User && text != "" {
+		if text := words(m.Parts); m.Role == User && text != "" {
 			h.asked = text
 			if i == len(r.Messages)-1 {
 				h.said = text
@@ -75,6 +75,17 @@ func heard(r Request) hearing {
 		}
 	}
 	return h
+}
+
+// words are the texts of a message, each on a line of its own: several may speak in one.
+func words(parts []Part) string {
+	var said []string
+	for _, p := range parts {
+		if p.Type == Text && p.Text != "" {
+			said = append(said, p.Text)
+		}
+	}
+	return strings.Join(said, "\n")
 }
 
 // line chooses the answer of the script that is next.

@@ -117,6 +117,21 @@ func (nobody) Call(context.Context, string, []js.Arg) (json.RawMessage, error) {
 }
 func (nobody) Log(string, string) {}
 
+// thinks tells whether an agent is somebody's already: it was told what to do, or has run.
+func thinks(ctx context.Context, tx *store.Tx, a reeve.Agent) (bool, error) {
+	var set struct{ Instructions string }
+	if len(a.Config) > 0 {
+		if err := json.Unmarshal(a.Config, &set); err != nil {
+			return false, err
+		}
+	}
+	if set.Instructions != "" {
+		return true, nil
+	}
+	runs, err := tx.ListRuns(ctx, a.WorkspaceID, store.RunFilter{Agent: a.ID, Limit: 1})
+	return len(runs) > 0, err
+}
+
 // Create makes an automation: of the agent of that name, or of a new one. With a script, that becomes its first version.
 func (r *Room) Create(ctx context.Context, workspace, user string, agent reeve.Agent, q reeve.AutomationRequest) (m reeve.Automation, err error) {
 	if q.Source != "" {
@@ -140,6 +155,11 @@ func (r *Room) Create(ctx context.Context, workspace, user string, agent reeve.A
 			return err
 		} else if is {
 			return reeve.Errorf(reeve.AlreadyExists, "the automation %q is there already", a.Name).Hintf("save a new version of it")
+		}
+		if taken, err := thinks(ctx, tx, a); err != nil {
+			return err
+		} else if taken {
+			return reeve.Errorf(reeve.AlreadyExists, "%q is an agent that a model drives", a.Name).Hintf("give the automation a name of its own; nothing was changed")
 		}
 		for _, id := range q.Tools {
 			t, err := tx.GetTool(ctx, workspace, id)

@@ -135,16 +135,16 @@ func whose(ctx context.Context, s *store.Snap, inv *reeve.Invocation, agent stri
 	if !ok {
 		session = ""
 	}
+	began := inv.Run
 	if len(inv.Ancestors) > 1 {
-		first := inv.Ancestors[0]
-		agent, session = first.AgentID, ""
-		if first.RunID != "" {
-			run, err := s.GetRun(ctx, inv.Workspace, first.RunID)
-			if err != nil {
-				return "", "", err
-			}
-			session = run.SessionID
+		agent, began, session = inv.Ancestors[0].AgentID, inv.Ancestors[0].RunID, ""
+	}
+	if began != "" { // whichever agent answers in a conversation, it is the conversation's
+		run, err := s.GetRun(ctx, inv.Workspace, began)
+		if err != nil {
+			return "", "", err
 		}
+		session = run.SessionID
 	}
 	if auto, err := s.IsAutomation(ctx, agent); err != nil || auto {
 		return reeve.AutomationBranch, agent, err

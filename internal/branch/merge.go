@@ -193,6 +193,9 @@ func (d *Desk) NewProject(ctx context.Context, who reeve.Principal, q reeve.Proj
 	if p.Path, err = filepath.EvalSymlinks(q.Path); err != nil || !isDir(p.Path) {
 		return p, wrong("is not a folder on the server's disk", "a git repository")
 	}
+	if filepath.Base(p.Path) == ".git" {
+		return p, wrong("is the inside of a repository that has its files checked out", "the folder that it is in: "+filepath.Dir(q.Path))
+	}
 	data, err := filepath.EvalSymlinks(filepath.Dir(d.Dir))
 	if err != nil {
 		return p, unwritable(err)

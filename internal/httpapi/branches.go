@@ -28,7 +28,7 @@ func (s *server) branchRoutes(api huma.API) {
 		tag, at, branch       = "branches", "/api/projects", "/api/branches/{id}"
 	)
 	handle(api, route{get, at, "listProjects", "List projects", tag, viewer, 0}, s.listProjects)
-	handle(api, route{post, at, "createProject", "Let agents work on a repository", tag, owner, made}, s.createProject)
+	handle(api, route{post, at, "createProject", "Let agents work on a repository; takes a token that is valid in every workspace", tag, owner, made}, s.createProject)
 	handle(api, route{get, at + "/{id}", "getProject", "Get a project", tag, viewer, 0}, s.getProject)
 	handle(api, route{del, at + "/{id}", "deleteProject", "Remove a project; its repository stays", tag, owner, gone}, s.deleteProject)
 	handle(api, route{get, "/api/branches", "listBranches", "List branches", tag, viewer, 0}, s.listBranches)
@@ -62,6 +62,10 @@ func (s *server) createProject(ctx context.Context, who reeve.Principal, in *str
 	Scoped
 	Body reeve.ProjectRequest
 }) (*body[reeve.Project], error) {
+	// A path of the server's disk is no single tenant's business: what is there may be another's.
+	if err := s.DB.View(ctx, func(snap *store.Snap) error { return everywhere(ctx, snap, who) }); err != nil {
+		return nil, err
+	}
 	p, err := s.Branches.NewProject(ctx, who, in.Body)
 	if err != nil {
 		return nil, err
