@@ -148,7 +148,7 @@ func TestG23_ReadsRunTogetherAndOthersAlone(t *testing.T) {
 	var running, most atomic.Int64
 	var mu sync.Mutex
 	var order []string
-	gather := make(chan struct{}, n) // the reads of a group meet here: none goes on before all have come
+	var came atomic.Int64 // the reads of a group meet here: none goes on before all have come
 	open := make(chan struct{})
 	enter := func(name string) func() {
 		now := running.Add(1)
@@ -160,7 +160,7 @@ func TestG23_ReadsRunTogetherAndOthersAlone(t *testing.T) {
 	}
 	read := tool("read", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		defer enter("read")()
-		if gather <- struct{}{}; len(gather) == n {
+		if came.Add(1) == n {
 			close(open)
 		}
 		<-open
