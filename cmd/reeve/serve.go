@@ -107,6 +107,7 @@ func serve(ctx context.Context, cfg host.Config, sample bool, out io.Writer) err
 	return h.Run(ctx, func(url string) {
 		fmt.Fprintf(out, "Reeve %s is ready at %s\n  docs   %s/docs\n  token  %s\n  next   %s\n",
 			host.Version, url, url, filepath.Join(h.Dir(), "owner.token"), next)
+		trim()
 	})
 }
 
