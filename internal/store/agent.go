@@ -55,6 +55,28 @@ func (s *Snap) AgentsByID(ctx context.Context, ids []string) ([]reeve.Agent, err
 	return among(ctx, s, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE id IN (?)`, ids)
 }
 
+// Standing is what decides whether an agent runs when something calls it.
+type Standing struct {
+	ID, WorkspaceID string
+	Lifecycle       reeve.Lifecycle
+	Mode            reeve.Mode
+	Stopped         bool
+}
+
+// Standings adds those of the agents with these ids to a map by id; agents that are not there are left out.
+func (s *Snap) Standings(ctx context.Context, ids []string, known map[string]Standing) error {
+	list, err := among(ctx, s, func(r scanner) (a Standing, err error) {
+		var stopped int64
+		err = r.Scan(&a.ID, &a.WorkspaceID, &a.Lifecycle, &a.Mode, &stopped)
+		a.Stopped = stopped > 0
+		return a, err
+	}, `SELECT id, workspace_id, lifecycle, mode, stopped_at FROM agents WHERE id IN (?)`, ids)
+	for _, a := range list {
+		known[a.ID] = a
+	}
+	return err
+}
+
 // ListAgents reads a page of a workspace's agents, ordered by name, after a name.
 func (s *Snap) ListAgents(ctx context.Context, workspace, after string, limit int) ([]reeve.Agent, error) {
 	return all(ctx, s, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, workspace, after, limit)

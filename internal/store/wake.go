@@ -190,14 +190,22 @@ func (t *Tx) PutOffWake(ctx context.Context, key string, first time.Duration, tr
 		WHERE run_key = $1 AND state = 'queued'`, key, reeve.Millis(t.now), first.Milliseconds(), tries, why)
 }
 
-// Crowded tells which of these sessions of timers have more than one queued wake.
-func (s *Snap) Crowded(ctx context.Context, sessions []string) (map[string]bool, error) {
-	list, err := among(ctx, s, value[string], `SELECT session_id FROM wakes WHERE state = 'queued' AND reason IN ('timer', 'recovery_catchup')
-		AND session_id IN (?) GROUP BY session_id HAVING count(*) > 1`, sessions)
-	crowded := make(map[string]bool, len(list))
-	for _, id := range list {
-		crowded[id] = true
+// Crowded tells of which timers, by their session, more than one wake is queued. These wakes are some of them.
+func (t *Tx) Crowded(ctx context.Context, some []reeve.Wake) (map[string]bool, error) {
+	rows := make([][]any, len(some))
+	for i, w := range some {
+		rows[i] = []any{w.AgentID, w.SessionID}
 	}
+	crowded := map[string]bool{}
+	err := t.each(`SELECT v.column2 FROM (VALUES (?)) AS v WHERE (SELECT count(*) FROM wakes w WHERE w.state = 'queued' AND w.agent_id = v.column1 AND w.session_id = v.column2) > 1`,
+		[]string{"TEXT", "TEXT"}, rows,
+		func(query string, args []any) error {
+			list, err := all(ctx, &t.Snap, value[string], query, args...)
+			for _, id := range list {
+				crowded[id] = true
+			}
+			return err
+		})
 	return crowded, err
 }
 

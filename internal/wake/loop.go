@@ -3,6 +3,7 @@ package wake
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,7 @@ func (r *Room) Run(ctx context.Context) error {
 	var busy atomic.Int32 // brains that run: one whose end is not recorded yet takes no place
 	r.records(true)
 	for ctx.Err() == nil {
+		r.gather()
 		runs, next, err := r.Step(ctx, r.Concurrent-int(busy.Load()))
 		if err != nil && ctx.Err() == nil {
 			r.Log.Error("could not look for agents to wake", "error", err)
@@ -39,6 +41,17 @@ func (r *Room) Run(ctx context.Context) error {
 	}
 	r.records(false)
 	return work.Wait()
+}
+
+// gather waits as long as brains end one right after another: what is done by then is one transaction, and not one each. They are
+// no more than run at once, since none is started meanwhile.
+func (r *Room) gather() {
+	for before, now := -1, 0; before != now; {
+		runtime.Gosched()
+		r.mu.Lock()
+		before, now = now, len(r.closed)
+		r.mu.Unlock()
+	}
 }
 
 // turns serves turns that were begun here as they come.

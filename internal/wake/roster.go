@@ -11,7 +11,7 @@ import (
 type roster struct {
 	tx         *store.Tx
 	workspaces map[string]reeve.Workspace
-	agents     map[string]reeve.Agent
+	agents     map[string]store.Standing
 }
 
 // meet reads those that it does not know yet. A workspace stays as it is until the transaction ends.
@@ -34,18 +34,14 @@ func (k roster) meet(ctx context.Context, wakes []reeve.Wake) error {
 			ids = append(ids, w.AgentID)
 		}
 	}
-	found, err := k.tx.AgentsByID(ctx, ids)
-	for _, a := range found {
-		k.agents[a.ID] = a
-	}
-	return err
+	return k.tx.Standings(ctx, ids, k.agents)
 }
 
 // awake gives a wake's agent, and why it cannot run at all; empty means that it can.
-func (k roster) awake(w reeve.Wake) (reeve.Agent, string) {
+func (k roster) awake(w reeve.Wake) (store.Standing, string) {
 	ws, ok := k.workspaces[w.WorkspaceID]
 	if !ok {
-		return reeve.Agent{}, "the workspace is gone"
+		return store.Standing{}, "the workspace is gone"
 	}
 	a, ok := k.agents[w.AgentID]
 	switch {
@@ -53,7 +49,7 @@ func (k roster) awake(w reeve.Wake) (reeve.Agent, string) {
 		return a, "the agent is gone"
 	case ws.StoppedAt != nil:
 		return a, "everything in the workspace is stopped"
-	case a.StoppedAt != nil:
+	case a.Stopped:
 		return a, "the agent is stopped"
 	case a.Lifecycle != reeve.AgentActive:
 		return a, "the agent is " + string(a.Lifecycle)

@@ -182,7 +182,7 @@ func soonest(ctx context.Context, tx *store.Tx, get func(context.Context) (int64
 
 // begin starts runs for what is due, up to n in all.
 func (r *Room) begin(ctx context.Context, tx *store.Tx, runs []reeve.Run, n int) ([]reeve.Run, error) {
-	known := roster{tx: tx, workspaces: map[string]reeve.Workspace{}, agents: map[string]reeve.Agent{}}
+	known := roster{tx: tx, workspaces: map[string]reeve.Workspace{}, agents: map[string]store.Standing{}}
 	for len(runs) < n {
 		most := n - len(runs)
 		due, err := tx.DueWakes(ctx, most)
@@ -209,10 +209,10 @@ func (r *Room) begin(ctx context.Context, tx *store.Tx, runs []reeve.Run, n int)
 func (r *Room) start(ctx context.Context, tx *store.Tx, known roster, due []reeve.Wake, n int) (started []reeve.Run, settled bool, err error) {
 	var plans []reeve.Run
 	var ends []store.WakeEnd
-	var timed []string
+	var timed []reeve.Wake
 	for _, w := range due {
 		if byClock(w.Reason) {
-			timed = append(timed, w.SessionID)
+			timed = append(timed, w)
 		}
 	}
 	crowded, err := tx.Crowded(ctx, timed)

@@ -48,7 +48,8 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, readers: make(chan *conn, cfg.Readers)}
 	var err error
-	if e.db, err = sql.Open("sqlite", e.dsn("synchronous(FULL)", "journal_mode(WAL)")); err != nil {
+	// Pages that are written again and again are copied into the database once in a while only: the log holds up to 16 MB.
+	if e.db, err = sql.Open("sqlite", e.dsn("synchronous(FULL)", "journal_mode(WAL)", "wal_autocheckpoint(4000)")); err != nil {
 		return nil, err
 	}
 	w, err := open(ctx, e.db)

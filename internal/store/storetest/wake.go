@@ -207,8 +207,10 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		again := list[7]
 		again.RunKey = "again"
 		update(t, db, func(tx *store.Tx) error { return tx.InsertWakes(ctx, []reeve.Wake{again}) })
-		crowded := view(t, db, func(s *store.Snap) (map[string]bool, error) {
-			return s.Crowded(ctx, []string{list[6].SessionID, again.SessionID})
+		var crowded map[string]bool
+		update(t, db, func(tx *store.Tx) (err error) {
+			crowded, err = tx.Crowded(ctx, []reeve.Wake{list[6], again})
+			return err
 		})
 		equal(t, fmt.Sprint(crowded), "map["+again.SessionID+":true]", "sessions in which more than one waits")
 		update(t, db, func(tx *store.Tx) error {
