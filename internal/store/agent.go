@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"maps"
 
 	"reeve"
 )
@@ -111,22 +110,7 @@ func (t *Tx) ChangeAgent(ctx context.Context, a reeve.Agent) error {
 }
 
 // StampAgent notes who changed an agent, for later sync.
-func (t *Tx) StampAgent(ctx context.Context, id string) error {
-	stamp, err := t.Stamp(ctx)
-	if err != nil {
-		return err
-	}
-	was, _, err := one(ctx, &t.Snap, value[string], `SELECT clock FROM agents WHERE id = $1`, id)
-	if err != nil {
-		return err
-	}
-	clock := map[string]int64{}
-	if err := fromText(was, &clock); err != nil {
-		return err
-	}
-	maps.Copy(clock, stamp.Clock)
-	return t.exec(ctx, `UPDATE agents SET node = $2, counter = $3, clock = $4 WHERE id = $1`, id, stamp.Node, stamp.Counter, text(clock))
-}
+func (t *Tx) StampAgent(ctx context.Context, id string) error { return t.stamp(ctx, SharedAgents, id) }
 
 // DeleteAgent removes an agent and its attachments. What it did stays in the ledger.
 func (t *Tx) DeleteAgent(ctx context.Context, workspace, id string) error {
@@ -134,6 +118,9 @@ func (t *Tx) DeleteAgent(ctx context.Context, workspace, id string) error {
 		return err
 	}
 	if err := t.CancelRuns(ctx, workspace, id, "the agent was removed"); err != nil {
+		return err
+	}
+	if err := t.bury(ctx, SharedAgents, workspace, id); err != nil {
 		return err
 	}
 	return t.exec(ctx, `DELETE FROM agents WHERE workspace_id = $1 AND id = $2`, workspace, id)

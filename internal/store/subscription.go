@@ -23,8 +23,11 @@ func (t *Tx) InsertSubscription(ctx context.Context, v reeve.Subscription) error
 	if err := t.alive(ctx, v.WorkspaceID, v.AgentID); err != nil {
 		return err
 	}
-	return t.exec(ctx, `INSERT INTO subscriptions (`+subscriptionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		v.ID, v.WorkspaceID, v.AgentID, string(v.Token.Class), v.Token.Name, v.Predicate, reeve.Millis(t.now))
+	if err := t.exec(ctx, `INSERT INTO subscriptions (`+subscriptionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		v.ID, v.WorkspaceID, v.AgentID, string(v.Token.Class), v.Token.Name, v.Predicate, reeve.Millis(t.now)); err != nil {
+		return err
+	}
+	return t.stamp(ctx, SharedSubscriptions, v.ID)
 }
 
 // GetSubscription reads a subscription of a workspace.
@@ -44,6 +47,9 @@ func (s *Snap) ListSubscriptions(ctx context.Context, workspace, agent string) (
 // DeleteSubscription removes a subscription.
 func (t *Tx) DeleteSubscription(ctx context.Context, workspace, id string) error {
 	if err := t.Touch(ctx, workspace); err != nil {
+		return err
+	}
+	if err := t.bury(ctx, SharedSubscriptions, workspace, id); err != nil {
 		return err
 	}
 	n, err := t.affect(ctx, `DELETE FROM subscriptions WHERE workspace_id = $1 AND id = $2`, workspace, id)

@@ -26,7 +26,10 @@ func (t *Tx) PutTimer(ctx context.Context, v reeve.Timer) error {
 			return err
 		}
 	}
-	return t.MoveTimer(ctx, v)
+	if err := t.MoveTimer(ctx, v); err != nil {
+		return err
+	}
+	return t.stamp(ctx, SharedTimers, v.ID)
 }
 
 // alive refuses an agent that is destroyed, and keeps the others from being so until the transaction ends.
@@ -134,6 +137,9 @@ func (s *Snap) ListTimers(ctx context.Context, workspace string, f TimerFilter) 
 
 // DeleteTimer removes a timer; its runs stay.
 func (t *Tx) DeleteTimer(ctx context.Context, workspace, id string) error {
+	if err := t.bury(ctx, SharedTimers, workspace, id); err != nil {
+		return err
+	}
 	return t.exec(ctx, `DELETE FROM timers WHERE workspace_id = $1 AND id = $2`, workspace, id)
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"reeve"
 	"reeve/internal/store"
@@ -141,5 +142,39 @@ var states = map[string]func(*testing.T, *store.DB){
 		if counters[1] <= counters[0] {
 			t.Errorf("counters %v", counters)
 		}
+	},
+
+	"what wakes an agent is stamped, and leaves its stamp when it is removed": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		a := setUp(t, db)
+		later := reeve.Now().Add(time.Hour)
+		timer := reeve.Timer{ID: "sch", WorkspaceID: ws, AgentID: a.ID, UserID: "ann", Kind: "cron", State: reeve.TimerActive, NextAt: &later}
+		last := int64(0)
+		stamped := func(what string, of func(s *store.Snap) (reeve.Stamp, error), do func(tx *store.Tx) error) {
+			t.Helper()
+			update(t, db, do)
+			s := view(t, db, of)
+			if s.Node == "" || s.Counter <= last || s.Clock[s.Node] != s.Counter {
+				t.Errorf("%s: %+v after number %d", what, s, last)
+			}
+			last = s.Counter
+		}
+		timers := func(s *store.Snap) (reeve.Stamp, error) { return s.StampOf(ctx, store.SharedTimers, "sch") }
+		subscriptions := func(s *store.Snap) (reeve.Stamp, error) {
+			return s.StampOf(ctx, store.SharedSubscriptions, "sub")
+		}
+		stamped("a timer", timers, func(tx *store.Tx) error { return tx.PutTimer(ctx, timer) })
+		timer.Name = "renamed"
+		stamped("a timer that is changed", timers, func(tx *store.Tx) error { return tx.PutTimer(ctx, timer) })
+		update(t, db, func(tx *store.Tx) error { return tx.AdvanceTimers(ctx, []reeve.Timer{timer}) })
+		equal(t, view(t, db, timers).Counter, last, "the number after a firing, which is no change")
+		stamped("a subscription", subscriptions, func(tx *store.Tx) error {
+			return tx.InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID, Token: reeve.Token{Class: reeve.SemanticKey, Name: "X"}})
+		})
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.DeleteSubscription(ctx, "wsp_foreign", "sub") }), reeve.NotFound)
+		stamped("a subscription that is removed", subscriptions, func(tx *store.Tx) error { return tx.DeleteSubscription(ctx, ws, "sub") })
+		stamped("a timer that is removed", timers, func(tx *store.Tx) error { return tx.DeleteTimer(ctx, ws, "sch") })
+		stamped("an agent that is removed", func(s *store.Snap) (reeve.Stamp, error) { return s.StampOf(ctx, store.SharedAgents, a.ID) },
+			func(tx *store.Tx) error { return tx.DeleteAgent(ctx, ws, a.ID) })
 	},
 }
