@@ -90,6 +90,7 @@ func (w *idler) Work(ctx context.Context, _ *river.Job[nothing]) error { return 
 // flow lets workers go on during their turn and holds them otherwise, so that the engine costs nothing then.
 type flow struct {
 	count atomic.Int64
+	came  atomic.Bool // the first worker: the engine has begun
 	mu    sync.Mutex
 	open  chan struct{} // closed while work may go on
 }
@@ -101,6 +102,7 @@ func (f *flow) pause() {
 }
 
 func (f *flow) wait(ctx context.Context) error {
+	f.came.Store(true)
 	f.mu.Lock()
 	open := f.open
 	f.mu.Unlock()
@@ -175,6 +177,9 @@ func run() error {
 	}
 	if err := client.Start(ctx); err != nil {
 		return err
+	}
+	for !f.came.Load() { // on a busy machine that takes longer than a turn
+		time.Sleep(time.Millisecond)
 	}
 	done := func() (n int64, err error) {
 		if !*idle {
