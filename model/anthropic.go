@@ -87,25 +87,14 @@ func Anthropic(s Server) Model {
 
 // Answer implements Model.
 func (m *anthropicModel) Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
-	ms, err := history(r.Messages, m.server.Name)
-	if err != nil {
-		return Answer{}, err
-	}
-	n := nameTools(r, ms)
-	body, err := m.request(r, ms, n)
-	if err != nil {
-		return Answer{}, err
-	}
-	h := http.Header{"X-Api-Key": {m.server.Key}, "Anthropic-Version": {"2023-06-01"}}
-	res, err := m.server.post(ctx, m.server.URL+"/v1/messages", h, body)
-	if err != nil {
-		return Answer{}, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	return m.listen(ctx, res, newDraft(m.server, r, n, watch))
+	return m.server.ask(ctx, m, r, watch)
 }
 
-func (m *anthropicModel) request(r Request, ms []Message, n names) (*anthropicRequest, error) {
+func (m *anthropicModel) address(Request) (string, http.Header) {
+	return m.server.URL + "/v1/messages", http.Header{"X-Api-Key": {m.server.Key}, "Anthropic-Version": {"2023-06-01"}}
+}
+
+func (m *anthropicModel) request(r Request, ms []Message, n names) (any, error) {
 	p := &anthropicRequest{Model: r.Model, MaxTokens: anthropicMax, Stream: true}
 	if r.MaxTokens > 0 {
 		p.MaxTokens = r.MaxTokens

@@ -104,25 +104,15 @@ func Gemini(s Server) Model {
 
 // Answer implements Model.
 func (m *geminiModel) Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
-	ms, err := history(r.Messages, m.server.Name)
-	if err != nil {
-		return Answer{}, err
-	}
-	n := nameTools(r, ms)
-	body, err := m.request(r, ms, n)
-	if err != nil {
-		return Answer{}, err
-	}
-	address := m.server.URL + "/v1beta/models/" + url.PathEscape(strings.TrimPrefix(r.Model, "models/")) + ":streamGenerateContent?alt=sse"
-	res, err := m.server.post(ctx, address, http.Header{"X-Goog-Api-Key": {m.server.Key}}, body)
-	if err != nil {
-		return Answer{}, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	return m.listen(ctx, res, newDraft(m.server, r, n, watch))
+	return m.server.ask(ctx, m, r, watch)
 }
 
-func (m *geminiModel) request(r Request, ms []Message, n names) (*geminiRequest, error) {
+func (m *geminiModel) address(r Request) (string, http.Header) {
+	return m.server.URL + "/v1beta/models/" + url.PathEscape(strings.TrimPrefix(r.Model, "models/")) + ":streamGenerateContent?alt=sse",
+		http.Header{"X-Goog-Api-Key": {m.server.Key}}
+}
+
+func (m *geminiModel) request(r Request, ms []Message, n names) (any, error) {
 	body := &geminiRequest{}
 	if r.System != "" {
 		body.System = &geminiContent{Parts: []*geminiPart{{Text: r.System}}}

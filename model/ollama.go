@@ -74,28 +74,18 @@ func Ollama(s Server) Model {
 
 // Answer implements Model.
 func (m *ollamaModel) Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
-	ms, err := history(r.Messages, m.server.Name)
-	if err != nil {
-		return Answer{}, err
-	}
-	n := nameTools(r, ms)
-	body, err := m.request(r, ms, n)
-	if err != nil {
-		return Answer{}, err
-	}
+	return m.server.ask(ctx, m, r, watch)
+}
+
+func (m *ollamaModel) address(Request) (string, http.Header) {
 	h := http.Header{}
 	if m.server.Key != "" {
 		h.Set("Authorization", "Bearer "+m.server.Key)
 	}
-	res, err := m.server.post(ctx, m.server.URL+"/api/chat", h, body)
-	if err != nil {
-		return Answer{}, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	return m.listen(ctx, res, newDraft(m.server, r, n, watch))
+	return m.server.URL + "/api/chat", h
 }
 
-func (m *ollamaModel) request(r Request, ms []Message, n names) (*ollamaRequest, error) {
+func (m *ollamaModel) request(r Request, ms []Message, n names) (any, error) {
 	body := &ollamaRequest{Model: r.Model, Stream: true}
 	if r.Effort != "" {
 		body.Think = true

@@ -86,24 +86,14 @@ func OpenAIChat(s Server) Model {
 
 // Answer implements Model.
 func (m *chatModel) Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
-	ms, err := history(r.Messages, m.server.Name)
-	if err != nil {
-		return Answer{}, err
-	}
-	n := nameTools(r, ms)
-	body, err := m.request(r, ms, n)
-	if err != nil {
-		return Answer{}, err
-	}
-	res, err := m.server.post(ctx, m.server.URL+"/chat/completions", openaiHeader(m.server), body)
-	if err != nil {
-		return Answer{}, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	return m.listen(ctx, res, newDraft(m.server, r, n, watch))
+	return m.server.ask(ctx, m, r, watch)
 }
 
-func (m *chatModel) request(r Request, ms []Message, n names) (*chatRequest, error) {
+func (m *chatModel) address(Request) (string, http.Header) {
+	return m.server.URL + "/chat/completions", openaiHeader(m.server)
+}
+
+func (m *chatModel) request(r Request, ms []Message, n names) (any, error) {
 	p := &chatRequest{Model: r.Model, Temperature: r.Temperature, Effort: r.Effort, StreamOptions: chatOptions{Usage: true}, Stream: true}
 	if m.server.genuine() {
 		p.MaxCompletionTokens = r.MaxTokens // thinking models of OpenAI's refuse the old name; other servers know only that

@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -84,24 +85,14 @@ func OpenAIResponses(s Server) Model {
 
 // Answer implements Model.
 func (m *responsesModel) Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
-	ms, err := history(r.Messages, m.server.Name)
-	if err != nil {
-		return Answer{}, err
-	}
-	n := nameTools(r, ms)
-	body, err := m.request(r, ms, n)
-	if err != nil {
-		return Answer{}, err
-	}
-	res, err := m.server.post(ctx, m.server.URL+"/responses", openaiHeader(m.server), body)
-	if err != nil {
-		return Answer{}, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	return m.listen(ctx, res, newDraft(m.server, r, n, watch))
+	return m.server.ask(ctx, m, r, watch)
 }
 
-func (m *responsesModel) request(r Request, ms []Message, n names) (*responsesRequest, error) {
+func (m *responsesModel) address(Request) (string, http.Header) {
+	return m.server.URL + "/responses", openaiHeader(m.server)
+}
+
+func (m *responsesModel) request(r Request, ms []Message, n names) (any, error) {
 	p := &responsesRequest{Model: r.Model, Instructions: r.System, MaxTokens: r.MaxTokens, Temperature: r.Temperature, Stream: true}
 	if !slices.ContainsFunc(thoughtless, func(begins string) bool { return strings.HasPrefix(r.Model, begins) }) {
 		p.Include = []string{"reasoning.encrypted_content"}

@@ -21,6 +21,33 @@ const (
 	maxBody = 1 << 20
 )
 
+// dialect is how a kind of provider is spoken to.
+type dialect interface {
+	address(r Request) (string, http.Header)
+	request(r Request, ms []Message, n names) (any, error)
+	listen(ctx context.Context, res *http.Response, d *draft) (Answer, error)
+}
+
+// ask has a request answered by a server that speaks a dialect.
+func (s Server) ask(ctx context.Context, in dialect, r Request, watch func(Delta)) (Answer, error) {
+	ms, err := history(r.Messages, s.Name)
+	if err != nil {
+		return Answer{}, err
+	}
+	n := nameTools(r, ms)
+	body, err := in.request(r, ms, n)
+	if err != nil {
+		return Answer{}, err
+	}
+	address, header := in.address(r)
+	res, err := s.post(ctx, address, header, body)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	return in.listen(ctx, res, newDraft(s, r, n, watch))
+}
+
 // post sends a JSON body. An answer with an error status is returned as it is, for the adapter to read.
 func (s Server) post(ctx context.Context, address string, h http.Header, body any) (*http.Response, error) {
 	raw, err := json.Marshal(body)
