@@ -38,10 +38,10 @@ run: build ## build and start the server, and print where to look
 	./$(BIN) serve --sample
 
 test: assets build ## run every test, on SQLite and on a throwaway PostgreSQL
-	REEVE_PG_FSYNC=off scripts/postgres run $(GO) test -timeout 20m $(PACKAGES)
+	REEVE_PG_FSYNC=off scripts/postgres run $(GO) test -timeout 45m $(PACKAGES)
 
 race: assets worker ## run every test under the race detector
-	REEVE_PG_FSYNC=off scripts/postgres run $(GO) test -race -timeout 40m $(PACKAGES)
+	REEVE_PG_FSYNC=off scripts/postgres run $(GO) test -race -timeout 80m $(PACKAGES)
 
 lint: ## gofmt, vet, staticcheck, errcheck, exhaustive
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not gofmt-ed:"; gofmt -l $$(git ls-files '*.go'); exit 1; }

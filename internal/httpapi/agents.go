@@ -63,7 +63,7 @@ func (s *server) createAgent(ctx context.Context, who reeve.Principal, in *struc
 	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
 		a := reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: who.Workspace, Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid,
 			Categories: []string{}, Config: json.RawMessage("{}"), CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
-		if err := change(&a, in.Body); err != nil {
+		if err := settle(ctx, tx, &a, in.Body); err != nil {
 			return err
 		}
 		if err := tx.InsertAgent(ctx, a); err != nil {
@@ -75,6 +75,29 @@ func (s *server) createAgent(ctx context.Context, who reeve.Principal, in *struc
 		out.Body, err = tx.GetAgent(ctx, who.Workspace, a.ID) // as the store has it
 		return err
 	})
+}
+
+// settle applies what a request says to an agent. A policy may only name tools that are there, so that a slip of the pen does not leave the one that was meant
+// unguarded; what it named before, and is gone since, may stay.
+func settle(ctx context.Context, tx *store.Tx, a *reeve.Agent, r reeve.AgentRequest) error {
+	was := a.Policy.Tools
+	if err := change(a, r); err != nil || r.Policy == nil {
+		return err
+	}
+	for id := range a.Policy.Tools {
+		if _, named := was[id]; named {
+			continue
+		}
+		_, err := tx.GetTool(ctx, a.WorkspaceID, id)
+		if reeve.CodeOf(err) == reeve.NotFound {
+			return (&reeve.Error{Code: reeve.Validation, Message: "the policy names a tool that does not exist",
+				Fields: []reeve.Field{{Path: "/policy/tools/" + id, Message: "is no tool", Expected: "the id of a tool"}}}).Hintf("reeve tools lists them; nothing was changed")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // change applies what a request says to an agent.
@@ -139,7 +162,7 @@ func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struc
 		if err != nil {
 			return err
 		}
-		if err := change(&a, in.Body); err != nil {
+		if err := settle(ctx, tx, &a, in.Body); err != nil {
 			return err
 		}
 		if err := tx.ChangeAgent(ctx, a); err != nil {
