@@ -124,8 +124,9 @@ func (d *Desk) speak(ctx context.Context, who reeve.Principal, conversation, key
 		return turn, false, err
 	}
 	if fresh {
-		d.Hub.Changed(conversation)
+		d.Hub.Expect(conversation)
 		d.Server.Take(run)
+		d.Hub.Settle(conversation)
 	}
 	return run.Turn(), fresh, nil
 }

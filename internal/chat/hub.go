@@ -46,11 +46,24 @@ func (h *Hub) Token(conversation string, f reeve.Frame) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s := h.stream(conversation, 0)
-	if err := s.open(ctx); err != nil {
+	if err := s.settle(ctx); err != nil {
 		h.log.Warn("a piece of an answer was not told", "conversation", conversation, "error", err)
 		return
 	}
 	s.token(f)
+}
+
+// Expect says that frames were committed which Settle will tell: a Token that is faster tells them first. So a turn need not wait
+// until its clients know that it began.
+func (h *Hub) Expect(conversation string) { h.stream(conversation, 0).expect() }
+
+// Settle tells what was expected, unless that is done.
+func (h *Hub) Settle(conversation string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if s := h.stream(conversation, 0); s.owes() {
+		h.refresh(ctx, s)
+	}
 }
 
 // Changed tells what was committed since it was called last. The caller's next Token comes after it.

@@ -286,3 +286,28 @@ func TestHub_ReadersEndWithTheirContext(t *testing.T) {
 		t.Error("it went on")
 	}
 }
+
+// A turn's first token may be faster than whoever tells that the turn began: it still comes after that.
+func TestHub_TokensWaitForWhatIsExpected(t *testing.T) {
+	w := newWorld(t)
+	c := w.talk()
+	r := w.subscribe(c.ID, 0)
+	for i := range 3 {
+		w.keep(c.ID, message("a", fmt.Sprint("kept ", i)))
+		w.Hub.Expect(c.ID)
+		w.Hub.Token(c.ID, reeve.Frame{TurnID: "a", Text: fmt.Sprint("token ", i)})
+		w.Hub.Settle(c.ID) // has nothing left to tell
+	}
+	var got []string
+	last := int64(0)
+	for _, f := range w.read(r, withText("token 2")) {
+		if f.Seq <= last {
+			t.Errorf("%q is numbered %d after %d", f.Text, f.Seq, last)
+		}
+		last = f.Seq
+		got = append(got, f.Text)
+	}
+	if want := "kept 0, token 0, kept 1, token 1, kept 2, token 2"; strings.Join(got, ", ") != want {
+		t.Errorf("told %v", got)
+	}
+}

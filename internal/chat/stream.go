@@ -47,6 +47,8 @@ type stream struct {
 	mu     sync.Mutex
 	opened bool
 	stale  bool   // what was committed could not be read
+	owed   int    // how often somebody said that there is something to read
+	paid   int    // up to which of those it was read
 	last   int64  // number of the last kept frame that was told
 	number int64  // the last number that was given
 	floor  int64  // everything after it is in lines
@@ -91,14 +93,51 @@ func (s *stream) first(ctx context.Context) error {
 	return nil
 }
 
-// refresh reads what was committed since, and tells it.
-func (s *stream) refresh(ctx context.Context) (err error) {
+// expect notes that there is something to read.
+func (s *stream) expect() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.owed++
+}
+
+// owes tells whether there is something to read before anything else is told.
+func (s *stream) owes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.opened || s.owed > s.paid
+}
+
+// settle tells what somebody said there is to read, if that has not been told yet.
+func (s *stream) settle(ctx context.Context) error {
+	if !s.owes() {
+		return nil
+	}
 	s.loading.Lock()
 	defer s.loading.Unlock()
+	if !s.owes() {
+		return nil
+	}
+	return s.load(ctx)
+}
+
+// refresh reads what was committed since, and tells it.
+func (s *stream) refresh(ctx context.Context) error {
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	return s.load(ctx)
+}
+
+// load is refresh for who holds loading.
+func (s *stream) load(ctx context.Context) (err error) {
+	s.mu.Lock()
+	owed := s.owed
+	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.stale = err != nil
+		if s.stale = err != nil; err == nil {
+			s.paid = owed
+		}
 	}()
 	if err := s.first(ctx); err != nil {
 		return err

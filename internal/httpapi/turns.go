@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"reeve"
+	"reeve/internal/chat"
 	"reeve/internal/store"
 )
 
@@ -80,23 +81,35 @@ func (s *server) reply(c huma.Context, status int, v any) {
 
 // begin begins a turn that is followed from its first frame to its last.
 func (s *server) begin(ctx context.Context, who reeve.Principal, conversation, key string, r reeve.TurnRequest) (*following, error) {
-	turn, _, err := s.Desk.Begin(ctx, who, conversation, key, r)
+	reader, err := s.Desk.Hub.Subscribe(ctx, conversation, -1) // so that a new turn is heard from its first frame on without looking for it
 	if err != nil {
 		return nil, err
 	}
+	turn, fresh, err := s.Desk.Begin(ctx, who, conversation, key, r)
+	if err == nil && !fresh {
+		reader.Close()
+		reader, err = s.rejoin(ctx, conversation, turn.ID)
+	}
+	if err != nil {
+		if reader != nil {
+			reader.Close()
+		}
+		return nil, err
+	}
+	return &following{reader: reader, who: who, conversation: conversation, turn: turn.ID, follow: true}, nil
+}
+
+// rejoin follows a turn that has begun before, from its first frame on.
+func (s *server) rejoin(ctx context.Context, conversation, turn string) (*chat.Reader, error) {
 	var first int64
-	err = s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		first, _, err = snap.FrameNumber(ctx, conversation, "started:"+turn.ID)
+	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		first, _, err = snap.FrameNumber(ctx, conversation, "started:"+turn)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	reader, err := s.Desk.Hub.Subscribe(ctx, conversation, max(0, first-1))
-	if err != nil {
-		return nil, err
-	}
-	return &following{reader: reader, who: who, conversation: conversation, turn: turn.ID, follow: true}, nil
+	return s.Desk.Hub.Subscribe(ctx, conversation, max(0, first-1))
 }
 
 // seeTurn reads a turn of a conversation that somebody may see.

@@ -106,7 +106,8 @@ func (p *change) exec(c *sql.Conn, given []any) (n int64, err error) {
 }
 
 // positional turns $1 into a plain question mark, and says which argument each of them takes. A parameter with a name, which is what
-// $1 is to SQLite, is looked up by the driver among all the others each time it is bound.
+// $1 is to SQLite, is looked up by the driver among all the others each time it is bound. A bare parameter as a LIMIT would be planned with,
+// so that each new value has SQLite prepare the statement again; a sum is not looked into.
 func positional(query string) (text string, order []int) {
 	var b strings.Builder
 	for i := 0; i < len(query); i++ {
@@ -126,6 +127,9 @@ func positional(query string) (text string, order []int) {
 			}
 			order = append(order, n-1)
 			b.WriteByte('?')
+			if strings.HasSuffix(query[:i], "LIMIT ") {
+				b.WriteString("+0")
+			}
 			i = end - 1
 		default:
 			b.WriteByte(c)

@@ -11,6 +11,7 @@ func TestPositional(t *testing.T) {
 	for query, want := range map[string]string{
 		"SELECT 1":                                   "SELECT 1 []",
 		"INSERT INTO t VALUES ($1, $2, $1)":          "INSERT INTO t VALUES (?, ?, ?) [0 1 0]",
+		"SELECT a FROM t WHERE b > $1 LIMIT $2":      "SELECT a FROM t WHERE b > ? LIMIT ?+0 [0 1]",
 		"SELECT '$1', 'it''s $2' WHERE a = $12||'$'": "SELECT '$1', 'it''s $2' WHERE a = ?||'$' [11]",
 	} {
 		text, order := positional(query)
