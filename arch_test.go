@@ -27,6 +27,7 @@ var arrows = map[string][]string{
 	"internal/store/storetest":        {".", "internal/store", "internal/store/postgres", "internal/store/sqlite"},
 	"internal/gate":                   {".", "internal/store"},
 	"internal/agent":                  {".", "internal/store", "model"},
+	"internal/memory":                 {".", "internal/store", "model"},
 	"internal/automation":             {".", "internal/store", "internal/sandbox/js"},
 	"internal/branch":                 {".", "internal/store", "internal/sandbox/confine"},
 	"internal/chat":                   {".", "internal/store"},

@@ -25,6 +25,7 @@ import (
 	"reeve/internal/chat"
 	"reeve/internal/gate"
 	"reeve/internal/httpapi"
+	"reeve/internal/memory"
 	"reeve/internal/sandbox/confine"
 	"reeve/internal/sandbox/js"
 	"reeve/internal/sandbox/py"
@@ -63,6 +64,7 @@ type Host struct {
 	python  *py.Pool
 	auto    *automation.Room
 	calls   *agent.Delegation
+	memory  *memory.Room
 	models  *model.Providers // nil when the program brought its own
 	metrics *metrics
 	tracing *trace.TracerProvider // nil when spans go nowhere
@@ -203,38 +205,17 @@ func (h *Host) wake() (err error) {
 		mind = h.models
 	}
 	h.hub = chat.NewHub(h.db, h.log)
+	h.memory = memory.New(memory.Config{DB: h.db, Gate: h.gate, Model: mind, Log: h.log, Process: h.gate.Process()})
 	h.desk = &chat.Desk{DB: h.db, Hub: h.hub, Process: h.gate.Process()}
-	brain := &agent.Brain{DB: h.db, Rehearsal: &agent.Rehearsal{DB: h.db, Gate: h.gate}, Thinker: &agent.Thinker{DB: h.db, Gate: h.gate, Model: mind, Stage: h.hub,
-		Assemble: h.cfg.Assemble, Extract: h.cfg.Extract, Steps: h.auto, Tracer: h.tracer(), OnAnswer: h.metrics.answered, Log: h.log}}
-	h.room, err = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: brains{h.db, h.auto, brain}, Concurrent: h.cfg.Runs, Attempts: h.cfg.RunAttempts, Entities: &journal.Pack{DB: h.db},
+	brain := &agent.Brain{DB: h.db, Script: h.auto, Rehearsal: &agent.Rehearsal{DB: h.db, Gate: h.gate}, Thinker: &agent.Thinker{DB: h.db, Gate: h.gate, Model: mind, Stage: h.hub,
+		Assemble: h.cfg.Assemble, Extract: h.cfg.Extract, Steps: h.auto, Remember: h.memory.Nudge, Tracer: h.tracer(), OnAnswer: h.metrics.answered, Log: h.log}}
+	h.room, err = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: brain, Concurrent: h.cfg.Runs, Attempts: h.cfg.RunAttempts, Entities: &journal.Pack{DB: h.db},
 		Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client(), Ended: ended{h.desk, h.calls, h.auto, h.metrics}})
 	if err == nil {
 		h.desk.Server, h.auto.Waker, h.auto.Server, h.auto.Timers, h.auto.Process = h.room, h.room, h.room, h.room, h.gate.Process()
 		h.calls.Desk, h.calls.Room = h.desk, h.room
 	}
 	return err
-}
-
-// brains gives a run to the brain that its agent has: a script, if it is an automation.
-type brains struct {
-	db     *store.DB
-	script wake.Brain
-	other  wake.Brain
-}
-
-// Run runs it.
-func (b brains) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
-	var script bool
-	if err := b.db.View(ctx, func(s *store.Snap) (err error) {
-		script, err = s.IsAutomation(ctx, run.AgentID)
-		return err
-	}); err != nil {
-		return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.AsError(err)}
-	}
-	if script {
-		return b.script.Run(ctx, run)
-	}
-	return b.other.Run(ctx, run)
 }
 
 // ended tells everybody who wants to know of runs that end.
@@ -299,8 +280,14 @@ func (h *Host) Step(ctx context.Context) (int, error) {
 	if err != nil {
 		return n, err
 	}
+	n += len(runs)
+	if did, _, err := h.memory.Step(ctx); err != nil {
+		return n, err
+	} else if did {
+		n++
+	}
 	sent, _, err := h.room.DeliverStep(ctx)
-	return n + len(runs) + sent, err
+	return n + sent, err
 }
 
 // together is how many runs one Step takes up.
@@ -339,6 +326,7 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	group.Go(func() error { return h.room.Run(inner) })
 	group.Go(func() error { return h.room.Deliver(inner) })
 	group.Go(func() error { return h.hub.Run(inner) })
+	group.Go(func() error { return h.memory.Run(inner) })
 	group.Go(func() error {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			return err

@@ -57,6 +57,10 @@ func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 		return v.fail(err)
 	}
 	v.changed()
+	if v.forgotten != "" && v.Remember != nil {
+		v.Remember()
+	}
+	v.forgotten = ""
 	return nil
 }
 
@@ -129,6 +133,12 @@ func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent ree
 		Kind: reeve.Thought, Content: a.Text(), Metadata: info}
 	if err := tx.AppendThought(ctx, m); err != nil {
 		return err
+	}
+	if v.forgotten != "" {
+		if err := tx.QueueSummary(ctx, store.Summary{ThreadID: v.run.ThreadID, UpTo: v.forgotten, WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, UserID: v.run.UserID,
+			ConversationID: v.run.SessionID}); err != nil {
+			return err
+		}
 	}
 	return v.tellAnswer(ctx, tx, m.ID, n, a, spent)
 }

@@ -29,6 +29,7 @@ type AssemblyInput struct {
 	Others          []string         `json:"others,omitempty" doc:"The names of other agents that speak in what follows"`
 	UserMessage     model.Message    `json:"user_message" doc:"What the turn is about"`
 	RecentTurns     []TurnSnapshot   `json:"recent_turns" doc:"Oldest first, this one excluded; they are kept for later turns, and must not be changed"`
+	Summary         string           `json:"summary,omitempty" doc:"Turns before those, in a few words"`
 	ActiveTurns     []ActiveTurn     `json:"active_turns,omitempty" doc:"Others of the conversation that are still under way"`
 	ModelProfileID  string           `json:"model_profile_id" doc:"The model's name"`
 	Instructions    string           `json:"instructions,omitempty" doc:"With their variables in place"`
@@ -140,8 +141,11 @@ func (v *turn) input(ctx context.Context) (AssemblyInput, error) {
 		if in.ActiveTurns, err = v.active(ctx, s); err != nil {
 			return err
 		}
-		in.RecentTurns, err = v.recent(ctx, s, people)
+		if in.RecentTurns, err = v.recent(ctx, s, people); err != nil {
+			return err
+		}
 		in.Others = people.others()
+		in.Summary, err = v.summary(ctx, s, in.RecentTurns)
 		return err
 	})
 	return in, err
@@ -213,7 +217,7 @@ func (v *turn) active(ctx context.Context, s *store.Snap) ([]ActiveTurn, error) 
 	return out, nil
 }
 
-// Assembly is the built-in assembler: instructions, what else is going on, as many recent turns as fit, and what was said.
+// Assembly is the built-in assembler: instructions, what else is going on, older turns in a few words, as many recent ones as fit, and what was said.
 type Assembly struct{}
 
 // Assemble makes the request.
@@ -241,6 +245,9 @@ func (Assembly) Assemble(_ context.Context, in AssemblyInput) (model.Request, er
 			d += " (Takes a while: its result comes later, by itself; go on without it.)"
 		}
 		r.Tools = append(r.Tools, model.Tool{Name: t.ID, Description: d, Parameters: t.InputSchema})
+	}
+	if in.Summary != "" {
+		r.Messages = follow(r.Messages, model.Said(model.User, "[What was said before, in short]\n"+in.Summary))
 	}
 	for _, t := range in.RecentTurns {
 		for _, m := range t.Messages {

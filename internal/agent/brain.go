@@ -2,34 +2,59 @@ package agent
 
 import (
 	"context"
+	"time"
 
 	"reeve"
 	"reeve/internal/store"
 )
 
-// Brain runs agents: those with a rehearsal in their config by that plan, all others by a model.
+// Brain gives runs to the brain that their agent has: a script, a rehearsal in its config, or else a model.
 type Brain struct {
 	DB        *store.DB
+	Script    Runner // runs automations. Default: there are none
 	Rehearsal *Rehearsal
 	Thinker   *Thinker
 }
 
-// Run gives a run to the brain that its agent has.
+// Runner runs an agent.
+type Runner interface {
+	Run(ctx context.Context, run reeve.Run) reeve.RunEnd
+}
+
+// start is what is read at once when a run begins: a person waits for its first word.
+type start struct {
+	agent    reeve.Agent
+	script   bool
+	messages []reeve.Message
+	at       time.Time // when they were read
+}
+
+// Run runs it.
 func (b *Brain) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
-	var a reeve.Agent
+	var begin start
 	err := b.DB.View(ctx, func(s *store.Snap) (err error) {
-		a, err = s.GetAgent(ctx, run.WorkspaceID, run.AgentID)
+		if begin.script, err = s.IsAutomation(ctx, run.AgentID); err != nil || begin.script {
+			return err
+		}
+		if begin.agent, err = s.GetAgent(ctx, run.WorkspaceID, run.AgentID); err != nil {
+			return err
+		}
+		begin.at = s.Now()
+		begin.messages, err = s.RunMessages(ctx, run.WorkspaceID, run.ID, "", mostMessages)
 		return err
 	})
 	if err != nil {
 		return failed(err)
 	}
-	set, err := ReadSettings(a.Config)
+	if begin.script {
+		return b.Script.Run(ctx, run)
+	}
+	set, err := ReadSettings(begin.agent.Config)
 	if err != nil {
 		return failed(err)
 	}
 	if set.Rehearsal != nil {
 		return b.Rehearsal.Run(ctx, run)
 	}
-	return b.Thinker.Run(ctx, run, a, set)
+	return b.Thinker.run(ctx, run, begin, set)
 }

@@ -19,6 +19,7 @@ type Gate interface {
 	CallAll(ctx context.Context, calls []reeve.Call) []reeve.Answered
 	Think(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error), keep func(context.Context, *store.Tx) error) error
 	Offer(ctx context.Context, who reeve.Call) ([]reeve.Tool, error)
+	Meet(run reeve.Run) // a run that will call: what its row says of it need not be read again
 }
 
 // Stage shows a turn to people while it goes on.
@@ -36,6 +37,7 @@ type Thinker struct {
 	Assemble Assembler    // makes the request that begins a turn. Default: Assembly
 	Extract  Extractor    // takes notes of a turn that is over. Default: none are taken
 	Steps    Steps        // runs automations that an agent's config names in their place
+	Remember func()       // told that turns are to be put into a few words. Default: whoever does it finds out
 	Tracer   trace.Tracer // gets a span for each run and question. Default: none
 	OnAnswer func(Asked)  // told of each question. Default: nobody
 	Log      *slog.Logger
@@ -45,32 +47,35 @@ type Thinker struct {
 // turn is a run in a thinker's hands.
 type turn struct {
 	*Thinker
-	run      reeve.Run
-	agent    reeve.Agent
-	set      Settings
-	log      *log
-	tools    []reeve.Tool
-	offers   []model.Tool    // tools that the client itself answers
-	offered  map[string]bool // their names
-	base     *model.Request  // what the model is asked at the beginning of the turn
-	deferred map[string]bool // calls, by action, whose results come later
-	told     map[string]bool // calls, by action, whose results clients have been told
-	heard    int             // bytes of the answer under way, which costs also when it is given up
-	warned   bool            // clients know that what they heard of the answer under way does not count
+	run       reeve.Run
+	agent     reeve.Agent
+	set       Settings
+	log       *log
+	tools     []reeve.Tool
+	offers    []model.Tool    // tools that the client itself answers
+	offered   map[string]bool // their names
+	base      *model.Request  // what the model is asked at the beginning of the turn
+	forgotten string          // turns up to this one should be put into a few words: the model is no longer shown all of them
+	deferred  map[string]bool // calls, by action, whose results come later
+	told      map[string]bool // calls, by action, whose results clients have been told
+	heard     int             // bytes of the answer under way, which costs also when it is given up
+	warned    bool            // clients know that what they heard of the answer under way does not count
 }
 
 // mostMessages bounds what is read of one run.
 const mostMessages = 5000
 
-// Run goes on with a run until it ends, or waits.
-func (t *Thinker) Run(ctx context.Context, run reeve.Run, a reeve.Agent, set Settings) reeve.RunEnd {
-	v := &turn{Thinker: t, run: run, agent: a, set: set, offered: map[string]bool{}, deferred: map[string]bool{}, told: map[string]bool{}}
-	return v.whole(ctx, v.loop)
+// run goes on with a run until it ends, or waits.
+func (t *Thinker) run(ctx context.Context, run reeve.Run, begin start, set Settings) reeve.RunEnd {
+	v := &turn{Thinker: t, run: run, agent: begin.agent, set: set, offered: map[string]bool{}, deferred: map[string]bool{}, told: map[string]bool{}}
+	t.Gate.Meet(run)
+	return v.whole(ctx, func(ctx context.Context) reeve.RunEnd { return v.loop(ctx, begin) })
 }
 
-func (v *turn) loop(ctx context.Context) reeve.RunEnd {
+func (v *turn) loop(ctx context.Context, begin start) reeve.RunEnd {
+	err := v.take(ctx, begin.messages, begin.at)
 	for {
-		if err := v.read(ctx); err != nil {
+		if err != nil {
 			return v.failed(err)
 		}
 		if end := v.step(ctx); end != nil {
@@ -78,6 +83,7 @@ func (v *turn) loop(ctx context.Context) reeve.RunEnd {
 			end.Moves, end.Issues = len(v.log.moves), v.issues()
 			return *end
 		}
+		err = v.read(ctx)
 	}
 }
 
@@ -130,31 +136,35 @@ func (v *turn) handsOver(m *move) bool {
 	return false
 }
 
-// read reads the run's log, and notes first what woke the agent if nobody has.
+// read reads the run's log.
 func (v *turn) read(ctx context.Context) error {
-	for {
-		var list []reeve.Message
-		var at time.Time
-		err := v.DB.View(ctx, func(s *store.Snap) (err error) {
-			at = s.Now()
-			list, err = s.RunMessages(ctx, v.run.WorkspaceID, v.run.ID, "", mostMessages)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		l, err := readLog(list)
-		if err != nil {
-			return err
-		}
-		l.readAt = at
-		if v.log = l; len(l.said) > 0 {
-			return v.readOffers()
-		}
-		if err := v.begin(ctx); err != nil {
-			return err
-		}
+	var list []reeve.Message
+	var at time.Time
+	err := v.DB.View(ctx, func(s *store.Snap) (err error) {
+		at = s.Now()
+		list, err = s.RunMessages(ctx, v.run.WorkspaceID, v.run.ID, "", mostMessages)
+		return err
+	})
+	if err != nil {
+		return err
 	}
+	return v.take(ctx, list, at)
+}
+
+// take makes the log of the run's messages, and notes first what woke the agent if nobody has.
+func (v *turn) take(ctx context.Context, list []reeve.Message, at time.Time) error {
+	l, err := readLog(list)
+	if err != nil {
+		return err
+	}
+	l.readAt = at
+	if v.log = l; len(l.said) > 0 {
+		return v.readOffers()
+	}
+	if err := v.begin(ctx); err != nil {
+		return err
+	}
+	return v.read(ctx)
 }
 
 // readOffers reads which tools the client itself offers.

@@ -48,13 +48,22 @@ func (l *lines) of(ctx context.Context, db *store.DB, workspace, run string) (li
 	if err != nil {
 		return line{}, err
 	}
+	l.put(key, found)
+	return found, nil
+}
+
+func (l *lines) put(key string, found line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.runs == nil || len(l.runs) >= maxViews {
 		l.runs = map[string]line{}
 	}
 	l.runs[key] = found
-	return found, nil
+}
+
+// Meet tells who led to a run that somebody has read, who then need not wait until it is read again.
+func (g *Gate) Meet(run reeve.Run) {
+	g.lines.put(run.WorkspaceID+"\x00"+run.ID, line{run.AgentID, run.ThreadID, run.Ancestors})
 }
 
 // trace finds on whose behalf the call is made, everybody as they are at one revision of the workspace: a call that is proven by it

@@ -1,0 +1,113 @@
+package host_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"reeve"
+	"reeve/host"
+	"reeve/reevetest"
+)
+
+const keeper = "You keep the memory"
+
+// recall waits until a conversation has so many summaries, and gives them.
+func recall(h *reevetest.Host, conversation string, n int) (list []reeve.Message) {
+	h.T.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		var page reeve.MessageList
+		h.Want(http.StatusOK, &page, "GET", "/api/conversations/"+conversation+"/messages?limit=500", nil)
+		list = list[:0]
+		for _, m := range page.Messages {
+			if m.Kind == reeve.Summary {
+				list = append(list, m)
+			}
+		}
+		if len(list) >= n {
+			return list
+		}
+		if time.Now().After(deadline) {
+			h.T.Fatalf("%d summaries, want %d", len(list), n)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestL13_OlderTurnsInAFewWords: what no longer fits is put into a few words in the background, each stretch once, and stands before the recent turns.
+func TestL13_OlderTurnsInAFewWords(t *testing.T) {
+	everywhere(t, func(t *testing.T, cfg host.Config) {
+		heard := &eavesdropper{Model: script(t, `answers:
+- {when: {system: /keep the memory/, said: /said before/}, text: SECOND}
+- {when: {system: /keep the memory/}, text: FIRST}
+- {when: {said: /./}, text: answered}
+`)}
+		cfg.Mind = heard
+		h := reevetest.Run(t, cfg)
+		h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "bot", "config": object{"instructions": "I am bot.", "recent_turns": 4, "summaries": true}})
+		c := h.Talk("bot")
+		say := func(n int) {
+			if d := over(h, speak(h, c.ID, fmt.Sprint("q", n)).ID); d.State != reeve.RunCompleted {
+				t.Fatalf("%+v", d.Turn)
+			}
+		}
+		for n := range 6 { // q0 to q5: with q5 the first is no longer shown
+			say(n)
+		}
+		if list := recall(h, c.ID, 1); list[0].Content != "FIRST" || list[0].RunID != "" {
+			t.Errorf("%+v", list)
+		}
+		if got := heard.last(keeper); got != "user: The turns that followed:\n\nPerson: q0\nAgent: answered\n\nPerson: q1\nAgent: answered\n\nPerson: q2\nAgent: answered\n\nPerson: q3\nAgent: answered\n" {
+			t.Errorf("it was made of %q", got)
+		}
+		say(6)
+		want := "user: [What was said before, in short]\nFIRST | user: q2 | assistant: answered | user: q3 | assistant: answered | user: q4 | assistant: answered | user: q5 | assistant: answered | user: q6"
+		if got := heard.last("I am bot"); got != want {
+			t.Errorf("the model was told %s", got)
+		}
+		for n := 7; n < 10; n++ { // q9: q4 is neither shown nor in the words
+			say(n)
+		}
+		list := recall(h, c.ID, 2)
+		if len(list) != 2 || list[1].Content != "SECOND" {
+			t.Errorf("%+v", list)
+		}
+		if got := heard.last(keeper); !strings.Contains(got, "What was said before, in short:\nFIRST\n\nThe turns that followed:\n\nPerson: q4\n") || strings.Contains(got, "q3") {
+			t.Errorf("the second was made of %q", got)
+		}
+		say(10)
+		if got := heard.last("I am bot"); !strings.HasPrefix(got, "user: [What was said before, in short]\nSECOND | user: q6 |") {
+			t.Errorf("the model was told %s", got)
+		}
+	})
+}
+
+// TestL13_SummariesCostAndFailWithoutHarm: without money, or with a model that fails, turns go on as they are and nothing is made up.
+func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
+	everywhere(t, func(t *testing.T, cfg host.Config) {
+		heard := &eavesdropper{Model: script(t, `answers:
+- {when: {system: /keep the memory/}, fail: {status: 400, message: I will not}}
+- {when: {said: /./}, text: answered}
+`)}
+		cfg.Mind = heard
+		h := reevetest.Run(t, cfg)
+		h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "bot", "config": object{"instructions": "I am bot.", "recent_turns": 1, "summaries": true}})
+		c := h.Talk("bot")
+		for n := range 5 {
+			if d := over(h, speak(h, c.ID, fmt.Sprint("q", n)).ID); d.State != reeve.RunCompleted {
+				t.Fatalf("%+v", d.Turn)
+			}
+		}
+		for deadline := time.Now().Add(30 * time.Second); heard.last(keeper) == "" && time.Now().Before(deadline); {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if got := heard.last("I am bot"); got != "user: q3 | assistant: answered | user: q4" || heard.last(keeper) == "" {
+			t.Errorf("the model was told %s", got)
+		}
+		if list := recall(h, c.ID, 0); len(list) != 0 {
+			t.Errorf("%+v", list)
+		}
+	})
+}

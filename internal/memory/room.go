@@ -1,0 +1,120 @@
+package memory
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+	"reeve/model"
+)
+
+const (
+	poll  = 15 * time.Second // between looks for work that nobody told of
+	first = 30 * time.Second // before a summary is tried again; doubles each time
+	tries = 5
+	pause = time.Second // after a look that failed
+)
+
+// Gate is what the room needs of the gate: questions are asked within budgets.
+type Gate interface {
+	Think(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error), keep func(context.Context, *store.Tx) error) error
+}
+
+// Config is what the room works with.
+type Config struct {
+	DB      *store.DB
+	Gate    Gate
+	Model   model.Model
+	Log     *slog.Logger
+	Process string // who works; it must be announced in the store
+}
+
+// Room makes summaries.
+type Room struct {
+	Config
+	nudged chan struct{}
+}
+
+// New makes the room.
+func New(cfg Config) *Room { return &Room{Config: cfg, nudged: make(chan struct{}, 1)} }
+
+// Nudge makes the loop look now.
+func (r *Room) Nudge() {
+	select {
+	case r.nudged <- struct{}{}:
+	default:
+	}
+}
+
+// Run makes summaries until ctx ends.
+func (r *Room) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		did, next, err := r.Step(ctx)
+		if err != nil && ctx.Err() == nil {
+			r.Log.Error("could not look for turns to put into a few words", "error", err)
+			next = pause
+		}
+		if did {
+			continue
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-ctx.Done():
+		case <-r.nudged:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+	return nil
+}
+
+// Step makes one summary that is due. It tells whether there was one, and how long until the next is.
+func (r *Room) Step(ctx context.Context) (bool, time.Duration, error) {
+	next := poll
+	var due bool
+	err := r.DB.View(ctx, func(s *store.Snap) error { // most looks find nothing, and should not wait for the writer
+		at, ok, err := s.NextSummary(ctx)
+		if ok {
+			next = min(next, max(0, at.Sub(s.Now())))
+			due = next == 0
+		}
+		return err
+	})
+	if err != nil || !due {
+		return false, next, err
+	}
+	var job store.Summary
+	var ok bool
+	err = r.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		job, ok, err = tx.ClaimSummary(ctx, r.Process)
+		return err
+	})
+	if err != nil || !ok {
+		return false, poll, err
+	}
+	if err := r.make(ctx, job); err != nil {
+		return true, 0, r.delay(context.WithoutCancel(ctx), job, err)
+	}
+	return true, 0, nil
+}
+
+// delay writes down why a summary was not made, and when it is tried again. A server that stops has not tried.
+func (r *Room) delay(ctx context.Context, job store.Summary, why error) error {
+	e := reeve.AsError(why)
+	if e.Code == reeve.Conflict { // somebody else has it
+		return nil
+	}
+	return r.DB.Update(ctx, func(tx *store.Tx) error {
+		again := tx.Now().Add(first<<(job.Attempts-1))
+		switch {
+		case e.Code == reeve.Canceled: // the server stops
+			again = tx.Now()
+		case job.Attempts >= tries || e.Code == reeve.NotFound || e.Code == reeve.Validation:
+			again = time.Time{}
+			r.Log.Warn("a conversation's older turns were not put into a few words", "conversation", job.ConversationID, "error", why)
+		}
+		return tx.DelaySummary(ctx, job, again, e)
+	})
+}
