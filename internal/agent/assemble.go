@@ -166,7 +166,7 @@ func (v *turn) spoken(ctx context.Context, s *store.Snap, said []reeve.Message) 
 				if err != nil {
 					return out, err
 				}
-				p.Data = body.Body
+				p.Data, p.URL = body.Body, ""
 			}
 			out.Parts = append(out.Parts, p)
 		}

@@ -19,8 +19,9 @@ type Server interface{ Take(run reeve.Run) }
 type Desk struct {
 	DB      *store.DB
 	Hub     *Hub
-	Process string // who owns the runs begun here; it must be announced in the store
-	Server  Server // serves them
+	Process string  // who owns the runs begun here; it must be announced in the store
+	Server  Server  // serves them
+	Fetcher Fetcher // reads what is attached by its address
 }
 
 // Sees is the user whose conversations somebody sees: their own, or, empty, everybody's.
@@ -91,6 +92,9 @@ func (d *Desk) Begin(ctx context.Context, who reeve.Principal, conversation, key
 	if err := check(r); err != nil {
 		return turn, false, err
 	}
+	if err := d.gather(ctx, who, conversation, key, &r); err != nil {
+		return turn, false, err
+	}
 	return d.speak(ctx, who, conversation, key, r, nil)
 }
 
@@ -110,7 +114,11 @@ type Brought struct {
 func (d *Desk) speak(ctx context.Context, who reeve.Principal, conversation, key string, r reeve.TurnRequest, b *Brought) (turn reeve.Turn, fresh bool, err error) {
 	var run reeve.Run
 	err = d.DB.Update(ctx, func(tx *store.Tx) error {
-		c, a, err := d.enter(ctx, tx, who, conversation, r.Agent)
+		w, err := tx.HoldWorkspace(ctx, who.Workspace)
+		if err != nil {
+			return err
+		}
+		c, a, err := enter(ctx, &tx.Snap, w, who, conversation, r.Agent)
 		if err != nil {
 			return err
 		}
@@ -147,18 +155,14 @@ func known(ctx context.Context, tx *store.Tx, workspace string, tools []string) 
 
 // enter finds a conversation in which somebody may speak now, and who answers: the agent that leads it, unless another that takes part
 // is named.
-func (d *Desk) enter(ctx context.Context, tx *store.Tx, who reeve.Principal, conversation, agent string) (c reeve.Conversation, a reeve.Agent, err error) {
-	w, err := tx.HoldWorkspace(ctx, who.Workspace)
-	if err != nil {
-		return c, a, err
-	}
-	if c, err = tx.GetConversation(ctx, who.Workspace, Sees(who), conversation); err != nil {
+func enter(ctx context.Context, s *store.Snap, w reeve.Workspace, who reeve.Principal, conversation, agent string) (c reeve.Conversation, a reeve.Agent, err error) {
+	if c, err = s.GetConversation(ctx, who.Workspace, Sees(who), conversation); err != nil {
 		return c, a, err
 	}
 	if c.State != reeve.ConversationActive {
 		return c, a, reeve.Errorf(reeve.Conflict, "the conversation is %s", c.State).Hintf("begin another, or make it active again")
 	}
-	a, err = tx.GetAgent(ctx, who.Workspace, cmp.Or(agent, c.AgentID))
+	a, err = s.GetAgent(ctx, who.Workspace, cmp.Or(agent, c.AgentID))
 	here := slices.ContainsFunc(c.Members, func(p reeve.Participant) bool { return p.Kind == reeve.AgentParticipant && p.ID == a.ID })
 	switch {
 	case agent != "" && (reeve.CodeOf(err) == reeve.NotFound || err == nil && !here && a.ID != c.AgentID):
@@ -175,6 +179,11 @@ func (d *Desk) enter(ctx context.Context, tx *store.Tx, who reeve.Principal, con
 	return c, a, speaks(a)
 }
 
+// turnKey is the run key of a turn.
+func turnKey(agent, conversation, key string) string {
+	return reeve.Key("wake", string(reeve.ReasonUser), agent, conversation, key)
+}
+
 // begin begins a turn. The run says who answers whom: its agent, its user, and, if another's call began it, that.
 func (d *Desk) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation, run reeve.Run, key string, r reeve.TurnRequest, b *Brought) (_ reeve.Run, fresh bool, err error) {
 	run.ID, run.WorkspaceID, run.Reason, run.ReasonID, run.SessionID, run.Input = tx.NewID(reeve.PrefixRun), c.WorkspaceID, reeve.ReasonUser, run.UserID, c.ID, r.Content
@@ -182,7 +191,7 @@ func (d *Desk) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation, ru
 	if key == "" {
 		key = run.ID
 	}
-	run.Key = reeve.Key("wake", string(reeve.ReasonUser), run.AgentID, c.ID, key)
+	run.Key = turnKey(run.AgentID, c.ID, key)
 	said, err := say(ctx, tx, run, r, b)
 	if err != nil {
 		return run, false, err
@@ -225,7 +234,7 @@ func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest, 
 		info.Given = &given
 	}
 	for _, a := range r.Attachments {
-		if a.URL == "" {
+		if len(a.Data) > 0 {
 			a.Size = len(a.Data)
 			if a.Hash, err = tx.PutPayload(ctx, run.WorkspaceID, a.Data); err != nil {
 				return m, err
@@ -252,7 +261,7 @@ func again(ctx context.Context, tx *store.Tx, key string, said reeve.Message) (r
 	if err != nil {
 		return run, err
 	}
-	if len(list) == 0 || list[0].Content != said.Content || string(list[0].Metadata) != string(said.Metadata) {
+	if len(list) == 0 || !same(list[0], said) {
 		return run, reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used before, for something else that was said").Hintf("use a new key; nothing was done")
 	}
 	return run, nil

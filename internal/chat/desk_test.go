@@ -51,7 +51,7 @@ func TestDesk_Begin(t *testing.T) {
 		var info reeve.MessageInfo
 		w.must(json.Unmarshal(list[0].Metadata, &info))
 		if len(list) != 1 || list[0].RunID != turn.ID || list[0].Kind != reeve.UserMessage || info.Type != "said" || info.User != "ada" || info.Variables["name"] != "{{x}}" ||
-			info.Tools[0] != "file_list" || info.Model != "m" || info.Attachments[0].Size != len(png) || info.Attachments[1].URL == "" {
+			info.Tools[0] != "file_list" || info.Model != "m" || info.Attachments[0].Size != len(png) || info.Attachments[1].URL == "" || info.Attachments[1].Size != 48 {
 			t.Errorf("message %+v, info %+v", list[0], info)
 		}
 		got, err := s.GetPayload(ctx, home, info.Attachments[0].Hash, 0, -1)

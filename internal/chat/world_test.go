@@ -38,6 +38,17 @@ var (
 	eve = reeve.Principal{User: "eve", Role: reeve.Owner, Workspace: home}
 )
 
+// shelf is what can be fetched, by its address.
+type shelf map[string][]byte
+
+func (s shelf) Fetch(_ context.Context, address string, most int) ([]byte, error) {
+	b, ok := s[address]
+	if !ok || len(b) > most {
+		return nil, reeve.Errorf(reeve.Unavailable, "it is not there")
+	}
+	return b, nil
+}
+
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	ctx := t.Context()
@@ -57,7 +68,7 @@ func worldOn(t testing.TB, e store.Engine) *world {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	w := &world{t: t}
-	w.Desk = &Desk{DB: db, Hub: NewHub(db, slog.New(slog.DiscardHandler)), Process: "proc_1", Server: w}
+	w.Desk = &Desk{DB: db, Hub: NewHub(db, slog.New(slog.DiscardHandler)), Process: "proc_1", Server: w, Fetcher: shelf{"https://example.com/b.png": append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 40)...)}}
 	w.update(func(tx *store.Tx) error {
 		if _, err := tx.InsertWorkspace(ctx, home, "Home"); err != nil {
 			return err

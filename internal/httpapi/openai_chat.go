@@ -110,6 +110,9 @@ func (s *server) v1Chat(w http.ResponseWriter, r *http.Request, who reeve.Princi
 	if err != nil {
 		return err
 	}
+	if err := s.gather(r.Context(), talk); err != nil {
+		return err
+	}
 	request, history := talk.split()
 	b, err := talk.brought(history)
 	if err != nil {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -147,6 +148,32 @@ func (t *v1Talk) result(id, text, path string) error {
 		return wrongV1(path, "a result is for the call %q, which is not in the messages before it", id)
 	}
 	t.add(model.User, model.Part{Type: model.Result, ID: id, Name: name, Text: text})
+	return nil
+}
+
+// gather fetches pictures that are said to be somewhere.
+func (s *server) gather(ctx context.Context, t *v1Talk) error {
+	var list []reeve.Attachment
+	var parts []*model.Part
+	for i := range t.list {
+		for j := range t.list[i].Parts {
+			if p := &t.list[i].Parts[j]; p.Type == model.Media && p.URL != "" {
+				list, parts = append(list, reeve.Attachment{Name: p.Name, MediaType: p.MediaType, URL: p.URL}), append(parts, p)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if len(list) > chat.MostAttachments {
+		return wrongV1("messages", "%d pictures are to be fetched, and at most %d are", len(list), chat.MostAttachments)
+	}
+	if err := s.Desk.Gather(ctx, list, func(i int) string { return fmt.Sprintf("picture %d", i+1) }); err != nil {
+		return err
+	}
+	for i, p := range parts {
+		p.MediaType, p.Data, p.URL = list[i].MediaType, list[i].Data, ""
+	}
 	return nil
 }
 

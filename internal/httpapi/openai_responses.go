@@ -132,6 +132,9 @@ func (s *server) v1Respond(w http.ResponseWriter, r *http.Request, who reeve.Pri
 		}
 		conversation = before.SessionID
 	}
+	if err := s.gather(r.Context(), talk); err != nil {
+		return err
+	}
 	request, history := talk.split()
 	b, err := talk.brought(history)
 	if err != nil {

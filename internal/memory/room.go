@@ -107,7 +107,7 @@ func (r *Room) delay(ctx context.Context, job store.Summary, why error) error {
 		return nil
 	}
 	return r.DB.Update(ctx, func(tx *store.Tx) error {
-		again := tx.Now().Add(first<<(job.Attempts-1))
+		again := tx.Now().Add(first << (job.Attempts - 1))
 		switch {
 		case e.Code == reeve.Canceled: // the server stops
 			again = tx.Now()
