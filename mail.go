@@ -49,6 +49,7 @@ type MailHit struct {
 // MailboxInfo is a mailbox that was imported.
 type MailboxInfo struct {
 	Name     string `json:"name"`
+	User     string `json:"user,omitempty" doc:"Who brought it in, and may remove it; owners may too"`
 	Messages int64  `json:"messages"`
 }
 
@@ -60,6 +61,7 @@ type MailboxList struct {
 // MailImport is one reading of a mailbox, from its beginning to its end, however often it was interrupted.
 type MailImport struct {
 	ID         string     `json:"id"`
+	User       string     `json:"user,omitempty" doc:"Who began it, and may go on with it; owners may too"`
 	Source     string     `json:"source" doc:"What is read, as its reader names it"`
 	State      string     `json:"state" enum:"open,done"`
 	Replace    bool       `json:"replace,omitempty" doc:"Mails that are there are replaced, not kept"`

@@ -44,7 +44,7 @@ func (s *server) listInboxes(ctx context.Context, who reeve.Principal, _ *struct
 	return out, s.DB.View(ctx, func(snap *store.Snap) error {
 		list, err := snap.ListInboxes(ctx, who.Workspace)
 		for _, i := range list {
-			out.Body.Mailboxes = append(out.Body.Mailboxes, reeve.MailboxInfo{Name: i.Name, Messages: i.Messages})
+			out.Body.Mailboxes = append(out.Body.Mailboxes, reeve.MailboxInfo{Name: i.Name, User: i.User, Messages: i.Messages})
 		}
 		return err
 	})
@@ -56,7 +56,14 @@ func (s *server) removeInbox(ctx context.Context, who reeve.Principal, in *struc
 }) (*none, error) {
 	for {
 		var n int64
-		if err := s.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		if err := s.DB.Update(ctx, func(tx *store.Tx) error {
+			box, err := tx.GetInbox(ctx, who.Workspace, in.Name)
+			if err != nil {
+				return err
+			}
+			if err := mineOrOwners(who, box.User, "remove the inbox"); err != nil {
+				return err
+			}
 			n, err = tx.RemoveMail(ctx, who.Workspace, in.Name, removeSome)
 			return err
 		}); err != nil || n == 0 {
@@ -85,7 +92,7 @@ func (s *server) beginImport(ctx context.Context, who reeve.Principal, in *struc
 	}
 	out := &body[reeve.MailImport]{}
 	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		out.Body, err = tx.BeginImport(ctx, who.Workspace, in.Body)
+		out.Body, err = tx.BeginImport(ctx, who.Workspace, self(who), in.Body)
 		return err
 	})
 }
@@ -110,15 +117,63 @@ func (s *server) addBatch(ctx context.Context, who reeve.Principal, in *struct {
 	Key     string `header:"Idempotency-Key" maxLength:"255" doc:"Not needed: a batch is known by its positions, and is taken once"`
 	RawBody []byte `contentType:"application/x-ndjson" doc:"A line for each mail: {\"email\": {...}}, or {\"place\": ..., \"bad\": why it could not be read}; both may have notes"`
 }) (*body[reeve.MailImport], error) {
+	if in.After == in.Position.Position {
+		return nil, reeve.Wrong("query/position", "is where the import stands before", "another position: each is used once")
+	}
 	lines, err := mailLines(in.RawBody)
 	if err != nil {
 		return nil, err
 	}
 	out := &body[reeve.MailImport]{}
-	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		out.Body, err = tx.TakeBatch(ctx, who.Workspace, in.ID, in.After, in.Position.Position, lines)
+	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
+		v, err := importFor(ctx, tx, who, in.ID)
+		if err != nil {
+			return err
+		}
+		if v.Replace {
+			if err := replaces(ctx, tx, who, lines); err != nil {
+				return err
+			}
+		}
+		out.Body, err = tx.TakeBatch(ctx, who.Workspace, v.ID, store.MailBatch{After: in.After, Position: in.Position.Position, Hash: reeve.Hash(in.RawBody), Lines: lines})
 		return err
 	})
+}
+
+// importFor reads an import that the caller may go on with.
+func importFor(ctx context.Context, tx *store.Tx, who reeve.Principal, id string) (reeve.MailImport, error) {
+	v, err := tx.GetImport(ctx, who.Workspace, id)
+	if err != nil {
+		return v, err
+	}
+	return v, mineOrOwners(who, v.User, "go on with the import")
+}
+
+// replaces tells whether the caller may replace mails of the inboxes that are named. Anybody who imports may add to them: that loses nothing.
+func replaces(ctx context.Context, tx *store.Tx, who reeve.Principal, lines []reeve.MailLine) error {
+	asked := map[string]bool{}
+	for _, l := range lines {
+		if l.Email == nil || asked[l.Email.Inbox] {
+			continue
+		}
+		asked[l.Email.Inbox] = true
+		box, err := tx.GetInbox(ctx, who.Workspace, l.Email.Inbox)
+		if err == nil {
+			err = mineOrOwners(who, box.User, "replace mails of the inbox "+box.Name)
+		}
+		if err != nil && reeve.CodeOf(err) != reeve.NotFound {
+			return err
+		}
+	}
+	return nil
+}
+
+// mineOrOwners refuses what only the one who brought mail in may do, or an owner.
+func mineOrOwners(who reeve.Principal, user, what string) error {
+	if who.Role == reeve.Owner || user != "" && user == self(who) {
+		return nil
+	}
+	return reeve.Errorf(reeve.Forbidden, "only an owner or who brought it in may %s", what).Hintf("use their token or an owner's")
 }
 
 func (s *server) finishImport(ctx context.Context, who reeve.Principal, in *struct {
@@ -126,7 +181,11 @@ func (s *server) finishImport(ctx context.Context, who reeve.Principal, in *stru
 	Position string `query:"position" maxLength:"4096" doc:"Where it stands; empty if there was nothing to read"`
 }) (*body[reeve.MailImport], error) {
 	out := &body[reeve.MailImport]{}
-	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
+	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
+		_, err := importFor(ctx, tx, who, in.ID)
+		if err != nil {
+			return err
+		}
 		out.Body, err = tx.FinishImport(ctx, who.Workspace, in.ID, in.Position)
 		return err
 	})

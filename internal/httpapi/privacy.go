@@ -17,8 +17,11 @@ func eyes(who reeve.Principal) string {
 	if who.Role == reeve.Owner {
 		return ""
 	}
-	return cmp.Or(who.User, who.TokenID)
+	return self(who)
 }
+
+// self is who a caller is.
+func self(who reeve.Principal) string { return cmp.Or(who.User, who.TokenID) }
 
 // sees tells whether a caller sees what belongs to a user.
 func sees(who reeve.Principal, user string) bool {

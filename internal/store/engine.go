@@ -43,6 +43,18 @@ type Conn interface {
 	Query(ctx context.Context, query string, args ...any) (Rows, error)
 }
 
+// stoppable is the mark of a context whose end stops a statement that runs.
+type stoppable struct{}
+
+// Stoppable gives a context whose end stops a statement of an embedded engine while it runs. Others are checked before a statement only, which costs less; this is for the few
+// that may take long.
+func Stoppable(ctx context.Context) context.Context {
+	return context.WithValue(ctx, stoppable{}, true)
+}
+
+// IsStoppable tells whether a context is one.
+func IsStoppable(ctx context.Context) bool { return ctx.Value(stoppable{}) != nil }
+
 // Rows is the part of *sql.Rows that we use.
 type Rows interface {
 	Next() bool

@@ -21,6 +21,7 @@ const (
 type Inbox struct {
 	ID       int64
 	Name     string
+	User     string // who brought it in; nobody if that is not known
 	Messages int64
 }
 
@@ -32,10 +33,23 @@ type span struct{ first, last int64 }
 
 // ListInboxes lists a workspace's inboxes by name.
 func (s *Snap) ListInboxes(ctx context.Context, workspace string) ([]Inbox, error) {
-	return all(ctx, s, scanInbox, `SELECT id, name, messages FROM inboxes WHERE workspace_id = $1 ORDER BY name`, workspace)
+	return all(ctx, s, scanInbox, `SELECT `+inboxColumns+` FROM inboxes WHERE workspace_id = $1 ORDER BY name`, workspace)
 }
 
-func scanInbox(r scanner) (v Inbox, err error) { return v, r.Scan(&v.ID, &v.Name, &v.Messages) }
+const inboxColumns = `id, name, user_id, messages`
+
+func scanInbox(r scanner) (v Inbox, err error) {
+	return v, r.Scan(&v.ID, &v.Name, &v.User, &v.Messages)
+}
+
+// GetInbox gives an inbox by its name.
+func (s *Snap) GetInbox(ctx context.Context, workspace, name string) (Inbox, error) {
+	v, ok, err := one(ctx, s, scanInbox, `SELECT `+inboxColumns+` FROM inboxes WHERE workspace_id = $1 AND name = $2`, workspace, name)
+	if err == nil && !ok {
+		err = notFound("inbox", name)
+	}
+	return v, err
+}
 
 // MailCount is what became of some mails.
 type MailCount struct {
@@ -44,8 +58,8 @@ type MailCount struct {
 }
 
 // AddMail adds mails to their inboxes. One that is there, word for word, is left alone. One whose id is taken by a mail that says something else takes its
-// place if replace says so, and otherwise gets an id of its own: nothing is lost. Doing it twice is doing it once.
-func (t *Tx) AddMail(ctx context.Context, workspace string, mails []reeve.Email, replace bool) (n MailCount, err error) {
+// place if replace says so, and otherwise gets an id of its own: nothing is lost. Doing it twice is doing it once. An inbox that is not there is made, for the user.
+func (t *Tx) AddMail(ctx context.Context, workspace, user string, mails []reeve.Email, replace bool) (n MailCount, err error) {
 	byInbox := map[string][]mailRow{}
 	for _, e := range mails {
 		byInbox[e.Inbox] = append(byInbox[e.Inbox], newMailRow(e))
@@ -56,7 +70,7 @@ func (t *Tx) AddMail(ctx context.Context, workspace string, mails []reeve.Email,
 	}
 	slices.Sort(names) // rows are locked in one order
 	for _, name := range names {
-		if err := t.addTo(ctx, workspace, name, byInbox[name], replace, &n); err != nil {
+		if err := t.addTo(ctx, workspace, user, name, byInbox[name], replace, &n); err != nil {
 			return n, err
 		}
 	}
@@ -64,8 +78,8 @@ func (t *Tx) AddMail(ctx context.Context, workspace string, mails []reeve.Email,
 }
 
 // addTo adds mails to one inbox.
-func (t *Tx) addTo(ctx context.Context, workspace, name string, mails []mailRow, replace bool, n *MailCount) error {
-	id, err := t.inbox(ctx, workspace, name)
+func (t *Tx) addTo(ctx context.Context, workspace, user, name string, mails []mailRow, replace bool, n *MailCount) error {
+	id, err := t.inbox(ctx, workspace, user, name)
 	if err != nil {
 		return err
 	}
@@ -118,7 +132,7 @@ func (t *Tx) addTo(ctx context.Context, workspace, name string, mails []mailRow,
 }
 
 // inbox gives the id of an inbox, which is made if it is not there.
-func (t *Tx) inbox(ctx context.Context, workspace, name string) (int64, error) {
+func (t *Tx) inbox(ctx context.Context, workspace, user, name string) (int64, error) {
 	const find = `SELECT id FROM inboxes WHERE workspace_id = $1 AND name = $2`
 	id, ok, err := one(ctx, &t.Snap, value[int64], find, workspace, name)
 	if err != nil || ok {
@@ -145,7 +159,7 @@ func (t *Tx) inbox(ctx context.Context, workspace, name string) (int64, error) {
 	if id = newest + 1; id>>inboxBits != newest>>inboxBits {
 		return 0, reeve.Errorf(reeve.TooLarge, "the workspace has %d inboxes, and cannot have more", 1<<inboxBits-1)
 	}
-	return id, t.exec(ctx, `INSERT INTO inboxes (id, workspace_id, name, last, messages) VALUES ($1, $2, $3, 0, 0)`, id, workspace, name)
+	return id, t.exec(ctx, `INSERT INTO inboxes (id, workspace_id, name, user_id, last, messages) VALUES ($1, $2, $3, $4, 0, 0)`, id, workspace, name, user)
 }
 
 // keptMail is a mail that is there: where, and what it says. Row 0 means that it came with the same batch.
@@ -294,12 +308,9 @@ func scanMail(r scanner) (e reeve.Email, err error) {
 
 // RemoveMail removes some mails of an inbox and gives how many; when there are none left it removes the inbox.
 func (t *Tx) RemoveMail(ctx context.Context, workspace, name string, most int) (int64, error) {
-	box, ok, err := one(ctx, &t.Snap, scanInbox, `SELECT id, name, messages FROM inboxes WHERE workspace_id = $1 AND name = $2`, workspace, name)
+	box, err := t.GetInbox(ctx, workspace, name)
 	if err != nil {
 		return 0, err
-	}
-	if !ok {
-		return 0, notFound("inbox", name)
 	}
 	n, err := t.affect(ctx, `DELETE FROM emails WHERE id IN (SELECT id FROM emails WHERE inbox_id = $1 ORDER BY id LIMIT $2)`, box.ID, most)
 	if err != nil {

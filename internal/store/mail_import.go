@@ -6,13 +6,13 @@ import (
 	"reeve"
 )
 
-const importColumns = `id, source, state, replaces, position, seen, added, replaced, duplicate, bad, notes, started_at, updated_at, finished_at`
+const importColumns = `id, user_id, source, state, replaces, position, seen, added, replaced, duplicate, bad, notes, started_at, updated_at, finished_at`
 
 func scanImport(r scanner) (v reeve.MailImport, err error) {
 	var notes string
 	var started, updated, finished int64
 	var replaces int
-	if err := r.Scan(&v.ID, &v.Source, &v.State, &replaces, &v.Position, &v.Seen, &v.Added, &v.Replaced, &v.Duplicate, &v.Bad, &notes, &started, &updated, &finished); err != nil {
+	if err := r.Scan(&v.ID, &v.User, &v.Source, &v.State, &replaces, &v.Position, &v.Seen, &v.Added, &v.Replaced, &v.Duplicate, &v.Bad, &notes, &started, &updated, &finished); err != nil {
 		return v, err
 	}
 	v.Replace, v.StartedAt, v.UpdatedAt, v.FinishedAt = replaces == 1, reeve.FromMillis(started), reeve.FromMillis(updated), moment(finished)
@@ -20,18 +20,18 @@ func scanImport(r scanner) (v reeve.MailImport, err error) {
 	return v, fromText(notes, &v.Notes)
 }
 
-// BeginImport begins an import, or gives the one of the same source that is still open.
-func (t *Tx) BeginImport(ctx context.Context, workspace string, q reeve.MailImportRequest) (reeve.MailImport, error) {
+// BeginImport begins an import, or gives the user's own of the same source that is still open.
+func (t *Tx) BeginImport(ctx context.Context, workspace, user string, q reeve.MailImportRequest) (reeve.MailImport, error) {
 	if !q.Restart {
-		v, ok, err := one(ctx, &t.Snap, scanImport, `SELECT `+importColumns+` FROM mail_imports WHERE workspace_id = $1 AND source = $2 AND state = 'open' AND replaces = $3 ORDER BY id DESC LIMIT 1`,
-			workspace, q.Source, flag(q.Replace))
+		v, ok, err := one(ctx, &t.Snap, scanImport, `SELECT `+importColumns+` FROM mail_imports WHERE workspace_id = $1 AND source = $2 AND state = 'open' AND replaces = $3 AND user_id = $4 ORDER BY id DESC LIMIT 1`,
+			workspace, q.Source, flag(q.Replace), user)
 		if err != nil || ok {
 			return v, err
 		}
 	}
-	v := reeve.MailImport{ID: t.NewID("imp"), Source: q.Source, State: reeve.ImportOpen, Replace: q.Replace, Notes: []reeve.MailNote{}, StartedAt: t.now, UpdatedAt: t.now}
-	return v, t.exec(ctx, `INSERT INTO mail_imports (workspace_id, `+importColumns+`) VALUES ($1, $2, $3, 'open', $4, '', 0, 0, 0, 0, 0, '[]', $5, $5, 0)`,
-		workspace, v.ID, v.Source, flag(v.Replace), reeve.Millis(t.now))
+	v := reeve.MailImport{ID: t.NewID("imp"), User: user, Source: q.Source, State: reeve.ImportOpen, Replace: q.Replace, Notes: []reeve.MailNote{}, StartedAt: t.now, UpdatedAt: t.now}
+	return v, t.exec(ctx, `INSERT INTO mail_imports (workspace_id, `+importColumns+`) VALUES ($1, $2, $6, $3, 'open', $4, '', 0, 0, 0, 0, 0, '[]', $5, $5, 0)`,
+		workspace, v.ID, v.Source, flag(v.Replace), reeve.Millis(t.now), user)
 }
 
 // GetImport gives an import.
@@ -66,25 +66,39 @@ func (t *Tx) PutImport(ctx context.Context, workspace string, v reeve.MailImport
 		WHERE workspace_id = $1 AND id = $2`, workspace, v.ID, v.State, v.Position, v.Seen, v.Added, v.Replaced, v.Duplicate, v.Bad, clean(verbatim(v.Notes)), reeve.Millis(t.now), finished)
 }
 
+// MailBatch is what was read between two positions of an import.
+type MailBatch struct {
+	After    string // where the import stands before
+	Position string // and afterwards
+	Hash     string // of what was sent, so that the same is known again
+	Lines    []reeve.MailLine
+}
+
 // TakeBatch adds what was read between two positions of an import, and moves it on, in one transaction: after a crash it is all there or none of it. A batch that
-// was taken before changes nothing; one that begins elsewhere than the import stands is refused.
-func (t *Tx) TakeBatch(ctx context.Context, workspace, id, after, position string, lines []reeve.MailLine) (reeve.MailImport, error) {
+// was taken before changes nothing; one that begins elsewhere than the import stands, or says something else under a position that was reached, is refused.
+func (t *Tx) TakeBatch(ctx context.Context, workspace, id string, b MailBatch) (reeve.MailImport, error) {
 	v, err := t.LockImport(ctx, workspace, id)
 	if err != nil {
 		return v, err
 	}
+	taken, _, err := one(ctx, &t.Snap, value[string], `SELECT batch FROM mail_imports WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	switch {
-	case v.Position == position && after != position:
+	case err != nil:
+		return v, err
+	case v.Position == b.Position && taken == b.key():
 		return v, nil
+	case v.Position == b.Position:
+		return v, reeve.Errorf(reeve.Conflict, "the import has reached %q with another batch", b.Position).
+			Hintf("go on from there, under another position; if somebody else goes on with it, wait until they are done, or begin again with restart")
 	case v.Done():
 		return v, reeve.Errorf(reeve.Conflict, "the import is done").Hintf("begin another one")
-	case v.Position != after:
-		return v, reeve.Errorf(reeve.Conflict, "the import stands at %q, not at %q", v.Position, after).
+	case v.Position != b.After:
+		return v, reeve.Errorf(reeve.Conflict, "the import stands at %q, not at %q", v.Position, b.After).
 			Hintf("somebody else goes on with it; wait until they are done, or begin again with restart")
 	}
 	var mails []reeve.Email
 	places := map[string]string{}
-	for _, l := range lines {
+	for _, l := range b.Lines {
 		v.Seen++
 		for _, n := range l.Notes {
 			v.Note(n, l.Place, false)
@@ -97,16 +111,22 @@ func (t *Tx) TakeBatch(ctx context.Context, workspace, id, after, position strin
 		mails = append(mails, *l.Email)
 		places[l.Email.MessageID] = l.Place
 	}
-	n, err := t.AddMail(ctx, workspace, mails, v.Replace)
+	n, err := t.AddMail(ctx, workspace, v.User, mails, v.Replace)
 	if err != nil {
 		return v, err
 	}
-	v.Added, v.Replaced, v.Duplicate, v.Position, v.UpdatedAt = v.Added+n.Added, v.Replaced+n.Replaced, v.Duplicate+n.Duplicate, position, t.now
+	v.Added, v.Replaced, v.Duplicate, v.Position, v.UpdatedAt = v.Added+n.Added, v.Replaced+n.Replaced, v.Duplicate+n.Duplicate, b.Position, t.now
 	for _, id := range n.Renamed {
 		v.Note("its Message-ID is taken by another mail; it was given an id of its own", places[id], false)
 	}
+	if err := t.exec(ctx, `UPDATE mail_imports SET batch = $3 WHERE workspace_id = $1 AND id = $2`, workspace, id, b.key()); err != nil {
+		return v, err
+	}
 	return v, t.PutImport(ctx, workspace, v)
 }
+
+// key tells whether two batches are one.
+func (b MailBatch) key() string { return reeve.Hash([]byte(b.After + "\n" + b.Hash))[:32] }
 
 // FinishImport ends an import that has come to its last position. Doing it twice is doing it once.
 func (t *Tx) FinishImport(ctx context.Context, workspace, id, position string) (reeve.MailImport, error) {

@@ -35,20 +35,23 @@ func (q MailQuery) positive() bool { return len(q.All) > 0 }
 
 // mailWords is how an engine's full-text index is asked. It is all that the two say differently about mail.
 type mailWords struct {
-	term   func(MailTerm) string // one term
-	and    string
-	or     string
-	not    string // between what is asked for and what is ruled out
-	search string // $1 what, $2 and $3 ids, $4 and $5 times, $6 how many
-	list   string // $1 an inbox, $2 and $3 times, $4 how many, $5 what is ruled out, $6 what is asked for; both may be empty
-	marked string // $1 what, $2 an id: the snippets of sender, recipients and attachments
-	cut    func(snippet) string
+	term  func(MailTerm) string // one term
+	and   string
+	or    string
+	not   string // between what is asked for and what is ruled out
+	rank  func(rankForm) string
+	walk  string // $1 inboxes, $2 and $3 times, $4 and $5 the time and the id to begin behind, $6 how many, $7 what is asked for, $8 what is ruled out; both may be empty
+	found string // $1 ids, $2 how many characters of their text
+	most  int    // how many mails are ranked
 }
 
-// snippet is a text in which an engine marked what matched; Text is the original where the engine marked a copy.
-type snippet struct {
-	marked, text string
-	words        int
+// rankForm says what is left out of a statement that ranks: $1 what, $2 and $3 the first and last id, $4 inboxes, $5 and $6 times, $7 how many to rank, $8 how many to give,
+// $9 and $10 the mail to begin behind and the score it had. It gives ids and scores, the least first, and how many were ranked.
+type rankForm struct {
+	newest bool // the score is the mail's age
+	some   bool // not every inbox between the ids
+	dated  bool
+	after  bool
 }
 
 // text writes a query in the engine's own language.
@@ -72,11 +75,7 @@ func (w mailWords) any(terms []MailTerm) string {
 	return "(" + strings.Join(some, w.or) + ")"
 }
 
-const (
-	open, closed = "<mark>", "</mark>"
-
-	hitColumns = `e.id, e.inbox_id, e.message_id, e.folder, e.subject, e.sender, e.sent_at, `
-)
+const foundColumns = `e.id, e.inbox_id, e.message_id, e.folder, e.subject, e.sender, e.sent_at, e.recipients, e.attached, substr(e.body, 1, $2)`
 
 // words is how this store's engine is asked.
 func (db *DB) words() mailWords {
@@ -98,24 +97,38 @@ var sqliteWords = mailWords{
 		return s
 	},
 	and: " AND ", or: " OR ", not: " NOT ",
-	search: `SELECT ` + hitColumns + `emails_words.rank, snippet(emails_words, 0, '<mark>', '</mark>', '…', 32), snippet(emails_words, 1, '<mark>', '</mark>', '…', 48), ''
-		FROM emails_words JOIN emails e ON e.id = emails_words.rowid
-		WHERE emails_words MATCH $1 AND emails_words.rowid BETWEEN $2 AND $3 AND e.sent_at BETWEEN $4 AND $5 ORDER BY emails_words.rank LIMIT $6`,
-	list: `SELECT ` + hitColumns + `0.0, e.subject, substr(e.body, 1, 400), '' FROM emails e WHERE e.inbox_id = $1 AND e.sent_at BETWEEN $2 AND $3
-		AND ($5 = '' OR e.id NOT IN (SELECT rowid FROM emails_words WHERE emails_words MATCH $5))
-		AND ($6 = '' OR e.id IN (SELECT rowid FROM emails_words WHERE emails_words MATCH $6)) ORDER BY e.sent_at DESC, e.id DESC LIMIT $4`,
-	marked: `SELECT snippet(emails_words, 2, '<mark>', '</mark>', '…', 24), snippet(emails_words, 3, '<mark>', '</mark>', '…', 24), snippet(emails_words, 4, '<mark>', '</mark>', '…', 24), '', '', ''
-		FROM emails_words WHERE emails_words MATCH $1 AND emails_words.rowid = $2`,
-	cut: func(s snippet) string { return s.marked },
+	rank: func(f rankForm) string {
+		// The mails' own table is read only where it must be: the index alone answers in a fraction of the time. Ranking costs more than all else together, so it is not
+		// left to the index, which would sort every match with all its places.
+		score, join, where, after := "emails_words.rank", "", "", ""
+		if f.newest {
+			score = "CAST(-e.sent_at AS REAL)"
+		}
+		if f.newest || f.dated {
+			join = " CROSS JOIN emails e ON e.id = emails_words.rowid"
+		}
+		if f.some {
+			where += ` AND emails_words.rowid >> 28 IN (SELECT value FROM json_each('[' || $4 || ']'))`
+		}
+		if f.dated {
+			where += ` AND e.sent_at BETWEEN $5 AND $6`
+		}
+		if f.after { // the score it has now: it moves a little when mail is added
+			after = `, (SELECT coalesce((SELECT score FROM c WHERE id = $9), $10) AS at) a WHERE c.score > a.at OR c.score = a.at AND c.id < $9`
+		}
+		return `WITH c AS MATERIALIZED (SELECT emails_words.rowid AS id, ` + score + ` AS score FROM emails_words` + join + `
+			WHERE emails_words MATCH $1 AND emails_words.rowid BETWEEN $2 AND $3` + where + ` LIMIT $7)
+			SELECT c.id, c.score, (SELECT count(*) FROM c) FROM c` + after + ` ORDER BY c.score, c.id DESC LIMIT $8`
+	},
+	walk: `SELECT e.id, e.sent_at FROM json_each('[' || $1 || ']') i CROSS JOIN emails e WHERE e.id IN (SELECT id FROM emails WHERE inbox_id = i.value AND sent_at BETWEEN $2 AND $3 AND (sent_at < $4 OR id < $5)
+		AND ($7 = '' OR id IN (SELECT rowid FROM emails_words WHERE emails_words MATCH $7)) AND ($8 = '' OR id NOT IN (SELECT rowid FROM emails_words WHERE emails_words MATCH $8))
+		ORDER BY sent_at DESC, id DESC LIMIT $6) ORDER BY e.sent_at DESC, e.id DESC LIMIT $6`,
+	found: `SELECT ` + foundColumns + ` FROM emails e WHERE e.id IN (SELECT value FROM json_each('[' || $1 || ']'))`,
+	most:  100_000,
 }
 
 // weights are the labels that PostgreSQL's index knows the fields by.
 var weights = map[MailField]string{SubjectField: "A", SenderField: "B", ReceiverField: "C", BodyField: "D", AttachedField: "D"}
-
-// PostgreSQL marks a copy of the text in which signs are spaces, since its parser would take an address for one word. The marks are then put into the original.
-const headline = `ts_headline('reeve_mail', reeve_plain(%), q, 'HighlightAll=true, StartSel=` + "\x01, StopSel=\x02" + `')`
-
-func headlineOf(column string) string { return strings.Replace(headline, "%", column, 1) }
 
 var postgresWords = mailWords{
 	term: func(t MailTerm) string {
@@ -140,13 +153,19 @@ var postgresWords = mailWords{
 		return "(" + in("A") + " | " + in("B") + " | " + in("C") + " | " + in("D") + ")" // words in a row are in one field
 	},
 	and: " & ", or: " | ", not: " & !",
-	search: `SELECT ` + hitColumns + `-f.score, ` + headlineOf("e.subject") + `, ` + headlineOf("left(e.body, 262144)") + `, left(e.body, 262144)
-		FROM to_tsquery('reeve_mail', $1) q CROSS JOIN LATERAL (SELECT id, ts_rank('{0.25, 0.125, 0.5, 1.0}', words, q, 1)::float8 AS score FROM emails
-			WHERE words @@ q AND id BETWEEN $2 AND $3 AND sent_at BETWEEN $4 AND $5 ORDER BY score DESC, id DESC LIMIT $6) f
-		JOIN emails e ON e.id = f.id ORDER BY f.score DESC, e.id DESC`,
-	list: `SELECT ` + hitColumns + `0.0::float8, e.subject, substr(e.body, 1, 400), '' FROM emails e WHERE e.inbox_id = $1 AND e.sent_at BETWEEN $2 AND $3
-		AND ($5 = '' OR NOT e.words @@ to_tsquery('reeve_mail', $5)) AND ($6 = '' OR e.words @@ to_tsquery('reeve_mail', $6)) ORDER BY e.sent_at DESC, e.id DESC LIMIT $4`,
-	marked: `SELECT ` + headlineOf("e.sender") + `, ` + headlineOf("e.recipients") + `, ` + headlineOf("e.attached") + `, e.sender, e.recipients, e.attached
-		FROM emails e, to_tsquery('reeve_mail', $1) q WHERE e.id = $2`,
-	cut: snippet.cut,
+	rank: func(f rankForm) string {
+		score := "-ts_rank('{0.25, 0.125, 0.5, 1.0}', e.words, q, 1)::float8"
+		if f.newest {
+			score = "-e.sent_at::float8"
+		}
+		return `WITH c AS MATERIALIZED (SELECT e.id, ` + score + ` AS score FROM to_tsquery('reeve_mail', $1) q, emails e WHERE e.words @@ q AND e.id BETWEEN $2 AND $3
+			AND ($4 = '' OR e.inbox_id = ANY (string_to_array($4, ',')::bigint[])) AND e.sent_at BETWEEN $5 AND $6 LIMIT $7)
+			SELECT c.id, c.score, (SELECT count(*) FROM c) FROM c, (SELECT coalesce((SELECT score FROM c WHERE id = $9), $10) AS at) a
+			WHERE c.score > a.at OR c.score = a.at AND c.id < $9 ORDER BY c.score, c.id DESC LIMIT $8`
+	},
+	walk: `SELECT e.id, e.sent_at FROM unnest(string_to_array($1, ',')::bigint[]) i CROSS JOIN LATERAL (SELECT id, sent_at FROM emails WHERE inbox_id = i AND sent_at BETWEEN $2 AND $3 AND (sent_at < $4 OR id < $5)
+		AND ($7 = '' OR words @@ to_tsquery('reeve_mail', $7)) AND ($8 = '' OR NOT words @@ to_tsquery('reeve_mail', $8)) ORDER BY sent_at DESC, id DESC LIMIT $6) e
+		ORDER BY e.sent_at DESC, e.id DESC LIMIT $6`,
+	found: `SELECT ` + foundColumns + ` FROM emails e WHERE e.id = ANY (string_to_array($1, ',')::bigint[])`,
+	most:  20_000,
 }

@@ -5,9 +5,9 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"reeve"
 )
@@ -20,79 +20,106 @@ type MailSearch struct {
 	Newest  bool    // the newest first, not the best
 	From    time.Time
 	To      time.Time // not included. Default: no end
+	After   *MailPlace
 	Limit   int
+	Most    int // how many matches are ranked; when there are more, the newest come first. Default: what the engine ranks in less than a second
 }
 
-// hit is a mail that was found.
-type hit struct {
+// MailPlace is where a page ended: behind a mail, in the order of its search.
+type MailPlace struct {
+	Newest bool    // the newest came first
+	Walk   bool    // there were too many to put them in order, and they were read by date
+	Score  float64 // the mail's, the least first
+	ID     int64   // the mail's
+}
+
+// MailPage is what a search found.
+type MailPage struct {
+	Mails   []MailFound
+	Next    *MailPlace // nil when there are no others
+	Crowded bool       // so many match that the newest are given first
+}
+
+// MailFound is a mail that was found, with the text to show of it.
+type MailFound struct {
 	reeve.MailHit
-	row, inbox int64
-	sent       int64
+	From       string   // the sender with its name
+	Recipients []string // with names
+	Attached   string   // names of files, a line each
+	Body       string   // the beginning of it
+
+	row int64
 }
 
-// SearchMail finds mails: the best first, or the newest first. More tells whether there are others.
-func (s *Snap) SearchMail(ctx context.Context, q MailSearch) (hits []reeve.MailHit, more bool, err error) {
+// ranked is a mail's place in a search.
+type ranked struct {
+	id    int64
+	score float64
+	of    int // how many there are
+}
+
+// SearchMail finds mails: the best first, or the newest first. No search reads more than the index says of its words, and none ranks more than so many mails: of a word that
+// nearly every mail has, the newest are given. Adding mail between two pages neither repeats nor skips what was there.
+func (s *Snap) SearchMail(ctx context.Context, q MailSearch) (page MailPage, err error) {
 	if len(q.Inboxes) == 0 || q.Limit < 1 {
-		return []reeve.MailHit{}, false, nil
+		return page, nil
 	}
-	var found []hit
-	if q.Query.positive() && !q.Newest {
-		found, err = s.rankMail(ctx, q)
-	} else {
-		found, err = s.newestMail(ctx, q)
+	w := s.db.words()
+	q.Most = cmp.Or(q.Most, w.most)
+	if q.After != nil {
+		q.Newest = q.After.Newest
 	}
-	if err != nil {
-		return nil, false, err
-	}
-	if more = len(found) > q.Limit; more {
-		found = found[:q.Limit]
-	}
-	hits = make([]reeve.MailHit, len(found))
-	for i, h := range found {
-		if q.Query.positive() && !strings.Contains(h.Snippet, open) {
-			if err := s.markOther(ctx, q, &h); err != nil {
-				return nil, false, err
-			}
+	var list []ranked
+	walk := !q.Query.positive() || q.After != nil && q.After.Walk
+	page.Crowded = walk && q.Query.positive()
+	if !walk {
+		if list, err = s.rankMail(ctx, w, q); err != nil {
+			return page, err
 		}
-		h.Sender, _ = reeve.Address(h.Sender)
-		h.Subject = brief(h.Subject)
-		h.Date = moment(h.sent)
-		hits[i] = h.MailHit
+		if q.After == nil && len(list) > 0 && list[0].of > q.Most {
+			page.Crowded, walk = true, true
+		}
 	}
-	return hits, more, nil
+	if walk {
+		q.Newest = true
+		if list, err = s.walkMail(ctx, w, q); err != nil {
+			return page, err
+		}
+	}
+	if len(list) > q.Limit {
+		list = list[:q.Limit]
+		last := list[q.Limit-1]
+		page.Next = &MailPlace{Newest: q.Newest, Walk: walk, Score: last.score, ID: last.id}
+	}
+	page.Mails, err = s.foundMail(ctx, w, q, list)
+	return page, err
 }
 
-// rankMail asks the full-text index, once for each range of ids.
-func (s *Snap) rankMail(ctx context.Context, q MailSearch) ([]hit, error) {
-	var spans []span
+// rankMail asks the full-text index, and puts what it gives in order.
+func (s *Snap) rankMail(ctx context.Context, w mailWords, q MailSearch) ([]ranked, error) {
+	first, last := q.Inboxes[0].span(), q.Inboxes[0].span()
+	some := ""
 	if q.All {
 		n := q.Inboxes[0].ID >> inboxBits
-		spans = []span{{n << (inboxBits + mailBits), (n+1)<<(inboxBits+mailBits) - 1}}
-	} else {
+		first.first, last.last = n<<(inboxBits+mailBits), (n+1)<<(inboxBits+mailBits)-1
+	} else if len(q.Inboxes) > 1 {
+		some = numbers(q.Inboxes, func(i Inbox) int64 { return i.ID })
 		for _, i := range q.Inboxes {
-			spans = append(spans, i.span())
+			first.first, last.last = min(first.first, i.span().first), max(last.last, i.span().last)
 		}
 	}
-	w := s.db.words()
-	what := w.text(q.Query)
 	from, to := q.times()
-	var found []hit
-	for _, r := range spans {
-		some, err := all(ctx, s, scanHit(q.Inboxes, w), w.search, what, r.first, r.last, from, to, q.Limit+1)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, some...)
+	after := MailPlace{Score: -math.MaxFloat64}
+	if q.After != nil {
+		after = *q.After
 	}
-	if len(spans) > 1 {
-		slices.SortStableFunc(found, func(a, b hit) int { return cmp.Compare(a.Score, b.Score) })
-	}
-	return found, nil
+	text := w.rank(rankForm{newest: q.Newest, some: some != "", dated: !q.From.IsZero() || !q.To.IsZero(), after: q.After != nil})
+	return all(ctx, s, func(r scanner) (v ranked, err error) { return v, r.Scan(&v.id, &v.score, &v.of) },
+		text, w.text(q.Query), first.first, last.last, some, from, to, q.Most+1, q.Limit+1, after.ID, after.Score)
 }
 
-// newestMail goes through the inboxes by date.
-func (s *Snap) newestMail(ctx context.Context, q MailSearch) ([]hit, error) {
-	w := s.db.words()
+// walkMail goes through the inboxes by date.
+func (s *Snap) walkMail(ctx context.Context, w mailWords, q MailSearch) ([]ranked, error) {
 	none, some := "", ""
 	if len(q.Query.None) > 0 {
 		none = w.any(q.Query.None)
@@ -101,17 +128,43 @@ func (s *Snap) newestMail(ctx context.Context, q MailSearch) ([]hit, error) {
 		some = w.text(MailQuery{All: q.Query.All})
 	}
 	from, to := q.times()
-	var found []hit
-	for _, i := range q.Inboxes {
-		newest, err := all(ctx, s, scanHit(q.Inboxes, w), w.list, i.ID, from, to, q.Limit+1, none, some)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, newest...)
+	sent, id := int64(math.MaxInt64), int64(math.MaxInt64)
+	if q.After != nil {
+		sent, id = -int64(q.After.Score), q.After.ID
 	}
-	slices.SortStableFunc(found, func(a, b hit) int { return cmp.Compare(b.sent, a.sent) })
+	return all(ctx, s, func(r scanner) (v ranked, err error) {
+		var at int64
+		err = r.Scan(&v.id, &at)
+		v.score = -float64(at)
+		return v, err
+	}, w.walk, numbers(q.Inboxes, func(i Inbox) int64 { return i.ID }), from, min(to, sent), sent, id, q.Limit+1, some, none)
+}
+
+// foundMail reads the mails of a page.
+func (s *Snap) foundMail(ctx context.Context, w mailWords, q MailSearch, list []ranked) ([]MailFound, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	shown := shownText
+	if !q.Query.positive() {
+		shown = shownStart
+	}
+	found, err := all(ctx, s, scanFound(q.Inboxes), w.found, numbers(list, func(r ranked) int64 { return r.id }), shown)
+	if err != nil {
+		return nil, err
+	}
+	place := map[int64]int{}
+	for i, r := range list {
+		place[r.id] = i
+	}
+	slices.SortFunc(found, func(a, b MailFound) int { return cmp.Compare(place[a.row], place[b.row]) })
 	return found, nil
 }
+
+const (
+	shownText  = 262_144 // characters in which matches are looked for
+	shownStart = 400     // characters of a mail in which nothing is looked for
+)
 
 // times is the span of time; the end is the last millisecond in it.
 func (q MailSearch) times() (from, to int64) {
@@ -125,61 +178,32 @@ func (q MailSearch) times() (from, to int64) {
 	return from, to
 }
 
-func scanHit(inboxes []Inbox, w mailWords) func(scanner) (hit, error) {
-	return func(r scanner) (h hit, err error) {
-		var subject, body, text string
-		if err := r.Scan(&h.row, &h.inbox, &h.MessageID, &h.Folder, &h.Subject, &h.Sender, &h.sent, &h.Score, &subject, &body, &text); err != nil {
-			return h, err
+func scanFound(inboxes []Inbox) func(scanner) (MailFound, error) {
+	return func(r scanner) (m MailFound, err error) {
+		var inbox, sent int64
+		var recipients string
+		if err := r.Scan(&m.row, &inbox, &m.MessageID, &m.Folder, &m.Subject, &m.From, &sent, &recipients, &m.Attached, &m.Body); err != nil {
+			return m, err
 		}
-		if i := slices.IndexFunc(inboxes, func(i Inbox) bool { return i.ID == h.inbox }); i >= 0 {
-			h.Inbox = inboxes[i].Name
+		if i := slices.IndexFunc(inboxes, func(i Inbox) bool { return i.ID == inbox }); i >= 0 {
+			m.Inbox = inboxes[i].Name
 		}
-		h.Snippet = join("Subject: ", w.cut(snippet{subject, h.Subject, 32})) + " | " + join("Body: ", w.cut(snippet{body, text, 48}))
-		return h, nil
+		m.Sender, _ = reeve.Address(m.From)
+		m.Date = moment(sent)
+		return m, fromText(recipients, &m.Recipients)
 	}
 }
 
-// markOther shows what matched, when it is neither in the subject nor in the body.
-func (s *Snap) markOther(ctx context.Context, q MailSearch, h *hit) error {
-	w := s.db.words()
-	found, _, err := one(ctx, s, func(r scanner) (v [6]string, err error) {
-		return v, r.Scan(&v[0], &v[1], &v[2], &v[3], &v[4], &v[5])
-	}, w.marked, w.text(q.Query), h.row)
-	if err != nil {
-		return err
-	}
-	for i, name := range []string{"From: ", "To: ", "Attached: "} {
-		if part := w.cut(snippet{found[i], found[i+3], 24}); strings.Contains(part, open) {
-			h.Snippet += " | " + join(name, part)
+// numbers writes ids with commas between them: one argument, however many there are.
+func numbers[T any](list []T, id func(T) int64) string {
+	var b strings.Builder
+	for i, v := range list {
+		if i > 0 {
+			b.WriteByte(',')
 		}
+		b.WriteString(strconv.FormatInt(id(v), 10))
 	}
-	return nil
-}
-
-// join puts a part of a snippet on one line, and no more than a line: a word may be as long as a mail.
-func join(name, s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) <= mostSnippet {
-		return name + s
-	}
-	start := max(0, strings.Index(s, open)-mostSnippet/4)
-	part := []byte(s)[start:min(len(s), start+mostSnippet)]
-	s = "…" + strings.ToValidUTF8(string(part), "") + "…"
-	if strings.LastIndex(s, open) > strings.LastIndex(s, closed) { // it was cut inside a mark
-		s += closed
-	}
-	return name + s
-}
-
-// mostSnippet is how many bytes one part of a snippet has.
-const mostSnippet = 800
-
-// brief is the beginning of a subject that is no subject.
-func brief(s string) string {
-	if len(s) <= mostSnippet {
-		return s
-	}
-	return strings.ToValidUTF8(s[:mostSnippet], "") + "…"
+	return b.String()
 }
 
 func moment(ms int64) *time.Time {
@@ -188,73 +212,4 @@ func moment(ms int64) *time.Time {
 	}
 	t := reeve.FromMillis(ms)
 	return &t
-}
-
-// cut puts the marks that were made in a copy of a text into the text, and gives the part that has most of them.
-func (s snippet) cut() string {
-	if s.text == "" { // it was not marked
-		return s.marked
-	}
-	text, marks := s.align()
-	first := s.densest(text, marks)
-	var b strings.Builder
-	words, at := 0, first
-	if first > 0 {
-		b.WriteString("…")
-	}
-	for ; at < len(text) && words < s.words; at++ {
-		if k := slices.IndexFunc(marks, func(m [2]int) bool { return m[0] == at }); k >= 0 {
-			b.WriteString(open + string(text[at:marks[k][1]]) + closed)
-			at = marks[k][1] - 1
-		} else {
-			b.WriteRune(text[at])
-		}
-		if unicode.IsSpace(text[at]) && at+1 < len(text) && !unicode.IsSpace(text[at+1]) {
-			words++
-		}
-	}
-	if at < len(text) {
-		b.WriteString("…")
-	}
-	return b.String()
-}
-
-// align walks through the text and its marked copy side by side and gives the places of the marks. Where the copy lacks something it ends.
-func (s snippet) align() (text []rune, marks [][2]int) {
-	text = []rune(s.text)
-	at, begin := 0, 0
-	for _, r := range s.marked {
-		switch {
-		case r == 1 && (at >= len(text) || text[at] != 1):
-			begin = at
-		case r == 2 && (at >= len(text) || text[at] != 2):
-			marks = append(marks, [2]int{begin, at})
-		case at >= len(text), r != text[at] && r != ' ' && unmarked(string(text[at])) != string(r):
-			return text, marks
-		default:
-			at++
-		}
-	}
-	return text, marks
-}
-
-// densest is where the part begins that has most marks, a few words before the first of them.
-func (s snippet) densest(text []rune, marks [][2]int) int {
-	reach, best, at := s.words*6, 0, 0
-	for i := range marks {
-		n := 0
-		for n < len(marks)-i && marks[i+n][1]-marks[i][0] < reach {
-			n++
-		}
-		if n > best {
-			best, at = n, marks[i][0]
-		}
-	}
-	start := max(0, at-reach/4)
-	for ; start > 0 && start < at && !unicode.IsSpace(text[start-1]); start++ {
-	}
-	if at < reach/2 {
-		start = 0
-	}
-	return start
 }

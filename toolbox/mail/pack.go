@@ -27,6 +27,7 @@ type searchArgs struct {
 	From      string `json:"date_from,omitempty" doc:"Only mail sent then or later: 2001-05-15, or RFC 3339"`
 	To        string `json:"date_to,omitempty" doc:"Only mail sent before: a day is included, as 2001-05-15"`
 	Limit     int    `json:"limit,omitempty" minimum:"1" maximum:"50" doc:"Most mails to give. Default 10, or as configured"`
+	Cursor    string `json:"cursor,omitempty" maxLength:"256" doc:"For the next page: next_cursor of the answer before, with all else as it was"`
 }
 
 // searchConfig is what an operator may set per agent.
@@ -36,10 +37,11 @@ type searchConfig struct {
 }
 
 type searchResult struct {
-	Emails []reeve.MailHit `json:"emails"`
 	Total  int             `json:"total" doc:"How many are given"`
 	More   bool            `json:"more" doc:"True when there are others"`
-	Note   string          `json:"note,omitempty" doc:"Why there may be less than expected"`
+	Next   string          `json:"next_cursor,omitempty" doc:"Give it as cursor to get the others"`
+	Note   string          `json:"note,omitempty" doc:"Why there may be less than expected, or another order"`
+	Emails []reeve.MailHit `json:"emails"` // the last: what is cut off a long answer is not how to go on
 }
 
 type getArgs struct {
@@ -80,6 +82,9 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 	if q.To, err = day("/date_to", in.To, 1); err != nil {
 		return out, err
 	}
+	if q.After, err = in.place(); err != nil {
+		return out, err
+	}
 	q.Query = parse(in.Query)
 	q.Newest = len(q.Query.All) == 0
 	nothing := len(q.Query.All)+len(q.Query.None) == 0 && strings.TrimSpace(in.Query) != ""
@@ -93,28 +98,71 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 			q.Query.All = append(q.Query.All, []store.MailTerm{{Field: field, Words: w}})
 		}
 	}
-	err = p.DB.View(ctx, func(s *store.Snap) error {
-		inboxes, err := corpus(ctx, s, inv.Workspace)
-		if err != nil {
-			return err
-		}
-		q.Inboxes, q.All = inboxes, true
-		if who := cmp.Or(in.Inbox, config.DefaultInbox); strings.TrimSpace(who) != "" {
-			if q.Inboxes = choose(inboxes, who); len(q.Inboxes) == 0 {
-				out.Note = "No inbox is called " + who + ". " + known(inboxes)
+	look := func(ctx context.Context) error {
+		return p.DB.View(ctx, func(s *store.Snap) error {
+			inboxes, err := corpus(ctx, s, inv.Workspace)
+			if err != nil {
+				return err
+			}
+			q.Inboxes, q.All = inboxes, true
+			if who := cmp.Or(in.Inbox, config.DefaultInbox); strings.TrimSpace(who) != "" {
+				if q.Inboxes = choose(inboxes, who); len(q.Inboxes) == 0 {
+					out.Note = "No inbox is called " + who + ". " + known(inboxes)
+					return nil
+				}
+				q.All = len(q.Inboxes) == len(inboxes)
+			}
+			if nothing {
+				out.Note = "The query has no words in it, so nothing was found."
 				return nil
 			}
-			q.All = len(q.Inboxes) == len(inboxes)
+			page, err := s.SearchMail(ctx, q)
+			if err == nil {
+				out.show(in, q, page)
+			}
+			return err
+		})
+	}
+	late, err := within(ctx, rankTime, look)
+	if late && !q.Newest && q.After == nil { // what ranking needs to know takes long to find out; dates are known
+		q.Newest = true
+		if late, err = within(ctx, listTime, look); !late {
+			out.Note = "Ranking took too long, so the newest are given first. Use longer words, or fewer of them, to have them ranked."
 		}
-		if nothing {
-			out.Note = "The query has no words in it, so nothing was found."
-			return nil
-		}
-		out.Emails, out.More, err = s.SearchMail(ctx, q)
-		return err
-	})
-	out.Total = len(out.Emails)
+	}
+	if late {
+		out.Note = "The search took too long and was given up. Use longer words, fewer of them, or name an inbox."
+	}
 	return out, err
+}
+
+// How long a search may take before it is made in a simpler way, and then before it is given up. No query is worth a server that nobody else can use.
+const (
+	rankTime = 6 * time.Second
+	listTime = 14 * time.Second
+)
+
+// within runs something that reads, and tells whether it took too long and was stopped.
+func within(ctx context.Context, most time.Duration, read func(context.Context) error) (late bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	err = read(store.Stoppable(limited))
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return true, nil
+	}
+	return false, err
+}
+
+// show is the answer for a page.
+func (r *searchResult) show(in searchArgs, q store.MailSearch, page store.MailPage) {
+	r.Emails = hits(q.Query, page.Mails)
+	r.Total, r.More = len(r.Emails), page.Next != nil
+	if page.Next != nil {
+		r.Next = in.cursor(*page.Next)
+	}
+	if page.Crowded {
+		r.Note = "So many mails match that the newest are given first, not the best. Add words or filters to have them ranked."
+	}
 }
 
 func (p *Pack) get(ctx context.Context, in getArgs) (e reeve.Email, err error) {

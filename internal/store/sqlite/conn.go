@@ -186,7 +186,11 @@ func (c *conn) Query(ctx context.Context, query string, args ...any) (store.Rows
 	for i, k := range q.order {
 		ordered[i] = args[k]
 	}
-	r, err := q.stmt.QueryContext(context.Background(), ordered...)
+	until := context.Background()
+	if store.IsStoppable(ctx) {
+		until = ctx
+	}
+	r, err := q.stmt.QueryContext(until, ordered...)
 	if err != nil {
 		return nil, fault(err)
 	}

@@ -41,10 +41,10 @@ func Import(ctx context.Context, db *store.DB, workspace string) (v reeve.MailIm
 		lines[i].Email = &list[i]
 	}
 	return v, db.Update(ctx, func(tx *store.Tx) error {
-		if v, err = tx.BeginImport(ctx, workspace, reeve.MailImportRequest{Source: Source}); err != nil {
+		if v, err = tx.BeginImport(ctx, workspace, "", reeve.MailImportRequest{Source: Source}); err != nil {
 			return err
 		}
-		if _, err = tx.TakeBatch(ctx, workspace, v.ID, v.Position, "end", lines); err != nil {
+		if _, err = tx.TakeBatch(ctx, workspace, v.ID, store.MailBatch{After: v.Position, Position: "end", Hash: reeve.Hash(mails), Lines: lines}); err != nil {
 			return err
 		}
 		v, err = tx.FinishImport(ctx, workspace, v.ID, "end")
