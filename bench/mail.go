@@ -20,7 +20,6 @@ import (
 	_ "modernc.org/sqlite"
 
 	"reeve"
-	"reeve/client"
 )
 
 // mail imports generated mail with the real binary, and searches it, beside a bare SQLite with the same tables.
@@ -72,12 +71,6 @@ func vocabulary() []string {
 // word picks one as often as people do: few of them often, most of them seldom.
 func (p *postOffice) word(r *rand.Rand) string {
 	return p.words[int(math.Pow(float64(len(p.words)), r.Float64()))-1]
-}
-
-// rare picks one that somebody may look for: not one of the hundred that nearly every mail has.
-func (p *postOffice) rare(r *rand.Rand) string {
-	n := float64(len(p.words)) / 100
-	return p.words[int(100*math.Pow(n, r.Float64()))-1]
 }
 
 type letter struct{ id, subject, sender, body string }
@@ -238,84 +231,4 @@ func (p *postOffice) insert(ctx context.Context, list []letter) error {
 		list = list[min(500, len(list)):]
 	}
 	return nil
-}
-
-const bareSearch = `SELECT e.message_id, e.subject, e.sender, e.sent_at, snippet(emails_words, 0, '<mark>', '</mark>', '…', 32), snippet(emails_words, 1, '<mark>', '</mark>', '…', 48)
-	FROM emails_words JOIN emails e ON e.id = emails_words.rowid WHERE emails_words MATCH ? ORDER BY rank LIMIT 10`
-
-// searches asks both for the same, in turn: the tool as an agent calls it, over HTTP and through the gate, and the bare index, in this process.
-func (p *postOffice) searches(ctx context.Context, c config, t *table) error {
-	token, err := os.ReadFile(filepath.Join(p.dir, "owner.token"))
-	if err != nil {
-		return err
-	}
-	api, err := client.New(client.Config{URL: p.server.url, Token: strings.TrimSpace(string(token))})
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	name := "reader"
-	if _, err := api.CreateAgent(ctx, reeve.AgentRequest{Name: &name}); err != nil {
-		return err
-	}
-	if _, err := api.Attach(ctx, name, reeve.AttachRequest{ToolID: "email_search"}); err != nil {
-		return err
-	}
-	var ours, bare []float64
-	r := rand.New(rand.NewPCG(3, 3))
-	for i := range pick(c, 400, 80) {
-		words := []string{p.rare(r), p.rare(r)}
-		native := `"` + words[0] + `" AND "` + words[1] + `"`
-		query := words[0] + " " + words[1]
-		if i%4 == 0 { // a single word
-			native, query = `"`+words[0]+`"`, words[0]
-		}
-		mine := func() error {
-			start := time.Now()
-			res, err := api.Call(ctx, name, reeve.CallRequest{Tool: "email_search", Args: jsonArgs(query)})
-			ours = append(ours, float64(time.Since(start).Microseconds())/1000)
-			if err == nil && res.IsError {
-				err = errors.New(res.Content)
-			}
-			return err
-		}
-		theirs := func() error {
-			start := time.Now()
-			rows, err := p.bare.QueryContext(ctx, bareSearch, native)
-			if err != nil {
-				return err
-			}
-			defer rows.Close()
-			for rows.Next() {
-				var id, subject, sender, a, b string
-				var at int64
-				if err := rows.Scan(&id, &subject, &sender, &at, &a, &b); err != nil {
-					return err
-				}
-			}
-			bare = append(bare, float64(time.Since(start).Microseconds())/1000)
-			return rows.Err()
-		}
-		both := []func() error{mine, theirs}
-		if i%2 == 1 {
-			both[0], both[1] = theirs, mine
-		}
-		for _, f := range both {
-			if err := f(); err != nil {
-				return err
-			}
-		}
-	}
-	a, b := median(ours), median(bare)
-	// In quick mode the search itself takes no longer than recording that it was made.
-	t.add(row{Section: "mail", Name: fmt.Sprintf("email_search in %d mails, half of them", p.made), Unit: "ms", Ours: a, Against: "bare FTS5 query", Peer: b, Ratio: a / b, Target: pick(c, 1.3, 0), AtMost: true})
-	return nil
-}
-
-func jsonArgs(query string) json.RawMessage {
-	b, err := json.Marshal(map[string]string{"query": query})
-	if err != nil {
-		panic(err)
-	}
-	return b
 }

@@ -25,6 +25,7 @@ type found struct {
 	Total  int             `json:"total"`
 	More   bool            `json:"more"`
 	Note   string          `json:"note"`
+	Next   string          `json:"next_cursor"`
 }
 
 func (f found) ids() (ids []string) {

@@ -1,21 +1,15 @@
 package mail
 
 import (
-	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
 	"reeve"
 	"reeve/internal/store"
 )
-
-// bookmark is where a page ended, and of which search it is one.
-type bookmark struct {
-	Search string  `json:"s"`
-	Order  string  `json:"o"`
-	Score  float64 `json:"n"`
-	ID     int64   `json:"i"`
-}
 
 // The orders that a search can have.
 const (
@@ -24,20 +18,17 @@ const (
 	byDate      = "d" // read by date, as there are too many to sort
 )
 
-// cursor names the place where a page ended. Whoever has it can only go on with the same search: it opens nothing.
+// cursor names the place where a page ended, and the search that it is a page of. It opens nothing: whoever makes one up is only given other pages of what they may search anyway.
+// It is written in small hexadecimal digits, as nothing is that must be kept secret.
 func (in searchArgs) cursor(p store.MailPlace) string {
-	m := bookmark{Search: in.search(), Order: bestFirst, Score: p.Score, ID: p.ID}
+	order := bestFirst
 	switch {
 	case p.Walk:
-		m.Order = byDate
+		order = byDate
 	case p.Newest:
-		m.Order = newestFirst
+		order = newestFirst
 	}
-	b, err := json.Marshal(m)
-	if err != nil {
-		panic(err) // strings and finite numbers
-	}
-	return base64.RawURLEncoding.EncodeToString(b)
+	return fmt.Sprintf("%s.%s.%x.%x", order, in.search(), math.Float64bits(p.Score), p.ID)
 }
 
 // place is where to go on; nil means at the beginning.
@@ -45,18 +36,27 @@ func (in searchArgs) place() (*store.MailPlace, error) {
 	if in.Cursor == "" {
 		return nil, nil
 	}
-	var m bookmark
-	b, err := base64.RawURLEncoding.DecodeString(in.Cursor)
-	if err == nil {
-		err = json.Unmarshal(b, &m)
+	wrong := reeve.Wrong("/cursor", "is not one that a search gave", "next_cursor of the answer before; leave it out to begin at the first page")
+	parts := strings.Split(in.Cursor, ".")
+	if len(parts) != 4 {
+		return nil, wrong
 	}
-	switch {
-	case err != nil || m.ID <= 0 || m.Order != bestFirst && m.Order != newestFirst && m.Order != byDate || m.Order != bestFirst && math.Abs(m.Score) > 1<<53:
-		return nil, reeve.Wrong("/cursor", "is not one that a search gave", "next_cursor of the answer before; leave it out to begin at the first page")
-	case m.Search != in.search():
+	bits, err := strconv.ParseUint(parts[2], 16, 64)
+	if err != nil {
+		return nil, wrong
+	}
+	id, err := strconv.ParseInt(parts[3], 16, 64)
+	if err != nil {
+		return nil, wrong
+	}
+	p := store.MailPlace{Newest: parts[0] != bestFirst, Walk: parts[0] == byDate, Score: math.Float64frombits(bits), ID: id}
+	if !strings.Contains(bestFirst+newestFirst+byDate, parts[0]) || parts[0] == "" || id <= 0 || !(math.Abs(p.Score) < 1<<53) { // also what is not a number
+		return nil, wrong
+	}
+	if parts[1] != in.search() {
 		return nil, reeve.Wrong("/cursor", "is of another search", "the same query and filters as before, or no cursor")
 	}
-	return &store.MailPlace{Newest: m.Order != bestFirst, Walk: m.Order == byDate, Score: m.Score, ID: m.ID}, nil
+	return &p, nil
 }
 
 // search names what is asked for. How many are wanted at once makes no difference.
