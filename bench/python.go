@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"reeve/internal/sandbox/confine"
 	"reeve/internal/sandbox/py"
 )
 
@@ -31,7 +32,7 @@ func python(ctx context.Context, c config, t *table) (err error) {
 		return err
 	}
 	pool := func() *py.Pool {
-		return py.New(py.Config{Dir: filepath.Join(c.dir, "python"), Binary: worker, Warm: -1, Stderr: os.Stderr})
+		return py.New(py.Config{Dir: filepath.Join(c.dir, "python"), Binary: worker, Warm: -1, Stderr: os.Stderr, Confine: confine.Worker})
 	}
 	begin := time.Now()
 	p := pool()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/sandbox/confine"
 	"reeve/internal/sandbox/py"
 	"reeve/toolbox/python"
 )
@@ -44,7 +45,7 @@ func (h *Host) newPython() *python.Pack {
 	if c.Cache == "" {
 		c.Cache = filepath.Join(h.cfg.Dir, "python")
 	}
-	h.python = py.New(py.Config{Dir: c.Cache, Memory: int64(c.MemoryMB) << 20, Max: c.Runs})
+	h.python = py.New(py.Config{Dir: c.Cache, Memory: int64(c.MemoryMB) << 20, Max: c.Runs, Confine: confine.Worker})
 	off, _ := h.pythonOff()
 	return &python.Pack{Pool: h.python, Limits: c.limits(), Off: off}
 }

@@ -13,6 +13,13 @@ import (
 // ordinary starts a server as an ordinary user, on a machine that only has a lower level of confinement.
 func (r *rig) ordinary(t *testing.T, level string) (caller, world) {
 	t.Helper()
+	_, c, w := r.ordinaryWith(t, "REEVE_CONFINE="+level)
+	return c, w
+}
+
+// ordinaryWith starts a server as an ordinary user.
+func (r *rig) ordinaryWith(t *testing.T, env ...string) (*process, caller, world) {
+	t.Helper()
 	e := sqliteEngine(t)
 	w, err := e.empty()
 	if err != nil {
@@ -32,7 +39,7 @@ func (r *rig) ordinary(t *testing.T, level string) (caller, world) {
 		}
 		program, args = "setpriv", append([]string{"--reuid=1234", "--regid=1234", "--clear-groups", r.program}, args...)
 	}
-	p, err := r.family.start(append(r.environment(w), "REEVE_CONFINE="+level), program, args...)
+	p, err := r.family.start(append(r.environment(w), env...), program, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +51,7 @@ func (r *rig) ordinary(t *testing.T, level string) (caller, world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, w
+	return p, c, w
 }
 
 // sandbox is what the doctor says of confinement.

@@ -5,24 +5,35 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
 
-// pythonWorkers counts the Python workers, alive, of the server with this data directory.
-func pythonWorkers(t *testing.T, dir string) (n int) {
+// workersOf are the worker processes of a kind, alive, that a server has started. A server that is gone has none that it could be asked for: give
+// what it had before.
+func workersOf(t *testing.T, server int, kind string) (ids []string) {
 	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	lists, err := filepath.Glob("/proc/" + strconv.Itoa(server) + "/task/*/children")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range files {
-		if b, err := os.ReadFile(f); err == nil && strings.HasPrefix(string(b), "reeve-py-worker\x00"+dir) {
-			n++
+	for _, f := range lists {
+		b, _ := os.ReadFile(f) // a thread may have ended meanwhile
+		for _, id := range strings.Fields(string(b)) {
+			if isWorker(id, kind) {
+				ids = append(ids, id)
+			}
 		}
 	}
-	return n
+	return ids
+}
+
+func isWorker(id, kind string) bool {
+	b, err := os.ReadFile("/proc/" + id + "/cmdline")
+	return err == nil && strings.HasPrefix(string(b), "reeve-"+kind+"-worker\x00")
 }
 
 // TestI11_TheRealBinaryRunsPython and takes its workers with it when it goes, however it goes.
@@ -51,9 +62,10 @@ func TestI11_TheRealBinaryRunsPython(t *testing.T) {
 	if err := attach(ctx, c, "calc", "execute_python"); err != nil {
 		t.Fatal(err)
 	}
-	if n := pythonWorkers(t, w.dir); n != 0 {
-		t.Errorf("%d workers before anybody asked", n)
+	if ids := workersOf(t, p.cmd.Process.Pid, "py"); len(ids) != 0 {
+		t.Errorf("workers before anybody asked: %v", ids)
 	}
+	var workers []string
 	use := func() (endless chan error) {
 		t.Helper()
 		if r, err := run(c, "import json\nprint(json.dumps({'a': 6 * 7}))"); err != nil || r.Stdout != "{\"a\": 42}\n" {
@@ -67,14 +79,19 @@ func TestI11_TheRealBinaryRunsPython(t *testing.T) {
 			_, err := run(c, "while True: pass")
 			endless <- err
 		}()
-		if err := poll(ctx, "a worker that runs and one that waits", func() (bool, error) { return pythonWorkers(t, w.dir) == 2, nil }); err != nil {
+		if err := poll(ctx, "a worker that runs and one that waits", func() (bool, error) {
+			workers = workersOf(t, p.cmd.Process.Pid, "py")
+			return len(workers) == 2, nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		return endless
 	}
 	gone := func() {
 		t.Helper()
-		if err := poll(ctx, "the workers to be gone", func() (bool, error) { return pythonWorkers(t, w.dir) == 0, nil }); err != nil {
+		if err := poll(ctx, "the workers to be gone", func() (bool, error) {
+			return !slices.ContainsFunc(workers, func(id string) bool { return isWorker(id, "py") }), nil
+		}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -10,12 +10,17 @@ import (
 
 // Command says what to start.
 type Command struct {
-	Binary  string                // the program
-	Args    []string              // its command line, beginning with its name
-	Env     []string              // all the variables that it has
-	Confine func(*exec.Cmd) error // a last look before it starts, to confine it further; may be nil
-	Stderr  *os.File              // where it may say why it crashes; nil means nowhere
+	Binary  string   // the program
+	Args    []string // its command line, beginning with its name
+	Env     []string // all the variables that it has
+	Folder  string   // what it reads, if anything
+	Confine Confine  // may be nil
+	Stderr  *os.File // where it may say why it crashes; nil means nowhere
 }
+
+// Confine takes a last look at a command before it starts, to confine it to the folder that it reads, or to nothing if that is empty. What it
+// gives is called when the command has started, or could not be.
+type Confine func(cmd *exec.Cmd, folder string) (started func(), err error)
 
 // Process is a worker as its host sees it.
 type Process struct {
@@ -44,7 +49,9 @@ func Start(c Command) (*Process, error) {
 		cmd.Stderr = c.Stderr
 	}
 	if c.Confine != nil {
-		err = c.Confine(cmd)
+		started, refused := c.Confine(cmd, c.Folder)
+		defer started()
+		err = refused
 	}
 	if err == nil {
 		err = cmd.Start()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"strconv"
 	"time"
 	"unsafe"
@@ -129,5 +130,15 @@ func probe(args []string) {
 	open("soft link, to write", "soft", unix.O_WRONLY)
 	say("own file", os.WriteFile("mine", []byte("x"), 0o600))
 	say("temporary file", os.WriteFile(os.TempDir()+"/mine", []byte("x"), 0o600))
+	if len(args) > 5 { // a worker with a folder
+		book, folder := args[4], args[5]
+		open("book", book, unix.O_RDONLY)
+		open("book, to write", book, unix.O_WRONLY)
+		open("beside the folder", folder+"/../secret", unix.O_RDONLY)
+		say("file in the folder", os.WriteFile(folder+"/mine", nil, 0o600))
+		say("remove the book", os.Remove(book))
+		say("chmod the book", os.Chmod(book, 0o777))
+		say("run a program", exec.Command("/bin/true").Run())
+	}
 	fmt.Println("end=reached")
 }

@@ -4,62 +4,107 @@ package confine
 
 import (
 	"debug/elf"
+	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+
+	"reeve/internal/sandbox/confine/cell"
 )
 
-// Worker has a program of ours that runs somebody's code by itself, such as an interpreter, start in namespaces of its own, in which
-// there is nothing, and under Landlock and seccomp; what else it needs not do it gives up itself. It speaks through its standard
-// input and output only. Where there are no namespaces, and for programs that need the system's libraries, it changes nothing.
-func Worker(cmd *exec.Cmd) error {
-	if mode, _ := Available(); mode != Namespaces {
-		return nil
+// Worker has a program of ours that runs somebody's code by itself, such as an interpreter, start under the same walls as commands: in namespaces
+// of its own, in which there is nothing, under Landlock and seccomp, and unprivileged. What else it needs not do it gives up itself. It
+// speaks through its standard input and output only, and may read one folder, if it is given one: arguments that lie in it are made to fit
+// where it sees it. Where there are no namespaces, Landlock and seccomp hold it alone; where nothing can be held, nothing is changed.
+//
+// What was opened for it is to be closed by started, when it has been started or cannot be.
+func Worker(cmd *exec.Cmd, folder string) (started func(), err error) {
+	mode, _ := Available()
+	return worker(cmd, folder, mode)
+}
+
+func worker(cmd *exec.Cmd, folder string, mode Mode) (started func(), err error) {
+	var files closers
+	if mode == Off {
+		return files.close, nil
 	}
-	file, err := workers.open(cmd.Path)
-	if err != nil || file == nil {
-		return err
-	}
-	sys, err := attributes(Command{Mode: Namespaces})
+	own, err := workers.open(cmd.Path)
 	if err != nil {
-		return err
+		return files.close, err
+	}
+	p := cell.Program{Folder: folder, Libraries: own.libraries, Namespaces: mode == Namespaces}
+	extra := []*os.File{own.File}
+	at := cell.FolderPath
+	switch {
+	case folder == "":
+	case mode == Namespaces:
+		trees := files.trees(Command{Root: folder, Mode: mode})
+		extra, p.Opened = append(extra, trees...), len(trees) > 0
+	default:
+		f, err := os.Open(folder)
+		if err != nil {
+			return files.close, err
+		}
+		files = append(files, f)
+		extra, at = append(extra, f), cell.FolderOpen
+	}
+	for _, a := range cmd.Args {
+		if rest, ok := strings.CutPrefix(a, folder); ok && folder != "" && (rest == "" || rest[0] == filepath.Separator) {
+			a = at + rest
+		}
+		p.Args = append(p.Args, a)
+	}
+	told, err := json.Marshal(p)
+	if err != nil {
+		return files.close, err
+	}
+	sys, err := attributes(Command{Mode: mode})
+	if err != nil {
+		return files.close, err
 	}
 	sys.Setsid, sys.Setpgid, sys.Pdeathsig = false, true, 0 // its host ends it by its group, and it ends by itself when its host is gone
-	cmd.SysProcAttr = sys
-	cmd.Args = append([]string{childName}, cmd.Args...)
-	cmd.Path = program()
-	cmd.ExtraFiles = []*os.File{file}
-	return nil
+	cmd.SysProcAttr, cmd.ExtraFiles = sys, extra
+	cmd.Path, cmd.Args = program(), []string{childName, string(told)}
+	return files.close, nil
 }
 
 // workers are the programs that were started so, each kept open.
-var workers opened
+var workers binaries
 
-type opened struct {
+type binaries struct {
 	mu    sync.Mutex
-	files map[string]*os.File
+	files map[string]binary
 }
 
-// open opens a program, once; nil is one that cannot do without the system's libraries.
-func (o *opened) open(path string) (*os.File, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if f, ok := o.files[path]; ok {
-		return f, nil
+// binary is a program that is open.
+type binary struct {
+	*os.File
+	libraries bool // it cannot do without the system's
+}
+
+// open opens a program, once.
+func (b *binaries) open(path string) (binary, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p, ok := b.files[path]; ok {
+		return p, nil
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return binary{}, err
 	}
 	e, err := elf.NewFile(f)
-	if err != nil || slices.ContainsFunc(e.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+	if err != nil {
 		_ = f.Close()
-		f = nil
+		return binary{}, err
 	}
-	if o.files == nil {
-		o.files = map[string]*os.File{}
+	p := binary{f, slices.ContainsFunc(e.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })}
+	if b.files == nil {
+		b.files = map[string]binary{}
 	}
-	o.files[path] = f
-	return f, nil
+	b.files[path] = p
+	return p, nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"reeve/internal/sandbox/child"
 	"reeve/internal/sandbox/js"
 )
 
@@ -122,8 +123,8 @@ func TestK23_WorkersGetNoEnvironment(t *testing.T) {
 }
 
 // confine shows what workers are started with.
-func confine(seen chan<- []string) func(*exec.Cmd) error {
-	return func(c *exec.Cmd) error { seen <- c.Env; return nil }
+func confine(seen chan<- []string) child.Confine {
+	return func(c *exec.Cmd, _ string) (func(), error) { seen <- c.Env; return func() {}, nil }
 }
 
 func TestConsole(t *testing.T) {

@@ -52,9 +52,9 @@ func executable(t testing.TB) string {
 
 // lying makes a pool whose workers lie.
 func lying(t *testing.T, how string) *js.Pool {
-	return newPool(t, js.Config{Warm: -1, Confine: func(c *exec.Cmd) error {
+	return newPool(t, js.Config{Warm: -1, Confine: func(c *exec.Cmd, _ string) (func(), error) {
 		c.Env = append(c.Env, lieVariable+"="+how)
-		return nil
+		return func() {}, nil
 	}})
 }
 

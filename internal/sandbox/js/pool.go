@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"sync"
 	"sync/atomic"
 
@@ -14,11 +13,11 @@ import (
 
 // Config says where a pool's workers come from and how many there are.
 type Config struct {
-	Warm    int                   // workers kept ready; default 2, negative means none
-	Max     int                   // scripts that run at once; others wait; default 200
-	Binary  string                // program to start as a worker; default the one that this program carries, else this program, see ServeWorker
-	Confine func(*exec.Cmd) error // a last look at a worker's command before it starts, to confine it further; default none
-	Stderr  *os.File              // where a worker that crashes may say why; default nowhere
+	Warm    int           // workers kept ready; default 2, negative means none
+	Max     int           // scripts that run at once; others wait; default 200
+	Binary  string        // program to start as a worker; default the one that this program carries, else this program, see ServeWorker
+	Confine child.Confine // a last look at a worker's command before it starts, to confine it further; default none
+	Stderr  *os.File      // where a worker that crashes may say why; default nowhere
 }
 
 // Pool runs scripts, each in a worker process of its own that is thrown away afterwards. Workers are started ahead, so

@@ -14,7 +14,7 @@ import (
 // allowed are the system calls that Go's runtime and the two pipes need, the frequent ones first. All of them work on what the
 // process already has; none opens, connects or starts anything.
 var allowed = []uint32{
-	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_FUTEX, unix.SYS_EPOLL_PWAIT, unix.SYS_NANOSLEEP, unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MADVISE,
+	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_FUTEX, unix.SYS_EPOLL_PWAIT, unix.SYS_NANOSLEEP, unix.SYS_PPOLL, unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MADVISE,
 	unix.SYS_MPROTECT, unix.SYS_GETPPID, unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_TGKILL, unix.SYS_RT_SIGRETURN, unix.SYS_RT_SIGPROCMASK,
 	unix.SYS_RT_SIGACTION, unix.SYS_SIGALTSTACK, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_NANOSLEEP,
 	unix.SYS_GETTIMEOFDAY, unix.SYS_RESTART_SYSCALL, unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EVENTFD2, unix.SYS_CLOSE, unix.SYS_GETRANDOM,

@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// WatchHost calls gone soon after the process that started this one has ended.
+// WatchHost calls gone soon after the process that started this one has ended. Where a worker does not see its host's process, it sees the end
+// of its standard input, which its host alone writes.
 func WatchHost(gone func()) {
 	host := os.Getppid()
 	var look func()
 	look = func() {
-		if os.Getppid() != host {
+		if os.Getppid() != host || hungUp() {
 			gone()
 		}
 		time.AfterFunc(time.Second, look)

@@ -22,6 +22,13 @@ func Down(memory uint64) error {
 	return filter()
 }
 
+// hungUp says whether nobody is left who could write to standard input.
+func hungUp() bool {
+	in := []unix.PollFd{{Fd: 0}}
+	n, err := unix.Ppoll(in, &unix.Timespec{}, nil)
+	return err == nil && n > 0 && in[0].Revents&unix.POLLHUP != 0
+}
+
 // dataSize is how much private memory this process has already mapped.
 func dataSize() uint64 {
 	status, err := os.ReadFile("/proc/self/status")

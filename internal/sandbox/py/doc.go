@@ -15,8 +15,9 @@
 // import. Each run has a machine of its own that begins there: a copy of the image that costs what it changes. Nothing is carried over.
 //
 //   - The machine can call a handful of functions, which give it its code and take its output (package guest). All others refuse.
-//   - It is run in a worker process that has locked itself in (package lock): a filter on system calls, limits, no variables, no
-//     files but the image. Whoever broke out of the machine would find nothing there.
+//   - It is run in a worker process that is confined from outside (Config.Confine; package confine) to its interpreter's folder, to read, and
+//     that has locked itself in (package lock): a filter on system calls, limits, no variables, no files but the image. Whoever broke out
+//     of the machine would find nothing there.
 //   - Workers belong to one owner, a workspace: what one breaks is never used for another.
 //   - A run that is not over in time, or whose caller goes away, is ended with its process, by the kernel.
 //   - Inside, a hook refuses what the interpreter announces (opening, importing, starting), and imports say what there is. This gives
@@ -25,6 +26,6 @@
 // # Where the interpreter comes from
 //
 // make assets fetches it from the npm registry, checks it against package-lock.json and freezes it; the build embeds it, packed, with the
-// worker program. The first run unpacks it into the cache directory and translates it to machine code, once, which takes seconds;
-// later workers start from that in a fraction of one. A program that was built without it says so: see [Available].
+// worker program. The first run unpacks it into the cache directory and has it translated to machine code, once, which takes seconds,
+// by a process that runs nobody's code; workers start from that in a fraction of one, and write nothing. A program that was built without it says so: see [Available].
 package py

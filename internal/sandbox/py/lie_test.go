@@ -82,9 +82,10 @@ func lying(t *testing.T, how string) *py.Pool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newPool(t, py.Config{Warm: -1, Binary: self, Confine: func(c *exec.Cmd) error {
+	cacheDirReady(t) // a liar is no translator
+	return newPool(t, py.Config{Warm: -1, Binary: self, Confine: func(c *exec.Cmd, _ string) (func(), error) {
 		c.Env = append(c.Env, lieVariable+"="+how, guestVariable+"="+guest)
-		return nil
+		return func() {}, nil
 	}})
 }
 

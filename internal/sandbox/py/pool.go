@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,15 +15,15 @@ import (
 
 // Config says where a pool's workers come from and how many there are.
 type Config struct {
-	Dir     string                // cache directory: the interpreter is unpacked there, and its machine code kept; nobody else may write there
-	Memory  int64                 // the most memory that a run may ask for; default DefaultMemory
-	Warm    int                   // workers kept ready that belong to nobody yet; default 1, negative means none
-	Keep    int                   // workers kept for their owners' next runs; default 2, negative means none
-	Max     int                   // runs at once; others wait; default 4
-	Idle    time.Duration         // how long a worker may wait for work before it is ended; default 5 m
-	Binary  string                // worker program; default the one that this program carries
-	Confine func(*exec.Cmd) error // a last look at a worker's command before it starts; default none
-	Stderr  *os.File              // where a worker that crashes may say why; default nowhere
+	Dir     string        // cache directory: the interpreter is unpacked there, and its machine code kept; nobody else may write there
+	Memory  int64         // the most memory that a run may ask for; default DefaultMemory
+	Warm    int           // workers kept ready that belong to nobody yet; default 1, negative means none
+	Keep    int           // workers kept for their owners' next runs; default 2, negative means none
+	Max     int           // runs at once; others wait; default 4
+	Idle    time.Duration // how long a worker may wait for work before it is ended; default 5 m
+	Binary  string        // worker program; default the one that this program carries
+	Confine child.Confine // a last look at a worker's command before it starts; default none
+	Stderr  *os.File      // where a worker that crashes may say why; default nowhere
 }
 
 // Pool runs Python in worker processes. Workers are started ahead once there has been a first run, so that a run does not wait for one,

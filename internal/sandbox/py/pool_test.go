@@ -16,7 +16,7 @@ import (
 // counting makes a pool that counts the workers it starts.
 func counting(t *testing.T, c py.Config) (*py.Pool, *atomic.Int32) {
 	n := new(atomic.Int32)
-	c.Confine = func(*exec.Cmd) error { n.Add(1); return nil }
+	c.Confine = func(*exec.Cmd, string) (func(), error) { n.Add(1); return func() {}, nil }
 	return newPool(t, c), n
 }
 

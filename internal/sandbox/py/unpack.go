@@ -6,19 +6,24 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"reeve"
+	"reeve/internal/sandbox/py/report"
 )
 
-// home is where an interpreter lives on the disk.
+// home is where an interpreter lives on the disk: a folder that workers may read, whoever they are, inside one that is ours alone.
 type home struct {
-	file string // the frozen interpreter
-	code string // directory of its machine code
-	sum  string // of the file
+	dir string
+	sum string // of the interpreter's file
 }
+
+func (h home) file() string { return filepath.Join(h.dir, report.FileName) }
+func (h home) code() string { return filepath.Join(h.dir, report.CodeName) }
 
 // unpack sees to it that the interpreter which this program carries is in the cache directory, under a name made from its content. What the
 // directory holds is run, so others must not be able to write there.
@@ -30,23 +35,90 @@ func unpack(dir string) (h home, err error) {
 	if h.sum, err = sum(); err != nil || len(h.sum) != hex.EncodedLen(sha256.Size) {
 		return h, reeve.Errorf(reeve.Unsupported, "this program was built with a broken Python interpreter").Hintf("run make assets build again")
 	}
-	own := filepath.Join(dir, h.sum[:16])
-	h.file, h.code = filepath.Join(own, "python"), filepath.Join(own, "code")
-	if err := os.MkdirAll(h.code, 0o700); err != nil {
+	if dir, err = filepath.Abs(dir); err != nil {
+		return h, err
+	}
+	h.dir = filepath.Join(dir, h.sum[:16])
+	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		return h, reeve.Errorf(reeve.Unavailable, "there is no place for the Python interpreter: %w", err)
 	}
-	for _, d := range []string{dir, own, h.code} {
+	for _, d := range []string{dir, h.dir} {
 		if err := private(d); err != nil {
 			return h, err
 		}
 	}
-	if _, err := os.Stat(h.file); err == nil {
-		return h, nil
+	if err := private(h.code()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return h, err
 	}
-	if err := place(h.file, 0o400, h.write); err != nil {
+	if _, err := os.Stat(h.file()); err == nil {
+		return h, open(h.dir, h.file())
+	}
+	if err := place(h.file(), 0o444, h.write); err != nil {
 		return h, reeve.Errorf(reeve.Unavailable, "the Python interpreter cannot be unpacked: %w", err).Hintf("is there room in %s?", dir)
 	}
-	return h, tidy(dir, filepath.Base(own))
+	return h, errors.Join(open(h.dir), tidy(dir, filepath.Base(h.dir)))
+}
+
+// open lets everybody read: a worker of a server that is root is somebody else, who has the folder and not the way to it.
+func open(paths ...string) error {
+	for _, p := range paths {
+		info, err := os.Lstat(p)
+		if err != nil {
+			return err
+		}
+		mode := os.FileMode(0o444)
+		if info.IsDir() {
+			mode = 0o755
+		}
+		if info.Mode().Perm() != mode {
+			if err := os.Chmod(p, mode); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// translate has the machine code made, unless it is there: beside it first, so that it is there only when it is whole.
+func (h home) translate(to func(dir string) error) error {
+	if _, err := os.Stat(h.code()); err == nil {
+		return nil
+	}
+	h.sweep()
+	fresh, err := os.MkdirTemp(h.dir, ".code-*")
+	if err != nil {
+		return reeve.Errorf(reeve.Unavailable, "there is no place for Python's machine code: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(fresh) }() // gone, unless something failed
+	if err := to(fresh); err != nil {
+		return err
+	}
+	n := 0
+	if err := filepath.WalkDir(fresh, func(path string, e fs.DirEntry, err error) error {
+		if err == nil {
+			err = open(path)
+			n++
+		}
+		return err
+	}); err != nil || n < 2 {
+		return reeve.Errorf(reeve.Unavailable, "Python's machine code was not written: %w", errors.Join(err, fs.ErrNotExist))
+	}
+	if err := os.Rename(fresh, h.code()); err != nil {
+		if _, other := os.Stat(h.code()); other != nil { // another server was faster
+			return reeve.Errorf(reeve.Unavailable, "Python's machine code cannot be kept: %w", err)
+		}
+	}
+	return nil
+}
+
+// sweep removes what servers left that died while they translated. What is not old may be in use.
+func (h home) sweep() {
+	left, _ := filepath.Glob(filepath.Join(h.dir, ".code-*")) // the pattern is a good one
+	for _, p := range left {
+		if info, err := os.Lstat(p); err == nil && reeve.Now().Sub(info.ModTime()) > time.Hour {
+			_ = os.RemoveAll(p) // it is in nobody's way
+		}
+	}
 }
 
 // private refuses a directory that others can write to.
@@ -84,7 +156,7 @@ func (h home) write(w io.Writer) error {
 
 // mend removes what is damaged, to be made anew: the interpreter, or else its machine code.
 func (h home) mend() error {
-	f, err := os.Open(h.file)
+	f, err := os.Open(h.file())
 	if err != nil {
 		return err
 	}
@@ -94,9 +166,9 @@ func (h home) mend() error {
 		return err
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != h.sum {
-		return os.Remove(h.file)
+		return os.Remove(h.file())
 	}
-	return os.RemoveAll(h.code)
+	return os.RemoveAll(h.code())
 }
 
 // place makes a file appear under its name when it is whole, and not before.

@@ -20,7 +20,7 @@ import (
 func Become() {
 	runtime.LockOSThread() // rights belong to threads; the one that gives them up must be the one that becomes the command
 	if len(os.Args) > 1 {
-		_, _ = os.Stderr.WriteString(becomeProgram(os.Args[1:]).Error())
+		_, _ = os.Stderr.WriteString(becomeProgram(os.Args[1]).Error())
 		os.Exit(126)
 	}
 	status := os.NewFile(StatusFile, "status")

@@ -49,8 +49,26 @@ const (
 	TreeFile   = 5 // what was opened for it
 )
 
-// ProgramFile is where a process that becomes a program of ours finds it open. It has neither JobFile nor StatusFile.
-const ProgramFile = 3
+// Program is what a process is told that becomes a program of ours.
+type Program struct {
+	Args       []string // its command line, beginning with its name
+	Folder     string   // a folder that it may read; empty means none
+	Opened     bool     // FolderFile is a copy of Folder, to be put into the process's own world
+	Libraries  bool     // it cannot do without the system's libraries
+	Namespaces bool     // whether it was started in them
+}
+
+// What a process that becomes a program finds open besides stdin, stdout and stderr. It has neither JobFile nor StatusFile.
+const (
+	ProgramFile = 3 // the program
+	FolderFile  = 4 // its folder, if it has one that was opened for it
+)
+
+// Where a program finds its folder: in a world of its own, and where it has none.
+const (
+	FolderPath = "/folder"
+	FolderOpen = "/proc/self/fd/4"
+)
 
 // Inside is who a command believes to be.
 const Inside = 1000

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -37,25 +38,29 @@ const (
 // lateness is how long after a run's last moment a worker still waits to be killed by its host.
 const lateness = 5 * time.Second
 
-// Serve is the whole life of a worker process: get ready, lock itself in, and run code until the host has no more. Its arguments are the file
-// of the frozen interpreter, its checksum, the directory of its machine code, and the most memory that a run will ask for.
+// Serve is the whole life of a worker process: get ready, lock itself in, and run code until the host has no more. Its arguments are the folder
+// of the frozen interpreter, its checksum, and the most memory that a run will ask for. It writes nothing there.
 func Serve(in io.Reader, out io.Writer, args []string) {
-	if len(args) != 4 {
+	lock.WatchHost(func() { os.Exit(exitHost) })
+	if len(args) == 4 && args[0] == report.Translate {
+		translate(out, args[1], args[2], args[3])
+	}
+	if len(args) != 3 {
 		os.Exit(exitUsage)
 	}
-	most, err := strconv.ParseUint(args[3], 10, 32)
+	most, err := strconv.ParseUint(args[2], 10, 32)
 	if err != nil {
 		os.Exit(exitUsage)
 	}
-	lock.WatchHost(func() { os.Exit(exitHost) })
-	image, module, err := Open(args[0], args[1])
+	image, module, err := Open(filepath.Join(args[0], report.FileName), args[1])
 	if err != nil {
 		fail(err)
 	}
 	w := &worker{in: bufio.NewReader(in), out: bufio.NewWriter(out)}
-	if w.engine, err = NewEngine(context.Background(), module, image, args[2]); err != nil {
+	if w.engine, err = NewEngine(context.Background(), module, image, filepath.Join(args[0], report.CodeName)); err != nil {
 		fail(err)
 	}
+	letGo(args[0])
 	if err := w.rehearse(most); err != nil {
 		fail(err)
 	}
@@ -74,6 +79,28 @@ func Serve(in io.Reader, out io.Writer, args []string) {
 		if allocated() > most {
 			debug.FreeOSMemory()
 		}
+	}
+}
+
+// translate makes the machine code of an interpreter, says so, and ends.
+func translate(out io.Writer, file, sum, dir string) {
+	_, module, err := Open(file, sum)
+	if err != nil {
+		fail(err)
+	}
+	if _, err := NewEngine(context.Background(), module, nil, dir); err != nil {
+		fail(err)
+	}
+	w := &worker{out: bufio.NewWriter(out)}
+	w.send(wire.Ready(wire.Version("py", files, ".")))
+	w.flush()
+	os.Exit(0)
+}
+
+// letGo closes a folder that has no path for this process, but was opened for it.
+func letGo(folder string) {
+	if fd, err := strconv.Atoi(strings.TrimPrefix(folder, "/proc/self/fd/")); err == nil {
+		_ = os.NewFile(uintptr(fd), folder).Close() // nothing was written to it
 	}
 }
 

@@ -16,3 +16,13 @@ type Exception struct {
 	Message string `json:"message"`
 	Line    int    `json:"line"` // 0 means not known
 }
+
+// How the folder of an interpreter is laid out.
+const (
+	FileName = "python" // the frozen interpreter
+	CodeName = "code"   // the directory of its machine code
+)
+
+// Translate is the first argument of a process that makes the machine code, and runs nobody's: then come the file of the frozen interpreter, its
+// checksum, and the directory.
+const Translate = "translate"
