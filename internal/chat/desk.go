@@ -234,7 +234,7 @@ func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest, 
 		info.Given = &given
 	}
 	for _, a := range r.Attachments {
-		if len(a.Data) > 0 {
+		if len(a.Data) > 0 || a.URL == "" && a.Hash == "" { // what has a hash is kept already
 			a.Size = len(a.Data)
 			if a.Hash, err = tx.PutPayload(ctx, run.WorkspaceID, a.Data); err != nil {
 				return m, err

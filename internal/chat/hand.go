@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"encoding/json"
 
 	"reeve"
 	"reeve/internal/store"
@@ -10,11 +11,11 @@ import (
 // OriginDelegate is the origin of conversations that agents begin among themselves.
 const OriginDelegate = "delegate"
 
-// Hand begins a turn that another agent asks for: in a conversation of its own, which holds nothing but what is asked, or in the one in
-// which it is asked, where the agent takes part from then on. It belongs to the caller's transaction; once that is committed, the
+// Hand begins a turn that another agent asks for: in a conversation of its own, which holds nothing but what is asked and what was attached to the
+// turn that asks, or in the one in which it is asked, where the agent takes part from then on and sees all that. It belongs to the caller's transaction; once that is committed, the
 // run is served by Serve.
 func (d *Desk) Hand(ctx context.Context, tx *store.Tx, a reeve.Asking) (run reeve.Run, err error) {
-	by := a.By()
+	by, task := a.By(), reeve.TurnRequest{Content: a.Input}
 	c := reeve.Conversation{ID: tx.NewID(reeve.PrefixConversation), WorkspaceID: a.Workspace, AgentID: a.Agent.ID, UserID: a.User, Origin: OriginDelegate,
 		State: reeve.ConversationActive}
 	if a.Conversation != "" {
@@ -27,14 +28,29 @@ func (d *Desk) Hand(ctx context.Context, tx *store.Tx, a reeve.Asking) (run reev
 		if a.User != "" {
 			c.Members = append(c.Members, reeve.Participant{Kind: reeve.UserParticipant, ID: a.User, AddedBy: by.RunID})
 		}
-		err = tx.InsertConversation(ctx, c)
+		if err = tx.InsertConversation(ctx, c); err == nil {
+			task.Attachments, err = attached(ctx, tx, a.Workspace, by.RunID)
+		}
 	}
 	if err != nil {
 		return run, err
 	}
-	run, _, err = d.begin(ctx, tx, c, reeve.Run{AgentID: a.Agent.ID, UserID: a.User, ParentID: by.RunID, Answers: a.Operation, Ancestors: a.Ancestors}, a.Operation,
-		reeve.TurnRequest{Content: a.Input}, nil)
+	run, _, err = d.begin(ctx, tx, c, reeve.Run{AgentID: a.Agent.ID, UserID: a.User, ParentID: by.RunID, Answers: a.Operation, Ancestors: a.Ancestors}, a.Operation, task, nil)
 	return run, err
+}
+
+// attached is what came with what a run answers; of a run that answers nobody it is nothing.
+func attached(ctx context.Context, tx *store.Tx, workspace, run string) ([]reeve.Attachment, error) {
+	if run == "" {
+		return nil, nil
+	}
+	first, err := tx.RunMessages(ctx, workspace, run, "", 1)
+	if err != nil || len(first) == 0 || first[0].Kind != reeve.UserMessage {
+		return nil, err
+	}
+	var info reeve.MessageInfo
+	err = json.Unmarshal(first[0].Metadata, &info)
+	return info.Attachments, err
 }
 
 // Serve serves a run that Hand began.

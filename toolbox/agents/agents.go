@@ -23,7 +23,7 @@ type Pack struct{ Asker Asker }
 // asked is what both tools take.
 type asked struct {
 	Agent string `json:"agent" minLength:"1" maxLength:"128" doc:"Name or id of the agent"`
-	Input string `json:"input" minLength:"1" maxLength:"200000" doc:"What it is to do, complete: of a task that is handed over it knows nothing else"`
+	Input string `json:"input" minLength:"1" maxLength:"200000" doc:"What it is to do, complete: of a task that is handed over it knows nothing else but what was attached to this turn"`
 }
 
 // settings is what an agent's attachment says.
@@ -53,7 +53,7 @@ func (p *Pack) Tools() []reeve.Tool {
 		})
 	}
 	return []reeve.Tool{
-		tool("delegate", "Delegate", "Hand a task to another agent. It works on it in a conversation of its own, knows nothing but the input, and its answer is the result.", p.Asker.Delegate),
+		tool("delegate", "Delegate", "Hand a task to another agent. It works on it in a conversation of its own, knows nothing but the input and what was attached to this turn, and its answer is the result.", p.Asker.Delegate),
 		tool("loop_in", "Loop In", "Call another agent into this conversation. It sees what was said, answers everybody, and what it said is the result.", p.Asker.LoopIn),
 	}
 }
