@@ -136,12 +136,12 @@ func (h *Host) assemble() error {
 		Backoff: b, Secrets: knownSecrets(h.cfg), OnChange: h.changed, Tracer: h.tracer(), OnCall: h.metrics.called, RunBudgets: !h.cfg.limits().Budget.IsZero(),
 		Builders: map[reeve.ToolKind]gate.Builder{reeve.HTTPTool: &web.Builder{Guard: h.guard, Secrets: h.secret}, reeve.ScriptTool: &automation.Builder{Pool: h.scripts}}})
 	h.auto.Gate, h.calls.Gate = h.gate, h.gate
-	roots, err := files.New(files.Config{Dir: filepath.Join(h.cfg.Dir, "workspaces"), Keep: keeper{h.db}})
-	if err != nil {
-		return err
-	}
 	h.branch = &branch.Desk{DB: h.db, Dir: filepath.Join(h.cfg.Dir, "branches")}
 	if err := h.branch.Open(); err != nil {
+		return err
+	}
+	roots, err := files.New(files.Config{Dir: filepath.Join(h.cfg.Dir, "workspaces"), Keep: keeper{h.db}, Projects: worktrees{h.branch}})
+	if err != nil {
 		return err
 	}
 	session, rest := &files.Session{DB: h.db}, &output.Pack{DB: h.db, Cap: h.gate.OutputCap}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strings"
 
 	"reeve"
 	"reeve/internal/branch"
@@ -35,7 +36,38 @@ func (p projects) Enter(ctx context.Context, inv *reeve.Invocation, project stri
 		return shell.Place{}, err
 	}
 	return shell.Place{Root: w.Root, ReadOnly: w.ReadOnly, Env: w.Env, Leave: w.Leave, Save: func(ctx context.Context, command string) (branch, commit, note string) {
-		s := w.Save(ctx, command)
+		s := w.Save(ctx, "$ "+strings.TrimSpace(command))
+		return s.Branch, s.Commit, s.Note
+	}}, nil
+}
+
+// worktrees shows branches to the file tools.
+type worktrees struct{ *branch.Desk }
+
+// Of gives the project that an agent's commands work on.
+func (w worktrees) Of(ctx context.Context, workspace, agent string) (project string, err error) {
+	err = w.DB.View(ctx, func(s *store.Snap) error {
+		a, err := s.GetAgent(ctx, workspace, agent)
+		if err != nil {
+			return err
+		}
+		config, err := s.AttachedConfig(ctx, a.ID, shell.ToolID)
+		if err == nil {
+			project, err = shell.ProjectOf(config)
+		}
+		return err
+	})
+	return project, err
+}
+
+// Enter gives a call its place.
+func (w worktrees) Enter(ctx context.Context, inv *reeve.Invocation, project string) (files.Work, error) {
+	at, err := w.Desk.Enter(ctx, inv, project)
+	if err != nil {
+		return files.Work{}, err
+	}
+	return files.Work{Dir: at.Root, Leave: at.Leave, Save: func(ctx context.Context, title string) (branch, commit, note string) {
+		s := at.Save(ctx, title)
 		return s.Branch, s.Commit, s.Note
 	}}, nil
 }

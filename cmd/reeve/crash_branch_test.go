@@ -66,10 +66,13 @@ func (r *rig) branchEngine(t *testing.T) (e *engine, conversation string) {
 		if err := c.do(ctx, "POST", "/api/agents", thing{"name": "dev", "kind": "engineer", "policy": thing{"tools": thing{"shell_exec": "allow"}}}, nil); err != nil {
 			return err
 		}
-		if err := c.do(ctx, "PUT", "/api/profiles/engineer", thing{"capabilities": []string{"shell"}}, nil); err != nil {
+		if err := c.do(ctx, "PUT", "/api/profiles/engineer", thing{"capabilities": []string{"shell", "files.write"}}, nil); err != nil {
 			return err
 		}
 		if err := c.do(ctx, "POST", "/api/agents/dev/tools", thing{"tool_id": "shell_exec", "config": thing{"project": "site"}}, nil); err != nil {
+			return err
+		}
+		if err := attach(ctx, c, "dev", "file_write"); err != nil {
 			return err
 		}
 		var talk reeve.Conversation
@@ -115,13 +118,20 @@ func (r *rig) driveBranch(ctx context.Context, w world, p *process, conversation
 			return err
 		}
 	}
+	var res reeve.Result
+	if err := c.do(ctx, "POST", "/api/agents/dev/calls", thing{"tool": "file_write", "session": conversation, "args": thing{"path": "/project/three.txt", "content": "three\n", "overwrite": true}}, &res); err != nil {
+		return err
+	}
+	if res.IsError {
+		return fmt.Errorf("file_write: %s", res.Content)
+	}
 	if err := c.do(ctx, "POST", "/api/branches/"+conversation+"/merge", thing{}, nil); err != nil {
 		return err
 	}
 	if err := c.do(ctx, "POST", "/api/branches/"+conversation+"/discard", nil, nil); err != nil && !refusedWith(err, 409) {
 		return err
 	}
-	return work("cat one.txt two.txt", `one\ntwo\n`)
+	return work("cat one.txt two.txt three.txt", `one\ntwo\nthree\n`)
 }
 
 // checkBranch looks at the repository as its owner does.
@@ -135,7 +145,7 @@ func (r *rig) checkBranch(_ context.Context, w world) error {
 		args []string
 		want string
 	}{
-		{[]string{"show", "main:one.txt", "main:two.txt"}, "one\ntwo"},
+		{[]string{"show", "main:one.txt", "main:two.txt", "main:three.txt"}, "one\ntwo\nthree"},
 		{[]string{"rev-list", "--merges", "--count", "main"}, "1"},
 		{[]string{"status", "--porcelain"}, ""},
 		{[]string{"fsck", "--strict", "--no-dangling", "--no-progress"}, ""},
@@ -173,6 +183,7 @@ func TestW15_KillInTheMiddleOfGit(t *testing.T) {
 		"a folder":      func(w world, _ string) bool { return found(w.dir + "/branches/br_*/one.txt") },
 		"a reference":   func(_ world, dir string) bool { return found(dir + "/.git/refs/heads/reeve/conv-*") },
 		"a scratch":     func(w world, _ string) bool { return found(w.dir + "/branches/scratch-*/.git/HEAD") },
+		"a file":        func(w world, _ string) bool { return found(w.dir + "/branches/br_*/three.txt") },
 		"a merge":       func(_ world, dir string) bool { return found(dir + "/two.txt") },
 	} {
 		t.Run(what, func(t *testing.T) {

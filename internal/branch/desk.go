@@ -112,6 +112,43 @@ func (d *Desk) Enter(ctx context.Context, inv *reeve.Invocation, project string)
 	return &Work{Root: f.path, ReadOnly: f.readable(), Env: env, author: who, Leave: leave, desk: d, folder: f, message: trailers(inv, f.branch)}, nil
 }
 
+// Look gives the folder of the branch that a call works on, for those who only read. One that is not there yet, or is broken, is made if make is set.
+// It waits for nobody: what it shows is what the branch's commands leave there at that moment.
+func (d *Desk) Look(ctx context.Context, inv *reeve.Invocation, project string, make bool) (string, error) {
+	r, err := d.find(ctx, inv.Workspace, project)
+	if err != nil {
+		return "", err
+	}
+	var b reeve.Branch
+	var ready bool
+	err = d.DB.View(ctx, func(s *store.Snap) error {
+		agent, err := s.GetAgent(ctx, inv.Workspace, inv.Agent)
+		if err != nil {
+			return err
+		}
+		kind, subject, err := whose(ctx, s, inv, agent.ID)
+		if err == nil {
+			b, ready, err = s.FindBranch(ctx, r.ID, kind, subject)
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	if f := (folder{path: filepath.Join(d.Dir, b.ID), repository: r, branch: b}); ready && b.State == reeve.BranchReady && f.whole() {
+		return f.path, nil
+	}
+	if !make {
+		return "", reeve.Errorf(reeve.Conflict, "there is nothing in /project yet").Hintf("it is made by the first command or file tool that works there")
+	}
+	w, err := d.Enter(ctx, inv, project)
+	if err != nil {
+		return "", err
+	}
+	w.Leave()
+	return w.Root, nil
+}
+
 // row finds whose branch a call works on, and writes its row if there is none: an automation's, a conversation's, or the agent's own.
 func (d *Desk) row(ctx context.Context, inv *reeve.Invocation, p reeve.Project) (b reeve.Branch, agent reeve.Agent, err error) {
 	err = d.DB.Update(ctx, func(tx *store.Tx) error {
@@ -273,11 +310,11 @@ type Saved struct {
 	Note   string // what an agent should know
 }
 
-// Save commits what a command has changed and brings it into the repository. The command has run by then: what cannot be saved
+// Save commits what a call has changed, under a title, and brings it into the repository. The change is made by then: what cannot be saved
 // is said in the note, and stays in the folder for the next time.
-func (w *Work) Save(ctx context.Context, command string) Saved {
+func (w *Work) Save(ctx context.Context, title string) Saved {
 	out := Saved{Branch: w.folder.branch.Name}
-	s, err := w.folder.save(ctx, subject(command)+"\n"+w.message, w.author)
+	s, err := w.folder.save(ctx, subject(title)+"\n"+w.message, w.author)
 	if err != nil {
 		out.Note = reeve.AsError(err).Message
 		return out
@@ -292,15 +329,15 @@ func (w *Work) Save(ctx context.Context, command string) Saved {
 	return out
 }
 
-// subject is the first line of a commit: the command, cut.
-func subject(command string) string {
-	line, _, more := strings.Cut(strings.TrimSpace(command), "\n")
+// subject is the first line of a commit: the title, cut.
+func subject(title string) string {
+	line, _, more := strings.Cut(strings.TrimSpace(title), "\n")
 	line = strings.Map(plain, line)
-	if r := []rune(line); len(r) > 70 {
-		line, more = string(r[:70]), true
+	if r := []rune(line); len(r) > 72 {
+		line, more = string(r[:72]), true
 	}
 	if more {
 		line += " ..."
 	}
-	return "$ " + line + "\n"
+	return line + "\n"
 }

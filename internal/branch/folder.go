@@ -81,7 +81,7 @@ for f in MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD rebase-merge rebase-apply; do [
 if [ "$(git symbolic-ref -q HEAD)" != "$ref" ]; then
 	state=away
 elif [ $state != busy ]; then
-	git add -A --ignore-errors
+	git add -A --ignore-errors -- . ':(exclude,glob)**/.reeve-*'
 	git diff --cached --quiet || git commit -q --no-verify -m "$MESSAGE" || exit 1
 fi
 tip=$(git rev-parse -q --verify "$ref^{commit}") || tip=$KNOWN

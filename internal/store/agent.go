@@ -157,6 +157,12 @@ func (t *Tx) Detach(ctx context.Context, a reeve.Agent, tool string) error {
 	return err
 }
 
+// AttachedConfig reads an agent's settings for a tool; nil if it does not have it.
+func (s *Snap) AttachedConfig(ctx context.Context, agent, tool string) (json.RawMessage, error) {
+	config, _, err := one(ctx, s, func(r scanner) (c string, err error) { err = r.Scan(&c); return c, err }, `SELECT config FROM agent_tools WHERE agent_id = $1 AND tool_id = $2`, agent, tool)
+	return json.RawMessage(config), err
+}
+
 // ListAttachments reads the tools an agent has, ordered by category then name.
 func (s *Snap) ListAttachments(ctx context.Context, agent string) ([]Attachment, error) {
 	return all(ctx, s, func(r scanner) (a Attachment, err error) {

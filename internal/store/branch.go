@@ -23,8 +23,13 @@ func (t *Tx) OpenBranch(ctx context.Context, b reeve.Branch) (reeve.Branch, erro
 		b.ID, b.WorkspaceID, b.ProjectID, string(b.Kind), b.Subject, b.Name, string(reeve.BranchMaking), reeve.Millis(t.now)); err != nil {
 		return b, err
 	}
-	b, _, err := one(ctx, &t.Snap, scanBranch, selectBranch+`WHERE b.project_id = $1 AND b.kind = $2 AND b.subject = $3`, b.ProjectID, string(b.Kind), b.Subject)
+	b, _, err := t.FindBranch(ctx, b.ProjectID, b.Kind, b.Subject)
 	return b, err
+}
+
+// FindBranch gives the branch of a subject in a project, if there is one.
+func (s *Snap) FindBranch(ctx context.Context, project string, kind reeve.BranchKind, subject string) (reeve.Branch, bool, error) {
+	return one(ctx, s, scanBranch, selectBranch+`WHERE b.project_id = $1 AND b.kind = $2 AND b.subject = $3`, project, string(kind), subject)
 }
 
 // UpdateBranch writes where a branch stands.

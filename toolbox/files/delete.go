@@ -11,7 +11,7 @@ import (
 )
 
 type deleteArgs struct {
-	Path      string `json:"path" minLength:"1" maxLength:"4096" doc:"A file or folder under /shared or /tmp"`
+	Path      string `json:"path" minLength:"1" maxLength:"4096" doc:"A file or folder under /shared, /tmp or /project"`
 	Recursive bool   `json:"recursive,omitempty" doc:"True to delete a folder with all that is in it"`
 	Expect    string `json:"expect,omitempty" maxLength:"80" doc:"Delete only in this state, as named by the call that made it; undo uses it"`
 }
@@ -21,6 +21,7 @@ type deleteResult struct {
 	Kind string `json:"kind" doc:"file, dir or link"`
 	Kept string `json:"kept" doc:"Names what was deleted; file_restore brings it back"`
 	Left bool   `json:"left_over,omitempty" doc:"True when it is gone from the folder but its space is not free yet"`
+	saved
 }
 
 func deleted(v vpath, was state) deleteResult {
@@ -32,17 +33,11 @@ func deleted(v vpath, was state) deleteResult {
 }
 
 func (p *Pack) deleteTool() reeve.Tool {
-	t := declare("file_delete", "Delete file", "Deletes a file under /shared or /tmp, or a folder with all that is in it when recursive is "+
+	t := declare("file_delete", "Delete file", "Deletes a file under /shared, /tmp or /project, or a folder with all that is in it when recursive is "+
 		"true. What was there is kept, so the deletion can be undone.", capWrite, reeve.Verifiable, writeTime)
 	t.Risk = reeve.HighRisk
 	t.Identity = []string{"path"}
-	t.Check = func(_ context.Context, inv *reeve.Invocation) error {
-		in, err := reeve.Args[deleteArgs](inv)
-		if err == nil {
-			_, err = targetPath("path", in.Path)
-		}
-		return err
-	}
+	t.Check = checks(p, func(in deleteArgs) (vpath, error) { return targetPath("path", in.Path) })
 	t.Preview = p.previewDelete
 	t.Verify = p.verifyDelete
 	return reeve.MustTool(t, p.delete)
@@ -73,12 +68,23 @@ func (p *Pack) delete(ctx context.Context, in deleteArgs) (deleteResult, error) 
 		return deleteResult{}, err
 	}
 	inv := reeve.InvocationFrom(ctx)
+	g, leave, err := p.working(ctx, inv, v, "file_delete")
+	if err != nil {
+		return deleteResult{}, err
+	}
+	out, err := p.take(ctx, inv, g, v, in)
+	out.saved = leave(err == nil)
+	return out, err
+}
+
+// take deletes what is at a path.
+func (p *Pack) take(ctx context.Context, inv *reeve.Invocation, g ground, v vpath, in deleteArgs) (deleteResult, error) {
 	release, err := p.locks.Wait(ctx, inv.Workspace)
 	if err != nil {
 		return deleteResult{}, err
 	}
 	defer release()
-	pl, err := p.at(inv.Workspace, v)
+	pl, err := p.at(g, v)
 	if err != nil {
 		return deleteResult{}, err
 	}
@@ -172,7 +178,11 @@ func (p *Pack) previewDelete(ctx context.Context, inv *reeve.Invocation) (reeve.
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	pl, err := p.at(inv.Workspace, v)
+	g, err := p.ground(ctx, inv, v)
+	if err != nil {
+		return reeve.Preview{}, err
+	}
+	pl, err := p.at(g, v)
 	if err != nil {
 		return reeve.Preview{}, err
 	}
@@ -193,16 +203,27 @@ func (p *Pack) verifyDelete(ctx context.Context, inv *reeve.Invocation) (reeve.O
 	if err != nil {
 		return reeve.CannotTell, nil, err
 	}
-	pl, err := p.at(inv.Workspace, v)
+	g, leave, err := p.working(ctx, inv, v, "file_delete")
 	if err != nil {
 		return reeve.CannotTell, nil, err
+	}
+	o, out, err := p.verifyGone(ctx, inv, g, v)
+	out.saved = leave(o == reeve.Applied)
+	return o, out, err
+}
+
+// verifyGone tells whether an earlier attempt deleted what was at a path.
+func (p *Pack) verifyGone(ctx context.Context, inv *reeve.Invocation, g ground, v vpath) (reeve.Outcome, deleteResult, error) {
+	pl, err := p.at(g, v)
+	if err != nil {
+		return reeve.CannotTell, deleteResult{}, err
 	}
 	defer pl.close()
 	now, err := p.look(ctx, pl, nil)
 	was := baseState(inv.Base)
 	switch {
 	case err != nil:
-		return reeve.CannotTell, nil, err
+		return reeve.CannotTell, deleteResult{}, err
 	case now.kind == absent && was.hash != "":
 		sweep(inv, pl)
 		var target []byte
@@ -212,7 +233,7 @@ func (p *Pack) verifyDelete(ctx context.Context, inv *reeve.Invocation) (reeve.O
 		reportDeleted(inv, v, was, target)
 		return reeve.Applied, deleted(v, was), nil
 	case inv.Base != "" && now.String() == inv.Base:
-		return reeve.NotApplied, nil, nil
+		return reeve.NotApplied, deleteResult{}, nil
 	}
-	return reeve.CannotTell, nil, nil
+	return reeve.CannotTell, deleteResult{}, nil
 }

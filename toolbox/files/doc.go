@@ -3,8 +3,8 @@
 //
 // # Paths
 //
-// Callers speak virtual paths: /shared and /tmp are read and written, /vault is read by vault_copyto alone, and there is nothing
-// else. A virtual path is looked up one element at a time, each from the open directory of the one before (see [os.Root]), and no
+// Callers speak virtual paths: /shared and /tmp are read and written, /vault is read by vault_copyto alone, /project is the folder of the
+// conversation's branch for agents that work on a project (project.go), and there is nothing else. A virtual path is looked up one element at a time, each from the open directory of the one before (see [os.Root]), and no
 // symbolic link is ever followed. So a path names one file or none, a directory that is swapped for a link during a call leads
 // nowhere, and there is no name for anything outside. Special files are refused before they are opened, and opened so that they
 // cannot block. Names that begin with ".reeve-" belong to calls under way: they are neither listed nor reachable.

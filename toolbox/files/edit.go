@@ -10,7 +10,7 @@ import (
 )
 
 type editArgs struct {
-	Path string `json:"path" minLength:"1" maxLength:"4096" doc:"A text file under /shared or /tmp"`
+	Path string `json:"path" minLength:"1" maxLength:"4096" doc:"A text file under /shared, /tmp or /project"`
 	Old  string `json:"old" minLength:"1" doc:"The text to replace, which must occur exactly once"`
 	New  string `json:"new" doc:"The text to put there"`
 }
@@ -20,19 +20,14 @@ type editResult struct {
 	Line  int    `json:"line" doc:"Where the change begins"`
 	Size  int    `json:"size" doc:"Bytes of the file"`
 	State string `json:"state" doc:"Names what the file holds now"`
+	saved
 }
 
 func (p *Pack) editTool() reeve.Tool {
-	t := declare("file_edit", "Edit file", "Replaces one piece of text in a file under /shared or /tmp. The old text must occur exactly "+
+	t := declare("file_edit", "Edit file", "Replaces one piece of text in a file under /shared, /tmp or /project. The old text must occur exactly "+
 		"once: give enough of what is around it. The change can be undone.", capWrite, reeve.Verifiable, writeTime)
 	t.Identity = []string{"path", "old"}
-	t.Check = func(_ context.Context, inv *reeve.Invocation) error {
-		in, err := reeve.Args[editArgs](inv)
-		if err == nil {
-			_, err = editPath(in)
-		}
-		return err
-	}
+	t.Check = checks(p, editPath)
 	t.Preview = p.previewEdit
 	t.Verify = p.verifyEdit
 	return reeve.MustTool(t, p.edit)
@@ -112,12 +107,17 @@ func (p *Pack) edit(ctx context.Context, in editArgs) (editResult, error) {
 	if err != nil {
 		return editResult{}, err
 	}
-	d, err := p.replace(ctx, inv, c)
+	g, leave, err := p.working(ctx, inv, c.path, "file_edit")
+	if err != nil {
+		return editResult{}, err
+	}
+	d, err := p.replace(ctx, inv, g, c)
+	s := leave(err == nil)
 	if err != nil {
 		return editResult{}, err
 	}
 	report(inv, c.path, d)
-	return editResult{Path: c.path.String(), Line: line, Size: d.size, State: d.after.String()}, nil
+	return editResult{Path: c.path.String(), Line: line, Size: d.size, State: d.after.String(), saved: s}, nil
 }
 
 func (p *Pack) previewEdit(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
@@ -158,6 +158,7 @@ func (p *Pack) verifyEdit(ctx context.Context, inv *reeve.Invocation) (reeve.Out
 	case !errors.Is(err, &reeve.Error{Code: reeve.ToolFailed}):
 		return reeve.CannotTell, nil, err
 	}
-	o, err := p.settle(ctx, inv, v, d, inv.Base)
+	o, s, err := p.settle(ctx, inv, v, d, inv.Base, "file_edit")
+	out.saved = s
 	return o, out, err
 }

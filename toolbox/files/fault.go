@@ -62,7 +62,7 @@ func bare(err error) error {
 
 func isLink(v vpath) error {
 	return reeve.Errorf(reeve.Denied, "%s is a symbolic link, and links are not followed", v).
-		Hintf("name the real file or folder, under /shared or /tmp")
+		Hintf("name the real file or folder, under /shared, /tmp or /project")
 }
 
 func isSpecial(v vpath, mode fs.FileMode) error {

@@ -14,7 +14,7 @@ import (
 )
 
 type listArgs struct {
-	Path  string `json:"path" minLength:"1" maxLength:"4096" doc:"A folder under /shared or /tmp, or / for the roots"`
+	Path  string `json:"path" minLength:"1" maxLength:"4096" doc:"A folder under /shared, /tmp or /project, or / for the roots"`
 	After string `json:"after,omitempty" maxLength:"255" doc:"Begin after this name: the last one of the listing before"`
 }
 
@@ -34,15 +34,9 @@ type listResult struct {
 }
 
 func (p *Pack) listTool() reeve.Tool {
-	t := declare("file_list", "List folder", "Lists the entries of a folder under /shared or /tmp with kind, size and time of change. "+
+	t := declare("file_list", "List folder", "Lists the entries of a folder under /shared, /tmp or /project with kind, size and time of change. "+
 		"The path / lists the roots.", capRead, reeve.Read, readTime)
-	t.Check = func(_ context.Context, inv *reeve.Invocation) error {
-		in, err := reeve.Args[listArgs](inv)
-		if err == nil {
-			_, err = openPath("path", in.Path)
-		}
-		return err
-	}
+	t.Check = checks(p, func(in listArgs) (vpath, error) { return openPath("path", in.Path) })
 	return reeve.MustTool(t, p.list)
 }
 
@@ -52,11 +46,15 @@ func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
 		return listResult{}, err
 	}
 	out := listResult{Path: v.String(), Entries: []listEntry{}}
-	workspace := reeve.InvocationFrom(ctx).Workspace
+	inv := reeve.InvocationFrom(ctx)
 	if v.root == "" {
-		return p.listRoots(workspace, out)
+		return p.listRoots(ctx, inv, out)
 	}
-	dir, err := p.folder(workspace, v, enter)
+	g, err := p.ground(ctx, inv, v)
+	if err != nil {
+		return out, err
+	}
+	dir, err := p.folder(g, v, enter)
 	if err != nil {
 		return out, err
 	}
@@ -79,18 +77,26 @@ func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
 }
 
 // listRoots lists "/": the roots an agent may look into.
-func (p *Pack) listRoots(workspace string, out listResult) (listResult, error) {
-	for _, name := range []string{sharedRoot, tmpRoot} {
-		dir, err := p.root(workspace, name)
+func (p *Pack) listRoots(ctx context.Context, inv *reeve.Invocation, out listResult) (listResult, error) {
+	roots, g, closed, err := p.roots(ctx, inv)
+	if err != nil {
+		return out, err
+	}
+	for _, v := range roots {
+		name := v.root
+		dir, err := p.root(g, name)
 		if err != nil {
 			return out, err
 		}
 		info, err := dir.Stat(".")
 		dir.Close()
 		if err != nil {
-			return out, fault(err, vpath{root: name})
+			return out, fault(err, v)
 		}
 		out.Entries = append(out.Entries, describe(name, info))
+	}
+	if closed != nil {
+		out.Entries = append(out.Entries, listEntry{Name: projectRoot, Kind: "dir", Note: reeve.AsError(closed).Message})
 	}
 	out.Total = len(out.Entries)
 	return out, nil
@@ -113,7 +119,7 @@ func (p *Pack) firstNames(ctx context.Context, dir *os.Root, v vpath, after stri
 	for {
 		batch, err := f.Readdirnames(1024)
 		for _, name := range batch {
-			if isOwn(name) {
+			if isOwn(name) || v.root == projectRoot && isGit(name) {
 				continue
 			}
 			if out.Total++; name > after {

@@ -14,6 +14,8 @@ type Config struct {
 	Dir  string // holds one folder per workspace: <Dir>/<workspace>/{shared,tmp,vault}. Made when missing, mode 0700. No default
 	Keep Keeper // where old bytes go before they are overwritten or deleted. No default
 
+	Projects Projects // what /project may be. Default: there is none
+
 	MaxFile    int64 // the most bytes a call may write, edit, search or copy in one file. Default 10 MiB
 	MaxKeep    int64 // the most old bytes one call may replace or delete, since all of them are kept. Default 64 MiB
 	MaxEntries int   // the most files and folders one delete or search may visit. Default 20000
@@ -77,7 +79,7 @@ func (p *Pack) Tools() []reeve.Tool {
 
 // Shared gives the folder that a workspace's /shared is, made if it is missing, for tools that work there by other means.
 func (p *Pack) Shared(workspace string) (string, error) {
-	root, err := p.root(workspace, "shared")
+	root, err := p.root(ground{workspace: workspace}, "shared")
 	if err != nil {
 		return "", err
 	}
@@ -100,6 +102,7 @@ const (
 
 // declare fills what all tools of the pack share.
 func declare(id, name, description, capability string, effect reeve.Effect, limit time.Duration) reeve.Tool {
+	settings, _ := reeve.SchemaFor[projectConfig]() // a plain struct: it cannot fail, and a test reads it
 	return reeve.Tool{ID: id, Name: name, Description: description, Capability: capability, Effect: effect,
-		TimeoutMS: limit.Milliseconds(), Category: "filesystem", Pack: "files"}
+		TimeoutMS: limit.Milliseconds(), Category: "filesystem", Pack: "files", ConfigSchema: settings}
 }

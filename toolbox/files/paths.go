@@ -13,6 +13,8 @@ const (
 	sharedRoot = "shared"
 	tmpRoot    = "tmp"
 	vaultRoot  = "vault"
+	// projectRoot is the folder of a conversation's branch, for agents that work on a project.
+	projectRoot = "project"
 )
 
 const (
@@ -88,6 +90,9 @@ func parsePath(arg, s string) (vpath, error) {
 			return vpath{}, reeve.Errorf(reeve.Denied, "the path %q names a file of Reeve's own", s).
 				Hintf("names that begin with %q are taken", ownPrefix)
 		}
+		if v.root == projectRoot && isGit(name) {
+			return vpath{}, reeve.Errorf(reeve.Denied, "the path %q is git's own", s).Hintf("commands (shell_exec) work with git; what you change is committed by itself")
+		}
 	}
 	if len(v.names) > maxDepth {
 		return wrong("the path is %d names deep; %d are allowed", len(v.names), maxDepth)
@@ -107,7 +112,7 @@ func openPath(arg, s string) (vpath, error) {
 		return v, err
 	}
 	switch v.root {
-	case "", sharedRoot, tmpRoot:
+	case "", sharedRoot, tmpRoot, projectRoot:
 		return v, nil
 	case vaultRoot:
 		return v, reeve.Errorf(reeve.Denied, "%s is in the vault, which this tool does not reach", v).Hintf(secretHint)
@@ -119,7 +124,7 @@ func openPath(arg, s string) (vpath, error) {
 func targetPath(arg, s string) (vpath, error) {
 	v, err := openPath(arg, s)
 	if err == nil && len(v.names) == 0 {
-		err = reeve.Errorf(reeve.Denied, "%s is a root and stays as it is", v).Hintf("name a file below /shared or /tmp")
+		err = reeve.Errorf(reeve.Denied, "%s is a root and stays as it is", v).Hintf("name a file below it")
 	}
 	return v, err
 }

@@ -29,10 +29,17 @@ func (pl place) close() {
 	}
 }
 
-// root opens one root of a workspace, making it on first use.
-func (p *Pack) root(workspace, name string) (*os.Root, error) {
+// root opens one root of a call, making a workspace's on first use.
+func (p *Pack) root(g ground, name string) (*os.Root, error) {
 	v := vpath{root: name}
-	if err := checkWorkspace(workspace); err != nil {
+	if name == projectRoot {
+		dir, err := os.OpenRoot(g.project)
+		if err != nil {
+			return nil, reeve.Errorf(reeve.Unavailable, "the branch's folder cannot be opened: %v", bare(err))
+		}
+		return dir, nil
+	}
+	if err := checkWorkspace(g.workspace); err != nil {
 		return nil, err
 	}
 	all, err := os.OpenRoot(p.cfg.Dir)
@@ -41,7 +48,7 @@ func (p *Pack) root(workspace, name string) (*os.Root, error) {
 		return nil, reeve.Errorf(reeve.Unavailable, "the folder for workspaces cannot be opened: %v", bare(err))
 	}
 	defer all.Close()
-	own, err := enterOrMake(all, workspace, v)
+	own, err := enterOrMake(all, g.workspace, v)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +98,8 @@ func enterOrMake(dir *os.Root, name string, v vpath) (*os.Root, error) {
 type step func(dir *os.Root, name string, v vpath) (*os.Root, error)
 
 // folder opens the folder a path names.
-func (p *Pack) folder(workspace string, v vpath, next step) (*os.Root, error) {
-	dir, err := p.root(workspace, v.root)
+func (p *Pack) folder(g ground, v vpath, next step) (*os.Root, error) {
+	dir, err := p.root(g, v.root)
 	at := vpath{root: v.root}
 	for _, name := range v.names {
 		if err != nil {
@@ -108,9 +115,9 @@ func (p *Pack) folder(workspace string, v vpath, next step) (*os.Root, error) {
 }
 
 // at finds the place of a path below a root. That a folder above is missing is not an error: the place has no folder then.
-func (p *Pack) at(workspace string, v vpath) (place, error) {
+func (p *Pack) at(g ground, v vpath) (place, error) {
 	last := len(v.names) - 1
-	dir, err := p.folder(workspace, vpath{root: v.root, names: v.names[:last]}, enter)
+	dir, err := p.folder(g, vpath{root: v.root, names: v.names[:last]}, enter)
 	if errors.Is(err, fs.ErrNotExist) {
 		return place{path: v, name: v.names[last]}, nil
 	}
@@ -118,9 +125,9 @@ func (p *Pack) at(workspace string, v vpath) (place, error) {
 }
 
 // makeWay is like at, and makes the folders that are missing.
-func (p *Pack) makeWay(workspace string, v vpath) (place, error) {
+func (p *Pack) makeWay(g ground, v vpath) (place, error) {
 	last := len(v.names) - 1
-	dir, err := p.folder(workspace, vpath{root: v.root, names: v.names[:last]}, enterOrMake)
+	dir, err := p.folder(g, vpath{root: v.root, names: v.names[:last]}, enterOrMake)
 	return place{dir: dir, name: v.names[last], path: v}, err
 }
 

@@ -15,8 +15,12 @@ const (
 )
 
 // lookAt looks at a target that must be a file or nothing.
-func (p *Pack) lookAt(ctx context.Context, workspace string, v vpath) (found, error) {
-	pl, err := p.at(workspace, v)
+func (p *Pack) lookAt(ctx context.Context, inv *reeve.Invocation, v vpath) (found, error) {
+	g, err := p.ground(ctx, inv, v)
+	if err != nil {
+		return found{}, err
+	}
+	pl, err := p.at(g, v)
 	if err != nil {
 		return found{}, err
 	}
@@ -26,7 +30,7 @@ func (p *Pack) lookAt(ctx context.Context, workspace string, v vpath) (found, er
 
 // preview works a change out without making it.
 func (p *Pack) preview(ctx context.Context, inv *reeve.Invocation, c change) (reeve.Preview, error) {
-	old, err := p.lookAt(ctx, inv.Workspace, c.path)
+	old, err := p.lookAt(ctx, inv, c.path)
 	if err != nil {
 		return reeve.Preview{}, err
 	}
@@ -117,7 +121,11 @@ func (p *Pack) previewRestore(ctx context.Context, inv *reeve.Invocation) (reeve
 	if g.kind == file || g.kind == program {
 		return p.preview(ctx, inv, change{path: v, next: restoring(v, in, g)})
 	}
-	pl, err := p.at(inv.Workspace, v)
+	on, err := p.ground(ctx, inv, v)
+	if err != nil {
+		return reeve.Preview{}, err
+	}
+	pl, err := p.at(on, v)
 	if err != nil {
 		return reeve.Preview{}, err
 	}

@@ -16,7 +16,7 @@ import (
 const readDefault = 12 << 10
 
 type readArgs struct {
-	Path   string `json:"path" minLength:"1" maxLength:"4096" doc:"A file under /shared or /tmp"`
+	Path   string `json:"path" minLength:"1" maxLength:"4096" doc:"A file under /shared, /tmp or /project"`
 	Offset int64  `json:"offset,omitempty" minimum:"0" doc:"Byte to begin at. Default 0"`
 	Limit  int    `json:"limit,omitempty" minimum:"1" maximum:"1048576" doc:"Most bytes to give. Default 12288"`
 }
@@ -30,21 +30,25 @@ type readResult struct {
 }
 
 func (p *Pack) readTool() reeve.Tool {
-	t := declare("file_read", "Read file", "Reads UTF-8 text from a file under /shared or /tmp. Long files come in slices: pass "+
+	t := declare("file_read", "Read file", "Reads UTF-8 text from a file under /shared, /tmp or /project. Long files come in slices: pass "+
 		"next_offset as offset to go on.", capRead, reeve.Read, readTime)
-	t.Check = func(_ context.Context, inv *reeve.Invocation) error {
-		in, err := reeve.Args[readArgs](inv)
-		if err == nil {
-			_, err = openPath("path", in.Path)
-		}
-		return err
-	}
+	t.Check = checks(p, func(in readArgs) (vpath, error) { return openPath("path", in.Path) })
 	return reeve.MustTool(t, p.read)
 }
 
-// Bytes reads a whole file under /shared or /tmp, for tools that do something else with it than show it.
-func (p *Pack) Bytes(ctx context.Context, workspace, path string) ([]byte, error) {
-	v, f, info, err := p.open(workspace, path)
+// Reaches tells whether a call's agent, or on whose behalf that is asked, may read a path, for tools that use [Pack.Bytes].
+func (p *Pack) Reaches(ctx context.Context, inv *reeve.Invocation, path string) error {
+	v, err := openPath("path", path)
+	if err != nil {
+		return err
+	}
+	return p.reaches(ctx, inv, v)
+}
+
+// Bytes reads a whole file that a call may read, for tools that do something else with it than show it. It makes nothing, so it can be used within a
+// transaction.
+func (p *Pack) Bytes(ctx context.Context, inv *reeve.Invocation, path string) ([]byte, error) {
+	v, f, info, err := p.open(ctx, inv, path, false)
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +63,8 @@ func (p *Pack) Bytes(ctx context.Context, workspace, path string) ([]byte, error
 	return b, fault(err, v)
 }
 
-// open opens a file under /shared or /tmp.
-func (p *Pack) open(workspace, path string) (v vpath, f *os.File, info fs.FileInfo, err error) {
+// open opens a file that a call may read.
+func (p *Pack) open(ctx context.Context, inv *reeve.Invocation, path string, make bool) (v vpath, f *os.File, info fs.FileInfo, err error) {
 	v, err = openPath("path", path)
 	if err == nil && len(v.names) == 0 {
 		err = isFolder(v)
@@ -68,7 +72,11 @@ func (p *Pack) open(workspace, path string) (v vpath, f *os.File, info fs.FileIn
 	if err != nil {
 		return v, nil, nil, err
 	}
-	pl, err := p.at(workspace, v)
+	g, err := p.groundAs(ctx, inv, v, make)
+	if err != nil {
+		return v, nil, nil, err
+	}
+	pl, err := p.at(g, v)
 	if err != nil {
 		return v, nil, nil, err
 	}
@@ -78,7 +86,7 @@ func (p *Pack) open(workspace, path string) (v vpath, f *os.File, info fs.FileIn
 }
 
 func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
-	v, f, info, err := p.open(reeve.InvocationFrom(ctx).Workspace, in.Path)
+	v, f, info, err := p.open(ctx, reeve.InvocationFrom(ctx), in.Path, true)
 	if err != nil {
 		return readResult{}, err
 	}

@@ -26,13 +26,13 @@ type done struct {
 }
 
 // replace makes a change: old bytes kept, new ones flushed beside the target, then one rename.
-func (p *Pack) replace(ctx context.Context, inv *reeve.Invocation, c change) (done, error) {
+func (p *Pack) replace(ctx context.Context, inv *reeve.Invocation, g ground, c change) (done, error) {
 	release, err := p.locks.Wait(ctx, inv.Workspace)
 	if err != nil {
 		return done{}, err
 	}
 	defer release()
-	pl, err := p.at(inv.Workspace, c.path)
+	pl, err := p.at(g, c.path)
 	if err != nil {
 		return done{}, err
 	}
@@ -58,7 +58,7 @@ func (p *Pack) replace(ctx context.Context, inv *reeve.Invocation, c change) (do
 		}
 	}
 	if pl.dir == nil {
-		if pl, err = p.makeWay(inv.Workspace, c.path); err != nil {
+		if pl, err = p.makeWay(g, c.path); err != nil {
 			return done{}, err
 		}
 	}
@@ -212,9 +212,20 @@ func report(inv *reeve.Invocation, v vpath, d done) {
 	}
 }
 
-// settle compares what is there with what was before and after a change: that is how an earlier attempt is judged.
-func (p *Pack) settle(ctx context.Context, inv *reeve.Invocation, v vpath, d done, base string) (reeve.Outcome, error) {
-	pl, err := p.at(inv.Workspace, v)
+// settle compares what is there with what was before and after a change: that is how an earlier attempt is judged. If it was made in a project, it
+// is committed now, unless it was.
+func (p *Pack) settle(ctx context.Context, inv *reeve.Invocation, v vpath, d done, base, tool string) (o reeve.Outcome, s saved, err error) {
+	g, leave, err := p.working(ctx, inv, v, tool)
+	if err != nil {
+		return reeve.CannotTell, s, err
+	}
+	defer func() { s = leave(o == reeve.Applied) }()
+	o, err = p.compare(ctx, inv, g, v, d, base)
+	return o, s, err
+}
+
+func (p *Pack) compare(ctx context.Context, inv *reeve.Invocation, g ground, v vpath, d done, base string) (reeve.Outcome, error) {
+	pl, err := p.at(g, v)
 	if err != nil {
 		return reeve.CannotTell, err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 type restoreArgs struct {
-	Path   string `json:"path" minLength:"1" maxLength:"4096" doc:"Where to put it, under /shared or /tmp"`
+	Path   string `json:"path" minLength:"1" maxLength:"4096" doc:"Where to put it, under /shared, /tmp or /project"`
 	Hash   string `json:"hash" minLength:"1" maxLength:"80" doc:"What to put there: the hash of kept bytes, or the state an undo names"`
 	Expect string `json:"expect,omitempty" maxLength:"80" doc:"Restore only over this state; undo uses it"`
 }
@@ -22,19 +22,17 @@ type restoreResult struct {
 	State   string   `json:"state" doc:"Names what is there now"`
 	Changed bool     `json:"changed"`
 	Skipped []string `json:"skipped,omitempty" doc:"Links that were not made again because they lead out of the root"`
+	saved
 }
 
 func (p *Pack) restoreTool() reeve.Tool {
 	t := declare("file_restore", "Restore file", "Puts back what an earlier change replaced or deleted. The undo of that change names the hash. "+
 		"What is there now is kept in turn.", capWrite, reeve.Verifiable, writeTime)
 	t.Identity = []string{"path", "hash"}
-	t.Check = func(_ context.Context, inv *reeve.Invocation) error {
-		in, err := reeve.Args[restoreArgs](inv)
-		if err == nil {
-			_, _, err = restorePath(in)
-		}
-		return err
-	}
+	t.Check = checks(p, func(in restoreArgs) (vpath, error) {
+		v, _, err := restorePath(in)
+		return v, err
+	})
 	t.Preview = p.previewRestore
 	t.Verify = p.verifyRestore
 	return reeve.MustTool(t, p.restore)
@@ -112,21 +110,26 @@ func (p *Pack) restore(ctx context.Context, in restoreArgs) (restoreResult, erro
 	if err != nil {
 		return restoreResult{}, err
 	}
+	on, leave, err := p.working(ctx, inv, v, "file_restore")
+	if err != nil {
+		return restoreResult{}, err
+	}
 	var d done
 	if g.kind == file || g.kind == program {
-		d, err = p.replace(ctx, inv, change{path: v, base: inv.Base, next: restoring(v, in, g)})
+		d, err = p.replace(ctx, inv, on, change{path: v, base: inv.Base, next: restoring(v, in, g)})
 	} else {
-		d, err = p.plant(ctx, inv, v, in, g)
+		d, err = p.plant(ctx, inv, on, v, in, g)
 	}
+	s := leave(err == nil && d.before != d.after)
 	if err != nil {
 		return restoreResult{}, err
 	}
 	report(inv, v, d)
-	return restored(v, d, g), nil
+	return restored(v, d, g, s), nil
 }
 
-func restored(v vpath, d done, g goods) restoreResult {
-	return restoreResult{Path: v.String(), State: d.after.String(), Changed: d.before != d.after, Skipped: g.skipped}
+func restored(v vpath, d done, g goods, s saved) restoreResult {
+	return restoreResult{Path: v.String(), State: d.after.String(), Changed: d.before != d.after, Skipped: g.skipped, saved: s}
 }
 
 func restoring(v vpath, in restoreArgs, g goods) func(found) ([]byte, bool, error) {
@@ -150,13 +153,13 @@ func vacant(v vpath, in restoreArgs, base string, now, g state) error {
 }
 
 // plant puts a folder or link back: all of it beside the target, then one rename.
-func (p *Pack) plant(ctx context.Context, inv *reeve.Invocation, v vpath, in restoreArgs, g goods) (done, error) {
+func (p *Pack) plant(ctx context.Context, inv *reeve.Invocation, on ground, v vpath, in restoreArgs, g goods) (done, error) {
 	release, err := p.locks.Wait(ctx, inv.Workspace)
 	if err != nil {
 		return done{}, err
 	}
 	defer release()
-	pl, err := p.at(inv.Workspace, v)
+	pl, err := p.at(on, v)
 	if err != nil {
 		return done{}, err
 	}
@@ -170,7 +173,7 @@ func (p *Pack) plant(ctx context.Context, inv *reeve.Invocation, v vpath, in res
 		return d, err
 	}
 	if pl.dir == nil {
-		if pl, err = p.makeWay(inv.Workspace, v); err != nil {
+		if pl, err = p.makeWay(on, v); err != nil {
 			return d, err
 		}
 	}
@@ -275,6 +278,6 @@ func (p *Pack) verifyRestore(ctx context.Context, inv *reeve.Invocation) (reeve.
 		return reeve.CannotTell, nil, err
 	}
 	d := done{before: baseState(inv.Base), after: g.state, size: len(g.data)}
-	o, err := p.settle(ctx, inv, v, d, inv.Base)
-	return o, restored(v, d, g), err
+	o, s, err := p.settle(ctx, inv, v, d, inv.Base, "file_restore")
+	return o, restored(v, d, g, s), err
 }

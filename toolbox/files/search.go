@@ -20,7 +20,7 @@ const (
 )
 
 type searchArgs struct {
-	Path   string `json:"path,omitempty" maxLength:"4096" doc:"A folder or file under /shared or /tmp. Default both roots"`
+	Path   string `json:"path,omitempty" maxLength:"4096" doc:"A folder or file under /shared, /tmp or /project. Default all of them"`
 	Query  string `json:"query" minLength:"1" maxLength:"1000" doc:"Text to find in a line, upper and lower case as given"`
 	Regexp bool   `json:"regexp,omitempty" doc:"True when query is a regular expression (RE2)"`
 	Glob   string `json:"glob,omitempty" maxLength:"255" doc:"Only files whose name matches, such as *.md; with a slash, the whole path"`
@@ -29,6 +29,7 @@ type searchArgs struct {
 
 // searchConfig is what an operator may set per agent.
 type searchConfig struct {
+	projectConfig
 	DefaultLimit int `json:"default_limit,omitempty" minimum:"1" maximum:"50" doc:"Matches given when a call does not say. Default 10"`
 }
 
@@ -43,20 +44,20 @@ type searchResult struct {
 	More     bool          `json:"more" doc:"True when there are further matches"`
 	Searched int           `json:"searched" doc:"Files looked into"`
 	Skipped  int           `json:"skipped" doc:"Files passed over: binary, too large, unreadable, or with names that are not text"`
-	Partial  bool          `json:"partial,omitempty" doc:"True when there were too many files or folders to visit all"`
+	Partial  bool          `json:"partial,omitempty" doc:"True when there were too many files or folders to visit all, or a root is closed"`
 }
 
 func (p *Pack) searchTool() reeve.Tool {
-	t := declare("file_search", "Search files", "Searches text files under /shared and /tmp, folders within folders, and gives the "+
+	t := declare("file_search", "Search files", "Searches text files under /shared, /tmp and /project, folders within folders, and gives the "+
 		"matching lines. Links are not followed; binary and very large files are passed over.", capRead, reeve.Read, searchTime)
 	t.ConfigSchema, _ = reeve.SchemaFor[searchConfig]() // a plain struct: it cannot fail, and a test reads it
-	t.Check = func(_ context.Context, inv *reeve.Invocation) error {
-		in, err := reeve.Args[searchArgs](inv)
-		if err == nil {
-			_, err = newSearch(in)
+	t.Check = checks(p, func(in searchArgs) (vpath, error) {
+		s, err := newSearch(in)
+		if err != nil {
+			return vpath{}, err
 		}
-		return err
-	}
+		return s.from, nil
+	})
 	return reeve.MustTool(t, p.search)
 }
 
@@ -115,11 +116,18 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 	}
 	s.pack = p
 	roots := []vpath{s.from}
+	g, err := p.ground(ctx, inv, s.from)
 	if s.from.root == "" {
-		roots = []vpath{{root: sharedRoot}, {root: tmpRoot}}
+		var closed error
+		if roots, g, closed, err = p.roots(ctx, inv); closed != nil {
+			s.out.Partial = true
+		}
+	}
+	if err != nil {
+		return searchResult{}, err
 	}
 	for _, v := range roots {
-		if err := s.begin(ctx, inv.Workspace, v); err != nil {
+		if err := s.begin(ctx, g, v); err != nil {
 			return searchResult{}, err
 		}
 	}
@@ -146,9 +154,9 @@ func searchLimit(limit int, config json.RawMessage) (int, error) {
 }
 
 // begin searches one folder or file that was named.
-func (s *search) begin(ctx context.Context, workspace string, v vpath) error {
+func (s *search) begin(ctx context.Context, g ground, v vpath) error {
 	if len(v.names) > 0 {
-		pl, err := s.pack.at(workspace, v)
+		pl, err := s.pack.at(g, v)
 		if err != nil {
 			return err
 		}
@@ -163,7 +171,7 @@ func (s *search) begin(ctx context.Context, workspace string, v vpath) error {
 			return err
 		}
 	}
-	dir, err := s.pack.folder(workspace, v, enter)
+	dir, err := s.pack.folder(g, v, enter)
 	if err != nil {
 		return err
 	}
@@ -182,6 +190,9 @@ func (s *search) walk(ctx context.Context, dir *os.Root, v vpath) error {
 		return err
 	}
 	for _, name := range names {
+		if v.root == projectRoot && isGit(name) {
+			continue
+		}
 		if s.visited++; s.visited > s.pack.cfg.MaxEntries {
 			s.out.Partial, s.full = true, true
 		}

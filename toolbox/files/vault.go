@@ -35,7 +35,7 @@ func (p *Pack) vaultTool() reeve.Tool {
 	t := declare("vault_copyto", "Copy from vault", "Copies one file from /vault to /shared or /tmp, where the other file tools can read it. "+
 		"The vault itself is never changed.", capVault, reeve.Verifiable, vaultTime)
 	t.Risk = reeve.HighRisk // what leaves the vault can be read by everyone in the workspace
-	t.Identity = []string{"from", "to"}
+	t.Identity, t.ConfigSchema = []string{"from", "to"}, nil // it has no /project
 	t.Check = func(_ context.Context, inv *reeve.Invocation) error {
 		in, err := reeve.Args[vaultArgs](inv)
 		if err == nil {
@@ -51,6 +51,9 @@ func (p *Pack) vaultTool() reeve.Tool {
 func vaultPaths(in vaultArgs) (from, to vpath, err error) {
 	if from, err = vaultPath("from", in.From); err == nil {
 		to, err = targetPath("to", in.To)
+	}
+	if err == nil && to.root == projectRoot {
+		err = reeve.Errorf(reeve.Denied, "what is in the vault is not copied into a project").Hintf(rootsHint)
 	}
 	return from, to, err
 }
@@ -80,7 +83,7 @@ func (p *Pack) copyOut(ctx context.Context, in vaultArgs) (vaultResult, error) {
 
 // readVault is the first step: it sees the vault and nothing else.
 func (p *Pack) readVault(ctx context.Context, workspace string, from vpath) (data []byte, version string, err error) {
-	pl, err := p.at(workspace, from)
+	pl, err := p.at(ground{workspace: workspace}, from)
 	if err != nil {
 		return nil, "", err
 	}
@@ -94,7 +97,7 @@ func (p *Pack) readVault(ctx context.Context, workspace string, from vpath) (dat
 
 // writeCopy is the second step: it sees the destination and bytes of which it does not know the origin.
 func (p *Pack) writeCopy(ctx context.Context, inv *reeve.Invocation, to vpath, base string, data []byte, overwrite bool) (done, error) {
-	return p.replace(ctx, inv, change{path: to, base: base, next: putting(to, data, overwrite)})
+	return p.replace(ctx, inv, ground{workspace: inv.Workspace}, change{path: to, base: base, next: putting(to, data, overwrite)})
 }
 
 func vaultDone(inv *reeve.Invocation, from, to vpath, d done, data []byte) vaultResult {
@@ -143,7 +146,7 @@ func (p *Pack) previewVault(ctx context.Context, inv *reeve.Invocation) (reeve.P
 	if err != nil {
 		return reeve.Preview{}, failedStep(err, "read", "nothing was copied")
 	}
-	dest, err := p.lookAt(ctx, inv.Workspace, to)
+	dest, err := p.lookAt(ctx, inv, to)
 	if err == nil {
 		_, _, err = putting(to, nil, in.Overwrite)(dest)
 	}
@@ -159,7 +162,7 @@ func (p *Pack) previewVault(ctx context.Context, inv *reeve.Invocation) (reeve.P
 }
 
 func (p *Pack) statVault(workspace string, from vpath) (size int64, version string, err error) {
-	pl, err := p.at(workspace, from)
+	pl, err := p.at(ground{workspace: workspace}, from)
 	if err != nil {
 		return 0, "", err
 	}
@@ -190,6 +193,6 @@ func (p *Pack) verifyVault(ctx context.Context, inv *reeve.Invocation) (reeve.Ou
 	if err == nil && (version == "" || version == seen) { // otherwise nobody knows any more what should have arrived
 		d.after, d.size = fileState(data, d.before.kind == program), len(data)
 	}
-	o, err := p.settle(ctx, inv, to, d, base)
+	o, _, err := p.settle(ctx, inv, to, d, base, "vault_copyto")
 	return o, vaultDone(inv, from, to, d, data), err
 }

@@ -7,7 +7,7 @@ import (
 )
 
 type writeArgs struct {
-	Path      string `json:"path" minLength:"1" maxLength:"4096" doc:"A file under /shared or /tmp; missing folders are made"`
+	Path      string `json:"path" minLength:"1" maxLength:"4096" doc:"A file under /shared, /tmp or /project; missing folders are made"`
 	Content   string `json:"content" doc:"The whole content of the file"`
 	Overwrite bool   `json:"overwrite,omitempty" doc:"True to replace a file that is there"`
 }
@@ -18,23 +18,21 @@ type writeResult struct {
 	Created bool   `json:"created" doc:"True when the file is new"`
 	Changed bool   `json:"changed" doc:"False when the file held exactly this already"`
 	State   string `json:"state" doc:"Names what the file holds now"`
+	saved
 }
 
-func (d done) result(v vpath) writeResult {
-	return writeResult{Path: v.String(), Size: d.size, Created: d.before.kind == absent, Changed: d.before != d.after, State: d.after.String()}
+func (d done) result(v vpath, s saved) writeResult {
+	return writeResult{Path: v.String(), Size: d.size, Created: d.before.kind == absent, Changed: d.before != d.after, State: d.after.String(), saved: s}
 }
 
 func (p *Pack) writeTool() reeve.Tool {
-	t := declare("file_write", "Write file", "Writes a file under /shared or /tmp, whole and at once. It refuses to replace a file "+
+	t := declare("file_write", "Write file", "Writes a file under /shared, /tmp or /project, whole and at once. It refuses to replace a file "+
 		"unless overwrite is true. The old content is kept, so the change can be undone.", capWrite, reeve.Verifiable, writeTime)
 	t.Identity = []string{"path"}
-	t.Check = func(_ context.Context, inv *reeve.Invocation) error {
-		in, err := reeve.Args[writeArgs](inv)
-		if err == nil {
-			_, err = p.writing(in)
-		}
-		return err
-	}
+	t.Check = checks(p, func(in writeArgs) (vpath, error) {
+		c, err := p.writing(in)
+		return c.path, err
+	})
 	t.Preview = p.previewWrite
 	t.Verify = p.verifyWrite
 	return reeve.MustTool(t, p.write)
@@ -70,12 +68,17 @@ func (p *Pack) write(ctx context.Context, in writeArgs) (writeResult, error) {
 	}
 	inv := reeve.InvocationFrom(ctx)
 	c.base = inv.Base
-	d, err := p.replace(ctx, inv, c)
+	g, leave, err := p.working(ctx, inv, c.path, "file_write")
+	if err != nil {
+		return writeResult{}, err
+	}
+	d, err := p.replace(ctx, inv, g, c)
+	s := leave(err == nil && d.before != d.after)
 	if err != nil {
 		return writeResult{}, err
 	}
 	report(inv, c.path, d)
-	return d.result(c.path), nil
+	return d.result(c.path, s), nil
 }
 
 func (p *Pack) previewWrite(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
@@ -101,8 +104,8 @@ func (p *Pack) verifyWrite(ctx context.Context, inv *reeve.Invocation) (reeve.Ou
 	}
 	before := baseState(inv.Base)
 	d := done{before: before, after: fileState([]byte(in.Content), before.kind == program), size: len(in.Content)}
-	o, err := p.settle(ctx, inv, c.path, d, inv.Base)
-	return o, d.result(c.path), err
+	o, s, err := p.settle(ctx, inv, c.path, d, inv.Base, "file_write")
+	return o, d.result(c.path, s), err
 }
 
 // baseState reads a recorded base. One that was never recorded gives no state, which equals none.

@@ -13,23 +13,31 @@ import (
 	"reeve/internal/store"
 )
 
-// Files reads files of a workspace.
+// Files reads files that a call may read.
 type Files interface {
-	Bytes(ctx context.Context, workspace, path string) ([]byte, error)
+	Reaches(ctx context.Context, inv *reeve.Invocation, path string) error
+	Bytes(ctx context.Context, inv *reeve.Invocation, path string) ([]byte, error)
 }
 
 // Pack is send_media.
 type Pack struct{ Files Files }
 
 type sendArgs struct {
-	Path    string `json:"path" minLength:"1" maxLength:"4096" doc:"A file under /shared or /tmp"`
+	Path    string `json:"path" minLength:"1" maxLength:"4096" doc:"A file under /shared, /tmp or /project"`
 	Caption string `json:"caption,omitempty" maxLength:"4000" doc:"What to say with it"`
 }
 
 // Tools gives the pack's tools.
 func (p *Pack) Tools() []reeve.Tool {
 	return []reeve.Tool{reeve.MustTool(reeve.Tool{ID: "send_media", Name: "Send media", Category: "communication", Pack: "media", Capability: "files.read", Effect: reeve.Local, Risk: reeve.LowRisk,
-		TimeoutMS: 15_000, Description: "Sends a file of the workspace (a picture, a document, audio) to the people of the conversation that asked for it. They see it beside what you say."}, p.send)}
+		TimeoutMS: 15_000, Description: "Sends a file of the workspace (a picture, a document, audio) to the people of the conversation that asked for it. They see it beside what you say.",
+		Check: func(ctx context.Context, inv *reeve.Invocation) error {
+			in, err := reeve.Args[sendArgs](inv)
+			if err != nil {
+				return err
+			}
+			return p.Files.Reaches(ctx, inv, in.Path)
+		}}, p.send)}
 }
 
 // send keeps the bytes as they are now, and tells the conversation, in one transaction.
@@ -43,7 +51,7 @@ func (p *Pack) send(ctx context.Context, in sendArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	body, err := p.Files.Bytes(ctx, inv.Workspace, in.Path)
+	body, err := p.Files.Bytes(ctx, inv, in.Path)
 	if err != nil {
 		return "", err
 	}

@@ -105,9 +105,23 @@ type settings struct {
 	TimeoutMS int64    `json:"timeout_ms,omitempty" minimum:"1" maximum:"600000" doc:"The longest that a command may take"`
 }
 
+// ToolID is the tool's name.
+const ToolID = "shell_exec"
+
+// ProjectOf gives the project that an agent's settings for the tool name; empty means none.
+func ProjectOf(config json.RawMessage) (string, error) {
+	var s settings
+	if len(config) > 0 {
+		if err := json.Unmarshal(config, &s); err != nil {
+			return "", reeve.Errorf(reeve.Validation, "the agent's settings for shell_exec are not valid")
+		}
+	}
+	return s.Project, nil
+}
+
 // Tools gives the pack's tool. Where commands cannot be confined it is broken, and says why.
 func (p *Pack) Tools() []reeve.Tool {
-	t := reeve.Tool{ID: "shell_exec", Name: "Run command", Category: "system", Pack: "shell", Capability: "shell", Effect: reeve.Unsafe, Tier: reeve.Privileged, Risk: reeve.HighRisk,
+	t := reeve.Tool{ID: ToolID, Name: "Run command", Category: "system", Pack: "shell", Capability: "shell", Effect: reeve.Unsafe, Tier: reeve.Privileged, Risk: reeve.HighRisk,
 		Description: "Runs a bash command line and gives its exit code, stdout and stderr. It starts in /shared, which the file tools see too and which is all it can write, or, if you work " +
 			"on a project, in /project: the files of your own git branch, on which what a command changes is committed when it ends, and which a person merges. Its /tmp is its own and is gone afterwards. " +
 			"There is no network unless granted. Nothing goes on running after the command has ended.",
