@@ -110,13 +110,28 @@ func (w *world) bareItem(ctx context.Context, room *automation.Room) (lane, erro
 	return w.bareAs(ctx, 1, last[0].ID, func(_, i int) string { return reeve.ItemKey(w.agent, strconv.Itoa(i), 1, "bare", "", 0) })
 }
 
-// worked is how many items a second one run works through, its start included.
+// worked is how many items a second one run works through, its start included. The run has a row, as every one has.
 func (w *world) worked(ctx context.Context, room *automation.Room, from, n int) (float64, error) {
-	id, start := w.db.NewID(reeve.PrefixRun), time.Now()
-	input := fmt.Sprintf(`{"from": %d, "n": %d, "content": %q}`, from, n, content)
-	end := room.Run(ctx, reeve.Run{ID: id, Key: id, WorkspaceID: workspace, AgentID: w.agent, Reason: reeve.ReasonManual, Input: input, StartedAt: start, ThreadID: w.agent + ":run:" + id})
+	id := w.db.NewID(reeve.PrefixRun)
+	run := reeve.Run{ID: id, Key: id, WorkspaceID: workspace, AgentID: w.agent, Reason: reeve.ReasonManual, State: reeve.RunRunning, StartedAt: time.Now(),
+		Input: fmt.Sprintf(`{"from": %d, "n": %d, "content": %q}`, from, n, content), ThreadID: w.agent + ":run:" + id}
+	if err := w.db.Update(ctx, func(tx *store.Tx) error {
+		if made, err := tx.InsertRun(ctx, run); err != nil || !made {
+			return errors.Join(err, errors.New("the automation is running"))
+		}
+		return nil
+	}); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	end := room.Run(ctx, run)
+	took := time.Since(start).Seconds()
 	if end.State != reeve.RunCompleted {
 		return 0, fmt.Errorf("the run is %s: %w", end.State, end.Err)
 	}
-	return float64(n) / time.Since(start).Seconds(), nil
+	return float64(n) / took, w.db.Update(ctx, func(tx *store.Tx) error {
+		is, now := run, tx.Now()
+		is.State, is.FinishedAt = reeve.RunCompleted, &now
+		return tx.MoveRun(ctx, run, is)
+	})
 }

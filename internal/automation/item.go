@@ -5,20 +5,33 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strconv"
 
 	"reeve"
 	"reeve/internal/sandbox/js"
 	"reeve/internal/store"
 )
 
-// itemContext is what a handler is given.
-type itemContext struct {
-	Item struct {
-		ID      string `json:"id"`
-		Title   string `json:"title"`
-		IsDone  bool   `json:"isDone"`
-		Attempt int    `json:"attempt"`
-	} `json:"item"`
+// given is what a handler is given: these texts, with the id and the title of its item between them.
+func given(done bool, attempt int) []string {
+	return []string{`{"item":{"id":`, `,"title":`, `,"isDone":` + strconv.FormatBool(done) + `,"attempt":` + strconv.Itoa(attempt) + `}}`}
+}
+
+// handed is what the handler of an item is given, with the item's id and title in JSON.
+func handed(v reeve.Item, id, title []byte) json.RawMessage {
+	parts := given(v.State == reeve.ItemDone, v.Attempt)
+	return slices.Concat([]byte(parts[0]), id, []byte(parts[1]), title, []byte(parts[2]))
+}
+
+// handedDone is what the handler of an item is given that is done: the title is the one that it was done under.
+func handedDone(v reeve.Item) (json.RawMessage, error) {
+	id, err := json.Marshal(v.ID)
+	if err != nil {
+		return nil, err
+	}
+	title, err := json.Marshal(v.Title)
+	return handed(v, id, title), err
 }
 
 // withItem works on one item: it enters it, lets the handler work, and leaves it done or failed. An item that is done is only
@@ -47,13 +60,45 @@ func (w *work) withItem(ctx context.Context, args []js.Arg) (json.RawMessage, er
 	if err != nil || o == nil {
 		return nil, err
 	}
-	var c itemContext
-	c.Item.ID, c.Item.Title, c.Item.IsDone, c.Item.Attempt = id, o.Title, o.State == reeve.ItemDone, o.Attempt
-	text, err := json.Marshal(c)
-	if err != nil {
-		return nil, err
+	text := handed(o.Item, args[0].JSON, args[1].JSON)
+	if o.settled {
+		if text, err = handedDone(o.Item); err != nil {
+			return nil, err
+		}
+	}
+	if w.near.ahead > 0 && !w.near.told {
+		if err := w.foresee(handler, id); err != nil {
+			return nil, err
+		}
 	}
 	return nil, handler.Become(func(err error) { w.leave(o, err) }, text)
+}
+
+// foresee tells the script's process what of the ledger is known around an item, so that it need not ask: a done item is passed over, and a
+// new one entered, with the script's next call.
+func (w *work) foresee(handler *js.Func, id string) error {
+	n := &w.near
+	if n.told = true; !n.end && len(n.rows) < fewAhead {
+		return nil
+	}
+	f := js.Foresight{From: n.from, To: n.to, Open: n.end, Known: make(map[string]json.RawMessage, len(n.rows)), Others: given(false, 1)}
+	for _, v := range n.rows {
+		f.Known[v.ID] = nil
+		if v.State == reeve.ItemDone {
+			text, err := handedDone(v)
+			if err != nil {
+				return err
+			}
+			f.Known[v.ID] = text
+		}
+	}
+	w.mu.Lock()
+	for _, e := range w.ledger.waits {
+		f.Known[e.item.ID] = nil
+	}
+	w.mu.Unlock()
+	f.Known[id] = nil
+	return handler.Foresee(f)
 }
 
 func itemArgs(args []js.Arg) (id, title string, handler *js.Func, err error) {

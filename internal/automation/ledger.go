@@ -26,8 +26,9 @@ type entry struct {
 type ledger struct {
 	writing sync.Mutex // one writer at a time, from reading what waits to noting that it is written
 	waits   []entry
-	written int  // how many of them the last transaction wrote
-	taken   bool // it was that of a call
+	written int       // how many of them the last transaction wrote
+	taken   bool      // it was that of a call
+	last    time.Time // when it was committed
 	timer   *time.Timer
 
 	moves  int // of the progress
@@ -50,18 +51,27 @@ func (w *work) arm() {
 	}
 	w.ledger.moves++
 	if w.ledger.timer == nil && !w.over {
-		w.ledger.timer = time.AfterFunc(soon, func() {
-			w.mu.Lock()
-			w.ledger.timer = nil
-			over := w.over
-			w.mu.Unlock()
-			if over {
-				return
-			}
-			if err := w.flush(context.WithoutCancel(w.ctx)); err != nil {
-				w.Room.Log.Warn("could not write the ledger of a run; trying again with its next call", "run", w.run.ID, "error", err)
-			}
-		})
+		w.ledger.timer = time.AfterFunc(soon, w.due)
+	}
+}
+
+// due writes what has waited long enough. The timer is left alone while calls take along what waits: to stop it and start it for each of them would cost more.
+func (w *work) due() {
+	w.mu.Lock()
+	wait := soon - reeve.Since(w.ledger.last)
+	switch {
+	case w.over:
+		w.mu.Unlock()
+		return
+	case w.ledger.behind() && wait > 0: // what waits came after that
+		w.ledger.timer.Reset(wait)
+		w.mu.Unlock()
+		return
+	}
+	w.ledger.timer = nil
+	w.mu.Unlock()
+	if err := w.flush(context.WithoutCancel(w.ctx)); err != nil {
+		w.Room.Log.Warn("could not write the ledger of a run; trying again with its next call", "run", w.run.ID, "error", err)
 	}
 }
 
@@ -130,14 +140,11 @@ func (w *work) wrote() {
 	if w.ledger.noting > w.ledger.noted {
 		w.ledger.noted, w.seen = w.ledger.noting, reeve.Monotonic()
 	}
-	w.ledger.written, w.ledger.taken = 0, false
-	if t := w.ledger.timer; t != nil && !w.ledger.behind() && t.Stop() {
-		w.ledger.timer = nil
-	}
+	w.ledger.written, w.ledger.taken, w.ledger.last = 0, false, reeve.Monotonic()
 }
 
-// mostAhead is how many items are read ahead.
-const mostAhead = 1024
+// mostAhead is how many items are read ahead, and fewAhead how many of them the script's process is told of: fewer are not worth it.
+const mostAhead, fewAhead = 1024, 8
 
 // nearby is the part of the ledger around the item that was last looked for. Scripts often go through their items in order, and
 // then most are known without asking.
@@ -147,6 +154,7 @@ type nearby struct {
 	rows     map[string]reeve.Item
 	ahead    int
 	hits     int
+	told     bool // the script's process knows
 }
 
 // find gives an item as the ledger, with what waits to be written, has it; false means that it is new.

@@ -1,6 +1,7 @@
 package js
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,20 +11,20 @@ import (
 	"reeve/internal/sandbox/js/wire"
 )
 
-// call begins a host call. The worker has checked all this too; a worker that did not is not to be trusted any further.
-func (r *run) call(f wire.Frame) error {
+// call notes a host call, which is to be performed. The worker has checked all this too; a worker that did not is not to be trusted any further.
+func (r *run) call(f wire.Frame) (*job, error) {
 	m, err := wire.DecodeCall(f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if m.Function < 0 || m.Function >= int64(len(r.begin.Functions)) {
-		return wire.ErrMalformed
+		return nil, wire.ErrMalformed
 	}
 	args := make([]Arg, len(m.Args))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if f.ID != r.lastCall+1 || len(r.open) >= r.limits.Calls {
-		return wire.ErrMalformed
+	if f.ID != r.lastCall+1 || f.ID >= begun || len(r.open) >= r.limits.Calls || len(m.Begun) > 0 && m.Function != r.foreseen {
+		return nil, wire.ErrMalformed
 	}
 	for i, a := range m.Args {
 		if a.Function == 0 {
@@ -31,25 +32,65 @@ func (r *run) call(f wire.Frame) error {
 			continue
 		}
 		if r.lastHandle++; a.Function != r.lastHandle {
-			return wire.ErrMalformed
+			return nil, wire.ErrMalformed
 		}
-		args[i].Func = &Func{run: r, call: f.ID, handle: a.Function}
+		args[i].Func = &Func{run: r, call: f.ID, handle: a.Function, function: m.Function, begun: m.Begun}
 	}
 	if r.size += len(f.Body); r.size > 2*wire.MaxPending {
-		return wire.ErrMalformed
+		return nil, wire.ErrMalformed
 	}
 	if r.fatal != nil {
-		return nil
+		return nil, nil
 	}
 	r.lastCall, r.open[f.ID] = f.ID, len(f.Body)
+	r.busy++
 	r.work.Add(1)
-	j := job{f.ID, r.begin.Functions[m.Function], args}
+	return &job{f.ID, r.begin.Functions[m.Function], args, m.Begun}, nil
+}
+
+// alone tells whether nothing can be heard from a worker before its call is answered: it has heard everything that was said to it,
+// and nobody is about to say anything else.
+func (r *run) alone(heard uint32) bool {
+	r.write.Lock()
+	sent := r.sent
+	r.write.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.busy == 1 && sent == heard
+}
+
+// share has a call performed beside others.
+func (r *run) share(j job) {
 	select {
 	case r.jobs <- j:
 	default:
 		r.crew.Go(func() { r.serve(j) })
 	}
-	return nil
+}
+
+// performHere performs a call in place of reading. False means that the call had something to hear: somebody else reads since then.
+func (r *run) performHere(j job) (back bool) {
+	r.mu.Lock()
+	r.away = true
+	r.mu.Unlock()
+	r.perform(j)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	back, r.away = r.away, false
+	return back
+}
+
+// listenOn sees to it that somebody reads. The caller holds r.mu.
+func (r *run) listenOn() {
+	if !r.away {
+		return
+	}
+	r.away = false
+	r.crew.Go(func() {
+		if last, told := r.listen(); told {
+			r.heard <- last
+		}
+	})
 }
 
 // job is a host call that is to be performed.
@@ -57,12 +98,14 @@ type job struct {
 	id   uint32
 	name string
 	args []Arg
+
+	begun []byte // what its function was called with already
 }
 
 // serve performs one call after another, until the run has ended: the stack of a new goroutine would have to grow for each.
 func (r *run) serve(j job) {
 	for {
-		r.perform(j.id, j.name, j.args)
+		r.perform(j)
 		select {
 		case j = <-r.jobs:
 		case <-r.ended:
@@ -72,9 +115,10 @@ func (r *run) serve(j job) {
 }
 
 // perform has the host perform a call, and answers the script.
-func (r *run) perform(id uint32, name string, args []Arg) {
+func (r *run) perform(j job) {
+	id, name := j.id, j.name
 	defer r.work.Done()
-	value, err := r.host.Call(r.ctx, name, args)
+	value, err := r.host.Call(r.ctx, name, j.args)
 	if err == nil && len(value) > wire.MaxBody {
 		err = reeve.Errorf(reeve.TooLarge, "the result of %s has %d bytes", name, len(value)).Hintf("ask for less at once; at most %d", wire.MaxBody)
 	}
@@ -87,10 +131,19 @@ func (r *run) perform(id uint32, name string, args []Arg) {
 		return
 	}
 	r.mu.Lock()
+	r.busy--
 	handed := r.handed[id]
 	if delete(r.handed, id); handed {
 		r.mu.Unlock()
 		return // the script's own function answers
+	}
+	if j.begun != nil {
+		r.mu.Unlock()
+		if err == nil {
+			err = errUnforeseen
+		}
+		r.abort(id, err)
+		return
 	}
 	r.size -= r.open[id]
 	delete(r.open, id)
@@ -138,7 +191,7 @@ func (r *run) invoke(ctx context.Context, f *Func, args []json.RawMessage) (json
 		return nil, err
 	}
 	answer := make(chan outcome, 1)
-	id, err := r.number(f, func(id uint32) { r.waiting[id] = answer })
+	id, err := r.number(f, func(id uint32) { r.waiting[id] = answer; r.listenOn() })
 	if err != nil {
 		return nil, err
 	}
@@ -196,11 +249,54 @@ func (r *run) handOver(f *Func, args []json.RawMessage, done func(error)) error 
 		return err
 	}
 	m.Last = true
+	if f.begun != nil {
+		return r.handOn(f, args, done)
+	}
 	id, err := r.number(f, func(id uint32) { r.become[id], r.handed[f.call] = becoming{f.call, done}, true })
 	if err != nil {
 		return err
 	}
 	if r.send(m.Encode(id)) != nil {
+		return reeve.Errorf(reeve.Canceled, "the script has ended")
+	}
+	return nil
+}
+
+// begun marks invocations that the worker made ahead of the host, of functions that were given to the call whose id it is otherwise.
+const begun = 1 << 31
+
+// errUnforeseen is why a run ends whose script began what turned out to be otherwise.
+var errUnforeseen = reeve.Errorf(reeve.Conflict, "what the script was about to work on has changed meanwhile").Hintf("run it again")
+
+// handOn hands a host call over to a function that the worker has called already, provided that it was with the same arguments.
+func (r *run) handOn(f *Func, args []json.RawMessage, done func(error)) error {
+	if len(args) != 1 || !bytes.Equal(args[0], f.begun) {
+		return Abort(errUnforeseen)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.become[f.call|begun], r.handed[f.call] = becoming{f.call, done}, true
+	return nil
+}
+
+// foresee tells the worker what calls will be answered with.
+func (r *run) foresee(f *Func, s Foresight) error {
+	m := wire.Foresee{Function: f.function, From: s.From, To: s.To, Open: s.Open, Others: s.Others}
+	for key, given := range s.Known {
+		if given == nil {
+			m.Asked = append(m.Asked, key)
+			continue
+		}
+		m.Known, m.Given = append(m.Known, key), append(m.Given, given)
+	}
+	frame := m.Encode()
+	if len(frame) > wire.MaxBody {
+		return nil // it is only ever a help
+	}
+	r.mu.Lock()
+	r.foreseen = f.function
+	r.mu.Unlock()
+	if r.send(frame) != nil {
 		return reeve.Errorf(reeve.Canceled, "the script has ended")
 	}
 	return nil

@@ -154,6 +154,12 @@ func TestHostErrors(t *testing.T) {
 	want(t, p, `try { await echo(10n) } catch (e) { e.name }`, `"TypeError"`)
 	want(t, p, `const a = {}; a.a = a; try { await echo(a) } catch (e) { e.name }`, `"TypeError"`)
 	want(t, p, `try { await echo("x".repeat(9e6)) } catch (e) { e.code }`, `"TOO_LARGE"`)
+	e = fails(t, p, "1\nawait echo({ text: 'x'.repeat(9e6) })", js.Limits{}, js.Thrown)
+	if e.Line != 2 || reeve.CodeOf(e) != reeve.TooLarge {
+		t.Errorf("arguments that are too large: %v, line %d, code %s", e, e.Line, reeve.CodeOf(e))
+	}
+	contains(t, e.Message, "9000011 bytes")
+	contains(t, e.Message, "at most 8 MB")
 	want(t, p, `const w = []; for (let i = 0; i < 1001; i++) w.push(echo(i)); (await Promise.allSettled(w)).filter(r => r.status == 'rejected').map(r => r.reason.code)`, `["TOO_LARGE"]`)
 }
 

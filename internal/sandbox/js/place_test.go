@@ -3,6 +3,7 @@ package js_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"reeve"
 	"reeve/internal/sandbox/js"
@@ -92,4 +93,23 @@ func TestValueOfAScript(t *testing.T) {
 	// A promise that gets a listener late was handled after all.
 	want(t, p, `const p = refuse(); await echo(1); await echo(2); try { await p } catch (e) { e.code }`, `"NOT_FOUND"`)
 	fails(t, p, `refuse(); 1`, js.Limits{}, js.Unhandled)
+}
+
+// TestK24_EndlessMicrotasksHaveALine stops scripts that never stay in one place: each job is over before anybody could ask where it is.
+func TestK24_EndlessMicrotasksHaveALine(t *testing.T) {
+	p := newPool(t, js.Config{})
+	for name, c := range map[string]struct {
+		source string
+		line   int
+	}{
+		"await in a loop":   {"let n = 0\nfor (;;)\n  await null", 3},
+		"with work":         {"let n = 0\nconst f = async () => {\n  n++\n  await null\n}\nfor (;;) await f()", 0},
+		"a chain of then":   {"// \nconst f = () => {\n  Promise.resolve().then(f)\n}\nf()\nawait new Promise(() => {})", 3},
+		"an async iterator": {"async function* all() { for (;;) yield 1 }\nfor await (const x of all())\n  x + 1", 0},
+	} {
+		e := fails(t, p, c.source, js.Limits{Time: 300 * time.Millisecond}, js.Timeout)
+		if e.Line == 0 || c.line != 0 && e.Line != c.line {
+			t.Errorf("%s: stopped at line %d, column %d; want line %d", name, e.Line, e.Column, c.line)
+		}
+	}
 }

@@ -3,6 +3,7 @@
 package guest
 
 import (
+	"bytes"
 	"errors"
 	"sync/atomic"
 	"unsafe"
@@ -30,6 +31,8 @@ type engine struct {
 	peak       int64       // the most memory between two jobs: a chain of promises that had no memory is gone when its end is told
 	where      value       // an Error made at the place where it did
 	looking    bool        // which takes a moment
+	blind      int         // how often that was nowhere
+	file       string      // how places in the script begin
 	rejections []rejection
 	keep       []any // functions that the engine holds as bare pointers
 }
@@ -93,11 +96,37 @@ func (e *engine) interrupt(_ *libc.TLS, _, _ uintptr) int32 {
 		return 0
 	}
 	if !e.timedOut {
-		e.timedOut, e.looking = true, true
+		e.looking = true
+		e.free(e.where)
 		e.where = e.here()
 		e.looking = false
+		if e.blind++; e.blind < mostBlind && !e.placed(e.where) {
+			e.hurry()
+			return 0
+		}
+		e.timedOut = true
 	}
 	return 1
+}
+
+// mostBlind is how often the engine is asked where the script stands before it is stopped without an answer: between two jobs, and where a job begins, there is none.
+const mostBlind = 1000
+
+// hurry has the interrupt handler asked at the next opportunity.
+func (e *engine) hurry() { (*quickjs.TJSContext)(address(e.ctx)).Finterrupt_counter = 0 }
+
+// placed tells whether an Error knows a line of the script's.
+func (e *engine) placed(where value) bool {
+	if isException(where) {
+		return true // there is no memory to look any further
+	}
+	stack := e.get(where, "stack")
+	defer e.free(stack)
+	text, ok := e.bytes(stack)
+	if !ok {
+		e.free(e.exception())
+	}
+	return e.file == "" || bytes.Contains(text, []byte(e.file+":"))
 }
 
 // track keeps the list of rejected promises that nobody listens to. One that gets a listener later is taken off it.
@@ -281,8 +310,12 @@ func (e *engine) drain() (value, bool) {
 	}
 	defer libc.Xfree(e.tls, ctx)
 	for {
-		if e.interrupt(nil, 0, 0) != 0 { // short jobs may never reach the handler
-			return undefined, false
+		if e.stop.Load() { // short jobs may never reach the handler by themselves
+			if e.blind++; e.timedOut || e.blind >= mostBlind {
+				e.timedOut = true
+				return undefined, false
+			}
+			e.hurry()
 		}
 		e.peak = max(e.peak, e.memory())
 		switch r := quickjs.XJS_ExecutePendingJob(e.tls, e.rt, ctx); {

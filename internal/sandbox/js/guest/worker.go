@@ -6,6 +6,8 @@ import (
 	"bufio"
 	_ "embed"
 	"encoding/binary"
+	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"io"
 	"os"
@@ -30,7 +32,7 @@ const preludeName = "reeve:prelude" // scriptFile makes no such name
 func Serve(in io.Reader, out io.Writer) {
 	// The Go side of a worker only holds frames: a small heap, collected often, keeps two hundred of them small.
 	debug.SetGCPercent(50)
-	w := &worker{in: bufio.NewReader(in), out: bufio.NewWriter(out), calls: map[uint32]*pending{}, functions: map[uint32]value{}, thrown: map[uint32]value{}, last: map[uint32]uint32{}}
+	w := &worker{in: bufio.NewReader(attend(in)), out: bufio.NewWriter(out), calls: map[uint32]*pending{}, functions: map[uint32]value{}, thrown: map[uint32]value{}, last: map[uint32]uint32{}}
 	e, err := newEngine()
 	if err != nil {
 		os.Exit(exitEngine)
@@ -44,6 +46,7 @@ func Serve(in io.Reader, out io.Writer) {
 	if err != nil || f.Kind != wire.KindStart {
 		os.Exit(exitHost)
 	}
+	w.heard++
 	if w.start, err = wire.DecodeStart(f); err != nil {
 		os.Exit(exitHost)
 	}
@@ -72,6 +75,7 @@ type worker struct {
 	engine *engine
 	start  wire.Start
 	source *source
+	heard  uint32 // frames of the host's
 	hooks  struct{ fix, describe, fail, invoke, watch value }
 
 	calls       map[uint32]*pending
@@ -82,6 +86,8 @@ type worker struct {
 	invocations int               // functions of the script's that the host has called and that have not settled
 	thrown      map[uint32]value  // what invocations threw, until the call ends that they belong to
 	last        map[uint32]uint32 // invocations whose outcome is that of a call
+	foreseen    *foresight        // nil means that nothing is
+	next        uint32            // the call whose function is to be called when the script has nothing else to do; 0 means none
 	printed     int64             // bytes of console output
 
 	settled bool   // the script has come to its end
@@ -93,6 +99,7 @@ type pending struct {
 	resolve, reject value
 	where           value // an Error made at the call: it becomes the error if the call fails
 	size            int
+	given           []byte // what its function is called with, if that need not wait for the host
 	functions       []uint32
 	thrown          []uint32
 }
@@ -128,14 +135,20 @@ func (w *worker) run() {
 		if exception, ok := e.drain(); !ok {
 			w.fail(w.describe(wire.Thrown, exception))
 		}
+		if w.next != 0 {
+			w.begin()
+			continue
+		}
 		if len(w.calls) == 0 && w.invocations == 0 {
 			w.finish()
 		}
+		w.send(wire.Idle(w.heard))
 		w.flush()
 		f, err := wire.ReadFrame(w.in)
 		if err != nil {
 			os.Exit(exitHost)
 		}
+		w.heard++
 		if err := w.handle(f); err != nil {
 			os.Exit(exitHost)
 		}
@@ -165,7 +178,7 @@ func (w *worker) compile() value {
 	if problem != nil {
 		w.fail(*problem)
 	}
-	w.source = src
+	w.source, e.file = src, src.file
 	code := e.compile(src.file, src.text)
 	if !isException(code) {
 		return code
@@ -238,15 +251,15 @@ func (w *worker) call(args []value, index int32) value {
 		e.free(promise, resolve, reject)
 		return p.where
 	}
-	refuse := func(format string) value {
-		w.refuse(p, format)
+	refuse := func(format string, args ...any) value {
+		w.refuse(p, fmt.Sprintf(format, args...))
 		return promise
 	}
 	if len(w.calls) >= int(w.start.Calls) {
-		return refuse("too many calls are waiting for the host; await some first")
+		return refuse("%d calls are waiting for the host, and no more may at once; await some first", len(w.calls))
 	}
 	if len(args) > wire.MaxArgs {
-		return refuse("too many arguments for a host function")
+		return refuse("a host function was given %d arguments; at most %d are possible", len(args), wire.MaxArgs)
 	}
 	m := wire.Call{Function: int64(index), Args: make([]wire.Argument, len(args))}
 	for i, v := range args {
@@ -269,15 +282,20 @@ func (w *worker) call(args []value, index int32) value {
 		p.size += len(text)
 	}
 	if p.size > wire.MaxBody {
-		return refuse("the arguments are too large for one call")
+		return refuse("the arguments of one call have %d bytes and are too large; at most %d MB are possible, so pass them on in parts", p.size, wire.MaxBody>>20)
 	}
 	if w.pendingSize+p.size > wire.MaxPending {
-		return refuse("the arguments of the calls that wait for the host are too large together; await some first")
+		return refuse("the arguments of all calls that wait for the host have %d bytes and are too large together; at most %d MB are possible, so await some first",
+			w.pendingSize+p.size, wire.MaxPending>>20)
 	}
+	m.Begun = w.ahead(index, m.Args)
 	w.lastCall++
 	w.calls[w.lastCall] = p
 	w.pendingSize += p.size
 	w.send(m.Encode(w.lastCall))
+	if m.Begun != nil {
+		w.next, p.given = w.lastCall, m.Begun
+	}
 	return promise
 }
 
@@ -286,7 +304,7 @@ func (w *worker) refuse(p *pending, message string) {
 	e := w.engine
 	w.forget(p)
 	text, code := e.string(message), e.string("TOO_LARGE")
-	e.free(e.call(w.hooks.fail, p.where, text, code, undefined, e.int(0)), text, code)
+	e.free(e.call(w.hooks.fail, p.where, text, code, undefined, e.number(wire.Refused)), text, code)
 	e.free(e.call(p.reject, p.where))
 	w.release(p)
 }
@@ -312,13 +330,15 @@ func (w *worker) handle(f wire.Frame) error {
 		return w.answer(f)
 	case wire.KindInvoke:
 		return w.invoke(f)
+	case wire.KindForesee:
+		return w.foresee(f)
 	case wire.KindStop:
 		w.late()
 		return nil
 	case wire.KindAbort:
 		w.abort(f.ID)
 		return nil
-	case wire.KindStart, wire.KindReady, wire.KindCall, wire.KindReturned, wire.KindThrew, wire.KindLog, wire.KindDone, wire.KindFailed:
+	case wire.KindStart, wire.KindReady, wire.KindCall, wire.KindReturned, wire.KindThrew, wire.KindLog, wire.KindDone, wire.KindFailed, wire.KindIdle:
 	}
 	return wire.ErrMalformed
 }
@@ -371,7 +391,6 @@ func (w *worker) settleLast(invocation uint32, v value, how func(*pending) value
 
 // invoke calls a function that the script gave to the host. The hook tells the host how it went.
 func (w *worker) invoke(f wire.Frame) error {
-	e := w.engine
 	m, err := wire.DecodeInvoke(f)
 	if err != nil {
 		return err
@@ -391,14 +410,23 @@ func (w *worker) invoke(f wire.Frame) error {
 			}
 		}
 	}
-	list := e.array()
+	args := make([]json.RawMessage, len(m.Args))
 	for i, a := range m.Args {
-		e.push(list, i, w.check(e.parse(a.JSON)))
+		args[i] = a.JSON
+	}
+	w.enter(f.ID, function, args)
+	return nil
+}
+
+// enter calls a function of the script's.
+func (w *worker) enter(id uint32, function value, args []json.RawMessage) {
+	e := w.engine
+	list := e.array()
+	for i, a := range args {
+		e.push(list, i, w.check(e.parse(a)))
 	}
 	w.invocations++
-	id := e.number(int64(f.ID))
-	e.free(w.check(e.call(w.hooks.invoke, id, function, list)), list)
-	return nil
+	e.free(w.check(e.call(w.hooks.invoke, e.number(int64(id)), function, list)), list)
 }
 
 // returned is told by the hook that an invocation is over, and how.

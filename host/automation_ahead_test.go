@@ -1,0 +1,45 @@
+package host_test
+
+import (
+	"strings"
+	"testing"
+
+	"reeve"
+)
+
+// TestK04_ItemsAreWhatTheLedgerSays goes over many items, most of which the script's process knows beforehand: done, failed, skipped, new ones, those at another
+// attempt, with other titles and odd names, and the same one twice in a run. Each is what the ledger says, and nothing is done twice.
+func TestK04_ItemsAreWhatTheLedgerSays(t *testing.T) {
+	source := `const seen = [];
+const work = async (id, title) => {
+  seen.push('?');
+  await Items.withItem(id, title, async ({ item }) => {
+    seen[seen.length - 1] = item.id + (item.title === title ? '' : '~') + (item.isDone ? '+' : '-') + item.attempt;
+    if (!item.isDone) await Mail.send({ to: item.id });
+  }).catch((e) => { seen[seen.length - 1] += '!' });
+};
+for (let i = 10; i < input.to; i++) await work('i' + i, 'Item ' + i + input.mark);
+for (const id of ['i12', 'i15', 'q "<&>', 'q "<&>', 'ü é', 'x\u2028y', 'i14']) await work(id, id + input.mark);
+seen.join(' ')`
+	a, d := automate(t, source)
+	d.refuse("i13", true)
+	r := a.start(call{"input": call{"to": 20, "mark": ""}})
+	equal(t, r.Run.State, reeve.RunFailed, "an item failed")
+	equal(t, r.Script.Progress.Done, 12, "items done")
+	a.Want(200, nil, "POST", a.at("/items/skip"), call{"item": "i13"})
+	a.Want(200, nil, "POST", a.at("/items/reprocess"), call{"item": "i16"})
+	d.refuse("i20", true)
+	r = a.start(call{"input": call{"to": 22, "mark": " again"}})
+	equal(t, r.Run.State, reeve.RunFailed, "another failed")
+	a.save(strings.ReplaceAll(source, "seen.join(' ')", "seen.join(' ') + '.'"), true)
+	d.refuse("i20", false)
+	r = a.start(call{"input": call{"to": 24, "mark": "", "why": "mended"}})
+	equal(t, r.Run.State, reeve.RunCompleted, r.Run.Message)
+	equal(t, r.Run.Output, `i10+1 i11+1 i12+1 ? i14+1 i15+1 i16~+2 i17+1 i18+1 i19+1 i20-1 i21~+1 i22-1 i23-1 i12~+1 i15~+1 q "<&>+1 q "<&>+1 ü é+1 `+"x\u2028y"+`+1 i14~+1.`, "what the script saw")
+	for id, n := range d.done {
+		if want := map[string]int{"i16": 2}[id]; n != max(1, want) {
+			t.Errorf("%s was done %d times", id, n)
+		}
+	}
+	equal(t, len(d.done), 16, "deeds")
+}
