@@ -38,7 +38,11 @@ func TestG22_ACommandThatGoesWildHarmsNobody(t *testing.T) {
 	} {
 		answers := make(chan int, 1)
 		go func() { answers <- h.Do("GET", "/api/status", nil).Status }() // it answers while the command rages
-		got := w.run("", c.command, "timeout_ms", 4000)
+		patience := 4000
+		if strings.HasPrefix(c.command, "head -c 300000000") {
+			patience = 60_000 // it comes to its end by itself, on a busy machine later
+		}
+		got := w.run("", c.command, "timeout_ms", patience)
 		if status := <-answers; status != 200 {
 			t.Errorf("%s: the server answered %d", c.command, status)
 		}

@@ -8,11 +8,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// above is more than any process of ours is given files.
+const above = 64
+
 // InMemory makes a program that is in no directory: it can be started by its path as long as the file is open.
 func InMemory(name string, program io.Reader) (*os.File, string, error) {
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	low, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, "", os.NewSyscallError("memfd_create", err)
+	}
+	// A process that is being started gets its own files under small numbers, before it looks for the program.
+	fd, err := unix.FcntlInt(uintptr(low), unix.F_DUPFD_CLOEXEC, above)
+	if err != nil {
+		fd = low // there are not that many
+	} else {
+		_ = unix.Close(low)
 	}
 	f := os.NewFile(uintptr(fd), name)
 	if _, err = io.Copy(f, program); err == nil {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"reeve/internal/sandbox/confine/cell"
 )
@@ -31,12 +30,18 @@ func worker(cmd *exec.Cmd, folder string, mode Mode) (started func(), err error)
 	if mode == Off {
 		return files.close, nil
 	}
-	own, err := workers.open(cmd.Path)
+	// A program that is in memory has a path which may be another's tomorrow, so it is opened each time.
+	own, err := os.Open(cmd.Path)
 	if err != nil {
 		return files.close, err
 	}
-	p := cell.Program{Folder: folder, Libraries: own.libraries, Namespaces: mode == Namespaces}
-	extra := []*os.File{own.File}
+	files = append(files, own)
+	libraries, err := linked(own)
+	if err != nil {
+		return files.close, err
+	}
+	p := cell.Program{Folder: folder, Libraries: libraries, Namespaces: mode == Namespaces}
+	extra := []*os.File{own}
 	at := cell.FolderPath
 	switch {
 	case folder == "":
@@ -71,40 +76,11 @@ func worker(cmd *exec.Cmd, folder string, mode Mode) (started func(), err error)
 	return files.close, nil
 }
 
-// workers are the programs that were started so, each kept open.
-var workers binaries
-
-type binaries struct {
-	mu    sync.Mutex
-	files map[string]binary
-}
-
-// binary is a program that is open.
-type binary struct {
-	*os.File
-	libraries bool // it cannot do without the system's
-}
-
-// open opens a program, once.
-func (b *binaries) open(path string) (binary, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if p, ok := b.files[path]; ok {
-		return p, nil
-	}
-	f, err := os.Open(path)
+// linked tells whether a program cannot do without the system's libraries.
+func linked(program *os.File) (bool, error) {
+	e, err := elf.NewFile(program)
 	if err != nil {
-		return binary{}, err
+		return false, err
 	}
-	e, err := elf.NewFile(f)
-	if err != nil {
-		_ = f.Close()
-		return binary{}, err
-	}
-	p := binary{f, slices.ContainsFunc(e.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })}
-	if b.files == nil {
-		b.files = map[string]binary{}
-	}
-	b.files[path] = p
-	return p, nil
+	return slices.ContainsFunc(e.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }), nil
 }
