@@ -14,9 +14,12 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
+// OwnerKeyword marks, in the schema of a tool's settings, what only an owner may set: it opens something that is the server's.
+const OwnerKeyword = "x-owner"
+
 // SchemaFor infers a JSON Schema from a Go struct: names from the json tag; required unless a pointer, omitempty or omitzero;
-// and what the tags doc, enum, minimum, maximum, minLength, maxLength, pattern, minItems, maxItems and default say. Of a list,
-// enum and pattern speak of each element. Null is never allowed: a model that sends it means that there is nothing.
+// and what the tags doc, enum, minimum, maximum, minLength, maxLength, pattern, minItems, maxItems and default say; owner:"true" marks a
+// setting that takes an owner. Of a list, enum and pattern speak of each element. Null is never allowed: a model that sends it means that there is nothing.
 func SchemaFor[T any]() (json.RawMessage, error) {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Struct {
@@ -146,6 +149,9 @@ func applyTags(p *jsonschema.Schema, tag reflect.StructTag) error {
 		for e := range strings.SplitSeq(v, ",") {
 			element.Enum = append(element.Enum, r.value("enum", element, e))
 		}
+	}
+	if tag.Get("owner") == "true" {
+		p.Extra = map[string]any{OwnerKeyword: true}
 	}
 	if v, ok := tag.Lookup("default"); ok && r.err == nil {
 		b, err := json.Marshal(r.value("default", p, v))

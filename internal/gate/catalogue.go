@@ -2,7 +2,9 @@ package gate
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"reeve"
 	"reeve/internal/store"
@@ -223,6 +225,34 @@ func (g *Gate) Tool(ctx context.Context, workspace, id string) (t reeve.Tool, er
 		t.Broken = g.entry(t).tool.Broken
 	}
 	return t, err
+}
+
+// Owners lists the settings in an agent's config for a tool that only an owner may make. One that opens nothing is anybody's.
+func (g *Gate) Owners(t reeve.Tool, config []byte) (names []string) {
+	var given map[string]any
+	e := g.entry(t)
+	if e.config == nil || json.Unmarshal(config, &given) != nil {
+		return nil
+	}
+	settings, _ := e.config.tree["properties"].(map[string]any)
+	for name, v := range given {
+		s, _ := settings[name].(map[string]any)
+		if marked, _ := s[reeve.OwnerKeyword].(bool); marked && !empty(v) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func empty(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return len(v) == 0
+	case bool:
+		return !v
+	}
+	return v == nil || v == ""
 }
 
 // CheckConfig validates an agent's settings for a tool.

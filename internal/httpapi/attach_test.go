@@ -197,3 +197,28 @@ func TestI08_ToolsAnAgentHas(t *testing.T) {
 	mayNot("fresh", "list_files", []string{"looks"})
 	mayNot("fresh", "nothing", []string{"nothing"})
 }
+
+// TestO04_WhatIsTheServersTakesAnOwner: a member gives agents tools and settings, but not the machine's network nor the server's variables; a setting that
+// opens nothing is anybody's.
+func TestO04_WhatIsTheServersTakesAnOwner(t *testing.T) {
+	h := reevetest.Start(t)
+	h.Agent("dev")
+	var made reeve.NewToken
+	h.Want(201, &made, "POST", "/api/tokens", reeve.TokenRequest{Name: "ann", User: "ann", Role: reeve.Member})
+	ann := []string{"Authorization", "Bearer " + made.Token}
+	for _, config := range []object{{"network": true}, {"network": true, "allow": []string{"ls"}}, {"env": []string{"HOME"}}} {
+		r := h.Do("POST", "/api/agents/dev/tools", object{"tool_id": "shell_exec", "config": config}, ann...)
+		var p reeve.Problem
+		if r.Decode(t, &p); r.Status != 403 || p.Code != reeve.Forbidden || !strings.Contains(p.Hint, "owner") {
+			t.Errorf("%v: %d %+v", config, r.Status, p)
+		}
+	}
+	if got := attached(t, h, "dev"); !slices.Equal(got, defaults) {
+		t.Errorf("something was attached: %v", got)
+	}
+	for _, config := range []object{{"network": false, "env": []string{}, "allow": []string{"ls"}}, {}} {
+		h.Want(201, nil, "POST", "/api/agents/dev/tools", object{"tool_id": "shell_exec", "config": config}, ann...)
+		h.Want(204, nil, "DELETE", "/api/agents/dev/tools/shell_exec", nil, ann...)
+	}
+	h.Want(201, nil, "POST", "/api/agents/dev/tools", object{"tool_id": "shell_exec", "config": object{"network": true, "env": []string{"HOME"}}})
+}

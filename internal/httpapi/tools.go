@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"reeve"
 	"reeve/internal/gate"
@@ -126,6 +127,9 @@ func (s *server) attachTool(ctx context.Context, who reeve.Principal, in *struct
 		}
 		if err := s.Gate.CheckConfig(t, in.Body.Config); err != nil {
 			return err
+		}
+		if names := s.Gate.Owners(t, in.Body.Config); len(names) > 0 && !who.Role.Allows(reeve.Owner) {
+			return reeve.Errorf(reeve.Forbidden, "a token with role %s cannot set %s of %s", who.Role, strings.Join(names, " and "), t.ID).Hintf("it takes the role %s", reeve.Owner)
 		}
 		return tx.Attach(ctx, a, t, in.Body.Config)
 	})

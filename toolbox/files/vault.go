@@ -34,7 +34,7 @@ type vaultResult struct {
 func (p *Pack) vaultTool() reeve.Tool {
 	t := declare("vault_copyto", "Copy from vault", "Copies one file from /vault to /shared or /tmp, where the other file tools can read it. "+
 		"The vault itself is never changed.", capVault, reeve.Verifiable, vaultTime)
-	t.Risk = reeve.HighRisk // what leaves the vault can be read by everyone in the workspace
+	t.Risk = reeve.HighRisk                                  // what leaves the vault can be read by everyone in the workspace
 	t.Identity, t.ConfigSchema = []string{"from", "to"}, nil // it has no /project
 	t.Check = func(_ context.Context, inv *reeve.Invocation) error {
 		in, err := reeve.Args[vaultArgs](inv)

@@ -100,8 +100,8 @@ type settings struct {
 	Allow     []string `json:"allow,omitempty" doc:"The programs that may be run; * means all, which is so unless given"`
 	Deny      []string `json:"deny,omitempty" doc:"The programs that may not be run, whatever allow says"`
 	Operators []string `json:"operators,omitempty" enum:"assignment,background,control,list,pipe,redirect,substitution" doc:"Which are switched on; all unless given"`
-	Network   bool     `json:"network,omitempty" doc:"Whether commands may use the machine's network, its own loopback included"`
-	Env       []string `json:"env,omitempty" doc:"Names of variables to pass, of those that the server's shell_env lists"`
+	Network   bool     `json:"network,omitempty" owner:"true" doc:"Whether commands may use the machine's network, its own loopback included; takes an owner"`
+	Env       []string `json:"env,omitempty" owner:"true" doc:"Names of variables to pass, of those that the server's shell_env lists; takes an owner"`
 	TimeoutMS int64    `json:"timeout_ms,omitempty" minimum:"1" maximum:"600000" doc:"The longest that a command may take"`
 }
 
