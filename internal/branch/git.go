@@ -14,7 +14,7 @@ import (
 )
 
 // gitLimits is how much git may use for one step.
-var gitLimits = confine.Limits{Time: 3 * time.Minute, CPU: 3 * time.Minute, Memory: 2 << 30, FileSize: 1 << 30, Disk: 8 << 30, Output: 1 << 20}
+var gitLimits = confine.Limits{Time: 3 * time.Minute, CPU: 3 * time.Minute, Memory: 2 << 30, FileSize: 1 << 30, Disk: 8 << 30, Files: 5_000_000, Output: 1 << 20}
 
 // settings hold for every git that we run, whatever a repository's own say: nothing that it could start is started.
 var settings = []string{"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=false", "core.alternateRefsCommand=", "core.editor=true", "core.pager=cat", "gc.auto=0",

@@ -82,7 +82,7 @@ type execResult struct {
 	Stdout     string `json:"stdout"`
 	Stderr     string `json:"stderr"`
 	TimedOut   bool   `json:"timed_out,omitempty" doc:"It did not end in time, and was killed with all that it started"`
-	DiskFull   bool   `json:"disk_full,omitempty" doc:"It took too much of the disk, and was killed with all that it started"`
+	DiskFull   bool   `json:"disk_full,omitempty" doc:"It took too much of the disk, or made too many files, and was killed with all that it started"`
 	Truncated  bool   `json:"truncated,omitempty" doc:"There was more output than is kept"`
 	Binary     bool   `json:"binary,omitempty" doc:"The output is not all text; what is not was replaced"`
 	StdoutSize int64  `json:"stdout_bytes,omitempty" doc:"How much there was, if not all is here"`

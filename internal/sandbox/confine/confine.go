@@ -50,6 +50,7 @@ type Limits struct {
 	Processes int           // processes and threads at once; default 256
 	FileSize  int64         // bytes of any one file; default 256 MiB
 	Disk      int64         // bytes by which the free space of Root's disk may shrink meanwhile; default 2 GiB
+	Files     int64         // files and folders by which those on Root's disk may grow meanwhile; default 200,000
 	Temp      int64         // bytes in its own /tmp; default 64 MiB
 	Output    int           // bytes kept of stdout, and of stderr; default 1 MiB
 }
@@ -61,7 +62,7 @@ type Result struct {
 	StdoutSize     int64 // bytes that were written, kept or not
 	StderrSize     int64
 	TimedOut       bool // it was killed when its time was over
-	DiskFull       bool // it was killed because it took too much of the disk
+	DiskFull       bool // it was killed because it took too much of the disk, or made too many files
 	Truncated      bool // not all of its output was kept
 	Duration       time.Duration
 }
@@ -73,6 +74,7 @@ func (l Limits) withDefaults() Limits {
 	fill(&l.Processes, 256)
 	fill(&l.FileSize, 256<<20)
 	fill(&l.Disk, 2<<30)
+	fill(&l.Files, 200_000)
 	fill(&l.Temp, 64<<20)
 	fill(&l.Output, 1<<20)
 	return l
@@ -88,7 +90,7 @@ func fill[T ~int | ~int64](p *T, v T) {
 const least = 64 << 20
 
 func (l Limits) validate() error {
-	if l.Time < 0 || l.CPU < 0 || l.Processes < 0 || l.FileSize < 0 || l.Disk < 0 || l.Temp < 0 || l.Output < 0 {
+	if l.Time < 0 || l.CPU < 0 || l.Processes < 0 || l.FileSize < 0 || l.Disk < 0 || l.Files < 0 || l.Temp < 0 || l.Output < 0 {
 		return reeve.Errorf(reeve.Validation, "a limit of a command is negative")
 	}
 	if l.Memory < least {

@@ -101,6 +101,12 @@ func TestO06_BombsStayInside(t *testing.T) {
 		for _, name := range glob(t, b.root+"/f*") {
 			_ = os.Remove(name)
 		}
+		if empty := b.sh("i=0; while [ $i -lt 200000 ]; do : > e$i; i=$((i+1)); done", confine.Limits{Files: 500, Time: time.Minute}); countsFiles(b.root) && (!empty.DiskFull || empty.ExitCode != 137) {
+			t.Errorf("many empty files: %+v", empty)
+		}
+		for _, name := range glob(t, b.root+"/e*") {
+			_ = os.Remove(name)
+		}
 		if b.mode == confine.Namespaces {
 			if temp := b.sh("head -c 50000000 /dev/zero > /tmp/big; wc -c < /tmp/big", confine.Limits{Temp: 2 << 20}); strings.TrimSpace(string(temp.Stdout)) != "2097152" {
 				t.Errorf("a large temporary file: %s %s", temp.Stdout, temp.Stderr)

@@ -170,7 +170,7 @@ func attend(ctx context.Context, p *os.Process, j job, out, errs *os.File) (r Re
 		late, look := time.NewTimer(j.Time), time.NewTicker(glance)
 		defer late.Stop()
 		defer look.Stop()
-		free := freeSpace(j)
+		free, files := disk(j)
 		for {
 			select {
 			case <-done:
@@ -179,7 +179,7 @@ func attend(ctx context.Context, p *os.Process, j job, out, errs *os.File) (r Re
 			case <-late.C:
 				r.TimedOut = true
 			case <-look.C:
-				if free-freeSpace(j) <= j.Disk {
+				if f, n := disk(j); free-f <= j.Disk && n-files <= j.Files {
 					continue
 				}
 				r.DiskFull = true
@@ -219,16 +219,17 @@ func killAll(pid int) {
 	_ = syscall.Kill(pid, syscall.SIGKILL) // not yet in its group
 }
 
-// freeSpace is how much room there is where the command can write, counted twice if that is one disk: then a byte taken weighs
-// two, and with a limit this rough that is no matter.
-func freeSpace(j job) (sum int64) {
+// disk is how much room there is where the command can write, and how many files there are, counted twice if that is one disk: then a byte taken
+// weighs two, and with a limit this rough that is no matter. File systems that do not count files give none.
+func disk(j job) (free, files int64) {
 	for _, dir := range []string{j.Root, j.TempDir} {
 		var s unix.Statfs_t
 		if dir != "" && unix.Statfs(dir, &s) == nil {
-			sum += int64(s.Bavail) * s.Bsize
+			free += int64(s.Bavail) * s.Bsize
+			files += int64(s.Files - s.Ffree)
 		}
 	}
-	return sum
+	return free, files
 }
 
 // capped keeps the beginning of what is written to it, and counts the rest.
