@@ -36,37 +36,36 @@ func (l *eavesdropper) media(system string) (list []string) {
 	return nil
 }
 
-// hearing is a host whose model follows a script, and is overheard. It reaches these addresses.
-func hearing(t *testing.T, script string, reach ...string) (*reevetest.Host, *eavesdropper) {
+// hearing is a host whose model follows a script, and is overheard.
+func hearing(t *testing.T, script string) (*reevetest.Host, *eavesdropper) {
 	t.Helper()
 	parsed, err := model.ParseScript([]byte("answers:\n" + script))
 	if err != nil {
 		t.Fatal(err)
 	}
 	heard := &eavesdropper{Model: model.Rehearsal(parsed)}
-	return reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard, HTTPAllow: reach}), heard
+	return reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard}), heard
 }
 
 // TestW17_AttachmentsGoAlong: what was attached to a turn reaches whoever its agent hands a task to, and whoever that one does, byte by byte; the second turn, to which nothing was
 // attached, hands on nothing.
 func TestW17_AttachmentsGoAlong(t *testing.T) {
-	g := newGallery(t)
 	h, heard := hearing(t, `- {when: {tool: delegate}, text: "It is a dot."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: middle, input: "what is it?"}}]}
 - {when: {system: I am middle}, calls: [{name: delegate, args: {agent: eyes, input: "look"}}]}
 - {when: {system: I am eyes}, text: "A dot."}
-`, strings.TrimPrefix(g.URL, "http://"))
+`)
 	persona(h, "boss", nil, "delegate")
 	persona(h, "middle", nil, "delegate")
 	persona(h, "eyes", nil)
 	c := h.Talk("boss")
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": "look at this", "attachments": []object{
-		{"name": "dot.gif", "media_type": "image/gif", "data": pixel}, {"name": "far.png", "media_type": "image/png", "url": g.URL + "/cat.png"}}})
+		{"name": "dot.gif", "media_type": "image/gif", "data": pixel}, {"name": "note.txt", "media_type": "text/plain", "data": "aGk="}}})
 	if d := over(h, turn.ID); d.Output != "It is a dot." {
 		t.Fatalf("%+v", d.Turn)
 	}
-	want := "dot.gif image/gif " + pixel + ", far.png image/png " + base64.StdEncoding.EncodeToString(png)
+	want := "dot.gif image/gif " + pixel + ", note.txt text/plain aGk="
 	for _, who := range []string{"I am boss", "I am middle", "I am eyes"} {
 		if got := strings.Join(heard.media(who), ", "); got != want {
 			t.Errorf("%s was shown %s", who, got)
