@@ -55,6 +55,7 @@ type AutomationRun struct {
 	Wake   *Wake     `json:"wake,omitempty" doc:"While it waits to be begun"`
 	Run    *Run      `json:"run,omitempty"`
 	Script ScriptRun `json:"script"`
+	Again  bool      `json:"again,omitempty" doc:"Of a plan that was applied before: this is the run that did, and nothing was begun"`
 }
 
 // RunFrameType says what a frame of a run means.

@@ -65,8 +65,12 @@ func TestK28_PlanAndApply(t *testing.T) {
 	r2 := a.served(asked)
 	equal(t, spoken(r2.Run.State, r2.Script.Type, d), "failed apply map[a:1 a!:1 c:1 c!:1]", "what is as it was is done")
 	equal(t, spoken(a.state("a"), a.state("b"), a.state("c"), a.item("b").Code), "done failed done STALE", "items")
-	h.Want(201, &asked, "POST", "/api/plans/"+r.Run.ID+"/apply", nil)
-	equal(t, a.served(asked).Run.ID, r2.Run.ID, "a plan is applied once")
+	equal(t, asked.Again, false, "it was applied before")
+	for _, who := range [][]string{nil, as(h, "bob", "owner")} { // whoever asks
+		var again reeve.AutomationRun
+		h.Want(201, &again, "POST", "/api/plans/"+r.Run.ID+"/apply", nil, who...)
+		equal(t, spoken(again.Again, again.Wake.RunID, again.Wake.UserID, again.Wake.CreatedAt.Equal(asked.Wake.CreatedAt)), spoken(true, r2.Run.ID, asked.Wake.UserID, true), "a plan is applied once")
+	}
 	h.Want(200, &plan, "GET", "/api/plans/"+r.Run.ID, nil)
 	equal(t, spoken(plan.Calls[0].State, plan.Calls[2].State), "committed", "what became of it") // the other was never an operation
 	a.completes()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -106,9 +108,13 @@ func applyCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if asked.Again {
+			a.note("The plan was applied before, %s by %s. Nothing is done now; this is what came of it then.", asked.Wake.CreatedAt.Format(time.RFC3339), plain(cmp.Or(asked.Wake.UserID, "an owner")))
+		}
 		return a.watch(ctx, c, asked.Script.AgentID, asked)
 	})
-	c.Long = `Performs the calls that a dry run planned: exactly those, each once. A call whose base has changed since is refused, and its item fails; plan again for it.`
+	c.Long = `Performs the calls that a dry run planned: exactly those, each once. A call whose base has changed since is refused, and its item fails; plan again for it.
+A plan is applied once. Whoever asks again is told when and by whom that was, and what came of it, which also decides the exit code.`
 	return c
 }
 

@@ -365,15 +365,23 @@ func (r *Room) Start(ctx context.Context, workspace, id, user, key string, q ree
 	return r.wake(ctx, workspace, m.AgentID, user, key, string(q.Input), note)
 }
 
-// Apply asks for a run that performs the plan of a dry run.
-func (r *Room) Apply(ctx context.Context, workspace, run, user string) (reeve.AutomationRun, error) {
+// Apply asks for a run that performs the plan of a dry run. A plan is applied once: whoever asks again is shown the run that did.
+func (r *Room) Apply(ctx context.Context, workspace, run, user string) (out reeve.AutomationRun, err error) {
 	var note reeve.ScriptRun
-	err := r.DB.View(ctx, func(s *store.Snap) (err error) {
+	err = r.DB.View(ctx, func(s *store.Snap) (err error) {
 		var ok bool
 		if note, ok, err = s.FindScriptRunOf(ctx, workspace, run); err == nil && (!ok || note.Type != reeve.DryRun) {
 			return reeve.Errorf(reeve.NotFound, "plan %q not found", run)
 		}
 		if err != nil {
+			return err
+		}
+		if out.Script, out.Again, err = s.FindApplied(ctx, workspace, run); err != nil || out.Again {
+			var w reeve.Wake
+			if err == nil {
+				w, err = s.GetWake(ctx, out.Script.RunKey)
+			}
+			out.Wake = &w
 			return err
 		}
 		v, err := s.GetRun(ctx, workspace, run)
@@ -385,6 +393,9 @@ func (r *Room) Apply(ctx context.Context, workspace, run, user string) (reeve.Au
 	if err != nil {
 		return reeve.AutomationRun{}, err
 	}
+	if out.Again {
+		return out, nil
+	}
 	note.Type, note.PlanOf = reeve.ApplyRun, run
 	return r.wake(ctx, workspace, note.AgentID, user, "apply:"+run, "", note) // a plan is applied once
 }
@@ -392,6 +403,15 @@ func (r *Room) Apply(ctx context.Context, workspace, run, user string) (reeve.Au
 // wake asks for a run, and notes what it is to be in the same transaction.
 func (r *Room) wake(ctx context.Context, workspace, agent, user, key, input string, note reeve.ScriptRun) (out reeve.AutomationRun, err error) {
 	w, err := r.Waker.WakeWith(ctx, workspace, agent, user, key, input, func(tx *store.Tx, w reeve.Wake) error {
+		if note.PlanOf != "" {
+			_, faster, err := tx.FindApplied(ctx, workspace, note.PlanOf)
+			if err == nil && faster {
+				err = reeve.Errorf(reeve.Conflict, "somebody else has just applied the plan").Hintf("ask again to see what came of it")
+			}
+			if err != nil {
+				return err
+			}
+		}
 		_, err := tx.InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: workspace, AgentID: agent, ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
 		return err
 	})

@@ -48,6 +48,11 @@ func (s *Snap) FindScriptRunOf(ctx context.Context, workspace, run string) (reev
 	return one(ctx, s, scanScriptRun, selectScriptRun+`WHERE q.workspace_id = $1 AND q.run_id = $2 AND q.run_id <> ''`, workspace, run)
 }
 
+// FindApplied reads what is noted of the run that applies a plan, or has; false means that there is none.
+func (s *Snap) FindApplied(ctx context.Context, workspace, plan string) (reeve.ScriptRun, bool, error) {
+	return one(ctx, s, scanScriptRun, selectScriptRun+`WHERE q.workspace_id = $1 AND q.plan_of = $2 AND q.plan_of <> '' ORDER BY q.run_key LIMIT 1`, workspace, plan)
+}
+
 // InsertPlanned writes a call of a dry run. The same again stays as it is: a run that is taken up plans anew.
 func (t *Tx) InsertPlanned(ctx context.Context, workspace, run string, c reeve.PlannedCall) error {
 	return t.exec(ctx, `INSERT INTO planned_calls (run_id, ordinal, workspace_id, item_id, title, attempt, tool, args, preview, base, operation_id)
