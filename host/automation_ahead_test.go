@@ -43,3 +43,19 @@ seen.join(' ')`
 	}
 	equal(t, len(d.done), 16, "deeds")
 }
+
+// TestK08_TwoItemsAtOnce begins two items side by side, as the first ones of a run and later, when the script's process knows them: that is never allowed, however short
+// their handlers are.
+func TestK08_TwoItemsAtOnce(t *testing.T) {
+	a, _ := automate(t, `1`)
+	for name, source := range map[string]string{
+		"first":  `await Promise.all([Items.withItem('NAME1', 'One', () => 1), Items.withItem('NAME2', 'Two', () => 1)])`,
+		"later":  `await Items.withItem('NAME0', 'Zero', () => 1); await Promise.allSettled([Items.withItem('NAME1', 'One', () => 1), Items.withItem('NAME2', 'Two', () => 1)])`,
+		"nested": `await Items.withItem('NAME0', 'Zero', () => 1); await Items.withItem('NAME1', 'One', () => Items.withItem('NAME2', 'Two', () => 1).catch(() => 1))`,
+	} {
+		a.save(strings.ReplaceAll(source, "NAME", name), false)
+		a.fails(reeve.LogicFailure, "script.js:1:", `Items.withItem was called for item "`+name+`2" while item "`+name+`1" is open`)
+		equal(t, a.state(name+"1"), reeve.ItemFailed, name)
+		equal(t, a.items("item="+name+"2").Total, 0, name)
+	}
+}

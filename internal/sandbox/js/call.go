@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"reeve"
@@ -45,7 +46,9 @@ func (r *run) call(f wire.Frame) (*job, error) {
 	r.lastCall, r.open[f.ID] = f.ID, len(f.Body)
 	r.busy++
 	r.work.Add(1)
-	return &job{f.ID, r.begin.Functions[m.Function], args, m.Begun}, nil
+	j := &job{id: f.ID, name: r.begin.Functions[m.Function], args: args, begun: m.Begun}
+	j.inOrder = slices.ContainsFunc(args, func(a Arg) bool { return a.Func != nil })
+	return j, nil
 }
 
 // alone tells whether nothing can be heard from a worker before its call is answered: it has heard everything that was said to it,
@@ -72,11 +75,14 @@ func (r *run) share(j job) {
 func (r *run) performHere(j job) (back bool) {
 	r.mu.Lock()
 	r.away = true
+	reader := r.reader
 	r.mu.Unlock()
 	r.perform(j)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	back, r.away = r.away, false
+	if back = r.reader == reader; back {
+		r.away = false
+	}
 	return back
 }
 
@@ -86,6 +92,7 @@ func (r *run) listenOn() {
 		return
 	}
 	r.away = false
+	r.reader++
 	r.crew.Go(func() {
 		if last, told := r.listen(); told {
 			r.heard <- last
@@ -99,7 +106,8 @@ type job struct {
 	name string
 	args []Arg
 
-	begun []byte // what its function was called with already
+	begun   []byte // what its function was called with already
+	inOrder bool   // it is given a function: what the worker says next may follow from what it does with that
 }
 
 // serve performs one call after another, until the run has ended: the stack of a new goroutine would have to grow for each.

@@ -95,6 +95,22 @@ func TestForeseenCallsAreHeardInOrder(t *testing.T) {
 	}
 }
 
+// TestCallsWithFunctionsBeginInOrder makes calls that are each given a function, and do not wait for each other: the host hears of the second before it hears what became of
+// the first, whether or not the script went ahead.
+func TestCallsWithFunctionsBeginInOrder(t *testing.T) {
+	p := newPool(t, js.Config{})
+	for range 20 {
+		s := newSeer()
+		if _, err := s.run(t, p, `await Promise.all([each('x', 'n', () => 0), each('y', 'n', () => 0)]); await each('a', 'n', () => 0); await Promise.all([each('d', 'n', () => 0), each('e', 'n', () => 0)])`); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"each x", "each y", "left x <nil>", "left y <nil>", "each a", "left a <nil>", "each d", "each e", "left d <nil>", "left e <nil>"}
+		if !slices.Equal(s.heard, want) {
+			t.Fatalf("heard %q; want %q", s.heard, want)
+		}
+	}
+}
+
 // TestForeseenWrongly ends a run that began something which turned out to be otherwise, and performs nothing that it did after.
 func TestForeseenWrongly(t *testing.T) {
 	p := newPool(t, js.Config{})

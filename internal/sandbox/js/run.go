@@ -41,6 +41,7 @@ type run struct {
 	mu             sync.Mutex
 	busy           int            // host calls that somebody performs
 	away           bool           // the reader performs one, and nobody reads
+	reader         int            // how often another took over from a reader that was away
 	fatal          error          // a host call aborted the run: nothing that begins after this is performed
 	late           bool           // the worker was killed because its time was over
 	open           map[uint32]int // host calls under way, and the size of their arguments
@@ -169,7 +170,7 @@ func (r *run) listen() (last outcome, told bool) {
 		}
 		switch f.Kind {
 		case wire.KindCall:
-			if next, err = r.call(f); next != nil && next.begun != nil { // what it says next follows from that
+			if next, err = r.call(f); next != nil && next.inOrder {
 				j := *next
 				if next = nil; !r.performHere(j) {
 					return outcome{}, false
