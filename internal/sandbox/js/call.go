@@ -54,12 +54,12 @@ func (r *run) call(f wire.Frame) (*job, error) {
 // alone tells whether nothing can be heard from a worker before its call is answered: it has heard everything that was said to it,
 // and nobody is about to say anything else.
 func (r *run) alone(heard uint32) bool {
-	r.write.Lock()
-	sent := r.sent
-	r.write.Unlock()
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.busy == 1 && sent == heard
+	others := r.busy - 1
+	r.mu.Unlock()
+	r.write.Lock() // after that: those who are not busy any more have said what they had to say
+	defer r.write.Unlock()
+	return others == 0 && r.sent == heard
 }
 
 // share has a call performed beside others.
@@ -125,7 +125,12 @@ func (r *run) serve(j job) {
 // perform has the host perform a call, and answers the script.
 func (r *run) perform(j job) {
 	id, name := j.id, j.name
-	defer r.work.Done()
+	defer func() { // when the script has been answered; see alone
+		r.mu.Lock()
+		r.busy--
+		r.mu.Unlock()
+		r.work.Done()
+	}()
 	value, err := r.host.Call(r.ctx, name, j.args)
 	if err == nil && len(value) > wire.MaxBody {
 		err = reeve.Errorf(reeve.TooLarge, "the result of %s has %d bytes", name, len(value)).Hintf("ask for less at once; at most %d", wire.MaxBody)
@@ -139,7 +144,6 @@ func (r *run) perform(j job) {
 		return
 	}
 	r.mu.Lock()
-	r.busy--
 	handed := r.handed[id]
 	if delete(r.handed, id); handed {
 		r.mu.Unlock()
