@@ -20,8 +20,9 @@ type AgentConfig struct {
 	RecentTurns   *int                       `json:"recent_turns,omitempty" minimum:"0" maximum:"200" doc:"Turns before this one that the model sees. Default: 20"`
 	ContextTokens int                        `json:"context_tokens,omitempty" minimum:"0" maximum:"2000000" doc:"Tokens of earlier turns that the model sees. Default: 32000"`
 	Summaries     bool                       `json:"summaries,omitempty" doc:"Have turns that the model no longer sees put into a few words by it, in the background, which it then sees instead. Default: no"`
+	Notes         bool                       `json:"notes,omitempty" doc:"Remember the person: take notes of each turn that is over, and tell the model in later ones of those that may matter. Default: no"`
 	Assembly      string                     `json:"assembly,omitempty" maxLength:"128" doc:"Name or id of the automation that makes what the model is asked at the beginning of a turn; the built-in way if left out"`
-	Extraction    string                     `json:"extraction,omitempty" maxLength:"128" doc:"Name or id of the automation that takes notes of a turn that is over; none are taken if left out"`
+	Extraction    string                     `json:"extraction,omitempty" maxLength:"128" doc:"Name or id of the automation that takes notes of a turn that is over; if left out the model does, provided notes is true"`
 	Extension     map[string]json.RawMessage `json:"extension,omitempty" doc:"By namespace, such as org.example.gym: an object that is kept as it is"`
 }
 

@@ -86,7 +86,7 @@ type Config struct {
 
 	Mind     model.Model     `yaml:"-" json:"-"` // thinks for agents. Default: the providers that are configured
 	Assemble agent.Assembler `yaml:"-" json:"-"` // makes the request that a turn begins with. Default: the built-in one
-	Extract  agent.Extractor `yaml:"-" json:"-"` // takes notes of turns that are over. Default: none are taken
+	Extract  agent.Extractor `yaml:"-" json:"-"` // takes notes of turns that are over. Default: the model, of agents whose config says so
 }
 
 // LoadConfig reads a reeve.yaml. A mistake is reported with its line.

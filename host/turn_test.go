@@ -430,9 +430,9 @@ func (s *watcher) Assemble(_ context.Context, in host.AssemblyInput) (model.Requ
 }
 
 // Extract implements host.Extractor.
-func (s *watcher) Extract(_ context.Context, in host.ExtractionInput) error {
+func (s *watcher) Extract(_ context.Context, in host.ExtractionInput) ([]string, error) {
 	s.note(in.TurnID, "extract")
-	return nil
+	return nil, nil
 }
 
 // Answer implements model.Model: it calls a tool once, then says that it is done; told to fail, it fails.
@@ -520,4 +520,44 @@ func speakWith(h *reevetest.Host, conversation string, body object) (turn reeve.
 	h.T.Helper()
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+conversation+"/turns", body)
 	return turn
+}
+
+// TestW21_WhatWasSaidBeforeTheCancel: the person has read it, so it is in the history, and the next turn knows of it.
+func TestW21_WhatWasSaidBeforeTheCancel(t *testing.T) {
+	heard := &eavesdropper{Model: script(t, "answers:\n- {when: {said: tell}, text: 'Once upon a time there was a reeve who', fail: {hang: true, after: 4}}\n- {when: {said: /./}, text: fine}\n")}
+	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard})
+	h.Agent("bot")
+	c := h.Talk("bot")
+	s := h.Connect(c.ID, 0)
+	turn := speak(h, c.ID, "tell")
+	said := ""
+	for said != "Once upon a time " {
+		if f := s.Next(); f.Type == reeve.FrameToken {
+			said += f.Text
+		}
+	}
+	h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
+	d := until(h, turn.ID, func(d reeve.TurnDetail) bool { return len(d.Messages) > 1 })
+	if m := d.Messages[1]; d.State != reeve.RunCancelled || m.Kind != reeve.Thought || m.Content != "Once upon a time" {
+		t.Errorf("%+v", d)
+	}
+	over(h, speak(h, c.ID, "go on").ID)
+	if got := heard.last(""); got != "user: tell | assistant: Once upon a time\n[This turn was cancelled.] | user: go on" {
+		t.Errorf("the model was told %s", got)
+	}
+}
+
+// TestW12_ParticipantsAreUsers: a name that nobody in the workspace has is refused, where it stands.
+func TestW12_ParticipantsAreUsers(t *testing.T) {
+	h := talker(t, "- {when: hi, text: hello}\n")
+	as(h, "bob", "member")
+	var c reeve.Conversation
+	h.Want(http.StatusCreated, &c, "POST", "/api/conversations", object{"agent": "bot", "participants": []string{"bob"}})
+	r := h.Do("POST", "/api/conversations", object{"agent": "bot", "participants": []string{"bob", "bobb"}})
+	if r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "/participants/1") {
+		t.Errorf("%d %s", r.Status, r.Body)
+	}
+	if r := h.Do("POST", "/api/conversations/"+c.ID+"/participants", object{"kind": "user", "id": "bobb"}); r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "names nobody") {
+		t.Errorf("%d %s", r.Status, r.Body)
+	}
 }

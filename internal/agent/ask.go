@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"reeve"
 	"reeve/internal/store"
@@ -51,6 +52,7 @@ func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 		return spent, err
 	}, func(ctx context.Context, tx *store.Tx) error { return v.keep(ctx, tx, answer, spent) })
 	if why := ended(ctx); err != nil && why != nil {
+		v.keepPart(context.WithoutCancel(ctx))
 		err = why
 	}
 	if err != nil {
@@ -141,4 +143,27 @@ func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent ree
 		}
 	}
 	return v.tellAnswer(ctx, tx, m.ID, n, a, spent)
+}
+
+// keepPart writes down what was said of an answer that a person cut off: they have read it, and the next turn may be about it. The turn has ended by then.
+func (v *turn) keepPart(ctx context.Context) {
+	text := strings.TrimSpace(v.words.String())
+	if text == "" {
+		return
+	}
+	err := v.DB.Update(ctx, func(tx *store.Tx) error {
+		run, err := tx.GetRun(ctx, v.run.WorkspaceID, v.run.ID)
+		if err != nil || run.State != reeve.RunCancelled || run.Code != reeve.Canceled {
+			return err
+		}
+		info, err := json.Marshal(reeve.MessageInfo{Type: partType, Move: len(v.log.moves) + 1})
+		if err != nil {
+			return err
+		}
+		return tx.AppendThought(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID, RunID: v.run.ID,
+			Kind: reeve.Thought, Content: text, Metadata: info})
+	})
+	if err != nil {
+		v.Log.Warn("what was said of an answer that was cut off was not kept", "run", v.run.ID, "error", err)
+	}
 }

@@ -30,6 +30,7 @@ type AssemblyInput struct {
 	UserMessage     model.Message    `json:"user_message" doc:"What the turn is about"`
 	RecentTurns     []TurnSnapshot   `json:"recent_turns" doc:"Oldest first, this one excluded; they are kept for later turns, and must not be changed"`
 	Summary         string           `json:"summary,omitempty" doc:"Turns before those, in a few words"`
+	Notes           []reeve.Note     `json:"notes,omitempty" doc:"What the agent remembers of the user that may matter: the best first"`
 	ActiveTurns     []ActiveTurn     `json:"active_turns,omitempty" doc:"Others of the conversation that are still under way"`
 	ModelProfileID  string           `json:"model_profile_id" doc:"The model's name"`
 	Instructions    string           `json:"instructions,omitempty" doc:"With their variables in place"`
@@ -131,6 +132,9 @@ func (v *turn) input(ctx context.Context) (AssemblyInput, error) {
 			}
 			in.UserMessage = marked(in.UserMessage, name+" asks you")
 		}
+		if in.Notes, err = v.recall(ctx, s); err != nil {
+			return err
+		}
 		if v.log.info.Given != nil && given.History != "" {
 			in.RecentTurns, err = v.brought(ctx, s, given.History)
 			return err
@@ -217,7 +221,7 @@ func (v *turn) active(ctx context.Context, s *store.Snap) ([]ActiveTurn, error) 
 	return out, nil
 }
 
-// Assembly is the built-in assembler: instructions, what else is going on, older turns in a few words, as many recent ones as fit, and what was said.
+// Assembly is the built-in assembler: instructions, what else is going on, notes, older turns in a few words, as many recent ones as fit, and what was said.
 type Assembly struct{}
 
 // Assemble makes the request.
@@ -245,6 +249,14 @@ func (Assembly) Assemble(_ context.Context, in AssemblyInput) (model.Request, er
 			d += " (Takes a while: its result comes later, by itself; go on without it.)"
 		}
 		r.Tools = append(r.Tools, model.Tool{Name: t.ID, Description: d, Parameters: t.InputSchema})
+	}
+	if len(in.Notes) > 0 {
+		var b strings.Builder
+		b.WriteString("[What you noted before, which may matter or not]")
+		for _, n := range in.Notes {
+			fmt.Fprintf(&b, "\n- %s", n.Content)
+		}
+		r.Messages = follow(r.Messages, model.Said(model.User, b.String()))
 	}
 	if in.Summary != "" {
 		r.Messages = follow(r.Messages, model.Said(model.User, "[What was said before, in short]\n"+in.Summary))

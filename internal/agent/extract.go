@@ -9,9 +9,10 @@ import (
 	"reeve/internal/store"
 )
 
-// Extractor takes notes of a turn that is over. It fails without harm: the turn is only flagged.
+// Extractor takes notes of a turn that is over, and gives those that the agent is to remember, if its config says that it remembers anything. It fails without
+// harm: the turn is only flagged.
 type Extractor interface {
-	Extract(ctx context.Context, in ExtractionInput) error
+	Extract(ctx context.Context, in ExtractionInput) ([]string, error)
 }
 
 // ExtractionInput is what an extractor is given.
@@ -44,17 +45,22 @@ type MoveCall struct {
 // extract takes notes of the turn; false means that they could not be taken.
 func (v *turn) extract(ctx context.Context) bool {
 	extractor := v.extractor()
-	if extractor == nil || v.log.noted {
+	own := extractor == nil && v.set.Notes && v.conversation() != ""
+	if extractor == nil && !own || v.log.noted {
 		return true
 	}
 	in := ExtractionInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(), TurnID: v.run.ID, UserID: v.run.UserID,
 		Input: v.log.said[0].Content, Transcript: transcript(v.log)}
-	err := patiently(ctx, func(ctx context.Context) error { return extractor.Extract(ctx, in) })
-	if err == nil {
-		err = v.DB.Update(ctx, func(tx *store.Tx) error {
-			return tx.AppendThought(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID,
-				RunID: v.run.ID, Kind: reeve.SystemNote, Content: "Notes were taken of this turn.", Metadata: json.RawMessage(`{"type":"noted"}`)})
-		})
+	var notes []string
+	err := patiently(ctx, func(ctx context.Context) (err error) {
+		if own {
+			return v.takeNotes(ctx, in)
+		}
+		notes, err = extractor.Extract(ctx, in)
+		return err
+	})
+	if err == nil && !own {
+		err = v.DB.Update(ctx, func(tx *store.Tx) error { return v.noted(ctx, tx, notes) })
 	}
 	if err != nil {
 		v.Log.Warn("no notes could be taken of a turn", "run", v.run.ID, "error", err)

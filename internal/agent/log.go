@@ -14,6 +14,7 @@ type log struct {
 	said   []reeve.Message // what the run was given: by a person, or by what woke it
 	info   reeve.MessageInfo
 	moves  []*move
+	part   string // what was said of an answer that a person cut off
 	noted  bool   // notes have been taken of it
 	last   string // the last message that was read
 	readAt time.Time
@@ -54,12 +55,14 @@ func readLog(list []reeve.Message) (*log, error) {
 			}
 			l.said = append(l.said, *m)
 		case reeve.Thought:
-			v, err := readMove(m, len(l.moves), &ordinal)
+			v, part, err := readMove(m, len(l.moves), &ordinal)
 			if err != nil {
 				return nil, err
 			}
 			if v != nil {
 				l.moves = append(l.moves, v)
+			} else if part {
+				l.part = m.Content
 			}
 		case reeve.Action:
 			if c, err := l.made(m); err != nil {
@@ -82,28 +85,31 @@ func readLog(list []reeve.Message) (*log, error) {
 	return l, nil
 }
 
-// readMove reads a stored answer; nil means that the thought is another.
-func readMove(m *reeve.Message, n int, ordinal *int) (*move, error) {
+// readMove reads a stored answer; nil means that the thought is another, perhaps a part of an answer that was cut off.
+func readMove(m *reeve.Message, n int, ordinal *int) (_ *move, part bool, err error) {
 	var info struct { // what is needed of reeve.MessageInfo, with the answer read at once
 		Type   string       `json:"type"`
 		Seen   string       `json:"seen"`
 		Answer model.Answer `json:"answer"`
 	}
 	if err := json.Unmarshal(m.Metadata, &info); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if info.Type != answerType {
-		return nil, nil
+		return nil, info.Type == partType, nil
 	}
 	v := &move{id: m.ID, seen: info.Seen, answer: info.Answer}
 	for _, p := range v.answer.Calls() {
 		v.calls = append(v.calls, &call{Part: p, ordinal: *ordinal, move: n})
 		*ordinal++
 	}
-	return v, nil
+	return v, false, nil
 }
 
-const answerType = "answer"
+const (
+	answerType = "answer"
+	partType   = "part" // of an answer that was cut off
+)
 
 // made finds the call that an action makes: one of the last answer that is known by the model's own id. Others may have written
 // into the run too, such as a person who took a call back.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"reeve"
 	"reeve/internal/store"
@@ -124,16 +125,19 @@ func (v *turn) snapshot(ctx context.Context, s *store.Snap, people *cast, run re
 	if last := l.end(); last != nil {
 		t.Output = last.answer.Text()
 	}
+	if l.part != "" {
+		t.Output = l.part
+	}
 	if run.AgentID != v.run.AgentID || l.info.Agent != "" {
 		t, ok, err = v.overheard(ctx, s, people, t, said, l)
 		return past{t, first.ID, tokens(t.Messages)}, ok, err
 	}
 	t.Messages = append([]model.Message{said}, l.messages()...)
 	if n := len(t.Messages); t.Messages[n-1].Role == model.User {
-		t.Messages = append(t.Messages, model.Said(model.Assistant, "["+ending(run.State)+"]"))
+		t.Messages = append(t.Messages, model.Said(model.Assistant, strings.TrimSpace(l.part+"\n["+ending(run.State)+"]")))
 	}
 	p = past{t, first.ID, tokens(t.Messages)}
-	if l.settled() {
+	if l.settled() && (run.State != reeve.RunCancelled || l.part != "") { // what was said of one that was cancelled may still come
 		v.past.put(p)
 	}
 	return p, true, nil

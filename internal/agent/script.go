@@ -135,16 +135,25 @@ func (s *scripted) read(value json.RawMessage, in AssemblyInput, ask model.Reque
 	return r, nil
 }
 
-// Extract has the automation take notes. Each try is a run under a key of its own, so that a turn that is taken up after a crash does not
+// Extract has the automation take notes. It may come to {"notes": [...]}, which are remembered, or to anything else. Each try is a run under a key of its own, so that a turn that is taken up after a crash does not
 // have it done again.
-func (s *scripted) Extract(ctx context.Context, in ExtractionInput) error {
+func (s *scripted) Extract(ctx context.Context, in ExtractionInput) ([]string, error) {
 	s.tries++
 	text, err := json.Marshal(in)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = s.steps.Compute(ctx, reeve.AutomationStep{Run: s.run, Automation: s.automation, Key: "extract:" + strconv.Itoa(s.tries), Input: text})
-	return err
+	value, err := s.steps.Compute(ctx, reeve.AutomationStep{Run: s.run, Automation: s.automation, Key: "extract:" + strconv.Itoa(s.tries), Input: text})
+	if err != nil {
+		return nil, err
+	}
+	var out struct {
+		Notes []string `json:"notes"`
+	}
+	if json.Unmarshal(value, &out) != nil {
+		return nil, nil // it keeps what it wants by itself
+	}
+	return out.Notes, nil
 }
 
 // stash keeps the bytes of what is attached while a script has the messages.

@@ -48,6 +48,7 @@ func (v *turn) asked(ctx context.Context, r model.Request) (a model.Answer, spen
 	defer span.End()
 	start := reeve.Monotonic()
 	v.heard = 0
+	v.words.Reset()
 	if a, err = v.Model.Answer(ctx, r, v.watch); err == nil {
 		err = v.check(&a)
 	}

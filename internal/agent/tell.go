@@ -13,6 +13,13 @@ import (
 // watch shows a piece of an answer as it comes.
 func (v *turn) watch(d model.Delta) {
 	v.heard += len(d.Text)
+	switch d.Type {
+	case model.TextDelta:
+		v.words.WriteString(d.Text)
+	case model.Discard:
+		v.words.Reset()
+	case model.ReasoningDelta, model.CallDelta:
+	}
 	c := v.conversation()
 	if v.Stage == nil || c == "" {
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -35,7 +36,7 @@ type Thinker struct {
 	Model    model.Model
 	Stage    Stage        // shows turns. Default: nobody watches
 	Assemble Assembler    // makes the request that begins a turn. Default: Assembly
-	Extract  Extractor    // takes notes of a turn that is over. Default: none are taken
+	Extract  Extractor    // takes notes of a turn that is over. Default: the model, if the agent's config says so
 	Steps    Steps        // runs automations that an agent's config names in their place
 	Remember func()       // told that turns are to be put into a few words. Default: whoever does it finds out
 	Tracer   trace.Tracer // gets a span for each run and question. Default: none
@@ -58,6 +59,7 @@ type turn struct {
 	forgotten string          // turns up to this one should be put into a few words: the model is no longer shown all of them
 	deferred  map[string]bool // calls, by action, whose results come later
 	told      map[string]bool // calls, by action, whose results clients have been told
+	words    strings.Builder // what was streamed of the answer under way
 	heard     int             // bytes of the answer under way, which costs also when it is given up
 	warned    bool            // clients know that what they heard of the answer under way does not count
 }

@@ -170,7 +170,7 @@ func (f assembler) Assemble(context.Context, AssemblyInput) (model.Request, erro
 
 type extractor func() error
 
-func (f extractor) Extract(context.Context, ExtractionInput) error { return f() }
+func (f extractor) Extract(context.Context, ExtractionInput) ([]string, error) { return nil, f() }
 
 func TestW20_MovesAreLimited(t *testing.T) {
 	again := calls("look", `{}`)

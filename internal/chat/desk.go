@@ -63,7 +63,13 @@ func (d *Desk) Open(ctx context.Context, who reeve.Principal, id, origin string,
 			c.ID = tx.NewID(reeve.PrefixConversation)
 		}
 		c.Members = []reeve.Participant{{Kind: reeve.UserParticipant, ID: who.User, AddedBy: who.User}, {Kind: reeve.AgentParticipant, ID: a.ID, AddedBy: who.User}}
-		for _, user := range r.Participants {
+		for i, user := range r.Participants {
+			if user == who.User {
+				continue
+			}
+			if err := Knows(ctx, &tx.Snap, who.Workspace, user, fmt.Sprintf("/participants/%d", i)); err != nil {
+				return err
+			}
 			c.Members = append(c.Members, reeve.Participant{Kind: reeve.UserParticipant, ID: user, AddedBy: who.User})
 		}
 		if err := tx.InsertConversation(ctx, c); err != nil {
@@ -73,6 +79,15 @@ func (d *Desk) Open(ctx context.Context, who reeve.Principal, id, origin string,
 		return err
 	})
 	return c, err
+}
+
+// Knows refuses a user whom nobody in the workspace is: a typo would be a participant for good. The path is where the name stands.
+func Knows(ctx context.Context, s *store.Snap, workspace, user, path string) error {
+	ok, err := s.HasUser(ctx, workspace, user)
+	if err == nil && !ok {
+		err = wrong(path, fmt.Sprintf("names nobody: %q has no token of this workspace", user), "a user of the workspace")
+	}
+	return err
 }
 
 // speaks tells why nobody can talk to an agent; nil means that people can.

@@ -76,6 +76,9 @@ func worldOn(t testing.TB, e store.Engine) *world {
 		if err := tx.JoinProcess(ctx, "proc_1"); err != nil {
 			return err
 		}
+		if err := tx.InsertCredential(ctx, store.Credential{AccessToken: reeve.AccessToken{ID: "tok_bob", User: "bob", Role: reeve.Member, Workspaces: []string{home}}}); err != nil {
+			return err
+		}
 		return tx.InsertAgent(ctx, reeve.Agent{ID: "agt_bot", WorkspaceID: home, Name: "bot", Kind: "general", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid,
 			Config: json.RawMessage("{}"), CreatedAt: tx.Now()})
 	})

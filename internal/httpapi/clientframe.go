@@ -13,18 +13,19 @@ import (
 // readClientFrame decodes what a client sent. It is strict: what is not understood is refused and not guessed at.
 func readClientFrame(b []byte) (f reeve.ClientFrame, err error) {
 	wrong := func(path, message, expected string) (reeve.ClientFrame, error) {
-		return f, &reeve.Error{Code: reeve.Validation, Message: strings.TrimSpace("the frame is not valid: " + path + " " + message),
+		return f, &reeve.Error{Code: reeve.Validation, Message: "the frame is not valid: " + strings.TrimSpace(path+" "+message),
 			Hint: "docs/conversations.md says what frames look like", Fields: []reeve.Field{{Path: path, Message: message, Expected: expected}}}
 	}
 	if _, err := reeve.ParseJSON(b); err != nil {
-		return wrong("", "is not JSON: "+reeve.AsError(err).Message, "a JSON object with a type")
+		return wrong("", reeve.AsError(err).Message, "a JSON object with a type")
 	}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&f); err != nil {
 		var t *json.UnmarshalTypeError
 		if errors.As(err, &t) {
-			return wrong("/"+strings.ReplaceAll(t.Field, ".", "/"), "is a "+t.Value, "a "+t.Type.Kind().String())
+			at := strings.TrimPrefix(t.Field, "TurnRequest.") // which a client knows nothing of
+			return wrong("/"+strings.ReplaceAll(at, ".", "/"), "cannot be of type "+t.Value, "a "+t.Type.Kind().String())
 		}
 		return wrong("", strings.TrimPrefix(err.Error(), "json: "), "an object with the fields of its type")
 	}

@@ -168,6 +168,8 @@ func (s *server) addParticipant(ctx context.Context, who reeve.Principal, in *st
 				return reeve.Errorf(reeve.Conflict, "the agent is destroyed")
 			}
 			p.ID = a.ID
+		} else if err := chat.Knows(ctx, &tx.Snap, who.Workspace, p.ID, "/id"); err != nil {
+			return err
 		}
 		fresh, err := tx.AddParticipant(ctx, in.ID, p)
 		if err == nil && !fresh {

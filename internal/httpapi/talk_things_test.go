@@ -9,26 +9,30 @@ import (
 )
 
 // talkThings names one thing of each kind that has to do with talking.
-type talkThings struct{ conversation, turn string }
+type talkThings struct{ conversation, turn, note string }
 
-var noTalk = talkThings{conversation: "conv_none", turn: "run_none"}
+var noTalk = talkThings{conversation: "conv_none", turn: "run_none", note: "note_none"}
 
 // furnishTalk makes a conversation with a turn that waits.
 func furnishTalk(t *testing.T, h *reevetest.Host, agent string) (x talkThings) {
 	t.Helper()
 	x.conversation = decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": agent, "title": "alpha's"})).ID
 	x.turn = decode[reeve.Turn](t, h.Want(201, nil, "POST", "/api/conversations/"+x.conversation+"/turns", object{"content": "alpha's"})).ID
+	x.note = decode[reeve.Note](t, h.Want(201, nil, "POST", "/api/notes", object{"agent": agent, "content": "alpha's"})).ID
 	return x
 }
 
 func (x talkThings) blot(s string) string {
-	return strings.NewReplacer(x.conversation, "#", x.turn, "#").Replace(s)
+	return strings.NewReplacer(x.conversation, "#", x.turn, "#", x.note, "#").Replace(s)
 }
 
 func (x talkThings) samples(agentID, operation string) map[string]sample {
 	at, turn := "/api/conversations/"+x.conversation, "/api/turns/"+x.turn
 	return map[string]sample{
 		"listConversations":        {"/api/conversations", nil, false, reeve.Viewer},
+		"listNotes":                {"/api/notes", nil, false, reeve.Viewer},
+		"createNote":               {"/api/notes", object{"agent": agentID, "content": "remember"}, true, reeve.Member},
+		"deleteNote":               {"/api/notes/" + x.note, nil, true, reeve.Member},
 		"createConversation":       {"/api/conversations", object{"agent": agentID}, true, reeve.Member},
 		"getConversation":          {at, nil, true, reeve.Viewer},
 		"updateConversation":       {at, object{"title": "other"}, true, reeve.Member},

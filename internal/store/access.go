@@ -72,6 +72,12 @@ func (s *Snap) ListCredentials(ctx context.Context, workspace string) ([]Credent
 	return list, err
 }
 
+// HasUser tells whether somebody has, or had, a token of a workspace.
+func (s *Snap) HasUser(ctx context.Context, workspace, user string) (bool, error) {
+	_, ok, err := one(ctx, s, value[string], `SELECT t.id FROM access_token_workspaces w JOIN access_tokens t ON t.id = w.token_id WHERE w.workspace_id = $1 AND t.user_name = $2 LIMIT 1`, workspace, user)
+	return ok, err
+}
+
 // RevokeCredential ends a token.
 func (t *Tx) RevokeCredential(ctx context.Context, id string, at time.Time) error {
 	return t.exec(ctx, `UPDATE access_tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at = 0`, id, reeve.Millis(at))

@@ -1,0 +1,62 @@
+package httpapi
+
+import (
+	"context"
+	"strings"
+
+	"reeve"
+	"reeve/internal/chat"
+	"reeve/internal/store"
+)
+
+func (s *server) listNotes(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Page
+	Agent string `query:"agent" maxLength:"128" doc:"Name or id of the agent that remembers them"`
+}) (*body[reeve.NoteList], error) {
+	if err := checkCursor(in.Cursor); err != nil {
+		return nil, err
+	}
+	out := &body[reeve.NoteList]{}
+	err := s.DB.View(ctx, func(snap *store.Snap) error {
+		f := store.NoteFilter{User: chat.Sees(who), Before: in.Cursor, Limit: in.Limit}
+		if in.Agent != "" {
+			a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+			if err != nil {
+				return err
+			}
+			f.Agent = a.ID
+		}
+		var err error
+		out.Body.Notes, err = snap.ListNotes(ctx, who.Workspace, f)
+		return err
+	})
+	if n := len(out.Body.Notes); n == in.Limit {
+		out.Body.Next = out.Body.Notes[n-1].ID
+	}
+	return out, err
+}
+
+// createNote has an agent remember something of who asks.
+func (s *server) createNote(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.NoteRequest
+}) (*body[reeve.Note], error) {
+	out := &body[reeve.Note]{}
+	if strings.TrimSpace(in.Body.Content) == "" || len(in.Body.Content) > reeve.MostNote {
+		return nil, reeve.Wrong("/content", "is empty or too long", "up to 2000 bytes")
+	}
+	err := s.DB.Update(ctx, func(tx *store.Tx) error {
+		a, err := tx.GetAgent(ctx, who.Workspace, in.Body.Agent)
+		if err != nil {
+			return err
+		}
+		out.Body = reeve.Note{ID: tx.NewID(reeve.PrefixNote), UserID: who.User, AgentID: a.ID, Content: in.Body.Content, CreatedAt: tx.Now()}
+		return tx.InsertNote(ctx, who.Workspace, out.Body)
+	})
+	return out, err
+}
+
+func (s *server) deleteNote(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	return nil, s.DB.Update(ctx, func(tx *store.Tx) error { return tx.DeleteNote(ctx, who.Workspace, chat.Sees(who), in.ID) })
+}
