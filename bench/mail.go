@@ -51,6 +51,7 @@ type postOffice struct {
 	dir     string
 	server  *server
 	bare    *sql.DB
+	same    *sql.DB // the server's own file, opened beside it
 	words   []string
 	made    int
 }

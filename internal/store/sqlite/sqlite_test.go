@@ -1,8 +1,11 @@
 package sqlite_test
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"reeve/internal/store"
 	"reeve/internal/store/sqlite"
@@ -31,6 +34,49 @@ func open(t testing.TB, cfg sqlite.Config) *store.DB {
 		}
 	})
 	return db
+}
+
+// A context that ends stops a statement that would run for ever, if it was asked to; and the connection serves the next as if nothing had been.
+func TestStoppedRead(t *testing.T) {
+	e, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db"), Readers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for range 3 {
+		ctx, cancel := context.WithTimeout(store.Stoppable(t.Context()), 20*time.Millisecond)
+		err = e.View(ctx, func(c store.Conn) error {
+			rows, err := c.Query(ctx, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
+			if err == nil {
+				err = errors.New("it came to an end")
+				_ = rows.Close()
+			}
+			return err
+		})
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("got %v", err)
+		}
+		var n int
+		if err := e.View(t.Context(), func(c store.Conn) error {
+			rows, err := c.Query(t.Context(), "SELECT 7")
+			if err != nil {
+				return err
+			}
+			for rows.Next() {
+				if err := rows.Scan(&n); err != nil {
+					return err
+				}
+			}
+			return errors.Join(rows.Err(), rows.Close())
+		}); err != nil || n != 7 {
+			t.Fatalf("afterwards: %d, %v", n, err)
+		}
+	}
 }
 
 func BenchmarkUpdate(b *testing.B) {

@@ -1,0 +1,95 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// mail tests searches whose words nearly every mail has.
+var mail = map[string]func(*testing.T, *store.DB){
+	"crowded search": func(t *testing.T, db *store.DB) {
+		var list []reeve.Email
+		for i := range 60 {
+			sent := time.Date(2026, 9, 1+(i*7)%28, 10, 0, 0, 0, time.UTC)
+			e := reeve.Email{MessageID: fmt.Sprintf("m%02d", i), Inbox: fmt.Sprint("box", i%3), Subject: "report", Sender: "a@x.example", Date: &sent, Body: "please read the report"}
+			if i%10 == 0 {
+				e.Body += " about penguins"
+			}
+			list = append(list, e)
+		}
+		update(t, db, func(tx *store.Tx) error {
+			_, err := tx.AddMail(t.Context(), ws, "", list, false)
+			return err
+		})
+		inboxes := view(t, db, func(s *store.Snap) ([]store.Inbox, error) { return s.ListInboxes(t.Context(), ws) })
+		word := func(words ...string) (q store.MailQuery) {
+			for _, w := range words {
+				q.All = append(q.All, []store.MailTerm{{Words: []string{w}}})
+			}
+			return q
+		}
+		// newest is how mails come when they come by date.
+		newest := func(keep func(reeve.Email) bool) (want []string) {
+			for _, e := range slices.SortedFunc(slices.Values(list), func(a, b reeve.Email) int { return b.Date.Compare(*a.Date) }) {
+				if keep(e) {
+					want = append(want, e.Date.Format("02 ")+e.MessageID)
+				}
+			}
+			return want
+		}
+		read := func(q store.MailSearch) (got []string, crowded bool) {
+			t.Helper()
+			q.Limit = 7
+			for range 20 {
+				page := view(t, db, func(s *store.Snap) (store.MailPage, error) { return s.SearchMail(t.Context(), q) })
+				for _, m := range page.Mails {
+					got = append(got, m.Date.Format("02 ")+m.MessageID)
+				}
+				crowded = crowded || page.Crowded
+				if q.After = page.Next; q.After == nil {
+					return got, crowded
+				}
+			}
+			t.Fatalf("no end: %v", got)
+			return nil, false
+		}
+		check := func(what string, q store.MailSearch, crowd bool, want []string) {
+			t.Helper()
+			got, crowded := read(q)
+			equal(t, crowded, crowd, "%s: crowded", what)
+			if days := func(s []string) string { return ids(s, func(s string) string { return s[:2] }) }; crowd && days(got) != days(want) {
+				t.Fatalf("%s is not by date: %v", what, got)
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			equal(t, strings.Join(got, ","), strings.Join(want, ","), "%s", what)
+		}
+		any := func(reeve.Email) bool { return true }
+		about := func(e reeve.Email) bool { return strings.Contains(e.Body, "penguins") }
+		for name, in := range map[string][]store.Inbox{"all": inboxes, "two": inboxes[1:]} {
+			here := func(keep func(reeve.Email) bool) func(reeve.Email) bool {
+				return func(e reeve.Email) bool {
+					return keep(e) && slices.ContainsFunc(in, func(i store.Inbox) bool { return i.Name == e.Inbox })
+				}
+			}
+			q := func(most int, words ...string) store.MailSearch {
+				return store.MailSearch{Query: word(words...), Inboxes: in, All: len(in) == len(inboxes), Most: most}
+			}
+			check(name+": fewer than are ranked", q(60, "report"), false, newest(here(any)))
+			check(name+": more than are ranked", q(10, "report"), true, newest(here(any)))
+			check(name+": a rare one with it", q(10, "report", "penguin"), false, newest(here(about)))
+			without := q(10, "report")
+			without.Query.None = []store.MailTerm{{Words: []string{"penguin"}}}
+			check(name+": without a rare one", without, true, newest(here(func(e reeve.Email) bool { return !about(e) })))
+			dated := q(5, "report")
+			dated.From, dated.To = time.Date(2026, 9, 5, 0, 0, 0, 0, time.UTC), time.Date(2026, 9, 12, 0, 0, 0, 0, time.UTC)
+			check(name+": in a week", dated, true, newest(here(func(e reeve.Email) bool { return !e.Date.Before(dated.From) && e.Date.Before(dated.To) })))
+		}
+	},
+}
