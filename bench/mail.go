@@ -35,10 +35,13 @@ func mail(ctx context.Context, c config, t *table) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
 	post := &postOffice{program: program, dir: dir, server: s, words: vocabulary()}
-	if post.bare, err = openBare(filepath.Join(c.dir, "bare.db"), true); err != nil {
+	if post.bare, err = openBare(filepath.Join(c.dir, "bare.db"), "mmap_size(268435456)"); err != nil {
 		return err
 	}
 	defer post.bare.Close()
+	if _, err := post.bare.ExecContext(ctx, bareSchema); err != nil {
+		return err
+	}
 	if err := post.imports(ctx, c, t); err != nil {
 		return err
 	}
@@ -98,16 +101,13 @@ CREATE TRIGGER emails_inserted AFTER INSERT ON emails BEGIN
 END;`
 
 // openBare opens a database as the product does.
-func openBare(file string, fresh bool) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=mmap_size(268435456)&_pragma=temp_store(MEMORY)")
+func openBare(file string, more string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=temp_store(MEMORY)&_pragma="+more)
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	if fresh {
-		_, err = db.Exec(bareSchema)
-	}
-	return db, err
+	return db, nil
 }
 
 // imports has both take in the same mails, a part each in turn: the index grows, and with it the cost.

@@ -31,7 +31,7 @@ func (p *postOffice) searches(ctx context.Context, c config, t *table) error {
 		return err
 	}
 	defer api.Close()
-	if p.same, err = openBare(filepath.Join(p.dir, "reeve.db"), false); err != nil {
+	if p.same, err = openBare(filepath.Join(p.dir, "reeve.db"), "cache_size(-8000)"); err != nil {
 		return err
 	}
 	defer p.same.Close()

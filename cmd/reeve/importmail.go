@@ -222,7 +222,7 @@ func mailCommand(a *app) *cobra.Command {
 			return err
 		}
 		return a.print(l, func(w io.Writer) {
-			a.table(w, "NAME MAILS", rows(l.Mailboxes, func(v reeve.MailboxInfo) []string { return []string{v.Name, strconv.FormatInt(v.Messages, 10)} }))
+			a.table(w, "NAME MAILS USER", rows(l.Mailboxes, func(v reeve.MailboxInfo) []string { return []string{v.Name, strconv.FormatInt(v.Messages, 10), v.User} }))
 		})
 	})
 	remove := a.task("remove INBOX", "Remove a mailbox and all its mail", "mail remove dasovich-j", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
@@ -231,5 +231,5 @@ func mailCommand(a *app) *cobra.Command {
 		}
 		return a.done("removed %s and all its mail", args[0])
 	})
-	return family("mail", "See and remove mailboxes that were imported", `Mail is brought in with "reeve import mail", and searched and read by agents with email_search and email_get.`, list, remove)
+	return family("mail", "Search mail, see and remove mailboxes that were imported", `Mail is brought in with "reeve import mail", and searched and read by agents with email_search and email_get.`, list, mailSearchCommand(a), remove)
 }
