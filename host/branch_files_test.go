@@ -103,6 +103,15 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 		t.Errorf("it cannot be run any more: %s", r.git("ls-tree", name))
 	}
 
+	// What is there can be sent to the people, once there is a branch.
+	w.h.Want(201, nil, "POST", "/api/agents/dev/tools", object{"tool_id": "send_media"})
+	if got, res := w.file(second, "send_media", call{"path": "/project/page.txt"}); res.Code != reeve.Conflict || !strings.Contains(got, "nothing in /project yet") {
+		t.Errorf("without a branch: %s", got)
+	}
+	if got, res := w.file(first, "send_media", call{"path": "/project/src/new.txt"}); res.IsError || len(sent(w.h, first)) != 1 {
+		t.Errorf("%s", got)
+	}
+
 	// The other conversation, the default branch and the workspace's own files are as they were.
 	if got, _ := w.file(second, "file_read", call{"path": "/project/page.txt"}); !strings.Contains(got, `"text":"one\n"`) {
 		t.Errorf("the second sees %s", got)
