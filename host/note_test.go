@@ -132,6 +132,12 @@ func TestO11_NotesOfOthers(t *testing.T) {
 	if got := notes(h, "", ann...); len(got) != 0 {
 		t.Errorf("ann sees %v", got)
 	}
+	h.Want(http.StatusCreated, &n, "POST", "/api/notes", object{"agent": "bot", "content": "still mine"}, ann...)
+	h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/bot", nil) // forgets everybody
+	if got := notes(h, "", ann...); len(got) != 0 {
+		t.Errorf("of an agent that is gone, ann sees %v", got)
+	}
+	h.Agent("bot")
 	for what, body := range map[string]object{"an unknown agent": {"agent": "nobody", "content": "x"}, "nothing": {"agent": "bot", "content": " "}, "too much": {"agent": "bot", "content": strings.Repeat("ä", 1500)}} {
 		if r := h.Do("POST", "/api/notes", body, ann...); r.Status < 400 || r.Status >= 500 {
 			t.Errorf("%s: %d %s", what, r.Status, r.Body)

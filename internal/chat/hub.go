@@ -16,7 +16,7 @@ const (
 	idleAfter  = 30 * time.Second       // a conversation that nobody listens to leaves memory after that
 	sweepEvery = 10 * time.Second
 	mostIdle   = 4096            // conversations in memory that nobody listens to
-	memory     = 64 << 20        // bytes for the frames of all conversations
+	memory     = 32 << 20        // bytes for the frames of all conversations: a thousand that stream have some seconds each
 	patience   = 5 * time.Second // for a read of the store that no client waits for
 )
 

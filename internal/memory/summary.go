@@ -89,7 +89,11 @@ func story(before string, turns []reeve.Run) string {
 	b.WriteString("The turns that followed:\n")
 	each := mostBytes / (2 * len(turns))
 	for _, t := range turns {
-		fmt.Fprintf(&b, "\nPerson: %s\n", cut(t.Input, each))
+		who := "Person"
+		if t.ParentID != "" {
+			who = "Another agent"
+		}
+		fmt.Fprintf(&b, "\n%s: %s\n", who, cut(t.Input, each))
 		if t.Output != "" {
 			fmt.Fprintf(&b, "Agent: %s\n", cut(t.Output, each))
 		} else {

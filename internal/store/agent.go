@@ -112,7 +112,7 @@ func (t *Tx) ChangeAgent(ctx context.Context, a reeve.Agent) error {
 // StampAgent notes who changed an agent, for later sync.
 func (t *Tx) StampAgent(ctx context.Context, id string) error { return t.stamp(ctx, SharedAgents, id) }
 
-// DeleteAgent removes an agent and its attachments. What it did stays in the ledger.
+// DeleteAgent removes an agent, its attachments, and what it remembers of people. What it did stays in the ledger.
 func (t *Tx) DeleteAgent(ctx context.Context, workspace, id string) error {
 	if err := t.Touch(ctx, workspace); err != nil {
 		return err
@@ -121,6 +121,9 @@ func (t *Tx) DeleteAgent(ctx context.Context, workspace, id string) error {
 		return err
 	}
 	if err := t.bury(ctx, SharedAgents, workspace, id); err != nil {
+		return err
+	}
+	if err := t.exec(ctx, `DELETE FROM notes WHERE workspace_id = $1 AND agent_id = $2`, workspace, id); err != nil {
 		return err
 	}
 	return t.exec(ctx, `DELETE FROM agents WHERE workspace_id = $1 AND id = $2`, workspace, id)

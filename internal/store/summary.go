@@ -105,8 +105,8 @@ func (s *Snap) LastSummary(ctx context.Context, thread string) (done Summary, wo
 // TurnsBetween reads the last turns of a conversation that ended, after one and up to another, oldest first: of each what was said and answered.
 func (s *Snap) TurnsBetween(ctx context.Context, conversation, after, upTo string, limit int) ([]reeve.Run, error) {
 	return all(ctx, s, func(r scanner) (v reeve.Run, err error) {
-		return v, r.Scan(&v.ID, &v.AgentID, &v.State, &v.Input, &v.Output)
+		return v, r.Scan(&v.ID, &v.AgentID, &v.ParentID, &v.State, &v.Input, &v.Output)
 	},
-		`SELECT id, agent_id, state, input, output FROM (SELECT id, agent_id, state, input, output FROM runs WHERE session_id = $1 AND reason = 'user_initiated'
+		`SELECT id, agent_id, parent_id, state, input, output FROM (SELECT id, agent_id, parent_id, state, input, output FROM runs WHERE session_id = $1 AND reason = 'user_initiated'
 			AND id > $2 AND id <= $3 AND state NOT IN ('running', 'parked') ORDER BY id DESC LIMIT $4) t ORDER BY id`, conversation, after, upTo, limit)
 }
