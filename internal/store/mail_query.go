@@ -33,6 +33,14 @@ const (
 // positive tells whether something is asked for, and not only ruled out.
 func (q MailQuery) positive() bool { return len(q.All) > 0 }
 
+// terms counts what is asked for, and tells whether every one must be there.
+func (q MailQuery) terms() (n int, all bool) {
+	for _, any := range q.All {
+		n += len(any)
+	}
+	return n, n == len(q.All)
+}
+
 // mailWords is how an engine's full-text index is asked. It is all that the two say differently about mail.
 type mailWords struct {
 	term  func(MailTerm) string // one term
@@ -43,6 +51,7 @@ type mailWords struct {
 	walk  string // $1 inboxes, $2 and $3 times, $4 and $5 the time and the id to begin behind, $6 how many, $7 what is asked for, $8 what is ruled out; both may be empty
 	found string // $1 ids, $2 how many characters of their text
 	most  int    // how many mails are ranked
+	bm25  bool   // scores are those of BM25, which tell how rare the words are
 }
 
 // rankForm says what is left out of a statement that ranks: $1 what, $2 and $3 the first and last id, $4 inboxes, $5 and $6 times, $7 how many to rank, $8 how many to give,
@@ -52,6 +61,7 @@ type rankForm struct {
 	some   bool // not every inbox between the ids
 	dated  bool
 	after  bool
+	count  bool // how many were ranked is wanted; otherwise it may be left at 0
 }
 
 // text writes a query in the engine's own language.
@@ -116,8 +126,12 @@ var sqliteWords = mailWords{
 		if f.after { // the score it has now: it moves a little when mail is added
 			after = `, (SELECT coalesce((SELECT score FROM c WHERE id = $9), $10) AS at) a WHERE c.score > a.at OR c.score = a.at AND c.id < $9`
 		}
-		return `WITH c AS MATERIALIZED (SELECT emails_words.rowid AS id, ` + score + ` AS score FROM emails_words` + join + `
-			WHERE emails_words MATCH $1 AND emails_words.rowid BETWEEN $2 AND $3` + where + ` LIMIT $7)
+		matches := `SELECT emails_words.rowid AS id, ` + score + ` AS score FROM emails_words` + join + `
+			WHERE emails_words MATCH $1 AND emails_words.rowid BETWEEN $2 AND $3` + where + ` LIMIT $7`
+		if !f.count { // then nothing is written down
+			return `SELECT c.id, c.score, 0 FROM (` + matches + `) c ORDER BY c.score, c.id DESC LIMIT $8`
+		}
+		return `WITH c AS MATERIALIZED (` + matches + `)
 			SELECT c.id, c.score, (SELECT count(*) FROM c) FROM c` + after + ` ORDER BY c.score, c.id DESC LIMIT $8`
 	},
 	walk: `SELECT e.id, e.sent_at FROM json_each('[' || $1 || ']') i CROSS JOIN emails e WHERE e.id IN (SELECT id FROM emails WHERE inbox_id = i.value AND sent_at BETWEEN $2 AND $3 AND (sent_at < $4 OR id < $5)
@@ -125,6 +139,7 @@ var sqliteWords = mailWords{
 		ORDER BY sent_at DESC, id DESC LIMIT $6) ORDER BY e.sent_at DESC, e.id DESC LIMIT $6`,
 	found: `SELECT ` + foundColumns + ` FROM emails e WHERE e.id IN (SELECT value FROM json_each('[' || $1 || ']'))`,
 	most:  100_000,
+	bm25:  true,
 }
 
 // weights are the labels that PostgreSQL's index knows the fields by.

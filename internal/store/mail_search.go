@@ -113,9 +113,27 @@ func (s *Snap) rankMail(ctx context.Context, w mailWords, q MailSearch) ([]ranke
 	if q.After != nil {
 		after = *q.After
 	}
-	text := w.rank(rankForm{newest: q.Newest, some: some != "", dated: !q.From.IsZero() || !q.To.IsZero(), after: q.After != nil})
-	return all(ctx, s, func(r scanner) (v ranked, err error) { return v, r.Scan(&v.id, &v.score, &v.of) },
-		text, w.text(q.Query), first.first, last.last, some, from, to, q.Most+1, q.Limit+1, after.ID, after.Score)
+	form := rankForm{newest: q.Newest, some: some != "", dated: !q.From.IsZero() || !q.To.IsZero(), after: q.After != nil}
+	terms, alone := q.Query.terms()
+	form.count = !w.bm25 || q.Newest || form.after || !alone
+	for {
+		list, err := all(ctx, s, func(r scanner) (v ranked, err error) { return v, r.Scan(&v.id, &v.score, &v.of) },
+			w.rank(form), w.text(q.Query), first.first, last.last, some, from, to, q.Most+1, q.Limit+1, after.ID, after.Score)
+		if err != nil || form.count || len(list) == 0 {
+			return list, err
+		}
+		kept, _, err := one(ctx, s, value[int64], `SELECT coalesce(sum(messages), 0) FROM inboxes`)
+		if err != nil || kept <= int64(q.Most) || -list[0].score > mostBM25(terms, kept, int64(q.Most)) {
+			return list, err
+		}
+		form.count = true
+	}
+}
+
+// mostBM25 is what the best mail of a search can score if each of its terms is in more than so many mails: a term gives at most 2.2 times the logarithm of how rare it is. One
+// that scores more has a term that fewer mails have, and so fewer match; they need not be counted, which would cost a tenth of the search.
+func mostBM25(terms int, kept, most int64) float64 {
+	return float64(terms) * 2.2 * max(1e-6, math.Log((float64(kept-most)+0.5)/(float64(most)+0.5)))
 }
 
 // walkMail goes through the inboxes by date.

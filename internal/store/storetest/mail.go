@@ -84,6 +84,13 @@ var mail = map[string]func(*testing.T, *store.DB){
 			check(name+": fewer than are ranked", q(60, "report"), false, newest(here(any)))
 			check(name+": more than are ranked", q(10, "report"), true, newest(here(any)))
 			check(name+": a rare one with it", q(10, "report", "penguin"), false, newest(here(about)))
+			if got, crowded := read(q(19, "penguin")); crowded || len(got) == 0 { // fewer than are ranked, of more mails than are
+				t.Fatalf("%s: a rare one alone: %v, %v", name, got, crowded)
+			}
+			check(name+": a few more than are ranked", q(19, "report"), true, newest(here(any)))
+			either := q(10, "report")
+			either.Query.All[0] = append(either.Query.All[0], store.MailTerm{Words: []string{"penguin"}})
+			check(name+": one of two", either, true, newest(here(any)))
 			without := q(10, "report")
 			without.Query.None = []store.MailTerm{{Words: []string{"penguin"}}}
 			check(name+": without a rare one", without, true, newest(here(func(e reeve.Email) bool { return !about(e) })))
