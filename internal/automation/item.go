@@ -183,6 +183,32 @@ func (w *work) enter(ctx context.Context, id, title string) (*opened, error) {
 	return o, nil
 }
 
+// stands ends the run if a person has settled its item meanwhile. An item whose entry is not written yet is nobody's to settle.
+func (w *work) stands(ctx context.Context, o *opened) error {
+	if o == nil || o.settled {
+		return nil
+	}
+	w.mu.Lock()
+	waits := slices.ContainsFunc(w.ledger.waits, func(e entry) bool { return e.item.ID == o.ID })
+	w.mu.Unlock()
+	if waits {
+		return nil
+	}
+	var is reeve.Item
+	if err := w.DB.View(ctx, func(s *store.Snap) (err error) {
+		is, err = s.GetItem(ctx, w.run.AgentID, o.ID)
+		return err
+	}); err != nil {
+		return err
+	}
+	if is.State == reeve.ItemProcessing && is.Attempt == o.Attempt {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.abort(reeve.Errorf(reeve.Conflict, "item %q was settled by somebody else meanwhile", o.ID).Hintf("what it had done stays; run the automation again for the items that are left"))
+}
+
 // tick has the progress written now and then while only items pass by that change nothing.
 func (w *work) tick() {
 	if !w.ledger.behind() && reeve.Since(w.seen) > 25*soon {

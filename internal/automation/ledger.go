@@ -171,7 +171,14 @@ func (w *work) find(ctx context.Context, id string) (reeve.Item, bool, error) {
 	if n.rows != nil && id >= n.from && (n.end || id <= n.to) {
 		n.hits++
 		v, ok := n.rows[id]
-		return v, ok, nil
+		if !ok || v.State == reeve.ItemDone {
+			return v, ok, nil
+		}
+		err := w.DB.View(ctx, func(s *store.Snap) (err error) { // a person may have settled it since
+			v, err = s.GetItem(ctx, w.run.AgentID, id)
+			return err
+		})
+		return v, true, err
 	}
 	if n.hits == 0 {
 		n.ahead = max(1, n.ahead/2)

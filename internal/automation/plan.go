@@ -35,7 +35,7 @@ func (w *work) preview(ctx context.Context, c reeve.Call, t reeve.Tool) (json.Ra
 		}
 	}
 	w.mu.Lock()
-	o := w.open
+	o := w.places[c.Ref]
 	if o == nil || w.named[c.Ref] == "" { // by its arguments it changes nothing
 		w.mu.Unlock()
 		return nil, nil
@@ -113,7 +113,7 @@ func (w *work) applyItem(ctx context.Context, calls []reeve.PlannedCall) error {
 			why = reeve.Errorf(reeve.Stale, "item %q is at another attempt than when the plan was made", o.ID).Hintf("plan again")
 			break
 		}
-		if why = w.applyCall(ctx, p); why != nil {
+		if why = w.applyCall(ctx, o, p); why != nil {
 			break
 		}
 	}
@@ -139,14 +139,17 @@ func (w *work) applyItem(ctx context.Context, calls []reeve.PlannedCall) error {
 }
 
 // applyCall performs one call of a plan.
-func (w *work) applyCall(ctx context.Context, p reeve.PlannedCall) *reeve.Error {
+func (w *work) applyCall(ctx context.Context, o *opened, p reeve.PlannedCall) *reeve.Error {
 	if err := w.goesOn(ctx); err != nil {
 		return reeve.AsError(err)
 	}
 	if err := w.flush(ctx); err != nil {
 		return reeve.AsError(err)
 	}
-	c := w.request(p.Tool, json.RawMessage(p.Args))
+	if err := w.stands(ctx, o); err != nil {
+		return reeve.AsError(err)
+	}
+	c := w.request(p.Tool, json.RawMessage(p.Args), o)
 	c.Base = p.Base
 	defer w.landed(c.Ref)
 	res, err := w.Gate.Call(ctx, c)

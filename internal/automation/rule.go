@@ -71,7 +71,7 @@ func (w *work) claim(c reeve.Call, t reeve.Tool, args json.RawMessage) (claimed,
 	if w.looks[c.Ref] { // its arguments were repaired to others, or the tool came after the run had begun
 		return claimed{}, reeve.Errorf(reeve.Denied, "%s would change something, which a dry run does not", t.ID)
 	}
-	o := w.open
+	o := w.places[c.Ref]
 	switch {
 	case o == nil:
 		return claimed{}, w.abort(reeve.Errorf(reeve.Conflict, "%s changes something, and was called outside Items.withItem", t.ID).
@@ -96,7 +96,7 @@ func (w *work) claim(c reeve.Call, t reeve.Tool, args json.RawMessage) (claimed,
 func (w *work) landed(ref string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if o := w.open; o != nil {
+	if o := w.places[ref]; o != nil {
 		if key, ok := o.keys[ref]; ok {
 			o.flying[key]--
 			delete(o.keys, ref)
@@ -104,6 +104,7 @@ func (w *work) landed(ref string) {
 	}
 	delete(w.named, ref)
 	delete(w.looks, ref)
+	delete(w.places, ref)
 }
 
 // settleName finds the operation that the call is, of an item that was begun before. One that failed in an earlier run, and is

@@ -27,7 +27,8 @@ type work struct {
 	idle      *sync.Cond // a call has ended
 	open      *opened    // the item that is open; nil means none
 	named     map[string]string
-	looks     map[string]bool // calls of a dry run that are made, because they would change nothing
+	places    map[string]*opened // items that calls belong to
+	looks     map[string]bool    // calls of a dry run that are made, because they would change nothing
 	refs      int
 	carrier   string        // the call that takes the ledger along; see ledger.writing
 	fatal     error         // why the run ends, whatever its script does
@@ -79,8 +80,48 @@ func (w *work) halt(end reeve.RunEnd) error {
 
 func (w *work) dry() bool { return w.note.Type == reeve.DryRun }
 
+// placeKey is the context's key of the item that was open when the script made a call; nil means none.
+type placeKey struct{}
+
+// Note notes which item a call belongs to: the one that is open when it is made, whatever is when it is performed. That item is not left before the
+// call has ended. Lines of the log stay in their order.
+func (w *work) Note(ctx context.Context, name string) (context.Context, bool) {
+	if name == withItem {
+		return ctx, false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := w.open
+	if o != nil && o.left { // its handler has come to its end
+		o = nil
+	}
+	if o != nil {
+		o.busy++
+	}
+	return context.WithValue(ctx, placeKey{}, o), name == consoleLog
+}
+
+// place is the item that a call belongs to.
+func place(ctx context.Context) *opened {
+	o, _ := ctx.Value(placeKey{}).(*opened)
+	return o
+}
+
+// ended notes that a call of an item has.
+func (w *work) ended(o *opened) {
+	if o == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if o.busy--; o.left && o.busy == 0 {
+		w.shut(o)
+	}
+}
+
 // Call performs a call of the script's.
 func (w *work) Call(ctx context.Context, name string, args []js.Arg) (json.RawMessage, error) {
+	defer w.ended(place(ctx))
 	value, err := w.perform(ctx, name, args)
 	w.mu.Lock()
 	fatal := w.fatal
@@ -185,10 +226,13 @@ func (w *work) callTool(ctx context.Context, id string, input json.RawMessage) (
 			return nil, err
 		}
 	}
-	c := w.request(id, input)
+	if changes && !w.dry() {
+		if err := w.stands(ctx, place(ctx)); err != nil {
+			return nil, err
+		}
+	}
+	c := w.request(id, input, place(ctx))
 	defer w.landed(c.Ref)
-	leave := w.join()
-	defer leave()
 	switch {
 	case !changes && w.trial != nil:
 		return w.trialRead(ctx, c)
@@ -200,11 +244,12 @@ func (w *work) callTool(ctx context.Context, id string, input json.RawMessage) (
 	return w.change(ctx, c, t)
 }
 
-// request is a call as the gate takes it.
-func (w *work) request(id string, input json.RawMessage) reeve.Call {
+// request is a call as the gate takes it, in an item or in none.
+func (w *work) request(id string, input json.RawMessage, in *opened) reeve.Call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refs++
+	w.places[strconv.Itoa(w.refs)] = in
 	return reeve.Call{Workspace: w.run.WorkspaceID, Agent: w.run.AgentID, Tool: id, Args: input, Run: w.run.ID, Automation: w.run.AgentID, User: w.run.UserID,
 		Via: reeve.ViaScript, Ref: strconv.Itoa(w.refs), Reason: string(w.run.Reason)}
 }
@@ -226,24 +271,6 @@ func (w *work) goesOn(ctx context.Context) error {
 		return w.halt(reeve.RunEnd{State: reeve.RunPaused, Output: "paused"})
 	}
 	return err
-}
-
-// join counts a call among those of the open item, which is not left before they have ended.
-func (w *work) join() (leave func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	o := w.open
-	if o == nil {
-		return func() {}
-	}
-	o.busy++
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if o.busy--; o.left && o.busy == 0 {
-			w.shut(o)
-		}
-	}
 }
 
 func (w *work) read(ctx context.Context, c reeve.Call) (json.RawMessage, error) {

@@ -46,7 +46,7 @@ func (r *run) call(f wire.Frame) (*job, error) {
 	r.lastCall, r.open[f.ID] = f.ID, len(f.Body)
 	r.busy++
 	r.work.Add(1)
-	j := &job{id: f.ID, name: r.begin.Functions[m.Function], args: args, begun: m.Begun}
+	j := &job{ctx: r.ctx, id: f.ID, name: r.begin.Functions[m.Function], args: args, begun: m.Begun}
 	j.inOrder = slices.ContainsFunc(args, func(a Arg) bool { return a.Func != nil })
 	return j, nil
 }
@@ -100,8 +100,18 @@ func (r *run) listenOn() {
 	})
 }
 
+// note tells the host of a call.
+func (r *run) note(j *job) {
+	if n, ok := r.host.(Noter); ok {
+		var now bool
+		j.ctx, now = n.Note(r.ctx, j.name)
+		j.inOrder = j.inOrder || now
+	}
+}
+
 // job is a host call that is to be performed.
 type job struct {
+	ctx  context.Context
 	id   uint32
 	name string
 	args []Arg
@@ -131,7 +141,7 @@ func (r *run) perform(j job) {
 		r.mu.Unlock()
 		r.work.Done()
 	}()
-	value, err := r.host.Call(r.ctx, name, j.args)
+	value, err := r.host.Call(j.ctx, name, j.args)
 	if err == nil && len(value) > wire.MaxBody {
 		err = reeve.Errorf(reeve.TooLarge, "the result of %s has %d bytes", name, len(value)).Hintf("ask for less at once; at most %d", wire.MaxBody)
 	}

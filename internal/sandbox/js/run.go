@@ -170,7 +170,10 @@ func (r *run) listen() (last outcome, told bool) {
 		}
 		switch f.Kind {
 		case wire.KindCall:
-			if next, err = r.call(f); next != nil && next.inOrder {
+			if next, err = r.call(f); next == nil {
+				break
+			}
+			if r.note(next); next.inOrder {
 				j := *next
 				if next = nil; !r.performHere(j) {
 					return outcome{}, false

@@ -83,6 +83,12 @@ type Host interface {
 	Log(level, text string)
 }
 
+// Noter is a Host that is told of every call as soon as it is heard: in the order in which the script made them, and before anything is heard that the script
+// did after it. What it gives is the context of the call. One that is to be performed now is, before anything else is heard; it must not take long.
+type Noter interface {
+	Note(ctx context.Context, name string) (_ context.Context, now bool)
+}
+
 // Arg is one argument of a host call: a JSON value, a function, or neither, which is undefined.
 type Arg struct {
 	JSON json.RawMessage

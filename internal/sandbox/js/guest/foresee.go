@@ -72,8 +72,9 @@ func (w *worker) ahead(index int32, args []wire.Argument) []byte {
 	return given
 }
 
-// begin calls the function of a call that need not wait.
+// begin calls the function of a call that need not wait. The host hears of it before: the function may never come to an end.
 func (w *worker) begin() {
+	w.flush()
 	id := w.next
 	p := w.calls[id]
 	given := p.given
