@@ -26,6 +26,8 @@ type Invocation struct {
 	Ancestors  []Ancestor // of a call in a run: who led to it, the run itself last; of any other, the agent
 	Behalf     string     // of a check: the agent on whose behalf the call is made, whose settings these are; empty means the agent itself
 
+	Lent []json.RawMessage // the settings for this tool of those on whose behalf the call is made: what they do not grant, the agent's own do not either
+
 	after func()
 
 	mu      sync.Mutex

@@ -161,3 +161,28 @@ func TestW23_PicturesByAddress(t *testing.T) {
 		t.Errorf("%d %s", r.Status, r.Body)
 	}
 }
+
+// TestW23_PicturesAreChecked: what an OpenAI client sends along is checked like every attachment.
+func TestW23_PicturesAreChecked(t *testing.T) {
+	h, _, _ := visitor(t)
+	picture := func(kind string, data []byte) object {
+		return object{"type": "image_url", "image_url": object{"url": "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)}}
+	}
+	say := func(parts ...object) reevetest.Reply {
+		return h.Do("POST", "/v1/chat/completions", object{"model": "bot", "messages": []object{{"role": "user", "content": parts}}})
+	}
+	good := picture("image/png", png)
+	if r := say(good); r.Status != http.StatusOK {
+		t.Errorf("a picture: %d %s", r.Status, r.Body)
+	}
+	many := make([]object, 21)
+	for i := range many {
+		many[i] = good
+	}
+	for name, r := range map[string]reevetest.Reply{"a script": say(picture("image/png", []byte("#!/bin/sh\n"))), "an unknown type": say(picture("application/x-sh", []byte("hi"))),
+		"too many": say(many...), "too large": say(picture("image/png", append(bytes.Clone(png), make([]byte, 21<<20)...)))} {
+		if r.Status < 400 || r.Status >= 500 {
+			t.Errorf("%s: %d %s", name, r.Status, r.Body)
+		}
+	}
+}

@@ -36,9 +36,14 @@ func check(r reeve.TurnRequest) error {
 	case len(r.Tools) > mostTools:
 		return wrong("/tools", fmt.Sprintf("has %d", len(r.Tools)), fmt.Sprintf("at most %d", mostTools))
 	}
+	return CheckAttachments(r.Attachments, func(i int) string { return fmt.Sprintf("/attachments/%d", i) })
+}
+
+// CheckAttachments refuses what no model could be shown, and too many bytes. Paths are where errors say they are.
+func CheckAttachments(list []reeve.Attachment, path func(int) string) error {
 	sum := 0
-	for i, a := range r.Attachments {
-		if err := checkAttachment(fmt.Sprintf("/attachments/%d", i), a); err != nil {
+	for i, a := range list {
+		if err := checkAttachment(path(i), a); err != nil {
 			return err
 		}
 		sum += len(a.Data)

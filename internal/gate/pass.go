@@ -122,9 +122,13 @@ func (p *pass) invocation(attempt int) *reeve.Invocation {
 	if base == "" && p.resumed != nil {
 		base = p.resumed.Base
 	}
+	var lent []json.RawMessage
+	for _, b := range p.lenders() {
+		lent = append(lent, b.attached[p.tool().ID])
+	}
 	return &reeve.Invocation{Workspace: p.call.Workspace, Agent: p.call.Agent, User: p.call.User, Session: p.session(), Thread: p.thread(),
 		Run: p.call.Run, CallID: p.id, Operation: p.op, Attempt: attempt, Args: p.args, Config: p.config, Base: base,
-		Categories: p.categories(), Ancestors: p.ancestors()}
+		Categories: p.categories(), Ancestors: p.ancestors(), Lent: lent}
 }
 
 // operation is the row the pass will leave.

@@ -151,8 +151,22 @@ func (t *v1Talk) result(id, text, path string) error {
 	return nil
 }
 
-// gather fetches pictures that are said to be somewhere.
+// gather fetches pictures that are said to be somewhere, and checks the others. What was said before counts by the message: clients send all of it each time.
 func (s *server) gather(ctx context.Context, t *v1Talk) error {
+	for _, m := range t.list {
+		var brought []reeve.Attachment
+		for _, p := range m.Parts {
+			if p.Type == model.Media && p.URL == "" {
+				brought = append(brought, reeve.Attachment{Name: p.Name, MediaType: p.MediaType, Data: p.Data})
+			}
+		}
+		if len(brought) > chat.MostAttachments {
+			return wrongV1("messages", "a message has %d attachments, and at most %d are possible", len(brought), chat.MostAttachments)
+		}
+		if err := chat.CheckAttachments(brought, func(i int) string { return fmt.Sprintf("attachment %d", i+1) }); err != nil {
+			return err
+		}
+	}
 	var list []reeve.Attachment
 	var parts []*model.Part
 	for i := range t.list {

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -108,6 +109,10 @@ func (j *judge) node(n syntax.Node) {
 		}
 	case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ParamExp, *syntax.ArithmExp:
 		j.operator(n, substitution)
+	case *syntax.Lit:
+		j.text(n, n.Value)
+	case *syntax.SglQuoted:
+		j.text(n, n.Value)
 	case *syntax.CallExpr:
 		j.call(n)
 	case *syntax.DeclClause:
@@ -121,6 +126,17 @@ func (j *judge) node(n syntax.Node) {
 	case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.FuncDecl, *syntax.Block, *syntax.Subshell, *syntax.TestClause,
 		*syntax.ArithmCmd, *syntax.LetClause, *syntax.TimeClause, *syntax.CoprocClause, *syntax.TestDecl:
 		j.operator(n, control)
+	}
+}
+
+// hidden is a command in the index of a variable, which is no command to the syntax: some of the shell's own programs (printf -v, test -v, read, unset), and arithmetic,
+// run it all the same.
+var hidden = regexp.MustCompile("\\[[^\\]]*\\\\?(\\$\\(|`)")
+
+// text judges what stands in a line as it is.
+func (j *judge) text(n syntax.Node, value string) {
+	if hidden.MatchString(value) && (j.listed() || !slices.Contains(j.operators, substitution)) {
+		j.refuse(n, "write it without a command in square brackets", "it holds a command in the index of a variable")
 	}
 }
 

@@ -17,6 +17,7 @@ func TestO04_DenyHoldsWhateverTheSpelling(t *testing.T) {
 		"f() { rm x; }; f", "rm() { ls; }; rm", "eval rm x", "eval 'r''m x'", "sh -c 'rm x'", "bash -c 'rm x'", "command rm x", "exec rm x", "env rm x", "env A=1 rm x", "builtin command rm x",
 		"xargs rm < list", "find . -exec rm {} +", "nohup rm x", "timeout 5 rm x", "nice rm x", "busybox rm x", "time rm x", ". ./script", "source script", "alias ls=rm; ls", "trap 'rm x' EXIT",
 		"hash -p /bin/rm ls; ls", "PATH=.:$PATH ls", "export PATH=.", "declare PATH=.", "LD_PRELOAD=./x.so ls", "A=1 rm x", "./rm", "./script", "r?", "/bin/r?", "{rm,x}", "~/rm", "python3 -c 1",
+		`printf -v 'a[$(rm x)]' x`, `test -v 'a[$(rm x)]'`, `x="a[\$(rm x)]"; echo $((x))`, `let "a[\$(rm x)]=1"`, "unset 'a[`rm x`]'",
 		"cat <<E | sh\nrm x\nE", "cat <<E\n$(rm x)\nE", "coproc rm x", "$'rm' x", `$"rm" x`,
 	} {
 		if err := p.check(line); reeve.CodeOf(err) != reeve.Denied {
@@ -28,8 +29,13 @@ func TestO04_DenyHoldsWhateverTheSpelling(t *testing.T) {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
+	for _, line := range []string{`printf -v 'a[$(id >&2)]' x`, `test -v 'a[$(id >&2)]'`} {
+		if err := (policy{allow: []string{"printf", "test"}, operators: []string{}}).check(line); reeve.CodeOf(err) != reeve.Denied {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
 	free := policy{allow: []string{"*"}, operators: operators()}
-	for _, line := range []string{"$a x", "sh -c 'rm x'", "./script", "PATH=. ls", "eval ls"} {
+	for _, line := range []string{"$a x", `echo 'a[$(b)]'`, "sh -c 'rm x'", "./script", "PATH=. ls", "eval ls"} {
 		if err := free.check(line); err != nil {
 			t.Errorf("nothing is denied, but %q: %v", line, err)
 		}

@@ -166,6 +166,22 @@ func (p *Pack) read(config json.RawMessage) (s settings, err error) {
 	return s, nil
 }
 
+// bounded takes from settings what those do not grant on whose behalf a command runs: the network, variables and time.
+func (p *Pack) bounded(s settings, lent []json.RawMessage) (settings, error) {
+	for _, config := range lent {
+		their, err := p.read(config)
+		if err != nil {
+			return s, err
+		}
+		s.Network = s.Network && their.Network
+		s.Env = slices.DeleteFunc(slices.Clone(s.Env), func(name string) bool { return !slices.Contains(their.Env, name) })
+		if their.TimeoutMS > 0 && (s.TimeoutMS == 0 || their.TimeoutMS < s.TimeoutMS) {
+			s.TimeoutMS = their.TimeoutMS
+		}
+	}
+	return s, nil
+}
+
 // check refuses what the agent's settings forbid, before anybody is asked to approve it.
 func (p *Pack) check(ctx context.Context, inv *reeve.Invocation) error {
 	in, err := reeve.Args[execArgs](inv)
@@ -242,6 +258,9 @@ func (p *Pack) exec(ctx context.Context, in execArgs) (out execResult, err error
 	inv := reeve.InvocationFrom(ctx)
 	s, err := p.read(inv.Config)
 	if err != nil {
+		return out, err
+	}
+	if s, err = p.bounded(s, inv.Lent); err != nil {
 		return out, err
 	}
 	c, l, err := p.plan(in, s)
