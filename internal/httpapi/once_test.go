@@ -21,6 +21,7 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 		h := w.start(t, tricks()...)
 		x := furnish(t, h)
 		h.Agent("other")
+		h.Want(201, nil, "POST", "/api/tokens", reeve.TokenRequest{Name: "somebody", User: "somebody", Role: reeve.Member}) // who is to be a participant
 		posts := map[string]sample{}
 		for _, o := range sampled(document(t, h).operations()) {
 			if o.method == "POST" && !strings.Contains(o.path, "/calls") && !strings.HasSuffix(o.path, "/wake") && !strings.HasSuffix(o.path, "/turns") && !strings.HasSuffix(o.path, "/chat") &&
