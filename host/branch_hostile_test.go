@@ -108,6 +108,21 @@ func TestW15_AForgedTreeIsNotTakenIn(t *testing.T) {
 	}
 }
 
+// TestW15_PipesHoldNobodyUp: a named pipe where git looks for a file would have it wait for minutes.
+func TestW15_PipesHoldNobodyUp(t *testing.T) {
+	w, ok := newWorker(t, newRepo(t, map[string]string{"page.txt": "one\n"}), nil)
+	if !ok {
+		return
+	}
+	conversation := w.talk()
+	for i, plant := range []string{"mkfifo .gitignore", "mkfifo .gitattributes", "mkdir -p sub; mkfifo sub/.gitignore", "rm .git/HEAD; mkfifo .git/HEAD", "rm .git/index; mkfifo .git/index", "rm .git/config; mkfifo .git/config"} {
+		got := w.run(conversation, plant+"; echo "+strconv.Itoa(i)+" > page.txt")
+		if got.ExitCode != 0 || got.Commit == "" || strings.Contains(got.Note, "took longer") {
+			t.Errorf("%s: %+v", plant, got)
+		}
+	}
+}
+
 func isHex(s string) bool { return len(s) == 40 && strings.Trim(s, "0123456789abcdef") == "" }
 
 // TestW15_RepositoriesAsTheyAre has projects whose repositories are empty, bare, dirty, detached, or have the branch already.

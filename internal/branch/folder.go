@@ -64,9 +64,10 @@ func unwritable(err error) error {
 
 // saveScript commits what is there, and gives what the repository does not have yet: a line that says how it stands, and a pack. A
 // .git that its agent broke is made anew at the last commit that the repository has; the files stay. It runs when nothing else
-// does in the folder, so that locks in it are a dead command's.
+// does in the folder, so that locks in it are a dead command's. Nor does anybody write into a named pipe there: where git would read one, it would wait for that.
 const saveScript = `set -u
 exec 3>&1 1>&2
+find . -type p \( -path './.git/*' -o -name '.git*' \) -delete 2>/dev/null
 export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD"
 ref="refs/heads/$BRANCH"
 state=kept
