@@ -77,9 +77,9 @@ func confinedWorkers(ctx context.Context, t *testing.T, p *process, c caller) {
 		var busy string
 		if err := poll(ctx, kind+" to run", func() (bool, error) {
 			ids := workersOf(t, p.cmd.Process.Pid, kind)
-			i := slices.IndexFunc(ids, func(id string) bool { // it computes, and has begun to: what comes before is the start of the program
+			i := slices.IndexFunc(ids, func(id string) bool { // it computes, and has locked itself in before: all else is the start of the program
 				status, _ := os.ReadFile("/proc/" + id + "/status")
-				return busyTime(id) > 20 && strings.Contains(string(status), "Seccomp:\t2\n")
+				return busyTime(id) > 20 && strings.Contains(string(status), "Seccomp_filters:\t2\n")
 			})
 			if i >= 0 {
 				busy, all = ids[i], append(all, ids...)
