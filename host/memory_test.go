@@ -100,9 +100,7 @@ func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 				t.Fatalf("%+v", d.Turn)
 			}
 		}
-		for deadline := time.Now().Add(30 * time.Second); heard.last(keeper) == "" && time.Now().Before(deadline); {
-			time.Sleep(10 * time.Millisecond)
-		}
+		eventually(t, "the model is asked for a summary", func() bool { return heard.last(keeper) != "" })
 		if got := heard.last("I am bot"); got != "user: q3 | assistant: answered | user: q4" || heard.last(keeper) == "" {
 			t.Errorf("the model was told %s", got)
 		}

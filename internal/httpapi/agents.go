@@ -34,6 +34,15 @@ func checkCursor(c string) error {
 	return badCursor()
 }
 
+// agentID finds an agent by its name or id, to narrow a list by; no name is no agent, and narrows nothing.
+func agentID(ctx context.Context, snap *store.Snap, workspace, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	a, err := snap.GetAgent(ctx, workspace, name)
+	return a.ID, err
+}
+
 func (s *server) listAgents(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page

@@ -91,14 +91,10 @@ func (s *server) listConversations(ctx context.Context, who reeve.Principal, in 
 		} else if in.User != "" && in.User != f.User {
 			return reeve.Errorf(reeve.Forbidden, "only an owner sees the conversations of others")
 		}
-		if in.Agent != "" {
-			a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
-			if err != nil {
-				return err
-			}
-			f.Agent = a.ID
-		}
 		var err error
+		if f.Agent, err = agentID(ctx, snap, who.Workspace, in.Agent); err != nil {
+			return err
+		}
 		out.Body.Conversations, err = snap.ListConversations(ctx, who.Workspace, f)
 		return err
 	})

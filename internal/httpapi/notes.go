@@ -20,14 +20,10 @@ func (s *server) listNotes(ctx context.Context, who reeve.Principal, in *struct 
 	out := &body[reeve.NoteList]{}
 	err := s.DB.View(ctx, func(snap *store.Snap) error {
 		f := store.NoteFilter{User: chat.Sees(who), Before: in.Cursor, Limit: in.Limit}
-		if in.Agent != "" {
-			a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
-			if err != nil {
-				return err
-			}
-			f.Agent = a.ID
-		}
 		var err error
+		if f.Agent, err = agentID(ctx, snap, who.Workspace, in.Agent); err != nil {
+			return err
+		}
 		out.Body.Notes, err = snap.ListNotes(ctx, who.Workspace, f)
 		return err
 	})

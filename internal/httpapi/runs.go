@@ -19,14 +19,10 @@ func (s *server) listRuns(ctx context.Context, who reeve.Principal, in *struct {
 	out := &body[reeve.RunList]{}
 	err := s.DB.View(ctx, func(snap *store.Snap) error {
 		f := store.RunFilter{State: in.State, For: eyes(who), Before: in.Cursor, Limit: in.Limit}
-		if in.Agent != "" {
-			a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
-			if err != nil {
-				return err
-			}
-			f.Agent = a.ID
-		}
 		var err error
+		if f.Agent, err = agentID(ctx, snap, who.Workspace, in.Agent); err != nil {
+			return err
+		}
 		out.Body.Runs, err = snap.ListRuns(ctx, who.Workspace, f)
 		return err
 	})
