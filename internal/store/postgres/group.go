@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"runtime"
 	"sync"
 
 	"reeve/internal/store"
@@ -48,6 +49,7 @@ func (g *group) commit(ctx context.Context, held []statement) error {
 		g.senders++
 	}
 	for !m.sent {
+		g.gather()
 		n := min(len(g.waiting), maxGroup)
 		batch := g.waiting[:n:n]
 		g.waiting = g.waiting[n:]
@@ -65,6 +67,16 @@ func (g *group) commit(ctx context.Context, held []statement) error {
 	}
 	g.mu.Unlock()
 	return <-m.done
+}
+
+// gather lets those who are about to commit come along: whoever can run now runs first. Where nobody can, it takes no time.
+func (g *group) gather() {
+	for n := 0; n < len(g.waiting) && n < maxGroup; {
+		n = len(g.waiting)
+		g.mu.Unlock()
+		runtime.Gosched()
+		g.mu.Lock()
+	}
 }
 
 // send commits a batch and tells each member how it went.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -67,7 +68,7 @@ func (w *writer) update(ctx context.Context, f func(store.Conn) error) error {
 func (w *writer) take(ctx context.Context, f func(store.Conn) error, again bool) (_ *group, err error) {
 	defer w.turn.Unlock()
 	defer func() { // also when f panics or ends its goroutine: those before us wait for a commit
-		if g := w.group; g != nil && (w.waiting.Load() == 0 || g.size >= maxGroup) {
+		if g := w.group; g != nil && (g.size >= maxGroup || w.last()) {
 			w.commit(g)
 		}
 	}()
@@ -80,6 +81,16 @@ func (w *writer) take(ctx context.Context, f func(store.Conn) error, again bool)
 		w.group = g
 	}
 	return g, w.member(g, f, again)
+}
+
+// last tells whether nobody is behind, also after those who can run now have: they may be about to come. Where nobody can run,
+// that takes no time.
+func (w *writer) last() bool {
+	if w.waiting.Load() > 0 {
+		return false
+	}
+	runtime.Gosched()
+	return w.waiting.Load() == 0
 }
 
 func (w *writer) begin(ctx context.Context) error {
