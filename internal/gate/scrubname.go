@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"slices"
 	"strings"
 
 	"reeve"
@@ -21,11 +22,11 @@ var notSecret = []string{"type", "name", "id", "ids", "count", "limit", "length"
 // scrubNamed redacts values that follow a telling word: password=…, "token": "…", Authorization: Bearer …
 func scrubNamed(text string) string {
 	lower := asciiLower(text)
-	telling := newFinder(lower)
+	found := newFinder(lower)
 	var out strings.Builder
 	done := 0
 	for at := 0; ; {
-		next := telling.from(at)
+		next := found.from(at)
 		if next < 0 {
 			break
 		}
@@ -49,27 +50,28 @@ func scrubNamed(text string) string {
 // for each word and not once for each find.
 type finder struct {
 	text string
-	next map[string]int // -1 means not any more
+	next [32]int // for each telling word; -1 means not any more
 }
 
-func newFinder(text string) *finder {
-	f := &finder{text: text, next: make(map[string]int, len(words)+len(bare))}
-	for _, list := range [][]string{words, bare} {
-		for _, w := range list {
-			f.next[w] = strings.Index(text, w)
-		}
+var telling = append(slices.Clone(words), bare...)
+
+func newFinder(text string) (f finder) {
+	f.text = text
+	for i, w := range telling {
+		f.next[i] = strings.Index(text, w)
 	}
 	return f
 }
 
 func (f *finder) from(at int) int {
 	first := -1
-	for w, i := range f.next {
+	for n, w := range telling {
+		i := f.next[n]
 		if i >= 0 && i < at {
 			if i = strings.Index(f.text[at:], w); i >= 0 {
 				i += at
 			}
-			f.next[w] = i
+			f.next[n] = i
 		}
 		if i >= 0 && (first < 0 || i < first) {
 			first = i
@@ -114,6 +116,9 @@ func valueAfter(text, lower string, i int) (from, to int) {
 		at += len("is")
 	default:
 		return 0, 0
+	}
+	if text[i:nameEnd] == "PWD" && strings.HasPrefix(text[skipQuote(text, at):], "/") {
+		return 0, 0 // the directory that a shell is in. What looks random in it is found by its form
 	}
 	spaced := at < len(text) && text[at] == ' '
 	at = skipSpace(text, at)
