@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -72,5 +73,38 @@ func TestW23_AnAnswerInJSON(t *testing.T) {
 	}
 	if len(l.asked) != asked {
 		t.Error("a format that makes no sense reached the model")
+	}
+}
+
+func TestW23_BoundsOfAnAnswer(t *testing.T) {
+	l := &scribe{}
+	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: l})
+	h.Agent("bot")
+	for name, c := range map[string]struct {
+		path, field string
+		value       any
+	}{
+		"below nothing":         {"/v1/chat/completions", "max_tokens", -1},
+		"nothing":               {"/v1/chat/completions", "max_completion_tokens", 0},
+		"nothing of a response": {"/v1/responses", "max_output_tokens", 0},
+		"too free":              {"/v1/chat/completions", "temperature", 99},
+		"too free a response":   {"/v1/responses", "temperature", -0.1},
+		"a text":                {"/v1/chat/completions", "stream", "yes"},
+		"a response of nobody":  {"/v1/responses", "previous_response_id", "resp_none"},
+	} {
+		var got struct {
+			Error struct{ Message, Type, Param, Code string }
+		}
+		h.Want(http.StatusBadRequest, &got, "POST", c.path, object{"model": "bot", "input": "hi", "messages": []object{{"role": "user", "content": "hi"}}, c.field: c.value})
+		if e := got.Error; e.Param != c.field || e.Type != "invalid_request_error" || e.Code == "model_not_found" || strings.Contains(e.Message, "Go ") || strings.Contains(e.Message, "v1") {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+	if len(l.asked) != 0 {
+		t.Error("what makes no sense reached the model")
+	}
+	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", object{"model": "bot", "messages": []object{{"role": "user", "content": "hi"}}, "max_tokens": 7, "temperature": 0})
+	if r := l.asked[0]; r.MaxTokens != 7 || r.Temperature == nil || *r.Temperature != 0 {
+		t.Errorf("the model was asked for %+v", r)
 	}
 }

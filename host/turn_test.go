@@ -380,7 +380,7 @@ func TestW23_Responses(t *testing.T) {
 		}
 		at += i
 	}
-	h.Want(http.StatusNotFound, nil, "POST", "/v1/responses", object{"model": "mock", "input": "hi", "previous_response_id": "resp_nosuch"})
+	h.Want(http.StatusBadRequest, nil, "POST", "/v1/responses", object{"model": "mock", "input": "hi", "previous_response_id": "resp_nosuch"})
 }
 
 func TestW07_MappingComesAfterValidation(t *testing.T) {

@@ -16,15 +16,22 @@ func readClientFrame(b []byte) (f reeve.ClientFrame, err error) {
 		return f, &reeve.Error{Code: reeve.Validation, Message: "the frame is not valid: " + strings.TrimSpace(path+" "+message),
 			Hint: "docs/conversations.md says what frames look like", Fields: []reeve.Field{{Path: path, Message: message, Expected: expected}}}
 	}
-	if _, err := reeve.ParseJSON(b); err != nil {
+	v, err := reeve.ParseJSON(b)
+	if err != nil {
 		return wrong("", reeve.AsError(err).Message, "a JSON object with a type")
+	}
+	fields, _ := v.(map[string]any)
+	for name := range fields { // which encoding/json would take in any case
+		if strings.ToLower(name) != name {
+			return wrong("/"+name, "is not known", "a field whose name is in small letters")
+		}
 	}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&f); err != nil {
 		var t *json.UnmarshalTypeError
 		if errors.As(err, &t) {
-			at := strings.TrimPrefix(t.Field, "TurnRequest.") // which a client knows nothing of
+			at := strings.TrimPrefix(strings.TrimPrefix(t.Field, "TurnRequest"), ".") // which a client knows nothing of
 			return wrong("/"+strings.ReplaceAll(at, ".", "/"), "cannot be of type "+t.Value, "a "+t.Type.Kind().String())
 		}
 		return wrong("", strings.TrimPrefix(err.Error(), "json: "), "an object with the fields of its type")

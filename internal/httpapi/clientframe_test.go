@@ -46,3 +46,13 @@ func FuzzClientFrame(f *testing.F) {
 		}
 	})
 }
+
+// What is refused names the field as the client wrote it.
+func TestW21_FramesThatAreWrong(t *testing.T) {
+	for text, path := range map[string]string{`{"TYPE":"ping"}`: "/TYPE", `{"type":"message","Content":"hi"}`: "/Content", `{"type":"message","content":7}`: "/content",
+		`{"type":"message","content":"hi","variables":{"a":1}}`: "/variables", `{"type":7}`: "/type"} {
+		if _, err := readClientFrame([]byte(text)); err == nil || reeve.AsError(err).Fields[0].Path != path {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

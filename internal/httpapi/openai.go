@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -91,14 +92,18 @@ func v1ProblemOf(err error) (v1Problem, int) {
 	if e.Hint != "" {
 		p.Message += " (" + e.Hint + ")"
 	}
+	param := ""
 	if len(e.Fields) > 0 {
-		p.Param = &e.Fields[0].Path
+		param = e.Fields[0].Path
+		p.Param = &param
 	}
 	switch {
 	case e.Code == reeve.Unauthenticated:
 		p.Type, p.Code = "authentication_error", "invalid_api_key"
-	case e.Code == reeve.NotFound:
+	case e.Code == reeve.NotFound && param == "model":
 		p.Code = "model_not_found"
+	case e.Code == reeve.NotFound && param == "previous_response_id":
+		p.Code, status = "previous_response_not_found", http.StatusBadRequest
 	case e.Code == reeve.RateLimited:
 		p.Type, p.Code = "rate_limit_error", "rate_limit_exceeded"
 	case status >= 500:
@@ -134,10 +139,30 @@ func v1Read(r *http.Request, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := unmarshal(b, v); err != nil {
+	err = unmarshal(b, v)
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return wrongV1(t.Field, "%s cannot be a %s", t.Field, t.Value)
+	}
+	if err != nil {
 		return reeve.Errorf(reeve.Validation, "the body is not right: %v", err)
 	}
 	return nil
+}
+
+// v1Bounds checks how long and how free an answer may be, and gives what it may take; 0 means what the agent's own settings say.
+func v1Bounds(temperature *float64, limits map[string]*int) (most int, err error) {
+	if temperature != nil && (*temperature < 0 || *temperature > 2) {
+		return 0, wrongV1("temperature", "temperature is from 0 to 2, and not %v", *temperature)
+	}
+	for name, n := range limits {
+		if n != nil && *n < 1 {
+			return 0, wrongV1(name, "%s is at least 1, and not %d", name, *n)
+		}
+		if n != nil {
+			most = max(most, *n)
+		}
+	}
+	return most, nil
 }
 
 // v1Agent finds the agent that a model's name means.
@@ -150,7 +175,8 @@ func (s *server) v1Agent(ctx context.Context, who reeve.Principal, name string) 
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound || err == nil && a.Lifecycle != reeve.AgentActive {
-		err = reeve.Errorf(reeve.NotFound, "there is no agent %q to be used as a model", name).Hintf("GET /v1/models lists those that there are")
+		err = &reeve.Error{Code: reeve.NotFound, Message: fmt.Sprintf("there is no agent %q to be used as a model", name),
+			Hint: "GET /v1/models lists those that there are", Fields: []reeve.Field{{Path: "model"}}}
 	}
 	return a, err
 }

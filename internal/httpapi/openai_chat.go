@@ -17,8 +17,8 @@ type v1ChatRequest struct {
 	ToolChoice          json.RawMessage `json:"tool_choice"`
 	Stream              bool            `json:"stream"`
 	N                   *int            `json:"n"`
-	MaxTokens           int             `json:"max_tokens"`
-	MaxCompletionTokens int             `json:"max_completion_tokens"`
+	MaxTokens           *int            `json:"max_tokens"`
+	MaxCompletionTokens *int            `json:"max_completion_tokens"`
 	Temperature         *float64        `json:"temperature"`
 	ResponseFormat      *v1Format       `json:"response_format"`
 	StreamOptions       struct {
@@ -98,6 +98,10 @@ func (s *server) v1Chat(w http.ResponseWriter, r *http.Request, who reeve.Princi
 	if q.N != nil && *q.N != 1 {
 		return wrongV1("n", "an agent gives one answer")
 	}
+	most, err := v1Bounds(q.Temperature, map[string]*int{"max_tokens": q.MaxTokens, "max_completion_tokens": q.MaxCompletionTokens})
+	if err != nil {
+		return err
+	}
 	a, err := s.v1Agent(r.Context(), who, q.Model)
 	if err != nil {
 		return err
@@ -126,7 +130,7 @@ func (s *server) v1Chat(w http.ResponseWriter, r *http.Request, who reeve.Princi
 			return err
 		}
 	}
-	b.MaxTokens, b.Temperature = max(q.MaxTokens, q.MaxCompletionTokens), q.Temperature
+	b.MaxTokens, b.Temperature = most, q.Temperature
 	t, err := s.v1Begin(r.Context(), who, a, "", request, b, offers)
 	if err != nil {
 		return err

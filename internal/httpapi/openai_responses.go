@@ -21,7 +21,7 @@ type v1RespondRequest struct {
 	Tools           []v1Tool        `json:"tools"`
 	ToolChoice      json.RawMessage `json:"tool_choice"`
 	Stream          bool            `json:"stream"`
-	MaxOutputTokens int             `json:"max_output_tokens"`
+	MaxOutputTokens *int            `json:"max_output_tokens"`
 	Temperature     *float64        `json:"temperature"`
 	Text            struct {
 		Format *v1Format `json:"format"`
@@ -109,6 +109,10 @@ func (s *server) v1Respond(w http.ResponseWriter, r *http.Request, who reeve.Pri
 	if err := v1Read(r, &q); err != nil {
 		return err
 	}
+	most, err := v1Bounds(q.Temperature, map[string]*int{"max_output_tokens": q.MaxOutputTokens})
+	if err != nil {
+		return err
+	}
 	a, err := s.v1Agent(r.Context(), who, q.Model)
 	if err != nil {
 		return err
@@ -125,6 +129,9 @@ func (s *server) v1Respond(w http.ResponseWriter, r *http.Request, who reeve.Pri
 	if q.Previous != "" {
 		before, err := s.v1Find(r, who, q.Previous)
 		if err != nil {
+			if e := reeve.AsError(err); e.Code == reeve.NotFound {
+				e.Fields = []reeve.Field{{Path: "previous_response_id"}}
+			}
 			return err
 		}
 		if before.AgentID != a.ID {
@@ -151,7 +158,7 @@ func (s *server) v1Respond(w http.ResponseWriter, r *http.Request, who reeve.Pri
 			return err
 		}
 	}
-	b.MaxTokens, b.Temperature = q.MaxOutputTokens, q.Temperature
+	b.MaxTokens, b.Temperature = most, q.Temperature
 	t, err := s.v1Begin(r.Context(), who, a, conversation, request, b, offers)
 	if err != nil {
 		return err
