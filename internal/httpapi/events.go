@@ -1,27 +1,16 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"reeve"
 	"reeve/internal/chat"
 	"reeve/internal/store"
-)
-
-const (
-	eventType = "text/event-stream"
-	heartbeat = 15 * time.Second // between signs of life; also how soon one who may no longer listen is cut off
-	stuck     = 30 * time.Second // a client that takes nothing for that long is gone
 )
 
 // following is a client that follows a conversation, or one turn of it, as server-sent events.
@@ -31,8 +20,8 @@ type following struct {
 	conversation string
 	turn         string // only this one, to its end. Default: all
 	follow       bool   // wait for more
-	translate    func(out *bytes.Buffer, l chat.Line) error
-	greet, end   func(out *bytes.Buffer)
+	translate    func(e *events, l chat.Line) error
+	greet, end   func(e *events)
 	gone         func() // the client went away before the end
 }
 
@@ -59,12 +48,12 @@ func (s *server) streamEvents(ctx context.Context, who reeve.Principal, in *stru
 		return nil, err
 	}
 	f := &following{reader: reader, who: who, conversation: in.ID, follow: in.Follow}
-	f.greet = func(out *bytes.Buffer) {
+	f.greet = func(e *events) {
 		at, last := after, reader.Last()
 		if at < 0 {
 			at = last
 		}
-		event(out, 0, string(reeve.FrameConnected), reeve.Frame{Type: reeve.FrameConnected, ConversationID: in.ID, Seq: at, LastSeq: last})
+		e.add(0, string(reeve.FrameConnected), reeve.Frame{Type: reeve.FrameConnected, ConversationID: in.ID, Seq: at, LastSeq: last})
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) { s.send(c, http.StatusOK, f) }}, nil
 }
@@ -88,60 +77,22 @@ func (s *server) stillListens(ctx context.Context, who reeve.Principal, conversa
 	})
 }
 
-// event writes one event. One without a number does not change where a client resumes.
-func event(out *bytes.Buffer, id int64, name string, data any) {
-	text, ok := data.(json.RawMessage)
-	if !ok {
-		b, err := json.Marshal(data)
-		if err != nil { // it is one of our own types
-			panic(err)
-		}
-		text = b
-	}
-	if id > 0 {
-		fmt.Fprintf(out, "id: %d\n", id)
-	}
-	fmt.Fprintf(out, "event: %s\ndata: %s\n\n", name, text)
-}
-
 // send streams until the turn, the client or the server ends.
 func (s *server) send(c huma.Context, status int, f *following) {
 	defer f.reader.Close()
-	r, w := humago.Unwrap(c)
-	if !s.Streams.enter() {
-		s.write(w, r, reeve.Errorf(reeve.Unavailable, "the server is stopping"))
-		return
-	}
-	defer s.Streams.leave()
-	ctx, done := s.Streams.context(r.Context())
-	defer done()
-	h := w.Header()
-	h.Set("Content-Type", eventType)
-	h.Set("X-Accel-Buffering", "no") // proxies must not hold events back
-	w.WriteHeader(status)
-	if err := s.stream(ctx, w, f); err != nil && f.gone != nil && !s.Streams.stopping() {
-		f.gone()
-	}
+	s.streamed(c, status, func(ctx context.Context, e *events) {
+		if err := s.stream(ctx, e, f); err != nil && f.gone != nil && !s.Streams.stopping() {
+			f.gone()
+		}
+	})
 }
 
 // stream sends until something ends it; nil means that all was said.
-func (s *server) stream(ctx context.Context, w http.ResponseWriter, f *following) error {
-	control := http.NewResponseController(w)
-	var out bytes.Buffer
-	flush := func() error {
-		if err := control.SetWriteDeadline(reeve.Now().Add(stuck)); err != nil {
-			return err
-		}
-		if _, err := w.Write(out.Bytes()); err != nil {
-			return err
-		}
-		out.Reset()
-		return control.Flush()
-	}
+func (s *server) stream(ctx context.Context, e *events, f *following) error {
 	if f.greet != nil {
-		f.greet(&out)
+		f.greet(e)
 	}
-	if err := flush(); err != nil {
+	if err := e.flush(); err != nil {
 		return err
 	}
 	rights := s.Streams.unless()
@@ -156,7 +107,7 @@ func (s *server) stream(ctx context.Context, w http.ResponseWriter, f *following
 			if err := s.stillListens(ctx, f.who, f.conversation); err != nil {
 				return err
 			}
-			out.WriteString(": still here\n\n")
+			e.alive()
 		case err != nil:
 			return err
 		}
@@ -165,7 +116,7 @@ func (s *server) stream(ctx context.Context, w http.ResponseWriter, f *following
 			if f.turn != "" && l.Turn != f.turn {
 				continue
 			}
-			if err := f.write(&out, l); err != nil {
+			if err := f.write(e, l); err != nil {
 				return err
 			}
 			if over = f.turn != "" && l.Type == reeve.FrameComplete; over {
@@ -173,19 +124,19 @@ func (s *server) stream(ctx context.Context, w http.ResponseWriter, f *following
 			}
 		}
 		if over && f.end != nil {
-			f.end(&out)
+			f.end(e)
 		}
-		if err := flush(); err != nil || over {
+		if err := e.flush(); err != nil || over {
 			return err
 		}
 	}
 }
 
-func (f *following) write(out *bytes.Buffer, l chat.Line) error {
+func (f *following) write(e *events, l chat.Line) error {
 	if f.translate != nil {
-		return f.translate(out, l)
+		return f.translate(e, l)
 	}
-	event(out, l.Seq, string(l.Type), l.Data)
+	e.add(l.Seq, string(l.Type), l.Data)
 	return nil
 }
 

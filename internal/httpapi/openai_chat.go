@@ -98,40 +98,18 @@ func (s *server) v1Chat(w http.ResponseWriter, r *http.Request, who reeve.Princi
 	if q.N != nil && *q.N != 1 {
 		return wrongV1("n", "an agent gives one answer")
 	}
-	most, err := v1Bounds(q.Temperature, map[string]*int{"max_tokens": q.MaxTokens, "max_completion_tokens": q.MaxCompletionTokens})
-	if err != nil {
-		return err
-	}
-	a, err := s.v1Agent(r.Context(), who, q.Model)
-	if err != nil {
-		return err
-	}
 	talk, err := q.talk()
 	if err != nil {
 		return err
 	}
-	offers, err := v1Tools(q.Tools)
-	if err != nil {
-		return err
-	}
-	if err := s.gather(r.Context(), talk); err != nil {
-		return err
-	}
-	request, history := talk.split()
-	b, err := talk.brought(history)
-	if err != nil {
-		return err
-	}
-	if b.Choice, err = v1Choice(q.ToolChoice); err != nil {
-		return err
-	}
+	asked := v1Asked{model: q.Model, talk: talk, tools: q.Tools, choice: q.ToolChoice, temperature: q.Temperature,
+		limits: map[string]*int{"max_tokens": q.MaxTokens, "max_completion_tokens": q.MaxCompletionTokens}}
 	if f := q.ResponseFormat; f != nil {
-		if b.Format, err = f.read("response_format", f.JSONSchema); err != nil {
+		if asked.format, err = f.read("response_format", f.JSONSchema); err != nil {
 			return err
 		}
 	}
-	b.MaxTokens, b.Temperature = most, q.Temperature
-	t, err := s.v1Begin(r.Context(), who, a, "", request, b, offers)
+	t, err := s.v1Ask(r, who, asked)
 	if err != nil {
 		return err
 	}
@@ -195,7 +173,7 @@ func (s *server) v1ChatWhole(w http.ResponseWriter, r *http.Request, t *v1Turn, 
 // v1ChatStream answers piece by piece. Once it has begun, an error is an event.
 func (s *server) v1ChatStream(w http.ResponseWriter, r *http.Request, t *v1Turn, head v1Chunk, withUsage bool) error {
 	head.Object = "chat.completion.chunk"
-	e := newEvents(w)
+	e := newEvents(w, http.StatusOK)
 	calls := 0
 	piece := func(d v1Said, finish *string) error {
 		c := head
@@ -244,5 +222,7 @@ func (s *server) v1ChatStream(w http.ResponseWriter, r *http.Request, t *v1Turn,
 			return nil //nolint:nilerr // the client has gone
 		}
 	}
-	return e.done()
+	e.over()
+	_ = e.flush() // whoever does not listen any more has gone
+	return nil
 }

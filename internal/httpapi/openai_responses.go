@@ -109,57 +109,18 @@ func (s *server) v1Respond(w http.ResponseWriter, r *http.Request, who reeve.Pri
 	if err := v1Read(r, &q); err != nil {
 		return err
 	}
-	most, err := v1Bounds(q.Temperature, map[string]*int{"max_output_tokens": q.MaxOutputTokens})
-	if err != nil {
-		return err
-	}
-	a, err := s.v1Agent(r.Context(), who, q.Model)
-	if err != nil {
-		return err
-	}
 	talk, err := q.talk()
 	if err != nil {
 		return err
 	}
-	offers, err := v1Tools(q.Tools)
-	if err != nil {
-		return err
-	}
-	conversation := ""
-	if q.Previous != "" {
-		before, err := s.v1Find(r, who, q.Previous)
-		if err != nil {
-			if e := reeve.AsError(err); e.Code == reeve.NotFound {
-				e.Fields = []reeve.Field{{Path: "previous_response_id"}}
-			}
-			return err
-		}
-		if before.AgentID != a.ID {
-			return wrongV1("previous_response_id", "the response before is another agent's")
-		}
-		conversation = before.SessionID
-	}
-	if err := s.gather(r.Context(), talk); err != nil {
-		return err
-	}
-	request, history := talk.split()
-	b, err := talk.brought(history)
-	if err != nil {
-		return err
-	}
-	if conversation != "" {
-		b.Messages = nil // the conversation's own history counts
-	}
-	if b.Choice, err = v1Choice(q.ToolChoice); err != nil {
-		return err
-	}
+	asked := v1Asked{model: q.Model, talk: talk, tools: q.Tools, choice: q.ToolChoice, temperature: q.Temperature,
+		limits: map[string]*int{"max_output_tokens": q.MaxOutputTokens}, previous: q.Previous}
 	if f := q.Text.Format; f != nil {
-		if b.Format, err = f.read("text.format", &f.v1Shape); err != nil {
+		if asked.format, err = f.read("text.format", &f.v1Shape); err != nil {
 			return err
 		}
 	}
-	b.MaxTokens, b.Temperature = most, q.Temperature
-	t, err := s.v1Begin(r.Context(), who, a, conversation, request, b, offers)
+	t, err := s.v1Ask(r, who, asked)
 	if err != nil {
 		return err
 	}

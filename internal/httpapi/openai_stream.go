@@ -1,21 +1,12 @@
 package httpapi
 
 import (
-	"io"
 	"net/http"
 	"strconv"
 	"time"
 
 	"reeve"
 )
-
-// done ends a stream as chat clients expect it.
-func (e *events) done() error {
-	if _, err := io.WriteString(e.w, "data: [DONE]\n\n"); err != nil {
-		return nil //nolint:nilerr // the client has gone
-	}
-	return e.flush()
-}
 
 func retrySeconds(d time.Duration) string { return strconv.Itoa(max(1, int(d.Seconds()))) }
 
@@ -100,7 +91,7 @@ func (e *responseStream) call(f *reeve.Frame) error {
 
 // v1RespondStream answers piece by piece.
 func (s *server) v1RespondStream(w http.ResponseWriter, r *http.Request, t *v1Turn, b *v1ResponseBody) error {
-	e := &responseStream{events: newEvents(w), body: b}
+	e := &responseStream{events: newEvents(w, http.StatusOK), body: b}
 	for _, name := range []string{"response.created", "response.in_progress"} {
 		if err := e.state(name); err != nil {
 			t.leave(r.Context())

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -85,12 +84,12 @@ type play struct {
 }
 
 // translate writes the events that a frame is in the playground.
-func (p *player) translate(out *bytes.Buffer, l chat.Line) error {
+func (p *player) translate(e *events, l chat.Line) error {
 	var f reeve.Frame
 	if err := json.Unmarshal(l.Data, &f); err != nil {
 		return err
 	}
-	put := func(e play) { event(out, l.Seq, e.Type, e) }
+	put := func(p play) { e.add(l.Seq, p.Type, p) }
 	call := play{ToolCallID: f.ToolCallID, ToolName: f.Tool}
 	as := func(kind string) play { e := call; e.Type = kind; return e }
 	switch f.Type {
@@ -157,9 +156,9 @@ func (p *player) whole(f reeve.Frame, put func(play)) {
 }
 
 // end says where the session is, and that there is no more.
-func (p *player) end(out *bytes.Buffer) {
-	event(out, 0, "session-info", play{Type: "session-info", PlaygroundInfo: &p.info, TraceID: p.info.TurnID})
-	out.WriteString("data: [DONE]\n\n")
+func (p *player) end(e *events) {
+	e.add(0, "session-info", play{Type: "session-info", PlaygroundInfo: &p.info, TraceID: p.info.TurnID})
+	e.over()
 }
 
 // failure names an error: one after which the session goes on as if nothing had been, or another.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"reeve"
 	"reeve/internal/store"
@@ -136,35 +135,11 @@ func (s *server) streamRun(ctx context.Context, who reeve.Principal, in *RunPath
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) {
-		r, w := humago.Unwrap(c)
-		if !s.Streams.enter() {
-			s.write(w, r, reeve.Errorf(reeve.Unavailable, "the server is stopping"))
-			return
-		}
-		defer s.Streams.leave()
-		ctx, done := s.Streams.context(r.Context())
-		defer done()
-		h := w.Header()
-		h.Set("Content-Type", eventType)
-		h.Set("X-Accel-Buffering", "no") // proxies must not hold events back
-		w.WriteHeader(http.StatusOK)
-		control := http.NewResponseController(w)
-		var out bytes.Buffer
-		flush := func() error {
-			if err := control.SetWriteDeadline(reeve.Now().Add(stuck)); err != nil {
-				return err
-			}
-			if _, err := out.WriteTo(w); err != nil {
-				return err
-			}
-			return control.Flush()
-		}
-		_ = s.watchRun(ctx, watching{who: who, id: in.ID, run: in.Run, // whatever ended it, the client sees the end
-			tell: func(text json.RawMessage, t reeve.RunFrameType) error {
-				event(&out, 0, string(t), text)
-				return flush()
-			},
-			alive: func() error { out.WriteString(": still here\n\n"); return flush() }})
+		s.streamed(c, http.StatusOK, func(ctx context.Context, e *events) {
+			_ = s.watchRun(ctx, watching{who: who, id: in.ID, run: in.Run, // whatever ended it, the client sees the end
+				tell:  func(text json.RawMessage, t reeve.RunFrameType) error { return e.send(string(t), text) },
+				alive: func() error { e.alive(); return e.flush() }})
+		})
 	}}, nil
 }
 

@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"reeve"
+)
+
+const (
+	eventType = "text/event-stream"
+	heartbeat = 15 * time.Second // between signs of life; also how soon one who may no longer listen is cut off
+	stuck     = 30 * time.Second // a client that takes nothing for that long is gone
+)
+
+// events is an answer of server-sent events. What is added goes out with the next flush.
+type events struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	out     bytes.Buffer
+}
+
+// newEvents begins one.
+func newEvents(w http.ResponseWriter, status int) *events {
+	h := w.Header()
+	h.Set("Content-Type", eventType)
+	h.Set("X-Accel-Buffering", "no") // proxies must not hold events back
+	w.WriteHeader(status)
+	return &events{w: w, control: http.NewResponseController(w)}
+}
+
+// add adds one event. One without a number does not change where a client resumes; one without a name is a message.
+func (e *events) add(id int64, name string, data any) {
+	text, ok := data.(json.RawMessage)
+	if !ok {
+		b, err := json.Marshal(data)
+		if err != nil { // it is one of our own types
+			panic(err)
+		}
+		text = b
+	}
+	if id > 0 {
+		fmt.Fprintf(&e.out, "id: %d\n", id)
+	}
+	if name != "" {
+		fmt.Fprintf(&e.out, "event: %s\n", name)
+	}
+	fmt.Fprintf(&e.out, "data: %s\n\n", text)
+}
+
+// alive adds a sign of life, which clients pass over.
+func (e *events) alive() { e.out.WriteString(": still here\n\n") }
+
+// over adds what clients take for the end of all.
+func (e *events) over() { e.add(0, "", json.RawMessage("[DONE]")) }
+
+func (e *events) flush() error {
+	if err := e.control.SetWriteDeadline(reeve.Now().Add(stuck)); err != nil {
+		return err
+	}
+	if _, err := e.out.WriteTo(e.w); err != nil {
+		return err
+	}
+	return e.control.Flush()
+}
+
+// send adds one event and flushes.
+func (e *events) send(name string, data any) error {
+	e.add(0, name, data)
+	return e.flush()
+}
+
+// streamed lets f answer with events until it has said all, or the client or the server goes.
+func (s *server) streamed(c huma.Context, status int, f func(context.Context, *events)) {
+	r, w := humago.Unwrap(c)
+	if !s.Streams.enter() {
+		s.write(w, r, reeve.Errorf(reeve.Unavailable, "the server is stopping"))
+		return
+	}
+	defer s.Streams.leave()
+	ctx, done := s.Streams.context(r.Context())
+	defer done()
+	f(ctx, newEvents(w, status))
+}

@@ -1,0 +1,247 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"reeve"
+	"reeve/internal/chat"
+	"reeve/internal/store"
+	"reeve/model"
+)
+
+// v1Asked is what a request asks for, in whichever of OpenAI's ways.
+type v1Asked struct {
+	model       string
+	talk        *v1Talk
+	tools       []v1Tool // that the client offers
+	choice      json.RawMessage
+	format      json.RawMessage
+	temperature *float64
+	limits      map[string]*int // of the answer's length, by their names
+	previous    string          // the response that it goes on from
+}
+
+// v1Ask begins the turn that a request asks for. Nothing has happened when it is refused.
+func (s *server) v1Ask(r *http.Request, who reeve.Principal, q v1Asked) (*v1Turn, error) {
+	most, err := v1Bounds(q.temperature, q.limits)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.v1Agent(r.Context(), who, q.model)
+	if err != nil {
+		return nil, err
+	}
+	offers, err := v1Tools(q.tools)
+	if err != nil {
+		return nil, err
+	}
+	conversation := ""
+	if q.previous != "" {
+		if conversation, err = s.v1Previous(r, who, a, q.previous); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.gather(r.Context(), q.talk); err != nil {
+		return nil, err
+	}
+	request, history := q.talk.split()
+	b, err := q.talk.brought(history)
+	if err != nil {
+		return nil, err
+	}
+	if conversation != "" {
+		b.Messages = nil // the conversation's own history counts
+	}
+	if b.Choice, err = v1Choice(q.choice); err != nil {
+		return nil, err
+	}
+	b.Format, b.MaxTokens, b.Temperature = q.format, most, q.temperature
+	return s.v1Begin(r.Context(), who, a, conversation, request, b, offers)
+}
+
+// v1Previous is the conversation of an earlier response.
+func (s *server) v1Previous(r *http.Request, who reeve.Principal, a reeve.Agent, id string) (string, error) {
+	const at = "previous_response_id"
+	before, err := s.v1Find(r, who, id)
+	if e := reeve.AsError(err); err != nil && e.Code == reeve.NotFound {
+		e.Fields = []reeve.Field{{Path: at}}
+	}
+	if err == nil && before.AgentID != a.ID {
+		err = wrongV1(at, "the response before is another agent's")
+	}
+	return before.SessionID, err
+}
+
+// v1Bounds checks how long and how free an answer may be, and gives what it may take; 0 means what the agent's own settings say.
+func v1Bounds(temperature *float64, limits map[string]*int) (most int, err error) {
+	if temperature != nil && (*temperature < 0 || *temperature > 2) {
+		return 0, wrongV1("temperature", "temperature is from 0 to 2, and not %v", *temperature)
+	}
+	for name, n := range limits {
+		if n != nil && *n < 1 {
+			return 0, wrongV1(name, "%s is at least 1, and not %d", name, *n)
+		}
+		if n != nil {
+			most = max(most, *n)
+		}
+	}
+	return most, nil
+}
+
+// v1Turn is a turn that a client of OpenAI's language waits for.
+type v1Turn struct {
+	server  *server
+	who     reeve.Principal
+	turn    reeve.Turn
+	offered map[string]bool
+	reader  *chat.Reader
+}
+
+// v1Begin begins one, in a conversation of its own or in one that is there.
+func (s *server) v1Begin(ctx context.Context, who reeve.Principal, a reeve.Agent, conversation string, r reeve.TurnRequest, b chat.Brought, offers []model.Tool) (*v1Turn, error) {
+	after := int64(0)
+	if conversation == "" {
+		c, err := s.Desk.Open(ctx, who, "", "openai", reeve.ConversationRequest{Agent: a.ID})
+		if err != nil {
+			return nil, err
+		}
+		conversation = c.ID
+	} else if err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		after, err = snap.LastFrame(ctx, conversation)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if len(offers) > 0 {
+		list, err := json.Marshal(offers)
+		if err != nil {
+			return nil, err
+		}
+		b.Offered = list
+	}
+	t := &v1Turn{server: s, who: who, offered: map[string]bool{}}
+	for _, o := range offers {
+		t.offered[o.Name] = true
+	}
+	var err error
+	if t.turn, err = s.Desk.Relay(ctx, who, conversation, r, b); err != nil {
+		return nil, err
+	}
+	t.reader, err = s.Desk.Hub.Subscribe(ctx, conversation, after)
+	return t, err
+}
+
+// v1Seen is what a client is to be told next.
+type v1Seen struct {
+	text string
+	call *reeve.Frame // a call of a tool that the client offers
+	over bool
+	fail error
+}
+
+// follow tells what the turn says until there is nothing more for this client: the agent has said all, hands a call over, or
+// waits for a person. Whoever goes away ends the turn.
+func (t *v1Turn) follow(ctx context.Context, tell func(v1Seen) error) error {
+	defer t.reader.Close()
+	sent, message := "", "" // what was told of the message under way, and the message
+	held := false           // a message is made anew: its pieces are held back, as nobody can take back what was told
+	for {
+		lines, err := t.reader.Next(ctx)
+		if err != nil {
+			t.leave(ctx)
+			return err
+		}
+		for _, l := range lines {
+			var f reeve.Frame
+			if err := json.Unmarshal(l.Data, &f); err != nil {
+				return err
+			}
+			if f.TurnID != t.turn.ID {
+				continue
+			}
+			var seen v1Seen
+			switch f.Type {
+			case reeve.FrameToken:
+				switch {
+				case f.Discard:
+					held, message = sent != "", ""
+				case !f.Reasoning:
+					if message += f.Text; !held {
+						seen.text, sent = f.Text, sent+f.Text
+					}
+				}
+			case reeve.FrameMessage:
+				seen.text = rest(f.Text, sent)
+				sent, message, held = "", "", false
+				seen.over = f.Final
+			case reeve.FrameTool:
+				if t.offered[f.Tool] {
+					seen.call = &f
+				}
+			case reeve.FrameApproval:
+				seen.text = "[" + f.Tool + " waits for a person: " + f.Message + ". It goes on by itself when it is approved: " + f.ApprovalID + "]"
+				seen.over = true
+			case reeve.FrameError:
+				seen.fail = &reeve.Error{Code: f.Code, Message: f.Message, Hint: f.Hint}
+			case reeve.FrameComplete:
+				seen.over = true
+			case reeve.FrameStarted, reeve.FrameResult, reeve.FrameConnected, reeve.FramePong, reeve.FrameMedia:
+			}
+			if seen.text == "" && seen.call == nil && seen.fail == nil && !seen.over {
+				continue
+			}
+			if err := tell(seen); err != nil {
+				t.leave(ctx)
+				return err
+			}
+			if seen.over || seen.fail != nil {
+				return nil
+			}
+		}
+	}
+}
+
+// rest is what has not been told of a message yet. If what was told was another, which was given up, the whole follows on a new line.
+func rest(whole, told string) string {
+	if more, ok := strings.CutPrefix(whole, told); ok {
+		return more
+	}
+	return "\n" + whole
+}
+
+// leave ends the turn of a client that went away. When it is the server that goes, the turn goes on after the next start.
+func (t *v1Turn) leave(ctx context.Context) {
+	if t.server.Streams.stopping() {
+		return
+	}
+	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if _, err := t.server.Wake.Cancel(keep, t.who.Workspace, t.turn.ID); err != nil && reeve.CodeOf(err) != reeve.Conflict {
+		note(ctx, err)
+	}
+}
+
+// sum is what the turn's answers cost, and the last of them.
+func (t *v1Turn) sum(ctx context.Context) (u model.Usage, last model.Answer, err error) {
+	err = t.server.DB.View(ctx, func(snap *store.Snap) error {
+		list, err := snap.RunMessages(ctx, t.who.Workspace, t.turn.ID, "", 5000)
+		if err != nil {
+			return err
+		}
+		for _, m := range list {
+			var info reeve.MessageInfo
+			var a model.Answer
+			if m.Kind != reeve.Thought || json.Unmarshal(m.Metadata, &info) != nil || len(info.Answer) == 0 || json.Unmarshal(info.Answer, &a) != nil {
+				continue
+			}
+			u.Input, u.Output, last = u.Input+a.Usage.Input, u.Output+a.Usage.Output, a
+			u.CacheRead, u.Reasoning = u.CacheRead+a.Usage.CacheRead, u.Reasoning+a.Usage.Reasoning
+		}
+		return nil
+	})
+	return u, last, err
+}
