@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -23,107 +22,144 @@ func ParseJSON(b []byte) (any, error) {
 	if !utf8.Valid(b) {
 		return nil, wrongJSON(b, invalidUTF8At(b), "bytes that are not UTF-8")
 	}
-	p := parser{src: b, dec: json.NewDecoder(bytes.NewReader(b))}
-	p.dec.UseNumber()
-	v, err := p.value(0)
-	if err != nil {
-		return nil, err
+	if !json.Valid(b) {
+		return nil, syntax(b, json.Unmarshal(b, new(json.RawMessage)))
 	}
-	if _, err := p.dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, wrongJSON(b, p.dec.InputOffset(), "more after the end of the value")
-	}
-	return v, nil
+	p := parser{src: b}
+	return p.value(0)
 }
 
+// parser reads a text that is known to be valid JSON.
 type parser struct {
 	src []byte
-	dec *json.Decoder
+	at  int
+}
+
+// next is the first byte that is no space.
+func (p *parser) next() byte {
+	for {
+		switch c := p.src[p.at]; c {
+		case ' ', '\t', '\n', '\r':
+			p.at++
+		default:
+			return c
+		}
+	}
 }
 
 func (p *parser) value(depth int) (any, error) {
-	start := p.dec.InputOffset()
-	tok, err := p.dec.Token()
-	if err != nil {
-		return nil, p.syntax(err)
-	}
-	switch t := tok.(type) {
-	case json.Delim:
+	switch c := p.next(); c {
+	case '{', '[':
 		if depth >= maxDepth {
-			return nil, wrongJSON(p.src, start, fmt.Sprintf("nesting deeper than %d", maxDepth))
+			return nil, wrongJSON(p.src, p.at, fmt.Sprintf("nesting deeper than %d", maxDepth))
 		}
-		if t == '{' {
+		p.at++
+		if c == '{' {
 			return p.object(depth)
 		}
 		return p.array(depth)
-	case string:
-		return t, p.surrogates(start, t)
-	case json.Number:
-		return t, p.number(start, t)
+	case '"':
+		return p.text()
+	case 't':
+		p.at += len("true")
+		return true, nil
+	case 'f':
+		p.at += len("false")
+		return false, nil
+	case 'n':
+		p.at += len("null")
+		return nil, nil
 	}
-	return tok, nil
+	return p.number()
 }
 
 func (p *parser) object(depth int) (any, error) {
 	m := map[string]any{}
-	for p.dec.More() {
-		at := p.dec.InputOffset()
-		tok, err := p.dec.Token()
+	for p.next() != '}' {
+		at := p.at
+		key, err := p.text()
 		if err != nil {
-			return nil, p.syntax(err)
-		}
-		key, _ := tok.(string)
-		if err := p.surrogates(at, key); err != nil {
 			return nil, err
 		}
 		if _, dup := m[key]; dup {
 			return nil, wrongJSON(p.src, at, fmt.Sprintf("the key %q twice in one object", key))
 		}
+		p.next() // the colon
+		p.at++
 		if m[key], err = p.value(depth + 1); err != nil {
 			return nil, err
 		}
+		p.comma()
 	}
-	if _, err := p.dec.Token(); err != nil {
-		return nil, p.syntax(err)
-	}
+	p.at++
 	return m, nil
 }
 
 func (p *parser) array(depth int) (any, error) {
 	list := []any{}
-	for p.dec.More() {
+	for p.next() != ']' {
 		v, err := p.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, v)
+		p.comma()
 	}
-	if _, err := p.dec.Token(); err != nil {
-		return nil, p.syntax(err)
-	}
+	p.at++
 	return list, nil
 }
 
+func (p *parser) comma() {
+	if p.next() == ',' {
+		p.at++
+	}
+}
+
+// text reads a string. Most have nothing to decode.
+func (p *parser) text() (s string, err error) {
+	start, plain := p.at, true
+	for p.at++; p.src[p.at] != '"'; p.at++ {
+		if p.src[p.at] == '\\' {
+			plain = false
+			p.at++
+		}
+	}
+	p.at++
+	raw := p.src[start:p.at]
+	if plain {
+		return string(raw[1 : len(raw)-1]), nil
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return "", err // it is a valid string
+	}
+	return s, p.surrogates(start, raw, s)
+}
+
 // number refuses what a double cannot hold: two such numbers could not be told apart by their canonical form.
-func (p *parser) number(at int64, n json.Number) error {
+func (p *parser) number() (n json.Number, err error) {
+	at := p.at
+	for p.at < len(p.src) && strings.IndexByte("+-.0123456789eE", p.src[p.at]) >= 0 {
+		p.at++
+	}
+	n = json.Number(p.src[at:p.at])
 	f, err := strconv.ParseFloat(string(n), 64)
 	if err != nil || math.IsInf(f, 0) {
-		return wrongJSON(p.src, at, "the number "+clip(string(n))+", which is out of range")
+		return n, wrongJSON(p.src, at, "the number "+clip(string(n))+", which is out of range")
 	}
 	if strings.ContainsAny(string(n), ".eE") || math.Abs(f) < 1<<53 {
-		return nil
+		return n, nil
 	}
 	if strconv.FormatFloat(f, 'f', -1, 64) != string(n) {
-		return wrongJSON(p.src, at, "the integer "+clip(string(n))+", which cannot be held exactly; send it as a string")
+		return n, wrongJSON(p.src, at, "the integer "+clip(string(n))+", which cannot be held exactly; send it as a string")
 	}
-	return nil
+	return n, nil
 }
 
 // surrogates refuses a lone surrogate: the decoder turns it into U+FFFD in silence.
-func (p *parser) surrogates(at int64, s string) error {
+func (p *parser) surrogates(at int, raw []byte, s string) error {
 	if !strings.ContainsRune(s, utf8.RuneError) {
 		return nil
 	}
-	raw := p.src[at:p.dec.InputOffset()]
 	for i := 0; i+5 < len(raw); i++ {
 		if raw[i] != '\\' {
 			continue
@@ -154,33 +190,35 @@ func hex4(b []byte) rune {
 	return rune(n)
 }
 
-func (p *parser) syntax(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return wrongJSON(p.src, int64(len(p.src)), "the end of the text inside a value: it is cut off")
-	}
+// syntax says what is wrong with a text that is not valid, and where.
+func syntax(src []byte, err error) error {
 	var se *json.SyntaxError
-	if errors.As(err, &se) {
-		return wrongJSON(p.src, se.Offset, strings.TrimPrefix(se.Error(), "json: "))
+	switch {
+	case !errors.As(err, &se):
+		return wrongJSON(src, 0, err.Error())
+	case int(se.Offset) >= len(src) && strings.HasPrefix(se.Error(), "unexpected end"):
+		return wrongJSON(src, len(src), "the end of the text inside a value: it is cut off")
+	case strings.HasSuffix(se.Error(), "after top-level value"):
+		return wrongJSON(src, int(se.Offset)-1, "more after the end of the value")
 	}
-	return wrongJSON(p.src, p.dec.InputOffset(), err.Error())
+	return wrongJSON(src, int(se.Offset), strings.TrimPrefix(se.Error(), "json: "))
 }
 
-func wrongJSON(src []byte, at int64, what string) *Error {
-	at = min(max(at, 0), int64(len(src)))
+func wrongJSON(src []byte, at int, what string) *Error {
 	line := 1 + bytes.Count(src[:at], []byte{'\n'})
 	return &Error{Code: Validation, Message: fmt.Sprintf("not valid JSON: %s, at byte %d (line %d)", what, at, line),
 		Fields: []Field{{Message: what, Expected: "one valid JSON value"}}}
 }
 
-func invalidUTF8At(b []byte) int64 {
+func invalidUTF8At(b []byte) int {
 	for i := 0; i < len(b); {
 		r, n := utf8.DecodeRune(b[i:])
 		if r == utf8.RuneError && n == 1 {
-			return int64(i)
+			return i
 		}
 		i += n
 	}
-	return int64(len(b))
+	return len(b)
 }
 
 func clip(s string) string {

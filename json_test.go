@@ -3,6 +3,7 @@ package reeve_test
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -71,6 +72,28 @@ func FuzzCanonical(f *testing.F) {
 		}
 		if ours := append(append([]byte("["), got...), ']'); !bytes.Equal(ours, want) {
 			t.Fatalf("Canonical(%q) = %q, and an independent implementation says %q", in, ours, want)
+		}
+	})
+}
+
+// FuzzParseJSON holds what is read against encoding/json: stricter, and otherwise the same.
+func FuzzParseJSON(f *testing.F) {
+	for _, s := range []string{` {"a" : [ 1 , -2.5e3 ,true,false , null ,{ } , [ ] ] , "\"\\\u20ac" : "x\ty" } `, "{\"a\":1}\n", `"\ud83d\ude00"`, `"\ud83d"`, `[1,]`, `{"a":1}}`, `-`, "\t7\r\n", `"`, `"\`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		got, err := reeve.ParseJSON(in)
+		if err != nil {
+			if e := reeve.AsError(err); e.Code != reeve.Validation || len(e.Fields) == 0 {
+				t.Fatalf("ParseJSON(%q): %v", in, err)
+			}
+			return
+		}
+		dec := json.NewDecoder(bytes.NewReader(in))
+		dec.UseNumber()
+		var want any
+		if err := dec.Decode(&want); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("ParseJSON(%q) = %#v, and encoding/json says %#v, %v", in, got, want, err)
 		}
 	})
 }
