@@ -39,11 +39,13 @@ func mail(ctx context.Context, c config, t *table) (err error) {
 		return err
 	}
 	defer post.bare.Close()
-	if _, err := post.bare.ExecContext(ctx, bareSchema); err != nil {
-		return err
-	}
-	if err := post.imports(ctx, c, t); err != nil {
-		return err
+	if post.made = post.there(ctx); post.made == 0 { // otherwise the directory is that of an earlier run
+		if _, err := post.bare.ExecContext(ctx, bareSchema); err != nil {
+			return err
+		}
+		if err := post.imports(ctx, c, t); err != nil {
+			return err
+		}
 	}
 	return post.searches(ctx, c, t)
 }
@@ -57,6 +59,14 @@ type postOffice struct {
 	same    *sql.DB // the server's own file, opened beside it
 	words   []string
 	made    int
+}
+
+// there counts the mails that are there already.
+func (p *postOffice) there(ctx context.Context) (n int) {
+	if p.bare.QueryRowContext(ctx, "SELECT count(*) FROM emails").Scan(&n) != nil {
+		return 0
+	}
+	return n
 }
 
 // vocabulary is 30,000 words that nobody knows.

@@ -28,7 +28,7 @@ type config struct {
 	quick  bool
 	rounds int           // turns that each side of a comparison takes
 	slice  time.Duration // length of a turn
-	dir    string        // scratch directory on a real disk, gone afterwards
+	dir    string        // scratch directory on a real disk, gone afterwards unless it was named
 }
 
 // pick is full, or small in quick mode.
@@ -98,6 +98,7 @@ func run() (err error) {
 	flag.BoolVar(&c.quick, "quick", false, "measure less: about a minute")
 	flag.IntVar(&c.rounds, "rounds", 0, "turns that each side takes (default 10, quick 4)")
 	flag.DurationVar(&c.slice, "slice", 0, "length of a turn (default 600ms, quick 300ms)")
+	flag.StringVar(&c.dir, "dir", "", "scratch directory to keep; mail that was imported into it is searched again, and not imported (default: a new one, removed afterwards)")
 	flag.Parse()
 	if c.rounds == 0 {
 		c.rounds = pick(c, 10, 4)
@@ -114,10 +115,14 @@ func run() (err error) {
 	if err := findPostmaster(ctx); err != nil && postgresServer() != "" {
 		fmt.Fprintln(os.Stderr, "bench: the processor time of PostgreSQL is not counted:", err)
 	}
-	if c.dir, err = os.MkdirTemp("", "reeve-bench-"); err != nil {
+	if c.dir == "" {
+		if c.dir, err = os.MkdirTemp("", "reeve-bench-"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
+	} else if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
 	if *profile != "" {
 		f, err := os.Create(*profile)
 		if err != nil {

@@ -197,6 +197,34 @@ func TestI13_AnyTextIsAQuery(t *testing.T) {
 	})
 }
 
+// A mail that does not say when it was sent was sent in no span of time, the year 1970 included. Without dates it is found as any other.
+func TestI13_MailWithoutADate(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		p := newPost(t, w)
+		p.add("s", "", "1", object{"message_id": "none", "inbox": "x", "body": "penguin"}, object{"message_id": "epoch", "inbox": "x", "body": "penguin", "date": "1970-01-01T00:00:00Z"},
+			object{"message_id": "moon", "inbox": "x", "body": "penguin", "date": "1969-07-20T20:17:00Z"}, object{"message_id": "new", "inbox": "x", "body": "penguin", "date": "2026-09-01T10:00:00Z"})
+		for _, query := range []string{"penguin", "", "-walrus"} { // ranked, and by date
+			for _, c := range []struct {
+				from, to string
+				ids      []string
+			}{
+				{"1970-01-01", "1970-12-31", []string{"epoch"}}, {"1960-01-01", "1980-01-01", []string{"epoch", "moon"}}, {"", "2030-01-01", []string{"epoch", "moon", "new"}},
+				{"1900-01-01", "", []string{"epoch", "moon", "new"}}, {"2000-01-01", "2001-01-01", nil},
+			} {
+				args := object{"query": query}
+				for name, v := range map[string]string{"date_from": c.from, "date_to": c.to} {
+					if v != "" {
+						args[name] = v
+					}
+				}
+				p.finds(args, c.ids...)
+			}
+		}
+		p.finds(object{"query": "penguin"}, "epoch", "moon", "new", "none")
+		p.finds(object{"query": "-walrus"}, "epoch", "moon", "new", "none")
+	})
+}
+
 func TestI07_MailLimit(t *testing.T) {
 	p := newPost(t, newWorld(t)).sampled()
 	ask := func(agent string, args object) found {

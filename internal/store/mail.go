@@ -249,7 +249,7 @@ func newMailRow(e reeve.Email) mailRow {
 		m.id = "<" + reeve.Hash([]byte(m.id))[:24] + "@long-message-id>"
 	}
 	if e.Date != nil {
-		m.sent = reeve.Millis(*e.Date)
+		m.sent = cmp.Or(reeve.Millis(*e.Date), 1) // 0 means that there is none
 	}
 	m.recipients = clean(verbatim(slices.Concat([]string{}, e.To, e.Cc, e.Bcc)))
 	var names []string

@@ -43,12 +43,14 @@ func (q MailQuery) terms() (n int, all bool) {
 
 // mailWords is how an engine's full-text index is asked. It is all that the two say differently about mail.
 type mailWords struct {
-	term  func(MailTerm) string // one term
-	and   string
-	or    string
-	not   string // between what is asked for and what is ruled out
-	rank  func(rankForm) string
-	walk  string // $1 inboxes, $2 and $3 times, $4 and $5 the time and the id to begin behind, $6 how many, $7 what is asked for, $8 what is ruled out; both may be empty
+	term func(MailTerm) string // one term
+	and  string
+	or   string
+	not  string // between what is asked for and what is ruled out
+	rank func(rankForm) string
+	// dated leaves mails without a date out. $1 inboxes, $2 and $3 times, $4 and $5 the time and the id to begin behind, $6 how many, $7 what is asked for, $8 what is ruled
+	// out; both may be empty
+	walk  func(dated bool) string
 	found string // $1 ids, $2 how many characters of their text
 	most  int    // how many mails are ranked
 	bm25  bool   // scores are those of BM25, which tell how rare the words are
@@ -59,7 +61,7 @@ type mailWords struct {
 type rankForm struct {
 	newest bool // the score is the mail's age
 	some   bool // not every inbox between the ids
-	dated  bool
+	dated  bool // the times matter; mails without a date are left out
 	after  bool
 	count  bool // how many were ranked is wanted; otherwise it may be left at 0
 }
@@ -86,6 +88,14 @@ func (w mailWords) any(terms []MailTerm) string {
 }
 
 const foundColumns = `e.id, e.inbox_id, e.message_id, e.folder, e.subject, e.sender, e.sent_at, e.recipients, e.attached, substr(e.body, 1, $2)`
+
+// undated rules out mails without a date, where dates are asked for: 0 means none.
+func undated(column string, out bool) string {
+	if !out {
+		return ""
+	}
+	return ` AND ` + column + ` <> 0`
+}
 
 // words is how this store's engine is asked.
 func (db *DB) words() mailWords {
@@ -121,7 +131,7 @@ var sqliteWords = mailWords{
 			where += ` AND emails_words.rowid >> 28 IN (SELECT value FROM json_each('[' || $4 || ']'))`
 		}
 		if f.dated {
-			where += ` AND e.sent_at BETWEEN $5 AND $6`
+			where += ` AND e.sent_at BETWEEN $5 AND $6` + undated("e.sent_at", true)
 		}
 		if f.after { // the score it has now: it moves a little when mail is added
 			after = `, (SELECT coalesce((SELECT score FROM c WHERE id = $9), $10) AS at) a WHERE c.score > a.at OR c.score = a.at AND c.id < $9`
@@ -134,9 +144,11 @@ var sqliteWords = mailWords{
 		return `WITH c AS MATERIALIZED (` + matches + `)
 			SELECT c.id, c.score, (SELECT count(*) FROM c) FROM c` + after + ` ORDER BY c.score, c.id DESC LIMIT $8`
 	},
-	walk: `SELECT e.id, e.sent_at FROM json_each('[' || $1 || ']') i CROSS JOIN emails e WHERE e.id IN (SELECT id FROM emails WHERE inbox_id = i.value AND sent_at BETWEEN $2 AND $3 AND (sent_at < $4 OR id < $5)
-		AND ($7 = '' OR id IN (SELECT rowid FROM emails_words WHERE emails_words MATCH $7)) AND ($8 = '' OR id NOT IN (SELECT rowid FROM emails_words WHERE emails_words MATCH $8))
-		ORDER BY sent_at DESC, id DESC LIMIT $6) ORDER BY e.sent_at DESC, e.id DESC LIMIT $6`,
+	walk: func(dated bool) string {
+		return `SELECT e.id, e.sent_at FROM json_each('[' || $1 || ']') i CROSS JOIN emails e WHERE e.id IN (SELECT id FROM emails WHERE inbox_id = i.value AND sent_at BETWEEN $2 AND $3 AND (sent_at < $4 OR id < $5)
+		` + undated("sent_at", dated) + ` AND ($7 = '' OR id IN (SELECT rowid FROM emails_words WHERE emails_words MATCH $7)) AND ($8 = '' OR id NOT IN (SELECT rowid FROM emails_words WHERE emails_words MATCH $8))
+		ORDER BY sent_at DESC, id DESC LIMIT $6) ORDER BY e.sent_at DESC, e.id DESC LIMIT $6`
+	},
 	found: `SELECT ` + foundColumns + ` FROM emails e WHERE e.id IN (SELECT value FROM json_each('[' || $1 || ']'))`,
 	most:  100_000,
 	bm25:  true,
@@ -174,13 +186,15 @@ var postgresWords = mailWords{
 			score = "-e.sent_at::float8"
 		}
 		return `WITH c AS MATERIALIZED (SELECT e.id, ` + score + ` AS score FROM to_tsquery('reeve_mail', $1) q, emails e WHERE e.words @@ q AND e.id BETWEEN $2 AND $3
-			AND ($4 = '' OR e.inbox_id = ANY (string_to_array($4, ',')::bigint[])) AND e.sent_at BETWEEN $5 AND $6 LIMIT $7)
+			AND ($4 = '' OR e.inbox_id = ANY (string_to_array($4, ',')::bigint[])) AND e.sent_at BETWEEN $5 AND $6` + undated("e.sent_at", f.dated) + ` LIMIT $7)
 			SELECT c.id, c.score, (SELECT count(*) FROM c) FROM c, (SELECT coalesce((SELECT score FROM c WHERE id = $9), $10) AS at) a
 			WHERE c.score > a.at OR c.score = a.at AND c.id < $9 ORDER BY c.score, c.id DESC LIMIT $8`
 	},
-	walk: `SELECT e.id, e.sent_at FROM unnest(string_to_array($1, ',')::bigint[]) i CROSS JOIN LATERAL (SELECT id, sent_at FROM emails WHERE inbox_id = i AND sent_at BETWEEN $2 AND $3 AND (sent_at < $4 OR id < $5)
-		AND ($7 = '' OR words @@ to_tsquery('reeve_mail', $7)) AND ($8 = '' OR NOT words @@ to_tsquery('reeve_mail', $8)) ORDER BY sent_at DESC, id DESC LIMIT $6) e
-		ORDER BY e.sent_at DESC, e.id DESC LIMIT $6`,
+	walk: func(dated bool) string {
+		return `SELECT e.id, e.sent_at FROM unnest(string_to_array($1, ',')::bigint[]) i CROSS JOIN LATERAL (SELECT id, sent_at FROM emails WHERE inbox_id = i AND sent_at BETWEEN $2 AND $3 AND (sent_at < $4 OR id < $5)
+		` + undated("sent_at", dated) + ` AND ($7 = '' OR words @@ to_tsquery('reeve_mail', $7)) AND ($8 = '' OR NOT words @@ to_tsquery('reeve_mail', $8)) ORDER BY sent_at DESC, id DESC LIMIT $6) e
+		ORDER BY e.sent_at DESC, e.id DESC LIMIT $6`
+	},
 	found: `SELECT ` + foundColumns + ` FROM emails e WHERE e.id = ANY (string_to_array($1, ',')::bigint[])`,
 	most:  20_000,
 }

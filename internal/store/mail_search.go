@@ -113,7 +113,7 @@ func (s *Snap) rankMail(ctx context.Context, w mailWords, q MailSearch) ([]ranke
 	if q.After != nil {
 		after = *q.After
 	}
-	form := rankForm{newest: q.Newest, some: some != "", dated: !q.From.IsZero() || !q.To.IsZero(), after: q.After != nil}
+	form := rankForm{newest: q.Newest, some: some != "", dated: q.dated(), after: q.After != nil}
 	terms, alone := q.Query.terms()
 	form.count = !w.bm25 || q.Newest || form.after || !alone
 	for {
@@ -155,7 +155,7 @@ func (s *Snap) walkMail(ctx context.Context, w mailWords, q MailSearch) ([]ranke
 		err = r.Scan(&v.id, &at)
 		v.score = -float64(at)
 		return v, err
-	}, w.walk, numbers(q.Inboxes, func(i Inbox) int64 { return i.ID }), from, min(to, sent), sent, id, q.Limit+1, some, none)
+	}, w.walk(q.dated()), numbers(q.Inboxes, func(i Inbox) int64 { return i.ID }), from, min(to, sent), sent, id, q.Limit+1, some, none)
 }
 
 // foundMail reads the mails of a page.
@@ -183,6 +183,9 @@ const (
 	shownText  = 262_144 // characters in which matches are looked for
 	shownStart = 400     // characters of a mail in which nothing is looked for
 )
+
+// dated tells whether it matters when a mail was sent.
+func (q MailSearch) dated() bool { return !q.From.IsZero() || !q.To.IsZero() }
 
 // times is the span of time; the end is the last millisecond in it.
 func (q MailSearch) times() (from, to int64) {

@@ -9,7 +9,6 @@ import (
 	"net/mail"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/emersion/go-message"
 
@@ -167,64 +166,6 @@ func (l *letter) addresses(s string) (out []string) {
 		}
 	}
 	return out
-}
-
-// layouts are forms of dates besides those of mail.
-var layouts = []string{time.RFC3339, time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02 15:04:05-07:00", "2006-01-02T15:04:05", "2006-01-02", time.ANSIC, time.UnixDate, "Mon, 2 Jan 2006 15:04:05", "2 Jan 2006 15:04:05 MST", "01/02/2006 15:04:05", "1/2/2006 15:04"}
-
-// date reads when a mail was sent, if need be from where it was received.
-func (l *letter) date(s, received string) *time.Time {
-	t, ok := parseDate(s)
-	if !ok {
-		if _, after, found := strings.Cut(received, ";"); found {
-			t, ok = parseDate(after)
-		}
-		if s == "" {
-			l.note("it has no date")
-		} else {
-			l.note("its date cannot be read")
-		}
-		if !ok {
-			return nil
-		}
-	}
-	return l.judgeDate(t)
-}
-
-// judgeDate notes a date that is unlikely, and leaves out one that cannot be.
-func (l *letter) judgeDate(t time.Time) *time.Time {
-	if y := t.Year(); y < 1 || y > 9999 {
-		l.note("its date cannot be")
-		return nil
-	}
-	switch {
-	case t.Year() < 1980:
-		l.note("its date is before there was mail: %d", t.Year())
-	case t.After(reeve.Now().AddDate(0, 0, 2)):
-		l.note("its date is in the future: %d", t.Year())
-	}
-	t = t.UTC().Truncate(time.Millisecond)
-	return &t
-}
-
-func parseDate(s string) (time.Time, bool) {
-	if s = strings.TrimSpace(s); s == "" {
-		return time.Time{}, false
-	}
-	if t, err := mail.ParseDate(s); err == nil {
-		return t, true
-	}
-	if at := strings.IndexByte(s, '('); at > 0 { // a comment
-		if t, err := mail.ParseDate(strings.TrimSpace(s[:at])); err == nil {
-			return t, true
-		}
-	}
-	for _, layout := range layouts {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t, true
-		}
-	}
-	return time.Time{}, false
 }
 
 // entity begins reading what a header announces.

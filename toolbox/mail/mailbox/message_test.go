@@ -7,10 +7,31 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // lines joins the lines of a mail as they are sent.
 func lines(s ...string) string { return strings.Join(s, "\r\n") + "\r\n" }
+
+// The letters of a zone mean what RFC 5322 says, and not what the machine's own zone or nobody says.
+func TestZones(t *testing.T) {
+	const utc = "2001-05-14T23:39:00Z"
+	for _, s := range []string{
+		"Mon, 14 May 2001 23:39:00 +0000", "Mon, 14 May 2001 16:39:00 -0700 (PDT)", "Mon, 14 May 2001 16:39:00 PDT", "14 May 2001 15:39:00 PST", "14 May 01 15:39:00 PST", "Mon, 14 May 2001 16:39:00 MST", "Mon, 14 May 2001 17:39:00 MDT",
+		"Mon, 14 May 2001 17:39:00 CST", "Mon, 14 May 2001 18:39:00 CDT", "Mon, 14 May 2001 18:39 EST", "Mon, 14 May 2001 19:39:00 EDT", "Mon, 14 May 2001 23:39:00 UT", "Mon, 14 May 2001 23:39:00 GMT", "Mon, 14 May 2001 23:39:00 Z",
+		"Mon, 14 May 2001 23:39:00 A", "Mon, 14 May 2001 16:39:00 PDT (Pacific Daylight Time)", "Mon May 14 16:39:00 PDT 2001", "Mon May 14 23:39:00 2001", "Mon, 14 May 2001 16:39:00 pdt", "2001-05-14 23:39:00", "Mon, 14 May 2001 23:39:00",
+	} {
+		got, ok := parseDate(s)
+		if !ok || got.UTC().Format(time.RFC3339) != utc {
+			t.Errorf("%q is %v, %v; want %s", s, got.UTC(), ok, utc)
+		}
+	}
+	for _, s := range []string{"", "()", "PDT", "A", "soon PDT", "Mon, 32 May 2001 16:39:00 PDT"} {
+		if got, ok := parseDate(s); ok {
+			t.Errorf("%q is %v", s, got)
+		}
+	}
+}
 
 func TestMessages(t *testing.T) {
 	const head = "Message-ID: <1@x>\r\nFrom: a@x\r\nDate: Tue, 1 Sep 2026 10:00:00 +0200\r\n"
@@ -50,6 +71,7 @@ func TestMessages(t *testing.T) {
 		"no id, no date":  {"From: Jane Doe <a@x>\r\n\r\ntext", "|a@x|text|", "it has no Message-ID, and was given one; it has no date"},
 		"no sender":       {"Message-ID: 1\r\nDate: 1 Sep 2026 10:00:00 +0200\r\n\r\ntext", "||text|", "it has no sender"},
 		"bad date":        {"Message-ID: 1\r\nFrom: a@x\r\nDate: soon\r\n\r\ntext", "|a@x|text|", "its date cannot be read"},
+		"odd zone":        {"Message-ID: 1\r\nFrom: a@x\r\nDate: Tue, 1 Sep 2026 10:00:00 QQT\r\n\r\ntext", "|a@x|text|", "its time zone is not known, and was taken for UTC"},
 		"1970":            {"Message-ID: 1\r\nFrom: a@x\r\nDate: Thu, 1 Jan 1970 00:00:00 +0000\r\n\r\ntext", "|a@x|text|", "its date is before there was mail: 1970"},
 		"2040":            {"Message-ID: 1\r\nFrom: a@x\r\nDate: Sun, 1 Jan 2040 00:00:00 +0000\r\n\r\ntext", "|a@x|text|", "its date is in the future: 2040"},
 		"attached letter": {head + "Content-Type: multipart/mixed; boundary=a\r\n\r\n" + lines("--a", "", "see below", "--a", "Content-Type: message/rfc822", "", "From: b@x", "", "inner", "--a--"), "|a@x|see below| message/rfc822 18", ""},

@@ -165,7 +165,7 @@ func TestI16_CSV(t *testing.T) {
 	same(t, got, "! it is empty")
 	got, _ = read(t, filepath.Join(dir, "open.csv"), Options{}, "")
 	same(t, got, "a/b never closed")
-	for _, name := range []string{"enron.csv", "fields.csv", "other.csv"} {
+	for _, name := range []string{"enron.csv", "fields.csv", "other.csv", "open.csv"} {
 		everyStop(t, filepath.Join(dir, name), Options{})
 	}
 	everyStop(t, dir, Options{}) // a folder of all of them
@@ -181,6 +181,45 @@ func TestI16_CSV(t *testing.T) {
 	}
 	if fmt.Sprint(second.To) != "[a@x b@x]" || second.Body != "text\nmore" || second.Date != nil {
 		t.Errorf("%+v", second)
+	}
+}
+
+// A quote that was forgotten costs its own row, and no other: not where the rest of the file has quotes, not where it has none, and not where it is larger than what is kept of a row.
+func TestI16_CSVQuotes(t *testing.T) {
+	const head, broken = "id,subject,from,body\n", "! a quote in the row is never closed, or closed where no field ends; reading went on at the next row that is whole"
+	row := func(id string) string { return id + ",s" + id + ",j@x,text\n" }
+	quoted := func(id string) string {
+		return `"` + id + `","s` + id + `","j@x","text, of` + "\n" + `two lines"` + "\n"
+	}
+	many := strings.Builder{}
+	many.WriteString(head + "1,\"s1,j@x,text\n")
+	for i := range 200_000 { // more than 8 MiB
+		many.WriteString(row("number" + strconv.Itoa(i) + strings.Repeat("x", 20)))
+	}
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"nothing else is quoted":  {head + row("1") + "2,\"s2,j@x,text\n" + row("3") + row("4"), []string{"mail/ s1", broken, "mail/ s3", "mail/ s4"}},
+		"all else is quoted":      {head + quoted("1") + "\"2\",\"s2,\"j@x\",\"text\"\n" + quoted("3") + quoted("4"), []string{"mail/ s1", "mail/ s2,j@x\"", "mail/ s3", "mail/ s4"}},
+		"before quoted ones":      {head + "1,\"s1,j@x,text\n" + quoted("2") + quoted("3"), []string{broken, "mail/ s2", "mail/ s3"}},
+		"with lines of its own":   {head + "1,s1,j@x,\"text,\nwith more,\nof it\n" + row("2"), []string{broken, "mail/ s2"}},
+		"several":                 {head + "1,\"s1,j@x,text\n" + row("2") + "3,\"s3,j@x,text\n" + row("4") + "5,\"s5,j@x,text\n" + row("6"), []string{broken, "mail/ s2", broken, "mail/ s4", broken, "mail/ s6"}},
+		"where the file ends":     {head + row("1") + "2,s2,j@x,\"text\nand", []string{"mail/ s1", "mail/ s2"}},
+		"where a row is too long": {many.String(), nil},
+	} {
+		file := filepath.Join(lay(t, map[string]string{"mail.csv": c.text}), "mail.csv")
+		got, _ := read(t, file, Options{}, "")
+		if c.want == nil {
+			if len(got) != 200_001 || got[0] != broken || got[200_000] != "mail/ snumber199999"+strings.Repeat("x", 20) {
+				t.Errorf("%s: %d mails, the first %q, the last %q", name, len(got), got[0], got[len(got)-1])
+			}
+			continue
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n got %q\nwant %q", name, got, c.want)
+		}
+		everyStop(t, file, Options{})
 	}
 }
 
