@@ -161,6 +161,9 @@ func (p *postOffice) reader(ctx context.Context) (*client.Client, error) {
 	}
 	name := "reader"
 	_, err = api.CreateAgent(ctx, reeve.AgentRequest{Name: &name})
+	if reeve.CodeOf(err) == reeve.AlreadyExists { // by an earlier run on the same directory
+		return api, nil
+	}
 	if err == nil {
 		_, err = api.Attach(ctx, name, reeve.AttachRequest{ToolID: "email_search"})
 	}

@@ -43,11 +43,14 @@ type Conn interface {
 	Query(ctx context.Context, query string, args ...any) (Rows, error)
 }
 
+// Settled are the tables that are read for long and seldom change. What a statement changes in them it names.
+var Settled = []string{"emails", "inboxes"}
+
 // stoppable is the mark of a context whose end stops a statement that runs.
 type stoppable struct{}
 
 // Stoppable gives a context whose end stops a statement of an embedded engine while it runs. Others are checked before a statement only, which costs less; this is for the few
-// that may take long.
+// that may take long. They read nothing but settled tables: of others they may be shown what was there a while ago.
 func Stoppable(ctx context.Context) context.Context {
 	return context.WithValue(ctx, stoppable{}, true)
 }

@@ -18,12 +18,18 @@ type conn struct {
 	c       *sql.Conn
 	queries map[string]*query
 	changes map[string]*change
+
+	wrote int   // bytes, since the last commit. These two are the writer's
+	moved bool  // a settled table was changed
+	age   int64 // which snapshots are to be kept with its own. These two are a shelf's
+	kept  bool  // a snapshot is kept
 }
 
 // query is a prepared statement that gives rows, with the order in which it takes its arguments.
 type query struct {
-	stmt  *sql.Stmt
-	order []int
+	stmt    *sql.Stmt
+	order   []int
+	settled bool // it names a settled table
 }
 
 // change is one that gives none. It is the driver's own: what package sql does for each argument costs as much as binding it.
@@ -31,6 +37,7 @@ type change struct {
 	stmt  driver.StmtExecContext
 	order []int
 	args  []driver.NamedValue // used again and again; a connection serves one at a time
+	moves bool                // it changes a settled table
 }
 
 func open(ctx context.Context, db *sql.DB) (*conn, error) {
@@ -50,7 +57,7 @@ func (c *conn) query(text string) (*query, error) {
 	if err != nil {
 		return nil, fault(err)
 	}
-	q := &query{s, order}
+	q := &query{s, order, settled(text)}
 	c.queries[text] = q
 	return q, nil
 }
@@ -60,7 +67,7 @@ func (c *conn) change(text string) (*change, error) {
 		return p, nil
 	}
 	plain, order := positional(text)
-	p := &change{order: order, args: make([]driver.NamedValue, len(order))}
+	p := &change{order: order, args: make([]driver.NamedValue, len(order)), moves: settled(text)}
 	for i := range p.args {
 		p.args[i].Ordinal = i + 1
 	}
@@ -79,10 +86,17 @@ func (c *conn) change(text string) (*change, error) {
 }
 
 // exec runs the statement and counts the rows it changed.
-func (p *change) exec(c *sql.Conn, given []any) (n int64, err error) {
+func (p *change) exec(c *conn, given []any) (n int64, err error) {
+	c.moved = c.moved || p.moves
 	for i, k := range p.order {
 		switch v := given[k].(type) {
-		case string, int64, []byte:
+		case string:
+			c.wrote += len(v)
+			p.args[i].Value = v
+		case []byte:
+			c.wrote += len(v)
+			p.args[i].Value = v
+		case int64:
 			p.args[i].Value = v
 		case int:
 			p.args[i].Value = int64(v)
@@ -92,7 +106,7 @@ func (p *change) exec(c *sql.Conn, given []any) (n int64, err error) {
 			}
 		}
 	}
-	err = c.Raw(func(any) error {
+	err = c.c.Raw(func(any) error {
 		r, err := p.stmt.ExecContext(context.Background(), p.args)
 		if err == nil {
 			n, err = r.RowsAffected()
@@ -170,7 +184,7 @@ func (c *conn) Affect(ctx context.Context, query string, args ...any) (int64, er
 	if err != nil {
 		return 0, err
 	}
-	n, err := p.exec(c.c, args)
+	n, err := p.exec(c, args)
 	return n, fault(err)
 }
 
@@ -182,6 +196,7 @@ func (c *conn) Query(ctx context.Context, query string, args ...any) (store.Rows
 	if err != nil {
 		return nil, err
 	}
+	c.moved = c.moved || q.settled // it may change what it names
 	ordered := make([]any, len(q.order))
 	for i, k := range q.order {
 		ordered[i] = args[k]
@@ -210,6 +225,7 @@ func (c *conn) idle() bool { return c.must("BEGIN") == nil && c.must("ROLLBACK")
 // that fails, every later call says so.
 func (c *conn) renew() {
 	_ = c.forget()
+	c.kept, c.age = false, 0
 	_ = c.c.Raw(func(any) error { return driver.ErrBadConn }) // makes the pool close it
 	if fresh, err := c.db.Conn(context.Background()); err == nil {
 		c.c = fresh

@@ -33,8 +33,7 @@ type Engine struct {
 	rdb     *sql.DB // the readers' handle
 	writer  writer
 	readers chan *conn
-	ldb     *sql.DB    // the handle of those who read for long
-	long    chan *conn // they hold up nobody but each other
+	long    *shelf // those who read for long
 }
 
 // Open opens or creates the file.
@@ -48,7 +47,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if err := checkFile(cfg.File); err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, readers: make(chan *conn, cfg.Readers), long: make(chan *conn, cfg.Readers)}
+	e := &Engine{cfg: cfg, readers: make(chan *conn, cfg.Readers)}
 	var err error
 	// Pages that are written again and again are copied into the database once in a while only: the log holds up to 16 MB.
 	if e.db, err = sql.Open("sqlite", e.dsn("synchronous(FULL)", "journal_mode(WAL)", "wal_autocheckpoint(4000)")); err != nil {
@@ -59,18 +58,19 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 		_ = e.db.Close()
 		return nil, store.Explain(err)
 	}
-	e.writer = writer{conn: w, hook: cfg.Hook}
 	// mmap bypasses the page cache, whose one lock all readers would share.
 	if e.rdb, err = sql.Open("sqlite", e.dsn("query_only(1)", "mmap_size(268435456)")); err != nil {
 		return nil, errors.Join(err, w.close(), e.db.Close())
 	}
 	// After each commit of another a mapping is thrown away, which costs the more the more of it was read. Who reads much reads it into a cache of its own.
-	if e.ldb, err = sql.Open("sqlite", e.dsn("query_only(1)", "cache_size(-8000)")); err != nil {
+	ldb, err := sql.Open("sqlite", e.dsn("query_only(1)", "cache_size(-16000)"))
+	if err != nil {
 		return nil, errors.Join(err, w.close(), e.db.Close(), e.rdb.Close())
 	}
+	e.long = newShelf(ldb, cfg.Readers)
+	e.writer = writer{conn: w, hook: cfg.Hook, written: e.long.written}
 	for range cfg.Readers {
 		e.readers <- nil // opened on first use
-		e.long <- nil
 	}
 	return e, nil
 }
@@ -114,19 +114,18 @@ func (e *Engine) Update(ctx context.Context, f func(store.Conn) error) error {
 
 // View runs f on a reader's snapshot.
 func (e *Engine) View(ctx context.Context, f func(store.Conn) error) (err error) {
-	var c *conn
-	readers, db := e.readers, e.rdb
 	if store.IsStoppable(ctx) {
-		readers, db = e.long, e.ldb
+		return e.long.view(ctx, f)
 	}
+	var c *conn
 	select {
-	case c = <-readers:
+	case c = <-e.readers:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { readers <- c }()
+	defer func() { e.readers <- c }()
 	if c == nil {
-		if c, err = open(ctx, db); err != nil {
+		if c, err = open(ctx, e.rdb); err != nil {
 			return err
 		}
 	}
@@ -171,13 +170,11 @@ func (e *Engine) Fault(err error) error { return fault(err) }
 func (e *Engine) Close() error {
 	var errs []error
 	for range e.cfg.Readers {
-		for _, c := range []*conn{<-e.readers, <-e.long} {
-			if c != nil {
-				errs = append(errs, c.close())
-			}
+		if c := <-e.readers; c != nil {
+			errs = append(errs, c.close())
 		}
 	}
-	errs = append(errs, e.writer.conn.close(), e.ldb.Close(), e.rdb.Close(), e.db.Close())
+	errs = append(errs, e.writer.conn.close(), e.long.close(), e.rdb.Close(), e.db.Close())
 	return errors.Join(errs...)
 }
 

@@ -26,6 +26,7 @@ const maxGroup = 64
 type writer struct {
 	conn    *conn
 	hook    store.CommitHook
+	written func(settled bool, bytes int) // called after each commit
 	turn    sync.Mutex
 	waiting atomic.Int32
 	group   *group // the open transaction; nil when there is none
@@ -163,6 +164,8 @@ func (w *writer) commit(g *group) {
 		err = unsure(err)
 		return
 	}
+	w.written(w.conn.moved, w.conn.wrote)
+	w.conn.moved, w.conn.wrote = false, 0
 	w.hook.After()
 }
 
