@@ -197,6 +197,24 @@ func TestI13_AnyTextIsAQuery(t *testing.T) {
 	})
 }
 
+// What is no letter and no digit is between words, whatever it is.
+func TestI13_SignsAreNoWords(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		p := newPost(t, w)
+		for i, sign := range []string{"\u00a0", "\u2003", "\u200b", "\u3000", "\ufffd", "€", "→", "©", "🎉", "“", "—", "÷", "│", "、", "！", "\x00"} {
+			word := "walrus" + string(rune('a'+i))
+			p.add("s"+word, "", "1", object{"message_id": word, "inbox": "x", "subject": "un" + word + sign + word + sign, "body": sign + "b" + word + sign + "penguin"})
+			p.finds(object{"query": word}, word)
+			p.finds(object{"query": "subject:un" + word}, word)
+			p.finds(object{"query": `"b` + word + ` penguin"`}, word)
+		}
+		p.add("letters", "", "1", object{"message_id": "letters", "inbox": "x", "body": "naïve Ångström 東京 Привет ½ ² ª µ"})
+		for _, word := range []string{"naive", "angstrom", "Привет", "東京"} {
+			p.finds(object{"query": word}, "letters")
+		}
+	})
+}
+
 // A mail that does not say when it was sent was sent in no span of time, the year 1970 included. Without dates it is found as any other.
 func TestI13_MailWithoutADate(t *testing.T) {
 	everywhere(t, func(t *testing.T, w world) {
@@ -222,6 +240,9 @@ func TestI13_MailWithoutADate(t *testing.T) {
 		}
 		p.finds(object{"query": "penguin"}, "epoch", "moon", "new", "none")
 		p.finds(object{"query": "-walrus"}, "epoch", "moon", "new", "none")
+		if f := p.search(object{"query": "penguin", "date_to": "1970-01-01", "date_from": "1970-01-01"}); len(f.Emails) != 1 || f.Emails[0].Date == nil || f.Emails[0].Date.UnixMilli() != 0 {
+			t.Errorf("%+v", f.Emails)
+		}
 	})
 }
 

@@ -227,10 +227,14 @@ func numbers[T any](list []T, id func(T) int64) string {
 	return b.String()
 }
 
+// moment is a time, if there is one: 0 means none, and 1 is what mail of that very moment is kept with.
 func moment(ms int64) *time.Time {
 	if ms == 0 {
 		return nil
 	}
 	t := reeve.FromMillis(ms)
+	if ms == 1 {
+		t = time.UnixMilli(0).UTC()
+	}
 	return &t
 }

@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"net/mail"
+	"strconv"
 	"strings"
 	"time"
 
@@ -72,6 +73,14 @@ func parseDate(s string) (time.Time, bool) {
 	}
 	if s = offsets(s); s == "" {
 		return time.Time{}, false
+	}
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n > 0 { // seconds or milliseconds since 1970; others are no moments that mail was sent at
+		switch len(s) {
+		case 9, 10:
+			return time.Unix(n, 0), true
+		case 12, 13:
+			return time.UnixMilli(n), true
+		}
 	}
 	if t, err := mail.ParseDate(s); err == nil {
 		return t, true

@@ -100,6 +100,10 @@ func jsonRecord(b []byte) (record, error) {
 			}
 			continue
 		}
+		if kind == "date" && string(raw) != "null" {
+			r.text[kind] = string(raw) // a number, or not to be read
+			continue
+		}
 		var object struct{ Name, Email, Address string }
 		if json.Unmarshal(raw, &object) == nil && object.Email+object.Address != "" {
 			r.text[kind] = reeve.FullAddress(object.Email+object.Address, object.Name)

@@ -20,13 +20,14 @@ func TestZones(t *testing.T) {
 		"Mon, 14 May 2001 23:39:00 +0000", "Mon, 14 May 2001 16:39:00 -0700 (PDT)", "Mon, 14 May 2001 16:39:00 PDT", "14 May 2001 15:39:00 PST", "14 May 01 15:39:00 PST", "Mon, 14 May 2001 16:39:00 MST", "Mon, 14 May 2001 17:39:00 MDT",
 		"Mon, 14 May 2001 17:39:00 CST", "Mon, 14 May 2001 18:39:00 CDT", "Mon, 14 May 2001 18:39 EST", "Mon, 14 May 2001 19:39:00 EDT", "Mon, 14 May 2001 23:39:00 UT", "Mon, 14 May 2001 23:39:00 GMT", "Mon, 14 May 2001 23:39:00 Z",
 		"Mon, 14 May 2001 23:39:00 A", "Mon, 14 May 2001 16:39:00 PDT (Pacific Daylight Time)", "Mon May 14 16:39:00 PDT 2001", "Mon May 14 23:39:00 2001", "Mon, 14 May 2001 16:39:00 pdt", "2001-05-14 23:39:00", "Mon, 14 May 2001 23:39:00",
+		"989883540", "989883540000",
 	} {
 		got, ok := parseDate(s)
 		if !ok || got.UTC().Format(time.RFC3339) != utc {
 			t.Errorf("%q is %v, %v; want %s", s, got.UTC(), ok, utc)
 		}
 	}
-	for _, s := range []string{"", "()", "PDT", "A", "soon PDT", "Mon, 32 May 2001 16:39:00 PDT"} {
+	for _, s := range []string{"", "()", "PDT", "A", "soon PDT", "12345", "20010514", "-989883540000", "Mon, 32 May 2001 16:39:00 PDT"} {
 		if got, ok := parseDate(s); ok {
 			t.Errorf("%q is %v", s, got)
 		}

@@ -231,10 +231,11 @@ nothing
 {"unknown":1}
 [1]
 {"raw":` + strconv.Quote(letterText("3", "three")) + `,"folder":"sent"}
+{"id":"4","subject":"four","from":"j@x","timestamp":1788249600,"text":"a date in seconds"}
 {"subject":"half`})
 	file := filepath.Join(dir, "mail.jsonl")
 	got, _ := read(t, file, Options{}, "")
-	same(t, got, "me/ one", "mail/ two", "! the line is not a JSON object", "! it has no subject, sender or text", "! the line is not a JSON object", "mail/sent three", "! the line is not a JSON object")
+	same(t, got, "me/ one", "mail/ two", "! the line is not a JSON object", "! it has no subject, sender or text", "! the line is not a JSON object", "mail/sent three", "mail/ four", "! the line is not a JSON object")
 	everyStop(t, file, Options{})
 	s, err := Open(file, Options{})
 	if err != nil {
