@@ -72,9 +72,10 @@ func (w *worker) ahead(index int32, args []wire.Argument) []byte {
 	return given
 }
 
-// begin calls the function of a call that need not wait. The host hears of it before: the function may never come to an end.
+// begin calls the function of a call that need not wait. The host hears of it with what the script does next, and soon if it does nothing: the function may never
+// come to an end.
 func (w *worker) begin() {
-	w.flush()
+	w.out.soon()
 	id := w.next
 	p := w.calls[id]
 	given := p.given

@@ -33,7 +33,7 @@ func Serve(in io.Reader, out io.Writer) {
 	// The Go side of a worker only holds frames: a small heap, collected often, keeps two hundred of them small.
 	debug.SetGCPercent(50)
 	in, out = attend(in, out)
-	w := &worker{in: bufio.NewReader(in), out: bufio.NewWriter(out), calls: map[uint32]*pending{}, functions: map[uint32]value{}, thrown: map[uint32]value{}, last: map[uint32]uint32{}}
+	w := &worker{in: bufio.NewReader(in), out: newOutlet(out), calls: map[uint32]*pending{}, functions: map[uint32]value{}, thrown: map[uint32]value{}, last: map[uint32]uint32{}}
 	e, err := newEngine()
 	if err != nil {
 		os.Exit(exitEngine)
@@ -41,8 +41,8 @@ func Serve(in io.Reader, out io.Writer) {
 	w.engine = e
 	w.prepare()
 	debug.FreeOSMemory() // what the start of the program left behind
-	w.send(wire.Ready(Version()))
-	w.flush()
+	w.out.send(wire.Ready(Version()))
+	w.out.flush()
 	f, err := wire.ReadFrame(w.in)
 	if err != nil || f.Kind != wire.KindStart {
 		os.Exit(exitHost)
@@ -72,7 +72,7 @@ const (
 // worker is the process that runs one script.
 type worker struct {
 	in     *bufio.Reader
-	out    *bufio.Writer
+	out    *outlet
 	engine *engine
 	start  wire.Start
 	source *source
@@ -143,8 +143,8 @@ func (w *worker) run() {
 		if len(w.calls) == 0 && w.invocations == 0 {
 			w.finish()
 		}
-		w.send(wire.Idle(w.heard))
-		w.flush()
+		w.out.send(wire.Idle(w.heard))
+		w.out.flush()
 		f, err := wire.ReadFrame(w.in)
 		if err != nil {
 			os.Exit(exitHost)
@@ -168,7 +168,7 @@ func (w *worker) finish() {
 	if !w.settled {
 		w.fail(wire.Fault{Failure: wire.Stalled, Message: "the script waits for a promise that nothing can settle any more"})
 	}
-	w.send(wire.JSON(wire.KindDone, 0, w.result))
+	w.out.send(wire.JSON(wire.KindDone, 0, w.result))
 	w.end()
 }
 
@@ -293,7 +293,7 @@ func (w *worker) call(args []value, index int32) value {
 	w.lastCall++
 	w.calls[w.lastCall] = p
 	w.pendingSize += p.size
-	w.send(m.Encode(w.lastCall))
+	w.out.send(m.Encode(w.lastCall))
 	if m.Begun != nil {
 		w.next, p.given = w.lastCall, m.Begun
 	}
@@ -435,7 +435,7 @@ func (w *worker) returned(args []value, _ int32) value {
 	id := w.engine.id(args[0])
 	if _, last := w.last[id]; last {
 		w.invocations--
-		w.send(wire.JSON(wire.KindReturned, id, nil))
+		w.out.send(wire.JSON(wire.KindReturned, id, nil))
 		w.settleLast(id, args[1], func(p *pending) value { return p.resolve })
 		return undefined
 	}
@@ -444,7 +444,7 @@ func (w *worker) returned(args []value, _ int32) value {
 		return w.engine.rethrow()
 	}
 	w.invocations--
-	w.send(wire.JSON(wire.KindReturned, id, w.fit(text)))
+	w.out.send(wire.JSON(wire.KindReturned, id, w.fit(text)))
 	return undefined
 }
 
@@ -453,7 +453,7 @@ func (w *worker) threw(args []value, _ int32) value {
 	e, id := w.engine, w.engine.id(args[0])
 	w.invocations--
 	t := w.describe(wire.Thrown, e.dup(args[1]))
-	w.send(t.Encode(wire.KindThrew, id))
+	w.out.send(t.Encode(wire.KindThrew, id))
 	if _, last := w.last[id]; last {
 		w.settleLast(id, args[1], func(p *pending) value { return p.reject })
 	} else {
@@ -490,8 +490,8 @@ func (w *worker) log(args []value, _ int32) value {
 	if w.printed += int64(len(text)) + 1; w.printed > w.start.Output {
 		w.fail(w.overflow())
 	}
-	w.send(wire.Log(uint32(w.engine.toInt(args[0])), text))
-	w.flush() // what was said before a crash should be seen
+	w.out.send(wire.Log(uint32(w.engine.toInt(args[0])), text))
+	w.out.flush() // what was said before a crash should be seen
 	return undefined
 }
 
@@ -510,28 +510,15 @@ func (w *worker) fit(text []byte) []byte {
 	return text
 }
 
-// send buffers a frame. A host that is gone is found when the buffer is written.
-func (w *worker) send(frame []byte) {
-	if _, err := w.out.Write(frame); err != nil {
-		os.Exit(exitHost)
-	}
-}
-
-func (w *worker) flush() {
-	if err := w.out.Flush(); err != nil {
-		os.Exit(exitHost)
-	}
-}
-
 // fail ends the run with a fault, whatever the script is doing. It does not return.
 func (w *worker) fail(t wire.Fault) {
-	w.send(t.Encode(wire.KindFailed, 0))
+	w.out.send(t.Encode(wire.KindFailed, 0))
 	w.end()
 }
 
 // end ends the process when the host has read everything, which it shows by closing its end.
 func (w *worker) end() {
-	w.flush()
+	w.out.flush()
 	_, _ = io.Copy(io.Discard, w.in)
 	os.Exit(0)
 }
