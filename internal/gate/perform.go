@@ -138,7 +138,9 @@ func (p *pass) performLocal(ctx context.Context) (res reeve.Result, err error) {
 			if o.err != nil {
 				return o.err // takes back whatever the handler wrote
 			}
-			res, err = p.recordLocal(keep, tx, o, reeve.Committed)
+			if res, err = p.recordLocal(keep, tx, o, reeve.Committed); err == nil && p.call.Automation != "" {
+				err = p.g.ItemRule.Wrote(keep, tx, p.call, res)
+			}
 			return err
 		})
 		if o.ending != unsent || n >= p.tool().Retry.Attempts || !p.pause(ctx, time.Duration(p.tool().Retry.DelayMS)*time.Millisecond<<(n-1)) {

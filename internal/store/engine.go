@@ -41,6 +41,9 @@ type Conn interface {
 	Affect(ctx context.Context, query string, args ...any) (int64, error)
 	// Query runs a statement that gives rows. They must be closed before the next call.
 	Query(ctx context.Context, query string, args ...any) (Rows, error)
+	// Sure has f called right before the commit, when nothing but the disk can take the change back any more. An engine in which something else can does not
+	// call it. Everybody waits for f.
+	Sure(f func())
 }
 
 // Settled are the tables that are read for long and seldom change. What a statement changes in them it names.

@@ -77,6 +77,10 @@ func (r *run) performHere(j job) (back bool) {
 	r.away = true
 	reader := r.reader
 	r.mu.Unlock()
+	if j.alone {
+		j.early = &Early{run: r, call: j.id}
+		j.ctx = context.WithValue(j.ctx, earlyKey{}, j.early)
+	}
 	r.perform(j)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,6 +122,8 @@ type job struct {
 
 	begun   []byte // what its function was called with already
 	inOrder bool   // it is given a function: what the worker says next may follow from what it does with that
+	alone   bool   // nothing is heard of the worker before it is performed
+	early   *Early // what the script was told meanwhile; nil means that it cannot be
 }
 
 // serve performs one call after another, until the run has ended: the stack of a new goroutine would have to grow for each.
@@ -153,6 +159,10 @@ func (r *run) perform(j job) {
 		r.abort(id, fatal.err)
 		return
 	}
+	if j.early.isTold() && err != nil {
+		r.abort(id, err)
+		return
+	}
 	r.mu.Lock()
 	handed := r.handed[id]
 	if delete(r.handed, id); handed {
@@ -174,6 +184,9 @@ func (r *run) perform(j job) {
 		delete(r.errors, id-keptErrors)
 	}
 	r.mu.Unlock()
+	if j.early.isTold() {
+		return
+	}
 	if err == nil {
 		_ = r.send(wire.JSON(wire.KindResolve, id, value)) // the reader finds out if the worker is gone
 		return

@@ -158,7 +158,7 @@ func (r *run) listen() (last outcome, told bool) {
 			j := *next
 			if next = nil; f.Kind != wire.KindIdle || !r.alone(f.ID) {
 				r.share(j)
-			} else if !r.performHere(j) {
+			} else if j.alone = true; !r.performHere(j) {
 				return outcome{}, false
 			}
 		}

@@ -42,6 +42,9 @@ func (t *conn) Exec(ctx context.Context, refused func(store.Fault) error, query 
 	return nil
 }
 
+// Sure keeps nothing: another transaction can have this one made again up to its very end.
+func (t *conn) Sure(func()) {}
+
 func (t *conn) Affect(ctx context.Context, query string, args ...any) (n int64, err error) {
 	tag, err := t.send(ctx, query, args...)
 	return tag.RowsAffected(), err

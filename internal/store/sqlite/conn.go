@@ -18,6 +18,7 @@ type conn struct {
 	c       *sql.Conn
 	queries map[string]*query
 	changes map[string]*change
+	sure    []func() // of the change that is being made; see store.Conn
 
 	wrote int   // bytes, since the last commit. These two are the writer's
 	moved bool  // a settled table was changed
@@ -175,6 +176,9 @@ func (c *conn) Exec(ctx context.Context, refused func(store.Fault) error, query 
 	}
 	return err
 }
+
+// Sure keeps f for the writer.
+func (c *conn) Sure(f func()) { c.sure = append(c.sure, f) }
 
 func (c *conn) Affect(ctx context.Context, query string, args ...any) (int64, error) {
 	if err := ctx.Err(); err != nil {

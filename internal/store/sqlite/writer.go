@@ -39,7 +39,8 @@ const carefully = 256
 // group is the callers whose changes commit together.
 type group struct {
 	size    int
-	careful bool // somebody in it runs again: nobody else's failure may make it do so once more
+	careful bool     // somebody in it runs again: nobody else's failure may make it do so once more
+	sure    []func() // to call before the commit
 	done    chan struct{}
 	err     error // errAgain: nothing of it remains; run it again
 }
@@ -117,6 +118,7 @@ func (w *writer) member(g *group, f func(store.Conn) error, again bool) (err err
 	}
 	settled := false
 	defer func() {
+		w.conn.sure = nil
 		switch {
 		case settled:
 		case first:
@@ -146,6 +148,7 @@ func (w *writer) member(g *group, f func(store.Conn) error, again bool) (err err
 		}
 	}
 	settled = true
+	g.sure = append(g.sure, w.conn.sure...)
 	g.size++
 	return nil
 }
@@ -159,6 +162,9 @@ func (w *writer) commit(g *group) {
 		}
 		w.end(g, err)
 	}()
+	for _, f := range g.sure {
+		f()
+	}
 	w.hook.Before()
 	if err = w.conn.must("COMMIT"); err != nil {
 		err = unsure(err)
