@@ -213,17 +213,17 @@ func CheckItemName(what, s string) error {
 	return nil
 }
 
-// PlannedCall is one change that a dry run would have made.
+// PlannedCall is one change that a dry run would have made, or an item that it would have done without any.
 type PlannedCall struct {
 	Ordinal   int    `json:"ordinal"`
 	ItemID    string `json:"item_id"`
 	Title     string `json:"title"`
 	Attempt   int    `json:"attempt"`
-	Tool      string `json:"tool"`
+	Tool      string `json:"tool" doc:"Empty when the item would be done without any change"`
 	Args      string `json:"args"`
 	Preview   string `json:"preview,omitempty" doc:"What would change; empty when the tool cannot say"`
 	Base      string `json:"base,omitempty" doc:"What that was worked out from: applied only while it holds"`
-	Operation string `json:"operation_id" doc:"The operation that it becomes"`
+	Operation string `json:"operation_id" doc:"The operation that it becomes; empty when there is none"`
 	State     State  `json:"state,omitempty" doc:"Where that stands, once the plan is applied"`
 	Code      Code   `json:"code,omitempty"`
 	Message   string `json:"message,omitempty"`

@@ -29,6 +29,8 @@ type Call struct {
 	Session     string          // names the thread agent:session:<Session>; empty means a thread of its own
 	Run         string          // names the thread agent:run:<Run>, and parks with the run
 	Automation  string          // set for calls of a script: the item rule applies
+	Item        string          // the automation's item that a script makes it for
+	Attempt     int             // at that item
 	User        string          // on whose behalf
 	Via         Via             // where it came in
 	Tools       []string        // an explicit list of tools for this call; nil means the agent's own

@@ -47,6 +47,8 @@ type ActionInfo struct {
 	Session     string   `json:"session,omitempty"`
 	Reason      string   `json:"reason,omitempty"`
 	Ref         string   `json:"ref,omitempty" doc:"The caller's own name of the call, such as a model's tool call id"`
+	Item        string   `json:"item,omitempty" doc:"The automation's item that a script made the call for"`
+	Attempt     int      `json:"attempt,omitempty" doc:"The attempt at that item"`
 	Preview     bool     `json:"preview,omitempty"`
 	Tools       []string `json:"tools,omitempty" doc:"The call's own list of tools"`
 	Base        string   `json:"base,omitempty"`

@@ -179,8 +179,9 @@ func TestK25_Progress(t *testing.T) {
 	equal(t, spoken(r.Script.Progress.Done, r.Script.Progress.Total, r.Script.Progress.Current, r.Script.Progress.Spent.Calls), "3 3  3", "at its end")
 }
 
-// TestG11_UnknownInAScript parks the run until a person has spoken; then the script goes on from there.
-func TestG11_UnknownInAScript(t *testing.T) {
+// lostInAScript runs a script whose call nobody can tell the outcome of.
+func lostInAScript(t *testing.T) (*auto, *deeds) {
+	t.Helper()
 	d := newDeeds()
 	lost := tool("mail_lose", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
 		_ = d.do("lost")
@@ -193,10 +194,16 @@ func TestG11_UnknownInAScript(t *testing.T) {
 		await Items.withItem('a', 'A', async () => { await Mail.send({ to: 'before' }); try { await Mail.lose({}) } catch (e) {} await Mail.send({ to: 'after' }) })`})
 	r := a.run()
 	equal(t, spoken(r.Run.State, a.state("a"), d), "parked processing map[before:1 lost:1]", "nobody can tell")
-	unknown := inbox(h).Unknown
-	if len(unknown) != 1 {
-		t.Fatalf("the inbox has %d", len(unknown))
+	if n := len(inbox(h).Unknown); n != 1 {
+		t.Fatalf("the inbox has %d", n)
 	}
+	return a, d
+}
+
+// TestG11_UnknownInAScript parks the run until a person has spoken; then the script goes on from there.
+func TestG11_UnknownInAScript(t *testing.T) {
+	a, d := lostInAScript(t)
+	h, unknown := a.Host, inbox(a.Host).Unknown
 	h.Want(200, nil, "POST", "/api/operations/"+unknown[0].ID+"/resolve", call{"resolution": "happened"})
 	eventually(t, "the run goes on", func() bool {
 		if _, err := a.Step(t.Context()); err != nil {

@@ -3,8 +3,6 @@ package main_test
 import (
 	"context"
 	"testing"
-
-	"reeve"
 )
 
 const askModel = `answers:
@@ -54,22 +52,9 @@ func TestW19_KillAtEveryCommitOfAScriptThatAsks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.everyCommit(e, 12, r.driveAsk, func(ctx context.Context, w world) error { return r.checkEnd(ctx, w, wrongAsks) })
+		r.everyCommit(e, 12, func(ctx context.Context, w world, p *process) error {
+			return r.driveAutomation(ctx, w, p, "asker", "go")
+		},
+			func(ctx context.Context, w world) error { return r.checkEnd(ctx, w, wrongAsks) })
 	}
-}
-
-// driveAsk wakes the automation, with a key, and waits until its run has ended.
-func (r *rig) driveAsk(ctx context.Context, w world, p *process) error {
-	c, err := w.owner(p, unlimited)
-	if err != nil {
-		return err
-	}
-	if err := c.do(ctx, "POST", "/api/agents/asker/wake", thing{"input": "go"}, nil, "Idempotency-Key", "the-one"); err != nil {
-		return err
-	}
-	return poll(ctx, "the run to end", func() (bool, error) {
-		var list reeve.AutomationRunList
-		err := c.do(ctx, "GET", "/api/automations/asker/runs?limit=1", nil, &list)
-		return err == nil && len(list.Runs) == 1 && list.Runs[0].Run.ID != "" && list.Runs[0].Run.State.Final(), err
-	})
 }

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -99,15 +100,7 @@ func (r *rig) checkEnd(ctx context.Context, w world, also []count) error {
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	var wrong []error
-	for _, n := range slices.Concat(never, also) {
-		var rows int
-		if err := db.QueryRowContext(ctx, n.query).Scan(&rows); err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: %w", n.what, err))
-		} else if rows != 0 {
-			wrong = append(wrong, fmt.Errorf("%d %s", rows, n.what))
-		}
-	}
+	wrong := counted(ctx, db, also)
 	var far string
 	if err := db.QueryRowContext(ctx, `SELECT id FROM operations WHERE tool = 'far_keyed'`).Scan(&far); err != nil {
 		return errors.Join(append(wrong, err)...)
@@ -117,4 +110,17 @@ func (r *rig) checkEnd(ctx context.Context, w world, also []count) error {
 		err = fmt.Errorf("the witness saw %d effects", n)
 	}
 	return errors.Join(append(wrong, err)...)
+}
+
+// counted says what of a database is wrong, by what must never be, and by what must not be here.
+func counted(ctx context.Context, db *sql.DB, also []count) (wrong []error) {
+	for _, n := range slices.Concat(never, also) {
+		var rows int
+		if err := db.QueryRowContext(ctx, n.query).Scan(&rows); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", n.what, err))
+		} else if rows != 0 {
+			wrong = append(wrong, fmt.Errorf("%d %s", rows, n.what))
+		}
+	}
+	return wrong
 }

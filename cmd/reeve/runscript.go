@@ -125,21 +125,27 @@ func (a *app) showPlan(ctx context.Context, c *client.Client, run string) error 
 		return err
 	}
 	return a.print(p, func(w io.Writer) {
-		item := ""
+		item, changes := "", 0
 		for i, call := range p.Calls {
 			if i == 0 || call.ItemID != item {
 				item = call.ItemID
 				fmt.Fprintf(w, "%s (%s)\n", plain(call.Title), plain(call.ItemID))
 			}
+			if call.Tool == "" {
+				fmt.Fprintln(w, "  nothing to change")
+				continue
+			}
+			changes++
 			fmt.Fprintf(w, "  %s %s\n", call.Tool, plain(cut(call.Args, 200)))
 			for line := range strings.Lines(call.Preview) {
 				fmt.Fprintf(w, "    %s\n", plain(strings.TrimRight(line, "\n")))
 			}
 		}
-		if len(p.Calls) == 0 {
+		if changes == 0 {
 			fmt.Fprintln(w, "It would change nothing.")
-			return
 		}
-		a.note("%d calls. Do exactly this: reeve apply %s", len(p.Calls), run)
+		if len(p.Calls) > 0 {
+			a.note("%d calls. Do exactly this: reeve apply %s", changes, run)
+		}
 	})
 }

@@ -425,20 +425,3 @@ func (r *Room) wake(ctx context.Context, workspace, agent, user, key, input stri
 	})
 	return out, err
 }
-
-// Settle is a person's word on an item: skip it, or do it anew.
-func (r *Room) Settle(ctx context.Context, workspace, id, item string, to reeve.ItemState, why string) (v reeve.Item, err error) {
-	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		m, err := tx.GetAutomation(ctx, workspace, id)
-		if err != nil {
-			return err
-		}
-		was, err := tx.GetItem(ctx, m.AgentID, item)
-		if err != nil {
-			return err
-		}
-		v, err = tx.SettleItem(ctx, was, to, why)
-		return err
-	})
-	return v, err
-}

@@ -56,7 +56,7 @@ func (w *work) withItem(ctx context.Context, args []js.Arg) (json.RawMessage, er
 			return nil, err
 		}
 	}
-	o, err := w.enter(ctx, id, title)
+	o, err := w.enter(ctx, id, title, handler.Begun())
 	if err != nil || o == nil {
 		return nil, err
 	}
@@ -66,19 +66,33 @@ func (w *work) withItem(ctx context.Context, args []js.Arg) (json.RawMessage, er
 			return nil, err
 		}
 	}
-	if w.near.ahead > 0 && !w.near.told {
-		if err := w.foresee(handler, id); err != nil {
+	if w.handler = handler; w.near.ahead > 0 && !w.near.told {
+		if err := w.foresee(id); err != nil {
 			return nil, err
 		}
 	}
 	return nil, handler.Become(func(err error) { w.leave(o, err) }, text)
 }
 
+// correct tells the script's process anew what is known, before it is answered, if a person has settled an item since: it would pass over one that is to be done again. The script waits
+// for nothing but this call, so that no item is entered meanwhile.
+func (w *work) correct(ctx context.Context) {
+	w.mu.Lock()
+	news, open := w.untold && w.near.told && js.EarlyFrom(ctx) != nil, ""
+	if w.untold = w.untold && !news; w.open != nil {
+		open = w.open.ID
+	}
+	w.mu.Unlock()
+	if news {
+		_ = w.foresee(open) // it is gone otherwise, which whoever reads finds out
+	}
+}
+
 // foresee tells the script's process what of the ledger is known around an item, so that it need not ask: a done item is passed over, and a
 // new one entered, with the script's next call.
-func (w *work) foresee(handler *js.Func, id string) error {
+func (w *work) foresee(id string) error {
 	n := &w.near
-	if n.told = true; !n.end && len(n.rows) < fewAhead {
+	if n.told = true; n.rows == nil || !n.end && len(n.rows) < fewAhead {
 		return nil
 	}
 	f := js.Foresight{From: n.from, To: n.to, Open: n.end, Known: make(map[string]json.RawMessage, len(n.rows)), Others: given(false, 1)}
@@ -96,9 +110,12 @@ func (w *work) foresee(handler *js.Func, id string) error {
 	for _, e := range w.ledger.waits {
 		f.Known[e.item.ID] = nil
 	}
+	for id := range w.again {
+		f.Known[id] = nil
+	}
 	w.mu.Unlock()
 	f.Known[id] = nil
-	return handler.Foresee(f)
+	return w.handler.Foresee(f)
 }
 
 func itemArgs(args []js.Arg) (id, title string, handler *js.Func, err error) {
@@ -137,7 +154,7 @@ func half(text []byte) bool {
 }
 
 // enter opens an item; nil means that it is passed over.
-func (w *work) enter(ctx context.Context, id, title string) (*opened, error) {
+func (w *work) enter(ctx context.Context, id, title string, begun bool) (*opened, error) {
 	o := &opened{Item: reeve.Item{AgentID: w.run.AgentID, WorkspaceID: w.run.WorkspaceID, ID: id, Title: title, State: reeve.ItemProcessing, Attempt: 1, CreatedBy: "automation",
 		FirstRun: w.run.ID, LastRun: w.run.ID}, counts: map[string]int{}, flying: map[string]int{}, keys: map[string]string{}}
 	w.mu.Lock()
@@ -155,7 +172,10 @@ func (w *work) enter(ctx context.Context, id, title string) (*opened, error) {
 	}
 	w.open = o
 	w.mu.Unlock()
-	was, found, err := w.find(ctx, id)
+	was, found, err := w.find(ctx, id, begun)
+	if err == nil && found {
+		err = w.free(ctx, was)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -179,8 +199,27 @@ func (w *work) enter(ctx context.Context, id, title string) (*opened, error) {
 	}
 	o.fresh = !found
 	w.noteTried(o, false)
-	w.noteEntry(entry{o.Item, true})
+	w.noteEntry(entry{item: o.Item, enter: true})
 	return o, nil
+}
+
+// free ends the run if another one is at an item. Runs of one automation follow each other, but for those that are steps of others'.
+func (w *work) free(ctx context.Context, v reeve.Item) error {
+	if v.State != reeve.ItemProcessing || v.LastRun == w.run.ID || v.LastRun == "" || w.dry() {
+		return nil
+	}
+	var state reeve.RunState
+	err := w.DB.View(ctx, func(s *store.Snap) (err error) {
+		state, err = s.RunState(ctx, w.run.WorkspaceID, v.LastRun)
+		return err
+	})
+	if err != nil || state == "" || state.Final() {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.abort(reeve.Errorf(reeve.Conflict, "item %q is being worked on by another run of this automation, %s", v.ID, v.LastRun).
+		Hintf("wait for that run, or give runs that go side by side items of their own"))
 }
 
 // stands ends the run if a person has settled its item meanwhile. An item whose entry is not written yet is nobody's to settle.
@@ -234,6 +273,7 @@ func (w *work) shut(o *opened) {
 		return
 	case o.settled:
 	case o.threw == nil:
+		w.noteUnchanged(o)
 		w.note.Progress.Done++
 		w.close(o.Item, reeve.ItemDone, nil)
 	default:
@@ -252,7 +292,7 @@ func (w *work) close(v reeve.Item, state reeve.ItemState, why *reeve.Error) {
 	if why != nil {
 		v.Code, v.Message = why.Code, cut(why.Message, 4000)
 	}
-	w.noteEntry(entry{v, false})
+	w.noteEntry(entry{item: v})
 	w.near.keep(v)
 }
 

@@ -19,6 +19,8 @@ const mostWaiting = 512
 type entry struct {
 	item  reeve.Item
 	enter bool // it is entered, not left
+
+	planned *reeve.PlannedCall // of a dry run, instead of the others
 }
 
 // ledger is what of a run's items is known and not written yet. Writing an entry twice is writing it once, so that what may have
@@ -111,9 +113,12 @@ func (w *work) write(ctx context.Context, tx *store.Tx, progress bool) error {
 	w.mu.Unlock()
 	for _, e := range list {
 		var err error
-		if e.enter {
+		switch {
+		case e.planned != nil:
+			err = tx.InsertPlanned(ctx, w.run.WorkspaceID, w.run.ID, *e.planned)
+		case e.enter:
 			err = tx.EnterItem(ctx, e.item, w.script.ID)
-		} else {
+		default:
 			err = tx.LeaveItem(ctx, e.item)
 		}
 		if err != nil {
@@ -157,8 +162,9 @@ type nearby struct {
 	told     bool // the script's process knows
 }
 
-// find gives an item as the ledger, with what waits to be written, has it; false means that it is new.
-func (w *work) find(ctx context.Context, id string) (reeve.Item, bool, error) {
+// find gives an item as the ledger, with what waits to be written, has it; false means that it is new. One that the script went ahead with is as the script was told: a
+// person who wanted it otherwise came too late for this run.
+func (w *work) find(ctx context.Context, id string, begun bool) (reeve.Item, bool, error) {
 	w.mu.Lock()
 	for i := len(w.ledger.waits) - 1; i >= 0; i-- {
 		if e := w.ledger.waits[i]; e.item.ID == id {
@@ -166,12 +172,13 @@ func (w *work) find(ctx context.Context, id string) (reeve.Item, bool, error) {
 			return e.item, true, nil
 		}
 	}
+	settled := w.again[id] && !begun
 	w.mu.Unlock()
 	n := &w.near
 	if n.rows != nil && id >= n.from && (n.end || id <= n.to) {
 		n.hits++
 		v, ok := n.rows[id]
-		if !ok || v.State == reeve.ItemDone {
+		if !ok || v.State == reeve.ItemDone && !settled {
 			return v, ok, nil
 		}
 		err := w.DB.View(ctx, func(s *store.Snap) (err error) { // a person may have settled it since

@@ -40,8 +40,10 @@ func (w *work) preview(ctx context.Context, c reeve.Call, t reeve.Tool) (json.Ra
 		w.mu.Unlock()
 		return nil, nil
 	}
+	o.planned = true
 	w.planned++
-	p.Ordinal, p.ItemID, p.Title, p.Attempt, p.Operation = w.planned, o.ID, o.Title, o.Attempt, w.named[c.Ref]
+	w.rows++
+	p.Ordinal, p.ItemID, p.Title, p.Attempt, p.Operation = w.rows, o.ID, o.Title, o.Attempt, w.named[c.Ref]
 	if w.trial != nil {
 		w.trial.changes = append(w.trial.changes, triedCall{p.ItemID, p.Tool, json.RawMessage(p.Args), cut(p.Preview, 2000)})
 		w.mu.Unlock()
@@ -49,6 +51,16 @@ func (w *work) preview(ctx context.Context, c reeve.Call, t reeve.Tool) (json.Ra
 	}
 	w.mu.Unlock()
 	return nil, w.DB.Update(ctx, func(tx *store.Tx) error { return tx.InsertPlanned(ctx, w.run.WorkspaceID, w.run.ID, p) })
+}
+
+// noteUnchanged notes in a plan that an item would be done without any change. The caller holds w.mu.
+func (w *work) noteUnchanged(o *opened) {
+	if !w.dry() || w.trial != nil || o.planned {
+		return
+	}
+	w.rows++
+	w.ledger.waits = append(w.ledger.waits, entry{planned: &reeve.PlannedCall{Ordinal: w.rows, ItemID: o.ID, Title: o.Title, Attempt: o.Attempt}})
+	w.arm()
 }
 
 // somePlanned is how many calls of a plan are read at once.
@@ -100,7 +112,7 @@ func (w *work) applyItem(ctx context.Context, calls []reeve.PlannedCall) error {
 	if err := w.goesOn(ctx); err != nil {
 		return err
 	}
-	o, err := w.enter(ctx, calls[0].ItemID, calls[0].Title)
+	o, err := w.enter(ctx, calls[0].ItemID, calls[0].Title, false)
 	if err != nil || o == nil {
 		return err
 	}
@@ -112,6 +124,9 @@ func (w *work) applyItem(ctx context.Context, calls []reeve.PlannedCall) error {
 		if o.Attempt != p.Attempt {
 			why = reeve.Errorf(reeve.Stale, "item %q is at another attempt than when the plan was made", o.ID).Hintf("plan again")
 			break
+		}
+		if p.Tool == "" {
+			break // it is done without any change
 		}
 		if why = w.applyCall(ctx, o, p); why != nil {
 			break

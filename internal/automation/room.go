@@ -16,6 +16,8 @@ type Gate interface {
 	Call(ctx context.Context, c reeve.Call) (reeve.Result, error)
 	Judge(ctx context.Context, c reeve.Call) (reeve.Explanation, error)
 	Offer(ctx context.Context, who reeve.Call) ([]reeve.Tool, error)
+	// Withdraw takes back the calls of an item that wait for a person.
+	Withdraw(ctx context.Context, tx *store.Tx, v reeve.Item, why string) error
 }
 
 // Waker begins runs.

@@ -40,11 +40,15 @@ type work struct {
 	log       []string
 	logged    int // bytes
 	failure   string
-	planned   int
+	planned   int // calls of the plan
+	rows      int // of the plan
 
 	looked time.Time // when it was last seen whether the automation is paused
 
-	near nearby // used by the one withItem there is at a time
+	near    nearby          // used by the one withItem there is at a time
+	handler *js.Func        // the last one that withItem was given
+	again   map[string]bool // items that a person has settled since the run began: what was read of them before does not hold
+	untold  bool            // the script's process does not know of all of them
 
 	trial *rehearsed // of a script that is only tried; nil means that this is a run
 }
@@ -54,6 +58,7 @@ type opened struct {
 	reeve.Item
 	settled bool           // nothing may be changed for it
 	fresh   bool           // nothing can have been done for it before
+	planned bool           // a dry run would change something for it
 	busy    int            // calls under way
 	left    bool           // its handler has come to its end
 	threw   error          // what that threw
@@ -123,6 +128,7 @@ func (w *work) ended(o *opened) {
 func (w *work) Call(ctx context.Context, name string, args []js.Arg) (json.RawMessage, error) {
 	defer w.ended(place(ctx))
 	value, err := w.perform(ctx, name, args)
+	w.correct(ctx)
 	w.mu.Lock()
 	fatal := w.fatal
 	w.mu.Unlock()
@@ -250,8 +256,12 @@ func (w *work) request(id string, input json.RawMessage, in *opened) reeve.Call 
 	defer w.mu.Unlock()
 	w.refs++
 	w.places[strconv.Itoa(w.refs)] = in
-	return reeve.Call{Workspace: w.run.WorkspaceID, Agent: w.run.AgentID, Tool: id, Args: input, Run: w.run.ID, Automation: w.run.AgentID, User: w.run.UserID,
+	c := reeve.Call{Workspace: w.run.WorkspaceID, Agent: w.run.AgentID, Tool: id, Args: input, Run: w.run.ID, Automation: w.run.AgentID, User: w.run.UserID,
 		Via: reeve.ViaScript, Ref: strconv.Itoa(w.refs), Reason: string(w.run.Reason)}
+	if in != nil {
+		c.Item, c.Attempt = in.ID, in.Attempt
+	}
+	return c
 }
 
 // goesOn ends the run when its automation is paused.

@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"encoding/json"
 
 	"reeve"
 	"reeve/internal/store"
@@ -137,18 +136,17 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 	return a, err
 }
 
-// outlived says why a parked call of a brain can run no more: its run has ended while it waited.
+// outlived says why a call of a brain that waited can run no more: its run has ended, or a person has settled the item that it was for.
 func outlived(ctx context.Context, tx *store.Tx, op reeve.Operation) (void, err error) {
 	if op.RunID == "" {
 		return nil, nil
 	}
-	m, err := tx.GetMessage(ctx, op.WorkspaceID, op.CallID)
-	if err != nil {
+	info, err := askedAs(ctx, tx, op)
+	if err != nil || !info.Via.Brain() {
 		return nil, err
 	}
-	var info reeve.ActionInfo
-	if err := json.Unmarshal(m.Metadata, &info); err != nil || !info.Via.Brain() {
-		return nil, err
+	if void, err = settled(ctx, tx, op, info); void != nil || err != nil {
+		return void, err
 	}
 	return ended(ctx, &tx.Snap, op.WorkspaceID, op.RunID)
 }
@@ -220,6 +218,17 @@ func (g *Gate) Resolve(ctx context.Context, workspace, id string, r reeve.Resolu
 			m = g.note(was, "A person chose to leave it; whether it happened is not known.",
 				reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "a person chose to leave it"})
 		case reeve.RunAgain:
+			info, err := askedAs(ctx, tx, was)
+			if err != nil {
+				return err
+			}
+			void, err := settled(ctx, tx, was, info)
+			if err != nil {
+				return err
+			}
+			if void != nil {
+				return reeve.Errorf(reeve.Conflict, "it is not run again: %s", reeve.AsError(void).Message).Hintf("say whether it happened, or skip it")
+			}
 			now := tx.Now()
 			is.State, is.Tries, is.NextAttemptAt = reeve.Prepared, 0, &now
 		default:

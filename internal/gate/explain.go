@@ -66,7 +66,7 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 
 // Judge says what the gate would say of a call now, and makes it not.
 func (g *Gate) Judge(ctx context.Context, c reeve.Call) (reeve.Explanation, error) {
-	g.views.forget(c.Workspace) // nothing is written, so nothing would find out that the view is old
+	g.views.doubt(c.Workspace) // nothing is written, so nothing would find out that the view is old
 	p, err := g.begin(ctx, c)
 	if err != nil {
 		return reeve.Explanation{}, err

@@ -22,6 +22,7 @@ type pass struct {
 	hasty   bool   // whatever the write that lets the call go would find out is not read before; it was not overtaken yet
 	unused  bool   // the operation id has not been used, as far as anybody knows
 	assumed bool   // that its run goes on was not read
+	nothing bool   // it was refused, and is no operation; the same may be asked for again
 
 	view     *agentView
 	behalf   []behalf        // on whose behalf the call is made, the first one first
@@ -173,7 +174,7 @@ func (p *pass) action() reeve.Message {
 // actionInfo is the metadata of the action message.
 func (p *pass) actionInfo() json.RawMessage {
 	info := reeve.ActionInfo{Type: "tool_call", Tool: p.call.Tool, ArgsHash: p.argsHash, Categories: p.categories(), Via: p.call.Via,
-		User: p.call.User, Session: p.call.Session, Reason: p.call.Reason, Ref: p.call.Ref, Preview: p.call.PreviewOnly, Tools: p.call.Tools, Base: p.call.Base, Trail: p.trail}
+		User: p.call.User, Session: p.call.Session, Reason: p.call.Reason, Ref: p.call.Ref, Item: p.call.Item, Attempt: p.call.Attempt, Preview: p.call.PreviewOnly, Tools: p.call.Tools, Base: p.call.Base, Trail: p.trail}
 	if p.entry != nil {
 		info.ToolVersion = p.entry.fingerprint
 	}
@@ -182,7 +183,7 @@ func (p *pass) actionInfo() json.RawMessage {
 
 // operationID is empty for calls that change nothing.
 func (p *pass) operationID() string {
-	if p.resumed != nil || (p.entry != nil && p.leavesOperation()) {
+	if p.resumed != nil || (p.entry != nil && p.leavesOperation() && !p.nothing) {
 		return p.op
 	}
 	return ""

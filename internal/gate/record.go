@@ -118,6 +118,7 @@ func (p *pass) refuse(ctx context.Context, refusal error) (reeve.Result, error) 
 	if p.resumed != nil {
 		return p.abandon(ctx, refusal)
 	}
+	p.nothing = p.call.Automation != "" || ctx.Err() != nil // a script that runs again, and whoever comes back, uses the same operation id
 	o := p.failure(refused, refusal)
 	res, err := p.record(ctx, o)
 	if err != nil {

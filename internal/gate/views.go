@@ -37,10 +37,23 @@ type agentView struct {
 	attached     map[string]json.RawMessage // tool to settings
 }
 
+// forget drops all that is known of a workspace.
 func (v *views) forget(workspace string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.workspaces, workspace)
+	v.drop(workspace)
+}
+
+// doubt has it looked up whether what is known of a workspace still holds, the next time that it is needed. Its catalogue stays if it does: to read it takes a tenth of a second.
+func (v *views) doubt(workspace string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.drop(workspace)
+}
+
+// drop drops the views of a workspace's agents. The caller holds v.mu.
+func (v *views) drop(workspace string) {
 	for k, a := range v.agents {
 		if a.ws.ID == workspace {
 			delete(v.agents, k)

@@ -16,17 +16,18 @@ func scanLedger(r scanner) (v reeve.Item, err error) {
 }
 
 // EnterItem begins, or goes on with, an attempt at an item. Doing it twice is doing it once. One that is settled by now, or at
-// another attempt, is a conflict: a person was faster.
+// another attempt, or that another run is at, is a conflict: somebody was faster.
 func (t *Tx) EnterItem(ctx context.Context, v reeve.Item, script string) error {
 	n, err := t.affect(ctx, `INSERT INTO items (`+ledgerColumns+`, attempt_run, script_id, started_at, finished_at)
 			VALUES ($1, $2, $3, $4, 'processing', $5, $6, $7, $7, '', '', $8, $8, $7, $9, $8, 0)
 		ON CONFLICT (agent_id, item_id) DO UPDATE SET title = $4, state = 'processing', first_run = CASE WHEN items.first_run = '' THEN $7 ELSE items.first_run END,
 			last_run = $7, code = '', message = '', updated_at = $8, attempt_run = CASE WHEN items.attempt_run = '' THEN $7 ELSE items.attempt_run END,
 			script_id = $9, finished_at = 0
-		WHERE items.state IN ('processing', 'failed') AND items.attempt = $5`,
+		WHERE items.state IN ('processing', 'failed') AND items.attempt = $5 AND (items.last_run = $7 OR items.state = 'failed'
+			OR NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = items.last_run AND r.state IN ('running', 'parked')))`,
 		v.AgentID, v.ID, v.WorkspaceID, v.Title, v.Attempt, v.CreatedBy, v.LastRun, reeve.Millis(t.now), script)
 	if err == nil && n == 0 {
-		err = reeve.Errorf(reeve.Conflict, "item %q was settled by somebody else meanwhile", v.ID)
+		err = reeve.Errorf(reeve.Conflict, "item %q was settled by somebody else meanwhile, or another run is at it", v.ID)
 	}
 	return err
 }

@@ -138,6 +138,12 @@ func (s *Snap) RunIsParked(ctx context.Context, workspace, run string) (string, 
 	return id, err
 }
 
+// WaitingOperations reads a run's operations that wait for a person's approval, or have it and have not begun.
+func (s *Snap) WaitingOperations(ctx context.Context, workspace, run string) ([]reeve.Operation, error) {
+	return all(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM operations WHERE run_id = $1 AND workspace_id = $2 AND result_id = '' AND state IN ('parked', 'prepared')
+		AND run_id <> '' ORDER BY created_at, id`, run, workspace)
+}
+
 // awaitsPerson is what an operation is whose run waits for a person.
 const awaitsPerson = `run_id <> '' AND result_id = '' AND state IN ('parked', 'unknown') AND (state = 'parked' OR resolution = '')
 	AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.operation_id = operations.id AND p.operation_id <> '')`

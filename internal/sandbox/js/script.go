@@ -119,6 +119,9 @@ func (f *Func) Become(done func(error), args ...json.RawMessage) error {
 	return f.run.handOver(f, args, done)
 }
 
+// Begun tells whether the script has called the function already, as it was foreseen; see [Func.Foresee].
+func (f *Func) Begun() bool { return f.begun != nil }
+
 // Foresight says what a host function would hand to the function that is its last argument, see [Func.Become], by its first argument,
 // which is a text.
 type Foresight struct {
