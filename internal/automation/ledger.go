@@ -107,7 +107,7 @@ func (w *work) write(ctx context.Context, tx *store.Tx, progress bool) error {
 	list := w.ledger.waits[:len(w.ledger.waits):len(w.ledger.waits)]
 	w.ledger.written, w.ledger.noting, w.ledger.taken = len(list), w.ledger.noted, true
 	var note reeve.ScriptRun
-	if progress = progress || reeve.Since(w.seen) > soon/2; progress {
+	if progress = progress || reeve.Since(w.seen) > 2*soon; progress {
 		note, w.ledger.noting = w.noted(), w.ledger.moves
 	}
 	w.mu.Unlock()

@@ -311,6 +311,9 @@ func (w *work) change(ctx context.Context, c reeve.Call, t reeve.Tool) (json.Raw
 	res, err := w.Gate.Call(ctx, c)
 	if taken := w.carry(""); taken && err == nil && (res.State == reeve.Committed || res.State == reeve.Failed) && !res.Replayed {
 		w.wrote()
+		w.mu.Lock()
+		w.looked = w.ledger.last // it would not have been written if the automation were paused
+		w.mu.Unlock()
 	}
 	w.ledger.writing.Unlock()
 	return w.result(ctx, res, err)
