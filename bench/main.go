@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime"
 	"runtime/pprof"
 	"slices"
@@ -26,9 +27,10 @@ import (
 // config is how much is measured.
 type config struct {
 	quick  bool
-	rounds int           // turns that each side of a comparison takes
-	slice  time.Duration // length of a turn
-	dir    string        // scratch directory on a real disk, gone afterwards unless it was named
+	rounds int            // turns that each side of a comparison takes
+	slice  time.Duration  // length of a turn
+	dir    string         // scratch directory on a real disk, gone afterwards unless it was named
+	only   *regexp.Regexp // parts of the section wakes that are measured, by engine and name
 }
 
 // pick is full, or small in quick mode.
@@ -99,12 +101,16 @@ func run() (err error) {
 	flag.IntVar(&c.rounds, "rounds", 0, "turns that each side takes (default 10, quick 4)")
 	flag.DurationVar(&c.slice, "slice", 0, "length of a turn (default 600ms, quick 300ms)")
 	flag.StringVar(&c.dir, "dir", "", "scratch directory to keep; mail that was imported into it is searched again, and not imported (default: a new one, removed afterwards)")
+	only := flag.String("only", "", "parts of wakes to measure, a regular expression: SQLite firing, PostgreSQL claiming, ...; all when left out")
 	flag.Parse()
 	if c.rounds == 0 {
 		c.rounds = pick(c, 10, 4)
 	}
 	if c.slice == 0 {
 		c.slice = pick(c, 600*time.Millisecond, 300*time.Millisecond)
+	}
+	if c.only, err = regexp.Compile(*only); err != nil {
+		return err
 	}
 	chosen, err := choose(*which)
 	if err != nil {

@@ -213,6 +213,9 @@ func starting(ctx context.Context, c config, o opener, t *table) error {
 // Both have a full queue, and both count what the database says is completed.
 func claiming(ctx context.Context, c config, o opener, t *table) error {
 	for _, n := range []int{8, 32, 128} {
+		if !c.only.MatchString(fmt.Sprintf("%s claiming %d", o.name, n)) {
+			continue
+		}
 		if err := claimingAt(ctx, c, o, n, t); err != nil {
 			return err
 		}

@@ -13,9 +13,16 @@ import (
 
 // wakes asks what it costs to find out whom a change concerns, to start what is due, and to append to a long thread.
 func wakes(ctx context.Context, c config, t *table) error {
+	parts := []struct {
+		name string
+		run  func(context.Context, config, opener, *table) error
+	}{{"matching", matching}, {"firing", firing}, {"starting", starting}, {"claiming", claiming}, {"appending", appending}}
 	for _, e := range engines {
-		for _, part := range []func(context.Context, config, opener, *table) error{matching, firing, starting, claiming, appending} {
-			if err := part(ctx, c, opener{e.name, e.open}, t); err != nil {
+		for _, part := range parts {
+			if part.name != "claiming" && !c.only.MatchString(e.name+" "+part.name) { // which looks by itself, for each number at once
+				continue
+			}
+			if err := part.run(ctx, c, opener{e.name, e.open}, t); err != nil {
 				return err
 			}
 		}

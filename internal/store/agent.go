@@ -36,7 +36,10 @@ func (t *Tx) InsertAgent(ctx context.Context, a reeve.Agent) error {
 	if err == nil && n == 0 {
 		return reeve.Errorf(reeve.AlreadyExists, "an agent named %q is there already", a.Name)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return t.exec(ctx, `INSERT INTO agent_runtimes (agent_id, active_run, failures, last_run_at) VALUES ($1, '', 0, 0)`, a.ID)
 }
 
 // GetAgent reads an agent of a workspace, by id or by name.
@@ -52,28 +55,6 @@ func (s *Snap) GetAgent(ctx context.Context, workspace, id string) (reeve.Agent,
 // AgentsByID reads the agents with these ids; those that are not there are left out.
 func (s *Snap) AgentsByID(ctx context.Context, ids []string) ([]reeve.Agent, error) {
 	return among(ctx, s, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE id IN (?)`, ids)
-}
-
-// Standing is what decides whether an agent runs when something calls it.
-type Standing struct {
-	ID, WorkspaceID string
-	Lifecycle       reeve.Lifecycle
-	Mode            reeve.Mode
-	Stopped         bool
-}
-
-// Standings adds those of the agents with these ids to a map by id; agents that are not there are left out.
-func (s *Snap) Standings(ctx context.Context, ids []string, known map[string]Standing) error {
-	list, err := among(ctx, s, func(r scanner) (a Standing, err error) {
-		var stopped int64
-		err = r.Scan(&a.ID, &a.WorkspaceID, &a.Lifecycle, &a.Mode, &stopped)
-		a.Stopped = stopped > 0
-		return a, err
-	}, `SELECT id, workspace_id, lifecycle, mode, stopped_at FROM agents WHERE id IN (?)`, ids)
-	for _, a := range list {
-		known[a.ID] = a
-	}
-	return err
 }
 
 // ListAgents reads a page of a workspace's agents, ordered by name, after a name.

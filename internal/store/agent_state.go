@@ -98,7 +98,8 @@ func (t *Tx) movePointers(ctx context.Context, ended []reeve.Run) error {
 		SELECT id, 0, '', '', max(head), '', '', max(seen), '', 0, '', max(at) FROM (
 			SELECT a.id, COALESCE((SELECT max(m.id) FROM messages m WHERE m.thread_id = v.column3), '') AS head,
 				COALESCE((SELECT r.seen FROM agent_runtimes r WHERE r.agent_id = v.column1 AND r.active_run = v.column2 AND v.column2 <> ''), 0) AS seen, v.column4 AS at
-			FROM (VALUES (?)) AS v JOIN agents a ON a.id = v.column1) ended
+			FROM (VALUES (?)) AS v JOIN agents a ON @a.id = v.column1) ended
+		WHERE NOT EXISTS (SELECT 1 FROM agent_states s WHERE s.agent_id = ended.id AND s.head >= ended.head AND s.seen >= ended.seen)
 		GROUP BY id
 		ON CONFLICT (agent_id) DO UPDATE SET updated_at = excluded.updated_at,
 			head = CASE WHEN excluded.head > agent_states.head THEN excluded.head ELSE agent_states.head END,
@@ -123,8 +124,9 @@ func (s *Snap) Runtime(ctx context.Context, agent string) (reeve.AgentRuntime, e
 		}
 		return n
 	}
-	running := count(`SELECT count(*) FROM runs WHERE agent_id = $1 AND state IN ('running', 'parked') AND state = 'running'`)
-	parked := count(`SELECT count(*) FROM runs WHERE agent_id = $1 AND state IN ('running', 'parked') AND state = 'parked'`)
+	const open = `FROM runs WHERE id IN (SELECT run_id FROM open_runs WHERE agent_id = $1 AND turn = 0 UNION ALL SELECT run_id FROM open_runs WHERE agent_id = $1 AND turn = 1) AND state = `
+	running := count(`SELECT count(*) ` + open + `'running'`)
+	parked := count(`SELECT count(*) ` + open + `'parked'`)
 	queued := count(`SELECT count(*) FROM wakes WHERE agent_id = $1 AND state = 'queued'`)
 	r.AgentID, r.Runs, r.Queued, r.Status = agent, int(running+parked), int(queued), reeve.StatusIdle
 	switch {

@@ -50,7 +50,8 @@ func (t *Tx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is re
 
 // CancelRuns ends every run of an agent that is under way.
 func (t *Tx) CancelRuns(ctx context.Context, workspace, agent, why string) error {
-	open, err := all(ctx, &t.Snap, scanRun, `SELECT `+runColumns+` FROM runs WHERE workspace_id = $1 AND agent_id = $2 AND state IN ('running', 'parked')`, workspace, agent)
+	open, err := all(ctx, &t.Snap, scanRun, `SELECT `+runColumns+` FROM runs
+		WHERE workspace_id = $1 AND id IN (SELECT run_id FROM open_runs WHERE agent_id = $2 AND turn = 0 UNION ALL SELECT run_id FROM open_runs WHERE agent_id = $2 AND turn = 1)`, workspace, agent)
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func (t *Tx) CancelRuns(ctx context.Context, workspace, agent, why string) error
 
 // Children lists the runs under way that a run's calls began.
 func (s *Snap) Children(ctx context.Context, run string) ([]reeve.Run, error) {
-	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE parent_id = $1 AND parent_id <> '' AND state IN ('running', 'parked') ORDER BY id`, run)
+	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs WHERE parent_id = $1 AND parent_id <> '') ORDER BY id`, run)
 }
 
 // GoesOn tells whether a run that is parked goes on without anybody's word: everything it waits for is a run that does.

@@ -121,7 +121,7 @@ func (s *Snap) EndedTurns(ctx context.Context, conversation, before string, limi
 
 // ActiveTurns reads a conversation's turns that are under way, but for one, oldest first.
 func (s *Snap) ActiveTurns(ctx context.Context, conversation, but string, limit int) ([]reeve.Run, error) {
-	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE session_id = $1 AND reason = 'user_initiated' AND state IN ('running', 'parked') AND id <> $2
+	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs WHERE session_id = $1 AND turn = 1) AND id <> $2
 		ORDER BY id LIMIT $3`, conversation, but, limit)
 }
 

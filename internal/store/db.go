@@ -17,6 +17,7 @@ type DB struct {
 	seal   sealer
 	append map[bool]appending // by [Judged.Assumed]; put together once
 	texts  statements
+	arrays bool // a parameter can be a list; see rows.go
 }
 
 // Open wraps an engine and brings its tables up to date. The key seals secrets; it must be 32 bytes.
@@ -28,7 +29,7 @@ func Open(ctx context.Context, e Engine, key []byte) (*DB, error) {
 	if err := migrate(ctx, e); err != nil {
 		return nil, err
 	}
-	return &DB{engine: e, seal: seal, append: newAppending(e)}, nil
+	return &DB{engine: e, seal: seal, append: newAppending(e), arrays: e.Name() == "postgres"}, nil
 }
 
 // Snap is a consistent view of the store.
@@ -143,16 +144,29 @@ var errFailed = reeve.Errorf(reeve.Internal, "the transaction was abandoned")
 // checkText refuses text that PostgreSQL cannot hold, so that both engines hold the same.
 func checkText(args []any) error {
 	for _, a := range args {
-		if s, ok := a.(string); ok && (!utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0) {
-			return reeve.Errorf(reeve.Validation, "text must be UTF-8 without NUL")
+		switch a := a.(type) {
+		case string:
+			if !storable(a) {
+				return errText
+			}
+		case []string:
+			for _, s := range a {
+				if !storable(s) {
+					return errText
+				}
+			}
 		}
 	}
 	return nil
 }
 
+var errText = reeve.Errorf(reeve.Validation, "text must be UTF-8 without NUL")
+
+func storable(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+
 // clean makes any text storable. It is for what must be recorded whatever it is, like a tool's output.
 func clean(s string) string {
-	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+	if storable(s) {
 		return s
 	}
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
@@ -216,16 +230,50 @@ func all[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), que
 				err = e
 			}
 		}()
-		for rows.Next() {
-			v, err := scan(rows)
-			if err != nil {
-				return err
-			}
-			list = append(list, v)
-		}
-		return rows.Err()
+		list, err = scanned(rows, scan)
+		return err
 	})
 	return list, err
+}
+
+func scanned[T any](rows Rows, scan func(scanner) (T, error)) ([]T, error) {
+	list := []T{}
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, v)
+	}
+	return list, rows.Err()
+}
+
+// ask is all for somebody who can wait: the list is there once the transaction was settled, or is committed.
+func ask[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), into *[]T, query string, args ...any) error {
+	if err := checkText(args); err != nil {
+		return err
+	}
+	return s.conn.use(ctx, func(c Conn) error {
+		return c.Ask(ctx, func(rows Rows) (err error) {
+			*into, err = scanned(rows, scan)
+			return err
+		}, query, args...)
+	})
+}
+
+// first is the first of some errors: what follows one that spoilt a transaction says nothing new.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle waits for what was asked: all of it in one round trip.
+func (s *Snap) settle(ctx context.Context) error {
+	return s.conn.use(ctx, func(c Conn) error { return c.Settle(ctx) })
 }
 
 // one reads the first row of a query; false means there is none.

@@ -44,6 +44,10 @@ type Conn interface {
 	// Sure has f called right before the commit, when nothing but the disk can take the change back any more. An engine in which something else can does not
 	// call it. Everybody waits for f.
 	Sure(f func())
+	// Ask runs a statement that gives rows which nobody waits for yet. They are read by this call, a later one or the commit; perhaps again, if the commit is.
+	Ask(ctx context.Context, read func(Rows) error, query string, args ...any) error
+	// Settle waits for what was asked.
+	Settle(ctx context.Context) error
 }
 
 // Settled are the tables that are read for long and seldom change. What a statement changes in them it names.

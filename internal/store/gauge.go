@@ -17,8 +17,8 @@ func (s *Snap) Gauges(ctx context.Context) (Gauges, error) {
 	g, _, err := one(ctx, s, func(r scanner) (g Gauges, err error) {
 		return g, r.Scan(&g.Wakes, &g.Runs, &g.Parked, &g.Waiting, &g.Open, &g.Approval)
 	}, `SELECT (SELECT count(*) FROM wakes WHERE state = 'queued'),
-		(SELECT count(*) FROM runs WHERE state IN ('running', 'parked') AND state = 'running'),
-		(SELECT count(*) FROM runs WHERE state IN ('running', 'parked') AND state = 'parked'),
+		(SELECT count(*) FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND state = 'running'),
+		(SELECT count(*) FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND state = 'parked'),
 		(SELECT count(*) FROM operations WHERE state IN ('parked', 'unknown')),
 		(SELECT count(*) FROM operations WHERE state IN ('prepared', 'dispatched')),
 		(SELECT count(*) FROM approvals WHERE state = 'pending')`)

@@ -125,7 +125,7 @@ func (t *Tx) addTo(ctx context.Context, workspace, user, name string, mails []ma
 		fresh = append(fresh, []any{at, id, m.id, m.hash, m.sent, m.folder, m.subject, m.sender, m.recipients, m.attached, m.detail, m.body})
 	}
 	if err := t.insert(`INSERT INTO emails (id, inbox_id, message_id, hash, sent_at, folder, subject, sender, recipients, attached, detail, body) VALUES (?)`, fresh,
-		func(query string, args []any) error { return t.exec(ctx, query, args...) }); err != nil {
+		t.unheard(ctx)); err != nil {
 		return err
 	}
 	return t.exec(ctx, `UPDATE inboxes SET messages = messages + $2 WHERE id = $1`, id, len(fresh))

@@ -140,8 +140,7 @@ func (t *Tx) InsertEvents(ctx context.Context, workspace, agent, operation strin
 		}
 		rows[i] = []any{t.NewID(reeve.PrefixEvent), workspace, string(k.Class), k.Name, agent, operation, reeve.Millis(t.now)}
 	}
-	return t.insert(`INSERT INTO events (id, workspace_id, class, name, agent_id, operation_id, created_at) VALUES (?)`, rows,
-		func(query string, args []any) error { return t.exec(ctx, query, args...) })
+	return t.insert(`INSERT INTO events (id, workspace_id, class, name, agent_id, operation_id, created_at) VALUES (?)`, rows, t.unheard(ctx))
 }
 
 // Event is a committed notification.

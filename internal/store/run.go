@@ -39,84 +39,84 @@ func ancestorsText(list []reeve.Ancestor) string {
 
 // InsertRun writes a run and makes it its agent's one, or its schedule's: false means that there is one already.
 func (t *Tx) InsertRun(ctx context.Context, v reeve.Run) (bool, error) {
-	made, err := t.InsertRuns(ctx, []reeve.Run{v})
+	made, err := t.InsertRuns(ctx, []reeve.Run{v}, nil)
 	return len(made) == 1, err
 }
 
 // InsertRuns writes runs of different lanes, and makes each its agent's one, or its schedule's. It gives the ids of those that it
-// made; the others' lanes have one already.
-func (t *Tx) InsertRuns(ctx context.Context, runs []reeve.Run) (made map[string]bool, err error) {
-	var agents []string
-	for _, v := range runs {
-		if !ownLane(v.Reason, v.SessionID) {
-			agents = append(agents, v.AgentID)
-		}
-	}
-	free, err := t.freeAgents(ctx, agents)
-	if err != nil {
-		return nil, err
-	}
-	var active, rows [][]any
-	for _, v := range runs {
-		if !ownLane(v.Reason, v.SessionID) {
-			if !free[v.AgentID] {
-				continue
+// made; the others' lanes have one already. Who knows which agents are free says so; see [Roster].
+func (t *Tx) InsertRuns(ctx context.Context, runs []reeve.Run, free map[string]bool) (made map[string]bool, err error) {
+	if free == nil {
+		var agents []string
+		for _, v := range runs {
+			if !ownLane(v.Reason, v.SessionID) {
+				agents = append(agents, v.AgentID)
 			}
-			active = append(active, []any{v.AgentID, v.ID})
 		}
-		rows = append(rows, []any{v.ID, v.Key, v.WorkspaceID, v.AgentID, string(v.Reason), v.ReasonID, v.SessionID, v.UserID, v.Input, joinOrigins(v.Origins), v.ThreadID,
-			string(reeve.RunRunning), "", "", "", v.Wakes, 1, "", v.Owner, orZero(v.ScheduledAt), reeve.Millis(t.now), 0, 0, "", 0, v.ParentID, v.Answers,
-			ancestorsText(v.Ancestors)})
-	}
-	if err := t.change(ctx, `UPDATE agent_runtimes SET active_run = v.column2, seen = COALESCE((SELECT counter FROM nodes WHERE self = 1), 0)
-		FROM (VALUES (?)) AS v WHERE agent_id = v.column1`, []string{"TEXT", "TEXT"}, active); err != nil {
-		return nil, err
-	}
-	made = make(map[string]bool, len(rows))
-	err = t.insert(`INSERT INTO runs (`+runColumns+`) VALUES (?)
-		ON CONFLICT (agent_id, session_id) WHERE state IN ('running', 'parked') AND reason <> 'user_initiated' DO NOTHING RETURNING id`, rows,
-		func(query string, args []any) error {
-			ids, err := all(ctx, &t.Snap, value[string], query, args...)
-			for _, id := range ids {
-				made[id] = true
-			}
-			return err
-		})
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range active {
-		if !made[a[1].(string)] {
-			return nil, reeve.Errorf(reeve.Internal, "agent %s runs, and is not known to", a[0])
-		}
-	}
-	return made, nil
-}
-
-// freeAgents tells which agents have no run, and keeps those so for this transaction. Agents that never ran get their row first.
-func (t *Tx) freeAgents(ctx context.Context, agents []string) (map[string]bool, error) {
-	free := make(map[string]bool, len(agents))
-	look := func(ids []string) error {
-		list, err := among(ctx, &t.Snap, value[string], `SELECT agent_id FROM agent_runtimes WHERE active_run = '' AND agent_id IN (?)`+t.db.engine.Lock(), ids)
-		for _, id := range list {
-			free[id] = true
-		}
-		return err
-	}
-	if err := look(agents); err != nil || len(free) == len(agents) {
-		return free, err
-	}
-	var rest []string
-	for _, id := range agents {
-		if free[id] {
-			continue
-		}
-		rest = append(rest, id)
-		if err := t.exec(ctx, `INSERT INTO agent_runtimes (agent_id, active_run, failures, last_run_at) VALUES ($1, '', 0, 0) ON CONFLICT (agent_id) DO NOTHING`, id); err != nil {
+		var list []string
+		if err := first(t.askFree(ctx, &list, agents), t.settle(ctx)); err != nil {
 			return nil, err
 		}
+		free = setOf(list)
 	}
-	return free, look(rest)
+	made = make(map[string]bool, len(runs))
+	var sure, others, active, rows [][]any
+	for _, v := range runs {
+		open := []any{v.ID, v.AgentID, v.SessionID, v.ParentID, 0}
+		switch {
+		case v.Reason == reeve.ReasonUser:
+			open[4] = 1 // a turn, which waits for no other
+			sure = append(sure, open)
+		case ownLane(v.Reason, v.SessionID):
+			others = append(others, open)
+			continue
+		case free[v.AgentID]: // and held
+			sure = append(sure, open)
+			active = append(active, []any{v.AgentID, v.ID})
+		default:
+			continue
+		}
+		made[v.ID] = true
+	}
+	const open = `INSERT INTO open_runs (run_id, agent_id, session_id, parent_id, turn) VALUES (?)`
+	if err := t.insert(open, sure, t.unheard(ctx)); err != nil {
+		return nil, err
+	}
+	if err := t.insert(open+` ON CONFLICT (agent_id, session_id) WHERE turn = 0 DO NOTHING RETURNING run_id`, others, func(query string, args []any) error {
+		ids, err := all(ctx, &t.Snap, value[string], query, args...)
+		for _, id := range ids {
+			made[id] = true
+		}
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	for _, v := range runs {
+		if made[v.ID] {
+			rows = append(rows, []any{v.ID, v.Key, v.WorkspaceID, v.AgentID, string(v.Reason), v.ReasonID, v.SessionID, v.UserID, v.Input, joinOrigins(v.Origins), v.ThreadID,
+				v.Wakes, v.Owner, orZero(v.ScheduledAt), reeve.Millis(t.now), v.ParentID, v.Answers, ancestorsText(v.Ancestors)})
+		}
+	}
+	if err := t.change(ctx, `UPDATE agent_runtimes SET active_run = v.column2, seen = COALESCE((SELECT counter FROM nodes WHERE self = 1), 0)
+		FROM (VALUES (?)) AS v WHERE @agent_id = v.column1`, []string{"TEXT", "TEXT"}, active); err != nil {
+		return nil, err
+	}
+	return made, t.insert(`INSERT INTO runs (`+runColumns+`) SELECT v.column1, v.column2, v.column3, v.column4, v.column5, v.column6, v.column7, v.column8, v.column9, v.column10,
+		v.column11, 'running', '', '', '', v.column12, 1, '', v.column13, v.column14, v.column15, 0, 0, '', 0, v.column16, v.column17, v.column18 FROM (VALUES (?)) AS v`,
+		rows, t.unheard(ctx))
+}
+
+// askFree asks which agents have no run, and keeps those so for this transaction.
+func (t *Tx) askFree(ctx context.Context, into *[]string, agents []string) error {
+	return askAmong(ctx, &t.Snap, value[string], into, `SELECT agent_id FROM agent_runtimes WHERE active_run = '' AND agent_id IN (?)`+t.db.engine.Lock(), agents)
+}
+
+func setOf(list []string) map[string]bool {
+	set := make(map[string]bool, len(list))
+	for _, v := range list {
+		set[v] = true
+	}
+	return set
 }
 
 // MoveRun takes a run from one state to another, provided it is still in the state and hands it was read in. A run that ends
@@ -134,38 +134,74 @@ type RunMove struct{ Was, Is reeve.Run }
 
 // MoveRuns is MoveRun for several. It gives the ids of those that were still as they were read.
 func (t *Tx) MoveRuns(ctx context.Context, moves []RunMove) (moved map[string]bool, err error) {
+	var ids lists[string]
+	if err := first(t.askMoves(ctx, &ids, moves), t.settle(ctx)); err != nil {
+		return nil, err
+	}
+	moved = setOf(ids.all())
+	return moved, t.close(ctx, moves, moved)
+}
+
+// EndRuns is MoveRuns for runs whose brains are done: what they spent is found out, and added to the moves.
+func (t *Tx) EndRuns(ctx context.Context, moves []RunMove) (moved map[string]bool, err error) {
+	var ids lists[string]
+	var parts []spending
+	runs := make([]string, len(moves))
+	for i, m := range moves {
+		runs[i] = m.Is.ID
+	}
+	if err := first(t.askMoves(ctx, &ids, moves), t.askSpent(ctx, &parts, runs), t.settle(ctx)); err != nil {
+		return nil, err
+	}
+	spent, err := summed(parts)
+	if err != nil {
+		return nil, err
+	}
+	moved = setOf(ids.all())
+	var rows [][]any
+	for i := range moves {
+		is := &moves[i].Is
+		if is.Spent = spent[is.ID]; is.Spent != (reeve.Amount{}) && moved[is.ID] {
+			rows = append(rows, []any{is.ID, spentText(is.Spent)})
+		}
+	}
+	if err := t.change(ctx, `UPDATE runs SET spent = v.column2 FROM (VALUES (?)) AS v WHERE @id = v.column1`, []string{"TEXT", "TEXT"}, rows); err != nil {
+		return nil, err
+	}
+	return moved, t.close(ctx, moves, moved)
+}
+
+// askMoves writes runs as they are to be, and asks which of them were still as they were read.
+func (t *Tx) askMoves(ctx context.Context, into *lists[string], moves []RunMove) error {
 	rows := make([][]any, len(moves))
 	for i, m := range moves {
 		if m.Was.State != m.Is.State {
 			if err := m.Was.State.To(m.Is.State); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		rows[i] = []any{m.Is.ID, string(m.Was.State), m.Was.Owner, string(m.Is.State), m.Is.Output, string(m.Is.Code), m.Is.Message, m.Is.Attempts, spentText(m.Is.Spent),
 			m.Is.Owner, orZero(m.Is.FinishedAt), m.Is.Moves, issuesText(m.Is.Issues), reeve.Millis(m.Is.SeenAt)}
 	}
-	moved = make(map[string]bool, len(moves))
-	err = t.each(`UPDATE runs SET state = v.column4, output = v.column5, code = v.column6, message = v.column7, attempts = v.column8, spent = v.column9,
+	return t.each(`UPDATE runs SET state = v.column4, output = v.column5, code = v.column6, message = v.column7, attempts = v.column8, spent = v.column9,
 			owner = v.column10, finished_at = v.column11, moves = v.column12, issues = v.column13, seen_at = v.column14 FROM (VALUES (?)) AS v
-		WHERE id = v.column1 AND state = v.column2 AND owner = v.column3 RETURNING id`,
+		WHERE @id = v.column1 AND state = v.column2 AND owner = v.column3 RETURNING id`,
 		[]string{"TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "BIGINT", "TEXT", "TEXT", "BIGINT", "BIGINT", "TEXT", "BIGINT"}, rows,
 		func(query string, args []any) error {
-			ids, err := all(ctx, &t.Snap, value[string], query, args...)
-			for _, id := range ids {
-				moved[id] = true
-			}
-			return err
+			return ask(ctx, &t.Snap, value[string], into.more(), query, args...)
 		})
-	if err != nil {
-		return nil, err
-	}
+}
+
+// close moves the pointers of the agents of runs that have ended, and frees them.
+func (t *Tx) close(ctx context.Context, moves []RunMove, moved map[string]bool) error {
 	var ended []reeve.Run
-	var freed [][]any
+	var closed, freed [][]any
 	for _, m := range moves {
 		if !moved[m.Is.ID] || !m.Is.State.Final() {
 			continue
 		}
 		ended = append(ended, m.Is)
+		closed = append(closed, []any{m.Is.ID})
 		failed := 0
 		if m.Is.State == reeve.RunFailed {
 			failed = 1
@@ -175,10 +211,13 @@ func (t *Tx) MoveRuns(ctx context.Context, moves []RunMove) (moved map[string]bo
 		}
 	}
 	if err := t.movePointers(ctx, ended); err != nil {
-		return nil, err
+		return err
 	}
-	return moved, t.change(ctx, `UPDATE agent_runtimes SET active_run = '', last_run_at = v.column3, failures = CASE WHEN v.column4 = 1 THEN failures + 1 ELSE 0 END
-		FROM (VALUES (?)) AS v WHERE agent_id = v.column1 AND active_run = v.column2`, []string{"TEXT", "TEXT", "BIGINT", "BIGINT"}, freed)
+	if err := t.change(ctx, `DELETE FROM open_runs WHERE run_id IN (VALUES (?))`, []string{"TEXT"}, closed); err != nil {
+		return err
+	}
+	return t.change(ctx, `UPDATE agent_runtimes SET active_run = '', last_run_at = v.column3, failures = CASE WHEN v.column4 = 1 THEN failures + 1 ELSE 0 END
+		FROM (VALUES (?)) AS v WHERE @agent_id = v.column1 AND active_run = v.column2`, []string{"TEXT", "TEXT", "BIGINT", "BIGINT"}, freed)
 }
 
 func issuesText(i reeve.TurnIssues) string {
@@ -236,14 +275,9 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 			AND (EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> '' AND o.deferred = 1 AND o.result_id <> '' AND o.updated_at >= runs.seen_at)
 				OR NOT EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> ''
 					AND o.deferred = 1 AND o.state IN ('parked', 'prepared', 'dispatched')))))`
-	// Most of the time every open run is the process's own, and under way: one look tells.
-	_, some, err := one(ctx, &t.Snap, value[string], `SELECT id FROM runs WHERE state IN ('running', 'parked') AND (state = 'parked' OR owner <> $1) LIMIT 1`, process)
-	if err != nil || !some {
-		return nil, err
-	}
 	type found struct{ id, state string }
 	ids, err := all(ctx, &t.Snap, func(r scanner) (f found, err error) { return f, r.Scan(&f.id, &f.state) },
-		`SELECT id, state FROM runs WHERE state IN ('running', 'parked') AND `+left+`
+		`SELECT id, state FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND `+left+`
 		AND NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = runs.workspace_id AND w.stopped_at > 0)
 		AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = runs.agent_id AND a.stopped_at > 0)
 		ORDER BY id LIMIT $1`+t.db.engine.Lock(), n)
@@ -271,24 +305,30 @@ func (t *Tx) ReleaseRun(ctx context.Context, v reeve.Run) error {
 
 // RunsOf lists the runs that a process has in its hands.
 func (s *Snap) RunsOf(ctx context.Context, process string) ([]reeve.Run, error) {
-	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE state IN ('running', 'parked') AND state = 'running' AND owner = $1 ORDER BY id`, process)
+	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND state = 'running' AND owner = $1 ORDER BY id`, process)
 }
 
 // RunSpent sums what a run's calls cost: what their results say, and what those cost so far that have none.
 func (s *Snap) RunSpent(ctx context.Context, run string) (reeve.Amount, error) {
-	spent, err := s.RunsSpent(ctx, []string{run})
+	var parts []spending
+	if err := first(s.askSpent(ctx, &parts, []string{run}), s.settle(ctx)); err != nil {
+		return reeve.Amount{}, err
+	}
+	spent, err := summed(parts)
 	return spent[run], err
 }
 
-// RunsSpent is RunSpent for several, by id. Those that spent nothing are left out.
-func (s *Snap) RunsSpent(ctx context.Context, runs []string) (map[string]reeve.Amount, error) {
-	type part struct{ run, info, open string } // the metadata of a result, or what an operation cost so far
-	parts, err := among(ctx, s, func(r scanner) (p part, err error) { return p, r.Scan(&p.run, &p.info, &p.open) }, `SELECT run_id, metadata, '' FROM messages
+// spending is a part of what a run spent: the metadata of a result, or what an operation cost so far.
+type spending struct{ run, info, open string }
+
+func (s *Snap) askSpent(ctx context.Context, into *[]spending, runs []string) error {
+	return askAmong(ctx, s, func(r scanner) (p spending, err error) { return p, r.Scan(&p.run, &p.info, &p.open) }, into, `SELECT run_id, metadata, '' FROM messages
 		WHERE run_id IN (?) AND run_id <> '' AND kind IN ('tool_result', 'thought')
 		UNION ALL SELECT run_id, '', spent FROM operations WHERE run_id IN (?) AND run_id <> '' AND result_id = ''`, runs)
-	if err != nil {
-		return nil, err
-	}
+}
+
+// summed is what runs spent, by id. Those that spent nothing are left out.
+func summed(parts []spending) (map[string]reeve.Amount, error) {
 	spent := map[string]reeve.Amount{}
 	for _, p := range parts {
 		var info struct{ Spent reeve.Amount }

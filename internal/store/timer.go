@@ -63,7 +63,7 @@ func (t *Tx) AdvanceTimers(ctx context.Context, fired []reeve.Timer) error {
 		rows[i] = []any{v.ID, string(v.State), orZero(v.NextAt), orZero(v.LastAt), v.Missed, reeve.Millis(t.now)}
 	}
 	return t.change(ctx, `UPDATE timers SET state = v.column2, next_at = v.column3, last_at = v.column4, missed = v.column5, updated_at = v.column6
-		FROM (VALUES (?)) AS v WHERE id = v.column1`, []string{"TEXT", "TEXT", "BIGINT", "BIGINT", "BIGINT", "BIGINT"}, rows)
+		FROM (VALUES (?)) AS v WHERE @id = v.column1`, []string{"TEXT", "TEXT", "BIGINT", "BIGINT", "BIGINT", "BIGINT"}, rows)
 }
 
 // GetTimer is a Snap's for a transaction that will change it: others that would wait, so that nobody overwrites what somebody
@@ -77,7 +77,7 @@ func (t *Tx) GetTimer(ctx context.Context, workspace, user, id string) (reeve.Ti
 	return t.Snap.GetTimer(ctx, workspace, user, id)
 }
 
-// HoldTimers is GetTimer for several timers, by id. Those that are gone are left out.
+// HoldTimers is GetTimer for several timers, by id, with no more than the end of a run looks at; see [Tx.CountFailures]. Those that are gone are left out.
 func (t *Tx) HoldTimers(ctx context.Context, ids []string) (map[string]*reeve.Timer, error) {
 	slices.Sort(ids) // two servers that hold some of the same do it in one order
 	if !t.db.engine.Alone() {
@@ -89,12 +89,23 @@ func (t *Tx) HoldTimers(ctx context.Context, ids []string) (map[string]*reeve.Ti
 			return nil, err
 		}
 	}
-	list, err := among(ctx, &t.Snap, scanTimer, `SELECT `+timerColumns+` FROM timers WHERE id IN (?)`, ids)
+	list, err := among(ctx, &t.Snap, func(r scanner) (v reeve.Timer, err error) {
+		var next int64
+		err = r.Scan(&v.ID, &v.UserID, &v.Name, &v.Notify, &v.Origin, &v.State, &next, &v.Failures)
+		v.NextAt = optional(next)
+		return v, err
+	}, `SELECT id, user_id, name, notify, origin, state, next_at, failures FROM timers WHERE id IN (?)`, ids)
 	found := make(map[string]*reeve.Timer, len(list))
 	for i := range list {
 		found[list[i].ID] = &list[i]
 	}
 	return found, err
+}
+
+// CountFailures writes how a run's end left a timer.
+func (t *Tx) CountFailures(ctx context.Context, v reeve.Timer) error {
+	return t.exec(ctx, `UPDATE timers SET failures = $2, state = $3, next_at = $4, updated_at = $5 WHERE id = $1`,
+		v.ID, v.Failures, string(v.State), orZero(v.NextAt), reeve.Millis(t.now))
 }
 
 // CountTimers counts a user's schedules that are not over.
@@ -141,17 +152,6 @@ func (t *Tx) DeleteTimer(ctx context.Context, workspace, id string) error {
 		return err
 	}
 	return t.exec(ctx, `DELETE FROM timers WHERE workspace_id = $1 AND id = $2`, workspace, id)
-}
-
-// DueTimers reads active timers whose time has come, locked against other servers.
-func (t *Tx) DueTimers(ctx context.Context, limit int) ([]reeve.Timer, error) {
-	return all(ctx, &t.Snap, scanTimer, `SELECT `+timerColumns+` FROM timers WHERE state = 'active' AND next_at > 0 AND next_at <= $1
-		ORDER BY next_at, id LIMIT $2`+t.db.engine.Lock(), reeve.Millis(t.now), limit)
-}
-
-// NextTimer is when the next timer fires, in milliseconds; false means none does.
-func (s *Snap) NextTimer(ctx context.Context) (int64, bool, error) {
-	return one(ctx, s, value[int64], `SELECT next_at FROM timers WHERE state = 'active' AND next_at > 0 ORDER BY next_at LIMIT 1`)
 }
 
 // InsertMissed notes a firing that nobody was there for. Run keys of those that one catch-up serves are given.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -81,7 +80,7 @@ func (t *Tx) InsertWake(ctx context.Context, w reeve.Wake) (fresh bool, err erro
 
 // InsertWakes queues wakes whose run keys have not been queued before.
 func (t *Tx) InsertWakes(ctx context.Context, list []reeve.Wake) error {
-	return t.queue(list, func(query string, args []any) error { return t.exec(ctx, query, args...) })
+	return t.queue(list, t.unheard(ctx))
 }
 
 func (t *Tx) queue(list []reeve.Wake, do func(query string, args []any) error) error {
@@ -128,29 +127,14 @@ type Caller struct {
 	SessionID   string
 }
 
-// waiting is the queue without what a run that goes first keeps from being served. See ownLane. That the run is no turn says
-// nothing new: it lets the index runs_lane be used.
+// waiting is the queue without what a run that goes first keeps from being served. See ownLane.
 const waiting = ` FROM wakes WHERE state = 'queued' AND CASE WHEN reason = 'user_initiated' THEN 1 = 1 WHEN substr(session_id, 1, 9) = 'schedule:'
-		THEN NOT EXISTS (SELECT 1 FROM runs x WHERE x.agent_id = wakes.agent_id AND x.session_id = wakes.session_id AND x.state IN ('running', 'parked')
-			AND x.reason <> 'user_initiated')
+		THEN NOT EXISTS (SELECT 1 FROM open_runs x WHERE x.agent_id = wakes.agent_id AND x.session_id = wakes.session_id AND x.turn = 0)
 		ELSE NOT EXISTS (SELECT 1 FROM agent_runtimes r WHERE r.agent_id = wakes.agent_id AND r.active_run <> '') END`
 
 // throttled is until when an agent's throttle holds a wake back. A person does not wait for it.
 const throttled = `CASE WHEN reason IN ('manual', 'user_initiated') THEN 0 ELSE COALESCE((SELECT r.last_run_at + a.throttle_ms FROM agents a
 	JOIN agent_runtimes r ON r.agent_id = a.id WHERE a.id = wakes.agent_id AND a.throttle_ms > 0), 0) END`
-
-// DueWakes reads wakes of agents that do not run and are not throttled, the longest waiting first, locked against other servers.
-// What one run would serve together may be among them more than once. How many it reads at most is rounded up to one of a few
-// numbers, which stand in the text: PostgreSQL would plan anew for each number it is given.
-func (t *Tx) DueWakes(ctx context.Context, limit int) ([]reeve.Wake, error) {
-	most := 4
-	for most < limit && most < 1024 {
-		most *= 4
-	}
-	const query = `SELECT ` + wakeColumns + waiting + ` AND due_at <= $1 AND ` + throttled + ` <= $1 ORDER BY due_at, created_at, agent_id, session_id LIMIT `
-	text := t.db.texts.get(query, most, func() string { return query + strconv.Itoa(most) + t.db.engine.Lock() })
-	return all(ctx, &t.Snap, scanWake, text, reeve.Millis(t.now))
-}
 
 // Lane is what a wake's run waits for its turn in: all runs of one lane take turns.
 func Lane(w reeve.Wake) string {
@@ -161,19 +145,6 @@ func Lane(w reeve.Wake) string {
 		return w.AgentID + " " + w.SessionID
 	}
 	return w.AgentID
-}
-
-// NextWake is when the next queued wake that nothing but the clock holds back can be served, in milliseconds; false means that
-// there is none. Those behind a run are looked at when it ends. Of those that are not due only the first is looked at: its throttle
-// is found out when it is.
-func (s *Snap) NextWake(ctx context.Context) (int64, bool, error) {
-	at, ok, err := one(ctx, s, value[*int64], `SELECT min(at) FROM (
-		SELECT CASE WHEN due_at > `+throttled+` THEN due_at ELSE `+throttled+` END AS at`+waiting+` AND due_at <= $1
-		UNION ALL SELECT due_at FROM (SELECT due_at`+waiting+` AND due_at > $1 ORDER BY due_at LIMIT 1) AS later) AS times`, reeve.Millis(s.now))
-	if err != nil || !ok || at == nil {
-		return 0, false, err
-	}
-	return *at, true, nil
 }
 
 // QueuedWakes reads what a caller waits for, the longest waiting first, locked against other servers. Those that were put off are
@@ -188,25 +159,6 @@ func (t *Tx) PutOffWake(ctx context.Context, key string, first time.Duration, tr
 	return t.exec(ctx, `UPDATE wakes SET tries = tries + 1, due_at = $2 + $3 * (CAST(1 AS BIGINT) << CAST(tries AS INTEGER)),
 			state = CASE WHEN tries + 1 >= $4 THEN 'skipped' ELSE state END, why = CASE WHEN tries + 1 >= $4 THEN $5 ELSE why END
 		WHERE run_key = $1 AND state = 'queued'`, key, reeve.Millis(t.now), first.Milliseconds(), tries, why)
-}
-
-// Crowded tells of which timers, by their session, more than one wake is queued. These wakes are some of them.
-func (t *Tx) Crowded(ctx context.Context, some []reeve.Wake) (map[string]bool, error) {
-	rows := make([][]any, len(some))
-	for i, w := range some {
-		rows[i] = []any{w.AgentID, w.SessionID}
-	}
-	crowded := map[string]bool{}
-	err := t.each(`SELECT v.column2 FROM (VALUES (?)) AS v WHERE (SELECT count(*) FROM wakes w WHERE w.state = 'queued' AND w.agent_id = v.column1 AND w.session_id = v.column2) > 1`,
-		[]string{"TEXT", "TEXT"}, rows,
-		func(query string, args []any) error {
-			list, err := all(ctx, &t.Snap, value[string], query, args...)
-			for _, id := range list {
-				crowded[id] = true
-			}
-			return err
-		})
-	return crowded, err
 }
 
 // HoldWorkspace reads a workspace and keeps it as it is until the transaction ends: a run that starts in it starts before it
@@ -264,14 +216,15 @@ type WakeEnd struct {
 	Why    string
 }
 
-// EndAll is EndWakes for wakes of several runs.
+// EndAll is EndWakes for wakes of several runs. That they are queued is said in words that the indexes of the queue are not: PostgreSQL would sooner read all that waits than
+// find these by their keys.
 func (t *Tx) EndAll(ctx context.Context, ends []WakeEnd) error {
 	rows := make([][]any, len(ends))
 	for i, e := range ends {
 		rows[i] = []any{e.RunKey, string(e.State), e.RunID, e.Why}
 	}
 	return t.change(ctx, `UPDATE wakes SET state = v.column2, run_id = v.column3, why = v.column4 FROM (VALUES (?)) AS v
-		WHERE run_key = v.column1 AND state = 'queued'`, []string{"TEXT", "TEXT", "TEXT", "TEXT"}, rows)
+		WHERE @run_key = v.column1 AND state IN ('queued', '')`, []string{"TEXT", "TEXT", "TEXT", "TEXT"}, rows)
 }
 
 // WakeFilter narrows a list of wakes. Empty fields do not.

@@ -99,19 +99,11 @@ func (r *Room) finish(ctx context.Context, tx *store.Tx, list []*closing) (over 
 	if len(list) == 0 {
 		return nil, nil
 	}
-	ids := make([]string, len(list))
-	for i, c := range list {
-		ids[i] = c.run.ID
-	}
-	spent, err := tx.RunsSpent(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
 	moves := make([]store.RunMove, len(list))
 	for i, c := range list {
 		is, end := c.run, c.end
 		is.State, is.Output, is.Owner, is.Moves, is.Issues, is.SeenAt = end.State, end.Output, "", end.Moves, end.Issues, end.SeenAt
-		if is.Spent = spent[is.ID]; end.Err != nil {
+		if end.Err != nil {
 			is.Code, is.Message = end.Err.Code, end.Err.Message
 		}
 		if is.State.Final() {
@@ -120,7 +112,7 @@ func (r *Room) finish(ctx context.Context, tx *store.Tx, list []*closing) (over 
 		}
 		moves[i] = store.RunMove{Was: c.run, Is: is}
 	}
-	moved, err := tx.MoveRuns(ctx, moves)
+	moved, err := tx.EndRuns(ctx, moves)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (r *Room) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, run ree
 		tell = false
 	}
 	if t.Failures != was.Failures || t.State != was.State {
-		if err := tx.MoveTimer(ctx, *t); err != nil {
+		if err := tx.CountFailures(ctx, *t); err != nil {
 			return false, err
 		}
 	}

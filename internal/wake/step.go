@@ -58,35 +58,43 @@ func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Dur
 // stepOnce is one transaction of Step. It also gives the runs that it ended.
 func (r *Room) stepOnce(ctx context.Context, n int, closed []*closing) (runs []reeve.Run, next time.Duration, over []ending, err error) {
 	var bad *unreadable // which the store's own words would hide
+	var now time.Time
+	var timer, wake []int64 // when the next ones are due
+	more := false
 	err = r.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		runs, next, over, bad = nil, poll, nil, nil
+		runs, over, bad, now, timer, wake = nil, nil, nil, tx.Now(), nil, nil
 		defer func() { errors.As(err, &bad) }()
 		done, err := r.finish(ctx, tx, closed)
 		if err != nil {
 			return err
 		}
-		more, err := r.fire(ctx, tx)
+		ahead, err := tx.Outlook(ctx, r.Process, mostTimers, n)
 		if err != nil {
 			return err
 		}
-		if runs, over, err = r.rescue(ctx, tx, n); err != nil {
+		if more, err = r.fire(ctx, tx, ahead.Timers); err != nil {
+			return err
+		}
+		if runs, over, err = r.rescue(ctx, tx, n, ahead.Left); err != nil {
 			return err
 		}
 		over = append(over, done...)
-		if runs, err = r.begin(ctx, tx, runs, n); err != nil {
+		if len(ahead.Timers) > 0 && len(runs) < n { // which have queued more
+			if ahead.Wakes, err = tx.DueWakes(ctx, n-len(runs), nil); err != nil {
+				return err
+			}
+		}
+		if runs, err = r.begin(ctx, tx, ahead.Wakes, runs, n); err != nil || more {
 			return err
 		}
-		switch {
-		case more:
-			next = 0
-			return nil
-		case len(runs) >= n: // when one of them ends, we look again
-			next, err = r.untilTimer(ctx, tx)
-			return err
-		}
-		next, err = r.untilNext(ctx, tx)
-		return err
+		return tx.AskNext(ctx, &timer, &wake, len(runs) < n) // else we look again when one of them ends
 	})
+	if next = poll; more {
+		next = 0
+	}
+	for _, at := range slices.Concat(timer, wake) {
+		next = min(next, max(time.Millisecond, reeve.FromMillis(at).Sub(now)))
+	}
 	if err != nil && bad != nil {
 		err = bad
 	}
@@ -118,8 +126,8 @@ func (r *Room) putOff(ctx context.Context, u *unreadable) error {
 }
 
 // rescue takes up to n runs that nobody works on: left by servers that are gone, parked and free to go on, or ours by the store
-// and not in our hands. One that was taken up too often ends here.
-func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int) (runs []reeve.Run, over []ending, err error) {
+// and not in our hands. One that was taken up too often ends here. Where every run is our own and under way, none is looked for.
+func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int, left bool) (runs []reeve.Run, over []ending, err error) {
 	if n <= 0 {
 		return nil, nil, nil
 	}
@@ -141,6 +149,9 @@ func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int) (runs []reeve.Ru
 		}
 		r.mu.Unlock()
 	}
+	if !left {
+		return runs, nil, nil
+	}
 	lost, err := tx.ClaimRuns(ctx, r.Process, n-len(runs))
 	if err != nil {
 		return nil, nil, err
@@ -159,46 +170,20 @@ func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int) (runs []reeve.Ru
 	return runs, over, nil
 }
 
-// untilNext finds the earliest due time that is known.
-func (r *Room) untilNext(ctx context.Context, tx *store.Tx) (time.Duration, error) {
-	next, err := r.untilTimer(ctx, tx)
-	if err != nil {
-		return next, err
-	}
-	return soonest(ctx, tx, tx.NextWake, next)
-}
-
-func (r *Room) untilTimer(ctx context.Context, tx *store.Tx) (time.Duration, error) {
-	return soonest(ctx, tx, tx.NextTimer, poll)
-}
-
-func soonest(ctx context.Context, tx *store.Tx, get func(context.Context) (int64, bool, error), next time.Duration) (time.Duration, error) {
-	at, ok, err := get(ctx)
-	if ok {
-		next = min(next, max(time.Millisecond, reeve.FromMillis(at).Sub(tx.Now())))
-	}
-	return next, err
-}
-
 // begin starts runs for what is due, up to n in all.
-func (r *Room) begin(ctx context.Context, tx *store.Tx, runs []reeve.Run, n int) ([]reeve.Run, error) {
-	known := roster{tx: tx, workspaces: map[string]reeve.Workspace{}, agents: map[string]store.Standing{}}
-	for len(runs) < n {
+func (r *Room) begin(ctx context.Context, tx *store.Tx, due []reeve.Wake, runs []reeve.Run, n int) ([]reeve.Run, error) {
+	for len(runs) < n && len(due) > 0 {
 		most := n - len(runs)
-		due, err := tx.DueWakes(ctx, most)
-		if err != nil {
-			return nil, err
-		}
-		if err := known.meet(ctx, due); err != nil {
-			return nil, err
-		}
-		started, settled, err := r.start(ctx, tx, known, due, n-len(runs))
+		started, settled, err := r.start(ctx, tx, due, most)
 		if err != nil {
 			return nil, err
 		}
 		runs = append(runs, started...)
-		if len(due) < most || !settled {
+		if len(due) < most || !settled || len(started) == most {
 			break
+		}
+		if due, err = tx.DueWakes(ctx, n-len(runs), &due[len(due)-1]); err != nil {
+			return nil, err
 		}
 	}
 	return runs, nil
@@ -206,16 +191,10 @@ func (r *Room) begin(ctx context.Context, tx *store.Tx, runs []reeve.Run, n int)
 
 // start makes up to n runs of due wakes, each with all that it can serve together. It tells whether any wake was settled: where
 // every wake was unwanted there is no run, and where another server was faster there is not even that.
-func (r *Room) start(ctx context.Context, tx *store.Tx, known roster, due []reeve.Wake, n int) (started []reeve.Run, settled bool, err error) {
+func (r *Room) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n int) (started []reeve.Run, settled bool, err error) {
 	var plans []reeve.Run
 	var ends []store.WakeEnd
-	var timed []reeve.Wake
-	for _, w := range due {
-		if byClock(w.Reason) {
-			timed = append(timed, w)
-		}
-	}
-	crowded, err := tx.Crowded(ctx, timed)
+	known, err := tx.Roster(ctx, due)
 	if err != nil {
 		return nil, false, err
 	}
@@ -230,7 +209,7 @@ func (r *Room) start(ctx context.Context, tx *store.Tx, known roster, due []reev
 		}
 		taken[lane] = true
 		wakes := []reeve.Wake{first}
-		if first.SessionID == "" || crowded[first.SessionID] {
+		if first.SessionID == "" || known.Crowded[first.SessionID] {
 			if wakes, err = r.together(ctx, tx, first); err != nil {
 				return nil, false, err
 			}
@@ -249,7 +228,7 @@ func (r *Room) start(ctx context.Context, tx *store.Tx, known roster, due []reev
 			ends = append(ends, store.WakeEnd{RunKey: w.RunKey, State: reeve.WakeTaken, RunID: run.ID})
 		}
 	}
-	made, err := tx.InsertRuns(ctx, plans)
+	made, err := tx.InsertRuns(ctx, plans, known.Free)
 	if err != nil {
 		return nil, false, err
 	}
@@ -269,9 +248,9 @@ func (r *Room) start(ctx context.Context, tx *store.Tx, known roster, due []reev
 }
 
 // sift parts the wakes that are wanted from those that are not, with the reason why.
-func (r *Room) sift(ctx context.Context, tx *store.Tx, known roster, wakes []reeve.Wake) (kept []reeve.Wake, skipped []store.WakeEnd, err error) {
+func (r *Room) sift(ctx context.Context, tx *store.Tx, known store.Roster, wakes []reeve.Wake) (kept []reeve.Wake, skipped []store.WakeEnd, err error) {
 	for _, w := range wakes {
-		agent, why := known.awake(w)
+		agent, why := awake(known, w)
 		if why == "" && !agent.Mode.Wakes(w.Reason) {
 			why = "the agent is " + string(agent.Mode)
 		}

@@ -121,12 +121,11 @@ func asInput(err error) error {
 	return &e
 }
 
-// fire queues a wake for each timer whose time has come, and sets its next time, in one transaction. It tells whether there may
+// fire queues a wake for each timer whose time has come, and sets its next time. It tells whether there may
 // be more of them.
-func (r *Room) fire(ctx context.Context, tx *store.Tx) (more bool, err error) {
-	due, err := tx.DueTimers(ctx, mostTimers)
-	if err != nil {
-		return false, err
+func (r *Room) fire(ctx context.Context, tx *store.Tx, due []reeve.Timer) (more bool, err error) {
+	if len(due) == 0 {
+		return false, nil
 	}
 	agents := make([]string, len(due))
 	for i, t := range due {

@@ -27,6 +27,7 @@ type statement struct {
 	query   string
 	args    []any
 	refused func(store.Fault) error
+	read    func(store.Rows) error // what is done with its rows, if it gives any
 }
 
 func (t *conn) Exec(ctx context.Context, refused func(store.Fault) error, query string, args ...any) error {
@@ -38,12 +39,27 @@ func (t *conn) Exec(ctx context.Context, refused func(store.Fault) error, query 
 			args[i] = bytes.Clone(b)
 		}
 	}
-	t.held = append(t.held, statement{query, args, refused})
+	t.held = append(t.held, statement{query: query, args: args, refused: refused})
 	return nil
 }
 
 // Sure keeps nothing: another transaction can have this one made again up to its very end.
 func (t *conn) Sure(func()) {}
+
+// Ask holds a question back like the rest.
+func (t *conn) Ask(ctx context.Context, read func(store.Rows) error, query string, args ...any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t.held = append(t.held, statement{query: query, args: args, read: read})
+	return nil
+}
+
+// Settle sends everything held.
+func (t *conn) Settle(ctx context.Context) error {
+	_, err := t.send(ctx, "")
+	return err
+}
 
 func (t *conn) Affect(ctx context.Context, query string, args ...any) (n int64, err error) {
 	tag, err := t.send(ctx, query, args...)
@@ -163,12 +179,43 @@ func (t *conn) flush(ctx context.Context, query string, args ...any) (pgx.BatchR
 		}
 	}
 	for _, s := range held {
-		if _, err := r.Exec(); err != nil {
+		if err := t.answer(r, s); err != nil {
 			_ = r.Close()
 			return nil, s.judge(t.fault(err))
 		}
 	}
 	return r, nil
+}
+
+// answer reads what a statement of a batch gave.
+func (t *conn) answer(r pgx.BatchResults, s statement) error {
+	if s.read == nil {
+		_, err := r.Exec()
+		return err
+	}
+	q, err := r.Query()
+	if err != nil {
+		return err
+	}
+	err = s.read(&answered{q, t})
+	q.Close()
+	if e := q.Err(); e != nil {
+		err = e
+	}
+	return err
+}
+
+// answered is rows of a batch that goes on.
+type answered struct {
+	pgx.Rows
+	conn *conn
+}
+
+func (r *answered) Err() error { return r.conn.fault(r.Rows.Err()) }
+
+func (r *answered) Close() error {
+	r.Rows.Close()
+	return r.Err()
 }
 
 // fault is the package's fault with what the connection itself knows: that it broke.

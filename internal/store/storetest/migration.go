@@ -55,6 +55,8 @@ func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 	equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.GetSecret(ctx, ws, "key") }), "value", "stored again")
 	must(t, db.Close())
 
+	runUnderWay(t, open)
+
 	e = open(t)
 	must(t, raw(ctx, e, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)"))
 	must(t, raw(ctx, e, "DROP TABLE session_files")) // what a newer Reeve may have done
@@ -67,6 +69,38 @@ func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 	db, err = store.Open(ctx, e, Key)
 	must(t, err)
 	equal(t, revision(t, db, ws), 1, "what was there")
+	must(t, db.Close())
+}
+
+// runUnderWay brings a database up to date that was written when runs under way were told by their state alone: it goes on, and its agent is not free.
+func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
+	ctx := t.Context()
+	db, err := store.Open(ctx, open(t), Key)
+	must(t, err)
+	queue(t, db, reeve.Wake{RunKey: "under way", Reason: reeve.ReasonManual, SessionID: "manual:1"})
+	started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:1"}, "run_under_way", "proc_1")
+	must(t, db.Close())
+	e := open(t)
+	for _, query := range []string{
+		"CREATE INDEX runs_children ON runs (parent_id) WHERE parent_id <> '' AND state IN ('running', 'parked')",
+		"CREATE INDEX runs_talking ON runs (session_id, id) WHERE reason = 'user_initiated' AND state IN ('running', 'parked')",
+		"CREATE UNIQUE INDEX runs_lane ON runs (agent_id, session_id) WHERE state IN ('running', 'parked') AND reason <> 'user_initiated'",
+		"CREATE INDEX runs_open ON runs (state) WHERE state IN ('running', 'parked')",
+		"DROP TABLE open_runs",
+		"DELETE FROM goose_db_version WHERE version_id = 26",
+	} {
+		must(t, raw(ctx, e, query))
+	}
+	db, err = store.Open(ctx, e, Key)
+	must(t, err)
+	mine := view(t, db, func(s *store.Snap) ([]reeve.Run, error) { return s.RunsOf(ctx, "proc_1") })
+	equal(t, ids(mine, func(r reeve.Run) string { return r.ID }), "run_under_way", "under way")
+	update(t, db, func(tx *store.Tx) error {
+		ok, err := tx.InsertRun(ctx, reeve.Run{ID: "run_beside", Key: "beside", WorkspaceID: ws, AgentID: "agt_one", SessionID: "manual:2", Reason: reeve.ReasonManual, ThreadID: "th"})
+		equal(t, ok, false, "a second run at a time")
+		return err
+	})
+	must(t, ended(t, db, "run_under_way", reeve.RunCompleted))
 	must(t, db.Close())
 }
 

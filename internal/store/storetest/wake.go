@@ -58,7 +58,7 @@ func callers(t testing.TB, db *store.DB) string {
 	t.Helper()
 	var due []reeve.Wake
 	update(t, db, func(tx *store.Tx) (err error) {
-		due, err = tx.DueWakes(t.Context(), 100)
+		due, err = tx.DueWakes(t.Context(), 100, nil)
 		return err
 	})
 	return ids(due, func(w reeve.Wake) string { return w.AgentID + "/" + w.SessionID })
@@ -182,8 +182,12 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		})
 		equal(t, callers(t, db), "agt_one/manual:m1", "throttled")
 		must(t, started1(t, db, manual))
-		next := view(t, db, func(s *store.Snap) (int64, error) { at, _, err := s.NextWake(ctx); return at, err })
-		if d := reeve.FromMillis(next).Sub(reeve.Now()); d > time.Hour || d < 58*time.Minute {
+		var timer, wake []int64
+		update(t, db, func(tx *store.Tx) error { return tx.AskNext(ctx, &timer, &wake, true) })
+		if len(wake) != 1 || len(timer) != 0 {
+			t.Fatalf("the next wakes are %d and the next timers %d, want one wake", wake, timer)
+		}
+		if d := reeve.FromMillis(wake[0]).Sub(reeve.Now()); d > time.Hour || d < 58*time.Minute {
 			t.Errorf("the next wake can be served in %s, want an hour", d)
 		}
 	},
@@ -207,14 +211,14 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		again := list[7]
 		again.RunKey = "again"
 		update(t, db, func(tx *store.Tx) error { return tx.InsertWakes(ctx, []reeve.Wake{again}) })
-		var crowded map[string]bool
+		var known store.Roster
 		update(t, db, func(tx *store.Tx) (err error) {
-			crowded, err = tx.Crowded(ctx, []reeve.Wake{list[6], again})
+			known, err = tx.Roster(ctx, []reeve.Wake{list[6], again})
 			return err
 		})
-		equal(t, fmt.Sprint(crowded), "map["+again.SessionID+":true]", "sessions in which more than one waits")
+		equal(t, fmt.Sprint(known.Crowded), "map["+again.SessionID+":true]", "sessions in which more than one waits")
 		update(t, db, func(tx *store.Tx) error {
-			made, err := tx.InsertRuns(ctx, runs)
+			made, err := tx.InsertRuns(ctx, runs, nil)
 			equal(t, len(made), n, "runs that were made")
 			return errors.Join(err, tx.EndAll(ctx, ends))
 		})
@@ -225,7 +229,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		other := runs[3]
 		other.ID, other.Key, other.SessionID = "run_other", "other", store.ScheduleLane+"other"
 		update(t, db, func(tx *store.Tx) error {
-			made, err := tx.InsertRuns(ctx, []reeve.Run{second, other})
+			made, err := tx.InsertRuns(ctx, []reeve.Run{second, other}, nil)
 			equal(t, fmt.Sprint(made), "map[run_other:true]", "made where a lane is taken")
 			return err
 		})
@@ -295,16 +299,28 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			})
 			return list
 		}
+		left := func() (some bool) {
+			update(t, db, func(tx *store.Tx) error {
+				ahead, err := tx.Outlook(ctx, "proc_1", 1, 1)
+				some = ahead.Left
+				return err
+			})
+			return some
+		}
 		stop := func(at time.Time) {
 			update(t, db, func(tx *store.Tx) error { return tx.StopWorkspace(ctx, ws, at, "") })
 		}
 		stop(reeve.Now())
+		equal(t, left(), true, "some are left")
 		equal(t, len(claim(10)), 0, "claimed while stopped")
 		stop(time.Time{})
 		equal(t, ids(claim(1), func(r reeve.Run) string { return fmt.Sprint(r.ID, r.Attempts, r.Owner, r.State) }), "run_12proc_1running", "claimed")
 		equal(t, ids(claim(10), func(r reeve.Run) string { return fmt.Sprint(r.ID, r.Attempts, r.Owner, r.State) }), "run_31proc_1running", "claimed next")
 		equal(t, len(claim(10)), 0, "left")
 		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Run, error) { return s.RunsOf(ctx, "proc_1") }), func(r reeve.Run) string { return r.ID }), "run_0 run_1 run_3", "in hand")
+		equal(t, left(), true, "one still waits")
+		must(t, ended(t, db, "run_2", reeve.RunFailed))
+		equal(t, left(), false, "none is left")
 	},
 
 	"stopped and destroyed": func(t *testing.T, db *store.DB) {
@@ -369,11 +385,13 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		put(reeve.Timer{ID: "d", UserID: "ann", Name: "delta", Kind: "cron", State: reeve.TimerPaused, NextAt: &past})
 		put(reeve.Timer{ID: "e", UserID: "ann", Name: "over", Kind: "once", State: reeve.TimerCompleted})
 		update(t, db, func(tx *store.Tx) error {
-			due, err := tx.DueTimers(ctx, 10)
-			equal(t, ids(due, func(v reeve.Timer) string { return v.ID }), "b a", "due")
+			ahead, err := tx.Outlook(ctx, "proc_1", 10, 0)
+			equal(t, ids(ahead.Timers, func(v reeve.Timer) string { return v.ID }), "b a", "due")
 			return err
 		})
-		equal(t, view(t, db, func(s *store.Snap) (int64, error) { at, _, err := s.NextTimer(ctx); return at, err }), reeve.Millis(before), "next")
+		var timer, wake []int64
+		update(t, db, func(tx *store.Tx) error { return tx.AskNext(ctx, &timer, &wake, false) })
+		equal(t, fmt.Sprint(timer, wake), fmt.Sprint([]int64{reeve.Millis(before)}, []int64(nil)), "next")
 		equal(t, view(t, db, func(s *store.Snap) (int, error) { return s.CountTimers(ctx, ws, "ann") }), 3, "those that are not over")
 		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetTimer(ctx, ws, "bob", "a"); return err }), reeve.NotFound)
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { _, err := tx.GetTimer(ctx, ws, "bob", "a"); return err }), reeve.NotFound)
