@@ -226,15 +226,17 @@ type ended struct {
 	metrics *metrics
 }
 
-// Ending writes what belongs to the end of a run: what its clients are told, the answer that another waits for, and what follows from it.
-func (e ended) Ending(ctx context.Context, tx *store.Tx, run reeve.Run) error {
-	if err := e.Desk.Ending(ctx, tx, run); err != nil {
-		return err
+// Ending writes what belongs to the ends of runs: what their clients are told, the answers that others wait for, and what follows from them.
+func (e ended) Ending(ctx context.Context, tx *store.Tx, runs []reeve.Run) error {
+	for _, run := range runs {
+		if err := e.Desk.Ending(ctx, tx, run); err != nil {
+			return err
+		}
+		if err := e.calls.Ending(ctx, tx, run); err != nil {
+			return err
+		}
 	}
-	if err := e.calls.Ending(ctx, tx, run); err != nil {
-		return err
-	}
-	return e.auto.Ending(ctx, tx, run)
+	return e.auto.Ending(ctx, tx, runs)
 }
 
 // Over tells them.

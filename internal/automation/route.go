@@ -42,24 +42,41 @@ func (b Backoff) after(tries int) time.Duration {
 	return min(d, b.Max)
 }
 
-// Ending decides, in the transaction that ends a run, what follows from it: an automation that failed is tried again, repaired or
-// stopped, and one that succeeded is well. So there is one decision for each end, whatever crashes.
-func (r *Room) Ending(ctx context.Context, tx *store.Tx, run reeve.Run) error {
-	switch {
-	case !run.State.Final() || run.Reason == reeve.ReasonUser || store.IsStep(run): // whoever waits for a step deals with it
-		return nil
-	case run.Reason == reeve.ReasonErrand:
-		return r.returned(ctx, tx, run)
+// Ending decides, in the transaction that ends runs, what follows from each: an automation that failed is tried again, repaired or
+// stopped, and one that succeeded is well. So there is one decision for each end, whatever crashes. Most runs are no automation's, and one look tells of all of them.
+func (r *Room) Ending(ctx context.Context, tx *store.Tx, runs []reeve.Run) error {
+	var keys, agents []string
+	for _, run := range runs {
+		if follows(run) && run.Reason != reeve.ReasonErrand {
+			keys, agents = append(keys, run.Key), append(agents, run.AgentID)
+		}
 	}
-	note, ok, err := tx.FindScriptRun(ctx, run.Key)
-	if err != nil || ok && note.Type != reeve.ProductionRun { // tests, and what a person looks at, are nobody's task
+	notes, scripts, err := tx.FindScriptRuns(ctx, keys, agents)
+	if err != nil {
 		return err
 	}
-	if !ok {
-		if is, err := tx.IsAutomation(ctx, run.AgentID); err != nil || !is || run.State != reeve.RunFailed {
+	for _, run := range runs {
+		note, noted := notes[run.Key]
+		switch {
+		case !follows(run):
+		case run.Reason == reeve.ReasonErrand:
+			err = r.returned(ctx, tx, run)
+		case noted && note.Type == reeve.ProductionRun || !noted && scripts[run.AgentID] && run.State == reeve.RunFailed: // tests, and what a person looks at, are nobody's task
+			err = r.decide(ctx, tx, run, note)
+		}
+		if err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// follows tells whether something may follow from a run. Whoever waits for a step deals with it.
+func follows(run reeve.Run) bool {
+	return run.State.Final() && run.Reason != reeve.ReasonUser && !store.IsStep(run)
+}
+
+func (r *Room) decide(ctx context.Context, tx *store.Tx, run reeve.Run, note reeve.ScriptRun) error {
 	switch run.State {
 	case reeve.RunCompleted:
 		return r.recover(ctx, tx, run)

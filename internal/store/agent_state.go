@@ -95,12 +95,11 @@ func (t *Tx) movePointers(ctx context.Context, ended []reeve.Run) error {
 		rows[i] = []any{v.AgentID, completed, v.ThreadID, reeve.Millis(t.now)}
 	}
 	return t.change(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at)
-		SELECT id, 0, '', '', max(head), '', '', max(seen), '', 0, '', max(at) FROM (
+		SELECT id, 0, '', '', head, '', '', seen, '', 0, '', at FROM (SELECT id, max(head) AS head, max(seen) AS seen, max(at) AS at FROM (
 			SELECT a.id, COALESCE((SELECT max(m.id) FROM messages m WHERE m.thread_id = v.column3), '') AS head,
 				COALESCE((SELECT r.seen FROM agent_runtimes r WHERE r.agent_id = v.column1 AND r.active_run = v.column2 AND v.column2 <> ''), 0) AS seen, v.column4 AS at
-			FROM (VALUES (?)) AS v JOIN agents a ON @a.id = v.column1) ended
-		WHERE NOT EXISTS (SELECT 1 FROM agent_states s WHERE s.agent_id = ended.id AND s.head >= ended.head AND s.seen >= ended.seen)
-		GROUP BY id
+			FROM (VALUES (?)) AS v JOIN agents a ON @a.id = v.column1) ended GROUP BY id) latest
+		WHERE NOT EXISTS (SELECT 1 FROM agent_states s WHERE s.agent_id = latest.id AND s.head >= latest.head AND s.seen >= latest.seen)
 		ON CONFLICT (agent_id) DO UPDATE SET updated_at = excluded.updated_at,
 			head = CASE WHEN excluded.head > agent_states.head THEN excluded.head ELSE agent_states.head END,
 			seen = CASE WHEN excluded.seen > agent_states.seen THEN excluded.seen ELSE agent_states.seen END

@@ -62,12 +62,13 @@ func (s *Snap) IsAutomation(ctx context.Context, agent string) (bool, error) {
 
 // Automations tells which of these agents have scripts for brains.
 func (s *Snap) Automations(ctx context.Context, agents []string) (map[string]bool, error) {
-	list, err := among(ctx, s, value[string], `SELECT agent_id FROM automations WHERE agent_id IN (?)`, agents)
-	are := make(map[string]bool, len(list))
-	for _, id := range list {
-		are[id] = true
-	}
-	return are, err
+	var list []string
+	err := first(s.askAutomations(ctx, &list, agents), s.settle(ctx))
+	return setOf(list), err
+}
+
+func (s *Snap) askAutomations(ctx context.Context, into *[]string, agents []string) error {
+	return askAmong(ctx, s, value[string], into, `SELECT agent_id FROM automations WHERE agent_id IN (?)`, agents)
 }
 
 // Paused tells whether an automation is paused.

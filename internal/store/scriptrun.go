@@ -43,6 +43,21 @@ func (s *Snap) FindScriptRun(ctx context.Context, key string) (reeve.ScriptRun, 
 	return one(ctx, s, scanScriptRun, selectScriptRun+`WHERE q.run_key = $1`, key)
 }
 
+// FindScriptRuns is FindScriptRun for several, by key, and tells which of these agents have scripts for brains, in one round trip.
+func (s *Snap) FindScriptRuns(ctx context.Context, keys, agents []string) (notes map[string]reeve.ScriptRun, scripts map[string]bool, err error) {
+	if len(keys) == 0 {
+		return nil, nil, nil
+	}
+	var list []reeve.ScriptRun
+	var are []string
+	err = first(askAmong(ctx, s, scanScriptRun, &list, selectScriptRun+`WHERE q.run_key IN (?)`, keys), s.askAutomations(ctx, &are, agents), s.settle(ctx))
+	notes = make(map[string]reeve.ScriptRun, len(list))
+	for _, v := range list {
+		notes[v.RunKey] = v
+	}
+	return notes, setOf(are), err
+}
+
 // FindScriptRunOf reads what is noted of a run; false means nothing.
 func (s *Snap) FindScriptRunOf(ctx context.Context, workspace, run string) (reeve.ScriptRun, bool, error) {
 	return one(ctx, s, scanScriptRun, selectScriptRun+`WHERE q.workspace_id = $1 AND q.run_id = $2 AND q.run_id <> ''`, workspace, run)

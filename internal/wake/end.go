@@ -140,6 +140,17 @@ func (r *Room) finish(ctx context.Context, tx *store.Tx, list []*closing) (over 
 	if err != nil {
 		return nil, err
 	}
+	var ended []reeve.Run
+	for _, m := range moves {
+		if moved[m.Is.ID] {
+			ended = append(ended, m.Is)
+		}
+	}
+	if r.Ended != nil && len(ended) > 0 {
+		if err := r.Ended.Ending(ctx, tx, ended); err != nil {
+			return nil, err
+		}
+	}
 	for i, c := range list {
 		if is := moves[i].Is; moved[is.ID] {
 			told, err := r.follow(ctx, tx, held, is, causes[i], c.end.Notify)
@@ -152,14 +163,9 @@ func (r *Room) finish(ctx context.Context, tx *store.Tx, list []*closing) (over 
 	return over, nil
 }
 
-// follow writes what belongs to a run's end besides the run. It says whether its person is told. Timers that began runs are held; the cause
+// follow tells a run's person what there is to tell. It says whether its person is told. Timers that began runs are held; the cause
 // is the run, with the reason that it was begun for in the first place.
 func (r *Room) follow(ctx context.Context, tx *store.Tx, held map[string]*reeve.Timer, run, cause reeve.Run, notify bool) (told bool, err error) {
-	if r.Ended != nil {
-		if err := r.Ended.Ending(ctx, tx, run); err != nil {
-			return false, err
-		}
-	}
 	switch {
 	case !run.State.Final():
 	case byClock(cause.Reason):

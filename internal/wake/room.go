@@ -51,9 +51,9 @@ type Config struct {
 	Ended      Ended    // told of runs that end. Default: nobody
 }
 
-// Ended writes what belongs to the end of a run into the transaction that ends it, and is told once that is committed.
+// Ended writes what belongs to the ends of runs into the transaction that ends them, and is told once that is committed.
 type Ended interface {
-	Ending(ctx context.Context, tx *store.Tx, run reeve.Run) error
+	Ending(ctx context.Context, tx *store.Tx, runs []reeve.Run) error
 	Over(run reeve.Run)
 }
 
@@ -166,12 +166,7 @@ func (r *Room) End(ctx context.Context, workspace, id string, why *reeve.Error) 
 		if over, err = tx.CancelRun(ctx, was, why); err != nil || r.Ended == nil {
 			return err
 		}
-		for _, run := range over {
-			if err := r.Ended.Ending(ctx, tx, run); err != nil {
-				return err
-			}
-		}
-		return nil
+		return r.Ended.Ending(ctx, tx, over)
 	})
 	if err != nil {
 		return run, err
