@@ -16,6 +16,8 @@ import (
 // maxDepth is how deeply arguments may nest.
 const maxDepth = 100
 
+var tooDeep = fmt.Sprintf("nesting deeper than %d", maxDepth)
+
 // ParseJSON reads one JSON value, strictly: valid UTF-8, no duplicate keys, no lone surrogates, no number that a double
 // cannot hold exactly where it looks like an integer, nothing after the value. Numbers come as json.Number.
 func ParseJSON(b []byte) (any, error) {
@@ -51,7 +53,7 @@ func (p *parser) value(depth int) (any, error) {
 	switch c := p.next(); c {
 	case '{', '[':
 		if depth >= maxDepth {
-			return nil, wrongJSON(p.src, p.at, fmt.Sprintf("nesting deeper than %d", maxDepth))
+			return nil, wrongJSON(p.src, p.at, tooDeep)
 		}
 		p.at++
 		if c == '{' {
@@ -198,6 +200,8 @@ func syntax(src []byte, err error) error {
 		return wrongJSON(src, 0, err.Error())
 	case int(se.Offset) >= len(src) && strings.HasPrefix(se.Error(), "unexpected end"):
 		return wrongJSON(src, len(src), "the end of the text inside a value: it is cut off")
+	case strings.HasSuffix(se.Error(), "exceeded max depth"):
+		return wrongJSON(src, int(se.Offset), tooDeep)
 	case strings.HasSuffix(se.Error(), "after top-level value"):
 		return wrongJSON(src, int(se.Offset)-1, "more after the end of the value")
 	}

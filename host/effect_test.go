@@ -223,6 +223,31 @@ func TestG09_DoubtStaysUntilItIsProvenWrong(t *testing.T) {
 	})
 }
 
+// A tool that was changed after a call had left might send it to somebody who knows nothing of the first sending.
+func TestG09_NotSentAgainByAToolThatHasChanged(t *testing.T) {
+	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Verifiable} {
+		t.Run(string(effect), func(t *testing.T) {
+			w := newWitness(t)
+			spec := map[string]any{"method": "POST", "url": w.URL + "/send"}
+			if effect == reeve.Verifiable {
+				spec["verify"] = verifySpec(w, nil)["verify"]
+			}
+			h, _, op := midway(t, w, effect, nil, spec)
+			var was reeve.Tool
+			h.Want(http.StatusOK, &was, "GET", "/api/tools/send", nil)
+			spec["url"] = w.URL + "/v2/send"
+			h.Want(http.StatusOK, nil, "PUT", "/api/tools/send", map[string]any{"id": "send", "kind": "http", "description": was.Description, "effect": effect, "tier": was.Tier, "spec": spec, "parameters": was.Parameters, "timeout_ms": 2000})
+			got := settle(h, op.ID)
+			if effects, requests := w.total(); effects != 1 || requests != 1 || got.State != reeve.Unknown || !strings.Contains(got.Message, "has changed") {
+				t.Errorf("%d effects, %d requests, %+v", effects, requests, got)
+			}
+			if len(inbox(h).Unknown) != 1 {
+				t.Error("nobody is told")
+			}
+		})
+	}
+}
+
 func verifySpec(w *witness, more map[string]any) map[string]any {
 	v := map[string]any{"url": w.URL + "/sent/{operation_id}"}
 	for k, x := range more {

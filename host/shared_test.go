@@ -83,6 +83,24 @@ func TestG14_TwoServersRunAnApprovedCallOnce(t *testing.T) {
 	}
 }
 
+// What one server has changed before a call was parked is no reason for another, which has not heard of it, to refuse the call once it is approved.
+func TestG14_AnApprovalHoldsOnAServerThatKnewLess(t *testing.T) {
+	var ran counter
+	servers := two(t, tool("keyed", reeve.Keyed, ran.handle), tool("late", reeve.Keyed, ran.handle))
+	a := servers[0].Agent("a", "keyed")
+	servers[1].Call(a.ID, "keyed", nil) // fills what it remembers
+	ran.n.Store(0)
+	servers[0].Want(http.StatusOK, nil, "PATCH", "/api/agents/a", map[string]any{"policy": map[string]any{"tools": map[string]any{"keyed": "ask", "late": "ask"}}})
+	servers[0].Want(http.StatusCreated, nil, "POST", "/api/agents/a/tools", map[string]any{"tool_id": "late"})
+	for i, id := range []string{"keyed", "late"} {
+		res := servers[0].Call(a.ID, id, nil)
+		servers[1].Want(http.StatusOK, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision", map[string]any{"decision": "approve"})
+		if op := settle(servers[1], res.OperationID); op.State != reeve.Committed || ran.count() != i+1 {
+			t.Errorf("%s: %d ran, %+v", id, ran.count(), op)
+		}
+	}
+}
+
 func TestG17_TwoServersNeverOverspend(t *testing.T) {
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed, reeve.Local} {
 		t.Run(string(effect), func(t *testing.T) {

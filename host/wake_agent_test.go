@@ -271,7 +271,7 @@ func TestL06_PredicatesSeeTheEntityAfterTheBatch(t *testing.T) {
 	h.Want(201, &home, "POST", "/api/journal/categories", object{"name": "Home"})
 	a := h.Agent("coach")
 	rehearse(h, a.ID, "ok")
-	watch(h, a.ID, "key", "TASK", `entity.kind == "task" && entity.category_id == "`+gym.ID+`"`)
+	watch(h, a.ID, "key", "TASK", `entity.category_id == "`+gym.ID+`"`)
 	task := func(category, title string) (k reeve.Task) {
 		h.Want(201, &k, "POST", "/api/journal/tasks", object{"category_id": category, "title": title})
 		return k

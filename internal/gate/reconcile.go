@@ -185,6 +185,9 @@ func (g *Gate) resume(ctx context.Context, op reeve.Operation) (reeve.Result, er
 	if awaited(op) && op.Effect == reeve.Local {
 		return reeve.Result{CallID: op.CallID, OperationID: op.ID}, g.overdue(ctx, op)
 	}
+	if op.State != reeve.Prepared { // which is judged, and so found out
+		g.views.doubt(op.WorkspaceID)
+	}
 	p, err := g.recall(ctx, op)
 	if reeve.CodeOf(err) == reeve.NotFound { // the agent is gone
 		return g.orphan(ctx, op)
@@ -210,6 +213,11 @@ func (g *Gate) resume(ctx context.Context, op reeve.Operation) (reeve.Result, er
 	if awaited(op) {
 		lost = p.failure(ambiguous, reeve.Errorf(reeve.Timeout, "its outcome did not come from outside within %s", p.tool().Timeout()))
 		lost.attempts = p.earlier
+		return p.conclude(ctx, op, lost)
+	}
+	if op.ToolVersion != p.entry.fingerprint && (op.Effect == reeve.Keyed || op.Effect == reeve.Verifiable) {
+		op.Tries = p.g.Backoff.Tries // it will not be any other
+		lost.err.Message = "the tool has changed since it was sent: whoever it would be sent to now may know nothing of it"
 		return p.conclude(ctx, op, lost)
 	}
 	switch op.Effect {
@@ -307,6 +315,9 @@ func (p *pass) abandon(ctx context.Context, refusal error) (reeve.Result, error)
 	op, why := *p.resumed, p.failure(refused, refusal).err
 	keep := context.WithoutCancel(ctx)
 	err := p.g.DB.Update(keep, func(tx *store.Tx) error {
+		if err := p.stillJudged(keep, tx); err != nil { // by what another server has changed since, it may not be refused
+			return err
+		}
 		if p.approval != nil && p.approval.State == reeve.Approved {
 			a := *p.approval
 			a.State = reeve.Lapsed

@@ -16,7 +16,7 @@ import (
 // broken cannot read what some predicates look at.
 type broken struct{ looks int }
 
-func (b *broken) Entities(_ context.Context, _ *store.Snap, _ string, ids []string) ([]map[string]any, error) {
+func (b *broken) Entities(_ context.Context, _ *store.Snap, _, _ string, ids []string) ([]map[string]any, error) {
 	if slices.Contains(ids, "bad") {
 		b.looks++
 		return nil, reeve.Errorf(reeve.Internal, "no")
@@ -87,7 +87,7 @@ func TestL08_AWakeThatCannotBeJudgedHoldsUpNobody(t *testing.T) {
 // mended reads everything.
 type mended struct{}
 
-func (mended) Entities(context.Context, *store.Snap, string, []string) ([]map[string]any, error) {
+func (mended) Entities(context.Context, *store.Snap, string, string, []string) ([]map[string]any, error) {
 	return []map[string]any{{"fine": true}}, nil
 }
 

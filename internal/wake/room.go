@@ -27,7 +27,7 @@ type Brain interface {
 
 // Entities reads what predicates look at: the entities with these ids, as they are now. One that is gone is left out.
 type Entities interface {
-	Entities(ctx context.Context, s *store.Snap, workspace string, ids []string) ([]map[string]any, error)
+	Entities(ctx context.Context, s *store.Snap, workspace, key string, ids []string) ([]map[string]any, error)
 }
 
 // Client sends requests. Who may be reached is its affair.

@@ -303,7 +303,10 @@ func (r *Room) unwanted(ctx context.Context, tx *store.Tx, w reeve.Wake) (string
 	if err != nil || sub.Predicate == "" {
 		return "", err
 	}
-	ids := []string{sub.Token.Name} // who watches one thing is asked about that one
+	ids, key := []string{sub.Token.Name}, "" // who watches one thing is asked about that one
+	if sub.Token.Class == reeve.SemanticKey {
+		key = sub.Token.Name
+	}
 	if sub.Token.Class != reeve.EntityID {
 		if ids, err = tx.ChangedIDs(ctx, w.WorkspaceID, w.OperationID); err != nil {
 			return "", err
@@ -311,7 +314,7 @@ func (r *Room) unwanted(ctx context.Context, tx *store.Tx, w reeve.Wake) (string
 	}
 	var found []map[string]any
 	if r.Entities != nil {
-		if found, err = r.Entities.Entities(ctx, &tx.Snap, w.WorkspaceID, ids); err != nil {
+		if found, err = r.Entities.Entities(ctx, &tx.Snap, w.WorkspaceID, key, ids); err != nil {
 			return "", err
 		}
 	}

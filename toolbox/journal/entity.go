@@ -2,12 +2,21 @@ package journal
 
 import (
 	"context"
+	"maps"
+	"slices"
 
+	"reeve"
 	"reeve/internal/store"
 )
 
-// Entities reads what subscriptions' predicates look at. What is not of the journal, or gone, is left out.
-func (p *Pack) Entities(ctx context.Context, s *store.Snap, workspace string, ids []string) ([]map[string]any, error) {
+// keys tells which key a change of each kind of thing is told under.
+var keys = map[any]string{"category": reeve.KeyCategory, "label": reeve.KeyLabel, "task": reeve.KeyTask, "checklist": reeve.KeyChecklist, "checklist_item": reeve.KeyChecklist,
+	"time_entry": reeve.KeyTimeEntry, "day_plan": reeve.KeyDayPlan, "plan_block": reeve.KeyDayPlan, "rating": reeve.KeyRating}
+
+// Entities reads what subscriptions' predicates look at. What is not of the journal, or gone, is left out; and who watches a key of the journal is asked about what
+// that key tells of: a task's category is told of with the task, and has not changed.
+func (p *Pack) Entities(ctx context.Context, s *store.Snap, workspace, key string, ids []string) ([]map[string]any, error) {
+	ours := slices.Contains(slices.Collect(maps.Values(keys)), key)
 	out := []map[string]any{}
 	r := s.Journal(store.Hand{Workspace: workspace, All: true})
 	for _, id := range ids {
@@ -15,7 +24,7 @@ func (p *Pack) Entities(ctx context.Context, s *store.Snap, workspace string, id
 		if err != nil {
 			return nil, err
 		}
-		if ok {
+		if ok && (!ours || keys[m["kind"]] == key) {
 			out = append(out, m)
 		}
 	}
