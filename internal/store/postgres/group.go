@@ -25,8 +25,7 @@ type group struct {
 // member is one transaction on its way.
 type member struct {
 	held []statement
-	sent bool
-	lead chan struct{} // it is its turn to send
+	turn chan []*member // it is its turn to send these, and itself among them
 	done chan error
 }
 
@@ -34,49 +33,59 @@ func (g *group) commit(ctx context.Context, held []statement) error {
 	if len(held) == 0 {
 		return nil
 	}
-	m := &member{held: held, lead: make(chan struct{}, 1), done: make(chan error, 1)}
+	m := &member{held: held, turn: make(chan []*member, 1), done: make(chan error, 1)}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, m)
-	if g.senders >= maxSenders {
-		g.mu.Unlock()
-		select {
-		case err := <-m.done:
-			return err
-		case <-m.lead:
-		}
-		g.mu.Lock()
-	} else {
+	if g.senders < maxSenders {
 		g.senders++
+		g.next()
 	}
-	for !m.sent {
-		g.gather()
-		n := min(len(g.waiting), maxGroup)
-		batch := g.waiting[:n:n]
-		g.waiting = g.waiting[n:]
-		for _, b := range batch {
-			b.sent = true
-		}
-		g.mu.Unlock()
-		g.send(context.WithoutCancel(ctx), batch)
-		g.mu.Lock()
+	g.mu.Unlock()
+	select {
+	case batch := <-m.turn:
+		defer g.pass()
+		g.send(context.WithoutCancel(ctx), g.gather(batch))
+		return <-m.done
+	case err := <-m.done:
+		return err
 	}
+}
+
+// next gives those who wait to the first of them to send, so that nobody else will. The caller holds g.mu.
+func (g *group) next() {
+	batch := g.take(maxGroup)
+	batch[0].turn <- batch
+}
+
+// take takes some of those who wait. The caller holds g.mu.
+func (g *group) take(most int) []*member {
+	n := min(len(g.waiting), most)
+	batch := g.waiting[:n:n]
+	g.waiting = g.waiting[n:]
+	return batch
+}
+
+// pass lets the next ones be sent. While nobody waits there is one sender less.
+func (g *group) pass() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if len(g.waiting) > 0 {
-		g.waiting[0].lead <- struct{}{}
+		g.next()
 	} else {
 		g.senders--
 	}
-	g.mu.Unlock()
-	return <-m.done
 }
 
 // gather lets those who are about to commit come along: whoever can run now runs first. Where nobody can, it takes no time.
-func (g *group) gather() {
-	for n := 0; n < len(g.waiting) && n < maxGroup; {
-		n = len(g.waiting)
-		g.mu.Unlock()
+func (g *group) gather(batch []*member) []*member {
+	for n := 0; n < len(batch) && len(batch) < maxGroup; {
+		n = len(batch)
 		runtime.Gosched()
 		g.mu.Lock()
+		batch = append(batch, g.take(maxGroup-n)...)
+		g.mu.Unlock()
 	}
+	return batch
 }
 
 // send commits a batch and tells each member how it went.

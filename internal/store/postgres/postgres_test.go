@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -217,5 +218,45 @@ func TestBackup(t *testing.T) {
 	}
 	if b, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(b), "PGDMP") {
 		t.Fatal(err)
+	}
+}
+
+// However many commit at once, and whenever they come to run, all are served: a sender's place is never lost, and never given twice.
+func TestGroupsServeEverybody(t *testing.T) {
+	ctx := t.Context()
+	e, err := postgres.Open(ctx, postgres.Config{URL: storetest.PostgresURL(t), Hook: store.CommitHook{OnBefore: runtime.Gosched, OnAfter: runtime.Gosched}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if err := e.Update(ctx, func(c store.Conn) error { return c.Exec(ctx, nil, "CREATE TABLE served (n BIGINT)") }); err != nil {
+		t.Fatal(err)
+	}
+	const callers, each = 64, 100
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			for n := range each {
+				if n%(i%5+2) == 0 {
+					runtime.Gosched()
+				}
+				if err := e.Update(ctx, func(c store.Conn) error { return c.Exec(ctx, nil, "INSERT INTO served (n) VALUES ($1)", n) }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	var n int64
+	if err := e.View(ctx, func(c store.Conn) error {
+		rows, err := c.Query(ctx, "SELECT count(*) FROM served")
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		rows.Next()
+		return rows.Scan(&n)
+	}); err != nil || n != callers*each {
+		t.Errorf("%d of %d, %v", n, callers*each, err)
 	}
 }
