@@ -2,9 +2,14 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"embed"
 	"errors"
 	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -15,7 +20,7 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings the tables up to date. A database written by a newer Reeve is refused untouched.
+// migrate brings the tables up to date. A database written by a newer Reeve is refused untouched, and so is one in which others have taken our names.
 func migrate(ctx context.Context, e Engine) (err error) {
 	handle, dialect, err := e.Migrator(ctx)
 	if err != nil {
@@ -27,6 +32,9 @@ func migrate(ctx context.Context, e Engine) (err error) {
 		return err
 	}
 	files = spoken{files, e.Name()}
+	if err := vacant(ctx, e, handle, files); err != nil {
+		return err
+	}
 	var options []goose.ProviderOption
 	if !e.Alone() {
 		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300), lock.WithUnlockTimeout(1, 60)) // every second, for five minutes
@@ -41,7 +49,7 @@ func migrate(ctx context.Context, e Engine) (err error) {
 	}
 	have, err := p.GetDBVersion(ctx)
 	if err != nil {
-		return Explain(e.Fault(err))
+		return told(e, err)
 	}
 	sources := p.ListSources()
 	if newest := sources[len(sources)-1].Version; have > newest {
@@ -49,7 +57,76 @@ func migrate(ctx context.Context, e Engine) (err error) {
 			have, newest).Hintf("run the newer Reeve that wrote it, or restore a backup made before the upgrade")
 	}
 	if _, err := p.Up(ctx); err != nil {
-		return Explain(e.Fault(err))
+		return told(e, err)
 	}
 	return nil
+}
+
+// relations asks each engine what has a name in the place where our tables go. Each is one statement, and so sees one moment: goose makes its own table before any of ours.
+var relations = map[string]string{
+	"sqlite":   "SELECT name FROM sqlite_master",
+	"postgres": "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema()",
+}
+
+var created = regexp.MustCompile(`(?i)\bCREATE (?:VIRTUAL |UNIQUE )?(?:TABLE|INDEX) (\w+)`)
+
+// vacant refuses a database that is not Reeve's and holds something under a name that a migration would give, before anything is written to it.
+func vacant(ctx context.Context, e Engine, handle *sql.DB, files fs.FS) error {
+	there, err := names(ctx, handle, relations[e.Name()])
+	if err != nil {
+		return told(e, err)
+	}
+	if slices.Contains(there, "goose_db_version") {
+		return nil
+	}
+	list, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		return err
+	}
+	var taken []string
+	for _, file := range list {
+		body, err := fs.ReadFile(files, file)
+		if err != nil {
+			return err
+		}
+		for _, m := range created.FindAllSubmatch(body, -1) {
+			if name := string(m[1]); slices.Contains(there, name) && !slices.Contains(taken, name) {
+				taken = append(taken, name)
+			}
+		}
+	}
+	if len(taken) == 0 {
+		return nil
+	}
+	return reeve.Errorf(reeve.AlreadyExists, "the database is not Reeve's and holds tables or indexes that Reeve would make: %s; nothing was changed", strings.Join(taken, ", ")).
+		Hintf("use an empty database")
+}
+
+func names(ctx context.Context, handle *sql.DB, query string) (list []string, err error) {
+	rows, err := handle.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		list = append(list, name)
+	}
+	return list, rows.Err()
+}
+
+// told says why the tables could not be brought up to date. Whoever starts a server may know the cause, whatever it is.
+func told(e Engine, err error) error {
+	why := Explain(e.Fault(err))
+	if reeve.CodeOf(why) != reeve.Internal {
+		return why
+	}
+	what := "the database cannot be brought up to date"
+	if p, ok := errors.AsType[*goose.PartialError](err); ok {
+		what, err = "the database cannot be brought up to date by "+path.Base(p.Failed.Source.Path), p.Err
+	}
+	return reeve.Errorf(reeve.Unsupported, "%s: %w", what, err).Hintf("nothing of that step was kept; use an empty database, or restore a backup made before the upgrade")
 }

@@ -38,6 +38,18 @@ func TestMigration(t *testing.T) {
 	})
 }
 
+func TestOccupied(t *testing.T) {
+	t.Parallel()
+	url := storetest.PostgresURL(t)
+	storetest.Occupied(t, func(t *testing.T) store.Engine {
+		e, err := postgres.Open(t.Context(), postgres.Config{URL: url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	})
+}
+
 // bare opens an engine with one table and no store above it.
 func bare(t *testing.T, hook store.CommitHook) (*postgres.Engine, *sql.DB) {
 	t.Helper()

@@ -375,3 +375,15 @@ func TestMigration(t *testing.T) {
 		return e
 	})
 }
+
+func TestOccupied(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "reeve.db")
+	storetest.Occupied(t, func(t *testing.T) store.Engine {
+		e, err := sqlite.Open(t.Context(), sqlite.Config{File: file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	})
+}

@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"context"
+	"strings"
 	"testing"
 
 	"reeve"
@@ -102,6 +103,40 @@ func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
 	})
 	must(t, ended(t, db, "run_under_way", reeve.RunCompleted))
 	must(t, db.Close())
+}
+
+// Occupied tests that a database of somebody else's that holds one of our names is refused whole, and that a migration that fails says why. Each engine that open gives is on the
+// same database, which is new.
+func Occupied(t *testing.T, open func(t *testing.T) store.Engine) {
+	ctx := t.Context()
+	e := open(t)
+	defer func() { must(t, e.Close()) }()
+	must(t, raw(ctx, e, "CREATE TABLE tasks (id BIGINT)"))
+	for range 2 { // the first refusal left nothing that the second would stumble over, or take for ours
+		_, err := store.Open(ctx, e, Key)
+		told := wantCode(t, err, reeve.AlreadyExists)
+		if !strings.Contains(told.Message, ": tasks;") || !strings.Contains(told.Hint, "empty database") {
+			t.Fatalf("not told what is in the way and what to do: %v; %s", told, told.Hint)
+		}
+	}
+	for _, table := range []string{"workspaces", "goose_db_version"} {
+		if err := raw(ctx, e, "SELECT count(*) FROM "+table); err == nil {
+			t.Fatalf("%s was left behind", table)
+		}
+	}
+	must(t, raw(ctx, e, "DROP TABLE tasks"))
+	must(t, raw(ctx, e, "CREATE TABLE things (id BIGINT)")) // what is not in the way may stay
+	db, err := store.Open(ctx, e, Key)
+	must(t, err)
+	must(t, db.Close())
+
+	e = open(t)
+	must(t, raw(ctx, e, "DELETE FROM goose_db_version WHERE version_id > 0"))
+	_, err = store.Open(ctx, e, Key)
+	told := wantCode(t, err, reeve.Unsupported)
+	if !strings.Contains(told.Message, "00001_foundation.sql") || !strings.Contains(told.Message, "workspaces") || !strings.Contains(told.Message, "already exists") {
+		t.Fatalf("a migration that failed does not say why: %v", told)
+	}
 }
 
 func raw(ctx context.Context, e store.Engine, query string) error {
