@@ -11,24 +11,18 @@ import (
 	"reeve/internal/store/sqlite"
 )
 
-// stream copies the database to w, by way of a file that is removed after.
-func (h *Host) stream(ctx context.Context, w io.Writer) (err error) {
+// snapshot gives a whole copy of the database, in a file that has no name any more and is gone when it is closed.
+func (h *Host) snapshot(ctx context.Context) (copied io.ReadCloser, err error) {
 	dir, err := os.MkdirTemp(h.cfg.Dir, ".backup-*")
 	if err != nil {
-		return err
+		return nil, reeve.Errorf(reeve.Unavailable, "the copy cannot be written to the data directory: %w", err).Hintf("check its permissions and free space")
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	file := filepath.Join(dir, "copy")
 	if err := h.db.Backup(ctx, file); err != nil {
-		return err
+		return nil, err
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = io.Copy(w, f)
-	return err
+	return os.Open(file)
 }
 
 // Backup writes a copy of the store to a new file while it is in use.

@@ -56,7 +56,11 @@ func (h *Host) checkDatabase(ctx context.Context) reeve.PartHealth {
 		_, err := tx.Heartbeat(ctx, h.gate.Process(), time.Hour) // a real write: a full disk shows here
 		return err
 	})
-	return health("database", err, fmt.Sprintf("%s answers and can be written (%s)", h.db.Engine(), reeve.Since(start).Round(10*time.Microsecond)), "see the server's log")
+	part := health("database", err, fmt.Sprintf("%s answers and can be written (%s)", h.db.Engine(), reeve.Since(start).Round(10*time.Microsecond)), "see the server's log")
+	if _, err := exec.LookPath("pg_dump"); err != nil && h.cfg.Database != "" {
+		part.Detail += "; there is no pg_dump in the server's PATH, so it cannot be backed up with reeve backup"
+	}
+	return part
 }
 
 func (h *Host) checkToken() reeve.PartHealth {

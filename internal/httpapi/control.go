@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"io"
 	"regexp"
 	"slices"
 
@@ -161,9 +162,15 @@ func (s *server) backup(ctx context.Context, who reeve.Principal, _ *Scoped) (*h
 	if err := s.DB.View(ctx, func(snap *store.Snap) error { return everywhere(ctx, snap, who) }); err != nil {
 		return nil, err
 	}
+	whole, err := s.Backup(ctx) // before the answer begins, so that a copy that cannot be made is answered by the reason
+	if err != nil {
+		s.Log.Error("a backup failed", "request", requestID(ctx), "error", err)
+		return nil, err
+	}
 	return &huma.StreamResponse{Body: func(c huma.Context) {
+		defer whole.Close()
 		c.SetHeader("Content-Type", "application/octet-stream")
-		if err := s.Backup(c.Context(), c.BodyWriter()); err != nil {
+		if _, err := io.Copy(c.BodyWriter(), whole); err != nil {
 			s.Log.Error("a backup failed", "request", requestID(c.Context()), "error", err)
 			panic(abort) // the client must not take a part for the whole
 		}

@@ -30,14 +30,14 @@ type Config struct {
 	Log         *slog.Logger
 	Version     string
 	StartedAt   time.Time
-	Hosts       []string                                     // names the server answers to, besides loopback ones. Default: none
-	Origins     []string                                     // web origins that may call it, besides its own. Default: none
-	Rate        float64                                      // requests per second for one token. Default: 200
-	Burst       int                                          // requests at once for one token. Default: 400
-	Doctor      func(ctx context.Context) []reeve.PartHealth // checks the server's parts
-	Ready       func(ctx context.Context) error              // whether it can serve
-	Backup      func(ctx context.Context, w io.Writer) error // streams a copy of the database
-	Metrics     http.Handler                                 // what is measured. Default: not served
+	Hosts       []string                                         // names the server answers to, besides loopback ones. Default: none
+	Origins     []string                                         // web origins that may call it, besides its own. Default: none
+	Rate        float64                                          // requests per second for one token. Default: 200
+	Burst       int                                              // requests at once for one token. Default: 400
+	Doctor      func(ctx context.Context) []reeve.PartHealth     // checks the server's parts
+	Ready       func(ctx context.Context) error                  // whether it can serve
+	Backup      func(ctx context.Context) (io.ReadCloser, error) // makes a whole copy of the database
+	Metrics     http.Handler                                     // what is measured. Default: not served
 }
 
 // server is what handlers share.

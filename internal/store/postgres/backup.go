@@ -22,7 +22,8 @@ func (e *Engine) Backup(ctx context.Context, file string) (err error) {
 		return there
 	}
 	if _, err := exec.LookPath("pg_dump"); err != nil {
-		return reeve.Errorf(reeve.Unsupported, "pg_dump is not installed").Hintf("install the PostgreSQL client package")
+		return reeve.Errorf(reeve.Unsupported, "pg_dump, which copies a PostgreSQL database, is not in the server's PATH").
+			Hintf("install the PostgreSQL client package where the server runs, or put the directory of pg_dump into its PATH")
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(file), ".reeve-backup-*")
 	if err != nil {
