@@ -35,13 +35,16 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 		return "", err
 	}
 	if cfg.Database != "" {
-		return "", reeve.Errorf(reeve.Unsupported, "a PostgreSQL database is restored with pg_restore").Hintf("pg_restore --clean --if-exists --dbname=URL FILE")
+		return "", byHand("a PostgreSQL database is not restored by Reeve")
 	}
 	unlock, err := lockDir(cfg.Dir, false)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+	if isDump(file) {
+		return "", byHand("%s is a backup of a PostgreSQL database", file)
+	}
 	if _, err := sqlite.Check(ctx, file); err != nil {
 		return "", reeve.Errorf(reeve.Validation, "%s is not a sound backup of Reeve: %v", file, err).Hintf("nothing was changed")
 	}
@@ -51,6 +54,24 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 		return "", errors.Join(err, os.Remove(part))
 	}
 	return sqlite.Replace(target, part)
+}
+
+// byHand says how a PostgreSQL database is restored. The database must be empty: a table that a newer Reeve made would be in the way of the one that upgrades the copy.
+func byHand(format string, args ...any) error {
+	return reeve.Errorf(reeve.Unsupported, format+"; nothing was changed", args...).
+		Hintf("make an empty database, pg_restore --no-owner --dbname=URL FILE, then reeve serve --database URL")
+}
+
+// isDump tells whether a file is one that pg_dump wrote for us.
+func isDump(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false // whoever reads it next says why
+	}
+	defer f.Close()
+	head := make([]byte, len("PGDMP"))
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == "PGDMP"
 }
 
 func copyFile(from, to string) error {

@@ -16,7 +16,8 @@ func restoreCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "restore FILE", Short: "Put a backup in place of the database of a stopped server", Args: cobra.ExactArgs(1),
 		Long: "Checks the backup, then puts it in place of the SQLite database in the data directory. The server must not run. The replaced\n" +
-			"database is kept beside it, as reeve.db.before-restore and the time. A PostgreSQL backup is restored with pg_restore.",
+			"database is kept beside it, as reeve.db.before-restore and the time. A backup of PostgreSQL is restored into an\n" +
+			"empty database, with pg_restore --no-owner --dbname=URL FILE; then start reeve serve --database URL.",
 		Example: "  reeve restore reeve-monday.db --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
