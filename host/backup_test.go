@@ -20,7 +20,7 @@ func TestBackup_SaysThatThereIsNoPgDump(t *testing.T) {
 	if r := h.Do("GET", "/api/backup", nil); r.Status != http.StatusOK || !strings.HasPrefix(string(r.Body), "PGDMP") {
 		t.Fatalf("with pg_dump: %d %.200s", r.Status, r.Body)
 	}
-	if d := database(h); !d.OK || strings.Contains(d.Detail, "pg_dump") {
+	if d := part(h, "database"); !d.OK || strings.Contains(d.Detail, "pg_dump") {
 		t.Errorf("the doctor says %+v", d)
 	}
 	t.Setenv("PATH", t.TempDir())
@@ -29,7 +29,7 @@ func TestBackup_SaysThatThereIsNoPgDump(t *testing.T) {
 	if p.Code != reeve.Unsupported || !strings.Contains(p.Detail, "pg_dump") || !strings.Contains(p.Hint, "PATH") {
 		t.Errorf("%+v", p)
 	}
-	if d := database(h); !d.OK || !strings.Contains(d.Detail, "there is no pg_dump") {
+	if d := part(h, "database"); !d.OK || !strings.Contains(d.Detail, "there is no pg_dump") {
 		t.Errorf("the doctor says %+v", d)
 	}
 }
@@ -65,16 +65,16 @@ func TestRestore_OfPostgresIsByHand(t *testing.T) {
 	}
 }
 
-// database is what the doctor says of the database.
-func database(h *reevetest.Host) reeve.PartHealth {
+// part is what the doctor says of one of its parts.
+func part(h *reevetest.Host, name string) reeve.PartHealth {
 	h.T.Helper()
 	var up reeve.CheckUp
 	h.Want(http.StatusOK, &up, "GET", "/api/doctor", nil)
 	for _, c := range up.Checks {
-		if c.Name == "database" {
+		if c.Name == name {
 			return c
 		}
 	}
-	h.T.Fatal("the doctor says nothing of the database")
+	h.T.Fatalf("the doctor says nothing of %s", name)
 	return reeve.PartHealth{}
 }

@@ -23,7 +23,7 @@ func (h *Host) ready(ctx context.Context) error {
 
 // doctor looks at each part and says what is wrong with it, and what to do.
 func (h *Host) doctor(ctx context.Context) []reeve.PartHealth {
-	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkToken(), h.checkClock(ctx), h.checkModels(), h.checkSandbox(), h.checkPython()}
+	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkSecrets(ctx), h.checkToken(), h.checkClock(ctx), h.checkModels(), h.checkSandbox(), h.checkPython()}
 }
 
 func health(name string, err error, good, hint string) reeve.PartHealth {
@@ -61,6 +61,20 @@ func (h *Host) checkDatabase(ctx context.Context) reeve.PartHealth {
 		part.Detail += "; there is no pg_dump in the server's PATH, so it cannot be backed up with reeve backup"
 	}
 	return part
+}
+
+// checkSecrets tells whether this server's key opens what is stored: a lost key was made anew, and servers that share a database may each have made one.
+func (h *Host) checkSecrets(ctx context.Context) reeve.PartHealth {
+	total, shut := 0, 0
+	err := h.db.View(ctx, func(s *store.Snap) (err error) {
+		total, shut, err = s.SealedSecrets(ctx)
+		return err
+	})
+	if err == nil && shut > 0 {
+		err = reeve.Errorf(reeve.Unavailable, "%d of %d secrets cannot be opened with this server's key", shut, total)
+	}
+	return health("secrets", err, fmt.Sprintf("this server's key opens all %d", total),
+		"start it with the secret.key they were stored with, which servers that share a database must have in common, or store them again")
 }
 
 func (h *Host) checkToken() reeve.PartHealth {

@@ -189,6 +189,11 @@ func (h *Host) open(ctx context.Context) error {
 			h.openErr = h.bootstrap(ctx)
 		}
 		if h.openErr == nil {
+			if part := h.checkSecrets(ctx); !part.OK {
+				h.log.Warn(part.Detail, "hint", part.Hint)
+			}
+		}
+		if h.openErr == nil {
 			h.openErr = h.wake()
 		}
 	})

@@ -33,7 +33,7 @@ func (s sealer) open(workspace, name string, sealed []byte) (string, error) {
 	b, err := s.aead.Open(nil, sealed[:n], sealed[n:], []byte(workspace+"\x00"+name))
 	if err != nil {
 		return "", reeve.Errorf(reeve.Unavailable, "the secret %q cannot be opened with this server's key", name).
-			Hintf("start the server with the key the secret was stored with, or store the secret again")
+			Hintf("start the server with the key the secret was stored with, or store the secret again; servers that share a database need the same secret.key")
 	}
 	return string(b), nil
 }
@@ -65,6 +65,25 @@ func (s *Snap) ListSecrets(ctx context.Context, workspace string) ([]reeve.Secre
 		n.UpdatedAt = reeve.FromMillis(updated)
 		return n, err
 	}, `SELECT name, updated_at FROM secrets WHERE workspace_id = $1 ORDER BY name`, workspace)
+}
+
+// SealedSecrets counts the secrets of all workspaces, and those of them that this server's key does not open.
+func (s *Snap) SealedSecrets(ctx context.Context) (total, shut int, err error) {
+	opened, err := all(ctx, s, func(r scanner) (bool, error) {
+		var workspace, name string
+		var sealed []byte
+		if err := r.Scan(&workspace, &name, &sealed); err != nil {
+			return false, err
+		}
+		_, err := s.db.seal.open(workspace, name, sealed)
+		return err == nil, nil
+	}, `SELECT workspace_id, name, sealed FROM secrets`)
+	for _, ok := range opened {
+		if !ok {
+			shut++
+		}
+	}
+	return len(opened), shut, err
 }
 
 // DeleteSecret removes a secret.

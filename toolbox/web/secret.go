@@ -65,7 +65,8 @@ func (r *request) resolve(ctx context.Context, workspace string) (map[string]str
 			return nil, reeve.Errorf(reeve.Unauthenticated, "the secret %s is not set", name).
 				Hintf("an operator can set the secret %s in this workspace", name)
 		case err != nil:
-			return nil, reeve.Errorf(reeve.Unavailable, "the secret %s cannot be read now", name)
+			return nil, reeve.Errorf(reeve.Unavailable, "the secret %s cannot be read now", name).
+				Hintf("try again; if it lasts, it was stored under another key: servers that share a database need the same secret.key (reeve doctor says whether they have it)")
 		case len(v) < minSecret || !isHeaderValue(v):
 			return nil, reeve.Errorf(reeve.Unauthenticated, "the secret %s cannot be used", name).
 				Hintf("a secret is printable ASCII of %d characters or more", minSecret)
