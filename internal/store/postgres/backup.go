@@ -53,13 +53,13 @@ func (e *Engine) Backup(ctx context.Context, file string) (err error) {
 	return nil
 }
 
-var password = regexp.MustCompile(`(?i)\bpassword\s*=\s*('(?:[^'\\]|\\.)*'|\S*)`)
+var ours = regexp.MustCompile(`(?i)\b(?:password|pool_\w+|\w+_cache_capacity|default_query_exec_mode)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)`)
 
 // address is the URL without the password and without what only our driver understands.
 func address(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme == "" {
-		return password.ReplaceAllString(s, "")
+		return ours.ReplaceAllString(s, "")
 	}
 	if u.User != nil {
 		u.User = url.User(u.User.Username())

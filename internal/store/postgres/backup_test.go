@@ -3,14 +3,38 @@ package postgres
 import (
 	"strings"
 	"testing"
+
+	"reeve"
 )
+
+func TestConnectionsAreThoseOfTheURL(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]int32{
+		"postgres://me@host/db":                                 16,
+		"postgres://me@host/db?pool_max_conns=3&sslmode=prefer": 3,
+		"host=h user=me pool_max_conns=40":                      40,
+	} {
+		for conns, want := range map[int]int32{0: want, 7: 7} {
+			pc, err := pooled(Config{URL: url, Conns: conns})
+			if err != nil || pc.MaxConns != want {
+				t.Errorf("%s, %d: %v, %v", url, conns, pc.MaxConns, err)
+			}
+		}
+	}
+	for _, bad := range []string{"0", "-1", "many", "", "99999999999"} {
+		_, err := pooled(Config{URL: "postgres://me:hunter2@host/db?pool_max_conns=" + bad})
+		if told := reeve.AsError(err); told.Code != reeve.Validation || !strings.Contains(told.Message, "pool_max_conns") || strings.Contains(told.Error(), "hunter2") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
 
 func TestAddressHidesThePassword(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{
 		"postgres://me:hunter2@host:5432/db?sslmode=require&pool_max_conns=3",
 		"postgresql://me@host/db?password=hunter2&sslmode=require",
-		"host=h user=me password=hunter2 sslmode=require",
+		"host=h user=me password=hunter2 pool_max_conns=3 sslmode=require",
 		"host=h user=me password = 'hunter2 \\' x' sslmode=require",
 	} {
 		got := address(s)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,7 +20,7 @@ import (
 // Config says where and how.
 type Config struct {
 	URL   string           // postgres://user@host/database
-	Conns int              // most connections. Default: 16
+	Conns int              // most connections. Default: pool_max_conns of the URL, or else 16
 	Hook  store.CommitHook // called before and after each commit, for fault tests. Default: nothing
 }
 
@@ -32,17 +33,10 @@ type Engine struct {
 
 // Open connects.
 func Open(ctx context.Context, cfg Config) (*Engine, error) {
-	if cfg.Conns == 0 {
-		cfg.Conns = 16
-	}
-	pc, err := pgxpool.ParseConfig(cfg.URL)
+	pc, err := pooled(cfg)
 	if err != nil {
-		return nil, reeve.Errorf(reeve.Validation, "the database URL cannot be read").Hintf("write it as postgres://user:password@host:5432/database")
+		return nil, err
 	}
-	pc.MaxConns = int32(cfg.Conns)
-	pc.ConnConfig.ConnectTimeout = 5 * time.Second
-	pc.ConnConfig.RuntimeParams["application_name"] = "reeve"
-	pc.AfterConnect = settings
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fault(err)
@@ -56,6 +50,33 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{cfg: cfg, pool: pool}
 	e.group.engine = e
 	return e, nil
+}
+
+// pooled reads the URL.
+func pooled(cfg Config) (*pgxpool.Config, error) {
+	unread := reeve.Errorf(reeve.Validation, "the database URL cannot be read").Hintf("write it as postgres://user:password@host:5432/database")
+	plain, err := pgconn.ParseConfig(cfg.URL)
+	if err != nil {
+		return nil, unread
+	}
+	conns, said := plain.RuntimeParams["pool_max_conns"] // pgxpool puts a number of its own where the URL says none
+	if n, err := strconv.ParseInt(conns, 10, 32); said && (err != nil || n < 1) {
+		return nil, reeve.Errorf(reeve.Validation, "pool_max_conns in the database URL is %q", conns).Hintf("write how many connections the server may open, 1 or more")
+	}
+	pc, err := pgxpool.ParseConfig(cfg.URL)
+	if err != nil {
+		return nil, unread
+	}
+	switch {
+	case cfg.Conns != 0:
+		pc.MaxConns = int32(cfg.Conns)
+	case !said:
+		pc.MaxConns = 16
+	}
+	pc.ConnConfig.ConnectTimeout = 5 * time.Second
+	pc.ConnConfig.RuntimeParams["application_name"] = "reeve"
+	pc.AfterConnect = settings
+	return pc, nil
 }
 
 // settings makes a connection plan by the indexes there are, and not by how much a table held at that moment. A plan is kept for as long as its statement is, and one that was
