@@ -192,7 +192,7 @@ type Misfire string
 const (
 	CatchUpOnce Misfire = "catchup" // one run for all of them
 	SkipMissed  Misfire = "skip"    // none
-	RunAll      Misfire = "all"     // each, within a window
+	RunAll      Misfire = "all"     // each of the last 24 hours, 100 at most
 )
 
 // Notify is when a schedule's run tells its person.

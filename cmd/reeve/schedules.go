@@ -126,7 +126,7 @@ func (f *scheduleFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.zone, "zone", "", "the zone its times are read in, such as Europe/Berlin (default UTC)")
 	c.Flags().StringVar(&f.goal, "goal", "", "complete instructions for each run")
 	c.Flags().StringVar(&f.name, "name", "", "what people read")
-	c.Flags().StringVar(&f.misfire, "misfire", "", "times that were missed: catchup runs once for all, skip none, all each (default catchup)")
+	c.Flags().StringVar(&f.misfire, "misfire", "", "times that were missed: catchup runs once for all, skip none, all each of the last 24 hours, 100 at most (default catchup)")
 	c.Flags().StringVar(&f.notify, "notify", "", "when a run tells you: always, conditional (when it says so) or never (default always)")
 	c.MarkFlagsMutuallyExclusive("cron", "once", "every")
 	fixed(c, "misfire", []reeve.Misfire{reeve.CatchUpOnce, reeve.SkipMissed, reeve.RunAll})

@@ -36,7 +36,7 @@ func subscriptionsCommand(a *app) *cobra.Command {
 	})
 	c := family("subscriptions AGENT", "See and choose what wakes an agent", `A subscription wakes an agent when something it watches changes, unless its own work led to the change. CLASS:NAME is what it
 watches: key:TASK is any task, id:task_... is one thing, subtype:... is a kind of it. --when narrows it with a CEL expression
-over entity, the changed thing as it then is.`, list, subscriptionsAdd(a), remove)
+over entity, the changed thing as it then is; docs/wakes.md lists its fields.`, list, subscriptionsAdd(a), remove)
 	c.Example = `  reeve subscriptions clerk
   reeve subscriptions add clerk key:TASK --when 'entity.priority == "high"'
   reeve subscriptions remove sub_...`

@@ -32,7 +32,7 @@ type create struct {
 	Name         string `json:"name,omitempty" maxLength:"200" doc:"A short name"`
 	Timezone     string `json:"timezone,omitempty" maxLength:"64" doc:"IANA zone, such as Europe/Berlin; UTC if left out"`
 	Notification string `json:"notification,omitempty" enum:"always,conditional,never" doc:"When to tell the user: always (default), only when a run says so, or never"`
-	Misfire      string `json:"misfire,omitempty" enum:"catchup,skip,all" doc:"After a time when nothing could run: one run for all missed (default), none, or each"`
+	Misfire      string `json:"misfire,omitempty" enum:"catchup,skip,all" doc:"After a time when nothing could run: one run for all missed (default), none, or each of the last 24 hours, 100 at most"`
 }
 
 type search struct {

@@ -1,0 +1,78 @@
+package wake
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"reeve"
+)
+
+// What docs/wakes.md says of predicates.
+func TestL06_PredicatesAsDocumented(t *testing.T) {
+	t.Parallel()
+	p, err := newPredicates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := map[string]any{"kind": "task", "priority": "high", "estimate_minutes": 45.0, "created_at": "2026-03-01T07:00:00Z", "label_ids": []any{"lab_1"}}
+	category := map[string]any{"kind": "category", "name": "Gym"}
+	for expression, want := range map[string]bool{
+		"": true,
+		`entity.kind == "task" && entity.priority == "high"`:               true,
+		`entity.name == "Gym"`:                                             true, // of one of them
+		`entity.kind == "task" && entity.name == "Gym"`:                    false,
+		`entity.due_date == "2026-03-01"`:                                  false,
+		`entity.due_date != "2026-03-01"`:                                  false, // it is missing
+		`!has(entity.due_date)`:                                            true,
+		`entity.estimate_minutes > 30`:                                     true,
+		`entity.estimate_minutes > 30.5`:                                   true,
+		`entity.estimate_minutes == 45`:                                    true,
+		`"lab_1" in entity.label_ids`:                                      true,
+		`timestamp(entity.created_at) < timestamp("2026-03-01T08:00:00Z")`: true,
+	} {
+		if got, err := p.holds(expression, []map[string]any{task, category}); err != nil || got != want {
+			t.Errorf("%s: %v, %v", expression, got, err)
+		}
+	}
+	if got, err := p.holds("true", nil); err != nil || got {
+		t.Errorf("about nothing: %v, %v", got, err)
+	}
+}
+
+// The table of fields in docs/wakes.md is that of the types.
+func TestL06_FieldsAreDocumented(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../docs/wakes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := regexp.MustCompile("\\(?`(\\w+)`\\)?")
+	for kind, v := range map[string]any{"category": reeve.Category{}, "label": reeve.Label{}, "task": reeve.Task{}, "checklist": reeve.Checklist{}, "checklist_item": reeve.ChecklistItem{},
+		"time_entry": reeve.TimeEntry{}, "day_plan": reeve.DayPlan{}, "plan_block": reeve.PlanBlock{}, "rating": reeve.Rating{}} {
+		var want, got []string
+		if kind == "checklist_item" {
+			want = append(want, "`task_id`") // of its checklist
+		}
+		for f := range reflect.TypeOf(v).Fields() {
+			tag, option, _ := strings.Cut(f.Tag.Get("json"), ",")
+			switch {
+			case f.Anonymous || slices.Contains([]string{"items", "blocks", "pinned_task_ids"}, tag): // of all, and none of its own
+			case option == "omitempty":
+				want = append(want, "(`"+tag+"`)")
+			default:
+				want = append(want, "`"+tag+"`")
+			}
+		}
+		_, row, _ := strings.Cut(string(doc), "\n| `"+kind+"` | ")
+		row, _, _ = strings.Cut(row, "\n")
+		got = name.FindAllString(row, -1)
+		slices.Sort(want)
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%s: documented are %v, there are %v", kind, got, want)
+		}
+	}
+}
