@@ -95,7 +95,7 @@ func (c *Client) RateTurn(ctx context.Context, id string, r reeve.FeedbackReques
 // Frames lists kept frames of a conversation after a sequence number, in order.
 func (c *Client) Frames(ctx context.Context, conversation string, after int64, limit int) (reeve.FrameList, error) {
 	q := url.Values{"after": {strconv.FormatInt(after, 10)}}
-	if limit > 0 {
+	if limit != 0 {
 		q.Set("limit", strconv.Itoa(limit))
 	}
 	return get[reeve.FrameList](ctx, c, path("conversations", conversation, "frames"), q)

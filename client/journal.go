@@ -118,7 +118,7 @@ func (c *Client) ResolveTask(ctx context.Context, reference string, closedToo bo
 	if closedToo {
 		q.Set("include_closed", "true")
 	}
-	if limit > 0 {
+	if limit != 0 {
 		q.Set("limit", strconv.Itoa(limit))
 	}
 	return get[reeve.TaskCandidates](ctx, c, path("journal", "task-candidates"), q)

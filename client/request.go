@@ -39,7 +39,7 @@ func path(parts ...string) string {
 func (p Page) query() url.Values {
 	q := url.Values{}
 	q.Set("cursor", p.Cursor)
-	if p.Limit > 0 {
+	if p.Limit != 0 {
 		q.Set("limit", strconv.Itoa(p.Limit))
 	}
 	return q

@@ -20,10 +20,10 @@ type ScheduleFilter struct {
 // Schedules lists schedules, oldest first.
 func (c *Client) Schedules(ctx context.Context, f ScheduleFilter) (reeve.ScheduleList, error) {
 	q := url.Values{"agent": {f.Agent}, "name": {f.Name}, "status": {string(f.Status)}}
-	if f.Offset > 0 {
+	if f.Offset != 0 {
 		q.Set("offset", strconv.Itoa(f.Offset))
 	}
-	if f.Limit > 0 {
+	if f.Limit != 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))
 	}
 	return get[reeve.ScheduleList](ctx, c, path("schedules"), q)

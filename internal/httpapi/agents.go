@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
+	"strings"
 
 	"reeve"
 	"reeve/internal/gate"
@@ -34,6 +35,18 @@ func checkCursor(c string) error {
 	return badCursor()
 }
 
+// nameCursor begins a cursor of a list in the order of names: any word is a name, and not every word a cursor.
+const nameCursor = "name."
+
+// parseNameCursor gives the name that the page before ended with.
+func parseNameCursor(c string) (string, error) {
+	name, ok := strings.CutPrefix(c, nameCursor)
+	if c != "" && (!ok || !agentName.MatchString(name)) {
+		return "", badCursor()
+	}
+	return name, nil
+}
+
 // agentID finds an agent by its name or id, to narrow a list by; no name is no agent, and narrows nothing.
 func agentID(ctx context.Context, snap *store.Snap, workspace, name string) (string, error) {
 	if name == "" {
@@ -47,16 +60,17 @@ func (s *server) listAgents(ctx context.Context, who reeve.Principal, in *struct
 	Scoped
 	Page
 }) (*body[reeve.AgentList], error) {
-	if in.Cursor != "" && !agentName.MatchString(in.Cursor) {
-		return nil, badCursor()
+	after, err := parseNameCursor(in.Cursor)
+	if err != nil {
+		return nil, err
 	}
 	out := &body[reeve.AgentList]{}
-	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body.Agents, err = snap.ListAgents(ctx, who.Workspace, in.Cursor, in.Limit)
+	err = s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body.Agents, err = snap.ListAgents(ctx, who.Workspace, after, in.Limit)
 		return err
 	})
 	if n := len(out.Body.Agents); n == in.Limit {
-		out.Body.Next = out.Body.Agents[n-1].Name
+		out.Body.Next = nameCursor + out.Body.Agents[n-1].Name
 	}
 	return out, err
 }

@@ -72,16 +72,17 @@ func (s *server) listAutomations(ctx context.Context, who reeve.Principal, in *s
 	Scoped
 	Page
 }) (*body[reeve.AutomationList], error) {
-	if in.Cursor != "" && !agentName.MatchString(in.Cursor) {
-		return nil, badCursor()
+	after, err := parseNameCursor(in.Cursor)
+	if err != nil {
+		return nil, err
 	}
 	out := &body[reeve.AutomationList]{}
-	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body.Automations, err = snap.ListAutomations(ctx, who.Workspace, in.Cursor, in.Limit)
+	err = s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body.Automations, err = snap.ListAutomations(ctx, who.Workspace, after, in.Limit)
 		return err
 	})
 	if n := len(out.Body.Automations); n == in.Limit {
-		out.Body.Next = out.Body.Automations[n-1].Name
+		out.Body.Next = nameCursor + out.Body.Automations[n-1].Name
 	}
 	return out, err
 }
