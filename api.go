@@ -2,6 +2,7 @@ package reeve
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -183,7 +184,19 @@ type TokenList struct {
 
 // SecretRequest stores a secret.
 type SecretRequest struct {
-	Value string `json:"value" minLength:"1" maxLength:"65536"`
+	Value string `json:"value" minLength:"1" maxLength:"65536" doc:"Printable ASCII of 4 characters or more; line breaks at its end are left out"`
+}
+
+// SecretRule is what a secret must be: anything shorter occurs by chance, and could not be taken out of an answer; anything else fits into no header.
+const SecretRule = "printable ASCII of 4 characters or more"
+
+// CheckSecret tells whether a value can be used as a secret. Files that hold one tend to end in a newline, which is not part of it.
+func CheckSecret(value string) error {
+	value = strings.TrimRight(value, "\r\n")
+	if len(value) < 4 || strings.ContainsFunc(value, func(r rune) bool { return r < 0x20 || r > 0x7e }) {
+		return Wrong("/value", "is not "+SecretRule, SecretRule)
+	}
+	return nil
 }
 
 // SecretList is the names of a workspace's secrets.

@@ -99,6 +99,9 @@ func (s *server) putSecret(ctx context.Context, who reeve.Principal, in *struct 
 	SecretPath
 	Body reeve.SecretRequest
 }) (*none, error) {
+	if err := reeve.CheckSecret(in.Body.Value); err != nil {
+		return nil, err
+	}
 	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.PutSecret(ctx, who.Workspace, in.Name, in.Body.Value); err != nil {
 			return err

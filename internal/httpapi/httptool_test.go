@@ -95,6 +95,12 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 	if r := h.Call("coach", "order", object{"item": "tea"}); !r.IsError || !strings.Contains(r.Message+r.Content, "SHOP") || f.count() != 0 {
 		t.Errorf("without its secret: %+v, sent %d", r, f.count())
 	}
+	for _, unusable := range []string{"abc", "abc\r\n", "\n\n\n\n\n", "pässword", "two\nlines"} {
+		refusedAt(t, h.Do("PUT", "/api/secrets/SHOP", object{"value": unusable}), "/value")
+	}
+	if l := decode[reeve.SecretList](t, h.Want(200, nil, "GET", "/api/secrets", nil)); len(l.Secrets) != 0 {
+		t.Errorf("kept although refused: %+v", l.Secrets)
+	}
 	h.Want(204, nil, "PUT", "/api/secrets/SHOP", object{"value": secret})
 
 	res := h.Call("coach", "order", object{"item": "green tea/x", "count": 2}, key, "k")

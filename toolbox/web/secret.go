@@ -8,9 +8,6 @@ import (
 	"reeve"
 )
 
-// minSecret is the shortest secret: anything shorter occurs by chance, and could not be taken out of an answer.
-const minSecret = 4
-
 // parseHeader reads a header value with ${secret:NAME} in it. Braces mean nothing else in a header.
 func parseHeader(s string) ([]part, error) {
 	var parts []part
@@ -67,9 +64,8 @@ func (r *request) resolve(ctx context.Context, workspace string) (map[string]str
 		case err != nil:
 			return nil, reeve.Errorf(reeve.Unavailable, "the secret %s cannot be read now", name).
 				Hintf("try again; if it lasts, it was stored under another key: servers that share a database need the same secret.key (reeve doctor says whether they have it)")
-		case len(v) < minSecret || !isHeaderValue(v):
-			return nil, reeve.Errorf(reeve.Unauthenticated, "the secret %s cannot be used", name).
-				Hintf("a secret is printable ASCII of %d characters or more", minSecret)
+		case reeve.CheckSecret(v) != nil: // the provider is not ours, or it was stored before this was checked
+			return nil, reeve.Errorf(reeve.Unauthenticated, "the secret %s cannot be used", name).Hintf("a secret is %s", reeve.SecretRule)
 		}
 		values[name] = v
 	}
