@@ -37,7 +37,7 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 	if cfg.Database != "" {
 		return "", byHand("a PostgreSQL database is not restored by Reeve")
 	}
-	unlock, err := lockDir(cfg.Dir, false)
+	unlock, err := lockDir(cfg.Dir)
 	if err != nil {
 		return "", err
 	}

@@ -21,13 +21,10 @@ const (
 	lockFile     = "reeve.lock"
 )
 
-// lockDir makes the data directory and, unless the database is elsewhere, keeps a second server out of it.
-func lockDir(dir string, shared bool) (func() error, error) {
+// lockDir makes the data directory and keeps a second server out of it, also where the database is elsewhere: the address that the CLI looks for is one server's.
+func lockDir(dir string) (func() error, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, reeve.Errorf(reeve.Unavailable, "the data directory %s cannot be made: %v", dir, err).Hintf("choose another with --dir")
-	}
-	if shared {
-		return func() error { return nil }, nil
 	}
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -35,7 +32,7 @@ func lockDir(dir string, shared bool) (func() error, error) {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(reeve.Errorf(reeve.Unavailable, "another Reeve is using the data directory %s", dir).
-			Hintf("stop it, or choose another directory with --dir"), f.Close())
+			Hintf("stop it, or choose another directory with --dir; servers that share a PostgreSQL have one each"), f.Close())
 	}
 	return f.Close, nil
 }

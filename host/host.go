@@ -83,7 +83,7 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 		return nil, err
 	}
 	h = &Host{cfg: cfg, log: cfg.Log, started: reeve.Now(), streams: httpapi.NewStreams()}
-	unlock, err := lockDir(cfg.Dir, cfg.Database != "")
+	unlock, err := lockDir(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}

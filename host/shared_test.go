@@ -3,12 +3,15 @@ package host_test
 import (
 	"context"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"reeve"
+	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
 )
@@ -24,6 +27,26 @@ func two(t *testing.T, tools ...reeve.Tool) [2]*reevetest.Host {
 		out[i] = reevetest.StartWith(t, cfg, tools...)
 	}
 	return out
+}
+
+// Servers that share a database have a directory each: the one that came first keeps its own, with the address in it.
+func TestSharedDatabase_NeedsADirectoryEach(t *testing.T) {
+	cfg := quick(t)
+	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
+	first := reevetest.Run(t, cfg)
+	address, err := os.ReadFile(filepath.Join(cfg.Dir, "server.json"))
+	if err != nil || !strings.Contains(string(address), first.URL) {
+		t.Fatalf("%s, %v", address, err)
+	}
+	h, err := host.New(t.Context(), cfg)
+	if told := reeve.AsError(err); h != nil || told.Code != reeve.Unavailable || !strings.Contains(told.Message, "another Reeve is using the data directory") || !strings.Contains(told.Hint, "--dir") {
+		t.Fatalf("%v, %v", h, err)
+	}
+	if now, err := os.ReadFile(filepath.Join(cfg.Dir, "server.json")); err != nil || string(now) != string(address) {
+		t.Errorf("the address became %s, %v", now, err)
+	}
+	first.Stop()
+	reevetest.StartWith(t, cfg) // once it has ended, another may
 }
 
 // What holds for the calls of one server holds for those of two: the same call is made once, however it comes in.
