@@ -194,7 +194,7 @@ const SecretRule = "printable ASCII of 4 characters or more"
 func CheckSecret(value string) error {
 	value = strings.TrimRight(value, "\r\n")
 	if len(value) < 4 || strings.ContainsFunc(value, func(r rune) bool { return r < 0x20 || r > 0x7e }) {
-		return Wrong("/value", "is not "+SecretRule, SecretRule)
+		return Wrong("/value", "cannot be used as a secret", SecretRule)
 	}
 	return nil
 }
