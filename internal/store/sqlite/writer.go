@@ -31,6 +31,7 @@ type writer struct {
 	waiting atomic.Int32
 	group   *group // the open transaction; nil when there is none
 	careful int    // changes that still get a savepoint because one has failed
+	company bool   // the last group was more than one
 }
 
 // carefully is how many changes get a savepoint after one has failed in company: where one fails, others do.
@@ -85,13 +86,12 @@ func (w *writer) take(ctx context.Context, f func(store.Conn) error, again bool)
 	return g, w.member(g, f, again)
 }
 
-// last tells whether nobody is behind, also after those who can run now have: they may be about to come. Where nobody can run,
-// that takes no time.
+// last tells whether nobody is behind. Where callers came together just before, others may be about to come: those who can run now
+// are let run first.
 func (w *writer) last() bool {
-	if w.waiting.Load() > 0 {
-		return false
+	if w.waiting.Load() == 0 && w.company {
+		runtime.Gosched()
 	}
-	runtime.Gosched()
 	return w.waiting.Load() == 0
 }
 
@@ -184,7 +184,7 @@ func (w *writer) fail(g *group, err error) {
 func (w *writer) end(g *group, err error) {
 	g.err = err
 	close(g.done)
-	w.group = nil
+	w.group, w.company = nil, g.size > 1
 }
 
 // rollback ends the transaction if SQLite has not already done so by itself. A connection on which even that fails is given up
