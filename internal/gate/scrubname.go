@@ -50,7 +50,7 @@ func scrubNamed(text string) string {
 // for each word and not once for each find.
 type finder struct {
 	text string
-	next [32]int // for each telling word; -1 means not any more
+	next [32]int // where each of the telling words comes next, of which there are fewer; -1 means not any more
 }
 
 var telling = append(slices.Clone(words), bare...)

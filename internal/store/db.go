@@ -17,7 +17,7 @@ type DB struct {
 	seal   sealer
 	append map[bool]appending // by [Judged.Assumed]; put together once
 	texts  statements
-	arrays bool // a parameter can be a list; see rows.go
+	arrays bool // a parameter can be a list, as on PostgreSQL; see rows.go
 }
 
 // Open wraps an engine and brings its tables up to date. The key seals secrets; it must be 32 bytes.
