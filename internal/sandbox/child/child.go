@@ -44,14 +44,25 @@ func Start(c Command) (*Process, error) {
 		return nil, err
 	}
 	defer outWrite.Close()
-	cmd := &exec.Cmd{Path: c.Binary, Args: c.Args, Env: append(environment(), c.Env...), Dir: directory(), Stdin: inRead, Stdout: outWrite, SysProcAttr: attributes()}
-	if c.Stderr != nil {
-		cmd.Stderr = c.Stderr
+	stderr := c.Stderr
+	if stderr == nil {
+		if stderr, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
+			in.Close()
+			out.Close()
+			return nil, err
+		}
+		defer stderr.Close()
 	}
+	cmd := &exec.Cmd{Path: c.Binary, Args: c.Args, Env: append(environment(), c.Env...), Dir: directory(), Stdin: inRead, Stdout: outWrite, Stderr: stderr, SysProcAttr: attributes()}
 	if c.Confine != nil {
 		started, refused := c.Confine(cmd, c.Folder)
 		defer started()
 		err = refused
+	}
+	if err == nil {
+		var done func()
+		cmd.Path, done, err = Aside(cmd.Path, append([]*os.File{inRead, outWrite, stderr}, cmd.ExtraFiles...))
+		defer done()
 	}
 	if err == nil {
 		err = cmd.Start()

@@ -4,25 +4,19 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// above is more than any process of ours is given files.
-const above = 64
+// numbers is where a process finds its open files.
+const numbers = "/proc/self/fd/"
 
-// InMemory makes a program that is in no directory: it can be started by its path as long as the file is open.
+// InMemory makes a program that is in no directory: it can be started by its path, see [Aside], as long as the file is open.
 func InMemory(name string, program io.Reader) (*os.File, string, error) {
-	low, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, "", os.NewSyscallError("memfd_create", err)
-	}
-	// A process that is being started gets its own files under small numbers, before it looks for the program.
-	fd, err := unix.FcntlInt(uintptr(low), unix.F_DUPFD_CLOEXEC, above)
-	if err != nil {
-		fd = low // there are not that many
-	} else {
-		_ = unix.Close(low)
 	}
 	f := os.NewFile(uintptr(fd), name)
 	if _, err = io.Copy(f, program); err == nil {
@@ -32,5 +26,25 @@ func InMemory(name string, program io.Reader) (*os.File, string, error) {
 		f.Close()
 		return nil, "", err
 	}
-	return f, "/proc/self/fd/" + strconv.Itoa(fd), nil
+	return f, numbers + strconv.Itoa(fd), nil
+}
+
+// Aside is the path by which to start a program as a process that is given files. One that is in memory is found by a number, and a new
+// process moves its files before it looks for its program: to the lowest numbers, over the numbers just above the highest of them. So the
+// program is given a number above all these, until done is called, when the process has been started or cannot be.
+func Aside(path string, files []*os.File) (_ string, done func(), err error) {
+	number, found := strings.CutPrefix(path, numbers)
+	fd, err := strconv.Atoi(number)
+	if !found || err != nil {
+		return path, func() {}, nil
+	}
+	highest := len(files)
+	for _, f := range files {
+		highest = max(highest, int(f.Fd()))
+	}
+	fd, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, highest+len(files)+8)
+	if err != nil {
+		return "", func() {}, os.NewSyscallError("dup", err)
+	}
+	return numbers + strconv.Itoa(fd), func() { _ = unix.Close(fd) }, nil
 }

@@ -4,8 +4,8 @@ package confine
 
 import (
 	"embed"
+	"io"
 	"os"
-	"os/exec"
 	"sync"
 
 	"reeve/internal/sandbox/child"
@@ -29,13 +29,24 @@ var carried = sync.OnceValue(func() string {
 	if err != nil {
 		return ""
 	}
-	if version, err := exec.Command(path, "version").Output(); err != nil || string(version) != cell.Version() {
+	if versionOf(path) != cell.Version() {
 		_ = file.Close()
 		return ""
 	}
 	inMemory = file
 	return path
 })
+
+// versionOf is what a program says that it is, or nothing.
+func versionOf(path string) string {
+	p, err := child.Start(child.Command{Binary: path, Args: []string{childName, "version"}})
+	if err != nil {
+		return ""
+	}
+	defer p.End()
+	said, _ := io.ReadAll(p.Read) // less is another version
+	return string(said)
+}
 
 // inMemory keeps the small program's file open, and so its path good.
 var inMemory *os.File

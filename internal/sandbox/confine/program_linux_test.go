@@ -37,8 +37,8 @@ func TestSmallProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if v, err := exec.Command(path, "version").Output(); err != nil || string(v) != cell.Version() {
-		t.Errorf("it is %s, not %s: %v", v, cell.Version(), err)
+	if v := versionOf(path); v != cell.Version() {
+		t.Errorf("it is %s, not %s", v, cell.Version())
 	}
 	was := carried
 	defer func() { carried = was }()

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"reeve"
+	"reeve/internal/sandbox/child"
 	"reeve/internal/sandbox/confine/cell"
 )
 
@@ -90,8 +91,13 @@ func run(ctx context.Context, c Command, l Limits) (Result, error) {
 	runtime.LockOSThread() // the child is killed when the thread that made it ends, so this one must not
 	defer runtime.UnlockOSThread()
 	start := reeve.Monotonic()
-	p, err := os.StartProcess(program(), []string{childName}, &os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"},
-		Files: append([]*os.File{stdin, stdout, errsWrite, told, statusWrite}, trees...), Sys: sys})
+	given := append([]*os.File{stdin, stdout, errsWrite, told, statusWrite}, trees...)
+	path, started, err := child.Aside(program(), given)
+	if err != nil {
+		return Result{}, broken("start", err)
+	}
+	p, err := os.StartProcess(path, []string{childName}, &os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"}, Files: given, Sys: sys})
+	started()
 	if err != nil {
 		return Result{}, broken("start", err)
 	}

@@ -158,11 +158,16 @@ func TestCancel(t *testing.T) {
 	for name, source := range map[string]string{
 		"computing": `await started(); for (;;) {}`, "native": `await started(); new Array(1e9) + ''`, "waiting": `await started(); await never()`,
 		"calling back": `await started(); await testWithCallback(() => new Promise(() => {}))`,
+		"told first":   `await stopped()`, // the call's error may be with the script before its worker is killed
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			h := standard()
 			h.functions["started"] = func(context.Context, []js.Arg) (any, error) { cancel(errors.New("enough")); return nil, nil }
+			h.functions["stopped"] = func(ctx context.Context, _ []js.Arg) (any, error) {
+				cancel(errors.New("enough"))
+				return nil, ctx.Err()
+			}
 			_, err := p.Run(ctx, js.Script{Source: source, Functions: h.names()}, js.Limits{Time: time.Hour}, h)
 			if js.KindOf(err) != js.Canceled {
 				t.Errorf("got %v (%s)", err, js.KindOf(err))

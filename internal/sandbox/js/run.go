@@ -219,10 +219,10 @@ func (r *run) verdict(ctx context.Context, err error) error {
 		return e
 	case err == nil:
 		return nil
+	case ctx.Err() != nil: // and what the script died of may be a host call that was told so first
+		return canceled(ctx, r.begin.Name)
 	case errors.As(err, &failed):
 		return failed
-	case ctx.Err() != nil:
-		return canceled(ctx, r.begin.Name)
 	case r.late:
 		return newError(Timeout, r.begin.Name, "the time is over")
 	case errors.Is(err, wire.ErrMalformed):

@@ -1,0 +1,46 @@
+package child_test
+
+import (
+	"os"
+	"testing"
+
+	"reeve/internal/sandbox/child"
+)
+
+// TestAside starts a program in memory whose number is just above those of the files that the process is given, with lower numbers free:
+// the new process moves a file of its own onto just that number, before it looks for the program.
+func TestAside(t *testing.T) {
+	low := []*os.File{open(t, os.DevNull), open(t, os.DevNull), open(t, os.DevNull)}
+	program := open(t, "/bin/true")
+	given := []*os.File{open(t, os.DevNull), open(t, os.DevNull), open(t, os.DevNull)}
+	file, path, err := child.InMemory("true", program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, f := range low {
+		f.Close()
+	}
+	aside, done, err := child.Aside(path, given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	p, err := os.StartProcess(aside, []string{"true"}, &os.ProcAttr{Files: given})
+	if err != nil {
+		t.Fatalf("%s, of %s, with files up to %d: %v", aside, path, given[len(given)-1].Fd(), err)
+	}
+	if state, err := p.Wait(); err != nil || !state.Success() {
+		t.Errorf("%v %v", state, err)
+	}
+}
+
+func open(t *testing.T, name string) *os.File {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
