@@ -94,7 +94,7 @@ func firing(ctx context.Context, c config, o opener, t *table) error {
 	due := time.Now().Truncate(time.Second).Add(time.Second)
 	err = w.db.Update(ctx, func(tx *store.Tx) error {
 		for i := range agents * each {
-			at := due.Add(time.Duration(i*7919%each*100+i%100) * time.Millisecond)
+			at := due.Add(time.Duration(i/agents*100+i%100) * time.Millisecond) // an agent's one after the other
 			timer := reeve.Timer{ID: fmt.Sprintf("tmr_%06d", i), WorkspaceID: workspace, AgentID: w.agents[i%agents], UserID: "ann", Name: "timer", Kind: "interval", Value: "1h",
 				Zone: "UTC", Misfire: reeve.CatchUpOnce, Notify: reeve.NotifyConditional, State: reeve.TimerActive, NextAt: &at}
 			if i/agents%2 == 0 {

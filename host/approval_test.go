@@ -253,7 +253,10 @@ func TestG14_AnApprovalExpiresClosed(t *testing.T) {
 	eventually(t, "the approval to expire", func() bool {
 		return h.Do("POST", "/api/approvals/"+late.ApprovalID+"/decision", map[string]any{"decision": "approve"}).Status == http.StatusConflict
 	})
-	h.Settle(t.Context())
+	eventually(t, "the other, which nobody looks at, to expire", func() bool {
+		h.Settle(t.Context())
+		return operation(h, unseen.OperationID).State == reeve.DeniedOp
+	})
 	for _, res := range []reeve.Result{late, unseen} {
 		var got reeve.Approval
 		h.Want(http.StatusOK, &got, "GET", "/api/approvals/"+res.ApprovalID, nil)

@@ -59,7 +59,7 @@ type Config struct {
 	RetryFirst  Duration     `yaml:"retry_first" json:"retry_first,omitempty" doc:"First delay between attempts to learn an operation's outcome, and before an automation that the network failed is tried again. Default: 10s"`
 	RetryMax    Duration     `yaml:"retry_max" json:"retry_max,omitempty" doc:"Longest such delay. Default: 10m"`
 	RetryTries  int          `yaml:"retry_tries" json:"retry_tries,omitempty" minimum:"1" maximum:"100" doc:"How many such attempts. Default: 5"`
-	Runs        int          `yaml:"runs" json:"runs,omitempty" minimum:"1" maximum:"256" doc:"Agents that run at once. Default: 64"`
+	Runs        int          `yaml:"runs" json:"runs,omitempty" minimum:"1" maximum:"256" doc:"Agents that run at once. Default: 128"`
 	RunAttempts int          `yaml:"run_attempts" json:"run_attempts,omitempty" minimum:"1" maximum:"1000" doc:"How often a run is begun, the first time and after crashes, before it fails. Default: 5"`
 	Depth       int          `yaml:"delegation_depth" json:"delegation_depth,omitempty" minimum:"1" maximum:"16" doc:"How deep calls of agents by agents may lie within each other. Default: 3"`
 	ScriptTime  Duration     `yaml:"script_time" json:"script_time,omitempty" doc:"How long one run of a script may take, waiting included. Default: 1h"`

@@ -2,6 +2,7 @@ package wake
 
 import (
 	"context"
+	"runtime"
 
 	"reeve"
 	"reeve/internal/store"
@@ -14,57 +15,60 @@ type closing struct {
 	done chan error
 }
 
-// record writes how a run ended, and waits until that is durable. While the loop runs, its next step does it for all that are done
-// by then, in the transaction that starts what comes next.
+// record writes how a run ended, and waits until that is durable. Whoever comes first does it for all that are done by then, in one
+// transaction, while the loop starts others.
 func (r *Room) record(ctx context.Context, run reeve.Run, end reeve.RunEnd) error {
 	c := &closing{run: run, end: end, done: make(chan error, 1)}
 	r.mu.Lock()
 	r.closed = append(r.closed, c)
-	recorded := r.recorded
 	r.mu.Unlock()
-	if recorded {
-		r.Nudge()
-	} else {
-		r.recordAll(ctx)
+	select {
+	case err := <-c.done:
+		return err
+	case r.recording <- struct{}{}:
 	}
+	settle(func() int { r.mu.Lock(); defer r.mu.Unlock(); return len(r.closed) })
+	r.mu.Lock()
+	list := r.closed
+	r.closed = nil
+	r.mu.Unlock()
+	if r.recordAll(ctx, list) != nil && len(list) > 1 {
+		for _, c := range list { // what is wrong with one harms no other
+			_ = r.recordAll(ctx, []*closing{c})
+		}
+	}
+	<-r.recording
 	return <-c.done
 }
 
-// records says whether there is a loop that records ends. When it is over, what it left is recorded, and later ends by themselves.
-func (r *Room) records(on bool) {
-	r.mu.Lock()
-	r.recorded = on
-	r.mu.Unlock()
-	if !on {
-		r.recordAll(context.Background())
+// recordAll records ends in one transaction. If it cannot, nobody but the caller is told, unless there is only one.
+func (r *Room) recordAll(ctx context.Context, list []*closing) error {
+	if len(list) == 0 {
+		return nil
 	}
-}
-
-func (r *Room) recordAll(ctx context.Context) {
-	r.stepping.Lock()
-	defer r.stepping.Unlock()
-	r.recordEach(ctx, r.takeClosed())
-}
-
-// recordEach records ends one by one, so that what is wrong with one harms no other.
-func (r *Room) recordEach(ctx context.Context, list []*closing) {
-	for _, c := range list {
-		one := []*closing{c}
-		var over []ending
-		err := r.DB.Update(ctx, func(tx *store.Tx) (err error) {
-			over, err = r.finish(ctx, tx, one)
-			return err
-		})
-		r.tell(one, over, err)
+	var over []ending
+	err := r.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		over, err = r.finish(ctx, tx, list)
+		return err
+	})
+	if err == nil {
+		r.tell(over)
+		r.Nudge() // their agents are free
 	}
+	if err == nil || len(list) == 1 {
+		for _, c := range list {
+			c.done <- err
+		}
+	}
+	return err
 }
 
-func (r *Room) takeClosed() []*closing {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	list := r.closed
-	r.closed = nil
-	return list
+// settle waits as long as a number changes from one look to the next: brains end one right after another, and what is done by then is one
+// transaction, and not one each.
+func settle(count func() int) {
+	for before, now := -1, 0; before != now; before, now = now, count() {
+		runtime.Gosched()
+	}
 }
 
 // ending is what a run's end leaves to do once it is committed.
@@ -73,23 +77,15 @@ type ending struct {
 	told bool // its person is to be told
 }
 
-// tell does that, and says how the recording went.
-func (r *Room) tell(list []*closing, over []ending, err error) {
-	if err == nil {
-		for _, done := range over {
-			if done.told {
-				signal(r.posted)
-			}
-			if r.Ended != nil {
-				r.Ended.Over(done.run)
-			}
-			if done.run.State == reeve.RunParked {
-				r.Nudge() // what it waits for may have come before it was parked
-			}
+// tell does that.
+func (r *Room) tell(over []ending) {
+	for _, done := range over {
+		if done.told {
+			signal(r.posted)
 		}
-	}
-	for _, c := range list {
-		c.done <- err
+		if r.Ended != nil {
+			r.Ended.Over(done.run)
+		}
 	}
 }
 

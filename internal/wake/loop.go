@@ -3,7 +3,6 @@ package wake
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -22,35 +21,39 @@ func (r *Room) Run(ctx context.Context) error {
 	defer r.looping.Store(false)
 	work.Go(func() error { return r.turns(inner) })
 	work.Go(func() error { return r.watch(inner) })
-	var busy atomic.Int32 // brains that run: one whose end is not recorded yet takes no place
-	r.records(true)
+	var busy atomic.Int64 // brains that run: one whose end is not recorded yet takes no place
 	for ctx.Err() == nil {
-		r.gather()
-		runs, next, err := r.Step(ctx, r.Concurrent-int(busy.Load()))
+		settle(func() int { return int(busy.Load()) })
+		runs, next, err := r.Step(ctx, r.places(int(busy.Load())))
 		if err != nil && ctx.Err() == nil {
 			r.Log.Error("could not look for agents to wake", "error", err)
 		}
 		for _, run := range runs {
 			busy.Add(1)
 			work.Go(func() error {
-				r.serve(inner, run, func() { busy.Add(-1) })
+				r.serve(inner, run, func() { busy.Add(-1); r.vacate() })
 				return nil
 			})
 		}
 		rest(ctx, next, r.nudged)
 	}
-	r.records(false)
 	return work.Wait()
 }
 
-// gather waits as long as brains end one right after another: what is done by then is one transaction, and not one each. They are
-// no more than run at once, since none is started meanwhile.
-func (r *Room) gather() {
-	for before, now := -1, 0; before != now; {
-		runtime.Gosched()
-		r.mu.Lock()
-		before, now = now, len(r.closed)
-		r.mu.Unlock()
+// places is how many runs may be started while some are busy. Those whose end is on its way into the store take none, unless they
+// become many.
+func (r *Room) places(busy int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max(0, min(r.Concurrent-busy, 2*r.Concurrent-len(r.closed)-busy))
+}
+
+// vacate has the loop look, if somebody may wait for the place of a brain that is done.
+func (r *Room) vacate() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.eager {
+		r.Nudge()
 	}
 }
 
@@ -90,9 +93,11 @@ func (r *Room) watch(ctx context.Context) error {
 // Look does once what Run does again and again: it interrupts the brains here whose runs have been ended.
 func (r *Room) Look(ctx context.Context) error {
 	r.mu.Lock()
-	ids := make([]string, 0, len(r.serving))
-	for id := range r.serving {
-		ids = append(ids, id)
+	ids := make([]string, 0, len(r.held))
+	for id, g := range r.held {
+		if g.cancel != nil {
+			ids = append(ids, id)
+		}
 	}
 	r.mu.Unlock()
 	if len(ids) == 0 {
@@ -125,25 +130,26 @@ func (r *Room) Serve(ctx context.Context, run reeve.Run) { r.serve(ctx, run, fun
 func (r *Room) serve(ctx context.Context, run reeve.Run, done func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	g := &grip{run: run, cancel: cancel}
 	r.mu.Lock()
-	r.held[run.ID], r.serving[run.ID] = cancel, run
+	r.held[run.ID] = g
 	r.mu.Unlock()
 	end := r.think(inner, run)
 	done()
 	keep := context.WithoutCancel(ctx)
 	if ctx.Err() != nil && end.State != reeve.RunCompleted {
-		r.release(keep, run)
+		r.release(keep, g)
 		return
 	}
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := r.record(keep, run, end)
 		if err == nil {
-			r.drop(run, false)
+			r.drop(g, false)
 			return
 		}
 		r.Log.Error("could not record the end of a run", "run", run.ID, "error", err)
 		if rest(ctx, wait, nil); ctx.Err() != nil {
-			r.drop(run, true)
+			r.drop(g, true)
 			return
 		}
 	}
@@ -151,22 +157,24 @@ func (r *Room) serve(ctx context.Context, run reeve.Run, done func()) {
 
 // release lets go of a run whose server is stopping. That is no crash, and does not count as one. No step looks meanwhile: the
 // run is in our hands, or free, and never in between.
-func (r *Room) release(ctx context.Context, run reeve.Run) {
+func (r *Room) release(ctx context.Context, g *grip) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
-	err := r.DB.Update(ctx, func(tx *store.Tx) error { return tx.ReleaseRun(ctx, run) })
+	err := r.DB.Update(ctx, func(tx *store.Tx) error { return tx.ReleaseRun(ctx, g.run) })
 	if err != nil {
-		r.Log.Warn("could not let go of a run; it counts as left by a crash", "run", run.ID, "error", err)
+		r.Log.Warn("could not let go of a run; it counts as left by a crash", "run", g.run.ID, "error", err)
 	}
-	r.drop(run, err != nil)
+	r.drop(g, err != nil)
 }
 
-// drop takes a run out of our hands. Where there is doubt, the next step looks whether it is still ours by the store.
-func (r *Room) drop(run reeve.Run, doubt bool) {
+// drop takes a run out of our hands, unless it is in them again. Where there is doubt, the next step looks whether it is still ours by
+// the store.
+func (r *Room) drop(g *grip, doubt bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.held, run.ID)
-	delete(r.serving, run.ID)
+	if r.held[g.run.ID] == g {
+		delete(r.held, g.run.ID)
+	}
 	r.doubt = r.doubt || doubt
 }
 

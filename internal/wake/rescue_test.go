@@ -158,3 +158,43 @@ func TestL08_ARunIsNotTakenUpForEver(t *testing.T) {
 		}
 	})
 }
+
+// eager takes up what was parked before whoever parked it has let go.
+type eager struct {
+	*world
+	taken []reeve.Run
+}
+
+func (e *eager) Ending(context.Context, *store.Tx, []reeve.Run) error { return nil }
+
+func (e *eager) Over(run reeve.Run) {
+	if run.State == reeve.RunParked {
+		runs, _, err := e.Step(e.t.Context(), 10)
+		e.must(err)
+		e.taken = append(e.taken, runs...)
+	}
+}
+
+// A parked run may go on at once, and be in our hands again before whoever parked it has let go of it: it stays in them, and nobody else gets it.
+func TestL08_TakenUpBeforeItIsLetGoOf(t *testing.T) {
+	w := newWorld(t, Limits{})
+	e := &eager{world: w}
+	w.Ended = e
+	w.agent("a", 0)
+	if _, err := w.Wake(t.Context(), home, "a", "ann", "", "by hand"); err != nil {
+		t.Fatal(err)
+	}
+	runs, _, err := w.Step(t.Context(), 10)
+	if err != nil || len(runs) != 1 {
+		t.Fatal(runs, err)
+	}
+	w.brain.do = func(context.Context, reeve.Run) reeve.RunEnd { return reeve.RunEnd{State: reeve.RunParked} }
+	w.Serve(t.Context(), runs[0])
+	if len(e.taken) != 1 || e.taken[0].ID != runs[0].ID {
+		t.Fatalf("taken up: %+v", e.taken)
+	}
+	w.doubt = true // the next step looks for what is ours and in nobody's hands
+	if again, _, err := w.Step(t.Context(), 10); err != nil || len(again) != 0 {
+		t.Errorf("it is begun twice: %+v %v", again, err)
+	}
+}

@@ -42,7 +42,7 @@ type Config struct {
 	Process    string   // who owns the runs started here; it must be announced in the store
 	Brain      Brain    // runs agents
 	Entities   Entities // for predicates
-	Concurrent int      // runs at once. Default: 64
+	Concurrent int      // runs at once. Default: 128
 	Attempts   int      // how often a run is begun, the first time and after crashes, before it fails. Default: 5
 	Limits     Limits   // what schedules may be. Default: see Limits
 	Webhook    string   // where notifications are sent too. Default: nowhere
@@ -67,20 +67,27 @@ type Room struct {
 	handed     chan reeve.Run // turns that were begun here; see Take
 	looping    atomic.Bool
 
-	stepping sync.Mutex // one Step at a time, so that what it starts is in our hands before another looks
-	mu       sync.Mutex
-	fresh    map[string]bool                    // runs that were begun here, and no brain has seen
-	serving  map[string]reeve.Run               // runs that a brain works on
-	held     map[string]context.CancelCauseFunc // runs in our hands, and what interrupts their brains
-	doubt    bool                               // there may be runs that are ours by the store, and in nobody's hands
-	closed   []*closing                         // runs whose brains are done, and which are not recorded yet
-	recorded bool                               // whether the loop records them
+	stepping  sync.Mutex    // one Step at a time, so that what it starts is in our hands before another looks
+	recording chan struct{} // taken by whoever records ends, for all that are done by then
+	mu        sync.Mutex
+	fresh     map[string]bool  // runs that were begun here, and no brain has seen
+	held      map[string]*grip // runs in our hands
+	doubt     bool             // there may be runs that are ours by the store, and in nobody's hands
+	eager     bool             // there may be wakes that wait for nothing but a place
+	closed    []*closing       // runs whose brains are done, and which are not recorded yet
+}
+
+// grip is how a run is in our hands. One that was parked may be taken up again before whoever served it first has let go: each has a
+// grip of its own.
+type grip struct {
+	run    reeve.Run               // that a brain works on
+	cancel context.CancelCauseFunc // interrupts that; nil means that none does yet
 }
 
 // New makes the room.
 func New(cfg Config) (*Room, error) {
 	if cfg.Concurrent == 0 {
-		cfg.Concurrent = 64
+		cfg.Concurrent = 128
 	}
 	if cfg.Turns == 0 {
 		cfg.Turns = 1000
@@ -94,7 +101,7 @@ func New(cfg Config) (*Room, error) {
 		return nil, err
 	}
 	return &Room{Config: cfg, predicates: p, nudged: make(chan struct{}, 1), posted: make(chan struct{}, 1), handed: make(chan reeve.Run, cfg.Turns),
-		fresh: map[string]bool{}, serving: map[string]reeve.Run{}, held: map[string]context.CancelCauseFunc{}}, nil
+		recording: make(chan struct{}, 1), fresh: map[string]bool{}, held: map[string]*grip{}}, nil
 }
 
 // Nudge makes the loop look now. A nudge while it looks is not lost.
@@ -186,8 +193,14 @@ func (r *Room) End(ctx context.Context, workspace, id string, why *reeve.Error) 
 func (r *Room) Take(run reeve.Run) {
 	if r.looping.Load() {
 		r.mu.Lock()
-		r.held[run.ID] = nil
+		_, found := r.held[run.ID]
+		if !found {
+			r.held[run.ID] = &grip{}
+		}
 		r.mu.Unlock()
+		if found {
+			return // by a step that looked for what is in nobody's hands
+		}
 		select {
 		case r.handed <- run:
 			return
@@ -208,9 +221,9 @@ func (r *Room) Take(run reeve.Run) {
 func (r *Room) Interrupt(workspace, agent string, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for id, run := range r.serving {
-		if cancel := r.held[id]; cancel != nil && run.WorkspaceID == workspace && (agent == "" || run.AgentID == agent || leadsTo(agent, run)) {
-			cancel(why)
+	for _, g := range r.held {
+		if g.cancel != nil && g.run.WorkspaceID == workspace && (agent == "" || g.run.AgentID == agent || leadsTo(agent, g.run)) {
+			g.cancel(why)
 		}
 	}
 }
@@ -223,7 +236,7 @@ func leadsTo(agent string, run reeve.Run) bool {
 func (r *Room) interrupt(run string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if cancel := r.held[run]; cancel != nil {
-		cancel(reeve.ErrEnded)
+	if g := r.held[run]; g != nil && g.cancel != nil {
+		g.cancel(reeve.ErrEnded)
 	}
 }

@@ -3,6 +3,7 @@ package wake
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,15 +20,13 @@ const (
 )
 
 // Step starts up to n runs and says how long until there may be more to do. It is one transaction: a timer advances with the
-// wake it queued, and wakes are taken with the run that serves them; runs that have ended are recorded with those that follow
-// them. Every run it gives must be given to Serve.
+// wake it queued, and wakes are taken with the run that serves them. Every run it gives must be given to Serve.
 func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Duration, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
-	closed := r.takeClosed()
 	var over []ending
 	for again := true; again; { // without a wake that cannot be judged, until there is none
-		runs, next, over, err = r.stepOnce(ctx, n, closed)
+		runs, next, over, err = r.stepOnce(ctx, n)
 		var u *unreadable
 		if again = errors.As(err, &u); again {
 			if err = r.putOff(ctx, u); err != nil {
@@ -36,9 +35,7 @@ func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Dur
 		}
 	}
 	if err == nil {
-		r.tell(closed, over, nil)
-	} else {
-		r.recordEach(context.WithoutCancel(ctx), closed)
+		r.tell(over)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,16 +44,16 @@ func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Dur
 		return nil, time.Second, err
 	}
 	for _, run := range runs {
-		r.held[run.ID] = nil
+		r.held[run.ID] = &grip{}
 	}
-	if len(runs) < n {
+	if r.eager = len(runs) == n; !r.eager {
 		r.doubt = false
 	}
 	return runs, next, nil
 }
 
 // stepOnce is one transaction of Step. It also gives the runs that it ended.
-func (r *Room) stepOnce(ctx context.Context, n int, closed []*closing) (runs []reeve.Run, next time.Duration, over []ending, err error) {
+func (r *Room) stepOnce(ctx context.Context, n int) (runs []reeve.Run, next time.Duration, over []ending, err error) {
 	var bad *unreadable // which the store's own words would hide
 	var now time.Time
 	var timer, wake []int64 // when the next ones are due
@@ -64,10 +61,6 @@ func (r *Room) stepOnce(ctx context.Context, n int, closed []*closing) (runs []r
 	err = r.DB.Update(ctx, func(tx *store.Tx) (err error) {
 		runs, over, bad, now, timer, wake = nil, nil, nil, tx.Now(), nil, nil
 		defer func() { errors.As(err, &bad) }()
-		done, err := r.finish(ctx, tx, closed)
-		if err != nil {
-			return err
-		}
 		ahead, err := tx.Outlook(ctx, r.Process, mostTimers, n)
 		if err != nil {
 			return err
@@ -78,7 +71,6 @@ func (r *Room) stepOnce(ctx context.Context, n int, closed []*closing) (runs []r
 		if runs, over, err = r.rescue(ctx, tx, n, ahead.Left); err != nil {
 			return err
 		}
-		over = append(over, done...)
 		if len(ahead.Timers) > 0 && len(runs) < n { // which have queued more
 			if ahead.Wakes, err = tx.DueWakes(ctx, n-len(runs), nil); err != nil {
 				return err
@@ -132,7 +124,7 @@ func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int, left bool) (runs
 		return nil, nil, nil
 	}
 	r.mu.Lock()
-	doubt := r.doubt
+	doubt, before := r.doubt, maps.Clone(r.held) // one that ends while we read was in our hands before
 	r.mu.Unlock()
 	if doubt {
 		ours, err := tx.RunsOf(ctx, r.Process)
@@ -141,7 +133,7 @@ func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int, left bool) (runs
 		}
 		r.mu.Lock()
 		for _, run := range ours {
-			if _, held := r.held[run.ID]; !held && len(runs) < n {
+			if before[run.ID] == nil && r.held[run.ID] == nil && len(runs) < n {
 				run.TakenUp = !r.fresh[run.ID]
 				delete(r.fresh, run.ID)
 				runs = append(runs, run)
