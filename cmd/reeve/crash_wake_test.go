@@ -36,7 +36,7 @@ var wrongWakes = []count{
 	{"instants with several runs", `SELECT count(*) FROM (SELECT reason_id, scheduled_at FROM runs WHERE scheduled_at > 0 GROUP BY reason_id, scheduled_at HAVING count(*) > 1) x`},
 	{"scheduled runs not told exactly once", `SELECT count(*) FROM (SELECT r.id FROM runs r LEFT JOIN notifications n ON n.run_id = r.id
 		WHERE r.scheduled_at > 0 GROUP BY r.id HAVING count(n.id) <> 1) x`},
-	{"agents that are not free", `SELECT count(*) FROM agent_runtimes WHERE active_run <> ''`},
+	{"agents that are not free", `SELECT count(*) FROM open_runs`},
 	{"timers that did not advance", `SELECT count(*) FROM timers WHERE state <> 'completed' OR next_at <> 0`},
 	{"plans that were thought twice", `SELECT count(*) FROM (SELECT thread_id FROM messages WHERE kind = 'thought' GROUP BY thread_id HAVING count(*) <> 1) x`},
 	{"threads that are no chain", `SELECT count(*) FROM (SELECT thread_id, prev_id FROM messages GROUP BY thread_id, prev_id HAVING count(*) > 1) x`},

@@ -39,7 +39,7 @@ func (t *Tx) InsertAgent(ctx context.Context, a reeve.Agent) error {
 	if err != nil {
 		return err
 	}
-	return t.exec(ctx, `INSERT INTO agent_runtimes (agent_id, active_run, failures, last_run_at) VALUES ($1, '', 0, 0)`, a.ID)
+	return t.exec(ctx, `INSERT INTO agent_runtimes (agent_id, failures, last_run_at) VALUES ($1, 0, 0)`, a.ID)
 }
 
 // GetAgent reads an agent of a workspace, by id or by name.

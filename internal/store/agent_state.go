@@ -97,7 +97,7 @@ func (t *Tx) movePointers(ctx context.Context, ended []reeve.Run) error {
 	return t.change(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at)
 		SELECT id, 0, '', '', head, '', '', seen, '', 0, '', at FROM (SELECT id, max(head) AS head, max(seen) AS seen, max(at) AS at FROM (
 			SELECT a.id, COALESCE((SELECT max(m.id) FROM messages m WHERE m.thread_id = v.column3), '') AS head,
-				COALESCE((SELECT r.seen FROM agent_runtimes r WHERE r.agent_id = v.column1 AND r.active_run = v.column2 AND v.column2 <> ''), 0) AS seen, v.column4 AS at
+				COALESCE((SELECT o.seen FROM open_runs o WHERE o.run_id = v.column2 AND o.turn = 0 AND o.lane = ''), 0) AS seen, v.column4 AS at
 			FROM (VALUES (?)) AS v JOIN agents a ON @a.id = v.column1) ended GROUP BY id) latest
 		WHERE NOT EXISTS (SELECT 1 FROM agent_states s WHERE s.agent_id = latest.id AND s.head >= latest.head AND s.seen >= latest.seen)
 		ON CONFLICT (agent_id) DO UPDATE SET updated_at = excluded.updated_at,
@@ -110,10 +110,10 @@ func (t *Tx) movePointers(ctx context.Context, ended []reeve.Run) error {
 func (s *Snap) Runtime(ctx context.Context, agent string) (reeve.AgentRuntime, error) {
 	r, _, err := one(ctx, s, func(r scanner) (a reeve.AgentRuntime, err error) {
 		var last int64
-		err = r.Scan(&a.ActiveRun, &a.Failures, &last)
+		err = r.Scan(&a.Failures, &last, &a.ActiveRun)
 		a.LastRunAt = optional(last)
 		return a, err
-	}, `SELECT active_run, failures, last_run_at FROM agent_runtimes WHERE agent_id = $1`, agent)
+	}, `SELECT failures, last_run_at, COALESCE((SELECT run_id FROM open_runs WHERE agent_id = $1 AND turn = 0 AND lane = ''), '') FROM agent_runtimes WHERE agent_id = $1`, agent)
 	if err != nil {
 		return r, err
 	}

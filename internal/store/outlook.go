@@ -66,7 +66,6 @@ func (t *Tx) askWakes(ctx context.Context, into *[]reeve.Wake, limit int, after 
 type Roster struct {
 	Workspaces map[string]reeve.Workspace // they stay as they are: a run that starts in one starts before it is stopped, or not at all
 	Agents     map[string]Standing
-	Free       map[string]bool // agents that have no run, and stay so, of those whose runs take turns
 	Crowded    map[string]bool // sessions of timers of which more than one wake is queued
 }
 
@@ -75,32 +74,27 @@ func (t *Tx) Roster(ctx context.Context, wakes []reeve.Wake) (r Roster, err erro
 	if len(wakes) == 0 {
 		return r, nil
 	}
-	workspaces, agents, taking := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	workspaces, agents := map[string]bool{}, map[string]bool{}
 	var timed [][]any
 	for _, w := range wakes {
 		workspaces[w.WorkspaceID], agents[w.AgentID] = true, true
-		if !ownLane(w.Reason, w.SessionID) {
-			taking[w.AgentID] = true
-		}
 		if w.Reason == reeve.ReasonTimer || w.Reason == reeve.ReasonCatchup {
 			timed = append(timed, []any{w.AgentID, w.SessionID})
 		}
 	}
 	var found []reeve.Workspace
 	var standing []Standing
-	var free []string
 	var crowded lists[string]
 	err = first(
 		askAmong(ctx, &t.Snap, scanWorkspace, &found, `SELECT `+workspaceColumns+` FROM workspaces WHERE id IN (?)`+t.db.engine.Share(), sorted(workspaces)),
 		askAmong(ctx, &t.Snap, scanStanding, &standing, `SELECT id, workspace_id, lifecycle, mode, stopped_at FROM agents WHERE id IN (?)`, sorted(agents)),
-		t.askFree(ctx, &free, sorted(taking)),
 		t.each(`SELECT v.column2 FROM (VALUES (?)) AS v WHERE (SELECT count(*) FROM wakes w WHERE w.state = 'queued' AND w.agent_id = v.column1 AND w.session_id = v.column2) > 1`,
 			[]string{"TEXT", "TEXT"}, timed,
 			func(query string, args []any) error {
 				return ask(ctx, &t.Snap, value[string], crowded.more(), query, args...)
 			}),
 		t.settle(ctx))
-	r = Roster{Workspaces: map[string]reeve.Workspace{}, Agents: map[string]Standing{}, Free: setOf(free), Crowded: setOf(crowded.all())}
+	r = Roster{Workspaces: map[string]reeve.Workspace{}, Agents: map[string]Standing{}, Crowded: setOf(crowded.all())}
 	for _, w := range found {
 		r.Workspaces[w.ID] = w
 	}

@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"reeve"
 )
@@ -37,52 +39,35 @@ func ancestorsText(list []reeve.Ancestor) string {
 	return text(list)
 }
 
-// InsertRun writes a run and makes it its agent's one, or its schedule's: false means that there is one already.
+// InsertRun writes a run and makes it its lane's one: false means that there is one already.
 func (t *Tx) InsertRun(ctx context.Context, v reeve.Run) (bool, error) {
-	made, err := t.InsertRuns(ctx, []reeve.Run{v}, nil)
+	made, err := t.InsertRuns(ctx, []reeve.Run{v})
 	return len(made) == 1, err
 }
 
-// InsertRuns writes runs of different lanes, and makes each its agent's one, or its schedule's. It gives the ids of those that it
-// made; the others' lanes have one already. Who knows which agents are free says so; see [Roster].
-func (t *Tx) InsertRuns(ctx context.Context, runs []reeve.Run, free map[string]bool) (made map[string]bool, err error) {
-	if free == nil {
-		var agents []string
-		for _, v := range runs {
-			if !ownLane(v.Reason, v.SessionID) {
-				agents = append(agents, v.AgentID)
-			}
-		}
-		var list []string
-		if err := first(t.askFree(ctx, &list, agents), t.settle(ctx)); err != nil {
-			return nil, err
-		}
-		free = setOf(list)
-	}
+// InsertRuns writes runs of different lanes, and makes each its lane's one. It gives the ids of those that it made; the others' lanes have one already, on whatever server. Turns wait
+// for nobody.
+func (t *Tx) InsertRuns(ctx context.Context, runs []reeve.Run) (made map[string]bool, err error) {
 	made = make(map[string]bool, len(runs))
-	var sure, others, active, rows [][]any
+	var turns, lanes, rows [][]any
 	for _, v := range runs {
-		open := []any{v.ID, v.AgentID, v.SessionID, v.ParentID, 0}
-		switch {
-		case v.Reason == reeve.ReasonUser:
-			open[4] = 1 // a turn, which waits for no other
-			sure = append(sure, open)
-		case ownLane(v.Reason, v.SessionID):
-			others = append(others, open)
-			continue
-		case free[v.AgentID]: // and held
-			sure = append(sure, open)
-			active = append(active, []any{v.AgentID, v.ID})
-		default:
-			continue
+		open := []any{v.ID, v.AgentID, v.SessionID, v.ParentID, 0, laneOf(v.Reason, v.SessionID)}
+		if v.Reason == reeve.ReasonUser {
+			open[4], made[v.ID] = 1, true
+			turns = append(turns, open)
+		} else {
+			lanes = append(lanes, open)
 		}
-		made[v.ID] = true
 	}
-	const open = `INSERT INTO open_runs (run_id, agent_id, session_id, parent_id, turn) VALUES (?)`
-	if err := t.insert(open, sure, t.unheard(ctx)); err != nil {
+	slices.SortFunc(lanes, func(a, b []any) int { // two servers that open some of the same wait for each other in one order
+		return cmp.Or(cmp.Compare(a[1].(string), b[1].(string)), cmp.Compare(a[5].(string), b[5].(string)))
+	})
+	const open = `INSERT INTO open_runs (run_id, agent_id, session_id, parent_id, turn, lane, seen)
+		SELECT v.column1, v.column2, v.column3, v.column4, v.column5, v.column6, COALESCE((SELECT counter FROM nodes WHERE self = 1), 0) FROM (VALUES (?)) AS v`
+	if err := t.insert(open, turns, t.unheard(ctx)); err != nil {
 		return nil, err
 	}
-	if err := t.insert(open+` ON CONFLICT (agent_id, session_id) WHERE turn = 0 DO NOTHING RETURNING run_id`, others, func(query string, args []any) error {
+	if err := t.insert(open+` WHERE true ON CONFLICT (agent_id, lane) WHERE turn = 0 DO NOTHING RETURNING run_id`, lanes, func(query string, args []any) error {
 		ids, err := all(ctx, &t.Snap, value[string], query, args...)
 		for _, id := range ids {
 			made[id] = true
@@ -97,18 +82,9 @@ func (t *Tx) InsertRuns(ctx context.Context, runs []reeve.Run, free map[string]b
 				v.Wakes, v.Owner, orZero(v.ScheduledAt), reeve.Millis(t.now), v.ParentID, v.Answers, ancestorsText(v.Ancestors)})
 		}
 	}
-	if err := t.change(ctx, `UPDATE agent_runtimes SET active_run = v.column2, seen = COALESCE((SELECT counter FROM nodes WHERE self = 1), 0)
-		FROM (VALUES (?)) AS v WHERE @agent_id = v.column1`, []string{"TEXT", "TEXT"}, active); err != nil {
-		return nil, err
-	}
 	return made, t.insert(`INSERT INTO runs (`+runColumns+`) SELECT v.column1, v.column2, v.column3, v.column4, v.column5, v.column6, v.column7, v.column8, v.column9, v.column10,
 		v.column11, 'running', '', '', '', v.column12, 1, '', v.column13, v.column14, v.column15, 0, 0, '', 0, v.column16, v.column17, v.column18 FROM (VALUES (?)) AS v`,
 		rows, t.unheard(ctx))
-}
-
-// askFree asks which agents have no run, and keeps those so for this transaction.
-func (t *Tx) askFree(ctx context.Context, into *[]string, agents []string) error {
-	return askAmong(ctx, &t.Snap, value[string], into, `SELECT agent_id FROM agent_runtimes WHERE active_run = '' AND agent_id IN (?)`+t.db.engine.Lock(), agents)
 }
 
 func setOf(list []string) map[string]bool {
@@ -207,7 +183,7 @@ func (t *Tx) close(ctx context.Context, moves []RunMove, moved map[string]bool) 
 			failed = 1
 		}
 		if !ownLane(m.Is.Reason, m.Is.SessionID) {
-			freed = append(freed, []any{m.Is.AgentID, m.Is.ID, reeve.Millis(t.now), failed})
+			freed = append(freed, []any{m.Is.AgentID, reeve.Millis(t.now), failed})
 		}
 	}
 	if err := t.movePointers(ctx, ended); err != nil {
@@ -216,8 +192,8 @@ func (t *Tx) close(ctx context.Context, moves []RunMove, moved map[string]bool) 
 	if err := t.change(ctx, `DELETE FROM open_runs WHERE run_id IN (VALUES (?))`, []string{"TEXT"}, closed); err != nil {
 		return err
 	}
-	return t.change(ctx, `UPDATE agent_runtimes SET active_run = '', last_run_at = v.column3, failures = CASE WHEN v.column4 = 1 THEN failures + 1 ELSE 0 END
-		FROM (VALUES (?)) AS v WHERE @agent_id = v.column1 AND active_run = v.column2`, []string{"TEXT", "TEXT", "BIGINT", "BIGINT"}, freed)
+	return t.change(ctx, `UPDATE agent_runtimes SET last_run_at = v.column2, failures = CASE WHEN v.column3 = 1 THEN failures + 1 ELSE 0 END
+		FROM (VALUES (?)) AS v WHERE @agent_id = v.column1`, []string{"TEXT", "BIGINT", "BIGINT"}, freed)
 }
 
 func issuesText(i reeve.TurnIssues) string {

@@ -115,6 +115,14 @@ const (
 // IsStep tells whether a run is a step of another.
 func IsStep(run reeve.Run) bool { return strings.HasPrefix(run.SessionID, StepLane) }
 
+// laneOf is the lane of an agent that a run is in, which says nothing of a turn: a session's own, or the one for all the rest.
+func laneOf(why reeve.Reason, session string) string {
+	if ownLane(why, session) {
+		return session
+	}
+	return ""
+}
+
 // ownLane tells whether a run waits only for others of the same session, or, if it is a turn, for none.
 func ownLane(why reeve.Reason, session string) bool {
 	return why == reeve.ReasonUser || strings.HasPrefix(session, ScheduleLane) || strings.HasPrefix(session, StepLane)
@@ -127,10 +135,9 @@ type Caller struct {
 	SessionID   string
 }
 
-// waiting is the queue without what a run that goes first keeps from being served. See ownLane.
-const waiting = ` FROM wakes WHERE state = 'queued' AND CASE WHEN reason = 'user_initiated' THEN 1 = 1 WHEN substr(session_id, 1, 9) = 'schedule:'
-		THEN NOT EXISTS (SELECT 1 FROM open_runs x WHERE x.agent_id = wakes.agent_id AND x.session_id = wakes.session_id AND x.turn = 0)
-		ELSE NOT EXISTS (SELECT 1 FROM agent_runtimes r WHERE r.agent_id = wakes.agent_id AND r.active_run <> '') END`
+// waiting is the queue without what a run that goes first keeps from being served. See laneOf.
+const waiting = ` FROM wakes WHERE state = 'queued' AND CASE WHEN reason = 'user_initiated' THEN 1 = 1 ELSE NOT EXISTS (SELECT 1 FROM open_runs x
+		WHERE x.agent_id = wakes.agent_id AND x.turn = 0 AND x.lane = CASE WHEN substr(wakes.session_id, 1, 9) = 'schedule:' THEN wakes.session_id ELSE '' END) END`
 
 // throttled is until when an agent's throttle holds a wake back. A person does not wait for it.
 const throttled = `CASE WHEN reason IN ('manual', 'user_initiated') THEN 0 ELSE COALESCE((SELECT r.last_run_at + a.throttle_ms FROM agents a
@@ -141,10 +148,8 @@ func Lane(w reeve.Wake) string {
 	switch {
 	case w.Reason == reeve.ReasonUser:
 		return w.RunKey
-	case ownLane(w.Reason, w.SessionID):
-		return w.AgentID + " " + w.SessionID
 	}
-	return w.AgentID
+	return w.AgentID + " " + laneOf(w.Reason, w.SessionID)
 }
 
 // QueuedWakes reads what a caller waits for, the longest waiting first, locked against other servers. Those that were put off are

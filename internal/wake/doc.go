@@ -3,8 +3,9 @@
 //
 // Step, in one transaction, fires the timers whose time has come, takes up runs that were left behind, and starts a run for each
 // agent that has due wakes and does not run: all its wakes that can be served together become one run, and end as it does. An
-// agent runs once at a time because starting sets agent_runtimes.active_run where it is empty; that also holds between servers.
-// Run is a small loop around Step that hands runs to the brain, and lets the next Step record how they ended; Deliver is one that sends notifications to a webhook.
+// agent runs once at a time because a lane has one row of open_runs; that also holds between servers. Run is a small loop around Step
+// that hands runs to the brain; their ends are recorded beside it, all that are done in one transaction. Deliver is one that sends
+// notifications to a webhook.
 //
 // What is served together: all changes that an agent watches; all firings of one timer that queued up behind a run, unless each is
 // to run (misfire "all"). A person's demand is served alone. A schedule, which is a timer with a goal, has its own lane: its runs

@@ -220,7 +220,7 @@ func (r *Room) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n int)
 			ends = append(ends, store.WakeEnd{RunKey: w.RunKey, State: reeve.WakeTaken, RunID: run.ID})
 		}
 	}
-	made, err := tx.InsertRuns(ctx, plans, known.Free)
+	made, err := tx.InsertRuns(ctx, plans)
 	if err != nil {
 		return nil, false, err
 	}

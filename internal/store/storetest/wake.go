@@ -218,7 +218,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		})
 		equal(t, fmt.Sprint(known.Crowded), "map["+again.SessionID+":true]", "sessions in which more than one waits")
 		update(t, db, func(tx *store.Tx) error {
-			made, err := tx.InsertRuns(ctx, runs, nil)
+			made, err := tx.InsertRuns(ctx, runs)
 			equal(t, len(made), n, "runs that were made")
 			return errors.Join(err, tx.EndAll(ctx, ends))
 		})
@@ -229,7 +229,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		other := runs[3]
 		other.ID, other.Key, other.SessionID = "run_other", "other", store.ScheduleLane+"other"
 		update(t, db, func(tx *store.Tx) error {
-			made, err := tx.InsertRuns(ctx, []reeve.Run{second, other}, nil)
+			made, err := tx.InsertRuns(ctx, []reeve.Run{second, other})
 			equal(t, fmt.Sprint(made), "map[run_other:true]", "made where a lane is taken")
 			return err
 		})
