@@ -123,8 +123,12 @@ func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int, left bool) (runs
 	if n <= 0 {
 		return nil, nil, nil
 	}
+	var before map[string]*grip
 	r.mu.Lock()
-	doubt, before := r.doubt, maps.Clone(r.held) // one that ends while we read was in our hands before
+	doubt := r.doubt
+	if doubt {
+		before = maps.Clone(r.held) // one that ends while we read was in our hands before
+	}
 	r.mu.Unlock()
 	if doubt {
 		ours, err := tx.RunsOf(ctx, r.Process)
