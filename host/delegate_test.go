@@ -324,7 +324,7 @@ func TestO20_DiesWithItsParent(t *testing.T) {
 	began := time.Now()
 	h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", object{})
 	for i, s := range streams {
-		if end := s.Done(1); end.State != reeve.RunCancelled || time.Since(began) > time.Second {
+		if end := s.Done(1); end.State != reeve.RunCancelled || time.Since(began) > soon {
 			t.Errorf("stream %d: %+v after %s", i, end, time.Since(began))
 		}
 	}

@@ -169,6 +169,9 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
+// soon is a second, on a machine that others keep busy; what is told to stop would go on for much longer.
+const soon = 5 * time.Second
+
 // quick is a config whose waits are short.
 func quick(t testing.TB) host.Config {
 	return host.Config{Dir: t.TempDir(), RetryFirst: host.Duration(time.Millisecond), RetryMax: host.Duration(2 * time.Millisecond), RetryTries: 5,
