@@ -145,8 +145,7 @@ const throttled = `CASE WHEN reason IN ('manual', 'user_initiated') THEN 0 ELSE 
 
 // Lane is what a wake's run waits for its turn in: all runs of one lane take turns.
 func Lane(w reeve.Wake) string {
-	switch {
-	case w.Reason == reeve.ReasonUser:
+	if w.Reason == reeve.ReasonUser {
 		return w.RunKey
 	}
 	return w.AgentID + " " + laneOf(w.Reason, w.SessionID)

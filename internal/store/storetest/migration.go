@@ -3,6 +3,9 @@ package storetest
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,6 +108,8 @@ func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
 		return err
 	})
 	must(t, ended(t, db, "run_under_way", reeve.RunCompleted))
+	state := view(t, db, func(s *store.Snap) (reeve.AgentState, error) { return s.AgentState(ctx, "agt_one") })
+	equal(t, fmt.Sprint(slices.Collect(maps.Values(state.Processed))), "[7]", "what it had seen when it began")
 	must(t, db.Close())
 }
 

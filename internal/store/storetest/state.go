@@ -118,6 +118,11 @@ var states = map[string]func(*testing.T, *store.DB){
 		if r.Status != reeve.StatusIdle || r.Failures != 1 || r.ActiveRun != "" || r.LastRunAt == nil {
 			t.Errorf("%+v", r)
 		}
+		goal := store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: store.ScheduleLane + "t"}
+		queue(t, db, reeve.Wake{RunKey: "goal", Reason: reeve.ReasonTimer, SessionID: goal.SessionID})
+		equal(t, started(t, db, goal, "run_goal", "proc_1"), true, "a schedule's run")
+		must(t, ended(t, db, "run_goal", reeve.RunCompleted))
+		equal(t, stateOf(t, db).Processed[seen.Node], seen.Counter, "a schedule's run looks at nothing but its goal")
 		queue(t, db, reeve.Wake{RunKey: "last", Reason: reeve.ReasonSubscription})
 		started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws}, "run_last", "proc_1")
 		update(t, db, func(tx *store.Tx) error { return tx.DeleteAgent(ctx, ws, "agt_one") })
