@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"reeve"
 	"reeve/internal/store"
 )
 
@@ -88,17 +89,37 @@ func (t *conn) commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	query := "commit"
 	if t.c == nil {
 		query = ""
+		if err := t.acquire(ctx); err != nil {
+			return err
+		}
+	}
+	wire := t.c.PgConn().Conn() // a deadline costs less than a context that ends, for which pgx starts a goroutine
+	if err := wire.SetDeadline(reeve.Now().Add(patience)); err != nil {
+		return fault(err)
 	}
 	tag, err := t.send(ctx, query)
+	if err == nil {
+		err = wire.SetDeadline(time.Time{})
+	}
 	if err == nil && tag.String() == "ROLLBACK" {
 		err = store.Fault{Kind: store.FaultOther, Err: errors.New("the transaction had failed before its commit")}
 	}
 	return t.unsure(err)
+}
+
+// acquire takes a connection from the pool.
+func (t *conn) acquire(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if t.lent, err = t.pool.Acquire(ctx); err != nil {
+		return fault(err)
+	}
+	t.c = t.lent.Conn()
+	return nil
 }
 
 // unsure tells whether a failed commit may have been made: when the connection broke before the server answered.
@@ -165,11 +186,9 @@ func (t *conn) flush(ctx context.Context, query string, args ...any) (pgx.BatchR
 		return nil, nil
 	}
 	if t.c == nil {
-		var err error
-		if t.lent, err = t.pool.Acquire(ctx); err != nil {
-			return nil, fault(err)
+		if err := t.acquire(ctx); err != nil {
+			return nil, err
 		}
-		t.c = t.lent.Conn()
 	}
 	r := t.c.SendBatch(ctx, b)
 	if begins {

@@ -78,7 +78,7 @@ func (g *group) pass() {
 
 // gather lets those who are about to commit come along: whoever can run now runs first. Where nobody can, it takes no time.
 func (g *group) gather(batch []*member) []*member {
-	for n := 0; n < len(batch) && len(batch) < maxGroup; {
+	for n := 0; n < len(batch) && len(batch) < min(maxGroup, int(g.engine.open.Load())); {
 		n = len(batch)
 		runtime.Gosched()
 		g.mu.Lock()

@@ -5,7 +5,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,6 +31,7 @@ type Engine struct {
 	cfg   Config
 	pool  *pgxpool.Pool
 	group group
+	open  atomic.Int32 // transactions that are being made or written
 }
 
 // Open connects.
@@ -76,6 +79,14 @@ func pooled(cfg Config) (*pgxpool.Config, error) {
 	pc.ConnConfig.ConnectTimeout = 5 * time.Second
 	pc.ConnConfig.RuntimeParams["application_name"] = "reeve"
 	pc.AfterConnect = settings
+	dial := pc.ConnConfig.DialFunc
+	pc.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return newSocket(c)
+	}
 	return pc, nil
 }
 
@@ -109,6 +120,8 @@ const tries = 10
 
 // Update runs f in one transaction, again when it lost to another.
 func (e *Engine) Update(ctx context.Context, f func(store.Conn) error) error {
+	e.open.Add(1)
+	defer e.open.Add(-1)
 	var err error
 	for range tries {
 		if err = e.once(ctx, f); !lost(err) {

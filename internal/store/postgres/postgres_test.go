@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"reeve"
 	"reeve/internal/store"
@@ -162,6 +163,24 @@ func TestConnectionLost(t *testing.T) {
 	}
 	if n := count(t, h); n != 1 {
 		t.Fatalf("%d things", n)
+	}
+}
+
+// A statement that a caller no longer wants is not waited for, though its thread waits in the kernel.
+func TestCanceledWhileTheServerWorks(t *testing.T) {
+	t.Parallel()
+	e, h := bare(t, store.CommitHook{})
+	ctx, cancel := context.WithCancel(t.Context())
+	began := time.Now()
+	err := e.Update(ctx, func(c store.Conn) error {
+		time.AfterFunc(50*time.Millisecond, cancel)
+		return errors.Join(add(ctx, c, "a"), func() error { _, err := c.Affect(ctx, "SELECT pg_sleep(60)"); return err }())
+	})
+	if !errors.Is(err, context.Canceled) || time.Since(began) > 30*time.Second {
+		t.Fatalf("after %s: %v", time.Since(began), err)
+	}
+	if err := e.Update(t.Context(), func(c store.Conn) error { return add(t.Context(), c, "b") }); err != nil || count(t, h) != 1 {
+		t.Fatalf("%v; %d things", err, count(t, h))
 	}
 }
 

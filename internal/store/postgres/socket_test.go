@@ -1,0 +1,91 @@
+//go:build unix
+
+package postgres
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// pair is a socket of ours and its other end.
+func pair(t *testing.T) (ours, theirs net.Conn) {
+	t.Helper()
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	c, err := net.Dial("unix", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ours, err = newSocket(c); err != nil {
+		t.Fatal(err)
+	}
+	if theirs, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = ours.Close(), theirs.Close() })
+	if _, ok := ours.(*socket); !ok {
+		t.Fatalf("it is a %T", ours)
+	}
+	return ours, theirs
+}
+
+// A thread that waits in the kernel is reached by a deadline, whenever it is set, and by Close.
+func TestSocketIsNotWaitedForInVain(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(net.Conn) error{
+		"a deadline to come":      func(c net.Conn) error { return c.SetDeadline(time.Now().Add(20 * time.Millisecond)) },
+		"a deadline that is over": func(c net.Conn) error { return c.SetReadDeadline(time.Now().Add(-time.Second)) },
+		"a deadline that is moved": func(c net.Conn) error {
+			return errors.Join(c.SetDeadline(time.Now().Add(time.Hour)), c.SetDeadline(time.Now()))
+		},
+		"closed": net.Conn.Close,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ours, _ := pair(t)
+			read := make(chan error, 1)
+			go func() {
+				_, err := ours.Read(make([]byte, 1))
+				read <- err
+			}()
+			time.Sleep(10 * time.Millisecond) // it waits by then, or soon will
+			if err := end(ours); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case err := <-read:
+				if errors.Is(err, os.ErrDeadlineExceeded) == (name == "closed") || err == nil {
+					t.Fatalf("it ended with %v", err)
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatal("it waits on")
+			}
+		})
+	}
+}
+
+// A deadline that was taken back does nothing, and what is sent arrives.
+func TestSocketTakesADeadlineBack(t *testing.T) {
+	t.Parallel()
+	ours, theirs := pair(t)
+	if err := errors.Join(ours.SetDeadline(time.Now().Add(30*time.Millisecond)), ours.SetDeadline(time.Time{})); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(60 * time.Millisecond)
+	for _, way := range [][2]net.Conn{{ours, theirs}, {theirs, ours}} {
+		got := make([]byte, 5)
+		if _, err := way[0].Write([]byte("hello")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := way[1].Read(got); err != nil || string(got) != "hello" {
+			t.Fatalf("%q, %v", got, err)
+		}
+	}
+}
