@@ -51,7 +51,7 @@ lint: ## gofmt, vet, staticcheck, errcheck, exhaustive
 	$(TOOL) exhaustive -d $(PACKAGES)
 	$(GO) run ./cmd/toolgen -check examples/toolgen
 
-check: lint race ## all that CI runs
+check: lint race ## the linters, and every test under the race detector
 	cd bench && $(GO) vet ./...
 
 crash: build ## kill the real server before and after every commit and effect, and count

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"reeve/host"
 	"reeve/internal/sandbox/confine"
 )
 
@@ -115,6 +116,9 @@ func run() (err error) {
 	chosen, err := choose(*which)
 	if err != nil {
 		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		host.CollectGarbage() // as reeve serve does
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

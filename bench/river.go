@@ -40,6 +40,9 @@ func startRiver(ctx context.Context, c config, engine string, n int, more ...str
 	}
 	cmd := exec.CommandContext(ctx, file, append(append(args, "-workers", fmt.Sprint(n)), more...)...)
 	cmd.Stderr = os.Stderr
+	if os.Getenv("GOGC") == "" {
+		cmd.Env = append(os.Environ(), "GOGC=400") // about as seldom as we collect our garbage
+	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,7 +23,7 @@ const talkDir = "REEVE_BENCH_TALK"
 func serveTalk(dir string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	debug.SetGCPercent(60) // as there
+	host.CollectGarbage()
 	h, err := host.New(ctx, host.Config{Dir: dir, Listen: "127.0.0.1:0", Mind: instant{}, Rate: 1e6, Burst: 1e6, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err

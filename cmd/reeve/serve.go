@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -90,13 +89,9 @@ func serverConfig(file string, cmd *cobra.Command, flags host.Config) (cfg host.
 	return cfg, err
 }
 
-// garbage is how much of it may gather before it is collected, in percent of what is in use. With many conversations open a server holds a tenth less than by Go's
-// own 100, and is no slower: most of its time is the store's.
-const garbage = 60
-
 func serve(ctx context.Context, cfg host.Config, sample bool, out io.Writer) error {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbage)
+		host.CollectGarbage()
 	}
 	h, err := host.New(ctx, cfg)
 	if err != nil {
