@@ -59,6 +59,12 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// at gives a better reason with the place of this one.
+func (e *Error) at(why *Error) *Error {
+	why.Line, why.Column, why.Stack = e.Line, e.Column, e.Stack
+	return why
+}
+
 func (e *Error) Unwrap() error { return e.Err }
 
 // Trace is the stack as text, one frame a line, in the form editors know.

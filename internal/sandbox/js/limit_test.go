@@ -152,6 +152,22 @@ func TestK22_ASmallLimitIsKept(t *testing.T) {
 	want(t, p, `try { (function f() { f() })() } catch (e) { e.name }`, `"InternalError"`) // a script may recover from its own recursion
 }
 
+// A script that hears of the end of its time from a host call, before it is told itself, has run out of time all the same.
+func TestK22_TheTimeIsOverWhoeverSaysSo(t *testing.T) {
+	p := newPool(t, js.Config{})
+	h := standard()
+	h.functions["lasts"] = func(ctx context.Context, _ []js.Arg) (any, error) { <-ctx.Done(); return nil, context.Cause(ctx) }
+	for _, source := range []string{"\n  await lasts()", "\n  lasts(); await never()", "\n  await lasts().catch(() => {}); throw 1"} {
+		for range 10 {
+			_, err := runWith(t, p, js.Script{Source: source}, js.Limits{Time: 30 * time.Millisecond}, h)
+			var e *js.Error
+			if !errors.As(err, &e) || e.Kind != js.Timeout || e.Line != 2 && e.Line != 0 {
+				t.Fatalf("%s: %v (%s)", source, err, js.KindOf(err))
+			}
+		}
+	}
+}
+
 // TestCancel ends runs from outside, whatever they do.
 func TestCancel(t *testing.T) {
 	p := newPool(t, js.Config{})

@@ -120,7 +120,7 @@ func (r *run) do(ctx context.Context) (json.RawMessage, error) {
 	defer context.AfterFunc(ctx, r.proc.Kill)()
 	var killer *time.Timer
 	timer := time.AfterFunc(r.limits.Time, func() {
-		r.cancel(newError(Timeout, r.begin.Name, "the time is over"))
+		r.cancel(r.timeout())
 		_ = r.send(wire.Stop()) // one that cannot hear it is killed
 	})
 	killer = time.AfterFunc(r.limits.Time+guest.Grace, func() {
@@ -214,7 +214,7 @@ func (r *run) verdict(ctx context.Context, err error) error {
 	case r.fatal != nil:
 		e := &Error{Kind: Aborted, Script: r.begin.Name, Message: words(r.fatal), Err: r.fatal}
 		if errors.As(err, &failed) {
-			e.Line, e.Column, e.Stack = failed.Line, failed.Column, failed.Stack
+			return failed.at(e)
 		}
 		return e
 	case err == nil:
@@ -222,9 +222,12 @@ func (r *run) verdict(ctx context.Context, err error) error {
 	case ctx.Err() != nil: // and what the script died of may be a host call that was told so first
 		return canceled(ctx, r.begin.Name)
 	case errors.As(err, &failed):
+		if KindOf(context.Cause(r.ctx)) == Timeout && (failed.Kind == Thrown || failed.Kind == Unhandled) { // so may this be
+			return failed.at(r.timeout())
+		}
 		return failed
 	case r.late:
-		return newError(Timeout, r.begin.Name, "the time is over")
+		return r.timeout()
 	case errors.Is(err, wire.ErrMalformed):
 		return newError(Crashed, r.begin.Name, "the script's worker did not keep to the protocol")
 	case r.proc.Peak() >= r.limits.Memory:
@@ -234,6 +237,8 @@ func (r *run) verdict(ctx context.Context, err error) error {
 	e.Err = errors.Join(e.Err, r.proc.Fate())
 	return e
 }
+
+func (r *run) timeout() *Error { return newError(Timeout, r.begin.Name, "the time is over") }
 
 // words are an error's message, without its code.
 func words(err error) string {
