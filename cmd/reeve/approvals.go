@@ -94,7 +94,7 @@ func approvalsApprove(a *app) *cobra.Command {
 					return err
 				}
 				if wait {
-					res, err := follow(ctx, c, p.OperationID)
+					res, err := a.follow(ctx, c, p.OperationID)
 					if err != nil {
 						return err
 					}

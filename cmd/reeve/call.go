@@ -65,7 +65,7 @@ func (a *app) finish(ctx context.Context, c *client.Client, res reeve.Result, wa
 			a.note("waits for a person: reeve approvals approve %s", res.ApprovalID)
 		}
 		var err error
-		if res, err = follow(ctx, c, res.OperationID); err != nil {
+		if res, err = a.follow(ctx, c, res.OperationID); err != nil {
 			return err
 		}
 	}
@@ -73,8 +73,11 @@ func (a *app) finish(ctx context.Context, c *client.Client, res reeve.Result, wa
 }
 
 // follow waits for an operation and gives its result.
-func follow(ctx context.Context, c *client.Client, operation string) (reeve.Result, error) {
-	op, err := c.Wait(ctx, operation)
+func (a *app) follow(ctx context.Context, c *client.Client, operation string) (reeve.Result, error) {
+	op, err := c.Operation(ctx, operation)
+	if err == nil {
+		op, err = a.await(ctx, c, op)
+	}
 	if err != nil {
 		return reeve.Result{}, err
 	}

@@ -37,6 +37,7 @@ func TestScripts(t *testing.T) {
 			"long":    long,
 			"holds":   holds,
 			"waits":   waits,
+			"says":    says,
 		},
 	})
 }
@@ -53,6 +54,16 @@ func waits(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	ts.Fatalf("%s did not become %s at %s: %s", args[0], args[1], args[2], last)
+}
+
+// says waits until what a program in the background writes to a file has a text in it: says FILE TEXT
+func says(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if b, err := os.ReadFile(ts.MkAbs(args[0])); err == nil && strings.Contains(string(b), args[1]) {
+			return
+		}
+	}
+	ts.Fatalf("%s does not say %q", args[0], args[1])
 }
 
 // ready waits until the server that the script started in the background answers.

@@ -78,11 +78,10 @@ func operationsGet(a *app) *cobra.Command {
 		Use: "get OPERATION", Short: "Show an operation", Args: cobra.ExactArgs(1), Example: "  reeve operations get op_... --wait",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				get := c.Operation
-				if wait {
-					get = c.Wait
+				o, err := c.Operation(ctx, args[0])
+				if err == nil && wait {
+					o, err = a.await(ctx, c, o)
 				}
-				o, err := get(ctx, args[0])
 				if err != nil {
 					return err
 				}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -51,4 +52,18 @@ func whom(c *client.Client, s reeve.StopRequest) string {
 		return "agent " + s.Agent
 	}
 	return "everything in workspace " + c.Workspace()
+}
+
+// await waits for an operation. Where the kill switch keeps it from running it says so, and how to turn it off: otherwise nobody would know what is waited for.
+func (a *app) await(ctx context.Context, c *client.Client, op reeve.Operation) (reeve.Operation, error) {
+	if op.State.Final() || op.State == reeve.Unknown {
+		return op, nil
+	}
+	if list, err := c.Workspaces(ctx); err == nil && slices.ContainsFunc(list.Workspaces, func(w reeve.Workspace) bool { return w.ID == c.Workspace() && w.StoppedAt != nil }) {
+		a.note("the kill switch is on; it runs after: reeve resume")
+	}
+	if agent, err := c.Agent(ctx, op.AgentID); err == nil && agent.StoppedAt != nil {
+		a.note("the agent's kill switch is on; it runs after: reeve resume --agent %s", agent.Name)
+	}
+	return c.Wait(ctx, op.ID)
 }
