@@ -10,6 +10,7 @@ require (
 	golang.org/x/sync v0.24.0
 	modernc.org/sqlite v1.60.1
 	reeve v0.0.0
+	reeve/bench/turn v0.0.0
 )
 
 require (
@@ -79,3 +80,5 @@ require (
 )
 
 replace reeve => ../
+
+replace reeve/bench/turn => ./turn

@@ -3,16 +3,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"os"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,6 +16,8 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+
+	"reeve/bench/turn"
 )
 
 const stepsPerJob = 20
@@ -37,13 +35,13 @@ func (workflow) Kind() string { return "workflow" }
 type worker struct {
 	river.WorkerDefaults[workflow]
 	pool *pgxpool.Pool
-	flow *flow
+	flow *turn.Flow
 }
 
 func (w *worker) Work(ctx context.Context, job *river.Job[workflow]) error {
 	for i := range stepsPerJob {
 		river.ResumableStep(ctx, fmt.Sprint("step-", i), nil, func(ctx context.Context) error {
-			if err := w.flow.wait(ctx); err != nil {
+			if err := w.flow.Wait(ctx); err != nil {
 				return err
 			}
 			err := pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
@@ -55,7 +53,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[workflow]) error {
 				return err
 			})
 			if err == nil {
-				w.flow.count.Add(1)
+				w.flow.Count.Add(1)
 			}
 			return err
 		})
@@ -72,37 +70,10 @@ func (nothing) Kind() string { return "nothing" }
 
 type idler struct {
 	river.WorkerDefaults[nothing]
-	flow *flow
+	flow *turn.Flow
 }
 
-func (w *idler) Work(ctx context.Context, _ *river.Job[nothing]) error { return w.flow.wait(ctx) }
-
-// flow lets workers go on during their turn and holds them otherwise, so that the engine costs nothing then.
-type flow struct {
-	count atomic.Int64
-	came  atomic.Bool // the first worker: the engine has begun
-	mu    sync.Mutex
-	open  chan struct{} // closed while work may go on
-}
-
-func (f *flow) pause() {
-	f.mu.Lock()
-	f.open = make(chan struct{})
-	f.mu.Unlock()
-}
-
-func (f *flow) wait(ctx context.Context) error {
-	f.came.Store(true)
-	f.mu.Lock()
-	open := f.open
-	f.mu.Unlock()
-	select {
-	case <-open:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (w *idler) Work(ctx context.Context, _ *river.Job[nothing]) error { return w.flow.Wait(ctx) }
 
 func main() {
 	if err := run(); err != nil {
@@ -141,8 +112,7 @@ func run() error {
 	if _, err := pool.Exec(ctx, "CREATE TABLE files (session BIGINT NOT NULL, path TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (session, path))"); err != nil {
 		return err
 	}
-	f := &flow{}
-	f.pause()
+	f := turn.New()
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &worker{pool: pool, flow: f})
 	river.AddWorker(workers, &idler{flow: f})
@@ -172,49 +142,16 @@ func run() error {
 	if err := client.Start(ctx); err != nil {
 		return err
 	}
-	for !f.came.Load() { // on a busy machine that takes longer than a turn
-		time.Sleep(time.Millisecond)
-	}
 	done := func() (n int64, err error) {
 		if !*idle {
-			return f.count.Load(), nil
+			return f.Count.Load(), nil
 		}
 		return n, pool.QueryRow(ctx, "SELECT count(*) FROM river_job WHERE state = 'completed'").Scan(&n)
 	}
-	if err := serve(done, f); err != nil {
+	if err := f.Serve(done); err != nil {
 		return err
 	}
 	ended, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	return client.StopAndCancel(ended)
-}
-
-// serve works for as long as each line of the input says and answers with how many were done per second.
-func serve(done func() (int64, error), f *flow) error {
-	fmt.Println(0)
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		d, err := time.ParseDuration(in.Text())
-		if err != nil {
-			return err
-		}
-		before, err := done()
-		if err != nil {
-			return err
-		}
-		start := time.Now()
-		close(f.open)
-		time.Sleep(d)
-		f.pause()
-		took := time.Since(start)
-		after, err := done()
-		if err != nil {
-			return err
-		}
-		time.Sleep(20 * time.Millisecond) // what was under way is over before the next turn begins to matter
-		if after == before {
-			return errors.New("nothing was done in a turn: the queue is empty, or stands still")
-		}
-		fmt.Println(float64(after-before) / took.Seconds())
-	}
-	return nil
 }

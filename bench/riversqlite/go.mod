@@ -6,6 +6,7 @@ require (
 	github.com/riverqueue/river v0.31.0
 	github.com/riverqueue/river/riverdriver/riversqlite v0.31.0
 	modernc.org/sqlite v1.60.1
+	reeve/bench/turn v0.0.0
 )
 
 require (
@@ -37,3 +38,5 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )
+
+replace reeve/bench/turn => ../turn

@@ -1,0 +1,3 @@
+module reeve/bench/turn
+
+go 1.26.0

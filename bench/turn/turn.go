@@ -1,0 +1,83 @@
+// Package turn lets a peer that is a program of its own take its turns in a benchmark. It is a module of its own, as the peers need different versions of
+// the same modules.
+package turn
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Flow lets workers go on during their turn and holds them otherwise, so that the engine costs nothing then.
+type Flow struct {
+	Count atomic.Int64 // steps that were done
+	came  atomic.Bool  // the first worker: the engine has begun
+	mu    sync.Mutex
+	open  chan struct{} // closed while work may go on
+}
+
+// New makes one that holds.
+func New() *Flow {
+	f := &Flow{}
+	f.hold()
+	return f
+}
+
+func (f *Flow) hold() {
+	f.mu.Lock()
+	f.open = make(chan struct{})
+	f.mu.Unlock()
+}
+
+// Wait is called by a worker before it does anything.
+func (f *Flow) Wait(ctx context.Context) error {
+	f.came.Store(true)
+	f.mu.Lock()
+	open := f.open
+	f.mu.Unlock()
+	select {
+	case <-open:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Serve waits for the first worker and says "0": it is ready. Then it works for as long as each line of its input says, and answers with how many were done
+// per second.
+func (f *Flow) Serve(done func() (int64, error)) error {
+	for !f.came.Load() { // on a busy machine that takes longer than a turn
+		time.Sleep(time.Millisecond)
+	}
+	fmt.Println(0)
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		d, err := time.ParseDuration(in.Text())
+		if err != nil {
+			return err
+		}
+		before, err := done()
+		if err != nil {
+			return err
+		}
+		start := time.Now()
+		close(f.open)
+		time.Sleep(d)
+		f.hold()
+		took := time.Since(start)
+		after, err := done()
+		if err != nil {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond) // what was under way is over before the next turn begins to matter
+		if after == before {
+			return errors.New("nothing was done in a turn: the queue is empty, or stands still")
+		}
+		fmt.Println(float64(after-before) / took.Seconds())
+	}
+	return nil
+}
