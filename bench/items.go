@@ -41,10 +41,7 @@ func items(ctx context.Context, c config, t *table) (err error) {
 	defer func() { err = errors.Join(err, w.close()) }()
 	room := automation.New(automation.Config{DB: w.db, Log: slog.New(slog.DiscardHandler), Pool: pool, Gate: w.gate})
 	w.gate.ItemRule = room
-	loop, end := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- w.gate.Run(loop) }()
-	defer func() { end(); err = errors.Join(err, <-ended) }()
+	w.serve(ctx)
 	if err := w.automate(ctx, room, `for (let i = 0; i < input.n; i++) await Items.withItem('item-' + String(i + input.from).padStart(6, '0'), 'Item ' + i, async (ctx) => {
 		if (!ctx.item.isDone) await Tools.call('step', { path: '/' + i % 50, content: input.content }) })`); err != nil {
 		return err

@@ -29,6 +29,7 @@ func overhead(ctx context.Context, c config, t *table) error {
 }
 
 func (w *world) overhead(ctx context.Context, c config, name string, t *table) error {
+	w.serve(ctx)
 	one, err := w.bare(ctx, 1)
 	if err != nil {
 		return err

@@ -37,6 +37,7 @@ func peers(ctx context.Context, c config, t *table) error {
 }
 
 func (w *world) peers(ctx context.Context, c config, name string, t *table) error {
+	w.serve(ctx)
 	for i, n := range inFlight {
 		river, err := startRiver(ctx, c, name, n)
 		if err != nil {

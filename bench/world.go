@@ -33,6 +33,7 @@ type world struct {
 	gate   *gate.Gate
 	agent  string
 	tool   string // what a step calls: write_file, or step, which tells nobody
+	rest   func() error
 }
 
 // engines are what everything is measured on. Both as the product opens them: SQLite with a full sync per commit, PostgreSQL
@@ -125,7 +126,20 @@ func open(ctx context.Context, e store.Engine, more []reeve.Tool) (w *world, err
 	return w, nil
 }
 
-func (w *world) close() error { return w.db.Close() }
+// serve runs the gate's loop, as a server does, until the world is closed. While it runs, goroutines that handlers ran on are used again.
+func (w *world) serve(ctx context.Context) {
+	ctx, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- w.gate.Run(ctx) }()
+	w.rest = func() error { stop(); return <-ended }
+}
+
+func (w *world) close() error {
+	if w.rest == nil {
+		return w.db.Close()
+	}
+	return errors.Join(w.rest(), w.db.Close())
+}
 
 // content is what a step writes: 200 bytes.
 var content = strings.Repeat("what a step found out, ", 9)[:200]
