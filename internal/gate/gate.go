@@ -78,6 +78,7 @@ type Gate struct {
 	nudged   chan struct{}
 	live     sync.WaitGroup // calls that have left and are not recorded yet
 	owed     owed
+	lease    lease
 	hands    hands
 	lines    lines
 }

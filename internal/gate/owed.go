@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"reeve"
+	"reeve/internal/store"
 )
 
 // owed is what this process knows and could not write down: outcomes of requests that have left, while the store takes no
@@ -21,14 +22,35 @@ func (p *pass) owe(op reeve.Operation, record func(context.Context) error, err e
 		return reeve.Result{}, err
 	}
 	p.g.Log.Error("could not record the outcome of an operation; trying again until it is", "operation", op.ID, "error", err)
-	p.g.owed.mu.Lock()
-	if p.g.owed.debt == nil {
-		p.g.owed.debt = map[string]func(context.Context) error{}
-	}
-	p.g.owed.debt[op.ID] = record
-	p.g.owed.mu.Unlock()
+	p.g.owed.add(op.ID, record)
 	p.g.nudge()
 	return p.pending(op), nil
+}
+
+// disown gives back an operation that nobody here works on, though it may be in this process's hands by the store: the commit that put it there was never answered, or came too
+// late to be acted on. Nothing was sent. Whoever takes it up then, finds out.
+func (g *Gate) disown(op reeve.Operation) {
+	g.owed.add(op.ID, func(ctx context.Context) error {
+		return g.DB.Update(ctx, func(tx *store.Tx) error {
+			is, found, err := tx.FindOperation(ctx, op.WorkspaceID, op.ID)
+			if err != nil || !found || is.Owner != g.process || is.State.Final() {
+				return err
+			}
+			free, now := is, tx.Now()
+			free.Owner, free.NextAttemptAt = "", &now
+			return tx.MoveOperation(ctx, is, free)
+		})
+	})
+	g.nudge()
+}
+
+func (o *owed) add(operation string, record func(context.Context) error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.debt == nil {
+		o.debt = map[string]func(context.Context) error{}
+	}
+	o.debt[operation] = record
 }
 
 // pay writes down what is owed, and tells whether something still is.

@@ -12,6 +12,7 @@ import (
 
 // pass is one call on its way through the gate.
 type pass struct {
+	lapses  int64 // of the lease, when the call began
 	g       *Gate
 	call    reeve.Call
 	id      string // of the action message; see name
@@ -66,7 +67,7 @@ func (g *Gate) begin(ctx context.Context, c reeve.Call) (*pass, error) {
 	if err := checkName("run", c.Run); err != nil {
 		return nil, err
 	}
-	p := &pass{g: g, call: c, id: g.DB.NewID(reeve.PrefixMessage), op: c.Operation, chose: c.Operation != "", view: v}
+	p := &pass{g: g, call: c, id: g.DB.NewID(reeve.PrefixMessage), op: c.Operation, chose: c.Operation != "", view: v, lapses: g.lease.lapses.Load()}
 	if err := p.trace(ctx); err != nil {
 		return nil, err
 	}

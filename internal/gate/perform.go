@@ -21,7 +21,9 @@ func (p *pass) try(ctx context.Context, n int) outcome {
 	spent.Calls, spent.Millis = 1, max(1, reeve.Since(start).Milliseconds())
 	var o outcome
 	if e := judgeError(err); e != succeeded {
-		o = p.failure(e, err)
+		if o = p.failure(e, err); store.Passing(err) {
+			o.store = store.Explain(err)
+		}
 	} else {
 		o = outcome{out: p.output(text), changed: changed, undo: undo}
 	}
@@ -153,6 +155,8 @@ func (p *pass) performLocal(ctx context.Context) (res reeve.Result, err error) {
 			p.g.nudge() // its time is up before the loop would look
 		}
 		return res, nil
+	case o.store != nil: // not the tool's either, though it was told first
+		return p.notReserved(o.store)
 	case o.err != nil && o.ending != awaiting:
 	case !ran, overtaken(err), code == reeve.Unavailable, code == reeve.UnknownOutcome: // the store's, not the tool's
 		return p.notReserved(err)
@@ -233,6 +237,9 @@ func (p *pass) dispatch(ctx context.Context) (reeve.Result, error) {
 		return tx.InsertOperation(keep, op)
 	})
 	if err != nil {
+		if reeve.CodeOf(err) == reeve.UnknownOutcome {
+			p.g.disown(op)
+		}
 		return p.notReserved(err)
 	}
 	p.resumed = &op
@@ -241,6 +248,10 @@ func (p *pass) dispatch(ctx context.Context) (reeve.Result, error) {
 
 // send makes the request and records what became of it.
 func (p *pass) send(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
+	if p.lapsed() {
+		p.g.disown(op)
+		return p.pending(op), nil
+	}
 	o := p.attempts(ctx, p.tool().Effect == reeve.Keyed)
 	if o.ending == ambiguous && p.tool().Effect == reeve.Verifiable {
 		o = p.verify(ctx, op, o)

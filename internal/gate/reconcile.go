@@ -110,14 +110,18 @@ func (g *Gate) nudge() {
 // beat says that this process lives. If others gave it up meanwhile, it joins again under its name: what was in its hands has
 // been taken, and its late answers will be refused.
 func (g *Gate) beat(ctx context.Context) {
-	err := g.DB.Update(ctx, func(tx *store.Tx) error {
-		known, err := tx.Heartbeat(ctx, g.process, g.Patience)
+	at, known := reeve.Now(), false
+	err := g.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		known, err = tx.Heartbeat(ctx, g.process, g.Patience)
 		if err == nil && !known {
 			err = tx.JoinProcess(ctx, g.process)
 		}
 		return err
 	})
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case err == nil:
+		g.lease.renew(at, known)
+	case ctx.Err() == nil:
 		g.Log.Error("could not say that this server lives", "error", err)
 	}
 }
@@ -147,7 +151,13 @@ func (g *Gate) claim(ctx context.Context, n int) (ops []reeve.Operation, next ti
 		}
 		return err
 	})
-	return ops, next, err
+	if err != nil { // they are not ours; or nobody can tell
+		for _, op := range ops {
+			g.disown(op)
+		}
+		return nil, next, err
+	}
+	return ops, next, nil
 }
 
 // takeUp brings one operation further. Its failure is logged: the operation stays due.

@@ -17,6 +17,7 @@ type outcome struct {
 	spent    reeve.Amount
 	attempts int
 	proposal string // the item of a change set that it became
+	store    error  // what went wrong was the store's, and passes
 }
 
 // result is the message that answers the call, and what the caller is shown.

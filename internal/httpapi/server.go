@@ -161,9 +161,14 @@ func handle[I, O any](api huma.API, r route, f func(context.Context, reeve.Princ
 	})
 }
 
+// readyWithin is how long the store may take to answer before it counts as not being there.
+const readyWithin = 3 * time.Second
+
 func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
 	if s.Ready != nil {
-		if err := s.Ready(r.Context()); err != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
+		defer cancel()
+		if err := s.Ready(ctx); err != nil {
 			s.write(w, r, reeve.Errorf(reeve.Unavailable, "not ready: %s", reeve.AsError(err).Message))
 			return
 		}

@@ -102,6 +102,12 @@ func (f Fault) Error() string { return "database: " + string(f.Kind) + ": " + f.
 // Unwrap gives the engine's own error.
 func (f Fault) Unwrap() error { return f.Err }
 
+// Passing tells whether an error is the store's own, and not for long: it could not be reached, was busy, or went away. What was asked of it can be asked again.
+func Passing(err error) bool {
+	var f Fault
+	return errors.As(err, &f) && (f.Kind == FaultBusy || f.Kind == FaultDown || f.Kind == FaultUnsure)
+}
+
 // Explain turns a fault into an error fit for people. Any other error stays as it is.
 func Explain(err error) error {
 	var f Fault

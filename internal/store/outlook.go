@@ -52,13 +52,19 @@ func (t *Tx) askWakes(ctx context.Context, into *[]reeve.Wake, limit int, after 
 		most *= 2
 	}
 	const query = `SELECT ` + wakeColumns + waiting + ` AND due_at <= (SELECT CAST($1 AS BIGINT)) AND ` + throttled + ` <= $1`
-	const order = ` ORDER BY due_at, created_at, agent_id, session_id LIMIT `
+	end := func() string {
+		text := ` ORDER BY due_at, created_at, agent_id, session_id LIMIT ` + strconv.Itoa(most)
+		if lock := t.db.engine.Lock(); lock != "" {
+			return inTurn + text + lock
+		}
+		return text
+	}
 	if after == nil {
-		text := t.db.texts.get(query, most, func() string { return query + order + strconv.Itoa(most) + t.db.engine.Lock() })
+		text := t.db.texts.get(query, most, func() string { return query + end() })
 		return ask(ctx, &t.Snap, scanWake, into, text, reeve.Millis(t.now))
 	}
 	const more = query + ` AND (due_at, created_at, agent_id, session_id) > (CAST($2 AS BIGINT), CAST($3 AS BIGINT), $4, $5)`
-	text := t.db.texts.get(more, most, func() string { return more + order + strconv.Itoa(most) + t.db.engine.Lock() })
+	text := t.db.texts.get(more, most, func() string { return more + end() })
 	return ask(ctx, &t.Snap, scanWake, into, text, reeve.Millis(t.now), reeve.Millis(after.DueAt), reeve.Millis(after.CreatedAt), after.AgentID, after.SessionID)
 }
 

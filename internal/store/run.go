@@ -77,9 +77,12 @@ func (t *Tx) InsertRuns(ctx context.Context, runs []reeve.Run) (made map[string]
 		return nil, err
 	}
 	for _, v := range runs {
+		if v.StartedAt.IsZero() {
+			v.StartedAt = t.now
+		}
 		if made[v.ID] {
 			rows = append(rows, []any{v.ID, v.Key, v.WorkspaceID, v.AgentID, string(v.Reason), v.ReasonID, v.SessionID, v.UserID, v.Input, joinOrigins(v.Origins), v.ThreadID,
-				v.Wakes, v.Owner, orZero(v.ScheduledAt), reeve.Millis(t.now), v.ParentID, v.Answers, ancestorsText(v.Ancestors)})
+				v.Wakes, v.Owner, orZero(v.ScheduledAt), reeve.Millis(v.StartedAt), v.ParentID, v.Answers, ancestorsText(v.Ancestors)})
 		}
 	}
 	return made, t.insert(`INSERT INTO runs (`+runColumns+`) SELECT v.column1, v.column2, v.column3, v.column4, v.column5, v.column6, v.column7, v.column8, v.column9, v.column10,

@@ -29,7 +29,18 @@ func (t *Tx) PutTimer(ctx context.Context, v reeve.Timer) error {
 	if err := t.MoveTimer(ctx, v); err != nil {
 		return err
 	}
+	if v.State == reeve.TimerPaused {
+		if err := t.SkipFirings(ctx, v.ID, "the schedule is paused"); err != nil {
+			return err
+		}
+	}
 	return t.stamp(ctx, SharedTimers, v.ID)
+}
+
+// SkipFirings ends the queued wakes of a timer that is to fire no more.
+func (t *Tx) SkipFirings(ctx context.Context, id, why string) error {
+	return t.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $4 WHERE state = 'queued' AND agent_id = (SELECT agent_id FROM timers WHERE id = $1) AND session_id IN ($2, $3)`,
+		id, TimerLane+id, ScheduleLane+id, why)
 }
 
 // alive refuses an agent that is destroyed, and keeps the others from being so until the transaction ends.
@@ -148,7 +159,7 @@ func (s *Snap) ListTimers(ctx context.Context, workspace string, f TimerFilter) 
 
 // DeleteTimer removes a timer; its runs stay.
 func (t *Tx) DeleteTimer(ctx context.Context, workspace, id string) error {
-	if err := t.bury(ctx, SharedTimers, workspace, id); err != nil {
+	if err := first(t.SkipFirings(ctx, id, "the schedule is gone"), t.bury(ctx, SharedTimers, workspace, id)); err != nil {
 		return err
 	}
 	return t.exec(ctx, `DELETE FROM timers WHERE workspace_id = $1 AND id = $2`, workspace, id)

@@ -139,6 +139,13 @@ type Caller struct {
 const waiting = ` FROM wakes WHERE state = 'queued' AND CASE WHEN reason = 'user_initiated' THEN 1 = 1 ELSE NOT EXISTS (SELECT 1 FROM open_runs x
 		WHERE x.agent_id = wakes.agent_id AND x.turn = 0 AND x.lane = CASE WHEN substr(wakes.session_id, 1, 9) = 'schedule:' THEN wakes.session_id ELSE '' END) END`
 
+// inTurn is what a wake is that no other of its lane goes before: one that is due, and not held back by the throttle. Where transactions overlap it has to be said: the run
+// that kept earlier ones from being served may end between two questions, and another server may have some of them in its hands. A server that is alone sees one state of all.
+const inTurn = ` AND CASE WHEN reason = 'user_initiated' THEN 1 = 1 ELSE NOT EXISTS (SELECT 1 FROM wakes e WHERE e.state = 'queued' AND e.agent_id = wakes.agent_id
+		AND (e.due_at, e.created_at, e.run_key) < (wakes.due_at, wakes.created_at, wakes.run_key) AND e.reason <> 'user_initiated'
+		AND CASE WHEN substr(e.session_id, 1, 9) = 'schedule:' THEN e.session_id ELSE '' END = CASE WHEN substr(wakes.session_id, 1, 9) = 'schedule:' THEN wakes.session_id ELSE '' END
+		AND CASE WHEN e.reason = 'manual' THEN 1 = 1 ELSE ` + throttled + ` <= $1 END) END`
+
 // throttled is until when an agent's throttle holds a wake back. A person does not wait for it.
 const throttled = `CASE WHEN reason IN ('manual', 'user_initiated') THEN 0 ELSE COALESCE((SELECT r.last_run_at + a.throttle_ms FROM agents a
 	JOIN agent_runtimes r ON r.agent_id = a.id WHERE a.id = wakes.agent_id AND a.throttle_ms > 0), 0) END`

@@ -141,10 +141,18 @@ func (r *Room) serve(ctx context.Context, run reeve.Run, done func()) {
 		r.release(keep, g)
 		return
 	}
+	if end.State == reeve.RunFailed && end.Err != nil && store.Passing(end.Err) && r.stumble(run.ID) {
+		r.Log.Warn("the store failed a run; it goes on when that is over", "run", run.ID, "error", end.Err)
+		rest(ctx, stumbleFor, nil)
+		r.drop(g, true)
+		r.Nudge()
+		return
+	}
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := r.record(keep, run, end)
 		if err == nil {
 			r.drop(g, false)
+			r.stood(run.ID)
 			return
 		}
 		r.Log.Error("could not record the end of a run", "run", run.ID, "error", err)
@@ -153,6 +161,25 @@ func (r *Room) serve(ctx context.Context, run reeve.Run, done func()) {
 			return
 		}
 	}
+}
+
+const (
+	stumbleFor   = time.Second // before a run that the store failed goes on
+	mostStumbles = 20          // of one run; the next ends it
+)
+
+// stumble counts how often the store failed a run. False means that it was too often.
+func (r *Room) stumble(run string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stumbles[run]++
+	return r.stumbles[run] <= mostStumbles
+}
+
+func (r *Room) stood(run string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.stumbles, run)
 }
 
 // release lets go of a run whose server is stopping. That is no crash, and does not count as one. No step looks meanwhile: the

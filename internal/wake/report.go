@@ -41,6 +41,11 @@ func (r *Room) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, run ree
 	case reeve.RunRunning, reeve.RunParked, reeve.RunSkipped, reeve.RunCancelled, reeve.RunPaused:
 		tell = false
 	}
+	if t.State != was.State {
+		if err := tx.SkipFirings(ctx, t.ID, "the schedule is disabled"); err != nil {
+			return false, err
+		}
+	}
 	if t.Failures != was.Failures || t.State != was.State {
 		if err := tx.CountFailures(ctx, *t); err != nil {
 			return false, err

@@ -198,3 +198,75 @@ func TestL08_TakenUpBeforeItIsLetGoOf(t *testing.T) {
 		t.Errorf("it is begun twice: %+v %v", again, err)
 	}
 }
+
+// A run that the store failed goes on when the store is there again, and one that it fails for ever ends.
+func TestL08_TheStoreFailsARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		w.agent("a", 0)
+		down := store.Explain(store.Fault{Kind: store.FaultDown, Err: errors.New("the connection broke")})
+		for times, state := range map[int]reeve.RunState{1: reeve.RunCompleted, mostStumbles: reeve.RunCompleted, mostStumbles + 1: reeve.RunFailed} {
+			if _, err := w.Wake(t.Context(), home, "a", "ann", "", "by hand"); err != nil {
+				t.Fatal(err)
+			}
+			fails := 0
+			w.brain.do = func(context.Context, reeve.Run) reeve.RunEnd {
+				if fails++; fails <= times {
+					return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.AsError(down)}
+				}
+				return reeve.RunEnd{State: reeve.RunCompleted, Output: "done"}
+			}
+			var last reeve.Run
+			for range times + 1 {
+				runs, _, err := w.Step(t.Context(), 10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, run := range runs {
+					last = run
+					w.Serve(t.Context(), run)
+				}
+			}
+			if got := w.runs("a")[0]; got.ID != last.ID || got.State != state || got.Attempts != 1 {
+				t.Errorf("failed %d times: %s after %d attempts", times, got.State, got.Attempts)
+			}
+			if len(w.stumbles) != 0 {
+				t.Errorf("kept: %v", w.stumbles)
+			}
+		}
+	})
+}
+
+// A schedule that is disabled runs nothing any more, also of what it has queued.
+func TestO17_DisabledWithAQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		w.agent("a", 0)
+		w.timer("t", "a", "interval", "1h", "look")
+		w.update(func(tx *store.Tx) error {
+			v, err := tx.GetTimer(t.Context(), home, "", "t")
+			if err != nil {
+				return err
+			}
+			v.Misfire = reeve.RunAll
+			return tx.PutTimer(t.Context(), v)
+		})
+		w.brain.do = func(context.Context, reeve.Run) reeve.RunEnd {
+			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.ToolFailed, "no")}
+		}
+		time.Sleep(20*time.Hour + time.Minute) // nobody is there
+		stop := w.loop()
+		time.Sleep(10 * time.Minute)
+		stop()
+		w.settled()
+		skipped := 0
+		for _, v := range w.wakes("a") {
+			if v.State == reeve.WakeSkipped && v.Why == "the schedule is disabled" {
+				skipped++
+			}
+		}
+		if n := len(w.runs("a")); n != 5 || skipped < 10 {
+			t.Errorf("%d runs, %d skipped", n, skipped)
+		}
+	})
+}

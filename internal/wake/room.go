@@ -72,6 +72,7 @@ type Room struct {
 	mu        sync.Mutex
 	fresh     map[string]bool  // runs that were begun here, and no brain has seen
 	held      map[string]*grip // runs in our hands
+	stumbles  map[string]int   // how often the store failed one of them
 	doubt     bool             // there may be runs that are ours by the store, and in nobody's hands
 	eager     bool             // there may be wakes that wait for nothing but a place
 	closed    []*closing       // runs whose brains are done, and which are not recorded yet
@@ -101,7 +102,7 @@ func New(cfg Config) (*Room, error) {
 		return nil, err
 	}
 	return &Room{Config: cfg, predicates: p, nudged: make(chan struct{}, 1), posted: make(chan struct{}, 1), handed: make(chan reeve.Run, cfg.Turns),
-		recording: make(chan struct{}, 1), fresh: map[string]bool{}, held: map[string]*grip{}}, nil
+		recording: make(chan struct{}, 1), fresh: map[string]bool{}, held: map[string]*grip{}, stumbles: map[string]int{}}, nil
 }
 
 // Nudge makes the loop look now. A nudge while it looks is not lost.

@@ -325,12 +325,12 @@ func (r *Room) unwanted(ctx context.Context, tx *store.Tx, w reeve.Wake) (string
 }
 
 // plan is the run that serves wakes: it takes its key from the first, its reason from the last, and everything that led to any
-// of them.
+// of them. It starts now, and not when the transaction did: the run before it may have ended in between.
 func (r *Room) plan(tx *store.Tx, wakes []reeve.Wake) reeve.Run {
 	first, last := wakes[0], wakes[len(wakes)-1]
 	run := reeve.Run{ID: tx.NewID(reeve.PrefixRun), Key: first.RunKey, WorkspaceID: first.WorkspaceID, AgentID: first.AgentID, Reason: last.Reason,
 		ReasonID: last.ReasonID, SessionID: last.SessionID, UserID: last.UserID, Input: last.Input, State: reeve.RunRunning, Wakes: len(wakes),
-		Attempts: 1, ScheduledAt: last.ScheduledAt, StartedAt: tx.Now(), Owner: r.Process}
+		Attempts: 1, ScheduledAt: last.ScheduledAt, StartedAt: reeve.Now(), Owner: r.Process}
 	run.ThreadID = run.AgentID + ":run:" + run.ID
 	if run.Reason == reeve.ReasonUser {
 		run.ThreadID = run.AgentID + ":session:" + run.SessionID

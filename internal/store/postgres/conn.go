@@ -17,11 +17,12 @@ import (
 // conn is one transaction. Statements that nobody waits for are held back and sent together with the next one that somebody
 // does wait for, or with the commit: a round trip costs as much as a statement.
 type conn struct {
-	pool  *pgxpool.Pool
-	lent  *pgxpool.Conn // taken from the pool when something is sent first
-	c     *pgx.Conn
-	begin string // held back like the rest, until something is sent
-	held  []statement
+	pool     *pgxpool.Pool
+	patience time.Duration // see Config
+	lent     *pgxpool.Conn // taken from the pool when something is sent first
+	c        *pgx.Conn
+	begin    string // held back like the rest, until something is sent
+	held     []statement
 }
 
 type statement struct {
@@ -80,9 +81,6 @@ func (t *conn) Query(ctx context.Context, query string, args ...any) (store.Rows
 	return &rows{Rows: q, conn: t, batch: r}, nil
 }
 
-// patience is how long a commit may take to be answered before nobody can tell what became of it.
-const patience = 30 * time.Second
-
 // commit sends what is held and ends the transaction. If nothing was sent before, all goes in one batch, which PostgreSQL
 // runs as one transaction by itself. Once asked for, a commit is not interrupted: its outcome could not be told.
 func (t *conn) commit(ctx context.Context) error {
@@ -97,14 +95,7 @@ func (t *conn) commit(ctx context.Context) error {
 			return err
 		}
 	}
-	wire := t.c.PgConn().Conn() // a deadline costs less than a context that ends, for which pgx starts a goroutine
-	if err := wire.SetDeadline(reeve.Now().Add(patience)); err != nil {
-		return fault(err)
-	}
 	tag, err := t.send(ctx, query)
-	if err == nil {
-		err = wire.SetDeadline(time.Time{})
-	}
 	if err == nil && tag.String() == "ROLLBACK" {
 		err = store.Fault{Kind: store.FaultOther, Err: errors.New("the transaction had failed before its commit")}
 	}
@@ -113,7 +104,7 @@ func (t *conn) commit(ctx context.Context) error {
 
 // acquire takes a connection from the pool.
 func (t *conn) acquire(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, t.patience)
 	defer cancel()
 	if t.lent, err = t.pool.Acquire(ctx); err != nil {
 		return fault(err)
@@ -135,6 +126,7 @@ func (t *conn) release(ctx context.Context) {
 	t.held = nil
 	if t.lent != nil {
 		t.rollback(ctx)
+		_ = t.hurry(0) // of one that is closed, nobody minds
 		t.lent.Release()
 	}
 }
@@ -162,7 +154,24 @@ func (t *conn) send(ctx context.Context, query string, args ...any) (tag pgconn.
 			return tag, t.fault(err)
 		}
 	}
-	return tag, t.fault(r.Close()) // where a batch that is its own transaction says how its commit went
+	return tag, t.settled(r.Close()) // where a batch that is its own transaction says how its commit went
+}
+
+// hurry gives the server its time to answer. A deadline costs less than a context that ends, for which pgx starts a goroutine.
+func (t *conn) hurry(d time.Duration) error {
+	at := time.Time{}
+	if d > 0 {
+		at = reeve.Now().Add(d)
+	}
+	return t.c.PgConn().Conn().SetDeadline(at)
+}
+
+// settled takes the deadline back once all was answered.
+func (t *conn) settled(err error) error {
+	if err == nil {
+		err = t.hurry(0)
+	}
+	return t.fault(err)
 }
 
 // flush sends everything held, and then a statement if there is one, in one round trip, and reads up to that statement. There
@@ -189,6 +198,9 @@ func (t *conn) flush(ctx context.Context, query string, args ...any) (pgx.BatchR
 		if err := t.acquire(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if err := t.hurry(t.patience); err != nil {
+		return nil, t.fault(err)
 	}
 	r := t.c.SendBatch(ctx, b)
 	if begins {
@@ -272,5 +284,5 @@ func (r *rows) Close() error {
 		_ = r.batch.Close()
 		return r.conn.fault(err)
 	}
-	return r.conn.fault(r.batch.Close())
+	return r.conn.settled(r.batch.Close())
 }

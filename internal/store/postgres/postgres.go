@@ -24,6 +24,8 @@ type Config struct {
 	URL   string           // postgres://user@host/database
 	Conns int              // most connections. Default: pool_max_conns of the URL, or else 16
 	Hook  store.CommitHook // called before and after each commit, for fault tests. Default: nothing
+	// Patience is how long the server may take to answer. Then its connection is given up; what became of a commit, nobody can tell. Default: 30 s
+	Patience time.Duration
 }
 
 // Engine is a PostgreSQL database. It implements [store.Engine].
@@ -49,6 +51,9 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 		f := fault(err)
 		return nil, reeve.Errorf(reeve.Unavailable, "PostgreSQL at %s cannot be reached: %w", pc.ConnConfig.Host, f).
 			Hintf("check that it runs, and the user, password and database in the URL")
+	}
+	if cfg.Patience == 0 {
+		cfg.Patience = 30 * time.Second
 	}
 	e := &Engine{cfg: cfg, pool: pool}
 	e.group.engine = e
@@ -135,7 +140,7 @@ func (e *Engine) once(ctx context.Context, f func(store.Conn) error) (err error)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t := &conn{pool: e.pool, begin: "begin"}
+	t := &conn{pool: e.pool, patience: e.cfg.Patience, begin: "begin"}
 	defer t.release(ctx)
 	if err := f(t); err != nil {
 		return err
@@ -161,7 +166,7 @@ func (e *Engine) View(ctx context.Context, f func(store.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t := &conn{pool: e.pool, begin: "begin isolation level repeatable read, read only"}
+	t := &conn{pool: e.pool, patience: e.cfg.Patience, begin: "begin isolation level repeatable read, read only"}
 	defer t.release(ctx)
 	return f(t)
 }
@@ -207,14 +212,26 @@ func fault(err error) error {
 		kind = store.FaultReadOnly
 	case "54000":
 		kind = store.FaultLarge
-	case "40001", "40P01", "55P03":
-		kind = store.FaultBusy
-	case "57P01", "57P02", "57P03", "53300", "08006", "08001":
-		kind = store.FaultDown
 	case "XX001", "XX002":
 		kind = store.FaultCorrupt
+	default:
+		kind = class(pe.Code)
 	}
 	return store.Fault{Kind: kind, Err: err}
+}
+
+// class names a refusal by the class of its SQLSTATE, where the code itself says no more: what is the server's trouble is not the caller's.
+func class(code string) store.FaultKind {
+	switch code[:min(2, len(code))] {
+	case "40", "55": // it lost to another, or would have had to wait for one
+		return store.FaultBusy
+	case "08", "53", "57", "58": // the connection, memory, connections, an operator, a time limit, the disk
+		if code == "57014" { // a statement was stopped; the server is there
+			return store.FaultBusy
+		}
+		return store.FaultDown
+	}
+	return store.FaultOther
 }
 
 func faultOf(err error) (store.Fault, bool) { return errors.AsType[store.Fault](err) }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"reeve"
 	"reeve/internal/store"
@@ -182,6 +186,100 @@ func TestCanceledWhileTheServerWorks(t *testing.T) {
 	if err := e.Update(t.Context(), func(c store.Conn) error { return add(t.Context(), c, "b") }); err != nil || count(t, h) != 1 {
 		t.Fatalf("%v; %d things", err, count(t, h))
 	}
+}
+
+// A server that does not answer any more is not waited for without end, and is used again when it does.
+func TestAServerThatStandsStill(t *testing.T) {
+	t.Parallel()
+	_, h := bare(t, store.CommitHook{})
+	ctx := t.Context()
+	var url string
+	if err := h.QueryRowContext(ctx, "SELECT current_database()").Scan(&url); err != nil {
+		t.Fatal(err)
+	}
+	between, hold := standstill(t)
+	e, err := postgres.Open(ctx, postgres.Config{URL: fmt.Sprintf("postgres://reeve@%s/%s?sslmode=disable&pool_max_conns=2", between, url), Patience: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.Close() }()
+	ask := func() error {
+		return e.View(ctx, func(c store.Conn) error {
+			rows, err := c.Query(ctx, "SELECT id FROM things")
+			if err != nil {
+				return err
+			}
+			return rows.Close()
+		})
+	}
+	if err := errors.Join(ask(), e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "a") })); err != nil {
+		t.Fatal(err)
+	}
+	hold(true)
+	began := time.Now()
+	if err := ask(); kind(err) != store.FaultDown {
+		t.Errorf("asked of a server that stands still: %v", err)
+	}
+	if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "b") }); kind(err) != store.FaultUnsure && kind(err) != store.FaultDown && !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a commit: %v", err)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	hold(false)
+	var last error
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if last = ask(); last == nil {
+			return
+		}
+	}
+	t.Fatalf("it is not used again: %v", last)
+}
+
+// standstill is a way to the server that can be held: what is sent then goes nowhere.
+func standstill(t *testing.T) (address string, hold func(bool)) {
+	t.Helper()
+	server, err := pgconn.ParseConfig(os.Getenv("REEVE_TEST_POSTGRES"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	var held atomic.Bool
+	pass := func(to, from net.Conn) {
+		defer func() { _, _ = to.Close(), from.Close() }()
+		for b := make([]byte, 32<<10); ; {
+			n, err := from.Read(b)
+			if err != nil {
+				return
+			}
+			if held.Load() {
+				continue // it is gone
+			}
+			if _, err := to.Write(b[:n]); err != nil {
+				return
+			}
+		}
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s, err := net.Dial("unix", filepath.Join(server.Host, fmt.Sprintf(".s.PGSQL.%d", server.Port)))
+			if err != nil {
+				_ = c.Close()
+				return
+			}
+			go pass(s, c)
+			go pass(c, s)
+		}
+	}()
+	return l.Addr().String(), held.Store
 }
 
 // Two that wait for each other both succeed in the end: the one that is refused runs again.

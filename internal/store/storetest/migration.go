@@ -91,6 +91,7 @@ func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
 		"CREATE UNIQUE INDEX runs_lane ON runs (agent_id, session_id) WHERE state IN ('running', 'parked') AND reason <> 'user_initiated'",
 		"CREATE INDEX runs_open ON runs (state) WHERE state IN ('running', 'parked')",
 		"DROP TABLE open_runs",
+		"DROP INDEX IF EXISTS wakes_order",
 		"ALTER TABLE agent_runtimes ADD COLUMN seen BIGINT NOT NULL DEFAULT 0",
 		"ALTER TABLE agent_runtimes ADD COLUMN active_run TEXT NOT NULL DEFAULT ''",
 		"UPDATE agent_runtimes SET active_run = 'run_under_way', seen = 7 WHERE agent_id = 'agt_one'",

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -60,6 +61,12 @@ func callers(t testing.TB, db *store.DB) string {
 	update(t, db, func(tx *store.Tx) (err error) {
 		due, err = tx.DueWakes(t.Context(), 100, nil)
 		return err
+	})
+	seen := map[string]bool{} // only the first of a lane is one that can be served
+	due = slices.DeleteFunc(due, func(w reeve.Wake) bool {
+		again := seen[store.Lane(w)]
+		seen[store.Lane(w)] = true
+		return again
 	})
 	return ids(due, func(w reeve.Wake) string { return w.AgentID + "/" + w.SessionID })
 }
@@ -139,6 +146,87 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		})), 5, "changes without an operation are two")
 	},
 
+	"in order, whatever else goes on": func(t *testing.T, db *store.DB) {
+		if db.Alone() {
+			return // one transaction at a time
+		}
+		ctx := t.Context()
+		setUp(t, db)
+		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_1") })
+		main := func(key string) store.Caller {
+			return store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:" + key}
+		}
+		for i, key := range []string{"m0", "m1", "m2", "m3"} {
+			queue(t, db, reeve.Wake{RunKey: key, Reason: reeve.ReasonManual, SessionID: "manual:" + key, DueAt: reeve.Now().Add(time.Duration(i-9) * time.Minute)})
+		}
+		equal(t, started(t, db, main("m0"), "run_1", "proc_1"), true, "started")
+		update(t, db, func(tx *store.Tx) error { // a step that has passed over those that wait, when the run they wait for ends
+			first, err := tx.DueWakes(ctx, 4, nil)
+			must(t, err)
+			equal(t, len(first), 0, "due while one runs")
+			must(t, ended(t, db, "run_1", reeve.RunCompleted))
+			rest, err := tx.DueWakes(ctx, 4, &reeve.Wake{AgentID: "agt_one", SessionID: "manual:m2", DueAt: reeve.Now().Add(-7 * time.Minute), CreatedAt: tx.Now()})
+			must(t, err)
+			equal(t, ids(rest, func(w reeve.Wake) string { return w.RunKey }), "", "later ones, when earlier ones were passed over")
+			return nil
+		})
+		update(t, db, func(tx *store.Tx) error { // two servers: one has the first in its hands
+			one, err := tx.DueWakes(ctx, 4, nil)
+			must(t, err)
+			equal(t, ids(one, func(w reeve.Wake) string { return w.RunKey }), "m1", "one server")
+			update(t, db, func(tx *store.Tx) error {
+				other, err := tx.DueWakes(ctx, 4, nil)
+				equal(t, ids(other, func(w reeve.Wake) string { return w.RunKey }), "", "the other")
+				return err
+			})
+			return nil
+		})
+	},
+
+	"a person waits for no throttle": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		update(t, db, func(tx *store.Tx) error {
+			a, err := tx.GetAgent(ctx, ws, "agt_one")
+			must(t, err)
+			a.ThrottleMS = 3_600_000
+			return tx.UpdateAgent(ctx, a)
+		})
+		queue(t, db, reeve.Wake{RunKey: "before", Reason: reeve.ReasonManual, SessionID: "manual:before"})
+		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_1") })
+		equal(t, started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:before"}, "run_1", "proc_1"), true, "started")
+		must(t, ended(t, db, "run_1", reeve.RunCompleted)) // from now on it is throttled
+		queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription, DueAt: reeve.Now().Add(-time.Minute)})
+		queue(t, db, reeve.Wake{RunKey: "m1", Reason: reeve.ReasonManual, SessionID: "manual:m1"})
+		equal(t, callers(t, db), "agt_one/manual:m1", "due")
+	},
+
+	"a schedule that fires no more": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		next := reeve.Now().Add(time.Hour)
+		timer := func(id string, state reeve.TimerState) reeve.Timer {
+			return reeve.Timer{ID: id, WorkspaceID: ws, AgentID: "agt_one", Name: id, Kind: "interval", Value: "1h", Zone: "UTC", Misfire: reeve.RunAll, Notify: reeve.NotifyNever, State: state, NextAt: &next}
+		}
+		for _, id := range []string{"kept", "paused", "gone", "disabled"} {
+			update(t, db, func(tx *store.Tx) error { return tx.PutTimer(ctx, timer(id, reeve.TimerActive)) })
+			queue(t, db, reeve.Wake{RunKey: id + "/1", Reason: reeve.ReasonTimer, ReasonID: id, SessionID: store.TimerLane + id})
+			queue(t, db, reeve.Wake{RunKey: id + "/2", Reason: reeve.ReasonCatchup, ReasonID: id, SessionID: store.ScheduleLane + id})
+		}
+		update(t, db, func(tx *store.Tx) error {
+			must(t, tx.PutTimer(ctx, timer("paused", reeve.TimerPaused)))
+			must(t, tx.DeleteTimer(ctx, ws, "gone"))
+			return tx.SkipFirings(ctx, "disabled", "the schedule is disabled")
+		})
+		for id, why := range map[string]string{"kept": "", "paused": "the schedule is paused", "gone": "the schedule is gone", "disabled": "the schedule is disabled"} {
+			for _, n := range []string{"/1", "/2"} {
+				w := view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.GetWake(ctx, id+n) })
+				equal(t, w.Why, why, "%s", id)
+				equal(t, w.State == reeve.WakeQueued, why == "", "%s", id)
+			}
+		}
+	},
+
 	"one run at a time": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
@@ -150,7 +238,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		queue(t, db, reeve.Wake{RunKey: "s1", Reason: reeve.ReasonTimer, SessionID: "schedule:a", DueAt: reeve.Now().Add(-time.Hour)})
 		queue(t, db, reeve.Wake{RunKey: "s2", Reason: reeve.ReasonTimer, SessionID: "schedule:b", DueAt: ago(2)})
 		queue(t, db, reeve.Wake{RunKey: "m1", Reason: reeve.ReasonManual, SessionID: "manual:m1", DueAt: ago(1)})
-		equal(t, callers(t, db), "agt_one/schedule:a agt_one/ agt_one/schedule:b agt_one/manual:m1", "due, the longest waiting first")
+		equal(t, callers(t, db), "agt_one/schedule:a agt_one/ agt_one/schedule:b", "due, the longest waiting first")
 		main := store.Caller{AgentID: "agt_one", WorkspaceID: ws}
 		equal(t, started(t, db, main, "run_1", "proc_1"), true, "started")
 		equal(t, runOf(t, db, "run_1").Wakes, 2, "wakes that are served together, due or not")

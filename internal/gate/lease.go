@@ -1,0 +1,30 @@
+package gate
+
+import (
+	"sync/atomic"
+	"time"
+
+	"reeve"
+)
+
+// lease is this process's hold on what is in its hands. Other servers take that over when they have not heard of it for a while: then it must not be sent from here any more, even
+// though this process was only stopped for that while, and finds everything as it left it.
+type lease struct {
+	heard  atomic.Int64 // when it last said that it lives, in milliseconds; 0 means that nobody says so
+	lapses atomic.Int64 // how often others have given it up
+}
+
+// renew notes that this process has said that it lives, and whether the others still knew it.
+func (l *lease) renew(at time.Time, known bool) {
+	if !known {
+		l.lapses.Add(1)
+	}
+	l.heard.Store(reeve.Millis(at))
+}
+
+// lapsed tells whether another server may have taken over what this call is about.
+func (p *pass) lapsed() bool {
+	l := &p.g.lease
+	heard := l.heard.Load()
+	return !p.g.DB.Alone() && (l.lapses.Load() != p.lapses || heard != 0 && reeve.Now().Sub(reeve.FromMillis(heard)) > p.g.Patience)
+}

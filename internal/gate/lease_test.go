@@ -1,0 +1,147 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+	"reeve/internal/store/sqlite"
+)
+
+// shared is a store that other servers may use too, of whose commits something can be done right after one.
+type shared struct {
+	store.Engine
+	ready bool                         // its tables are there
+	after atomic.Pointer[func() error] // once; its error is what the commit's caller is told
+}
+
+func (s *shared) Alone() bool { return !s.ready }
+
+func (s *shared) Update(ctx context.Context, f func(store.Conn) error) error {
+	err := s.Engine.Update(ctx, f)
+	if after := s.after.Load(); err == nil && after != nil && s.after.CompareAndSwap(after, nil) {
+		return (*after)()
+	}
+	return err
+}
+
+// sender is a gate with one agent, that may call a tool of an effect class. It counts what was sent.
+func sender(t *testing.T, effect reeve.Effect) (*Gate, *shared, *atomic.Int32) {
+	t.Helper()
+	ctx := t.Context()
+	file, err := sqlite.Open(ctx, sqlite.Config{File: filepath.Join(t.TempDir(), "gate.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &shared{Engine: file}
+	db, err := store.Open(ctx, e, make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.ready = true
+	t.Cleanup(func() { _ = db.Close() })
+	var sent atomic.Int32
+	g := New(Config{DB: db, Log: slog.New(slog.DiscardHandler)})
+	tool := reeve.Tool{ID: "send", Description: "Sends.", Effect: effect, Tier: reeve.SideEffecting, TimeoutMS: 10_000,
+		Verify: func(context.Context, *reeve.Invocation) (reeve.Outcome, any, error) {
+			return reeve.NotApplied, nil, nil
+		}}
+	if effect != reeve.Verifiable {
+		tool.Verify = nil
+	}
+	if err := g.AddTool(reeve.MustTool(tool, func(context.Context, struct{}) (string, error) { sent.Add(1); return "sent", nil })); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(g.Open(ctx), db.Update(ctx, func(tx *store.Tx) error {
+		if _, err := tx.InsertWorkspace(ctx, "home", "Home"); err != nil {
+			return err
+		}
+		return tx.InsertAgent(ctx, reeve.Agent{ID: "agt_one", WorkspaceID: "home", Name: "one", Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()})
+	})); err != nil {
+		t.Fatal(err)
+	}
+	return g, e, &sent
+}
+
+func (s *shared) then(f func() error) { s.after.Store(&f) }
+
+// What the commit before a request came to, nobody can tell, or it was told so late that another server may have sent it: it is not sent from here, and it is not left lying either.
+func TestG10_ACommitThatCannotBeActedOn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		after func(*Gate) error
+		told  reeve.Code
+	}{
+		"not answered": {func(*Gate) error {
+			return store.Fault{Kind: store.FaultUnsure, Err: errors.New("the connection broke")}
+		}, reeve.UnknownOutcome},
+		"answered after the others gave up": {func(g *Gate) error {
+			g.lease.renew(reeve.Now().Add(-time.Minute), true)
+			return nil
+		}, reeve.InProgress},
+		"answered after it was known again": {func(g *Gate) error { g.lease.renew(reeve.Now(), false); return nil }, reeve.InProgress},
+	} {
+		for effect, ends := range map[reeve.Effect]reeve.State{reeve.Keyed: reeve.Committed, reeve.Verifiable: reeve.Committed, reeve.Unsafe: reeve.Unknown} {
+			t.Run(name+", "+string(effect), func(t *testing.T) {
+				t.Parallel()
+				ctx := t.Context()
+				g, e, sent := sender(t, effect)
+				call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo}
+				if _, err := g.views.agent(ctx, g, "home", "agt_one"); err != nil { // so that the next commit is the call's
+					t.Fatal(err)
+				}
+				e.then(func() error { return c.after(g) })
+				res, err := g.Call(ctx, call)
+				if code := res.Code; sent.Load() != 0 || err == nil && code != c.told || err != nil && reeve.CodeOf(err) != c.told {
+					t.Fatalf("%d sent; %+v, %v", sent.Load(), res, err)
+				}
+				g.lease.renew(reeve.Now(), true)
+				if _, err := g.Step(ctx); err != nil {
+					t.Fatal(err)
+				}
+				var op reeve.Operation
+				if err := g.DB.View(ctx, func(s *store.Snap) (err error) { op, err = s.GetOperation(ctx, "home", "op_1"); return err }); err != nil {
+					t.Fatal(err)
+				}
+				if want := map[reeve.State]int32{reeve.Committed: 1}[ends]; op.State != ends || sent.Load() != want {
+					t.Errorf("%s, in the hands of %q; %d sent", op.State, op.Owner, sent.Load())
+				}
+			})
+		}
+	}
+}
+
+// What fails because the store went away is not the tool's failure: it is not recorded, and the same call goes through later.
+func TestG19_TheStoresTroubleIsNotTheTools(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	g, _, _ := sender(t, reeve.Keyed)
+	trouble := store.Fault{Kind: store.FaultBusy, Err: errors.New("canceling statement")}
+	var fail atomic.Bool
+	if err := g.AddTool(reeve.MustTool(reeve.Tool{ID: "write", Description: "Writes.", Effect: reeve.Local, TimeoutMS: 10_000}, func(context.Context, struct{}) (string, error) {
+		if fail.Load() {
+			return "", trouble
+		}
+		return "written", nil
+	})); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Open(ctx); err != nil {
+		t.Fatal(err)
+	}
+	call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "write", Tools: []string{"write"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo}
+	fail.Store(true)
+	if res, err := g.Call(ctx, call); reeve.CodeOf(err) != reeve.Unavailable || res.CallID != "" {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	fail.Store(false)
+	if res, err := g.Call(ctx, call); err != nil || res.State != reeve.Committed {
+		t.Fatalf("%+v, %v", res, err)
+	}
+}
