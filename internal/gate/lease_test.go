@@ -117,6 +117,20 @@ func TestG10_ACommitThatCannotBeActedOn(t *testing.T) {
 	}
 }
 
+// A call that was made again meanwhile, and went through, is not taken out of the hands that it is in.
+func TestG10_MadeAgainMeanwhile(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	g, e, sent := sender(t, reeve.Keyed)
+	g.disown(reeve.Operation{ID: "op_1", WorkspaceID: "home"}) // its commit was not made, as it turns out
+	time.Sleep(5 * time.Millisecond)                           // clocks tell milliseconds apart
+	e.then(func() error { g.owed.pay(ctx); return nil })
+	call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo}
+	if res, err := g.Call(ctx, call); err != nil || res.State != reeve.Committed || sent.Load() != 1 {
+		t.Errorf("%d sent; %+v, %v", sent.Load(), res, err)
+	}
+}
+
 // What fails because the store went away is not the tool's failure: it is not recorded, and the same call goes through later.
 func TestG19_TheStoresTroubleIsNotTheTools(t *testing.T) {
 	t.Parallel()

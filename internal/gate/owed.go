@@ -28,12 +28,13 @@ func (p *pass) owe(op reeve.Operation, record func(context.Context) error, err e
 }
 
 // disown gives back an operation that nobody here works on, though it may be in this process's hands by the store: the commit that put it there was never answered, or came too
-// late to be acted on. Nothing was sent. Whoever takes it up then, finds out.
+// late to be acted on. Nothing was sent. Whoever takes it up then, finds out. One that was written since is in somebody's hands again.
 func (g *Gate) disown(op reeve.Operation) {
+	at := reeve.Now()
 	g.owed.add(op.ID, func(ctx context.Context) error {
 		return g.DB.Update(ctx, func(tx *store.Tx) error {
 			is, found, err := tx.FindOperation(ctx, op.WorkspaceID, op.ID)
-			if err != nil || !found || is.Owner != g.process || is.State.Final() {
+			if err != nil || !found || is.Owner != g.process || is.State.Final() || is.UpdatedAt.After(at) {
 				return err
 			}
 			free, now := is, tx.Now()

@@ -24,9 +24,13 @@ const (
 func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Duration, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
+	r.mu.Lock()
+	doubt := r.doubt
+	r.doubt = false // whoever doubts while we look is heard by the next step
+	r.mu.Unlock()
 	var over []ending
 	for again := true; again; { // without a wake that cannot be judged, until there is none
-		runs, next, over, err = r.stepOnce(ctx, n)
+		runs, next, over, err = r.stepOnce(ctx, n, doubt)
 		var u *unreadable
 		if again = errors.As(err, &u); again {
 			if err = r.putOff(ctx, u); err != nil {
@@ -46,14 +50,14 @@ func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Dur
 	for _, run := range runs {
 		r.held[run.ID] = &grip{}
 	}
-	if r.eager = len(runs) == n; !r.eager {
-		r.doubt = false
+	if r.eager = len(runs) == n; r.eager && doubt {
+		r.doubt = true // there may be more of ours than there was room for
 	}
 	return runs, next, nil
 }
 
 // stepOnce is one transaction of Step. It also gives the runs that it ended.
-func (r *Room) stepOnce(ctx context.Context, n int) (runs []reeve.Run, next time.Duration, over []ending, err error) {
+func (r *Room) stepOnce(ctx context.Context, n int, doubt bool) (runs []reeve.Run, next time.Duration, over []ending, err error) {
 	var bad *unreadable // which the store's own words would hide
 	var now time.Time
 	var timer, wake []int64 // when the next ones are due
@@ -68,7 +72,7 @@ func (r *Room) stepOnce(ctx context.Context, n int) (runs []reeve.Run, next time
 		if more, err = r.fire(ctx, tx, ahead.Timers); err != nil {
 			return err
 		}
-		if runs, over, err = r.rescue(ctx, tx, n, ahead.Left); err != nil {
+		if runs, over, err = r.rescue(ctx, tx, n, ahead.Left, doubt); err != nil {
 			return err
 		}
 		if len(ahead.Timers) > 0 && len(runs) < n { // which have queued more
@@ -119,18 +123,14 @@ func (r *Room) putOff(ctx context.Context, u *unreadable) error {
 
 // rescue takes up to n runs that nobody works on: left by servers that are gone, parked and free to go on, or ours by the store
 // and not in our hands. One that was taken up too often ends here. Where every run is our own and under way, none is looked for.
-func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int, left bool) (runs []reeve.Run, over []ending, err error) {
+func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int, left, doubt bool) (runs []reeve.Run, over []ending, err error) {
 	if n <= 0 {
 		return nil, nil, nil
 	}
-	var before map[string]*grip
-	r.mu.Lock()
-	doubt := r.doubt
 	if doubt {
-		before = maps.Clone(r.held) // one that ends while we read was in our hands before
-	}
-	r.mu.Unlock()
-	if doubt {
+		r.mu.Lock()
+		before := maps.Clone(r.held) // one that ends while we read was in our hands before
+		r.mu.Unlock()
 		ours, err := tx.RunsOf(ctx, r.Process)
 		if err != nil {
 			return nil, nil, err
@@ -218,7 +218,7 @@ func (r *Room) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n int)
 		if len(kept) == 0 {
 			continue
 		}
-		run := r.plan(tx, kept)
+		run := r.plan(kept)
 		plans = append(plans, run)
 		for _, w := range kept {
 			ends = append(ends, store.WakeEnd{RunKey: w.RunKey, State: reeve.WakeTaken, RunID: run.ID})
@@ -326,9 +326,9 @@ func (r *Room) unwanted(ctx context.Context, tx *store.Tx, w reeve.Wake) (string
 
 // plan is the run that serves wakes: it takes its key from the first, its reason from the last, and everything that led to any
 // of them. It starts now, and not when the transaction did: the run before it may have ended in between.
-func (r *Room) plan(tx *store.Tx, wakes []reeve.Wake) reeve.Run {
+func (r *Room) plan(wakes []reeve.Wake) reeve.Run {
 	first, last := wakes[0], wakes[len(wakes)-1]
-	run := reeve.Run{ID: tx.NewID(reeve.PrefixRun), Key: first.RunKey, WorkspaceID: first.WorkspaceID, AgentID: first.AgentID, Reason: last.Reason,
+	run := reeve.Run{ID: r.DB.NewID(reeve.PrefixRun), Key: first.RunKey, WorkspaceID: first.WorkspaceID, AgentID: first.AgentID, Reason: last.Reason,
 		ReasonID: last.ReasonID, SessionID: last.SessionID, UserID: last.UserID, Input: last.Input, State: reeve.RunRunning, Wakes: len(wakes),
 		Attempts: 1, ScheduledAt: last.ScheduledAt, StartedAt: reeve.Now(), Owner: r.Process}
 	run.ThreadID = run.AgentID + ":run:" + run.ID
