@@ -118,7 +118,7 @@ type Attachment struct {
 
 // Attach gives an agent a tool and touches its workspace.
 func (t *Tx) Attach(ctx context.Context, a reeve.Agent, tool reeve.Tool, config json.RawMessage) error {
-	if err := t.Touch(ctx, a.WorkspaceID); err != nil { // first, as everywhere: one order of locks
+	if err := first(t.Touch(ctx, a.WorkspaceID), t.alive(ctx, a.WorkspaceID, a.ID)); err != nil { // touched first, as everywhere: one order of locks
 		return err
 	}
 	n, err := t.affect(ctx, `INSERT INTO agent_tools (agent_id, tool_id, tool_workspace, config, created_at) VALUES ($1, $2, $3, $4, $5)

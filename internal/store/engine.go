@@ -132,7 +132,7 @@ func Explain(err error) error {
 	case FaultForeign:
 		return say(reeve.NotFound, "what it refers to is not there", "")
 	case FaultBusy:
-		return say(reeve.Unavailable, "the database is busy", "try again; if it lasts, look for another process that holds the database file")
+		return say(reeve.Unavailable, "the database is busy", "try again; if it lasts, look for other processes that hold the database, or all of its connections")
 	case FaultFull:
 		return say(reeve.Unavailable, "the disk that holds the database is full; nothing was changed", "free some space and try again")
 	case FaultReadOnly:

@@ -270,3 +270,13 @@ func TestO17_DisabledWithAQueue(t *testing.T) {
 		}
 	})
 }
+
+// A schedule that is made paused has a zone like any other.
+func TestO14_PausedFromTheStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, Limits{})
+	got, _, err := w.Change(reeve.Timer{ID: "t", State: reeve.TimerActive}, reeve.ScheduleRequest{Name: "n", CadenceType: "interval", CadenceValue: "1h", Status: string(reeve.TimerPaused)}, reeve.Now())
+	if err != nil || got.Zone != "UTC" || got.State != reeve.TimerPaused || got.NextAt != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

@@ -78,8 +78,12 @@ func (r *Room) Change(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (re
 		return t, nil, nil
 	}
 	planned, upcoming, err := r.Plan(t, now)
-	if err != nil || t.State != reeve.TimerActive { // then it was only checked
+	if err != nil {
 		return t, nil, err
+	}
+	if t.State != reeve.TimerActive { // then it was only checked
+		t.Zone = planned.Zone
+		return t, nil, nil
 	}
 	return planned, upcoming, nil
 }

@@ -226,7 +226,7 @@ func class(code string) store.FaultKind {
 	case "40", "55": // it lost to another, or would have had to wait for one
 		return store.FaultBusy
 	case "08", "53", "57", "58": // the connection, memory, connections, an operator, a time limit, the disk
-		if code == "57014" { // a statement was stopped; the server is there
+		if code == "57014" || code == "53300" { // a statement was stopped, or all connections are taken; the server is there
 			return store.FaultBusy
 		}
 		return store.FaultDown

@@ -171,6 +171,12 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		}
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Attach(ctx, a, got, nil) }), reeve.AlreadyExists)
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Attach(ctx, a, tool("", "none"), nil) }), reeve.NotFound)
+		gone := a
+		gone.ID, gone.Name, gone.Lifecycle = "agt_gone", "gone", reeve.AgentDestroyed
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
+			must(t, tx.InsertAgent(ctx, gone))
+			return tx.Attach(ctx, gone, got, nil)
+		}), reeve.Conflict)
 		equal(t, revision(t, db, ws), before+1, "after refusals")
 		update(t, db, func(tx *store.Tx) error { return tx.Detach(ctx, a, "full") })
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Detach(ctx, a, "full") }), reeve.NotFound)
