@@ -12,7 +12,6 @@ import (
 
 // pass is one call on its way through the gate.
 type pass struct {
-	lapses  int64 // of the lease, when the call began
 	g       *Gate
 	call    reeve.Call
 	id      string // of the action message; see name
@@ -49,6 +48,7 @@ type pass struct {
 	short   bool          // it waits because a budget ran out
 	earlier int           // how often it was sent before this pass
 	doubt   bool          // whether one of those may have had its effect
+	lapses  int64         // of the lease, when it began
 }
 
 // begin finds out who calls, and prepares the pass. It fails only when there is nobody to record the call for.
