@@ -280,3 +280,34 @@ func TestO14_PausedFromTheStart(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// doubter has somebody doubt while a step looks.
+type doubter struct{ w *world }
+
+func (d doubter) Entities(context.Context, *store.Snap, string, string, []string) ([]map[string]any, error) {
+	d.w.drop(&grip{}, true)
+	return []map[string]any{{"fine": true}}, nil
+}
+
+// Whoever drops a run while a step is under way is heard by the next one: that step has looked already.
+func TestL08_DoubtWhileAStepLooks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, Limits{})
+	w.Entities = doubter{w}
+	w.agent("a", 0)
+	w.update(func(tx *store.Tx) error {
+		return tx.InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_a", WorkspaceID: home, AgentID: "a", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "entity.fine"})
+	})
+	w.update(func(tx *store.Tx) error {
+		return tx.Notify(t.Context(), store.Change{Workspace: home, Operation: "op_1", Tokens: []reeve.Token{{Class: reeve.SemanticKey, Name: "TASK"}}})
+	})
+	if runs, _, err := w.Step(t.Context(), 10); err != nil || len(runs) != 1 {
+		t.Fatal(runs, err)
+	}
+	if !w.doubt {
+		t.Error("it is forgotten")
+	}
+	if _, _, err := w.Step(t.Context(), 10); err != nil || w.doubt {
+		t.Errorf("it stays: %v", err)
+	}
+}
