@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/bench/turn"
 	"reeve/internal/store"
 	"reeve/internal/wake"
 )
@@ -28,7 +29,7 @@ type roomWorld struct {
 type stamper struct {
 	began atomic.Int64
 	note  func(run reeve.Run)
-	flow  flow
+	flow  *turn.Flow
 }
 
 func (b *stamper) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
@@ -36,7 +37,7 @@ func (b *stamper) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 		b.note(run)
 	}
 	b.began.Add(1)
-	if err := b.flow.wait(ctx); err != nil {
+	if err := b.flow.Wait(ctx); err != nil {
 		return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.AsError(err)}
 	}
 	return reeve.RunEnd{State: reeve.RunCompleted}
@@ -48,7 +49,7 @@ func (o opener) room(ctx context.Context, c config, name string, agents, n int) 
 	if err != nil {
 		return nil, err
 	}
-	r := &roomWorld{world: w, brain: &stamper{}}
+	r := &roomWorld{world: w, brain: &stamper{flow: turn.New()}}
 	err = w.db.Update(ctx, func(tx *store.Tx) error {
 		for i := range agents {
 			a := reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: workspace, Name: fmt.Sprint("agent-", i), Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid}
@@ -110,7 +111,7 @@ func firing(ctx context.Context, c config, o opener, t *table) error {
 		return err
 	}
 	time.Sleep(time.Until(due.Add(time.Second)))
-	close(w.brain.flow.pause())
+	w.brain.flow.Open()
 	start := time.Now()
 	stop := w.loop(ctx)
 	for w.brain.began.Load() < int64(agents*each) && time.Since(start) < time.Minute {
@@ -168,7 +169,7 @@ func starting(ctx context.Context, c config, o opener, t *table) error {
 		i, _ := strconv.Atoi(run.Input)
 		took[i] = float64(time.Since(asked[i]).Microseconds()) / 1000
 	}
-	close(w.brain.flow.pause())
+	w.brain.flow.Open()
 	stop := w.loop(ctx)
 	var all sync.WaitGroup
 	var failed atomic.Pointer[error]
@@ -249,59 +250,11 @@ func claimingAt(ctx context.Context, c config, o opener, n int, t *table) error 
 	count := func() (n int64, err error) {
 		return n, db.QueryRowContext(ctx, "SELECT count(*) FROM runs WHERE state = 'completed'").Scan(&n)
 	}
-	w.brain.flow.pause()
 	stop := w.loop(ctx)
-	got, err := turns(ctx, c, func(_ context.Context, d time.Duration) (float64, error) { return w.brain.flow.turn(d, count) }, river.lane)
+	got, err := turns(ctx, c, func(_ context.Context, d time.Duration) (float64, error) { return w.brain.flow.Turn(d, count) }, river.lane)
 	if err := errors.Join(err, stop(), river.stop()); err != nil {
 		return err
 	}
 	t.add(compare(row{Section: "wakes", Name: fmt.Sprintf("%s, claimed, run and ended, %d at once", o.name, n), Unit: "runs/s", Against: river.name, Target: 1}, got[0], got[1]))
 	return nil
-}
-
-// flow lets brains go on during their turn and holds them otherwise, so that nothing costs anything then.
-type flow struct {
-	mu   sync.Mutex
-	open chan struct{} // closed while work may go on
-}
-
-func (f *flow) pause() chan struct{} {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.open = make(chan struct{})
-	return f.open
-}
-
-func (f *flow) wait(ctx context.Context) error {
-	f.mu.Lock()
-	open := f.open
-	f.mu.Unlock()
-	select {
-	case <-open:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// turn opens the flow for a while and gives how many were done per second.
-func (f *flow) turn(d time.Duration, done func() (int64, error)) (float64, error) {
-	before, err := done()
-	if err != nil {
-		return 0, err
-	}
-	start := time.Now()
-	close(f.open)
-	time.Sleep(d)
-	f.pause()
-	took := time.Since(start)
-	after, err := done()
-	if err != nil {
-		return 0, err
-	}
-	time.Sleep(20 * time.Millisecond) // what was under way is over before the next turn begins to matter
-	if after == before {
-		return 0, errors.New("nothing was done in a turn: the queue is empty, or stands still")
-	}
-	return float64(after-before) / took.Seconds(), nil
 }

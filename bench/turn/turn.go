@@ -1,4 +1,4 @@
-// Package turn lets a peer that is a program of its own take its turns in a benchmark. It is a module of its own, as the peers need different versions of
+// Package turn lets an engine take its turns in a benchmark, also one that is a program of its own. It is a module of its own, as the peers need different versions of
 // the same modules.
 package turn
 
@@ -34,6 +34,9 @@ func (f *Flow) hold() {
 	f.mu.Unlock()
 }
 
+// Open lets them go on for good.
+func (f *Flow) Open() { close(f.open) }
+
 // Wait is called by a worker before it does anything.
 func (f *Flow) Wait(ctx context.Context) error {
 	f.came.Store(true)
@@ -60,24 +63,33 @@ func (f *Flow) Serve(done func() (int64, error)) error {
 		if err != nil {
 			return err
 		}
-		before, err := done()
+		rate, err := f.Turn(d, done)
 		if err != nil {
 			return err
 		}
-		start := time.Now()
-		close(f.open)
-		time.Sleep(d)
-		f.hold()
-		took := time.Since(start)
-		after, err := done()
-		if err != nil {
-			return err
-		}
-		time.Sleep(20 * time.Millisecond) // what was under way is over before the next turn begins to matter
-		if after == before {
-			return errors.New("nothing was done in a turn: the queue is empty, or stands still")
-		}
-		fmt.Println(float64(after-before) / took.Seconds())
+		fmt.Println(rate)
 	}
 	return nil
+}
+
+// Turn lets workers go on for a while and gives how many were done per second.
+func (f *Flow) Turn(d time.Duration, done func() (int64, error)) (float64, error) {
+	before, err := done()
+	if err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	f.Open()
+	time.Sleep(d)
+	f.hold()
+	took := time.Since(start)
+	after, err := done()
+	if err != nil {
+		return 0, err
+	}
+	time.Sleep(20 * time.Millisecond) // what was under way is over before the next turn begins to matter
+	if after == before {
+		return 0, errors.New("nothing was done in a turn: the queue is empty, or stands still")
+	}
+	return float64(after-before) / took.Seconds(), nil
 }

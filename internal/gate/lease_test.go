@@ -123,7 +123,8 @@ func TestG10_MadeAgainMeanwhile(t *testing.T) {
 	ctx := t.Context()
 	g, e, sent := sender(t, reeve.Keyed)
 	g.disown(reeve.Operation{ID: "op_1", WorkspaceID: "home"}) // its commit was not made, as it turns out
-	time.Sleep(5 * time.Millisecond)                           // clocks tell milliseconds apart
+	for at := reeve.Now(); !reeve.Now().After(at); {           // clocks tell milliseconds apart
+	}
 	e.then(func() error { g.owed.pay(ctx); return nil })
 	call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo}
 	if res, err := g.Call(ctx, call); err != nil || res.State != reeve.Committed || sent.Load() != 1 {
