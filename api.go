@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // The bodies of the REST API, shared by server, client and CLI. Their tags become the OpenAPI document.
@@ -83,7 +84,7 @@ type CallRequest struct {
 	Run         string          `json:"run,omitempty" maxLength:"128" doc:"Names the run the call belongs to"`
 	Tools       []string        `json:"tools,omitempty" maxItems:"200" doc:"An explicit list of tools for this call"`
 	PreviewOnly bool            `json:"preview_only,omitempty" doc:"Say what would change, change nothing"`
-	Base        string          `json:"base,omitempty" maxLength:"512" doc:"Apply only the change a preview with this base showed"`
+	Base        string          `json:"base,omitempty" maxLength:"512" doc:"The base that a preview gave: the call is STALE if what it is about has changed since. Pass the preview's arguments with it: of a file it binds what the file holds, and not what is to be done with it"`
 	Reason      string          `json:"reason,omitempty" maxLength:"2000" doc:"Why, for the person who approves"`
 	Key         string          `json:"idempotency_key,omitempty" maxLength:"255" doc:"Same as the Idempotency-Key header"`
 }
@@ -190,6 +191,9 @@ type SecretRequest struct {
 // SecretRule is what a secret must be: anything shorter occurs by chance, and could not be taken out of an answer; anything else fits into no header.
 const SecretRule = "printable ASCII of 4 characters or more"
 
+// SecretMark begins a reference to a secret in the spec of a tool, as in ${secret:NAME}.
+const SecretMark = "${secret:"
+
 // CheckSecret tells whether a value can be used as a secret. Files that hold one tend to end in a newline, which is not part of it.
 func CheckSecret(value string) error {
 	value = strings.TrimRight(value, "\r\n")
@@ -242,9 +246,25 @@ type PartHealth struct {
 
 // OutputSlice is a part of a kept output.
 type OutputSlice struct {
-	Content string `json:"content"`
-	Offset  int    `json:"offset"`
-	Size    int    `json:"size"`
+	Content    string `json:"content" doc:"Text, of whole characters"`
+	Data       []byte `json:"data,omitempty" doc:"Instead of content, the bytes in base64: of what is no text, or when the slice does not begin or end with a whole character"`
+	Offset     int    `json:"offset"`
+	NextOffset int    `json:"next_offset,omitempty" doc:"Where to go on; absent at the end"`
+	Size       int    `json:"size" doc:"Bytes of the whole output"`
+}
+
+// NewOutputSlice makes the slice of these bytes.
+func NewOutputSlice(b []byte, offset, size int) OutputSlice {
+	s := OutputSlice{Offset: offset, Size: size}
+	if utf8.Valid(b) {
+		s.Content = string(b)
+	} else {
+		s.Data = b // JSON would put replacement characters in
+	}
+	if next := offset + len(b); next < size {
+		s.NextOffset = next
+	}
+	return s
 }
 
 // Problem is how the API reports an error (RFC 9457).

@@ -91,6 +91,7 @@ var goroutines = []string{
 	"internal/sandbox/js/call.go",           // a script's calls run side by side; Run waits for them
 	"internal/sandbox/js/pool.go",           // workers are started ahead; Close waits for them
 	"internal/sandbox/py/pool.go",           // workers are started ahead, and go on starting when their caller leaves; Close waits for them
+	"internal/store/postgres/postgres.go",   // taking leave of a server that stands still must not keep us
 	"host/host.go",                          // Run's own group
 	"cmd/reeve/evalrun.go",                  // questions are asked side by side; the command waits for them
 	"cmd/reeve/importmail.go",               // mail is read while what was read before is sent

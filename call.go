@@ -54,7 +54,7 @@ type Result struct {
 	Truncated   bool    `json:"truncated,omitempty"`
 	Size        int     `json:"size" doc:"Bytes of the full output"`
 	Hash        string  `json:"hash,omitempty" doc:"Address of the full output when it was cut: read it with output_read"`
-	Base        string  `json:"base,omitempty" doc:"Of a preview: pass it back to apply exactly this change"`
+	Base        string  `json:"base,omitempty" doc:"Of a preview: pass it back, with the same arguments, to apply this change or nothing"`
 	Preview     bool    `json:"preview,omitempty" doc:"True when nothing was changed"`
 	Deferred    bool    `json:"deferred,omitempty" doc:"True when its tool is asynchronous and its result comes later"`
 	Replayed    bool    `json:"replayed,omitempty" doc:"True when this is the stored result of an earlier call"`

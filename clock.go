@@ -24,5 +24,10 @@ func FromMillis(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
 	}
-	return time.UnixMilli(ms).UTC()
+	return moment(ms)
+}
+
+// moment is the nearest point in time that JSON has a name for: the years 1 to 9999. One that has none would make a whole list unreadable.
+func moment(ms int64) time.Time {
+	return time.UnixMilli(max(-62135596800000, min(ms, 253402300799999))).UTC()
 }

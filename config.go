@@ -1,6 +1,7 @@
 package reeve
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -65,8 +66,14 @@ func (c AgentConfig) validate() error {
 			return Wrong("/config/rehearsal/steps", fmt.Sprintf("has %d steps", n), fmt.Sprintf("at most %d", MaxSteps))
 		}
 		for i, s := range c.Rehearsal.Steps {
-			if s.Tool == "" && s.Fail == "" {
-				return Wrong("/config/rehearsal/steps/"+strconv.Itoa(i), "is neither a call nor a failure", `a tool to call, or words in "fail"`)
+			at := "/config/rehearsal/steps/" + strconv.Itoa(i)
+			switch args := bytes.TrimSpace(s.Args); {
+			case s.Tool == "" && s.Fail == "":
+				return Wrong(at, "is neither a call nor a failure", `a tool to call, or words in "fail"`)
+			case s.Tool != "" && s.Fail != "":
+				return Wrong(at, "is a call and a failure", `a tool to call, or words in "fail"`)
+			case len(args) > 0 && args[0] != '{' && string(args) != "null":
+				return Wrong(at+"/args", "is not an object", "an object with the tool's arguments")
 			}
 		}
 	}

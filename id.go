@@ -119,3 +119,11 @@ func IsID(s string) bool {
 	}
 	return strings.ToLower(prefix) == prefix
 }
+
+// CheckName refuses a name that has the form of an id: what is found by its id or its name could pass for another, once that one is gone.
+func CheckName(name string) error {
+	if IsID(name) {
+		return Wrong("/name", "has the form of an id", "a name that nobody takes for an id")
+	}
+	return nil
+}

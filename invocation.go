@@ -28,6 +28,10 @@ type Invocation struct {
 
 	Lent []json.RawMessage // the settings for this tool of those on whose behalf the call is made: what they do not grant, the agent's own do not either
 
+	// Parts tells whether a secret would be parted where one text ends and another begins. Results are scrubbed one by one: a tool that gives a text in
+	// slices asks before it cuts. It may be nil.
+	Parts func(before, after string) bool
+
 	after func()
 
 	mu      sync.Mutex

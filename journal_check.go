@@ -50,27 +50,45 @@ func CheckProse(path, s string) error {
 
 // ParseMoment reads a time that says its offset from UTC. The offset is kept: it says what people's clocks showed.
 func ParseMoment(path, s string) (time.Time, error) {
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil || t.Year() < 1970 || t.Year() > 9998 {
-		return time.Time{}, Wrong(path, "is not a time", "RFC 3339 with an offset, such as 2026-02-17T16:00:00-05:00")
+	const expected = "RFC 3339 with an offset, such as 2026-02-17T16:00:00-05:00"
+	t, err := ParseInstant(s)
+	if err != nil {
+		return time.Time{}, Wrong(path, "is not a time", expected)
+	}
+	if t.Year() < 1970 || t.Year() > 9998 {
+		return time.Time{}, Wrong(path, "is out of range", expected+"; years are 1970 to 9998")
 	}
 	_, offset := t.Zone()
 	return InOffset(t.UnixMilli(), int64(offset)), nil
 }
 
+// ParseInstant reads RFC 3339. Package time takes offsets that it cannot write again.
+func ParseInstant(s string) (time.Time, error) {
+	s = strings.ToUpper(s)
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if _, offset := t.Zone(); err == nil && (max(offset, -offset) >= 24*60*60 || !strings.HasSuffix(s, "Z") && s[len(s)-2:] > "59") {
+		err = Errorf(Validation, "the offset is out of range")
+	}
+	return t, err
+}
+
 // InOffset is the inverse of reading a time's milliseconds and its offset in seconds.
 func InOffset(ms, offset int64) time.Time {
-	t := time.UnixMilli(ms).UTC()
-	if offset == 0 {
-		return t
+	t := moment(ms)
+	if shown := t.In(time.FixedZone("", int(offset))); offset != 0 && max(offset, -offset) < 24*60*60 && shown.Year() <= 9999 {
+		return shown
 	}
-	return t.In(time.FixedZone("", int(offset)))
+	return t
 }
 
 // CheckDay checks a day of the calendar.
 func CheckDay(path, s string) error {
-	if t, err := time.Parse(time.DateOnly, s); err != nil || t.Year() < 1970 || t.Year() > 9998 {
+	t, err := time.Parse(time.DateOnly, s)
+	switch {
+	case err != nil:
 		return Wrong(path, "is not a day", "YYYY-MM-DD")
+	case t.Year() < 1970 || t.Year() > 9998:
+		return Wrong(path, "is out of range", "YYYY-MM-DD; years are 1970 to 9998")
 	}
 	return nil
 }

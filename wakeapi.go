@@ -10,9 +10,10 @@ type RunList struct {
 	Next string `json:"next_cursor,omitempty"`
 }
 
-// WakeList is an agent's or a run's wakes.
+// WakeList is a page of an agent's or a run's wakes.
 type WakeList struct {
 	Wakes []Wake `json:"wakes"`
+	Next  string `json:"next_cursor,omitempty"`
 }
 
 // WakeRequest wakes an agent by hand.
@@ -35,11 +36,11 @@ type SubscriptionList struct {
 // ScheduleRequest makes or changes a schedule. In a change, what is left out stays.
 type ScheduleRequest struct {
 	Agent        string  `json:"agent,omitempty" maxLength:"128" doc:"Id or name of the agent it wakes"`
-	Name         string  `json:"name,omitempty" maxLength:"200"`
-	Goal         string  `json:"goal,omitempty" maxLength:"8000" doc:"Complete instructions for each run"`
+	Name         string  `json:"name,omitempty" minLength:"1" maxLength:"200"`
+	Goal         string  `json:"goal,omitempty" minLength:"1" maxLength:"8000" doc:"Complete instructions for each run"`
 	CadenceType  string  `json:"cadence_type,omitempty" enum:"cron,once,interval"`
-	CadenceValue string  `json:"cadence_value,omitempty" maxLength:"200" doc:"Such as 0 7 * * 1-5, 2026-03-01T07:00, or 2h"`
-	Timezone     string  `json:"timezone,omitempty" maxLength:"64" doc:"IANA zone; UTC if left out"`
+	CadenceValue string  `json:"cadence_value,omitempty" minLength:"1" maxLength:"200" doc:"Such as 0 7 * * 1-5, 2026-03-01T07:00, or 2h"`
+	Timezone     string  `json:"timezone,omitempty" minLength:"1" maxLength:"64" doc:"IANA zone; UTC if left out"`
 	Misfire      Misfire `json:"misfire,omitempty" enum:"catchup,skip,all"`
 	Notification Notify  `json:"notification,omitempty" enum:"always,conditional,never"`
 	Status       string  `json:"status,omitempty" enum:"active,paused"`

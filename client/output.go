@@ -5,8 +5,6 @@ import (
 	"io"
 	"net/url"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"reeve"
 )
@@ -26,9 +24,9 @@ func (c *Client) Output(ctx context.Context, hash string, offset, limit int) (re
 // portion is how much of an output is fetched at a time.
 const portion = 256 << 10
 
-// CopyOutput writes limit bytes of a kept output to w, from an offset; a limit of 0 means to its end. It gives the output's
-// whole size.
-func (c *Client) CopyOutput(ctx context.Context, w io.Writer, hash string, offset, limit int) (size int, err error) {
+// CopyOutput writes at most limit bytes of a kept output to w, from an offset, exactly as they are; a limit of 0 means to its end. Text ends with
+// a whole character. It gives where to go on, which at the end is the output's size, and that.
+func (c *Client) CopyOutput(ctx context.Context, w io.Writer, hash string, offset, limit int) (next, size int, err error) {
 	end := offset + limit
 	for {
 		n := portion
@@ -37,34 +35,18 @@ func (c *Client) CopyOutput(ctx context.Context, w io.Writer, hash string, offse
 		}
 		s, err := c.Output(ctx, hash, offset, n)
 		if err != nil {
-			return size, err
+			return offset, size, err
 		}
-		content, step := s.Content, len(s.Content)
-		if step > n || offset+step > s.Size {
-			content, step = whole(s.Content, n, offset+n >= s.Size)
+		b := s.Data
+		if len(b) == 0 {
+			b = []byte(s.Content)
 		}
-		if _, err := io.WriteString(w, content); err != nil {
-			return s.Size, err
+		if _, err := w.Write(b); err != nil {
+			return offset, s.Size, err
 		}
-		offset += step
-		if step == 0 || offset >= s.Size || (limit > 0 && offset >= end) {
-			return s.Size, nil
+		last := limit > 0 && offset+n == end
+		if offset += len(b); last || s.NextOffset == 0 {
+			return offset, s.Size, nil
 		}
 	}
-}
-
-// whole finds how much of a slice of n bytes is whole. A character that the slice's end cut in two arrives as replacement
-// characters, longer than the bytes they stand for; it is left for the next slice. Bytes that never were text stay replaced.
-func whole(content string, n int, last bool) (string, int) {
-	kept := content
-	for range utf8.UTFMax - 1 {
-		kept = strings.TrimSuffix(kept, string(utf8.RuneError))
-	}
-	switch {
-	case last || len(kept) >= n:
-		return content, n
-	case kept == "": // the caller's limit ends within a character
-		return "", n
-	}
-	return kept, len(kept)
 }

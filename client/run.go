@@ -30,9 +30,9 @@ func (c *Client) Run(ctx context.Context, id string) (reeve.Run, error) {
 	return get[reeve.Run](ctx, c, path("runs", id), nil)
 }
 
-// RunWakes says why a run ran: the wakes it serves.
-func (c *Client) RunWakes(ctx context.Context, id string) (reeve.WakeList, error) {
-	return get[reeve.WakeList](ctx, c, path("runs", id, "wakes"), nil)
+// RunWakes says why a run ran: the wakes it serves, newest first.
+func (c *Client) RunWakes(ctx context.Context, id string, p Page) (reeve.WakeList, error) {
+	return get[reeve.WakeList](ctx, c, path("runs", id, "wakes"), p.query())
 }
 
 // RunMessages lists a part of the thread a run writes to, oldest first. Of a turn that is its session's.
@@ -59,8 +59,8 @@ func (c *Client) Wake(ctx context.Context, agent, key string, w reeve.WakeReques
 }
 
 // Wakes lists an agent's wakes, newest first: those that wait, too, and those that were skipped.
-func (c *Client) Wakes(ctx context.Context, agent string) (reeve.WakeList, error) {
-	return get[reeve.WakeList](ctx, c, path("agents", agent, "wakes"), nil)
+func (c *Client) Wakes(ctx context.Context, agent string, p Page) (reeve.WakeList, error) {
+	return get[reeve.WakeList](ctx, c, path("agents", agent, "wakes"), p.query())
 }
 
 // WakeOf gives a wake by its run key.

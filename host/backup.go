@@ -26,9 +26,49 @@ func (h *Host) snapshot(ctx context.Context) (copied io.ReadCloser, err error) {
 }
 
 // Backup writes a copy of the store to a new file while it is in use.
-func (h *Host) Backup(ctx context.Context, file string) error { return h.db.Backup(ctx, file) }
+func (h *Host) Backup(ctx context.Context, file string) error {
+	if err := CheckTarget(file, h.cfg.Dir); err != nil {
+		return err
+	}
+	return h.db.Backup(ctx, file)
+}
 
-// Restore puts a copy made by Backup in the place of the SQLite database of a stopped server. The replaced file is kept beside
+// CheckTarget refuses a file that a backup must not take the place of: one that a server lives on, in its own directory or in one of dirs, under whatever name.
+// A server whose database is replaced under it goes on writing to the one that is gone.
+func CheckTarget(file string, dirs ...string) error {
+	whole, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	beside, name := filepath.Split(whole)
+	dirs = append(dirs, filepath.Clean(beside))
+	if linked, err := filepath.EvalSymlinks(whole); err == nil {
+		dirs = append(dirs, filepath.Dir(linked))
+	}
+	there, missing := os.Stat(whole)
+	for _, dir := range dirs {
+		for _, own := range ownFiles {
+			s, err := os.Stat(filepath.Join(dir, own))
+			same := err == nil && missing == nil && os.SameFile(s, there)
+			if (same || name == own && sameDir(dir, beside)) && isDataDir(dir) { // one that is not there may be next: SQLite's own come and go
+				return reeve.Errorf(reeve.Validation, "%s is %s of the data directory %s, which a backup must not replace; nothing was written", file, own, dir).
+					Hintf("name another file; to put a backup in place, stop the server, then: reeve restore FILE --dir %s", dir)
+			}
+		}
+	}
+	return nil
+}
+
+func sameDir(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// Restore puts a copy made by Backup in the place of the SQLite database of a stopped server. The replaced file, if there was one, is kept beside
 // it, under the name that is given back.
 func Restore(ctx context.Context, cfg Config, file string) (kept string, err error) {
 	if cfg, err = cfg.withDefaults(); err != nil {
@@ -45,8 +85,8 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 	if isDump(file) {
 		return "", byHand("%s is a backup of a PostgreSQL database", file)
 	}
-	if _, err := sqlite.Check(ctx, file); err != nil {
-		return "", reeve.Errorf(reeve.Validation, "%s is not a sound backup of Reeve: %v", file, err).Hintf("nothing was changed")
+	if err := checkBackup(ctx, file); err != nil {
+		return "", err
 	}
 	target := filepath.Join(cfg.Dir, databaseFile)
 	part := target + ".part"
@@ -54,6 +94,40 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 		return "", errors.Join(err, os.Remove(part))
 	}
 	return sqlite.Replace(target, part)
+}
+
+// checkBackup refuses what is no whole backup of a SQLite database.
+func checkBackup(ctx context.Context, file string) error {
+	bad := func(why string) error {
+		return reeve.Errorf(reeve.Validation, "%s is not a backup of Reeve: %s; nothing was changed", file, why).Hintf("reeve backup FILE makes one, of a server that runs")
+	}
+	f, err := os.Open(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return reeve.Errorf(reeve.NotFound, "there is no file %s; nothing was changed", file)
+	} else if err != nil {
+		return reeve.Errorf(reeve.Unavailable, "%s cannot be read: %w; nothing was changed", file, errors.Unwrap(err))
+	}
+	s, err := f.Stat()
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if !s.Mode().IsRegular() {
+		return bad("it is no file")
+	}
+	_, err = sqlite.Check(ctx, file)
+	switch told := reeve.AsError(err); {
+	case err == nil:
+	case told.Code == reeve.Validation:
+		return bad("it is a database, but not one of Reeve's")
+	case told.Code == reeve.Unavailable:
+		return bad(told.Message)
+	default:
+		return err
+	}
+	if s, err := os.Stat(file + "-wal"); err == nil && s.Size() > 0 { // and would be left behind
+		return bad("a server has it open, and its latest changes are in " + file + "-wal")
+	}
+	return nil
 }
 
 // byHand says how a PostgreSQL database is restored. The database must be empty: a table that a newer Reeve made would be in the way of the one that upgrades the copy.

@@ -65,6 +65,61 @@ func TestRestore_OfPostgresIsByHand(t *testing.T) {
 	}
 }
 
+// A server whose database is replaced under it would go on writing to one that nobody sees: no backup takes the place of what a server lives on, whatever it is called.
+func TestBackup_SparesTheFilesOfADataDirectory(t *testing.T) {
+	h := reevetest.Start(t)
+	elsewhere, dir := t.TempDir(), h.Dir()
+	link, hard, folder := filepath.Join(elsewhere, "link.db"), filepath.Join(elsewhere, "hard.db"), filepath.Join(elsewhere, "folder")
+	for _, err := range []error{os.Symlink(filepath.Join(dir, "reeve.db"), link), os.Link(filepath.Join(dir, "reeve.db"), hard), os.Symlink(dir, folder)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	taken := []string{link, hard, filepath.Join(folder, "reeve.db"), "reeve.db", filepath.Join(dir, "workspaces", "..", "reeve.db")}
+	for _, name := range []string{"reeve.db", "reeve.db-wal", "reeve.db-shm", "owner.token", "secret.key", "reeve.lock", "server.json", "reeve.yaml"} { // some of them are not there yet
+		taken = append(taken, filepath.Join(dir, name))
+	}
+	before := listing(t, dir)
+	for _, file := range taken {
+		err := h.Backup(t.Context(), file)
+		told := reeve.AsError(err)
+		if told.Code != reeve.Validation || !strings.Contains(told.Message, "nothing was written") || !strings.Contains(told.Hint, "name another file") || !strings.Contains(told.Hint, "reeve restore FILE") {
+			t.Errorf("%s: %v; %s", file, told, told.Hint)
+		}
+	}
+	if now := listing(t, dir); now != before {
+		t.Errorf("there were %s, and are %s", before, now)
+	}
+	for _, dir := range []string{"", "nowhere", elsewhere} { // another server's directory is spared as well
+		if err := host.CheckTarget(filepath.Join(h.Dir(), "secret.key"), dir); err == nil {
+			t.Errorf("with %q in mind it was taken", dir)
+		}
+	}
+	for _, file := range []string{filepath.Join(elsewhere, "reeve.db"), filepath.Join(dir, "monday.db")} { // a name alone makes no data directory
+		if err := h.Backup(t.Context(), file); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		if err := host.CheckTarget(file, dir); err != nil {
+			t.Errorf("%s again: %v", file, err)
+		}
+	}
+}
+
+// listing is what a directory holds, by name.
+func listing(t testing.TB, dir string) string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " ")
+}
+
 // part is what the doctor says of one of its parts.
 func part(h *reevetest.Host, name string) reeve.PartHealth {
 	h.T.Helper()

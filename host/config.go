@@ -1,22 +1,14 @@
 package host
 
 import (
-	"bytes"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/goccy/go-yaml"
 
 	"reeve"
 	"reeve/internal/agent"
@@ -24,7 +16,6 @@ import (
 	"reeve/internal/store"
 	"reeve/internal/wake"
 	"reeve/model"
-	"reeve/toolbox/shell"
 )
 
 // Duration is a time span written like 10s or 7h.
@@ -80,6 +71,8 @@ type Config struct {
 	Models      model.Config `yaml:"model" json:"model,omitzero" doc:"Which models there are; see docs/models.md"`
 	SecretKey   string       `yaml:"secret_key" json:"secret_key,omitempty" doc:"64 hex digits that seal stored secrets; servers that share a database share it. Default: made in the data directory"`
 
+	from *source // the file that it was read from, if it was
+
 	Log     *slog.Logger     `yaml:"-" json:"-"` // where to log. Default: standard error
 	LogTo   io.Writer        `yaml:"-" json:"-"` // where the default logger writes. Default: standard error
 	OnFault store.CommitHook `yaml:"-" json:"-"` // for fault tests. Default: nothing
@@ -87,58 +80,6 @@ type Config struct {
 	Mind     model.Model     `yaml:"-" json:"-"` // thinks for agents. Default: the providers that are configured
 	Assemble agent.Assembler `yaml:"-" json:"-"` // makes the request that a turn begins with. Default: the built-in one
 	Extract  agent.Extractor `yaml:"-" json:"-"` // takes notes of turns that are over. Default: the model, of agents whose config says so
-}
-
-// LoadConfig reads a reeve.yaml. A mistake is reported with its line.
-func LoadConfig(file string) (cfg Config, err error) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return cfg, reeve.Errorf(reeve.Validation, "the config file cannot be read: %v", err)
-	}
-	if b, err = expand(b, os.LookupEnv); err != nil {
-		return cfg, err
-	}
-	if len(bytes.TrimSpace(b)) == 0 {
-		return cfg, nil
-	}
-	if err := yaml.UnmarshalWithOptions(b, &cfg, yaml.Strict()); err != nil {
-		return cfg, reeve.Errorf(reeve.Validation, "the config file %s is not right:\n%s", filepath.Base(file), yaml.FormatError(err, false, true)).
-			Hintf("docs/configuration.md lists every setting")
-	}
-	for _, path := range []*string{&cfg.Models.Script, &cfg.Models.Prices} { // files are beside the config that names them
-		if *path != "" && !filepath.IsAbs(*path) {
-			*path = filepath.Join(filepath.Dir(file), *path)
-		}
-	}
-	return cfg, nil
-}
-
-var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
-
-// expand puts variables in, and fails at once on one that is not set: a half-configured server is worse than none.
-func expand(b []byte, lookup func(string) (string, bool)) ([]byte, error) {
-	lines := strings.Split(string(b), "\n")
-	for i, line := range lines {
-		var missing string
-		code, comment, found := strings.Cut(line, " #")
-		if strings.HasPrefix(strings.TrimSpace(line), "#") {
-			continue
-		}
-		code = variable.ReplaceAllStringFunc(code, func(m string) string {
-			v, ok := lookup(m[2 : len(m)-1])
-			if !ok {
-				missing = m
-			}
-			return v
-		})
-		if missing != "" {
-			return nil, reeve.Errorf(reeve.Validation, "line %d of the config uses %s, which is not set", i+1, missing).Hintf("set the variable, or write the value")
-		}
-		if lines[i] = code; found {
-			lines[i] += " #" + comment
-		}
-	}
-	return []byte(strings.Join(lines, "\n")), nil
 }
 
 // FromEnv overrides settings with REEVE_* variables.
@@ -155,6 +96,11 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 	for name, p := range text {
 		if v, ok := lookup(name); ok {
 			*p = v
+		}
+	}
+	for name, setting := range map[string]string{"REEVE_MODEL": "model.default", "REEVE_MODEL_SCRIPT": "model.script"} {
+		if _, ok := lookup(name); ok && c.from != nil {
+			delete(c.from.lines, setting) // the file is not to blame
 		}
 	}
 	for name, p := range lists {
@@ -212,60 +158,14 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Listen == "" {
 		c.Listen = "127.0.0.1:7410"
 	}
-	bad := func(setting, format string, args ...any) (Config, error) {
-		return c, reeve.Errorf(reeve.Validation, "setting %s: %s", setting, fmt.Sprintf(format, args...)).Hintf("docs/configuration.md lists every setting")
-	}
-	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "" {
-		return bad("listen", "%q is not host:port", c.Listen)
-	}
-	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {
-		return bad("database", "it must begin with postgres://")
-	}
-	if c.Shell != "" && !slices.Contains(shell.Backends(), c.Shell) {
-		return bad("shell", "%q is not %s", c.Shell, strings.Join(shell.Backends(), ", "))
-	}
-	if c.OutputCap != 0 && (c.OutputCap < 1024 || c.OutputCap > 1<<20) {
-		return bad("output_cap", "%d is not between 1024 and 1048576", c.OutputCap)
-	}
-	if c.RetryTries < 0 || c.RetryTries > 100 {
-		return bad("retry_tries", "%d is not between 1 and 100", c.RetryTries)
-	}
-	if c.Depth > 16 {
-		return bad("delegation_depth", "%d is not between 1 and 16", c.Depth)
-	}
-	for name, n := range map[string]int{"delegation_depth": c.Depth, "runs": c.Runs, "run_attempts": c.RunAttempts, "schedules_per_user": c.PerUser, "alert_after": c.AlertAfter, "disable_after": c.GiveUpAfter,
-		"run_calls": c.RunCalls, "run_tokens": c.RunTokens, "run_micros": c.RunMicros, "run_millis": c.RunMillis} {
-		if n < 0 {
-			return bad(name, "it cannot be negative")
-		}
-	}
-	if setting, reason := c.Python.wrong(); setting != "" {
-		return bad(setting, "%s", reason)
-	}
-	if u, err := url.Parse(c.Webhook); c.Webhook != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		return bad("webhook", "it must be an http or https URL") // which may hold a secret, and is not shown
-	}
-	for name, address := range map[string]string{"weather_url": c.WeatherURL, "places_url": c.PlacesURL} {
-		if u, err := url.Parse(address); address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-			return bad(name, "it must be an http or https URL")
-		}
-	}
-	if c.Rate < 0 || c.Burst < 0 {
-		return bad("rate", "it cannot be negative")
-	}
-	if c.SecretKey != "" {
-		if b, err := hex.DecodeString(c.SecretKey); err != nil || len(b) != 32 {
-			return bad("secret_key", "it must be 64 hex digits")
-		}
-	}
-	var level slog.Level
-	if c.LogLevel != "" && level.UnmarshalText([]byte(c.LogLevel)) != nil {
-		return bad("log_level", "%q is not debug, info, warn or error", c.LogLevel)
+	if name, reason := c.check(); name != "" {
+		return c, reeve.Errorf(reeve.Validation, "setting %s: %s", name, reason).Hintf("docs/configuration.md lists every setting")
 	}
 	if c.Log == nil {
 		if c.LogTo == nil {
 			c.LogTo = os.Stderr
 		}
+		level, _ := c.level()
 		c.Log = slog.New(slog.NewTextHandler(c.LogTo, &slog.HandlerOptions{Level: level}))
 	}
 	return c, nil

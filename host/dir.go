@@ -19,7 +19,22 @@ const (
 	tokenFile    = "owner.token"
 	keyFile      = "secret.key"
 	lockFile     = "reeve.lock"
+	addressFile  = "server.json"
+	configFile   = "reeve.yaml"
 )
+
+// ownFiles are those that a server lives on.
+var ownFiles = []string{databaseFile, databaseFile + "-wal", databaseFile + "-shm", tokenFile, keyFile, lockFile, addressFile, configFile}
+
+// isDataDir tells whether a directory is a server's, by what no backup brings along: a directory of backups may well hold a reeve.db.
+func isDataDir(dir string) bool {
+	for _, name := range []string{lockFile, tokenFile, keyFile, addressFile} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
 
 // lockDir makes the data directory and keeps a second server out of it, also where the database is elsewhere: the address that the CLI looks for is one server's.
 func lockDir(dir string) (func() error, error) {

@@ -170,6 +170,40 @@ func TestG01_ACallThatPassesHasSeenEveryStep(t *testing.T) {
 	}
 }
 
+// A call that reads is judged by what holds now before it is made, and not only before it is recorded: what was forbidden a moment ago, here or on another server, reaches nobody.
+func TestG01_AReadThatIsRefusedIsNotMade(t *testing.T) {
+	var ran counter
+	reads := tool("reads", reeve.Read, ran.handle)
+	reads.Tier, reads.Capability = reeve.ReadOnly, "files.read"
+	one, shared := reevetest.Start(t, reads), two(t, reads)
+	for name, servers := range map[string][2]*reevetest.Host{"here": {one, one}, "elsewhere": {shared[0], shared[1]}} {
+		for _, change := range []struct {
+			method, path string
+			body         any
+			status       int
+			code         reeve.Code
+		}{
+			{"PATCH", "/api/agents/%s", object{"policy": object{"tools": object{"reads": "deny"}}}, 403, reeve.Denied},
+			{"PATCH", "/api/agents/%s", object{"policy": object{"tools": object{"reads": "ask"}}}, 202, reeve.ApprovalRequired},
+			{"PATCH", "/api/agents/%s", object{"kind": "powerless"}, 403, reeve.OutOfScope},
+			{"DELETE", "/api/agents/%s/tools/reads", nil, 404, reeve.NotFound},
+			{"DELETE", "/api/agents/%s", nil, 404, reeve.NotFound},
+		} {
+			caller, alter := servers[0], servers[1]
+			a := caller.Agent(fmt.Sprintf("reader-%d", ran.count()), "reads")
+			caller.Call(a.ID, "reads", nil)
+			before := ran.count()
+			if r := alter.Do(change.method, fmt.Sprintf(change.path, a.ID), change.body); r.Status >= 300 {
+				t.Fatalf("%s %s: %d %s", change.method, change.path, r.Status, r.Body)
+			}
+			res, p, status := do(caller, a.ID, call{"tool": "reads"})
+			if status != change.status || p.Code != change.code && res.Code != change.code || ran.count() != before {
+				t.Errorf("%s, %s %s %v: %d %s%s, made %d times", name, change.method, change.path, change.body, status, p.Code, res.Code, ran.count()-before)
+			}
+		}
+	}
+}
+
 // Whatever goes wrong in a tool's own judgement is that step's refusal, recorded, and nothing after it runs.
 func TestG01_AToolsOwnJudgementThatFailsRefuses(t *testing.T) {
 	fail := map[string]func() error{

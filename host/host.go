@@ -124,9 +124,6 @@ func openEngine(ctx context.Context, cfg Config) (store.Engine, error) {
 // assemble makes the gate and fills it with the built-in packs.
 func (h *Host) assemble() error {
 	h.guard = web.Guard{Allow: h.cfg.HTTPAllow}
-	if err := h.guard.Validate(); err != nil {
-		return err
-	}
 	h.scripts = js.New(js.Config{Confine: confine.Worker})
 	b := h.cfg.backoff()
 	h.auto = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.scripts, Backoff: automation.Backoff{First: b.First, Max: b.Max, Tries: b.Tries}, Webhook: h.cfg.Webhook != "",
@@ -205,7 +202,7 @@ func (h *Host) wake() (err error) {
 	mind := h.cfg.Mind
 	if mind == nil {
 		if h.models, err = model.Open(h.cfg.modelConfig()); err != nil {
-			return err
+			return h.cfg.place(err)
 		}
 		mind = h.models
 	}
@@ -215,7 +212,7 @@ func (h *Host) wake() (err error) {
 	brain := &agent.Brain{DB: h.db, Script: h.auto, Rehearsal: &agent.Rehearsal{DB: h.db, Gate: h.gate}, Thinker: &agent.Thinker{DB: h.db, Gate: h.gate, Model: mind, Stage: h.hub,
 		Assemble: h.cfg.Assemble, Extract: h.cfg.Extract, Steps: h.auto, Remember: h.memory.Nudge, Tracer: h.tracer(), OnAnswer: h.metrics.answered, Log: h.log}}
 	h.room, err = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: brain, Concurrent: h.cfg.Runs, Attempts: h.cfg.RunAttempts, Entities: &journal.Pack{DB: h.db},
-		Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client(), Ended: ended{h.desk, h.calls, h.auto, h.metrics}})
+		Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client(), Ended: ended{h.desk, h.gate, h.calls, h.auto, h.metrics}})
 	if err == nil {
 		h.desk.Server, h.auto.Waker, h.auto.Server, h.auto.Timers, h.auto.Process = h.room, h.room, h.room, h.room, h.gate.Process()
 		h.calls.Desk, h.calls.Room = h.desk, h.room
@@ -226,18 +223,22 @@ func (h *Host) wake() (err error) {
 // ended tells everybody who wants to know of runs that end.
 type ended struct {
 	*chat.Desk
+	gate    *gate.Gate
 	calls   *agent.Delegation
 	auto    *automation.Room
 	metrics *metrics
 }
 
-// Ending writes what belongs to the ends of runs: what their clients are told, the answers that others wait for, and what follows from them.
+// Ending writes what belongs to the ends of runs: what their clients are told, the answers that others wait for, what nobody needs to be asked any more, and what follows from them.
 func (e ended) Ending(ctx context.Context, tx *store.Tx, runs []reeve.Run) error {
 	for _, run := range runs {
 		if err := e.Desk.Ending(ctx, tx, run); err != nil {
 			return err
 		}
 		if err := e.calls.Ending(ctx, tx, run); err != nil {
+			return err
+		}
+		if err := e.gate.Lapse(ctx, tx, run); err != nil {
 			return err
 		}
 	}
@@ -342,9 +343,10 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	})
 	group.Go(func() error {
 		<-inner.Done()
+		h.db.Hasten(patience / 2) // who is asked to stop has little time, and a store that stands still has nothing to say
 		quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
-		return errors.Join(h.streams.Close(quiet), srv.Shutdown(quiet))
+		return errors.Join(h.withdraw(), h.streams.Close(quiet), srv.Shutdown(quiet))
 	})
 	if ready != nil {
 		ready(url)
@@ -362,7 +364,15 @@ func (h *Host) announce(url string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(h.cfg.Dir, "server.json"), b, 0o600)
+	return os.WriteFile(filepath.Join(h.cfg.Dir, addressFile), b, 0o600)
+}
+
+// withdraw takes the address back while it is still ours: the CLI would send the owner's token to whoever has it next.
+func (h *Host) withdraw() error {
+	if err := os.Remove(filepath.Join(h.cfg.Dir, addressFile)); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // Close ends it.
@@ -393,7 +403,7 @@ type keeper struct{ db *store.DB }
 
 func (k keeper) Put(ctx context.Context, workspace string, b []byte) (hash string, err error) {
 	err = k.db.Update(ctx, func(tx *store.Tx) error {
-		hash, err = tx.PutPayload(ctx, workspace, b)
+		hash, err = tx.PutPayload(ctx, workspace, store.Undo, b)
 		return err
 	})
 	return hash, err
@@ -401,7 +411,7 @@ func (k keeper) Put(ctx context.Context, workspace string, b []byte) (hash strin
 
 func (k keeper) Get(ctx context.Context, workspace, hash string) (b []byte, err error) {
 	err = k.db.View(ctx, func(s *store.Snap) error {
-		got, err := s.GetPayload(ctx, workspace, hash, 0, -1)
+		got, err := s.GetPayload(ctx, workspace, store.Undo, hash, 0, -1)
 		b = got.Body
 		return err
 	})

@@ -26,7 +26,7 @@ func Init(ctx context.Context, cfg Config, sample bool) (dir string, put bool, e
 			return "", false, err
 		}
 	}
-	file := filepath.Join(h.cfg.Dir, "reeve.yaml")
+	file := filepath.Join(h.cfg.Dir, configFile)
 	if _, err := os.Stat(file); err == nil {
 		return h.cfg.Dir, put, nil
 	}
@@ -40,7 +40,7 @@ func sampleConfig() string {
 	t := reflect.TypeFor[Config]()
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if name := f.Tag.Get("yaml"); name != "-" && name != "dir" { // a directory cannot say where it is
+		if name := f.Tag.Get("yaml"); name != "-" && name != "dir" && f.IsExported() { // a directory cannot say where it is
 			fmt.Fprintf(&b, "\n# %s\n#%s:\n", f.Tag.Get("doc"), name)
 		}
 	}

@@ -129,6 +129,56 @@ func TestG20_TheNoteLeadsToTheRest(t *testing.T) {
 	}
 }
 
+// Whoever reads an output over REST in slices, and goes on from where each says, has every byte of it once: text in whole characters, anything else as data.
+func TestG20_SlicesOverRESTAreExact(t *testing.T) {
+	var said string
+	h := reevetest.Start(t, saying("say", func() (any, error) { return said, nil }))
+	h.Agent("a", "say")
+	for name, c := range map[string]struct {
+		said   string
+		limits []int
+		text   bool
+	}{
+		"euros":  {strings.Repeat("€", 1_000_000), []int{100_000, 1 << 20}, true},
+		"mixed":  {strings.Repeat("aé€😀\x00", 2000), []int{4, 7, 4099, 100_000}, true},
+		"tiny":   {strings.Repeat("😀", 5000), []int{1, 3}, false}, // no character fits
+		"binary": {strings.Repeat("a\xff\xe2\x82", 6000), []int{5, 1001, 1 << 20}, false},
+	} {
+		said = c.said
+		res := h.Call("a", "say", nil)
+		for _, limit := range c.limits {
+			var got strings.Builder
+			offset, n := 0, 0
+			for ; n == 0 || offset > 0; n++ {
+				var s reeve.OutputSlice
+				h.Want(http.StatusOK, &s, "GET", fmt.Sprintf("/api/outputs/%s?offset=%d&limit=%d", res.Hash, offset, limit), nil)
+				if s.Offset != offset || s.Size != len(said) || len(s.Content)+len(s.Data) > limit || c.text != (s.Data == nil) || (len(s.Data) > 0 && s.Content != "") {
+					t.Fatalf("%s, %d from %d: %d and %d bytes of %d", name, limit, offset, len(s.Content), len(s.Data), s.Size)
+				}
+				got.WriteString(s.Content + string(s.Data))
+				if offset = s.NextOffset; n > 5000 { // enough to see that it goes on
+					got.WriteString(said[min(got.Len(), len(said)):])
+					break
+				}
+			}
+			if got.String() != said {
+				t.Errorf("%s: %d slices of %d give %d bytes of %d", name, n, limit, got.Len(), len(said))
+			}
+		}
+	}
+	// One that begins within a character is given as it is, and the tool gives a character at least.
+	said = strings.Repeat("€", 10_000)
+	res := h.Call("a", "say", nil)
+	var s reeve.OutputSlice
+	h.Want(http.StatusOK, &s, "GET", "/api/outputs/"+res.Hash+"?offset=1&limit=10", nil)
+	if string(s.Data) != said[1:11] || s.NextOffset != 11 {
+		t.Errorf("%+v", s)
+	}
+	if res := h.Call("a", "output_read", map[string]any{"hash": res.Hash, "offset": 3, "limit": 1}); !strings.Contains(res.Content, `"content":"€"`) || !strings.Contains(res.Content, `"next_offset":6`) {
+		t.Errorf("%+v", res)
+	}
+}
+
 // The cap holds for bytes that take more room once they can be shown, and for values that are not text.
 func TestG20_TheCapHoldsForAnything(t *testing.T) {
 	var v any

@@ -20,19 +20,12 @@ type PythonConfig struct {
 	Cache    string   `yaml:"cache" json:"cache,omitempty" doc:"Directory for the unpacked interpreter and its machine code, private to the server. Default: python in the data directory"`
 }
 
-// wrong says which setting cannot be, and why.
-func (c PythonConfig) wrong() (setting, reason string) {
-	switch {
-	case time.Duration(c.Time) > py.MaxTime:
-		return "python.time", "it is more than " + py.MaxTime.String()
-	case c.MemoryMB != 0 && (c.MemoryMB < py.MinMemory>>20 || c.MemoryMB > py.MaxMemory>>20):
-		return "python.memory_mb", "it is not between 16 and 1024"
-	case c.OutputKB < 0 || c.OutputKB > py.MaxOutput>>10:
-		return "python.output_kb", "it is not between 1 and 4096"
-	case c.Runs < 0 || c.Runs > 64:
-		return "python.runs", "it is not between 1 and 64"
+// wrong says why the time cannot be; the other limits are numbers in a range.
+func (c PythonConfig) wrong() string {
+	if time.Duration(c.Time) > py.MaxTime {
+		return "it is more than " + py.MaxTime.String()
 	}
-	return "", ""
+	return ""
 }
 
 func (c PythonConfig) limits() py.Limits {

@@ -46,6 +46,9 @@ func TestSharedDatabase_NeedsADirectoryEach(t *testing.T) {
 		t.Errorf("the address became %s, %v", now, err)
 	}
 	first.Stop()
+	if now, err := os.ReadFile(filepath.Join(cfg.Dir, "server.json")); err == nil {
+		t.Errorf("it has ended, and says that it is to be found at %s", now)
+	}
 	reevetest.StartWith(t, cfg) // once it has ended, another may
 }
 

@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"database/sql"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,6 +62,50 @@ func TestRestore_KeepsEveryDatabaseItReplaces(t *testing.T) {
 		seen[kept] = true
 	}
 	reevetest.StartWith(t, host.Config{Dir: dir})
+	if kept, err := host.Restore(t.Context(), host.Config{Dir: t.TempDir()}, backup); err != nil || kept != "" {
+		t.Errorf("an empty directory: %q is said to be kept, %v", kept, err)
+	}
+}
+
+// What is no backup is told to be none, and takes the place of nothing. The file of a server that runs is none either: its latest changes are elsewhere.
+func TestRestore_RefusesWhatIsNoBackup(t *testing.T) {
+	h := reevetest.Start(t)
+	h.Agent("late", "file_read") // which is in the log of the database, and not in its file
+	dir, files := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(files, "100%d.txt"), []byte(strings.Repeat("a letter\n", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, statements := range map[string]string{"other.db": "CREATE TABLE things (a)", "empty.db": "VACUUM",
+		"goose.db": "CREATE TABLE goose_db_version (id INTEGER, version_id INTEGER); INSERT INTO goose_db_version VALUES (1, 7)"} {
+		db, err := sql.Open("sqlite", filepath.Join(files, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec(statements); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, want := range map[string]string{
+		filepath.Join(files, "other.db"):   "it is a database, but not one of Reeve's",
+		filepath.Join(files, "empty.db"):   "it is a database, but not one of Reeve's",
+		filepath.Join(files, "goose.db"):   "it is a database, but not one of Reeve's",
+		filepath.Join(files, "100%d.txt"):  "100%d.txt is not a backup of Reeve: the database file is damaged or is not a database",
+		files:                              "it is no file",
+		filepath.Join(h.Dir(), "reeve.db"): "a server has it open",
+		filepath.Join(files, "none"):       "there is no file",
+	} {
+		kept, err := host.Restore(t.Context(), host.Config{Dir: dir}, file)
+		told := reeve.AsError(err)
+		if kept != "" || (told.Code != reeve.Validation && told.Code != reeve.NotFound) || !strings.Contains(told.Message, want) || !strings.HasSuffix(told.Message, "; nothing was changed") {
+			t.Errorf("%s: %v", file, told)
+		}
+	}
+	if left := listing(t, dir); left != "reeve.lock" {
+		t.Errorf("they left %s", left)
+	}
 }
 
 // A tool that does not say what it cost has cost what it declares.

@@ -188,6 +188,20 @@ func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
 	}
 }
 
+// A budget that is set while an agent talks, and calls nothing, holds from its next turn on.
+func TestG17_ABudgetThatIsSetMeanwhile(t *testing.T) {
+	h := talker(t, "- {text: x}\n")
+	s := h.Connect(h.Talk("bot").ID, -1)
+	s.Say("one")
+	s.Done(1)
+	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:bot", object{"on_exceed": "end", "limit": object{"tokens": 1}})
+	s.Say("two")
+	eventually(t, "its end", func() bool { return len(runsOf(h, "state=failed")) == 1 })
+	if failed := runsOf(h, "state=failed")[0]; failed.Code != reeve.BudgetExceeded || failed.Input != "two" {
+		t.Errorf("%+v", failed)
+	}
+}
+
 func TestW23_ArgumentsThatAreNotJSON(t *testing.T) {
 	h := responder(t)
 	said := object{"role": "assistant", "content": nil, "tool_calls": []object{{"id": "c1", "type": "function", "function": object{"name": "f", "arguments": "{"}}}}

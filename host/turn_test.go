@@ -338,6 +338,15 @@ func TestW23_ChatCompletions(t *testing.T) {
 	if r := h.Do("GET", "/v1/models", nil, "Authorization", "Bearer wrong"); r.Status != http.StatusUnauthorized || !strings.Contains(string(r.Body), "invalid_api_key") {
 		t.Errorf("a wrong key: status %d, %s", r.Status, r.Body)
 	}
+	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", object{"id": "acme"}) // which the owner's token is of, too
+	if r := h.Do("GET", "/v1/models", nil, "X-Workspace-Id", ""); r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "OpenAI-Project") {
+		t.Errorf("one of two workspaces: status %d, %s", r.Status, r.Body)
+	}
+	for project, n := range map[string]int{"default": 1, "acme": 0} {
+		if h.Want(http.StatusOK, &models, "GET", "/v1/models", nil, "X-Workspace-Id", "", "OpenAI-Project", project); len(models.Data) != n {
+			t.Errorf("%s: %+v", project, models)
+		}
+	}
 }
 
 func TestW23_Responses(t *testing.T) {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -69,16 +70,23 @@ func (e Endpoint) filled(address, key string) Endpoint {
 	return e
 }
 
+// at notes which setting an error is about, for whoever knows where it was written.
+func at(setting string, err error) error {
+	e := *reeve.AsError(err)
+	e.Fields = []reeve.Field{{Path: setting, Message: e.Message}}
+	return &e
+}
+
 func (c Config) providers() (map[string]provider, error) {
 	out := map[string]provider{}
 	add := func(name, section, keyVar string, e Endpoint, needsKey bool, adapter func(Server) Model) error {
 		if e.URL != "" {
 			if u, err := url.Parse(e.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-				return reeve.Errorf(reeve.Validation, "model.%s.base_url is not a URL like https://host/v1", section)
+				return at("model."+section+".base_url", reeve.Errorf(reeve.Validation, "model.%s.base_url is not a URL like https://host/v1", section))
 			}
 		}
 		if e.API != "" && e.API != "chat" && e.API != "responses" {
-			return reeve.Errorf(reeve.Validation, "model.%s.api is chat or responses, not %q", section, e.API)
+			return at("model."+section+".api", reeve.Errorf(reeve.Validation, "model.%s.api is chat or responses, not %q", section, e.API))
 		}
 		hint := "model." + section + ".key"
 		if keyVar != "" {
@@ -110,13 +118,14 @@ func (c Config) providers() (map[string]provider, error) {
 	if err == nil {
 		err = add("ollama", "ollama", "OLLAMA_API_KEY", ollama, false, Ollama)
 	}
-	for name, e := range c.Servers {
+	for _, name := range slices.Sorted(maps.Keys(c.Servers)) { // of several mistakes always the same is told
+		e := c.Servers[name]
 		switch {
 		case err != nil:
 		case plain("x"+name) != "x"+name || slices.Contains([]string{"anthropic", "openai", "gemini", "ollama", "rehearsal"}, name):
-			err = reeve.Errorf(reeve.Validation, "model.servers: %q cannot be the name of a server", name).Hintf("Use letters, digits, - and _, and none of the built-in names.")
+			err = at("model.servers."+name, reeve.Errorf(reeve.Validation, "model.servers: %q cannot be the name of a server", name).Hintf("Use letters, digits, - and _, and none of the built-in names."))
 		case e.URL == "":
-			err = reeve.Errorf(reeve.Validation, "model.servers.%s needs a base_url", name)
+			err = at("model.servers."+name, reeve.Errorf(reeve.Validation, "model.servers.%s needs a base_url", name))
 		default:
 			err = add(name, "servers."+name, "", e, false, e.adapter())
 		}

@@ -39,28 +39,29 @@ func Open(c Config) (*Providers, error) {
 		return nil, err
 	}
 	if p.prices, err = LoadPrices(c.Prices); err != nil {
-		return nil, err
+		return nil, at("model.prices", err)
 	}
 	if c.Script != "" {
 		if p.script, err = ReadScript(c.Script); err != nil {
-			return nil, err
+			return nil, at("model.script", err)
 		}
 	}
 	p.rehearsal = Rehearsal(p.script)
 	if p.first = c.Default; p.first == "" {
 		p.first = p.fallback()
 	}
-	for alias, to := range c.Names {
+	for _, alias := range slices.Sorted(maps.Keys(c.Names)) { // of several mistakes always the same is told
+		to := c.Names[alias]
 		if _, again := c.Names[to]; again || alias == "" {
-			return nil, reeve.Errorf(reeve.Validation, "model.names: %s is another name again", alias).Hintf("Write %s: provider/model.", alias)
+			return nil, at("model.names."+alias, reeve.Errorf(reeve.Validation, "model.names: %s is another name again", alias).Hintf("Write %s: provider/model.", alias))
 		}
 		if _, _, err := p.find(to); err != nil && reeve.CodeOf(err) == reeve.NotFound {
-			return nil, reeve.Errorf(reeve.Validation, "model.names: %s: %s", alias, reeve.AsError(err).Message).Hintf("%s", reeve.AsError(err).Hint)
+			return nil, at("model.names."+alias, reeve.Errorf(reeve.Validation, "model.names: %s: %s", alias, reeve.AsError(err).Message).Hintf("%s", reeve.AsError(err).Hint))
 		}
 	}
 	if _, _, err := p.find(p.first); err != nil {
 		e := reeve.AsError(err)
-		return nil, reeve.Errorf(reeve.Validation, "model.default cannot be used: %s", e.Message).Hintf("%s", e.Hint)
+		return nil, at("model.default", reeve.Errorf(reeve.Validation, "model.default cannot be used: %s", e.Message).Hintf("%s", e.Hint))
 	}
 	return p, nil
 }

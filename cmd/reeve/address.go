@@ -30,37 +30,100 @@ type serverFile struct {
 
 // find works out the address: flags, then the environment, then the data directory.
 func (a *app) find() (address, error) {
-	first := func(flag, variable string) string {
-		if flag != "" {
-			return flag
-		}
-		return a.env(variable)
-	}
-	at := address{url: first(a.flags.url, "REEVE_URL"), token: first(a.flags.token, "REEVE_TOKEN"),
-		workspace: first(a.flags.workspace, "REEVE_WORKSPACE"), dir: first(a.flags.dir, "REEVE_DIR")}
+	at := address{url: a.first(a.flags.url, "REEVE_URL"), token: a.first(a.flags.token, "REEVE_TOKEN"), workspace: a.first(a.flags.workspace, "REEVE_WORKSPACE")}
 	if at.workspace == "" {
 		at.workspace = "default"
 	}
-	if at.dir == "" {
-		home, err := a.home()
-		if err != nil && at.url == "" {
-			return at, reeve.Errorf(reeve.Validation, "no home directory, so no data directory: %w", err).Hintf("give --url, or --dir")
-		}
-		at.dir = filepath.Join(home, ".reeve")
+	var err error
+	if at.dir, err = a.dataDir(); err != nil && at.url == "" {
+		return at, err
 	}
-	local, err := readServerFile(at.dir)
-	if at.url == "" {
-		if err != nil {
+	local := ""
+	if at.dir != "" {
+		local, err = readServerFile(at.dir)
+	}
+	switch {
+	case at.url == "" && err != nil:
+		return at, err
+	case at.url == "":
+		at.url = local
+	case at.token == "":
+		if at.url, err = own(at, local); err != nil {
 			return at, err
 		}
-		at.url = local
 	}
-	if at.token == "" && (at.url == local || loopback(at.url)) {
-		// The owner's token of this machine's server is for that server alone: it is never sent elsewhere.
+	if at.token == "" {
 		at.token, err = readToken(at.dir)
 		return at, err
 	}
 	return at, nil
+}
+
+func (a *app) first(flag, variable string) string {
+	if flag != "" {
+		return flag
+	}
+	return a.env(variable)
+}
+
+// dataDir is where a server on this machine keeps its things, if there is one.
+func (a *app) dataDir() (string, error) {
+	if dir := a.first(a.flags.dir, "REEVE_DIR"); dir != "" {
+		return dir, nil
+	}
+	home, err := a.home()
+	if err != nil {
+		return "", reeve.Errorf(reeve.Validation, "no home directory, so no data directory: %w", err).Hintf("give --url and --token, or --dir")
+	}
+	return filepath.Join(home, ".reeve"), nil
+}
+
+// own refuses an address that was given without a token, unless it is that of the data directory's own server: the token there is its owner's, and whoever else gets
+// it is the owner too. The address is given back as the server itself wrote it, since another program may listen where localhost leads.
+func own(at address, local string) (string, error) {
+	if _, err := client.New(client.Config{URL: at.url}); err != nil {
+		return at.url, err // it is no address, which is what to say first
+	}
+	given, err := url.Parse(at.url)
+	if err != nil {
+		return at.url, err
+	}
+	theirs, err := url.Parse(local)
+	switch {
+	case local == "" || err != nil:
+		return at.url, reeve.Errorf(reeve.Unauthenticated, "there is no token for %s: none was given, and the data directory %s does not say that it is the address of its server", given.Redacted(), at.dir).
+			Hintf("give --token or REEVE_TOKEN")
+	case given.Scheme != theirs.Scheme || port(given) != port(theirs) || !sameHost(given.Hostname(), theirs.Hostname()):
+		return at.url, reeve.Errorf(reeve.Unauthenticated, "there is no token for %s: none was given, and the one in %s is for its own server at %s alone", given.Redacted(), at.dir, local).
+			Hintf("give --token or REEVE_TOKEN; to speak to the server at %s, leave out --url and REEVE_URL", local)
+	}
+	given.Host = theirs.Host
+	return strings.TrimRight(given.String(), "/"), nil
+}
+
+// sameHost tells whether a name leads to where a server listens. One that listens on every address is on this machine's own ones too.
+func sameHost(given, listens string) bool {
+	if strings.EqualFold(given, listens) {
+		return true
+	}
+	a, b := net.ParseIP(given), net.ParseIP(listens)
+	local := strings.EqualFold(given, "localhost") || a.IsLoopback()
+	switch {
+	case b == nil:
+		return false
+	case b.IsUnspecified():
+		return local || a.IsUnspecified()
+	case a == nil:
+		return local && b.IsLoopback()
+	}
+	return a.Equal(b)
+}
+
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
 // connect makes a client for the server that was found.
@@ -108,13 +171,4 @@ func readToken(dir string) (string, error) {
 		return "", reeve.Errorf(reeve.Unauthenticated, "the owner's token cannot be read: %w", err).Hintf("give --token or REEVE_TOKEN")
 	}
 	return strings.TrimSpace(string(b)), nil
-}
-
-func loopback(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -2,8 +2,13 @@ package main
 
 import (
 	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"reeve"
@@ -11,6 +16,7 @@ import (
 
 func TestFind(t *testing.T) {
 	dir, other := dataDir(t, "http://127.0.0.1:7410/", "owner-secret\n"), dataDir(t, "https://reeve.example", "other-secret")
+	wide := dataDir(t, "http://[::]:7410", "wide-secret")
 	home := t.TempDir()
 	if err := os.Rename(dir, filepath.Join(home, ".reeve")); err != nil {
 		t.Fatal(err)
@@ -27,8 +33,12 @@ func TestFind(t *testing.T) {
 		"the environment":             {env: map[string]string{"REEVE_URL": "http://e", "REEVE_TOKEN": "t", "REEVE_WORKSPACE": "w"}, want: address{"http://e", "t", "w", dir}},
 		"flags before the environment": {flags: address{url: "http://f", token: "ft", workspace: "fw"},
 			env: map[string]string{"REEVE_URL": "http://e", "REEVE_TOKEN": "t", "REEVE_WORKSPACE": "w"}, want: address{"http://f", "ft", "fw", dir}},
-		"the owner's token stays on this machine": {flags: address{url: "http://elsewhere.example"}, want: address{"http://elsewhere.example", "", "default", dir}},
-		"another port of this machine":            {flags: address{url: "http://localhost:9"}, want: address{"http://localhost:9", "owner-secret", "default", dir}},
+		"its own address":                  {flags: address{url: "http://127.0.0.1:7410"}, want: address{"http://127.0.0.1:7410", "owner-secret", "default", dir}},
+		"its own address, spelt otherwise": {flags: address{url: "HTTP://LocalHost:7410/"}, want: address{"http://127.0.0.1:7410", "owner-secret", "default", dir}},
+		"its own address, as a variable":   {env: map[string]string{"REEVE_URL": "http://127.0.0.1:7410/"}, want: address{"http://127.0.0.1:7410", "owner-secret", "default", dir}},
+		"its own port, unsaid":             {flags: address{url: "https://reeve.example:443", dir: other}, want: address{"https://reeve.example", "other-secret", "default", other}},
+		"a server on every address":        {flags: address{url: "http://localhost:7410", dir: wide}, want: address{"http://[::]:7410", "wide-secret", "default", wide}},
+		"a token of one's own":             {flags: address{url: "http://elsewhere.example", token: "ft"}, want: address{"http://elsewhere.example", "ft", "default", dir}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &app{flags: tt.flags, surroundings: surroundings{env: func(k string) string { return tt.env[k] }, home: func() (string, error) { return home, nil }}}
@@ -48,6 +58,64 @@ func TestFindWithoutHome(t *testing.T) {
 	a.flags = address{url: "http://a", token: "t"}
 	if _, err := a.find(); err != nil {
 		t.Errorf("with an address: %v", err)
+	}
+}
+
+// The token in a data directory is for the server of that directory. Every other address is refused before a word is said to it, whichever command it is.
+func TestOwnersTokenGoesToItsServerAlone(t *testing.T) {
+	var heard atomic.Int64
+	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
+	defer stranger.Close()
+	own := dataDir(t, "http://127.0.0.1:1", "owner-secret")
+	down := dataDir(t, "", "owner-secret")
+	if err := os.Remove(filepath.Join(down, "server.json")); err != nil {
+		t.Fatal(err)
+	}
+	sixth := strings.Replace(stranger.URL, "127.0.0.1", "[::1]", 1) // the same port, where our server does not listen
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(stranger.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		dir, url string
+		env      bool
+		args     []string
+	}{
+		"another port":       {dir: own, url: stranger.URL},
+		"by the variable":    {dir: own, url: stranger.URL, env: true},
+		"another name":       {dir: own, url: strings.Replace(stranger.URL, "127.0.0.1", "localhost", 1)},
+		"the server is down": {dir: down, url: stranger.URL},
+		"no directory":       {dir: filepath.Join(down, "none"), url: stranger.URL},
+		"another scheme":     {dir: dataDir(t, "https://127.0.0.1:"+port, "owner-secret"), url: stranger.URL},
+		"another loopback":   {dir: dataDir(t, sixth, "owner-secret"), url: stranger.URL},
+		"a name in disguise": {dir: own, url: "http://127.0.0.1:1@127.0.0.1:" + port},
+		"a damaged address":  {dir: dataDir(t, "http://%zz", "owner-secret"), url: stranger.URL},
+		"a backup":           {dir: own, url: stranger.URL, args: []string{"backup", filepath.Join(t.TempDir(), "copy.db")}},
+		"a completion":       {dir: own, url: stranger.URL, args: []string{"__complete", "call", ""}},
+		"a check-up":         {dir: own, url: stranger.URL, args: []string{"doctor"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args, env := tt.args, map[string]string{"REEVE_DIR": tt.dir}
+			if args == nil {
+				args = []string{"tools"}
+			}
+			if env["REEVE_URL"] = tt.url; !tt.env {
+				delete(env, "REEVE_URL")
+				args = append([]string{"--url", tt.url}, args...)
+			}
+			var out strings.Builder
+			code := run(t.Context(), args, surroundings{in: strings.NewReader(""), out: &out, err: &out, env: func(k string) string { return env[k] },
+				home: func() (string, error) { return "", errors.New("no home") }})
+			if heard.Load() != 0 || strings.Contains(out.String(), "owner-secret") {
+				t.Errorf("it was asked %d times; %s", heard.Swap(0), out.String())
+			}
+			if args[len(args)-1] == "" { // a shell is told nothing
+				return
+			}
+			if code != exitFailed || !strings.Contains(out.String(), "there is no token for http://") || !strings.Contains(out.String(), "hint: give --token or REEVE_TOKEN") {
+				t.Errorf("exit code %d: %s", code, out.String())
+			}
+		})
 	}
 }
 

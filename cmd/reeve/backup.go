@@ -11,15 +11,24 @@ import (
 
 	"reeve"
 	"reeve/client"
+	"reeve/host"
 )
 
 func backupCommand(a *app) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use: "backup FILE", Short: "Copy the database of a running server", Args: cobra.ExactArgs(1),
-		Long:    "Copies the database while the server runs. The file appears when it is complete, and only its owner can read it.",
+		Long: "Copies the database while the server runs. The file appears when it is complete, and only its owner can read it. The files of\n" +
+			"a data directory are never replaced: reeve restore puts a backup in place.",
 		Example: "  reeve backup reeve-monday.db",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var dirs []string
+			if dir, err := a.dataDir(); err == nil {
+				dirs = append(dirs, dir)
+			}
+			if err := host.CheckTarget(args[0], dirs...); err != nil {
+				return err
+			}
 			if _, err := os.Lstat(args[0]); err == nil && !force {
 				return reeve.Errorf(reeve.AlreadyExists, "%s exists", args[0]).Hintf("choose another name, or --force")
 			}

@@ -20,7 +20,7 @@ func (f *callFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.Run, "run", "", "names the run the call belongs to")
 	c.Flags().StringSliceVar(&f.Tools, "tools", nil, "an explicit list of tools for this call, a,b,c")
 	c.Flags().BoolVar(&f.PreviewOnly, "preview", false, "show what would change, change nothing")
-	c.Flags().StringVar(&f.Base, "base", "", "apply only the change that a preview with this base showed")
+	c.Flags().StringVar(&f.Base, "base", "", "apply only if what a preview with this base was about is unchanged (pass the same arguments)")
 	c.Flags().StringVar(&f.Reason, "reason", "", "why, for the person who approves")
 	c.Flags().StringVar(&f.Key, "key", "", "the Idempotency-Key: the same call with the same key happens once")
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -43,9 +44,6 @@ func run(ctx context.Context, args []string, s surroundings) int {
 	a := &app{surroundings: s}
 	root := rootCommand(a)
 	root.SetArgs(args)
-	root.SetIn(s.in)
-	root.SetOut(s.out)
-	root.SetErr(s.err)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !a.began {
 		a.json = a.json || slices.Contains(args, "--json") // flags after the wrong one were not read
@@ -61,7 +59,8 @@ func rootCommand(a *app) *cobra.Command {
 		Long: `Reeve runs agents that act through tools, unattended, and answers for every action.
 
 "reeve serve" starts a server; every other command speaks to one. It is found by --url and --token, else by REEVE_URL and
-REEVE_TOKEN, else by what a server on this machine left in its data directory (--dir, REEVE_DIR, ~/.reeve).
+REEVE_TOKEN, else by what a server on this machine left in its data directory (--dir, REEVE_DIR, ~/.reeve). The token there
+is sent to that server alone: any other address needs one of its own.
 
 Exit codes: 0 done; 1 refused or failed; 2 the command itself was wrong; 3 not done yet: a call waits for a person, is under way,
 or nobody can tell what became of it.`,
@@ -73,6 +72,9 @@ or nobody can tell what became of it.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
 	f := root.PersistentFlags()
 	f.StringVar(&a.flags.url, "url", "", "the server's address (REEVE_URL)")
 	f.StringVar(&a.flags.token, "token", "", "the bearer token; REEVE_TOKEN keeps it out of the process list")
@@ -94,8 +96,43 @@ or nobody can tell what became of it.`,
 		budgetsCommand(a), backupCommand(a), restoreCommand(a))
 	root.SetHelpCommandGroupID("run")
 	root.SetCompletionCommandGroupID("run")
+	root.InitDefaultHelpCmd() // cobra's own commands too must know a wrong word
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		strict(c)
+	}
 	a.markBeginning(root)
 	return root
+}
+
+// strict has a command that only leads to others refuse what is none of them. Cobra would show its help and call that done.
+func strict(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		strict(sub)
+	}
+	if c.Name() == "help" {
+		c.Args = func(c *cobra.Command, args []string) error {
+			_, _, err := c.Root().Find(args)
+			return err
+		}
+	}
+	if c.Runnable() {
+		return
+	}
+	c.DisableFlagsInUseLine = true
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	c.Args = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		var names []string
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				names = append(names, sub.Name())
+			}
+		}
+		return usagef("%q is not a command of %q, which has: %s", args[0], c.CommandPath(), strings.Join(names, ", "))
+	}
 }
 
 // markBeginning notes when a command's own work begins. All that fails before, in cobra, is the fault of the command line.

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +14,7 @@ func outputCommand(a *app) *cobra.Command {
 	var offset, limit int
 	c := &cobra.Command{
 		Use: "output HASH", Short: "Read an output that was too long to show", Args: cobra.ExactArgs(1),
-		Long:    "Prints a kept output, whole or in part, by the hash its result named.",
+		Long:    "Prints a kept output, whole or in part, by the hash its result named: its bytes as they are. A part of a text ends with a whole character, and\nstandard error says where to go on.",
 		Example: "  reeve output 9f86d081... --offset 16384 --limit 4096",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if offset < 0 || limit < 0 {
@@ -22,15 +22,18 @@ func outputCommand(a *app) *cobra.Command {
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				if !a.json {
-					_, err := c.CopyOutput(ctx, a.out, args[0], offset, limit)
+					next, size, err := c.CopyOutput(ctx, a.out, args[0], offset, limit)
+					if err == nil && next < size {
+						a.note("(%d of %d bytes; go on with --offset %d)", next-offset, size, next)
+					}
 					return err
 				}
-				var b strings.Builder
-				size, err := c.CopyOutput(ctx, &b, args[0], offset, limit)
+				var b bytes.Buffer
+				_, size, err := c.CopyOutput(ctx, &b, args[0], offset, limit)
 				if err != nil {
 					return err
 				}
-				return a.print(reeve.OutputSlice{Content: b.String(), Offset: offset, Size: size}, nil)
+				return a.print(reeve.NewOutputSlice(b.Bytes(), offset, size), nil)
 			})
 		},
 	}

@@ -31,6 +31,9 @@ func restoreCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if kept == "" {
+				return a.done("restored %s; there was no database before", args[0])
+			}
 			return a.done("restored %s; what it replaced is kept as %s", args[0], filepath.Base(kept))
 		},
 	}

@@ -119,17 +119,19 @@ func runsGet(a *app) *cobra.Command {
 
 func runsWakes(a *app) *cobra.Command {
 	var agent string
+	var page client.Page
 	c := a.task("wakes RUN | --agent AGENT", "Say why a run ran, or what becomes of an agent's wakes", "runs wakes run_...\n  reeve runs wakes --agent clerk", cobra.MaximumNArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) (err error) {
 			var l reeve.WakeList
 			if agent != "" {
-				l, err = c.Wakes(ctx, agent)
+				l, err = c.Wakes(ctx, agent, page)
 			} else {
-				l, err = c.RunWakes(ctx, args[0])
+				l, err = c.RunWakes(ctx, args[0], page)
 			}
 			if err != nil {
 				return err
 			}
+			defer a.more(l.Next)
 			return a.print(l, func(w io.Writer) {
 				a.table(w, "REASON FROM STATE DUE SCHEDULED CHANGE RUN ABOUT", rows(l.Wakes, func(k reeve.Wake) []string {
 					about := k.Input
@@ -148,6 +150,7 @@ func runsWakes(a *app) *cobra.Command {
 	}
 	c.Flags().StringVar(&agent, "agent", "", "all wakes of an agent, those that were skipped too")
 	a.suggest(c, "agent", agentNames)
+	paged(c, &page)
 	return c
 }
 

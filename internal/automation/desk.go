@@ -142,6 +142,9 @@ func (r *Room) Create(ctx context.Context, workspace, user string, agent reeve.A
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		a, err := tx.GetAgent(ctx, workspace, q.Name)
 		if reeve.CodeOf(err) == reeve.NotFound {
+			if err := reeve.CheckName(q.Name); err != nil {
+				return err
+			}
 			a = agent
 			a.ID, a.CreatedAt = tx.NewID(reeve.PrefixAgent), tx.Now()
 			if err = tx.InsertAgent(ctx, a); err == nil {

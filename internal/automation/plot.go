@@ -153,7 +153,7 @@ func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 			return nil, err
 		}
 	}
-	if err := r.Timers.Admit(ctx, &tx.Snap, t); err != nil {
+	if err := r.Timers.Admit(ctx, tx, t); err != nil {
 		return nil, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).Hintf("%s", reeve.AsError(err).Hint)
 	}
 	t, upcoming, err := r.Timers.Plan(t, tx.Now())

@@ -28,7 +28,7 @@ type Waker interface {
 
 // Timers plans schedules.
 type Timers interface {
-	Admit(ctx context.Context, s *store.Snap, t reeve.Timer) error
+	Admit(ctx context.Context, tx *store.Tx, t reeve.Timer) error
 	Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, error)
 }
 

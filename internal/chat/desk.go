@@ -242,7 +242,7 @@ func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest, 
 	if b != nil {
 		given := b.Given
 		if len(b.Messages) > 0 {
-			if given.History, err = tx.PutPayload(ctx, run.WorkspaceID, b.Messages); err != nil {
+			if given.History, err = tx.PutPayload(ctx, run.WorkspaceID, store.Talk, b.Messages); err != nil {
 				return m, err
 			}
 		}
@@ -251,7 +251,7 @@ func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest, 
 	for _, a := range r.Attachments {
 		if len(a.Data) > 0 || a.URL == "" && a.Hash == "" { // what has a hash is kept already
 			a.Size = len(a.Data)
-			if a.Hash, err = tx.PutPayload(ctx, run.WorkspaceID, a.Data); err != nil {
+			if a.Hash, err = tx.PutPayload(ctx, run.WorkspaceID, store.Talk, a.Data); err != nil {
 				return m, err
 			}
 			a.Data = nil

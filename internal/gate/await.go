@@ -48,7 +48,7 @@ func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string,
 	out := g.cut(view.scrubber.scrub(o.Content))
 	info := reeve.ResultInfo{Status: "success", Size: out.size, Truncated: out.truncated, Spent: is.Spent, Attempts: max(1, was.Tries)}
 	if out.truncated {
-		if info.Hash, err = tx.PutPayload(ctx, workspace, out.full); err != nil {
+		if info.Hash, err = tx.PutPayload(ctx, workspace, store.Output, out.full); err != nil {
 			return err
 		}
 	}

@@ -133,6 +133,7 @@ func (p *pass) stopped() error {
 func (v *agentView) granted(list []string, id string) string {
 	_, attached := v.attached[id]
 	switch {
+	case v.barred[id] != "":
 	case list != nil:
 		if slices.Contains(list, id) {
 			return "in the call's own list of tools"

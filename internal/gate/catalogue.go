@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"reeve"
 	"reeve/internal/store"
@@ -20,7 +21,6 @@ type entry struct {
 }
 
 func rowHash(t reeve.Tool) string {
-	t.Broken = ""
 	return reeve.Hash(mustJSON(t))
 }
 
@@ -33,11 +33,7 @@ func (g *Gate) AddTool(t reeve.Tool) error {
 	if t.Handler == nil {
 		return reeve.Errorf(reeve.Validation, "the tool %s has no handler", t.ID)
 	}
-	_, dup := g.handlers[t.HandlerKey]
-	for _, other := range g.handlers {
-		dup = dup || other.ID == t.ID
-	}
-	if dup {
+	if _, dup := g.handlers[t.HandlerKey]; dup || g.isBuiltin(t.ID) {
 		return reeve.Errorf(reeve.AlreadyExists, "two tools are called %q", t.ID).Hintf("rename one of them")
 	}
 	if err := checkSchemas(t); err != nil {
@@ -50,7 +46,8 @@ func (g *Gate) AddTool(t reeve.Tool) error {
 // Open writes the compiled-in tools into the catalogue and announces this process.
 func (g *Gate) Open(ctx context.Context) error {
 	g.process = g.DB.NewID(reeve.PrefixProcess)
-	return g.DB.Update(ctx, func(tx *store.Tx) error {
+	var shadowed []reeve.Tool
+	err := g.DB.Update(ctx, func(tx *store.Tx) error {
 		rows, err := tx.ListTools(ctx, "", "")
 		if err != nil {
 			return err
@@ -62,7 +59,7 @@ func (g *Gate) Open(ctx context.Context) error {
 		changed := false
 		for _, t := range g.handlers {
 			old, ok := have[t.ID]
-			if ok && old.Fingerprint() == t.Fingerprint() {
+			if ok && old.Broken == "" && old.Fingerprint() == t.Fingerprint() {
 				continue
 			}
 			changed = true
@@ -76,14 +73,35 @@ func (g *Gate) Open(ctx context.Context) error {
 				return err
 			}
 		}
+		if shadowed, err = tx.Shadowed(ctx); err != nil {
+			return err
+		}
 		return tx.JoinProcess(ctx, g.process)
 	})
+	for _, t := range shadowed {
+		if g.isBuiltin(t.ID) {
+			g.Log.Warn("a stored tool cannot be called: "+takenID, "tool", t.ID, "workspace", t.WorkspaceID)
+		}
+	}
+	return err
+}
+
+// takenID says why a stored tool is broken whose id a later build gave to a tool of its own.
+const takenID = "its id is now a built-in tool's; make it again under another id"
+
+func (g *Gate) isBuiltin(id string) bool {
+	for _, t := range g.handlers {
+		if t.ID == id {
+			return true
+		}
+	}
+	return false
 }
 
 // entry makes a row callable. One that cannot be is kept, with the reason, so that the others are not harmed and people see it.
 func (g *Gate) entry(row reeve.Tool) *entry {
 	e := &entry{tool: row, row: rowHash(row)}
-	if err := g.equip(e); err != nil {
+	if err := g.equip(e); err != nil && row.Broken == "" {
 		e.tool.Broken = reeve.AsError(err).Message
 	}
 	e.fingerprint = e.tool.Fingerprint()
@@ -92,6 +110,17 @@ func (g *Gate) entry(row reeve.Tool) *entry {
 
 func (g *Gate) equip(e *entry) (err error) {
 	row := e.tool
+	if row.WorkspaceID != "" && g.isBuiltin(row.ID) {
+		return reeve.Errorf(reeve.AlreadyExists, takenID)
+	}
+	if len(row.ConfigSchema) > 0 { // first: it also says which settings take an owner, of a tool that this machine cannot run too
+		if e.config, err = compile(row.ConfigSchema); err != nil {
+			return err
+		}
+	}
+	if e.args, err = compile(row.Parameters); err != nil {
+		return err
+	}
 	if row.Kind == reeve.GoTool {
 		h, ok := g.handlers[row.HandlerKey]
 		if !ok {
@@ -101,21 +130,13 @@ func (g *Gate) equip(e *entry) (err error) {
 			return reeve.Errorf(reeve.Unsupported, "%s", h.Broken)
 		}
 		e.tool.Handler, e.tool.Check, e.tool.Preview, e.tool.Verify, e.tool.Categories, e.tool.Reads, e.tool.Awaits = h.Handler, h.Check, h.Preview, h.Verify, h.Categories, h.Reads, h.Awaits
-	} else {
-		b, ok := g.Builders[row.Kind]
-		if !ok {
-			return reeve.Errorf(reeve.Unsupported, "tools of kind %q are not supported in this build", row.Kind)
-		}
-		if e.tool, err = b.Build(row); err != nil {
-			return err
-		}
+		return nil
 	}
-	if e.args, err = compile(row.Parameters); err != nil {
-		return err
+	b, ok := g.Builders[row.Kind]
+	if !ok {
+		return reeve.Errorf(reeve.Unsupported, "tools of kind %q are not supported in this build", row.Kind)
 	}
-	if len(row.ConfigSchema) > 0 {
-		e.config, err = compile(row.ConfigSchema)
-	}
+	e.tool, err = b.Build(row)
 	return err
 }
 
@@ -131,6 +152,14 @@ func checkSchemas(t reeve.Tool) error {
 	if kind, said := s.tree["type"]; s.tree == nil || said && kind != "object" {
 		return wrongField("/parameters/type", `"object"`, "arguments are always an object")
 	}
+	if s.circular() {
+		return wrongField("/parameters", "a $ref that leads further", "the schema refers to itself in a circle, so that no call could ever fit")
+	}
+	for i, name := range t.Identity {
+		if s.lacks(name) {
+			return wrongField("/identity/"+strconv.Itoa(i), "one of the tool's parameters", "the parameters do not define %q", name)
+		}
+	}
 	if len(t.ConfigSchema) > 0 {
 		if _, err := compile(t.ConfigSchema); err != nil {
 			return wrongField("/config_schema", "a valid JSON Schema (2020-12)", "%s", reeve.AsError(err).Message)
@@ -142,61 +171,6 @@ func checkSchemas(t reeve.Tool) error {
 func wrongField(path, expected, format string, args ...any) error {
 	m := fmt.Sprintf(format, args...)
 	return &reeve.Error{Code: reeve.Validation, Message: m, Fields: []reeve.Field{{Path: path, Message: m, Expected: expected}}}
-}
-
-// PutTool adds or replaces a workspace's own tool. Each replacement is a new version.
-func (g *Gate) PutTool(ctx context.Context, t reeve.Tool, replace bool) (reeve.Tool, error) {
-	t = t.WithDefaults()
-	if t.Kind == reeve.GoTool {
-		return t, wrongField("/kind", "http or script", "tools of kind go are compiled in")
-	}
-	if err := t.Validate(); err != nil {
-		return t, err
-	}
-	if t.Effect == reeve.Local {
-		return t, wrongField("/effect", "read, keyed, verifiable or unsafe", "an endpoint's effect does not live in Reeve's own database")
-	}
-	if err := checkSchemas(t); err != nil {
-		return t, err
-	}
-	b, ok := g.Builders[t.Kind]
-	if !ok {
-		return t, reeve.Errorf(reeve.Unsupported, "tools of kind %q are not supported in this build", t.Kind).Hintf("use kind http or script")
-	}
-	if _, err := b.Build(t); err != nil {
-		return t, err
-	}
-	err := g.DB.Update(ctx, func(tx *store.Tx) error {
-		old, err := tx.GetTool(ctx, t.WorkspaceID, t.ID)
-		found := err == nil
-		switch {
-		case err != nil && reeve.CodeOf(err) != reeve.NotFound:
-			return err
-		case found && (!replace || old.WorkspaceID == ""):
-			return reeve.Errorf(reeve.AlreadyExists, "a tool called %q is there already", t.ID)
-		case !found && replace:
-			return err
-		}
-		t.Version, t.CreatedAt = old.Version+1, tx.Now()
-		if found {
-			t.CreatedAt = old.CreatedAt
-		}
-		if err := tx.PutTool(ctx, t); err != nil {
-			return err
-		}
-		return tx.Touch(ctx, t.WorkspaceID)
-	})
-	return t, err
-}
-
-// DeleteTool removes a workspace's own tool.
-func (g *Gate) DeleteTool(ctx context.Context, workspace, id string) error {
-	return g.DB.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.DeleteTool(ctx, workspace, id); err != nil {
-			return err
-		}
-		return tx.Touch(ctx, workspace)
-	})
 }
 
 // Tools lists a workspace's catalogue, broken ones marked.
@@ -267,6 +241,9 @@ func (g *Gate) CheckConfig(t reeve.Tool, config []byte) error {
 	}
 	if _, ok := v.(map[string]any); !ok {
 		return wrongField("/config", "an object", "the config of a tool is an object")
+	}
+	if e.config == nil && e.tool.Broken != "" {
+		return reeve.Errorf(reeve.Unsupported, "the settings for %s cannot be checked, for it is broken: %s", t.ID, e.tool.Broken).Hintf("attach it without settings, or mend it first")
 	}
 	if e.config == nil {
 		return nil

@@ -92,6 +92,11 @@ func (p *pass) attachment(context.Context) (string, error) {
 	e := p.entry
 	p.config = p.view.attached[e.tool.ID]
 	why := p.view.granted(p.call.Tools, e.tool.ID)
+	if barred := p.view.barred[e.tool.ID]; barred != "" {
+		p.entry = nil
+		return "", reeve.Errorf(reeve.Unsupported, "the tool %q that the agent has cannot be called: %s", e.tool.ID, barred).
+			Hintf("reeve doctor lists broken tools; to give the agent the one that is called %s now, detach it and attach it again", e.tool.ID)
+	}
 	if why == "" {
 		p.entry = nil
 		return "", noTool(p.call.Tool)

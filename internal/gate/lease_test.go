@@ -19,12 +19,27 @@ type shared struct {
 	store.Engine
 	ready bool                         // its tables are there
 	after atomic.Pointer[func() error] // once; its error is what the commit's caller is told
+	still atomic.Bool                  // changes are not answered
+}
+
+// unanswered is a connection whose changes get no answer for as long as anybody waits.
+type unanswered struct {
+	store.Conn
+	still *atomic.Bool
+}
+
+func (u unanswered) Exec(ctx context.Context, refused func(store.Fault) error, query string, args ...any) error {
+	if u.still.Load() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return u.Conn.Exec(ctx, refused, query, args...)
 }
 
 func (s *shared) Alone() bool { return !s.ready }
 
 func (s *shared) Update(ctx context.Context, f func(store.Conn) error) error {
-	err := s.Engine.Update(ctx, f)
+	err := s.Engine.Update(ctx, func(c store.Conn) error { return f(unanswered{c, &s.still}) })
 	if after := s.after.Load(); err == nil && after != nil && s.after.CompareAndSwap(after, nil) {
 		return (*after)()
 	}
@@ -136,14 +151,21 @@ func TestG10_MadeAgainMeanwhile(t *testing.T) {
 func TestG19_TheStoresTroubleIsNotTheTools(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	g, _, _ := sender(t, reeve.Keyed)
+	g, e, _ := sender(t, reeve.Keyed)
 	trouble := store.Fault{Kind: store.FaultBusy, Err: errors.New("canceling statement")}
-	var fail atomic.Bool
-	if err := g.AddTool(reeve.MustTool(reeve.Tool{ID: "write", Description: "Writes.", Effect: reeve.Local, TimeoutMS: 10_000}, func(context.Context, struct{}) (string, error) {
-		if fail.Load() {
+	var fail, hang atomic.Bool
+	if err := g.AddTool(reeve.MustTool(reeve.Tool{ID: "write", Description: "Writes.", Effect: reeve.Local, TimeoutMS: 2000}, func(ctx context.Context, _ struct{}) (string, error) {
+		tx, err := store.TxFrom(ctx)
+		switch {
+		case err != nil:
+			return "", err
+		case fail.Load():
 			return "", trouble
+		case hang.Load():
+			e.still.Store(true)
+			defer e.still.Store(false)
 		}
-		return "written", nil
+		return "written", tx.PutScratchpad(ctx, "home", "s", []string{"x"})
 	})); err != nil {
 		t.Fatal(err)
 	}
@@ -151,11 +173,13 @@ func TestG19_TheStoresTroubleIsNotTheTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "write", Tools: []string{"write"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo}
-	fail.Store(true)
-	if res, err := g.Call(ctx, call); reeve.CodeOf(err) != reeve.Unavailable || res.CallID != "" {
-		t.Fatalf("%+v, %v", res, err)
+	for name, b := range map[string]*atomic.Bool{"it says so": &fail, "it does not answer until the tool's time is over": &hang} {
+		b.Store(true)
+		if res, err := g.Call(ctx, call); reeve.CodeOf(err) != reeve.Unavailable || res.CallID != "" {
+			t.Fatalf("%s: %+v, %v", name, res, err)
+		}
+		b.Store(false)
 	}
-	fail.Store(false)
 	if res, err := g.Call(ctx, call); err != nil || res.State != reeve.Committed {
 		t.Fatalf("%+v, %v", res, err)
 	}

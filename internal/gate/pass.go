@@ -54,6 +54,9 @@ type pass struct {
 // begin finds out who calls, and prepares the pass. It fails only when there is nobody to record the call for.
 func (g *Gate) begin(ctx context.Context, c reeve.Call) (*pass, error) {
 	v, err := g.views.agent(ctx, g, c.Workspace, c.Agent)
+	if err == nil && v.runsFirst(c) {
+		v, err = g.views.current(ctx, g, v)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +102,10 @@ func (p *pass) tool() *reeve.Tool { return &p.entry.tool }
 
 func (p *pass) scrub(text string) string { return p.view.workspace.scrubber.scrub(text) }
 
+func (p *pass) parts(before, after string) bool {
+	return p.view.workspace.scrubber.parts(before, after)
+}
+
 // thread is where the call's messages go: a run's own thread, unless the run is a turn of a session.
 func (p *pass) thread() string {
 	if p.home != "" {
@@ -130,7 +137,7 @@ func (p *pass) invocation(attempt int) *reeve.Invocation {
 	}
 	return &reeve.Invocation{Workspace: p.call.Workspace, Agent: p.call.Agent, User: p.call.User, Session: p.session(), Thread: p.thread(),
 		Run: p.call.Run, CallID: p.id, Operation: p.op, Attempt: attempt, Args: p.args, Config: p.config, Base: base,
-		Categories: p.categories(), Ancestors: p.ancestors(), Lent: lent}
+		Categories: p.categories(), Ancestors: p.ancestors(), Lent: lent, Parts: p.parts}
 }
 
 // operation is the row the pass will leave.

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"reeve"
@@ -21,7 +22,11 @@ func (p *pass) try(ctx context.Context, n int) outcome {
 	spent.Calls, spent.Millis = 1, max(1, reeve.Since(start).Milliseconds())
 	var o outcome
 	if e := judgeError(err); e != succeeded {
-		if o = p.failure(e, err); store.Passing(err) {
+		o = p.failure(e, err)
+		if tx, none := store.TxFrom(ctx); none == nil && reeve.CodeOf(err) == reeve.Timeout && tx.Stalled() {
+			err = store.Fault{Kind: store.FaultDown, Err: errors.New(err.Error())}
+		}
+		if store.Passing(err) {
 			o.store = store.Explain(err)
 		}
 	} else {

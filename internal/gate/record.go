@@ -96,7 +96,7 @@ func (p *pass) keep(ctx context.Context, tx *store.Tx, out output) error {
 	if !out.truncated {
 		return nil
 	}
-	_, err := tx.PutPayload(ctx, p.call.Workspace, out.full)
+	_, err := tx.PutPayload(ctx, p.call.Workspace, store.Output, out.full)
 	return err
 }
 

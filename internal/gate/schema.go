@@ -94,6 +94,12 @@ func (s *schema) leaves(e *jsonschema.ValidationError, prefix string, out *[]ree
 		for _, m := range k.Properties {
 			add(path+pointer([]string{m}), "is not known", "no such property")
 		}
+	case *kind.FalseSchema:
+		if strings.HasSuffix(e.SchemaURL, "/unevaluatedItems") || strings.HasSuffix(e.SchemaURL, "/items") {
+			add(path, "is one item too many", "no such item")
+		} else {
+			add(path, "is not known", "no such property")
+		}
 	case *kind.Type:
 		add(path, "is "+article(k.Got), strings.Join(k.Want, " or "))
 	case *kind.Enum:
@@ -127,6 +133,45 @@ func (s *schema) leaves(e *jsonschema.ValidationError, prefix string, out *[]ree
 	default:
 		add(path, msg, "what the schema says here")
 	}
+}
+
+// circular tells that no value can ever fit: to check one leads back to where it began. It is tried with every property that the schema names.
+func (s *schema) circular() bool {
+	all := map[string]any{}
+	if named, ok := s.tree["properties"].(map[string]any); ok {
+		for name := range named {
+			all[name] = nil
+		}
+	}
+	ve, ok := s.compiled.Validate(all).(*jsonschema.ValidationError) //nolint:errorlint // the library returns exactly this type
+	return ok && inCircle(ve)
+}
+
+func inCircle(e *jsonschema.ValidationError) bool {
+	switch e.ErrorKind.(type) {
+	case *kind.RefCycle:
+		return true
+	case *kind.AnyOf, *kind.OneOf, *kind.Not, *kind.Contains: // another way may lead out
+		return false
+	}
+	for _, c := range e.Causes {
+		if inCircle(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// lacks tells that a schema lists the properties that there can be, and that a name is none of them. Where some come from elsewhere, nobody can tell.
+func (s *schema) lacks(name string) bool {
+	for _, elsewhere := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "patternProperties"} {
+		if s.tree[elsewhere] != nil {
+			return false
+		}
+	}
+	listed, ok := s.tree["properties"].(map[string]any)
+	_, found := listed[name]
+	return !found && (ok || s.tree["additionalProperties"] == false)
 }
 
 func article(kind string) string {

@@ -35,6 +35,7 @@ type agentView struct {
 	agent        reeve.Agent
 	capabilities []string
 	attached     map[string]json.RawMessage // tool to settings
+	barred       map[string]string          // of them those that the agent cannot call though others can, and why
 }
 
 // forget drops all that is known of a workspace.
@@ -88,6 +89,27 @@ func (v *views) agent(ctx context.Context, g *Gate, workspace, agent string) (*a
 	return loaded, nil
 }
 
+// current gives a view as it is now, for a call whose handler runs before anything is written that would find out.
+func (v *views) current(ctx context.Context, g *Gate, was *agentView) (*agentView, error) {
+	var now reeve.Workspace
+	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
+		now, err = s.GetWorkspace(ctx, was.ws.ID)
+		return err
+	})
+	if err != nil || now.Revision == was.ws.Revision {
+		return was, err
+	}
+	v.doubt(was.ws.ID)
+	return v.agent(ctx, g, was.ws.ID, was.agent.ID)
+}
+
+// runsFirst tells whether something is done for a caller before a write that would find out that the view is old: all of a tool that reads, a tool's preview, and a question to a
+// model, which is no tool's.
+func (v *agentView) runsFirst(c reeve.Call) bool {
+	e, ok := v.workspace.tools[c.Tool]
+	return c.Tool == "" || ok && (e.tool.Effect == reeve.Read || e.tool.Preview != nil && (c.PreviewOnly || c.Base != "" || e.tool.Effect.Leaves()))
+}
+
 func (v *views) load(ctx context.Context, g *Gate, s *store.Snap, workspace, agent string) (*agentView, error) {
 	w, err := v.workspace(ctx, g, s, workspace)
 	if err != nil {
@@ -97,7 +119,7 @@ func (v *views) load(ctx context.Context, g *Gate, s *store.Snap, workspace, age
 	if err != nil {
 		return nil, err
 	}
-	out := &agentView{workspace: w, ws: w.ws, agent: a, attached: map[string]json.RawMessage{}}
+	out := &agentView{workspace: w, ws: w.ws, agent: a, attached: map[string]json.RawMessage{}, barred: map[string]string{}}
 	if out.capabilities, err = Capabilities(ctx, s, workspace, a.Kind); err != nil {
 		return nil, err
 	}
@@ -107,6 +129,11 @@ func (v *views) load(ctx context.Context, g *Gate, s *store.Snap, workspace, age
 	}
 	for _, at := range list {
 		out.attached[at.Tool.ID] = at.Config
+		if e := w.tools[at.Tool.ID]; e != nil && e.tool.WorkspaceID != at.Tool.WorkspaceID {
+			out.barred[at.Tool.ID] = takenID
+		} else if at.Tool.Broken != "" {
+			out.barred[at.Tool.ID] = at.Tool.Broken
+		}
 	}
 	return out, nil
 }
@@ -128,7 +155,16 @@ func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string
 	if err != nil {
 		return nil, err
 	}
+	shared := map[string]bool{}
 	for _, t := range tools {
+		if t.WorkspaceID == "" {
+			shared[t.ID] = true
+		}
+	}
+	for _, t := range tools {
+		if t.WorkspaceID != "" && shared[t.ID] {
+			continue
+		}
 		if cached != nil {
 			if old := cached.tools[t.ID]; old != nil && old.row == rowHash(t) {
 				w.tools[t.ID] = old // its schema is compiled already

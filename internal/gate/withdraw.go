@@ -23,21 +23,53 @@ func (g *Gate) Withdraw(ctx context.Context, tx *store.Tx, v reeve.Item, why str
 		if op.AgentID != v.AgentID || info.Item != v.ID || info.Attempt != v.Attempt {
 			continue
 		}
-		a, asked, err := tx.LastApproval(ctx, op.ID)
-		if err != nil {
-			return err
-		}
-		if asked && a.State == reeve.Pending {
-			a.State, a.Comment = reeve.Lapsed, why
-			if err := tx.MoveApproval(ctx, a, reeve.Pending); err != nil {
-				return err
-			}
-		}
-		if err := g.deny(ctx, tx, op, reeve.Errorf(reeve.Denied, "%s", why), reeve.Step{Name: "approval", Verdict: reeve.Refused, Why: why}); err != nil {
+		if err := g.takeBack(ctx, tx, op, reeve.Errorf(reeve.Denied, "%s", why)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Lapse takes back the calls that wait for a person of a run that was cancelled: nobody is asked about what can run no more.
+func (g *Gate) Lapse(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+	if run.State != reeve.RunCancelled {
+		return nil
+	}
+	list, err := tx.WaitingOperations(ctx, run.WorkspaceID, run.ID)
+	if err != nil {
+		return err
+	}
+	for _, op := range list {
+		if op.State != reeve.Parked { // what was approved is refused when its turn comes
+			continue
+		}
+		void, err := outlived(ctx, tx, op)
+		if err != nil {
+			return err
+		}
+		if void == nil {
+			continue
+		}
+		if err := g.takeBack(ctx, tx, op, reeve.AsError(void)); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that a person was faster
+			return err
+		}
+	}
+	return nil
+}
+
+// takeBack denies an operation that waits, and has its approval lapse.
+func (g *Gate) takeBack(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error) error {
+	a, asked, err := tx.LastApproval(ctx, op.ID)
+	if err != nil {
+		return err
+	}
+	if asked && a.State == reeve.Pending {
+		a.State, a.Comment = reeve.Lapsed, why.Message
+		if err := tx.MoveApproval(ctx, a, reeve.Pending); err != nil {
+			return err
+		}
+	}
+	return g.deny(ctx, tx, op, why, reeve.Step{Name: "approval", Verdict: reeve.Refused, Why: why.Message})
 }
 
 // settled says why a call of a script must not run any more: a person has skipped its item, or begun it anew, while it waited.

@@ -82,9 +82,14 @@ func (s *server) createAgent(ctx context.Context, who reeve.Principal, in *struc
 	if in.Body.Name == nil {
 		return nil, &reeve.Error{Code: reeve.Validation, Message: "an agent needs a name", Fields: []reeve.Field{{Path: "/name", Message: "is missing", Expected: "a name"}}}
 	}
+	if l := in.Body.Lifecycle; l == nil {
+		in.Body.Lifecycle = new(reeve.AgentActive)
+	} else if *l == reeve.AgentDestroyed {
+		return nil, reeve.Wrong("/lifecycle", "is the end of an agent", "created, active or dormant")
+	}
 	out := &body[reeve.Agent]{}
 	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		a := reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: who.Workspace, Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid,
+		a := reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: who.Workspace, Kind: "assistant", Lifecycle: reeve.AgentCreated, Mode: reeve.Hybrid,
 			Categories: []string{}, Config: json.RawMessage("{}"), CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
 		if err := settle(ctx, tx, &a, in.Body); err != nil {
 			return err
@@ -125,7 +130,10 @@ func settle(ctx context.Context, tx *store.Tx, a *reeve.Agent, r reeve.AgentRequ
 
 // change applies what a request says to an agent.
 func change(a *reeve.Agent, r reeve.AgentRequest) error {
-	if r.Name != nil {
+	if r.Name != nil && *r.Name != a.Name {
+		if err := reeve.CheckName(*r.Name); err != nil {
+			return err
+		}
 		a.Name = *r.Name
 	}
 	if r.Kind != nil {

@@ -176,8 +176,14 @@ func TestBadInput_Methods(t *testing.T) {
 	}
 	for p, methods := range known {
 		for _, m := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PURGE", "get"} {
-			if !slices.Contains(methods, m) {
-				refused(t, h.Do(m, strings.NewReplacer("{", "", "}", "").Replace(p), nil), 404, reeve.NotFound)
+			path := strings.NewReplacer("{", "", "}", "").Replace(p)
+			if !slices.ContainsFunc(operations, func(o operation) bool { return o.takes(m, path) }) {
+				r := h.Do(m, path, nil)
+				refused(t, r, 405, reeve.Unsupported)
+				allowed := strings.Split(r.Header.Get("Allow"), ", ")
+				if slices.ContainsFunc(methods, func(m string) bool { return !slices.Contains(allowed, m) }) {
+					t.Errorf("%s %s: allowed are %v, and it is told %v", m, p, methods, allowed)
+				}
 			}
 		}
 	}
@@ -339,4 +345,25 @@ func TestBadInput_RateLimit(t *testing.T) {
 	limited(func() reevetest.Reply { return h.Do("GET", "/api/agents", nil) })
 	limited(func() reevetest.Reply { return h.Do("GET", "/api/agents", nil, as("guess")...) }) // so that tokens cannot be guessed
 	h.Want(200, nil, "GET", "/healthz", nil)
+}
+
+// What is found by its id or its name must not be named like another's id: it would pass for that one once it is gone.
+func TestBadInput_NamesThatAreIDs(t *testing.T) {
+	h := start(t)
+	gone, here := h.Agent("gone"), h.Agent("here")
+	for _, id := range []string{gone.ID, "agt_" + strings.Repeat("0", 26), "prj_" + strings.Repeat("z", 26)} {
+		refusedAt(t, h.Do("POST", "/api/agents", object{"name": id}), "/name")
+		refusedAt(t, h.Do("PATCH", "/api/agents/here", object{"name": id}), "/name")
+		refusedAt(t, h.Do("POST", "/api/projects", object{"name": id, "path": t.TempDir()}), "/name")
+		if id != gone.ID { // which would make an automation of that agent
+			refusedAt(t, h.Do("POST", "/api/automations", object{"name": id}), "/name")
+		}
+	}
+	h.Want(204, nil, "DELETE", "/api/agents/"+gone.ID, nil)
+	refusedAt(t, h.Do("POST", "/api/automations", object{"name": gone.ID}), "/name")
+	refused(t, h.Do("GET", "/api/agents/"+gone.ID, nil), 404, reeve.NotFound)
+	h.Want(200, nil, "PATCH", "/api/agents/here", object{"name": "agt_" + strings.Repeat("0", 25)}) // looks like one, and is none
+	if got := decode[reeve.Agent](t, h.Want(200, nil, "GET", "/api/agents/"+here.ID, nil)); got.ID != here.ID {
+		t.Errorf("got %+v", got)
+	}
 }

@@ -66,6 +66,9 @@ func (s *server) createProject(ctx context.Context, who reeve.Principal, in *str
 	if err := s.DB.View(ctx, func(snap *store.Snap) error { return everywhere(ctx, snap, who) }); err != nil {
 		return nil, err
 	}
+	if err := reeve.CheckName(in.Body.Name); err != nil {
+		return nil, err
+	}
 	p, err := s.Branches.NewProject(ctx, who, in.Body)
 	if err != nil {
 		return nil, err

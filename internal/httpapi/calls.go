@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"unicode/utf8"
 
 	"reeve"
 	"reeve/internal/store"
@@ -126,8 +127,11 @@ func (s *server) readOutput(ctx context.Context, who reeve.Principal, in *struct
 }) (*body[reeve.OutputSlice], error) {
 	out := &body[reeve.OutputSlice]{}
 	err := s.DB.View(ctx, func(snap *store.Snap) error {
-		got, err := snap.GetPayload(ctx, who.Workspace, in.Hash, in.Offset, in.Limit)
-		out.Body = reeve.OutputSlice{Content: string(got.Body), Offset: in.Offset, Size: got.Size}
+		got, err := snap.GetPayload(ctx, who.Workspace, store.Output, in.Hash, in.Offset, in.Limit)
+		if b := got.Whole(in.Offset); len(b) > 0 && utf8.Valid(b) { // else the bytes are given as they are
+			got.Body = b
+		}
+		out.Body = reeve.NewOutputSlice(got.Body, in.Offset, got.Size)
 		return err
 	})
 	return out, err

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -124,7 +125,7 @@ func pages[L, T any](t *testing.T, h *reevetest.Host, path string, open func(L) 
 		if next == "" {
 			return out
 		}
-		cursor = "&cursor=" + next
+		cursor = "&cursor=" + url.QueryEscape(next)
 	}
 }
 
@@ -162,6 +163,17 @@ func TestCalls_PagesHoldEverythingOnce(t *testing.T) {
 			got = append(got, v.ID)
 		}
 		same("approvals", got, approvals)
+		var wakes []string
+		for range 7 {
+			wakes = append(wakes, decode[reeve.Wake](t, h.Want(201, nil, "POST", "/api/agents/agent-0/wake", object{})).RunKey)
+		}
+		got = nil
+		for _, v := range pages(t, h, "/api/agents/agent-0/wakes", func(l reeve.WakeList) ([]reeve.Wake, string) { return l.Wakes, l.Next }) {
+			got = append(got, v.RunKey)
+		}
+		slices.Sort(got) // those of one moment come in any order
+		slices.Sort(wakes)
+		same("wakes", got, wakes)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -132,10 +133,14 @@ func (s *server) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 		return nil, err
 	}
 	c := reeve.PartHealth{Name: "tools", OK: true, Detail: "every tool in the catalogue can be called"}
+	var broken []string
 	for _, t := range tools {
 		if t.Broken != "" {
-			c.OK, c.Detail, c.Hint = false, t.ID+": "+t.Broken, "remove the tool, or run a build that has its handler, or give it what it says is missing"
+			broken = append(broken, t.ID+": "+t.Broken)
 		}
+	}
+	if len(broken) > 0 {
+		c.OK, c.Detail, c.Hint = false, strings.Join(broken, "; "), "remove the tool, or make it again, or run a build that has its handler, or give it what it says is missing; all others work"
 	}
 	out.Body.Checks = append(out.Body.Checks, c)
 	return out, nil

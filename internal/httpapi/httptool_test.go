@@ -163,6 +163,52 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 	refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "order", "args": object{"item": "tea"}}), 404, reeve.NotFound)
 }
 
+// Whoever says where a secret is sent can read it there, so that it takes an owner: to make a tool that refers to one, and to change one that does or did.
+func TestI10_OnlyOwnersDirectSecrets(t *testing.T) {
+	f := newFar(t)
+	_, h := reach(t, f)
+	const secret = "shop-key-0123456789"
+	h.Want(204, nil, "PUT", "/api/secrets/SHOP", object{"value": secret})
+	member := as(token(t, h, reeve.Member))
+	plain := object{"method": "POST", "url": f.URL + "/mine"}
+	define(t, h, object{"id": "plain"}, member...) // tools without a secret are anybody's
+	h.Want(200, nil, "PUT", "/api/tools/plain", weather(object{"id": "plain", "description": "Tells the weather, once more."}), member...)
+	h.Want(201, nil, "POST", "/api/tools", order(f, nil))
+	before := picture(t, h)
+	forbidden := func(method, path string, body any) {
+		t.Helper()
+		p := refused(t, h.Do(method, path, body, member...), 403, reeve.Forbidden)
+		if !strings.Contains(p.Detail, "secret") || !strings.Contains(p.Hint, "owner") || strings.Contains(p.Detail, secret) {
+			t.Errorf("%s %s: %+v", method, path, p)
+		}
+	}
+	for name, spec := range map[string]any{
+		"header":  object{"method": "GET", "url": f.URL + "/{place}", "headers": object{"X-Key": "${secret:SHOP}"}},
+		"query":   object{"method": "GET", "url": f.URL + "/{place}?k=${secret:SHOP}"},
+		"escaped": json.RawMessage(`{"method": "GET", "url": "` + f.URL + `/{place}", "headers": {"X-Key": "\u0024{s\u0065cret:SHOP}"}}`),
+	} {
+		forbidden("POST", "/api/tools", weather(object{"id": name, "spec": spec}))
+		forbidden("PUT", "/api/tools/plain", weather(object{"id": "plain", "spec": spec}))
+	}
+	forbidden("POST", "/api/tools", order(f, object{"id": "looks", "effect": "verifiable", "spec": object{"method": "POST", "url": f.URL + "/mine",
+		"verify": object{"url": f.URL + "/{operation_id}", "headers": object{"X-Key": "${secret:SHOP}"}}}}))
+	forbidden("PUT", "/api/tools/order", order(f, object{"spec": object{"method": "POST", "url": f.URL + "/elsewhere", "headers": object{"X-Key": "${secret:SHOP}"}}}))
+	forbidden("PUT", "/api/tools/order", order(f, object{"spec": plain})) // nor is it taken out of an owner's tool
+	unchanged(t, before, picture(t, h))
+	if f.count() != 0 {
+		t.Errorf("%d requests were sent", f.count())
+	}
+	// What an owner made, members give to agents and call; and they may remove it, but not make it again.
+	h.Want(201, nil, "POST", "/api/agents", object{"name": "coach"}, member...)
+	h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": "order"}, member...)
+	if res := h.Call("coach", "order", object{"item": "tea"}, member...); res.IsError {
+		t.Errorf("called by a member: %+v", res)
+	}
+	h.Want(204, nil, "DELETE", "/api/tools/order", nil, member...)
+	forbidden("POST", "/api/tools", order(f, nil))
+	h.Want(200, nil, "PUT", "/api/tools/plain", weather(object{"id": "plain", "spec": object{"method": "GET", "url": f.URL + "/{place}", "headers": object{"X-Key": "${secret:SHOP}"}}})) // an owner may
+}
+
 func TestI10_PrivateAddressesAreRefused(t *testing.T) {
 	f := newFar(t)
 	h := start(t) // nothing is allowed
@@ -219,6 +265,15 @@ func TestI10_BadDefinitions(t *testing.T) {
 	} {
 		refusedAt(t, h.Do("POST", "/api/tools", weather(change)), at)
 	}
+	place := object{"type": "string"}
+	for _, schema := range []object{{"$ref": "#"}, {"type": "object", "allOf": []object{{"$ref": "#"}}}, {"$ref": "#/$defs/a", "$defs": object{"a": object{"$ref": "#/$defs/a"}}},
+		{"type": "object", "properties": object{"place": object{"$ref": "#/properties/place"}}}} {
+		if p := refused(t, h.Do("POST", "/api/tools", weather(object{"parameters": schema})), 400, reeve.Validation); !strings.Contains(p.Detail, "circle") {
+			t.Errorf("%v: %+v", schema, p)
+		}
+	}
+	refusedAt(t, h.Do("POST", "/api/tools", weather(object{"identity": []string{"place", "nope"}})), "/identity/1")
+	refusedAt(t, h.Do("POST", "/api/tools", weather(object{"identity": []string{"nope"}, "parameters": object{"type": "object", "properties": object{"place": place}}})), "/identity/0")
 	for _, spec := range []any{nil, object{}, "x", 7, object{"method": "GET"}, object{"method": "TRACE", "url": "https://a.example/"}, object{"method": "GET", "url": "file:///etc/passwd"},
 		object{"method": "GET", "url": "https://{place}.example/"}, object{"method": "GET", "url": "https://a.example/{missing}"}, object{"method": "GET", "url": "https://a.example/${secret:X}"},
 		object{"method": "GET", "url": "https://u:p@a.example/"}, object{"method": "GET", "url": "https://a.example/", "headers": object{"Bad\r\nName": "x"}},
@@ -229,7 +284,32 @@ func TestI10_BadDefinitions(t *testing.T) {
 	refused(t, h.Do("POST", "/api/tools", weather(object{"id": "file_read"})), 409, reeve.AlreadyExists)
 	refusedAt(t, h.Do("POST", "/api/tools", weather(object{"id": "reeve_own"})), "/id")
 	unchanged(t, before, picture(t, h))
+	for id, schema := range map[string]object{ // which refer to themselves, or do not say what there is, and are good
+		"tree":  {"type": "object", "properties": object{"place": place, "inner": object{"$ref": "#"}}},
+		"way":   {"type": "object", "properties": object{"place": place, "inner": object{"anyOf": []object{{"$ref": "#/properties/inner"}, {"type": "string"}}}}},
+		"apart": {"type": "object", "allOf": []object{{"properties": object{"nope": place}}}, "properties": object{"place": place}}} {
+		define(t, h, object{"id": id, "parameters": schema, "identity": map[bool][]string{true: {"nope"}}[id == "apart"]})
+	}
 	if b, _ := json.Marshal(tools(t, h, "")); strings.Contains(string(b), `"id":"weather"`) {
 		t.Error("a bad definition is in the catalogue")
+	}
+}
+
+// An argument that a schema does not know is called that, whichever way the schema says so.
+func TestG05_WhatASchemaDoesNotKnow(t *testing.T) {
+	h := start(t)
+	h.Agent("coach")
+	text := object{"type": "string"}
+	for id, schema := range map[string]object{
+		"additional":  {"type": "object", "properties": object{"place": text}, "additionalProperties": false},
+		"unevaluated": {"type": "object", "allOf": []object{{"properties": object{"place": text}}}, "properties": object{"place": text}, "unevaluatedProperties": false},
+		"forbidden":   {"type": "object", "properties": object{"place": text, "nope": false}},
+	} {
+		define(t, h, object{"id": id, "parameters": schema})
+		h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": id})
+		p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": id, "args": object{"place": "x", "nope": 1}}), 400, reeve.Validation)
+		if len(p.Errors) != 1 || p.Errors[0].Path != "/nope" || p.Errors[0].Message != "is not known" || p.Errors[0].Expected != "no such property" {
+			t.Errorf("%s: %+v", id, p)
+		}
 	}
 }

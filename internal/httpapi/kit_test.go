@@ -107,18 +107,22 @@ func (d *openapi) operations() []operation {
 
 // find gives the operation that a request is for.
 func (d *openapi) find(r *http.Request) (operation, bool) {
-	have := strings.Split(r.URL.EscapedPath(), "/")
 	for _, o := range d.operations() {
-		want := strings.Split(o.path, "/")
-		match := o.method == r.Method && len(have) == len(want)
-		for i := 0; match && i < len(want); i++ {
-			match = want[i] == have[i] || strings.HasPrefix(want[i], "{") && have[i] != ""
-		}
-		if match {
+		if o.takes(r.Method, r.URL.EscapedPath()) {
 			return o, true
 		}
 	}
 	return operation{}, false
+}
+
+// takes tells whether a request is for the operation.
+func (o operation) takes(method, path string) bool {
+	have, want := strings.Split(path, "/"), strings.Split(o.path, "/")
+	match := o.method == method && len(have) == len(want)
+	for i := 0; match && i < len(want); i++ {
+		match = want[i] == have[i] || strings.HasPrefix(want[i], "{") && have[i] != ""
+	}
+	return match
 }
 
 // checked is a transport that compares every answer with the document.

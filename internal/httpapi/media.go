@@ -27,7 +27,7 @@ func (s *server) getMedia(ctx context.Context, who reeve.Principal, in *struct {
 		if a, err = snap.SentMedia(ctx, c.ID, in.Hash); err != nil {
 			return err
 		}
-		got, err = snap.GetPayload(ctx, who.Workspace, in.Hash, 0, -1)
+		got, err = snap.GetPayload(ctx, who.Workspace, store.Talk, in.Hash, 0, -1)
 		return err
 	})
 	if err != nil {

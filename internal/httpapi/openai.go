@@ -53,13 +53,18 @@ func (s *server) v1(f func(w http.ResponseWriter, r *http.Request, who reeve.Pri
 	}
 }
 
-// v1Identity is identity for clients that cannot name a workspace: a token of one workspace is of that one.
+// v1Identity is identity for clients that do not know of workspaces: a token of one workspace is of that one, and for a token of several they name it as a project.
 func (s *server) v1Identity(r *http.Request) (reeve.Principal, error) {
 	if r.Header.Get("X-Workspace-Id") == "" {
 		name := r.Header.Get("OpenAI-Project")
 		if name == "" {
 			_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-			if c, err := s.credential(r.Context(), strings.TrimSpace(token)); err == nil && len(c.Workspaces) > 0 {
+			switch c, err := s.credential(r.Context(), strings.TrimSpace(token)); {
+			case err != nil || len(c.Workspaces) == 0:
+			case len(c.Workspaces) > 1:
+				return reeve.Principal{}, reeve.Errorf(reeve.Validation, "the token is of several workspaces, and the request names none").
+					Hintf("send the header OpenAI-Project or X-Workspace-Id with the workspace, or use a token of one")
+			default:
 				name = c.Workspaces[0]
 			}
 		}

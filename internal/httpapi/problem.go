@@ -130,7 +130,10 @@ func title(status int) string {
 
 // write sends a problem from outside a huma handler.
 func (s *server) write(w http.ResponseWriter, r *http.Request, err error) {
-	p := problem(r.Context(), err)
+	problem(r.Context(), err).write(w)
+}
+
+func (p *Problem) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	for k, v := range p.GetHeaders() {
 		w.Header()[k] = v

@@ -50,16 +50,34 @@ func (s *server) cancelRun(ctx context.Context, who reeve.Principal, in *IDPath)
 	return out, err
 }
 
-func (s *server) listRunWakes(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.WakeList], error) {
-	out := &body[reeve.WakeList]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+func (s *server) listRunWakes(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Page
+}) (*body[reeve.WakeList], error) {
+	return s.listWakes(ctx, who, in.Page, func(snap *store.Snap) (store.WakeFilter, error) {
 		r, err := runFor(ctx, snap, who, in.ID)
+		return store.WakeFilter{Run: r.ID}, err
+	})
+}
+
+// listWakes reads a page of the wakes that of chooses. A page ends with a wake, whose key is the cursor.
+func (s *server) listWakes(ctx context.Context, who reeve.Principal, p Page, of func(*store.Snap) (store.WakeFilter, error)) (*body[reeve.WakeList], error) {
+	out := &body[reeve.WakeList]{}
+	err := s.DB.View(ctx, func(snap *store.Snap) error {
+		f, err := of(snap)
 		if err != nil {
 			return err
 		}
-		out.Body.Wakes, err = snap.ListWakes(ctx, who.Workspace, store.WakeFilter{Run: r.ID, For: eyes(who), Limit: 500})
+		f.For, f.After, f.Limit = eyes(who), p.Cursor, p.Limit
+		if out.Body.Wakes, err = snap.ListWakes(ctx, who.Workspace, f); reeve.CodeOf(err) == reeve.NotFound {
+			err = badCursor()
+		}
 		return err
 	})
+	if n := len(out.Body.Wakes); n == p.Limit {
+		out.Body.Next = out.Body.Wakes[n-1].RunKey
+	}
+	return out, err
 }
 
 func (s *server) getWake(ctx context.Context, who reeve.Principal, in *struct {
@@ -84,15 +102,13 @@ func (s *server) wakeAgent(ctx context.Context, who reeve.Principal, in *struct 
 	return &body[reeve.Wake]{w}, err
 }
 
-func (s *server) listAgentWakes(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.WakeList], error) {
-	out := &body[reeve.WakeList]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+func (s *server) listAgentWakes(ctx context.Context, who reeve.Principal, in *struct {
+	AgentPath
+	Page
+}) (*body[reeve.WakeList], error) {
+	return s.listWakes(ctx, who, in.Page, func(snap *store.Snap) (store.WakeFilter, error) {
 		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
-		if err != nil {
-			return err
-		}
-		out.Body.Wakes, err = snap.ListWakes(ctx, who.Workspace, store.WakeFilter{Agent: a.ID, For: eyes(who), Limit: 500})
-		return err
+		return store.WakeFilter{Agent: a.ID}, err
 	})
 }
 

@@ -68,7 +68,7 @@ func (s *server) createSchedule(ctx context.Context, who reeve.Principal, in *st
 		if t, out.Body.Upcoming, err = s.Wake.Change(t, in.Body, tx.Now()); err != nil {
 			return err
 		}
-		if err := s.Wake.Admit(ctx, &tx.Snap, t); err != nil {
+		if err := s.Wake.Admit(ctx, tx, t); err != nil {
 			return err
 		}
 		out.Body.Timer = t

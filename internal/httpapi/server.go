@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -87,7 +88,7 @@ func New(cfg Config) http.Handler {
 	}
 	mux.HandleFunc("GET /docs", s.docs(api.OpenAPI()))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs", http.StatusFound) })
-	mux.HandleFunc("/", s.noRoute)
+	mux.HandleFunc("/", s.otherwise(mux))
 	return s.identify(s.checkOrigin(s.checkPath(s.authenticate(s.once(mux)))))
 }
 
@@ -178,4 +179,27 @@ func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) noRoute(w http.ResponseWriter, r *http.Request) {
 	s.write(w, r, reeve.Errorf(reeve.NotFound, "no route %s %s", r.Method, r.URL.Path).Hintf("see /docs"))
+}
+
+// otherwise answers what no route takes: where another method would do, it says which.
+func (s *server) otherwise(mux *http.ServeMux) http.HandlerFunc {
+	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+	return func(w http.ResponseWriter, r *http.Request) {
+		var allowed []string
+		for _, m := range methods {
+			other := *r
+			other.Method = m
+			if _, pattern := mux.Handler(&other); pattern != "/" {
+				allowed = append(allowed, m)
+			}
+		}
+		if len(allowed) == 0 {
+			s.noRoute(w, r)
+			return
+		}
+		p := problem(r.Context(), reeve.Errorf(reeve.Unsupported, "%s cannot be done with %s", r.Method, r.URL.Path).Hintf("it takes %s", strings.Join(allowed, ", ")))
+		p.Status, p.Title = http.StatusMethodNotAllowed, http.StatusText(http.StatusMethodNotAllowed)
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		p.write(w)
+	}
 }

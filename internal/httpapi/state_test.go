@@ -90,19 +90,21 @@ func TestL09_ConfigIsCheckedWhenItIsSet(t *testing.T) {
 	good := `{"schema_version":1,"rehearsal":{"steps":[{"tool":"file_list","args":{"path":"/"},"delay_ms":5},{"fail":"no"}],"output":"x","notify":true},"extension":{"org.gym":{"n":1}}}`
 	h.Want(200, nil, "PATCH", "/api/agents/coach", `{"config":`+good+`}`)
 	for bad, path := range map[string]string{
-		`{"rehersal":{}}`:                                      "/config/rehersal",
-		`{"schema_version":9}`:                                 "/config/schema_version",
-		`{"rehearsal":[]}`:                                     "/config/rehearsal",
-		`{"rehearsal":{"steps":{}}}`:                           "/config/rehearsal/steps",
-		`{"rehearsal":{"steps":[{"tool":"x"},{}]}}`:            "/config/rehearsal/steps/1",
-		`{"rehearsal":{"steps":[{"tool":5}]}}`:                 "/config/rehearsal/steps/0/tool",
-		`{"rehearsal":{"steps":[{"tool":"x","arg":{}}]}}`:      "/config/rehearsal/steps/0/arg",
-		`{"rehearsal":{"steps":[{"fail":"x","must":"y"}]}}`:    "/config/rehearsal/steps/0/must",
-		`{"rehearsal":{"steps":[{"tool":"x","delay_ms":-1}]}}`: "/config/rehearsal/steps/0/delay_ms",
+		`{"rehersal":{}}`:                                                                     "/config/rehersal",
+		`{"schema_version":9}`:                                                                "/config/schema_version",
+		`{"rehearsal":[]}`:                                                                    "/config/rehearsal",
+		`{"rehearsal":{"steps":{}}}`:                                                          "/config/rehearsal/steps",
+		`{"rehearsal":{"steps":[{"tool":"x"},{}]}}`:                                           "/config/rehearsal/steps/1",
+		`{"rehearsal":{"steps":[{"tool":"x","fail":"y"}]}}`:                                   "/config/rehearsal/steps/0",
+		`{"rehearsal":{"steps":[{"tool":"x","args":[1]}]}}`:                                   "/config/rehearsal/steps/0/args",
+		`{"rehearsal":{"steps":[{"tool":5}]}}`:                                                "/config/rehearsal/steps/0/tool",
+		`{"rehearsal":{"steps":[{"tool":"x","arg":{}}]}}`:                                     "/config/rehearsal/steps/0/arg",
+		`{"rehearsal":{"steps":[{"fail":"x","must":"y"}]}}`:                                   "/config/rehearsal/steps/0/must",
+		`{"rehearsal":{"steps":[{"tool":"x","delay_ms":-1}]}}`:                                "/config/rehearsal/steps/0/delay_ms",
 		`{"rehearsal":{"steps":[` + strings.Repeat(`{"fail":"x"},`, 1000) + `{"fail":"x"}]}}`: "/config/rehearsal/steps",
-		`{"extension":{"Org":{}}}`: "/config/extension/Org",
-		`{"extension":{"org":1}}`:  "/config/extension/org",
-		`[]`:                       "/config",
+		`{"extension":{"Org":{}}}`:                                                            "/config/extension/Org",
+		`{"extension":{"org":1}}`:                                                             "/config/extension/org",
+		`[]`:                                                                                  "/config",
 	} {
 		refusedAt(t, h.Do("PATCH", "/api/agents/coach", `{"config":`+bad+`}`), path)
 		refusedAt(t, h.Do("POST", "/api/agents", `{"name":"new","config":`+bad+`}`), path)

@@ -50,7 +50,7 @@ func (s *server) createTool(ctx context.Context, who reeve.Principal, in *struct
 	Scoped
 	Body reeve.ToolRequest
 }) (*body[reeve.ToolView], error) {
-	t, err := s.Gate.PutTool(ctx, in.Body.Tool(who.Workspace), false)
+	t, err := s.Gate.PutTool(ctx, in.Body.Tool(who.Workspace), false, who.Role)
 	return &body[reeve.ToolView]{show(t, nil)}, err
 }
 
@@ -62,7 +62,7 @@ func (s *server) updateTool(ctx context.Context, who reeve.Principal, in *struct
 		return nil, &reeve.Error{Code: reeve.Validation, Message: "the id of a tool cannot change",
 			Fields: []reeve.Field{{Path: "/id", Message: "is not the one in the path", Expected: in.ID}}}
 	}
-	t, err := s.Gate.PutTool(ctx, in.Body.Tool(who.Workspace), true)
+	t, err := s.Gate.PutTool(ctx, in.Body.Tool(who.Workspace), true, who.Role)
 	return &body[reeve.ToolView]{show(t, nil)}, err
 }
 

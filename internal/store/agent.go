@@ -147,12 +147,14 @@ func (s *Snap) AttachedConfig(ctx context.Context, agent, tool string) (json.Raw
 	return json.RawMessage(config), err
 }
 
-// ListAttachments reads the tools an agent has, ordered by category then name.
+// ListAttachments reads the tools an agent has, ordered by category then name. One whose settings are damaged is broken: they may have forbidden something.
 func (s *Snap) ListAttachments(ctx context.Context, agent string) ([]Attachment, error) {
 	return all(ctx, s, func(r scanner) (a Attachment, err error) {
 		var config string
 		err = scanToolInto(r, &a.Tool, &config)
-		a.Config = raw(config)
+		if a.Config = raw(config); config != "" && !json.Valid(a.Config) {
+			a.Config, a.Tool.Broken = nil, "the agent's settings for it are damaged in the database; detach it and attach it again"
+		}
 		return a, err
 	}, `SELECT `+toolColumns+`, agent_tools.config FROM agent_tools
 		JOIN tools ON tools.workspace_id = agent_tools.tool_workspace AND tools.id = agent_tools.tool_id

@@ -42,6 +42,9 @@ func (s *Snap) LastApproval(ctx context.Context, operation string) (reeve.Approv
 // ListApprovals reads a page of approvals, newest first, before an id. An empty state means all.
 func (s *Snap) ListApprovals(ctx context.Context, workspace string, state reeve.ApprovalState, before string, limit int) ([]reeve.Approval, error) {
 	where, args := `workspace_id = $1 AND ($2 = '' OR state = $2)`, []any{workspace, string(state), limit}
+	if state == reeve.Pending {
+		where += ` AND state = 'pending'` // which has an index of its own
+	}
 	if before != "" { // a condition of its own, so that the index begins there
 		where, args = where+` AND id < $4`, append(args, before)
 	}

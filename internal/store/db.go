@@ -90,6 +90,13 @@ func (db *DB) Backup(ctx context.Context, file string) error {
 	return Explain(db.engine.Backup(ctx, file))
 }
 
+// Hasten is for whoever is about to close: a store that does not answer is waited for no longer than this.
+func (db *DB) Hasten(most time.Duration) {
+	if e, ok := db.engine.(Hasty); ok {
+		e.Hasten(most)
+	}
+}
+
 // Close ends the store.
 func (db *DB) Close() error { return db.engine.Close() }
 
@@ -108,10 +115,14 @@ func TxFrom(ctx context.Context) (*Tx, error) {
 
 // guarded serves one goroutine at a time, and nobody once the transaction is over or a statement of it has failed.
 type guarded struct {
-	mu     sync.Mutex
-	conn   Conn
-	failed error
+	mu      sync.Mutex
+	conn    Conn
+	failed  error
+	stalled bool // the statement that failed had no answer for long
 }
+
+// stall is how long a statement of ours never takes, unless the store is in trouble.
+const stall = time.Second
 
 // end closes the transaction to further use and gives the failure that nobody may have heeded.
 func (g *guarded) end() error {
@@ -134,9 +145,18 @@ func (g *guarded) use(ctx context.Context, f func(Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		g.failed = err
 	} else {
+		began := reeve.Monotonic()
 		g.failed = f(g.conn)
+		g.stalled = g.failed != nil && reeve.Since(began) >= stall
 	}
 	return g.failed
+}
+
+// Stalled tells whether the transaction failed waiting for the store: whoever ran out of time meanwhile did not take it.
+func (t *Tx) Stalled() bool {
+	t.conn.mu.Lock()
+	defer t.conn.mu.Unlock()
+	return t.conn.stalled
 }
 
 var errFailed = reeve.Errorf(reeve.Internal, "the transaction was abandoned")

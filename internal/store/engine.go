@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"reeve"
 )
@@ -31,6 +32,9 @@ type Engine interface {
 	// Close ends it. No call may be under way.
 	Close() error
 }
+
+// Hasty is an engine whose answers may be long in coming, and can be waited for less from now on.
+type Hasty interface{ Hasten(most time.Duration) }
 
 // Conn is a transaction as the engine gives it.
 type Conn interface {

@@ -58,12 +58,10 @@ func (r *JournalReader) Plan(ctx context.Context, day string) (p reeve.DayPlan, 
 func (r *JournalReader) pins(ctx context.Context, plan string) ([]reeve.PlanPin, error) {
 	var c clause
 	c.add("plan_id = ? AND deleted_at = 0", plan)
-	var in clause
-	in.args = c.args
-	in.parts = append(in.parts, "deleted_at = 0")
-	r.within(&in, "category_id")
+	in := clause{args: c.args, parts: []string{"t.id = plan_pins.task_id AND t.deleted_at = 0"}}
+	r.within(&in, "t.category_id")
 	return all(ctx, r.snap, scanPin, `SELECT `+recordColumns+pinColumns+` FROM plan_pins WHERE `+c.String()+
-		` AND task_id IN (SELECT id FROM tasks WHERE `+in.String()+`) ORDER BY position, task_id`, in.args...)
+		` AND EXISTS (SELECT 1 FROM tasks t WHERE `+in.String()+`) ORDER BY position, task_id`, in.args...)
 }
 
 func (w *JournalWriter) putPlan(ctx context.Context, p *reeve.DayPlan) error {

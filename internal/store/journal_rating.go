@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -68,7 +69,9 @@ func (w *JournalWriter) Rate(ctx context.Context, in reeve.RatingDraft) (v reeve
 		return v, nil, err
 	}
 	if ok && old.DeletedAt == nil {
-		before = &old
+		if before = &old; maps.Equal(old.Scores, v.Scores) && old.Note == v.Note {
+			return old, before, nil
+		}
 	}
 	v.ID, v.DeletedAt = id, nil
 	return v, before, w.putRating(ctx, &v, category)

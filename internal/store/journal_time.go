@@ -72,11 +72,10 @@ func (r *JournalReader) TimeEntries(ctx context.Context, f TimeFilter) ([]reeve.
 	var c clause
 	c.add("workspace_id = ? AND user_id = ? AND deleted_at = 0", r.who.Workspace, r.who.User)
 	if !r.who.All {
-		var in clause
-		in.args = c.args
-		in.among("category_id", r.who.Categories)
+		in := clause{args: c.args, parts: []string{"t.id = time_entries.task_id"}}
+		in.among("t.category_id", r.who.Categories)
 		c.args = in.args
-		c.parts = append(c.parts, "task_id IN (SELECT id FROM tasks WHERE "+in.String()+")")
+		c.parts = append(c.parts, "EXISTS (SELECT 1 FROM tasks t WHERE "+in.String()+")")
 	}
 	if f.Task != "" {
 		c.add("task_id = ?", f.Task)
@@ -185,10 +184,16 @@ func (w *JournalWriter) UpdateTimeEntry(ctx context.Context, id string, in reeve
 			return e, err
 		}
 	}
-	if e.Note == was.Note && in.StartedAt == nil && in.EndedAt == nil {
-		return e, nil
+	if sameTimes(e, was) && e.Note == was.Note {
+		return was, nil
 	}
 	return e, w.putTimeEntry(ctx, &e, t.CategoryID)
+}
+
+// sameTimes tells whether two entries span the same time, as the same clocks showed it.
+func sameTimes(a, b reeve.TimeEntry) bool {
+	same := func(x, y time.Time) bool { return x.Equal(y) && offsetOf(x) == offsetOf(y) }
+	return same(a.StartedAt, b.StartedAt) && (a.EndedAt == nil) == (b.EndedAt == nil) && (a.EndedAt == nil || same(*a.EndedAt, *b.EndedAt))
 }
 
 func (w *JournalWriter) checkTimes(ctx context.Context, e reeve.TimeEntry) error {

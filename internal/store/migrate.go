@@ -77,7 +77,7 @@ func vacant(ctx context.Context, e Engine, handle *sql.DB, files fs.FS) error {
 		return told(e, err)
 	}
 	if slices.Contains(there, "goose_db_version") {
-		return nil
+		return ours(ctx, e, handle)
 	}
 	list, err := fs.Glob(files, "*.sql")
 	if err != nil {
@@ -100,6 +100,23 @@ func vacant(ctx context.Context, e Engine, handle *sql.DB, files fs.FS) error {
 	}
 	return reeve.Errorf(reeve.AlreadyExists, "the database is not Reeve's and holds tables or indexes that Reeve would make: %s; nothing was changed", strings.Join(taken, ", ")).
 		Hintf("use an empty database")
+}
+
+// ours refuses a database whose migrations are another program's: it has had some, and none of them made our first table. The versions are read first, as another server may be
+// making both.
+func ours(ctx context.Context, e Engine, handle *sql.DB) error {
+	var version sql.NullInt64
+	if err := handle.QueryRowContext(ctx, "SELECT max(version_id) FROM goose_db_version").Scan(&version); err != nil {
+		return told(e, err)
+	}
+	there, err := names(ctx, handle, relations[e.Name()])
+	if err != nil {
+		return told(e, err)
+	}
+	if version.Int64 > 0 && !slices.Contains(there, "workspaces") {
+		return reeve.Errorf(reeve.AlreadyExists, "the database is another program's, which keeps count of its changes in goose_db_version as Reeve does; nothing was changed").Hintf("use an empty database")
+	}
+	return nil
 }
 
 func names(ctx context.Context, handle *sql.DB, query string) (list []string, err error) {

@@ -134,13 +134,16 @@ func (s *Snap) ListUnknown(ctx context.Context, workspace string, limit int) ([]
 
 // RunIsParked tells whether a run has a call that waits for a person. What was accepted of its proposals goes its own way.
 func (s *Snap) RunIsParked(ctx context.Context, workspace, run string) (string, error) {
-	id, _, err := one(ctx, s, value[string], `SELECT id FROM operations WHERE run_id = $1 AND workspace_id = $2 AND `+awaitsPerson+` LIMIT 1`, run, workspace)
+	id, _, err := one(ctx, s, value[string], `SELECT id FROM operations WHERE run_id = $1 AND `+ofWorkspace+` AND `+awaitsPerson+` LIMIT 1`, run, workspace)
 	return id, err
 }
 
+// ofWorkspace is that a run's operations are of the workspace. It is said so that no index is taken for it: the workspace's has the order, and all that there ever was.
+const ofWorkspace = `workspace_id || '' = $2`
+
 // WaitingOperations reads a run's operations that wait for a person's approval, or have it and have not begun.
 func (s *Snap) WaitingOperations(ctx context.Context, workspace, run string) ([]reeve.Operation, error) {
-	return all(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM operations WHERE run_id = $1 AND workspace_id = $2 AND result_id = '' AND state IN ('parked', 'prepared')
+	return all(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM operations WHERE run_id = $1 AND `+ofWorkspace+` AND result_id = '' AND state IN ('parked', 'prepared')
 		AND run_id <> '' ORDER BY created_at, id`, run, workspace)
 }
 

@@ -233,8 +233,9 @@ type RunFilter struct {
 
 // ListRuns reads a page of runs, newest first.
 func (s *Snap) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]reeve.Run, error) {
-	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE workspace_id = $1 AND ($2 = '' OR agent_id = $2) AND ($3 = '' OR reason_id = $3)
-		AND ($4 = '' OR state = $4) AND ($5 = '' OR id < $5) AND ($7 = '' OR user_id = '' OR user_id = $7) ORDER BY id DESC LIMIT $6`,
+	where := `workspace_id = $1 AND ($4 = '' OR state = $4) AND ($7 = '' OR user_id = '' OR user_id = $7)` +
+		begins(f.Agent, `agent_id = `, `$2`) + begins(f.ReasonID, `reason_id <> '' AND reason_id = `, `$3`) + begins(f.Before, `id < `, `$5`)
+	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE `+where+` ORDER BY id DESC LIMIT $6`,
 		workspace, f.Agent, f.ReasonID, string(f.State), f.Before, f.Limit, f.For)
 }
 

@@ -119,6 +119,14 @@ func (t *Tx) CountFailures(ctx context.Context, v reeve.Timer) error {
 		v.ID, v.Failures, string(v.State), orZero(v.NextAt), reeve.Millis(t.now))
 }
 
+// CountTimers is a Snap's for a transaction that will add one: others that would wait.
+func (t *Tx) CountTimers(ctx context.Context, workspace, user string) (int, error) {
+	if err := t.lockNode(ctx); err != nil {
+		return 0, err
+	}
+	return t.Snap.CountTimers(ctx, workspace, user)
+}
+
 // CountTimers counts a user's schedules that are not over.
 func (s *Snap) CountTimers(ctx context.Context, workspace, user string) (int, error) {
 	n, _, err := one(ctx, s, value[int64], `SELECT count(*) FROM timers WHERE workspace_id = $1 AND user_id = $2 AND state <> 'completed'`, workspace, user)

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"strings"
+	"unicode/utf8"
 
 	"reeve"
 )
@@ -14,6 +16,7 @@ func scanTool(r scanner) (t reeve.Tool, err error) {
 	return t, scanToolInto(r, &t)
 }
 
+// scanToolInto reads a row of tools. One that is damaged is broken, and harms no other.
 func scanToolInto(r scanner, t *reeve.Tool, more ...any) error {
 	var params, config, retry, identity, cost, spec string
 	var previews, created, async int64
@@ -22,15 +25,28 @@ func scanToolInto(r scanner, t *reeve.Tool, more ...any) error {
 	if err := r.Scan(append(dest, more...)...); err != nil {
 		return err
 	}
-	t.Parameters, t.ConfigSchema, t.Spec = raw(params), raw(config), raw(spec)
 	t.Previews, t.Async, t.CreatedAt = previews != 0, async != 0, reeve.FromMillis(created)
-	if err := fromText(retry, &t.Retry); err != nil {
-		return err
+	var damaged []string
+	whole := func(column, s string) json.RawMessage {
+		if s != "" && !(json.Valid([]byte(s)) && utf8.ValidString(s)) {
+			damaged = append(damaged, column)
+			return nil
+		}
+		return raw(s)
 	}
-	if err := fromText(cost, &t.Cost); err != nil {
-		return err
+	read := func(column, s string, v any) {
+		if fromText(s, v) != nil {
+			damaged = append(damaged, column)
+		}
 	}
-	return fromText(identity, &t.Identity)
+	t.Parameters, t.ConfigSchema, t.Spec = whole("parameters", params), whole("config_schema", config), whole("spec", spec)
+	read("retry", retry, &t.Retry)
+	read("cost", cost, &t.Cost)
+	read("identity", identity, &t.Identity)
+	if len(damaged) > 0 {
+		t.Broken = "its row in the database is damaged: " + strings.Join(damaged, ", ") + " cannot be read"
+	}
+	return nil
 }
 
 func raw(s string) json.RawMessage {
@@ -62,10 +78,10 @@ func (t *Tx) PutTool(ctx context.Context, v reeve.Tool) error {
 		v.Version, string(v.Spec), reeve.Millis(v.CreatedAt), flag(v.Async))
 }
 
-// GetTool reads a tool that a workspace can see: its own, or one that all have. Its own comes first.
+// GetTool reads a tool that a workspace can see: one that all have, or its own. One that all have comes first: a tool of its own may have had that id before.
 func (s *Snap) GetTool(ctx context.Context, workspace, id string) (reeve.Tool, error) {
 	v, ok, err := one(ctx, s, scanTool, `SELECT `+toolColumns+` FROM tools WHERE id = $2 AND workspace_id IN ('', $1)
-		ORDER BY CASE WHEN workspace_id = '' THEN 1 ELSE 0 END LIMIT 1`, workspace, id)
+		ORDER BY CASE WHEN workspace_id = '' THEN 0 ELSE 1 END LIMIT 1`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("tool", id)
 	}
@@ -76,6 +92,14 @@ func (s *Snap) GetTool(ctx context.Context, workspace, id string) (reeve.Tool, e
 func (s *Snap) ListTools(ctx context.Context, workspace, category string) ([]reeve.Tool, error) {
 	return all(ctx, s, scanTool, `SELECT `+toolColumns+` FROM tools WHERE workspace_id IN ('', $1) AND ($2 = '' OR category = $2)
 		ORDER BY category, name, id, workspace_id`, workspace, category)
+}
+
+// Shadowed reads the tools of workspaces that have the id of a tool that all have, without what they are.
+func (s *Snap) Shadowed(ctx context.Context) ([]reeve.Tool, error) {
+	return all(ctx, s, func(r scanner) (t reeve.Tool, err error) {
+		err = r.Scan(&t.WorkspaceID, &t.ID)
+		return t, err
+	}, `SELECT workspace_id, id FROM tools WHERE workspace_id <> '' AND id IN (SELECT id FROM tools WHERE workspace_id = '') ORDER BY workspace_id, id`)
 }
 
 // DeleteTool removes a workspace's own tool and its attachments, and touches the workspace.

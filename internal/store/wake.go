@@ -238,16 +238,28 @@ func (t *Tx) EndAll(ctx context.Context, ends []WakeEnd) error {
 		WHERE @run_key = v.column1 AND state IN ('queued', '')`, []string{"TEXT", "TEXT", "TEXT", "TEXT"}, rows)
 }
 
-// WakeFilter narrows a list of wakes. Empty fields do not.
+// WakeFilter chooses wakes, by their agent, their run or both. Other fields narrow the list, unless they are empty.
 type WakeFilter struct {
 	Agent string
 	Run   string
 	For   string // a user: theirs, and those on nobody's behalf
+	After string // a wake's run key
 	Limit int
 }
 
-// ListWakes reads the newest wakes of a workspace.
+// ListWakes reads a page of the wakes of an agent or a run, newest first.
 func (s *Snap) ListWakes(ctx context.Context, workspace string, f WakeFilter) ([]reeve.Wake, error) {
-	return all(ctx, s, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE workspace_id = $1 AND ($2 = '' OR agent_id = $2) AND ($3 = '' OR run_id = $3)
-		AND ($4 = '' OR user_id = '' OR user_id = $4) ORDER BY created_at DESC, run_key LIMIT $5`, workspace, f.Agent, f.Run, f.For, f.Limit)
+	where := `workspace_id = $1 AND ($4 = '' OR user_id = '' OR user_id = $4)` + begins(f.Agent, `agent_id = `, `$2`) + begins(f.Run, `run_id <> '' AND run_id = `, `$3`)
+	args := []any{workspace, f.Agent, f.Run, f.For, f.Limit}
+	if f.After != "" {
+		last, err := s.GetWake(ctx, f.After)
+		if err == nil && last.WorkspaceID != workspace {
+			err = notFound("wake", f.After)
+		}
+		if err != nil {
+			return nil, err
+		}
+		where, args = where+` AND created_at <= $6 AND (created_at < $6 OR run_key > $7)`, append(args, reeve.Millis(last.CreatedAt), f.After)
+	}
+	return all(ctx, s, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE `+where+` ORDER BY created_at DESC, run_key LIMIT $5`, args...)
 }

@@ -277,16 +277,25 @@ func latest(next func(time.Time) (time.Time, bool), floor, now time.Time) (time.
 // parseOnce reads an instant, or a local time. It keeps milliseconds, as the store does.
 func parseOnce(s string, zone *time.Location) (time.Time, error) {
 	const expected = "an instant such as 2026-03-01T07:00:00Z, or a local time such as 2026-03-01T07:00"
-	s = strings.ToUpper(strings.TrimSpace(s))
-	if t, err := time.Parse(time.RFC3339, s); err == nil {
-		return t.UTC().Truncate(time.Millisecond), nil
-	}
+	text := strings.ToUpper(strings.TrimSpace(s))
+	t, err := reeve.ParseInstant(text)
 	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02 15:04:05"} {
-		if t, err := time.Parse(layout, s); err == nil { // in UTC: a wall time
-			return firstAt(t.Unix(), zone), nil
+		if err == nil {
+			break
+		}
+		var wall time.Time // in UTC
+		if wall, err = time.Parse(layout, text); err == nil {
+			t = firstAt(wall.Unix(), zone)
 		}
 	}
-	return time.Time{}, invalid("/value", expected, "%q is not an instant or a local time", brief(s))
+	t = t.UTC().Truncate(time.Millisecond)
+	switch {
+	case err != nil:
+		return t, invalid("/value", expected, "%q is not an instant or a local time", brief(s))
+	case t.Year() > 9998: // later ones have no name everywhere
+		return t, invalid("/value", expected+", up to the year 9998", "%q is too far away", brief(s))
+	}
+	return t, nil
 }
 
 var (

@@ -17,6 +17,9 @@ import (
 // the next start.
 func (r *Room) Run(ctx context.Context) error {
 	work, inner := errgroup.WithContext(ctx)
+	r.stepping.Lock()
+	r.mute = nil
+	r.stepping.Unlock()
 	r.looping.Store(true)
 	defer r.looping.Store(false)
 	work.Go(func() error { return r.turns(inner) })
@@ -187,7 +190,13 @@ func (r *Room) stood(run string) {
 func (r *Room) release(ctx context.Context, g *grip) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
-	err := r.DB.Update(ctx, func(tx *store.Tx) error { return tx.ReleaseRun(ctx, g.run) })
+	err := r.mute
+	if err == nil {
+		err = r.DB.Update(ctx, func(tx *store.Tx) error { return tx.ReleaseRun(ctx, g.run) })
+		if store.Passing(err) {
+			r.mute = err // the others do not wait for it as long, one after the other
+		}
+	}
 	if err != nil {
 		r.Log.Warn("could not let go of a run; it counts as left by a crash", "run", g.run.ID, "error", err)
 	}

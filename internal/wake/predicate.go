@@ -67,21 +67,27 @@ func wrongPredicate(why string) error {
 		Fields: []reeve.Field{{Path: "/predicate", Message: why, Expected: "a CEL expression that gives true or false"}}}
 }
 
-// holds asks the predicate about entities: it holds if it is true for one of them. A field that an entity does not have makes
-// it false for that entity.
-func (p *predicates) holds(expression string, entities []map[string]any) (bool, error) {
-	if expression == "" {
-		return true, nil
-	}
+// fails asks the predicate about entities: it holds if it is true for one of them. A field that an entity does not have makes
+// it false for that entity. It says why the predicate does not hold, or nothing.
+func (p *predicates) fails(expression string, entities []map[string]any) (why string) {
 	prg, err := p.compile(expression)
 	if err != nil {
-		return false, err
+		return "the predicate is not valid" // a subscription that cannot be asked must not stop the others
 	}
+	answered := len(entities) == 0
 	for _, e := range entities {
 		out, _, err := prg.Eval(map[string]any{"entity": e})
-		if err == nil && out.Value() == true {
-			return true, nil
+		switch {
+		case err != nil:
+			why = err.Error()
+		case out.Value() == true:
+			return ""
+		default:
+			answered = true
 		}
 	}
-	return false, nil
+	if answered {
+		return "the predicate does not hold"
+	}
+	return "the predicate does not hold, as it cannot be asked: " + why
 }

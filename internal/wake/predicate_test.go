@@ -20,26 +20,26 @@ func TestL06_PredicatesAsDocumented(t *testing.T) {
 	}
 	task := map[string]any{"kind": "task", "priority": "high", "estimate_minutes": 45.0, "created_at": "2026-03-01T07:00:00Z", "label_ids": []any{"lab_1"}}
 	category := map[string]any{"kind": "category", "name": "Gym"}
-	for expression, want := range map[string]bool{
-		"": true,
-		`entity.kind == "task" && entity.priority == "high"`:               true,
-		`entity.name == "Gym"`:                                             true, // of one of them
-		`entity.kind == "task" && entity.name == "Gym"`:                    false,
-		`entity.due_date == "2026-03-01"`:                                  false,
-		`entity.due_date != "2026-03-01"`:                                  false, // it is missing
-		`!has(entity.due_date)`:                                            true,
-		`entity.estimate_minutes > 30`:                                     true,
-		`entity.estimate_minutes > 30.5`:                                   true,
-		`entity.estimate_minutes == 45`:                                    true,
-		`"lab_1" in entity.label_ids`:                                      true,
-		`timestamp(entity.created_at) < timestamp("2026-03-01T08:00:00Z")`: true,
+	const no, missing = "the predicate does not hold", "the predicate does not hold, as it cannot be asked: no such key: due_date"
+	for expression, want := range map[string]string{
+		`entity.kind == "task" && entity.priority == "high"`:               "",
+		`entity.name == "Gym"`:                                             "", // of one of them
+		`entity.kind == "task" && entity.name == "Gym"`:                    no,
+		`entity.due_date == "2026-03-01"`:                                  missing,
+		`entity.due_date != "2026-03-01"`:                                  missing,
+		`!has(entity.due_date)`:                                            "",
+		`entity.estimate_minutes > 30`:                                     "",
+		`entity.estimate_minutes > 30.5`:                                   "",
+		`entity.estimate_minutes == 45`:                                    "",
+		`"lab_1" in entity.label_ids`:                                      "",
+		`timestamp(entity.created_at) < timestamp("2026-03-01T08:00:00Z")`: "",
 	} {
-		if got, err := p.holds(expression, []map[string]any{task, category}); err != nil || got != want {
-			t.Errorf("%s: %v, %v", expression, got, err)
+		if got := p.fails(expression, []map[string]any{task, category}); got != want {
+			t.Errorf("%s: %s", expression, got)
 		}
 	}
-	if got, err := p.holds("true", nil); err != nil || got {
-		t.Errorf("about nothing: %v, %v", got, err)
+	if got := p.fails("true", nil); got != no {
+		t.Errorf("about nothing: %s", got)
 	}
 }
 

@@ -314,14 +314,7 @@ func (r *Room) unwanted(ctx context.Context, tx *store.Tx, w reeve.Wake) (string
 			return "", err
 		}
 	}
-	holds, err := r.predicates.holds(sub.Predicate, found)
-	if err != nil {
-		return "the predicate is not valid", nil //nolint:nilerr // a subscription that cannot be asked must not stop the others
-	}
-	if !holds {
-		return "the predicate does not hold", nil
-	}
-	return "", nil
+	return r.predicates.fails(sub.Predicate, found), nil
 }
 
 // plan is the run that serves wakes: it takes its key from the first, its reason from the last, and everything that led to any

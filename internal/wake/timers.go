@@ -36,8 +36,8 @@ func (l Limits) withDefaults() Limits {
 }
 
 // Admit refuses one schedule too many. Those that are over do not count.
-func (r *Room) Admit(ctx context.Context, s *store.Snap, t reeve.Timer) error {
-	n, err := s.CountTimers(ctx, t.WorkspaceID, t.UserID)
+func (r *Room) Admit(ctx context.Context, tx *store.Tx, t reeve.Timer) error {
+	n, err := tx.CountTimers(ctx, t.WorkspaceID, t.UserID)
 	if err == nil && n >= r.Limits.PerUser {
 		return reeve.Errorf(reeve.Conflict, "the user has %d schedules already, and %d are allowed", n, r.Limits.PerUser).Hintf("delete one first")
 	}

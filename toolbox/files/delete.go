@@ -105,7 +105,7 @@ func (p *Pack) take(ctx context.Context, inv *reeve.Invocation, g ground, v vpat
 	if out.Left, err = p.remove(ctx, inv, pl, was.state); err != nil {
 		return deleteResult{}, err
 	}
-	reportDeleted(inv, v, was.state, was.data)
+	reportDeleted(inv, v, was)
 	return out, nil
 }
 
@@ -151,13 +151,13 @@ func putBack(from, to place) error {
 	return from.dir.Rename(from.name, to.name)
 }
 
-func reportDeleted(inv *reeve.Invocation, v vpath, was state, data []byte) {
+func reportDeleted(inv *reeve.Invocation, v vpath, was found) {
 	inv.Emit(reeve.SemanticKey, "FILE")
 	inv.Emit(reeve.EntityID, v.String())
-	if was.kind == link && !staysInside(v.names, string(data)) {
+	if was.kind == link && !staysInside(v.names, string(was.data)) {
 		return // file_restore makes no link that leads out, so there is no undo to offer
 	}
-	inv.UndoWith("file_restore", restoreArgs{Path: v.String(), Hash: was.String(), Expect: string(absent)})
+	inv.UndoWith("file_restore", restoreArgs{Path: v.String(), Hash: was.String(), Expect: string(absent), Mode: was.permissions()})
 }
 
 // staysInside tells whether a link at a path below a root points below that root.
@@ -226,11 +226,11 @@ func (p *Pack) verifyGone(ctx context.Context, inv *reeve.Invocation, g ground, 
 		return reeve.CannotTell, deleteResult{}, err
 	case now.kind == absent && was.hash != "":
 		sweep(inv, pl)
-		var target []byte
-		if was.kind == link { // an undo is offered only for one that stays inside
-			target, _ = p.kept(ctx, inv.Workspace, was.hash)
+		gone := found{state: was} // its permissions went with it
+		if was.kind == link {     // an undo is offered only for one that stays inside
+			gone.data, _ = p.kept(ctx, inv.Workspace, was.hash)
 		}
-		reportDeleted(inv, v, was, target)
+		reportDeleted(inv, v, gone)
 		return reeve.Applied, deleted(v, was), nil
 	case inv.Base != "" && now.String() == inv.Base:
 		return reeve.NotApplied, deleteResult{}, nil

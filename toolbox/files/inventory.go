@@ -21,6 +21,7 @@ type record struct {
 	Hash   string `json:"hash,omitempty"`   // of a file
 	Size   int64  `json:"size,omitempty"`   // of a file
 	Target string `json:"target,omitempty"` // of a link, quoted
+	Mode   string `json:"mode,omitempty"`   // of a file or folder that has other permissions than this pack gives
 }
 
 // walker takes the inventory of a folder: all that is below it, in order, so that equal folders have equal inventories.
@@ -67,7 +68,7 @@ func (w *walker) visit(ctx context.Context, pl place, rel string) error {
 	r := record{Path: strconv.Quote(rel)}
 	switch mode := info.Mode(); {
 	case mode.IsDir():
-		r.Kind = folder
+		r.Kind, r.Mode = folder, unusual(folder, mode)
 		w.records = append(w.records, r)
 		sub, err := enter(pl.dir, pl.name, pl.path)
 		if err != nil {
@@ -90,7 +91,7 @@ func (w *walker) visit(ctx context.Context, pl place, rel string) error {
 			return err
 		}
 		s := fileState(b, got.Mode()&0o111 != 0)
-		r.Kind, r.Hash, r.Size = s.kind, s.hash, int64(len(b))
+		r.Kind, r.Hash, r.Size, r.Mode = s.kind, s.hash, int64(len(b)), unusual(s.kind, got.Mode())
 		w.left -= r.Size
 		if w.keep != nil {
 			if err := w.keep(b); err != nil {
@@ -149,6 +150,9 @@ func readInventory(b []byte) ([]record, error) {
 			if name == "" || name == "." || name == ".." || len(name) > maxName || isOwn(name) || strings.ContainsRune(name, 0) {
 				return nil, wrong
 			}
+		}
+		if _, err := strconv.ParseUint(r.Mode, 8, 9); err != nil && r.Mode != "" {
+			return nil, wrong
 		}
 		switch r.Kind {
 		case folder, file, program:

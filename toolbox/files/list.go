@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -13,9 +14,12 @@ import (
 	"reeve"
 )
 
+// listRoom is the bytes of entries in one listing: what callers are shown must not be cut before it says that there is more.
+const listRoom = 12_000
+
 type listArgs struct {
 	Path  string `json:"path" minLength:"1" maxLength:"4096" doc:"A folder under /shared, /tmp or /project, or / for the roots"`
-	After string `json:"after,omitempty" maxLength:"255" doc:"Begin after this name: the last one of the listing before"`
+	After string `json:"after,omitempty" maxLength:"1024" doc:"Begin after this name: the last one of the listing before"`
 }
 
 type listEntry struct {
@@ -59,10 +63,11 @@ func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
 		return out, err
 	}
 	defer dir.Close()
-	names, err := p.firstNames(ctx, dir, v, in.After, &out)
+	names, err := p.firstNames(ctx, dir, v, unquoted(in.After), &out)
 	if err != nil {
 		return out, err
 	}
+	room := listRoom
 	for _, name := range names {
 		info, err := dir.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -71,9 +76,28 @@ func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
 		if err != nil {
 			return out, fault(err, v.child(name))
 		}
-		out.Entries = append(out.Entries, describe(name, info))
+		e := describe(name, info)
+		text, err := json.Marshal(e)
+		if err != nil {
+			return out, err
+		}
+		if room -= len(text) + 1; room < 0 && len(out.Entries) > 0 {
+			out.More = true
+			break
+		}
+		out.Entries = append(out.Entries, e)
 	}
 	return out, nil
+}
+
+// unquoted is the name of an entry that was shown quoted, or else the name itself.
+func unquoted(name string) string {
+	if raw, err := strconv.Unquote(name); err == nil {
+		if _, err := parsePath("name", "/"+raw); err != nil {
+			return raw
+		}
+	}
+	return name
 }
 
 // listRoots lists "/": the roots an agent may look into.

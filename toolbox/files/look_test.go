@@ -191,3 +191,42 @@ func TestO01_Declarations(t *testing.T) {
 		t.Errorf("%d tools", len(w.tools))
 	}
 }
+
+// A listing is never longer than what callers are shown, and its pages hold everything once, whatever the names are.
+func TestO01_AListingFitsWhatIsShown(t *testing.T) {
+	w := newWorld(t)
+	want := map[string]bool{}
+	for i := range 400 {
+		name := fmt.Sprintf("%03d-%s", i, strings.Repeat("long name ", 8))
+		if i%7 == 0 {
+			name = fmt.Sprintf("%03d\n\xff%s", i, strings.Repeat("\x01", 100))
+		}
+		w.put(w.host("/shared/d/"+name), "x")
+		want[name] = true
+	}
+	after := ""
+	for pages := 0; ; pages++ {
+		out := w.ok("file_list", m{"path": "/shared/d", "after": after})
+		r := says[listResult](w, out)
+		if len(out) > 14<<10 || r.Total != 400 || len(r.Entries) == 0 || pages > 400 {
+			t.Fatalf("page %d has %d bytes, %d entries of %d", pages, len(out), len(r.Entries), r.Total)
+		}
+		for _, e := range r.Entries {
+			name := e.Name
+			if e.Note != "" {
+				name, _ = strconv.Unquote(name)
+			}
+			if !want[name] {
+				t.Fatalf("%q was shown before, or is not there", name)
+			}
+			delete(want, name)
+			after = e.Name
+		}
+		if !r.More {
+			break
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("%d were not shown", len(want))
+	}
+}

@@ -17,8 +17,8 @@ const readDefault = 12 << 10
 
 type readArgs struct {
 	Path   string `json:"path" minLength:"1" maxLength:"4096" doc:"A file under /shared, /tmp or /project"`
-	Offset int64  `json:"offset,omitempty" minimum:"0" doc:"Byte to begin at. Default 0"`
-	Limit  int    `json:"limit,omitempty" minimum:"1" maximum:"1048576" doc:"Most bytes to give. Default 12288"`
+	Offset int64  `json:"offset,omitempty" minimum:"0" doc:"Byte to begin at. Default 0. Within a character or a secret it moves"`
+	Limit  int    `json:"limit,omitempty" minimum:"1" maximum:"1048576" doc:"Most bytes to give. Default 12288. A character or a secret is not parted"`
 }
 
 type readResult struct {
@@ -86,7 +86,8 @@ func (p *Pack) open(ctx context.Context, inv *reeve.Invocation, path string, mak
 }
 
 func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
-	v, f, info, err := p.open(ctx, reeve.InvocationFrom(ctx), in.Path, true)
+	inv := reeve.InvocationFrom(ctx)
+	v, f, info, err := p.open(ctx, inv, in.Path, true)
 	if err != nil {
 		return readResult{}, err
 	}
@@ -106,17 +107,26 @@ func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 	if head, err = fillAt(f, head, 0); err != nil {
 		return out, fault(err, v)
 	}
-	text := make([]byte, limit+utf8.UTFMax)
-	if text, err = fillAt(f, text, in.Offset); err != nil {
+	lo := max(0, in.Offset-2*margin)
+	text := make([]byte, int(in.Offset-lo)+limit+2*margin)
+	if text, err = fillAt(f, text, lo); err != nil {
 		return out, fault(err, v)
 	}
-	skip, end, ok := slice(text, limit, in.Offset > 0)
+	at := min(int(in.Offset-lo), len(text)) // where the slice is to begin
+	skip, end, ok := slice(text[at:], limit, in.Offset > 0)
 	if !ok || bytes.IndexByte(head, 0) >= 0 || !textHead(head) {
 		return out, notText(v)
 	}
-	out.Offset += int64(skip)
-	out.Text = string(text[skip:end])
-	if next := in.Offset + int64(end); end < len(text) || next < out.Size {
+	s := seam{text: text, first: lo == 0, last: lo+int64(len(text)) >= out.Size, parts: inv.Parts}
+	from, to, ok := s.span(at+skip, at+end)
+	if !ok {
+		return out, noSeam(v)
+	}
+	if !isText(text[from:to]) {
+		return out, notText(v)
+	}
+	out.Offset, out.Text = lo+int64(from), string(text[from:to])
+	if next := lo + int64(to); next < out.Size || to < len(text) {
 		out.NextOffset = next
 	}
 	return out, nil

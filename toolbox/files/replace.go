@@ -17,12 +17,14 @@ type change struct {
 	path vpath
 	base string // the state it was worked out from; empty means whatever is there
 	next func(old found) (data []byte, executable bool, err error)
+	mode string // the permissions it is to have; empty means those of the file that is there, or a new one's
 }
 
 // done is what a change came to.
 type done struct {
 	before, after state
 	size          int
+	mode          string // of what was before; empty if that is not known
 }
 
 // replace makes a change: old bytes kept, new ones flushed beside the target, then one rename.
@@ -48,7 +50,7 @@ func (p *Pack) replace(ctx context.Context, inv *reeve.Invocation, g ground, c c
 	if err != nil {
 		return done{}, err
 	}
-	d := done{before: old.state, after: fileState(data, executable), size: len(data)}
+	d := done{before: old.state, after: fileState(data, executable), size: len(data), mode: old.permissions()}
 	if d.before == d.after {
 		return d, nil
 	}
@@ -62,7 +64,7 @@ func (p *Pack) replace(ctx context.Context, inv *reeve.Invocation, g ground, c c
 			return done{}, err
 		}
 	}
-	return d, p.swapIn(ctx, inv, pl, old, data, executable)
+	return d, p.swapIn(ctx, inv, pl, old, data, fitting(c.mode, old, executable))
 }
 
 // lookAtFile is look for a target that must be a file or nothing.
@@ -80,21 +82,11 @@ func (p *Pack) lookAtFile(ctx context.Context, pl place) (found, error) {
 }
 
 // swapIn writes data beside the target and renames it there, if the target is still as it was found.
-func (p *Pack) swapIn(ctx context.Context, inv *reeve.Invocation, pl place, old found, data []byte, executable bool) error {
+func (p *Pack) swapIn(ctx context.Context, inv *reeve.Invocation, pl place, old found, data []byte, mode fs.FileMode) error {
 	if inv.Attempt > 1 {
 		sweep(inv, pl)
 	}
 	tmp := ownName(inv)
-	mode := fileMode
-	if old.kind != absent {
-		mode = old.mode
-	}
-	switch {
-	case !executable:
-		mode &^= 0o111
-	case mode&0o111 == 0:
-		mode |= 0o100
-	}
 	if err := writeFile(pl.dir, tmp, data, mode); err != nil {
 		pl.dir.Remove(tmp)
 		return fault(err, pl.path)
@@ -208,7 +200,7 @@ func report(inv *reeve.Invocation, v vpath, d done) {
 	case absent:
 		inv.UndoWith("file_delete", deleteArgs{Path: v.String(), Recursive: d.after.kind == folder, Expect: d.after.String()})
 	default:
-		inv.UndoWith("file_restore", restoreArgs{Path: v.String(), Hash: d.before.String(), Expect: d.after.String()})
+		inv.UndoWith("file_restore", restoreArgs{Path: v.String(), Hash: d.before.String(), Expect: d.after.String(), Mode: d.mode})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 
 	"reeve"
@@ -15,6 +16,7 @@ type restoreArgs struct {
 	Path   string `json:"path" minLength:"1" maxLength:"4096" doc:"Where to put it, under /shared, /tmp or /project"`
 	Hash   string `json:"hash" minLength:"1" maxLength:"80" doc:"What to put there: the hash of kept bytes, or the state an undo names"`
 	Expect string `json:"expect,omitempty" maxLength:"80" doc:"Restore only over this state; undo uses it"`
+	Mode   string `json:"mode,omitempty" pattern:"^[0-7]{3}$" doc:"The permissions it had, such as 644. Default: those of the file that is there, or the owner's alone; undo uses it"`
 }
 
 type restoreResult struct {
@@ -116,7 +118,7 @@ func (p *Pack) restore(ctx context.Context, in restoreArgs) (restoreResult, erro
 	}
 	var d done
 	if g.kind == file || g.kind == program {
-		d, err = p.replace(ctx, inv, on, change{path: v, base: inv.Base, next: restoring(v, in, g)})
+		d, err = p.replace(ctx, inv, on, change{path: v, base: inv.Base, next: restoring(v, in, g), mode: in.Mode})
 	} else {
 		d, err = p.plant(ctx, inv, on, v, in, g)
 	}
@@ -185,7 +187,7 @@ func (p *Pack) plant(ctx context.Context, inv *reeve.Invocation, on ground, v vp
 	if g.kind == link {
 		err = pl.dir.Symlink(string(g.data), aside.name)
 	} else {
-		err = p.grow(ctx, inv.Workspace, aside, g.records)
+		err = p.grow(ctx, inv.Workspace, aside, g.records, permissions(in.Mode, dirMode))
 	}
 	if err == nil {
 		err = ctx.Err()
@@ -203,7 +205,7 @@ func (p *Pack) plant(ctx context.Context, inv *reeve.Invocation, on ground, v vp
 }
 
 // grow makes a folder from its inventory.
-func (p *Pack) grow(ctx context.Context, workspace string, at place, records []record) error {
+func (p *Pack) grow(ctx context.Context, workspace string, at place, records []record, mode fs.FileMode) error {
 	if err := at.dir.Mkdir(at.name, dirMode); err != nil {
 		return err
 	}
@@ -231,22 +233,18 @@ func (p *Pack) grow(ctx context.Context, workspace string, at place, records []r
 			if left -= int64(len(b)); left < 0 {
 				return tooLarge(at.path, p.cfg.MaxKeep)
 			}
-			mode := fileMode
-			if r.Kind == program {
-				mode |= 0o100
-			}
-			err = writeFile(top, rel, b, mode)
+			err = writeFile(top, rel, b, permissions(r.Mode, usual(r.Kind)))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return flushAll(top, records)
+	return finish(top, records, mode)
 }
 
-// flushAll flushes every folder that an inventory filled.
-func flushAll(top *os.Root, records []record) error {
-	for _, r := range records {
+// finish flushes every folder that an inventory filled, and gives it the permissions it had: from the inmost out, since they may close it.
+func finish(top *os.Root, records []record, mode fs.FileMode) error {
+	for _, r := range slices.Backward(records) {
 		if r.Kind != folder {
 			continue
 		}
@@ -255,13 +253,13 @@ func flushAll(top *os.Root, records []record) error {
 		if err != nil {
 			return err
 		}
-		err = flush(sub)
+		err = errors.Join(sub.Chmod(".", permissions(r.Mode, dirMode)), flush(sub))
 		sub.Close()
 		if err != nil {
 			return err
 		}
 	}
-	return flush(top)
+	return errors.Join(top.Chmod(".", mode), flush(top))
 }
 
 func (p *Pack) verifyRestore(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {

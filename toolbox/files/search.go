@@ -67,6 +67,7 @@ type search struct {
 	from    vpath
 	glob    string
 	match   func(line []byte) bool
+	parts   func(before, after string) bool
 	limit   int
 	visited int
 	full    bool // no more is wanted, or allowed
@@ -114,7 +115,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 	if s.limit, err = searchLimit(in.Limit, inv.Config); err != nil {
 		return searchResult{}, err
 	}
-	s.pack = p
+	s.pack, s.parts = p, inv.Parts
 	roots := []vpath{s.from}
 	g, err := p.ground(ctx, inv, s.from)
 	if s.from.root == "" {
@@ -262,19 +263,23 @@ func (s *search) file(ctx context.Context, pl place) error {
 			s.out.More, s.full = true, true
 			return nil
 		}
-		s.out.Matches = append(s.out.Matches, searchMatch{Path: pl.path.String(), Line: n, Text: shorten(line)})
+		s.out.Matches = append(s.out.Matches, searchMatch{Path: pl.path.String(), Line: n, Text: s.shorten(line)})
 	}
 	return nil
 }
 
-// shorten cuts a long line on a character boundary.
-func shorten(line []byte) string {
+// shorten cuts a long line on a character boundary, and not within a secret.
+func (s *search) shorten(line []byte) string {
 	if len(line) <= searchText {
 		return string(line)
 	}
 	end := searchText
 	for end > 0 && !utf8.RuneStart(line[end]) {
 		end--
+	}
+	end, ok := seam{text: line, first: true, last: true, parts: s.parts}.before(end, -1)
+	if !ok {
+		end = 0
 	}
 	return string(line[:end]) + "…"
 }

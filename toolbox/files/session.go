@@ -74,6 +74,10 @@ func (s *Session) write(ctx context.Context, in sessionWrite) (string, error) {
 	if len(in.Content) > maxSessionFile {
 		return "", reeve.Errorf(reeve.TooLarge, "the content has %d bytes; a session file holds at most %d", len(in.Content), maxSessionFile)
 	}
+	if i := strings.IndexByte(in.Content, 0); i >= 0 {
+		return "", &reeve.Error{Code: reeve.Validation, Message: fmt.Sprintf("the content holds a NUL character, at byte %d; session files are text", i),
+			Fields: []reeve.Field{{Path: "/content", Message: "holds a NUL character", Expected: "text without NUL"}}}
+	}
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
 		return "", err
@@ -98,8 +102,16 @@ func (s *Session) list(ctx context.Context, in sessionList) (string, error) {
 	}
 	inv := reeve.InvocationFrom(ctx)
 	var found []reeve.SessionFile
+	shown := strings.TrimSuffix(dir, "/")
 	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
 		found, err = snap.ListSessionFiles(ctx, inv.Workspace, inv.Session, dir, maxSessionFiles+1)
+		if err != nil || len(found) > 0 {
+			return err
+		}
+		body, there, err := snap.GetSessionFile(ctx, inv.Workspace, inv.Session, shown)
+		if there {
+			return reeve.Errorf(reeve.ToolFailed, "%s is a file of %d bytes, not a folder", shown, len(body)).Hintf("read it with read_file")
+		}
 		return err
 	})
 	if err != nil {
@@ -113,7 +125,6 @@ func (s *Session) list(ctx context.Context, in sessionList) (string, error) {
 			lines[fmt.Sprintf("[FILE] %s (%d bytes)", f.Path, f.Size)] = true
 		}
 	}
-	shown := strings.TrimSuffix(dir, "/")
 	if shown == "" {
 		shown = "/"
 	}

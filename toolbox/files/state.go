@@ -67,7 +67,7 @@ func fileState(b []byte, executable bool) state {
 type found struct {
 	state
 	data []byte      // the bytes of a file, the target of a link, the inventory of a folder
-	mode fs.FileMode // of a file
+	mode fs.FileMode // of a file or folder
 }
 
 // keepBytes is what look hands everything it finds; nil keeps nothing.
@@ -92,7 +92,7 @@ func (p *Pack) look(ctx context.Context, pl place, keep keepBytes) (found, error
 		if f.data, err = w.inventory(ctx, pl); err != nil {
 			return f, err
 		}
-		f.state = state{folder, reeve.Hash(f.data)}
+		f.state, f.mode = state{folder, reeve.Hash(f.data)}, mode
 	case mode&fs.ModeSymlink != 0:
 		target, err := pl.dir.Readlink(pl.name)
 		if err != nil {
@@ -104,7 +104,7 @@ func (p *Pack) look(ctx context.Context, pl place, keep keepBytes) (found, error
 		if err != nil {
 			return f, err
 		}
-		f.data, f.mode, f.state = b, got.Mode().Perm(), fileState(b, got.Mode()&0o111 != 0)
+		f.data, f.mode, f.state = b, got.Mode(), fileState(b, got.Mode()&0o111 != 0)
 	}
 	if keep != nil {
 		return f, keep(f.data)

@@ -232,3 +232,29 @@ func TestL19_ListTime(t *testing.T) {
 		w.refused(reeve.OutOfScope, a, "list_time_entries", map[string]any{"task_id": other.ID})
 	})
 }
+
+// What says the same again writes nothing, and tells nobody.
+func TestL19_TheSameAgain(t *testing.T) {
+	w := start(t, host.Config{})
+	task := w.task(w.home, "Write")
+	span := map[string]any{"started_at": "2026-02-17T10:00:00+01:00", "ended_at": "2026-02-17T11:00:00+01:00"}
+	var entry, again reeve.TimeEntry
+	w.Want(http.StatusCreated, &entry, "POST", "/api/journal/time-entries", reeve.TimeDraft{TaskID: task.ID, StartedAt: span["started_at"].(string), EndedAt: span["ended_at"].(string)})
+	if w.Want(http.StatusOK, &again, "PATCH", "/api/journal/time-entries/"+entry.ID, span); !again.UpdatedAt.Equal(entry.UpdatedAt) {
+		t.Errorf("from %+v to %+v", entry, again)
+	}
+	span["ended_at"] = "2026-02-17T12:00:00+02:00" // the same moment, by another clock
+	if w.Want(http.StatusOK, &again, "PATCH", "/api/journal/time-entries/"+entry.ID, span); again.EndedAt.Format(time.RFC3339) != span["ended_at"] {
+		t.Errorf("from %+v to %+v", entry, again)
+	}
+	rating := reeve.RatingDraft{Target: reeve.RatedTask, TargetID: task.ID, Scores: map[string]int64{"energy": 50}, Note: "fine"}
+	var first, second reeve.Rating
+	w.Want(http.StatusOK, &first, "PUT", "/api/journal/ratings", rating)
+	if w.Want(http.StatusOK, &second, "PUT", "/api/journal/ratings", rating); !second.UpdatedAt.Equal(first.UpdatedAt) || second.Note != "fine" {
+		t.Errorf("from %+v to %+v", first, second)
+	}
+	rating.Note = "better"
+	if w.Want(http.StatusOK, &second, "PUT", "/api/journal/ratings", rating); second.Note != "better" {
+		t.Errorf("from %+v to %+v", first, second)
+	}
+}

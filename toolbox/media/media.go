@@ -55,7 +55,7 @@ func (p *Pack) send(ctx context.Context, in sendArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	hash, err := tx.PutPayload(ctx, inv.Workspace, body)
+	hash, err := tx.PutPayload(ctx, inv.Workspace, store.Talk, body)
 	if err != nil {
 		return "", err
 	}

@@ -47,7 +47,7 @@ func (p *Pack) read(ctx context.Context, in read) (slice, error) {
 	inv := reeve.InvocationFrom(ctx)
 	var got store.Slice
 	err := p.DB.View(ctx, func(s *store.Snap) (err error) {
-		got, err = s.GetPayload(ctx, inv.Workspace, in.Hash, in.Offset, limit)
+		got, err = s.GetPayload(ctx, inv.Workspace, store.Output, in.Hash, in.Offset, max(limit, utf8.UTFMax)) // a character at least, or nobody would get on
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {
@@ -59,7 +59,7 @@ func (p *Pack) read(ctx context.Context, in read) (slice, error) {
 	if in.Offset > got.Size {
 		return slice{}, reeve.Errorf(reeve.ToolFailed, "the output has only %d bytes", got.Size).Hintf("read from an offset below that")
 	}
-	body := whole(got.Body, in.Offset+len(got.Body) < got.Size)
+	body := first(got, in.Offset, limit)
 	if !utf8.Valid(body) {
 		return slice{}, reeve.Errorf(reeve.ToolFailed, "there is no text at offset %d: it is inside a character, or the output is binary", in.Offset).
 			Hintf("go on from a next_offset, or from 0")
@@ -71,22 +71,16 @@ func (p *Pack) read(ctx context.Context, in read) (slice, error) {
 		if err != nil || len(text) <= p.Cap || p.Cap == 0 || len(body) < 2 {
 			return out, err
 		}
-		body = whole(body[:len(body)/2], true) // quotes and line ends take more room than their bytes
+		body = first(got, in.Offset, len(body)/2) // quotes and line ends take more room than their bytes
 	}
 }
 
-// whole drops the beginning of a character that the slice cuts.
-func whole(b []byte, more bool) []byte {
-	if !more {
-		return b
+// first gives the whole characters in the first limit bytes of a slice: one at least.
+func first(s store.Slice, offset, limit int) []byte {
+	body := store.Slice{Body: s.Body[:min(limit, len(s.Body))], Size: s.Size}.Whole(offset)
+	if len(body) == 0 && len(s.Body) > 0 {
+		_, n := utf8.DecodeRune(s.Body)
+		body = s.Body[:n]
 	}
-	for i := 1; i <= utf8.UTFMax && i <= len(b); i++ {
-		if utf8.RuneStart(b[len(b)-i]) {
-			if !utf8.FullRune(b[len(b)-i:]) {
-				return b[:len(b)-i]
-			}
-			break
-		}
-	}
-	return b
+	return body
 }

@@ -14,7 +14,7 @@ import (
 
 // Planner knows what schedules may be, and when they fire. The wake room is one.
 type Planner interface {
-	Admit(ctx context.Context, s *store.Snap, t reeve.Timer) error
+	Admit(ctx context.Context, tx *store.Tx, t reeve.Timer) error
 	Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, error)
 	Change(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (reeve.Timer, []time.Time, error)
 }
@@ -122,7 +122,7 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 	if t.Notify == "" {
 		t.Notify = reeve.NotifyAlways
 	}
-	if err := p.Planner().Admit(ctx, &tx.Snap, t); err != nil {
+	if err := p.Planner().Admit(ctx, tx, t); err != nil {
 		return view{}, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).Hintf("%s", reeve.AsError(err).Hint)
 	}
 	t, upcoming, err := p.Planner().Plan(t, tx.Now())

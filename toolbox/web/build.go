@@ -168,7 +168,7 @@ func (c *checker) effect() {
 		c.bad("/effect", "read, keyed, verifiable or unsafe", bad("an endpoint's effect is never local: it happens outside Reeve"))
 	case effect == reeve.Read && s.Method == http.MethodPost && !s.Read:
 		c.bad("/spec/method", `GET, or "read": true beside POST`, bad("a POST is taken to change something"))
-	case effect == reeve.Read && s.Method != http.MethodGet && s.Method != http.MethodPost:
+	case effect == reeve.Read && isMethod(s.Method) && s.Method != http.MethodGet && s.Method != http.MethodPost:
 		c.bad("/spec/method", "GET", bad("%s changes something, but the tool's effect is read", s.Method))
 	}
 	if s.Read && (effect != reeve.Read || s.Method != http.MethodPost) {

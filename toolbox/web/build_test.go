@@ -132,3 +132,16 @@ func TestI10_CheckRefusesBeforeAnythingIsSent(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with a method is said once, by what it is.
+func TestI10_MethodsThatAreNone(t *testing.T) {
+	for method, says := range map[string]string{"": "the method is missing", "HEAD": `"HEAD" is not a method of a tool`, "get": `"get" is not a method of a tool`} {
+		for _, effect := range []reeve.Effect{reeve.Read, reeve.Unsafe} {
+			_, err := local().Build(row(effect, `{"method":"`+method+`","url":"https://a.test/"}`))
+			e := wantCode(t, err, reeve.Validation)
+			if len(e.Fields) != 1 || e.Fields[0].Path != "/spec/method" || e.Fields[0].Message != says || !strings.Contains(e.Fields[0].Expected, "GET, POST") {
+				t.Errorf("%q of effect %s: %+v", method, effect, e.Fields)
+			}
+		}
+	}
+}

@@ -30,8 +30,12 @@ var headerName = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]+$`)
 // endpoint checks the request a tool makes and makes it ready.
 func (c *checker) endpoint() *request {
 	s := c.spec
-	if !slices.Contains([]string{"GET", "POST", "PUT", "PATCH", "DELETE"}, s.Method) {
-		c.bad("/spec/method", "one of GET, POST, PUT, PATCH, DELETE", bad("%q is not a method", s.Method))
+	const methods = "one of GET, POST, PUT, PATCH, DELETE"
+	switch {
+	case s.Method == "":
+		c.bad("/spec/method", methods, bad("the method is missing"))
+	case !isMethod(s.Method):
+		c.bad("/spec/method", methods, bad("%q is not a method of a tool", s.Method))
 	}
 	if s.MaxResponseBytes < 1 || s.MaxResponseBytes > mostResponseBytes {
 		c.bad("/spec/max_response_bytes", "1 to "+strconv.Itoa(mostResponseBytes), bad("the limit is out of range"))
@@ -61,6 +65,11 @@ func (c *checker) endpoint() *request {
 	}
 	r.result = tokens
 	return r
+}
+
+// isMethod knows the methods of a tool. HEAD is none: it has no answer that a caller could be given.
+func isMethod(s string) bool {
+	return slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, s)
 }
 
 // reads checks which calls are said to change nothing.

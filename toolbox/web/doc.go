@@ -29,8 +29,8 @@
 //	other 5xx                                 UNKNOWN_OUTCOME    UNAVAILABLE when effect is read
 //
 // A 2xx answer proves the effect, so a body that is too long or got lost does not make a failure of it: the result says so in
-// a note. Where the spec names a result pointer, finding it is part of the proof: without it a read fails and anything else
-// is of unknown outcome.
+// a note. The same goes for a result pointer that leads nowhere: a read fails, and anything else has happened, and its result
+// is the whole body.
 //
 // Secrets are resolved for one call and taken out of whatever comes back before it is returned.
 package web

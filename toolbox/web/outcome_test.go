@@ -126,8 +126,10 @@ func TestG12_ABodyOverTheLimitIsStillASuccess(t *testing.T) {
 	spec = strings.Replace(spec, `"url"`, `"result":"/a","url"`, 1)
 	_, err := run(t, reeve.Read, spec, `{}`)
 	wantCode(t, err, reeve.TooLarge)
-	_, err = run(t, reeve.Unsafe, spec, `{}`)
-	wantCode(t, err, reeve.UnknownOutcome)
+	v, err := run(t, reeve.Unsafe, spec, `{}`)
+	if r, ok := v.(Received); err != nil || !ok || !strings.Contains(r.Note, "over the limit") || r.Text != `"éééé` {
+		t.Errorf("of an effect: %+v %v", v, err)
+	}
 }
 
 func TestG12_NoMoreThanTheLimitIsRead(t *testing.T) {
@@ -151,15 +153,27 @@ func TestG12_NoMoreThanTheLimitIsRead(t *testing.T) {
 	<-gone
 }
 
-func TestI10_AMissingResultIsAnError(t *testing.T) {
+// A 2xx says that it happened, whatever the body holds: only a read fails without its result.
+func TestI10_AMissingResultUndoesNothing(t *testing.T) {
 	for body, typ := range map[string]string{`{"ok":false}`: "application/json", `[1]`: "application/json", `<p>`: "text/html", ``: "text/plain", "\xff": "x/y"} {
-		base, _ := serve(t, reply(200, typ, body))
-		spec := fmt.Sprintf(`{"method":"GET","url":"%s","result":"/data/01"}`, base)
+		base, _ := serve(t, reply(201, typ, body))
+		spec := fmt.Sprintf(`{"method":"GET","url":"%s","result":"/data/0~11"}`, base)
 		_, err := run(t, reeve.Read, spec, `{}`)
-		wantCode(t, err, reeve.ToolFailed)
-		_, err = run(t, reeve.Unsafe, spec, `{}`)
-		if e := wantCode(t, err, reeve.UnknownOutcome); typ != "x/y" && !strings.Contains(e.Message, body) {
+		if e := wantCode(t, err, reeve.ToolFailed); typ != "x/y" && !strings.Contains(e.Message, body) {
 			t.Errorf("%q is not shown: %s", body, e.Message)
+		}
+		for _, effect := range []reeve.Effect{reeve.Unsafe, reeve.Keyed} {
+			v, err := run(t, effect, spec, `{}`)
+			r, ok := v.(Received)
+			if err != nil || !ok || r.Status != 201 || !strings.Contains(r.Note, "it happened, but") {
+				t.Fatalf("%s %q: %+v %v", effect, body, v, err)
+			}
+			if said := string(r.Body) + r.Text; typ != "x/y" && said != body {
+				t.Errorf("%q is not shown: %+v", body, r)
+			}
+			if typ == "application/json" && !strings.HasSuffix(r.Note, "at /data/0~11") {
+				t.Errorf("the place is not named: %s", r.Note)
+			}
 		}
 	}
 }
@@ -174,8 +188,10 @@ func TestG12_ABodyThatBreaksOff(t *testing.T) {
 	if r, ok := v.(Received); err != nil || !ok || r.Note == "" || r.Text != `{"a":1` {
 		t.Errorf("%+v %v", v, err)
 	}
-	_, err = run(t, reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s","result":"/a"}`, base), `{}`)
-	wantCode(t, err, reeve.UnknownOutcome)
+	v, err = run(t, reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s","result":"/a"}`, base), `{}`)
+	if r, ok := v.(Received); err != nil || !ok || !strings.Contains(r.Note, "broke off") || r.Text != `{"a":1` {
+		t.Errorf("with a result to find: %+v %v", v, err)
+	}
 	_, err = run(t, reeve.Read, fmt.Sprintf(`{"method":"GET","url":"%s"}`, base), `{}`)
 	wantCode(t, err, reeve.Unavailable)
 }

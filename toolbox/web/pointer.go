@@ -35,6 +35,15 @@ func parsePointer(s string) ([]string, bool) {
 	return tokens, true
 }
 
+// pointer writes tokens as a JSON Pointer.
+func pointer(tokens []string) string {
+	var b strings.Builder
+	for _, t := range tokens {
+		b.WriteString("/" + escapeToken(t))
+	}
+	return b.String()
+}
+
 // pick gives the part of a JSON text that the tokens lead to, byte for byte.
 func pick(doc []byte, tokens []string) ([]byte, bool) {
 	for _, t := range tokens {

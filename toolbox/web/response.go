@@ -10,47 +10,73 @@ import (
 	"reeve"
 )
 
-// Received stands for an answer whose body is not the result itself: there is none, it is not text, or not all of it is there.
+// Received stands for an answer whose body is not the result itself: there is none, it is not text, not all of it is there, or the part that was
+// asked for is not.
 type Received struct {
-	Status      int    `json:"status" doc:"The answer's HTTP status"`
-	ContentType string `json:"content_type,omitempty" doc:"What the server says the body is"`
-	Bytes       int64  `json:"bytes,omitempty" doc:"The body's size"`
-	SHA256      string `json:"sha256,omitempty" doc:"Of the whole body"`
-	Text        string `json:"text,omitempty" doc:"What there is of a text"`
-	Note        string `json:"note,omitempty" doc:"What is missing, and why"`
+	Status      int             `json:"status" doc:"The answer's HTTP status"`
+	ContentType string          `json:"content_type,omitempty" doc:"What the server says the body is"`
+	Bytes       int64           `json:"bytes,omitempty" doc:"The body's size"`
+	SHA256      string          `json:"sha256,omitempty" doc:"Of the whole body"`
+	Text        string          `json:"text,omitempty" doc:"What there is of a text"`
+	Body        json.RawMessage `json:"body,omitempty" doc:"The whole answer, where a part of it was to be the result and is not there"`
+	Note        string          `json:"note,omitempty" doc:"What is missing, and why"`
 }
 
-// success makes the result of a 2xx answer.
+// success makes the result of a 2xx answer. What happened has happened: only a read fails for what its answer lacks.
 func (r *request) success(a *answer) (any, error) {
 	if a.lost != nil && !r.effect.Mutates() {
 		return nil, r.broken(a.lost, true)
 	}
-	if len(r.result) > 0 {
-		return r.picked(a)
+	if len(r.result) == 0 {
+		return a.value(), nil
 	}
-	return a.value(), nil
+	part, why := r.picked(a)
+	switch {
+	case why == "":
+		return part, nil
+	case r.effect.Mutates():
+		return a.without("it happened, but " + why), nil
+	case a.over:
+		return nil, reeve.Errorf(reeve.TooLarge, "the endpoint answered, but %s; it said %s", why, a.say())
+	}
+	return nil, reeve.Errorf(reeve.ToolFailed, "the endpoint answered, but %s; it said %s", why, a.say())
 }
 
-// picked follows the result pointer. See the package comment for why a pointer that leads nowhere is no success.
-func (r *request) picked(a *answer) (any, error) {
-	code, why := reeve.ToolFailed, ""
-	switch doc, ok := a.json(); {
+// picked follows the result pointer, or says why it leads nowhere.
+func (r *request) picked(a *answer) (part any, why string) {
+	doc, ok := a.json()
+	switch {
 	case a.over:
-		code, why = reeve.TooLarge, "its body is over the limit and cannot be searched for the result"
+		return nil, "the answer's body is over the limit and cannot be searched for the result"
 	case a.lost != nil:
-		why = "its body broke off before the result was found"
+		return nil, "the answer's body broke off before the result was found"
+	case len(a.body) == 0:
+		return nil, "the answer has no body that could hold the result"
 	case !ok:
-		why = "its body is not JSON, so that the result cannot be found"
-	default:
-		if part, ok := pick(doc, r.result); ok {
-			return shown(part), nil
-		}
-		why = "the result is not where it should be"
+		return nil, "the answer's body is not JSON, so that the result cannot be found"
 	}
-	if r.effect.Mutates() {
-		code = reeve.UnknownOutcome
+	if found, ok := pick(doc, r.result); ok {
+		return shown(found), ""
 	}
-	return nil, reeve.Errorf(code, "the endpoint answered, but %s; it said %s", why, a.say())
+	return nil, "the result is not where it should be, at " + pointer(r.result)
+}
+
+// without stands for an answer that lacks the result: what there is of its body, and why that is no more.
+func (a *answer) without(why string) Received {
+	about := Received{Status: a.status, ContentType: a.contentType, Note: why}
+	if doc, ok := a.json(); ok {
+		about.Body = doc
+		return about
+	}
+	if t, ok := text(trimPartial(a.body)); ok && (a.over || a.lost != nil) {
+		about.Text = a.scrub.cut(t)
+	} else if ok {
+		about.Text = a.scrub.text(t)
+	}
+	if about.Bytes = int64(len(a.body)); a.over {
+		about.Bytes = max(a.length, 0)
+	}
+	return about
 }
 
 // value gives the body in the form a caller can use: JSON, text, or what is known of anything else.

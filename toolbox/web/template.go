@@ -39,7 +39,7 @@ var (
 	queryLiteral = regexp.MustCompile(`^(?:[A-Za-z0-9\-._~!$'()*+,;:@/?=]|%[0-9A-Fa-f]{2})*$`)
 )
 
-const secretOpening = "${secret:"
+const secretOpening = reeve.SecretMark
 
 // parseTemplate reads a URL template. The error says what is wrong in words fit for the person who wrote it.
 func parseTemplate(s string) (template, error) {

@@ -34,7 +34,7 @@ func (l *lookup) verify(ctx context.Context, inv *reeve.Invocation) (reeve.Outco
 // the answer as it came.
 func (l *lookup) found(a *answer) any {
 	if len(l.result) > 0 && l.method == "GET" {
-		if v, err := l.picked(a); err == nil {
+		if v, why := l.picked(a); why == "" {
 			return v
 		}
 	}

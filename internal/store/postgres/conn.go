@@ -17,12 +17,11 @@ import (
 // conn is one transaction. Statements that nobody waits for are held back and sent together with the next one that somebody
 // does wait for, or with the commit: a round trip costs as much as a statement.
 type conn struct {
-	pool     *pgxpool.Pool
-	patience time.Duration // see Config
-	lent     *pgxpool.Conn // taken from the pool when something is sent first
-	c        *pgx.Conn
-	begin    string // held back like the rest, until something is sent
-	held     []statement
+	engine *Engine
+	lent   *pgxpool.Conn // taken from the pool when something is sent first
+	c      *pgx.Conn
+	begin  string // held back like the rest, until something is sent
+	held   []statement
 }
 
 type statement struct {
@@ -102,11 +101,14 @@ func (t *conn) commit(ctx context.Context) error {
 	return t.unsure(err)
 }
 
-// acquire takes a connection from the pool.
+// acquire takes a connection from the pool. That there is none for so long is the server's doing, and not the caller's, who may have all the time there is.
 func (t *conn) acquire(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, t.patience)
+	patient, cancel := context.WithTimeout(ctx, t.engine.haste.patience())
 	defer cancel()
-	if t.lent, err = t.pool.Acquire(ctx); err != nil {
+	if t.lent, err = t.engine.pool.Acquire(patient); err != nil {
+		if ctx.Err() == nil && patient.Err() != nil {
+			return store.Fault{Kind: store.FaultDown, Err: err}
+		}
 		return fault(err)
 	}
 	t.c = t.lent.Conn()
@@ -126,6 +128,7 @@ func (t *conn) release(ctx context.Context) {
 	t.held = nil
 	if t.lent != nil {
 		t.rollback(ctx)
+		t.engine.haste.leave(t)
 		_ = t.hurry(0) // of one that is closed, nobody minds
 		t.lent.Release()
 	}
@@ -169,6 +172,7 @@ func (t *conn) hurry(d time.Duration) error {
 // settled takes the deadline back once all was answered.
 func (t *conn) settled(err error) error {
 	if err == nil {
+		t.engine.haste.leave(t)
 		err = t.hurry(0)
 	}
 	return t.fault(err)
@@ -199,7 +203,7 @@ func (t *conn) flush(ctx context.Context, query string, args ...any) (pgx.BatchR
 			return nil, err
 		}
 	}
-	if err := t.hurry(t.patience); err != nil {
+	if err := t.hurry(t.engine.haste.enter(t)); err != nil {
 		return nil, t.fault(err)
 	}
 	r := t.c.SendBatch(ctx, b)

@@ -108,7 +108,7 @@ func (g *group) send(ctx context.Context, batch []*member) {
 
 // transact runs statements as one transaction in one round trip.
 func (e *Engine) transact(ctx context.Context, held []statement) error {
-	t := &conn{pool: e.pool, patience: e.cfg.Patience, held: held}
+	t := &conn{engine: e, held: held}
 	defer t.release(ctx)
 	e.cfg.Hook.Before()
 	if err := t.commit(ctx); err != nil {

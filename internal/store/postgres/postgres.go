@@ -34,6 +34,7 @@ type Engine struct {
 	pool  *pgxpool.Pool
 	group group
 	open  atomic.Int32 // transactions that are being made or written
+	haste haste
 }
 
 // Open connects.
@@ -55,7 +56,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.Patience == 0 {
 		cfg.Patience = 30 * time.Second
 	}
-	e := &Engine{cfg: cfg, pool: pool}
+	e := &Engine{cfg: cfg, pool: pool, haste: haste{most: cfg.Patience, under: map[*conn]bool{}}}
 	e.group.engine = e
 	return e, nil
 }
@@ -140,7 +141,7 @@ func (e *Engine) once(ctx context.Context, f func(store.Conn) error) (err error)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t := &conn{pool: e.pool, patience: e.cfg.Patience, begin: "begin"}
+	t := &conn{engine: e, begin: "begin"}
 	defer t.release(ctx)
 	if err := f(t); err != nil {
 		return err
@@ -166,7 +167,7 @@ func (e *Engine) View(ctx context.Context, f func(store.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t := &conn{pool: e.pool, patience: e.cfg.Patience, begin: "begin isolation level repeatable read, read only"}
+	t := &conn{engine: e, begin: "begin isolation level repeatable read, read only"}
 	defer t.release(ctx)
 	return f(t)
 }
@@ -174,9 +175,16 @@ func (e *Engine) View(ctx context.Context, f func(store.Conn) error) error {
 // Fault names an error of a handle that Migrator lent.
 func (e *Engine) Fault(err error) error { return fault(err) }
 
-// Close ends it.
+// Close ends it. The pool takes its leave of the server, which may stand still: it is waited for no longer than for anything else.
 func (e *Engine) Close() error {
-	e.pool.Close()
+	done := make(chan struct{})
+	go func() { e.pool.Close(); close(done) }()
+	late := time.NewTimer(e.haste.patience())
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C:
+	}
 	return nil
 }
 

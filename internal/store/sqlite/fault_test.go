@@ -42,13 +42,16 @@ func wantCode(t *testing.T, err error, code reeve.Code, words ...string) {
 // put stores a payload and gives its address.
 func put(db *store.DB, body []byte) (hash string, err error) {
 	ctx := context.Background()
-	err = db.Update(ctx, func(tx *store.Tx) (err error) { hash, err = tx.PutPayload(ctx, "ws", body); return err })
+	err = db.Update(ctx, func(tx *store.Tx) (err error) { hash, err = tx.PutPayload(ctx, "ws", store.Output, body); return err })
 	return hash, err
 }
 
 func has(t *testing.T, db *store.DB, hash string) bool {
 	t.Helper()
-	err := db.View(t.Context(), func(s *store.Snap) error { _, err := s.GetPayload(t.Context(), "ws", hash, 0, 1); return err })
+	err := db.View(t.Context(), func(s *store.Snap) error {
+		_, err := s.GetPayload(t.Context(), "ws", store.Output, hash, 0, 1)
+		return err
+	})
 	if err != nil && reeve.CodeOf(err) != reeve.NotFound {
 		t.Fatal(err)
 	}

@@ -160,6 +160,13 @@ func Check(ctx context.Context, file string) (version int64, err error) {
 	if verdict != "ok" {
 		return 0, store.Fault{Kind: store.FaultCorrupt, Err: fmt.Errorf("quick_check says %s", verdict)}
 	}
+	var ours int
+	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('goose_db_version', 'workspaces')").Scan(&ours); err != nil {
+		return 0, fault(err)
+	}
+	if ours != 2 {
+		return 0, reeve.Errorf(reeve.Validation, "%s is not a database of Reeve's", file)
+	}
 	err = db.QueryRowContext(ctx, "SELECT max(version_id) FROM goose_db_version").Scan(&version)
 	return version, fault(err)
 }

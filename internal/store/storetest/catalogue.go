@@ -159,7 +159,8 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		id := func(v reeve.Tool) string { return v.WorkspaceID + "/" + v.ID }
 		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.ListTools(ctx, ws, "") }), id), "/echo /shared ws_one/shared ws_one/full", "tools")
 		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.ListTools(ctx, ws, "web") }), id), "ws_one/full", "tools of a category")
-		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.GetTool(ctx, ws, "shared") })), "ws_one/shared", "its own goes first")
+		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.GetTool(ctx, ws, "shared") })), "/shared", "the one all have goes first")
+		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.Shadowed(ctx) }), id), "ws_one/shared", "its own of that id")
 		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.GetTool(ctx, "ws_two", "shared") })), "/shared", "the one all have")
 
 		before := revision(t, db, ws)

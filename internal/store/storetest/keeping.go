@@ -2,8 +2,10 @@ package storetest
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,10 +25,10 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		for name, body := range map[string][]byte{"nil": nil, "empty": {}, "binary": {0, 1, 255, 0, 254, '\'', 0}, "text": []byte("ünïcode"), "big": big} {
 			var hash string
 			update(t, db, func(tx *store.Tx) (err error) {
-				if hash, err = tx.PutPayload(ctx, ws, body); err != nil {
+				if hash, err = tx.PutPayload(ctx, ws, store.Output, body); err != nil {
 					return err
 				}
-				_, err = tx.PutPayload(ctx, ws, body) // once is enough
+				_, err = tx.PutPayload(ctx, ws, store.Output, body) // once is enough
 				return err
 			})
 			equal(t, hash, reeve.Hash(body), "address of %s", name)
@@ -40,25 +42,54 @@ var keeping = map[string]func(*testing.T, *store.DB){
 				if n >= 0 && n < to-from {
 					to = from + n
 				}
-				got := view(t, db, func(s *store.Snap) (store.Slice, error) { return s.GetPayload(ctx, ws, hash, offset, n) })
+				got := view(t, db, func(s *store.Snap) (store.Slice, error) { return s.GetPayload(ctx, ws, store.Output, hash, offset, n) })
 				if !bytes.Equal(got.Body, body[from:to]) || got.Size != len(body) {
 					t.Fatalf("%s from %d, %d bytes: got %d bytes of %d, want %d of %d", name, offset, n, len(got.Body), got.Size, to-from, len(body))
 				}
 			}
-			wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetPayload(ctx, "ws_two", hash, 0, 1); return err }), reeve.NotFound)
-			wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetPayload(ctx, ws, hash, -1, 1); return err }), reeve.Validation)
+			wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetPayload(ctx, "ws_two", store.Output, hash, 0, 1); return err }), reeve.NotFound)
+			wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetPayload(ctx, ws, store.Output, hash, -1, 1); return err }), reeve.Validation)
 		}
 		// The caller's buffer is the caller's again as soon as the call returns.
 		buffer := []byte("kept")
 		update(t, db, func(tx *store.Tx) error {
-			_, err := tx.PutPayload(ctx, ws, buffer)
+			_, err := tx.PutPayload(ctx, ws, store.Output, buffer)
 			copy(buffer, "lost")
 			return err
 		})
 		got := view(t, db, func(s *store.Snap) (store.Slice, error) {
-			return s.GetPayload(ctx, ws, reeve.Hash([]byte("kept")), 0, -1)
+			return s.GetPayload(ctx, ws, store.Output, reeve.Hash([]byte("kept")), 0, -1)
 		})
 		equal(t, string(got.Body), "kept", "what was put")
+	},
+
+	// Bytes are read as what they were kept for, in whatever order, and as nothing else.
+	"payload uses": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		all := []store.Use{store.Output, store.Undo, store.Talk}
+		for i, kept := range [][]store.Use{{store.Undo}, {store.Talk}, {store.Undo, store.Talk, store.Undo}, {store.Undo, store.Output}, {store.Output, store.Undo}, all} {
+			body := fmt.Appendf(nil, "body %d", i)
+			for _, use := range kept {
+				update(t, db, func(tx *store.Tx) error { _, err := tx.PutPayload(ctx, ws, use, body); return err })
+			}
+			for _, use := range all {
+				err := db.View(ctx, func(s *store.Snap) error { _, err := s.GetPayload(ctx, ws, use, reeve.Hash(body), 0, -1); return err })
+				if slices.Contains(kept, use) {
+					must(t, err)
+				} else {
+					wantCode(t, err, reeve.NotFound)
+				}
+			}
+		}
+		// What it is in one workspace says nothing of another.
+		update(t, db, func(tx *store.Tx) error {
+			_, err := tx.PutPayload(ctx, "ws_two", store.Output, []byte("body 0"))
+			return err
+		})
+		wantCode(t, db.View(ctx, func(s *store.Snap) error {
+			_, err := s.GetPayload(ctx, ws, store.Output, reeve.Hash([]byte("body 0")), 0, -1)
+			return err
+		}), reeve.NotFound)
 	},
 
 	"secret": func(t *testing.T, db *store.DB) {

@@ -76,13 +76,18 @@ func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 	must(t, db.Close())
 }
 
-// runUnderWay brings a database up to date that was written when runs under way were told by their state alone: it goes on, and its agent is not free.
+// runUnderWay brings a database up to date that was written when runs under way were told by their state alone: it goes on, and its agent is not free. What was kept by then, when
+// nobody said what for, can be read as before.
 func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
 	ctx := t.Context()
 	db, err := store.Open(ctx, open(t), Key)
 	must(t, err)
 	queue(t, db, reeve.Wake{RunKey: "under way", Reason: reeve.ReasonManual, SessionID: "manual:1"})
 	started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:1"}, "run_under_way", "proc_1")
+	update(t, db, func(tx *store.Tx) error {
+		_, err := tx.PutPayload(ctx, ws, store.Undo, []byte("kept before"))
+		return err
+	})
 	must(t, db.Close())
 	e := open(t)
 	for _, query := range []string{
@@ -91,7 +96,9 @@ func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
 		"CREATE UNIQUE INDEX runs_lane ON runs (agent_id, session_id) WHERE state IN ('running', 'parked') AND reason <> 'user_initiated'",
 		"CREATE INDEX runs_open ON runs (state) WHERE state IN ('running', 'parked')",
 		"DROP TABLE open_runs",
+		"ALTER TABLE payloads DROP COLUMN uses",
 		"DROP INDEX IF EXISTS wakes_order",
+		"DROP INDEX events_operation", "DROP INDEX wakes_history", "DROP INDEX script_runs_version", "DROP INDEX approvals_pending",
 		"ALTER TABLE agent_runtimes ADD COLUMN seen BIGINT NOT NULL DEFAULT 0",
 		"ALTER TABLE agent_runtimes ADD COLUMN active_run TEXT NOT NULL DEFAULT ''",
 		"UPDATE agent_runtimes SET active_run = 'run_under_way', seen = 7 WHERE agent_id = 'agt_one'",
@@ -111,6 +118,12 @@ func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
 	must(t, ended(t, db, "run_under_way", reeve.RunCompleted))
 	state := view(t, db, func(s *store.Snap) (reeve.AgentState, error) { return s.AgentState(ctx, "agt_one") })
 	equal(t, fmt.Sprint(slices.Collect(maps.Values(state.Processed))), "[7]", "what it had seen when it began")
+	for _, use := range []store.Use{store.Output, store.Undo, store.Talk} {
+		got := view(t, db, func(s *store.Snap) (store.Slice, error) {
+			return s.GetPayload(ctx, ws, use, reeve.Hash([]byte("kept before")), 0, -1)
+		})
+		equal(t, string(got.Body), "kept before", "what was kept, as %d", use)
+	}
 	must(t, db.Close())
 }
 
@@ -134,6 +147,16 @@ func Occupied(t *testing.T, open func(t *testing.T) store.Engine) {
 		}
 	}
 	must(t, raw(ctx, e, "DROP TABLE tasks"))
+	must(t, raw(ctx, e, "CREATE TABLE goose_db_version (id BIGINT, version_id BIGINT, is_applied BOOLEAN)")) // another's, which has come to its seventh
+	must(t, raw(ctx, e, "INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (1, 0, true), (2, 7, true)"))
+	_, err := store.Open(ctx, e, Key)
+	if told := wantCode(t, err, reeve.AlreadyExists); !strings.Contains(told.Message, "goose_db_version") {
+		t.Fatal(told)
+	}
+	if err := raw(ctx, e, "SELECT count(*) FROM workspaces"); err == nil {
+		t.Fatal("our tables were put beside another's")
+	}
+	must(t, raw(ctx, e, "DROP TABLE goose_db_version"))
 	must(t, raw(ctx, e, "CREATE TABLE things (id BIGINT)")) // what is not in the way may stay
 	db, err := store.Open(ctx, e, Key)
 	must(t, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,17 +114,22 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			update(t, db, func(tx *store.Tx) error { return tx.Notify(ctx, c) })
 		}
 		queued := func() string {
-			return ids(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) { return s.ListWakes(ctx, ws, store.WakeFilter{Limit: 100}) }), wakeKey)
+			of := func(agent string) string {
+				return ids(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) {
+					return s.ListWakes(ctx, ws, store.WakeFilter{Agent: agent, Limit: 100})
+				}), wakeKey)
+			}
+			return of("agt_one") + "; " + of("agt_two")
 		}
 		key := reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}
 		tell(store.Change{Operation: "op_1", Tokens: []reeve.Token{key, key, {Class: reeve.EntityID, Name: "task_1"}}})
-		equal(t, queued(), "agt_one/sub_key/op_1 agt_two/sub_two/op_1", "one wake for each watcher, whatever looks alike")
+		equal(t, queued(), "agt_one/sub_key/op_1; agt_two/sub_two/op_1", "one wake for each watcher, whatever looks alike")
 		tell(store.Change{Operation: "op_1", Tokens: []reeve.Token{key}})
-		equal(t, queued(), "agt_one/sub_key/op_1 agt_two/sub_two/op_1", "the same change again")
+		equal(t, queued(), "agt_one/sub_key/op_1; agt_two/sub_two/op_1", "the same change again")
 		tell(store.Change{Operation: "op_2", Agent: "agt_one", Tokens: []reeve.Token{key}})
-		equal(t, queued(), "agt_two/sub_two/op_2 agt_one/sub_key/op_1 agt_two/sub_two/op_1", "an agent's own change")
+		equal(t, queued(), "agt_one/sub_key/op_1; agt_two/sub_two/op_2 agt_two/sub_two/op_1", "an agent's own change")
 		tell(store.Change{Operation: "op_3", Tokens: []reeve.Token{{Class: reeve.EntityID, Name: "TASK"}}})
-		equal(t, queued(), "agt_one/sub_id/op_3 agt_two/sub_two/op_2 agt_one/sub_key/op_1 agt_two/sub_two/op_1", "an id that looks like a key")
+		equal(t, queued(), "agt_one/sub_id/op_3 agt_one/sub_key/op_1; agt_two/sub_two/op_2 agt_two/sub_two/op_1", "an id that looks like a key")
 
 		// What the run of agent two changes tells nobody whose work led to it.
 		if !started(t, db, store.Caller{AgentID: "agt_two", WorkspaceID: ws}, "run_two", "proc_1") {
@@ -144,6 +150,40 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) {
 			return s.ListWakes(ctx, ws, store.WakeFilter{Agent: "agt_one", Limit: 100})
 		})), 5, "changes without an operation are two")
+	},
+
+	"pages": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		for i := range 5 {
+			queue(t, db, reeve.Wake{RunKey: fmt.Sprint("wake_", i), Reason: reeve.ReasonTimer, ReasonID: "tmr_1", SessionID: fmt.Sprint("schedule:", i)})
+			started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: fmt.Sprint("schedule:", i)}, fmt.Sprint("run_", i), "proc_1")
+		}
+		wakes := func(f store.WakeFilter) string {
+			return ids(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) { return s.ListWakes(ctx, ws, f) }), wakeKey)
+		}
+		all := wakes(store.WakeFilter{Agent: "agt_one", Limit: 100})
+		var pages []string
+		for after := ""; ; {
+			page := wakes(store.WakeFilter{Agent: "agt_one", After: after, Limit: 2})
+			if page == "" {
+				break
+			}
+			pages = append(pages, page)
+			list := strings.Fields(page)
+			after = list[len(list)-1]
+		}
+		equal(t, len(pages), 3, "pages")
+		equal(t, strings.Join(pages, " "), all, "all of them")
+		equal(t, wakes(store.WakeFilter{Run: "run_3", Limit: 100}), "wake_3", "what a run serves")
+		equal(t, wakes(store.WakeFilter{Agent: "agt_two", Limit: 100}), "", "another's")
+		runs := func(f store.RunFilter) string {
+			return ids(view(t, db, func(s *store.Snap) ([]reeve.Run, error) { return s.ListRuns(ctx, ws, f) }), func(r reeve.Run) string { return r.ID })
+		}
+		equal(t, runs(store.RunFilter{Agent: "agt_one", Before: "run_2", Limit: 100}), "run_1 run_0", "an agent's runs before one")
+		equal(t, runs(store.RunFilter{ReasonID: "tmr_1", Limit: 2}), "run_4 run_3", "a timer's last runs")
+		equal(t, runs(store.RunFilter{Agent: "agt_two", Limit: 2}), "", "another's runs")
+		equal(t, runs(store.RunFilter{State: reeve.RunRunning, Limit: 1}), "run_4", "runs in a state")
 	},
 
 	"in order, whatever else goes on": func(t *testing.T, db *store.DB) {
@@ -199,32 +239,6 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription, DueAt: reeve.Now().Add(-time.Minute)})
 		queue(t, db, reeve.Wake{RunKey: "m1", Reason: reeve.ReasonManual, SessionID: "manual:m1"})
 		equal(t, callers(t, db), "agt_one/manual:m1", "due")
-	},
-
-	"a schedule that fires no more": func(t *testing.T, db *store.DB) {
-		ctx := t.Context()
-		setUp(t, db)
-		next := reeve.Now().Add(time.Hour)
-		timer := func(id string, state reeve.TimerState) reeve.Timer {
-			return reeve.Timer{ID: id, WorkspaceID: ws, AgentID: "agt_one", Name: id, Kind: "interval", Value: "1h", Zone: "UTC", Misfire: reeve.RunAll, Notify: reeve.NotifyNever, State: state, NextAt: &next}
-		}
-		for _, id := range []string{"kept", "paused", "gone", "disabled"} {
-			update(t, db, func(tx *store.Tx) error { return tx.PutTimer(ctx, timer(id, reeve.TimerActive)) })
-			queue(t, db, reeve.Wake{RunKey: id + "/1", Reason: reeve.ReasonTimer, ReasonID: id, SessionID: store.TimerLane + id})
-			queue(t, db, reeve.Wake{RunKey: id + "/2", Reason: reeve.ReasonCatchup, ReasonID: id, SessionID: store.ScheduleLane + id})
-		}
-		update(t, db, func(tx *store.Tx) error {
-			must(t, tx.PutTimer(ctx, timer("paused", reeve.TimerPaused)))
-			must(t, tx.DeleteTimer(ctx, ws, "gone"))
-			return tx.SkipFirings(ctx, "disabled", "the schedule is disabled")
-		})
-		for id, why := range map[string]string{"kept": "", "paused": "the schedule is paused", "gone": "the schedule is gone", "disabled": "the schedule is disabled"} {
-			for _, n := range []string{"/1", "/2"} {
-				w := view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.GetWake(ctx, id+n) })
-				equal(t, w.Why, why, "%s", id)
-				equal(t, w.State == reeve.WakeQueued, why == "", "%s", id)
-			}
-		}
 	},
 
 	"one run at a time": func(t *testing.T, db *store.DB) {
@@ -356,7 +370,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		}
 		equal(t, n, 1, "servers that started it")
 		for _, w := range view(t, db, func(s *store.Snap) ([]reeve.Wake, error) {
-			return s.ListWakes(t.Context(), ws, store.WakeFilter{Limit: 100})
+			return s.ListWakes(t.Context(), ws, store.WakeFilter{Agent: "agt_one", Limit: 100})
 		}) {
 			if w.State != reeve.WakeTaken || w.RunID == "" {
 				t.Errorf("%+v", w)
@@ -457,114 +471,4 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			return tx.InsertSubscription(ctx, reeve.Subscription{ID: "sub2", WorkspaceID: ws, AgentID: a.ID})
 		}), reeve.Conflict)
 	},
-
-	"timer": func(t *testing.T, db *store.DB) {
-		ctx := t.Context()
-		setUp(t, db)
-		now := reeve.Now()
-		past, before, future := now.Add(-time.Minute), now.Add(-time.Hour), now.Add(time.Hour)
-		put := func(v reeve.Timer) {
-			v.WorkspaceID, v.AgentID = ws, "agt_one"
-			update(t, db, func(tx *store.Tx) error { return tx.PutTimer(ctx, v) })
-		}
-		put(reeve.Timer{ID: "a", UserID: "ann", Name: "Alpha", Kind: "cron", State: reeve.TimerActive, NextAt: &past})
-		put(reeve.Timer{ID: "b", UserID: "ann", Name: "beta", Kind: "once", State: reeve.TimerActive, NextAt: &before})
-		put(reeve.Timer{ID: "c", UserID: "bob", Name: "alphabet", Kind: "cron", State: reeve.TimerActive, NextAt: &future})
-		put(reeve.Timer{ID: "d", UserID: "ann", Name: "delta", Kind: "cron", State: reeve.TimerPaused, NextAt: &past})
-		put(reeve.Timer{ID: "e", UserID: "ann", Name: "over", Kind: "once", State: reeve.TimerCompleted})
-		update(t, db, func(tx *store.Tx) error {
-			ahead, err := tx.Outlook(ctx, "proc_1", 10, 0)
-			equal(t, ids(ahead.Timers, func(v reeve.Timer) string { return v.ID }), "b a", "due")
-			return err
-		})
-		var timer, wake []int64
-		update(t, db, func(tx *store.Tx) error { return tx.AskNext(ctx, &timer, &wake, false) })
-		equal(t, fmt.Sprint(timer, wake), fmt.Sprint([]int64{reeve.Millis(before)}, []int64(nil)), "next")
-		equal(t, view(t, db, func(s *store.Snap) (int, error) { return s.CountTimers(ctx, ws, "ann") }), 3, "those that are not over")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetTimer(ctx, ws, "bob", "a"); return err }), reeve.NotFound)
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { _, err := tx.GetTimer(ctx, ws, "bob", "a"); return err }), reeve.NotFound)
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { _, err := tx.GetTimer(ctx, "ws_two", "", "a"); return err }), reeve.NotFound)
-		list := func(f store.TimerFilter) string {
-			f.Limit = 2
-			got := view(t, db, func(s *store.Snap) ([]reeve.Timer, error) { l, _, err := s.ListTimers(ctx, ws, f); return l, err })
-			return ids(got, func(v reeve.Timer) string { return v.ID })
-		}
-		equal(t, list(store.TimerFilter{Name: "ALPHA"}), "a c", "by name")
-		equal(t, list(store.TimerFilter{User: "ann", Offset: 2}), "d e", "by user, second page")
-		equal(t, list(store.TimerFilter{Kind: "once", State: reeve.TimerCompleted}), "e", "by kind and state")
-
-		// Two who change it at once both have their way.
-		must(t, firstOf(race(8, func(int) error {
-			return db.Update(ctx, func(tx *store.Tx) error {
-				v, err := tx.GetTimer(ctx, ws, "", "a")
-				if err != nil {
-					return err
-				}
-				v.Failures++
-				return tx.MoveTimer(ctx, v)
-			})
-		})))
-		equal(t, view(t, db, func(s *store.Snap) (reeve.Timer, error) { return s.GetTimer(ctx, ws, "", "a") }).Failures, 8, "failures that were counted")
-	},
-
-	"notification": func(t *testing.T, db *store.DB) {
-		ctx := t.Context()
-		setUp(t, db)
-		tell := func(id, run string, deliver bool) (fresh bool) {
-			update(t, db, func(tx *store.Tx) (err error) {
-				fresh, err = tx.InsertNotification(ctx, reeve.Notification{ID: id, WorkspaceID: ws, UserID: "ann", RunID: run, Title: "t", Body: "b"}, deliver)
-				return err
-			})
-			return fresh
-		}
-		equal(t, tell("n1", "run_1", true), true, "told")
-		equal(t, tell("n2", "run_1", true), false, "told twice")
-		equal(t, tell("n3", "", false), true, "told of no run")
-		equal(t, tell("n4", "", false), true, "told of no run again")
-		claim := func() (list []reeve.Notification) {
-			update(t, db, func(tx *store.Tx) (err error) {
-				list, err = tx.ClaimDeliveries(ctx, time.Millisecond, 10)
-				return err
-			})
-			return list
-		}
-		sent := 0
-		for deadline := reeve.Now().Add(10 * time.Second); ; {
-			sent += len(claim())
-			_, waits, err := func() (at int64, ok bool, err error) {
-				err = db.View(ctx, func(s *store.Snap) error { at, ok, err = s.NextDelivery(ctx); return err })
-				return at, ok, err
-			}()
-			must(t, err)
-			if !waits || reeve.Now().After(deadline) {
-				break
-			}
-		}
-		equal(t, sent, 10, "tries")
-		tell("n5", "run_5", true)
-		equal(t, len(claim()), 1, "claimed")
-		update(t, db, func(tx *store.Tx) error { return tx.Delivered(ctx, "n5") })
-		_, waits, err := func() (at int64, ok bool, err error) {
-			err = db.View(ctx, func(s *store.Snap) error { at, ok, err = s.NextDelivery(ctx); return err })
-			return at, ok, err
-		}()
-		must(t, err)
-		equal(t, waits, false, "anything to deliver")
-		list := func(user string, unread bool) string {
-			return ids(view(t, db, func(s *store.Snap) ([]reeve.Notification, error) {
-				return s.ListNotifications(ctx, ws, user, unread, "", 10)
-			}), func(n reeve.Notification) string { return n.ID })
-		}
-		update(t, db, func(tx *store.Tx) error { return tx.ReadNotification(ctx, ws, "ann", "n3") })
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.ReadNotification(ctx, ws, "bob", "n4") }), reeve.NotFound)
-		equal(t, list("ann", true), "n5 n4 n1", "unread")
-		equal(t, list("bob", false), "", "another's")
-	},
-}
-
-// started1 runs a caller's wakes to their end.
-func started1(t testing.TB, db *store.DB, c store.Caller) error {
-	t.Helper()
-	started(t, db, c, "run_x", "proc_1")
-	return ended(t, db, "run_x", reeve.RunCompleted)
 }

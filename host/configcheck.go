@@ -1,0 +1,93 @@
+package host
+
+import (
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reeve/toolbox/shell"
+	"reeve/toolbox/web"
+)
+
+// check says which setting cannot be, and why. One that is 0 or empty has its default.
+func (c Config) check() (name, reason string) {
+	if name, reason = outOfRange(reflect.ValueOf(c), ""); name != "" {
+		return name, reason
+	}
+	if _, port, err := net.SplitHostPort(c.Listen); c.Listen != "" && (err != nil || port == "") {
+		return "listen", fmt.Sprintf("%q is not host:port", c.Listen)
+	}
+	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {
+		return "database", "it must begin with postgres://"
+	}
+	if _, err := url.Parse(c.Database); err != nil {
+		return "database", "it is no URL like postgres://user:password@host:5432/database" // it may hold the password, and is not shown
+	}
+	if c.Shell != "" && !slices.Contains(shell.Backends(), c.Shell) {
+		return "shell", fmt.Sprintf("%q is not %s", c.Shell, strings.Join(shell.Backends(), ", "))
+	}
+	if reason := c.Python.wrong(); reason != "" {
+		return "python.time", reason
+	}
+	for _, a := range []struct{ name, url string }{{"webhook", c.Webhook}, {"weather_url", c.WeatherURL}, {"places_url", c.PlacesURL}} {
+		if u, err := url.Parse(a.url); a.url != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			return a.name, "it must be an http or https URL" // which may hold a secret, and is not shown
+		}
+	}
+	for i, entry := range c.HTTPAllow {
+		if (web.Guard{Allow: []string{entry}}).Validate() != nil {
+			return "http_allow." + strconv.Itoa(i), fmt.Sprintf("%q is not a name, name:port, address, address:port or CIDR", entry)
+		}
+	}
+	if b, err := hex.DecodeString(c.SecretKey); c.SecretKey != "" && (err != nil || len(b) != 32) {
+		return "secret_key", "it must be 64 hex digits"
+	}
+	if _, ok := c.level(); !ok {
+		return "log_level", fmt.Sprintf("%q is not debug, info, warn or error", c.LogLevel)
+	}
+	return "", ""
+}
+
+// level is how much is logged.
+func (c Config) level() (l slog.Level, ok bool) {
+	return l, c.LogLevel == "" || l.UnmarshalText([]byte(c.LogLevel)) == nil
+}
+
+// outOfRange finds a number outside the range that its field declares, for the server as for the schema.
+func outOfRange(section reflect.Value, path string) (name, reason string) {
+	for i := range section.NumField() {
+		f, v := section.Type().Field(i), section.Field(i)
+		at, n := path+f.Tag.Get("yaml"), 0.0
+		switch v.Kind() {
+		case reflect.Struct:
+			if name, reason = outOfRange(v, at+"."); name != "" {
+				return name, reason
+			}
+			continue
+		case reflect.Int:
+			n = float64(v.Int())
+		case reflect.Float64:
+			n = v.Float()
+		default:
+			continue
+		}
+		least, err := strconv.ParseFloat(f.Tag.Get("minimum"), 64)
+		if n == 0 || err != nil {
+			continue
+		}
+		most, err := strconv.ParseFloat(f.Tag.Get("maximum"), 64)
+		switch limited := err == nil; {
+		case limited && (n < least || n > most):
+			return at, fmt.Sprintf("%v is not between %s and %s", v.Interface(), f.Tag.Get("minimum"), f.Tag.Get("maximum"))
+		case !(n >= least): // which NaN is not either
+			return at, fmt.Sprintf("%v is not %s or more", v.Interface(), f.Tag.Get("minimum"))
+		}
+	}
+	return "", ""
+}

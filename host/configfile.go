@@ -1,0 +1,277 @@
+package host
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"reeve"
+)
+
+// LoadConfig reads a reeve.yaml. A mistake is reported with its line.
+func LoadConfig(file string) (cfg Config, err error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return cfg, reeve.Errorf(reeve.Validation, "the config file cannot be read: %v", err)
+	}
+	from := &source{file: file, lines: map[string]int{}, anchors: map[string]ast.Node{}}
+	if b, err = from.expand(b, os.LookupEnv); err != nil {
+		return cfg, err
+	}
+	body, err := from.parse(b)
+	if err != nil || body == nil {
+		return cfg, err
+	}
+	if err := from.walk(body, reflect.TypeFor[Config](), ""); err != nil {
+		return cfg, err
+	}
+	if err := yaml.NodeToValue(body, &cfg, yaml.Strict()); err != nil {
+		return cfg, from.unread(err)
+	}
+	if setting, reason := cfg.check(); setting != "" {
+		return cfg, from.wrong(from.line(setting), "%s: %s", setting, reason)
+	}
+	for _, path := range []*string{&cfg.Models.Script, &cfg.Models.Prices} { // files are beside the config that names them
+		if *path != "" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(filepath.Dir(file), *path)
+		}
+	}
+	cfg.from = from
+	return cfg, nil
+}
+
+// place says where in the config file a mistake is that was found later, if it is the file's.
+func (c Config) place(err error) error {
+	e := reeve.AsError(err)
+	if len(e.Fields) != 1 {
+		return err
+	}
+	told := *e
+	told.Fields = nil
+	if c.from != nil && c.from.lines[e.Fields[0].Path] > 0 {
+		told.Message = fmt.Sprintf("%s, line %d: %s", c.from.file, c.from.lines[e.Fields[0].Path], e.Message)
+	}
+	return &told
+}
+
+// source is a config file, and knows where its settings are.
+type source struct {
+	file    string
+	lines   map[string]int      // by setting, as python.memory_mb or http_allow.0
+	anchors map[string]ast.Node // what an alias stands for
+}
+
+// line is that of a setting, or of what it is part of.
+func (s *source) line(setting string) int {
+	for {
+		if n, ok := s.lines[setting]; ok {
+			return n
+		}
+		i := max(strings.LastIndexByte(setting, '.'), 0)
+		if setting = setting[:i]; i == 0 {
+			return 1
+		}
+	}
+}
+
+// wrong says where a mistake is. It does not show the lines around it: they may hold a key.
+func (s *source) wrong(line int, format string, args ...any) error {
+	return reeve.Errorf(reeve.Validation, "%s, line %d: %s", s.file, line, fmt.Sprintf(format, args...)).Hintf("docs/configuration.md lists every setting")
+}
+
+// unread says what the YAML decoder could not read.
+func (s *source) unread(err error) error {
+	if e := yaml.Error(nil); errors.As(err, &e) {
+		return s.wrong(e.GetToken().Position.Line, "%s", e.GetMessage())
+	}
+	return s.wrong(1, "%v", err)
+}
+
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// expand puts variables in, and fails at once on one that is not set: a half-configured server is worse than none.
+func (s *source) expand(b []byte, lookup func(string) (string, bool)) ([]byte, error) {
+	lines := strings.Split(string(b), "\n")
+	for i, line := range lines {
+		var missing string
+		code, comment, found := strings.Cut(line, " #")
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
+		code = variable.ReplaceAllStringFunc(code, func(m string) string {
+			v, ok := lookup(m[2 : len(m)-1])
+			if !ok {
+				missing = m
+			}
+			return v
+		})
+		if missing != "" {
+			return nil, reeve.Errorf(reeve.Validation, "%s, line %d: the variable in %s is not set", s.file, i+1, missing).Hintf("set the variable, or write the value")
+		}
+		if lines[i] = code; found {
+			lines[i] += " #" + comment
+		}
+	}
+	return []byte(strings.Join(lines, "\n")), nil
+}
+
+// parse gives the one document that a file holds; nil when it says nothing.
+func (s *source) parse(b []byte) (body ast.Node, err error) {
+	f, err := parser.ParseBytes(b, 0)
+	if err != nil {
+		return nil, s.unread(err)
+	}
+	for _, d := range f.Docs {
+		switch d.Body.(type) {
+		case nil, *ast.NullNode, *ast.DirectiveNode, *ast.CommentGroupNode:
+			continue
+		}
+		if body != nil {
+			first := d.Start
+			if first == nil { // it comes after the ... that ends the first
+				first = d.Body.GetToken()
+			}
+			return nil, s.wrong(first.Position.Line, "a second document begins here, which nobody would read; a config is one")
+		}
+		body = d.Body
+	}
+	return body, nil
+}
+
+// walk notes where settings are, and refuses what is none, or is of the wrong kind.
+func (s *source) walk(node ast.Node, t reflect.Type, path string) error {
+	switch n := node.(type) {
+	case *ast.AnchorNode:
+		err := s.walk(n.Value, t, path)
+		s.anchors[n.Name.String()] = n.Value // from here on: it cannot hold itself
+		return err
+	case *ast.TagNode:
+		return s.walk(n.Value, t, path)
+	case *ast.AliasNode:
+		if node = s.anchors[n.Value.String()]; node == nil {
+			return s.wrong(n.Start.Position.Line, "nothing before it is called &%s", n.Value)
+		}
+	}
+	if _, unsaid := node.(*ast.NullNode); unsaid || node == nil {
+		return nil
+	}
+	of := func(kind string) error { return s.wrong(s.line(path), "%s%s", prefix(path, ": "), kind) }
+	switch m, isMap := node.(ast.MapNode); {
+	case t.Kind() == reflect.Struct || t.Kind() == reflect.Map:
+		if !isMap {
+			return of("here belong settings, each like name: value")
+		}
+		return s.entries(m.MapRange(), t, path)
+	case t.Kind() == reflect.Slice:
+		list, ok := node.(*ast.SequenceNode)
+		if !ok {
+			return of("here belongs a list, like [a, b]")
+		}
+		for i, v := range list.Values {
+			at := prefix(path, ".") + strconv.Itoa(i)
+			s.lines[at] = v.GetToken().Position.Line
+			if err := s.walk(v, t.Elem(), at); err != nil {
+				return err
+			}
+		}
+	default:
+		if reason := misread(node, t); reason != "" {
+			return of(reason)
+		}
+	}
+	return nil
+}
+
+// entries walks the settings of a section.
+func (s *source) entries(m *ast.MapNodeIter, t reflect.Type, path string) error {
+	for m.Next() {
+		key, line := m.Key(), m.Key().GetToken().Position.Line
+		if _, ok := key.(*ast.MergeKeyNode); ok {
+			if err := s.walk(m.Value(), t, path); err != nil {
+				return err
+			}
+			continue
+		}
+		name := key.GetToken().Value
+		at := prefix(path, ".") + name
+		s.lines[at] = line
+		inner := t
+		if t.Kind() == reflect.Map {
+			inner = t.Elem()
+		} else if f, ok := setting(t, name); ok {
+			inner = f.Type
+		} else {
+			return s.wrong(line, "there is no setting %s", at)
+		}
+		if err := s.walk(m.Value(), inner, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// misread says in words why a value is not of a setting's kind, or nothing.
+func misread(node ast.Node, t reflect.Type) string {
+	scalar, single := node.(ast.ScalarNode)
+	v := reflect.New(t)
+	text, spelt := v.Interface().(encoding.TextUnmarshaler)
+	var err error
+	if spelt && single {
+		if err = text.UnmarshalText([]byte(written(node))); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	kind := map[reflect.Kind]string{reflect.Int: "a whole number", reflect.Float64: "a number", reflect.Bool: "true or false", reflect.String: "a text"}[t.Kind()]
+	if err = yaml.NodeToValue(node, v.Interface()); err == nil && single && t.Kind() == reflect.Int {
+		if f, ok := scalar.GetValue().(float64); ok && f != math.Trunc(f) { // which the decoder would cut off
+			err = errors.New("a fraction")
+		}
+	}
+	switch {
+	case err == nil:
+		return ""
+	case spelt:
+		return "here belongs a time span like 30s, 5m or 24h"
+	case !single:
+		return "here belongs one value: " + kind
+	}
+	return fmt.Sprintf("%q is not %s", written(node), kind)
+}
+
+// written is the text of a single value.
+func written(node ast.Node) string {
+	if block, ok := node.(*ast.LiteralNode); ok {
+		return strings.TrimRight(block.Value.Value, "\n")
+	}
+	return node.GetToken().Value
+}
+
+// setting is a section's field by its name in the file.
+func setting(t reflect.Type, name string) (reflect.StructField, bool) {
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Tag.Get("yaml") == name && name != "-" {
+			return f, true
+		}
+	}
+	return reflect.StructField{}, false
+}
+
+// prefix is a path with what parts it from what follows; of the whole file it is empty.
+func prefix(path, part string) string {
+	if path == "" {
+		return ""
+	}
+	return path + part
+}

@@ -1,0 +1,178 @@
+package host_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"reeve"
+	"reeve/host"
+	"reeve/reevetest"
+)
+
+// Whatever is wrong in a config is told with the file and the line, in the words of its settings, and without the lines around it, which may hold a key.
+func TestLoadConfig_TellsEveryMistakeWithItsLine(t *testing.T) {
+	t.Setenv("REEVE_TEST_KEY", "hunter2hunter2")
+	for text, want := range map[string]string{
+		"rate: -1":                            "line 3: rate: -1 is not 0 or more",
+		"burst: -1":                           "line 3: burst: -1 is not 0 or more",
+		"rate: abc":                           `line 3: rate: "abc" is not a number`,
+		"rate: .nan":                          "line 3: rate: NaN is not 0 or more",
+		"rate: true":                          `line 3: rate: "true" is not a number`,
+		"runs: 1.5":                           `line 3: runs: "1.5" is not a whole number`,
+		"runs: 99999999999999999999":          `line 3: runs: "99999999999999999999" is not a whole number`,
+		"runs: 257":                           "line 3: runs: 257 is not between 1 and 256",
+		"runs: [1]":                           "line 3: runs: here belongs one value: a whole number",
+		"runs: {a: 1}":                        "line 3: runs: here belongs one value: a whole number",
+		"output_cap: 12":                      "line 3: output_cap: 12 is not between 1024 and 1048576",
+		"approval_ttl: 5 parsecs":             `line 3: approval_ttl: "5 parsecs" is not a time span`,
+		"approval_ttl: [5s]":                  "line 3: approval_ttl: here belongs a time span like 30s",
+		"min_interval: -1s":                   `line 3: min_interval: "-1s" is not a time span`,
+		"min_interval: 5":                     `line 3: min_interval: "5" is not a time span`,
+		"log_level: x":                        `line 3: log_level: "x" is not debug, info, warn or error`,
+		"log_level: [x]":                      "line 3: log_level: here belongs one value: a text",
+		"python:\n  time: 5s\n  memory_mb: 4": "line 5: python.memory_mb: 4 is not between 16 and 1024",
+		"python:\n  time: 5h":                 "line 4: python.time: it is more than ",
+		"python:\n\n  memory_mb: much":        `line 5: python.memory_mb: "much" is not a whole number`,
+		"python: {disabled: maybe}":           `line 3: python.disabled: "maybe" is not true or false`,
+		"python:\n  memory: 4":                "line 4: there is no setting python.memory",
+		"python: 5":                           "line 3: python: here belong settings",
+		"secret_key: abc":                     "line 3: secret_key: it must be 64 hex digits",
+		"webhook: nowhere":                    "line 3: webhook: it must be an http or https URL",
+		"weather_url: nowhere":                "line 3: weather_url: it must be an http or https URL",
+		"database: mysql://x":                 "line 3: database: it must begin with postgres://",
+		"shell: bash":                         `line 3: shell: "bash" is not `,
+		"listen: 7410":                        `line 3: listen: "7410" is not host:port`,
+		"http_allow: [a.example, 'x y']":      `line 3: http_allow.1: "x y" is not a name, name:port`,
+		"http_allow:\n  - a.example\n  - http://a/":    `line 5: http_allow.1: "http://a/" is not a name, name:port`,
+		"hosts: a.example":                             "line 3: hosts: here belongs a list",
+		"hosts:\n  - a\n  - {b: c}":                    "line 5: hosts.1: here belongs one value: a text",
+		"colour: blue":                                 "line 3: there is no setting colour",
+		"'-': blue":                                    "line 3: there is no setting -",
+		"model:\n  servers:\n    near: 5":              "line 5: model.servers.near: here belong settings",
+		"model:\n  servers:\n    near:\n      ky: 5":   "line 6: there is no setting model.servers.near.ky",
+		"runs: 3\nruns: 4":                             "line 4: ",
+		"runs: &n abc\nburst: *n":                      `line 3: runs: "abc" is not a whole number`,
+		"hosts: &n [a]\nburst: *n":                     "line 4: burst: here belongs one value: a whole number",
+		"burst: *n":                                    "line 3: ",
+		"runs: 3\n---\nruns: 4":                        "line 4: a second document begins here",
+		"runs: 3\n...\nruns: 4":                        "line 5: a second document begins here",
+		"python: &p {<<: *p}":                          "line 3: nothing before it is called &p",
+		"runs: |\n  many":                              `line 3: runs: "many" is not a whole number`,
+		"database: postgres://me:hunter2@host:port/db": "line 3: database: it is no URL like",
+		"runs: [":                      "line 3: ",
+		"runs: 3\n\tburst: 4":          "line 4: ",
+		"database: ${REEVE_TEST_NONE}": "line 3: the variable in ${REEVE_TEST_NONE} is not set",
+	} {
+		file := config(t, "# settings\norigins: ['${REEVE_TEST_KEY}']\n"+text+"\n")
+		_, err := host.LoadConfig(file)
+		told := reeve.AsError(err)
+		if told.Code != reeve.Validation || !strings.HasPrefix(told.Message, file+", "+want) || told.Hint == "" {
+			t.Errorf("%q: %v", text, err)
+		}
+		for _, never := range []string{"hunter2", "Go ", "unmarshal", "float64", "interface", "Config.", "mapping is"} {
+			if strings.Contains(told.Message, never) {
+				t.Errorf("%q: it says %q: %s", text, never, told.Message)
+			}
+		}
+	}
+	for _, text := range []string{"hello", "- a", "{a: b}", "a"} {
+		file := config(t, text)
+		if _, err := host.LoadConfig(file); err == nil || !strings.Contains(err.Error(), "reeve.yaml, line 1: ") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// What is wrong with models is found out when they are opened, since variables have a say in it; what the file says is told with its line all the same.
+func TestLoadConfig_TellsWhatIsWrongWithModels(t *testing.T) {
+	for text, want := range map[string]string{
+		"  servers:\n    near:\n      base_url: nowhere":                   "line 4: model.servers.near.base_url is not a URL",
+		"  servers:\n    near:\n      base_url: http://a\n      api: soap": `line 5: model.servers.near.api is chat or responses, not "soap"`,
+		"  servers:\n    near:\n      key: abc":                            "line 3: model.servers.near needs a base_url",
+		"  servers:\n    openai:\n      base_url: http://a":                `line 3: model.servers: "openai" cannot be the name of a server`,
+		"  openai: {base_url: nowhere}":                                    "line 2: model.openai.base_url is not a URL",
+		"  names: {a: b, b: c/d}":                                          "line 2: model.names: a is another name again",
+		"  names:\n    a: nobody/x":                                        "line 3: model.names: a: there is no model",
+		"  default: nobody/x":                                              "line 2: model.default cannot be used: there is no model",
+		"  script: none.yaml":                                              "line 2: the rehearsal script cannot be read",
+		"  prices: none.yaml":                                              "line 2: the price table cannot be read",
+	} {
+		file := config(t, "model:\n"+text+"\n")
+		if told := opened(t, file, nil); told.Code != reeve.Validation || !strings.HasPrefix(told.Message, file+", "+want) || len(told.Fields) != 0 {
+			t.Errorf("%q: %v", text, told)
+		}
+	}
+	file := config(t, "model:\n  default: rehearsal\n")
+	told := opened(t, file, map[string]string{"REEVE_MODEL": "nobody/x"}) // which is not the file's mistake
+	if !strings.HasPrefix(told.Message, "model.default cannot be used") {
+		t.Error(told)
+	}
+}
+
+// config writes a config file.
+func config(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "reeve.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// opened is what a server says that is started with a config and variables.
+func opened(t *testing.T, file string, env map[string]string) *reeve.Error {
+	t.Helper()
+	cfg, err := host.LoadConfig(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.FromEnv(func(name string) (string, bool) { v, ok := env[name]; return v, ok }); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Dir, cfg.LogTo = t.TempDir(), t.Output()
+	h, err := host.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = h.Handler(t.Context())
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	return reeve.AsError(err)
+}
+
+// What is right is read as it was, in whichever way YAML lets it be written; a setting that is left empty, or is 0, has its default.
+func TestLoadConfig_TakesWhatIsRight(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                 "0 0 0s [] 0",
+		"# nothing\n":                      "0 0 0s [] 0",
+		"runs:\nhosts:\npython:\n":         "0 0 0s [] 0",
+		"output_cap: 0\nruns: 0\nrate: 0":  "0 0 0s [] 0",
+		"---\nruns: 3\n...\n":              "3 0 0s [] 0",
+		"%YAML 1.2\n---\nruns: 3\n---\n":   "3 0 0s [] 0",
+		"# a\n---\nruns: 3\n---\n# more\n": "3 0 0s [] 0",
+		"runs: '3'\nrate: 1e2\napproval_ttl: 5m\nhosts: [a, 5]\n": "3 100 5m0s [a 5] 0",
+		"approval_ttl: !!str 5m\nhosts: !!seq [a]\nruns: 3\n":     "3 0 5m0s [a] 0",
+		"approval_ttl: >-\n  5m\n":                                "0 0 5m0s [] 0",
+		"runs: &n 0x10\nrate: *n\n":                               "16 16 0s [] 0",
+		"python: &p\n  memory_mb: 64\n":                           "0 0 0s [] 64",
+		"{runs: 3, python: {memory_mb: 32}}":                      "3 0 0s [] 32",
+	} {
+		file := config(t, text)
+		c, err := host.LoadConfig(file)
+		if got := fmt.Sprint(c.Runs, " ", c.Rate, " ", time.Duration(c.ApprovalTTL), " ", c.Hosts, " ", c.Python.MemoryMB); err != nil || got != want {
+			t.Errorf("%q: %s, %v; want %s", text, got, err, want)
+		}
+	}
+	reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 0})
+	for _, cfg := range []host.Config{{HTTPAllow: []string{"x y"}}, {Rate: -1}, {Runs: 257}, {Python: host.PythonConfig{Runs: 65}}} { // also what comes from elsewhere
+		cfg.Dir = t.TempDir()
+		if _, err := host.New(t.Context(), cfg); reeve.CodeOf(err) != reeve.Validation || !strings.Contains(err.Error(), "setting ") {
+			t.Errorf("%+v: %v", cfg, err)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package gate
+
+import (
+	"context"
+	"strings"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// PutTool adds or replaces a workspace's own tool, for somebody of a role. Each replacement is a new version. Only an owner decides where a secret goes: whoever
+// else could make a tool that sends one, or change one that does, would read it at the other end.
+func (g *Gate) PutTool(ctx context.Context, t reeve.Tool, replace bool, by reeve.Role) (reeve.Tool, error) {
+	t = t.WithDefaults()
+	if t.Kind == reeve.GoTool {
+		return t, wrongField("/kind", "http or script", "tools of kind go are compiled in")
+	}
+	if err := t.Validate(); err != nil {
+		return t, err
+	}
+	if t.Effect == reeve.Local {
+		return t, wrongField("/effect", "read, keyed, verifiable or unsafe", "an endpoint's effect does not live in Reeve's own database")
+	}
+	if err := checkSchemas(t); err != nil {
+		return t, err
+	}
+	b, ok := g.Builders[t.Kind]
+	if !ok {
+		return t, reeve.Errorf(reeve.Unsupported, "tools of kind %q are not supported in this build", t.Kind).Hintf("use kind http or script")
+	}
+	if _, err := b.Build(t); err != nil {
+		return t, err
+	}
+	if refersToSecret(t.Spec) && !by.Allows(reeve.Owner) {
+		return t, ownersOnly(by, t.ID, "make a tool that refers to a secret, as %s does")
+	}
+	err := g.DB.Update(ctx, func(tx *store.Tx) error {
+		old, err := tx.GetTool(ctx, t.WorkspaceID, t.ID)
+		found := err == nil
+		switch {
+		case err != nil && reeve.CodeOf(err) != reeve.NotFound:
+			return err
+		case found && (!replace || old.WorkspaceID == ""):
+			return reeve.Errorf(reeve.AlreadyExists, "a tool called %q is there already", t.ID)
+		case !found && replace:
+			return err
+		case found && refersToSecret(old.Spec) && !by.Allows(reeve.Owner):
+			return ownersOnly(by, t.ID, "change %s, which refers to a secret")
+		}
+		t.Version, t.CreatedAt = old.Version+1, tx.Now()
+		if found {
+			t.CreatedAt = old.CreatedAt
+		}
+		if err := tx.PutTool(ctx, t); err != nil {
+			return err
+		}
+		return tx.Touch(ctx, t.WorkspaceID)
+	})
+	return t, err
+}
+
+// DeleteTool removes a workspace's own tool.
+func (g *Gate) DeleteTool(ctx context.Context, workspace, id string) error {
+	return g.DB.Update(ctx, func(tx *store.Tx) error {
+		err := tx.DeleteTool(ctx, workspace, id)
+		if reeve.CodeOf(err) == reeve.NotFound {
+			if _, there := tx.GetTool(ctx, workspace, id); there == nil {
+				return reeve.Errorf(reeve.Conflict, "the tool %s is built in, and cannot be deleted", id).Hintf("detach it from the agents that shall not have it")
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return tx.Touch(ctx, workspace)
+	})
+}
+
+// refersToSecret tells whether a spec has a secret sent somewhere. What cannot be read may.
+func refersToSecret(spec []byte) bool {
+	v, err := reeve.ParseJSON(spec)
+	return err != nil || mentionsSecret(v)
+}
+
+func mentionsSecret(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.Contains(v, reeve.SecretMark)
+	case []any:
+		for _, e := range v {
+			if mentionsSecret(e) {
+				return true
+			}
+		}
+	case map[string]any:
+		for _, e := range v {
+			if mentionsSecret(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ownersOnly refuses what takes an owner; what names the tool.
+func ownersOnly(by reeve.Role, tool, what string) error {
+	return reeve.Errorf(reeve.Forbidden, "a token with role %s cannot "+what, by, tool).
+		Hintf("it takes the role %s: whoever says where a secret is sent can read it there", reeve.Owner)
+}

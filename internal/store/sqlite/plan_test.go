@@ -1,0 +1,171 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"reeve/internal/store"
+	"reeve/internal/store/sqlite"
+	"reeve/internal/store/storetest"
+)
+
+// growing are the tables to which every day adds: what is looked for in them is found by an index, and not by reading on.
+var growing = []string{"approvals", "checklist_items", "checklists", "emails", "events", "items", "links", "messages", "notifications", "operations", "payloads", "plan_blocks",
+	"plan_pins", "ratings", "runs", "script_runs", "session_files", "tasks", "time_entries", "wakes"}
+
+// keys are columns whose value few rows share.
+var keys = regexp.MustCompile(`\b(id|agent_id|call_id|item_id|operation_id|reason_id|run_id|run_key|session_id|task_id|thread_id|set_id) (= |IN \()\$`)
+
+// Whatever the store asks for is found by an index, however much there is: the statements in its source, and those of the conformance suite, are planned. None may read a table
+// that grows from its beginning, or all of a workspace's rows where it names fewer.
+func TestNothingIsFoundByReadingAll(t *testing.T) {
+	texts := &recorder{seen: map[string]bool{}}
+	t.Run("suite", func(t *testing.T) {
+		storetest.Exercise(t, func(t *testing.T) *store.DB {
+			e, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			db, err := store.Open(t.Context(), watched{e, texts}, storetest.Key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = db.Close() })
+			return db
+		})
+	})
+	file := filepath.Join(t.TempDir(), "reeve.db")
+	open(t, sqlite.Config{File: file})
+	e, err := sqlite.Open(t.Context(), sqlite.Config{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.Close() }()
+	raw, _, err := e.Migrator(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = raw.Close() }()
+	found := written(t)
+	maps.DeleteFunc(found, func(text string, _ bool) bool { // which makes no sense without what is put into it
+		_, err := plan(t.Context(), raw, text)
+		return err != nil
+	})
+	if len(found) < 250 || len(texts.seen) < 200 {
+		t.Fatalf("only %d statements were found, and %d seen", len(found), len(texts.seen))
+	}
+	maps.Copy(found, texts.seen)
+	for _, text := range slices.Sorted(maps.Keys(found)) {
+		lines, err := plan(t.Context(), raw, text)
+		if err != nil {
+			t.Errorf("%v\n\t%s", err, text)
+		}
+		for _, line := range lines {
+			if why := slow(text, line); why != "" {
+				t.Errorf("%s: %s\n\t%s", why, line, text)
+			}
+		}
+	}
+}
+
+// line is a line of a plan.
+var line = regexp.MustCompile(`^(SCAN|SEARCH) (\w+)(?: USING (?:COVERING )?INDEX (\w+))?(?: \((.*)\))?`)
+
+// slow says what is wrong with a line of a statement's plan, if anything is.
+func slow(text, of string) string {
+	m := line.FindStringSubmatch(of)
+	if m == nil || strings.Contains(of, "VIRTUAL TABLE") {
+		return ""
+	}
+	table := m[2]
+	if a := regexp.MustCompile(`(?:FROM|JOIN|UPDATE) (\w+) (?:AS )?` + table + `\b`).FindStringSubmatch(text); a != nil {
+		table = a[1]
+	}
+	switch {
+	case !slices.Contains(growing, table):
+	case m[1] == "SCAN" && m[3] == "":
+		return "reads all of " + table
+	case m[4] == "workspace_id=?" && keys.MatchString(text):
+		return "reads all of a workspace's " + table
+	}
+	return ""
+}
+
+var parameter = regexp.MustCompile(`\$\d+|\?`)
+
+func plan(ctx context.Context, db *sql.DB, text string) (lines []string, err error) {
+	args := make([]any, len(parameter.FindAllString(text, -1)))
+	rows, err := db.QueryContext(ctx, "EXPLAIN QUERY PLAN "+parameter.ReplaceAllString(text, "?"), args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			return nil, err
+		}
+		lines = append(lines, detail)
+	}
+	return lines, rows.Err()
+}
+
+// recorder keeps the texts of statements.
+type recorder struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func (r *recorder) note(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen[strings.Join(strings.Fields(text), " ")] = true
+}
+
+// watched is an engine whose statements are noted.
+type watched struct {
+	store.Engine
+	*recorder
+}
+
+func (w watched) Update(ctx context.Context, f func(store.Conn) error) error {
+	return w.Engine.Update(ctx, func(c store.Conn) error { return f(noted{c, w.recorder}) })
+}
+
+func (w watched) View(ctx context.Context, f func(store.Conn) error) error {
+	return w.Engine.View(ctx, func(c store.Conn) error { return f(noted{c, w.recorder}) })
+}
+
+type noted struct {
+	store.Conn
+	*recorder
+}
+
+func (n noted) Exec(ctx context.Context, refused func(store.Fault) error, text string, args ...any) error {
+	n.note(text)
+	return n.Conn.Exec(ctx, refused, text, args...)
+}
+
+func (n noted) Affect(ctx context.Context, text string, args ...any) (int64, error) {
+	n.note(text)
+	return n.Conn.Affect(ctx, text, args...)
+}
+
+func (n noted) Query(ctx context.Context, text string, args ...any) (store.Rows, error) {
+	n.note(text)
+	return n.Conn.Query(ctx, text, args...)
+}
+
+func (n noted) Ask(ctx context.Context, read func(store.Rows) error, text string, args ...any) error {
+	n.note(text)
+	return n.Conn.Ask(ctx, read, text, args...)
+}
