@@ -37,8 +37,8 @@ func become() error {
 	if err := json.NewDecoder(os.NewFile(JobFile, "job")).Decode(&j); err != nil {
 		return fmt.Errorf("its job: %w", err)
 	}
-	if err := unix.CloseRange(JobFile, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return os.NewSyscallError("close_range", err)
+	if err := closeOnExec(JobFile); err != nil {
+		return err
 	}
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // it goes first when the machine runs out of memory
 	at, temp := j.Root, j.TempDir
@@ -84,6 +84,11 @@ func become() error {
 		return fmt.Errorf("command: %s: %w", j.Args[0], lookup)
 	}
 	return fmt.Errorf("command: %s: %w", j.Args[0], syscall.Exec(path, j.Args, env))
+}
+
+// closeOnExec closes a file and all that have higher numbers when this process becomes another.
+func closeOnExec(first uint) error {
+	return os.NewSyscallError("close_range", unix.CloseRange(first, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC))
 }
 
 // bare is an error without the path, which is not the caller's to know.

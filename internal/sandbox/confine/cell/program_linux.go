@@ -24,6 +24,9 @@ func becomeProgram(told string) error {
 	if err := json.Unmarshal([]byte(told), &p); err != nil {
 		return fmt.Errorf("its program: %w", err)
 	}
+	if err := p.alone(); err != nil {
+		return err
+	}
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // it goes first when the machine runs out of memory
 	if p.Namespaces {
 		if err := p.world(); err != nil {
@@ -42,10 +45,17 @@ func becomeProgram(told string) error {
 	if err := install(filter(Job{Namespaces: p.Namespaces})); err != nil {
 		return err
 	}
-	if _, err := unix.FcntlInt(ProgramFile, unix.F_SETFD, unix.FD_CLOEXEC); err != nil {
-		return os.NewSyscallError("fcntl", err)
-	}
 	return os.NewSyscallError("execveat", execOpen(ProgramFile, p.Args, os.Environ()))
+}
+
+// alone has the program find nothing open but its pipes, and its folder where it has no other way to it. Its host may leave it more by mistake: Go itself
+// opens the user maps of a process that it starts so that another one, started in the same moment, is left with them.
+func (p Program) alone() error {
+	if err := closeOnExec(ProgramFile); err != nil || p.Namespaces || p.Folder == "" {
+		return err
+	}
+	_, err := unix.FcntlInt(FolderFile, unix.F_SETFD, 0)
+	return os.NewSyscallError("fcntl", err)
 }
 
 // world replaces all that this process sees by an empty file system, a /proc of its own, and what the program reads.
@@ -90,9 +100,7 @@ func (p Program) collect() (parts []part, err error) {
 		return parts, nil
 	}
 	got := part{fd: FolderFile, dir: true, readOnly: true}
-	if p.Opened {
-		_, err = unix.FcntlInt(FolderFile, unix.F_SETFD, unix.FD_CLOEXEC)
-	} else {
+	if !p.Opened {
 		got, err = take(p.Folder)
 	}
 	got.path = FolderPath
