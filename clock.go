@@ -1,6 +1,9 @@
 package reeve
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Now is the one place that reads the wall clock. Times are UTC and cut to the millisecond, the precision the store keeps.
 func Now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
@@ -30,4 +33,23 @@ func FromMillis(ms int64) time.Time {
 // moment is the nearest point in time that JSON has a name for: the years 1 to 9999. One that has none would make a whole list unreadable.
 func moment(ms int64) time.Time {
 	return time.UnixMilli(max(-62135596800000, min(ms, 253402300799999))).UTC()
+}
+
+// ParseInstant reads RFC 3339. Package time takes offsets that it cannot write again.
+func ParseInstant(s string) (time.Time, error) {
+	s = strings.ToUpper(s)
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if _, offset := t.Zone(); err == nil && (max(offset, -offset) >= 24*60*60 || !strings.HasSuffix(s, "Z") && s[len(s)-2:] > "59") {
+		err = Errorf(Validation, "the offset is out of range")
+	}
+	return t, err
+}
+
+// InOffset is the inverse of reading a time's milliseconds and its offset in seconds.
+func InOffset(ms, offset int64) time.Time {
+	t := moment(ms)
+	if shown := t.In(time.FixedZone("", int(offset))); offset != 0 && max(offset, -offset) < 24*60*60 && shown.Year() <= 9999 {
+		return shown
+	}
+	return t
 }

@@ -62,25 +62,6 @@ func ParseMoment(path, s string) (time.Time, error) {
 	return InOffset(t.UnixMilli(), int64(offset)), nil
 }
 
-// ParseInstant reads RFC 3339. Package time takes offsets that it cannot write again.
-func ParseInstant(s string) (time.Time, error) {
-	s = strings.ToUpper(s)
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if _, offset := t.Zone(); err == nil && (max(offset, -offset) >= 24*60*60 || !strings.HasSuffix(s, "Z") && s[len(s)-2:] > "59") {
-		err = Errorf(Validation, "the offset is out of range")
-	}
-	return t, err
-}
-
-// InOffset is the inverse of reading a time's milliseconds and its offset in seconds.
-func InOffset(ms, offset int64) time.Time {
-	t := moment(ms)
-	if shown := t.In(time.FixedZone("", int(offset))); offset != 0 && max(offset, -offset) < 24*60*60 && shown.Year() <= 9999 {
-		return shown
-	}
-	return t
-}
-
 // CheckDay checks a day of the calendar.
 func CheckDay(path, s string) error {
 	t, err := time.Parse(time.DateOnly, s)
