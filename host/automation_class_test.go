@@ -151,7 +151,7 @@ func TestG12_LostInAScript(t *testing.T) {
 	}
 	t.Run("what never left is failed", func(t *testing.T) {
 		h := reevetest.StartWith(t, quick(t))
-		define(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": closedPort(t) + "/"}, nil)
+		define(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": closedPort + "/"}, nil)
 		a := &auto{Host: h, t: t, name: "letters"}
 		h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "source": twoLetters, "tools": []string{"send"}})
 		a.fails(reeve.NetworkFailure)

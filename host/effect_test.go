@@ -482,7 +482,7 @@ func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
 // A request that never left is failed, as that is proven.
 func TestG12_WhatNeverLeftIsFailed(t *testing.T) {
 	h := reevetest.StartWith(t, quick(t))
-	define(h, "nowhere", reeve.Unsafe, map[string]any{"method": "POST", "url": closedPort(t) + "/"}, nil)
+	define(h, "nowhere", reeve.Unsafe, map[string]any{"method": "POST", "url": closedPort + "/"}, nil)
 	a := h.Agent("a", "nowhere")
 	if res := h.Call(a.ID, "nowhere", nil); res.State != reeve.Failed || res.Code != reeve.Unavailable {
 		t.Errorf("%+v", res)

@@ -579,7 +579,7 @@ func TestG06_OperatorSettingsStayInside(t *testing.T) {
 	h.Want(http.StatusNoContent, nil, "PUT", "/api/secrets/KEY", map[string]any{"value": sealed})
 	define(h, "post", reeve.Unsafe, map[string]any{"method": "POST", "url": w.URL + "/hook?k=${secret:KEY}", "headers": map[string]any{"X-Key": "${secret:KEY}", "X-Other": header}},
 		map[string]any{"retry": map[string]any{"attempts": 2, "delay_ms": 1, "max_ms": 1}})
-	define(h, "unreachable", reeve.Unsafe, map[string]any{"method": "POST", "url": closedPort(t) + "/hook", "headers": map[string]any{"X-Key": "${secret:KEY}"}}, nil)
+	define(h, "unreachable", reeve.Unsafe, map[string]any{"method": "POST", "url": closedPort + "/hook", "headers": map[string]any{"X-Key": "${secret:KEY}"}}, nil)
 	a := h.Agent("a", "post", "unreachable")
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/workspace", map[string]any{"limit": map[string]any{"calls": 987654}})
 	var said []string

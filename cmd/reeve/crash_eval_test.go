@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,14 +28,11 @@ func TestCrashEval_I20(t *testing.T) {
 		fmt.Fprintf(&lines, "{\"id\":\"q%d\",\"question\":\"Say %d\",\"answer\":\"It is Say %d\"}\n", i, i, i)
 	}
 	err := errors.Join(os.WriteFile(tasks, []byte(lines.String()), 0o644), os.WriteFile(script, []byte("answers:\n  - when: {said: Say}\n    text: \"It is {{said}}\"\n    delay: 100ms\n"), 0o644))
-	l, listenErr := net.Listen("tcp", "127.0.0.1:0") // one address for every server
+	listen, listenErr := steadyAddress()
 	if err := errors.Join(err, listenErr); err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"REEVE_LISTEN=" + l.Addr().String(), "REEVE_MODEL_SCRIPT=" + script}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	env := []string{"REEVE_LISTEN=" + listen, "REEVE_MODEL_SCRIPT=" + script}
 	w, err := r.furnish(ctx, sqliteEngine(t), func(c caller) error { return c.do(ctx, "POST", "/api/agents", thing{"name": "clerk"}, nil) })
 	if err != nil {
 		t.Fatal(err)

@@ -66,16 +66,23 @@ func TestCrashImport_I16(t *testing.T) {
 	}
 }
 
+// steadyAddress is one for every server of a test, so that its client finds the next. Its port is below those that the kernel gives away, so nobody gets it while a server is
+// dead.
+func steadyAddress() (string, error) {
+	for range 100 {
+		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20_000+rand.N(10_000))); err == nil {
+			return l.Addr().String(), l.Close()
+		}
+	}
+	return "", errors.New("no port is free below 30000")
+}
+
 // importStorm imports once, into a world of its own, and says how often it came to a kill.
 func (r *rig) importStorm(e *engine, mail string, kills int) (killed int, err error) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute+time.Duration(kills)*10*time.Second)
 	defer cancel()
-	l, err := net.Listen("tcp", "127.0.0.1:0") // one address for every server, so that the importer finds the next
+	listen, err := steadyAddress()
 	if err != nil {
-		return killed, err
-	}
-	listen := "REEVE_LISTEN=" + l.Addr().String()
-	if err := l.Close(); err != nil {
 		return killed, err
 	}
 	w, err := e.empty()
@@ -87,7 +94,7 @@ func (r *rig) importStorm(e *engine, mail string, kills int) (killed int, err er
 	servers := 0
 	for done := false; !done; {
 		if server == nil {
-			if server, err = r.serve(w, listen); err != nil {
+			if server, err = r.serve(w, "REEVE_LISTEN="+listen); err != nil {
 				return killed, err
 			}
 			if err := server.await(ctx); err != nil {
