@@ -202,7 +202,10 @@ func TestO13_ScheduleTools(t *testing.T) {
 		if s := b.getSchedule(once.ID); s.State != reeve.TimerCompleted || len(b.runs("")) != 1 {
 			t.Errorf("once: %+v, %d runs", s.Timer, len(b.runs("")))
 		}
+		b.want(409, nil, "PATCH", "/api/schedules/"+once.ID, object{"status": "paused"})
 		use("schedule_edit", object{"schedule_id": every.ID, "status": "active"})
+		b.to("2000-01-01 17:00", 5*time.Minute)
+		b.want(200, nil, "PATCH", "/api/schedules/"+every.ID, object{"cadence_type": "interval", "cadence_value": "2h", "timezone": "UTC"}) // said again, it does not begin anew
 		b.to("2000-01-01 18:05", 5*time.Minute)
 		lines := in[struct {
 			Runs []struct {

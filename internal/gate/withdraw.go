@@ -50,9 +50,31 @@ func (g *Gate) Lapse(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 		if void == nil {
 			continue
 		}
-		if err := g.takeBack(ctx, tx, op, reeve.AsError(void)); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that a person was faster
+		if err := g.unask(ctx, tx, op, reeve.AsError(void)); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// Retire takes back all that waits for a person of an agent that is gone, or about to be.
+func (g *Gate) Retire(ctx context.Context, tx *store.Tx, a reeve.Agent, why string) error {
+	list, err := tx.ParkedOperations(ctx, a.WorkspaceID, a.ID)
+	if err != nil {
+		return err
+	}
+	for _, op := range list {
+		if err := g.unask(ctx, tx, op, reeve.Errorf(reeve.Denied, "%s", why)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unask is takeBack, unless a person was faster.
+func (g *Gate) unask(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error) error {
+	if err := g.takeBack(ctx, tx, op, why); err != nil && reeve.CodeOf(err) != reeve.Conflict {
+		return err
 	}
 	return nil
 }

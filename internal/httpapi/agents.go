@@ -199,6 +199,11 @@ func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struc
 		if err := tx.ChangeAgent(ctx, a); err != nil {
 			return err
 		}
+		if a.Lifecycle == reeve.AgentDestroyed {
+			if err := s.Gate.Retire(ctx, tx, a, "the agent was destroyed"); err != nil {
+				return err
+			}
+		}
 		out.Body, err = tx.GetAgent(ctx, who.Workspace, a.ID) // as the store has it
 		return err
 	})
@@ -210,7 +215,10 @@ func (s *server) deleteAgent(ctx context.Context, who reeve.Principal, in *Agent
 		if a, err = tx.GetAgent(ctx, who.Workspace, in.Agent); err != nil {
 			return err
 		}
-		return tx.DeleteAgent(ctx, who.Workspace, a.ID)
+		if err := tx.DeleteAgent(ctx, who.Workspace, a.ID); err != nil {
+			return err
+		}
+		return s.Gate.Retire(ctx, tx, a, "the agent was removed")
 	})
 	if err == nil {
 		s.Wake.Interrupt(who.Workspace, a.ID, reeve.ErrEnded)

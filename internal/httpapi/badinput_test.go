@@ -44,7 +44,7 @@ func bad(t *testing.T, what string, r reevetest.Reply, codes ...reeve.Code) {
 		return
 	}
 	r.Decode(t, &p)
-	if !slices.Contains(codes, p.Code) || p.Hint == "" || p.Detail == "" || p.RequestID == "" || p.Code == reeve.Validation && len(p.Errors) == 0 {
+	if !slices.Contains(codes, p.Code) || p.Hint == "" || p.Detail == "" || p.RequestID == "" || p.Code == reeve.Validation && len(p.Errors) == 0 || strings.Contains(p.Detail, string(p.Code)) {
 		t.Errorf("%.200s: %.500s", what, r.Body)
 	}
 }

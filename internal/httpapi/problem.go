@@ -173,7 +173,7 @@ func fromHuma(ctx context.Context, status int, msg string, errs []error, limit i
 		case errors.As(err, &own):
 			e.Message, e.Fields, e.Hint = own.Message, append(e.Fields, own.Fields...), own.Hint
 		case errors.As(err, &d):
-			e.Fields = append(e.Fields, reeve.Field{Path: location(d.Location), Message: d.Message})
+			e.Fields = append(e.Fields, reeve.Field{Path: location(d.Location), Message: strings.TrimPrefix(d.Message, string(reeve.Validation)+": ")}) // huma has made a text of our own errors
 		case err != nil && code != reeve.Internal:
 			e.Fields = append(e.Fields, reeve.Field{Message: decodeMessage(err)})
 		}
@@ -182,7 +182,10 @@ func fromHuma(ctx context.Context, status int, msg string, errs []error, limit i
 		e.Fields = []reeve.Field{{Message: msg}}
 	}
 	if len(e.Fields) > 0 && e.Message == "validation failed" {
-		e.Message = strings.TrimSpace("the request is not valid: " + e.Fields[0].Path + " " + e.Fields[0].Message)
+		first := e.Fields[0]
+		if e.Message = "the request is not valid: " + strings.TrimSpace(first.Path+" "+first.Message); strings.HasPrefix(first.Message, "not valid JSON") {
+			e.Message = "the request is " + first.Message
+		}
 	}
 	if code == reeve.TooLarge {
 		e = tooLarge(limit)

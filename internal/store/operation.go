@@ -147,6 +147,12 @@ func (s *Snap) WaitingOperations(ctx context.Context, workspace, run string) ([]
 		AND run_id <> '' ORDER BY created_at, id`, run, workspace)
 }
 
+// ParkedOperations reads an agent's operations that wait for a person.
+func (s *Snap) ParkedOperations(ctx context.Context, workspace, agent string) ([]reeve.Operation, error) {
+	return all(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM operations
+		WHERE workspace_id = $1 AND state IN ('parked', 'unknown') AND state = 'parked' AND agent_id || '' = $2 ORDER BY created_at, id`, workspace, agent)
+}
+
 // awaitsPerson is what an operation is whose run waits for a person.
 const awaitsPerson = `run_id <> '' AND result_id = '' AND state IN ('parked', 'unknown') AND (state = 'parked' OR resolution = '')
 	AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.operation_id = operations.id AND p.operation_id <> '')`

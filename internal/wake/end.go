@@ -193,6 +193,7 @@ func (r *Room) giveUp(ctx context.Context, tx *store.Tx, run reeve.Run) ([]endin
 	if err := tx.Touch(ctx, run.WorkspaceID); err != nil {
 		return nil, err
 	}
+	run.Attempts-- // this one is not begun
 	why := reeve.Errorf(reeve.Crashed, "its server stopped %d times while it ran; it is not taken up again", r.Attempts)
 	return r.finish(ctx, tx, []*closing{{run: run, end: reeve.RunEnd{State: reeve.RunFailed, Err: why}}})
 }

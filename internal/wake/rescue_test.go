@@ -144,7 +144,7 @@ func TestL08_ARunIsNotTakenUpForEver(t *testing.T) {
 			t.Errorf("told %+v", told)
 		}
 		for _, r := range w.runs("a") {
-			if r.State != reeve.RunFailed || r.Code != reeve.Crashed || !strings.Contains(r.Message, "5 times") || r.FinishedAt == nil {
+			if r.State != reeve.RunFailed || r.Code != reeve.Crashed || !strings.Contains(r.Message, "5 times") || r.Attempts != 5 || r.FinishedAt == nil {
 				t.Errorf("%+v", r)
 			}
 		}

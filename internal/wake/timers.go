@@ -45,13 +45,14 @@ func (r *Room) Admit(ctx context.Context, tx *store.Tx, t reeve.Timer) error {
 }
 
 // Change applies what a request says to a timer, and plans it anew where its time changed. What is left out stays, and so a
-// paused timer stays paused; one that was over or disabled lives again when it gets a new time. It gives the next firings where
-// they changed.
+// paused timer stays paused; one that was over or disabled lives again when it gets a new time. A time that is said again changes
+// nothing. It gives the next firings where they changed.
 func (r *Room) Change(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (reeve.Timer, []time.Time, error) {
 	if (q.CadenceType == "") != (q.CadenceValue == "") {
 		return t, nil, &reeve.Error{Code: reeve.Validation, Message: "cadence_type and cadence_value belong together",
 			Fields: []reeve.Field{{Path: "/cadence_value", Message: "one is given without the other", Expected: "both or neither"}}}
 	}
+	was := t
 	set := func(p *string, v string) {
 		if v != "" {
 			*p = v
@@ -64,8 +65,10 @@ func (r *Room) Change(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (re
 	set(&t.Zone, q.Timezone)
 	set((*string)(&t.Misfire), string(q.Misfire))
 	set((*string)(&t.Notify), string(q.Notification))
-	retimed := q.CadenceType != "" || q.Timezone != ""
+	retimed := (q.CadenceType != "" || q.Timezone != "") && (t.State != reeve.TimerActive || t.Kind != was.Kind || t.Value != was.Value || t.Zone != was.Zone)
 	switch {
+	case q.Status == string(reeve.TimerPaused) && t.State == reeve.TimerCompleted && !retimed:
+		return t, nil, reeve.Errorf(reeve.Conflict, "the schedule is over, and cannot be paused").Hintf("give it a new time with cadence_type and cadence_value")
 	case q.Status == string(reeve.TimerPaused):
 		t.State, t.NextAt = reeve.TimerPaused, nil
 	case q.Status == string(reeve.TimerActive):
