@@ -204,6 +204,37 @@ func TestG01_AReadThatIsRefusedIsNotMade(t *testing.T) {
 	}
 }
 
+// A call by a name is that agent's who has it now, also where nothing is written before its handler runs.
+func TestG01_ANameIsWhoHasItNow(t *testing.T) {
+	one, shared := reevetest.Start(t), two(t)
+	for name, servers := range map[string][2]*reevetest.Host{"here": {one, one}, "elsewhere": {shared[0], shared[1]}} {
+		t.Run(name, func(t *testing.T) {
+			caller, alter := servers[0], servers[1]
+			rename := func(id, to string) { alter.Want(200, nil, "PATCH", "/api/agents/"+id, object{"name": to}) }
+			var ids []string
+			for _, name := range []string{"ann", "bob"} {
+				a := caller.Agent(name, "write_file", "read_file")
+				caller.Call(name, "write_file", call{"path": "/who", "content": name})
+				caller.Call(name, "read_file", call{"path": "/who"})
+				ids = append(ids, a.ID)
+			}
+			rename(ids[0], "cas")
+			rename(ids[1], "ann")
+			if res := caller.Call("ann", "read_file", call{"path": "/who"}); !strings.Contains(res.Content, "bob") {
+				t.Errorf("the name ann, which bob has taken, reads %q", res.Content)
+			}
+			if _, p, status := do(caller, "bob", call{"tool": "read_file", "args": object{"path": "/who"}}); status != 404 || p.Code != reeve.NotFound {
+				t.Errorf("a name that nobody has: %d %+v", status, p)
+			}
+			alter.Want(204, nil, "DELETE", "/api/agents/"+ids[1], nil)
+			again := alter.Agent("ann", "read_file")
+			if res, p, status := do(caller, "ann", call{"tool": "read_file", "args": object{"path": "/who"}}); status != 200 || !res.IsError && res.Content == "bob" {
+				t.Errorf("made anew as %s: %d %+v %+v", again.ID, status, res, p)
+			}
+		})
+	}
+}
+
 // Whatever goes wrong in a tool's own judgement is that step's refusal, recorded, and nothing after it runs.
 func TestG01_AToolsOwnJudgementThatFailsRefuses(t *testing.T) {
 	fail := map[string]func() error{

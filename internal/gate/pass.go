@@ -55,7 +55,7 @@ type pass struct {
 func (g *Gate) begin(ctx context.Context, c reeve.Call) (*pass, error) {
 	v, err := g.views.agent(ctx, g, c.Workspace, c.Agent)
 	if err == nil && v.runsFirst(c) {
-		v, err = g.views.current(ctx, g, v)
+		v, err = g.views.current(ctx, g, v, c.Agent)
 	}
 	if err != nil {
 		return nil, err

@@ -2,9 +2,6 @@ package gate
 
 import (
 	"cmp"
-	"encoding/base64"
-	"encoding/json"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,7 +10,10 @@ import (
 // scrubber takes secrets out of text: values it knows, private keys, passwords in addresses, values that follow a telling word,
 // well-known forms of keys, and long strings that look drawn by lot. It leaves what people need: ids that Reeve issued, hashes,
 // UUIDs and paths.
-type scrubber struct{ known *strings.Replacer }
+type scrubber struct {
+	values []string
+	known  *strings.Replacer
+}
 
 const redacted = "[REDACTED]"
 
@@ -24,7 +24,7 @@ func newScrubber(values []string) *scrubber {
 	for _, v := range values {
 		for _, s := range []string{v, strings.TrimSpace(v)} {
 			if len(s) >= 4 { // a shorter one would take ordinary words with it
-				all = append(all, s, inJSON(s), url.QueryEscape(s), url.PathEscape(s), base64.StdEncoding.EncodeToString([]byte(s)))
+				all = append(all, spellings(s)...)
 			}
 		}
 	}
@@ -33,16 +33,7 @@ func newScrubber(values []string) *scrubber {
 	for _, s := range slices.Compact(all) {
 		pairs = append(pairs, s, redacted)
 	}
-	return &scrubber{known: strings.NewReplacer(pairs...)}
-}
-
-// inJSON is a value as it stands between the quotes of a JSON string.
-func inJSON(s string) string {
-	b, err := json.Marshal(s)
-	if err != nil {
-		return s
-	}
-	return string(b[1 : len(b)-1])
+	return &scrubber{values: values, known: strings.NewReplacer(pairs...)}
 }
 
 func (s *scrubber) scrub(text string) string {

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"reeve"
@@ -89,8 +90,9 @@ func (v *views) agent(ctx context.Context, g *Gate, workspace, agent string) (*a
 	return loaded, nil
 }
 
-// current gives a view as it is now, for a call whose handler runs before anything is written that would find out.
-func (v *views) current(ctx context.Context, g *Gate, was *agentView) (*agentView, error) {
+// current gives the view of an agent as it is now, for a call whose handler runs before anything is written that would find out. The agent is looked up as the caller names
+// it: a name may be another's by now.
+func (v *views) current(ctx context.Context, g *Gate, was *agentView, agent string) (*agentView, error) {
 	var now reeve.Workspace
 	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
 		now, err = s.GetWorkspace(ctx, was.ws.ID)
@@ -100,7 +102,7 @@ func (v *views) current(ctx context.Context, g *Gate, was *agentView) (*agentVie
 		return was, err
 	}
 	v.doubt(was.ws.ID)
-	return v.agent(ctx, g, was.ws.ID, was.agent.ID)
+	return v.agent(ctx, g, was.ws.ID, agent)
 }
 
 // runsFirst tells whether something is done for a caller before a write that would find out that the view is old: all of a tool that reads, a tool's preview, and a question to a
@@ -191,7 +193,11 @@ func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string
 			values = append(values[:len(values):len(values)], value)
 		}
 	}
-	w.scrubber = newScrubber(values)
+	if cached != nil && slices.Equal(cached.scrubber.values, values) {
+		w.scrubber = cached.scrubber
+	} else {
+		w.scrubber = newScrubber(values)
+	}
 	return w, nil
 }
 
