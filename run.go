@@ -180,6 +180,7 @@ type Subscription struct {
 	ID          string    `json:"id"`
 	WorkspaceID string    `json:"workspace_id"`
 	AgentID     string    `json:"agent_id"`
+	UserID      string    `json:"user_id,omitempty" doc:"Who made it: of what is a user's own, its predicate sees this user's"`
 	Token       Token     `json:"token"`
 	Predicate   string    `json:"predicate,omitempty" doc:"A CEL expression over entity; empty means always"`
 	CreatedAt   time.Time `json:"created_at"`

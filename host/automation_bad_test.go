@@ -93,3 +93,14 @@ func TestBadInput_AnAgentIsNotTurnedIntoAnAutomation(t *testing.T) {
 		h.Want(http.StatusNotFound, nil, "GET", "/api/automations/"+name, nil)
 	}
 }
+
+// A script may come to any text, and throw any: its run ends.
+func TestL08_AScriptThatSaysWhatCannotBeKept(t *testing.T) {
+	a, _ := automate(t, `1`)
+	a.save(`'a\u0000b'`, false)
+	if out := a.completes().Run.Output; !strings.Contains(out, "a\uFFFDb") && !strings.Contains(out, `a\u0000b`) {
+		t.Errorf("it came to %q", out)
+	}
+	a.save(`throw new Error('a\u0000b')`, false)
+	a.fails(reeve.LogicFailure, "a\uFFFDb")
+}

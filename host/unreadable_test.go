@@ -20,6 +20,7 @@ func TestL06_ADamagedEntityHoldsUpNobody(t *testing.T) {
 	watch(h, easy.ID, "key", "TASK", "")
 	var c reeve.Category
 	h.Want(201, &c, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Gym"})
+	patch(h, picky, object{"categories": []string{c.ID}})
 	var bad reeve.Task
 	h.Want(201, &bad, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: c.ID, Title: "damaged"})
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(h.Dir(), "reeve.db")+"?_pragma=busy_timeout(5000)")

@@ -8,9 +8,50 @@ import (
 	"reeve"
 )
 
-// Entity reads anything of the journal by its id, whosever it is, as what an expression about it sees: its fields, its kind, and
-// its category even where it has that from its task. False means that it is not there.
+// Entity reads anything of the journal by its id, as what an expression about it sees: its fields, its kind, and its category even where it has that from its task. False means
+// that it is not there for this hand: it is in a category that an agent may not see, or another user's own.
 func (r *JournalReader) Entity(ctx context.Context, id string) (map[string]any, bool, error) {
+	m, ok, err := r.anybodys(ctx, id)
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	ok, err = r.sees(ctx, m)
+	return m, ok, err
+}
+
+// sees tells whether an entity is there for this hand.
+func (r *JournalReader) sees(ctx context.Context, m map[string]any) (bool, error) {
+	field := func(name string) string { s, _ := m[name].(string); return s }
+	user, category := field("user_id"), field("category_id")
+	switch m["kind"] {
+	case "plan_block":
+		plan, _, err := record(ctx, r, scanPlan, "day_plans", planColumns, field("plan_id"), true)
+		if err != nil {
+			return false, err
+		}
+		user = plan.UserID
+	case "rating": // in the category of what it is about
+		if user == r.who.User {
+			err := r.TouchTarget(ctx, reeve.RatingTarget(field("target_kind")), field("target_id"))
+			return err == nil, passOver(err)
+		}
+	case "time_entry", "day_plan":
+	default:
+		user = r.who.User // nobody's own
+	}
+	return user == r.who.User && (category == "" || r.see(category) == nil), nil
+}
+
+// passOver takes it for no failure that something is not there to be seen.
+func passOver(err error) error {
+	if code := reeve.CodeOf(err); code == reeve.OutOfScope || code == reeve.NotFound {
+		return nil
+	}
+	return err
+}
+
+// anybodys reads it whosever it is.
+func (r *JournalReader) anybodys(ctx context.Context, id string) (map[string]any, bool, error) {
 	prefix, _, _ := strings.Cut(id, "_")
 	switch prefix {
 	case reeve.PrefixCategory:

@@ -6,11 +6,11 @@ import (
 	"reeve"
 )
 
-const subscriptionColumns = `id, workspace_id, agent_id, class, name, predicate, created_at`
+const subscriptionColumns = `id, workspace_id, agent_id, user_id, class, name, predicate, created_at`
 
 func scanSubscription(r scanner) (v reeve.Subscription, err error) {
 	var created int64
-	err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.Token.Class, &v.Token.Name, &v.Predicate, &created)
+	err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.UserID, &v.Token.Class, &v.Token.Name, &v.Predicate, &created)
 	v.CreatedAt = reeve.FromMillis(created)
 	return v, err
 }
@@ -23,8 +23,8 @@ func (t *Tx) InsertSubscription(ctx context.Context, v reeve.Subscription) error
 	if err := t.alive(ctx, v.WorkspaceID, v.AgentID); err != nil {
 		return err
 	}
-	if err := t.exec(ctx, `INSERT INTO subscriptions (`+subscriptionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		v.ID, v.WorkspaceID, v.AgentID, string(v.Token.Class), v.Token.Name, v.Predicate, reeve.Millis(t.now)); err != nil {
+	if err := t.exec(ctx, `INSERT INTO subscriptions (`+subscriptionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		v.ID, v.WorkspaceID, v.AgentID, v.UserID, string(v.Token.Class), v.Token.Name, v.Predicate, reeve.Millis(t.now)); err != nil {
 		return err
 	}
 	return t.stamp(ctx, SharedSubscriptions, v.ID)

@@ -98,9 +98,9 @@ func (r *Room) finish(ctx context.Context, tx *store.Tx, list []*closing) (over 
 	moves := make([]store.RunMove, len(list))
 	for i, c := range list {
 		is, end := c.run, c.end
-		is.State, is.Output, is.Owner, is.Moves, is.Issues, is.SeenAt = end.State, end.Output, "", end.Moves, end.Issues, end.SeenAt
+		is.State, is.Output, is.Owner, is.Moves, is.Issues, is.SeenAt = end.State, store.Clean(end.Output), "", end.Moves, end.Issues, end.SeenAt
 		if end.Err != nil {
-			is.Code, is.Message = end.Err.Code, end.Err.Message
+			is.Code, is.Message = end.Err.Code, store.Clean(end.Err.Message)
 		}
 		if is.State.Final() {
 			now := tx.Now()

@@ -74,12 +74,15 @@ func (p *predicates) fails(expression string, entities []map[string]any) (why st
 	if err != nil {
 		return "the predicate is not valid" // a subscription that cannot be asked must not stop the others
 	}
-	answered := len(entities) == 0
+	if len(entities) == 0 {
+		return "the predicate does not hold: nothing of what changed is there for the agent to see"
+	}
+	answered := false
 	for _, e := range entities {
 		out, _, err := prg.Eval(map[string]any{"entity": e})
 		switch {
 		case err != nil:
-			why = err.Error()
+			why = reason(expression, err)
 		case out.Value() == true:
 			return ""
 		default:
@@ -90,4 +93,13 @@ func (p *predicates) fails(expression string, entities []map[string]any) (why st
 		return "the predicate does not hold"
 	}
 	return "the predicate does not hold, as it cannot be asked: " + why
+}
+
+// reason says why an expression could not be asked, without what is in the entity: others than its user read it. A key that is not there is told if the expression itself names it.
+func reason(expression string, err error) string {
+	said := err.Error()
+	if _, key, ok := strings.Cut(said, "no such key: "); ok && key != "" && strings.Contains(expression, key) || strings.HasPrefix(said, "no such overload") {
+		return said
+	}
+	return "it fails on what changed"
 }

@@ -28,6 +28,10 @@ func TestL06_PredicatesAsDocumented(t *testing.T) {
 		`entity.due_date == "2026-03-01"`:                                  missing,
 		`entity.due_date != "2026-03-01"`:                                  missing,
 		`!has(entity.due_date)`:                                            "",
+		`{"a": true}[entity.kind]`:                                         no + ", as it cannot be asked: it fails on what changed", // what it is about is not told
+		`timestamp(entity.kind) == timestamp("2026-03-01T08:00:00Z")`:      no + ", as it cannot be asked: it fails on what changed",
+		`"x".matches(entity.kind + "(")`:                                   no + ", as it cannot be asked: it fails on what changed",
+		`entity.kind > 1`:                                                  no + ", as it cannot be asked: no such overload",
 		`entity.estimate_minutes > 30`:                                     "",
 		`entity.estimate_minutes > 30.5`:                                   "",
 		`entity.estimate_minutes == 45`:                                    "",
@@ -38,7 +42,7 @@ func TestL06_PredicatesAsDocumented(t *testing.T) {
 			t.Errorf("%s: %s", expression, got)
 		}
 	}
-	if got := p.fails("true", nil); got != no {
+	if got := p.fails("true", nil); got != no+": nothing of what changed is there for the agent to see" {
 		t.Errorf("about nothing: %s", got)
 	}
 }

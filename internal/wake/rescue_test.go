@@ -3,6 +3,7 @@ package wake
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 // broken cannot read what some predicates look at.
 type broken struct{ looks int }
 
-func (b *broken) Entities(_ context.Context, _ *store.Snap, _, _ string, ids []string) ([]map[string]any, error) {
+func (b *broken) Entities(_ context.Context, _ *store.Snap, _ store.Hand, _ string, ids []string) ([]map[string]any, error) {
 	if slices.Contains(ids, "bad") {
 		b.looks++
 		return nil, reeve.Errorf(reeve.Internal, "no")
@@ -87,7 +88,7 @@ func TestL08_AWakeThatCannotBeJudgedHoldsUpNobody(t *testing.T) {
 // mended reads everything.
 type mended struct{}
 
-func (mended) Entities(context.Context, *store.Snap, string, string, []string) ([]map[string]any, error) {
+func (mended) Entities(context.Context, *store.Snap, store.Hand, string, []string) ([]map[string]any, error) {
 	return []map[string]any{{"fine": true}}, nil
 }
 
@@ -173,6 +174,38 @@ func (e *eager) Over(run reeve.Run) {
 		e.must(err)
 		e.taken = append(e.taken, runs...)
 	}
+}
+
+// A run ends whatever its brain says, also what no database can keep, and its person is told.
+func TestL08_WhateverABrainSaysItsRunEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		w.agent("says", 0)
+		w.agent("fails", 0)
+		w.brain.do = func(_ context.Context, run reeve.Run) reeve.RunEnd {
+			if run.AgentID == "says" {
+				return reeve.RunEnd{State: reeve.RunCompleted, Output: "a\x00b\xff"}
+			}
+			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.ToolFailed, "a\x00b")}
+		}
+		w.timer("t1", "says", "interval", "1h", "go")
+		w.timer("t2", "fails", "interval", "1h", "go")
+		stop := w.loop()
+		time.Sleep(time.Hour + time.Second)
+		stop()
+		for agent, want := range map[string]string{"says": "completed a\uFFFDb\uFFFD ", "fails": "failed  a\uFFFDb"} {
+			if list := w.runs(agent); len(list) != 1 || fmt.Sprint(list[0].State, " ", list[0].Output, " ", list[0].Message) != want {
+				t.Errorf("%s: %+v", agent, list)
+			}
+		}
+		w.must(w.DB.View(t.Context(), func(s *store.Snap) error {
+			told, err := s.ListNotifications(t.Context(), home, "ann", false, "", 10)
+			if len(told) != 2 {
+				t.Errorf("told %+v", told)
+			}
+			return err
+		}))
+	})
 }
 
 // A parked run may go on at once, and be in our hands again before whoever parked it has let go of it: it stays in them, and nobody else gets it.
@@ -284,7 +317,7 @@ func TestO14_PausedFromTheStart(t *testing.T) {
 // doubter has somebody doubt while a step looks.
 type doubter struct{ w *world }
 
-func (d doubter) Entities(context.Context, *store.Snap, string, string, []string) ([]map[string]any, error) {
+func (d doubter) Entities(context.Context, *store.Snap, store.Hand, string, []string) ([]map[string]any, error) {
 	d.w.drop(&grip{}, true)
 	return []map[string]any{{"fine": true}}, nil
 }

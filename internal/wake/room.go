@@ -25,9 +25,9 @@ type Brain interface {
 	Run(ctx context.Context, run reeve.Run) reeve.RunEnd
 }
 
-// Entities reads what predicates look at: the entities with these ids, as they are now. One that is gone is left out.
+// Entities reads what predicates look at: the entities with these ids, as they are now. One that is gone, or that the watcher may not see, is left out.
 type Entities interface {
-	Entities(ctx context.Context, s *store.Snap, workspace, key string, ids []string) ([]map[string]any, error)
+	Entities(ctx context.Context, s *store.Snap, who store.Hand, key string, ids []string) ([]map[string]any, error)
 }
 
 // Client sends requests. Who may be reached is its affair.

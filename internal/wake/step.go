@@ -310,7 +310,12 @@ func (r *Room) unwanted(ctx context.Context, tx *store.Tx, w reeve.Wake) (string
 	}
 	var found []map[string]any
 	if r.Entities != nil {
-		if found, err = r.Entities.Entities(ctx, &tx.Snap, w.WorkspaceID, key, ids); err != nil {
+		agent, err := tx.GetAgent(ctx, w.WorkspaceID, w.AgentID)
+		if err != nil {
+			return "", err
+		}
+		who := store.Hand{Workspace: w.WorkspaceID, User: sub.UserID, Agent: w.AgentID, Categories: agent.Categories}
+		if found, err = r.Entities.Entities(ctx, &tx.Snap, who, key, ids); err != nil {
 			return "", err
 		}
 	}

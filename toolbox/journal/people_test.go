@@ -163,7 +163,7 @@ func TestL17_WakesWatchers(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		found, err := (&journal.Pack{}).Entities(ctx, &tx.Snap, "default", reeve.KeyTask, ids)
+		found, err := (&journal.Pack{}).Entities(ctx, &tx.Snap, store.Hand{Workspace: "default", User: "owner", Categories: []string{w.gym}}, reeve.KeyTask, ids)
 		if err != nil || !slices.ContainsFunc(found, func(m map[string]any) bool {
 			return m["id"] == task.ID && m["category_id"] == w.gym && m["kind"] == "task"
 		}) {

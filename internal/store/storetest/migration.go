@@ -97,6 +97,7 @@ func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
 		"CREATE INDEX runs_open ON runs (state) WHERE state IN ('running', 'parked')",
 		"DROP TABLE open_runs",
 		"ALTER TABLE payloads DROP COLUMN uses",
+		"ALTER TABLE subscriptions DROP COLUMN user_id",
 		"DROP INDEX IF EXISTS wakes_order",
 		"DROP INDEX events_operation", "DROP INDEX wakes_history", "DROP INDEX script_runs_version", "DROP INDEX approvals_pending",
 		"ALTER TABLE agent_runtimes ADD COLUMN seen BIGINT NOT NULL DEFAULT 0",
