@@ -323,9 +323,13 @@ func TestG14_AVoidApprovalIsAConflict(t *testing.T) {
 	for _, c := range []struct {
 		id   string
 		want reeve.ApprovalState
-	}{{denied.ApprovalID, reeve.Rejected}, {lapsed.ApprovalID, reeve.Lapsed}, {used.ApprovalID, reeve.Approved}} {
+		says string
+	}{{denied.ApprovalID, reeve.Rejected, "answered already"}, {lapsed.ApprovalID, reeve.Lapsed, "has lapsed"}, {used.ApprovalID, reeve.Approved, "answered already"}} {
 		for _, decision := range []string{"approve", "deny"} {
-			h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+c.id+"/decision", map[string]any{"decision": decision})
+			var p reeve.Problem
+			if h.Want(http.StatusConflict, &p, "POST", "/api/approvals/"+c.id+"/decision", map[string]any{"decision": decision}); !strings.Contains(p.Detail, c.says) {
+				t.Errorf("%s is told %q", c.want, p.Detail)
+			}
 		}
 		var got reeve.Approval
 		h.Want(http.StatusOK, &got, "GET", "/api/approvals/"+c.id, nil)

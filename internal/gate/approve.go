@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"time"
 
 	"reeve"
 	"reeve/internal/store"
@@ -87,8 +88,8 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 		if a, err = tx.GetApproval(ctx, workspace, id); err != nil {
 			return err
 		}
-		if a.State == reeve.Pending && !a.ExpiresAt.After(tx.Now()) {
-			return reeve.Errorf(reeve.Conflict, "the approval has expired").Hintf("make the call again to ask again")
+		if err := unasked(a, tx.Now()); err != nil {
+			return err
 		}
 		op, err := tx.GetOperation(ctx, workspace, a.OperationID)
 		if err != nil {
@@ -134,6 +135,22 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 		g.nudge()
 	}
 	return a, err
+}
+
+// unasked refuses an answer to what nobody asks any more, though nobody has answered it.
+func unasked(a reeve.Approval, now time.Time) error {
+	why := ""
+	switch {
+	case a.State == reeve.Expired || a.State == reeve.Pending && !a.ExpiresAt.After(now):
+		why = "expired"
+	case a.State == reeve.Lapsed && a.Comment != "":
+		why = "lapsed: " + a.Comment
+	case a.State == reeve.Lapsed:
+		why = "lapsed"
+	default:
+		return nil
+	}
+	return reeve.Errorf(reeve.Conflict, "the approval has %s", why).Hintf("nothing runs; make the call again to ask again")
 }
 
 // outlived says why a call of a brain that waited can run no more: its run has ended, or a person has settled the item that it was for.
