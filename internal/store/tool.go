@@ -19,14 +19,19 @@ func scanTool(r scanner) (t reeve.Tool, err error) {
 // scanToolInto reads a row of tools. One that is damaged is broken, and harms no other.
 func scanToolInto(r scanner, t *reeve.Tool, more ...any) error {
 	var params, config, retry, identity, cost, spec string
-	var previews, created, async int64
+	var timeout, previews, version, created, async number
 	dest := []any{&t.WorkspaceID, &t.ID, &t.Kind, &t.Name, &t.Description, &params, &config, &t.HandlerKey, &t.Category, &t.Pack,
-		&t.Tier, &t.Effect, &t.Capability, &t.Risk, &t.TimeoutMS, &retry, &identity, &previews, &cost, &t.Version, &spec, &created, &async}
+		&t.Tier, &t.Effect, &t.Capability, &t.Risk, &timeout, &retry, &identity, &previews, &cost, &version, &spec, &created, &async}
 	if err := r.Scan(append(dest, more...)...); err != nil {
 		return err
 	}
-	t.Previews, t.Async, t.CreatedAt = previews != 0, async != 0, reeve.FromMillis(created)
 	var damaged []string
+	count := func(column string, n number) int64 {
+		if n.damaged {
+			damaged = append(damaged, column)
+		}
+		return n.value
+	}
 	whole := func(column, s string) json.RawMessage {
 		if s != "" && !(json.Valid([]byte(s)) && utf8.ValidString(s)) {
 			damaged = append(damaged, column)
@@ -43,9 +48,24 @@ func scanToolInto(r scanner, t *reeve.Tool, more ...any) error {
 	read("retry", retry, &t.Retry)
 	read("cost", cost, &t.Cost)
 	read("identity", identity, &t.Identity)
+	t.TimeoutMS, t.Version = count("timeout_ms", timeout), int(count("version", version))
+	t.Previews, t.Async, t.CreatedAt = count("previews", previews) != 0, count("async", async) != 0, reeve.FromMillis(count("created_at", created))
 	if len(damaged) > 0 {
 		t.Broken = "its row in the database is damaged: " + strings.Join(damaged, ", ") + " cannot be read"
 	}
+	return nil
+}
+
+// number is a column of whole numbers. SQLite keeps in one whatever was put there, and what is no whole number is told apart.
+type number struct {
+	value   int64
+	damaged bool
+}
+
+// Scan never fails: one damaged column would make the whole list unreadable.
+func (n *number) Scan(src any) error {
+	v, ok := src.(int64)
+	*n = number{value: v, damaged: !ok}
 	return nil
 }
 
@@ -56,7 +76,7 @@ func raw(s string) json.RawMessage {
 	return json.RawMessage(s)
 }
 
-// PutTool adds a tool or replaces its row, and touches the workspace it belongs to. Whoever changes a tool that every
+// PutTool adds a tool or replaces its row, all of it, as any part may be damaged, and touches the workspace it belongs to. Whoever changes a tool that every
 // workspace has calls TouchAll.
 func (t *Tx) PutTool(ctx context.Context, v reeve.Tool) error {
 	if v.WorkspaceID != "" {
@@ -72,7 +92,7 @@ func (t *Tx) PutTool(ctx context.Context, v reeve.Tool) error {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
 		ON CONFLICT (workspace_id, id) DO UPDATE SET kind = $3, name = $4, description = $5, parameters = $6, config_schema = $7,
 			handler_key = $8, category = $9, pack = $10, tier = $11, effect = $12, capability = $13, risk = $14, timeout_ms = $15,
-			retry = $16, identity = $17, previews = $18, cost = $19, version = $20, spec = $21, async = $23`,
+			retry = $16, identity = $17, previews = $18, cost = $19, version = $20, spec = $21, created_at = $22, async = $23`,
 		v.WorkspaceID, v.ID, string(v.Kind), v.Name, v.Description, string(v.Parameters), string(v.ConfigSchema), v.HandlerKey, v.Category, v.Pack,
 		string(v.Tier), string(v.Effect), v.Capability, string(v.Risk), v.TimeoutMS, text(v.Retry), text(v.Identity), flag(v.Previews), text(v.Cost),
 		v.Version, string(v.Spec), reeve.Millis(v.CreatedAt), flag(v.Async))

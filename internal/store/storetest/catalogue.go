@@ -141,11 +141,10 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		}
 		equal(t, got.Fingerprint(), v.Fingerprint(), "fingerprint")
 		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetTool(ctx, "ws_two", "full"); return err }), reeve.NotFound)
-		made := v.CreatedAt
-		v.Description, v.Version, v.CreatedAt = "other", 8, made.Add(time.Hour)
+		v.Description, v.Version, v.CreatedAt = "other", 8, v.CreatedAt.Add(time.Hour) // all of a row that may be damaged is replaced
 		update(t, db, func(tx *store.Tx) error { return tx.PutTool(ctx, v) })
 		got = view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.GetTool(ctx, ws, "full") })
-		if got.Version != 8 || got.Description != "other" || !got.CreatedAt.Equal(made) {
+		if got.Version != 8 || got.Description != "other" || !got.CreatedAt.Equal(v.CreatedAt) {
 			t.Fatalf("replaced: %+v", got)
 		}
 		update(t, db, func(tx *store.Tx) error {
