@@ -405,6 +405,49 @@ func TestG11_UnsafeBecomesUnknownAndAPersonSays(t *testing.T) {
 	}
 }
 
+// To run it again is to repeat what was asked for. A tool that has changed since would do something else, which nobody let through.
+func TestG11_NotRunAgainByAToolThatHasChanged(t *testing.T) {
+	for _, effect := range []reeve.Effect{reeve.Unsafe, reeve.Keyed, reeve.Verifiable} {
+		for what, parameters := range map[string]string{"another url": "", "other parameters too": `{"type":"object","properties":{"m":{"type":"integer"}},"required":["m"],"additionalProperties":false}`} {
+			t.Run(string(effect)+", "+what, func(t *testing.T) {
+				w := newWitness(t)
+				spec := map[string]any{"method": "POST", "url": w.URL + "/send"}
+				if effect == reeve.Verifiable {
+					spec["verify"] = verifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}})["verify"]
+				}
+				h, a, op := midway(t, w, effect, nil, spec)
+				var was reeve.Tool
+				h.Want(http.StatusOK, &was, "GET", "/api/tools/send", nil)
+				spec["url"] = w.URL + "/v2/send"
+				if parameters != "" {
+					was.Parameters = json.RawMessage(parameters)
+				}
+				change := func() {
+					h.Want(http.StatusOK, nil, "PUT", "/api/tools/send", map[string]any{"id": "send", "kind": "http", "description": was.Description, "effect": effect, "tier": was.Tier, "spec": spec, "parameters": was.Parameters, "timeout_ms": 2000})
+				}
+				if effect == reeve.Keyed { // which would find out by sending it again
+					change()
+				}
+				if got := settle(h, op.ID); got.State != reeve.Unknown {
+					t.Fatalf("%+v", got)
+				}
+				if effect != reeve.Keyed {
+					change()
+				}
+				h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/resolve", map[string]any{"resolution": "retry"})
+				h.Settle(t.Context())
+				got := operation(h, op.ID)
+				if _, requests := w.total(); requests != 1 || got.State != reeve.DeniedOp || got.Code != reeve.Stale || !strings.Contains(got.Message, "has changed") || !strings.Contains(got.Message, "make the call anew") {
+					t.Errorf("%d requests, %+v", requests, got)
+				}
+				if info := resultInfo(t, pairs(h, thread(h, a.ID, "run=r1"))[op.CallID][1]); info.Code != reeve.Stale || info.Step.Name != "lookup" {
+					t.Errorf("the thread says %+v", info)
+				}
+			})
+		}
+	}
+}
+
 func (w *witness) seenWith(key string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

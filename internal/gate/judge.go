@@ -78,7 +78,9 @@ func (p *pass) lookup(context.Context) (string, error) {
 	if !ok {
 		return "", noTool(p.call.Tool)
 	}
-	p.entry = e
+	if p.entry = e; p.resumed != nil && p.resumed.Resolution == reeve.RunAgain && p.resumed.ToolVersion != e.fingerprint {
+		return "", reeve.Errorf(reeve.Stale, "the tool has changed since the call was made, so that it was not run again; make the call anew") // a person said to repeat what was done, and not another thing
+	}
 	return string(e.tool.Kind) + " tool, version " + strconv.Itoa(e.tool.Version), nil
 }
 
