@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"reeve"
 	"reeve/internal/store"
@@ -33,12 +34,21 @@ func (p *pass) idempotency(context.Context) (string, error) {
 		return "the operation is new", nil
 	case p.existing.AgentID != p.call.Agent || p.existing.Tool != p.tool().ID || p.existing.ArgsHash != p.argsHash:
 		return "", errUsed
+	case !p.call.Via.Brain() && p.existing.ThreadID != p.thread(): // a script's items are done once, in whichever of its runs that was
+		return "", usedIn(p.existing.ThreadID, p.call.Agent)
 	}
 	return "the same call was made before: its stored result counts", nil
 }
 
 var errUsed = reeve.Errorf(reeve.Conflict, "the operation id was used before, for another call").
 	Hintf("use a new Idempotency-Key for a new call; nothing was done")
+
+// usedIn refuses a call that was made before in another session or run: nothing was done in this one.
+func usedIn(thread, agent string) error {
+	kind, name, _ := strings.Cut(strings.TrimPrefix(thread, agent+":"), ":")
+	return reeve.Errorf(reeve.Conflict, "the operation id was used before, for this call in the %s %q", kind, name).
+		Hintf("use a new Idempotency-Key to make it in another session or run; nothing was done")
+}
 
 // catchUp makes sure that what overtook a call can be seen when it is judged again: where commits are shared it may have been
 // written but not committed when we met it, and an update of our own returns only after it. It tells whether the operation id

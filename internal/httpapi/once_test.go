@@ -163,6 +163,40 @@ func TestIdempotencyKey_Calls(t *testing.T) {
 	}
 }
 
+// Where a call is made is part of what is asked: what was done in one session or run was not done in another.
+func TestIdempotencyKey_IsOfOneSession(t *testing.T) {
+	h := start(t)
+	h.Agent("coach", "write_file", "read_file")
+	write := func(more object) object {
+		more["tool"], more["args"] = "write_file", object{"path": "/a", "content": "1"}
+		return more
+	}
+	if res := h.Call("coach", "write_file", write(object{})["args"], key, "k"); res.IsError || res.Replayed {
+		t.Fatalf("%+v", res)
+	}
+	h.Want(200, nil, "POST", "/api/agents/coach/calls", write(object{"run": "r1"}), key, "in a run")
+	for what, again := range map[string]object{"k": {"session": "default"}, "in a run": {"run": "r1"}} {
+		if res := decode[reeve.Result](t, h.Want(200, nil, "POST", "/api/agents/coach/calls", write(again), key, what)); !res.Replayed {
+			t.Errorf("%s, again: %+v", what, res)
+		}
+	}
+	for _, c := range []struct {
+		key, where string
+		other      object
+	}{{"k", `session "default"`, object{"session": "s2"}}, {"k", `session "default"`, object{"run": "r1"}}, {"in a run", `run "r1"`, object{"run": "r2"}}, {"in a run", `run "r1"`, object{}}} {
+		p := refused(t, h.Do("POST", "/api/agents/coach/calls", write(c.other), key, c.key), 409, reeve.Conflict)
+		if !strings.Contains(p.Detail, c.where) || !strings.Contains(p.Hint, "nothing was done") {
+			t.Errorf("%v: %+v", c, p)
+		}
+	}
+	batch := func(session string) reeve.Result {
+		return decode[reeve.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", object{"calls": []any{write(object{"session": session})}}, key, "batch")).Results[0]
+	}
+	if first, again, other := batch("s3"), batch("s3"), batch("s4"); first.IsError || !again.Replayed || other.Code != reeve.Conflict || !strings.Contains(other.Message, `session "s3"`) {
+		t.Errorf("a batch: %+v, %+v, %+v", first, again, other)
+	}
+}
+
 // A crash between the change and the record of its answer leaves a key without one: it is never used again to make the change,
 // until it is forgotten.
 func TestIdempotencyKey_CrashBeforeTheAnswerIsKept(t *testing.T) {
