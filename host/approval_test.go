@@ -423,6 +423,24 @@ func TestG15_AnApprovalIsUsedOnce(t *testing.T) {
 	}
 }
 
+// A person decides while the same call is being answered from what is recorded: the answer is of one moment, and not the state of one with the result of another.
+func TestG15_TheSameCallWhileAPersonDenies(t *testing.T) {
+	between := func() {}
+	slow := tool("slow", reeve.Unsafe, new(counter).handle)
+	slow.Tier = reeve.Privileged
+	slow.Check = func(context.Context, *reeve.Invocation) error { between(); return nil } // after the operation was read, and before its result is
+	h := reevetest.StartWith(t, quick(t), slow)
+	a := h.Agent("a", "slow")
+	first, _, status := do(h, a.ID, call{"tool": "slow"}, "Idempotency-Key", "k")
+	if status != http.StatusAccepted || first.State != reeve.Parked {
+		t.Fatalf("%d %+v", status, first)
+	}
+	between = func() { between = func() {}; decide(h, first.ApprovalID, "deny") }
+	if res, _, status := do(h, a.ID, call{"tool": "slow"}, "Idempotency-Key", "k"); status != http.StatusOK || res.State != reeve.DeniedOp || res.Code != reeve.Denied || !res.Replayed {
+		t.Errorf("%d %+v", status, res)
+	}
+}
+
 // A server that runs takes up what is approved by itself.
 func TestG15_ARunningServerTakesItUp(t *testing.T) {
 	var g guarded

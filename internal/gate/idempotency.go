@@ -78,6 +78,11 @@ func (p *pass) replay(ctx context.Context) (res reeve.Result, err error) {
 		if err != nil {
 			return err
 		}
+		if ok && op.ResultID != m.ID { // it came after the operation was read: what is told must be of one moment
+			if op, err = s.GetOperation(ctx, op.WorkspaceID, op.ID); err != nil {
+				return err
+			}
+		}
 		if ok {
 			res, err = stored(op, m)
 			return err
