@@ -76,7 +76,7 @@ type Operation struct {
 	Base          string     `json:"base,omitempty" doc:"What the change was based on"`
 	Code          Code       `json:"code,omitempty" doc:"Why it failed, is unknown, or was denied"`
 	Message       string     `json:"message,omitempty"`
-	Tries         int        `json:"tries" doc:"How often it was sent or looked up"`
+	Tries         int        `json:"tries" doc:"How many rounds of sending it or looking it up are over. What the tool's retry repeats is one round; one that a crash cut short does not count"`
 	NextAttemptAt *time.Time `json:"next_attempt_at,omitempty"`
 	Deferred      bool       `json:"deferred,omitempty" doc:"Its caller does not wait for it"`
 	TimeoutAt     *time.Time `json:"timeout_at,omitempty" doc:"Until when its outcome may come from outside"`

@@ -306,6 +306,38 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 	})
 }
 
+// Tries of an operation are what was done, in rounds: each sends it or looks it up.
+func TestG10_TriesAreCounted(t *testing.T) {
+	late := func(sent *counter) reeve.Handler {
+		return func(context.Context, *reeve.Invocation) (any, error) {
+			sent.n.Add(1)
+			return nil, reeve.Errorf(reeve.Timeout, "late")
+		}
+	}
+	var keyed, verifiable, looks, unsafe, good, local counter
+	v := tool("verifiable", reeve.Verifiable, late(&verifiable))
+	v.Verify = func(context.Context, *reeve.Invocation) (reeve.Outcome, any, error) {
+		looks.n.Add(1)
+		return reeve.CannotTell, nil, nil
+	}
+	h := reevetest.StartWith(t, quick(t), v, tool("keyed", reeve.Keyed, late(&keyed)), tool("unsafe", reeve.Unsafe, late(&unsafe)), tool("good", reeve.Keyed, good.handle), tool("local", reeve.Local, local.handle))
+	for _, c := range []struct {
+		tool  string
+		sent  *counter
+		sends int64
+		state reeve.State
+		tries int
+	}{{"keyed", &keyed, 5, reeve.Unknown, 5}, {"verifiable", &verifiable, 1, reeve.Unknown, 5}, {"unsafe", &unsafe, 1, reeve.Unknown, 1}, {"good", &good, 1, reeve.Committed, 1}, {"local", &local, 1, reeve.Committed, 1}} {
+		got := settle(h, h.Call(h.Agent("a-"+c.tool, c.tool).ID, c.tool, nil).OperationID)
+		if got.State != c.state || got.Tries != c.tries || c.sent.n.Load() != c.sends {
+			t.Errorf("%s: sent %d times, %+v", c.tool, c.sent.n.Load(), got)
+		}
+	}
+	if looks.n.Load() != 5 {
+		t.Errorf("looked up %d times", looks.n.Load())
+	}
+}
+
 // The delay between look-ups is 10 s at first and doubles.
 func TestG10_LookUpsBackOff(t *testing.T) {
 	cannot := tool("cannot", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) { return nil, reeve.Errorf(reeve.Timeout, "late") })

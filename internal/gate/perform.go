@@ -208,7 +208,7 @@ func (p *pass) recordLocal(ctx context.Context, tx *store.Tx, o outcome, s reeve
 		return res, err
 	}
 	op := p.operation(s)
-	op.ResultID, op.Undo, op.Spent, op.Tries = m.ID, o.undo, o.spent, o.attempts
+	op.ResultID, op.Undo, op.Spent, op.Tries = m.ID, o.undo, o.spent, 1
 	if o.err != nil {
 		op.Code, op.Message = o.err.Code, o.err.Message
 	}
@@ -303,6 +303,9 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 	is := was
 	is.Owner, is.NextAttemptAt, is.TimeoutAt = "", nil, nil
 	is.Undo, is.Spent = o.undo, sum(was.Spent, o.spent)
+	if o.ending != awaiting { // which counts when it has come
+		is.Tries++
+	}
 	if o.err != nil {
 		is.Code, is.Message = o.err.Code, o.err.Message
 	}
@@ -314,10 +317,9 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 	case o.ending == awaiting:
 		is.TimeoutAt = p.until(o)
 		is.NextAttemptAt, is.Code, is.Message = is.TimeoutAt, reeve.InProgress, "its outcome comes from outside"
-	case is.Effect == reeve.Unsafe || is.Tries+1 >= p.g.Backoff.Tries:
+	case is.Effect == reeve.Unsafe || o.last || is.Tries >= p.g.Backoff.Tries:
 		is.State, is.Code, is.Resolution = reeve.Unknown, reeve.UnknownOutcome, ""
 	default:
-		is.Tries++
 		next := reeve.Now().Add(p.g.Backoff.after(is.Tries))
 		is.NextAttemptAt = &next
 	}

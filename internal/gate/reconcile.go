@@ -226,7 +226,7 @@ func (g *Gate) resume(ctx context.Context, op reeve.Operation) (reeve.Result, er
 		return p.conclude(ctx, op, lost)
 	}
 	if op.ToolVersion != p.entry.fingerprint && (op.Effect == reeve.Keyed || op.Effect == reeve.Verifiable) {
-		op.Tries = p.g.Backoff.Tries // it will not be any other
+		lost.last = true // it will not be any other
 		lost.err.Message = "the tool has changed since it was sent: whoever it would be sent to now may know nothing of it"
 		return p.conclude(ctx, op, lost)
 	}

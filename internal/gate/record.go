@@ -16,6 +16,7 @@ type outcome struct {
 	undo     *reeve.Undo
 	spent    reeve.Amount
 	attempts int
+	last     bool   // however often it may be tried, it is not tried again
 	proposal string // the item of a change set that it became
 	store    error  // what went wrong was the store's, and passes
 }
