@@ -165,11 +165,11 @@ type BudgetRequest struct {
 
 // TokenRequest asks for a bearer token.
 type TokenRequest struct {
-	Name       string     `json:"name" minLength:"1" maxLength:"100"`
-	User       string     `json:"user,omitempty" maxLength:"100" doc:"Who acts with it; the maker if left out"`
-	Role       Role       `json:"role" enum:"viewer,member,owner"`
-	Workspaces []string   `json:"workspaces,omitempty" maxItems:"100" doc:"Where it is valid; this workspace if left out"`
-	ExpiresAt  *time.Time `json:"expires_at,omitempty"`
+	Name       string   `json:"name" minLength:"1" maxLength:"100"`
+	User       string   `json:"user,omitempty" maxLength:"100" doc:"Who acts with it; the maker if left out"`
+	Role       Role     `json:"role" enum:"viewer,member,owner"`
+	Workspaces []string `json:"workspaces,omitempty" maxItems:"100" doc:"Where it is valid; this workspace if left out"`
+	ExpiresAt  string   `json:"expires_at,omitempty" format:"date-time" doc:"RFC 3339 with an offset; never if left out"`
 }
 
 // NewToken is a token just made: the only time it is shown.

@@ -63,8 +63,7 @@ func tokensCreate(a *app) *cobra.Command {
 				return usagef("--expires lies in the past")
 			}
 			if expires > 0 {
-				at := reeve.Now().Add(expires)
-				r.ExpiresAt = &at
+				r.ExpiresAt = reeve.Now().Add(expires).Format(time.RFC3339Nano)
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				t, err := c.CreateToken(ctx, r)

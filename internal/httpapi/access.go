@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"slices"
+	"time"
 
 	"reeve"
 	"reeve/internal/store"
@@ -29,13 +30,22 @@ func (s *server) createToken(ctx context.Context, who reeve.Principal, in *struc
 	Scoped
 	Body reeve.TokenRequest
 }) (*body[reeve.NewToken], error) {
+	var expires *time.Time
+	if in.Body.ExpiresAt != "" {
+		at, err := reeve.ParseMoment("/expires_at", in.Body.ExpiresAt)
+		if err != nil {
+			return nil, err
+		}
+		at = at.UTC() // as it is kept
+		expires = &at
+	}
 	out := &body[reeve.NewToken]{}
 	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
 		mine, _, err := tx.GetCredential(ctx, who.TokenID)
 		if err != nil {
 			return err
 		}
-		t := reeve.AccessToken{Name: in.Body.Name, User: in.Body.User, Role: in.Body.Role, Workspaces: in.Body.Workspaces, CreatedAt: tx.Now(), ExpiresAt: in.Body.ExpiresAt}
+		t := reeve.AccessToken{Name: in.Body.Name, User: in.Body.User, Role: in.Body.Role, Workspaces: in.Body.Workspaces, CreatedAt: tx.Now(), ExpiresAt: expires}
 		if t.User == "" {
 			t.User = who.User
 		}

@@ -270,6 +270,11 @@ func TestI06_TokensThatAreNotValid(t *testing.T) {
 	refused(t, h.Do("DELETE", "/api/tokens/"+made.ID, nil), 404, reeve.NotFound)
 	var brief reeve.NewToken
 	h.Want(201, &brief, "POST", "/api/tokens", object{"name": "brief", "role": "member", "expires_at": reeve.Now().Add(200 * time.Millisecond)})
+	zoned := decode[reeve.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "zoned", "role": "member", "expires_at": "9998-12-31T23:59:59-23:59"}))
+	if got := zoned.ExpiresAt.Format(time.RFC3339); got != "9999-01-01T23:58:59Z" {
+		t.Errorf("it expires at %s", got)
+	}
+	h.Want(200, nil, "GET", "/api/agents", nil, as(zoned.Token)...)
 	for h.Do("GET", "/api/agents", nil, as(brief.Token)...).Status == 200 { // until it has expired
 	}
 	bad := map[string]string{"revoked": made.Token, "expired": brief.Token, "nothing": "x", "prefix only": "reeve_", "no secret": "reeve_" + made.ID, "empty secret": "reeve_" + made.ID + "_",
@@ -291,6 +296,13 @@ func TestI06_TokensThatAreNotValid(t *testing.T) {
 		t.Errorf("the list of tokens shows too much: %s", b)
 	}
 	refusedAt(t, h.Do("POST", "/api/tokens", object{"name": "late", "role": "member", "expires_at": "2001-01-01T00:00:00Z"}), "/expires_at")
+	before := len(decode[reeve.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens)
+	for _, at := range []string{"2030-01-01T00:00:00+24:00", "2030-01-01T00:00:00-24:00", "2030-01-01T00:00:00+12:60", "9999-12-31T23:59:59-23:00", "9999-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "0000-01-01T00:00:00Z", "2030-01-01", ""} { // could not be shown again
+		refusedAt(t, h.Do("POST", "/api/tokens", object{"name": "odd", "role": "member", "expires_at": at}), "/expires_at")
+	}
+	if list := decode[reeve.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens; len(list) != before {
+		t.Errorf("there were %d tokens, and are %+v", before, list)
+	}
 	refused(t, h.Do("POST", "/api/tokens", object{"name": "far", "role": "member", "workspaces": []string{"elsewhere"}}), 403, reeve.Forbidden)
 }
 
