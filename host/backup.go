@@ -33,7 +33,7 @@ func (h *Host) Backup(ctx context.Context, file string) error {
 	return h.db.Backup(ctx, file)
 }
 
-// CheckTarget refuses a file that a backup must not take the place of: one that a server lives on, in its own directory or in one of dirs, under whatever name.
+// CheckTarget refuses a name that a backup must not take: one that a server lives on, in its own directory or in one of dirs, under whatever name.
 // A server whose database is replaced under it goes on writing to the one that is gone.
 func CheckTarget(file string, dirs ...string) error {
 	whole, err := filepath.Abs(file)
@@ -50,7 +50,7 @@ func CheckTarget(file string, dirs ...string) error {
 		for _, own := range ownFiles {
 			s, err := os.Stat(filepath.Join(dir, own))
 			same := err == nil && missing == nil && os.SameFile(s, there)
-			if (same || name == own && sameDir(dir, beside)) && isDataDir(dir) { // one that is not there may be next: SQLite's own come and go
+			if (same || name == own && sameDir(dir, beside)) && isDataDir(dir) { // one that is not there may be next: SQLite's own come and go, and folders are made when they are needed
 				return reeve.Errorf(reeve.Validation, "%s is %s of the data directory %s, which a backup must not replace; nothing was written", file, own, dir).
 					Hintf("name another file; to put a backup in place, stop the server, then: reeve restore FILE --dir %s", dir)
 			}

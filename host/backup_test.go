@@ -77,7 +77,7 @@ func TestBackup_SparesTheFilesOfADataDirectory(t *testing.T) {
 	}
 	t.Chdir(dir)
 	taken := []string{link, hard, filepath.Join(folder, "reeve.db"), "reeve.db", filepath.Join(dir, "workspaces", "..", "reeve.db")}
-	for _, name := range []string{"reeve.db", "reeve.db-wal", "reeve.db-shm", "owner.token", "secret.key", "reeve.lock", "server.json", "reeve.yaml"} { // some of them are not there yet
+	for _, name := range []string{"reeve.db", "reeve.db-wal", "reeve.db-shm", "reeve.db-journal", "owner.token", "secret.key", "reeve.lock", "server.json", "reeve.yaml", "python", "branches", "workspaces", "python/"} { // some of them are not there yet
 		taken = append(taken, filepath.Join(dir, name))
 	}
 	before := listing(t, dir)

@@ -21,10 +21,14 @@ const (
 	lockFile     = "reeve.lock"
 	addressFile  = "server.json"
 	configFile   = "reeve.yaml"
+
+	pythonFolder    = "python"
+	branchFolder    = "branches"
+	workspaceFolder = "workspaces"
 )
 
-// ownFiles are those that a server lives on.
-var ownFiles = []string{databaseFile, databaseFile + "-wal", databaseFile + "-shm", tokenFile, keyFile, lockFile, addressFile, configFile}
+// ownFiles are those that a server lives on, and its folders.
+var ownFiles = []string{databaseFile, databaseFile + "-wal", databaseFile + "-shm", databaseFile + "-journal", tokenFile, keyFile, lockFile, addressFile, configFile, pythonFolder, branchFolder, workspaceFolder}
 
 // isDataDir tells whether a directory is a server's, by what no backup brings along: a directory of backups may well hold a reeve.db.
 func isDataDir(dir string) bool {

@@ -133,11 +133,11 @@ func (h *Host) assemble() error {
 		Backoff: b, Secrets: knownSecrets(h.cfg), OnChange: h.changed, Tracer: h.tracer(), OnCall: h.metrics.called, RunBudgets: !h.cfg.limits().Budget.IsZero(),
 		Builders: map[reeve.ToolKind]gate.Builder{reeve.HTTPTool: &web.Builder{Guard: h.guard, Secrets: h.secret}, reeve.ScriptTool: &automation.Builder{Pool: h.scripts}}})
 	h.auto.Gate, h.calls.Gate = h.gate, h.gate
-	h.branch = &branch.Desk{DB: h.db, Dir: filepath.Join(h.cfg.Dir, "branches")}
+	h.branch = &branch.Desk{DB: h.db, Dir: filepath.Join(h.cfg.Dir, branchFolder)}
 	if err := h.branch.Open(); err != nil {
 		return err
 	}
-	roots, err := files.New(files.Config{Dir: filepath.Join(h.cfg.Dir, "workspaces"), Keep: keeper{h.db}, Projects: worktrees{h.branch}})
+	roots, err := files.New(files.Config{Dir: filepath.Join(h.cfg.Dir, workspaceFolder), Keep: keeper{h.db}, Projects: worktrees{h.branch}})
 	if err != nil {
 		return err
 	}

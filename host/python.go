@@ -36,7 +36,7 @@ func (c PythonConfig) limits() py.Limits {
 func (h *Host) newPython() *python.Pack {
 	c := h.cfg.Python
 	if c.Cache == "" {
-		c.Cache = filepath.Join(h.cfg.Dir, "python")
+		c.Cache = filepath.Join(h.cfg.Dir, pythonFolder)
 	}
 	h.python = py.New(py.Config{Dir: c.Cache, Memory: int64(c.MemoryMB) << 20, Max: c.Runs, Confine: confine.Worker})
 	off, _ := h.pythonOff()
