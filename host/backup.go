@@ -6,8 +6,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"reeve"
+	"reeve/internal/store"
 	"reeve/internal/store/sqlite"
 )
 
@@ -96,7 +98,7 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 	return sqlite.Replace(target, part)
 }
 
-// checkBackup refuses what is no whole backup of a SQLite database.
+// checkBackup refuses what is no whole backup of a SQLite database, and one that this Reeve could not start with.
 func checkBackup(ctx context.Context, file string) error {
 	bad := func(why string) error {
 		return reeve.Errorf(reeve.Validation, "%s is not a backup of Reeve: %s; nothing was changed", file, why).Hintf("reeve backup FILE makes one, of a server that runs")
@@ -114,7 +116,7 @@ func checkBackup(ctx context.Context, file string) error {
 	if !s.Mode().IsRegular() {
 		return bad("it is no file")
 	}
-	_, err = sqlite.Check(ctx, file)
+	version, err := sqlite.Check(ctx, file)
 	switch told := reeve.AsError(err); {
 	case err == nil:
 	case told.Code == reeve.Validation:
@@ -127,7 +129,21 @@ func checkBackup(ctx context.Context, file string) error {
 	if s, err := os.Stat(file + "-wal"); err == nil && s.Size() > 0 { // and would be left behind
 		return bad("a server has it open, and its latest changes are in " + file + "-wal")
 	}
-	return nil
+	newest, err := store.Newest()
+	switch {
+	case err != nil:
+		return err
+	case version > newest:
+		return reeve.Errorf(reeve.Unsupported, "%s cannot be restored: its schema version %d is of a newer Reeve; this one knows up to %d; nothing was changed", file, version, newest).
+			Hintf("restore it with the Reeve that made it, or a newer one")
+	case version < newest: // what it lacks is made at the next start
+		return nil
+	}
+	missing, err := sqlite.Missing(ctx, file)
+	if err == nil && len(missing) > 0 {
+		return bad("tables are missing from it: " + strings.Join(missing, ", "))
+	}
+	return err
 }
 
 // byHand says how a PostgreSQL database is restored. The database must be empty: a table that a newer Reeve made would be in the way of the one that upgrades the copy.

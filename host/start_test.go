@@ -1,8 +1,10 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,6 +108,61 @@ func TestRestore_RefusesWhatIsNoBackup(t *testing.T) {
 	if left := listing(t, dir); left != "reeve.lock" {
 		t.Errorf("they left %s", left)
 	}
+}
+
+// A backup that the next start would refuse is refused before it replaces anything. One of an older Reeve is brought up to date then, and may lack what is made then.
+func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
+	h := reevetest.Start(t)
+	dir, files := t.TempDir(), t.TempDir()
+	if _, err := host.Restore(t.Context(), host.Config{Dir: dir}, changed(t, h, filepath.Join(files, "whole.db"), "ANALYZE")); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, "reeve.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := listing(t, dir)
+	for _, c := range []struct {
+		statements, want string
+		code             reeve.Code
+	}{
+		{"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, 1)", "schema version 99999 is of a newer Reeve; this one knows up to ", reeve.Unsupported},
+		{"DROP TABLE session_files; DROP TABLE notes", "tables are missing from it: notes, session_files", reeve.Validation},
+		{"DELETE FROM goose_db_version", "not one of Reeve's", reeve.Validation},
+	} {
+		kept, err := host.Restore(t.Context(), host.Config{Dir: dir}, changed(t, h, filepath.Join(files, "changed.db"), c.statements))
+		told := reeve.AsError(err)
+		if kept != "" || told.Code != c.code || !strings.Contains(told.Message, c.want) || !strings.HasSuffix(told.Message, "; nothing was changed") || told.Hint == "" {
+			t.Errorf("%s: %v", c.statements, told)
+		}
+	}
+	if now, err := os.ReadFile(filepath.Join(dir, "reeve.db")); err != nil || !bytes.Equal(now, before) || listing(t, dir) != names {
+		t.Errorf("something was changed: there is %s (%v)", listing(t, dir), err)
+	}
+	older := changed(t, h, filepath.Join(files, "older.db"), "DELETE FROM goose_db_version WHERE version_id > 30")
+	if _, err := host.Restore(t.Context(), host.Config{Dir: dir}, older); err != nil {
+		t.Errorf("an older one: %v", err)
+	}
+}
+
+// changed is a backup to which something was done.
+func changed(t *testing.T, h *reevetest.Host, file, statements string) string {
+	t.Helper()
+	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if err := h.Backup(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), statements)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // A tool that does not say what it cost has cost what it declares.

@@ -62,6 +62,15 @@ func migrate(ctx context.Context, e Engine) (err error) {
 	return nil
 }
 
+// Newest is the schema version that this Reeve brings a database to.
+func Newest() (int64, error) {
+	list, err := fs.Glob(migrations, "migrations/*.sql") // in order
+	if err != nil {
+		return 0, err
+	}
+	return goose.NumericComponent(list[len(list)-1])
+}
+
 // relations asks each engine what has a name in the place where our tables go. Each is one statement, and so sees one moment: goose makes its own table before any of ours.
 var relations = map[string]string{
 	"sqlite":   "SELECT name FROM sqlite_master",

@@ -167,8 +167,13 @@ func Check(ctx context.Context, file string) (version int64, err error) {
 	if ours != 2 {
 		return 0, reeve.Errorf(reeve.Validation, "%s is not a database of Reeve's", file)
 	}
-	err = db.QueryRowContext(ctx, "SELECT max(version_id) FROM goose_db_version").Scan(&version)
-	return version, fault(err)
+	if err := db.QueryRowContext(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version").Scan(&version); err != nil {
+		return 0, fault(err)
+	}
+	if version < 1 {
+		return 0, reeve.Errorf(reeve.Validation, "%s is not a database of Reeve's", file)
+	}
+	return version, nil
 }
 
 // Fault names an error of a handle that Migrator lent.
