@@ -16,6 +16,9 @@ import (
 // maxDepth is how deeply arguments may nest.
 const maxDepth = 100
 
+// Integers says which whole numbers are taken: those that a double tells apart.
+const Integers = "from -9007199254740991 to 9007199254740991"
+
 var tooDeep = fmt.Sprintf("nesting deeper than %d", maxDepth)
 
 // ParseJSON reads one JSON value, strictly: valid UTF-8, no duplicate keys, no lone surrogates, no number that a double
@@ -152,7 +155,7 @@ func (p *parser) number() (n json.Number, err error) {
 		return n, nil
 	}
 	if strconv.FormatFloat(f, 'f', -1, 64) != string(n) {
-		return n, wrongJSON(p.src, at, "the integer "+clip(string(n))+", which cannot be held exactly; send it as a string")
+		return n, wrongJSON(p.src, at, "the integer "+clip(string(n))+", which cannot be held exactly: whole numbers are "+Integers+"; an id that is longer is sent as a string")
 	}
 	return n, nil
 }

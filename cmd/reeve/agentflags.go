@@ -28,7 +28,7 @@ func (f *agentFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.mode, "mode", "", "who may wake it: autonomous (itself), interactive (a person) or hybrid (both)")
 	c.Flags().DurationVar(&f.throttle, "throttle", 0, "how long after a run changes and timers wait before they wake it again, such as 30s")
 	c.Flags().StringSliceVar(&f.categories, "category", nil, "a category it may touch; repeat for more")
-	c.Flags().StringArrayVar(&f.policy, "policy", nil, "TOOL=allow|ask|propose|deny or tier:TIER=allow|ask|propose|deny; repeat for more")
+	c.Flags().StringArrayVar(&f.policy, "policy", nil, "TOOL=allow|ask|propose|deny or tier:TIER=allow|ask|propose|deny; repeat for more; none alone removes the policy")
 	c.Flags().StringVar(&f.config, "config", "", "settings, a JSON object")
 	fixed(c, "lifecycle", []reeve.Lifecycle{reeve.AgentCreated, reeve.AgentActive, reeve.AgentDormant, reeve.AgentDestroyed})
 	fixed(c, "mode", []reeve.Mode{reeve.Autonomous, reeve.Interactive, reeve.Hybrid})
@@ -70,11 +70,14 @@ func (f *agentFlags) request(c *cobra.Command) (r reeve.AgentRequest, err error)
 	return r, err
 }
 
-// parsePolicy reads rules such as file_write=ask and tier:privileged=deny.
+// parsePolicy reads rules such as file_write=ask and tier:privileged=deny, or none.
 func parsePolicy(rules []string) (p reeve.Policy, err error) {
+	if len(rules) == 1 && rules[0] == "none" {
+		return p, nil
+	}
 	for _, rule := range rules {
-		if rule == "" {
-			continue
+		if rule == "" { // as from a variable that is not set
+			return p, usagef("--policy is empty; nothing was changed: to remove the whole policy, say --policy none")
 		}
 		subject, answer, ok := strings.Cut(rule, "=")
 		if !ok || subject == "" || !slices.Contains([]reeve.Answer{reeve.Allow, reeve.Ask, reeve.Propose, reeve.Deny}, reeve.Answer(answer)) {

@@ -249,7 +249,7 @@ func (g *Gate) CheckConfig(t reeve.Tool, config []byte) error {
 		return nil
 	}
 	if fields := e.config.check(v, "/config"); len(fields) > 0 {
-		return &reeve.Error{Code: reeve.Validation, Message: "the config does not fit the tool: " + fields[0].Message, Fields: fields}
+		return &reeve.Error{Code: reeve.Validation, Message: "the config does not fit the tool: " + fields[0].Path + " " + fields[0].Message, Fields: fields}
 	}
 	return nil
 }

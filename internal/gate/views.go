@@ -204,7 +204,11 @@ func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string
 // stopped says so when the kill switch is on.
 func (v *agentView) stopped() error {
 	if v.ws.StoppedAt != nil {
-		return reeve.Errorf(reeve.Stopped, "everything in this workspace is stopped: %s", v.ws.StopReason).Hintf("a member can resume it")
+		what := "everything in this workspace is stopped"
+		if v.ws.StopReason != "" {
+			what += ": " + v.ws.StopReason
+		}
+		return reeve.Errorf(reeve.Stopped, "%s", what).Hintf("a member can resume it")
 	}
 	if v.agent.StoppedAt != nil {
 		return reeve.Errorf(reeve.Stopped, "the agent %s is stopped", v.agent.Name).Hintf("a member can resume it")

@@ -20,7 +20,12 @@ func TestI04_Attach(t *testing.T) {
 	if v.ID != "file_search" || v.HandlerKey != "file_search" || v.ParametersSchema == "" || string(v.Config) != `{"default_limit":20}` {
 		t.Errorf("got %+v", v)
 	}
-	if p := refused(t, h.Do("POST", path, object{"tool_id": "file_search"}), 409, reeve.AlreadyExists); !strings.Contains(p.Detail, "file_search") {
+	if p := refused(t, h.Do("POST", path, object{"tool_id": "file_search"}), 409, reeve.AlreadyExists); !strings.Contains(p.Detail, "file_search") || !strings.Contains(p.Hint, "attach it again") {
+		t.Errorf("detail %q, hint %q", p.Detail, p.Hint)
+	}
+	r := h.Do("POST", path, object{"tool_id": "file_search", "config": object{"default_limit": 0}})
+	refusedAt(t, r, "/config/default_limit")
+	if p := decode[reeve.Problem](t, r); !strings.HasPrefix(p.Detail, "the config does not fit the tool: /config/default_limit is ") {
 		t.Errorf("detail %q", p.Detail)
 	}
 	if v := decode[reeve.ToolView](t, h.Want(201, nil, "POST", path, object{"tool_id": "file_read"})); string(v.Config) != `{}` {

@@ -347,6 +347,28 @@ func TestBadInput_RateLimit(t *testing.T) {
 	h.Want(200, nil, "GET", "/healthz", nil)
 }
 
+// A number that is none of those that are wanted is refused where it stands, and callers are told which are, in no words of Go.
+func TestBadInput_NumbersThatDoNotFit(t *testing.T) {
+	h := start(t)
+	for _, number := range []string{"1e30", "1.5e300", "1e3", "-1e30"} {
+		r := h.Do("PUT", "/api/budgets/workspace", `{"limit":{"calls":`+number+`}}`)
+		refusedAt(t, r, "/limit/calls")
+		if p := decode[reeve.Problem](t, r); !strings.Contains(p.Detail, "/limit/calls cannot be ") || !strings.Contains(p.Detail, reeve.Integers) || strings.Contains(string(r.Body), "json:") || strings.Contains(string(r.Body), "int64") {
+			t.Errorf("%s: %s", number, r.Body)
+		}
+	}
+	for _, number := range []string{"9223372036854775807", "99999999999999999999"} {
+		p := refused(t, h.Do("PUT", "/api/budgets/workspace", `{"limit":{"calls":`+number+`}}`), 400, reeve.Validation)
+		if !strings.Contains(p.Detail, number) || !strings.Contains(p.Detail, reeve.Integers) {
+			t.Errorf("%s: %s", number, p.Detail)
+		}
+	}
+	if list := decode[reeve.BudgetList](t, h.Want(200, nil, "GET", "/api/budgets", nil)); len(list.Budgets) != 0 {
+		t.Errorf("something was written: %+v", list)
+	}
+	h.Want(200, nil, "PUT", "/api/budgets/workspace", `{"limit":{"calls":9007199254740991}}`)
+}
+
 // What is found by its id or its name must not be named like another's id: it would pass for that one once it is gone.
 func TestBadInput_NamesThatAreIDs(t *testing.T) {
 	h := start(t)

@@ -96,8 +96,15 @@ func TestCalls_EveryStatus(t *testing.T) {
 		}
 
 		h.Want(204, nil, "POST", "/api/stop", object{"reason": "enough"})
-		refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 423, reeve.Stopped)
+		if p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 423, reeve.Stopped); !strings.HasSuffix(p.Detail, "is stopped: enough") {
+			t.Errorf("detail %q", p.Detail)
+		}
 		want(call(200, "looks", nil), "", "", false)
+		h.Want(204, nil, "POST", "/api/resume", object{})
+		h.Want(204, nil, "POST", "/api/stop", object{}) // for no reason
+		if p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "sends"}), 423, reeve.Stopped); !strings.HasSuffix(p.Detail, "is stopped") {
+			t.Errorf("detail %q", p.Detail)
+		}
 		h.Want(204, nil, "POST", "/api/resume", object{})
 		want(call(200, "sends", nil), reeve.Committed, "", false)
 		h.Want(200, nil, "PUT", "/api/budgets/agent:coach", object{"limit": object{"calls": 1}})

@@ -203,7 +203,7 @@ func mailLines(b []byte) (lines []reeve.MailLine, err error) {
 		wrong := func(what string) error { return wrongLine(bytes.Count(b[:len(b)-len(rest)], []byte("\n"))+1, what) }
 		var l reeve.MailLine
 		if err := dec.Decode(&l); err != nil {
-			return nil, wrong("is not a mail: " + decodeMessage(err))
+			return nil, wrong("is not a mail: " + decoded(err).Error())
 		}
 		if (l.Email == nil) == (l.Bad == "") {
 			return nil, wrong("has neither a mail nor a reason why there is none, or both")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -173,9 +174,13 @@ func fromHuma(ctx context.Context, status int, msg string, errs []error, limit i
 		case errors.As(err, &own):
 			e.Message, e.Fields, e.Hint = own.Message, append(e.Fields, own.Fields...), own.Hint
 		case errors.As(err, &d):
-			e.Fields = append(e.Fields, reeve.Field{Path: location(d.Location), Message: strings.TrimPrefix(d.Message, string(reeve.Validation)+": ")}) // huma has made a text of our own errors
+			f := reeve.Field{Path: location(d.Location), Message: strings.TrimPrefix(d.Message, string(reeve.Validation)+": ")} // huma has made a text of our own errors
+			if at, what, ok := strings.Cut(f.Message, " "); ok && f.Path == "" && strings.HasPrefix(at, "/") {
+				f.Path, f.Message = at, what // a misfit
+			}
+			e.Fields = append(e.Fields, f)
 		case err != nil && code != reeve.Internal:
-			e.Fields = append(e.Fields, reeve.Field{Message: decodeMessage(err)})
+			e.Fields = append(e.Fields, reeve.Field{Message: decoded(err).Error()})
 		}
 	}
 	if len(e.Fields) == 0 && code == reeve.Validation {
@@ -197,13 +202,32 @@ func tooLarge(limit int64) *reeve.Error {
 	return reeve.Errorf(reeve.TooLarge, "the body is too large").Hintf("send at most %d MiB", limit>>20)
 }
 
-// decodeMessage says what encoding/json found, without our type names.
-func decodeMessage(err error) string {
-	var t *json.UnmarshalTypeError
-	if errors.As(err, &t) {
-		return "a " + t.Value + " does not fit at " + "/" + strings.ReplaceAll(t.Field, ".", "/")
+// misfit is a value that the schema has let pass and that does not fit all the same, such as 1e30 for a whole number. Its text begins with its place: huma keeps nothing but the text.
+type misfit struct{ *json.UnmarshalTypeError }
+
+func (m misfit) Error() string { return m.path() + " " + m.message() }
+
+func (m misfit) Unwrap() error { return m.UnmarshalTypeError }
+
+func (m misfit) path() string { return "/" + strings.ReplaceAll(m.Field, ".", "/") }
+
+func (m misfit) message() string {
+	_, literal, _ := strings.Cut(m.Value, " ")
+	switch {
+	case m.Type == nil || literal == "":
+		return "cannot be a " + m.Value
+	case m.Type.Kind() >= reflect.Int && m.Type.Kind() <= reflect.Uint64:
+		return "cannot be " + literal + ": it is a whole number in digits, " + reeve.Integers
 	}
-	return err.Error()
+	return "cannot be " + literal
+}
+
+// decoded says what encoding/json found without words of Go.
+func decoded(err error) error {
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return misfit{t}
+	}
+	return err
 }
 
 // location turns huma's body.a.b[2] into a JSON Pointer; other places keep their name.

@@ -117,7 +117,7 @@ func unmarshal(b []byte, v any) error {
 	if _, err := reeve.ParseJSON(b); err != nil {
 		return err
 	}
-	return json.Unmarshal(b, v)
+	return decoded(json.Unmarshal(b, v))
 }
 
 // Scoped is in the input of every route of a workspace (exported, as are its kind: huma looks at nothing else). The header is checked before, by authenticate; here it is documented.

@@ -124,7 +124,7 @@ func (t *Tx) Attach(ctx context.Context, a reeve.Agent, tool reeve.Tool, config 
 	n, err := t.affect(ctx, `INSERT INTO agent_tools (agent_id, tool_id, tool_workspace, config, created_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (agent_id, tool_id) DO NOTHING`, a.ID, tool.ID, tool.WorkspaceID, string(config), reeve.Millis(t.now))
 	if err == nil && n == 0 {
-		return reeve.Errorf(reeve.AlreadyExists, "the agent has the tool %q already", tool.ID)
+		return reeve.Errorf(reeve.AlreadyExists, "the agent has the tool %q already", tool.ID).Hintf("to give it other settings, take it away and attach it again with them")
 	}
 	return err
 }
