@@ -43,6 +43,7 @@ func TestArgumentsThatFit(t *testing.T) {
 		`{"name":"ab","o":"{\"id\":\"4\"}"}`:                   `{"name":"ab","o":{"id":4}}`,
 		`{"name":"ab","o":{"id":1,"p":{"x":"2"}}}`:             `{"name":"ab","o":{"id":1,"p":{"x":2}}}`,
 		`{"name":"ab","big":12345678901}`:                      `{"big":"12345678901","name":"ab"}`,
+		`{"name":"ab","kind":3,"n":"7"}`:                       `{"kind":3,"n":7,"name":"ab"}`, // what says no type is left alone
 		`"{\"name\":\"ab\"}"`:                                  `{"name":"ab"}`,
 		`"\"{\\\"name\\\":\\\"ab\\\"}\""`:                      `{"name":"ab"}`,
 		`{"name":"ab","big":"\ud83d\ude00 \u0000"}`:            `{"big":"😀 \u0000","name":"ab"}`,
