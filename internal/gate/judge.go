@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"reeve"
+	"reeve/internal/store"
 )
 
 // steps is the order of the gate. Each says why it lets a call pass, or refuses it; none changes anything, so that a call can
@@ -59,9 +60,9 @@ func (p *pass) brief(text string) string { return clip(p.scrub(text), 1000) }
 // clip gives the beginning of a text.
 func clip(text string, most int) string {
 	if short := head(text, most); len(short) < len(text) {
-		return storable(short) + "…"
+		return store.Clean(short) + "…"
 	}
-	return storable(text)
+	return store.Clean(text)
 }
 
 // refusedBy is the step that refused the call; none if all let it pass.

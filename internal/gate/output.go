@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"reeve"
+	"reeve/internal/store"
 )
 
 // output is what a tool said, made fit to be shown and kept.
@@ -53,18 +54,13 @@ func encodeSafely(enc *json.Encoder, v any) (err error) {
 }
 
 // readable makes any bytes storable as text in both engines.
-func (g *Gate) readable(s string) string { return storable(head(s, g.OutputCap)) }
-
-// storable replaces what PostgreSQL cannot keep in text: bytes that are not UTF-8, and NUL.
-func storable(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-}
+func (g *Gate) readable(s string) string { return store.Clean(head(s, g.OutputCap)) }
 
 // cut bounds an output, keeping the whole of it aside.
 func (g *Gate) cut(s string) output {
 	o := output{size: len(s)}
 	shown := head(s, g.OutputCap)
-	if o.content = storable(shown); len(shown) == len(s) {
+	if o.content = store.Clean(shown); len(shown) == len(s) {
 		return o
 	}
 	o.full, o.truncated = []byte(s), true
@@ -77,7 +73,7 @@ func (g *Gate) cut(s string) output {
 func head(s string, n int) string {
 	s = cutAt(s, n)
 	for {
-		over := len(storable(s)) - n
+		over := len(store.Clean(s)) - n
 		if over <= 0 {
 			return s
 		}

@@ -19,7 +19,7 @@ func scanConversation(r scanner) (c reeve.Conversation, err error) {
 func (t *Tx) InsertConversation(ctx context.Context, c reeve.Conversation) error {
 	if err := t.exec(ctx, `INSERT INTO conversations (id, workspace_id, agent_id, user_id, title, origin, state, turns, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $8)`,
-		c.ID, c.WorkspaceID, c.AgentID, c.UserID, clean(c.Title), c.Origin, c.State, reeve.Millis(t.now)); err != nil {
+		c.ID, c.WorkspaceID, c.AgentID, c.UserID, Clean(c.Title), c.Origin, c.State, reeve.Millis(t.now)); err != nil {
 		return err
 	}
 	for _, p := range c.Members {
@@ -33,7 +33,7 @@ func (t *Tx) InsertConversation(ctx context.Context, c reeve.Conversation) error
 // AddParticipant lets somebody take part; false means that they did already.
 func (t *Tx) AddParticipant(ctx context.Context, conversation string, p reeve.Participant) (bool, error) {
 	n, err := t.affect(ctx, `INSERT INTO participants (conversation_id, kind, id, added_by, created_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (conversation_id, kind, id) DO NOTHING`, conversation, p.Kind, clean(p.ID), p.AddedBy, reeve.Millis(t.now))
+		ON CONFLICT (conversation_id, kind, id) DO NOTHING`, conversation, p.Kind, Clean(p.ID), p.AddedBy, reeve.Millis(t.now))
 	return n == 1, err
 }
 
@@ -45,7 +45,7 @@ func (t *Tx) RemoveParticipant(ctx context.Context, conversation, kind, id strin
 
 // UpdateConversation writes a conversation's title and state.
 func (t *Tx) UpdateConversation(ctx context.Context, c reeve.Conversation) error {
-	return t.exec(ctx, `UPDATE conversations SET title = $2, state = $3, updated_at = $4 WHERE id = $1`, c.ID, clean(c.Title), c.State, reeve.Millis(t.now))
+	return t.exec(ctx, `UPDATE conversations SET title = $2, state = $3, updated_at = $4 WHERE id = $1`, c.ID, Clean(c.Title), c.State, reeve.Millis(t.now))
 }
 
 // CountTurn notes that a conversation has one turn more.
@@ -98,7 +98,7 @@ func (s *Snap) ListTurns(ctx context.Context, conversation, before string, limit
 // InsertFeedback writes what a person thinks of a turn.
 func (t *Tx) InsertFeedback(ctx context.Context, workspace string, f reeve.Feedback) error {
 	return t.exec(ctx, `INSERT INTO feedback (id, workspace_id, turn_id, user_id, score, comment, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		f.ID, workspace, f.TurnID, f.UserID, f.Score, clean(f.Comment), reeve.Millis(t.now))
+		f.ID, workspace, f.TurnID, f.UserID, f.Score, Clean(f.Comment), reeve.Millis(t.now))
 }
 
 // ListFeedback reads what people think of a turn, oldest first.

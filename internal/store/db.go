@@ -184,16 +184,13 @@ var errText = reeve.Errorf(reeve.Validation, "text must be UTF-8 without NUL")
 
 func storable(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
-// clean makes any text storable. It is for what must be recorded whatever it is, like a tool's output, or how a run ended.
-func clean(s string) string {
+// Clean makes any text storable. It is for what must be recorded whatever it is, like a tool's output, or how a run ended.
+func Clean(s string) string {
 	if storable(s) {
 		return s
 	}
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
-
-// Clean is clean for other rooms.
-func Clean(s string) string { return clean(s) }
 
 // some makes an empty slice of a nil one, which would be NULL.
 func some(b []byte) []byte {
