@@ -108,3 +108,18 @@ func TestW23_BoundsOfAnAnswer(t *testing.T) {
 		t.Errorf("the model was asked for %+v", r)
 	}
 }
+
+// Where OpenAI's clients call, an Idempotency-Key says nothing: an answer is never given to somebody who was not asked for a token.
+func TestW23_AnAnswerIsNobodyElses(t *testing.T) {
+	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: &scribe{}})
+	h.Agent("bot")
+	for path, body := range map[string]object{
+		"/v1/chat/completions": {"model": "bot", "messages": []object{{"role": "user", "content": "which city?"}}},
+		"/v1/responses":        {"model": "bot", "input": "which city?"},
+	} {
+		h.Want(http.StatusOK, nil, "POST", path, body, "Idempotency-Key", "k")
+		if r := h.Do("POST", path, body, "Idempotency-Key", "k", "Authorization", "Bearer wrong"); r.Status != http.StatusUnauthorized {
+			t.Errorf("%s without a token: %d %s", path, r.Status, r.Body)
+		}
+	}
+}

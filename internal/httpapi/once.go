@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -21,6 +22,7 @@ const (
 	replayHeader = "Idempotency-Replayed"
 	maxKey       = 255
 	keyLife      = 24 * time.Hour
+	outlives     = time.Minute // how long a request that is made once may go on when its caller has gone
 	tokensPath   = "/api/tokens"
 )
 
@@ -29,6 +31,11 @@ const (
 var ownKey = regexp.MustCompile(`^/api/(agents/[^/]+/(calls(/|$)|wake$)|conversations/[^/]+/turns$|playground/|mail/imports/[^/]+/batches$)`)
 
 func hasOwnKey(path string) bool { return ownKey.MatchString(path) }
+
+// keepsKey tells whether a request's key is kept here. Nobody has been asked for a token yet where OpenAI's clients call.
+func keepsKey(r *http.Request) bool {
+	return r.Method == http.MethodPost && r.Header.Get(keyHeader) != "" && strings.HasPrefix(r.URL.Path, "/api/") && !hasOwnKey(r.URL.Path)
+}
 
 // keyParameter documents the header.
 func keyParameter() *huma.Param {
@@ -44,18 +51,22 @@ func keyParameter() *huma.Param {
 // not: a later request with that key is refused as IN_PROGRESS until the key is forgotten, and so never makes it a second
 // time. The same holds when the change ended in an error that does not say whether it was made. Any other error gives the key
 // back, since nothing was changed. What a new token's text was is not kept at all: asking for it again is a CONFLICT.
+//
+// A caller who goes away ends nothing: they have the key to ask again with, and then find the change made and its answer kept.
 func (s *server) once(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		key := r.Header.Get(keyHeader)
-		if key == "" || r.Method != http.MethodPost || hasOwnKey(r.URL.Path) {
+		if !keepsKey(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		req, err := keyed(r, principal(r.Context()), key)
+		req, err := keyed(r, principal(r.Context()), r.Header.Get(keyHeader))
 		if err != nil {
 			s.write(w, r, err)
 			return
 		}
+		ctx, cancel := outlive(r.Context())
+		defer cancel()
+		r = r.WithContext(ctx)
 		old, mine, err := s.claim(r.Context(), req)
 		switch {
 		case err != nil:
@@ -69,6 +80,13 @@ func (s *server) once(next http.Handler) http.Handler {
 			s.replay(w, r, req, old)
 		}
 	})
+}
+
+// outlive gives a context that goes on for a while when its parent has ended.
+func outlive(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() { time.AfterFunc(outlives, cancel) })
+	return ctx, func() { stop(); cancel() }
 }
 
 // keyed names a request and hashes what it asks for. It leaves the body to be read again.

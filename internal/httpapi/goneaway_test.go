@@ -1,0 +1,92 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"reeve"
+)
+
+// A caller whose connection breaks, wherever that meets the request, finds the change made once when asking again with the key.
+func TestIdempotencyKey_TheCallerGoesAway(t *testing.T) {
+	w := newWorld(t)
+	var watch atomic.Pointer[func(after bool)]
+	told := func(after bool) func() {
+		return func() {
+			if f := watch.Load(); f != nil {
+				(*f)(after)
+			}
+		}
+	}
+	w.cfg.OnFault.OnBefore, w.cfg.OnFault.OnAfter = told(false), told(true)
+	h := w.start(t)
+	agent := h.Agent("coach").ID
+	category := decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", object{"name": "home"})).ID
+
+	began, ended := make(chan context.Context, 1), make(chan struct{}, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began <- r.Context()
+		h.Server.Config.Handler.ServeHTTP(w, r)
+		ended <- struct{}{}
+	}))
+	defer s.Close()
+
+	posts := map[string]func(name string) object{
+		"/api/journal/tasks": func(name string) object { return object{"category_id": category, "title": name} },
+		"/api/schedules": func(name string) object {
+			return object{"agent": agent, "name": name, "cadence_type": "interval", "cadence_value": "2h"}
+		},
+		"/api/agents": func(name string) object { return object{"name": name} },
+	}
+	for path, body := range posts {
+		// The key is taken in the first commit, the change made in the second, and its answer kept in the third.
+		for commit := 1; commit <= 3; commit++ {
+			for _, after := range []bool{false, true} {
+				name := fmt.Sprintf("c%d-%v", commit, after)
+				b, err := json.Marshal(body(name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				conn, err := net.Dial("tcp", s.Listener.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				n, gone := 0, false
+				leave := func(is bool) { // the store's writer, which is one
+					if !is {
+						n++
+					}
+					if gone || n != commit || is != after {
+						return
+					}
+					gone = true
+					_ = conn.Close()
+					<-(<-began).Done() // the server has noticed
+				}
+				watch.Store(&leave)
+				if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nX-Workspace-Id: default\r\nContent-Type: application/json\r\n%s: %s\r\nContent-Length: %d\r\n\r\n%s",
+					path, h.Token, key, path+name, len(b), b); err != nil {
+					t.Fatal(err)
+				}
+				<-ended
+				if watch.Store(nil); !gone {
+					t.Fatalf("%s made %d commits, and nobody left", path, n)
+				}
+				if again := h.Do("POST", path, string(b), key, path+name); again.Status != 201 || again.Header.Get("Idempotency-Replayed") != "true" {
+					t.Errorf("%s, left at commit %d, after it %v: %d %s", path, commit, after, again.Status, again.Body)
+				}
+			}
+		}
+	}
+	tasks := decode[reeve.TaskList](t, h.Want(200, nil, "GET", "/api/journal/tasks?category="+category, nil)).Tasks
+	schedules := decode[reeve.ScheduleList](t, h.Want(200, nil, "GET", "/api/schedules", nil)).Schedules
+	if len(tasks) != 6 || len(schedules) != 6 {
+		t.Errorf("%d tasks and %d schedules, want 6 of each", len(tasks), len(schedules))
+	}
+}
