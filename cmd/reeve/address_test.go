@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
@@ -12,7 +13,29 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/client"
 )
+
+// A category's id is its id, also where another one has it for a name.
+func TestO11_AnIDBeforeAName(t *testing.T) {
+	list := reeve.CategoryList{Categories: []reeve.Category{{Record: reeve.Record{ID: "cat_2"}, Name: "cat_1"}, {Record: reeve.Record{ID: "cat_1"}, Name: "Gym"}}}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Request-Id", "req_1")
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(list)
+	}))
+	defer s.Close()
+	c, err := client.New(client.Config{URL: s.URL, Token: "t", Workspace: "default"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for name, want := range map[string]string{"cat_1": "cat_1", "cat_2": "cat_2", " gym ": "cat_1", "": "", "CAT_1": "cat_2"} {
+		if got, err := categoryID(t.Context(), c, name); err != nil || got != want {
+			t.Errorf("%q: got %q, %v, want %q", name, got, err, want)
+		}
+	}
+}
 
 func TestFind(t *testing.T) {
 	dir, other := dataDir(t, "http://127.0.0.1:7410/", "owner-secret\n"), dataDir(t, "https://reeve.example", "other-secret")

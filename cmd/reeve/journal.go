@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,9 +61,13 @@ func categoryID(ctx context.Context, c *client.Client, name string) (string, err
 	if err != nil {
 		return "", err
 	}
-	for _, v := range l.Categories {
-		if v.ID == name || strings.EqualFold(v.Name, strings.TrimSpace(name)) {
-			return v.ID, nil
+	name = strings.TrimSpace(name)
+	for _, is := range []func(reeve.Category) bool{ // an id first: no name stands in its way
+		func(v reeve.Category) bool { return v.ID == name },
+		func(v reeve.Category) bool { return strings.EqualFold(v.Name, name) },
+	} {
+		if i := slices.IndexFunc(l.Categories, is); i >= 0 {
+			return l.Categories[i].ID, nil
 		}
 	}
 	return "", reeve.Errorf(reeve.NotFound, "category %q not found", name).Hintf("reeve journal categories lists them")

@@ -38,11 +38,14 @@ func (w *JournalWriter) putCategory(ctx context.Context, c *reeve.Category) erro
 	return w.put(ctx, "categories", categoryColumns, &c.Record, c.Name, fold(c.Name))
 }
 
-// freeName refuses a name that another row of a table has. The names of categories and labels are short: they are compared
+// freeName refuses a name that another row of a table has, or that passes for an id. The names of categories and labels are short: they are compared
 // without regard to case.
 func (w *JournalWriter) freeName(ctx context.Context, table, what, id, name string) (string, error) {
 	name, err := reeve.CheckTitle("/name", name)
 	if err != nil {
+		return "", err
+	}
+	if err := reeve.CheckName(fold(name)); err != nil {
 		return "", err
 	}
 	if len([]rune(name)) > maxName {

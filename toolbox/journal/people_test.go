@@ -81,6 +81,22 @@ func TestL17_People(t *testing.T) {
 	})
 }
 
+// TestO11_NoNameIsAnID: a name that has the form of an id would pass for what has it, or had it.
+func TestO11_NoNameIsAnID(t *testing.T) {
+	w := start(t, host.Config{})
+	var label reeve.Label
+	w.Want(http.StatusCreated, &label, "POST", "/api/journal/labels", reeve.LabelRequest{Name: "urgent"})
+	for _, name := range []string{w.home, " " + strings.ToUpper(w.home) + " ", label.ID} {
+		for path, method := range map[string]string{"categories": "POST", "labels": "POST", "categories/" + w.gym: "PATCH", "labels/" + label.ID: "PATCH"} {
+			var p reeve.Problem
+			w.Want(http.StatusBadRequest, &p, method, "/api/journal/"+path, map[string]any{"name": name})
+			if p.Code != reeve.Validation || p.Errors[0].Path != "/name" || !strings.Contains(p.Errors[0].Message, "form of an id") {
+				t.Errorf("%s %s %q: %+v", method, path, name, p)
+			}
+		}
+	}
+}
+
 // TestO11_JournalOfOthers: another user's time, plans and ratings are not there.
 func TestO11_JournalOfOthers(t *testing.T) {
 	w := start(t, host.Config{})
