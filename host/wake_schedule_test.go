@@ -156,6 +156,16 @@ func TestO13_ScheduleTools(t *testing.T) {
 				t.Errorf("%s: %+v", name, res)
 			}
 		}
+		for _, empty := range []string{"name", "timezone"} {
+			if res := use("schedule_create", object{"goal": "g", "cadence_type": "interval", "cadence_value": "2h", empty: ""}); !res.IsError || len(res.Fields) == 0 || res.Fields[0].Path != "/"+empty {
+				t.Errorf("an empty %s: %+v", empty, res)
+			}
+		}
+		for _, empty := range []string{"name", "goal", "timezone", "cadence_value"} {
+			if res := use("schedule_edit", object{"schedule_id": every.ID, empty: ""}); !res.IsError || len(res.Fields) == 0 || res.Fields[0].Path != "/"+empty || strings.Contains(res.Fields[0].Message, "without the other") {
+				t.Errorf("an empty %s takes the place of one: %+v", empty, res)
+			}
+		}
 		search := func(args object) string {
 			got := in[struct {
 				Schedules        []reeve.Timer

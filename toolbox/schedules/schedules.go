@@ -29,8 +29,8 @@ type create struct {
 	Goal         string `json:"goal" minLength:"1" maxLength:"8000" doc:"Complete instructions for a run that knows nothing of this conversation"`
 	CadenceType  string `json:"cadence_type" enum:"cron,once,interval" doc:"Kind of cadence"`
 	CadenceValue string `json:"cadence_value" minLength:"1" maxLength:"200" doc:"cron: five fields, such as 0 7 * * 1-5; once: a time, such as 2026-03-01T07:00; interval: a span, such as 2h"`
-	Name         string `json:"name,omitempty" maxLength:"200" doc:"A short name"`
-	Timezone     string `json:"timezone,omitempty" maxLength:"64" doc:"IANA zone, such as Europe/Berlin; UTC if left out"`
+	Name         string `json:"name,omitempty" minLength:"1" maxLength:"200" doc:"A short name"`
+	Timezone     string `json:"timezone,omitempty" minLength:"1" maxLength:"64" doc:"IANA zone, such as Europe/Berlin; UTC if left out"`
 	Notification string `json:"notification,omitempty" enum:"always,conditional,never" doc:"When to tell the user: always (default), only when a run says so, or never"`
 	Misfire      string `json:"misfire,omitempty" enum:"catchup,skip,all" doc:"After a time when nothing could run: one run for all missed (default), none, or each of the last 24 hours, 100 at most"`
 }
@@ -46,11 +46,11 @@ type search struct {
 
 type edit struct {
 	ScheduleID   string `json:"schedule_id" minLength:"1" maxLength:"64"`
-	Name         string `json:"name,omitempty" maxLength:"200"`
-	Goal         string `json:"goal,omitempty" maxLength:"8000"`
+	Name         string `json:"name,omitempty" minLength:"1" maxLength:"200"`
+	Goal         string `json:"goal,omitempty" minLength:"1" maxLength:"8000"`
 	CadenceType  string `json:"cadence_type,omitempty" enum:"cron,once,interval" doc:"Give it together with cadence_value"`
-	CadenceValue string `json:"cadence_value,omitempty" maxLength:"200"`
-	Timezone     string `json:"timezone,omitempty" maxLength:"64"`
+	CadenceValue string `json:"cadence_value,omitempty" minLength:"1" maxLength:"200"`
+	Timezone     string `json:"timezone,omitempty" minLength:"1" maxLength:"64"`
 	Notification string `json:"notification,omitempty" enum:"always,conditional,never"`
 	Misfire      string `json:"misfire,omitempty" enum:"catchup,skip,all"`
 	Status       string `json:"status,omitempty" enum:"active,paused" doc:"Pause or resume it; resuming forgets earlier failures"`
