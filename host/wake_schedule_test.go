@@ -214,6 +214,22 @@ func TestO13_ScheduleTools(t *testing.T) {
 		}
 		b.want(409, nil, "PATCH", "/api/schedules/"+once.ID, object{"status": "paused"})
 		use("schedule_edit", object{"schedule_id": every.ID, "status": "active"})
+		// What is over makes room for another, and takes its place again only where there is room.
+		last := in[reeve.Schedule](t, use("schedule_create", object{"goal": "fifth", "cadence_type": "interval", "cadence_value": "100h"}))
+		again := object{"schedule_id": once.ID, "cadence_type": "once", "cadence_value": "2000-02-01T16:00"}
+		if res := use("schedule_edit", again); !res.IsError || !strings.Contains(fmt.Sprint(res), "4 are allowed") {
+			t.Errorf("one too many lives again: %+v", res)
+		}
+		b.want(409, nil, "PATCH", "/api/schedules/"+once.ID, object{"cadence_type": "interval", "cadence_value": "100h"})
+		b.want(409, nil, "PATCH", "/api/schedules/"+once.ID, object{"cadence_type": "interval", "cadence_value": "100h", "status": "paused"})
+		b.want(200, nil, "PATCH", "/api/schedules/"+once.ID, object{"name": "Green tea"})
+		if s := b.getSchedule(once.ID); s.State != reeve.TimerCompleted || s.Kind != "once" || s.Name != "Green tea" {
+			t.Errorf("refused: %+v", s.Timer)
+		}
+		use("schedule_delete", object{"schedule_id": last.ID})
+		if res := use("schedule_edit", again); res.IsError {
+			t.Errorf("where there is room: %+v", res)
+		}
 		b.to("2000-01-01 17:00", 5*time.Minute)
 		b.want(200, nil, "PATCH", "/api/schedules/"+every.ID, object{"cadence_type": "interval", "cadence_value": "2h", "timezone": "UTC"}) // said again, it does not begin anew
 		b.to("2000-01-01 18:05", 5*time.Minute)

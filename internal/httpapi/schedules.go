@@ -97,7 +97,7 @@ func (s *server) updateSchedule(ctx context.Context, who reeve.Principal, in *st
 			}
 			t.AgentID = a.ID
 		}
-		if t, out.Body.Upcoming, err = s.Wake.Change(t, in.Body, tx.Now()); err != nil {
+		if t, out.Body.Upcoming, err = s.Wake.Revise(ctx, tx, t, in.Body); err != nil {
 			return err
 		}
 		t.UpdatedAt = tx.Now()

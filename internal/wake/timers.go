@@ -44,6 +44,15 @@ func (r *Room) Admit(ctx context.Context, tx *store.Tx, t reeve.Timer) error {
 	return err
 }
 
+// Revise is Change for a timer that is there: one that is over and lives again counts like a new one.
+func (r *Room) Revise(ctx context.Context, tx *store.Tx, t reeve.Timer, q reeve.ScheduleRequest) (reeve.Timer, []time.Time, error) {
+	is, upcoming, err := r.Change(t, q, tx.Now())
+	if err == nil && t.State == reeve.TimerCompleted && is.State != reeve.TimerCompleted {
+		err = r.Admit(ctx, tx, is)
+	}
+	return is, upcoming, err
+}
+
 // Change applies what a request says to a timer, and plans it anew where its time changed. What is left out stays, and so a
 // paused timer stays paused; one that was over or disabled lives again when it gets a new time. A time that is said again changes
 // nothing. It gives the next firings where they changed.

@@ -16,7 +16,7 @@ import (
 type Planner interface {
 	Admit(ctx context.Context, tx *store.Tx, t reeve.Timer) error
 	Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, error)
-	Change(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (reeve.Timer, []time.Time, error)
+	Revise(ctx context.Context, tx *store.Tx, t reeve.Timer, q reeve.ScheduleRequest) (reeve.Timer, []time.Time, error)
 }
 
 // Pack is the pack.
@@ -194,8 +194,8 @@ func (p *Pack) edit(ctx context.Context, in edit) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	t, upcoming, err := p.Planner().Change(t, reeve.ScheduleRequest{Name: in.Name, Goal: in.Goal, CadenceType: in.CadenceType, CadenceValue: in.CadenceValue,
-		Timezone: in.Timezone, Misfire: reeve.Misfire(in.Misfire), Notification: reeve.Notify(in.Notification), Status: in.Status}, tx.Now())
+	t, upcoming, err := p.Planner().Revise(ctx, tx, t, reeve.ScheduleRequest{Name: in.Name, Goal: in.Goal, CadenceType: in.CadenceType, CadenceValue: in.CadenceValue,
+		Timezone: in.Timezone, Misfire: reeve.Misfire(in.Misfire), Notification: reeve.Notify(in.Notification), Status: in.Status})
 	if err != nil {
 		return view{}, err
 	}
