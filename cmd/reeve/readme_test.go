@@ -35,3 +35,19 @@ func TestReadmeKeepsThePolicyItSet(t *testing.T) {
 		t.Errorf("the walk sets %d policies", updates)
 	}
 }
+
+// An agent of the kind planner that a person made plans all automations, and so the README's walk makes none: its own automations would be planned by a coach.
+func TestReadmeLeavesThePlannerAlone(t *testing.T) {
+	b, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(b), "reeve agents create gymcoach --kind coach") || !strings.Contains(string(b), "reeve automations plan") {
+		t.Error("the walk is another one now: look whether its kinds are right")
+	}
+	for _, kind := range []string{"planner", "maintainer"} {
+		if strings.Contains(string(b), "--kind "+kind) {
+			t.Errorf("the walk makes an agent of the kind %s", kind)
+		}
+	}
+}
