@@ -137,7 +137,7 @@ func (c *Client) Errand(ctx context.Context, id string) (reeve.Errand, error) {
 
 // WatchErrand looks at an errand until it is over, or asks something.
 func (c *Client) WatchErrand(ctx context.Context, id string) (k reeve.Errand, err error) {
-	err = patiently(ctx, "errand "+id+" is not over", func() (bool, error) {
+	err = patiently(ctx, "errand "+id+" is not over", false, func() (bool, error) {
 		k, err = c.Errand(ctx, id)
 		return k.State != reeve.ErrandOpen, err
 	})

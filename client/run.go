@@ -68,9 +68,10 @@ func (c *Client) WakeOf(ctx context.Context, key string) (reeve.Wake, error) {
 	return get[reeve.Wake](ctx, c, path("wakes", key), nil)
 }
 
-// RunOf waits until a run serves the wake, and gives the run. A wake that is skipped is an error with the code Skipped.
-func (c *Client) RunOf(ctx context.Context, w reeve.Wake) (run reeve.Run, err error) {
-	err = patiently(ctx, "the agent is not awake yet", func() (bool, error) {
+// RunOf waits until a run serves the wake, and gives the run. A wake that is skipped is an error with the code Skipped. With states, a
+// wake that is behind a run of its agent in one of them is an error with the code InProgress, and the run is that one.
+func (c *Client) RunOf(ctx context.Context, w reeve.Wake, behind ...reeve.RunState) (run reeve.Run, err error) {
+	err = patiently(ctx, "the agent is not awake yet", true, func() (bool, error) {
 		is, err := c.WakeOf(ctx, w.RunKey)
 		if err != nil {
 			return false, err
@@ -82,26 +83,59 @@ func (c *Client) RunOf(ctx context.Context, w reeve.Wake) (run reeve.Run, err er
 			run, err = c.Run(ctx, is.RunID)
 			return true, err
 		case reeve.WakeQueued:
+			for _, state := range behind {
+				if run, err = c.first(ctx, w.AgentID, state); err != nil || run.ID != "" {
+					break
+				}
+			}
+			if err == nil && run.ID != "" {
+				err = reeve.Errorf(reeve.InProgress, "the agent's run %s goes first, and is %s", run.ID, run.State)
+			}
+			return false, err
 		}
 		return false, nil
 	})
 	return run, err
 }
 
+// first gives the run of an agent in a state that its wakes wait for: not a turn, nor one that is served beside the others. One that is
+// parked only until an agent has answered goes on, and is none.
+func (c *Client) first(ctx context.Context, agent string, state reeve.RunState) (run reeve.Run, err error) {
+	list, err := c.Runs(ctx, RunFilter{Agent: agent, State: state})
+	for _, r := range list.Runs {
+		if r.Reason == reeve.ReasonUser || strings.HasPrefix(r.SessionID, "schedule:") || strings.HasPrefix(r.SessionID, "step:") {
+			continue
+		}
+		if r, err = c.Run(ctx, r.ID); err != nil || r.State == state && !r.GoesOn {
+			return r, err
+		}
+	}
+	return run, err
+}
+
 // WaitRun looks at a run until it has ended, or is in one of the states given. One that is parked only until an agent has answered goes on.
 func (c *Client) WaitRun(ctx context.Context, id string, until ...reeve.RunState) (run reeve.Run, err error) {
-	err = patiently(ctx, "run "+id+" has not ended", func() (bool, error) {
+	err = patiently(ctx, "run "+id+" has not ended", false, func() (bool, error) {
 		run, err = c.Run(ctx, id)
 		return run.State.Final() || slices.Contains(until, run.State) && !run.GoesOn, err
 	})
 	return run, err
 }
 
-// patiently looks until there is something to see. Short pauses come first.
-func patiently(ctx context.Context, not string, look func() (bool, error)) error {
+// away is how long a server that was there may be gone: it may just be started again.
+const away = 30 * time.Second
+
+// patiently looks until there is something to see. Short pauses come first. A server that was met before is given time to come back.
+func patiently(ctx context.Context, not string, met bool, look func() (bool, error)) error {
+	last := reeve.Monotonic()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, slowest) {
-		if seen, err := look(); seen || err != nil {
+		seen, err := look()
+		switch {
+		case reeve.CodeOf(err) == reeve.Unavailable && met && reeve.Since(last) < away:
+		case seen || err != nil:
 			return err
+		default:
+			met, last = true, reeve.Monotonic()
 		}
 		select {
 		case <-ctx.Done():

@@ -41,6 +41,49 @@ func TestRunOf(t *testing.T) {
 	}
 }
 
+// A wake behind a run that waits for a person says so to whoever asks for it; a turn, or a run that only waits for an agent, is in nobody's way.
+func TestRunOf_Behind(t *testing.T) {
+	goesOn := `,"goes_on":true`
+	looks := 0
+	c := speak(t, func(w http.ResponseWriter, r *http.Request) {
+		body := map[string]string{
+			"/api/wakes/mine": `{"run_key":"mine","state":"queued"}`,
+			"/api/runs": `{"runs":[{"id":"run_3","state":"parked","reason":"` + string(reeve.ReasonUser) + `","session_id":"conv_1"},{"id":"run_2","state":"parked","reason":"timer","session_id":"schedule:sch_1"},` +
+				`{"id":"run_1","state":"parked","reason":"manual","session_id":"manual:other"}]}`,
+			"/api/runs/run_1": `{"id":"run_1","state":"parked","reason":"manual"` + goesOn + `}`,
+		}[r.URL.Path]
+		if r.URL.Path == "/api/runs/run_1" {
+			looks++
+			goesOn = ""
+		}
+		answer("application/json", 200, body)(w, r)
+	})
+	r, err := c.RunOf(t.Context(), reeve.Wake{AgentID: "agt_1", RunKey: "mine"}, reeve.RunParked)
+	if reeve.CodeOf(err) != reeve.InProgress || !strings.Contains(err.Error(), "run_1") || r.ID != "run_1" || looks != 2 {
+		t.Errorf("got %+v, %v after %d looks", r, err, looks)
+	}
+}
+
+// A server that is gone in the middle may come back, and the wait goes on.
+func TestWaitRun_TheServerIsStartedAgain(t *testing.T) {
+	looks := 0
+	c := speak(t, func(w http.ResponseWriter, r *http.Request) {
+		switch looks++; looks {
+		case 1, 2:
+			answer("application/json", 200, `{"id":"run_1","state":"running"}`)(w, r)
+		case 3:
+			panic(http.ErrAbortHandler) // the connection breaks
+		case 4:
+			answer("application/problem+json", 503, `{"status":503,"code":"UNAVAILABLE","detail":"the server is stopping"}`)(w, r)
+		default:
+			answer("application/json", 200, `{"id":"run_1","state":"completed"}`)(w, r)
+		}
+	})
+	if r, err := c.WaitRun(t.Context(), "run_1"); err != nil || r.State != reeve.RunCompleted || looks < 5 {
+		t.Errorf("got %+v, %v after %d looks", r, err, looks)
+	}
+}
+
 func TestWaitRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	looks := 0

@@ -33,19 +33,24 @@ func wakeCommand(a *app) *cobra.Command {
 		if !wait {
 			return a.printWake(args[0], w)
 		}
-		run, err := c.RunOf(ctx, w)
-		if err != nil {
-			return err
+		run, err := c.RunOf(ctx, w, reeve.RunParked)
+		is := run
+		if err == nil {
+			is, err = c.WaitRun(ctx, run.ID, reeve.RunParked)
 		}
-		if run, err = c.WaitRun(ctx, run.ID, reeve.RunParked); err != nil {
-			return err
+		switch code := reeve.CodeOf(err); {
+		case err == nil:
+			return a.printOutcome(is)
+		case code == reeve.Unavailable, code == reeve.InProgress:
+			return a.printAccepted(args[0], w, run, err)
 		}
-		return a.printOutcome(run)
+		return err
 	})
 	c.Long = `Asks for a run of an agent. INPUT says what it is to do; - reads it from the standard input. Wakes that are due together share a run.
 
 With --wait it waits for the run and prints what it came to. When a call of the run has to wait, for a person or for its outcome, the
-command exits with 3 and says how to go on.`
+command exits with 3 and says how to go on. So it does when the wake has to wait because an earlier run of the agent waits for a person, and when
+the server is gone for more than 30 seconds: the wake was accepted, and its run goes on when the server is back.`
 	c.ValidArgsFunction = a.complete(agentNames)
 	c.Flags().StringVar(&key, "key", "", "the Idempotency-Key: the same key wakes once")
 	c.Flags().BoolVar(&wait, "wait", false, "wait for the run and print what it came to")
@@ -57,6 +62,27 @@ func (a *app) printWake(agent string, w reeve.Wake) error {
 	return a.print(w, func(out io.Writer) {
 		details(out, "key", w.RunKey, "agent", w.AgentID, "reason", string(w.Reason), "state", string(w.State), "due", when(w.DueAt), "input", w.Input)
 	})
+}
+
+// printAccepted is for a wake that was accepted, and whose end was not waited for: the error says why not.
+func (a *app) printAccepted(agent string, w reeve.Wake, run reeve.Run, err error) error {
+	if a.json {
+		if err := a.print(w, nil); err != nil {
+			return err
+		}
+	}
+	e := reeve.AsError(err)
+	a.note("the wake %s was accepted: %s", w.RunKey, plain(e.Message))
+	if e.Code == reeve.InProgress {
+		a.note("what waits: reeve inbox")
+		a.note("or end it:  reeve runs cancel %s", run.ID)
+	}
+	if e.Code == reeve.Unavailable && run.ID != "" {
+		a.note("go on:      reeve runs get %s --wait", run.ID)
+	} else {
+		a.note("look:       reeve runs --agent %s", agent)
+	}
+	return silent{exitNotDone}
 }
 
 // printOutcome prints what a run came to: its words to the output, everything else beside it. Its error is the exit code.
