@@ -62,7 +62,7 @@ type AttachRequest struct {
 type AgentRequest struct {
 	Name       *string         `json:"name,omitempty" minLength:"1" maxLength:"64" pattern:"^[a-zA-Z0-9][a-zA-Z0-9_.-]*$"`
 	Kind       *string         `json:"kind,omitempty" minLength:"1" maxLength:"64" pattern:"^[a-z][a-z0-9_.-]*$" doc:"Chooses the capability profile; assistant if left out"`
-	Lifecycle  *Lifecycle      `json:"lifecycle,omitempty" enum:"created,active,dormant,destroyed"`
+	Lifecycle  *Lifecycle      `json:"lifecycle,omitempty" enum:"created,active,dormant,destroyed" doc:"A new one is active if left out, and is not made as destroyed"`
 	Mode       *Mode           `json:"mode,omitempty" enum:"autonomous,interactive,hybrid" doc:"Who may wake it"`
 	ThrottleMS *int64          `json:"throttle_ms,omitempty" minimum:"0" maximum:"86400000" doc:"How long after a run changes and timers wait"`
 	Categories *[]string       `json:"categories,omitempty" maxItems:"1000" doc:"The categories it may touch"`

@@ -22,16 +22,27 @@ type agentFlags struct {
 	config     string
 }
 
-func (f *agentFlags) add(c *cobra.Command) {
+// add gives a command the flags. Which lives an agent can be given is the command's own: it is not made as one that is over.
+func (f *agentFlags) add(c *cobra.Command, lives ...reeve.Lifecycle) {
+	c.Flags().StringVar(&f.lifecycle, "lifecycle", "", alternatives(lives))
 	c.Flags().StringVar(&f.kind, "kind", "", "chooses the capability profile")
-	c.Flags().StringVar(&f.lifecycle, "lifecycle", "", "created, active, dormant or destroyed")
 	c.Flags().StringVar(&f.mode, "mode", "", "who may wake it: autonomous (itself), interactive (a person) or hybrid (both)")
 	c.Flags().DurationVar(&f.throttle, "throttle", 0, "how long after a run changes and timers wait before they wake it again, such as 30s")
 	c.Flags().StringSliceVar(&f.categories, "category", nil, "a category it may touch; repeat for more")
 	c.Flags().StringArrayVar(&f.policy, "policy", nil, "TOOL=allow|ask|propose|deny or tier:TIER=allow|ask|propose|deny; repeat for more; none alone removes the policy")
 	c.Flags().StringVar(&f.config, "config", "", "settings, a JSON object")
-	fixed(c, "lifecycle", []reeve.Lifecycle{reeve.AgentCreated, reeve.AgentActive, reeve.AgentDormant, reeve.AgentDestroyed})
+	fixed(c, "lifecycle", lives)
 	fixed(c, "mode", []reeve.Mode{reeve.Autonomous, reeve.Interactive, reeve.Hybrid})
+}
+
+// alternatives writes a choice as a person would: a, b or c.
+func alternatives[T ~string](all []T) string {
+	words := make([]string, len(all))
+	for i, v := range all {
+		words[i] = string(v)
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // request holds only what was given, so that an update leaves the rest.

@@ -101,7 +101,7 @@ func agentsCreate(a *app) *cobra.Command {
 			})
 		},
 	}
-	f.add(c)
+	f.add(c, reeve.AgentCreated, reeve.AgentActive, reeve.AgentDormant)
 	return c
 }
 
@@ -131,7 +131,7 @@ func agentsUpdate(a *app) *cobra.Command {
 			})
 		},
 	}
-	f.add(c)
+	f.add(c, reeve.AgentCreated, reeve.AgentActive, reeve.AgentDormant, reeve.AgentDestroyed)
 	c.Flags().StringVar(&name, "name", "", "a new name")
 	return c
 }

@@ -27,3 +27,13 @@ func TestTable(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }
+
+// Help offers what the command takes: no agent is made as one that is over.
+func TestLivesOfAnAgent(t *testing.T) {
+	if made := agentsCreate(&app{}).Flag("lifecycle").Usage; made != "created, active or dormant" {
+		t.Errorf("create offers %q", made)
+	}
+	if changed := agentsUpdate(&app{}).Flag("lifecycle").Usage; changed != "created, active, dormant or destroyed" {
+		t.Errorf("update offers %q", changed)
+	}
+}

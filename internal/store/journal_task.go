@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"reeve"
 )
@@ -182,6 +183,9 @@ func (r *JournalReader) EditTask(ctx context.Context, id string, in reeve.TaskCh
 	e.After.LabelIDs = slices.Clone(e.Before.LabelIDs)
 	e.rest(e.Before.Record)
 	was, is := &e.Before, &e.After
+	if in.Title != nil { // as it would be kept: spaces around it are no change
+		in.Title = new(strings.TrimSpace(*in.Title))
+	}
 	is.Title, e.Undo.Title = edited(&e.Draft, "title", was.Title, in.Title)
 	is.Description, e.Undo.Description = edited(&e.Draft, "description", was.Description, in.Description)
 	is.Status, e.Undo.Status = edited(&e.Draft, "status", was.Status, in.Status)

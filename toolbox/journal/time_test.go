@@ -237,6 +237,10 @@ func TestL19_ListTime(t *testing.T) {
 func TestL19_TheSameAgain(t *testing.T) {
 	w := start(t, host.Config{})
 	task := w.task(w.home, "Write")
+	var same reeve.Task
+	if w.Want(http.StatusOK, &same, "PATCH", "/api/journal/tasks/"+task.ID, map[string]any{"title": " Write "}); !same.UpdatedAt.Equal(task.UpdatedAt) || same.Title != "Write" {
+		t.Errorf("from %+v to %+v", task, same)
+	}
 	span := map[string]any{"started_at": "2026-02-17T10:00:00+01:00", "ended_at": "2026-02-17T11:00:00+01:00"}
 	var entry, again reeve.TimeEntry
 	w.Want(http.StatusCreated, &entry, "POST", "/api/journal/time-entries", reeve.TimeDraft{TaskID: task.ID, StartedAt: span["started_at"].(string), EndedAt: span["ended_at"].(string)})
