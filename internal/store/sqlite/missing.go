@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"reeve/internal/store"
@@ -43,17 +44,9 @@ func tables(ctx context.Context, file string) (list []string, err error) {
 		return nil, err
 	}
 	defer func() { err = store.Explain(errors.Join(fault(err), db.Close())) }()
-	rows, err := db.QueryContext(ctx, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite@_%' ESCAPE '@' ORDER BY name")
-	if err != nil {
+	var names string
+	if err := db.QueryRowContext(ctx, "SELECT coalesce(group_concat(name), '') FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite@_%' ESCAPE '@'").Scan(&names); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		list = append(list, name)
-	}
-	return list, rows.Err()
+	return slices.Sorted(strings.SplitSeq(names, ",")), nil
 }
