@@ -210,3 +210,16 @@ func FuzzArguments(f *testing.F) {
 		}
 	})
 }
+
+// What was repaired is told in one order, whatever order the arguments came in.
+func TestG05_RepairsAreToldInOrder(t *testing.T) {
+	sub := map[string]any{"type": "integer"}
+	schema := map[string]any{"type": "object", "properties": map[string]any{"a": sub, "b": sub, "c": sub, "d": sub}}
+	for range 20 {
+		var r repair
+		r.object(map[string]any{"d": "4", "b": "2", "a": "1", "c": "3"}, schema, schema, "")
+		if got := strings.Join(r.notes, ";"); got != "/a: a string read as an integer;/b: a string read as an integer;/c: a string read as an integer;/d: a string read as an integer" {
+			t.Fatal(got)
+		}
+	}
+}

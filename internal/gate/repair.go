@@ -2,6 +2,8 @@ package gate
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +23,8 @@ func (r *repair) object(v any, schema, root map[string]any, path string) any {
 	switch t := v.(type) {
 	case map[string]any:
 		props, _ := schema["properties"].(map[string]any)
-		for name, value := range t {
+		for _, name := range slices.Sorted(maps.Keys(t)) { // so that the notes are in one order
+			value := t[name]
 			sub, ok := props[name].(map[string]any)
 			if !ok {
 				continue
