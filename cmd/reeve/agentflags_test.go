@@ -1,0 +1,22 @@
+package main
+
+import (
+	"testing"
+
+	"reeve"
+)
+
+// A policy is removed by one word of its own, and by nothing that an empty variable could be.
+func TestPolicyNone(t *testing.T) {
+	if p, err := parsePolicy([]string{"none"}); err != nil || len(p.Tools)+len(p.Tiers) != 0 {
+		t.Errorf("none: %+v, %v", p, err)
+	}
+	for _, rules := range [][]string{{""}, {"none", "read_file=ask"}, {"read_file=ask", ""}} {
+		if p, err := parsePolicy(rules); err == nil {
+			t.Errorf("%q: %+v", rules, p)
+		}
+	}
+	if p, err := parsePolicy([]string{"read_file=ask"}); err != nil || p.Tools["read_file"] != reeve.Ask {
+		t.Errorf("a rule: %+v, %v", p, err)
+	}
+}
