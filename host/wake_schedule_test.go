@@ -215,7 +215,7 @@ func TestO13_ScheduleTools(t *testing.T) {
 		b.want(409, nil, "PATCH", "/api/schedules/"+once.ID, object{"status": "paused"})
 		use("schedule_edit", object{"schedule_id": every.ID, "status": "active"})
 		// What is over makes room for another, and takes its place again only where there is room.
-		last := in[reeve.Schedule](t, use("schedule_create", object{"goal": "fifth", "cadence_type": "interval", "cadence_value": "100h"}))
+		fifth := use("schedule_create", object{"goal": "fifth", "cadence_type": "interval", "cadence_value": "100h"})
 		again := object{"schedule_id": once.ID, "cadence_type": "once", "cadence_value": "2000-02-01T16:00"}
 		if res := use("schedule_edit", again); !res.IsError || !strings.Contains(fmt.Sprint(res), "4 are allowed") {
 			t.Errorf("one too many lives again: %+v", res)
@@ -226,7 +226,18 @@ func TestO13_ScheduleTools(t *testing.T) {
 		if s := b.getSchedule(once.ID); s.State != reeve.TimerCompleted || s.Kind != "once" || s.Name != "Green tea" {
 			t.Errorf("refused: %+v", s.Timer)
 		}
-		use("schedule_delete", object{"schedule_id": last.ID})
+		// One that a person has made their own since is not taken back with the call that created it.
+		last := "/api/schedules/" + in[reeve.Schedule](t, fifth).ID
+		undo := func() reeve.Result { return b.call("ann", a.ID, fifth.Undo.Tool, fifth.Undo.Args) }
+		b.want(200, nil, "PATCH", last, object{"name": "mine"})
+		if res := undo(); res.Code != reeve.Stale {
+			t.Errorf("undo of a schedule that was changed since: %+v", res)
+		}
+		b.want(200, nil, "PATCH", last, object{"name": "fifth"})
+		if res := undo(); res.IsError {
+			t.Errorf("undo of a schedule: %+v", res)
+		}
+		b.want(404, nil, "GET", last, nil)
 		if res := use("schedule_edit", again); res.IsError {
 			t.Errorf("where there is room: %+v", res)
 		}

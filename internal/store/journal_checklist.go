@@ -176,18 +176,21 @@ func (w *JournalWriter) AddItems(ctx context.Context, list string, in reeve.Item
 	return c, w.appendItems(ctx, &c, drafts)
 }
 
-// UpdateItems changes items of a checklist, and gives what takes that back.
-func (w *JournalWriter) UpdateItems(ctx context.Context, list string, in reeve.ItemsChange) (c reeve.Checklist, undo []reeve.ItemChange, err error) {
+// ItemsEdit is what a change of items really changed, and what takes that back.
+type ItemsEdit struct{ Made, Undo []reeve.ItemChange }
+
+// UpdateItems changes items of a checklist.
+func (w *JournalWriter) UpdateItems(ctx context.Context, list string, in reeve.ItemsChange) (c reeve.Checklist, e ItemsEdit, err error) {
 	c, t, err := w.Checklist(ctx, list)
 	if err != nil {
-		return c, nil, err
+		return c, e, err
 	}
 	ids := make([]string, len(in.Items))
 	for i, v := range in.Items {
 		ids[i] = v.ID
 	}
 	if err := reeve.CheckDistinct("/items", ids); err != nil {
-		return c, nil, err
+		return c, e, err
 	}
 	at := map[string]int{}
 	for i, v := range c.Items {
@@ -196,33 +199,33 @@ func (w *JournalWriter) UpdateItems(ctx context.Context, list string, in reeve.I
 	for n, v := range in.Items {
 		i, ok := at[v.ID]
 		if !ok {
-			return c, nil, notFound("item", v.ID)
+			return c, e, notFound("item", v.ID)
 		}
-		item, back, changed := &c.Items[i], reeve.ItemChange{ID: v.ID}, false
+		item, made, back := &c.Items[i], reeve.ItemChange{ID: v.ID}, reeve.ItemChange{ID: v.ID}
 		if v.Title != nil {
 			title, err := reeve.CheckTitle("/items/"+strconv.Itoa(n)+"/title", *v.Title)
 			if err != nil {
-				return c, nil, err
+				return c, e, err
 			}
 			if title != item.Title {
 				was := item.Title
-				item.Title, back.Title, changed = title, &was, true
+				item.Title, made.Title, back.Title = title, &title, &was
 			}
 		}
 		if v.Checked != nil && *v.Checked != item.Checked {
 			was := item.Checked
-			item.Checked, back.Checked, changed = *v.Checked, &was, true
+			item.Checked, made.Checked, back.Checked = *v.Checked, v.Checked, &was
 		}
-		if !changed {
+		if made.Title == nil && made.Checked == nil {
 			continue
 		}
-		undo = append(undo, back)
+		e.Made, e.Undo = append(e.Made, made), append(e.Undo, back)
 		w.touchList(c, t.CategoryID)
 		if err := w.putItem(ctx, item); err != nil {
-			return c, nil, err
+			return c, e, err
 		}
 	}
-	return c, undo, nil
+	return c, e, nil
 }
 
 // UpdateChecklist renames a checklist.

@@ -170,6 +170,7 @@ type TaskEdit struct {
 	Draft
 	Before reeve.Task
 	After  reeve.Task
+	Made   reeve.TaskChange // what it really changes, as it will be
 	Undo   reeve.TaskChange // takes the change back
 	lost   []string         // labels that the new category does not know
 }
@@ -186,13 +187,13 @@ func (r *JournalReader) EditTask(ctx context.Context, id string, in reeve.TaskCh
 	if in.Title != nil { // as it would be kept: spaces around it are no change
 		in.Title = new(strings.TrimSpace(*in.Title))
 	}
-	is.Title, e.Undo.Title = edited(&e.Draft, "title", was.Title, in.Title)
-	is.Description, e.Undo.Description = edited(&e.Draft, "description", was.Description, in.Description)
-	is.Status, e.Undo.Status = edited(&e.Draft, "status", was.Status, in.Status)
-	is.Priority, e.Undo.Priority = edited(&e.Draft, "priority", was.Priority, in.Priority)
-	is.EstimateMinutes, e.Undo.EstimateMinutes = edited(&e.Draft, "estimate in minutes", was.EstimateMinutes, in.EstimateMinutes)
-	is.DueDate, e.Undo.DueDate = edited(&e.Draft, "due date", was.DueDate, in.DueDate)
-	is.Language, e.Undo.Language = edited(&e.Draft, "language", was.Language, in.Language)
+	is.Title, e.Made.Title, e.Undo.Title = edited(&e.Draft, "title", was.Title, in.Title)
+	is.Description, e.Made.Description, e.Undo.Description = edited(&e.Draft, "description", was.Description, in.Description)
+	is.Status, e.Made.Status, e.Undo.Status = edited(&e.Draft, "status", was.Status, in.Status)
+	is.Priority, e.Made.Priority, e.Undo.Priority = edited(&e.Draft, "priority", was.Priority, in.Priority)
+	is.EstimateMinutes, e.Made.EstimateMinutes, e.Undo.EstimateMinutes = edited(&e.Draft, "estimate in minutes", was.EstimateMinutes, in.EstimateMinutes)
+	is.DueDate, e.Made.DueDate, e.Undo.DueDate = edited(&e.Draft, "due date", was.DueDate, in.DueDate)
+	is.Language, e.Made.Language, e.Undo.Language = edited(&e.Draft, "language", was.Language, in.Language)
 	if err := is.Validate(); err != nil {
 		return e, err
 	}
@@ -202,13 +203,13 @@ func (r *JournalReader) EditTask(ctx context.Context, id string, in reeve.TaskCh
 	return e, err
 }
 
-// edited gives a field's new value and, where it differs, what takes the change back.
-func edited[T comparable](d *Draft, name string, was T, want *T) (T, *T) {
+// edited gives a field's new value and, where it differs, the change and what takes it back.
+func edited[T comparable](d *Draft, name string, was T, want *T) (is T, made, undo *T) {
 	if want == nil || *want == was {
-		return was, nil
+		return was, nil, nil
 	}
 	d.say("%s: %v → %v", name, shown(was), shown(*want))
-	return *want, &was
+	return *want, want, &was
 }
 
 // shown writes a value of a preview so that where it ends is seen.
@@ -230,7 +231,7 @@ func (r *JournalReader) moveTask(ctx context.Context, e *TaskEdit, to string) er
 	}
 	e.rest(dest.Record)
 	e.say("category: %q (%s) → %q (%s), with its checklists and time entries", from.Name, e.Before.CategoryID, dest.Name, dest.ID)
-	e.After.CategoryID, e.Undo.CategoryID = dest.ID, &e.Before.CategoryID
+	e.After.CategoryID, e.Made.CategoryID, e.Undo.CategoryID = dest.ID, &dest.ID, &e.Before.CategoryID
 	for _, id := range e.Before.LabelIDs {
 		l, ok, err := record(ctx, r, scanLabel, "labels", labelColumns, id, false)
 		if err != nil {

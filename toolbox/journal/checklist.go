@@ -15,6 +15,7 @@ type addItems struct {
 type changeItems struct {
 	ChecklistID string `json:"checklist_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	reeve.ItemsChange
+	reeve.Undoing
 }
 
 func (p *Pack) checklistTools() []reeve.Tool {
@@ -43,9 +44,10 @@ func (p *Pack) checklistTools() []reeve.Tool {
 				return r.TouchChecklist(ctx, in.ChecklistID)
 			},
 			func(ctx context.Context, w *store.JournalWriter, in changeItems, inv *reeve.Invocation) (answer, error) {
-				c, undo, err := w.UpdateItems(ctx, in.ChecklistID, in.ItemsChange)
-				if err == nil && len(undo) > 0 {
-					inv.UndoWith("update_checklist_items", changeItems{in.ChecklistID, reeve.ItemsChange{Items: undo}})
+				c, e, err := w.UpdateItems(ctx, in.ChecklistID, in.ItemsChange)
+				if err == nil && len(e.Made) > 0 {
+					inv.UndoWith("update_checklist_items", changeItems{in.ChecklistID, reeve.ItemsChange{Items: e.Undo}, reeve.Left(e.Made)})
+					err = in.Replaces(e.Undo)
 				}
 				return answer{Checklist: &c}, err
 			}),

@@ -20,6 +20,11 @@ type targetArgs struct {
 	TargetID string             `json:"target_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 }
 
+type rateArgs struct {
+	reeve.RatingDraft
+	reeve.Undoing
+}
+
 type ratingAnswer struct {
 	Rating *reeve.Rating `json:"rating" doc:"Null when the user has not rated it"`
 }
@@ -58,15 +63,21 @@ func (p *Pack) ratingTools() []reeve.Tool {
 			}),
 		write(p, reeve.Tool{ID: "create_or_update_rating", Name: "Rate", Capability: RatingWrite, Identity: []string{"target_kind", "target_id"}, Risk: reeve.LowRisk,
 			Description: "Record how the user found a task, a time entry or a plan block, in place of what they said before."},
-			func(ctx context.Context, r *store.JournalReader, in reeve.RatingDraft) error {
+			func(ctx context.Context, r *store.JournalReader, in rateArgs) error {
 				return r.TouchTarget(ctx, in.Target, in.TargetID)
 			},
-			func(ctx context.Context, w *store.JournalWriter, in reeve.RatingDraft, inv *reeve.Invocation) (answer, error) {
-				v, before, err := w.Rate(ctx, in)
+			func(ctx context.Context, w *store.JournalWriter, in rateArgs, inv *reeve.Invocation) (answer, error) {
+				v, before, err := w.Rate(ctx, in.RatingDraft)
 				if err == nil && before != nil && (before.Note != v.Note || !maps.Equal(before.Scores, v.Scores)) {
-					inv.UndoWith("create_or_update_rating", reeve.RatingDraft{Target: before.Target, TargetID: before.TargetID, Scores: before.Scores, Note: before.Note})
+					inv.UndoWith("create_or_update_rating", rateArgs{said(*before), reeve.Left(said(v))})
+					err = in.Replaces(said(*before))
 				}
 				return answer{Rating: &v}, err
 			}),
 	}
+}
+
+// said is what a person said, as a rating has it.
+func said(v reeve.Rating) reeve.RatingDraft {
+	return reeve.RatingDraft{Target: v.Target, TargetID: v.TargetID, Scores: v.Scores, Note: v.Note}
 }

@@ -42,21 +42,25 @@ type resolveTask struct {
 type languageArgs struct {
 	TaskID   string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Language string `json:"language" maxLength:"35" doc:"A language tag such as en or pt-BR; empty takes it away"`
+	reeve.Undoing
 }
 
 type estimateArgs struct {
 	TaskID  string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Minutes int64  `json:"estimate_minutes" minimum:"0" maximum:"600000" doc:"0 takes it away"`
+	reeve.Undoing
 }
 
 type dueArgs struct {
 	TaskID string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Due    string `json:"due_date" maxLength:"10" doc:"A day, YYYY-MM-DD; empty takes it away"`
+	reeve.Undoing
 }
 
 type priorityArgs struct {
 	TaskID   string         `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Priority reeve.Priority `json:"priority" enum:"urgent,high,medium,low"`
+	reeve.Undoing
 }
 
 type labelArgs struct {
@@ -67,6 +71,7 @@ type labelArgs struct {
 type fieldArgs struct {
 	TaskID string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	reeve.TaskChange
+	reeve.Undoing
 }
 
 func (p *Pack) taskTools() []reeve.Tool {
@@ -86,23 +91,27 @@ func (p *Pack) taskTools() []reeve.Tool {
 				return r.ResolveTask(ctx, in.Reference, in.Closed, or(in.Limit, 5))
 			}),
 		edit(p, reeve.Tool{ID: "set_task_language", Name: "Set Task Language", Identity: one, Risk: reeve.LowRisk, Description: "Set the language of a task's texts."},
-			func(in languageArgs) (string, reeve.TaskChange) {
-				return in.TaskID, reeve.TaskChange{Language: &in.Language}
+			func(in languageArgs) (string, reeve.TaskChange, reeve.Undoing) {
+				return in.TaskID, reeve.TaskChange{Language: &in.Language}, in.Undoing
 			},
-			func(id string, c reeve.TaskChange) any { return languageArgs{id, *c.Language} }),
+			func(id string, c reeve.TaskChange, u reeve.Undoing) any { return languageArgs{id, *c.Language, u} }),
 		edit(p, reeve.Tool{ID: "update_task_estimate", Name: "Update Task Estimate", Identity: one, Risk: reeve.LowRisk, Description: "Set how long a task is expected to take."},
-			func(in estimateArgs) (string, reeve.TaskChange) {
-				return in.TaskID, reeve.TaskChange{EstimateMinutes: &in.Minutes}
+			func(in estimateArgs) (string, reeve.TaskChange, reeve.Undoing) {
+				return in.TaskID, reeve.TaskChange{EstimateMinutes: &in.Minutes}, in.Undoing
 			},
-			func(id string, c reeve.TaskChange) any { return estimateArgs{id, *c.EstimateMinutes} }),
+			func(id string, c reeve.TaskChange, u reeve.Undoing) any {
+				return estimateArgs{id, *c.EstimateMinutes, u}
+			}),
 		edit(p, reeve.Tool{ID: "update_task_due_date", Name: "Update Task Due Date", Identity: one, Risk: reeve.LowRisk, Description: "Set the day a task is due."},
-			func(in dueArgs) (string, reeve.TaskChange) { return in.TaskID, reeve.TaskChange{DueDate: &in.Due} },
-			func(id string, c reeve.TaskChange) any { return dueArgs{id, *c.DueDate} }),
-		edit(p, reeve.Tool{ID: "update_task_priority", Name: "Update Task Priority", Identity: one, Risk: reeve.LowRisk, Description: "Set how much a task matters."},
-			func(in priorityArgs) (string, reeve.TaskChange) {
-				return in.TaskID, reeve.TaskChange{Priority: &in.Priority}
+			func(in dueArgs) (string, reeve.TaskChange, reeve.Undoing) {
+				return in.TaskID, reeve.TaskChange{DueDate: &in.Due}, in.Undoing
 			},
-			func(id string, c reeve.TaskChange) any { return priorityArgs{id, *c.Priority} }),
+			func(id string, c reeve.TaskChange, u reeve.Undoing) any { return dueArgs{id, *c.DueDate, u} }),
+		edit(p, reeve.Tool{ID: "update_task_priority", Name: "Update Task Priority", Identity: one, Risk: reeve.LowRisk, Description: "Set how much a task matters."},
+			func(in priorityArgs) (string, reeve.TaskChange, reeve.Undoing) {
+				return in.TaskID, reeve.TaskChange{Priority: &in.Priority}, in.Undoing
+			},
+			func(id string, c reeve.TaskChange, u reeve.Undoing) any { return priorityArgs{id, *c.Priority, u} }),
 		write(p, reeve.Tool{ID: "assign_task_labels", Name: "Assign Task Labels", Capability: TaskWrite, Identity: one, Risk: reeve.LowRisk,
 			Description: "Put labels on a task and take others off. list_allowed_categories shows the labels there are."},
 			func(ctx context.Context, r *store.JournalReader, in labelArgs) error {
@@ -124,8 +133,10 @@ func (p *Pack) taskTools() []reeve.Tool {
 			}),
 		previewed(p, edit(p, reeve.Tool{ID: "update_task_fields", Name: "Update Task", Identity: one,
 			Description: "Change several things about a task at once: title, description, status, priority, estimate, due date, language, category. What you leave out stays. Moving it to another category needs both to be yours."},
-			func(in fieldArgs) (string, reeve.TaskChange) { return in.TaskID, in.TaskChange },
-			func(id string, c reeve.TaskChange) any { return fieldArgs{id, c} }),
+			func(in fieldArgs) (string, reeve.TaskChange, reeve.Undoing) {
+				return in.TaskID, in.TaskChange, in.Undoing
+			},
+			func(id string, c reeve.TaskChange, u reeve.Undoing) any { return fieldArgs{id, c, u} }),
 			func(ctx context.Context, r *store.JournalReader, in fieldArgs) (*store.Draft, error) {
 				e, err := r.EditTask(ctx, in.TaskID, in.TaskChange)
 				return &e.Draft, err
@@ -134,22 +145,23 @@ func (p *Pack) taskTools() []reeve.Tool {
 }
 
 // edit makes a tool that changes one task: in reads its arguments as a change, back writes a change as arguments.
-func edit[In any](p *Pack, t reeve.Tool, in func(In) (string, reeve.TaskChange), back func(string, reeve.TaskChange) any) reeve.Tool {
+func edit[In any](p *Pack, t reeve.Tool, in func(In) (string, reeve.TaskChange, reeve.Undoing), back func(string, reeve.TaskChange, reeve.Undoing) any) reeve.Tool {
 	t.Capability = TaskWrite
 	return write(p, t, func(ctx context.Context, r *store.JournalReader, args In) error {
-		id, c := in(args)
+		id, c, _ := in(args)
 		if err := r.TouchTask(ctx, id); err != nil || c.CategoryID == nil {
 			return err
 		}
 		return r.TouchCategory(ctx, *c.CategoryID)
 	}, func(ctx context.Context, w *store.JournalWriter, args In, inv *reeve.Invocation) (answer, error) {
-		id, c := in(args)
+		id, c, undo := in(args)
 		if c == (reeve.TaskChange{}) {
 			return answer{}, reeve.Wrong("", "names nothing to change", "at least one field besides task_id")
 		}
 		e, err := w.UpdateTask(ctx, id, c, inv.Base)
 		if err == nil && !e.Same() {
-			inv.UndoWith(t.ID, back(id, e.Undo))
+			inv.UndoWith(t.ID, back(id, e.Undo, reeve.Left(e.Made)))
+			err = undo.Replaces(e.Undo)
 		}
 		return answer{Task: &e.After}, err
 	})

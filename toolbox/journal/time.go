@@ -10,6 +10,7 @@ import (
 type annotateArgs struct {
 	TimeEntryID string `json:"time_entry_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Note        string `json:"description" maxLength:"102400" doc:"Replaces the note; empty takes it away"`
+	reeve.Undoing
 }
 
 type listTime struct {
@@ -95,7 +96,8 @@ func (p *Pack) timeTools() []reeve.Tool {
 				}
 				e, err := w.UpdateTimeEntry(ctx, in.TimeEntryID, reeve.TimeChange{Note: &in.Note})
 				if err == nil && e.Note != was.Note {
-					inv.UndoWith("annotate_time_entry", annotateArgs{in.TimeEntryID, was.Note})
+					inv.UndoWith("annotate_time_entry", annotateArgs{in.TimeEntryID, was.Note, reeve.Left(e.Note)})
+					err = in.Replaces(was.Note)
 				}
 				return timeAnswer(e, err)
 			}),

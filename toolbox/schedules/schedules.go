@@ -56,8 +56,9 @@ type edit struct {
 	Status       string `json:"status,omitempty" enum:"active,paused" doc:"Pause or resume it; resuming forgets earlier failures"`
 }
 
-type one struct {
+type remove struct {
 	ScheduleID string `json:"schedule_id" minLength:"1" maxLength:"64"`
+	reeve.Undoing
 }
 
 type history struct {
@@ -131,7 +132,7 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 	}
 	inv.Emit(reeve.SemanticKey, "SCHEDULE")
 	inv.Emit(reeve.EntityID, t.ID)
-	inv.UndoWith("schedule_delete", one{t.ID})
+	inv.UndoWith("schedule_delete", remove{t.ID, reeve.Left(told(t))})
 	return view{t, upcoming}, tx.PutTimer(ctx, t)
 }
 
@@ -204,7 +205,12 @@ func (p *Pack) edit(ctx context.Context, in edit) (view, error) {
 	return view{t, upcoming}, tx.PutTimer(ctx, t)
 }
 
-func (p *Pack) delete(ctx context.Context, in one) (string, error) {
+// told is what people say of a schedule. The rest of it the clock moves.
+func told(t reeve.Timer) []string {
+	return []string{t.Name, t.Goal, t.Kind, t.Value, t.Zone, string(t.Misfire), string(t.Notify)}
+}
+
+func (p *Pack) delete(ctx context.Context, in remove) (string, error) {
 	inv, who, err := user(ctx)
 	if err != nil {
 		return "", err
@@ -215,6 +221,9 @@ func (p *Pack) delete(ctx context.Context, in one) (string, error) {
 	}
 	t, err := p.mine(ctx, tx, inv.Workspace, who, in.ScheduleID)
 	if err != nil {
+		return "", err
+	}
+	if err := in.Replaces(told(t)); err != nil {
 		return "", err
 	}
 	inv.Emit(reeve.SemanticKey, "SCHEDULE")

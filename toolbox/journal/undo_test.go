@@ -1,0 +1,89 @@
+package journal_test
+
+import (
+	"net/http"
+	"testing"
+
+	"reeve"
+)
+
+// tooLate undoes an operation after somebody has changed the same since: that is refused, and what they said stays.
+func (w *world) tooLate(a answer) {
+	w.T.Helper()
+	var res reeve.Result
+	w.Want(http.StatusOK, &res, "POST", "/api/operations/"+a.Result.OperationID+"/undo", nil)
+	if !res.IsError || res.Code != reeve.Stale || res.Hint == "" {
+		w.T.Errorf("undo of what was changed since: %+v", res)
+	}
+}
+
+// TestL17_UndoTakesBackOnlyWhatWasDone: what a person has said since stays, and stands in the way of no other undo.
+func TestL17_UndoTakesBackOnlyWhatWasDone(t *testing.T) {
+	engines(t, func(t *testing.T, w *world) {
+		a, task := w.agent("clerk", w.home, w.gym), w.task(w.home, "Paint")
+		path := "/api/journal/tasks/" + task.ID
+		person := func(change map[string]any) { t.Helper(); w.Want(http.StatusOK, nil, "PATCH", path, change) }
+		for _, c := range []struct {
+			tool   string
+			args   map[string]any
+			person map[string]any
+			is     func(reeve.Task) bool
+		}{
+			{"set_task_language", map[string]any{"language": "pt-BR"}, map[string]any{"language": "de"}, func(v reeve.Task) bool { return v.Language == "de" }},
+			{"update_task_estimate", map[string]any{"estimate_minutes": 90}, map[string]any{"estimate_minutes": 30}, func(v reeve.Task) bool { return v.EstimateMinutes == 30 }},
+			{"update_task_due_date", map[string]any{"due_date": "2027-01-02"}, map[string]any{"due_date": ""}, func(v reeve.Task) bool { return v.DueDate == "" }},
+			{"update_task_priority", map[string]any{"priority": "urgent"}, map[string]any{"priority": "low"}, func(v reeve.Task) bool { return v.Priority == reeve.LowPriority }},
+			{"update_task_fields", map[string]any{"title": "Paint it", "description": "twice"}, map[string]any{"title": "Paint the fence"},
+				func(v reeve.Task) bool { return v.Title == "Paint the fence" && v.Description == "twice" }},
+			{"update_task_fields", map[string]any{"category_id": w.gym}, map[string]any{"category_id": w.category("garden")}, func(v reeve.Task) bool { return v.CategoryID != w.home }},
+		} {
+			c.args["task_id"] = task.ID
+			done := w.does(a, c.tool, c.args)
+			person(c.person)
+			if c.tool == "update_task_due_date" { // which is back where it was: there is nothing to take back, and nothing to refuse
+				w.undo(done)
+			} else if c.args["category_id"] == nil { // else the agent may not even touch it
+				w.tooLate(done)
+			}
+			if v := w.view(task.ID).Task; !c.is(v) {
+				t.Errorf("%s: what the person said is gone: %+v", c.tool, v)
+			}
+		}
+		person(map[string]any{"category_id": w.home, "title": "Paint", "priority": "low", "estimate_minutes": 10})
+		first := w.does(a, "update_task_priority", map[string]any{"task_id": task.ID, "priority": "urgent"})
+		second := w.does(a, "update_task_estimate", map[string]any{"task_id": task.ID, "estimate_minutes": 20})
+		person(map[string]any{"title": "Paint the shed"})
+		w.undo(first)
+		w.undo(second)
+		if v := w.view(task.ID).Task; v.Priority != reeve.LowPriority || v.EstimateMinutes != 10 || v.Title != "Paint the shed" {
+			t.Errorf("something else was changed since: %+v", v)
+		}
+
+		list := w.checklist(task.ID, "Boxes", "a", "b")
+		item := func(i int, change map[string]any) map[string]any { change["id"] = list.Items[i].ID; return change }
+		items := w.does(a, "update_checklist_items", map[string]any{"checklist_id": list.ID, "items": []any{item(0, map[string]any{"checked": true}), item(1, map[string]any{"title": "B"})}})
+		w.Want(http.StatusOK, nil, "PATCH", "/api/journal/checklists/"+list.ID+"/items", map[string]any{"items": []any{item(1, map[string]any{"title": "Bee"})}})
+		w.tooLate(items)
+		if l := w.view(task.ID).Checklists[0].Items; titles(l) != "a Bee" || !l[0].Checked {
+			t.Errorf("half was taken back: %+v", l)
+		}
+
+		rate := func(focus int) answer {
+			return w.does(a, "create_or_update_rating", map[string]any{"target_kind": "task", "target_id": task.ID, "scores": map[string]any{"focus": focus}})
+		}
+		rate(10)
+		rated := rate(20)
+		w.Want(http.StatusOK, nil, "PUT", "/api/journal/ratings", map[string]any{"target_kind": "task", "target_id": task.ID, "scores": map[string]any{"focus": 30}})
+		w.tooLate(rated)
+
+		var entry reeve.TimeEntry
+		w.Want(http.StatusCreated, &entry, "POST", "/api/journal/time-entries", map[string]any{"task_id": task.ID, "started_at": "2026-02-17T09:00:00Z", "ended_at": "2026-02-17T10:00:00Z"})
+		note := w.does(a, "annotate_time_entry", map[string]any{"time_entry_id": entry.ID, "description": "the agent's"})
+		w.Want(http.StatusOK, nil, "PATCH", "/api/journal/time-entries/"+entry.ID, map[string]any{"description": "mine"})
+		w.tooLate(note)
+		w.Want(http.StatusOK, &entry, "GET", "/api/journal/time-entries/"+entry.ID, nil)
+		if entry.Note != "mine" {
+			t.Errorf("note %q", entry.Note)
+		}
+	})
+}
