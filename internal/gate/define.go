@@ -28,7 +28,7 @@ func (g *Gate) PutTool(ctx context.Context, t reeve.Tool, replace bool, by reeve
 	if !ok {
 		return t, reeve.Errorf(reeve.Unsupported, "tools of kind %q are not supported in this build", t.Kind).Hintf("use kind http or script")
 	}
-	if _, err := b.Build(t); err != nil {
+	if err := define(b, t); err != nil {
 		return t, err
 	}
 	if refersToSecret(t.Spec) && !by.Allows(reeve.Owner) {
@@ -57,6 +57,14 @@ func (g *Gate) PutTool(ctx context.Context, t reeve.Tool, replace bool, by reeve
 		return tx.Touch(ctx, t.WorkspaceID)
 	})
 	return t, err
+}
+
+func define(b Builder, t reeve.Tool) error {
+	if d, ok := b.(Definer); ok {
+		return d.Define(t)
+	}
+	_, err := b.Build(t)
+	return err
 }
 
 // DeleteTool removes a workspace's own tool.

@@ -69,6 +69,11 @@ type Builder interface {
 	Build(t reeve.Tool) (reeve.Tool, error)
 }
 
+// Definer is a Builder that asks all that Build does, and more, of a row that is about to be written.
+type Definer interface {
+	Define(t reeve.Tool) error
+}
+
 // Gate judges, performs and records calls.
 type Gate struct {
 	Config

@@ -272,6 +272,7 @@ func TestI10_BadDefinitions(t *testing.T) {
 			t.Errorf("%v: %+v", schema, p)
 		}
 	}
+	refusedAt(t, h.Do("POST", "/api/tools", weather(object{"parameters": object{"type": "object", "properties": object{"place": place, "units": place}}})), "/parameters/properties/units")
 	refusedAt(t, h.Do("POST", "/api/tools", weather(object{"identity": []string{"place", "nope"}})), "/identity/1")
 	refusedAt(t, h.Do("POST", "/api/tools", weather(object{"identity": []string{"nope"}, "parameters": object{"type": "object", "properties": object{"place": place}}})), "/identity/0")
 	for _, spec := range []any{nil, object{}, "x", 7, object{"method": "GET"}, object{"method": "TRACE", "url": "https://a.example/"}, object{"method": "GET", "url": "file:///etc/passwd"},
@@ -288,7 +289,7 @@ func TestI10_BadDefinitions(t *testing.T) {
 		"tree":  {"type": "object", "properties": object{"place": place, "inner": object{"$ref": "#"}}},
 		"way":   {"type": "object", "properties": object{"place": place, "inner": object{"anyOf": []object{{"$ref": "#/properties/inner"}, {"type": "string"}}}}},
 		"apart": {"type": "object", "allOf": []object{{"properties": object{"nope": place}}}, "properties": object{"place": place}}} {
-		define(t, h, object{"id": id, "parameters": schema, "identity": map[bool][]string{true: {"nope"}}[id == "apart"]})
+		define(t, h, object{"id": id, "parameters": schema, "identity": map[string][]string{"tree": {"inner"}, "way": {"inner"}, "apart": {"nope"}}[id]})
 	}
 	if b, _ := json.Marshal(tools(t, h, "")); strings.Contains(string(b), `"id":"weather"`) {
 		t.Error("a bad definition is in the catalogue")

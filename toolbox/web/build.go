@@ -24,6 +24,24 @@ type Builder struct {
 // error lists everything that is wrong, with JSON Pointers from the row's root. Beyond the defaults the row's data is left as it
 // is: a built tool has the fingerprint of its row, and holds no secret.
 func (b *Builder) Build(t reeve.Tool) (reeve.Tool, error) {
+	t, _, err := b.build(t)
+	return t, err
+}
+
+// Define checks a row that is about to be written as Build does, and that every parameter goes somewhere: one that was forgotten in the query would be asked for, given
+// and dropped. A row that was taken before that was asked is built all the same.
+func (b *Builder) Define(t reeve.Tool) error {
+	t, c, err := b.build(t)
+	if err != nil {
+		return err
+	}
+	if c.unused(); len(c.fields) > 0 {
+		return invalid(t, c.fields)
+	}
+	return nil
+}
+
+func (b *Builder) build(t reeve.Tool) (reeve.Tool, *checker, error) {
 	t = t.WithDefaults()
 	var f []reeve.Field
 	if err := t.Validate(); err != nil {
@@ -31,11 +49,11 @@ func (b *Builder) Build(t reeve.Tool) (reeve.Tool, error) {
 	}
 	if t.Kind != reeve.HTTPTool {
 		f = append(f, reeve.Field{Path: "/kind", Message: string(t.Kind) + " is not the kind built here", Expected: string(reeve.HTTPTool)})
-		return t, invalid(t, f)
+		return t, nil, invalid(t, f)
 	}
 	e, wrong := parseEndpoint(t.Spec)
 	if len(wrong) > 0 {
-		return t, invalid(t, append(f, wrong...))
+		return t, nil, invalid(t, append(f, wrong...))
 	}
 	c := &checker{builder: b, tool: t, spec: e.withDefaults(), fields: f}
 	c.parameters()
@@ -43,7 +61,7 @@ func (b *Builder) Build(t reeve.Tool) (reeve.Tool, error) {
 	main := c.endpoint()
 	look := c.lookup()
 	if len(c.fields) > 0 {
-		return t, invalid(t, c.fields)
+		return t, nil, invalid(t, c.fields)
 	}
 	main.async = t.Async
 	t.Handler = main.handle
@@ -52,7 +70,7 @@ func (b *Builder) Build(t reeve.Tool) (reeve.Tool, error) {
 	if look != nil {
 		t.Verify = look.verify
 	}
-	return t, nil
+	return t, c, nil
 }
 
 // reader tells by its arguments whether a call changes nothing: each that is named has one of its values.
@@ -120,6 +138,7 @@ type checker struct {
 	tool    reeve.Tool
 	spec    Endpoint
 	known   map[string]string // parameter to its type, as far as the schema says
+	used    map[string]bool   // those that stand somewhere in the spec
 	fields  []reeve.Field
 }
 
@@ -137,7 +156,7 @@ func (c *checker) parameters() {
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	c.known = map[string]string{}
+	c.known, c.used = map[string]string{}, map[string]bool{}
 	if len(c.tool.Parameters) == 0 || json.Unmarshal(c.tool.Parameters, &schema) != nil {
 		c.bad("/parameters", "a JSON Schema of an object", bad("the arguments' schema cannot be read"))
 		return
@@ -151,6 +170,7 @@ func (c *checker) parameters() {
 			_ = json.Unmarshal(p.Type, &typ) // a type that is not one is found when the schema is compiled
 		}
 		c.known[name] = typ
+		c.used[name] = string(raw) == "false" // nobody can give it
 	}
 	if _, ok := c.known[OperationArg]; ok {
 		c.bad("/parameters/properties/"+OperationArg, "another name", bad("%s stands for the operation's own id", OperationArg))

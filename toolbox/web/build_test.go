@@ -124,6 +124,39 @@ func TestI10_TheRowItselfIsChecked(t *testing.T) {
 	}
 }
 
+// A parameter that nothing uses is refused in a tool that is defined, and harms no tool that is there.
+func TestI10_EveryParameterGoesSomewhere(t *testing.T) {
+	for spec, lost := range map[string]string{
+		`{"method":"GET","url":"https://a.test/{id}"}`:                                                                                  "n q",
+		`{"method":"GET","url":"https://a.test/{id}","query":{"n":"n"}}`:                                                                "q",
+		`{"method":"GET","url":"https://a.test/{id}?q={q}","query":{"n":"n"}}`:                                                          "",
+		`{"method":"POST","url":"https://a.test/{id}"}`:                                                                                 "",
+		`{"method":"POST","url":"https://a.test/{id}","body_type":"none"}`:                                                              "n q",
+		`{"method":"POST","url":"https://a.test/{id}","body":{"a":"q"}}`:                                                                "n",
+		`{"method":"POST","url":"https://a.test/{id}","body":{"a":"n"},"reads":{"q":["list"]}}`:                                         "",
+		`{"method":"POST","url":"https://a.test/{id}","body":{"a":"n"},"verify":{"url":"https://a.test/{q}","applied":[200]}}`:          "",
+		`{"method":"DELETE","url":"https://a.test/","body_type":"none","verify":{"url":"https://a.test/{operation_id}/{id}/{n}/{q}"}} `: "",
+	} {
+		tool := row(reeve.Unsafe, spec)
+		if strings.Contains(spec, "verify") {
+			tool.Effect = reeve.Verifiable
+		}
+		tool.Parameters = json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"},"n":{"type":"integer"},"q":{"type":"string"}}}`)
+		if _, err := local().Build(tool); err != nil {
+			t.Errorf("%s is there: %v", spec, err)
+		}
+		var names []string
+		if err := local().Define(tool); err != nil {
+			for _, f := range wantCode(t, err, reeve.Validation).Fields {
+				names = append(names, strings.TrimPrefix(f.Path, "/parameters/properties/"))
+			}
+		}
+		if got := strings.Join(names, " "); got != lost {
+			t.Errorf("%s: %q goes nowhere, want %q", spec, got, lost)
+		}
+	}
+}
+
 func TestI10_CheckRefusesBeforeAnythingIsSent(t *testing.T) {
 	tool := mustBuild(t, local(), reeve.Keyed, `{"method":"DELETE","url":"https://a.test/users/{id}/{operation_id}"}`)
 	for args, ok := range map[string]bool{`{"id":"a"}`: true, `{"id":".."}`: false, `{"id":""}`: false, `{}`: false} {

@@ -147,11 +147,24 @@ func (c *checker) url(at, s string) template {
 // argument checks that a name used somewhere is a parameter, and not of a type that cannot be written there.
 func (c *checker) argument(at, name string, not ...string) {
 	typ, ok := c.known[name]
+	c.used[name] = true
 	switch {
 	case !ok:
 		c.bad(at, "one of the tool's parameters", bad("the parameters do not define %q", name))
 	case slices.Contains(not, typ):
 		c.bad(at, "a string, number or boolean", bad("the parameter %s is of type %s, which cannot be written here", name, typ))
+	}
+}
+
+// unused finds the parameters that go nowhere. A body for which nothing is said has all that stand nowhere else.
+func (c *checker) unused() {
+	if c.spec.BodyType != noBody && len(c.spec.Body) == 0 {
+		return
+	}
+	for _, name := range sortedKeys(c.known) {
+		if name != OperationArg && !c.used[name] && !slices.Contains(c.tool.Identity, name) {
+			c.bad("/parameters/properties/"+escapeToken(name), "a parameter that url, query or body uses", bad("the parameter %s goes nowhere", name))
+		}
 	}
 }
 
