@@ -10,13 +10,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"reeve/bench/turn"
 )
 
 // peer is another engine that takes its turns.
 type peer struct {
-	name string
-	lane lane
-	stop func() error
+	name   string
+	lane   lane
+	stop   func() error
+	behind int64 // the most ends that were not durable at the end of a turn
 }
 
 // startRiver starts River with n workers, as a process of its own: its garbage is not ours. On SQLite it is a module of its own
@@ -55,20 +58,23 @@ func startRiver(ctx context.Context, c config, engine string, n int, more ...str
 		return nil, err
 	}
 	answers := bufio.NewScanner(out)
-	read := func() (rate float64, err error) {
+	read := func() (got turn.Done, err error) {
 		if !answers.Scan() {
-			return 0, errors.Join(errors.New("River ended"), answers.Err())
+			return got, errors.Join(errors.New("River ended"), answers.Err())
 		}
-		return rate, json.Unmarshal(answers.Bytes(), &rate)
+		return got, json.Unmarshal(answers.Bytes(), &got)
 	}
 	if _, err := read(); err != nil { // says that it is ready
 		return nil, errors.Join(err, cmd.Wait())
 	}
-	return &peer{name: name, stop: func() error { return errors.Join(in.Close(), cmd.Wait()) },
-		lane: func(_ context.Context, d time.Duration) (float64, error) {
-			if _, err := fmt.Fprintln(in, d); err != nil {
-				return 0, err
-			}
-			return read()
-		}}, nil
+	p := &peer{name: name, stop: func() error { return errors.Join(in.Close(), cmd.Wait()) }}
+	p.lane = func(_ context.Context, d time.Duration) (float64, error) {
+		if _, err := fmt.Fprintln(in, d); err != nil {
+			return 0, err
+		}
+		got, err := read()
+		p.behind = max(p.behind, got.Behind)
+		return got.Rate, err
+	}
+	return p, nil
 }

@@ -70,10 +70,23 @@ func (nothing) Kind() string { return "nothing" }
 
 type idler struct {
 	river.WorkerDefaults[nothing]
+	pool *pgxpool.Pool // to complete jobs with; nil leaves that to River, which does it later
 	flow *turn.Flow
 }
 
-func (w *idler) Work(ctx context.Context, _ *river.Job[nothing]) error { return w.flow.Wait(ctx) }
+func (w *idler) Work(ctx context.Context, job *river.Job[nothing]) error {
+	err := w.flow.Wait(ctx)
+	if err == nil && w.pool != nil {
+		err = pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
+			_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
+			return err
+		})
+	}
+	if err == nil {
+		w.flow.Count.Add(1)
+	}
+	return err
+}
 
 func main() {
 	if err := run(); err != nil {
@@ -89,6 +102,7 @@ func run() error {
 	n := flag.Int("workers", 1, "how many")
 	many := flag.Int("jobs", 10_000, "how many jobs wait")
 	idle := flag.Bool("nothing", false, "jobs do nothing, and are counted when they are completed in the database")
+	durably := flag.Bool("durably", false, "a job's end is durable before its worker takes another, by River's JobCompleteTx")
 	flag.Parse()
 	ctx := context.Background()
 	cfg, err := pgxpool.ParseConfig(*u)
@@ -115,7 +129,11 @@ func run() error {
 	f := turn.New()
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &worker{pool: pool, flow: f})
-	river.AddWorker(workers, &idler{flow: f})
+	idling := &idler{flow: f}
+	if *durably {
+		idling.pool = pool
+	}
+	river.AddWorker(workers, idling)
 	client, err := river.NewClient(driver, &river.Config{Workers: workers, Logger: slog.New(slog.DiscardHandler),
 		FetchCooldown: time.Millisecond, FetchPollInterval: 5 * time.Millisecond, JobTimeout: -1,
 		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: *n}}})

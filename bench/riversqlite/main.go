@@ -77,10 +77,32 @@ func (nothing) Kind() string { return "nothing" }
 
 type idler struct {
 	river.WorkerDefaults[nothing]
+	db   *sql.DB // to complete jobs with; nil leaves that to River, which does it later
 	flow *turn.Flow
 }
 
-func (w *idler) Work(ctx context.Context, _ *river.Job[nothing]) error { return w.flow.Wait(ctx) }
+func (w *idler) Work(ctx context.Context, job *river.Job[nothing]) error {
+	err := w.flow.Wait(ctx)
+	if err == nil && w.db != nil {
+		err = w.complete(ctx, job)
+	}
+	if err == nil {
+		w.flow.Count.Add(1)
+	}
+	return err
+}
+
+func (w *idler) complete(ctx context.Context, job *river.Job[nothing]) error {
+	tx, err := w.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if _, err := river.JobCompleteTx[*riversqlite.Driver](ctx, tx, job); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
 
 func main() {
 	if err := run(); err != nil {
@@ -95,6 +117,7 @@ func run() error {
 	conns := flag.Int("conns", 1, "connections; River's documentation says 1")
 	many := flag.Int("jobs", 4000, "how many jobs wait")
 	idle := flag.Bool("nothing", false, "jobs do nothing, and are counted when they are completed in the database")
+	durably := flag.Bool("durably", false, "a job's end is durable before its worker takes another, by River's JobCompleteTx")
 	flag.Parse()
 	ctx := context.Background()
 	db, err := sql.Open("sqlite", "file:"+*file+"?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(5000)")
@@ -118,7 +141,11 @@ func run() error {
 	f := turn.New()
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &worker{db: db, flow: f})
-	river.AddWorker(workers, &idler{flow: f})
+	idling := &idler{flow: f}
+	if *durably {
+		idling.db = db
+	}
+	river.AddWorker(workers, idling)
 	client, err := river.NewClient(driver, &river.Config{Workers: workers, Logger: slog.New(slog.DiscardHandler),
 		FetchCooldown: time.Millisecond, FetchPollInterval: 5 * time.Millisecond, JobTimeout: -1,
 		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: *n}}})

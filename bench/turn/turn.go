@@ -5,8 +5,8 @@ package turn
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -15,7 +15,7 @@ import (
 
 // Flow lets workers go on during their turn and holds them otherwise, so that the engine costs nothing then.
 type Flow struct {
-	Count atomic.Int64 // steps that were done
+	Count atomic.Int64 // steps that were done, or jobs that were finished
 	came  atomic.Bool  // the first worker: the engine has begun
 	mu    sync.Mutex
 	open  chan struct{} // closed while work may go on
@@ -51,45 +51,56 @@ func (f *Flow) Wait(ctx context.Context) error {
 	}
 }
 
-// Serve waits for the first worker and says "0": it is ready. Then it works for as long as each line of its input says, and answers with how many were done
-// per second.
+// Done is what was done in a turn.
+type Done struct {
+	Rate   float64 // per second
+	Behind int64   // finished by the end of it, and not counted as done yet: a crash would have lost so many ends
+}
+
+// Serve waits for the first worker and says so. Then it works for as long as each line of its input says, and answers with what was done.
 func (f *Flow) Serve(done func() (int64, error)) error {
 	for !f.came.Load() { // on a busy machine that takes longer than a turn
 		time.Sleep(time.Millisecond)
 	}
-	fmt.Println(0)
+	out := json.NewEncoder(os.Stdout)
+	if err := out.Encode(Done{}); err != nil {
+		return err
+	}
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		d, err := time.ParseDuration(in.Text())
 		if err != nil {
 			return err
 		}
-		rate, err := f.Turn(d, done)
+		got, err := f.Turn(d, done)
 		if err != nil {
 			return err
 		}
-		fmt.Println(rate)
+		if err := out.Encode(got); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// Turn lets workers go on for a while and gives how many were done per second.
-func (f *Flow) Turn(d time.Duration, done func() (int64, error)) (float64, error) {
+// Turn lets workers go on for a while and gives what was done, by what the engine counts as that.
+func (f *Flow) Turn(d time.Duration, done func() (int64, error)) (got Done, err error) {
 	before, err := done()
 	if err != nil {
-		return 0, err
+		return got, err
 	}
 	start := time.Now()
 	f.Open()
 	time.Sleep(d)
+	finished := f.Count.Load()
 	f.hold()
 	took := time.Since(start)
 	after, err := done()
 	if err != nil {
-		return 0, err
+		return got, err
 	}
 	time.Sleep(20 * time.Millisecond) // what was under way is over before the next turn begins to matter
 	if after == before {
-		return 0, errors.New("nothing was done in a turn: the queue is empty, or stands still")
+		return got, errors.New("nothing was done in a turn: the queue is empty, or stands still")
 	}
-	return float64(after-before) / took.Seconds(), nil
+	return Done{Rate: float64(after-before) / took.Seconds(), Behind: max(0, finished-after)}, nil
 }

@@ -15,13 +15,15 @@ type closing struct {
 	done chan error
 }
 
-// record writes how a run ended, and waits until that is durable. Whoever comes first does it for all that are done by then, in one
+// record writes how a run ended, says when that is on its way, and waits until it is durable. Whoever comes first does it for all that are done by then, in one
 // transaction, while the loop starts others.
-func (r *Room) record(ctx context.Context, run reeve.Run, end reeve.RunEnd) error {
+func (r *Room) record(ctx context.Context, run reeve.Run, end reeve.RunEnd, onItsWay func()) error {
 	c := &closing{run: run, end: end, done: make(chan error, 1)}
 	r.mu.Lock()
 	r.closed = append(r.closed, c)
+	r.ending++
 	r.mu.Unlock()
+	onItsWay()
 	select {
 	case err := <-c.done:
 		return err
@@ -51,14 +53,20 @@ func (r *Room) recordAll(ctx context.Context, list []*closing) error {
 		over, err = r.finish(ctx, tx, list)
 		return err
 	})
+	if err != nil && len(list) > 1 {
+		return err
+	}
 	if err == nil {
 		r.tell(over)
+	}
+	r.mu.Lock()
+	r.ending -= len(list)
+	r.mu.Unlock()
+	if err == nil {
 		r.Nudge() // their agents are free
 	}
-	if err == nil || len(list) == 1 {
-		for _, c := range list {
-			c.done <- err
-		}
+	for _, c := range list {
+		c.done <- err
 	}
 	return err
 }

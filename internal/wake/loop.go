@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,12 +44,12 @@ func (r *Room) Run(ctx context.Context) error {
 	return work.Wait()
 }
 
-// places is how many runs may be started while some are busy. Those whose end is on its way into the store take none, unless they
-// become many.
+// places is how many runs may be started while some are busy. Those whose end is on its way into the store take none, but never are more than twice as many as run at once
+// begun and not ended there: that is what a crash has taken up again.
 func (r *Room) places(busy int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return max(0, min(r.Concurrent-busy, 2*r.Concurrent-len(r.closed)-busy))
+	return max(0, min(r.Concurrent-busy, 2*r.Concurrent-r.ending-busy))
 }
 
 // vacate has the loop look, if somebody may wait for the place of a brain that is done.
@@ -129,8 +130,10 @@ func rest(ctx context.Context, d time.Duration, call <-chan struct{}) {
 // Serve hands a run to the brain and records how it ended. A run whose server is stopping is let go of, to be taken up.
 func (r *Room) Serve(ctx context.Context, run reeve.Run) { r.serve(ctx, run, func() {}) }
 
-// serve is Serve for somebody who wants to know when the brain is done.
+// serve is Serve for somebody who wants to know when the brain is done, and its end, if it has one, on its way into the store.
 func (r *Room) serve(ctx context.Context, run reeve.Run, done func()) {
+	done = sync.OnceFunc(done)
+	defer done()
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	g := &grip{run: run, cancel: cancel}
@@ -138,13 +141,13 @@ func (r *Room) serve(ctx context.Context, run reeve.Run, done func()) {
 	r.held[run.ID] = g
 	r.mu.Unlock()
 	end := r.think(inner, run)
-	done()
 	keep := context.WithoutCancel(ctx)
 	if ctx.Err() != nil && end.State != reeve.RunCompleted {
 		r.release(keep, g)
 		return
 	}
 	if end.State == reeve.RunFailed && end.Err != nil && store.Passing(end.Err) && r.stumble(run.ID) {
+		done()
 		r.Log.Warn("the store failed a run; it goes on when that is over", "run", run.ID, "error", end.Err)
 		rest(ctx, stumbleFor, nil)
 		r.drop(g, true)
@@ -152,7 +155,7 @@ func (r *Room) serve(ctx context.Context, run reeve.Run, done func()) {
 		return
 	}
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		err := r.record(keep, run, end)
+		err := r.record(keep, run, end, done)
 		if err == nil {
 			r.drop(g, false)
 			r.stood(run.ID)

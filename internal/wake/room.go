@@ -76,7 +76,8 @@ type Room struct {
 	stumbles  map[string]int   // how often the store failed one of them
 	doubt     bool             // there may be runs that are ours by the store, and in nobody's hands
 	eager     bool             // there may be wakes that wait for nothing but a place
-	closed    []*closing       // runs whose brains are done, and which are not recorded yet
+	closed    []*closing       // runs whose brains are done, and which nobody records yet
+	ending    int              // those, and those that are being recorded
 }
 
 // grip is how a run is in our hands. One that was parked may be taken up again before whoever served it first has let go: each has a

@@ -134,6 +134,42 @@ func TestL11_GlobalConcurrency(t *testing.T) {
 	})
 }
 
+// slow takes its time to hear of ends.
+type slow struct{ over func() }
+
+func (s slow) Ending(context.Context, *store.Tx, []reeve.Run) error { return nil }
+func (s slow) Over(reeve.Run)                                       { time.Sleep(time.Second); s.over() }
+
+// However fast brains are, no more runs are begun and not ended than twice as many as run at once: a crash has no more taken up again.
+func TestL11_EndsThatAreNotWrittenYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		begun, most := 0, 0
+		count := func(n int) {
+			w.brain.mu.Lock()
+			defer w.brain.mu.Unlock()
+			begun += n
+			most = max(most, begun)
+		}
+		w.Concurrent, w.Ended = 2, slow{func() { count(-1) }}
+		w.brain.do = func(context.Context, reeve.Run) reeve.RunEnd {
+			count(1)
+			return reeve.RunEnd{State: reeve.RunCompleted}
+		}
+		for i := range 20 {
+			w.agent(fmt.Sprint("a", i), 0, "TASK")
+		}
+		stop := w.loop()
+		w.change("TASK", "op_1", reeve.Run{})
+		time.Sleep(time.Minute)
+		stop()
+		if most > 4 || begun != 0 {
+			t.Errorf("%d begun and not ended at once, and %d at the end", most, begun)
+		}
+		w.settled()
+	})
+}
+
 // A throttle defers and merges and never drops; a person does not wait for it.
 func TestL11_Throttle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
