@@ -30,8 +30,8 @@ func (c *Client) Operation(ctx context.Context, id string) (reeve.Operation, err
 }
 
 // Resolve gives a person's word on an operation of unknown outcome.
-func (c *Client) Resolve(ctx context.Context, id string, r reeve.Resolution) (reeve.Operation, error) {
-	return post[reeve.Operation](ctx, c, path("operations", id, "resolve"), reeve.ResolveRequest{Resolution: r})
+func (c *Client) Resolve(ctx context.Context, id string, r reeve.ResolveRequest) (reeve.Operation, error) {
+	return post[reeve.Operation](ctx, c, path("operations", id, "resolve"), r)
 }
 
 // Undo takes an operation back, where its tool allows.

@@ -109,7 +109,7 @@ func operationsResolve(a *app) *cobra.Command {
 				return usagef("%q is not an answer; give happened, retry or skip", args[1])
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				o, err := c.Resolve(ctx, args[0], reeve.Resolution(args[1]))
+				o, err := c.Resolve(ctx, args[0], reeve.ResolveRequest{Resolution: reeve.Resolution(args[1])})
 				if err != nil {
 					return err
 				}

@@ -64,11 +64,8 @@ func (p *pass) resumedBy() (string, error) {
 			return why, err
 		}
 	}
-	if p.approval == nil && p.resumed.Deferred {
-		return "let through when it was asked for; its caller does not wait", nil
-	}
 	if p.approval == nil {
-		return "a person said to run it again", nil
+		return p.letThrough()
 	}
 	if p.approval.State != reeve.Approved {
 		return "", reeve.Errorf(reeve.Denied, "the approval is %s", p.approval.State)
@@ -77,6 +74,17 @@ func (p *pass) resumedBy() (string, error) {
 		return "", reeve.Errorf(reeve.Stale, "the tool or the policy has changed since it was approved").Hintf("make the call again to ask again")
 	}
 	return "approved by " + p.approval.DecidedBy, nil
+}
+
+// letThrough says why a call that nobody approved is taken up: it was let through before. What is forbidden by now is not, whoever says so.
+func (p *pass) letThrough() (string, error) {
+	if answer, why := p.answer(); answer == reeve.Deny {
+		return "", reeve.Errorf(reeve.Denied, "%s", why)
+	}
+	if p.resumed.Resolution == reeve.RunAgain {
+		return "a person said to run it again", nil
+	}
+	return "let through when it was asked for; its caller does not wait", nil
 }
 
 // Decide answers an approval. The first answer counts. An approved call is run by the loop, here or on another server. One that
@@ -214,8 +222,16 @@ func (g *Gate) expire(ctx context.Context) error {
 	})
 }
 
-// Resolve takes a person's word on an operation of unknown outcome.
-func (g *Gate) Resolve(ctx context.Context, workspace, id string, r reeve.Resolution, by string) (op reeve.Operation, err error) {
+// Resolve takes a person's word on an operation of unknown outcome. It is about so many tries as they have seen, or as there are when they are heard: what somebody else had run
+// again meanwhile, and is unknown once more, is another question.
+func (g *Gate) Resolve(ctx context.Context, workspace, id string, in reeve.ResolveRequest, by string) (op reeve.Operation, err error) {
+	if in.Tries == nil {
+		var now reeve.Operation
+		if err := g.DB.View(ctx, func(s *store.Snap) (err error) { now, err = s.GetOperation(ctx, workspace, id); return err }); err != nil {
+			return op, err
+		}
+		in.Tries = &now.Tries
+	}
 	err = g.DB.Update(ctx, func(tx *store.Tx) error {
 		was, err := tx.GetOperation(ctx, workspace, id)
 		if err != nil {
@@ -224,10 +240,13 @@ func (g *Gate) Resolve(ctx context.Context, workspace, id string, r reeve.Resolu
 		if was.State != reeve.Unknown || was.Resolution != "" {
 			return reeve.Errorf(reeve.Conflict, "operation %s is %s and waits for nobody's word", id, was.State)
 		}
+		if was.Tries != *in.Tries {
+			return reeve.Errorf(reeve.Stale, "operation %s was run again since: it has %d tries, and the answer is about %d", id, was.Tries, *in.Tries).Hintf("look what became of it this time, and answer that")
+		}
 		is := was
-		is.Resolution, is.ResolvedBy = r, by
+		is.Resolution, is.ResolvedBy = in.Resolution, by
 		var m reeve.Message
-		switch r {
+		switch in.Resolution {
 		case reeve.Happened:
 			is.State, is.Code, is.Message = reeve.Committed, "", ""
 			m = g.note(was, "A person confirmed that it happened; its output is not known.", reeve.ResultInfo{Status: "success"})
@@ -247,9 +266,9 @@ func (g *Gate) Resolve(ctx context.Context, workspace, id string, r reeve.Resolu
 				return reeve.Errorf(reeve.Conflict, "it is not run again: %s", reeve.AsError(void).Message).Hintf("say whether it happened, or skip it")
 			}
 			now := tx.Now()
-			is.State, is.Tries, is.NextAttemptAt = reeve.Prepared, 0, &now
+			is.State, is.NextAttemptAt = reeve.Prepared, &now
 		default:
-			return wrongField("/resolution", "happened, retry or skip", "%q is not a resolution", r)
+			return wrongField("/resolution", "happened, retry or skip", "%q is not a resolution", in.Resolution)
 		}
 		if m.ID != "" {
 			is.ResultID = m.ID

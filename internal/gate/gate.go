@@ -99,6 +99,7 @@ func New(cfg Config) *Gate {
 	if cfg.Backoff == (Backoff{}) {
 		cfg.Backoff = Backoff{First: 10 * time.Second, Max: 10 * time.Minute, Tries: 5}
 	}
+	cfg.Backoff.Tries = max(1, cfg.Backoff.Tries)
 	if cfg.Window == 0 {
 		cfg.Window = 100 * time.Millisecond
 	}

@@ -233,7 +233,7 @@ func (p *pass) dispatch(ctx context.Context) (reeve.Result, error) {
 		op = p.operation(reeve.Dispatched)
 		op.Owner = p.g.process
 		if p.resumed != nil {
-			op.Resolution, op.ResolvedBy, op.Spent, op.Deferred = p.resumed.Resolution, p.resumed.ResolvedBy, p.resumed.Spent, p.resumed.Deferred
+			op.Resolution, op.ResolvedBy, op.Spent, op.Tries, op.Deferred = p.resumed.Resolution, p.resumed.ResolvedBy, p.resumed.Spent, p.resumed.Tries, p.resumed.Deferred
 			return tx.MoveOperation(keep, *p.resumed, op)
 		}
 		if err := p.appendAction(keep, tx); err != nil {
@@ -317,10 +317,10 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 	case o.ending == awaiting:
 		is.TimeoutAt = p.until(o)
 		is.NextAttemptAt, is.Code, is.Message = is.TimeoutAt, reeve.InProgress, "its outcome comes from outside"
-	case is.Effect == reeve.Unsafe || o.last || is.Tries >= p.g.Backoff.Tries:
+	case is.Effect == reeve.Unsafe || o.last || is.Tries%p.g.Backoff.Tries == 0: // as often again, when a person has it run again
 		is.State, is.Code, is.Resolution = reeve.Unknown, reeve.UnknownOutcome, ""
 	default:
-		next := reeve.Now().Add(p.g.Backoff.after(is.Tries))
+		next := reeve.Now().Add(p.g.Backoff.after(is.Tries % p.g.Backoff.Tries))
 		is.NextAttemptAt = &next
 	}
 	record := func(ctx context.Context) error {

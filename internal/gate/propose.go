@@ -141,7 +141,7 @@ func (p *pass) acceptedBy() (string, error) {
 	if !p.isBound(*p.proposal) {
 		return "", reeve.Errorf(reeve.Stale, "the tool or the agent's settings for it have changed since it was proposed").Hintf("the agent must propose it again")
 	}
-	if answer, why := p.view.agent.Policy.Answer(p.tool().ID, p.tool().Tier); answer == reeve.Deny {
+	if answer, why := p.answer(); answer == reeve.Deny {
 		return "", reeve.Errorf(reeve.Denied, "%s", why)
 	}
 	return "accepted by " + p.proposal.DecidedBy, nil

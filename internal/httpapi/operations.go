@@ -73,7 +73,7 @@ func (s *server) resolve(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.ResolveRequest
 }) (*body[reeve.Operation], error) {
-	op, err := s.Gate.Resolve(ctx, who.Workspace, in.ID, in.Body.Resolution, who.User)
+	op, err := s.Gate.Resolve(ctx, who.Workspace, in.ID, in.Body, who.User)
 	return &body[reeve.Operation]{op}, err
 }
 
