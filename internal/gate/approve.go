@@ -183,10 +183,10 @@ func (g *Gate) deny(ctx context.Context, tx *store.Tx, op reeve.Operation, why *
 	m := g.note(op, why.Message, reeve.ResultInfo{Status: "error", Code: why.Code, Message: why.Message, Hint: why.Hint, Fields: why.Fields,
 		Step: step, Spent: op.Spent})
 	is.ResultID = m.ID
-	if err := tx.AppendResult(ctx, m); err != nil {
+	if err := tx.MoveOperation(ctx, op, is); err != nil { // before anything is said of it: whoever was faster says what became of it
 		return err
 	}
-	return tx.MoveOperation(ctx, op, is)
+	return tx.AppendResult(ctx, m)
 }
 
 // note is the result of an operation that a person, not its tool, brought to an end.

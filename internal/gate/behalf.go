@@ -129,6 +129,20 @@ func (p *pass) stopped() error {
 	return nil
 }
 
+// resting says so when the agent, or one on whose behalf it runs, is not to act: one that is dormant changes nothing, by nobody's hand.
+func (p *pass) resting(mutates bool) error {
+	rests := func(l reeve.Lifecycle) bool { return l == reeve.AgentDestroyed || l == reeve.AgentDormant && mutates }
+	if l := p.view.agent.Lifecycle; rests(l) {
+		return reeve.Errorf(reeve.Denied, "the agent is %s", l)
+	}
+	for _, b := range p.lenders() {
+		if l := b.agent.Lifecycle; rests(l) {
+			return reeve.Errorf(reeve.Denied, "%s, on whose behalf this runs, is %s", b.agent.Name, l)
+		}
+	}
+	return nil
+}
+
 // granted says by what an agent has a tool; empty means that it has it not.
 func (v *agentView) granted(list []string, id string) string {
 	_, attached := v.attached[id]

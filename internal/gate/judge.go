@@ -201,8 +201,8 @@ func (p *pass) tier(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	if l := p.view.agent.Lifecycle; l == reeve.AgentDestroyed || (l == reeve.AgentDormant && mutates) {
-		return "", reeve.Errorf(reeve.Denied, "the agent is %s", l)
+	if err := p.resting(mutates); err != nil {
+		return "", err
 	}
 	if p.chose && p.leavesOperation() && !(p.unused && p.hasty) {
 		if err := p.findExisting(ctx); err != nil {

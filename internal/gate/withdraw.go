@@ -39,36 +39,41 @@ func (g *Gate) Lapse(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	if err != nil {
 		return err
 	}
+	return g.lapse(ctx, tx, list)
+}
+
+// lapse takes back those of some calls that wait for a person and can run no more.
+func (g *Gate) lapse(ctx context.Context, tx *store.Tx, list []reeve.Operation) error {
 	for _, op := range list {
 		if op.State != reeve.Parked { // what was approved is refused when its turn comes
 			continue
 		}
 		void, err := outlived(ctx, tx, op)
+		if err == nil && void != nil {
+			err = g.unask(ctx, tx, op, reeve.AsError(void))
+		}
 		if err != nil {
-			return err
-		}
-		if void == nil {
-			continue
-		}
-		if err := g.unask(ctx, tx, op, reeve.AsError(void)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Retire takes back all that waits for a person of an agent that is gone, or about to be.
+// Retire takes back all that waits for a person of an agent that is gone, or about to be, and of the runs that ended with it: those that it had called.
 func (g *Gate) Retire(ctx context.Context, tx *store.Tx, a reeve.Agent, why string) error {
-	list, err := tx.ParkedOperations(ctx, a.WorkspaceID, a.ID)
+	list, err := tx.ParkedOperations(ctx, a.WorkspaceID)
 	if err != nil {
 		return err
 	}
+	var others []reeve.Operation
 	for _, op := range list {
-		if err := g.unask(ctx, tx, op, reeve.Errorf(reeve.Denied, "%s", why)); err != nil {
+		if op.AgentID != a.ID {
+			others = append(others, op)
+		} else if err := g.unask(ctx, tx, op, reeve.Errorf(reeve.Denied, "%s", why)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return g.lapse(ctx, tx, others)
 }
 
 // unask is takeBack, unless a person was faster.

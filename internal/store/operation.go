@@ -147,10 +147,10 @@ func (s *Snap) WaitingOperations(ctx context.Context, workspace, run string) ([]
 		AND run_id <> '' ORDER BY created_at, id`, run, workspace)
 }
 
-// ParkedOperations reads an agent's operations that wait for a person.
-func (s *Snap) ParkedOperations(ctx context.Context, workspace, agent string) ([]reeve.Operation, error) {
+// ParkedOperations reads a workspace's operations that wait for a person.
+func (s *Snap) ParkedOperations(ctx context.Context, workspace string) ([]reeve.Operation, error) {
 	return all(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM operations
-		WHERE workspace_id = $1 AND state IN ('parked', 'unknown') AND state = 'parked' AND agent_id || '' = $2 ORDER BY created_at, id`, workspace, agent)
+		WHERE workspace_id = $1 AND state IN ('parked', 'unknown') AND state = 'parked' ORDER BY created_at, id`, workspace)
 }
 
 // awaitsPerson is what an operation is whose run waits for a person.
