@@ -420,3 +420,31 @@ func TestL27_ASetIsOneRuns(t *testing.T) {
 		t.Errorf("%d sets, %d ran, %d calls in the thread", len(ids), ran.count(), n)
 	}
 }
+
+// What an agent proposed that is gone by now nobody is asked about: accepted, it could not be applied.
+func TestL27_WhatAnAgentProposedThatIsGone(t *testing.T) {
+	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		var ran counter
+		h := start(tool("send", reeve.Keyed, ran.handle))
+		gone, stays := proposer(h, "a", "send"), proposer(h, "b", "send")
+		for i := range 150 {
+			h.Call(gone.ID, "send", object{"n": i})
+		}
+		other := h.Call(stays.ID, "send", object{"n": 1}).ProposalID
+		first := proposals(h, "state=pending&agent="+gone.ID)[0].ID
+		patch(h, gone, object{"lifecycle": "destroyed"})
+		if list := inbox(h).Proposals; len(list) != 1 || list[0].ID != other {
+			t.Errorf("%d in the inbox", len(list))
+		}
+		if p := proposal(h, first); p.State != reeve.ProposalStale || p.Comment != "the agent was destroyed" {
+			t.Errorf("%+v", p)
+		}
+		if _, problem, status := say(h, first, "accept", ""); status != http.StatusConflict || problem.Code != reeve.Stale {
+			t.Errorf("%d %+v", status, problem)
+		}
+		h.Settle(t.Context())
+		if ran.count() != 0 {
+			t.Errorf("%d ran", ran.count())
+		}
+	})
+}

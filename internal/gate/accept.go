@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -21,7 +22,7 @@ func (g *Gate) AcceptProposal(ctx context.Context, workspace, id, by, comment st
 		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalUnknown: // under way, or done: once is enough
 			return nil
 		case reeve.ProposalStale:
-			return reeve.Errorf(reeve.Stale, "the proposal is stale: what it was made for has changed since, and nothing was applied").Hintf("the agent must propose it again")
+			return reeve.Errorf(reeve.Stale, "the proposal is stale: %s; nothing was applied", cmp.Or(p.Comment, "what it was made for has changed since")).Hintf("the agent must propose it again")
 		case reeve.ProposalRejected:
 			return reeve.Errorf(reeve.Conflict, "%s", verdictOn(p, "rejected the proposal")).Hintf("reopen it first")
 		case reeve.ProposalFailed, reeve.ProposalDenied:

@@ -59,7 +59,7 @@ func (g *Gate) lapse(ctx context.Context, tx *store.Tx, list []reeve.Operation) 
 	return nil
 }
 
-// Retire takes back all that waits for a person of an agent that is gone, or about to be, and of the runs that ended with it: those that it had called.
+// Retire takes back all that waits for a person of an agent that is gone, or about to be, and of the runs that ended with it: those that it had called. What it proposed is stale.
 func (g *Gate) Retire(ctx context.Context, tx *store.Tx, a reeve.Agent, why string) error {
 	list, err := tx.ParkedOperations(ctx, a.WorkspaceID)
 	if err != nil {
@@ -73,7 +73,29 @@ func (g *Gate) Retire(ctx context.Context, tx *store.Tx, a reeve.Agent, why stri
 			return err
 		}
 	}
-	return g.lapse(ctx, tx, others)
+	if err := g.lapse(ctx, tx, others); err != nil {
+		return err
+	}
+	return forgo(ctx, tx, a, why)
+}
+
+// forgo makes stale what an agent proposed and nobody has answered.
+func forgo(ctx context.Context, tx *store.Tx, a reeve.Agent, why string) error {
+	for {
+		list, err := tx.ListProposals(ctx, a.WorkspaceID, store.ProposalFilter{Agent: a.ID, State: reeve.ProposalPending, Limit: someItems})
+		if err != nil {
+			return err
+		}
+		for _, p := range list {
+			p.State, p.Comment = reeve.ProposalStale, why
+			if err := tx.MoveProposal(ctx, p, reeve.ProposalPending); err != nil && !overtaken(err) { // by a person's answer
+				return err
+			}
+		}
+		if len(list) < someItems {
+			return nil
+		}
+	}
 }
 
 // unask is takeBack, unless a person was faster.
