@@ -41,6 +41,9 @@ type Invocation struct {
 	spent   Amount
 }
 
+// Range is a part of a text, in bytes.
+type Range struct{ From, To int }
+
 type invocationKey struct{}
 
 // WithInvocation attaches an invocation to a context, for typed handlers.

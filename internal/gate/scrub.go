@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"reeve"
 )
 
 // scrubber takes secrets out of text: values it knows, private keys, passwords in addresses, values that follow a telling word,
@@ -12,50 +14,74 @@ import (
 // UUIDs and paths.
 type scrubber struct {
 	values []string
-	known  *strings.Replacer
+	known  *needles
 }
 
 const redacted = "[REDACTED]"
 
-// newScrubber knows values in every spelling they are likely to come back in. The longest come first: of two that begin alike
-// the shorter would leave the rest of the longer.
+// newScrubber knows values in every spelling they are likely to come back in.
 func newScrubber(values []string) *scrubber {
 	var all []string
 	for _, v := range values {
 		for _, s := range []string{v, strings.TrimSpace(v)} {
-			if len(s) >= 4 { // a shorter one would take ordinary words with it
+			if len(s) >= shortest { // a shorter one would take ordinary words with it
 				all = append(all, spellings(s)...)
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
-	var pairs []string
-	for _, s := range slices.Compact(all) {
-		pairs = append(pairs, s, redacted)
+	return &scrubber{values: values, known: newNeedles(all)}
+}
+
+func (s *scrubber) scrub(text string) string { return without(text, s.find(text)) }
+
+// find gives the places of secrets in a text, in order; none overlaps another.
+func (s *scrubber) find(text string) []reeve.Range {
+	return union(s.known.spelt(text), findPEM(text), findAddress(text), findNamed(text), findRuns(text))
+}
+
+// without puts a mark in the place of each secret.
+func without(text string, secrets []reeve.Range) string {
+	if len(secrets) == 0 {
+		return text
 	}
-	return &scrubber{values: values, known: strings.NewReplacer(pairs...)}
+	var out strings.Builder
+	done := 0
+	for _, r := range secrets {
+		out.WriteString(text[done:r.From])
+		out.WriteString(redacted)
+		done = r.To
+	}
+	out.WriteString(text[done:])
+	return out.String()
 }
 
-func (s *scrubber) scrub(text string) string {
-	text = s.known.Replace(text)
-	text = scrubPEM(text)
-	text = scrubAddress(text)
-	text = scrubNamed(text)
-	return scrubRuns(text)
+// union puts ranges in order, and makes one of those that overlap.
+func union(lists ...[]reeve.Range) []reeve.Range {
+	all := slices.Concat(lists...)
+	slices.SortFunc(all, func(a, b reeve.Range) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To)) })
+	out := all[:0]
+	for _, r := range all {
+		if n := len(out); n > 0 && r.From < out[n-1].To {
+			out[n-1].To = max(out[n-1].To, r.To)
+		} else {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
-// scrubPEM removes private keys.
-func scrubPEM(text string) string {
+// findPEM finds private keys.
+func findPEM(text string) (found []reeve.Range) {
 	const begin, end = "-----BEGIN ", "-----END "
 	for from := 0; ; {
 		i := strings.Index(text[from:], begin)
 		if i < 0 {
-			return text
+			return found
 		}
 		i += from
 		head, _, ok := strings.Cut(text[i+len(begin):], "-----")
 		if !ok {
-			return text
+			return found
 		}
 		if !strings.Contains(head, "PRIVATE KEY") || len(head) > 40 {
 			from = i + len(begin)
@@ -65,17 +91,20 @@ func scrubPEM(text string) string {
 		if j := strings.Index(text[i:], end); j >= 0 {
 			stop = min(i+j+len(end)+len(head)+len("-----"), len(text))
 		}
-		text = text[:i] + redacted + text[stop:]
-		from = i + len(redacted)
+		found = append(found, reeve.Range{From: i, To: stop})
+		from = stop
 	}
 }
 
 // userinfo is a name and a password before the host of an address.
-var userinfo = regexp.MustCompile(`(://[^/\s:@"']*:)[^/\s@"']+@`)
+var userinfo = regexp.MustCompile(`://[^/\s:@"']*:([^/\s@"']+)@`)
 
-func scrubAddress(text string) string {
+func findAddress(text string) (found []reeve.Range) {
 	if !strings.Contains(text, "://") {
-		return text
+		return nil
 	}
-	return userinfo.ReplaceAllString(text, "${1}"+redacted+"@")
+	for _, m := range userinfo.FindAllStringSubmatchIndex(text, -1) {
+		found = append(found, reeve.Range{From: m[2], To: m[3]})
+	}
+	return found
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -125,7 +126,12 @@ func TestG21_EverySpellingOfASecret(t *testing.T) {
 		"abc/def+ghi=123": {"abc%2Fdef%2Bghi%3D123", "abc%2fdef%2bghi%3d123", "abc/def%2Bghi%3D123", `abc\/def+ghi=123`, `abc\\/def+ghi=123`, "YWJjL2RlZitnaGk9MTIz"},
 		"two words 99":    {"two+words+99", "two%20words%2099", "dHdvIHdvcmRzIDk5"},
 		"schlüssel🦉":      {`schl\u00fcssel\ud83e\udd89`, `schl\u00FCssel\uD83E\uDD89`, "schl%C3%BCssel%F0%9F%A6%89"},
-		"correct horse?>": {"dTpjb3JyZWN0IGhvcnNlPz4=", "dXM6Y29ycmVjdCBob3JzZT8-Ong=", "Y29ycmVjdCBob3JzZT8+"}, // the first two after u: and us:
+		"AzKey+abc/def+ghi9==": {`AzKey\u002Babc/def\u002Bghi9==`, `AzKey\u002babc\/def\u002bghi9\u003d\u003D`, `AzKey\\u002Babc/def\\u002Bghi9==`, "AzKey%2Babc%2Fdef%2bghi9%3D=", "AzKey&#43;abc&sol;def&#x2B;ghi9&equals;=",
+			`AzKey\x2Babc/def+ghi9==`, "AzKey%252Babc%252Fdef%252Bghi9%253D%253D", "QXpLZXkrYWJjL2RlZitnaGk5PT0%3D"},
+		"Pw'quote+plus/99":   {`Pw&#x27;quote&#43;plus/99`, `Pw\u0027quote+plus/99`, `Pw'quote%2Bplus%2F99`, `Pw&apos;quote+plus/99`, `Pw\'quote+plus/99`},
+		`Zq9"x<y>&w 77`:      {`Zq9"x&lt;y&gt;&amp;w 77`, `Zq9&quot;x&lt;y&gt;&amp;w 77`, `Zq9\"x&lt;y&gt;&amp;w 77`, `Zq9%22x%3Cy%3E%26w+77`, `Zq9&amp;quot;x&amp;lt;y&amp;gt;&amp;amp;w 77`},
+		`back\new%41&lt;one`: {`back\new%41&lt;one`, `back\\new%41&lt;one`, `back\new%2541&lt;one`, `back\new%41&amp;lt;one`, `back%5Cnew%2541%26lt%3Bone`},
+		"correct horse?>":    {"dTpjb3JyZWN0IGhvcnNlPz4=", "dXM6Y29ycmVjdCBob3JzZT8-Ong=", "Y29ycmVjdCBob3JzZT8+"}, // the first two after u: and us:
 	} {
 		s := newScrubber([]string{secret})
 		for _, text := range spelt {
@@ -134,6 +140,24 @@ func TestG21_EverySpellingOfASecret(t *testing.T) {
 				t.Errorf("%s is left as %q", text, got)
 			}
 		}
+	}
+}
+
+// However many secrets there are, a text is read once: what it costs to scrub one hardly depends on them.
+func BenchmarkScrub(b *testing.B) {
+	text := strings.Repeat(`{"id":"msg_01hzy2w8q4x6v5n3m1k0j9h8g7","subject":"Re: the \"quarterly\" numbers","body":"Dear all,\nplease find 100% of them at https://example.com/a?b=1&c=2\n"},`, 100)
+	for _, n := range []int{0, 10, 1000} {
+		values := make([]string, n)
+		for i := range values {
+			values[i] = fmt.Sprintf("stored+secret/%d of 'many'", i)
+		}
+		s := newScrubber(values)
+		b.Run(fmt.Sprint(n, " secrets"), func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				s.scrub(text)
+			}
+		})
 	}
 }
 

@@ -17,16 +17,13 @@ var forms = []struct {
 	{"AIza", 30}, {"ya29.", 20}, {"eyJ", 40}, {"hf_", 20}, {"npm_", 20}, {"pypi-", 20}, {"dop_v1_", 20}, {"reeve_", 30}, {"whsec_", 20}, {"SG.", 40},
 }
 
-// scrubRuns looks at every long run of key characters.
-func scrubRuns(text string) string {
-	var out strings.Builder
-	done, start := 0, -1
+// findRuns looks at every long run of key characters.
+func findRuns(text string) (found []reeve.Range) {
+	start := -1
 	flush := func(end int) {
 		if start >= 0 && end-start >= 20 {
 			if from, to := secretIn(text[start:end]); to > from {
-				out.WriteString(text[done : start+from])
-				out.WriteString(redacted)
-				done = start + to
+				found = append(found, reeve.Range{From: start + from, To: start + to})
 			}
 		}
 		start = -1
@@ -41,11 +38,7 @@ func scrubRuns(text string) string {
 		flush(i)
 	}
 	flush(len(text))
-	if done == 0 {
-		return text
-	}
-	out.WriteString(text[done:])
-	return out.String()
+	return found
 }
 
 func keyChar(c byte) bool {

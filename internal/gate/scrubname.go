@@ -19,31 +19,22 @@ var (
 var notSecret = []string{"type", "name", "id", "ids", "count", "limit", "length", "usage", "url", "uri", "path", "file", "policy", "expiry",
 	"expires", "expires_in", "expires_at", "budget", "ref", "kind", "version"}
 
-// scrubNamed redacts values that follow a telling word: password=…, "token": "…", Authorization: Bearer …
-func scrubNamed(text string) string {
+// findNamed finds values that follow a telling word: password=…, "token": "…", Authorization: Bearer …
+func findNamed(text string) (found []reeve.Range) {
 	lower := asciiLower(text)
-	found := newFinder(lower)
-	var out strings.Builder
-	done := 0
+	words := newFinder(lower)
 	for at := 0; ; {
-		next := found.from(at)
+		next := words.from(at)
 		if next < 0 {
-			break
+			return found
 		}
 		from, to := valueAfter(text, lower, next)
 		if to <= from {
 			at = next + 1
 			continue
 		}
-		out.WriteString(text[done:from])
-		out.WriteString(redacted)
-		done, at = to, to
+		found, at = append(found, reeve.Range{From: from, To: to}), to
 	}
-	if done == 0 {
-		return text
-	}
-	out.WriteString(text[done:])
-	return out.String()
 }
 
 // finder finds telling words one after another. It remembers where each word comes next, so that a long text is read once
