@@ -24,7 +24,7 @@ func newScrubber(values []string) *scrubber {
 	var all []string
 	for _, v := range values {
 		for _, s := range []string{v, strings.TrimSpace(v)} {
-			if len(s) >= shortest { // a shorter one would take ordinary words with it
+			if len(s) >= least { // a shorter one would take ordinary words with it
 				all = append(all, spellings(s)...)
 			}
 		}
@@ -32,10 +32,18 @@ func newScrubber(values []string) *scrubber {
 	return &scrubber{values: values, known: newNeedles(all)}
 }
 
-func (s *scrubber) scrub(text string) string { return without(text, s.find(text)) }
+func (s *scrubber) scrub(text string) string {
+	if isJSON(text) {
+		return s.scrubJSON(text)
+	}
+	return without(text, s.find(text))
+}
 
 // find gives the places of secrets in a text, in order; none overlaps another.
 func (s *scrubber) find(text string) []reeve.Range {
+	if len(text) < len("pwd=")+shortest { // the least that is told by its looks
+		return s.known.spelt(text)
+	}
 	return union(s.known.spelt(text), findPEM(text), findAddress(text), findNamed(text), findRuns(text))
 }
 
@@ -70,26 +78,27 @@ func union(lists ...[]reeve.Range) []reeve.Range {
 	return out
 }
 
+const pemBegin, pemEnd = "-----BEGIN ", "-----END "
+
 // findPEM finds private keys.
 func findPEM(text string) (found []reeve.Range) {
-	const begin, end = "-----BEGIN ", "-----END "
 	for from := 0; ; {
-		i := strings.Index(text[from:], begin)
+		i := strings.Index(text[from:], pemBegin)
 		if i < 0 {
 			return found
 		}
 		i += from
-		head, _, ok := strings.Cut(text[i+len(begin):], "-----")
+		head, _, ok := strings.Cut(text[i+len(pemBegin):], "-----")
 		if !ok {
 			return found
 		}
 		if !strings.Contains(head, "PRIVATE KEY") || len(head) > 40 {
-			from = i + len(begin)
+			from = i + len(pemBegin)
 			continue
 		}
 		stop := len(text) // one without an end was cut off, and is a key all the same
-		if j := strings.Index(text[i:], end); j >= 0 {
-			stop = min(i+j+len(end)+len(head)+len("-----"), len(text))
+		if j := strings.Index(text[i:], pemEnd); j >= 0 {
+			stop = min(i+j+len(pemEnd)+len(head)+len("-----"), len(text))
 		}
 		found = append(found, reeve.Range{From: i, To: stop})
 		from = stop

@@ -22,14 +22,14 @@ func findRuns(text string) (found []reeve.Range) {
 	start := -1
 	flush := func(end int) {
 		if start >= 0 && end-start >= 20 {
-			if from, to := secretIn(text[start:end]); to > from {
-				found = append(found, reeve.Range{From: start + from, To: start + to})
+			if r := secretAt(text, start, end); r.To > r.From {
+				found = append(found, r)
 			}
 		}
 		start = -1
 	}
 	for i := range len(text) {
-		if keyChar(text[i]) {
+		if keyChars[text[i]] {
 			if start < 0 {
 				start = i
 			}
@@ -41,9 +41,30 @@ func findRuns(text string) (found []reeve.Range) {
 	return found
 }
 
-func keyChar(c byte) bool {
-	return isLetter(c|0x20) || isDigit(c) || strings.IndexByte("_-+/=.:", c) >= 0
+// secretAt finds a secret in the run from start to end. Letters that an escape before it may have need not be its own: \n and \u00e9 stay whole.
+func secretAt(text string, start, end int) reeve.Range {
+	if start > 0 && text[start-1] == '\\' {
+		_, n := backslash(text[start-1 : end])
+		if _, half := unit(text[start-1 : end]); half { // the second half of a character, too
+			n = 6
+		}
+		if n > 0 {
+			if from, to := secretIn(text[start-1+n : end]); to > from {
+				return reeve.Range{From: start - 1 + n + from, To: start - 1 + n + to}
+			}
+		}
+	}
+	from, to := secretIn(text[start:end])
+	return reeve.Range{From: start + from, To: start + to}
 }
+
+// keyChars are the characters that keys are made of.
+var keyChars = func() (is [256]bool) {
+	for c := range is {
+		is[c] = isLetter(byte(c)|0x20) || isDigit(byte(c)) || strings.IndexByte("_-+/=.:", byte(c)) >= 0
+	}
+	return is
+}()
 
 // secretIn finds a secret in a run: a known form at its start or after a separator, or a part that looks random.
 func secretIn(run string) (from, to int) {

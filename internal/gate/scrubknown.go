@@ -8,8 +8,8 @@ import (
 	"reeve"
 )
 
-// shortest is how long a value must be to be looked for.
-const shortest = 4
+// least is how long a value must be to be looked for.
+const least = 4
 
 // needles are the texts that are looked for, all at once: a text is read once however many there are. They are found by their first four bytes.
 type needles struct {
@@ -21,7 +21,7 @@ func newNeedles(all []string) *needles {
 	n := &needles{by: map[uint32][]string{}}
 	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) }) // the longest of those that begin alike comes first
 	for _, s := range slices.Compact(all) {
-		if len(s) >= shortest {
+		if len(s) >= least {
 			four := firstFour(s)
 			n.may[hashFour(four)] = true
 			n.by[four] = append(n.by[four], s)
@@ -41,7 +41,7 @@ func (n *needles) in(text string) (found []reeve.Range) {
 	if len(n.by) == 0 {
 		return nil
 	}
-	for i := 0; i+shortest <= len(text); i++ {
+	for i := 0; i+least <= len(text); i++ {
 		four := firstFour(text[i:])
 		if !n.may[hashFour(four)] {
 			continue

@@ -3,6 +3,7 @@ package gate
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"reeve"
 )
@@ -79,21 +80,9 @@ func valueAfter(text, lower string, i int) (from, to int) {
 			return from, keepIf(to-from >= 12 && !plainWord(text[from:to]) && !harmless(text[from:to]), from, to)
 		}
 	}
-	word := ""
-	for _, w := range words {
-		if strings.HasPrefix(lower[i:], w) {
-			word = w
-			break
-		}
-	}
-	nameEnd := i + len(word)
-	for nameEnd < len(lower) && nameEnd < i+40 && (isLetter(lower[nameEnd]) || lower[nameEnd] == '_' || lower[nameEnd] == '-' || isDigit(lower[nameEnd])) {
-		nameEnd++
-	}
-	for _, s := range notSecret {
-		if strings.HasSuffix(lower[i+len(word):nameEnd], "_"+s) || strings.HasSuffix(lower[i+len(word):nameEnd], "-"+s) {
-			return 0, 0
-		}
+	word, nameEnd, ok := nameAt(lower, i)
+	if !ok {
+		return 0, 0
 	}
 	at := skipSpace(text, skipQuote(text, nameEnd))
 	joint := byte(0)
@@ -114,26 +103,73 @@ func valueAfter(text, lower string, i int) (from, to int) {
 	spaced := at < len(text) && text[at] == ' '
 	at = skipSpace(text, at)
 	if word == "authorization" {
-		for _, scheme := range []string{"bearer ", "basic ", "token ", "negotiate ", "digest "} {
-			if strings.HasPrefix(lower[skipQuote(text, at):], scheme) {
-				at = skipQuote(text, at) + len(scheme)
-			}
+		if quote := skipQuote(text, at); scheme(lower[quote:]) > 0 {
+			at = quote + scheme(lower[quote:])
 		}
 	}
 	return valueAt(text, at, word, joint, spaced)
 }
 
+// nameAt reads the rest of the name in which the telling word at i stands; ok is false when it speaks of a secret without being the name of one.
+func nameAt(lower string, i int) (word string, end int, ok bool) {
+	for _, w := range words {
+		if strings.HasPrefix(lower[i:], w) {
+			word = w
+			break
+		}
+	}
+	end = i + len(word)
+	for end < len(lower) && end < i+40 && (isLetter(lower[end]) || lower[end] == '_' || lower[end] == '-' || isDigit(lower[end])) {
+		end++
+	}
+	for _, s := range notSecret {
+		if rest := lower[i+len(word) : end]; strings.HasSuffix(rest, "_"+s) || strings.HasSuffix(rest, "-"+s) {
+			return word, end, false
+		}
+	}
+	return word, end, word != ""
+}
+
+// scheme is how long the word is that an authorization begins with.
+func scheme(lower string) int {
+	for _, s := range []string{"bearer ", "basic ", "token ", "negotiate ", "digest "} {
+		if strings.HasPrefix(lower, s) {
+			return len(s)
+		}
+	}
+	return 0
+}
+
+// valueUnder finds the secret in a value that a member of a JSON object has, by its name.
+func valueUnder(name, value string) []reeve.Range {
+	if len(name) < len("pwd") || len(value) < shortest || harmless(value) {
+		return nil
+	}
+	lower := asciiLower(name)
+	telling := newFinder(lower)
+	for i := telling.from(0); i >= 0; i = telling.from(i + 1) {
+		word, end, ok := nameAt(lower, i)
+		if !ok || end < len(name) || name[i:] == "PWD" && strings.HasPrefix(value, "/") {
+			continue
+		}
+		from := 0
+		if word == "authorization" {
+			from = scheme(asciiLower(value))
+		}
+		return []reeve.Range{{From: from, To: len(value)}}
+	}
+	return nil
+}
+
+// shortest and longest are what the length of a secret may be that follows a telling word.
+const shortest, longest = 6, 4096
+
 // valueAt bounds the value at i and judges it. A quoted value is taken whole, whatever it holds; an unquoted one must not look
 // like prose or code.
 func valueAt(text string, i int, word string, joint byte, spaced bool) (from, to int) {
-	const shortest, longest = 6, 4096
 	if q := skipQuote(text, i); q > i {
-		quote := text[i:q]
-		n := strings.Index(text[q:min(len(text), q+longest)], quote)
-		if n < 0 {
-			n = min(len(text), q+longest) - q // cut off; a secret all the same
-		}
-		return q, keepIf(n >= shortest && !harmless(text[q:q+n]), q, q+n)
+		end := quoteEnd(text, q, text[i:q])
+		return q, keepIf(end-q >= shortest && !harmless(text[q:end]), q, end)
 	}
 	to = wordEnd(text, i)
 	v := text[i:to]
@@ -167,6 +203,27 @@ func skipQuote(s string, i int) int {
 		return j + 1
 	}
 	return i
+}
+
+// quoteEnd finds where a value ends that begins at i, after a quote: at the next one like it that is not escaped. A value without one was cut off, and is a secret all
+// the same.
+func quoteEnd(s string, i int, quote string) int {
+	stop := min(len(s), i+longest)
+	for stop < len(s) && !utf8.RuneStart(s[stop]) {
+		stop--
+	}
+	slashes := 0
+	for j := i; j < stop; j++ {
+		if s[j] == '\\' {
+			slashes++
+			continue
+		}
+		if s[j] == quote[len(quote)-1] && slashes%(2*len(quote)) == len(quote)-1 {
+			return j - len(quote) + 1
+		}
+		slashes = 0
+	}
+	return stop
 }
 
 func wordEnd(s string, i int) int {

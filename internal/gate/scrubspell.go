@@ -39,6 +39,28 @@ func inJSON(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(b.String(), "\n"), `"`), `"`)
 }
 
+// fromJSON is what stands between the quotes of a JSON string that is valid.
+func fromJSON(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var out strings.Builder
+	for {
+		i := strings.IndexByte(s, '\\')
+		if i < 0 {
+			out.WriteString(s)
+			return out.String()
+		}
+		said, n := backslash(s[i:])
+		if n == 0 { // half of a character, which is none
+			said, n = "\uFFFD", len(`\u0000`)
+		}
+		out.WriteString(s[:i])
+		out.WriteString(said)
+		s = s[i+n:]
+	}
+}
+
 // inBase64 is a value in base64: alone, and what can be told of it where something else stands before it, such as a name in Basic authentication. Of a short one
 // that could be any text, and is left.
 func inBase64(v string) []string {
