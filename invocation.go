@@ -28,9 +28,7 @@ type Invocation struct {
 
 	Lent []json.RawMessage // the settings for this tool of those on whose behalf the call is made: what they do not grant, the agent's own do not either
 
-	// Parts tells whether a secret would be parted where one text ends and another begins. Results are scrubbed one by one: a tool that gives a text in
-	// slices asks before it cuts. It may be nil.
-	Parts func(before, after string) bool
+	Secrets func(text string) []Range // where secrets stand in a text, in order, for tools that give a text in slices, which use [Invocation.Slice]; it may be nil
 
 	after func()
 
@@ -40,9 +38,6 @@ type Invocation struct {
 	undo    *Undo
 	spent   Amount
 }
-
-// Range is a part of a text, in bytes.
-type Range struct{ From, To int }
 
 type invocationKey struct{}
 

@@ -282,6 +282,42 @@ func TestO13_ScheduleTools(t *testing.T) {
 	})
 }
 
+// What a run said is shown in parts, and none of them shows a part of a secret.
+func TestG21_NoPageOfARunPartsASecret(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := inBubble(t, host.Config{})
+		secret := "a pass phrase that is so long that a page of it holds no other word, " + strings.Repeat("as long as it is ", 20)
+		whole := strings.Repeat("é! ", 60) + secret + strings.Repeat("! é", 200)
+		a := b.agent("aide", object{"config": plan(whole)})
+		b.attach("aide", scheduleTools...)
+		b.want(204, nil, "PUT", "/api/secrets/PHRASE", object{"value": secret})
+		use := func(tool string, args object) reeve.Result { return b.call("ann", a.ID, tool, args) }
+		every := in[reeve.Schedule](t, use("schedule_create", object{"goal": "g", "cadence_type": "interval", "cadence_value": "2h"}))
+		b.to("2000-01-01 05:00", 5*time.Minute)
+		lines := in[struct {
+			Runs []struct {
+				RunID   string `json:"run_id"`
+				Summary string
+			}
+		}](t, use("schedule_runs", object{"schedule_id": every.ID})).Runs
+		clean := func(text string) bool {
+			return strings.Trim(strings.ReplaceAll(text, "[REDACTED]", ""), "é! ") == ""
+		}
+		if len(lines) == 0 || !clean(lines[0].Summary) || len(lines[0].Summary) < 100 {
+			t.Fatalf("history: %+v", lines)
+		}
+		for offset := 0; offset < 700; offset += 13 {
+			page := in[struct {
+				Output     string
+				NextOffset int `json:"next_offset"`
+			}](t, use("schedule_run_output", object{"run_id": lines[0].RunID, "offset": offset, "max_chars": 200}))
+			if !clean(page.Output) || page.NextOffset <= offset {
+				t.Fatalf("at %d: %+v", offset, page)
+			}
+		}
+	})
+}
+
 // Through the clock changes of 2000 in Berlin, a daily schedule fires once a day.
 func TestO14_ClockChangesGiveOneRunADay(t *testing.T) {
 	for _, k := range []struct{ start, end, want string }{

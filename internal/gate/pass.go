@@ -102,10 +102,6 @@ func (p *pass) tool() *reeve.Tool { return &p.entry.tool }
 
 func (p *pass) scrub(text string) string { return p.view.workspace.scrubber.scrub(text) }
 
-func (p *pass) parts(before, after string) bool {
-	return p.view.workspace.scrubber.parts(before, after)
-}
-
 // thread is where the call's messages go: a run's own thread, unless the run is a turn of a session.
 func (p *pass) thread() string {
 	if p.home != "" {
@@ -137,7 +133,7 @@ func (p *pass) invocation(attempt int) *reeve.Invocation {
 	}
 	return &reeve.Invocation{Workspace: p.call.Workspace, Agent: p.call.Agent, User: p.call.User, Session: p.session(), Thread: p.thread(),
 		Run: p.call.Run, CallID: p.id, Operation: p.op, Attempt: attempt, Args: p.args, Config: p.config, Base: base,
-		Categories: p.categories(), Ancestors: p.ancestors(), Lent: lent, Parts: p.parts}
+		Categories: p.categories(), Ancestors: p.ancestors(), Lent: lent, Secrets: p.view.workspace.scrubber.find}
 }
 
 // operation is the row the pass will leave.

@@ -17,7 +17,7 @@ type scrubber struct {
 	known  *needles
 }
 
-const redacted = "[REDACTED]"
+const redacted = reeve.Redacted
 
 // newScrubber knows values in every spelling they are likely to come back in.
 func newScrubber(values []string) *scrubber {

@@ -107,8 +107,8 @@ func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 	if head, err = fillAt(f, head, 0); err != nil {
 		return out, fault(err, v)
 	}
-	lo := max(0, in.Offset-2*margin)
-	text := make([]byte, int(in.Offset-lo)+limit+2*margin)
+	lo := max(0, in.Offset-reeve.Around)
+	text := make([]byte, int(in.Offset-lo)+limit+reeve.Around)
 	if text, err = fillAt(f, text, lo); err != nil {
 		return out, fault(err, v)
 	}
@@ -117,15 +117,11 @@ func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 	if !ok || bytes.IndexByte(head, 0) >= 0 || !textHead(head) {
 		return out, notText(v)
 	}
-	s := seam{text: text, first: lo == 0, last: lo+int64(len(text)) >= out.Size, parts: inv.Parts}
-	from, to, ok := s.span(at+skip, at+end)
-	if !ok {
-		return out, noSeam(v)
-	}
+	from, to, shown := inv.Slice(string(text), at+skip, at+end)
 	if !isText(text[from:to]) {
 		return out, notText(v)
 	}
-	out.Offset, out.Text = lo+int64(from), string(text[from:to])
+	out.Offset, out.Text = lo+int64(from), shown
 	if next := lo + int64(to); next < out.Size || to < len(text) {
 		out.NextOffset = next
 	}

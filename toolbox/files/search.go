@@ -67,7 +67,7 @@ type search struct {
 	from    vpath
 	glob    string
 	match   func(line []byte) bool
-	parts   func(before, after string) bool
+	inv     *reeve.Invocation
 	limit   int
 	visited int
 	full    bool // no more is wanted, or allowed
@@ -115,7 +115,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 	if s.limit, err = searchLimit(in.Limit, inv.Config); err != nil {
 		return searchResult{}, err
 	}
-	s.pack, s.parts = p, inv.Parts
+	s.pack, s.inv = p, inv
 	roots := []vpath{s.from}
 	g, err := p.ground(ctx, inv, s.from)
 	if s.from.root == "" {
@@ -253,9 +253,10 @@ func (s *search) file(ctx context.Context, pl place) error {
 		return nil
 	}
 	s.out.Searched++
-	n := 0
+	n, next := 0, 0
 	for line := range bytes.Lines(b) {
-		n++
+		at := next
+		n, next = n+1, next+len(line)
 		if line = bytes.TrimRight(line, "\r\n"); !s.match(line) {
 			continue
 		}
@@ -263,23 +264,24 @@ func (s *search) file(ctx context.Context, pl place) error {
 			s.out.More, s.full = true, true
 			return nil
 		}
-		s.out.Matches = append(s.out.Matches, searchMatch{Path: pl.path.String(), Line: n, Text: s.shorten(line)})
+		s.out.Matches = append(s.out.Matches, searchMatch{Path: pl.path.String(), Line: n, Text: s.shown(b, at, at+len(line))})
 	}
 	return nil
 }
 
-// shorten cuts a long line on a character boundary, and not within a secret.
-func (s *search) shorten(line []byte) string {
-	if len(line) <= searchText {
-		return string(line)
+// shown is the line from one place in a text to another without the secrets in it, also those that reach over several lines. A long one is cut on a character boundary.
+func (s *search) shown(text []byte, from, to int) string {
+	end := to
+	if end > from+searchText {
+		end = from + searchText
+		for end > from && !utf8.RuneStart(text[end]) {
+			end--
+		}
 	}
-	end := searchText
-	for end > 0 && !utf8.RuneStart(line[end]) {
-		end--
+	lo := max(0, from-reeve.Around)
+	_, shownTo, shown := s.inv.Slice(string(text[lo:min(len(text), end+reeve.Around)]), from-lo, end-lo)
+	if lo+shownTo < to {
+		shown += "…"
 	}
-	end, ok := seam{text: line, first: true, last: true, parts: s.parts}.before(end, -1)
-	if !ok {
-		end = 0
-	}
-	return string(line[:end]) + "…"
+	return shown
 }

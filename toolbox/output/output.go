@@ -45,9 +45,11 @@ func (p *Pack) read(ctx context.Context, in read) (slice, error) {
 		limit = 12000
 	}
 	inv := reeve.InvocationFrom(ctx)
+	lo := max(0, in.Offset-reeve.Around) // it was scrubbed when it was kept; secrets that were stored since are looked for
+	at := in.Offset - lo
 	var got store.Slice
 	err := p.DB.View(ctx, func(s *store.Snap) (err error) {
-		got, err = s.GetPayload(ctx, inv.Workspace, store.Output, in.Hash, in.Offset, max(limit, utf8.UTFMax)) // a character at least, or nobody would get on
+		got, err = s.GetPayload(ctx, inv.Workspace, store.Output, in.Hash, lo, at+max(limit, utf8.UTFMax)+reeve.Around) // a character at least, or nobody would get on
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {
@@ -59,16 +61,18 @@ func (p *Pack) read(ctx context.Context, in read) (slice, error) {
 	if in.Offset > got.Size {
 		return slice{}, reeve.Errorf(reeve.ToolFailed, "the output has only %d bytes", got.Size).Hintf("read from an offset below that")
 	}
+	text := string(got.Body)
+	got.Body = got.Body[at:]
 	body := first(got, in.Offset, limit)
 	if !utf8.Valid(body) {
 		return slice{}, reeve.Errorf(reeve.ToolFailed, "there is no text at offset %d: it is inside a character, or the output is binary", in.Offset).
 			Hintf("go on from a next_offset, or from 0")
 	}
 	for {
-		next := in.Offset + len(body)
-		out := slice{Content: strings.ReplaceAll(string(body), "\x00", "\uFFFD"), Offset: in.Offset, NextOffset: next, Size: got.Size, Remaining: got.Size - next}
-		text, err := json.Marshal(out)
-		if err != nil || len(text) <= p.Cap || p.Cap == 0 || len(body) < 2 {
+		from, to, shown := inv.Slice(text, at, at+len(body))
+		out := slice{Content: strings.ReplaceAll(shown, "\x00", "\uFFFD"), Offset: lo + from, NextOffset: lo + to, Size: got.Size, Remaining: got.Size - lo - to}
+		b, err := json.Marshal(out)
+		if err != nil || len(b) <= p.Cap || p.Cap == 0 || len(body) < 2 {
 			return out, err
 		}
 		body = first(got, in.Offset, len(body)/2) // quotes and line ends take more room than their bytes

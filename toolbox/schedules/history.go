@@ -45,7 +45,8 @@ func (p *Pack) runs(ctx context.Context, in history) (map[string]any, error) {
 			return err
 		}
 		for _, r := range runs {
-			lines = append(lines, line{r.ID, r.Reason, r.State, r.ScheduledAt, r.StartedAt, r.FinishedAt, slice(r.Output, 0, summaryChars), r.Message, r.Moves, r.Spent})
+			_, _, summary := inv.Slice(r.Output, 0, chars(r.Output, summaryChars))
+			lines = append(lines, line{r.ID, r.Reason, r.State, r.ScheduledAt, r.StartedAt, r.FinishedAt, summary, r.Message, r.Moves, r.Spent})
 		}
 		gone, err := s.ListMissed(ctx, t.ID, in.Limit)
 		for _, at := range gone {
@@ -85,15 +86,19 @@ func (p *Pack) output(ctx context.Context, in output) (map[string]any, error) {
 	if text == "" {
 		text = run.Message
 	}
-	part := slice(text, in.Offset, in.MaxChars)
-	total := utf8.RuneCountInString(text)
-	next := min(total, in.Offset+utf8.RuneCountInString(part))
-	return map[string]any{"run_id": run.ID, "output": part, "offset": in.Offset, "next_offset": next, "total": total, "remaining": total - next}, nil
+	from := chars(text, in.Offset)
+	begin, end, part := inv.Slice(text, from, from+chars(text[from:], in.MaxChars))
+	total, next := utf8.RuneCountInString(text), utf8.RuneCountInString(text[:end])
+	return map[string]any{"run_id": run.ID, "output": part, "offset": utf8.RuneCountInString(text[:begin]), "next_offset": next, "total": total, "remaining": total - next}, nil
 }
 
-// slice cuts by characters, so that pages join to the original whatever the characters.
-func slice(s string, offset, n int) string {
-	r := []rune(s)
-	offset = min(offset, len(r))
-	return string(r[offset:min(len(r), offset+n)])
+// chars is how many bytes the first n characters have: slices are cut by characters, so that they join to the original whatever those are.
+func chars(s string, n int) int {
+	for i := range s {
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return len(s)
 }

@@ -1,0 +1,137 @@
+package gate
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"reeve"
+)
+
+// A secret of whatever kind and length shows nowhere in the slices of a text, wherever they begin and end, and nothing else is lost.
+func TestG21_NoSliceShowsAPartOfASecret(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		kind := rapid.SampledFrom([]string{"word", "phrase", "lines", "form", "named", "none"}).Draw(t, "kind")
+		n := rapid.OneOf(rapid.IntRange(4, 120), rapid.IntRange(4, 4096)).Draw(t, "length")
+		secret, before := drawSecret(t, kind, n)
+		s := newScrubber(nil)
+		if kind == "word" || kind == "phrase" || kind == "lines" {
+			s = newScrubber([]string{secret})
+		}
+		filler := func(name string) string {
+			n := rapid.SampledFrom([]int{0, 1, 40, 500, 9000}).Draw(t, name)
+			return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"!", ",", " ", "\n", "é", "§ ", "🦉"}), n, n).Draw(t, name), "")
+		}
+		head, tail := filler("before"), filler("after")
+		text := head + " " + before + secret + "\n" + tail
+		w := sliced{text: text, inv: &reeve.Invocation{Secrets: s.find}, s: s}
+		limit := rapid.OneOf(rapid.IntRange(1, 60), rapid.IntRange(60, 5000)).Draw(t, "limit")
+
+		near := max(0, len(head)-30*limit) // far from the secret there is nothing to see
+		var all strings.Builder
+		for at := near; at < len(text); {
+			if at > len(text)-len(tail)+30*limit {
+				break
+			}
+			_, next, shown := w.slice(t, at, limit)
+			if next <= at {
+				t.Fatalf("after %d comes %d", at, next)
+			}
+			all.WriteString(shown)
+			at = next
+		}
+		noneOf(t, secret, all.String())
+		for range 30 {
+			at := rapid.IntRange(max(0, len(head)-50), min(len(text)-1, len(text)-len(tail)+50)).Draw(t, "offset")
+			_, _, shown := w.slice(t, at, rapid.IntRange(1, 50).Draw(t, "at once"))
+			noneOf(t, secret, shown)
+		}
+		all.Reset()
+		for at := 0; at < len(text); {
+			from, next, shown := w.slice(t, at, 1000+limit)
+			if from != at && utf8.RuneStart(text[at]) {
+				t.Fatalf("%d became %d", at, from)
+			}
+			all.WriteString(shown)
+			at = next
+		}
+		if want := without(text, s.find(text)); all.String() != want {
+			t.Fatalf("the slices are %q, and not %q", all.String(), want)
+		}
+	})
+}
+
+// drawSecret draws a secret of about n characters, and the words that tell of it if it needs any.
+func drawSecret(t *rapid.T, kind string, n int) (secret, before string) {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	seed := rapid.Uint64().Draw(t, "seed")
+	lot := func(n int) string {
+		b := make([]byte, n)
+		for i := range b {
+			seed = seed*6364136223846793005 + 1442695040888963407
+			b[i] = alphabet[seed>>33%uint64(len(alphabet))]
+		}
+		return string(b)
+	}
+	every := func(between string) string {
+		b := []byte(lot(n))
+		for i := 5; i < len(b)-1; i += 7 {
+			b[i] = between[0]
+		}
+		return string(b)
+	}
+	switch kind {
+	case "word":
+		return lot(n), ""
+	case "phrase":
+		return every(" "), ""
+	case "lines":
+		return every("\n"), ""
+	case "form":
+		return rapid.SampledFrom([]string{"sk-ant-api03-", "ghp_", "eyJhbGciOi.", "xoxb-"}).Draw(t, "form") + lot(40+n), ""
+	case "named":
+		return "k7" + lot(10+n%4000), rapid.SampledFrom([]string{"api_key=", `"password": "`, "Authorization: Bearer "}).Draw(t, "name")
+	}
+	return "", ""
+}
+
+// sliced reads a text as tools do, and shows it as the gate does.
+type sliced struct {
+	text string
+	inv  *reeve.Invocation
+	s    *scrubber
+}
+
+func (w sliced) slice(t *rapid.T, at, limit int) (from, next int, shown string) {
+	for at < len(w.text) && !utf8.RuneStart(w.text[at]) {
+		at++
+	}
+	end := min(len(w.text), at+limit)
+	for end < len(w.text) && !utf8.RuneStart(w.text[end]) {
+		end++
+	}
+	lo := max(0, at-reeve.Around)
+	from, next, shown = w.inv.Slice(w.text[lo:min(len(w.text), end+reeve.Around)], at-lo, end-lo)
+	result, err := json.Marshal(map[string]string{"text": shown})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back struct{ Text string }
+	if err := json.Unmarshal([]byte(w.s.scrub(string(result))), &back); err != nil {
+		t.Fatal(err)
+	}
+	return lo + from, lo + next, back.Text
+}
+
+// noneOf fails if eight characters in a row of a secret are in a text, or all of a shorter one.
+func noneOf(t *rapid.T, secret, text string) {
+	n := min(8, len(secret))
+	for i := 0; n > 0 && i+n <= len(secret); i++ {
+		if strings.Contains(text, secret[i:i+n]) {
+			t.Fatalf("%q is shown, of %q", secret[i:i+n], secret)
+		}
+	}
+}

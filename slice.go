@@ -1,0 +1,44 @@
+package reeve
+
+import "strings"
+
+// Redacted stands where a secret was.
+const Redacted = "[REDACTED]"
+
+// Around is how many bytes on either side of a slice are to be looked at for secrets: one of half that length is seen whole, wherever the slice begins and ends.
+const Around = 8 << 10
+
+// Range is a part of a text, in bytes.
+type Range struct{ From, To int }
+
+// Slice gives a part of a text as it may be shown, and where it then begins and ends. Results are scrubbed one by one, so a part of a secret, or one without
+// the word before it that tells of it, would pass unseen. So a slice that would begin within a secret begins before it; one that would end within one ends before it,
+// or behind it if there is nothing else in the slice, and all of them are taken out. The text should reach as far as [Around] on both sides.
+func (i *Invocation) Slice(text string, from, to int) (begin, end int, shown string) {
+	begin, end = from, to
+	if i.Secrets == nil {
+		return begin, end, text[from:to]
+	}
+	secrets := i.Secrets(text)
+	for _, s := range secrets {
+		if s.From < from && from < s.To {
+			begin = s.From
+		}
+		if s.From < to && to < s.To {
+			if end = s.To; s.From > from {
+				end = s.From
+			}
+		}
+	}
+	var out strings.Builder
+	done := begin
+	for _, s := range secrets {
+		if s.From >= begin && s.To <= end {
+			out.WriteString(text[done:s.From])
+			out.WriteString(Redacted)
+			done = s.To
+		}
+	}
+	out.WriteString(text[done:end])
+	return begin, end, out.String()
+}
