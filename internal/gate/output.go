@@ -20,7 +20,9 @@ type output struct {
 }
 
 // output scrubs and cuts what a handler returned. Scrubbing comes first: a secret cut in two would pass unseen.
-func (p *pass) output(text string) output { return p.g.cut(p.scrub(text)) }
+func (p *pass) output(text string) output {
+	return p.g.cut(p.view.workspace.scrubber.scrub(text, p.tool().Names...))
+}
 
 // text is a handler's value as text: a string as it is, anything else as JSON.
 func (g *Gate) text(v any) string {

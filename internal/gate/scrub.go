@@ -32,9 +32,10 @@ func newScrubber(values []string) *scrubber {
 	return &scrubber{values: values, known: newNeedles(all)}
 }
 
-func (s *scrubber) scrub(text string) string {
+// scrub takes secrets out of a text. Members of JSON objects that have one of the names given are names of files, which only hold the secrets that are known.
+func (s *scrubber) scrub(text string, names ...string) string {
 	if isJSON(text) {
-		return s.scrubJSON(text)
+		return s.scrubJSON(text, names)
 	}
 	return without(text, s.find(text))
 }

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"reeve"
@@ -21,10 +22,12 @@ var forms = []struct {
 func findRuns(text string) (found []reeve.Range) {
 	start := -1
 	flush := func(end int) {
-		if start >= 0 && end-start >= 20 {
-			if r := secretAt(text, start, end); r.To > r.From {
+		for start >= 0 && end-start >= 20 {
+			from, to := pathIn(text[start:end])
+			if r := secretAt(text, start, start+from); r.To > r.From {
 				found = append(found, r)
 			}
+			start += to
 		}
 		start = -1
 	}
@@ -39,6 +42,25 @@ func findRuns(text string) (found []reeve.Range) {
 	}
 	flush(len(text))
 	return found
+}
+
+// roots are where the paths of a workspace begin. A file may have any name, and people must be able to open it.
+var roots = []string{"/shared/", "/tmp/", "/project/", "/vault/"}
+
+// pathIn finds a path of the workspace in a run: from one of its roots to the end, or to what is said of it. Without one it gives the run's end.
+func pathIn(run string) (from, to int) {
+	for i := range len(run) {
+		if run[i] != '/' || i > 0 && strings.IndexByte("=:", run[i-1]) < 0 {
+			continue
+		}
+		if slices.ContainsFunc(roots, func(root string) bool { return strings.HasPrefix(run[i:], root) }) {
+			if n := strings.IndexAny(run[i:], "=:"); n >= 0 {
+				return i, i + n
+			}
+			return i, len(run)
+		}
+	}
+	return len(run), len(run)
 }
 
 // secretAt finds a secret in the run from start to end. Letters that an escape before it may have need not be its own: \n and \u00e9 stay whole.

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"reeve"
@@ -17,6 +18,7 @@ func isJSON(text string) bool {
 type document struct {
 	*scrubber
 	text   string
+	names  []string      // members that name files
 	across []reeve.Range // where known values stand in the text itself: one may be JSON in its turn, and reach over several strings
 	out    strings.Builder
 	done   int
@@ -25,8 +27,8 @@ type document struct {
 	ends   int    // where the last private key, or the like, ends
 }
 
-func (s *scrubber) scrubJSON(text string) string {
-	d := &document{scrubber: s, text: text, across: s.known.in(text), ends: strings.LastIndex(text, pemEnd)}
+func (s *scrubber) scrubJSON(text string, names []string) string {
+	d := &document{scrubber: s, text: text, names: names, across: s.known.in(text), ends: strings.LastIndex(text, pemEnd)}
 	for i := 0; i < len(text); {
 		switch c := text[i]; {
 		case c == '"':
@@ -62,9 +64,12 @@ func (d *document) quoted(i int) int {
 	end++
 	said := fromJSON(d.text[i+1 : end-1])
 	name := strings.HasPrefix(strings.TrimLeft(d.text[end:], " \t\r\n"), ":")
-	found := d.find(said)
-	if !name {
-		found = union(found, valueUnder(d.name, said), d.goesOn(said, end))
+	found := d.known.spelt(said)
+	switch {
+	case name:
+		found = d.find(said)
+	case !slices.Contains(d.names, d.name):
+		found = union(d.find(said), valueUnder(d.name, said), d.goesOn(said, end))
 	}
 	if d.reached(i+1, end-1) {
 		found = []reeve.Range{{From: 0, To: len(said)}}

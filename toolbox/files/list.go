@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"reeve"
@@ -19,7 +20,7 @@ const listRoom = 12_000
 
 type listArgs struct {
 	Path  string `json:"path" minLength:"1" maxLength:"4096" doc:"A folder under /shared, /tmp or /project, or / for the roots"`
-	After string `json:"after,omitempty" maxLength:"1024" doc:"Begin after this name: the last one of the listing before"`
+	After string `json:"after,omitempty" maxLength:"1024" doc:"Begin after this: next of the listing before, or a name"`
 }
 
 type listEntry struct {
@@ -35,6 +36,7 @@ type listResult struct {
 	Entries []listEntry `json:"entries" doc:"Sorted by name"`
 	Total   int         `json:"total" doc:"How many entries the folder has"`
 	More    bool        `json:"more" doc:"True when there are entries after the last one"`
+	Next    string      `json:"next,omitempty" doc:"Pass it as after to go on; absent at the end"`
 }
 
 func (p *Pack) listTool() reeve.Tool {
@@ -63,14 +65,15 @@ func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
 		return out, err
 	}
 	defer dir.Close()
-	names, err := p.firstNames(ctx, dir, v, unquoted(in.After), &out)
+	names, passed, err := p.firstNames(ctx, dir, v, in.After, &out)
 	if err != nil {
 		return out, err
 	}
-	room := listRoom
+	room, last := listRoom, ""
 	for _, name := range names {
 		info, err := dir.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {
+			passed++
 			continue // gone since
 		}
 		if err != nil {
@@ -85,7 +88,13 @@ func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
 			out.More = true
 			break
 		}
-		out.Entries = append(out.Entries, e)
+		out.Entries, last = append(out.Entries, e), e.Name
+		passed++
+	}
+	if out.More {
+		if out.Next = last; last == "" || inv.Secrets != nil && len(inv.Secrets(last)) > 0 { // the name may not be shown as it is, and no other would lead on
+			out.Next = "/" + strconv.Itoa(passed)
+		}
 	}
 	return out, nil
 }
@@ -126,18 +135,24 @@ func (p *Pack) listRoots(ctx context.Context, inv *reeve.Invocation, out listRes
 	return out, nil
 }
 
-// firstNames gives the first names in order after one, holding no more of a huge folder in memory than it gives.
-func (p *Pack) firstNames(ctx context.Context, dir *os.Root, v vpath, after string, out *listResult) ([]string, error) {
+// firstNames gives the first names in order after one, or after a number of them (/12), holding no more of a huge folder in memory than it gives or passes by that number;
+// and how many it passed.
+func (p *Pack) firstNames(ctx context.Context, dir *os.Root, v vpath, after string, out *listResult) (names []string, passed int, err error) {
 	f, err := dir.Open(".")
 	if err != nil {
-		return nil, fault(err, v)
+		return nil, 0, fault(err, v)
 	}
 	defer f.Close()
-	var names []string
+	skip := 0
+	if n, err := strconv.Atoi(strings.TrimPrefix(after, "/")); err == nil && n > 0 && after[0] == '/' {
+		after, skip = "", n
+	}
+	after = unquoted(after)
+	most := p.cfg.MaxList + min(skip, 1<<30)
 	cut := func() {
 		slices.Sort(names)
-		if len(names) > p.cfg.MaxList {
-			names, out.More = names[:p.cfg.MaxList], true
+		if len(names) > most {
+			names, out.More = names[:most], true
 		}
 	}
 	for {
@@ -148,17 +163,20 @@ func (p *Pack) firstNames(ctx context.Context, dir *os.Root, v vpath, after stri
 			}
 			if out.Total++; name > after {
 				names = append(names, name)
+			} else {
+				passed++
 			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
 			cut()
-			return names, nil
+			skip = min(skip, len(names))
+			return names[skip:], passed + skip, nil
 		case err != nil:
-			return nil, fault(err, v)
+			return nil, 0, fault(err, v)
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case len(names) > 2*p.cfg.MaxList:
+			return nil, 0, ctx.Err()
+		case len(names) > most+p.cfg.MaxList:
 			cut()
 		}
 	}

@@ -104,5 +104,5 @@ const (
 func declare(id, name, description, capability string, effect reeve.Effect, limit time.Duration) reeve.Tool {
 	settings, _ := reeve.SchemaFor[projectConfig]() // a plain struct: it cannot fail, and a test reads it
 	return reeve.Tool{ID: id, Name: name, Description: description, Capability: capability, Effect: effect,
-		TimeoutMS: limit.Milliseconds(), Category: "filesystem", Pack: "files", ConfigSchema: settings}
+		TimeoutMS: limit.Milliseconds(), Category: "filesystem", Pack: "files", ConfigSchema: settings, Names: []string{"path", "name", "next", "from", "to"}}
 }
