@@ -35,9 +35,12 @@ func (h *Host) Backup(ctx context.Context, file string) error {
 	return h.db.Backup(ctx, file)
 }
 
-// CheckTarget refuses a name that a backup must not take: one that a server lives on, in its own directory or in one of dirs, under whatever name.
+// CheckTarget refuses a name that a backup must not take: one that a server lives on, in its own directory or in one of dirs, under whatever name, and one of what is no file.
 // A server whose database is replaced under it goes on writing to the one that is gone.
 func CheckTarget(file string, dirs ...string) error {
+	if file == "" {
+		return reeve.Errorf(reeve.Validation, "the backup has an empty name; nothing was written").Hintf("name the file that it is written to, such as reeve-monday.db")
+	}
 	whole, err := filepath.Abs(file)
 	if err != nil {
 		return err
@@ -58,7 +61,37 @@ func CheckTarget(file string, dirs ...string) error {
 			}
 		}
 	}
+	if what := notAFile(file); what != "" {
+		return reeve.Errorf(reeve.Validation, "%s is %s, which a backup must not replace; nothing was written", file, what).Hintf("name a file, such as %s", filepath.Join(folderOf(file), "reeve-monday.db"))
+	}
+	if s, err := os.Stat(folderOf(file)); err != nil || !s.IsDir() {
+		return reeve.Errorf(reeve.Validation, "there is no folder %s for the backup; nothing was written", folderOf(file)).Hintf("make it first, or name a file in another")
+	}
 	return nil
+}
+
+// folderOf gives the folder that a name says: itself, if it is one or ends like one.
+func folderOf(file string) string {
+	if s, err := os.Stat(file); err == nil && s.IsDir() || os.IsPathSeparator(file[len(file)-1]) {
+		return filepath.Clean(file)
+	}
+	return filepath.Dir(file)
+}
+
+// notAFile says what has a name, if it is something and no file, or a link to such a thing. Renaming a file over a device or a pipe takes it away from all who use it.
+func notAFile(name string) string {
+	s, err := os.Stat(name)
+	switch {
+	case err != nil || s.Mode().IsRegular():
+		return ""
+	case s.IsDir():
+		return "a folder"
+	case s.Mode()&os.ModeNamedPipe != 0:
+		return "a pipe"
+	case s.Mode()&os.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
 }
 
 func sameDir(a, b string) bool {
@@ -92,6 +125,11 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 	}
 	target := filepath.Join(cfg.Dir, databaseFile)
 	part := target + ".part"
+	for _, name := range []string{target, part} {
+		if what := notAFile(name); what != "" {
+			return "", reeve.Errorf(reeve.Conflict, "%s is %s, and not a database; nothing was changed", name, what).Hintf("look whose it is, and move it away")
+		}
+	}
 	if err := copyFile(file, part); err != nil {
 		return "", errors.Join(err, os.Remove(part))
 	}
@@ -103,18 +141,17 @@ func checkBackup(ctx context.Context, file string) error {
 	bad := func(why string) error {
 		return reeve.Errorf(reeve.Validation, "%s is not a backup of Reeve: %s; nothing was changed", file, why).Hintf("reeve backup FILE makes one, of a server that runs")
 	}
+	if what := notAFile(file); what != "" { // to open a pipe waits for who writes into it
+		return bad("it is " + what)
+	}
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return reeve.Errorf(reeve.NotFound, "there is no file %s; nothing was changed", file)
 	} else if err != nil {
 		return reeve.Errorf(reeve.Unavailable, "%s cannot be read: %w; nothing was changed", file, errors.Unwrap(err))
 	}
-	s, err := f.Stat()
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := f.Close(); err != nil {
 		return err
-	}
-	if !s.Mode().IsRegular() {
-		return bad("it is no file")
 	}
 	version, err := sqlite.Check(ctx, file)
 	switch told := reeve.AsError(err); {
@@ -154,6 +191,9 @@ func byHand(format string, args ...any) error {
 
 // isDump tells whether a file is one that pg_dump wrote for us.
 func isDump(file string) bool {
+	if notAFile(file) != "" {
+		return false
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return false // whoever reads it next says why

@@ -1,11 +1,13 @@
 package host_test
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"reeve"
@@ -132,4 +134,58 @@ func part(h *reevetest.Host, name string) reeve.PartHealth {
 	}
 	h.T.Fatalf("the doctor says nothing of %s", name)
 	return reeve.PartHealth{}
+}
+
+// A backup takes the place of no device, pipe or folder, be it through a link, nor does a restore; a link to a file is replaced like a file. Whoever opens a pipe waits for its other end, so nobody does.
+func TestBackup_ReplacesFilesOnly(t *testing.T) {
+	h := reevetest.Start(t)
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	file := in("file.db")
+	if err := errors.Join(h.Backup(t.Context(), file), syscall.Mkfifo(in("pipe"), 0o600), os.Mkdir(in("folder"), 0o700), os.Symlink(in("pipe"), in("to-pipe")), os.Symlink(in("folder"), in("to-folder")),
+		os.Symlink(file, in("to-file")), os.Symlink(in("nothing"), in("to-nothing"))); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string][2]string{
+		"":                   {"an empty name", "name the file"},
+		in("pipe"):           {"is a pipe", in("reeve-monday.db")},
+		in("to-pipe"):        {"is a pipe", in("reeve-monday.db")},
+		in("folder"):         {"is a folder", in("folder/reeve-monday.db")},
+		in("to-folder"):      {"is a folder", in("to-folder/reeve-monday.db")},
+		in("missing/x.db"):   {"there is no folder " + in("missing"), "make it first"},
+		in("missing") + "/":  {"there is no folder " + in("missing"), "make it first"},
+		in("file.db/inside"): {"there is no folder " + file, "make it first"},
+	}
+	if err := syscall.Mknod(in("device"), syscall.S_IFCHR|0o600, 1<<8|3); err == nil { // which takes root
+		cases[in("device")] = [2]string{"is a device", in("reeve-monday.db")}
+	}
+	before := listing(t, dir)
+	for name, want := range cases {
+		for _, err := range []error{host.CheckTarget(name), h.Backup(t.Context(), name)} {
+			if told := reeve.AsError(err); told.Code != reeve.Validation || !strings.Contains(told.Message, want[0]) || !strings.Contains(told.Message, "nothing was written") || !strings.Contains(told.Hint, want[1]) {
+				t.Errorf("%q: %v; %s", name, told, told.Hint)
+			}
+		}
+	}
+	for _, name := range []string{file, in("to-file"), in("to-nothing"), in("new.db")} {
+		if err := host.CheckTarget(name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := host.Restore(t.Context(), host.Config{Dir: t.TempDir()}, in("pipe")); reeve.CodeOf(err) != reeve.Validation || !strings.Contains(err.Error(), "it is a pipe") {
+		t.Errorf("restored from a pipe: %v", err)
+	}
+	for _, name := range []string{"reeve.db", "reeve.db.part"} {
+		data := t.TempDir()
+		if err := syscall.Mkfifo(filepath.Join(data, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := host.Restore(t.Context(), host.Config{Dir: data}, file)
+		if s, gone := os.Stat(filepath.Join(data, name)); reeve.CodeOf(err) != reeve.Conflict || kept != "" || gone != nil || s.Mode()&os.ModeNamedPipe == 0 {
+			t.Errorf("restored onto a pipe %s: %v %q", name, err, kept)
+		}
+	}
+	if now := listing(t, dir); now != before {
+		t.Errorf("there were %s, and are %s", before, now)
+	}
 }

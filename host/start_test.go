@@ -95,7 +95,7 @@ func TestRestore_RefusesWhatIsNoBackup(t *testing.T) {
 		filepath.Join(files, "empty.db"):   "it is a database, but not one of Reeve's",
 		filepath.Join(files, "goose.db"):   "it is a database, but not one of Reeve's",
 		filepath.Join(files, "100%d.txt"):  "100%d.txt is not a backup of Reeve: the database file is damaged or is not a database",
-		files:                              "it is no file",
+		files:                              "it is a folder",
 		filepath.Join(h.Dir(), "reeve.db"): "a server has it open",
 		filepath.Join(files, "none"):       "there is no file",
 	} {
