@@ -49,6 +49,9 @@ func (b *Brain) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	if begin.script {
 		return b.Script.Run(ctx, run)
 	}
+	if err := begin.agent.Sound(); err != nil {
+		return failed(err)
+	}
 	set, err := ReadSettings(begin.agent.Config)
 	if err != nil {
 		return failed(err)

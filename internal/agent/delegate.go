@@ -112,6 +112,8 @@ func (d *Delegation) find(ctx context.Context, tx *store.Tx, workspace, to strin
 	switch {
 	case err != nil:
 		return a, err
+	case a.Broken != "":
+		return a, a.Sound()
 	case script:
 		return a, reeve.Errorf(reeve.Unsupported, "%s is an automation, and answers nobody", a.Name).Hintf("ask an agent that a model drives")
 	case a.Lifecycle != reeve.AgentActive:

@@ -87,6 +87,9 @@ func (p *pass) trace(ctx context.Context) error {
 			if reeve.CodeOf(err) == reeve.NotFound {
 				return reeve.Errorf(reeve.Denied, "the agent on whose behalf this runs is gone")
 			}
+			if err == nil {
+				err = v.agent.Sound()
+			}
 			if err != nil {
 				return err
 			}

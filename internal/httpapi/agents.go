@@ -150,21 +150,25 @@ func change(a *reeve.Agent, r reeve.AgentRequest) error {
 	}
 	if r.ThrottleMS != nil {
 		a.ThrottleMS = *r.ThrottleMS
+		a.Mended("throttle_ms")
 	}
 	if r.Categories != nil {
 		a.Categories = *r.Categories
+		a.Mended("categories")
 	}
 	if r.Policy != nil {
 		if err := r.Policy.Validate(); err != nil {
 			return err
 		}
 		a.Policy = *r.Policy
+		a.Mended("policy")
 	}
 	if r.Config != nil && string(r.Config) != "null" {
 		if err := gate.CheckAgentConfig(r.Config); err != nil {
 			return err
 		}
 		a.Config = r.Config
+		a.Mended("config")
 	}
 	return nil
 }

@@ -109,6 +109,9 @@ func (s *server) status(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 		if out.Body.Workspace, err = snap.GetWorkspace(ctx, who.Workspace); err != nil {
 			return err
 		}
+		if out.Body.Agents, err = snap.BrokenAgents(ctx, who.Workspace); err != nil {
+			return err
+		}
 		waiting, err := snap.ListApprovals(ctx, who.Workspace, reeve.Pending, "", inboxLimit)
 		if err != nil {
 			return err
@@ -143,7 +146,16 @@ func (s *server) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 		c.OK, c.Detail, c.Hint = false, strings.Join(broken, "; "), "remove the tool, or make it again, or run a build that has its handler, or give it what it says is missing; all others work"
 	}
 	out.Body.Checks = append(out.Body.Checks, c)
-	return out, nil
+	c = reeve.PartHealth{Name: "agents", OK: true, Detail: "every agent and its state can be read"}
+	err = s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		broken, err = snap.BrokenAgents(ctx, who.Workspace)
+		return err
+	})
+	if len(broken) > 0 {
+		c.OK, c.Detail, c.Hint = false, strings.Join(broken, "; "), "set what is damaged again (reeve agents update, reeve agents state, reeve resume), or delete the agent; all others work"
+	}
+	out.Body.Checks = append(out.Body.Checks, c)
+	return out, err
 }
 
 // everywhere checks that a token is valid in every workspace: what concerns the whole server is no single tenant's business.

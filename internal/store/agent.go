@@ -9,22 +9,25 @@ import (
 
 const agentColumns = `id, workspace_id, name, kind, lifecycle, categories, policy, config, stopped_at, created_at, updated_at, mode, throttle_ms, node, counter, clock`
 
+// scanAgent reads a row of agents. One that is damaged is broken, and harms no other. What it may do may be in what is damaged, so that it can do nothing; a stop that cannot be read counts as one.
 func scanAgent(r scanner) (a reeve.Agent, err error) {
 	var categories, policy, config, clock string
-	var stopped, created, updated int64
-	if err := r.Scan(&a.ID, &a.WorkspaceID, &a.Name, &a.Kind, &a.Lifecycle, &categories, &policy, &config, &stopped, &created, &updated, &a.Mode, &a.ThrottleMS,
-		&a.Stamp.Node, &a.Stamp.Counter, &clock); err != nil {
+	var stopped, created, updated, throttle, counter number
+	if err := r.Scan(&a.ID, &a.WorkspaceID, &a.Name, &a.Kind, &a.Lifecycle, &categories, &policy, &config, &stopped, &created, &updated, &a.Mode, &throttle,
+		&a.Stamp.Node, &counter, &clock); err != nil {
 		return a, err
 	}
-	a.Config, a.StoppedAt = raw(config), optional(stopped)
-	a.CreatedAt, a.UpdatedAt = reeve.FromMillis(created), reeve.FromMillis(updated)
-	if err := fromText(categories, &a.Categories); err != nil {
-		return a, err
+	var d damage
+	readInto(&d, "categories", categories, &a.Categories)
+	readInto(&d, "policy", policy, &a.Policy)
+	readInto(&d, "clock", clock, &a.Stamp.Clock)
+	a.Config, a.ThrottleMS, a.Stamp.Counter = d.whole("config", config), d.count("throttle_ms", throttle), d.count("counter", counter)
+	a.CreatedAt, a.UpdatedAt = reeve.FromMillis(d.count("created_at", created)), reeve.FromMillis(d.count("updated_at", updated))
+	if a.StoppedAt = optional(d.count("stopped_at", stopped)); stopped.damaged {
+		a.StoppedAt = &a.UpdatedAt
 	}
-	if err := fromText(policy, &a.Policy); err != nil {
-		return a, err
-	}
-	return a, fromText(clock, &a.Stamp.Clock)
+	a.Broken, a.Damaged = d.String(), d.was
+	return a, nil
 }
 
 // InsertAgent adds an agent.
@@ -62,8 +65,45 @@ func (s *Snap) ListAgents(ctx context.Context, workspace, after string, limit in
 	return all(ctx, s, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, workspace, after, limit)
 }
 
-// UpdateAgent replaces an agent's settings and touches its workspace. What an end or a stop means for its wakes is part of it.
+// BrokenAgents says which agents of a workspace are damaged, they or their state, and what of them.
+func (s *Snap) BrokenAgents(ctx context.Context, workspace string) (out []string, err error) {
+	const page = 500
+	for after, more := "", true; more; {
+		list, err := s.ListAgents(ctx, workspace, after, page)
+		if err != nil {
+			return nil, err
+		}
+		var ids []string
+		names := map[string]string{}
+		for _, a := range list {
+			after, names[a.ID], ids = a.Name, a.Name, append(ids, a.ID)
+			if a.Broken != "" {
+				out = append(out, a.Name+": "+a.Broken)
+			}
+		}
+		states, err := among(ctx, s, scanState, selectState+`WHERE agent_id IN (?)`, ids)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range states {
+			if v.Broken != "" {
+				out = append(out, names[v.AgentID]+": "+v.Broken)
+			}
+		}
+		more = len(list) == page
+	}
+	return out, nil
+}
+
+// UpdateAgent replaces an agent's settings and touches its workspace. What an end or a stop means for its wakes is part of it. What is damaged stays as it is until somebody sets it: an agent whose policy
+// cannot be read must not become one without any.
 func (t *Tx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
+	unless := func(column string, v any) any {
+		if was, damaged := a.Damaged[column]; damaged {
+			return was
+		}
+		return v
+	}
 	if err := t.Touch(ctx, a.WorkspaceID); err != nil {
 		return err
 	}
@@ -73,9 +113,9 @@ func (t *Tx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
 		}
 		return nil
 	}, `UPDATE agents SET name = $2, kind = $3, lifecycle = $4, categories = $5, policy = $6, config = $7, stopped_at = $8, updated_at = $9,
-			mode = $11, throttle_ms = $12 WHERE id = $1 AND workspace_id = $10`,
-		a.ID, a.Name, a.Kind, string(a.Lifecycle), text(a.Categories), text(a.Policy), string(a.Config), orZero(a.StoppedAt), reeve.Millis(t.now), a.WorkspaceID,
-		string(modeOf(a)), a.ThrottleMS); err != nil {
+			mode = $11, throttle_ms = $12, created_at = $13 WHERE id = $1 AND workspace_id = $10`,
+		a.ID, a.Name, a.Kind, string(a.Lifecycle), unless("categories", text(a.Categories)), unless("policy", text(a.Policy)), unless("config", string(a.Config)),
+		unless("stopped_at", orZero(a.StoppedAt)), reeve.Millis(t.now), a.WorkspaceID, string(modeOf(a)), unless("throttle_ms", a.ThrottleMS), reeve.Millis(a.CreatedAt)); err != nil {
 		return err
 	}
 	return t.settleAgent(ctx, a)

@@ -8,26 +8,32 @@ import (
 	"reeve"
 )
 
+const selectState = `SELECT agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at, COALESCE((SELECT id FROM nodes WHERE self = 1), '')
+	FROM agent_states `
+
+// scanState reads a row of agent_states. What is damaged is empty, and the whole is broken.
+func scanState(r scanner) (v reeve.AgentState, err error) {
+	var slots, stamps, processed, clock, self string
+	var seen, updated int64
+	if err := r.Scan(&v.AgentID, &v.Revision, &slots, &stamps, &v.Head, &v.Summary, &processed, &seen, &v.Stamp.Node, &v.Stamp.Counter, &clock, &updated, &self); err != nil {
+		return v, err
+	}
+	v.UpdatedAt, v.Processed = reeve.FromMillis(updated), map[string]int64{}
+	d := damage{of: "the row of its state"}
+	readInto(&d, "slots", slots, &v.Slots)
+	readInto(&d, "stamps", stamps, &v.Stamps)
+	readInto(&d, "processed", processed, &v.Processed)
+	readInto(&d, "clock", clock, &v.Stamp.Clock)
+	v.Broken = d.String()
+	if seen > 0 && v.Processed != nil {
+		v.Processed[self] = seen
+	}
+	return v, nil
+}
+
 // AgentState reads what an agent remembers of itself. One that never ran and was told nothing has an empty state.
 func (s *Snap) AgentState(ctx context.Context, agent string) (reeve.AgentState, error) {
-	v, _, err := one(ctx, s, func(r scanner) (v reeve.AgentState, err error) {
-		var slots, stamps, processed, clock, self string
-		var seen, updated int64
-		if err := r.Scan(&v.Revision, &slots, &stamps, &v.Head, &v.Summary, &processed, &seen, &v.Stamp.Node, &v.Stamp.Counter, &clock, &updated, &self); err != nil {
-			return v, err
-		}
-		v.UpdatedAt, v.Processed = reeve.FromMillis(updated), map[string]int64{}
-		for into, text := range map[any]string{&v.Slots: slots, &v.Stamps: stamps, &v.Processed: processed, &v.Stamp.Clock: clock} {
-			if err := fromText(text, into); err != nil {
-				return v, err
-			}
-		}
-		if seen > 0 {
-			v.Processed[self] = seen
-		}
-		return v, nil
-	}, `SELECT revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at, COALESCE((SELECT id FROM nodes WHERE self = 1), '')
-		FROM agent_states WHERE agent_id = $1`, agent)
+	v, _, err := one(ctx, s, scanState, selectState+`WHERE agent_id = $1`, agent)
 	v.AgentID, v.Slots.SchemaVersion = agent, reeve.StateVersion
 	if v.Processed == nil {
 		v.Processed = map[string]int64{}
@@ -54,7 +60,7 @@ func (t *Tx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, slots 
 		return is, false, err
 	}
 	was, will := is.Slots.Paths(), slots.Paths()
-	if reflect.DeepEqual(was, will) {
+	if is.Broken == "" && reflect.DeepEqual(was, will) {
 		return is, false, nil
 	}
 	if revision != is.Revision {
@@ -64,6 +70,9 @@ func (t *Tx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, slots 
 	stamp, err := t.Stamp(ctx)
 	if err != nil {
 		return is, false, err
+	}
+	if is.Broken != "" {
+		was = nil // whose mark may be lost
 	}
 	for _, paths := range []map[string]string{was, will} {
 		for p := range paths {
@@ -75,11 +84,13 @@ func (t *Tx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, slots 
 	is.Stamp.Node, is.Stamp.Counter = stamp.Node, stamp.Counter
 	maps.Copy(is.Stamp.Clock, stamp.Clock)
 	slots.SchemaVersion = reeve.StateVersion
-	is.Slots, is.Revision, is.UpdatedAt = slots, is.Revision+1, t.now
+	is.Slots, is.Revision, is.UpdatedAt, is.Broken = slots, is.Revision+1, t.now, ""
+	processed := maps.Clone(is.Processed)
+	delete(processed, stamp.Node) // which has a column of its own
 	return is, true, t.exec(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at)
-		VALUES ($1, $2, $3, $4, '', '', '', 0, $5, $6, $7, $8)
-		ON CONFLICT (agent_id) DO UPDATE SET revision = $2, slots = $3, stamps = $4, node = $5, counter = $6, clock = $7, updated_at = $8`,
-		a.ID, is.Revision, verbatim(slots), text(is.Stamps), is.Stamp.Node, is.Stamp.Counter, text(is.Stamp.Clock), reeve.Millis(t.now))
+		VALUES ($1, $2, $3, $4, '', '', $9, 0, $5, $6, $7, $8)
+		ON CONFLICT (agent_id) DO UPDATE SET revision = $2, slots = $3, stamps = $4, processed = $9, node = $5, counter = $6, clock = $7, updated_at = $8`,
+		a.ID, is.Revision, verbatim(slots), text(is.Stamps), is.Stamp.Node, is.Stamp.Counter, text(is.Stamp.Clock), reeve.Millis(t.now), text(processed))
 }
 
 // movePointers notes, in the transaction that ends runs, the last message each wrote and, if it came to its end, the changes it

@@ -122,9 +122,9 @@ type Standing struct {
 }
 
 func scanStanding(r scanner) (a Standing, err error) {
-	var stopped int64
+	var stopped number
 	err = r.Scan(&a.ID, &a.WorkspaceID, &a.Lifecycle, &a.Mode, &stopped)
-	a.Stopped = stopped > 0
+	a.Stopped = stopped.value > 0 || stopped.damaged
 	return a, err
 }
 

@@ -55,12 +55,17 @@ func (t *Tx) next(ctx context.Context, query, id string) (reeve.Stamp, error) {
 	return stamp, err
 }
 
+// scanStamp reads a stamp. One that is damaged knows of nothing: what it belongs to can still be changed, and removed.
 func scanStamp(r scanner) (v reeve.Stamp, err error) {
 	var clock string
-	if err := r.Scan(&v.Node, &v.Counter, &clock); err != nil {
+	var counter number
+	if err := r.Scan(&v.Node, &counter, &clock); err != nil {
 		return v, err
 	}
-	return v, fromText(clock, &v.Clock)
+	var d damage
+	v.Counter = d.count("counter", counter)
+	readInto(&d, "clock", clock, &v.Clock)
+	return v, nil
 }
 
 // StampOf reads who changed a row last. A row that was removed has the stamp of that.

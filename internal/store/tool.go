@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"strings"
-	"unicode/utf8"
 
 	"reeve"
 )
@@ -25,47 +23,14 @@ func scanToolInto(r scanner, t *reeve.Tool, more ...any) error {
 	if err := r.Scan(append(dest, more...)...); err != nil {
 		return err
 	}
-	var damaged []string
-	count := func(column string, n number) int64 {
-		if n.damaged {
-			damaged = append(damaged, column)
-		}
-		return n.value
-	}
-	whole := func(column, s string) json.RawMessage {
-		if s != "" && !(json.Valid([]byte(s)) && utf8.ValidString(s)) {
-			damaged = append(damaged, column)
-			return nil
-		}
-		return raw(s)
-	}
-	read := func(column, s string, v any) {
-		if fromText(s, v) != nil {
-			damaged = append(damaged, column)
-		}
-	}
-	t.Parameters, t.ConfigSchema, t.Spec = whole("parameters", params), whole("config_schema", config), whole("spec", spec)
-	read("retry", retry, &t.Retry)
-	read("cost", cost, &t.Cost)
-	read("identity", identity, &t.Identity)
-	t.TimeoutMS, t.Version = count("timeout_ms", timeout), int(count("version", version))
-	t.Previews, t.Async, t.CreatedAt = count("previews", previews) != 0, count("async", async) != 0, reeve.FromMillis(count("created_at", created))
-	if len(damaged) > 0 {
-		t.Broken = "its row in the database is damaged: " + strings.Join(damaged, ", ") + " cannot be read"
-	}
-	return nil
-}
-
-// number is a column of whole numbers. SQLite keeps in one whatever was put there, and what is no whole number is told apart.
-type number struct {
-	value   int64
-	damaged bool
-}
-
-// Scan never fails: one damaged column would make the whole list unreadable.
-func (n *number) Scan(src any) error {
-	v, ok := src.(int64)
-	*n = number{value: v, damaged: !ok}
+	var d damage
+	t.Parameters, t.ConfigSchema, t.Spec = d.whole("parameters", params), d.whole("config_schema", config), d.whole("spec", spec)
+	readInto(&d, "retry", retry, &t.Retry)
+	readInto(&d, "cost", cost, &t.Cost)
+	readInto(&d, "identity", identity, &t.Identity)
+	t.TimeoutMS, t.Version = d.count("timeout_ms", timeout), int(d.count("version", version))
+	t.Previews, t.Async, t.CreatedAt = d.count("previews", previews) != 0, d.count("async", async) != 0, reeve.FromMillis(d.count("created_at", created))
+	t.Broken = d.String()
 	return nil
 }
 

@@ -132,6 +132,9 @@ func (r *Room) WakeWith(ctx context.Context, workspace, agent, user, key, input 
 		if a.Lifecycle == reeve.AgentDestroyed {
 			return reeve.Errorf(reeve.Conflict, "the agent is destroyed")
 		}
+		if err := a.Sound(); err != nil {
+			return err
+		}
 		unique := key
 		if unique == "" {
 			unique = tx.NewID(reeve.PrefixRun)
