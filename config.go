@@ -51,7 +51,13 @@ func ReadConfig(raw json.RawMessage) (c AgentConfig, err error) {
 	if len(raw) == 0 {
 		return c, nil
 	}
-	if err := json.Unmarshal(raw, &c); err != nil {
+	err = json.Unmarshal(raw, &c)
+	if err != nil {
+		if plain, bad := Canonical(raw); bad == nil {
+			err = json.Unmarshal(plain, &c) // in which 3.0 is 3
+		}
+	}
+	if err != nil {
 		return c, Wrong("/config", "cannot be read: "+err.Error(), "a config as /openapi.json has it")
 	}
 	return c, c.validate()

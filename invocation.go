@@ -3,6 +3,7 @@ package reeve
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 )
 
@@ -66,6 +67,17 @@ func (i *Invocation) UndoWith(tool string, args any) {
 		return
 	}
 	i.note(func() { i.undo = &Undo{Tool: tool, Args: b} })
+}
+
+// Settings reads an agent's settings for a tool into v. They were checked when the tool was attached.
+func Settings(tool string, config json.RawMessage, v any) error {
+	if len(config) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(config, v); err != nil {
+		return Errorf(Validation, "the agent's settings for %s are not valid: %s", tool, strings.TrimPrefix(err.Error(), "json: ")).Hintf("take the tool away from the agent and attach it again with them")
+	}
+	return nil
 }
 
 // Spend reports what the call cost beyond its time.

@@ -229,29 +229,29 @@ func empty(v any) bool {
 	return v == nil || v == ""
 }
 
-// CheckConfig validates an agent's settings for a tool.
-func (g *Gate) CheckConfig(t reeve.Tool, config []byte) error {
+// CheckConfig validates an agent's settings for a tool, and gives them as the tool is to read them: 20.0 is 20.
+func (g *Gate) CheckConfig(t reeve.Tool, config []byte) (json.RawMessage, error) {
 	e := g.entry(t)
 	if len(config) == 0 || string(config) == "null" {
-		return nil
+		return nil, nil
 	}
 	v, err := reeve.ParseJSON(config)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, ok := v.(map[string]any); !ok {
-		return wrongField("/config", "an object", "the config of a tool is an object")
+		return nil, wrongField("/config", "an object", "the config of a tool is an object")
 	}
 	if e.config == nil && e.tool.Broken != "" {
-		return reeve.Errorf(reeve.Unsupported, "the settings for %s cannot be checked, for it is broken: %s", t.ID, e.tool.Broken).Hintf("attach it without settings, or mend it first")
+		return nil, reeve.Errorf(reeve.Unsupported, "the settings for %s cannot be checked, for it is broken: %s", t.ID, e.tool.Broken).Hintf("attach it without settings, or mend it first")
 	}
 	if e.config == nil {
-		return nil
+		return reeve.CanonicalValue(v), nil
 	}
 	if fields := e.config.check(v, "/config"); len(fields) > 0 {
-		return &reeve.Error{Code: reeve.Validation, Message: "the config does not fit the tool: " + fields[0].Path + " " + fields[0].Message, Fields: fields}
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "the config does not fit the tool: " + fields[0].Path + " " + fields[0].Message, Fields: fields}
 	}
-	return nil
+	return reeve.CanonicalValue(v), nil
 }
 
 // Broken says why a tool cannot be called; empty means that it can.

@@ -227,3 +227,48 @@ func TestO04_WhatIsTheServersTakesAnOwner(t *testing.T) {
 	}
 	h.Want(201, nil, "POST", "/api/agents/dev/tools", object{"tool_id": "shell_exec", "config": object{"network": true, "env": []string{"HOME"}}})
 }
+
+// 20.0 is 20, in settings as in arguments: every whole number of every tool's settings is taken in both forms, and reaches the tool in one. So it is with an agent's own config.
+func TestG13_WholeNumbersInSettings(t *testing.T) {
+	h := start(t)
+	share(t, h, "default", map[string]string{"hay.txt": strings.Repeat("needle\n", 60)})
+	h.Agent("coach")
+	tried := 0
+	for _, tool := range tools(t, h, "") {
+		var schema struct {
+			Properties map[string]struct {
+				Type    any     `json:"type"`
+				Minimum float64 `json:"minimum"`
+			} `json:"properties"`
+		}
+		if len(tool.ConfigSchema) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(tool.ConfigSchema, &schema); err != nil {
+			t.Fatal(err)
+		}
+		for name, p := range schema.Properties {
+			if p.Type != "integer" {
+				continue
+			}
+			tried++
+			n := int(max(p.Minimum, 20))
+			v := decode[reeve.ToolView](t, h.Want(201, nil, "POST", "/api/agents/coach/tools", fmt.Sprintf(`{"tool_id":%q,"config":{%q: %d.0}}`, tool.ID, name, n)))
+			if want := fmt.Sprintf(`{%q:%d}`, name, n); string(v.Config) != want {
+				t.Errorf("%s has %s, not %s", tool.ID, v.Config, want)
+			}
+		}
+	}
+	if tried < 4 { // of file_search, email_search, shell_exec, delegate and loop_in
+		t.Errorf("%d settings are whole numbers", tried)
+	}
+	var out struct{ Matches []any }
+	if res := h.Call("coach", "file_search", object{"query": "needle"}); res.IsError || json.Unmarshal([]byte(res.Content), &out) != nil || len(out.Matches) != 20 {
+		t.Errorf("it found %d: %+v", len(out.Matches), res)
+	}
+	h.Want(200, nil, "PATCH", "/api/agents/coach", `{"config":{"max_moves":3.0,"rehearsal":{"steps":[],"output":"it ran"}}}`)
+	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
+	if run := firstRun(t, h, "coach"); run.State != reeve.RunCompleted || run.Output != "it ran" {
+		t.Errorf("%+v", run)
+	}
+}

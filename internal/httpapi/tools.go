@@ -113,10 +113,8 @@ func (s *server) attachTool(ctx context.Context, who reeve.Principal, in *struct
 	AgentPath
 	Body reeve.AttachRequest
 }) (*body[reeve.ToolView], error) {
-	if string(in.Body.Config) == "null" {
-		in.Body.Config = nil
-	}
 	var t reeve.Tool
+	var config json.RawMessage
 	err := s.DB.Update(ctx, func(tx *store.Tx) error {
 		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
@@ -125,15 +123,15 @@ func (s *server) attachTool(ctx context.Context, who reeve.Principal, in *struct
 		if t, err = tx.GetTool(ctx, who.Workspace, in.Body.ToolID); err != nil {
 			return err
 		}
-		if err := s.Gate.CheckConfig(t, in.Body.Config); err != nil {
+		if config, err = s.Gate.CheckConfig(t, in.Body.Config); err != nil {
 			return err
 		}
-		if names := s.Gate.Owners(t, in.Body.Config); len(names) > 0 && !who.Role.Allows(reeve.Owner) {
+		if names := s.Gate.Owners(t, config); len(names) > 0 && !who.Role.Allows(reeve.Owner) {
 			return reeve.Errorf(reeve.Forbidden, "a token with role %s cannot set %s of %s", who.Role, strings.Join(names, " and "), t.ID).Hintf("it takes the role %s", reeve.Owner)
 		}
-		return tx.Attach(ctx, a, t, in.Body.Config)
+		return tx.Attach(ctx, a, t, config)
 	})
-	return &body[reeve.ToolView]{showAttached(t, in.Body.Config)}, err
+	return &body[reeve.ToolView]{showAttached(t, config)}, err
 }
 
 func (s *server) detachTool(ctx context.Context, who reeve.Principal, in *struct {

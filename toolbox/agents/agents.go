@@ -59,9 +59,7 @@ func (p *Pack) Tools() []reeve.Tool {
 }
 
 func read(config json.RawMessage) (s settings, err error) {
-	if len(config) > 0 {
-		err = json.Unmarshal(config, &s)
-	}
+	err = reeve.Settings("calls of other agents", config, &s)
 	return s, err
 }
 

@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"reeve"
@@ -51,10 +50,8 @@ func (p *Pack) project(ctx context.Context, inv *reeve.Invocation) (string, erro
 		return "", nil
 	}
 	var c projectConfig
-	if len(inv.Config) > 0 {
-		if err := json.Unmarshal(inv.Config, &c); err != nil {
-			return "", reeve.Errorf(reeve.Validation, "the agent's settings for this tool are not valid")
-		}
+	if err := reeve.Settings("this tool", inv.Config, &c); err != nil {
+		return "", err
 	}
 	if c.Project != "" {
 		return c.Project, nil

@@ -138,10 +138,8 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 // searchLimit decides between what the call says, what the agent's settings say, and the default.
 func searchLimit(limit int, config json.RawMessage) (int, error) {
 	var c searchConfig
-	if len(config) > 0 {
-		if err := json.Unmarshal(config, &c); err != nil {
-			return 0, reeve.Errorf(reeve.Validation, "the agent's settings for file_search are not valid")
-		}
+	if err := reeve.Settings("file_search", config, &c); err != nil {
+		return 0, err
 	}
 	for _, n := range []int{limit, c.DefaultLimit} {
 		if n < 0 || n > searchMost {

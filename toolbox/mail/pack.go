@@ -3,7 +3,6 @@ package mail
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -66,10 +65,8 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 	inv := reeve.InvocationFrom(ctx)
 	out := searchResult{Emails: []reeve.MailHit{}}
 	var config searchConfig
-	if len(inv.Config) > 0 {
-		if err := json.Unmarshal(inv.Config, &config); err != nil {
-			return out, reeve.Errorf(reeve.Validation, "the agent's settings for email_search are not valid")
-		}
+	if err := reeve.Settings("email_search", inv.Config, &config); err != nil {
+		return out, err
 	}
 	q := store.MailSearch{Limit: cmp.Or(in.Limit, config.DefaultLimit, searchDefault)}
 	if q.Limit < 1 || q.Limit > searchMost {

@@ -111,10 +111,8 @@ const ToolID = "shell_exec"
 // ProjectOf gives the project that an agent's settings for the tool name; empty means none.
 func ProjectOf(config json.RawMessage) (string, error) {
 	var s settings
-	if len(config) > 0 {
-		if err := json.Unmarshal(config, &s); err != nil {
-			return "", reeve.Errorf(reeve.Validation, "the agent's settings for shell_exec are not valid")
-		}
+	if err := reeve.Settings(ToolID, config, &s); err != nil {
+		return "", err
 	}
 	return s.Project, nil
 }
@@ -137,10 +135,8 @@ func (p *Pack) Tools() []reeve.Tool {
 
 // read gives an agent's settings, with what they leave unsaid.
 func (p *Pack) read(config json.RawMessage) (s settings, err error) {
-	if len(config) > 0 {
-		if err := json.Unmarshal(config, &s); err != nil {
-			return s, reeve.Errorf(reeve.Validation, "the agent's settings for shell_exec are not valid")
-		}
+	if err := reeve.Settings(ToolID, config, &s); err != nil {
+		return s, err
 	}
 	switch {
 	case p.Backend == disabled:
