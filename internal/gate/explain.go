@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"reeve"
 	"reeve/internal/store"
@@ -35,12 +36,14 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 			return err
 		}
 		x = reeve.Explanation{CallID: m.ID, OperationID: m.OperationID, Agent: m.AgentID, Tool: info.Tool, Steps: info.Trail}
+		var asked []reeve.Approval
 		if found && op.CallID == m.ID {
 			x.Operation = &op
-			if a, ok, err := s.LastApproval(ctx, op.ID); err != nil {
+			if asked, err = s.ApprovalsOf(ctx, op.ID); err != nil {
 				return err
-			} else if ok {
-				x.Approval = &a
+			}
+			if n := len(asked); n > 0 {
+				x.Approval = &asked[n-1]
 			}
 		}
 		res, answered, err := s.GetResult(ctx, m.ID)
@@ -53,7 +56,7 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 				return err
 			}
 		}
-		complete(&x, info, r, res, answered)
+		complete(&x, info, r, res, answered, asked)
 		if id := cmp.Or(info.ProposalID, r.ProposalID); id != "" {
 			item, err := s.GetProposal(ctx, workspace, id)
 			x.Proposal = &item
@@ -112,8 +115,11 @@ func fill(trail []reeve.Step) []reeve.Step {
 }
 
 // complete describes what came after the judgement.
-func complete(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, m reeve.Message, answered bool) {
+func complete(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, m reeve.Message, answered bool, asked []reeve.Approval) {
 	x.Steps = fill(info.Trail)
+	for _, a := range asked {
+		decided(x.Steps, a)
+	}
 	add := func(name string, v reeve.Verdict, format string, args ...any) {
 		x.Steps = append(x.Steps, reeve.Step{Name: name, Verdict: v, Why: fmt.Sprintf(format, args...)})
 	}
@@ -143,6 +149,19 @@ func complete(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, m
 		add("record", reeve.Passed, "as %s", m.ID)
 	} else {
 		add("record", reeve.NotReached, "")
+	}
+}
+
+// decided brings the steps up to what a person was asked and has said. A call that is asked about while no step waits was judged again when it was to run, and a budget had run out by then.
+func decided(list []reeve.Step, a reeve.Approval) {
+	waits := func(s reeve.Step) bool { return s.Verdict == reeve.Waits }
+	if !slices.ContainsFunc(list, waits) {
+		list[slices.IndexFunc(list, func(s reeve.Step) bool { return s.Name == "budget" })] = reeve.Step{Name: "budget", Verdict: reeve.Waits, Why: a.Why}
+	}
+	for i, s := range list {
+		if waits(s) && a.State == reeve.Approved {
+			list[i].Verdict, list[i].Why = reeve.Passed, s.Why+"; approved by "+a.DecidedBy
+		}
 	}
 }
 

@@ -39,6 +39,11 @@ func (s *Snap) LastApproval(ctx context.Context, operation string) (reeve.Approv
 	return one(ctx, s, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE operation_id = $1 ORDER BY id DESC LIMIT 1`, operation)
 }
 
+// ApprovalsOf reads all approvals asked for an operation, in their order.
+func (s *Snap) ApprovalsOf(ctx context.Context, operation string) ([]reeve.Approval, error) {
+	return all(ctx, s, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE operation_id = $1 ORDER BY id`, operation)
+}
+
 // ListApprovals reads a page of approvals, newest first, before an id. An empty state means all.
 func (s *Snap) ListApprovals(ctx context.Context, workspace string, state reeve.ApprovalState, before string, limit int) ([]reeve.Approval, error) {
 	where, args := `workspace_id = $1 AND ($2 = '' OR state = $2)`, []any{workspace, string(state), limit}
