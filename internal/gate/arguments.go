@@ -26,6 +26,9 @@ func (p *pass) validate(context.Context) (string, error) {
 			fields = s.check(v, "")
 		}
 	}
+	if len(fields) == 1 && fields[0].Message == endless {
+		return "", reeve.Errorf(reeve.Unsupported, "the tool %q cannot take these arguments: its schema refers to itself in a circle", p.call.Tool).Hintf("whoever made the tool must mend its parameters")
+	}
 	if len(fields) > 0 {
 		return "", &reeve.Error{Code: reeve.Validation, Message: "the arguments do not fit the tool: " + describe(fields), Fields: fields,
 			Hint: "correct the arguments named and call again"}

@@ -153,7 +153,7 @@ func checkSchemas(t reeve.Tool) error {
 		return wrongField("/parameters/type", `"object"`, "arguments are always an object")
 	}
 	if s.circular() {
-		return wrongField("/parameters", "a $ref that leads further", "the schema refers to itself in a circle, so that no call could ever fit")
+		return wrongField("/parameters", "references that lead further", "the schema refers to itself in a circle, so that what is checked there could never fit")
 	}
 	for i, name := range t.Identity {
 		if s.lacks(name) {
@@ -161,8 +161,12 @@ func checkSchemas(t reeve.Tool) error {
 		}
 	}
 	if len(t.ConfigSchema) > 0 {
-		if _, err := compile(t.ConfigSchema); err != nil {
+		c, err := compile(t.ConfigSchema)
+		if err != nil {
 			return wrongField("/config_schema", "a valid JSON Schema (2020-12)", "%s", reeve.AsError(err).Message)
+		}
+		if c.circular() {
+			return wrongField("/config_schema", "references that lead further", "the schema refers to itself in a circle, so that what is checked there could never fit")
 		}
 	}
 	return nil

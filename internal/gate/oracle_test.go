@@ -66,6 +66,9 @@ func TestOracle_JSONSchemaTestSuite(t *testing.T) {
 					t.Errorf("%s: %s: %v", filepath.Base(file), g.Description, err)
 					continue
 				}
+				if s.circular() {
+					t.Errorf("%s: %s: taken for a circle", filepath.Base(file), g.Description)
+				}
 				for _, c := range g.Tests {
 					v, err := reeve.ParseJSON(c.Data)
 					if err != nil {

@@ -67,8 +67,14 @@ func (s *schema) check(v any, prefix string) []reeve.Field {
 	}
 	var out []reeve.Field
 	s.leaves(ve, prefix, &out)
+	if len(out) == 0 {
+		out = append(out, reeve.Field{Path: prefix, Message: endless, Expected: "a schema that leads further"})
+	}
 	return out
 }
+
+// endless is what is wrong where a value was checked in a circle and nothing else is. It is the schema's fault; what else is wrong is the value's.
+const endless = "cannot be checked: the tool's schema refers to itself in a circle"
 
 func (s *schema) leaves(e *jsonschema.ValidationError, prefix string, out *[]reeve.Field) {
 	if len(*out) >= maxFields {
@@ -86,6 +92,7 @@ func (s *schema) leaves(e *jsonschema.ValidationError, prefix string, out *[]ree
 		*out = append(*out, reeve.Field{Path: path, Message: msg, Expected: expected})
 	}
 	switch k := e.ErrorKind.(type) {
+	case *kind.RefCycle: // see endless
 	case *kind.Required:
 		for _, m := range k.Missing {
 			add(path+pointer([]string{m}), "is missing", "a value")
@@ -133,33 +140,6 @@ func (s *schema) leaves(e *jsonschema.ValidationError, prefix string, out *[]ree
 	default:
 		add(path, msg, "what the schema says here")
 	}
-}
-
-// circular tells that no value can ever fit: to check one leads back to where it began. It is tried with every property that the schema names.
-func (s *schema) circular() bool {
-	all := map[string]any{}
-	if named, ok := s.tree["properties"].(map[string]any); ok {
-		for name := range named {
-			all[name] = nil
-		}
-	}
-	ve, ok := s.compiled.Validate(all).(*jsonschema.ValidationError) //nolint:errorlint // the library returns exactly this type
-	return ok && inCircle(ve)
-}
-
-func inCircle(e *jsonschema.ValidationError) bool {
-	switch e.ErrorKind.(type) {
-	case *kind.RefCycle:
-		return true
-	case *kind.AnyOf, *kind.OneOf, *kind.Not, *kind.Contains: // another way may lead out
-		return false
-	}
-	for _, c := range e.Causes {
-		if inCircle(c) {
-			return true
-		}
-	}
-	return false
 }
 
 // lacks tells that a schema lists the properties that there can be, and that a name is none of them. Where some come from elsewhere, nobody can tell.

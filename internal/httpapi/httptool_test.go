@@ -267,7 +267,7 @@ func TestI10_BadDefinitions(t *testing.T) {
 	}
 	place := object{"type": "string"}
 	for _, schema := range []object{{"$ref": "#"}, {"type": "object", "allOf": []object{{"$ref": "#"}}}, {"$ref": "#/$defs/a", "$defs": object{"a": object{"$ref": "#/$defs/a"}}},
-		{"type": "object", "properties": object{"place": object{"$ref": "#/properties/place"}}}} {
+		{"type": "object", "properties": object{"place": object{"$ref": "#/properties/place"}}}, {"type": "object", "dependentSchemas": object{"a": object{"$ref": "#"}}}} {
 		if p := refused(t, h.Do("POST", "/api/tools", weather(object{"parameters": schema})), 400, reeve.Validation); !strings.Contains(p.Detail, "circle") {
 			t.Errorf("%v: %+v", schema, p)
 		}
