@@ -178,3 +178,26 @@ func TestO03_ConcurrentEditsAllArrive(t *testing.T) {
 	}
 	w.clean()
 }
+
+// What file_read could not give back is not written: the path of the argument says where the NUL is, and nothing is changed.
+func TestO03_NULIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.host("/shared/a.txt"), "one two")
+	for path, c := range map[string]struct {
+		tool string
+		args m
+	}{
+		"/content": {"file_write", m{"path": "/shared/b.txt", "content": "one\x00two"}},
+		"/new":     {"file_edit", m{"path": "/shared/a.txt", "old": "one", "new": "\x00"}},
+		"/old":     {"file_edit", m{"path": "/shared/a.txt", "old": "one\x00", "new": "two"}},
+	} {
+		e := w.refuse(reeve.Validation, c.tool, c.args)
+		if len(e.Fields) != 1 || e.Fields[0].Path != path || !strings.Contains(e.Message, "NUL character, at byte") || e.Hint == "" {
+			t.Errorf("%s: %+v", path, e)
+		}
+	}
+	if r := says[readResult](w, w.ok("file_read", m{"path": "/shared/a.txt"})); r.Text != "one two" {
+		t.Errorf("it became %q", r.Text)
+	}
+	w.refuse(reeve.ToolFailed, "file_read", m{"path": "/shared/b.txt"})
+}

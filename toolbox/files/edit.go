@@ -27,7 +27,15 @@ func (p *Pack) editTool() reeve.Tool {
 	t := declare("file_edit", "Edit file", "Replaces one piece of text in a file under /shared, /tmp or /project. The old text must occur exactly "+
 		"once: give enough of what is around it. The change can be undone.", capWrite, reeve.Verifiable, writeTime)
 	t.Identity = []string{"path", "old"}
-	t.Check = checks(p, editPath)
+	t.Check = checks(p, func(in editArgs) (vpath, error) {
+		if err := withoutNUL("/old", in.Old); err != nil {
+			return vpath{}, err
+		}
+		if err := withoutNUL("/new", in.New); err != nil {
+			return vpath{}, err
+		}
+		return editPath(in)
+	})
 	t.Preview = p.previewEdit
 	t.Verify = p.verifyEdit
 	return reeve.MustTool(t, p.edit)
@@ -52,7 +60,7 @@ func (p *Pack) editing(v vpath, in editArgs, old []byte) (data []byte, line int,
 		return nil, 0, tooLarge(v, p.cfg.MaxFile)
 	}
 	if !isText(old) {
-		return nil, 0, notText(v)
+		return nil, 0, notText(v, old, 0)
 	}
 	at, n := occurrences(old, []byte(in.Old))
 	switch {

@@ -43,11 +43,23 @@ func TestO01_ReadSlicesConcatenate(t *testing.T) {
 	w.ok("file_read", m{"path": "/shared/a.txt", "offset": len(text)})
 	w.put(w.host("/shared/empty"), "")
 	w.ok("file_read", m{"path": "/shared/empty"})
-	for name, b := range map[string]string{"nul": "abc\x00def", "latin": "caf\xe9 au lait", "late": strings.Repeat("x", 100) + "\xff", "cut": "caf\xc3"} {
+	for name, b := range map[string]string{"png": "\x89PNG\x00", "latin": "caf\xe9 au lait", "late": strings.Repeat("x", 100) + "\xff", "cut": "caf\xc3"} {
 		w.put(w.host("/shared/"+name), b)
 		if e := w.refuse(reeve.ToolFailed, "file_read", m{"path": "/shared/" + name}); !strings.Contains(e.Message, "not UTF-8 text") {
 			t.Error(e.Message)
 		}
+	}
+	long := strings.Repeat("é", 4000)
+	for b, at := range map[string]string{"abc\x00def": "at byte 3,", long + "\x00" + long: "at byte 8000,"} { // which is UTF-8, and no text
+		w.put(w.host("/shared/nul"), b)
+		for _, offset := range []int{0, 1} {
+			if e := w.refuse(reeve.ToolFailed, "file_read", m{"path": "/shared/nul", "offset": offset, "limit": 10_000}); !strings.Contains(e.Message, "/shared/nul holds a NUL character, "+at) || !strings.Contains(e.Hint, "without NUL") {
+				t.Errorf("%s; %s", e.Message, e.Hint)
+			}
+		}
+	}
+	if e := w.refuse(reeve.ToolFailed, "file_edit", m{"path": "/shared/nul", "old": "abc", "new": "d"}); !strings.Contains(e.Message, "holds a NUL character") {
+		t.Error(e.Message)
 	}
 	w.refuse(reeve.ToolFailed, "file_read", m{"path": "/shared"})
 	w.refuse(reeve.ToolFailed, "file_read", m{"path": "/"})

@@ -114,12 +114,15 @@ func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 	}
 	at := min(int(in.Offset-lo), len(text)) // where the slice is to begin
 	skip, end, ok := slice(text[at:], limit, in.Offset > 0)
-	if !ok || bytes.IndexByte(head, 0) >= 0 || !textHead(head) {
-		return out, notText(v)
+	if bytes.IndexByte(head, 0) >= 0 || !textHead(head) {
+		return out, notText(v, head, 0)
+	}
+	if !ok {
+		return out, notText(v, text[at:], lo+int64(at))
 	}
 	from, to, shown := inv.Slice(string(text), at+skip, at+end)
 	if !isText(text[from:to]) {
-		return out, notText(v)
+		return out, notText(v, text[from:to], lo+int64(from))
 	}
 	out.Offset, out.Text = lo+int64(from), shown
 	if next := lo + int64(to); next < out.Size || to < len(text) {
@@ -128,7 +131,16 @@ func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 	return out, nil
 }
 
-func notText(v vpath) error {
+// notText says why a file is no text by bytes of it, which begin at an offset: it holds NUL and is UTF-8 up to there, or it is not UTF-8.
+func notText(v vpath, b []byte, at int64) error {
+	nul := bytes.IndexByte(b, 0)
+	before := b[:max(nul, 0)]
+	for i := 0; i < utf8.UTFMax-1 && at > 0 && len(before) > 0 && !utf8.RuneStart(before[0]); i++ {
+		before = before[1:] // the rest of a character that began before
+	}
+	if nul >= 0 && utf8.Valid(before) {
+		return reeve.Errorf(reeve.ToolFailed, "%s holds a NUL character, at byte %d, and so is no text", v, at+int64(nul)).Hintf("it is binary, or something went wrong when it was written; this tool works on UTF-8 text without NUL")
+	}
 	return reeve.Errorf(reeve.ToolFailed, "%s is not UTF-8 text", v).Hintf("it is binary or in another encoding; this tool works on UTF-8 only")
 }
 

@@ -74,9 +74,8 @@ func (s *Session) write(ctx context.Context, in sessionWrite) (string, error) {
 	if len(in.Content) > maxSessionFile {
 		return "", reeve.Errorf(reeve.TooLarge, "the content has %d bytes; a session file holds at most %d", len(in.Content), maxSessionFile)
 	}
-	if i := strings.IndexByte(in.Content, 0); i >= 0 {
-		return "", &reeve.Error{Code: reeve.Validation, Message: fmt.Sprintf("the content holds a NUL character, at byte %d; session files are text", i),
-			Fields: []reeve.Field{{Path: "/content", Message: "holds a NUL character", Expected: "text without NUL"}}}
+	if err := withoutNUL("/content", in.Content); err != nil {
+		return "", err
 	}
 	tx, err := store.TxFrom(ctx)
 	if err != nil {
@@ -164,4 +163,14 @@ func sessionPath(p string) (string, error) {
 		return "", bad("it names no file")
 	}
 	return s, nil
+}
+
+// withoutNUL refuses text that could not be read back: files are text, and text has no NUL.
+func withoutNUL(path, text string) error {
+	i := strings.IndexByte(text, 0)
+	if i < 0 {
+		return nil
+	}
+	return &reeve.Error{Code: reeve.Validation, Message: fmt.Sprintf("%s holds a NUL character, at byte %d; files are text", strings.TrimPrefix(path, "/"), i),
+		Fields: []reeve.Field{{Path: path, Message: "holds a NUL character", Expected: "text without NUL"}}, Hint: "leave it out; nothing was written"}
 }

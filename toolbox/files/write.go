@@ -30,6 +30,9 @@ func (p *Pack) writeTool() reeve.Tool {
 		"unless overwrite is true. The old content is kept, so the change can be undone.", capWrite, reeve.Verifiable, writeTime)
 	t.Identity = []string{"path"}
 	t.Check = checks(p, func(in writeArgs) (vpath, error) {
+		if err := withoutNUL("/content", in.Content); err != nil {
+			return vpath{}, err
+		}
 		c, err := p.writing(in)
 		return c.path, err
 	})
