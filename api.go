@@ -229,7 +229,6 @@ type Status struct {
 	User      string    `json:"user"`
 	Waiting   int       `json:"waiting" doc:"How much waits for a person"`
 	Broken    []string  `json:"broken,omitempty" doc:"Tools that cannot be called"`
-	Agents    []string  `json:"broken_agents,omitempty" doc:"Agents that are damaged in the database"`
 	StartedAt time.Time `json:"started_at"`
 }
 

@@ -27,7 +27,7 @@ func statusCommand(a *app) *cobra.Command {
 					}
 					details(w, "server", c.URL(), "version", s.Version, "database", s.Engine, "started", when(s.StartedAt), "workspace", s.Workspace.ID,
 						"you", s.User+" ("+string(s.Role)+")", "stopped", stopped, "waiting for a person", strconv.Itoa(s.Waiting),
-						"broken tools", strings.Join(s.Broken, "\n"), "broken agents", strings.Join(s.Agents, "\n"))
+						"broken tools", strings.Join(s.Broken, "\n"))
 				})
 			})
 		},

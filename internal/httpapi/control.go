@@ -109,9 +109,6 @@ func (s *server) status(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 		if out.Body.Workspace, err = snap.GetWorkspace(ctx, who.Workspace); err != nil {
 			return err
 		}
-		if out.Body.Agents, err = snap.BrokenAgents(ctx, who.Workspace); err != nil {
-			return err
-		}
 		waiting, err := snap.ListApprovals(ctx, who.Workspace, reeve.Pending, "", inboxLimit)
 		if err != nil {
 			return err
