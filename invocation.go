@@ -31,6 +31,9 @@ type Invocation struct {
 
 	Secrets func(text string) []Range // where secrets stand in a text, in order, for tools that give a text in slices, which use [Invocation.Slice]; it may be nil
 
+	// Fits tells whether callers are shown all of a result; see [Page]. It may be nil.
+	Fits func(result any) bool
+
 	after func()
 
 	mu      sync.Mutex

@@ -57,8 +57,8 @@ type ChecklistList struct {
 
 // TimeEntryList is a page of a user's time entries, newest first.
 type TimeEntryList struct {
+	Next        string      `json:"next_cursor,omitempty"` // before the entries: what is cut off a long answer is not how to go on
 	TimeEntries []TimeEntry `json:"time_entries"`
-	Next        string      `json:"next_cursor,omitempty"`
 }
 
 // RatingList is a page of a user's ratings, newest first.

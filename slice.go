@@ -15,11 +15,20 @@ type Range struct{ From, To int }
 // the word before it that tells of it, would pass unseen. So a slice that would begin within a secret begins before it; one that would end within one ends before it,
 // or behind it if there is nothing else in the slice, and all of them are taken out. The text should reach as far as [Around] on both sides.
 func (i *Invocation) Slice(text string, from, to int) (begin, end int, shown string) {
-	begin, end = from, to
-	if i.Secrets == nil {
-		return begin, end, text[from:to]
+	return i.Slices(text)(from, to)
+}
+
+// Slices is Slice for several parts of one text, in which secrets are looked for once.
+func (i *Invocation) Slices(text string) func(from, to int) (begin, end int, shown string) {
+	var secrets []Range
+	if i.Secrets != nil {
+		secrets = i.Secrets(text)
 	}
-	secrets := i.Secrets(text)
+	return func(from, to int) (begin, end int, shown string) { return part(text, secrets, from, to) }
+}
+
+func part(text string, secrets []Range, from, to int) (begin, end int, shown string) {
+	begin, end = from, to
 	for _, s := range secrets {
 		if s.From < from && from < s.To {
 			begin = s.From

@@ -141,7 +141,7 @@ func (h *Host) assemble() error {
 	if err != nil {
 		return err
 	}
-	session, rest := &files.Session{DB: h.db}, &output.Pack{DB: h.db, Cap: h.gate.OutputCap}
+	session, rest := &files.Session{DB: h.db}, &output.Pack{DB: h.db}
 	for _, pack := range [][]reeve.Tool{
 		roots.Tools(),
 		session.Tools(),

@@ -24,6 +24,12 @@ func (p *pass) output(text string) output {
 	return p.g.cut(p.view.workspace.scrubber.scrub(text, p.tool().Names...))
 }
 
+// fits tells whether callers would be shown all of what a handler returns.
+func (p *pass) fits(v any) bool {
+	text := p.scrub(p.g.text(v))
+	return len(head(text, p.g.OutputCap)) == len(text)
+}
+
 // text is a handler's value as text: a string as it is, anything else as JSON.
 func (g *Gate) text(v any) string {
 	switch t := v.(type) {

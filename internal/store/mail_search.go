@@ -47,6 +47,7 @@ type MailFound struct {
 	Recipients []string // with names
 	Attached   string   // names of files, a line each
 	Body       string   // the beginning of it
+	Place      MailPlace
 
 	row int64
 }
@@ -56,6 +57,10 @@ type ranked struct {
 	id    int64
 	score float64
 	of    int // how many there are
+}
+
+func (r ranked) place(newest, walk bool) MailPlace {
+	return MailPlace{Newest: newest, Walk: walk, Score: r.score, ID: r.id}
 }
 
 // SearchMail finds mails: the best first, or the newest first. No search reads more than the index says of its words, and none ranks more than so many mails: of a word that
@@ -88,10 +93,10 @@ func (s *Snap) SearchMail(ctx context.Context, q MailSearch) (page MailPage, err
 	}
 	if len(list) > q.Limit {
 		list = list[:q.Limit]
-		last := list[q.Limit-1]
-		page.Next = &MailPlace{Newest: q.Newest, Walk: walk, Score: last.score, ID: last.id}
+		last := list[q.Limit-1].place(q.Newest, walk)
+		page.Next = &last
 	}
-	page.Mails, err = s.foundMail(ctx, w, q, list)
+	page.Mails, err = s.foundMail(ctx, w, q, list, walk)
 	return page, err
 }
 
@@ -159,7 +164,7 @@ func (s *Snap) walkMail(ctx context.Context, w mailWords, q MailSearch) ([]ranke
 }
 
 // foundMail reads the mails of a page.
-func (s *Snap) foundMail(ctx context.Context, w mailWords, q MailSearch, list []ranked) ([]MailFound, error) {
+func (s *Snap) foundMail(ctx context.Context, w mailWords, q MailSearch, list []ranked, walk bool) ([]MailFound, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -174,6 +179,9 @@ func (s *Snap) foundMail(ctx context.Context, w mailWords, q MailSearch, list []
 	place := map[int64]int{}
 	for i, r := range list {
 		place[r.id] = i
+	}
+	for i, f := range found {
+		found[i].Place = list[place[f.row]].place(q.Newest, walk)
 	}
 	slices.SortFunc(found, func(a, b MailFound) int { return cmp.Compare(place[a.row], place[b.row]) })
 	return found, nil

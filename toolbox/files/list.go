@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -14,9 +13,6 @@ import (
 
 	"reeve"
 )
-
-// listRoom is the bytes of entries in one listing: what callers are shown must not be cut before it says that there is more.
-const listRoom = 12_000
 
 type listArgs struct {
 	Path  string `json:"path" minLength:"1" maxLength:"4096" doc:"A folder under /shared, /tmp or /project, or / for the roots"`
@@ -33,10 +29,10 @@ type listEntry struct {
 
 type listResult struct {
 	Path    string      `json:"path"`
-	Entries []listEntry `json:"entries" doc:"Sorted by name"`
 	Total   int         `json:"total" doc:"How many entries the folder has"`
 	More    bool        `json:"more" doc:"True when there are entries after the last one"`
 	Next    string      `json:"next,omitempty" doc:"Pass it as after to go on; absent at the end"`
+	Entries []listEntry `json:"entries" doc:"Sorted by name"`
 }
 
 func (p *Pack) listTool() reeve.Tool {
@@ -69,7 +65,7 @@ func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
 	if err != nil {
 		return out, err
 	}
-	room, last := listRoom, ""
+	var places []int // of the entries among all names
 	for _, name := range names {
 		info, err := dir.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -79,24 +75,28 @@ func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
 		if err != nil {
 			return out, fault(err, v.child(name))
 		}
-		e := describe(name, info)
-		text, err := json.Marshal(e)
-		if err != nil {
-			return out, err
-		}
-		if room -= len(text) + 1; room < 0 && len(out.Entries) > 0 {
-			out.More = true
-			break
-		}
-		out.Entries, last = append(out.Entries, e), e.Name
 		passed++
+		out.Entries, places = append(out.Entries, describe(name, info)), append(places, passed)
 	}
-	if out.More {
-		if out.Next = last; last == "" || inv.Secrets != nil && len(inv.Secrets(last)) > 0 { // the name may not be shown as it is, and no other would lead on
-			out.Next = "/" + strconv.Itoa(passed)
+	return reeve.Page(inv, len(out.Entries), func(n int) (listResult, error) {
+		page := out
+		page.Entries, page.More = out.Entries[:n], out.More || n < len(out.Entries)
+		if page.More {
+			page.Next = "/" + strconv.Itoa(passed)
 		}
+		if page.More && n > 0 {
+			page.Next = following(inv, out.Entries[n-1].Name, places[n-1])
+		}
+		return page, nil
+	})
+}
+
+// following says how to go on after an entry: by its name, unless that may not be shown as it is and would lead nowhere.
+func following(inv *reeve.Invocation, name string, place int) string {
+	if inv.Secrets != nil && len(inv.Secrets(name)) > 0 {
+		return "/" + strconv.Itoa(place)
 	}
-	return out, nil
+	return name
 }
 
 // unquoted is the name of an entry that was shown quoted, or else the name itself.

@@ -12,7 +12,7 @@ import (
 	"reeve"
 )
 
-// readDefault keeps a slice, as JSON, under the gate's usual cap for results.
+// readDefault is a slice that, as JSON, is usually shown whole.
 const readDefault = 12 << 10
 
 type readArgs struct {
@@ -113,22 +113,26 @@ func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 		return out, fault(err, v)
 	}
 	at := min(int(in.Offset-lo), len(text)) // where the slice is to begin
-	skip, end, ok := slice(text[at:], limit, in.Offset > 0)
 	if bytes.IndexByte(head, 0) >= 0 || !textHead(head) {
 		return out, notText(v, head, 0)
 	}
-	if !ok {
-		return out, notText(v, text[at:], lo+int64(at))
-	}
-	from, to, shown := inv.Slice(string(text), at+skip, at+end)
-	if !isText(text[from:to]) {
-		return out, notText(v, text[from:to], lo+int64(from))
-	}
-	out.Offset, out.Text = lo+int64(from), shown
-	if next := lo + int64(to); next < out.Size || to < len(text) {
-		out.NextOffset = next
-	}
-	return out, nil
+	cut := inv.Slices(string(text))
+	return reeve.Page(inv, min(limit, len(text)), func(n int) (readResult, error) {
+		page := out
+		skip, end, ok := slice(text[at:], n, in.Offset > 0)
+		if !ok {
+			return page, notText(v, text[at:], lo+int64(at))
+		}
+		from, to, shown := cut(at+skip, at+end)
+		if !isText(text[from:to]) {
+			return page, notText(v, text[from:to], lo+int64(from))
+		}
+		page.Offset, page.Text = lo+int64(from), shown
+		if next := lo + int64(to); next < page.Size || to < len(text) {
+			page.NextOffset = next
+		}
+		return page, nil
+	})
 }
 
 // notText says why a file is no text by bytes of it, which begin at an offset: it holds NUL and is UTF-8 up to there, or it is not UTF-8.

@@ -40,11 +40,11 @@ type searchMatch struct {
 }
 
 type searchResult struct {
-	Matches  []searchMatch `json:"matches"`
 	More     bool          `json:"more" doc:"True when there are further matches"`
 	Searched int           `json:"searched" doc:"Files looked into"`
 	Skipped  int           `json:"skipped" doc:"Files passed over: binary, too large, unreadable, or with names that are not text"`
 	Partial  bool          `json:"partial,omitempty" doc:"True when there were too many files or folders to visit all, or a root is closed"`
+	Matches  []searchMatch `json:"matches"` // the last: what callers are shown is cut at the end
 }
 
 func (p *Pack) searchTool() reeve.Tool {

@@ -24,8 +24,8 @@ type listTasks struct {
 }
 
 type taskPage struct {
-	Tasks []listedTask `json:"tasks"`
 	Next  string       `json:"next_cursor,omitempty"`
+	Tasks []listedTask `json:"tasks"` // the last: what is cut off a long answer is not how to go on
 }
 
 type listedTask struct {
@@ -199,7 +199,13 @@ func findTasks(ctx context.Context, r *store.JournalReader, in listTasks) (out t
 		}
 		out.Tasks = append(out.Tasks, v)
 	}
-	return out, nil
+	return reeve.Page(reeve.InvocationFrom(ctx), len(out.Tasks), func(n int) (taskPage, error) {
+		page := out
+		if n < len(out.Tasks) {
+			page.Tasks, page.Next = out.Tasks[:n], cursor(out.Tasks[n-1].CreatedAt, out.Tasks[n-1].ID)
+		}
+		return page, nil
+	})
 }
 
 func pageOfTasks(ctx context.Context, r *store.JournalReader, in listTasks) ([]reeve.Task, string, error) {

@@ -38,10 +38,16 @@ func findTime(ctx context.Context, r *store.JournalReader, in listTime) (out ree
 		}
 	}
 	out.TimeEntries, err = r.TimeEntries(ctx, f)
-	if n := len(out.TimeEntries); err == nil && n == f.Limit {
-		out.Next = cursor(out.TimeEntries[n-1].StartedAt, out.TimeEntries[n-1].ID)
+	if err != nil {
+		return out, err
 	}
-	return out, err
+	return reeve.Page(reeve.InvocationFrom(ctx), len(out.TimeEntries), func(n int) (reeve.TimeEntryList, error) {
+		page := out
+		if page.TimeEntries = out.TimeEntries[:n]; n > 0 && (n < len(out.TimeEntries) || n == f.Limit) {
+			page.Next = cursor(page.TimeEntries[n-1].StartedAt, page.TimeEntries[n-1].ID)
+		}
+		return page, nil
+	})
 }
 
 func timeAnswer(e reeve.TimeEntry, err error) (answer, error) { return answer{TimeEntry: &e}, err }

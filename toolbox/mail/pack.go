@@ -95,6 +95,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 			q.Query.All = append(q.Query.All, []store.MailTerm{{Field: field, Words: w}})
 		}
 	}
+	var page store.MailPage
 	look := func(ctx context.Context) error {
 		return p.DB.View(ctx, func(s *store.Snap) error {
 			inboxes, err := corpus(ctx, s, inv.Workspace)
@@ -113,7 +114,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 				out.Note = "The query has no words in it, so nothing was found."
 				return nil
 			}
-			page, err := s.SearchMail(ctx, q)
+			page, err = s.SearchMail(ctx, q)
 			if err == nil {
 				out.show(in, q, page)
 			}
@@ -130,7 +131,16 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 	if late {
 		out.Note = "The search took too long and was given up. Use longer words, fewer of them, or name an inbox."
 	}
-	return out, err
+	if err != nil {
+		return out, err
+	}
+	return reeve.Page(inv, len(out.Emails), func(n int) (searchResult, error) {
+		some := out
+		if n < len(out.Emails) {
+			some.Emails, some.Total, some.More, some.Next = out.Emails[:n], n, true, in.cursor(page.Mails[n-1].Place)
+		}
+		return some, nil
+	})
 }
 
 // How long a search may take before it is made in a simpler way, and then before it is given up. No query is worth a server that nobody else can use.

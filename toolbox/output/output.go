@@ -3,7 +3,6 @@ package output
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
@@ -12,10 +11,7 @@ import (
 )
 
 // Pack reads kept outputs.
-type Pack struct {
-	DB  *store.DB
-	Cap int // bytes of output that callers are shown: a slice must not be cut in its turn
-}
+type Pack struct{ DB *store.DB }
 
 type read struct {
 	Hash   string `json:"hash" doc:"Address of the output, as the cut result names it" pattern:"^[0-9a-f]{64}$"`
@@ -68,15 +64,11 @@ func (p *Pack) read(ctx context.Context, in read) (slice, error) {
 		return slice{}, reeve.Errorf(reeve.ToolFailed, "there is no text at offset %d: it is inside a character, or the output is binary", in.Offset).
 			Hintf("go on from a next_offset, or from 0")
 	}
-	for {
-		from, to, shown := inv.Slice(text, at, at+len(body))
-		out := slice{Content: strings.ReplaceAll(shown, "\x00", "\uFFFD"), Offset: lo + from, NextOffset: lo + to, Size: got.Size, Remaining: got.Size - lo - to}
-		b, err := json.Marshal(out)
-		if err != nil || len(b) <= p.Cap || p.Cap == 0 || len(body) < 2 {
-			return out, err
-		}
-		body = first(got, in.Offset, len(body)/2) // quotes and line ends take more room than their bytes
-	}
+	cut := inv.Slices(text)
+	return reeve.Page(inv, len(body), func(n int) (slice, error) { // quotes and line ends take more room than their bytes
+		from, to, shown := cut(at, at+len(first(got, in.Offset, n)))
+		return slice{Content: strings.ReplaceAll(shown, "\x00", "\uFFFD"), Offset: lo + from, NextOffset: lo + to, Size: got.Size, Remaining: got.Size - lo - to}, nil
+	})
 }
 
 // first gives the whole characters in the first limit bytes of a slice: one at least.

@@ -86,10 +86,12 @@ func (p *Pack) output(ctx context.Context, in output) (map[string]any, error) {
 	if text == "" {
 		text = run.Message
 	}
-	from := chars(text, in.Offset)
-	begin, end, part := inv.Slice(text, from, from+chars(text[from:], in.MaxChars))
-	total, next := utf8.RuneCountInString(text), utf8.RuneCountInString(text[:end])
-	return map[string]any{"run_id": run.ID, "output": part, "offset": utf8.RuneCountInString(text[:begin]), "next_offset": next, "total": total, "remaining": total - next}, nil
+	from, total, cut := chars(text, in.Offset), utf8.RuneCountInString(text), inv.Slices(text)
+	return reeve.Page(inv, in.MaxChars, func(n int) (map[string]any, error) {
+		begin, end, part := cut(from, from+chars(text[from:], n))
+		next := utf8.RuneCountInString(text[:end])
+		return map[string]any{"run_id": run.ID, "output": part, "offset": utf8.RuneCountInString(text[:begin]), "next_offset": next, "total": total, "remaining": total - next}, nil
+	})
 }
 
 // chars is how many bytes the first n characters have: slices are cut by characters, so that they join to the original whatever those are.

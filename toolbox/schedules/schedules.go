@@ -160,12 +160,17 @@ func (p *Pack) search(ctx context.Context, in search) (map[string]any, error) {
 			Notify: reeve.Notify(in.Notification), Offset: in.Offset, Limit: in.Limit})
 		return err
 	})
-	remaining := max(0, total-in.Offset-len(list))
-	out := map[string]any{"schedules": list, "total": total, "remaining": remaining}
-	if remaining > 0 {
-		out["hint"] = fmt.Sprintf("go on with offset %d", in.Offset+len(list))
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	return reeve.Page(inv, len(list), func(n int) (map[string]any, error) {
+		remaining := max(0, total-in.Offset-n)
+		out := map[string]any{"schedules": list[:n], "total": total, "remaining": remaining}
+		if remaining > 0 {
+			out["hint"] = fmt.Sprintf("go on with offset %d", in.Offset+n)
+		}
+		return out, nil
+	})
 }
 
 // timers is where a schedule is read from: a snapshot, or a transaction that will change it.
