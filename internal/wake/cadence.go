@@ -138,6 +138,19 @@ func (c Cadence) Upcoming(after time.Time, n int) []time.Time {
 	return out
 }
 
+// same tells whether two cadences fire at the same instants, however they were written. An interval has no zone, and neither has an instant.
+func (c Cadence) same(d Cadence) bool {
+	switch {
+	case c.kind != d.kind:
+		return false
+	case c.kind == KindCron:
+		return c.cron == d.cron && c.zone.String() == d.zone.String()
+	case c.kind == KindOnce:
+		return c.at.Equal(d.at)
+	}
+	return c.every == d.every
+}
+
 // MinInterval gives the smallest time that ever passes between two firings, whatever the date: 0 5,6 1 1 * says one hour all year.
 // False means that it fires once at most.
 func (c Cadence) MinInterval() (time.Duration, bool) {

@@ -54,8 +54,8 @@ func (r *Room) Revise(ctx context.Context, tx *store.Tx, t reeve.Timer, q reeve.
 }
 
 // Change applies what a request says to a timer, and plans it anew where its time changed. What is left out stays, and so a
-// paused timer stays paused; one that was over or disabled lives again when it gets a new time. A time that is said again changes
-// nothing. It gives the next firings where they changed.
+// paused timer stays paused; one that was over or disabled lives again when it gets a new time. A time that is said again, in
+// whatever words, changes nothing. It gives the next firings where they changed.
 func (r *Room) Change(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (reeve.Timer, []time.Time, error) {
 	if (q.CadenceType == "") != (q.CadenceValue == "") {
 		return t, nil, &reeve.Error{Code: reeve.Validation, Message: "cadence_type and cadence_value belong together",
@@ -74,7 +74,7 @@ func (r *Room) Change(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (re
 	set(&t.Zone, q.Timezone)
 	set((*string)(&t.Misfire), string(q.Misfire))
 	set((*string)(&t.Notify), string(q.Notification))
-	retimed := (q.CadenceType != "" || q.Timezone != "") && (t.State != reeve.TimerActive || t.Kind != was.Kind || t.Value != was.Value || t.Zone != was.Zone)
+	retimed := (q.CadenceType != "" || q.Timezone != "") && (t.State != reeve.TimerActive || !r.alike(t, was))
 	switch {
 	case q.Status == string(reeve.TimerPaused) && t.State == reeve.TimerCompleted && !retimed:
 		return t, nil, reeve.Errorf(reeve.Conflict, "the schedule is over, and cannot be paused").Hintf("give it a new time with cadence_type and cadence_value")
@@ -98,6 +98,16 @@ func (r *Room) Change(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (re
 		return t, nil, nil
 	}
 	return planned, upcoming, nil
+}
+
+// alike tells whether the times of two timers are the same, in other words at most.
+func (r *Room) alike(a, b reeve.Timer) bool {
+	c, err := r.zones.ParseCadence(a.Kind, a.Value, a.Zone)
+	if err != nil {
+		return false
+	}
+	d, err := r.zones.ParseCadence(b.Kind, b.Value, b.Zone)
+	return err == nil && c.same(d)
 }
 
 // firingsShown is how many firings a person is shown when a timer is made.

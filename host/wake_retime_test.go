@@ -1,0 +1,62 @@
+package host_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"reeve"
+	"reeve/host"
+)
+
+// A schedule begins anew when its time changes, and not when the same is said in other words, or a zone that it does not go by.
+func TestO13_TheSameTimeInOtherWordsBeginsNothingAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := inBubble(t, host.Config{})
+		a := b.agent("aide", nil)
+		b.attach("aide", scheduleTools...)
+		for _, k := range []struct {
+			kind, value, zone string
+			same, other       []object
+		}{
+			{"interval", "30d", "UTC", []object{{"timezone": "Europe/Berlin"}, {"cadence_value": "720h"}, {"cadence_value": "P30D", "timezone": "Asia/Tokyo"}, {"cadence_value": " 30d"}},
+				[]object{{"cadence_value": "31d"}, {"cadence_type": "cron", "cadence_value": "0 7 * * *"}}},
+			{"interval", "1h", "UTC", []object{{"cadence_value": "60m"}, {"cadence_value": "PT1H"}, {"cadence_value": " 1h"}}, []object{{"cadence_value": "61m"}}},
+			{"once", "2000-02-01T07:00:00Z", "UTC", []object{{"timezone": "Europe/Berlin"}, {"cadence_value": "2000-02-01T08:00:00+01:00"}, {"cadence_value": "2000-02-01T08:00", "timezone": "Europe/Berlin"}},
+				[]object{{"timezone": "America/New_York"}, {"cadence_value": "2000-02-02T07:00:00Z"}}},
+			{"cron", "0 7 * * *", "UTC", []object{{"cadence_value": " 0  7 * *  *"}}, []object{{"timezone": "Europe/Berlin"}, {"cadence_value": "0 9 * * *"}}},
+		} {
+			s := b.schedule("aide", object{"cadence_type": k.kind, "cadence_value": k.value, "timezone": k.zone})
+			first := *s.NextAt
+			change := func(q object) (is reeve.Schedule) {
+				t.Helper()
+				time.Sleep(time.Minute)
+				if q["cadence_value"] != nil && q["cadence_type"] == nil {
+					q["cadence_type"] = k.kind
+				}
+				b.want(200, &is, "PATCH", "/api/schedules/"+s.ID, q)
+				if zone := q["timezone"]; zone != nil && is.Zone != zone {
+					t.Errorf("%s %s: the zone stays %s", k.kind, k.value, is.Zone)
+				}
+				return is
+			}
+			for _, q := range k.same {
+				if is := change(q); is.State != reeve.TimerActive || !is.NextAt.Equal(first) {
+					t.Errorf("%s %s, then %v: %s became %s", k.kind, k.value, q, first, is.NextAt)
+				}
+			}
+			b.want(400, nil, "PATCH", "/api/schedules/"+s.ID, object{"timezone": "Mars/Olympus"})
+			for _, q := range k.other {
+				if is := change(q); is.NextAt.Equal(first) {
+					t.Errorf("%s %s, then %v: it still fires at %s", k.kind, k.value, q, first)
+				}
+			}
+		}
+		// So it is with the tool.
+		s := b.schedule("aide", object{"cadence_type": "interval", "cadence_value": "30d"})
+		time.Sleep(time.Minute)
+		if res := b.call(s.UserID, a.ID, "schedule_edit", object{"schedule_id": s.ID, "timezone": "Europe/Berlin"}); res.IsError || !b.getSchedule(s.ID).NextAt.Equal(*s.NextAt) {
+			t.Errorf("%+v", res)
+		}
+	})
+}
