@@ -63,6 +63,11 @@ func (i *Invocation) Emit(class TokenClass, name string) {
 	i.note(func() { i.changed = append(i.changed, Token{Class: class, Name: name}) })
 }
 
+// EmitAll is Emit for several tokens.
+func (i *Invocation) EmitAll(tokens []Token) {
+	i.note(func() { i.changed = append(i.changed, tokens...) })
+}
+
 // UndoWith names the call that takes this one back.
 func (i *Invocation) UndoWith(tool string, args any) {
 	b, err := json.Marshal(args)

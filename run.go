@@ -240,6 +240,21 @@ type Timer struct {
 	UpdatedAt   time.Time  `json:"updated_at"`
 }
 
+// Tokens are what a change of a schedule tells of.
+func (t Timer) Tokens() []Token {
+	return []Token{{Class: SemanticKey, Name: "SCHEDULE"}, {Class: EntityID, Name: t.ID}}
+}
+
+// Same tells whether nothing of a schedule has changed.
+func (t Timer) Same(was Timer) bool {
+	same := func(a, b *time.Time) bool { return (a == nil) == (b == nil) && (a == nil || a.Equal(*b)) }
+	if !same(t.NextAt, was.NextAt) || !same(t.LastAt, was.LastAt) {
+		return false
+	}
+	t.NextAt, t.LastAt, t.CreatedAt, t.UpdatedAt = was.NextAt, was.LastAt, was.CreatedAt, was.UpdatedAt
+	return t == was
+}
+
 // Notification tells a person something, once.
 type Notification struct {
 	ID          string     `json:"id"`
@@ -255,3 +270,6 @@ type Notification struct {
 	DeliveredAt *time.Time `json:"delivered_at,omitempty" doc:"When the webhook took it"`
 	CreatedAt   time.Time  `json:"created_at"`
 }
+
+// Tokens are what a notification tells of, once it is written.
+func (n Notification) Tokens() []Token { return []Token{{Class: SemanticKey, Name: "NOTIFICATION"}} }

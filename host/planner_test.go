@@ -53,18 +53,45 @@ func (a *auto) plan(request string) reeve.Errand {
 	return k
 }
 
+// watched makes an agent that watches keys, and tells how often each of them has woken it.
+func (a *auto) watched(keys ...string) func() string {
+	a.t.Helper()
+	a.Want(201, nil, "POST", "/api/agents", call{"name": "aware", "config": plan("seen")})
+	for _, k := range keys {
+		a.Want(201, nil, "POST", "/api/agents/aware/subscriptions", call{"class": "key", "name": k})
+	}
+	return func() string {
+		a.t.Helper()
+		var list reeve.WakeList
+		a.Want(200, &list, "GET", "/api/agents/aware/wakes?limit=100", nil)
+		var counts []any
+		for _, k := range keys {
+			n := 0
+			for _, v := range list.Wakes {
+				if v.Token.Name == k {
+					n++
+				}
+			}
+			counts = append(counts, n)
+		}
+		return spoken(counts...)
+	}
+}
+
 // TestK27_PlannerWritesAScript takes a plain request to an automation that a person activates: the planner looks, asks, is corrected
 // by a trial, saves and schedules; nothing runs, and nothing is changed, before the person has seen what it would do and said so.
 func TestK27_PlannerWritesAScript(t *testing.T) {
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		cfg.Mind = script(t, plannerScript)
 		a, d := planning(t, cfg)
+		watched := a.watched("SCHEDULE", "NOTIFICATION")
 		k := a.plan("answer my letters")
 		equal(t, spoken(k.State, k.Question), "asking How often?", "a question is a row")
 		told := a.told()
 		if len(told) != 1 || !strings.Contains(told[0].Title, "asks about letters") || !strings.Contains(told[0].Body, "How often?") {
 			t.Errorf("the person was told %+v", told)
 		}
+		equal(t, watched(), "0 1", "who watches was told of the question")
 		a.Want(409, nil, "POST", a.at("/plan"), call{"request": "something else"})
 		a.Want(200, nil, "POST", "/api/errands/"+k.ID+"/answer", call{"answer": "every morning"})
 		a.Want(409, nil, "POST", "/api/errands/"+k.ID+"/answer", call{"answer": "twice"})
@@ -76,6 +103,7 @@ func TestK27_PlannerWritesAScript(t *testing.T) {
 		if told := a.told(); len(told) != 2 || !strings.Contains(told[0].Title, "wrote version 1.0 of letters") {
 			t.Errorf("the person was told %+v", told)
 		}
+		equal(t, watched(), "1 2", "who watches was told of the schedule, and of the version")
 		var v reeve.ScriptVersion
 		a.Want(200, &v, "GET", a.at("/versions/1.0"), nil)
 		equal(t, spoken(v.Source == goodScript, v.CreatedBy, v.ErrandID == k.ID, v.Comment), "true planner true Answers every letter once.", "the version")
@@ -90,6 +118,7 @@ func TestK27_PlannerWritesAScript(t *testing.T) {
 		a.Want(200, &m, "POST", a.at("/activate"), call{"version": "1.0"})
 		a.Want(200, &s, "GET", "/api/schedules/"+k.TimerID, nil)
 		equal(t, spoken(m.Status, m.Version, s.State, s.NextAt != nil), "active 1.0 active true", "activated by the person")
+		equal(t, watched(), "2 2", "who watches was told that the schedule begins")
 		a.completes()
 		equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
 	})

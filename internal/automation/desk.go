@@ -248,25 +248,38 @@ func (r *Room) started(ctx context.Context, tx *store.Tx, m reeve.Automation, v 
 	if err != nil {
 		return err
 	}
+	var changed []reeve.Token
 	for _, other := range list {
-		if other.TimerID != "" && other.TimerID != k.TimerID {
-			if err := tx.DeleteTimer(ctx, m.WorkspaceID, other.TimerID); err != nil && reeve.CodeOf(err) != reeve.NotFound {
-				return err
-			}
+		if other.TimerID == "" || other.TimerID == k.TimerID {
+			continue
 		}
+		t, err := tx.GetTimer(ctx, m.WorkspaceID, "", other.TimerID)
+		if reeve.CodeOf(err) == reeve.NotFound {
+			continue // it ended with an earlier one
+		}
+		if err != nil {
+			return err
+		}
+		if err := tx.DeleteTimer(ctx, m.WorkspaceID, t.ID); err != nil {
+			return err
+		}
+		changed = append(changed, t.Tokens()...)
 	}
 	t, err := tx.GetTimer(ctx, m.WorkspaceID, "", k.TimerID)
-	if reeve.CodeOf(err) == reeve.NotFound {
-		return nil // a person deleted it
-	}
-	if err != nil || t.State != reeve.TimerPaused || t.LastAt != nil {
+	if err != nil && reeve.CodeOf(err) != reeve.NotFound { // a person may have deleted it
 		return err
 	}
-	if t, _, err = r.Timers.Plan(t, tx.Now()); err != nil {
-		return err
+	if err == nil && t.State == reeve.TimerPaused && t.LastAt == nil {
+		if t, _, err = r.Timers.Plan(t, tx.Now()); err != nil {
+			return err
+		}
+		t.State = reeve.TimerActive
+		if err := tx.PutTimer(ctx, t); err != nil {
+			return err
+		}
+		changed = append(changed, t.Tokens()...)
 	}
-	t.State = reeve.TimerActive
-	return tx.PutTimer(ctx, t)
+	return tx.Tell(ctx, m.WorkspaceID, changed, store.Window)
 }
 
 // Pause keeps an automation from making calls: a run under way ends at its next.

@@ -152,6 +152,7 @@ func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 		if err := tx.DeleteTimer(ctx, m.WorkspaceID, k.TimerID); err != nil && reeve.CodeOf(err) != reeve.NotFound {
 			return nil, err
 		}
+		inv.EmitAll(reeve.Timer{ID: k.TimerID}.Tokens())
 	}
 	if err := r.Timers.Admit(ctx, tx, t); err != nil {
 		return nil, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).Hintf("%s", reeve.AsError(err).Hint)
@@ -164,6 +165,7 @@ func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 	if err := tx.PutTimer(ctx, t); err != nil {
 		return nil, err
 	}
+	inv.EmitAll(t.Tokens())
 	was := k.State
 	k.TimerID = t.ID
 	if moved, err := tx.MoveErrand(ctx, was, k); err != nil || !moved {
@@ -207,9 +209,14 @@ func (r *Room) toolAsk(ctx context.Context, in askArgs) (any, error) {
 	if moved, err := tx.MoveErrand(ctx, reeve.ErrandOpen, k); err != nil || !moved {
 		return nil, overtaken(err)
 	}
-	if _, err := tx.InsertNotification(ctx, reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: k.WorkspaceID, UserID: k.UserID, RunID: inv.Run, AgentID: k.AgentID,
-		Title: "The planner asks about " + k.Automation, Body: in.Question + "\n\nreeve automations answer " + k.ID + " \"...\""}, r.Webhook); err != nil {
+	n := reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: k.WorkspaceID, UserID: k.UserID, RunID: inv.Run, AgentID: k.AgentID,
+		Title: "The planner asks about " + k.Automation, Body: in.Question + "\n\nreeve automations answer " + k.ID + " \"...\""}
+	told, err := tx.InsertNotification(ctx, n, r.Webhook)
+	if err != nil {
 		return nil, err
+	}
+	if told {
+		inv.EmitAll(n.Tokens())
 	}
 	return "The question is put. End your answer now; you are called again with the reply.", nil
 }

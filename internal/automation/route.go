@@ -258,6 +258,6 @@ func (r *Room) tell(ctx context.Context, tx *store.Tx, m reeve.Automation, run r
 	if user == "" {
 		return nil // nobody's; the automation shows it
 	}
-	_, err := tx.InsertNotification(ctx, reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: m.WorkspaceID, UserID: user, RunID: run.ID, AgentID: m.AgentID, Title: title, Body: body}, r.Webhook)
+	_, err := tx.Announce(ctx, reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: m.WorkspaceID, UserID: user, RunID: run.ID, AgentID: m.AgentID, Title: title, Body: body}, r.Webhook)
 	return err
 }

@@ -101,7 +101,7 @@ func New(cfg Config) *Gate {
 	}
 	cfg.Backoff.Tries = max(1, cfg.Backoff.Tries)
 	if cfg.Window == 0 {
-		cfg.Window = 100 * time.Millisecond
+		cfg.Window = store.Window
 	}
 	if cfg.Patience == 0 {
 		cfg.Patience = 20 * time.Second

@@ -91,8 +91,7 @@ func (s *server) writeJournal(ctx context.Context, who reeve.Principal, f func(*
 	})
 }
 
-// tell makes a person's change of something shared, and wakes who watches it. Its provenance is the number this node gave it: the
-// same wherever it becomes known.
+// tell makes a person's change of something shared, and wakes who watches it.
 func (s *server) tell(ctx context.Context, who reeve.Principal, change func(*store.Tx) ([]reeve.Token, error)) error {
 	told := false
 	err := s.DB.Update(ctx, func(tx *store.Tx) error {
@@ -100,12 +99,7 @@ func (s *server) tell(ctx context.Context, who reeve.Principal, change func(*sto
 		if told = len(tokens) > 0; err != nil || !told {
 			return err
 		}
-		stamp, err := tx.Stamp(ctx)
-		if err != nil {
-			return err
-		}
-		return tx.Notify(ctx, store.Change{Workspace: who.Workspace, Operation: reeve.Key("chg", stamp.Node, strconv.FormatInt(stamp.Counter, 10)),
-			Tokens: tokens, Window: s.Gate.Window})
+		return tx.Tell(ctx, who.Workspace, tokens, s.Gate.Window)
 	})
 	if err == nil && told && s.Gate.OnChange != nil {
 		s.Gate.OnChange()

@@ -55,24 +55,24 @@ func (s *server) createSchedule(ctx context.Context, who reeve.Principal, in *st
 	Body reeve.ScheduleRequest
 }) (*body[reeve.Schedule], error) {
 	out := &body[reeve.Schedule]{}
-	err := s.DB.Update(ctx, func(tx *store.Tx) error {
+	err := s.tell(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
 		a, err := tx.GetAgent(ctx, who.Workspace, in.Body.Agent)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if in.Body.CadenceType == "" {
-			return &reeve.Error{Code: reeve.Validation, Message: "a schedule needs a cadence", Fields: []reeve.Field{{Path: "/cadence_type", Message: "is missing", Expected: "cron, once or interval"}}}
+			return nil, &reeve.Error{Code: reeve.Validation, Message: "a schedule needs a cadence", Fields: []reeve.Field{{Path: "/cadence_type", Message: "is missing", Expected: "cron, once or interval"}}}
 		}
 		t := reeve.Timer{ID: tx.NewID("sch"), WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Name: "schedule", Misfire: reeve.CatchUpOnce,
 			Notify: reeve.NotifyAlways, State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
 		if t, out.Body.Upcoming, err = s.Wake.Change(t, in.Body, tx.Now()); err != nil {
-			return err
+			return nil, err
 		}
 		if err := s.Wake.Admit(ctx, tx, t); err != nil {
-			return err
+			return nil, err
 		}
 		out.Body.Timer = t
-		return tx.PutTimer(ctx, t)
+		return t.Tokens(), tx.PutTimer(ctx, t)
 	})
 	if err == nil {
 		s.Wake.Nudge()
@@ -85,24 +85,27 @@ func (s *server) updateSchedule(ctx context.Context, who reeve.Principal, in *st
 	Body reeve.ScheduleRequest
 }) (*body[reeve.Schedule], error) {
 	out := &body[reeve.Schedule]{}
-	err := s.DB.Update(ctx, func(tx *store.Tx) error {
+	err := s.tell(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
 		t, err := timerFor(ctx, tx, who, in.ID)
 		if err != nil {
-			return err
+			return nil, err
 		}
+		was := t
 		if in.Body.Agent != "" {
 			a, err := tx.GetAgent(ctx, who.Workspace, in.Body.Agent)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			t.AgentID = a.ID
 		}
 		if t, out.Body.Upcoming, err = s.Wake.Revise(ctx, tx, t, in.Body); err != nil {
-			return err
+			return nil, err
 		}
-		t.UpdatedAt = tx.Now()
-		out.Body.Timer = t
-		return tx.PutTimer(ctx, t)
+		if out.Body.Timer = t; t.Same(was) {
+			return nil, nil
+		}
+		out.Body.UpdatedAt = tx.Now()
+		return t.Tokens(), tx.PutTimer(ctx, t)
 	})
 	if err == nil {
 		s.Wake.Nudge()
@@ -111,12 +114,12 @@ func (s *server) updateSchedule(ctx context.Context, who reeve.Principal, in *st
 }
 
 func (s *server) deleteSchedule(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
-	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
+	return nil, s.tell(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
 		t, err := timerFor(ctx, tx, who, in.ID)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return tx.DeleteTimer(ctx, who.Workspace, t.ID)
+		return t.Tokens(), tx.DeleteTimer(ctx, who.Workspace, t.ID)
 	})
 }
 

@@ -147,7 +147,11 @@ func (t *Tx) DeleteAgent(ctx context.Context, workspace, id string) error {
 	if err := t.exec(ctx, `DELETE FROM notes WHERE workspace_id = $1 AND agent_id = $2`, workspace, id); err != nil {
 		return err
 	}
-	return t.exec(ctx, `DELETE FROM agents WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	timers, err := t.timersOf(ctx, workspace, id)
+	if err != nil {
+		return err
+	}
+	return first(t.exec(ctx, `DELETE FROM agents WHERE workspace_id = $1 AND id = $2`, workspace, id), t.tellGone(ctx, workspace, timers))
 }
 
 // Attachment is a tool that an agent has, with the agent's settings for it.

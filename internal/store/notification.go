@@ -28,6 +28,15 @@ func (t *Tx) InsertNotification(ctx context.Context, v reeve.Notification, deliv
 	return n == 1, err
 }
 
+// Announce is InsertNotification for what no call tells of: who watches notifications is told with it, but for those whose own work led to it.
+func (t *Tx) Announce(ctx context.Context, v reeve.Notification, deliver bool) (bool, error) {
+	told, err := t.InsertNotification(ctx, v, deliver)
+	if err != nil || !told {
+		return false, err
+	}
+	return true, t.Notify(ctx, Change{Workspace: v.WorkspaceID, Agent: v.AgentID, Run: v.RunID, Operation: reeve.Key("chg", v.ID), Tokens: v.Tokens(), Window: Window})
+}
+
 // GetNotification reads a notification of a workspace.
 func (s *Snap) GetNotification(ctx context.Context, workspace, id string) (reeve.Notification, error) {
 	v, ok, err := one(ctx, s, scanNotification, `SELECT `+notificationColumns+` FROM notifications WHERE workspace_id = $1 AND id = $2`, workspace, id)

@@ -173,6 +173,22 @@ func (t *Tx) DeleteTimer(ctx context.Context, workspace, id string) error {
 	return t.exec(ctx, `DELETE FROM timers WHERE workspace_id = $1 AND id = $2`, workspace, id)
 }
 
+// timersOf is what is told of the schedules of an agent that end with it.
+func (t *Tx) timersOf(ctx context.Context, workspace, agent string) (tokens []reeve.Token, err error) {
+	ids, err := all(ctx, &t.Snap, value[string], `SELECT id FROM timers WHERE workspace_id = $1 AND agent_id = $2 AND state <> 'completed' ORDER BY id`, workspace, agent)
+	for _, id := range ids {
+		tokens = append(tokens, reeve.Timer{ID: id}.Tokens()...)
+	}
+	return tokens, err
+}
+
+func (t *Tx) tellGone(ctx context.Context, workspace string, timers []reeve.Token) error {
+	if len(timers) == 0 {
+		return nil
+	}
+	return t.Notify(ctx, Change{Workspace: workspace, Operation: t.NewID("chg"), Tokens: timers, Window: Window})
+}
+
 // InsertMissed notes a firing that nobody was there for. Run keys of those that one catch-up serves are given.
 func (t *Tx) InsertMissed(ctx context.Context, timer string, at int64, key string) error {
 	return t.exec(ctx, `INSERT INTO missed (timer_id, scheduled_at, run_key, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT (timer_id, scheduled_at) DO NOTHING`,

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,6 +67,21 @@ func (t *Tx) Notify(ctx context.Context, c Change) error {
 			FROM (VALUES (?)) AS v CROSS JOIN subscriptions s WHERE s.workspace_id = v.column1 AND s.class = v.column2 AND s.name = v.column3) watching
 		WHERE replace(led, agent_id || ',', '') = led ON CONFLICT (run_key) DO NOTHING`,
 		[]string{"TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "BIGINT", "BIGINT"}, rows)
+}
+
+// Window is how long changes made here join before somebody is woken.
+const Window = 100 * time.Millisecond
+
+// Tell is Notify for a change that a person made. Its provenance is the number that this node gave it: the same wherever it becomes known.
+func (t *Tx) Tell(ctx context.Context, workspace string, tokens []reeve.Token, window time.Duration) error {
+	if len(tokens) == 0 {
+		return nil
+	}
+	stamp, err := t.Stamp(ctx)
+	if err != nil {
+		return err
+	}
+	return t.Notify(ctx, Change{Workspace: workspace, Operation: reeve.Key("chg", stamp.Node, strconv.FormatInt(stamp.Counter, 10)), Tokens: tokens, Window: window})
 }
 
 // InsertWake queues a wake; false means that its run key has been queued before.
@@ -199,6 +215,10 @@ func (t *Tx) settleAgent(ctx context.Context, a reeve.Agent) error {
 	if err := t.SkipWakes(ctx, a.WorkspaceID, a.ID, "the agent is destroyed"); err != nil {
 		return err
 	}
+	timers, err := t.timersOf(ctx, a.WorkspaceID, a.ID)
+	if err != nil {
+		return err
+	}
 	for _, query := range []string{
 		`DELETE FROM subscriptions WHERE workspace_id = $1 AND agent_id = $2`,
 		`UPDATE timers SET state = 'completed', next_at = 0 WHERE workspace_id = $1 AND agent_id = $2`,
@@ -206,6 +226,9 @@ func (t *Tx) settleAgent(ctx context.Context, a reeve.Agent) error {
 		if err := t.exec(ctx, query, a.WorkspaceID, a.ID); err != nil {
 			return err
 		}
+	}
+	if err := t.tellGone(ctx, a.WorkspaceID, timers); err != nil {
+		return err
 	}
 	return t.CancelRuns(ctx, a.WorkspaceID, a.ID, "the agent was destroyed")
 }

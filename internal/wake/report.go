@@ -45,6 +45,9 @@ func (r *Room) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, run ree
 		if err := tx.SkipFirings(ctx, t.ID, "the schedule is disabled"); err != nil {
 			return false, err
 		}
+		if err := tx.Notify(ctx, store.Change{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID, Operation: reeve.Key("chg", t.ID, run.ID), Tokens: t.Tokens(), Window: LocalWindow}); err != nil {
+			return false, err
+		}
 	}
 	if t.Failures != was.Failures || t.State != was.State {
 		if err := tx.CountFailures(ctx, *t); err != nil {
@@ -54,7 +57,7 @@ func (r *Room) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, run ree
 	if !tell || t.UserID == "" {
 		return false, nil
 	}
-	if told, err = tx.InsertNotification(ctx, n, r.Webhook != ""); err != nil || !told {
+	if told, err = tx.Announce(ctx, n, r.Webhook != ""); err != nil || !told {
 		return false, err
 	}
 	return true, r.answer(ctx, tx, n)
@@ -71,7 +74,7 @@ func (r *Room) alarm(ctx context.Context, tx *store.Tx, run reeve.Run) (bool, er
 	} else if reeve.CodeOf(err) != reeve.NotFound {
 		return false, err
 	}
-	return tx.InsertNotification(ctx, reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: run.WorkspaceID, UserID: run.UserID, RunID: run.ID, AgentID: run.AgentID,
+	return tx.Announce(ctx, reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: run.WorkspaceID, UserID: run.UserID, RunID: run.ID, AgentID: run.AgentID,
 		Title: "a run of " + name + " was given up", Body: run.Message}, r.Webhook != "")
 }
 

@@ -15,7 +15,7 @@ import (
 
 // Windows in which changes join before somebody is woken: our own, and those that came from elsewhere.
 const (
-	LocalWindow  = 100 * time.Millisecond
+	LocalWindow  = store.Window
 	RemoteWindow = time.Second
 )
 

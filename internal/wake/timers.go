@@ -190,7 +190,7 @@ func (r *Room) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer, script 
 	c, err := r.zones.ParseCadence(t.Kind, t.Value, t.Zone)
 	if err != nil { // a zone that was known when it was made
 		t.State, t.NextAt = reeve.TimerDisabled, nil
-		return t, nil, nil
+		return t, nil, tx.Notify(ctx, store.Change{Workspace: t.WorkspaceID, Operation: tx.NewID("chg"), Tokens: t.Tokens(), Window: LocalWindow})
 	}
 	d := anchored(c, *t.NextAt).Due(t.NextAt.Add(-time.Millisecond), tx.Now(), Misfire{Policy: string(t.Misfire)})
 	for _, f := range d.Run {

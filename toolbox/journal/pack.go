@@ -108,9 +108,7 @@ func write[In any](p *Pack, t reeve.Tool, names toucher[In], do writer[In]) reev
 			return out, err
 		}
 		out.Changed = w.Changed()
-		for _, k := range w.Tokens() {
-			inv.Emit(k.Class, k.Name)
-		}
+		inv.EmitAll(w.Tokens())
 		return out, w.Finish(ctx)
 	})
 	t.Categories = categories(p, names)

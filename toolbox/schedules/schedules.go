@@ -130,8 +130,7 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	inv.Emit(reeve.SemanticKey, "SCHEDULE")
-	inv.Emit(reeve.EntityID, t.ID)
+	inv.EmitAll(t.Tokens())
 	inv.UndoWith("schedule_delete", remove{t.ID, reeve.Left(told(t))})
 	return view{t, upcoming}, tx.PutTimer(ctx, t)
 }
@@ -196,17 +195,16 @@ func (p *Pack) edit(ctx context.Context, in edit) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	t, err := p.mine(ctx, tx, inv.Workspace, who, in.ScheduleID)
+	was, err := p.mine(ctx, tx, inv.Workspace, who, in.ScheduleID)
 	if err != nil {
 		return view{}, err
 	}
-	t, upcoming, err := p.Planner().Revise(ctx, tx, t, reeve.ScheduleRequest{Name: in.Name, Goal: in.Goal, CadenceType: in.CadenceType, CadenceValue: in.CadenceValue,
+	t, upcoming, err := p.Planner().Revise(ctx, tx, was, reeve.ScheduleRequest{Name: in.Name, Goal: in.Goal, CadenceType: in.CadenceType, CadenceValue: in.CadenceValue,
 		Timezone: in.Timezone, Misfire: reeve.Misfire(in.Misfire), Notification: reeve.Notify(in.Notification), Status: in.Status})
-	if err != nil {
-		return view{}, err
+	if err != nil || t.Same(was) {
+		return view{t, upcoming}, err
 	}
-	inv.Emit(reeve.SemanticKey, "SCHEDULE")
-	inv.Emit(reeve.EntityID, t.ID)
+	inv.EmitAll(t.Tokens())
 	return view{t, upcoming}, tx.PutTimer(ctx, t)
 }
 
@@ -231,7 +229,6 @@ func (p *Pack) delete(ctx context.Context, in remove) (string, error) {
 	if err := in.Replaces(told(t)); err != nil {
 		return "", err
 	}
-	inv.Emit(reeve.SemanticKey, "SCHEDULE")
-	inv.Emit(reeve.EntityID, t.ID)
+	inv.EmitAll(t.Tokens())
 	return "Deleted " + t.Name + ".", tx.DeleteTimer(ctx, inv.Workspace, t.ID)
 }

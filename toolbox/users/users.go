@@ -49,6 +49,6 @@ func (p *Pack) send(ctx context.Context, in send) (map[string]any, error) {
 	if _, err := tx.InsertNotification(ctx, n, p.Webhook); err != nil {
 		return nil, err
 	}
-	inv.Emit(reeve.SemanticKey, "NOTIFICATION")
+	inv.EmitAll(n.Tokens())
 	return map[string]any{"sent": true, "notification_id": n.ID}, nil
 }
