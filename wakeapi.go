@@ -1,6 +1,9 @@
 package reeve
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // The bodies of the API for runs, wakes, subscriptions, schedules and notifications.
 
@@ -44,6 +47,16 @@ type ScheduleRequest struct {
 	Misfire      Misfire `json:"misfire,omitempty" enum:"catchup,skip,all"`
 	Notification Notify  `json:"notification,omitempty" enum:"always,conditional,never"`
 	Status       string  `json:"status,omitempty" enum:"active,paused"`
+}
+
+// Validate refuses a name and a goal of blanks only: they say nothing.
+func (q ScheduleRequest) Validate() error {
+	for _, f := range []struct{ path, said, expected string }{{"/name", q.Name, "a short name"}, {"/goal", q.Goal, "complete instructions for each run"}} {
+		if f.said != "" && strings.TrimSpace(f.said) == "" {
+			return Wrong(f.path, "is empty", f.expected)
+		}
+	}
+	return nil
 }
 
 // Schedule is a timer with its next firings.

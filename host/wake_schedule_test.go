@@ -161,6 +161,22 @@ func TestO13_ScheduleTools(t *testing.T) {
 				t.Errorf("an empty %s: %+v", empty, res)
 			}
 		}
+		for _, blank := range []string{"name", "goal"} {
+			body := object{"agent": a.ID, "goal": "g", "cadence_type": "interval", "cadence_value": "2h"}
+			body[blank] = " \u00a0\n"
+			var p reeve.Problem
+			b.want(400, &p, "POST", "/api/schedules", body)
+			if len(p.Errors) != 1 || p.Errors[0].Path != "/"+blank {
+				t.Errorf("a blank %s over REST: %+v", blank, p)
+			}
+			b.want(400, nil, "PATCH", "/api/schedules/"+every.ID, object{blank: "  "})
+			delete(body, "agent")
+			for tool, args := range map[string]object{"schedule_create": body, "schedule_edit": {"schedule_id": every.ID, blank: "\t "}} {
+				if res := use(tool, args); res.Code != reeve.Validation || len(res.Fields) != 1 || res.Fields[0].Path != "/"+blank {
+					t.Errorf("%s with a blank %s: %+v", tool, blank, res)
+				}
+			}
+		}
 		for _, empty := range []string{"name", "goal", "timezone", "cadence_value"} {
 			if res := use("schedule_edit", object{"schedule_id": every.ID, empty: ""}); !res.IsError || len(res.Fields) == 0 || res.Fields[0].Path != "/"+empty || strings.Contains(res.Fields[0].Message, "without the other") {
 				t.Errorf("an empty %s takes the place of one: %+v", empty, res)

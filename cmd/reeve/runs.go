@@ -13,7 +13,7 @@ import (
 )
 
 func runsCommand(a *app) *cobra.Command {
-	c := family("runs", "See what agents did, and end it", `A run is one execution of an agent, whatever woke it. It serves every wake that was due when it began, so "runs wakes" says why it ran.`,
+	c := family("runs", "See what agents did, and end it", `A run is one execution of an agent, whatever woke it. Changes that were due when it began share a run, a wake by hand has one of its own; "runs wakes" says why it ran.`,
 		runsList(a), runsGet(a), runsWakes(a), runsMessages(a), runsCancel(a))
 	c.Example = `  reeve runs --agent clerk
   reeve runs --state parked

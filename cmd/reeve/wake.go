@@ -46,7 +46,7 @@ func wakeCommand(a *app) *cobra.Command {
 		}
 		return err
 	})
-	c.Long = `Asks for a run of an agent. INPUT says what it is to do; - reads it from the standard input. Wakes that are due together share a run.
+	c.Long = `Asks for a run of an agent. INPUT says what it is to do; - reads it from the standard input. Each such wake has a run of its own.
 
 With --wait it waits for the run and prints what it came to. When a call of the run has to wait, for a person or for its outcome, the
 command exits with 3 and says how to go on. So it does when the wake has to wait because an earlier run of the agent waits for a person, and when

@@ -61,6 +61,9 @@ func (r *Room) Change(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (re
 		return t, nil, &reeve.Error{Code: reeve.Validation, Message: "cadence_type and cadence_value belong together",
 			Fields: []reeve.Field{{Path: "/cadence_value", Message: "one is given without the other", Expected: "both or neither"}}}
 	}
+	if err := q.Validate(); err != nil {
+		return t, nil, err
+	}
 	was := t
 	set := func(p *string, v string) {
 		if v != "" {
