@@ -15,6 +15,7 @@ const (
 	MaxText    = 100 << 10 // bytes
 	MaxEntries = 1000      // in one call
 	MaxScores  = 20        // of one rating
+	MaxScore   = 100       // each
 )
 
 // Wrong is an error about one input.
@@ -119,7 +120,7 @@ func (r *Rating) Validate() error {
 		if !scoreName.MatchString(name) {
 			return Wrong("/scores/"+name, "is not a name of a score", "lower-case letters, digits and _")
 		}
-		if v < 0 || v > 100 {
+		if v < 0 || v > MaxScore {
 			return Wrong("/scores/"+name, "is out of range", "0 to 100")
 		}
 	}

@@ -1,5 +1,11 @@
 package reeve
 
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+)
+
 // What is asked of the journal: the arguments of tools and the bodies of the REST API alike, so that people and agents change it
 // by the same rules.
 
@@ -178,8 +184,31 @@ type PinChange struct {
 
 // RatingDraft says how something was. It replaces an earlier rating of the same target.
 type RatingDraft struct {
-	Target   RatingTarget     `json:"target_kind" enum:"task,time_entry,plan_block"`
-	TargetID string           `json:"target_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
-	Scores   map[string]int64 `json:"scores" doc:"By name, such as focus or energy; 0 to 100 each, 1 to 20 of them"`
-	Note     string           `json:"note,omitempty" maxLength:"102400"`
+	Target   RatingTarget `json:"target_kind" enum:"task,time_entry,plan_block"`
+	TargetID string       `json:"target_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
+	Scores   Scores       `json:"scores" doc:"By name, such as focus or energy; 0 to 100 each, 1 to 20 of them"`
+	Note     string       `json:"note,omitempty" maxLength:"102400"`
+}
+
+// Scores are what somebody rates something with, by name.
+type Scores map[string]int64
+
+// UnmarshalJSON reads numbers of any size. One that is no score stays none, so that it is refused by its name, also where no whole number can hold it.
+func (s *Scores) UnmarshalJSON(b []byte) error {
+	var said map[string]float64
+	if err := json.Unmarshal(b, &said); err != nil {
+		return err
+	}
+	*s = Scores{}
+	for name, v := range said {
+		switch n := int64(max(-1, min(v, MaxScore+1))); {
+		case v < 0:
+			(*s)[name] = -1
+		case v <= MaxScore && float64(n) != v:
+			return &json.UnmarshalTypeError{Value: "number " + strconv.FormatFloat(v, 'g', -1, 64), Type: reflect.TypeFor[int64]()}
+		default:
+			(*s)[name] = n
+		}
+	}
+	return nil
 }

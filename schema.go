@@ -48,6 +48,8 @@ func survey(t reflect.Type, known map[reflect.Type]*jsonschema.Schema, seen map[
 	switch p := reflect.PointerTo(t); {
 	case t == reflect.TypeFor[time.Time]():
 		known[t] = &jsonschema.Schema{Type: "string", Format: "date-time"}
+	case t == reflect.TypeFor[Scores]():
+		known[t] = &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "integer"}}
 	case t.Kind() == reflect.Pointer:
 		return survey(t.Elem(), known, seen)
 	case p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):

@@ -369,6 +369,30 @@ func TestBadInput_NumbersThatDoNotFit(t *testing.T) {
 	h.Want(200, nil, "PUT", "/api/budgets/workspace", `{"limit":{"calls":9007199254740991}}`)
 }
 
+// A score that is out of range is refused by its name and with its range, however large it is.
+func TestBadInput_Scores(t *testing.T) {
+	h := start(t)
+	c := decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", object{"name": "Home"}))
+	task := decode[reeve.Task](t, h.Want(201, nil, "POST", "/api/journal/tasks", object{"category_id": c.ID, "title": "Row"}))
+	rate := func(score string) reevetest.Reply {
+		return h.Do("PUT", "/api/journal/ratings", `{"target_kind":"task","target_id":"`+task.ID+`","scores":{"a":`+score+`}}`)
+	}
+	for _, score := range []string{"1e20", "-1e20", "1e300", "101", "-1", "9007199254740991"} {
+		r := rate(score)
+		if refusedAt(t, r, "/scores/a"); !strings.Contains(string(r.Body), `"0 to 100"`) {
+			t.Errorf("%s: %s", score, r.Body)
+		}
+	}
+	for _, score := range []string{"0.5", "-0.5", `"5"`, "null"} {
+		if r := rate(score); r.Status != 400 {
+			t.Errorf("%s: %d %s", score, r.Status, r.Body)
+		}
+	}
+	if v := decode[reeve.Rating](t, rate("100")); v.Scores["a"] != 100 {
+		t.Errorf("%+v", v)
+	}
+}
+
 // What is found by its id or its name must not be named like another's id: it would pass for that one once it is gone.
 func TestBadInput_NamesThatAreIDs(t *testing.T) {
 	h := start(t)
