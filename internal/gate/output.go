@@ -20,13 +20,16 @@ type output struct {
 }
 
 // output scrubs and cuts what a handler returned. Scrubbing comes first: a secret cut in two would pass unseen.
-func (p *pass) output(text string) output {
-	return p.g.cut(p.view.workspace.scrubber.scrub(text, p.tool().Names...))
+func (p *pass) output(text string) output { return p.g.cut(p.scrubbed(text)) }
+
+// scrubbed is a handler's text without secrets.
+func (p *pass) scrubbed(text string) string {
+	return p.view.workspace.scrubber.scrub(text, p.tool().Names...)
 }
 
 // fits tells whether callers would be shown all of what a handler returns.
 func (p *pass) fits(v any) bool {
-	text := p.scrub(p.g.text(v))
+	text := p.scrubbed(p.g.text(v))
 	return len(head(text, p.g.OutputCap)) == len(text)
 }
 
