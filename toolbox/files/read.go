@@ -117,7 +117,7 @@ func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 		return out, notText(v, head, 0)
 	}
 	cut := inv.Slices(string(text))
-	return reeve.Page(inv, min(limit, len(text)), func(n int) (readResult, error) {
+	page := func(n int) (readResult, error) {
 		page := out
 		skip, end, ok := slice(text[at:], n, in.Offset > 0)
 		if !ok {
@@ -132,7 +132,11 @@ func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 			page.NextOffset = next
 		}
 		return page, nil
-	})
+	}
+	if in.Limit > 0 {
+		return page(limit) // whoever asks for so much is given it: what is not shown of it is kept
+	}
+	return reeve.Page(inv, min(limit, len(text)), page)
 }
 
 // notText says why a file is no text by bytes of it, which begin at an offset: it holds NUL and is UTF-8 up to there, or it is not UTF-8.

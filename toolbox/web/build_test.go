@@ -132,7 +132,7 @@ func TestI10_EveryParameterGoesSomewhere(t *testing.T) {
 		`{"method":"GET","url":"https://a.test/{id}?q={q}","query":{"n":"n"}}`:                                                          "",
 		`{"method":"POST","url":"https://a.test/{id}"}`:                                                                                 "",
 		`{"method":"POST","url":"https://a.test/{id}","body_type":"none"}`:                                                              "n q",
-		`{"method":"POST","url":"https://a.test/{id}","body":{"a":"q"}}`:                                                                "n",
+		`{"method":"POST","url":"https://a.test/{id}","body":{"a":"q"}}`:                                                                "",
 		`{"method":"POST","url":"https://a.test/{id}","body":{"a":"n"},"reads":{"q":["list"]}}`:                                         "",
 		`{"method":"POST","url":"https://a.test/{id}","body":{"a":"n"},"verify":{"url":"https://a.test/{q}","applied":[200]}}`:          "",
 		`{"method":"DELETE","url":"https://a.test/","body_type":"none","verify":{"url":"https://a.test/{operation_id}/{id}/{n}/{q}"}} `: "",

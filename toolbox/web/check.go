@@ -156,14 +156,14 @@ func (c *checker) argument(at, name string, not ...string) {
 	}
 }
 
-// unused finds the parameters that go nowhere. A body for which nothing is said has all that stand nowhere else.
+// unused finds the parameters of a request without a body that go nowhere. A body has all that stand nowhere else, unless it says what it has: the rest is then dropped on purpose.
 func (c *checker) unused() {
-	if c.spec.BodyType != noBody && len(c.spec.Body) == 0 {
+	if c.spec.BodyType != noBody {
 		return
 	}
 	for _, name := range sortedKeys(c.known) {
 		if name != OperationArg && !c.used[name] && !slices.Contains(c.tool.Identity, name) {
-			c.bad("/parameters/properties/"+escapeToken(name), "a parameter that url, query or body uses", bad("the parameter %s goes nowhere", name))
+			c.bad("/parameters/properties/"+escapeToken(name), "a parameter that url or query uses", bad("the parameter %s goes nowhere", name))
 		}
 	}
 }
