@@ -155,8 +155,8 @@ func complete(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, m
 // decided brings the steps up to what a person was asked and has said. A call that is asked about while no step waits was judged again when it was to run, and a budget had run out by then.
 func decided(list []reeve.Step, a reeve.Approval) {
 	waits := func(s reeve.Step) bool { return s.Verdict == reeve.Waits }
-	if !slices.ContainsFunc(list, waits) {
-		list[slices.IndexFunc(list, func(s reeve.Step) bool { return s.Name == "budget" })] = reeve.Step{Name: "budget", Verdict: reeve.Waits, Why: a.Why}
+	if i := slices.IndexFunc(list, func(s reeve.Step) bool { return s.Name == "budget" }); i >= 0 && !slices.ContainsFunc(list, waits) {
+		list[i] = reeve.Step{Name: "budget", Verdict: reeve.Waits, Why: a.Why}
 	}
 	for i, s := range list {
 		if waits(s) && a.State == reeve.Approved {

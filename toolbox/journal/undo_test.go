@@ -50,6 +50,15 @@ func TestL17_UndoTakesBackOnlyWhatWasDone(t *testing.T) {
 			}
 		}
 		person(map[string]any{"category_id": w.home, "title": "Paint", "priority": "low", "estimate_minutes": 10})
+		// What could not be taken back did nothing: once it is as it was left, it can.
+		slow := w.does(a, "update_task_estimate", map[string]any{"task_id": task.ID, "estimate_minutes": 480})
+		person(map[string]any{"estimate_minutes": 5})
+		w.tooLate(slow)
+		person(map[string]any{"estimate_minutes": 480})
+		w.undo(slow)
+		if v := w.view(task.ID).Task; v.EstimateMinutes != 10 {
+			t.Errorf("an undo that failed before: %+v", v)
+		}
 		first := w.does(a, "update_task_priority", map[string]any{"task_id": task.ID, "priority": "urgent"})
 		second := w.does(a, "update_task_estimate", map[string]any{"task_id": task.ID, "estimate_minutes": 20})
 		person(map[string]any{"title": "Paint the shed"})
