@@ -65,6 +65,7 @@ func Start(c Command) (*Process, error) {
 		defer done()
 	}
 	if err == nil {
+		keepFiles()
 		err = cmd.Start()
 	}
 	if err != nil {

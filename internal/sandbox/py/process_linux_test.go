@@ -58,6 +58,11 @@ func killChildren(t testing.TB) {
 
 // TestI11_WorkersAreLockedIn looks at a worker from outside, while it waits and while it runs code.
 func TestI11_WorkersAreLockedIn(t *testing.T) {
+	inherited, err := syscall.Open("/etc/passwd", syscall.O_RDONLY, 0) // as if this process had been started with it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(inherited)
 	p := newPool(t, py.Config{Warm: -1})
 	works(t, p)
 	look := func() {

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package child
+
+// keepFiles cannot be done here.
+func keepFiles() {}
