@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"reeve/internal/store"
 )
 
 // dbos is DBOS Transact Go 1.2 as it was measured before: durable steps per second at 1, 8 and 32 workflows in flight, beside
@@ -47,7 +49,7 @@ func (w *world) peers(ctx context.Context, c config, name string, t *table) erro
 		if err != nil {
 			return err
 		}
-		got, err := turns(ctx, c, w.gated(n), river.lane, bare)
+		got, err := turns(ctx, c, w.gated(n), river.lane, bare, w.least(n))
 		if err := errors.Join(err, river.stop()); err != nil {
 			return err
 		}
@@ -57,6 +59,17 @@ func (w *world) peers(ctx context.Context, c config, name string, t *table) erro
 		theirs := dbos[name].steps[i] / dbos[name].bare[i]
 		t.add(row{Section: "peers", Name: at + ", share of the bare store", Unit: "share", Ours: r.Ratio, Against: "DBOS 1.2 (as measured before)", Peer: theirs,
 			Ratio: r.Ratio / theirs, BestRatio: r.BestRatio / theirs, Target: 1.5})
+		t.add(compare(row{Section: "peers", Name: at + ", the bare store: the four rows of a call", Unit: "steps/s", Against: river.name}, got[2], got[1]))
+		t.add(compare(row{Section: "peers", Name: at + ", the bare store: its effect's row alone", Unit: "steps/s", Against: river.name}, got[3], got[1]))
 	}
 	return nil
+}
+
+// least is the lane of transactions that write an effect and nothing of who did it and why: as fast as steps on this store can be, and no record of them.
+func (w *world) least(n int) lane {
+	body := []byte(content)
+	return callers(n, func(ctx context.Context, caller, i int) error {
+		session := fmt.Sprintf("%s:session:least-%d-of-%d", w.agent, caller, n)
+		return w.db.Update(ctx, func(tx *store.Tx) error { return tx.PutSessionFile(ctx, workspace, session, path(i), body) })
+	})
 }
