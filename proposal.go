@@ -23,6 +23,11 @@ func ProposalStates() []ProposalState {
 	return []ProposalState{ProposalPending, ProposalRejected, ProposalAccepted, ProposalApplied, ProposalFailed, ProposalDenied, ProposalStale, ProposalUnknown}
 }
 
+// Void tells whether a proposal came to nothing. A rejected one can still be reopened.
+func (s ProposalState) Void() bool {
+	return s == ProposalRejected || s == ProposalFailed || s == ProposalDenied || s == ProposalStale
+}
+
 // Proposal is a call that an agent may only propose: one item of a change set. It is bound to the exact arguments, tool, settings
 // and base it was made with, and is applied at most once, under an operation id that derives from its own.
 type Proposal struct {

@@ -84,7 +84,13 @@ func (p *pass) replay(ctx context.Context) (res reeve.Result, err error) {
 			}
 		}
 		if ok {
-			res, err = stored(op, m)
+			if res, err = stored(op, m); err != nil || op.State != reeve.ProposedOp {
+				return err
+			}
+			item, err := s.GetProposal(ctx, op.WorkspaceID, res.ProposalID)
+			if since := sinceProposed(item); err == nil && since != "" {
+				res.Content += "\nSince then: " + since + "."
+			}
 			return err
 		}
 		res = p.pending(op)

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -115,6 +116,37 @@ func (p *pass) enter(ctx context.Context, tx *store.Tx, diff output) (item reeve
 		return item, "", err
 	}
 	return item, fmt.Sprintf("Proposed as item %d of change set %s: a person decides. Nothing has changed yet.", item.Ordinal, item.SetID), tx.InsertProposal(ctx, item)
+}
+
+// proposalOf is the item of a change set that a call became.
+func proposalOf(ctx context.Context, s *store.Snap, op reeve.Operation) (reeve.Proposal, error) {
+	m, err := s.GetMessage(ctx, op.WorkspaceID, op.ResultID)
+	if err != nil {
+		return reeve.Proposal{}, err
+	}
+	res, err := stored(op, m)
+	if err != nil {
+		return reeve.Proposal{}, err
+	}
+	return s.GetProposal(ctx, op.WorkspaceID, res.ProposalID)
+}
+
+// sinceProposed says what has become of a proposal since its call was answered.
+func sinceProposed(item reeve.Proposal) string {
+	switch item.State {
+	case reeve.ProposalPending:
+		return ""
+	case reeve.ProposalRejected:
+		return verdictOn(item, "rejected it")
+	case reeve.ProposalAccepted:
+		return verdictOn(item, "accepted it") + ": it is being applied"
+	case reeve.ProposalApplied:
+		return verdictOn(item, "accepted it") + ", and it was applied as operation " + item.OperationID
+	case reeve.ProposalStale:
+		return "it is stale, and nothing was applied: " + cmp.Or(item.Message, item.Comment, "what it was made for has changed")
+	case reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalUnknown:
+	}
+	return verdictOn(item, "accepted it") + ", and it is " + string(item.State) + ": " + item.Message
 }
 
 // changeSet collects what one run proposes; outside runs, what is proposed in one session.

@@ -1,0 +1,160 @@
+package host_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/reevetest"
+)
+
+// undoing is an agent that writes a file, and whose undos are judged by a policy.
+type undoing struct {
+	*reevetest.Host
+	agent reeve.Agent
+}
+
+func newUndoing(t *testing.T) *undoing {
+	h := reevetest.Start(t)
+	return &undoing{h, h.Agent("a", "file_write", "file_read", "file_restore")}
+}
+
+func (u *undoing) policy(restore string) {
+	u.T.Helper()
+	u.Want(http.StatusOK, nil, "PATCH", "/api/agents/a", object{"policy": object{"tools": object{"file_restore": restore}}})
+}
+
+func (u *undoing) write(content string) (operation string) {
+	u.T.Helper()
+	return u.Call("a", "file_write", object{"path": "/shared/x.txt", "content": content, "overwrite": true}).OperationID
+}
+
+func (u *undoing) undo(operation string) (res reeve.Result) {
+	u.T.Helper()
+	u.Do("POST", "/api/operations/"+operation+"/undo", nil).Decode(u.T, &res)
+	return res
+}
+
+// decide has a person accept or reject a proposal, and waits until it is applied.
+func (u *undoing) decide(proposal, word string) (p reeve.Proposal) {
+	u.T.Helper()
+	u.Want(http.StatusOK, nil, "POST", "/api/proposals/"+proposal+"/"+word, object{})
+	u.Settle(u.T.Context())
+	u.Want(http.StatusOK, &p, "GET", "/api/proposals/"+proposal, nil)
+	return p
+}
+
+func (u *undoing) holds(want string) {
+	u.T.Helper()
+	if b, err := os.ReadFile(filepath.Join(u.Dir(), "workspaces/default/shared/x.txt")); err != nil || string(b) != want {
+		u.T.Errorf("the file holds %q, and not %q: %v", b, want, err)
+	}
+}
+
+// TestO03_AnUndoThatWasProposed: what became of the proposal is told, and one that came to nothing can be asked for again.
+func TestO03_AnUndoThatWasProposed(t *testing.T) {
+	u := newUndoing(t)
+	u.policy("propose")
+	u.write("one")
+	op := u.write("two")
+	first := u.undo(op)
+	if again := u.undo(op); first.State != reeve.ProposedOp || again.OperationID != first.OperationID || strings.Contains(again.Content, "Since then") {
+		t.Fatalf("it waits: %+v, %+v", first, again)
+	}
+	u.write("three")
+	if p := u.decide(first.ProposalID, "accept"); p.State != reeve.ProposalStale {
+		t.Fatalf("accepted when the file was another: %+v", p)
+	}
+	u.write("two")
+	second := u.undo(op)
+	if second.State != reeve.ProposedOp || second.Replayed || second.ProposalID == first.ProposalID {
+		t.Fatalf("asked for again: %+v", second)
+	}
+	if p := u.decide(second.ProposalID, "reject"); p.State != reeve.ProposalRejected {
+		t.Fatalf("rejected: %+v", p)
+	}
+	if r := u.Do("POST", "/api/operations/"+op+"/undo", nil); r.Status != http.StatusForbidden || !strings.Contains(string(r.Body), "owner rejected this") {
+		t.Errorf("after a rejection: %d %s", r.Status, r.Body)
+	}
+	u.Want(http.StatusOK, nil, "POST", "/api/proposals/"+second.ProposalID+"/reopen", object{})
+	if p := u.decide(second.ProposalID, "accept"); p.State != reeve.ProposalApplied {
+		t.Fatalf("accepted: %+v", p)
+	}
+	u.holds("one")
+	if done := u.undo(op); !done.Replayed || done.ProposalID != second.ProposalID || !strings.Contains(done.Content, "Since then: owner accepted it on ") || !strings.Contains(done.Content, "applied as operation op_") {
+		t.Errorf("it is done: %+v", done)
+	}
+	u.write("two")
+	next := u.write("four")
+	u.decide(u.undo(next).ProposalID, "reject")
+	u.policy("allow")
+	if res := u.undo(next); res.State != reeve.Committed || res.Replayed {
+		t.Errorf("rejected once, and allowed by now: %+v", res)
+	}
+	u.holds("two")
+}
+
+// TestO03_AnUndoThatWasTakenBack: then what was done stands again, and can be taken back again. Also where each of them is proposed.
+func TestO03_AnUndoThatWasTakenBack(t *testing.T) {
+	for _, policy := range []string{"allow", "propose"} {
+		t.Run(policy, func(t *testing.T) {
+			u := newUndoing(t)
+			u.policy(policy)
+			take := func(operation, want string) string {
+				t.Helper()
+				res := u.undo(operation)
+				if res.Replayed {
+					t.Errorf("not made, but told again: %+v", res)
+				}
+				if res.ProposalID != "" {
+					res.OperationID = u.decide(res.ProposalID, "accept").OperationID
+				}
+				u.holds(want)
+				return res.OperationID
+			}
+			u.write("one")
+			op := u.write("two")
+			back := take(op, "one")
+			forth := take(back, "two")
+			again := take(op, "one")
+			if res := u.undo(op); !res.Replayed {
+				t.Errorf("made twice: %+v", res)
+			}
+			take(again, "two")
+			if res := u.undo(back); !res.Replayed {
+				t.Errorf("what it took back stands: %+v", res)
+			}
+			take(forth, "one")
+		})
+	}
+}
+
+// TestL17_AnUndoIsForWhomItWasDone: ratings are a person's own, and whoever asks for an undo, theirs are what it is about.
+func TestL17_AnUndoIsForWhomItWasDone(t *testing.T) {
+	h := reevetest.Start(t)
+	ann, bob := as(h, "ann", "member"), as(h, "bob", "member")
+	var gym reeve.Category
+	h.Want(http.StatusCreated, &gym, "POST", "/api/journal/categories", object{"name": "Gym"})
+	a := h.Agent("a", "create_or_update_rating")
+	patch(h, a, object{"kind": "planner", "categories": []string{gym.ID}})
+	var task reeve.Task
+	h.Want(http.StatusCreated, &task, "POST", "/api/journal/tasks", object{"title": "Squat", "category_id": gym.ID})
+	rate := func(energy int, note string) object {
+		return object{"target_kind": "task", "target_id": task.ID, "scores": object{"energy": energy}, "note": note}
+	}
+	h.Want(http.StatusOK, nil, "PUT", "/api/journal/ratings", rate(3, "mine"), ann...)
+	op := h.Call(a.ID, "create_or_update_rating", rate(20, "hers"), ann...).OperationID
+	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op+"/undo", nil, bob...)
+	var hers reeve.Rating
+	h.Want(http.StatusOK, &hers, "GET", "/api/journal/ratings/task/"+task.ID, nil, ann...)
+	if hers.Scores["energy"] != 3 || hers.Note != "mine" {
+		t.Errorf("ann's is %+v", hers)
+	}
+	h.Want(http.StatusNotFound, nil, "GET", "/api/journal/ratings/task/"+task.ID, nil, bob...)
+	if r := h.Do("GET", "/api/agents/a/messages", nil); !strings.Contains(string(r.Body), "undo of "+op+", asked for by bob") {
+		t.Errorf("who asked is not told: %s", r.Body)
+	}
+}
