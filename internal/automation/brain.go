@@ -62,8 +62,8 @@ func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, held string, 
 		}
 		switch {
 		case m.PausedAt != nil:
-			held, m.PausedRun = "paused", run.ID
-			return tx.PutAutomation(ctx, m)
+			held = "paused"
+			return tx.PausedIn(ctx, run.AgentID, run.ID)
 		case m.Trouble != nil && w.note.Type == reeve.ProductionRun && run.Reason != reeve.ReasonManual: // a person may always try
 			held = m.Trouble.Held()
 		}
@@ -136,12 +136,7 @@ func (w *work) settle(ctx context.Context, end reeve.RunEnd) error {
 		if err := w.write(ctx, tx, true); err != nil || end.State != reeve.RunPaused {
 			return err
 		}
-		m, err := tx.GetAutomation(ctx, w.run.WorkspaceID, w.run.AgentID)
-		if err != nil || m.PausedAt == nil {
-			return err
-		}
-		m.PausedRun = w.run.ID
-		return tx.PutAutomation(ctx, m)
+		return tx.PausedIn(ctx, w.run.AgentID, w.run.ID)
 	})
 	if err == nil {
 		w.wrote()

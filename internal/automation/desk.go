@@ -31,11 +31,8 @@ func (r *Room) Save(ctx context.Context, workspace, id, user string, q reeve.Scr
 }
 
 func (r *Room) save(ctx context.Context, tx *store.Tx, workspace, id, user string, q reeve.ScriptRequest) (v reeve.ScriptVersion, err error) {
-	m, err := tx.GetAutomation(ctx, workspace, id)
+	m, err := tx.HoldAutomation(ctx, workspace, id)
 	if err != nil {
-		return v, err
-	}
-	if err := tx.HoldAutomation(ctx, m.AgentID); err != nil {
 		return v, err
 	}
 	major := -1
@@ -190,7 +187,7 @@ func (r *Room) Create(ctx context.Context, workspace, user string, agent reeve.A
 // change changes an automation in one transaction, and gives it as it is then.
 func (r *Room) change(ctx context.Context, workspace, id string, f func(tx *store.Tx, m *reeve.Automation) error) (m reeve.Automation, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		if m, err = tx.GetAutomation(ctx, workspace, id); err != nil {
+		if m, err = tx.HoldAutomation(ctx, workspace, id); err != nil {
 			return err
 		}
 		if err := f(tx, &m); err != nil {

@@ -17,11 +17,8 @@ func (r *Room) Plan(ctx context.Context, workspace, id, user string, q reeve.Pla
 		return k, reeve.Wrong("/request", "is empty", "what the automation is to do, in plain words")
 	}
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		m, err := tx.GetAutomation(ctx, workspace, id)
+		m, err := tx.HoldAutomation(ctx, workspace, id)
 		if err != nil {
-			return err
-		}
-		if err := tx.HoldAutomation(ctx, m.AgentID); err != nil {
 			return err
 		}
 		open, err := tx.OpenErrands(ctx, m.AgentID)

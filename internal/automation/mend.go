@@ -216,14 +216,11 @@ func (r *Room) toolFix(ctx context.Context, in fixArgs) (out fixed, err error) {
 	if err != nil {
 		return out, err
 	}
-	if err := tx.HoldAutomation(ctx, k.AgentID); err != nil {
+	m, err := tx.HoldAutomation(ctx, k.WorkspaceID, k.AgentID)
+	if err != nil {
 		return out, err
 	}
 	if k, err = tx.GetErrand(ctx, k.WorkspaceID, k.ID); err != nil { // as it is, now that nobody else changes it
-		return out, err
-	}
-	m, err := tx.GetAutomation(ctx, k.WorkspaceID, k.AgentID)
-	if err != nil {
 		return out, err
 	}
 	base, err := tx.GetScript(ctx, k.WorkspaceID, k.ScriptID)

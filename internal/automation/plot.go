@@ -73,7 +73,7 @@ func (r *Room) toolSave(ctx context.Context, in saveArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := tx.HoldAutomation(ctx, m.AgentID); err != nil {
+	if m, err = tx.HoldAutomation(ctx, m.WorkspaceID, m.AgentID); err != nil {
 		return nil, err
 	}
 	if k.ID == "" { // in a conversation: what was said there is what is wanted

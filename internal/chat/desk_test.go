@@ -119,11 +119,13 @@ func TestDesk_WhoMayNotSpeak(t *testing.T) {
 	code(t, try(ada), reeve.Stopped)
 	w.update(func(tx *store.Tx) error { return tx.StopWorkspace(ctx, home, reeve.FromMillis(0), "") })
 	w.must(try(ada))
-	w.update(func(tx *store.Tx) error { c.State = reeve.ConversationCompleted; return tx.UpdateConversation(ctx, c) })
+	state := func(tx *store.Tx, s string) error {
+		return tx.ChangeConversation(ctx, c.ID, reeve.ConversationChange{State: s})
+	}
+	w.update(func(tx *store.Tx) error { return state(tx, reeve.ConversationCompleted) })
 	code(t, try(ada), reeve.Conflict)
 	w.update(func(tx *store.Tx) error {
-		c.State = reeve.ConversationActive
-		if err := tx.UpdateConversation(ctx, c); err != nil {
+		if err := state(tx, reeve.ConversationActive); err != nil {
 			return err
 		}
 		return tx.DeleteAgent(ctx, home, "agt_bot")

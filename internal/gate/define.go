@@ -35,12 +35,17 @@ func (g *Gate) PutTool(ctx context.Context, t reeve.Tool, replace bool, by reeve
 		return t, ownersOnly(by, t.ID, "make a tool that refers to a secret, as %s does")
 	}
 	err := g.DB.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.Touch(ctx, t.WorkspaceID); err != nil { // before it is read: see Tx.Revise
+			return err
+		}
 		old, err := tx.GetTool(ctx, t.WorkspaceID, t.ID)
 		found := err == nil
 		switch {
 		case err != nil && reeve.CodeOf(err) != reeve.NotFound:
 			return err
-		case found && (!replace || old.WorkspaceID == ""):
+		case found && replace && old.WorkspaceID == "":
+			return builtIn(t.ID, "changed")
+		case found && !replace:
 			return reeve.Errorf(reeve.AlreadyExists, "a tool called %q is there already", t.ID)
 		case !found && replace:
 			return err
@@ -51,12 +56,13 @@ func (g *Gate) PutTool(ctx context.Context, t reeve.Tool, replace bool, by reeve
 		if found && !old.CreatedAt.IsZero() { // unless that is what was damaged
 			t.CreatedAt = old.CreatedAt
 		}
-		if err := tx.PutTool(ctx, t); err != nil {
-			return err
-		}
-		return tx.Touch(ctx, t.WorkspaceID)
+		return tx.PutTool(ctx, t)
 	})
 	return t, err
+}
+
+func builtIn(tool, done string) error {
+	return reeve.Errorf(reeve.Conflict, "the tool %s is built in, and cannot be %s", tool, done).Hintf("detach it from the agents that shall not have it")
 }
 
 func define(b Builder, t reeve.Tool) error {
@@ -73,13 +79,10 @@ func (g *Gate) DeleteTool(ctx context.Context, workspace, id string) error {
 		err := tx.DeleteTool(ctx, workspace, id)
 		if reeve.CodeOf(err) == reeve.NotFound {
 			if _, there := tx.GetTool(ctx, workspace, id); there == nil {
-				return reeve.Errorf(reeve.Conflict, "the tool %s is built in, and cannot be deleted", id).Hintf("detach it from the agents that shall not have it")
+				return builtIn(id, "deleted")
 			}
 		}
-		if err != nil {
-			return err
-		}
-		return tx.Touch(ctx, workspace)
+		return err
 	})
 }
 

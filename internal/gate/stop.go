@@ -30,6 +30,9 @@ func (g *Gate) flip(ctx context.Context, workspace, agent, reason string, on boo
 			}
 			return tx.StopWorkspace(ctx, workspace, at, reason)
 		}
+		if err := tx.Touch(ctx, workspace); err != nil { // before it is read: see Tx.Revise
+			return err
+		}
 		a, err := tx.GetAgent(ctx, workspace, agent)
 		if err != nil {
 			return err

@@ -193,6 +193,9 @@ func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struc
 		}
 	}()
 	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.Revise(ctx, who.Workspace); err != nil {
+			return err
+		}
 		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
 			return err

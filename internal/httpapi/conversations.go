@@ -130,15 +130,11 @@ func (s *server) updateConversation(ctx context.Context, who reeve.Principal, in
 		if err != nil {
 			return err
 		}
-		if in.Body.Title != nil {
-			c.Title = *in.Body.Title
+		if err := tx.ChangeConversation(ctx, c.ID, in.Body); err != nil {
+			return err
 		}
-		if in.Body.State != "" {
-			c.State = in.Body.State
-		}
-		c.UpdatedAt = tx.Now()
-		out.Body = c
-		return tx.UpdateConversation(ctx, c)
+		out.Body, err = see(ctx, &tx.Snap, who, in.ID)
+		return err
 	})
 }
 

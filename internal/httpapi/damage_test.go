@@ -214,7 +214,7 @@ func TestO21_AStoredToolNeverStandsInForABuiltInOne(t *testing.T) {
 				t.Errorf("%s of the agent: %q", v.ID, v.Broken)
 			}
 		}
-		refused(t, h.Do("PUT", "/api/tools/extra", weather(object{"id": "extra"})), 409, reeve.AlreadyExists)
+		refused(t, h.Do("PUT", "/api/tools/extra", weather(object{"id": "extra"})), 409, reeve.Conflict)
 		h.Want(204, nil, "DELETE", "/api/tools/extra", nil) // the stored one
 		if _, ok := brokenTools(t, h)["extra"]; ok {
 			t.Error("it is still broken")

@@ -142,7 +142,7 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 	}
 	refusedAt(t, h.Do("PUT", "/api/tools/order", order(f, object{"id": "other"})), "/id")
 	refused(t, h.Do("PUT", "/api/tools/nothing", order(f, object{"id": "nothing"})), 404, reeve.NotFound)
-	refused(t, h.Do("PUT", "/api/tools/file_read", order(f, object{"id": "file_read"})), 409, reeve.AlreadyExists)
+	refused(t, h.Do("PUT", "/api/tools/file_read", order(f, object{"id": "file_read"})), 409, reeve.Conflict)
 
 	// What the far side echoes of the secret goes nowhere.
 	h.Want(200, nil, "PUT", "/api/tools/order", order(f, object{"spec": object{"method": "POST", "url": f.URL + "/echo", "headers": object{"Authorization": "Bearer ${secret:SHOP}"}}}))

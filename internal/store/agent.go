@@ -121,8 +121,7 @@ func (t *Tx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
 	return t.settleAgent(ctx, a)
 }
 
-// ChangeAgent replaces the settings that are an agent's on every node, and stamps it. The node comes before the workspace, as in
-// a call that writes to the journal: one order of locks.
+// ChangeAgent replaces the settings that are an agent's on every node, and stamps it.
 func (t *Tx) ChangeAgent(ctx context.Context, a reeve.Agent) error {
 	if err := t.StampAgent(ctx, a.ID); err != nil {
 		return err
@@ -135,7 +134,7 @@ func (t *Tx) StampAgent(ctx context.Context, id string) error { return t.stamp(c
 
 // DeleteAgent removes an agent, its attachments, and what it remembers of people. What it did stays in the ledger.
 func (t *Tx) DeleteAgent(ctx context.Context, workspace, id string) error {
-	if err := t.Touch(ctx, workspace); err != nil {
+	if err := t.Revise(ctx, workspace); err != nil {
 		return err
 	}
 	if err := t.CancelRuns(ctx, workspace, id, "the agent was removed"); err != nil {

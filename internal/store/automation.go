@@ -35,13 +35,21 @@ func (t *Tx) PutAutomation(ctx context.Context, m reeve.Automation) error {
 		m.AgentID, m.WorkspaceID, m.ScriptID, orZero(m.PausedAt), m.PausedRun, reeve.Millis(t.now), m.Owner)
 }
 
-// HoldAutomation keeps others from changing which version is active, or what versions there are, until the transaction ends.
-func (t *Tx) HoldAutomation(ctx context.Context, agent string) error {
-	n, err := t.affect(ctx, `UPDATE automations SET updated_at = $2 WHERE agent_id = $1`, agent, reeve.Millis(t.now))
-	if err == nil && n == 0 {
-		err = notFound("automation", agent)
+// HoldAutomation reads an automation by its agent's id or name, and keeps others from changing it, or what versions there are of it, until the transaction ends.
+func (t *Tx) HoldAutomation(ctx context.Context, workspace, id string) (reeve.Automation, error) {
+	m, err := t.GetAutomation(ctx, workspace, id)
+	if err != nil {
+		return m, err
 	}
-	return err
+	if err := t.exec(ctx, `UPDATE automations SET updated_at = $2 WHERE agent_id = $1`, m.AgentID, reeve.Millis(t.now)); err != nil {
+		return m, err
+	}
+	return t.GetAutomation(ctx, workspace, m.AgentID) // as it is now
+}
+
+// PausedIn notes which run a pause ended, if the automation is paused still.
+func (t *Tx) PausedIn(ctx context.Context, agent, run string) error {
+	return t.exec(ctx, `UPDATE automations SET paused_run = $2 WHERE agent_id = $1 AND paused_at > 0`, agent, run)
 }
 
 // GetAutomation reads an automation of a workspace, by its agent's id or name.

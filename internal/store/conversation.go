@@ -43,9 +43,14 @@ func (t *Tx) RemoveParticipant(ctx context.Context, conversation, kind, id strin
 	return n == 1, err
 }
 
-// UpdateConversation writes a conversation's title and state.
-func (t *Tx) UpdateConversation(ctx context.Context, c reeve.Conversation) error {
-	return t.exec(ctx, `UPDATE conversations SET title = $2, state = $3, updated_at = $4 WHERE id = $1`, c.ID, Clean(c.Title), c.State, reeve.Millis(t.now))
+// ChangeConversation writes what a change says of a conversation's title and state, and leaves the rest as it is.
+func (t *Tx) ChangeConversation(ctx context.Context, id string, c reeve.ConversationChange) error {
+	title := ""
+	if c.Title != nil {
+		title = Clean(*c.Title)
+	}
+	return t.exec(ctx, `UPDATE conversations SET title = CASE WHEN $2 = 1 THEN $3 ELSE title END, state = CASE WHEN $4 = '' THEN state ELSE $4 END, updated_at = $5 WHERE id = $1`,
+		id, flag(c.Title != nil), title, c.State, reeve.Millis(t.now))
 }
 
 // CountTurn notes that a conversation has one turn more.
