@@ -84,6 +84,10 @@ func TestL17_UndoTakesBackOnlyWhatWasDone(t *testing.T) {
 		rated := rate(20)
 		w.Want(http.StatusOK, nil, "PUT", "/api/journal/ratings", map[string]any{"target_kind": "task", "target_id": task.ID, "scores": map[string]any{"focus": 30}})
 		w.tooLate(rated)
+		rated = rate(40)
+		w.Want(http.StatusNoContent, nil, "DELETE", "/api/journal/ratings/task/"+task.ID, nil)
+		w.tooLate(rated)
+		w.Want(http.StatusNotFound, nil, "GET", "/api/journal/ratings/task/"+task.ID, nil) // which somebody took back
 
 		var entry reeve.TimeEntry
 		w.Want(http.StatusCreated, &entry, "POST", "/api/journal/time-entries", map[string]any{"task_id": task.ID, "started_at": "2026-02-17T09:00:00Z", "ended_at": "2026-02-17T10:00:00Z"})
