@@ -136,11 +136,16 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 		}
 		return g.deny(ctx, tx, op, reeve.Errorf(reeve.Denied, "%s", why), reeve.Step{Name: "approval", Verdict: reeve.Refused, Why: why})
 	})
-	if err == nil && void != nil {
-		return a, reeve.Errorf(reeve.Conflict, "the approval is void: %s", reeve.AsError(void).Message).Hintf("nothing runs; wake the agent again to ask again")
+	if err != nil {
+		return a, err
 	}
-	if err == nil && approve {
+	if approve && void == nil {
 		g.nudge()
+		return a, nil
+	}
+	g.changed() // the run that waits for the answer goes on
+	if void != nil {
+		err = reeve.Errorf(reeve.Conflict, "the approval is void: %s", reeve.AsError(void).Message).Hintf("nothing runs; wake the agent again to ask again")
 	}
 	return a, err
 }
@@ -197,9 +202,9 @@ func (g *Gate) note(op reeve.Operation, content string, info reeve.ResultInfo) r
 
 // expire closes approvals that nobody answered in time.
 func (g *Gate) expire(ctx context.Context) error {
-	return g.DB.Update(ctx, func(tx *store.Tx) error {
-		due, err := tx.DueApprovals(ctx, 100)
-		if err != nil {
+	var due []reeve.Approval
+	err := g.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		if due, err = tx.DueApprovals(ctx, 100); err != nil {
 			return err
 		}
 		for _, a := range due {
@@ -220,6 +225,10 @@ func (g *Gate) expire(ctx context.Context) error {
 		}
 		return nil
 	})
+	if err == nil && len(due) > 0 {
+		g.changed()
+	}
+	return err
 }
 
 // Resolve takes a person's word on an operation of unknown outcome. It is about so many tries as they have seen, or as there are when they are heard: what somebody else had run
@@ -281,6 +290,7 @@ func (g *Gate) Resolve(ctx context.Context, workspace, id string, in reeve.Resol
 	})
 	if err == nil {
 		g.nudge()
+		g.changed()
 	}
 	return op, err
 }

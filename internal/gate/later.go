@@ -82,9 +82,7 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, d Delivery) (r
 	if _, err := p.conclude(context.WithoutCancel(ctx), op, o); err != nil {
 		return op, err
 	}
-	if g.OnChange != nil {
-		g.OnChange()
-	}
+	g.changed()
 	err = g.DB.View(ctx, func(s *store.Snap) (err error) {
 		op, err = s.GetOperation(ctx, workspace, id)
 		return err

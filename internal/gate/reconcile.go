@@ -96,6 +96,13 @@ func (g *Gate) Close(ctx context.Context) error {
 	return g.DB.Update(keep, func(tx *store.Tx) error { return tx.LeaveProcess(keep, g.process) })
 }
 
+// changed says that something was committed that somebody may wait for.
+func (g *Gate) changed() {
+	if g.OnChange != nil {
+		g.OnChange()
+	}
+}
+
 // Nudge makes the loop look now.
 func (g *Gate) Nudge() { g.nudge() }
 
@@ -177,9 +184,7 @@ func (g *Gate) takeUp(ctx context.Context, op reeve.Operation) {
 	if err != nil {
 		g.release(ctx, op)
 	}
-	if g.OnChange != nil {
-		g.OnChange()
-	}
+	g.changed()
 }
 
 // release puts an operation that could not be taken up back, to be tried again later.
