@@ -48,6 +48,13 @@ type TaskChange struct {
 	DueDate         *string     `json:"due_date,omitempty" maxLength:"10" doc:"A day, YYYY-MM-DD; empty takes it away"`
 	Language        *string     `json:"language,omitempty" maxLength:"35" doc:"A language tag; empty takes it away"`
 	CategoryID      *string     `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"Moves it, with all it has, to another category"`
+	Rest            *TaskRest   `json:"-"` // only an undo has it
+}
+
+// TaskRest is what a task had that is no field to be changed, and went with a change of one: labels of the category that it left, and when it was closed.
+type TaskRest struct {
+	LabelIDs []string `json:"label_ids,omitempty" maxItems:"1000"`
+	ClosedAt string   `json:"closed_at,omitempty" maxLength:"40"`
 }
 
 // LabelAssignment puts labels on a task and takes others off.
@@ -180,6 +187,7 @@ type Replan struct {
 type PinChange struct {
 	Pin   []string `json:"task_ids,omitempty" maxItems:"1000" doc:"Added at the end, in this order"`
 	Unpin []string `json:"unpin_task_ids,omitempty" maxItems:"1000"`
+	At    []int64  `json:"-"` // where those that are pinned go; only an undo has it
 }
 
 // RatingDraft says how something was. It replaces an earlier rating of the same target.

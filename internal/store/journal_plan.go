@@ -79,60 +79,76 @@ func (w *JournalWriter) OpenPlan(ctx context.Context, day string) (reeve.DayPlan
 	return p, err
 }
 
-// PinTasks puts tasks on a day's plan, at its end, and takes others off. It gives what that came to.
-func (w *JournalWriter) PinTasks(ctx context.Context, day string, in reeve.PinChange) (p reeve.DayPlan, done reeve.PinChange, err error) {
+// PinTasks puts tasks on a day's plan, at its end, and takes others off. It gives what takes that back: a task that was taken off goes back where it was.
+func (w *JournalWriter) PinTasks(ctx context.Context, day string, in reeve.PinChange) (p reeve.DayPlan, undo reeve.PinChange, err error) {
 	if err := reeve.CheckDistinct("/task_ids", slices.Concat(in.Pin, in.Unpin)); err != nil {
-		return p, done, err
+		return p, undo, err
+	}
+	if len(in.At) > 0 && (len(in.At) != len(in.Pin) || slices.Min(in.At) < 1) {
+		return p, undo, reeve.Wrong("/positions", "does not fit task_ids", "a number from 1 for each of them")
 	}
 	if p, err = w.Plan(ctx, day); err != nil {
-		return p, done, err
+		return p, undo, err
 	}
 	for _, id := range slices.Concat(in.Pin, in.Unpin) {
 		if _, err := w.Task(ctx, id); err != nil {
-			return p, done, err
+			return p, undo, err
 		}
 	}
 	last, _, err := one(ctx, w.snap, value[int64], `SELECT COALESCE(max(position), 0) FROM plan_pins WHERE plan_id = $1 AND deleted_at = 0`, p.ID)
 	if err != nil {
-		return p, done, err
+		return p, undo, err
 	}
-	for _, id := range in.Pin {
-		if !slices.Contains(p.Pinned, id) {
-			last++
-			done.Pin, p.Pinned = append(done.Pin, id), append(p.Pinned, id)
-			if err := w.pin(ctx, p.ID, id, last); err != nil {
-				return p, done, err
-			}
+	for i, id := range in.Pin {
+		if slices.Contains(p.Pinned, id) {
+			continue
 		}
+		last++
+		at := last
+		if len(in.At) > 0 {
+			at = in.At[i]
+		}
+		if _, err := w.pin(ctx, p.ID, id, at); err != nil {
+			return p, undo, err
+		}
+		undo.Unpin = append(undo.Unpin, id)
 	}
 	for _, id := range in.Unpin {
-		if slices.Contains(p.Pinned, id) {
-			done.Unpin = append(done.Unpin, id)
-			p.Pinned = slices.DeleteFunc(p.Pinned, func(have string) bool { return have == id })
-			if err := w.pin(ctx, p.ID, id, 0); err != nil {
-				return p, done, err
-			}
+		if !slices.Contains(p.Pinned, id) {
+			continue
 		}
+		was, err := w.pin(ctx, p.ID, id, 0)
+		if err != nil {
+			return p, undo, err
+		}
+		undo.Pin, undo.At = append(undo.Pin, id), append(undo.At, was)
 	}
-	if len(done.Pin)+len(done.Unpin) == 0 {
-		return p, done, nil
+	if len(undo.Pin)+len(undo.Unpin) == 0 {
+		return p, undo, nil
 	}
-	return p, done, w.putPlan(ctx, &p)
+	if err := w.putPlan(ctx, &p); err != nil {
+		return p, undo, err
+	}
+	p, err = w.Plan(ctx, day)
+	return p, undo, err
 }
 
-// pin puts a task on a plan at a position, or takes it off when that is 0.
-func (w *JournalWriter) pin(ctx context.Context, plan, task string, position int64) error {
+// pin puts a task on a plan at a position, or takes it off when that is 0. It gives where the task was.
+func (w *JournalWriter) pin(ctx context.Context, plan, task string, position int64) (was int64, err error) {
 	id := derivedID(reeve.PrefixPlanPin, w.who.Workspace, plan, task)
 	p, _, err := record(ctx, w.JournalReader, scanPin, "plan_pins", pinColumns, id, true)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	p.ID, p.PlanID, p.TaskID, p.Position, p.DeletedAt = id, plan, task, position, nil
+	was = p.Position
+	p.ID, p.PlanID, p.TaskID, p.DeletedAt = id, plan, task, nil
 	if position == 0 {
 		w.remove(&p.Record)
+	} else {
+		p.Position = position
 	}
 	w.emit(reeve.EntityID, task)
-	return w.put(ctx, "plan_pins", pinColumns, &p.Record, p.PlanID, p.TaskID, p.Position)
+	return was, w.put(ctx, "plan_pins", pinColumns, &p.Record, p.PlanID, p.TaskID, p.Position)
 }
 
 // longestBlock is how long a block may be.

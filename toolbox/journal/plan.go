@@ -24,6 +24,7 @@ type replanArgs struct {
 type pinArgs struct {
 	Day string `json:"plan_date" minLength:"10" maxLength:"10" doc:"YYYY-MM-DD"`
 	reeve.PinChange
+	Positions []int64 `json:"positions,omitempty" maxItems:"1000" doc:"Undo uses it: where on the plan the tasks were"`
 }
 
 func planAnswer(p reeve.DayPlan, err error) (answer, error) { return answer{Plan: &p}, err }
@@ -69,9 +70,10 @@ func (p *Pack) planTools() []reeve.Tool {
 				if len(in.Pin)+len(in.Unpin) == 0 {
 					return answer{}, reeve.Wrong("", "names no task", "task_ids or unpin_task_ids")
 				}
-				plan, done, err := w.PinTasks(ctx, in.Day, in.PinChange)
-				if err == nil && len(done.Pin)+len(done.Unpin) > 0 {
-					inv.UndoWith("pin_day_plan_tasks", pinArgs{in.Day, reeve.PinChange{Pin: done.Unpin, Unpin: done.Pin}})
+				in.At = in.Positions
+				plan, undo, err := w.PinTasks(ctx, in.Day, in.PinChange)
+				if err == nil && len(undo.Pin)+len(undo.Unpin) > 0 {
+					inv.UndoWith("pin_day_plan_tasks", pinArgs{in.Day, undo, undo.At})
 				}
 				return planAnswer(plan, err)
 			}),

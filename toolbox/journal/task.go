@@ -71,7 +71,14 @@ type labelArgs struct {
 type fieldArgs struct {
 	TaskID string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	reeve.TaskChange
+	Restore *reeve.TaskRest `json:"restore,omitempty" doc:"Undo uses it: what the task had besides"`
 	reeve.Undoing
+}
+
+// change gives what is to be changed, and put back.
+func (a fieldArgs) change() reeve.TaskChange {
+	a.TaskChange.Rest = a.Restore
+	return a.TaskChange
 }
 
 func (p *Pack) taskTools() []reeve.Tool {
@@ -134,11 +141,11 @@ func (p *Pack) taskTools() []reeve.Tool {
 		previewed(p, edit(p, reeve.Tool{ID: "update_task_fields", Name: "Update Task", Identity: one,
 			Description: "Change several things about a task at once: title, description, status, priority, estimate, due date, language, category. What you leave out stays. Moving it to another category needs both to be yours."},
 			func(in fieldArgs) (string, reeve.TaskChange, reeve.Undoing) {
-				return in.TaskID, in.TaskChange, in.Undoing
+				return in.TaskID, in.change(), in.Undoing
 			},
-			func(id string, c reeve.TaskChange, u reeve.Undoing) any { return fieldArgs{id, c, u} }),
+			func(id string, c reeve.TaskChange, u reeve.Undoing) any { return fieldArgs{id, c, c.Rest, u} }),
 			func(ctx context.Context, r *store.JournalReader, in fieldArgs) (*store.Draft, error) {
-				e, err := r.EditTask(ctx, in.TaskID, in.TaskChange)
+				e, err := r.EditTask(ctx, in.TaskID, in.change())
 				return &e.Draft, err
 			}),
 	}
@@ -160,8 +167,8 @@ func edit[In any](p *Pack, t reeve.Tool, in func(In) (string, reeve.TaskChange, 
 		}
 		e, err := w.UpdateTask(ctx, id, c, inv.Base)
 		if err == nil && !e.Same() {
-			inv.UndoWith(t.ID, back(id, e.Undo, reeve.Left(e.Made)))
-			err = undo.Replaces(e.Undo)
+			inv.UndoWith(t.ID, back(id, e.Undo, reeve.Left(e.Leaves())))
+			err = undo.Replaces(e.Replaces())
 		}
 		return answer{Task: &e.After}, err
 	})

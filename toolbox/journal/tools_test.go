@@ -81,13 +81,14 @@ func (w *world) changes(agent, tool string, args any, key string, also ...string
 }
 
 // undo takes an operation back.
-func (w *world) undo(a answer) {
+func (w *world) undo(a answer) answer {
 	w.T.Helper()
 	var res reeve.Result
 	w.Want(http.StatusOK, &res, "POST", "/api/operations/"+a.Result.OperationID+"/undo", nil)
 	if res.IsError {
 		w.T.Fatalf("undo: %s", res.Message)
 	}
+	return answer{Result: res}
 }
 
 // TestL17_Tasks goes through the tools that change tasks and labels.

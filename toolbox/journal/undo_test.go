@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 
 	"reeve"
@@ -98,5 +99,86 @@ func TestL17_UndoTakesBackOnlyWhatWasDone(t *testing.T) {
 		if entry.Note != "mine" {
 			t.Errorf("note %q", entry.Note)
 		}
+	})
+}
+
+// TestL17_UndoBringsBackAllThatWasThere: also what a change took along that it did not name, and where things stood.
+func TestL17_UndoBringsBackAllThatWasThere(t *testing.T) {
+	engines(t, func(t *testing.T, w *world) {
+		a := w.agent("clerk", w.home, w.gym)
+		label := func(name, category string) string {
+			var l reeve.Label
+			w.Want(http.StatusCreated, &l, "POST", "/api/journal/labels", reeve.LabelRequest{Name: name, CategoryID: category})
+			return l.ID
+		}
+		own, free, other := label("own", w.home), label("free", ""), label("other", "")
+		labelled := func() reeve.Task {
+			var v reeve.Task
+			w.Want(http.StatusCreated, &v, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: w.home, Title: "Paint", LabelIDs: []string{own, free}})
+			return v
+		}
+		is := func(task reeve.Task, category string, labels ...string) {
+			t.Helper()
+			slices.Sort(labels)
+			if v := w.view(task.ID).Task; v.CategoryID != category || !slices.Equal(slices.Sorted(slices.Values(v.LabelIDs)), labels) {
+				t.Errorf("the task is in %s with %v; want %s with %v", v.CategoryID, v.LabelIDs, category, labels)
+			}
+		}
+		move := func(task reeve.Task) answer {
+			return w.does(a, "update_task_fields", map[string]any{"task_id": task.ID, "category_id": w.gym})
+		}
+		task := labelled()
+		moved := move(task)
+		is(task, w.gym, free)
+		back := w.undo(moved)
+		is(task, w.home, own, free)
+		w.undo(back) // the undo is undone
+		is(task, w.gym, free)
+
+		task = labelled() // somebody has changed the labels since
+		moved = move(task)
+		w.Want(http.StatusOK, nil, "POST", "/api/journal/tasks/"+task.ID+"/labels", reeve.LabelAssignment{Add: []string{other}})
+		w.tooLate(moved)
+		is(task, w.gym, free, other)
+		w.Want(http.StatusOK, nil, "POST", "/api/journal/tasks/"+task.ID+"/labels", reeve.LabelAssignment{Remove: []string{free, other}})
+		w.tooLate(moved)
+		is(task, w.gym)
+
+		bare, gym := w.task(w.home, "Bare"), label("gym", w.gym) // which the undo would take off
+		moved = move(bare)
+		w.Want(http.StatusOK, nil, "POST", "/api/journal/tasks/"+bare.ID+"/labels", reeve.LabelAssignment{Add: []string{gym}})
+		w.tooLate(moved)
+		is(bare, w.gym, gym)
+
+		task = labelled() // the label is gone
+		moved = move(task)
+		w.Want(http.StatusNoContent, nil, "DELETE", "/api/journal/labels/"+own, nil)
+		w.tooLate(moved)
+		is(task, w.gym, free)
+
+		closed := w.does(a, "update_task_fields", map[string]any{"task_id": bare.ID, "status": "done"})
+		at := w.view(bare.ID).ClosedAt
+		reopened := w.does(a, "update_task_fields", map[string]any{"task_id": bare.ID, "status": "open"})
+		w.undo(reopened)
+		if v := w.view(bare.ID); v.Status != reeve.TaskDone || at == nil || v.ClosedAt == nil || !v.ClosedAt.Equal(*at) {
+			t.Errorf("closed at %v, and after the undo at %v", at, v.ClosedAt)
+		}
+		w.undo(closed)
+		if v := w.view(bare.ID); v.Status != reeve.TaskOpen || v.ClosedAt != nil {
+			t.Errorf("closed at %v by an undo that opens it", v.ClosedAt)
+		}
+
+		const day = "/api/journal/plans/2026-03-02"
+		var tasks []string
+		for range 3 {
+			tasks = append(tasks, w.task(w.home, "Pinned").ID)
+		}
+		w.Want(http.StatusOK, nil, "POST", day+"/pins", reeve.PinChange{Pin: tasks})
+		w.undo(w.does(a, "pin_day_plan_tasks", map[string]any{"plan_date": "2026-03-02", "unpin_task_ids": []string{tasks[1], tasks[0]}}))
+		var plan reeve.DayPlan
+		if w.Want(http.StatusOK, &plan, "GET", day, nil); !slices.Equal(plan.Pinned, tasks) {
+			t.Errorf("pinned %v, and after the undo %v", tasks, plan.Pinned)
+		}
+		w.wrong(w.refused(reeve.Validation, a, "pin_day_plan_tasks", map[string]any{"plan_date": "2026-03-02", "task_ids": tasks, "positions": []int{1}}), "/positions")
 	})
 }
