@@ -64,6 +64,7 @@ type Schedule struct {
 	Timer
 	Upcoming []time.Time `json:"upcoming,omitempty" doc:"The next firings"`
 	MissedAt []time.Time `json:"missed_at,omitempty" doc:"Firings that nobody was there for, newest first"`
+	Why      string      `json:"why,omitempty" doc:"Why it is disabled"`
 }
 
 // ScheduleList is a page of schedules.

@@ -60,6 +60,8 @@ func TestL03_ChangesOfSchedulesAreTold(t *testing.T) {
 			{"resumed twice", patch(object{"status": "active"}), 0},
 			{"given another time", patch(object{"cadence_type": "cron", "cadence_value": "0 7 1 1 *"}), 1},
 			{"given the same time", patch(object{"cadence_type": "cron", "cadence_value": "0 7 1 1 *"}), 0},
+			{"given the same time in other words", patch(object{"cadence_type": "cron", "cadence_value": "00  7 1 JAN *", "timezone": "UTC"}), 0},
+			{"given the same time in other words by a tool", edit(object{"cadence_type": "cron", "cadence_value": "0 7 1 1 ?"}), 0},
 			{"given to another agent", patch(object{"agent": "other"}), 1},
 			{"given to the same agent", patch(object{"agent": "other"}), 0},
 			{"renamed by a tool", edit(object{"name": "newer"}), 1},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"strconv"
@@ -62,10 +63,10 @@ func cadence(t reeve.Timer) string {
 	if kind == "interval" {
 		kind = "every"
 	}
-	return kind + " " + t.Value + " " + zone(t).String()
+	return kind + " " + t.Value + " " + cmp.Or(t.Zone, "UTC")
 }
 
-// zone is where a schedule's times are shown. One that this machine does not know shows as UTC.
+// zone is where a schedule's times are shown. Where this machine does not know it, that is UTC.
 func zone(t reeve.Timer) *time.Location {
 	if loc, err := time.LoadLocation(t.Zone); err == nil {
 		return loc
@@ -94,7 +95,7 @@ func (a *app) printSchedule(s reeve.Schedule) error {
 			}
 			return strconv.Itoa(n)
 		}
-		details(w, "name", s.Name, "id", s.ID, "status", string(s.State), "agent", s.AgentID, "cadence", cadence(s.Timer), "goal", s.Goal,
+		details(w, "name", s.Name, "id", s.ID, "status", string(s.State), "because", s.Why, "agent", s.AgentID, "cadence", cadence(s.Timer), "goal", s.Goal,
 			"missed runs", string(s.Misfire), "tells", string(s.Notify), "for", s.UserID, "failures", count(s.Failures), "missed", count(s.Missed),
 			"missed at", instants(s.MissedAt, zone(s.Timer)), "last", whenSet(s.LastAt), "next", instants(s.Upcoming, zone(s.Timer)))
 	})

@@ -38,7 +38,7 @@ func (s *server) getSchedule(ctx context.Context, who reeve.Principal, in *IDPat
 		if err != nil {
 			return err
 		}
-		out.Body.Timer = t
+		out.Body.Timer, out.Body.Why = t, s.Wake.Why(t)
 		if t.State == reeve.TimerActive {
 			out.Body.Upcoming = s.Wake.Upcoming(t, snap.Now())
 		}

@@ -82,6 +82,25 @@ func (z *Zones) ParseCadence(kind, value, zone string) (Cadence, error) {
 	return c, nil
 }
 
+// Stored reads a cadence that was good when it was kept. A zone that is not known any more matters only to those that are read in it: an interval has none,
+// and neither has an instant.
+func (z *Zones) Stored(kind, value, zone string) (Cadence, error) {
+	c, err := z.ParseCadence(kind, value, zone)
+	if err == nil || kind == KindCron {
+		return c, err
+	}
+	if kind == KindOnce && !zoneless(value) {
+		return c, err
+	}
+	return z.ParseCadence(kind, value, "")
+}
+
+// zoneless tells whether a once is the same in every zone.
+func zoneless(value string) bool {
+	_, err := reeve.ParseInstant(strings.ToUpper(strings.TrimSpace(value)))
+	return err == nil
+}
+
 // Kind gives cron, once or interval.
 func (c Cadence) Kind() string { return c.kind }
 

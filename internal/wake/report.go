@@ -63,6 +63,23 @@ func (r *Room) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, run ree
 	return true, r.answer(ctx, tx, n)
 }
 
+// disable tells who there is to tell that a timer, which is written by the caller, can fire no more.
+func (r *Room) disable(ctx context.Context, tx *store.Tx, t reeve.Timer, why *reeve.Error) error {
+	r.Log.Warn("a schedule is disabled: it cannot be read any more", "schedule", t.ID, "error", why.Message)
+	if err := tx.SkipFirings(ctx, t.ID, "the schedule is disabled"); err != nil {
+		return err
+	}
+	if err := tx.Notify(ctx, store.Change{Workspace: t.WorkspaceID, Operation: tx.NewID("chg"), Tokens: t.Tokens(), Window: LocalWindow}); err != nil || t.UserID == "" {
+		return err
+	}
+	n := reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: t.WorkspaceID, UserID: t.UserID, TimerID: t.ID, AgentID: t.AgentID, Session: t.Origin,
+		Title: t.Name + " is disabled: " + why.Message, Body: "It fires again when it has a time that can be read: reeve schedules update " + t.ID + " --zone ZONE"}
+	if _, err := tx.Announce(ctx, n, r.Webhook != ""); err != nil {
+		return err
+	}
+	return r.answer(ctx, tx, n)
+}
+
 // alarm tells the person on whose behalf a run was, if there is one, that it was given up.
 func (r *Room) alarm(ctx context.Context, tx *store.Tx, run reeve.Run) (bool, error) {
 	if run.UserID == "" {

@@ -77,7 +77,12 @@ func (r *Room) Change(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (re
 	set(&t.Zone, q.Timezone)
 	set((*string)(&t.Misfire), string(q.Misfire))
 	set((*string)(&t.Notify), string(q.Notification))
-	retimed := (q.CadenceType != "" || q.Timezone != "") && (t.State != reeve.TimerActive || !r.alike(t, was))
+	timed := q.CadenceType != "" || q.Timezone != ""
+	alike := timed && r.alike(t, was)
+	if alike && t.Zone == was.Zone && (t.Kind != KindOnce || zoneless(t.Value) == zoneless(was.Value)) { // else it means another time when the zone changes
+		t.Value = was.Value
+	}
+	retimed := timed && (t.State != reeve.TimerActive || !alike)
 	switch {
 	case q.Status == string(reeve.TimerPaused) && t.State == reeve.TimerCompleted && !retimed:
 		return t, nil, reeve.Errorf(reeve.Conflict, "the schedule is over, and cannot be paused").Hintf("give it a new time with cadence_type and cadence_value")
@@ -190,10 +195,10 @@ func anchored(c Cadence, at time.Time) Cadence {
 // out from the clock: put back, the clock repeats nothing, and put forward it skips nothing in silence. It gives the timer as it is
 // then, and the wakes. An automation never runs beside itself, whatever the schedule.
 func (r *Room) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer, script bool) (is reeve.Timer, wakes []reeve.Wake, err error) {
-	c, err := r.zones.ParseCadence(t.Kind, t.Value, t.Zone)
+	c, err := r.zones.Stored(t.Kind, t.Value, t.Zone)
 	if err != nil { // a zone that was known when it was made
 		t.State, t.NextAt = reeve.TimerDisabled, nil
-		return t, nil, tx.Notify(ctx, store.Change{Workspace: t.WorkspaceID, Operation: tx.NewID("chg"), Tokens: t.Tokens(), Window: LocalWindow})
+		return t, nil, r.disable(ctx, tx, t, reeve.AsError(err))
 	}
 	d := anchored(c, *t.NextAt).Due(t.NextAt.Add(-time.Millisecond), tx.Now(), Misfire{Policy: string(t.Misfire)})
 	for _, f := range d.Run {
@@ -227,9 +232,23 @@ func timerKey(t reeve.Timer, at time.Time) string {
 
 // Upcoming gives an active timer's next firings.
 func (r *Room) Upcoming(t reeve.Timer, now time.Time) []time.Time {
-	c, err := r.zones.ParseCadence(t.Kind, t.Value, t.Zone)
+	c, err := r.zones.Stored(t.Kind, t.Value, t.Zone)
 	if err != nil || t.NextAt == nil {
 		return nil
 	}
 	return anchored(c, *t.NextAt).Upcoming(now, firingsShown)
+}
+
+// Why says why a timer is disabled; empty if it is not.
+func (r *Room) Why(t reeve.Timer) string {
+	if t.State != reeve.TimerDisabled {
+		return ""
+	}
+	if _, err := r.zones.Stored(t.Kind, t.Value, t.Zone); err != nil {
+		return reeve.AsError(err).Message
+	}
+	if t.Failures == 0 {
+		return "its time could not be read"
+	}
+	return fmt.Sprintf("it failed %d times in a row", t.Failures)
 }

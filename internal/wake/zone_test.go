@@ -1,0 +1,67 @@
+package wake
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// TestO13_AZoneThatIsGone: what is read in a zone that nobody knows any more cannot fire, and its person is told why. What needs no zone goes on.
+func TestO13_AZoneThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		w.agent("coach", 0)
+		soon := time.Now().Add(2 * time.Hour)
+		w.timer("cron", "coach", KindCron, "0 * * * *", "look")
+		w.timer("local", "coach", KindOnce, soon.Format("2006-01-02T15:04"), "look")
+		w.timer("instant", "coach", KindOnce, soon.Format(time.RFC3339), "look")
+		w.timer("every", "coach", KindInterval, "1h", "look")
+		timer := func(id string) (v reeve.Timer) {
+			w.must(w.DB.View(t.Context(), func(s *store.Snap) (err error) {
+				v, err = s.GetTimer(t.Context(), home, "", id)
+				return err
+			}))
+			return v
+		}
+		for _, id := range []string{"cron", "local", "instant", "every"} {
+			v := timer(id)
+			v.Zone, v.Notify = "Mars/Base", reeve.NotifyNever
+			w.update(func(tx *store.Tx) error { return tx.MoveTimer(t.Context(), v) })
+		}
+		stop := w.loop()
+		time.Sleep(150 * time.Minute)
+		stop()
+		ran := map[string]int{}
+		for _, run := range w.runs("coach") {
+			ran[run.ReasonID]++
+		}
+		if ran["every"] != 2 || ran["instant"] != 1 || len(ran) != 2 {
+			t.Errorf("they ran %v times", ran)
+		}
+		if v := timer("every"); v.State != reeve.TimerActive || len(w.Upcoming(v, time.Now())) != firingsShown || w.Why(v) != "" {
+			t.Errorf("an interval whose zone is gone: %+v", v)
+		}
+		var told []reeve.Notification
+		w.must(w.DB.View(t.Context(), func(s *store.Snap) (err error) {
+			told, err = s.ListNotifications(t.Context(), home, "ann", false, "", 10)
+			return err
+		}))
+		for i, id := range []string{"local", "cron"} { // the newest first
+			v := timer(id)
+			if v.State != reeve.TimerDisabled || v.NextAt != nil || !strings.Contains(w.Why(v), "Mars/Base") {
+				t.Errorf("%s: %+v, because %q", id, v, w.Why(v))
+			}
+			if len(told) != 2 || told[i].TimerID != id || !strings.Contains(told[i].Title, id+" is disabled") || !strings.Contains(told[i].Title, "Mars/Base") || !strings.Contains(told[i].Body, id) {
+				t.Fatalf("ann was told %+v", told)
+			}
+		}
+		is, _, err := w.Change(timer("cron"), reeve.ScheduleRequest{Timezone: "Europe/Berlin"}, time.Now())
+		if err != nil || is.State != reeve.TimerActive || is.NextAt == nil || w.Why(is) != "" {
+			t.Errorf("with a zone that is known: %+v, %v", is, err)
+		}
+	})
+}
