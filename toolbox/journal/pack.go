@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -27,6 +26,9 @@ const (
 func Capabilities() []string {
 	return []string{CategoryRead, TaskRead, TaskWrite, ChecklistWrite, TimeRead, TimeWrite, DayPlanRead, DayPlanWrite, RatingRead, RatingWrite}
 }
+
+// personal lists the capabilities over what is a user's own. On nobody's behalf there is no such thing, and nobody could see or stop what was written.
+var personal = []string{TimeRead, TimeWrite, DayPlanRead, DayPlanWrite, RatingRead, RatingWrite}
 
 // Pack is the tools of the journal.
 type Pack struct{ DB *store.DB }
@@ -64,7 +66,7 @@ type drafter[In any] func(context.Context, *store.JournalReader, In) (*store.Dra
 
 // hand is who calls, with what it may touch.
 func hand(inv *reeve.Invocation) store.Hand {
-	return store.Hand{Workspace: inv.Workspace, User: cmp.Or(inv.User, inv.Agent), Agent: inv.Agent, Operation: inv.Operation, Categories: inv.Categories}
+	return store.Hand{Workspace: inv.Workspace, User: inv.User, Agent: inv.Agent, Operation: inv.Operation, Categories: inv.Categories}
 }
 
 // common is what all tools of the pack are.
@@ -84,7 +86,7 @@ func read[In, Out any](p *Pack, t reeve.Tool, names toucher[In], do reader[In, O
 		})
 		return out, err
 	})
-	t.Categories = categories(p, names)
+	t.Categories = categories(p, t.Capability, names)
 	return t
 }
 
@@ -97,7 +99,7 @@ func write[In any](p *Pack, t reeve.Tool, names toucher[In], do writer[In]) reev
 			return out, err
 		}
 		inv := reeve.InvocationFrom(ctx)
-		if err := scoped(inv); err != nil {
+		if err := scoped(inv, t.Capability); err != nil {
 			return out, err
 		}
 		w, err := tx.JournalWriter(ctx, hand(inv))
@@ -111,7 +113,7 @@ func write[In any](p *Pack, t reeve.Tool, names toucher[In], do writer[In]) reev
 		inv.EmitAll(w.Tokens())
 		return out, w.Finish(ctx)
 	})
-	t.Categories = categories(p, names)
+	t.Categories = categories(p, t.Capability, names)
 	return t
 }
 
@@ -135,8 +137,12 @@ func previewed[In any](p *Pack, t reeve.Tool, draft drafter[In]) reeve.Tool {
 	return t
 }
 
-// scoped refuses an agent that was given no category.
-func scoped(inv *reeve.Invocation) error {
+// scoped refuses an agent that was given no category, and what is a user's own where there is no user.
+func scoped(inv *reeve.Invocation, capability string) error {
+	if len(inv.Categories) > 0 && inv.User == "" && slices.Contains(personal, capability) {
+		return reeve.Errorf(reeve.Denied, "time, plans and ratings belong to a user, and this call is on nobody's behalf").
+			Hintf("a schedule, a conversation and a wake by hand are on somebody's behalf; a change that wakes an agent is not")
+	}
 	if len(inv.Categories) > 0 {
 		return nil
 	}
@@ -145,9 +151,9 @@ func scoped(inv *reeve.Invocation) error {
 
 // categories judges by all that the arguments name, whether or not the agent may touch it: to refuse is the gate's. What is
 // wrong with one of them is said only if the agent may touch the others.
-func categories[In any](p *Pack, names toucher[In]) reeve.Classifier {
+func categories[In any](p *Pack, capability string, names toucher[In]) reeve.Classifier {
 	return func(ctx context.Context, inv *reeve.Invocation) (seen []string, err error) {
-		if err := scoped(inv); err != nil {
+		if err := scoped(inv, capability); err != nil {
 			return nil, err
 		}
 		in, err := reeve.Args[In](inv)

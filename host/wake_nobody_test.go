@@ -1,0 +1,63 @@
+package host_test
+
+import (
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/reevetest"
+	tools "reeve/toolbox/journal"
+)
+
+// TestL17_NothingOfAUsersOwnOnNobodysBehalf: an agent that a change has woken acts for nobody, and time, plans and ratings are somebody's. What is the workspace's it can change, and for a
+// person it can do all of it.
+func TestL17_NothingOfAUsersOwnOnNobodysBehalf(t *testing.T) {
+	h := reevetest.Start(t)
+	h.Want(200, nil, "PUT", "/api/profiles/assistant", reeve.ProfileRequest{Capabilities: tools.Capabilities()})
+	var home reeve.Category
+	h.Want(201, &home, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Home"})
+	var task reeve.Task
+	h.Want(201, &task, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: home.ID, Title: "Paint"})
+	own := map[string]object{
+		"start_task_timer":                {"task_id": task.ID},
+		"stop_task_timer":                 {},
+		"create_retrospective_time_entry": {"task_id": task.ID, "started_at": "2026-02-17T09:00:00Z", "ended_at": "2026-02-17T10:00:00Z"},
+		"list_time_entries":               {},
+		"get_or_create_day_plan":          {"plan_date": "2026-03-02"},
+		"pin_day_plan_tasks":              {"plan_date": "2026-03-02", "task_ids": []string{task.ID}},
+		"create_or_update_rating":         {"target_kind": "task", "target_id": task.ID, "scores": object{"focus": 3}},
+		"get_ratings_summary":             {},
+	}
+	agents := map[string]reeve.Agent{}
+	wake := func(name, tool string, args object) {
+		a := h.Agent(name, tool)
+		h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, object{"categories": []string{home.ID}})
+		rehearse(h, a.ID, "done", object{"tool": tool, "args": args, "must": true})
+		h.Want(201, nil, "POST", "/api/agents/"+a.ID+"/subscriptions", object{"class": "id", "name": task.ID})
+		agents[tool] = a
+	}
+	for tool, args := range own {
+		wake(strings.ReplaceAll(tool, "_", "-"), tool, args)
+	}
+	wake("clerk", "create_task", object{"category_id": home.ID, "title": "Clean the brushes"})
+	h.Want(200, nil, "PATCH", "/api/journal/tasks/"+task.ID, object{"title": "Paint it"})
+	quiet(h)
+	for tool, a := range agents {
+		runs := runsOf(h, "agent="+a.ID)
+		if len(runs) != 1 || runs[0].UserID != "" {
+			t.Fatalf("%s: %+v", tool, runs)
+		}
+		switch run := runs[0]; {
+		case own[tool] == nil && run.State != reeve.RunCompleted:
+			t.Errorf("%s is refused on nobody's behalf: %s", tool, run.Message)
+		case own[tool] != nil && (run.Code != reeve.Denied || !strings.Contains(run.Message, "nobody's behalf")):
+			t.Errorf("%s on nobody's behalf: %+v", tool, run)
+		}
+	}
+	for _, tool := range []string{"start_task_timer", "stop_task_timer", "create_retrospective_time_entry", "list_time_entries", "get_or_create_day_plan", "pin_day_plan_tasks", "create_or_update_rating",
+		"get_ratings_summary"} {
+		if res := h.Call(agents[tool].ID, tool, own[tool]); res.IsError {
+			t.Errorf("%s for a person: %s", tool, res.Message)
+		}
+	}
+}
