@@ -30,6 +30,7 @@ type Invocation struct {
 	Lent []json.RawMessage // the settings for this tool of those on whose behalf the call is made: what they do not grant, the agent's own do not either
 
 	Secrets func(text string) []Range // where secrets stand in a text, in order, for tools that give a text in slices, which use [Invocation.Slice]; it may be nil
+	Begun   func(text string) int     // where a secret begins of which a text that broke off ends in a part, or the text's length; see [Invocation.Head]. It may be nil
 
 	// Fits tells whether callers are shown all of a result; see [Page]. It may be nil.
 	Fits func(result any) bool

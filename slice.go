@@ -1,6 +1,9 @@
 package reeve
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Redacted stands where a secret was.
 const Redacted = "[REDACTED]"
@@ -20,11 +23,36 @@ func (i *Invocation) Slice(text string, from, to int) (begin, end int, shown str
 
 // Slices is Slice for several parts of one text, in which secrets are looked for once.
 func (i *Invocation) Slices(text string) func(from, to int) (begin, end int, shown string) {
-	var secrets []Range
-	if i.Secrets != nil {
-		secrets = i.Secrets(text)
-	}
+	secrets := i.secrets(text)
 	return func(from, to int) (begin, end int, shown string) { return part(text, secrets, from, to) }
+}
+
+// Head gives the beginning of a text that is not all there, as it may be shown: at most n bytes, and before that no part of a secret. There is more of it than is shown, or it broke off. Where there
+// is more, the text should reach as far as [Around] beyond n. Where it broke off, what begins a known secret at its very end is taken out as well: nothing behind it can tell.
+// A tool that cuts what it gives does it with this: results are scrubbed afterwards, and a secret that was cut in two would pass unseen.
+func (i *Invocation) Head(text string, n int) string {
+	secrets := i.secrets(text)
+	if i.Begun != nil {
+		if at := i.Begun(text); at < len(text) {
+			for k := len(secrets) - 1; k >= 0 && secrets[k].To > at; k-- {
+				at, secrets = min(at, secrets[k].From), secrets[:k]
+			}
+			secrets = append(secrets, Range{From: at, To: len(text)})
+		}
+	}
+	n = min(n, len(text))
+	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	_, _, shown := part(text, secrets, 0, n)
+	return shown
+}
+
+func (i *Invocation) secrets(text string) []Range {
+	if i.Secrets == nil {
+		return nil
+	}
+	return i.Secrets(text)
 }
 
 func part(text string, secrets []Range, from, to int) (begin, end int, shown string) {

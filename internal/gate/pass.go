@@ -136,7 +136,7 @@ func (p *pass) invocation(attempt int) *reeve.Invocation {
 	}
 	return &reeve.Invocation{Workspace: p.call.Workspace, Agent: p.call.Agent, User: p.call.User, Session: p.session(), Thread: p.thread(),
 		Run: p.call.Run, CallID: p.id, Operation: p.op, Attempt: attempt, Args: p.args, Config: p.config, Base: base,
-		Categories: p.categories(), Ancestors: p.ancestors(), Lent: lent, Secrets: p.view.workspace.scrubber.find, Fits: p.fits}
+		Categories: p.categories(), Ancestors: p.ancestors(), Lent: lent, Secrets: p.view.workspace.scrubber.find, Begun: p.view.workspace.scrubber.begun, Fits: p.fits}
 }
 
 // operation is the row the pass will leave.

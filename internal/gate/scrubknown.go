@@ -13,8 +13,9 @@ const least = 4
 
 // needles are the texts that are looked for, all at once: a text is read once however many there are. They are found by their first four bytes.
 type needles struct {
-	may [1 << 16]bool // by a hash of the four bytes
-	by  map[uint32][]string
+	may     [1 << 16]bool // by a hash of the four bytes
+	by      map[uint32][]string
+	longest int
 }
 
 func newNeedles(all []string) *needles {
@@ -22,6 +23,7 @@ func newNeedles(all []string) *needles {
 	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) }) // the longest of those that begin alike comes first
 	for _, s := range slices.Compact(all) {
 		if len(s) >= least {
+			n.longest = max(n.longest, len(s))
 			four := firstFour(s)
 			n.may[hashFour(four)] = true
 			n.by[four] = append(n.by[four], s)

@@ -1,8 +1,11 @@
 package python
 
 import (
+	"cmp"
 	"context"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"reeve"
 	"reeve/internal/sandbox"
@@ -58,20 +61,39 @@ func (p *Pack) Tools() []reeve.Tool {
 }
 
 func (p *Pack) execute(ctx context.Context, in codeArgs) (codeResult, error) {
-	r, err := p.Pool.Run(ctx, py.Code{Owner: reeve.InvocationFrom(ctx).Workspace, Source: in.Code}, p.Limits)
+	inv, l := reeve.InvocationFrom(ctx), p.Limits
+	most := cmp.Or(l.Output, py.DefaultOutput)
+	l.Output = most + reeve.Around
+	r, err := p.Pool.Run(ctx, py.Code{Owner: inv.Workspace, Source: in.Code}, l)
 	if err != nil {
 		return codeResult{}, err
 	}
-	out := codeResult{ExitCode: r.ExitCode, TimedOut: r.TimedOut, Truncated: r.Truncated(), DurationMS: r.Duration.Milliseconds()}
-	var odd [2]bool
-	out.Stdout, odd[0] = sandbox.Text(r.Stdout)
-	out.Stderr, odd[1] = sandbox.Text(r.Stderr)
-	out.Binary = odd[0] || odd[1]
+	out := codeResult{ExitCode: r.ExitCode, TimedOut: r.TimedOut, Truncated: max(r.StdoutSize, r.StderrSize) > most, DurationMS: r.Duration.Milliseconds()}
+	text := func(b []byte, size int64) string {
+		s, odd := sandbox.Text(b)
+		if out.Binary = out.Binary || odd; size > most || r.TimedOut { // one that was killed may have been saying a secret
+			s = inv.Head(s, int(most))
+		}
+		return s
+	}
+	out.Stdout, out.Stderr = text(r.Stdout, r.StdoutSize), text(r.Stderr, r.StderrSize)
 	if out.Truncated {
 		out.StdoutSize, out.StderrSize = r.StdoutSize, r.StderrSize
 	}
 	if e := r.Exception; e != nil {
-		out.Error = &exception{Type: e.Type, Message: e.Message, Line: e.Line}
+		out.Error = &exception{Type: e.Type, Message: words(inv, e.Message, r.Stderr), Line: e.Line}
 	}
 	return out, nil
+}
+
+// words is what an exception says, as it may be shown. Of a long one only the beginning is told; stderr has the rest, if the code left that alone.
+func words(inv *reeve.Invocation, message string, stderr []byte) string {
+	if utf8.RuneCountInString(message) < py.MostWords {
+		return message
+	}
+	all := message
+	if i := strings.Index(string(stderr), message); i >= 0 {
+		all, _ = sandbox.Text(stderr[i:min(len(stderr), i+len(message)+reeve.Around)])
+	}
+	return inv.Head(all, len(message))
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"reeve"
 	"reeve/internal/store"
@@ -118,7 +119,7 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 		Value: in.CadenceValue, Zone: in.Timezone, Misfire: reeve.Misfire(in.Misfire), Notify: reeve.Notify(in.Notification), Origin: inv.Thread,
 		State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
 	if t.Name == "" {
-		t.Name = headline(in.Goal)
+		t.Name = headline(inv, in.Goal)
 	}
 	if t.Misfire == "" {
 		t.Misfire = reeve.CatchUpOnce
@@ -139,12 +140,17 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 }
 
 // headline is a name for a goal that has none.
-func headline(goal string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(goal), "\n")
-	if r := []rune(line); len(r) > 60 {
-		return string(r[:59]) + "…"
+func headline(inv *reeve.Invocation, goal string) string {
+	goal = strings.TrimSpace(goal)
+	line, _, _ := strings.Cut(goal, "\n")
+	n, more := len(line), ""
+	if utf8.RuneCountInString(line) > 60 {
+		n, more = chars(line, 59), "…"
 	}
-	return line
+	if n == len(goal) {
+		return goal
+	}
+	return inv.Head(goal, n) + more
 }
 
 func (p *Pack) search(ctx context.Context, in search) (map[string]any, error) {

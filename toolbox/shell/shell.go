@@ -219,7 +219,7 @@ func (p *Pack) plan(in execArgs, s settings) (c confine.Command, l confine.Limit
 		}
 		c.Env = append(c.Env, name+"="+v)
 	}
-	l = confine.Limits{Time: defaultTime, Output: mostOutput}
+	l = confine.Limits{Time: defaultTime, Output: mostOutput + reeve.Around}
 	if in.TimeoutMS > 0 {
 		l.Time = time.Duration(in.TimeoutMS) * time.Millisecond
 	}
@@ -288,7 +288,7 @@ func (p *Pack) exec(ctx context.Context, in execArgs) (out execResult, err error
 func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s settings, c confine.Command, l confine.Limits) (out execResult, err error) {
 	if s.Backend != sessions {
 		r, err := confine.Run(ctx, c, l)
-		return tell(r), err
+		return tell(inv, r), err
 	}
 	if p.Shells == nil {
 		return out, reeve.Errorf(reeve.Unsupported, "this server keeps no shells").Hintf("set backend to host in the agent's settings for shell_exec")
@@ -307,7 +307,7 @@ func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s se
 	if err != nil {
 		return out, err
 	}
-	out = tell(r)
+	out = tell(inv, r)
 	if out.Note, err = shell.keep(ctx, r); err != nil {
 		out.Note = "the shell's directory and variables could not be kept: " + reeve.AsError(err).Message
 	}
@@ -323,13 +323,17 @@ func join(a, b string) string {
 }
 
 // tell is what became of a command, for the caller.
-func tell(r confine.Result) execResult {
-	out := execResult{ExitCode: r.ExitCode, TimedOut: r.TimedOut, DiskFull: r.DiskFull, Truncated: r.Truncated, DurationMS: r.Duration.Milliseconds()}
-	var odd [2]bool
-	out.Stdout, odd[0] = sandbox.Text(r.Stdout)
-	out.Stderr, odd[1] = sandbox.Text(r.Stderr)
-	out.Binary = odd[0] || odd[1]
-	if r.Truncated {
+func tell(inv *reeve.Invocation, r confine.Result) execResult {
+	out := execResult{ExitCode: r.ExitCode, TimedOut: r.TimedOut, DiskFull: r.DiskFull, Truncated: max(r.StdoutSize, r.StderrSize) > mostOutput, DurationMS: r.Duration.Milliseconds()}
+	text := func(b []byte, size int64) string {
+		s, odd := sandbox.Text(b)
+		if out.Binary = out.Binary || odd; size > mostOutput || r.TimedOut || r.DiskFull { // one that was killed may have been saying a secret
+			s = inv.Head(s, mostOutput)
+		}
+		return s
+	}
+	out.Stdout, out.Stderr = text(r.Stdout, r.StdoutSize), text(r.Stderr, r.StderrSize)
+	if out.Truncated {
 		out.StdoutSize, out.StderrSize = r.StdoutSize, r.StderrSize
 	}
 	return out

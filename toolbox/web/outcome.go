@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -59,16 +60,17 @@ func (a *answer) say() string {
 	if t := http.StatusText(a.status); t != "" {
 		s += " " + t
 	}
-	if !utf8.Valid(trimPartial(a.body)) {
-		return s
+	doc, ok := a.json()
+	text := string(doc)
+	if !ok {
+		if text, ok = a.said(bytes.ReplaceAll(a.body, []byte{0}, nil)); !ok {
+			return s
+		}
 	}
-	var text string
-	if doc, ok := a.json(); ok {
-		text = string(doc)
-	} else if text = string(trimPartial(a.body)); a.over || a.lost != nil {
-		text = a.scrub.cut(text)
-	} else {
-		text = a.scrub.text(text)
+	text = strings.TrimSpace(text)
+	more := len(text) > maxErrorText
+	if more {
+		text = a.inv.Head(text, maxErrorText)
 	}
 	text = strings.TrimSpace(strings.Map(func(c rune) rune {
 		if isControl(c) && c != '\n' && c != '\t' {
@@ -76,8 +78,8 @@ func (a *answer) say() string {
 		}
 		return c
 	}, text))
-	if len(text) > maxErrorText {
-		text = string(trimPartial([]byte(text[:maxErrorText]))) + "…"
+	if more {
+		text += "…"
 	}
 	if text == "" {
 		return s

@@ -153,6 +153,19 @@ func TestG12_NoMoreThanTheLimitIsRead(t *testing.T) {
 	<-gone
 }
 
+// What comes beyond the limit is only looked at: nobody waits for a server that does not send it.
+func TestG12_ABodyThatStallsBeyondTheLimitIsASuccess(t *testing.T) {
+	base := listen(t, func(c net.Conn) {
+		readRequest(c)
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"+strings.Repeat("x", 1001))
+		_, _ = io.Copy(io.Discard, c) // until the other side hangs up
+	})
+	v, err := run(t, reeve.Unsafe, fmt.Sprintf(`{"method":"POST","url":"%s","max_response_bytes":1000}`, base), `{}`)
+	if r, ok := v.(Received); err != nil || !ok || len(r.Text) != 1000 {
+		t.Fatal(v, err)
+	}
+}
+
 // A 2xx says that it happened, whatever the body holds: only a read fails without its result.
 func TestI10_AMissingResultUndoesNothing(t *testing.T) {
 	for body, typ := range map[string]string{`{"ok":false}`: "application/json", `[1]`: "application/json", `<p>`: "text/html", ``: "text/plain", "\xff": "x/y"} {

@@ -68,10 +68,8 @@ func (a *answer) without(why string) Received {
 		about.Body = doc
 		return about
 	}
-	if t, ok := text(trimPartial(a.body)); ok && (a.over || a.lost != nil) {
-		about.Text = a.scrub.cut(t)
-	} else if ok {
-		about.Text = a.scrub.text(t)
+	if t, ok := a.said(a.body); ok {
+		about.Text = t
 	}
 	if about.Bytes = int64(len(a.body)); a.over {
 		about.Bytes = max(a.length, 0)
@@ -92,16 +90,16 @@ func (a *answer) value() any {
 		return about
 	}
 	if about.Note != "" {
-		if t, ok := text(trimPartial(a.body)); ok {
-			about.Text = a.scrub.cut(t)
+		if t, ok := a.said(a.body); ok {
+			about.Text = t
 		}
 		return about
 	}
 	if doc, ok := a.json(); ok && isJSON(a.contentType) {
 		return shown(doc)
 	}
-	if t, ok := text(a.body); ok {
-		return a.scrub.text(t)
+	if t, ok := a.said(a.body); ok {
+		return t
 	}
 	about.Bytes, about.SHA256 = int64(len(a.body)), reeve.Hash(a.body)
 	return about
@@ -110,7 +108,7 @@ func (a *answer) value() any {
 // json gives the body as compact JSON without secrets, if it is JSON.
 func (a *answer) json() ([]byte, bool) {
 	t, ok := text(a.body)
-	if !ok || a.over || a.lost != nil {
+	if !ok || a.cut() {
 		return nil, false
 	}
 	var b bytes.Buffer
@@ -119,6 +117,19 @@ func (a *answer) json() ([]byte, bool) {
 	}
 	return a.scrub.json(b.Bytes()), true
 }
+
+// said gives a body as text without secrets, if it is text: what there is of it, or what may be shown.
+func (a *answer) said(body []byte) (string, bool) {
+	if !a.cut() {
+		t, ok := text(body)
+		return a.scrub.text(t), ok
+	}
+	t, ok := text(trimPartial(body))
+	return a.inv.Head(a.scrub.cut(t), a.most), ok
+}
+
+// cut tells whether not all of the body is there.
+func (a *answer) cut() bool { return a.over || a.lost != nil }
 
 // shown gives a string as text and anything else as JSON.
 func shown(doc []byte) any {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
+	"time"
 
 	"reeve"
 )
@@ -43,10 +44,15 @@ type answer struct {
 	retryAfter  string
 	length      int64 // as announced; -1 means not
 	body        []byte
-	over        bool  // the body is longer than what was read
+	most        int   // how much of the body may be shown
+	over        bool  // there is more than that
 	lost        error // the body broke off
 	scrub       scrubber
+	inv         *reeve.Invocation
 }
+
+// restTime is how long is waited for what comes after the part of a body that is shown: it is only looked at.
+const restTime = time.Second
 
 // draft makes the HTTP request of a call's arguments. It sends nothing.
 func (r *request) draft(ctx context.Context, inv *reeve.Invocation, secrets map[string]string) (*http.Request, error) {
@@ -118,6 +124,8 @@ func (r *request) send(ctx context.Context, inv *reeve.Invocation) (*answer, err
 	if err != nil {
 		return nil, err
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
 	req, err := r.draft(httptrace.WithClientTrace(ctx, trace), inv, secrets)
@@ -133,12 +141,15 @@ func (r *request) send(ctx context.Context, inv *reeve.Invocation) (*answer, err
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		limit = min(limit, maxErrorRead)
 	}
-	a := &answer{status: resp.StatusCode, length: resp.ContentLength, scrub: newScrubber(secrets),
+	a := &answer{status: resp.StatusCode, length: resp.ContentLength, most: int(limit), scrub: newScrubber(secrets), inv: inv,
 		retryAfter: resp.Header.Get("Retry-After")}
 	a.contentType = a.scrub.text(resp.Header.Get("Content-Type"))
 	a.body, a.lost = io.ReadAll(io.LimitReader(resp.Body, limit+1)) // one more shows that there is more
 	if a.over = int64(len(a.body)) > limit; a.over {
-		a.body, a.lost = a.body[:limit], nil
+		late := time.AfterFunc(restTime, stop)
+		defer late.Stop()
+		rest, _ := io.ReadAll(io.LimitReader(resp.Body, reeve.Around)) // it tells what the part that is shown ends in; whatever there is will do
+		a.body, a.lost = append(a.body, rest...), nil
 	}
 	return a, nil
 }

@@ -35,8 +35,9 @@ const (
 	MaxTime       = 10 * time.Minute
 	MinMemory     = 16 << 20
 	MaxMemory     = 1 << 30
-	MaxOutput     = 4 << 20
+	MaxOutput     = 4<<20 + reeve.Around // what may be shown, and what is looked at beyond
 	MaxSource     = 4 << 20
+	MostWords     = 2000 // characters of what an exception says; prepare.py cuts it there
 )
 
 // Result is what came of a run.

@@ -1,0 +1,32 @@
+package schedules
+
+import (
+	"strings"
+	"testing"
+
+	"reeve"
+)
+
+// A schedule without a name is called by the beginning of its goal, of which no secret is cut in two.
+func TestG21_NoHeadlinePartsASecret(t *testing.T) {
+	const secret = "amber lynx\nA sleeps"
+	inv := &reeve.Invocation{Secrets: func(text string) (found []reeve.Range) {
+		if i := strings.Index(text, secret); i >= 0 {
+			found = append(found, reeve.Range{From: i, To: i + len(secret)})
+		}
+		return found
+	}}
+	for goal, want := range map[string]string{
+		"say hello":              "say hello",
+		"é\nand more":            "é",
+		"say " + secret:          "say ",
+		"say " + secret + " now": "say ",
+		strings.Repeat("é", 61):  strings.Repeat("é", 59) + "…",
+		strings.Repeat("é", 60):  strings.Repeat("é", 60),
+		strings.Repeat("é", 56) + " " + secret + strings.Repeat("!", 50): strings.Repeat("é", 56) + " …",
+	} {
+		if got := headline(inv, goal); got != want {
+			t.Errorf("%q became %q", goal, got)
+		}
+	}
+}
