@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"reeve"
 )
@@ -47,6 +48,7 @@ type MailFound struct {
 	Recipients []string // with names
 	Attached   string   // names of files, a line each
 	Body       string   // the beginning of it
+	More       bool     // there is more of it: of the last [reeve.Around] bytes nothing is to be shown
 	Place      MailPlace
 
 	row int64
@@ -172,7 +174,8 @@ func (s *Snap) foundMail(ctx context.Context, w mailWords, q MailSearch, list []
 	if !q.Query.positive() {
 		shown = shownStart
 	}
-	found, err := all(ctx, s, scanFound(q.Inboxes), w.found, numbers(list, func(r ranked) int64 { return r.id }), shown)
+	shown += reeve.Around // what stands behind a snippet tells of secrets in it
+	found, err := all(ctx, s, scanFound(q.Inboxes, shown), w.found, numbers(list, func(r ranked) int64 { return r.id }), shown)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +210,7 @@ func (q MailSearch) times() (from, to int64) {
 	return from, to
 }
 
-func scanFound(inboxes []Inbox) func(scanner) (MailFound, error) {
+func scanFound(inboxes []Inbox, most int) func(scanner) (MailFound, error) {
 	return func(r scanner) (m MailFound, err error) {
 		var inbox, sent int64
 		var recipients string
@@ -217,6 +220,7 @@ func scanFound(inboxes []Inbox) func(scanner) (MailFound, error) {
 		if i := slices.IndexFunc(inboxes, func(i Inbox) bool { return i.ID == inbox }); i >= 0 {
 			m.Inbox = inboxes[i].Name
 		}
+		m.More = len(m.Body) >= most && utf8.RuneCountInString(m.Body) == most
 		m.Sender, _ = reeve.Address(m.From)
 		m.Date = moment(sent)
 		return m, fromText(recipients, &m.Recipients)

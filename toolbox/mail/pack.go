@@ -116,7 +116,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 			}
 			page, err = s.SearchMail(ctx, q)
 			if err == nil {
-				out.show(in, q, page)
+				out.show(inv, in, q, page)
 			}
 			return err
 		})
@@ -161,8 +161,8 @@ func within(ctx context.Context, most time.Duration, read func(context.Context) 
 }
 
 // show is the answer for a page.
-func (r *searchResult) show(in searchArgs, q store.MailSearch, page store.MailPage) {
-	r.Emails = hits(q.Query, page.Mails)
+func (r *searchResult) show(inv *reeve.Invocation, in searchArgs, q store.MailSearch, page store.MailPage) {
+	r.Emails = hits(inv, q.Query, page.Mails)
 	r.Total, r.More = len(r.Emails), page.Next != nil
 	if page.Next != nil {
 		r.Next = in.cursor(*page.Next)

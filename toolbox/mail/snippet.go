@@ -18,7 +18,10 @@ const (
 )
 
 // marker finds what a query asks for in a text, the way the indexes do: words without case, accents and endings.
-type marker struct{ needles []needle }
+type marker struct {
+	needles []needle
+	inv     *reeve.Invocation // knows of secrets
+}
 
 // needle is a term, ready to be compared.
 type needle struct {
@@ -28,8 +31,8 @@ type needle struct {
 	prefix bool // the last may go on
 }
 
-func newMarker(q store.MailQuery) marker {
-	var m marker
+func newMarker(inv *reeve.Invocation, q store.MailQuery) marker {
+	m := marker{inv: inv}
 	for _, any := range q.All {
 		for _, t := range any {
 			n := needle{field: t.Field, prefix: t.Prefix}
@@ -48,13 +51,17 @@ type part struct {
 	name, text string
 	field      store.MailField
 	words      int // how many of it are shown
+	rest       int // how many bytes at the end only tell what the others are
 }
 
 // snippet shows the subject and the text of a mail where they have most of what was looked for, between <mark> and </mark>; what else there is of it only if it is neither in one
-// nor in the other. The mail's own signs are written so that they are no markup: every <mark> is ours.
+// nor in the other. Secrets are taken out, whether or not they were looked for. The mail's own signs are written so that they are no markup: every <mark> is ours.
 func (m marker) snippet(f store.MailFound) string {
-	parts := []part{{"Subject: ", f.Subject, store.SubjectField, 32}, {"Body: ", f.Body, store.BodyField, 48}}
-	others := []part{{"From: ", f.From, store.SenderField, 24}, {"To: ", strings.Join(f.Recipients, ", "), store.ReceiverField, 24}, {"Attached: ", f.Attached, store.AttachedField, 24}}
+	parts := []part{{"Subject: ", f.Subject, store.SubjectField, 32, 0}, {"Body: ", f.Body, store.BodyField, 48, 0}}
+	if f.More {
+		parts[1].rest = reeve.Around
+	}
+	others := []part{{"From: ", f.From, store.SenderField, 24, 0}, {"To: ", strings.Join(f.Recipients, ", "), store.ReceiverField, 24, 0}, {"Attached: ", f.Attached, store.AttachedField, 24, 0}}
 	for _, loosely := range []bool{false, true} { // the indexes may know an ending that we do not
 		s, some := m.show(parts, loosely)
 		for _, o := range others {
@@ -76,10 +83,10 @@ func (m marker) snippet(f store.MailFound) string {
 func (m marker) show(parts []part, loosely bool) (s string, some bool) {
 	var list []string
 	for _, p := range parts {
-		spots := cut(p.text)
+		spots := cut(p.text[:len(p.text)-p.rest])
 		marks := m.find(spots, p.field, loosely)
 		some = some || len(marks) > 0
-		list = append(list, p.name+safe(shorten(window(p.text, spots, marks, p.words))))
+		list = append(list, p.name+safe(shorten(m.window(p, spots, marks))))
 	}
 	return strings.Join(list, " | "), some
 }
@@ -183,39 +190,67 @@ func (n needle) is(i int, word string, prefix, loosely bool) bool {
 }
 
 // window gives the part of a text that has most of what was looked for, with marks in it.
-func window(text string, spots []spot, marks []mark, words int) string {
+func (m marker) window(p part, spots []spot, marks []mark) string {
+	end := len(p.text) - p.rest
 	if len(spots) == 0 {
-		return unmarked(text[:min(len(text), mostSnippet+utf8.UTFMax)])
+		return m.written(p.text, 0, min(end, mostSnippet+utf8.UTFMax), nil)
 	}
-	first := densest(marks, words)
-	last := min(first+words, len(spots)) - 1
+	first := densest(marks, p.words)
+	last := min(first+p.words, len(spots)) - 1
 	from, to := spots[first].from, spots[last].to
 	before, behind := "…", "…"
 	if first == 0 {
 		from, before = max(0, from-mostSnippet/4), "" // signs before the first word
-		for from > 0 && from < len(text) && !utf8.RuneStart(text[from]) {
+		for from > 0 && from < len(p.text) && !utf8.RuneStart(p.text[from]) {
 			from++
 		}
 	}
 	if last == len(spots)-1 {
-		behind = ""
-		if to = len(text); to-spots[last].to > mostSnippet {
+		if p.rest == 0 {
+			behind = ""
+		}
+		if to = end; to-spots[last].to > mostSnippet {
 			to = spots[last].to
 		}
 	}
-	var b strings.Builder
-	b.WriteString(before)
-	for _, m := range marks {
-		if m.first < first || m.last > last {
-			continue
+	var inside []reeve.Range
+	for _, k := range marks {
+		if k.first >= first && k.last <= last {
+			inside = append(inside, reeve.Range{From: spots[k.first].from, To: spots[k.last].to})
 		}
-		b.WriteString(unmarked(text[from:spots[m.first].from]))
-		b.WriteRune(open)
-		b.WriteString(unmarked(text[spots[m.first].from:spots[m.last].to]))
-		b.WriteRune(closed)
-		from = spots[m.last].to
 	}
-	b.WriteString(unmarked(text[from:to]) + behind)
+	return before + m.written(p.text, from, to, inside) + behind
+}
+
+// written is a part of a text, with marks around what matched and without secrets. These are looked for in the text as it is, as far as can matter: neither a mark nor an end hides one.
+func (m marker) written(text string, from, to int, marks []reeve.Range) string {
+	var secrets []reeve.Range
+	lo := max(0, from-reeve.Around)
+	if m.inv.Secrets != nil {
+		secrets = m.inv.Secrets(text[lo:min(len(text), to+reeve.Around)])
+	}
+	var b strings.Builder
+	plain := func(until int) {
+		for len(marks) > 0 && marks[0].To <= until {
+			if k := marks[0]; k.From >= from { // it does not begin within a secret
+				b.WriteString(unmarked(text[from:k.From]))
+				b.WriteRune(open)
+				b.WriteString(unmarked(text[k.From:k.To]))
+				b.WriteRune(closed)
+				from = k.To
+			}
+			marks = marks[1:]
+		}
+		b.WriteString(unmarked(text[from:until]))
+	}
+	for _, s := range secrets {
+		if s.From, s.To = max(lo+s.From, from), min(lo+s.To, to); s.From < s.To {
+			plain(s.From)
+			b.WriteString(reeve.Redacted)
+			from = s.To
+		}
+	}
+	plain(to)
 	return b.String()
 }
 
@@ -273,20 +308,20 @@ func safe(s string) string { return markup.Replace(s) }
 var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", string(open), "<mark>", string(closed), "</mark>")
 
 // brief is the beginning of a subject that is no subject.
-func brief(s string) string {
+func brief(inv *reeve.Invocation, s string) string {
 	if len(s) <= mostSnippet {
 		return s
 	}
-	return strings.ToValidUTF8(s[:mostSnippet], "") + "…"
+	return inv.Head(s, mostSnippet) + "…"
 }
 
 // hits shows what was found.
-func hits(q store.MailQuery, found []store.MailFound) []reeve.MailHit {
-	m := newMarker(q)
+func hits(inv *reeve.Invocation, q store.MailQuery, found []store.MailFound) []reeve.MailHit {
+	m := newMarker(inv, q)
 	list := make([]reeve.MailHit, len(found))
 	for i, f := range found {
 		list[i] = f.MailHit
-		list[i].Subject = brief(f.Subject)
+		list[i].Subject = brief(inv, f.Subject)
 		list[i].Snippet = m.snippet(f)
 	}
 	return slices.Clip(list)
