@@ -191,7 +191,7 @@ func (p *Pack) previewDelete(ctx context.Context, inv *reeve.Invocation) (reeve.
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	return reeve.Preview{Change: describeDelete(v, was), Base: was.String()}, nil
+	return reeve.Preview{Change: describeDelete(inv, v, was), Base: was.String()}, nil
 }
 
 func (p *Pack) verifyDelete(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {

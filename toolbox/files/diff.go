@@ -3,6 +3,8 @@ package files
 import (
 	"fmt"
 	"strings"
+
+	"reeve"
 )
 
 const (
@@ -16,9 +18,13 @@ type edit struct {
 	line string
 }
 
-// unified gives the unified diff of two texts, or nothing when they are equal.
-func unified(from, to, a, b string) string {
-	edits := compare(lines(a), lines(b))
+// secretChanges follows a hunk in which a secret becomes another: both look the same.
+const secretChanges = "\\ What is " + reeve.Redacted + " is not the same before and after\n"
+
+// unified gives the unified diff of two texts without the secrets in it, line by line; nothing when they are equal. ok is false when it is too long for anybody to read.
+func unified(inv *reeve.Invocation, from, to, a, b string) (diff string, ok bool) {
+	was, is := lines(a), lines(b)
+	edits := compare(was, is)
 	var out strings.Builder
 	oldAt, newAt := 0, 0 // lines before the hunk
 	for i := 0; i < len(edits); {
@@ -27,11 +33,11 @@ func unified(from, to, a, b string) string {
 			continue
 		}
 		start, end := hunk(edits, i)
-		lead := i - start
+		oldAt, newAt = oldAt-(i-start), newAt-(i-start)
 		if out.Len() == 0 {
 			fmt.Fprintf(&out, "--- %s\n+++ %s\n", from, to)
 		}
-		oldLen, newLen := 0, 0
+		oldLen, newLen, size := 0, 0, 0
 		for _, e := range edits[start:end] {
 			if e.op != '+' {
 				oldLen++
@@ -39,18 +45,45 @@ func unified(from, to, a, b string) string {
 			if e.op != '-' {
 				newLen++
 			}
+			size += len(e.line)
 		}
-		fmt.Fprintf(&out, "@@ -%s +%s @@\n", span(oldAt-lead, oldLen), span(newAt-lead, newLen))
-		for _, e := range edits[start:end] {
-			out.WriteByte(e.op)
-			out.WriteString(e.line)
-			if !strings.HasSuffix(e.line, "\n") {
-				out.WriteString("\n\\ No newline at end of file\n")
-			}
+		if out.Len()+size > diffMost { // before anybody looks through it for secrets
+			return "", false
 		}
-		oldAt, newAt, i = oldAt-lead+oldLen, newAt-lead+newLen, end
+		fmt.Fprintf(&out, "@@ -%s +%s @@\n", span(oldAt, oldLen), span(newAt, newLen))
+		writeHunk(&out, edits[start:end], veil(inv, was, oldAt, oldLen), veil(inv, is, newAt, newLen))
+		oldAt, newAt, i = oldAt+oldLen, newAt+newLen, end
 	}
-	return out.String()
+	return out.String(), out.Len() <= diffMost
+}
+
+// writeHunk writes the lines of a hunk, without what is secret before and after.
+func writeHunk(out *strings.Builder, edits []edit, before, after [][]reeve.Range) {
+	var gone, come string // what is secret in lines that change
+	for _, e := range edits {
+		var hidden []reeve.Range
+		if e.op != '+' {
+			hidden, before = append(hidden, before[0]...), before[1:]
+		}
+		if e.op != '-' {
+			hidden, after = append(hidden, after[0]...), after[1:]
+		}
+		line, secret := veiled(e.line, hidden)
+		switch e.op {
+		case '-':
+			gone += secret
+		case '+':
+			come += secret
+		}
+		out.WriteByte(e.op)
+		out.WriteString(line)
+		if !strings.HasSuffix(line, "\n") {
+			out.WriteString("\n\\ No newline at end of file\n")
+		}
+	}
+	if gone != "" && come != "" && gone != come {
+		out.WriteString(secretChanges)
+	}
 }
 
 // hunk finds where the hunk around a changed line begins and ends: changes closer than two contexts share one.

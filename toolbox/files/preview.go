@@ -38,11 +38,11 @@ func (p *Pack) preview(ctx context.Context, inv *reeve.Invocation, c change) (re
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	return reeve.Preview{Change: describeChange(c.path, old, fileState(data, executable), data), Base: old.String()}, nil
+	return reeve.Preview{Change: describeChange(inv, c.path, old, fileState(data, executable), data), Base: old.String()}, nil
 }
 
-// describeChange is the exact diff, or a summary that names both states when a diff cannot be read.
-func describeChange(v vpath, old found, after state, data []byte) string {
+// describeChange is the exact diff but for secrets, or a summary that names both states when a diff cannot be read.
+func describeChange(inv *reeve.Invocation, v vpath, old found, after state, data []byte) string {
 	if old.state == after {
 		return "no change: " + v.String() + " holds exactly this\n"
 	}
@@ -55,15 +55,15 @@ func describeChange(v vpath, old found, after state, data []byte) string {
 		mode = fmt.Sprintf("mode of %s: %s becomes %s\n", v, old.kind, after.kind)
 	}
 	if isText(old.data) && isText(data) {
-		if text := mode + unified(from, to, string(old.data), string(data)); len(text) <= diffMost {
-			return text
+		if diff, ok := unified(inv, from, to, string(old.data), string(data)); ok {
+			return mode + diff
 		}
 	}
 	return fmt.Sprintf("%s%s\n  before: %s, %d bytes\n  after:  %s, %d bytes\n", mode, v, old, len(old.data), after, len(data))
 }
 
 // describeDelete is the diff that empties a file, or the list of what goes.
-func describeDelete(v vpath, was found) string {
+func describeDelete(inv *reeve.Invocation, v vpath, was found) string {
 	switch was.kind {
 	case folder:
 		return "delete the folder " + v.String() + "\n" + describeFolder(was.data)
@@ -73,8 +73,8 @@ func describeDelete(v vpath, was found) string {
 	}
 	head := fmt.Sprintf("delete %s (%d bytes, %s)\n", v, len(was.data), was)
 	if isText(was.data) {
-		if text := head + unified(v.String(), "/dev/null", string(was.data), ""); len(text) <= diffMost {
-			return text
+		if diff, ok := unified(inv, v.String(), "/dev/null", string(was.data), ""); ok {
+			return head + diff
 		}
 	}
 	return head

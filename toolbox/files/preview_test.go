@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"reeve"
 )
 
 func TestG16_DiffIsExact(t *testing.T) {
@@ -31,7 +33,7 @@ func TestG16_DiffIsExact(t *testing.T) {
 			at := r.IntN(len(a))
 			b = a[:at] + text(2) + a[at:]
 		}
-		d := unified("/a", "/b", a, b)
+		d, _ := unified(&reeve.Invocation{}, "/a", "/b", a, b)
 		if got := patch(t, a, d); got != b {
 			t.Fatalf("%q to %q: %q\n%s", a, b, got, d)
 		}
@@ -40,7 +42,7 @@ func TestG16_DiffIsExact(t *testing.T) {
 		}
 	}
 	want := "--- /s/a\n+++ /s/a\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n"
-	if got := unified("/s/a", "/s/a", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n"); got != want {
+	if got, ok := unified(&reeve.Invocation{}, "/s/a", "/s/a", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n"); got != want || !ok {
 		t.Errorf("%s", got)
 	}
 }

@@ -1,0 +1,95 @@
+package host_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reeve"
+)
+
+// A diff shows some lines of a file. Those that are part of a secret are not shown, whatever else the file holds: not in a preview, nor to who decides on the call or on a proposal. That a secret
+// changes is seen.
+func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
+	dir := t.TempDir()
+	h := talkerIn(t, dir, "- {text: hello}\n")
+	a := h.Agent("clerk", "file_edit", "file_write", "file_delete")
+	shared := filepath.Join(dir, "workspaces", "default", "shared")
+	if err := os.MkdirAll(shared, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	pem := "-----BEGIN PRIVATE KEY-----\n"
+	for i := range 22 {
+		pem += fmt.Sprintf("MIIEvQ%02dADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n", i)
+	}
+	pem += "-----END PRIVATE KEY-----\n"
+	short, stored := "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----", "amber lynx A sleeps"
+	h.Want(204, nil, "PUT", "/api/secrets/STORED", object{"value": stored})
+	const red = "[REDACTED]\n"
+	changes := "\\ What is [REDACTED] is not the same before and after\n"
+	same := func(n int) string { return strings.Repeat(" "+red, n) }
+	edit := func(old, new string) call {
+		return call{"tool": "file_edit", "args": object{"path": "/shared/k", "old": old, "new": new}}
+	}
+	moved := strings.Replace(pem, "MIIEvQ11", "NEWLINE1", 1)
+	for i, c := range []struct {
+		before string
+		call   call
+		want   string
+	}{
+		{"head\n" + pem + "tail line\n", edit("tail line", "TAIL"), "@@ -23,4 +23,4 @@\n" + same(3) + "-tail line\n+TAIL\n"},
+		{"head\n" + pem + "tail line\n", edit("head", "HEAD"), "@@ -1,4 +1,4 @@\n-head\n+HEAD\n" + same(3)},
+		{"head\n" + pem + "tail line\n", edit("MIIEvQ11", "NEWLINE1"), "@@ -11,7 +11,7 @@\n" + same(3) + "-" + red + "+" + red + same(3) + changes},
+		{"head\n" + pem + "tail line\n", edit("-----BEGIN PRIVATE KEY-----", "gone"), "@@ -1,5 +1,5 @@\n head\n-" + red + "+gone\n" + same(3)},
+		{"head\n" + pem + "tail line\n", edit("-----END PRIVATE KEY-----\n", ""), "@@ -22,5 +22,4 @@\n" + same(3) + "-" + red + " " + red},
+		{"head\n" + pem, call{"tool": "file_write", "args": object{"path": "/shared/k", "overwrite": true, "content": "head\n" + moved}}, "@@ -11,7 +11,7 @@\n" + same(3) + "-" + red + "+" + red + same(3) + changes},
+		{"head\n" + pem, call{"tool": "file_write", "args": object{"path": "/shared/k", "overwrite": true, "content": "head\n"}}, "@@ -1,25 +1 @@\n head\n" + strings.Repeat("-"+red, 24)},
+		{"head\n" + short + "\ntail line\n", call{"tool": "file_delete", "args": object{"path": "/shared/k"}}, "@@ -1,5 +0,0 @@\n-head\n" + strings.Repeat("-"+red, 3) + "-tail line\n"},
+		{"key is " + short + " here\nx\n", edit("x", "y"), "@@ -1,4 +1,4 @@\n key is [REDACTED]\n [REDACTED]\n [REDACTED] here\n-x\n+y\n"},
+		{"say " + stored + " and x\n", edit("sleeps and x", "sleeps and y"), "@@ -1 +1 @@\n-say [REDACTED] and x\n+say [REDACTED] and y\n"},
+		{"password=correcthorse99 and x\n", edit("and x", "and y"), "@@ -1 +1 @@\n-password=[REDACTED] and x\n+password=[REDACTED] and y\n"},
+		{"password=correcthorse99\n", edit("horse99", "horse98"), "@@ -1 +1 @@\n-password=[REDACTED]\n+password=[REDACTED]\n" + changes},
+	} {
+		if err := os.WriteFile(filepath.Join(shared, "k"), []byte(c.before), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		seen := func(where, text string) {
+			t.Helper()
+			if _, diff, ok := strings.Cut(text, "@@"); !ok || "@@"+diff != c.want {
+				t.Errorf("%d, %s:\n%s\nwant\n%s", i, where, text, c.want)
+			}
+		}
+		set := func(policy string) {
+			h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, object{"policy": object{"tools": object{c.call["tool"].(string): policy}}})
+		}
+		set("allow")
+		look := call{"preview_only": true}
+		for k, v := range c.call {
+			look[k] = v
+		}
+		res, p, _ := do(h, "clerk", look)
+		if seen("a preview", res.Content); p.Code != "" {
+			t.Errorf("%+v", p)
+		}
+		set("ask")
+		do(h, "clerk", c.call)
+		list := inbox(h).Approvals
+		if len(list) != 1 {
+			t.Fatalf("%d approvals wait", len(list))
+		}
+		seen("an approval", list[0].Preview)
+		decide(h, list[0].ID, "deny")
+		set("propose")
+		do(h, "clerk", c.call)
+		var last reeve.Proposal
+		for _, p := range proposals(h, "") {
+			if p.ID > last.ID {
+				last = p
+			}
+		}
+		seen("a proposal", last.Preview)
+		h.Want(200, nil, "POST", "/api/proposals/"+last.ID+"/reject", object{})
+	}
+}
