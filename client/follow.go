@@ -23,7 +23,8 @@ const (
 
 // Follow gives what happens in a conversation after a sequence number, in order, to f until f has an error, which it then gives;
 // [ErrStop] ends it without one. When the connection is lost it comes back and goes on where it was: every kept frame is given
-// exactly once. 0 means from the beginning, -1 from now on.
+// exactly once. 0 means from the beginning, -1 from now on. [reeve.Stale] says that the conversation has not come to this number, as
+// when a backup was restored meanwhile: forget what was given, and begin with 0.
 func (c *Client) Follow(ctx context.Context, conversation string, after int64, f func(reeve.Frame) error) error {
 	return c.persist(ctx, func(heard func()) error {
 		r := &request{method: http.MethodGet, path: path("conversations", conversation, "events"), query: url.Values{"after": {strconv.FormatInt(after, 10)}}}

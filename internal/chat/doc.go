@@ -4,7 +4,8 @@
 // it: n times [store.FrameStep]. Tokens are not kept; they are numbered between the kept frames as they pass. What every client
 // may rely on:
 //
-//   - Numbers grow strictly. A client that comes back with the last one it saw gets every kept frame after it, once.
+//   - Numbers grow strictly. A client that comes back with the last one it saw gets every kept frame after it, once,
+//     from whichever server. One with a number that cannot be of this conversation is refused.
 //   - The tokens of a message come from its beginning and without a hole. A client that is too slow or comes late may not get them
 //     all, or any; the message_complete has the whole text.
 //

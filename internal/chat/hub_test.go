@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -98,23 +99,53 @@ func TestHub_NumbersGrowAcrossARestart(t *testing.T) {
 	}
 }
 
-// A number from nowhere does no harm: neither to who sends it nor to the others.
-func TestHub_ANumberFromNowhere(t *testing.T) {
+// A number that nobody was given does no harm to the others: one that may be a token's is taken for that, one beyond is refused.
+func TestW12_ANumberFromNowhere(t *testing.T) {
 	w := newWorld(t)
 	c := w.talk()
 	w.keep(c.ID, reeve.Frame{Type: reeve.FrameStarted, TurnID: "a"})
-	for _, after := range []int64{-1, 1, store.FrameStep - 1, 3 * store.FrameStep, 1 << 62, store.FrameStep*2 - 1} {
-		r, other := w.subscribe(c.ID, after), w.subscribe(c.ID, 0)
-		say := fmt.Sprint("after ", after)
+	last := int64(store.FrameStep)
+	for _, beyond := range []int64{-1, 0, 1, store.FrameStep / 2, store.FrameStep - 1} {
+		r, other := w.subscribe(c.ID, last+beyond), w.subscribe(c.ID, 0)
+		say := fmt.Sprint("beyond ", beyond)
 		w.Hub.Token(c.ID, token(say, say))
-		w.keep(c.ID, message(say, say+"!"))
+		w.Hub.Token(c.ID, token(say, "."))
+		w.keep(c.ID, message("b", "between"))
 		w.Hub.Changed(c.ID)
-		for _, r := range []*Reader{r, other} {
-			if list := w.read(r, withText(say+"!")); said(list, say) != say {
-				t.Errorf("%s: %+v", say, list)
+		w.Hub.Token(c.ID, token(say, "!"))
+		w.keep(c.ID, message(say, say+".!"))
+		w.Hub.Changed(c.ID)
+		if list := w.read(r, withText(say+".!")); !strings.HasPrefix(say+".!", said(list, say)) {
+			t.Errorf("%s: tokens with a hole: %q", say, said(list, say))
+		}
+		if list := w.read(other, withText(say+".!")); said(list, say) != say+".!" {
+			t.Errorf("%s: another got %q", say, said(list, say))
+		}
+		last += 2 * store.FrameStep
+		for _, after := range []int64{last + store.FrameStep, 1 << 62, math.MaxInt64} {
+			if _, err := w.Hub.Subscribe(t.Context(), c.ID, after); reeve.CodeOf(err) != reeve.Stale {
+				t.Errorf("after %d of %d: %v", after, last, err)
 			}
 		}
 	}
+	if n := w.Hub.stream(c.ID, 0).readers; n != 10 {
+		t.Errorf("%d readers, want those that were let in", n)
+	}
+}
+
+// Of many who come at once, one reads the store for all who were there when it began.
+func TestHub_OneReadsForAll(t *testing.T) {
+	w := newWorld(t)
+	s := w.Hub.stream(w.talk().ID, 0)
+	over, cancel := context.WithCancel(t.Context())
+	cancel() // who has to read fails
+	one, two := s.ask(), s.ask()
+	w.must(s.answer(t.Context(), one))
+	w.must(s.answer(over, two))
+	if err := s.answer(over, s.ask()); err == nil {
+		t.Error("one who came later was not told what is there by now")
+	}
+	w.must(s.refresh(t.Context()))
 }
 
 // A client that reads nothing harms nobody, and gets every kept frame once when it does. Of messages whose beginning it missed

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/store"
 )
 
 // most is how many lines a reader is given at once.
@@ -21,18 +22,32 @@ type Reader struct {
 	lost     map[string]bool // by turn: the rest of its message is not told
 }
 
-// Subscribe reads a conversation after a sequence number; 0 means from its beginning, below 0 from now on. Close it.
+// Subscribe reads a conversation after a sequence number; 0 means from its beginning, below 0 from now on. Close it. What is
+// committed by now counts as there, whichever server did it: a client must not be told again what it saw elsewhere, nor be told
+// that there is no more.
 func (h *Hub) Subscribe(ctx context.Context, conversation string, after int64) (*Reader, error) {
 	s := h.stream(conversation, 1)
-	if err := s.open(ctx); err != nil {
+	err := s.refresh(ctx)
+	r := &Reader{hub: h, stream: s, lost: map[string]bool{}}
+	if err == nil {
+		r.at, r.from, err = s.place(after)
+		r.to = r.at
+	}
+	if err != nil {
 		h.leave(s)
 		return nil, err
 	}
-	r := &Reader{hub: h, stream: s, at: s.place(after), from: -1, lost: map[string]bool{}}
-	if after < 0 {
-		r.from, r.to = 0, r.at
-	}
 	return r, nil
+}
+
+// Reached refuses a place in a conversation that nobody can have come to: it is beyond the last kept frame and all tokens that
+// may follow that.
+func Reached(after, last int64) error {
+	if after < last+store.FrameStep {
+		return nil
+	}
+	return reeve.Errorf(reeve.Stale, "the conversation has not come to %d: its last frame is %d", after, last).
+		Hintf("its database may have been restored from a backup: forget the frames that you have, and begin with after=0")
 }
 
 // Last is the last sequence number that was given in the conversation.
@@ -53,24 +68,30 @@ func (r *Reader) Close() { r.hub.leave(r.stream) }
 // Next gives what comes next, in order, and waits for it. The lines belong to everybody: do not change them.
 func (r *Reader) Next(ctx context.Context) ([]Line, error) {
 	for {
-		if _, _, stale := r.stream.state(); stale {
-			r.hub.refresh(ctx, r.stream)
-		}
-		lines, more, here := r.stream.after(r.at, most)
-		var err error
-		switch {
-		case !here:
-			lines, err = r.catchUp(ctx)
-		case len(lines) > 0:
-			r.at = lines[len(lines)-1].Seq
-			lines = r.whole(lines)
-		default:
+		lines, more, err := r.now(ctx)
+		if err == nil && more != nil {
 			err = r.rest(ctx, more)
 		}
 		if err != nil || len(lines) > 0 {
 			return lines, err
 		}
 	}
+}
+
+// now gives what can be told at once, or where to wait when nothing is left. It may give neither, and then wants to be asked again.
+func (r *Reader) now(ctx context.Context) (lines []Line, more <-chan struct{}, err error) {
+	if _, _, stale := r.stream.state(); stale {
+		r.hub.refresh(ctx, r.stream)
+	}
+	lines, more, here := r.stream.after(r.at, most)
+	switch {
+	case !here:
+		lines, err = r.catchUp(ctx)
+	case len(lines) > 0:
+		r.at = lines[len(lines)-1].Seq
+		lines = r.whole(lines)
+	}
+	return lines, more, err
 }
 
 // rest waits until there is more. While the store cannot be read, it does not wait to be told.
@@ -97,6 +118,11 @@ func (r *Reader) catchUp(ctx context.Context) ([]Line, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.caughtUp(frames, floor)
+}
+
+// caughtUp gives frames that were read up to where memory began before that: what it has let go since is for the next time.
+func (r *Reader) caughtUp(frames []reeve.Frame, floor int64) ([]Line, error) {
 	if r.from < 0 {
 		r.from = r.at
 	}

@@ -49,6 +49,8 @@ type stream struct {
 	stale  bool   // what was committed could not be read
 	owed   int    // how often somebody said that there is something to read
 	paid   int    // up to which of those it was read
+	asked  int    // how often somebody wanted to know what is committed
+	known  int    // up to which of those it was read
 	last   int64  // number of the last kept frame that was told
 	number int64  // the last number that was given
 	floor  int64  // everything after it is in lines
@@ -58,26 +60,13 @@ type stream struct {
 	wait   chan struct{}    // closed when there is more
 }
 
-// open learns where the conversation stands, once.
-func (s *stream) open(ctx context.Context) error {
+// first learns where the conversation stands, once; false means that it is known already. The caller holds loading.
+func (s *stream) first(ctx context.Context) (bool, error) {
 	s.mu.Lock()
 	opened := s.opened
 	s.mu.Unlock()
 	if opened {
-		return nil
-	}
-	s.loading.Lock()
-	defer s.loading.Unlock()
-	return s.first(ctx)
-}
-
-// first is open for who holds loading.
-func (s *stream) first(ctx context.Context) error {
-	s.mu.Lock()
-	opened := s.opened
-	s.mu.Unlock()
-	if opened {
-		return nil
+		return false, nil
 	}
 	var last int64
 	err := s.db.View(ctx, func(snap *store.Snap) (err error) {
@@ -85,12 +74,12 @@ func (s *stream) first(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened, s.last, s.number, s.floor = true, last, last, last
-	return nil
+	return true, nil
 }
 
 // expect notes that there is something to read.
@@ -120,27 +109,44 @@ func (s *stream) settle(ctx context.Context) error {
 	return s.load(ctx)
 }
 
-// refresh reads what was committed since, and tells it.
-func (s *stream) refresh(ctx context.Context) error {
+// refresh tells what was committed before it was called.
+func (s *stream) refresh(ctx context.Context) error { return s.answer(ctx, s.ask()) }
+
+// ask notes that somebody wants to know what is committed by now.
+func (s *stream) ask() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	return s.asked
+}
+
+// answer tells it, unless that is done: of many who ask at once, nobody waits for more than two readings.
+func (s *stream) answer(ctx context.Context, asked int) error {
 	s.loading.Lock()
 	defer s.loading.Unlock()
+	s.mu.Lock()
+	known := s.known >= asked
+	s.mu.Unlock()
+	if known {
+		return nil
+	}
 	return s.load(ctx)
 }
 
-// load is refresh for who holds loading.
+// load reads what was committed since, and tells it. The caller holds loading.
 func (s *stream) load(ctx context.Context) (err error) {
 	s.mu.Lock()
-	owed := s.owed
+	owed, asked := s.owed, s.asked
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.stale = err != nil; err == nil {
-			s.paid = owed
+			s.paid, s.known = owed, asked
 		}
 	}()
-	if err := s.first(ctx); err != nil {
-		return err
+	if fresh, err := s.first(ctx); err != nil || fresh {
+		return err // one who begins to listen has it from the store
 	}
 	for {
 		s.mu.Lock()
@@ -262,19 +268,23 @@ func (s *stream) after(number int64, most int) (lines []Line, more <-chan struct
 	return nil, s.wait, true
 }
 
-// place is where a client goes on that has seen everything up to a number; below 0 means that it wants what comes from now on.
-// Numbers that were given to tokens before a restart are not given again.
-func (s *stream) place(after int64) int64 {
+// place is where a client goes on that has seen everything up to a number; below 0 means that it wants what comes from now on. It
+// is not told the tokens after from, unless that is below 0. The stream must have been refreshed since the client came: it may have
+// seen on another server what was not known here. Numbers that were given to tokens there, or before a restart, are not given
+// again.
+func (s *stream) place(after int64) (at, from int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case after < 0:
+		return s.number, 0, nil
 	case after <= s.number:
-		return after
+		return after, -1, nil
 	case after < s.last+store.FrameStep/10*9: // what is left must do for the tokens to come
 		s.number = after
+		return after, -1, nil
 	}
-	return s.number
+	return after, s.number, Reached(after, s.last)
 }
 
 func (s *stream) behind(seq int64) bool {

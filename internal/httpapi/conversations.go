@@ -246,7 +246,9 @@ func (s *server) listFrames(ctx context.Context, who reeve.Principal, in *struct
 		for i := range out.Body.Frames {
 			out.Body.Frames[i].ConversationID = c.ID
 		}
-		out.Body.Last, err = snap.LastFrame(ctx, c.ID)
-		return err
+		if out.Body.Last, err = snap.LastFrame(ctx, c.ID); err != nil {
+			return err
+		}
+		return chat.Reached(in.After, out.Body.Last)
 	})
 }
