@@ -76,6 +76,7 @@ type Config struct {
 	Log     *slog.Logger     `yaml:"-" json:"-"` // where to log. Default: standard error
 	LogTo   io.Writer        `yaml:"-" json:"-"` // where the default logger writes. Default: standard error
 	OnFault store.CommitHook `yaml:"-" json:"-"` // for fault tests. Default: nothing
+	Pulse   time.Duration    `yaml:"-" json:"-"` // between looks at whether who listens still may. Default: 15 s
 
 	Mind     model.Model     `yaml:"-" json:"-"` // thinks for agents. Default: the providers that are configured
 	Assemble agent.Assembler `yaml:"-" json:"-"` // makes the request that a turn begins with. Default: the built-in one

@@ -268,7 +268,7 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 		return nil, err
 	}
 	return httpapi.New(httpapi.Config{DB: h.db, Gate: h.gate, Wake: h.room, Desk: h.desk, Automations: h.auto, Branches: h.branch, Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: h.cfg.Hosts, Origins: h.cfg.Origins,
-		Rate: h.cfg.Rate, Burst: h.cfg.Burst, Doctor: h.doctor, Ready: h.ready, Backup: h.snapshot, Metrics: h.metrics.handler()}), nil
+		Rate: h.cfg.Rate, Burst: h.cfg.Burst, Heartbeat: h.cfg.Pulse, Doctor: h.doctor, Ready: h.ready, Backup: h.snapshot, Metrics: h.metrics.handler()}), nil
 }
 
 // Step takes up operations that are due, runs the agents that are, and sends what people are to be told, once; a program that

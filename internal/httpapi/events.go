@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strconv"
 
@@ -66,17 +65,6 @@ func (s *server) listens(ctx context.Context, who reeve.Principal, conversation 
 	})
 }
 
-// stillListens is listens for one who began to a while ago: the token may be worthless by now.
-func (s *server) stillListens(ctx context.Context, who reeve.Principal, conversation string) error {
-	return s.DB.View(ctx, func(snap *store.Snap) error {
-		if err := validToken(ctx, snap, who); err != nil {
-			return err
-		}
-		_, err := see(ctx, snap, who, conversation)
-		return err
-	})
-}
-
 // send streams until the turn, the client or the server ends.
 func (s *server) send(c huma.Context, status int, f *following) {
 	defer f.reader.Close()
@@ -95,21 +83,21 @@ func (s *server) stream(ctx context.Context, e *events, f *following) error {
 	if err := e.flush(); err != nil {
 		return err
 	}
-	rights := s.Streams.unless()
+	right, err := s.pass(ctx, f.who, f.conversation)
+	defer right.close()
+	if err != nil {
+		return err
+	}
 	for {
 		if !f.follow && f.reader.Idle() {
 			return nil
 		}
-		lines, err := next(ctx, rights, f.reader)
-		switch {
-		case err != nil && ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || rights.Err() != nil):
-			rights = s.Streams.unless()
-			if err := s.stillListens(ctx, f.who, f.conversation); err != nil {
-				return err
-			}
-			e.alive()
-		case err != nil:
+		lines, err := right.next(ctx, f.reader)
+		if err != nil {
 			return err
+		}
+		if len(lines) == 0 {
+			e.alive()
 		}
 		over := false
 		for _, l := range lines {
@@ -138,12 +126,4 @@ func (f *following) write(e *events, l chat.Line) error {
 	}
 	e.add(l.Seq, string(l.Type), l.Data)
 	return nil
-}
-
-// next waits for lines, or for a heartbeat.
-func next(ctx, rights context.Context, r *chat.Reader) ([]chat.Line, error) {
-	ctx, cancel := context.WithTimeout(ctx, heartbeat)
-	defer cancel()
-	defer context.AfterFunc(rights, cancel)()
-	return r.Next(ctx)
 }

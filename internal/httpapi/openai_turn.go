@@ -144,13 +144,19 @@ type v1Seen struct {
 }
 
 // follow tells what the turn says until there is nothing more for this client: the agent has said all, hands a call over, or
-// waits for a person. Whoever goes away ends the turn.
+// waits for a person. Whoever goes away, or may no longer listen, ends the turn.
 func (t *v1Turn) follow(ctx context.Context, tell func(v1Seen) error) error {
 	defer t.reader.Close()
 	sent, message := "", "" // what was told of the message under way, and the message
 	held := false           // a message is made anew: its pieces are held back, as nobody can take back what was told
+	right, err := t.server.pass(ctx, t.who, t.turn.ConversationID)
+	defer right.close()
+	if err != nil {
+		t.leave(ctx)
+		return err
+	}
 	for {
-		lines, err := t.reader.Next(ctx)
+		lines, err := right.next(ctx, t.reader)
 		if err != nil {
 			t.leave(ctx)
 			return err

@@ -68,20 +68,24 @@ type watching struct {
 // what is committed, on whichever server the run is.
 func (s *server) watchRun(ctx context.Context, w watching) error {
 	var last json.RawMessage
-	rights, quiet := s.Streams.unless(), reeve.Monotonic()
+	quiet := reeve.Monotonic()
+	right, err := s.pass(ctx, w.who, "")
+	defer right.close()
+	if err != nil {
+		return err
+	}
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-rights.Done():
-			rights = s.Streams.unless()
-			if err := s.stillValid(ctx, w.who); err != nil {
-				return err
-			}
+		case <-right.due.Done():
 		case <-pause.C:
 			pause.Reset(look)
+		}
+		if err := right.check(ctx); err != nil {
+			return err
 		}
 		r, err := s.automationRun(ctx, w.who, w.id, w.run)
 		if err != nil {
@@ -104,29 +108,13 @@ func (s *server) watchRun(ctx context.Context, w watching) error {
 			if err := w.tell(text, frame.Type); err != nil || frame.Type == reeve.RunComplete {
 				return err
 			}
-		case reeve.Since(quiet) > heartbeat:
+		case reeve.Since(quiet) > s.Heartbeat:
 			quiet = reeve.Monotonic()
-			if err := s.stillValid(ctx, w.who); err != nil {
-				return err
-			}
 			if err := w.alive(); err != nil {
 				return err
 			}
 		}
 	}
-}
-
-// stillValid tells whether somebody who began to listen a while ago still may: the token may be worthless by now.
-func (s *server) stillValid(ctx context.Context, who reeve.Principal) error {
-	return s.DB.View(ctx, func(snap *store.Snap) error { return validToken(ctx, snap, who) })
-}
-
-func validToken(ctx context.Context, snap *store.Snap, who reeve.Principal) error {
-	c, found, err := snap.GetCredential(ctx, who.TokenID)
-	if err == nil && (!found || c.RevokedAt != nil || c.ExpiresAt != nil && !c.ExpiresAt.After(reeve.Now())) {
-		err = reeve.Errorf(reeve.Unauthenticated, "the bearer token is not valid any more")
-	}
-	return err
 }
 
 // streamRun follows a run as server-sent events.
@@ -172,12 +160,8 @@ func (s *server) runSocket(w http.ResponseWriter, r *http.Request) {
 	defer done()
 	l := &line{server: s, conn: conn}
 	err = s.watchRun(ctx, watching{who: who, id: id, run: run,
-		tell: func(text json.RawMessage, _ reeve.RunFrameType) error { return l.write(ctx, text) },
-		alive: func() error {
-			ping, cancel := context.WithTimeout(ctx, writeLimit)
-			defer cancel()
-			return conn.Ping(ping)
-		}})
+		tell:  func(text json.RawMessage, _ reeve.RunFrameType) error { return l.write(ctx, text) },
+		alive: func() error { return l.ping(ctx) }})
 	switch code := reeve.CodeOf(err); {
 	case err == nil:
 		_ = conn.Close(websocket.StatusNormalClosure, "the run has ended")

@@ -35,6 +35,7 @@ type Config struct {
 	Origins     []string                                         // web origins that may call it, besides its own. Default: none
 	Rate        float64                                          // requests per second for one token. Default: 200
 	Burst       int                                              // requests at once for one token. Default: 400
+	Heartbeat   time.Duration                                    // between signs of life, and looks at whether a client may still listen. Default: 15 s
 	Doctor      func(ctx context.Context) []reeve.PartHealth     // checks the server's parts
 	Ready       func(ctx context.Context) error                  // whether it can serve
 	Backup      func(ctx context.Context) (io.ReadCloser, error) // makes a whole copy of the database
@@ -69,6 +70,9 @@ func New(cfg Config) http.Handler {
 	}
 	if cfg.Burst == 0 {
 		cfg.Burst = 400
+	}
+	if cfg.Heartbeat == 0 {
+		cfg.Heartbeat = heartbeat
 	}
 	if cfg.Streams == nil {
 		cfg.Streams = NewStreams()

@@ -164,41 +164,29 @@ func (l *line) tell(ctx context.Context, f reeve.Frame) error {
 
 // watch ends the connection when the server stops, the client is dead, or it may no longer listen.
 func (l *line) watch(ctx context.Context) {
-	tick := time.NewTicker(heartbeat)
-	defer tick.Stop()
-	rights := l.Streams.unless()
-	for {
+	right, err := l.pass(ctx, l.who, l.conversation)
+	defer right.close()
+	for err == nil {
 		select {
 		case <-ctx.Done():
 			return
-		case <-rights.Done():
-			rights = l.Streams.unless()
-			if err := l.still(ctx); err != nil {
-				return
-			}
 		case <-l.Streams.closing.Done():
 			_ = l.conn.Close(websocket.StatusGoingAway, "the server is stopping; come back and resume")
 			return
-		case <-tick.C:
-			if err := l.still(ctx); err != nil {
+		case <-right.due.Done():
+			if err = right.check(ctx); err == nil && l.ping(ctx) != nil {
 				return
 			}
 		}
 	}
+	_ = l.conn.Close(websocket.StatusPolicyViolation, "you may no longer listen")
 }
 
-// still checks that the client is there and may be.
-func (l *line) still(ctx context.Context) error {
-	err := l.stillListens(ctx, l.who, l.conversation)
-	switch reeve.CodeOf(err) {
-	case reeve.Unauthenticated, reeve.Forbidden, reeve.NotFound:
-		_ = l.conn.Close(websocket.StatusPolicyViolation, "you may no longer listen")
-		return err
-	default:
-	}
-	ping, cancel := context.WithTimeout(ctx, writeLimit)
+// ping checks that the client is there.
+func (l *line) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
-	return l.conn.Ping(ping)
+	return l.conn.Ping(ctx)
 }
 
 // listen takes what the client sends, one frame after the other.
