@@ -86,14 +86,27 @@ func writePrivate(file, text string) error {
 	return os.Rename(part, file)
 }
 
+// ownerToken reads the token in the data directory; false means that there is none.
+func ownerToken(cfg Config) (text string, there bool, err error) {
+	b, err := os.ReadFile(filepath.Join(cfg.Dir, tokenFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return "", false, nil
+	}
+	return strings.TrimSpace(string(b)), true, err
+}
+
 // bootstrap makes the first workspace and its owner's token. The file is written once the token is in the database: a crash
-// between the two leaves a token nobody knows, and the next start makes another. A file that is lost is made anew likewise:
-// whoever can write the data directory owns the server anyway.
+// between the two leaves a token nobody knows, and the next start makes another. A file that is lost is made anew likewise, and
+// one whose token is worthless, because another database was put in place or the token was revoked: whoever can write the data
+// directory owns the server anyway.
 func (h *Host) bootstrap(ctx context.Context) error {
-	file := filepath.Join(h.cfg.Dir, tokenFile)
-	_, missing := os.Stat(file)
+	old, there, err := ownerToken(h.cfg)
+	if err != nil {
+		return reeve.Errorf(reeve.Unavailable, "the owner's token cannot be read: %w", err).Hintf("check the permissions of %s in the data directory", tokenFile)
+	}
 	token := ""
-	err := h.db.Update(ctx, func(tx *store.Tx) error {
+	err = h.db.Update(ctx, func(tx *store.Tx) error {
+		token = "" // it may be run again
 		list, err := tx.ListWorkspaces(ctx)
 		if err != nil {
 			return err
@@ -105,8 +118,10 @@ func (h *Host) bootstrap(ctx context.Context) error {
 			}
 			list = append(list, w)
 		}
-		if missing == nil {
-			return nil
+		if there {
+			if _, err := httpapi.Recognize(ctx, &tx.Snap, old); reeve.CodeOf(err) != reeve.Unauthenticated {
+				return err
+			}
 		}
 		ids := make([]string, len(list))
 		for i, w := range list {
@@ -119,5 +134,15 @@ func (h *Host) bootstrap(ctx context.Context) error {
 	if err != nil || token == "" {
 		return err
 	}
-	return writePrivate(file, token+"\n")
+	file := filepath.Join(h.cfg.Dir, tokenFile)
+	if err := writePrivate(file, token+"\n"); err != nil {
+		return err
+	}
+	if h.renewed = there; there {
+		h.log.Warn("the owner's token was not valid in this database, and a new one was made", "file", file)
+	}
+	return nil
 }
+
+// Renewed tells whether this start has put a new owner's token in the place of one that its database does not know, or no longer takes.
+func (h *Host) Renewed() bool { return h.renewed }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/httpapi"
 	"reeve/internal/sandbox/confine"
 	"reeve/internal/store"
 )
@@ -23,7 +24,7 @@ func (h *Host) ready(ctx context.Context) error {
 
 // doctor looks at each part and says what is wrong with it, and what to do.
 func (h *Host) doctor(ctx context.Context) []reeve.PartHealth {
-	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkSecrets(ctx), h.checkToken(), h.checkClock(ctx), h.checkModels(), h.checkSandbox(), h.checkPython()}
+	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkSecrets(ctx), h.checkToken(ctx), h.checkClock(ctx), h.checkModels(), h.checkSandbox(), h.checkPython()}
 }
 
 func health(name string, err error, good, hint string) reeve.PartHealth {
@@ -77,12 +78,26 @@ func (h *Host) checkSecrets(ctx context.Context) reeve.PartHealth {
 		"start it with the secret.key they were stored with, which servers that share a database must have in common, or store them again")
 }
 
-func (h *Host) checkToken() reeve.PartHealth {
+func (h *Host) checkToken(ctx context.Context) reeve.PartHealth {
 	info, err := os.Stat(filepath.Join(h.cfg.Dir, tokenFile))
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
 		err = reeve.Errorf(reeve.Forbidden, "others can read %s", tokenFile)
+		return health("tokens", err, "", "chmod 600 the token file; make a new token if others may have read it")
 	}
-	return health("tokens", err, "the owner's token is private", "chmod 600 the token file; make a new token if others may have read it")
+	text := ""
+	if err == nil {
+		text, _, err = ownerToken(h.cfg)
+	}
+	if err == nil {
+		err = h.db.View(ctx, func(s *store.Snap) error {
+			_, err := httpapi.Recognize(ctx, s, text)
+			return err
+		})
+	}
+	if reeve.CodeOf(err) == reeve.Unauthenticated {
+		err = reeve.Errorf(reeve.Unauthenticated, "the token in %s is not valid in this database", tokenFile)
+	}
+	return health("tokens", err, "the owner's token is private, and valid", "start the server again: it makes a new token in place of one that is lost or not valid")
 }
 
 func (h *Host) checkClock(context.Context) reeve.PartHealth {

@@ -71,6 +71,7 @@ type Host struct {
 	streams *httpapi.Streams
 	guard   web.Guard
 	started time.Time
+	renewed bool // the owner's token was of no use, and made anew
 	unlock  func() error
 	opened  sync.Once
 	openErr error

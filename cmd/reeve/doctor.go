@@ -62,6 +62,9 @@ func (a *app) checkUp(ctx context.Context) (up reeve.CheckUp) {
 		return up
 	}
 	theirs, err := c.Doctor(ctx)
+	if mine, _ := readToken(at.dir); reeve.CodeOf(err) == reeve.Unauthenticated && mine != "" && mine == at.token {
+		err = reeve.Errorf(reeve.Unauthenticated, "the token in %s is not valid at this server", filepath.Join(at.dir, "owner.token")).Hintf("start the server again: it makes a new one")
+	}
 	if add("access", "the server knows your token", err) {
 		up.Checks = append(up.Checks, theirs.Checks...)
 	}

@@ -108,8 +108,12 @@ func serve(ctx context.Context, cfg host.Config, sample bool, out io.Writer) err
 		}
 	}
 	return h.Run(ctx, func(url string) {
-		fmt.Fprintf(out, "Reeve %s is ready at %s\n  docs   %s/docs\n  token  %s\n  next   %s\n",
-			host.Version, url, url, filepath.Join(h.Dir(), "owner.token"), next)
+		note := ""
+		if h.Renewed() {
+			note = " (a new one: the one before is not valid in this database)"
+		}
+		fmt.Fprintf(out, "Reeve %s is ready at %s\n  docs   %s/docs\n  token  %s%s\n  next   %s\n",
+			host.Version, url, url, filepath.Join(h.Dir(), "owner.token"), note, next)
 		trim()
 	})
 }

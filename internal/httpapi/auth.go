@@ -201,17 +201,21 @@ func hashSecret(s string) string { // a random secret of 256 bits needs no slow 
 }
 
 func (s *server) credential(ctx context.Context, token string) (c store.Credential, err error) {
+	return c, s.DB.View(ctx, func(snap *store.Snap) error {
+		c, err = Recognize(ctx, snap, token)
+		return err
+	})
+}
+
+// Recognize finds what is kept of a token, or says that it is not valid.
+func Recognize(ctx context.Context, snap *store.Snap, token string) (store.Credential, error) {
 	wrong := reeve.Errorf(reeve.Unauthenticated, "the bearer token is not valid").Hintf("it may have been revoked or have expired")
 	rest, ok := strings.CutPrefix(token, TokenPrefix)
 	i := strings.LastIndexByte(rest, '_')
 	if !ok || i < 0 || !reeve.IsID(rest[:i]) {
-		return c, wrong
+		return store.Credential{}, wrong
 	}
-	found := false
-	err = s.DB.View(ctx, func(snap *store.Snap) error {
-		c, found, err = snap.GetCredential(ctx, rest[:i])
-		return err
-	})
+	c, found, err := snap.GetCredential(ctx, rest[:i])
 	if err != nil {
 		return c, err
 	}

@@ -1,0 +1,79 @@
+package host_test
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/host"
+	"reeve/reevetest"
+)
+
+// A data directory that was started before has a token that the database of a backup does not know: its owner gets another, and nobody else's is lost.
+func TestRestore_TheOwnerIsNotLockedOut(t *testing.T) {
+	other := reevetest.Start(t)
+	other.Agent("theirs")
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	if err := other.Backup(t.Context(), backup); err != nil {
+		t.Fatal(err)
+	}
+	h := reevetest.Start(t)
+	dir, old := h.Dir(), h.Token
+	if h.Renewed() {
+		t.Error("the first token of all is no new one")
+	}
+	h.Stop()
+	if _, err := host.Restore(t.Context(), host.Config{Dir: dir}, backup); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	h = reevetest.StartWith(t, host.Config{Dir: dir, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	var list reeve.AgentList
+	h.Want(http.StatusOK, &list, "GET", "/api/agents", nil)
+	if len(list.Agents) != 1 || h.Token == old || !h.Renewed() || !strings.Contains(said.String(), "a new one was made") {
+		t.Errorf("%+v, %v, %s", list.Agents, h.Renewed(), said.String())
+	}
+	h.Want(http.StatusOK, nil, "GET", "/api/agents", nil, "Authorization", "Bearer "+other.Token)
+	h.Want(http.StatusUnauthorized, nil, "GET", "/api/agents", nil, "Authorization", "Bearer "+old)
+	if s, err := os.Stat(filepath.Join(dir, "owner.token")); err != nil || s.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", s, err)
+	}
+	now := h.Token
+	h.Stop()
+	if h = reevetest.StartWith(t, host.Config{Dir: dir}); h.Token != now || h.Renewed() {
+		t.Error("a token that is valid was made anew")
+	}
+}
+
+// An owner who has revoked the token in the file, because somebody else knows it, is told so by the doctor and finds another there after the next start.
+func TestStart_ARevokedOwnerTokenIsReplaced(t *testing.T) {
+	h := reevetest.Start(t)
+	dir, old := h.Dir(), h.Token
+	if p := part(h, "tokens"); !p.OK {
+		t.Errorf("%+v", p)
+	}
+	spare := as(h, "spare", "owner")
+	var tokens reeve.TokenList
+	h.Want(http.StatusOK, &tokens, "GET", "/api/tokens", nil)
+	for _, known := range tokens.Tokens {
+		if strings.Contains(old, known.ID) {
+			h.Want(http.StatusNoContent, nil, "DELETE", "/api/tokens/"+known.ID, nil)
+		}
+	}
+	h.Token = strings.TrimPrefix(spare[1], "Bearer ")
+	if p := part(h, "tokens"); p.OK || !strings.Contains(p.Detail, "not valid") || !strings.Contains(p.Hint, "start the server again") {
+		t.Errorf("%+v", p)
+	}
+	h.Stop()
+	h = reevetest.StartWith(t, host.Config{Dir: dir})
+	h.Want(http.StatusOK, nil, "GET", "/api/agents", nil)
+	if h.Token == old || !part(h, "tokens").OK {
+		t.Errorf("the token in the file is %s", h.Token)
+	}
+	h.Want(http.StatusUnauthorized, nil, "GET", "/api/agents", nil, "Authorization", "Bearer "+old)
+}
