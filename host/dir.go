@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -119,8 +120,9 @@ func (h *Host) bootstrap(ctx context.Context) error {
 			list = append(list, w)
 		}
 		if there {
-			if _, err := httpapi.Recognize(ctx, &tx.Snap, old); reeve.CodeOf(err) != reeve.Unauthenticated {
-				return err
+			c, err := httpapi.Recognize(ctx, &tx.Snap, old)
+			if reeve.CodeOf(err) != reeve.Unauthenticated {
+				return enter(ctx, tx, c, list, err)
 			}
 		}
 		ids := make([]string, len(list))
@@ -128,7 +130,7 @@ func (h *Host) bootstrap(ctx context.Context) error {
 			ids[i] = w.ID
 		}
 		var c store.Credential
-		token, c = httpapi.NewCredential(tx.NewID(reeve.PrefixToken), reeve.AccessToken{Name: "owner", User: "owner", Role: reeve.Owner, Workspaces: ids, CreatedAt: tx.Now()})
+		token, c = httpapi.NewOwner(tx.NewID(reeve.PrefixToken), ids, tx.Now())
 		return tx.InsertCredential(ctx, c)
 	})
 	if err != nil || token == "" {
@@ -142,6 +144,16 @@ func (h *Host) bootstrap(ctx context.Context) error {
 		h.log.Warn("the owner's token was not valid in this database, and a new one was made", "file", file)
 	}
 	return nil
+}
+
+// enter lets an owner's token into the workspaces that were made without it, by a Reeve that shared the database and did not know better.
+func enter(ctx context.Context, tx *store.Tx, c store.Credential, list []reeve.Workspace, err error) error {
+	for _, w := range list {
+		if err == nil && c.Role == reeve.Owner && !slices.Contains(c.Workspaces, w.ID) {
+			err = tx.BindCredential(ctx, c.ID, w.ID)
+		}
+	}
+	return err
 }
 
 // Renewed tells whether this start has put a new owner's token in the place of one that its database does not know, or no longer takes.

@@ -195,3 +195,60 @@ func TestG25_ASwitchOnOneServerStopsTheOther(t *testing.T) {
 		t.Errorf("status %d after the tool was taken away", status)
 	}
 }
+
+// The owner's token of each server is valid in every workspace, whoever made it; other tokens stay where they are.
+func TestI06_EveryServersOwnerIsOwnerOfAll(t *testing.T) {
+	servers := two(t)
+	apart := as(servers[0], "bob", "owner") // valid in all there is now, and not in what comes
+	servers[0].Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "team"})
+	servers[1].Want(http.StatusOK, nil, "GET", "/api/agents", nil, "X-Workspace-Id", "team")
+	servers[1].Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "crew"}, "X-Workspace-Id", "team")
+	for _, h := range servers {
+		var list reeve.WorkspaceList
+		h.Want(http.StatusOK, &list, "GET", "/api/workspaces", nil)
+		if len(list.Workspaces) != 3 {
+			t.Errorf("%+v", list)
+		}
+		for _, w := range []string{"team", "crew"} {
+			h.Want(http.StatusForbidden, nil, "GET", "/api/agents", nil, append([]string{"X-Workspace-Id", w}, apart...)...)
+		}
+	}
+	for round := range 5 { // at once: one of them makes it, and the others hear that it is there
+		var made, there atomic.Int64
+		var wg sync.WaitGroup
+		for i := range 6 {
+			wg.Go(func() {
+				switch r := servers[i%2].Do("POST", "/api/workspaces", map[string]any{"id": "w" + string(rune('0'+round))}); r.Status {
+				case http.StatusCreated:
+					made.Add(1)
+				case http.StatusConflict:
+					there.Add(1)
+				default:
+					t.Errorf("%d %s", r.Status, r.Body)
+				}
+			})
+		}
+		wg.Wait()
+		if made.Load() != 1 || there.Load() != 5 {
+			t.Errorf("%d were made, %d there already", made.Load(), there.Load())
+		}
+	}
+}
+
+// A workspace that the token in the file is not valid in, as a Reeve of old left it, is opened to it at the next start.
+func TestI06_AnOwnerGetsBackWhatIsMissing(t *testing.T) {
+	h := reevetest.Start(t)
+	dir := h.Dir()
+	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "team"})
+	less := strings.TrimPrefix(as(h, "less", "owner")[1], "Bearer ")
+	h.Want(http.StatusForbidden, nil, "GET", "/api/agents", nil, "X-Workspace-Id", "team", "Authorization", "Bearer "+less)
+	h.Stop()
+	if err := os.WriteFile(filepath.Join(dir, "owner.token"), []byte(less), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h = reevetest.StartWith(t, host.Config{Dir: dir})
+	h.Want(http.StatusOK, nil, "GET", "/api/agents", nil, "X-Workspace-Id", "team")
+	if h.Token != less {
+		t.Error("a token that is valid was made anew")
+	}
+}

@@ -147,7 +147,22 @@ func (s *server) listWorkspaces(ctx context.Context, who reeve.Principal, _ *Sco
 	})
 }
 
-// createWorkspace makes a workspace and lets the maker's token into it. Only who is in every other may: so the server's owner can
+// owners are the tokens that servers keep in their data directories, of which each that shares a database has its own, if they are valid in every workspace as the caller's is.
+func owners(ctx context.Context, snap *store.Snap, who reeve.Principal) (ids []string, err error) {
+	mine, _, err := snap.GetCredential(ctx, who.TokenID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := snap.ListCredentials(ctx, who.Workspace)
+	for _, c := range list {
+		if c.Name == ownerName && c.User == ownerName && c.Role == reeve.Owner && c.RevokedAt == nil && c.ExpiresAt == nil && within(mine.Workspaces, c.Workspaces) {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids, err
+}
+
+// createWorkspace makes a workspace and lets the maker's token into it, and the owners'. Only who is in every other may: so the server's owner can
 // always enter all of them.
 func (s *server) createWorkspace(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
@@ -162,9 +177,18 @@ func (s *server) createWorkspace(ctx context.Context, who reeve.Principal, in *s
 		if err := everywhere(ctx, &tx.Snap, who); err != nil {
 			return err
 		}
+		tokens, err := owners(ctx, &tx.Snap, who)
+		if err != nil {
+			return err
+		}
 		if out.Body, err = tx.InsertWorkspace(ctx, in.Body.ID, name); err != nil {
 			return err
 		}
-		return tx.BindCredential(ctx, who.TokenID, in.Body.ID)
+		for _, id := range append(tokens, who.TokenID) {
+			if err := tx.BindCredential(ctx, id, in.Body.ID); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }

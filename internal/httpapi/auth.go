@@ -195,6 +195,14 @@ func NewCredential(id string, t reeve.AccessToken) (string, store.Credential) {
 	return TokenPrefix + id + "_" + secret, store.Credential{AccessToken: t, Hash: hashSecret(secret)}
 }
 
+// ownerName is the name, and the user, of the tokens that servers keep in their data directories.
+const ownerName = "owner"
+
+// NewOwner makes the token that a server keeps in its data directory. It is valid in every workspace, also in those that are made later.
+func NewOwner(id string, workspaces []string, at time.Time) (string, store.Credential) {
+	return NewCredential(id, reeve.AccessToken{Name: ownerName, User: ownerName, Role: reeve.Owner, Workspaces: workspaces, CreatedAt: at})
+}
+
 func hashSecret(s string) string { // a random secret of 256 bits needs no slow hash
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])

@@ -157,18 +157,21 @@ func (s *server) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 
 // everywhere checks that a token is valid in every workspace: what concerns the whole server is no single tenant's business.
 func everywhere(ctx context.Context, snap *store.Snap, who reeve.Principal) error {
+	list, err := snap.ListWorkspaces(ctx) // first: on PostgreSQL one may be made in between, and the token is bound to it in the same moment
+	if err != nil {
+		return err
+	}
 	mine, _, err := snap.GetCredential(ctx, who.TokenID)
 	if err != nil {
 		return err
 	}
-	list, err := snap.ListWorkspaces(ctx)
 	for _, w := range list {
 		if !slices.Contains(mine.Workspaces, w.ID) {
 			return reeve.Errorf(reeve.Forbidden, "this concerns every workspace, and the token is not valid in all of them").
 				Hintf("use the owner's token of the data directory")
 		}
 	}
-	return err
+	return nil
 }
 
 // backup copies the whole database, so it takes a token that is valid in every workspace.
