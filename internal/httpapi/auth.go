@@ -81,6 +81,9 @@ func (s *server) checkOrigin(next http.Handler) http.Handler {
 			s.write(w, r, reeve.Errorf(reeve.Forbidden, "the origin %q may not call this server", o).Hintf("add it to origins in reeve.yaml"))
 			return
 		}
+		if s.cors(w, r) {
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
 }
