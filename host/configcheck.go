@@ -20,8 +20,11 @@ func (c Config) check() (name, reason string) {
 	if name, reason = outOfRange(reflect.ValueOf(c), ""); name != "" {
 		return name, reason
 	}
-	if _, port, err := net.SplitHostPort(c.Listen); c.Listen != "" && (err != nil || port == "") {
+	if _, port, err := net.SplitHostPort(c.Listen); c.Listen != "" && (err != nil || !isPort(port)) {
 		return "listen", fmt.Sprintf("%q is not host:port", c.Listen)
+	}
+	if name, reason = c.wrongEntry(); name != "" {
+		return name, reason
 	}
 	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {
 		return "database", "it must begin with postgres://"
@@ -40,11 +43,6 @@ func (c Config) check() (name, reason string) {
 			return a.name, "it must be an http or https URL" // which may hold a secret, and is not shown
 		}
 	}
-	for i, entry := range c.HTTPAllow {
-		if (web.Guard{Allow: []string{entry}}).Validate() != nil {
-			return "http_allow." + strconv.Itoa(i), fmt.Sprintf("%q is not a name, name:port, address, address:port or CIDR", entry)
-		}
-	}
 	if b, err := hex.DecodeString(c.SecretKey); c.SecretKey != "" && (err != nil || len(b) != 32) {
 		return "secret_key", "it must be 64 hex digits"
 	}
@@ -52,6 +50,45 @@ func (c Config) check() (name, reason string) {
 		return "log_level", fmt.Sprintf("%q is not debug, info, warn or error", c.LogLevel)
 	}
 	return "", ""
+}
+
+// wrongEntry finds an entry of a list that can be none.
+func (c Config) wrongEntry() (name, reason string) {
+	for _, list := range []struct {
+		name, want string
+		entries    []string
+		is         func(string) bool
+	}{
+		{"hosts", "a name, name:port, address or address:port", c.Hosts, isHost},
+		{"origins", "an origin like https://app.example.com", c.Origins, isOrigin},
+		{"http_allow", "a name, name:port, address, address:port or CIDR", c.HTTPAllow, func(s string) bool { return web.Guard{Allow: []string{s}}.Validate() == nil }},
+		{"shell_env", "the name of a variable", c.ShellEnv, func(s string) bool { return s != "" && !strings.ContainsAny(s, "=\x00 \t\r\n") }},
+	} {
+		for i, entry := range list.entries {
+			if !list.is(entry) {
+				return list.name + "." + strconv.Itoa(i), fmt.Sprintf("%q is not %s", entry, list.want)
+			}
+		}
+	}
+	return "", ""
+}
+
+// isPort tells whether a server can listen on it: a number, or a name that the system knows.
+func isPort(s string) bool {
+	_, err := net.LookupPort("tcp", s)
+	return s != "" && err == nil
+}
+
+// isHost tells whether a browser can ask for it.
+func isHost(s string) bool {
+	u, err := url.Parse("http://" + s)
+	return err == nil && u.Hostname() != "" && u.Host == s
+}
+
+// isOrigin tells whether it is spelt as browsers spell theirs: nothing behind the host and the port.
+func isOrigin(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.Scheme != "" && u.Hostname() != "" && u.Scheme+"://"+u.Host == s && strings.ToLower(s) == s
 }
 
 // level is how much is logged.

@@ -140,7 +140,7 @@ func TestI12_BadPathsAndSizes(t *testing.T) {
 	h := start(t)
 	h.Agent("coach")
 	s := session{t, h, "coach", "one"}
-	for _, p := range []string{"/", "//", "/../etc", "/a/../b", "/a//b", "/a/./b", "/a/", "/nul\x00", "/line\nbreak", "/del\x7f", strings.Repeat("ü", 400)} {
+	for _, p := range []string{"/", "//", "/../etc", "/a/../b", "/a//b", "/a/./b", "/a/", "/nul\x00", "/line\nbreak", "/plan.md\n", " /plan.md", "/del\x7f", strings.Repeat("ü", 400)} {
 		for _, tool := range []string{"read_file", "write_file"} {
 			r := s.h.Do("POST", "/api/agents/coach/calls", object{"tool": tool, "args": object{"path": p, "content": "x"}, "session": "one"})
 			if tool == "read_file" {

@@ -148,11 +148,13 @@ func sessionPath(p string) (string, error) {
 		return &reeve.Error{Code: reeve.Validation, Message: fmt.Sprintf("%q is not a path: %s", p, why),
 			Fields: []reeve.Field{{Path: "/path", Message: why, Expected: "a path like /notes/today.txt"}}}
 	}
-	s := strings.TrimSpace(p)
+	s := p
 	if !strings.HasPrefix(s, "/") {
 		s = "/" + s
 	}
 	switch {
+	case strings.TrimSpace(p) != p: // else it would be another file's
+		return "", bad("it begins or ends in white space")
 	case len(s) > maxSessionPath:
 		return "", bad("it is too long")
 	case !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
