@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"reeve"
 	"reeve/host"
@@ -202,7 +203,21 @@ func TestI06_EveryServersOwnerIsOwnerOfAll(t *testing.T) {
 	apart := as(servers[0], "bob", "owner") // valid in all there is now, and not in what comes
 	servers[0].Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "team"})
 	servers[1].Want(http.StatusOK, nil, "GET", "/api/agents", nil, "X-Workspace-Id", "team")
+	alike := func(more map[string]any) []string { // called as the servers' own are, and yet not one of them
+		var made struct {
+			Token string `json:"token"`
+		}
+		more["name"], more["user"], more["role"] = "owner", "owner", "owner"
+		servers[0].Want(http.StatusCreated, &made, "POST", "/api/tokens", more)
+		return []string{"Authorization", "Bearer " + made.Token}
+	}
+	partial := alike(map[string]any{"workspaces": []string{"team"}})
+	passing := alike(map[string]any{"workspaces": []string{"default", "team"}, "expires_at": time.Now().Add(time.Hour)})
 	servers[1].Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "crew"}, "X-Workspace-Id", "team")
+	for _, token := range [][]string{partial, passing} {
+		servers[0].Want(http.StatusOK, nil, "GET", "/api/agents", nil, append([]string{"X-Workspace-Id", "team"}, token...)...)
+		servers[0].Want(http.StatusForbidden, nil, "GET", "/api/agents", nil, append([]string{"X-Workspace-Id", "crew"}, token...)...)
+	}
 	for _, h := range servers {
 		var list reeve.WorkspaceList
 		h.Want(http.StatusOK, &list, "GET", "/api/workspaces", nil)

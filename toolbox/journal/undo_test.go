@@ -179,6 +179,8 @@ func TestL17_UndoBringsBackAllThatWasThere(t *testing.T) {
 		if w.Want(http.StatusOK, &plan, "GET", day, nil); !slices.Equal(plan.Pinned, tasks) {
 			t.Errorf("pinned %v, and after the undo %v", tasks, plan.Pinned)
 		}
-		w.wrong(w.refused(reeve.Validation, a, "pin_day_plan_tasks", map[string]any{"plan_date": "2026-03-02", "task_ids": tasks, "positions": []int{1}}), "/positions")
+		for _, wrong := range [][]int{{1}, make([]int, len(tasks))} {
+			w.wrong(w.refused(reeve.Validation, a, "pin_day_plan_tasks", map[string]any{"plan_date": "2026-03-02", "task_ids": tasks, "positions": wrong}), "/positions")
+		}
 	})
 }
