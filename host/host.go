@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
@@ -325,7 +324,8 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 		return reeve.Errorf(reeve.Unavailable, "cannot listen on %s: %v", h.cfg.Listen, err).Hintf("stop what uses it, or choose another address with --listen")
 	}
 	url := "http://" + l.Addr().String()
-	if err := h.announce(url); err != nil {
+	withdraw, err := announce(h.cfg.Dir, url)
+	if err != nil {
 		return errors.Join(err, l.Close())
 	}
 	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
@@ -347,7 +347,7 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 		h.db.Hasten(patience / 2) // who is asked to stop has little time, and a store that stands still has nothing to say
 		quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
-		return errors.Join(h.withdraw(), h.streams.Close(quiet), srv.Shutdown(quiet))
+		return errors.Join(withdraw(), h.streams.Close(quiet), srv.Shutdown(quiet))
 	})
 	if ready != nil {
 		ready(url)
@@ -358,23 +358,6 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 
 // patience is how long calls under way may take to finish when the server is asked to stop.
 const patience = 10 * time.Second
-
-// announce leaves the address where the CLI looks for it.
-func (h *Host) announce(url string) error {
-	b, err := json.Marshal(map[string]any{"url": url, "pid": os.Getpid()})
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(h.cfg.Dir, addressFile), b, 0o600)
-}
-
-// withdraw takes the address back while it is still ours: the CLI would send the owner's token to whoever has it next.
-func (h *Host) withdraw() error {
-	if err := os.Remove(filepath.Join(h.cfg.Dir, addressFile)); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
-}
 
 // Close ends it.
 func (h *Host) Close() error {

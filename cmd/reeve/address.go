@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"net"
@@ -13,6 +12,7 @@ import (
 
 	"reeve"
 	"reeve/client"
+	"reeve/host"
 )
 
 // address is where a server is, and who asks.
@@ -21,11 +21,6 @@ type address struct {
 	token     string
 	workspace string
 	dir       string
-}
-
-// serverFile is what a running server leaves in its data directory for the commands on its machine.
-type serverFile struct {
-	URL string `json:"url"`
 }
 
 // find works out the address: flags, then the environment, then the data directory.
@@ -40,7 +35,7 @@ func (a *app) find() (address, error) {
 	}
 	local := ""
 	if at.dir != "" {
-		local, err = readServerFile(at.dir)
+		local, err = host.Address(at.dir)
 	}
 	switch {
 	case at.url == "" && err != nil:
@@ -143,22 +138,6 @@ func (a *app) with(ctx context.Context, f func(context.Context, *client.Client) 
 	}
 	defer c.Close()
 	return f(ctx, c)
-}
-
-func readServerFile(dir string) (string, error) {
-	name := filepath.Join(dir, "server.json")
-	b, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", reeve.Errorf(reeve.Unavailable, "no Reeve server has left its address in %s", dir).Hintf("start one with: reeve serve; or give --url")
-	}
-	if err != nil {
-		return "", reeve.Errorf(reeve.Unavailable, "the server's address cannot be read: %w", err)
-	}
-	var f serverFile
-	if err := json.Unmarshal(b, &f); err != nil || f.URL == "" {
-		return "", reeve.Errorf(reeve.Unavailable, "%s holds no address", name).Hintf("start the server again, or give --url")
-	}
-	return strings.TrimRight(f.URL, "/"), nil
 }
 
 // readToken gives no token when there is none: the server says what that means.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"reeve"
@@ -142,7 +143,38 @@ func TestOwnersTokenGoesToItsServerAlone(t *testing.T) {
 	}
 }
 
+// The address that a killed server leaves behind is somebody else's by now.
+func TestOwnersTokenGoesToNobodyInItsServersPlace(t *testing.T) {
+	var heard atomic.Int64
+	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
+	defer stranger.Close()
+	dir := leftDir(t, stranger.URL, "owner-secret")
+	for want, args := range map[string][]string{"does not run any more": {"tools"}, "there is no token for": {"--url", stranger.URL, "tools"}} {
+		var out strings.Builder
+		code := run(t.Context(), args, surroundings{in: strings.NewReader(""), out: &out, err: &out, env: func(k string) string { return map[string]string{"REEVE_DIR": dir}[k] }})
+		if code != exitFailed || heard.Load() != 0 || !strings.Contains(out.String(), want) {
+			t.Errorf("%v: exit code %d, asked %d times: %s", args, code, heard.Load(), out.String())
+		}
+	}
+}
+
+// dataDir is that of a server that runs.
 func dataDir(t *testing.T, url, token string) string {
+	t.Helper()
+	dir := leftDir(t, url, token)
+	f, err := os.Open(filepath.Join(dir, "server.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// leftDir is that of a server that was killed.
+func leftDir(t *testing.T, url, token string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"server.json": `{"url":"` + url + `"}`, "owner.token": token} {

@@ -68,14 +68,12 @@ func says(ts *testscript.TestScript, _ bool, args []string) {
 
 // ready waits until the server that the script started in the background answers.
 func ready(ts *testscript.TestScript, _ bool, _ []string) {
-	file := filepath.Join(ts.Getenv("REEVE_DIR"), "server.json")
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		b, err := os.ReadFile(file)
-		var f serverFile
-		if err != nil || json.Unmarshal(b, &f) != nil {
+		url, err := host.Address(ts.Getenv("REEVE_DIR"))
+		if err != nil {
 			continue
 		}
-		if resp, err := http.Get(f.URL + "/readyz"); err == nil {
+		if resp, err := http.Get(url + "/readyz"); err == nil {
 			_ = resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
 				return

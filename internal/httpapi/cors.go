@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// What pages of other origins may send, and may read besides the body: all that the API takes and gives. Browsers send no cookies
-// along, as nothing here says that they may: who calls shows a token.
+// What pages of other origins may ask for, and may read besides the body: all that the API takes and gives. They may send whatever
+// headers they like: libraries add their own, which nobody here reads. Browsers send no cookies along, as nothing here says that
+// they may: who calls shows a token.
 const (
 	corsMethods = "GET, POST, PUT, PATCH, DELETE"
-	corsTakes   = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, OpenAI-Project, X-Workspace-Id"
 	corsGives   = "Allow, Content-Disposition, Retry-After, X-Request-Id, " + replayHeader
 	corsMaxAge  = "600" // seconds that a browser remembers it
 )
@@ -29,7 +29,9 @@ func (s *server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", corsMethods)
-	h.Set("Access-Control-Allow-Headers", corsTakes)
+	if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+		h.Set("Access-Control-Allow-Headers", asked)
+	}
 	h.Set("Access-Control-Max-Age", corsMaxAge)
 	w.WriteHeader(http.StatusNoContent)
 	return true
