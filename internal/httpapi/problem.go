@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"reeve"
+	"reeve/internal/store"
 )
 
 // statuses is the one table of codes and HTTP statuses.
@@ -105,8 +106,11 @@ func problem(ctx context.Context, err error) *Problem {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		e = reeve.Errorf(reeve.Canceled, "the request was cancelled")
 	}
-	if e.Code == reeve.Internal {
+	var f store.Fault
+	if e.Code == reeve.Internal || errors.As(err, &f) && f.Kind == store.FaultUnsure {
 		note(ctx, err)
+	}
+	if e.Code == reeve.Internal {
 		e = reeve.Errorf(reeve.Internal, "internal error").Hintf("the server's log has the details under the request id")
 	}
 	status := statuses[e.Code]

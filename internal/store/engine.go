@@ -146,7 +146,7 @@ func Explain(err error) error {
 	case FaultDown:
 		return say(reeve.Unavailable, "the database cannot be reached", "check that it runs and that the address is right")
 	case FaultUnsure:
-		return say(reeve.UnknownOutcome, "the database went away during a commit; the change may or may not have been made", "look whether it was made before trying again")
+		return say(reeve.UnknownOutcome, "the database failed during a commit; the change may or may not have been made", "look whether it was made before trying again; the server's log says how the database failed")
 	case FaultLarge:
 		return say(reeve.TooLarge, "it is more than the database can hold in one place; nothing was changed", "")
 	case FaultNotNull, FaultOther:
