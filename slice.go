@@ -67,15 +67,27 @@ func part(text string, secrets []Range, from, to int) (begin, end int, shown str
 			}
 		}
 	}
-	var out strings.Builder
-	done := begin
+	within := make([]Range, 0, len(secrets))
 	for _, s := range secrets {
 		if s.From >= begin && s.To <= end {
-			out.WriteString(text[done:s.From])
-			out.WriteString(Redacted)
-			done = s.To
+			within = append(within, Range{From: s.From - begin, To: s.To - begin})
 		}
 	}
-	out.WriteString(text[done:end])
-	return begin, end, out.String()
+	return begin, end, Redact(text[begin:end], within)
+}
+
+// Redact puts [Redacted] in the place of each of some parts of a text, which are in order and do not overlap.
+func Redact(text string, secrets []Range) string {
+	if len(secrets) == 0 {
+		return text
+	}
+	var out strings.Builder
+	done := 0
+	for _, s := range secrets {
+		out.WriteString(text[done:s.From])
+		out.WriteString(Redacted)
+		done = s.To
+	}
+	out.WriteString(text[done:])
+	return out.String()
 }

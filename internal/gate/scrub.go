@@ -37,7 +37,7 @@ func (s *scrubber) scrub(text string, names ...string) string {
 	if isJSON(text) {
 		return s.scrubJSON(text, names)
 	}
-	return without(text, s.find(text))
+	return reeve.Redact(text, s.find(text))
 }
 
 // find gives the places of secrets in a text, in order; none overlaps another.
@@ -46,22 +46,6 @@ func (s *scrubber) find(text string) []reeve.Range {
 		return s.known.spelt(text)
 	}
 	return union(s.known.spelt(text), findPEM(text), findAddress(text), findNamed(text), findRuns(text))
-}
-
-// without puts a mark in the place of each secret.
-func without(text string, secrets []reeve.Range) string {
-	if len(secrets) == 0 {
-		return text
-	}
-	var out strings.Builder
-	done := 0
-	for _, r := range secrets {
-		out.WriteString(text[done:r.From])
-		out.WriteString(redacted)
-		done = r.To
-	}
-	out.WriteString(text[done:])
-	return out.String()
 }
 
 // union puts ranges in order, and makes one of those that overlap.

@@ -75,7 +75,7 @@ func (d *document) quoted(i int) int {
 		found = []reeve.Range{{From: 0, To: len(said)}}
 	}
 	if len(found) > 0 {
-		d.put(i, end, inJSON(without(said, found)))
+		d.put(i, end, inJSON(reeve.Redact(said, found)))
 	}
 	if d.name = ""; name {
 		d.name = said
