@@ -5,7 +5,6 @@ import (
 	"io"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -100,11 +99,7 @@ func (s *server) status(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range tools {
-		if t.Broken != "" {
-			out.Body.Broken = append(out.Body.Broken, t.ID+": "+t.Broken)
-		}
-	}
+	out.Body.Broken = brokenTools(tools)
 	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
 		if out.Body.Workspace, err = snap.GetWorkspace(ctx, who.Workspace); err != nil {
 			return err
@@ -121,38 +116,6 @@ func (s *server) status(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 		out.Body.Waiting = len(waiting) + len(unknown) + len(proposed)
 		return err
 	})
-}
-
-func (s *server) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.CheckUp], error) {
-	out := &body[reeve.CheckUp]{}
-	if s.Doctor != nil {
-		out.Body.Checks = s.Doctor(ctx)
-	}
-	tools, err := s.Gate.Tools(ctx, who.Workspace, "")
-	if err != nil {
-		return nil, err
-	}
-	c := reeve.PartHealth{Name: "tools", OK: true, Detail: "every tool in the catalogue can be called"}
-	var broken []string
-	for _, t := range tools {
-		if t.Broken != "" {
-			broken = append(broken, t.ID+": "+t.Broken)
-		}
-	}
-	if len(broken) > 0 {
-		c.OK, c.Detail, c.Hint = false, strings.Join(broken, "; "), "remove the tool, or make it again, or run a build that has its handler, or give it what it says is missing; all others work"
-	}
-	out.Body.Checks = append(out.Body.Checks, c)
-	c = reeve.PartHealth{Name: "agents", OK: true, Detail: "every agent and its state can be read"}
-	err = s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		broken, err = snap.BrokenAgents(ctx, who.Workspace)
-		return err
-	})
-	if len(broken) > 0 {
-		c.OK, c.Detail, c.Hint = false, strings.Join(broken, "; "), "set what is damaged again (reeve agents update, reeve agents state, reeve resume), or delete the agent; all others work"
-	}
-	out.Body.Checks = append(out.Body.Checks, c)
-	return out, err
 }
 
 // everywhere checks that a token is valid in every workspace: what concerns the whole server is no single tenant's business.

@@ -10,17 +10,6 @@ import (
 	"reeve/reevetest"
 )
 
-// brokenAgents gives what is wrong with agents, as the doctor has it.
-func brokenAgents(t *testing.T, h *reevetest.Host) []string {
-	t.Helper()
-	for _, c := range decode[reeve.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
-		if c.Name == "agents" && !c.OK {
-			return strings.Split(c.Detail, "; ")
-		}
-	}
-	return nil
-}
-
 // One damaged row is one broken agent: it is listed and named, can do nothing, and is mended or removed through Reeve; nobody else is harmed. What is damaged stays so until it is set: an agent whose policy
 // cannot be read does not become one that may do anything.
 func TestI09_ADamagedAgentHarmsNobodyElse(t *testing.T) {
@@ -38,7 +27,7 @@ func TestI09_ADamagedAgentHarmsNobodyElse(t *testing.T) {
 			h.Want(201, nil, "POST", "/api/schedules", object{"agent": "bad-" + column, "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 1 1 *"})
 			conversations[column] = decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": "bad-" + column})).ID
 		}
-		if said := brokenAgents(t, h); len(said) > 0 {
+		if said := ailing(t, h, "agents"); len(said) > 0 {
 			t.Fatalf("before anything is damaged: %q", said)
 		}
 		for column := range patches {
@@ -50,7 +39,7 @@ func TestI09_ADamagedAgentHarmsNobodyElse(t *testing.T) {
 		if len(list) != len(patches)+1 {
 			t.Fatalf("%d agents are listed", len(list))
 		}
-		said := brokenAgents(t, h)
+		said := ailing(t, h, "agents")
 		for _, a := range list {
 			column, bad := strings.CutPrefix(a.Name, "bad-")
 			if !bad {
@@ -94,7 +83,7 @@ func TestI09_ADamagedAgentHarmsNobodyElse(t *testing.T) {
 			}
 			w.exec(t, `UPDATE agents SET `+column+` = '{broken' WHERE id = $1`, a.ID)
 			h.Want(204, nil, "DELETE", at, nil)
-			said = brokenAgents(t, h)
+			said = ailing(t, h, "agents")
 			delete(patches, column)
 		}
 		if len(said) > 0 {
@@ -147,7 +136,7 @@ func TestI09_ADamagedStateIsSetAgain(t *testing.T) {
 			w.exec(t, `UPDATE agent_states SET `+column+` = '{broken' WHERE agent_id = $1`, a.ID)
 			want := "the row of its state in the database is damaged: " + column + " cannot be read"
 			is := decode[reeve.AgentState](t, h.Want(200, nil, "GET", "/api/agents/clerk/state", nil))
-			if said := brokenAgents(t, h); is.Broken != want || !slices.Equal(said, []string{"clerk: " + want}) {
+			if said := ailing(t, h, "agents"); is.Broken != want || !slices.Equal(said, []string{"clerk: " + want}) {
 				t.Errorf("it says %q, the doctor %q", is.Broken, said)
 			}
 			if res := h.Call("clerk", "file_list", object{"path": "/"}); res.IsError {
@@ -161,7 +150,7 @@ func TestI09_ADamagedStateIsSetAgain(t *testing.T) {
 				t.Errorf("read again: %+v", now)
 			}
 		}
-		if said := brokenAgents(t, h); len(said) > 0 {
+		if said := ailing(t, h, "agents"); len(said) > 0 {
 			t.Errorf("still broken: %q", said)
 		}
 	})

@@ -1,0 +1,76 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// doctor has the server check its parts, then looks at what is broken in the workspace.
+func (s *server) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.CheckUp], error) {
+	out := &body[reeve.CheckUp]{}
+	if s.Doctor != nil {
+		out.Body.Checks = s.Doctor(ctx)
+	}
+	for _, check := range []func(context.Context, reeve.Principal) (reeve.PartHealth, error){s.checkTools, s.checkAgents, s.checkSchedules} {
+		part, err := check(ctx, who)
+		if err != nil {
+			return nil, err
+		}
+		out.Body.Checks = append(out.Body.Checks, part)
+	}
+	return out, nil
+}
+
+func (s *server) checkTools(ctx context.Context, who reeve.Principal) (reeve.PartHealth, error) {
+	tools, err := s.Gate.Tools(ctx, who.Workspace, "")
+	return ailing("tools", brokenTools(tools), "every tool in the catalogue can be called",
+		"remove the tool, or make it again, or run a build that has its handler, or give it what it says is missing; all others work"), err
+}
+
+func (s *server) checkAgents(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
+	return part, s.DB.View(ctx, func(snap *store.Snap) error {
+		broken, err := snap.BrokenAgents(ctx, who.Workspace)
+		part = ailing("agents", broken, "every agent and its state can be read",
+			"set what is damaged again (reeve agents update, reeve agents state, reeve resume), or delete the agent; all others work")
+		return err
+	})
+}
+
+// disabledShown is how many disabled schedules the doctor names.
+const disabledShown = 10
+
+func (s *server) checkSchedules(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
+	return part, s.DB.View(ctx, func(snap *store.Snap) error {
+		list, total, err := snap.ListTimers(ctx, who.Workspace, store.TimerFilter{For: eyes(who), State: reeve.TimerDisabled, Limit: disabledShown})
+		var said []string
+		for _, t := range list {
+			said = append(said, fmt.Sprintf("%s (%s): %s", t.ID, t.Name, s.Wake.Why(t)))
+		}
+		if more := total - len(list); more > 0 {
+			said = append(said, fmt.Sprintf("and %d more", more))
+		}
+		part = ailing("schedules", said, "none is disabled", "see reeve schedules runs ID for what went wrong, then reeve schedules resume ID, or delete it; all others go on")
+		return err
+	})
+}
+
+// ailing is a part in which what is said is wrong; nothing said means that it is well.
+func ailing(name string, said []string, good, hint string) reeve.PartHealth {
+	if len(said) == 0 {
+		return reeve.PartHealth{Name: name, OK: true, Detail: good}
+	}
+	return reeve.PartHealth{Name: name, Detail: strings.Join(said, "; "), Hint: hint}
+}
+
+func brokenTools(tools []reeve.Tool) (said []string) {
+	for _, t := range tools {
+		if t.Broken != "" {
+			said = append(said, t.ID+": "+t.Broken)
+		}
+	}
+	return said
+}

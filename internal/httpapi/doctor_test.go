@@ -1,0 +1,50 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/reevetest"
+)
+
+// ailing gives what the doctor says is wrong with a part.
+func ailing(t *testing.T, h *reevetest.Host, part string, who ...string) []string {
+	t.Helper()
+	for _, c := range decode[reeve.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil, who...)).Checks {
+		if c.Name == part && !c.OK {
+			return strings.Split(c.Detail, "; ")
+		}
+	}
+	return nil
+}
+
+// The doctor names the schedules that do not fire any more, and why, to those who may see them.
+func TestO13_TheDoctorNamesDisabledSchedules(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		ann, bob := person(t, h, "ann", reeve.Member), person(t, h, "bob", reeve.Member)
+		h.Agent("clerk")
+		ids := make([]string, 12)
+		for i := range ids {
+			ids[i] = decode[reeve.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", object{"agent": "clerk", "name": fmt.Sprint("n", i), "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *"}, ann...)).ID
+		}
+		if said := ailing(t, h, "schedules"); said != nil {
+			t.Fatalf("before any is disabled: %q", said)
+		}
+		w.exec(t, `UPDATE timers SET state = 'disabled', failures = 5, next_at = 0 WHERE id = $1`, ids[3])
+		for _, who := range [][]string{nil, ann} {
+			if said := ailing(t, h, "schedules", who...); len(said) != 1 || said[0] != ids[3]+" (n3): it failed 5 times in a row" {
+				t.Errorf("%q", said)
+			}
+		}
+		if said := ailing(t, h, "schedules", bob...); said != nil {
+			t.Errorf("somebody else is told %q", said)
+		}
+		w.exec(t, `UPDATE timers SET state = 'disabled', failures = 5, next_at = 0 WHERE name LIKE $1`, "n%")
+		if said := ailing(t, h, "schedules"); len(said) != 11 || said[10] != "and 2 more" {
+			t.Errorf("%q", said)
+		}
+	})
+}
