@@ -8,7 +8,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -71,6 +73,11 @@ func (c *Client) stranger(resp *http.Response) error {
 	p := reeve.Problem{Type: "about:blank", Title: http.StatusText(resp.StatusCode), Status: resp.StatusCode, Code: codeOf(resp.StatusCode),
 		Detail: fmt.Sprintf("what answers at %s is not a Reeve server: it said %s", c.base, resp.Status), Hint: "check the address"}
 	return &reeve.Error{Code: p.Code, Message: p.Detail, Hint: p.Hint, RetryAfter: retryAfter(resp.Header.Get("Retry-After")), Err: &Rejection{p}}
+}
+
+// isReeve tells whether an answer carries the id that a Reeve server gives each request. Proxies may add ids of their own.
+func isReeve(resp *http.Response) bool {
+	return slices.ContainsFunc(resp.Header.Values("X-Request-Id"), func(id string) bool { return strings.HasPrefix(id, reeve.PrefixRequest+"_") })
 }
 
 // codeOf is for answers without a code, which come from proxies.

@@ -31,6 +31,7 @@ func speak(t *testing.T, h http.HandlerFunc) *client.Client {
 func answer(kind string, status int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
+		w.Header().Set("X-Request-Id", "req_1") // as a server's answers have
 		for i := 0; i+1 < len(headers); i += 2 {
 			w.Header().Set(headers[i], headers[i+1])
 		}
@@ -69,6 +70,8 @@ func TestStrangers(t *testing.T) {
 		"not found":            {answer("text/plain", 404, "404"), reeve.NotFound},
 		"broken problem":       {answer("application/problem+json", 500, "{"), reeve.Internal},
 		"problem without code": {answer("application/problem+json", 403, `{"title":"Forbidden"}`), reeve.Forbidden},
+		"yes to everything":    {answer("application/json", 200, `{}`, "X-Request-Id", ""), reeve.Internal},
+		"an id of its own":     {answer("application/json", 200, `{}`, "X-Request-Id", "request-1"), reeve.Internal},
 		"JSON cut off":         {answer("application/json", 200, `{"version":`), reeve.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,6 +84,21 @@ func TestStrangers(t *testing.T) {
 				t.Errorf("got %#v, want an error with a message", err)
 			}
 		})
+	}
+}
+
+// What says yes to everything has done nothing.
+func TestStrangersDoNothing(t *testing.T) {
+	c := speak(t, answer("application/json", 200, `{}`, "X-Request-Id", ""))
+	var copied strings.Builder
+	_, backup := c.Backup(t.Context(), &copied)
+	for name, err := range map[string]error{"a backup": backup, "a removal": c.DeleteAgent(t.Context(), "clerk"), "a look": c.Ready(t.Context())} {
+		if err == nil || !strings.Contains(err.Error(), "is not a Reeve server") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if copied.Len() > 0 {
+		t.Errorf("%q was copied", copied.String())
 	}
 }
 

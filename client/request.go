@@ -98,6 +98,10 @@ func (c *Client) send(ctx context.Context, r *request) (*http.Response, error) {
 		defer resp.Body.Close()
 		return nil, c.rejection(resp)
 	}
+	if !isReeve(resp) { // whoever says yes to everything has stopped no agent, and is no backup
+		defer resp.Body.Close()
+		return nil, c.stranger(resp)
+	}
 	return resp, nil
 }
 
