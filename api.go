@@ -24,7 +24,7 @@ type ToolList struct {
 // ToolRequest describes a user-defined tool.
 type ToolRequest struct {
 	ID           string          `json:"id" doc:"What callers say" minLength:"1" maxLength:"128"`
-	Kind         ToolKind        `json:"kind,omitempty" enum:"http,script,mcp" doc:"Where its handler comes from; http in this build" default:"http"`
+	Kind         ToolKind        `json:"kind,omitempty" enum:"http,script,mcp" doc:"Where its handler comes from; mcp is not in this build yet" default:"http"`
 	Name         string          `json:"name,omitempty" maxLength:"200" doc:"What people read"`
 	Description  string          `json:"description" minLength:"1" maxLength:"8000" doc:"What a model reads"`
 	Parameters   json.RawMessage `json:"parameters" doc:"JSON Schema of the arguments"`

@@ -62,10 +62,10 @@ type FrameList struct {
 	Last   int64   `json:"last" doc:"The seq of the conversation's last kept frame"`
 }
 
-// ResultRequest is the outcome of an operation, as it comes from outside.
+// ResultRequest is the outcome of an operation, as it comes from outside: one of the two.
 type ResultRequest struct {
 	Content any    `json:"content,omitempty" doc:"What the agent is told"`
-	Error   string `json:"error,omitempty" maxLength:"8000" doc:"Why it failed; left out means that it did not"`
+	Error   string `json:"error,omitempty" maxLength:"8000" doc:"Why it failed, instead of content"`
 }
 
 // PlaygroundRequest is what a person says in a playground session.
