@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,9 +40,9 @@ func (a *app) document(name string, v any) error {
 	wrong := func(err error) error {
 		return &reeve.Error{Code: reeve.Validation, Message: name + ": " + err.Error(), Err: err}
 	}
-	if !json.Valid(b) {
-		var tree any
-		if err := yaml.Unmarshal(b, &tree); err != nil {
+	if b = bytes.TrimPrefix(b, []byte("\ufeff")); !json.Valid(b) {
+		tree, err := onlyDocument(b)
+		if err != nil {
 			return wrong(err)
 		}
 		if b, err = json.Marshal(tree); err != nil {
@@ -49,10 +51,29 @@ func (a *app) document(name string, v any) error {
 	}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return wrong(fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "json: ")))
+	err = dec.Decode(v)
+	var misfit *json.UnmarshalTypeError
+	if errors.As(err, &misfit) {
+		is := map[string]string{"array": "a list", "object": "an object", "string": "text", "bool": "true or false"}[misfit.Value]
+		return wrong(fmt.Errorf("%s cannot be %s", cmp.Or(misfit.Field, "the document"), cmp.Or(is, "a number")))
+	}
+	if err != nil {
+		return wrong(errors.New(strings.TrimPrefix(err.Error(), "json: ")))
 	}
 	return nil
+}
+
+// onlyDocument reads the one YAML document that a file holds. What a second one says must not be lost.
+func onlyDocument(b []byte) (tree any, err error) {
+	dec := yaml.NewDecoder(bytes.NewReader(b))
+	if err := dec.Decode(&tree); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	var more any
+	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more than one document in it: put each into a file of its own")
+	}
+	return tree, nil
 }
 
 // arguments gives a call's arguments from the command line: JSON, @file, or - for the standard input. What is not valid JSON

@@ -157,6 +157,33 @@ func TestI10_EveryParameterGoesSomewhere(t *testing.T) {
 	}
 }
 
+// However a schema asks for it.
+func TestI10_NothingThatIsAskedForIsLost(t *testing.T) {
+	const used = `"properties":{"id":{"type":"string"}}`
+	for schema, lost := range map[string]string{
+		`{"type":"object",` + used + `,"required":["id"]}`:                                                                                "",
+		`{"type":"object",` + used + `,"required":["id","zz"]}`:                                                                           "/parameters/required/1",
+		`{"type":"object",` + used + `,"allOf":[{"properties":{"zz":{}},"required":["zz"]}]}`:                                             "/parameters/allOf/0/properties/zz",
+		`{"type":"object",` + used + `,"allOf":[{"anyOf":[{"required":["id"]},{"required":["zz"]}]}]}`:                                    "/parameters/allOf/0/anyOf/1/required/0",
+		`{"type":"object",` + used + `,"oneOf":[true,{"properties":{"zz":{}}}]}`:                                                          "/parameters/oneOf/1/properties/zz",
+		`{"type":"object",` + used + `,"if":{"required":["id"]},"then":{"required":["zz"]},"else":{"properties":{"id":{"minLength":1}}}}`: "/parameters/then/required/0",
+		`{"type":"object",` + used + `,"patternProperties":{"^z":{}}}`:                                                                    "/parameters/patternProperties/^z",
+		`{"type":"object",` + used + `,"patternProperties":{"^z":false},"allOf":[{"properties":{"zz":false}}]}`:                           "",
+	} {
+		tool := row(reeve.Read, `{"method":"GET","url":"https://a.test/{id}"}`)
+		tool.Parameters = json.RawMessage(schema)
+		var at []string
+		if err := local().Define(tool); err != nil {
+			for _, f := range wantCode(t, err, reeve.Validation).Fields {
+				at = append(at, f.Path)
+			}
+		}
+		if got := strings.Join(at, " "); got != lost {
+			t.Errorf("%s: lost %q, want %q", schema, got, lost)
+		}
+	}
+}
+
 func TestI10_CheckRefusesBeforeAnythingIsSent(t *testing.T) {
 	tool := mustBuild(t, local(), reeve.Keyed, `{"method":"DELETE","url":"https://a.test/users/{id}/{operation_id}"}`)
 	for args, ok := range map[string]bool{`{"id":"a"}`: true, `{"id":".."}`: false, `{"id":""}`: false, `{}`: false} {

@@ -156,18 +156,6 @@ func (c *checker) argument(at, name string, not ...string) {
 	}
 }
 
-// unused finds the parameters of a request without a body that go nowhere. A body has all that stand nowhere else, unless it says what it has: the rest is then dropped on purpose.
-func (c *checker) unused() {
-	if c.spec.BodyType != noBody {
-		return
-	}
-	for _, name := range sortedKeys(c.known) {
-		if name != OperationArg && !c.used[name] && !slices.Contains(c.tool.Identity, name) {
-			c.bad("/parameters/properties/"+escapeToken(name), "a parameter that url or query uses", bad("the parameter %s goes nowhere", name))
-		}
-	}
-}
-
 func (c *checker) headers(at string, m map[string]string) []header {
 	var out []header
 	for _, name := range sortedKeys(m) {
