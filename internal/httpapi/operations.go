@@ -82,13 +82,13 @@ func (s *server) deliver(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.ResultRequest
 }) (*body[reeve.Operation], error) {
-	if given := in.Body.Content != nil; given == (in.Body.Error != "") {
+	if given := in.Body.Content != nil; given == (strings.TrimSpace(in.Body.Error) != "") {
 		message := "an outcome needs content, or an error that says why there is none"
 		if given {
 			message = "an outcome has content or an error, not both"
 		}
-		return nil, (&reeve.Error{Code: reeve.Validation, Message: message, Fields: []reeve.Field{{Path: "/", Message: message, Expected: `{"content": ...} or {"error": "why"}`}}}).
-			Hintf("content may be empty text, but not null")
+		return nil, (&reeve.Error{Code: reeve.Validation, Message: message, Fields: []reeve.Field{{Path: "/content", Message: message}, {Path: "/error", Message: message}}}).
+			Hintf(`send {"content": ...}, which may be empty text but not null, or {"error": "why"}`)
 	}
 	if err := s.DB.View(ctx, func(snap *store.Snap) error {
 		op, err := snap.GetOperation(ctx, who.Workspace, in.ID)

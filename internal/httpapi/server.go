@@ -150,11 +150,9 @@ func handle[I, O any](api huma.API, r route, f func(context.Context, reeve.Princ
 	if r.method == http.MethodPost && !hasOwnKey(r.path) {
 		op.Parameters = append(op.Parameters, keyParameter())
 	}
+	op.Middlewares = huma.Middlewares{r.only}
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 		who := principal(ctx)
-		if !who.Role.Allows(r.role) {
-			return nil, problem(ctx, reeve.Errorf(reeve.Forbidden, "a token with role %s cannot do this", who.Role).Hintf("it takes the role %s", r.role))
-		}
 		if err := checkText(in); err != nil {
 			return nil, problem(ctx, err)
 		}
@@ -164,6 +162,19 @@ func handle[I, O any](api huma.API, r route, f func(context.Context, reeve.Princ
 		}
 		return out, nil
 	})
+}
+
+// only lets those through whose role suffices, before a word of what they sent is read.
+func (r route) only(c huma.Context, next func(huma.Context)) {
+	role := principal(c.Context()).Role
+	if role.Allows(r.role) {
+		next(c)
+		return
+	}
+	p := problem(c.Context(), reeve.Errorf(reeve.Forbidden, "a token with role %s cannot do this", role).Hintf("it takes the role %s", r.role))
+	c.SetHeader("Content-Type", p.ContentType(""))
+	c.SetStatus(p.Status)
+	_ = json.NewEncoder(c.BodyWriter()).Encode(p)
 }
 
 // readyWithin is how long the store may take to answer before it counts as not being there.

@@ -48,6 +48,6 @@ func (x talkThings) samples(agentID, operation string) map[string]sample {
 		"cancelTurn":               {turn + "/cancel", nil, true, reeve.Member},
 		"rateTurn":                 {turn + "/feedback", object{"score": 1}, true, reeve.Member},
 		"playgroundChat":           {"/api/playground/sessions/mine/chat", object{"message": "hello", "agentId": agentID, "detach": true}, true, reeve.Member},
-		"deliverResult":            {"/api/operations/" + operation + "/result", object{"content": ""}, true, reeve.Member},
+		"deliverResult":            {"/api/operations/" + operation + "/result", object{"error": "it is gone"}, true, reeve.Member},
 	}
 }

@@ -248,6 +248,10 @@ func TestI06_Roles(t *testing.T) {
 				if p := refused(t, r, 403, reeve.Forbidden); !strings.Contains(p.Hint, string(s.role)) {
 					t.Errorf("%s as %s: hint %q", o.id, role, p.Hint)
 				}
+				if s.body != nil { // who may not is not told what a request should be like
+					s.body = object{"no such field": []int{}}
+					refused(t, s.request(h, o.method, as(mine)...), 403, reeve.Forbidden)
+				}
 				continue
 			}
 			if allowed++; r.Status == 401 || r.Status == 403 || r.Status >= 500 {
