@@ -26,22 +26,29 @@ func (g *Gate) Think(ctx context.Context, who reeve.Call, most reeve.Amount, ask
 	} else if err != nil {
 		return err
 	}
+	lasting, settled := context.WithoutCancel(ctx), false
+	defer func() {
+		if !settled { // nor does a brain that panics keep what it had reserved
+			p.letGo(ctx)
+		}
+	}()
 	spent, err := ask(ctx)
-	lasting := context.WithoutCancel(ctx)
-	if err != nil && spent.Tokens == 0 && spent.Micros == 0 {
-		p.letGo(ctx)
-		return err
-	}
-	if err != nil { // it was given up, and costs what it cost
-		if charged := g.DB.Update(lasting, func(tx *store.Tx) error { return p.spend(lasting, tx, spent) }); charged != nil {
-			g.Log.Warn("what a question cost that was given up could not be charged", "agent", who.Agent, "error", charged)
+	if err == nil {
+		err = g.DB.Update(lasting, func(tx *store.Tx) error {
+			if err := p.spend(lasting, tx, spent); err != nil {
+				return err
+			}
+			return keep(lasting, tx)
+		})
+		if settled = err == nil; settled {
+			return nil
 		}
-		return err
 	}
-	return g.DB.Update(lasting, func(tx *store.Tx) error {
-		if err := p.spend(lasting, tx, spent); err != nil {
-			return err
+	if spent.Tokens > 0 || spent.Micros > 0 { // it was given up, or could not be kept, and costs what it cost
+		charged := g.DB.Update(lasting, func(tx *store.Tx) error { return p.spend(lasting, tx, spent) })
+		if settled = charged == nil; !settled {
+			g.Log.Warn("what a question cost that came to nothing could not be charged", "agent", who.Agent, "error", charged)
 		}
-		return keep(lasting, tx)
-	})
+	}
+	return err
 }

@@ -1,0 +1,57 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// However a question to a model ends, nothing stays reserved for it, and what it cost is charged.
+func TestG17_NoQuestionKeepsItsClaim(t *testing.T) {
+	t.Parallel()
+	costs := reeve.Amount{Tokens: 30}
+	answered := func(context.Context) (reeve.Amount, error) { return costs, nil }
+	kept := func(context.Context, *store.Tx) error { return nil }
+	for name, c := range map[string]struct {
+		ask  func(context.Context) (reeve.Amount, error)
+		keep func(context.Context, *store.Tx) error
+		used int64
+	}{
+		"answered":                   {answered, kept, 30},
+		"panicked":                   {func(context.Context) (reeve.Amount, error) { panic("a brain") }, kept, 0},
+		"failed":                     {func(context.Context) (reeve.Amount, error) { return reeve.Amount{Millis: 5}, errors.New("no") }, kept, 0},
+		"given up":                   {func(context.Context) (reeve.Amount, error) { return costs, errors.New("no") }, kept, 30},
+		"could not be kept":          {answered, func(context.Context, *store.Tx) error { return errors.New("no") }, 30},
+		"panicked while it was kept": {answered, func(context.Context, *store.Tx) error { panic("a brain") }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			g, _, _ := sender(t, reeve.Read)
+			if err := g.DB.Update(ctx, func(tx *store.Tx) error {
+				return tx.PutBudget(ctx, "home", reeve.Budget{Subject: "agent:agt_one", Limit: reeve.Amount{Tokens: 1000}, OnExceed: reeve.EndOver})
+			}); err != nil {
+				t.Fatal(err)
+			}
+			var b reeve.Budget
+			read := func() error {
+				return g.DB.View(ctx, func(s *store.Snap) (err error) { b, _, err = s.GetBudget(ctx, "home", "agent:agt_one"); return err })
+			}
+			func() {
+				defer func() { _ = recover() }()
+				_ = g.Think(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Via: reeve.ViaRun}, reeve.Amount{Tokens: 100, Millis: 1000}, func(ctx context.Context) (reeve.Amount, error) {
+					if err := read(); err != nil || b.Reserved.Tokens != 100 {
+						t.Errorf("while it is asked: %+v, %v", b, err)
+					}
+					return c.ask(ctx)
+				}, c.keep)
+			}()
+			if err := read(); err != nil || b.Used.Tokens != c.used || !b.Reserved.IsZero() {
+				t.Errorf("%+v, %v", b, err)
+			}
+		})
+	}
+}
