@@ -1,5 +1,7 @@
 package reeve
 
+import "math"
+
 // Amount is a cost in the four things a budget counts.
 type Amount struct {
 	Calls  int64 `json:"calls,omitempty"`
@@ -10,6 +12,23 @@ type Amount struct {
 
 // IsZero tells whether nothing was spent.
 func (a Amount) IsZero() bool { return a == Amount{} }
+
+// Plus adds what was spent. What is more than can be counted stays the most that can.
+func (a Amount) Plus(b Amount) Amount {
+	return Amount{Calls: Add(a.Calls, b.Calls), Tokens: Add(a.Tokens, b.Tokens), Micros: Add(a.Micros, b.Micros), Millis: Add(a.Millis, b.Millis)}
+}
+
+// Add adds two counts without ever passing from the most that can be counted to less than nothing.
+func Add(a, b int64) int64 {
+	switch {
+	case b > 0 && a > math.MaxInt64-b:
+		return math.MaxInt64
+	case b < 0 && a < math.MinInt64-b:
+		return math.MinInt64
+	default:
+		return a + b
+	}
+}
 
 // OnExceed is what becomes of a call that would go over budget.
 type OnExceed string

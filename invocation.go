@@ -89,9 +89,9 @@ func Settings(tool string, config json.RawMessage, v any) error {
 	return nil
 }
 
-// Spend reports what the call cost beyond its time.
+// Spend reports what the call cost beyond its time. Nothing costs less than nothing.
 func (i *Invocation) Spend(tokens, micros int64) {
-	i.note(func() { i.spent.Tokens += tokens; i.spent.Micros += micros })
+	i.note(func() { i.spent = i.spent.Plus(Amount{Tokens: max(0, tokens), Micros: max(0, micros)}) })
 }
 
 // Afterwards has something done once what the call did is committed, if it is.

@@ -116,7 +116,7 @@ func (x *examiner) ask(ctx context.Context, tasks []task) ([]outcome, error) {
 	for i, t := range tasks {
 		if o, ok := x.record.done[t.ID]; ok && o.Hash == t.hash() && o.State == "done" {
 			results[i] = &o
-			x.spent.Tokens, x.spent.Micros = x.spent.Tokens+o.Spent.Tokens, x.spent.Micros+o.Spent.Micros
+			x.spent = x.spent.Plus(o.Spent)
 		}
 	}
 	x.limit = x.limits.over(x.spent)
@@ -184,7 +184,7 @@ func (x *examiner) one(ctx context.Context, t task) (outcome, bool) {
 	o.score(t, calls)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.spent.Tokens, x.spent.Micros = x.spent.Tokens+o.Spent.Tokens, x.spent.Micros+o.Spent.Micros
+	x.spent = x.spent.Plus(o.Spent)
 	if x.limit == "" {
 		x.limit = x.limits.over(x.spent)
 	}

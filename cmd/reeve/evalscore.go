@@ -90,7 +90,7 @@ func (e *evaluation) sum() {
 		} else {
 			e.Failed++
 		}
-		e.Spent.Calls, e.Spent.Tokens, e.Spent.Micros, e.Spent.Millis = e.Spent.Calls+o.Spent.Calls, e.Spent.Tokens+o.Spent.Tokens, e.Spent.Micros+o.Spent.Micros, e.Spent.Millis+o.Spent.Millis
+		e.Spent = e.Spent.Plus(o.Spent)
 		exact.truth(o.Exact)
 		contains.truth(o.Contains)
 		if o.Recall != nil {

@@ -368,8 +368,7 @@ func (w *work) result(ctx context.Context, res reeve.Result, err error) (json.Ra
 
 // spend adds what a call cost. The caller holds w.mu.
 func (w *work) spend(a reeve.Amount) {
-	s := &w.note.Progress.Spent
-	s.Calls, s.Tokens, s.Micros, s.Millis = s.Calls+a.Calls, s.Tokens+a.Tokens, s.Micros+a.Micros, s.Millis+a.Millis
+	w.note.Progress.Spent = w.note.Progress.Spent.Plus(a)
 }
 
 // refused looks at a refusal: one that says that the run is over, or must not do anything, ends it.

@@ -44,7 +44,7 @@ func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string,
 	}
 	is := was
 	is.State, is.Code, is.Message, is.Owner, is.NextAttemptAt, is.TimeoutAt = reeve.Committed, "", "", "", nil, nil
-	is.Spent = sum(was.Spent, o.Spent)
+	is.Spent = was.Spent.Plus(o.Spent)
 	out := g.cut(view.scrubber.scrub(o.Content))
 	info := reeve.ResultInfo{Status: "success", Size: out.size, Truncated: out.truncated, Spent: is.Spent, Attempts: max(1, was.Tries)}
 	if out.truncated {

@@ -89,7 +89,9 @@ func (p *pass) timeLeft(took reeve.Amount) bool {
 
 // over names what a budget has too little of; empty means it has enough. Of time any rest is enough.
 func over(b reeve.Budget, c reeve.Amount) string {
-	short := func(limit, used, reserved, want int64) bool { return limit > 0 && used+reserved+want > limit }
+	short := func(limit, used, reserved, want int64) bool {
+		return limit > 0 && reeve.Add(reeve.Add(used, reserved), want) > limit
+	}
 	switch {
 	case short(b.Limit.Calls, b.Used.Calls, b.Reserved.Calls, c.Calls):
 		return "calls"
@@ -101,10 +103,6 @@ func over(b reeve.Budget, c reeve.Amount) string {
 		return "seconds"
 	}
 	return ""
-}
-
-func sum(a, b reeve.Amount) reeve.Amount {
-	return reeve.Amount{Calls: a.Calls + b.Calls, Tokens: a.Tokens + b.Tokens, Micros: a.Micros + b.Micros, Millis: a.Millis + b.Millis}
 }
 
 // exhausted is a budget that a call would overdraw.
@@ -187,6 +185,7 @@ func (p *pass) reserveIn(ctx context.Context, tx *store.Tx) error {
 	p.allowed = 0
 	for _, b := range budgets {
 		if left := b.Limit.Millis - b.Used.Millis - b.Reserved.Millis; b.Limit.Millis > 0 && left > 0 {
+			left = min(left, p.tool().Timeout().Milliseconds()) // more makes no difference, and may be more than a duration holds
 			if left := time.Duration(left) * time.Millisecond; p.allowed == 0 || left < p.allowed {
 				p.allowed = left
 			}

@@ -55,7 +55,7 @@ func (p *pass) attempts(ctx context.Context, repeatable bool) outcome {
 	for n := 1; ; n++ {
 		o := p.attempt(ctx, n)
 		inTime := p.timeLeft(o.spent)
-		spent = sum(spent, o.spent)
+		spent = spent.Plus(o.spent)
 		spent.Calls = 1
 		o.spent = spent
 		again := o.ending == unsent || (o.ending == ambiguous && repeatable)
@@ -302,7 +302,7 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 	}
 	is := was
 	is.Owner, is.NextAttemptAt, is.TimeoutAt = "", nil, nil
-	is.Undo, is.Spent = o.undo, sum(was.Spent, o.spent)
+	is.Undo, is.Spent = o.undo, was.Spent.Plus(o.spent)
 	if o.ending != awaiting { // which counts when it has come
 		is.Tries++
 	}

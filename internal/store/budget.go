@@ -2,22 +2,35 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"math"
 
 	"reeve"
 )
 
-const budgetQuery = `SELECT b.subject, b.parent, b.on_exceed, limit_calls, limit_tokens, limit_micros, limit_millis, used_calls, used_tokens,
-	used_micros, used_millis, CAST(COALESCE(sum(r.calls), 0) AS BIGINT), CAST(COALESCE(sum(r.tokens), 0) AS BIGINT), CAST(COALESCE(sum(r.micros), 0) AS BIGINT), CAST(COALESCE(sum(r.millis), 0) AS BIGINT)
+const budgetQuery = `SELECT b.subject, b.parent, b.on_exceed, limit_calls, limit_tokens, limit_micros, limit_millis, CAST(used_calls AS BIGINT), CAST(used_tokens AS BIGINT),
+	CAST(used_micros AS BIGINT), CAST(used_millis AS BIGINT), CAST(COALESCE(sum(r.calls), 0) AS BIGINT), CAST(COALESCE(sum(r.tokens), 0) AS BIGINT), CAST(COALESCE(sum(r.micros), 0) AS BIGINT), CAST(COALESCE(sum(r.millis), 0) AS BIGINT)
 	FROM budgets b LEFT JOIN reservations r ON r.workspace_id = b.workspace_id AND r.subject = b.subject WHERE b.workspace_id = $1`
 
 const budgetGroup = ` GROUP BY b.subject, b.parent, b.on_exceed, limit_calls, limit_tokens, limit_micros, limit_millis, used_calls, used_tokens,
 	used_micros, used_millis ORDER BY b.subject`
 
 func scanBudget(r scanner) (b reeve.Budget, err error) {
-	return b, r.Scan(&b.Subject, &b.Parent, &b.OnExceed, &b.Limit.Calls, &b.Limit.Tokens, &b.Limit.Micros, &b.Limit.Millis,
+	err = r.Scan(&b.Subject, &b.Parent, &b.OnExceed, &b.Limit.Calls, &b.Limit.Tokens, &b.Limit.Micros, &b.Limit.Millis,
 		&b.Used.Calls, &b.Used.Tokens, &b.Used.Micros, &b.Used.Millis,
 		&b.Reserved.Calls, &b.Reserved.Tokens, &b.Reserved.Micros, &b.Reserved.Millis)
+	b.Used = spendable(b.Used, math.MaxInt64) // sums once passed the most that can be counted, and were less than nothing
+	return b, err
 }
+
+// spendable is an amount that can be spent: none of it is less than nothing, nor more than so much.
+func spendable(a reeve.Amount, most int64) reeve.Amount {
+	fit := func(n int64) int64 { return min(max(0, n), most) }
+	return reeve.Amount{Calls: fit(a.Calls), Tokens: fit(a.Tokens), Micros: fit(a.Micros), Millis: fit(a.Millis)}
+}
+
+// mostClaimed bounds one claim, so that all claims on a budget can be summed. No limit is as high.
+const mostClaimed = 1 << 53
 
 // PutBudget sets a subject's limits; what it has used stays.
 func (t *Tx) PutBudget(ctx context.Context, workspace string, b reeve.Budget) error {
@@ -62,6 +75,7 @@ func (t *Tx) LockBudget(ctx context.Context, workspace, subject string) (reeve.B
 
 // Reserve claims an amount of a budget for a call under way.
 func (t *Tx) Reserve(ctx context.Context, workspace, subject, call, owner string, a reeve.Amount) error {
+	a = spendable(a, mostClaimed)
 	return t.exec(ctx, `INSERT INTO reservations (workspace_id, subject, call_id, calls, tokens, micros, millis, owner) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (workspace_id, subject, call_id) DO UPDATE SET calls = $4, tokens = $5, micros = $6, millis = $7, owner = $8`,
 		workspace, subject, call, a.Calls, a.Tokens, a.Micros, a.Millis, owner)
@@ -70,9 +84,10 @@ func (t *Tx) Reserve(ctx context.Context, workspace, subject, call, owner string
 // Spend turns a call's claims into what it really cost, on each budget it draws on. All its claims go, also on budgets that it
 // drew on when it began and does not any more.
 func (t *Tx) Spend(ctx context.Context, workspace string, subjects []string, call string, a reeve.Amount) error {
+	a = spendable(a, math.MaxInt64)
 	for _, subject := range subjects {
-		if err := t.exec(ctx, `UPDATE budgets SET used_calls = used_calls + $3, used_tokens = used_tokens + $4, used_micros = used_micros + $5,
-				used_millis = used_millis + $6 WHERE workspace_id = $1 AND subject = $2`,
+		if err := t.exec(ctx, `UPDATE budgets SET `+added("used_calls", 3)+`, `+added("used_tokens", 4)+`, `+added("used_micros", 5)+`, `+added("used_millis", 6)+`
+				WHERE workspace_id = $1 AND subject = $2`,
 			workspace, subject, a.Calls, a.Tokens, a.Micros, a.Millis); err != nil {
 			return err
 		}
@@ -81,6 +96,11 @@ func (t *Tx) Spend(ctx context.Context, workspace string, subjects []string, cal
 		return nil
 	}
 	return t.exec(ctx, `DELETE FROM reservations WHERE workspace_id = $1 AND call_id = $2`, workspace, call)
+}
+
+// added adds an argument to a column. What is more than can be counted stays the most that can, and what was less than nothing counts as nothing.
+func added(column string, arg int) string {
+	return fmt.Sprintf(`%[1]s = CASE WHEN %[1]s > %[3]d - $%[2]d THEN %[3]d WHEN %[1]s > 0 THEN %[1]s + $%[2]d ELSE $%[2]d END`, column, arg, int64(math.MaxInt64))
 }
 
 // ReleaseLost drops the claims of calls whose process is gone and that left no operation to finish.

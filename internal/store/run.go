@@ -315,9 +315,7 @@ func summed(parts []spending) (map[string]reeve.Amount, error) {
 		if err := errors.Join(fromText(p.info, &info), fromText(p.open, &info.Spent)); err != nil {
 			return nil, err
 		}
-		sum, a := spent[p.run], info.Spent
-		sum.Calls, sum.Tokens, sum.Micros, sum.Millis = sum.Calls+a.Calls, sum.Tokens+a.Tokens, sum.Micros+a.Micros, sum.Millis+a.Millis
-		spent[p.run] = sum
+		spent[p.run] = spent[p.run].Plus(info.Spent)
 	}
 	return spent, nil
 }

@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -237,6 +239,30 @@ var work = map[string]func(*testing.T, *store.DB){
 		})
 		equal(t, read(b.Subject).Reserved, one, "reserved after Spend")
 		equal(t, read("workspace").Used, reeve.Amount{Calls: 1, Tokens: 60}, "used")
+		// What is more than can be counted stays the most that can; nothing is less than nothing.
+		most := reeve.Amount{Calls: math.MaxInt64, Tokens: math.MaxInt64, Micros: math.MaxInt64, Millis: math.MaxInt64}
+		spend := func(a reeve.Amount) {
+			update(t, db, func(tx *store.Tx) error {
+				for _, call := range []string{"msg_8", "msg_9"} {
+					if err := tx.Reserve(ctx, ws, "workspace", call, "proc_1", a); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if got := read("workspace").Reserved; got.Tokens < 0 {
+				t.Errorf("reserved %+v", got)
+			}
+			update(t, db, func(tx *store.Tx) error {
+				return errors.Join(tx.Spend(ctx, ws, []string{"workspace"}, "msg_8", a), tx.Spend(ctx, ws, nil, "msg_9", a))
+			})
+		}
+		spend(reeve.Amount{Calls: -5, Tokens: -500})
+		equal(t, read("workspace").Used, reeve.Amount{Calls: 1, Tokens: 60}, "used after less than nothing")
+		for range 2 {
+			spend(most)
+			equal(t, read("workspace").Used, most, "used after more than can be counted")
+		}
 		b.Limit.Calls = 20
 		update(t, db, func(tx *store.Tx) error { return tx.PutBudget(ctx, ws, b) })
 		equal(t, read(b.Subject).Used.Tokens, 60, "used after new limits")
