@@ -205,6 +205,8 @@ func (h *Host) wake() (err error) {
 			return h.cfg.place(err)
 		}
 		mind = h.models
+	} else {
+		mind = model.Counted(mind, h.log)
 	}
 	h.hub = chat.NewHub(h.db, h.log)
 	h.memory = memory.New(memory.Config{DB: h.db, Gate: h.gate, Model: mind, Log: h.log, Process: h.gate.Process()})

@@ -140,10 +140,16 @@ func (m *anthropicModel) begin(d *draft, key string, raw json.RawMessage, though
 
 // note takes over what was counted; later events repeat the counts or leave them out. Anthropic counts what is cached apart from the rest.
 func (c anthropicUsage) note(u *Usage) {
-	fresh := u.Input - u.CacheRead - u.CacheWrite
-	u.CacheRead, u.CacheWrite = max(u.CacheRead, c.Read), max(u.CacheWrite, c.Written)
-	u.Input = max(fresh, c.Input) + u.CacheRead + u.CacheWrite
-	u.Output, u.Reasoning = max(u.Output, c.Output), max(u.Reasoning, c.Details.Thinking)
+	more := func(was, is int64) int64 {
+		if is < 0 {
+			return is // which cannot be true, and is not covered up
+		}
+		return max(was, is)
+	}
+	fresh := max(0, u.Input-u.CacheRead-u.CacheWrite)
+	u.CacheRead, u.CacheWrite = more(u.CacheRead, c.Read), more(u.CacheWrite, c.Written)
+	u.Input = total(more(fresh, c.Input), u.CacheRead, u.CacheWrite)
+	u.Output, u.Reasoning = more(u.Output, c.Output), more(u.Reasoning, c.Details.Thinking)
 }
 
 // startedInput is what a call has of its arguments when it begins: usually an empty object, which the pieces then replace.

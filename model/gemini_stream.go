@@ -82,7 +82,7 @@ func (m *geminiModel) listen(ctx context.Context, res *http.Response, d *draft) 
 			d.answer.Model = c.Model
 		}
 		if u := c.Usage; u != nil {
-			d.answer.Usage = Usage{Input: u.Prompt + u.Tools, Output: u.Candidates + u.Thoughts, CacheRead: u.Cached, Reasoning: u.Thoughts}
+			d.answer.Usage = Usage{Input: total(u.Prompt, u.Tools), Output: total(u.Candidates, u.Thoughts), CacheRead: u.Cached, Reasoning: u.Thoughts}
 		}
 		if c.Feedback.Block != "" {
 			finish = "PROHIBITED_CONTENT"

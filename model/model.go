@@ -8,7 +8,7 @@ import (
 // Model answers requests.
 type Model interface {
 	// Answer asks the model. Each delta is given to watch, in order, from one goroutine; watch may be nil. A request that was
-	// cancelled or failed gives an error and no answer, whatever was streamed before.
+	// cancelled or failed gives an error and no answer, whatever was streamed before; only Usage may say what that cost.
 	Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error)
 }
 
@@ -122,6 +122,7 @@ type Usage struct {
 	CacheWrite int64 `json:"cache_write_tokens,omitempty"`
 	Reasoning  int64 `json:"reasoning_tokens,omitempty"`
 	Micros     int64 `json:"micros" doc:"Millionths of a dollar, by the price table"`
+	Estimated  bool  `json:"estimated,omitempty" doc:"The provider gave no counts, or none that can be true"`
 }
 
 // DeltaType says what a delta is.

@@ -106,7 +106,8 @@ func (p Price) Micros(u Usage) int64 {
 		return p.Long.Micros(u)
 	}
 	fresh := max(0, u.Input-u.CacheRead-u.CacheWrite)
-	return int64(math.Round(float64(fresh)*p.Input + float64(u.Output)*p.Output + float64(u.CacheRead)*or(p.CacheRead, p.Input) + float64(u.CacheWrite)*or(p.CacheWrite, p.Input)))
+	cost := math.Round(float64(fresh)*p.Input + float64(u.Output)*p.Output + float64(u.CacheRead)*or(p.CacheRead, p.Input) + float64(u.CacheWrite)*or(p.CacheWrite, p.Input))
+	return int64(min(cost, 1<<62)) // a price may be as absurd as it likes
 }
 
 func or(n *float64, otherwise float64) float64 {

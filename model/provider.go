@@ -147,12 +147,15 @@ func (p *Providers) Answer(ctx context.Context, r Request, watch func(Delta)) (A
 		return Answer{}, err
 	}
 	r.Model = name
-	a, err := Retrying(pr.model).Answer(ctx, r, watch)
-	if err != nil {
+	a, err := Counted(Retrying(pr.model), p.log).Answer(ctx, r, watch)
+	if err != nil && a.Usage == (Usage{}) {
 		return Answer{}, err
 	}
+	if err != nil {
+		a.Provider = pr.server.Name
+	}
 	a.Usage.Micros = p.cost(a, name)
-	return a, nil
+	return a, err
 }
 
 // cost is what an answer costs. A model without a price costs nothing, which is said once.

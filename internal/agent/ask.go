@@ -47,7 +47,7 @@ func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 	}
 	var answer model.Answer
 	var spent reeve.Amount
-	err := v.Gate.Think(ctx, v.who(), v.most(r), func(ctx context.Context) (_ reeve.Amount, err error) {
+	err := v.Gate.Think(ctx, v.who(), r.Most(), func(ctx context.Context) (_ reeve.Amount, err error) {
 		answer, spent, err = v.asked(ctx, r)
 		return spent, err
 	}, func(ctx context.Context, tx *store.Tx) error { return v.keep(ctx, tx, answer, spent) })
@@ -75,20 +75,6 @@ func say(list []model.Message, text string) []model.Message {
 		return list
 	}
 	return append(list, model.Said(model.User, text))
-}
-
-// most is what a question may cost at the most, as far as can be told before: some four bytes are a token.
-func (v *turn) most(r model.Request) reeve.Amount {
-	bytes := len(r.System)
-	for _, m := range r.Messages {
-		for _, p := range m.Parts {
-			bytes += len(p.Text) + len(p.Args)
-		}
-	}
-	for _, t := range r.Tools {
-		bytes += len(t.Description) + len(t.Parameters)
-	}
-	return reeve.Amount{Tokens: int64(bytes/4 + r.MaxTokens), Millis: 120_000}
 }
 
 // check makes sure that an answer can be acted on: it says or wants something, and its calls can be told apart.

@@ -47,15 +47,11 @@ func (v *turn) asked(ctx context.Context, r model.Request) (a model.Answer, spen
 	ctx, span := v.tracer().Start(ctx, "chat "+r.Model, trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()
 	start := reeve.Monotonic()
-	v.heard = 0
 	v.words.Reset()
 	if a, err = v.Model.Answer(ctx, r, v.watch); err == nil {
 		err = v.check(&a)
 	}
-	spent = reeve.Amount{Tokens: a.Usage.Input + a.Usage.Output, Micros: a.Usage.Micros, Millis: max(1, reeve.Since(start).Milliseconds())}
-	if err != nil && v.heard > 0 { // it was read, and answered in part
-		spent.Tokens = v.most(r).Tokens - int64(r.MaxTokens) + int64(v.heard/4)
-	}
+	spent = a.Usage.Spent(reeve.Since(start))
 	seen := Asked{Model: a.Model, Spent: spent, Usage: a.Usage}
 	if seen.Model == "" {
 		seen.Model = r.Model

@@ -12,7 +12,6 @@ import (
 
 // watch shows a piece of an answer as it comes.
 func (v *turn) watch(d model.Delta) {
-	v.heard += len(d.Text)
 	switch d.Type {
 	case model.TextDelta:
 		v.words.WriteString(d.Text)

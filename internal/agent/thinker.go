@@ -60,7 +60,6 @@ type turn struct {
 	deferred  map[string]bool // calls, by action, whose results come later
 	told      map[string]bool // calls, by action, whose results clients have been told
 	words     strings.Builder // what was streamed of the answer under way
-	heard     int             // bytes of the answer under way, which costs also when it is given up
 	warned    bool            // clients know that what they heard of the answer under way does not count
 }
 

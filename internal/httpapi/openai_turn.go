@@ -244,8 +244,8 @@ func (t *v1Turn) sum(ctx context.Context) (u model.Usage, last model.Answer, err
 			if m.Kind != reeve.Thought || json.Unmarshal(m.Metadata, &info) != nil || len(info.Answer) == 0 || json.Unmarshal(info.Answer, &a) != nil {
 				continue
 			}
-			u.Input, u.Output, last = u.Input+a.Usage.Input, u.Output+a.Usage.Output, a
-			u.CacheRead, u.Reasoning = u.CacheRead+a.Usage.CacheRead, u.Reasoning+a.Usage.Reasoning
+			u.Input, u.Output, last = reeve.Add(u.Input, a.Usage.Input), reeve.Add(u.Output, a.Usage.Output), a
+			u.CacheRead, u.Reasoning = reeve.Add(u.CacheRead, a.Usage.CacheRead), reeve.Add(u.Reasoning, a.Usage.Reasoning)
 		}
 		return nil
 	})

@@ -53,11 +53,10 @@ func (r *Room) make(ctx context.Context, job store.Summary) error {
 	ask := model.Request{Model: set.Model, System: contract, MaxTokens: answer, Messages: []model.Message{model.Said(model.User, story(before, turns))}}
 	var words string
 	who := reeve.Call{Workspace: job.WorkspaceID, Agent: agent.ID, Session: job.ConversationID, User: job.UserID, Via: reeve.ViaRun}
-	most := reeve.Amount{Tokens: int64(len(ask.System)+len(ask.Messages[0].Parts[0].Text))/4 + answer, Millis: 120_000}
-	return r.Gate.Think(ctx, who, most, func(ctx context.Context) (spent reeve.Amount, err error) {
+	return r.Gate.Think(ctx, who, ask.Most(), func(ctx context.Context) (spent reeve.Amount, err error) {
 		start := reeve.Monotonic()
 		a, err := r.Model.Answer(ctx, ask, nil)
-		spent = reeve.Amount{Tokens: a.Usage.Input + a.Usage.Output, Micros: a.Usage.Micros, Millis: max(1, reeve.Since(start).Milliseconds())}
+		spent = a.Usage.Spent(reeve.Since(start))
 		if words = strings.TrimSpace(a.Text()); err == nil && words == "" {
 			err = reeve.Errorf(reeve.ModelFailed, "the model put the turns into no words at all")
 		}

@@ -1,0 +1,128 @@
+package model_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/model"
+)
+
+// TestCountsThatCannotBe: an answer costs what its provider counted, if that can be true. Otherwise, and where nothing is counted, an estimate stands in, whatever
+// the provider.
+func TestCountsThatCannotBe(t *testing.T) {
+	const most = "9223372036854775807"
+	for provider, adapter := range adapters {
+		for _, c := range []struct {
+			in, out     string
+			input, said int64
+			estimated   bool
+			logged      bool
+		}{
+			{"19", "12", 19, 12, false, false},
+			{"1000000000000", "1", 1e12, 1, false, false},
+			{"", "", 250, 500, true, false},
+			{"0", "0", 250, 500, true, false},
+			{"0", "12", 250, 12, true, false},
+			{"19", "0", 19, 500, true, false},
+			{most, "1", 250, 500, true, true},
+			{most, most, 250, 500, true, true},
+			{"1000000000001", "1", 250, 500, true, true},
+			{"-50", "0", 250, 500, true, true},
+			{"-5", "-3", 250, 500, true, true},
+			{"19", "-3", 250, 500, true, true},
+		} {
+			var log bytes.Buffer
+			m := model.Counted(speaks(provider, wire(provider, []string{`"` + strings.Repeat("x", 1000) + `"`, `"` + strings.Repeat("y", 1000) + `"`}, "stop", c.in, c.out)), slog.New(slog.NewTextHandler(&log, nil)))
+			a, err := m.Answer(t.Context(), model.Request{Model: adapter.model, Messages: ask(strings.Repeat("z", 1000))}, nil)
+			if err != nil || len(a.Text()) != 2000 {
+				t.Fatalf("%s: %v, %d bytes", provider, err, len(a.Text()))
+			}
+			if u := a.Usage; u.Input != c.input || u.Output != c.said || u.Estimated != c.estimated || strings.Contains(log.String(), "cannot be true") != c.logged {
+				t.Errorf("%s, %s and %s: %+v, log %s", provider, c.in, c.out, u, &log)
+			}
+		}
+	}
+}
+
+// TestSumsOfCounts: several counts of a provider's that are one of ours do not make a sum that can be true of ones that cannot.
+func TestSumsOfCounts(t *testing.T) {
+	for provider, body := range map[string]string{
+		"anthropic": `data: {"type":"message_start","message":{"id":"a1","usage":{"input_tokens":9223372036854775807,"cache_read_input_tokens":9223372036854775807,"cache_creation_input_tokens":12}}}
+
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello"}}
+
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":5}}
+
+data: {"type":"message_stop"}
+`,
+		"gemini": `data: {"candidates":[{"index":0,"content":{"parts":[{"text":"Hello"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":-50,"toolUsePromptTokenCount":60,"candidatesTokenCount":5}}
+`,
+	} {
+		m := model.Counted(speaks(provider, []byte(body)), slog.New(slog.DiscardHandler))
+		a, err := m.Answer(t.Context(), model.Request{Model: adapters[provider].model, Messages: ask("12345678")}, nil)
+		if err != nil || !a.Usage.Estimated || a.Usage.Input != 2 || a.Usage.Output != 2 {
+			t.Errorf("%s: %+v, %v", provider, a.Usage, err)
+		}
+	}
+}
+
+// TestWhatWasGivenUpCosts: an answer that broke off costs what was read and heard of it, in money too, by an estimate. One of which nothing was heard costs nothing.
+func TestWhatWasGivenUpCosts(t *testing.T) {
+	prices := filepath.Join(t.TempDir(), "prices.yaml")
+	if err := os.WriteFile(prices, []byte("acme/*: {input: 1, output: 10}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, said := range []int{0, 1000} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			if said > 0 {
+				_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"`+strings.Repeat("x", said)+`"}}]}`+"\n\n")
+			}
+			_, _ = io.WriteString(w, "data: {nonsense\n\n")
+		}))
+		p, err := model.Open(model.Config{Env: env(), Servers: map[string]model.Endpoint{"acme": {URL: server.URL}}, Log: slog.New(slog.DiscardHandler), Prices: prices})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := p.Answer(t.Context(), model.Request{Model: "acme/x", Messages: ask(strings.Repeat("z", 400))}, nil)
+		server.Close()
+		want := model.Usage{}
+		if said > 0 {
+			want = model.Usage{Input: 100, Output: 250, Micros: 2600, Estimated: true}
+		}
+		if reeve.CodeOf(err) != reeve.ModelFailed || a.Usage != want || len(a.Parts) > 0 {
+			t.Errorf("%d bytes: %+v, %v", said, a, err)
+		}
+	}
+}
+
+// numbers is a model that says what it likes of its costs.
+type numbers model.Usage
+
+func (n numbers) Answer(context.Context, model.Request, func(model.Delta)) (model.Answer, error) {
+	return model.Answer{Parts: []model.Part{{Type: model.Text, Text: "fine"}}, Stop: model.StopEnd, Usage: model.Usage(n)}, nil
+}
+
+// TestAbsurdMoney: neither a model's own word nor a price makes an answer cost less than nothing.
+func TestAbsurdMoney(t *testing.T) {
+	a, err := model.Counted(numbers{Input: 5, Output: 5, Micros: -7}, slog.New(slog.DiscardHandler)).Answer(t.Context(), model.Request{Messages: ask("hi")}, nil)
+	if err != nil || a.Usage.Micros != 0 {
+		t.Errorf("%+v, %v", a.Usage, err)
+	}
+	if n := (model.Price{Input: math.MaxFloat64}).Micros(model.Usage{Input: 1e12}); n <= 0 {
+		t.Errorf("%d millionths", n)
+	}
+	if n := (model.Usage{Input: math.MaxInt64, Output: 1}).Spent(0).Tokens; n != math.MaxInt64 {
+		t.Errorf("%d tokens", n)
+	}
+}
