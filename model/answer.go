@@ -2,15 +2,15 @@ package model
 
 import "strings"
 
-// Text is all that an answer says in words.
+// Text is all that an answer says in words. Most say it in one part, which is not copied: it may be long, and is asked for often.
 func (a Answer) Text() string {
-	var b strings.Builder
+	var texts []string
 	for _, p := range a.Parts {
 		if p.Type == Text {
-			b.WriteString(p.Text)
+			texts = append(texts, p.Text)
 		}
 	}
-	return b.String()
+	return strings.Join(texts, "")
 }
 
 // Calls are the tool calls of an answer, in order.

@@ -19,9 +19,9 @@ type anthropicEvent struct {
 	Block json.RawMessage `json:"content_block"`
 	Delta struct {
 		Type      string `json:"type"`
-		Text      string `json:"text"`
-		JSON      string `json:"partial_json"`
-		Thinking  string `json:"thinking"`
+		Text      piece  `json:"text"`
+		JSON      piece  `json:"partial_json"`
+		Thinking  piece  `json:"thinking"`
 		Signature string `json:"signature"`
 		Stop      string `json:"stop_reason"`
 	} `json:"delta"`
@@ -41,8 +41,8 @@ type anthropicUsage struct {
 // anthropicStart is a block as it begins.
 type anthropicStart struct {
 	Type      string          `json:"type"`
-	Text      string          `json:"text"`
-	Thinking  string          `json:"thinking"`
+	Text      piece           `json:"text"`
+	Thinking  piece           `json:"thinking"`
 	Signature string          `json:"signature"`
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
@@ -52,7 +52,7 @@ type anthropicStart struct {
 var anthropicStops = map[string]Stop{"end_turn": StopEnd, "stop_sequence": StopEnd, "pause_turn": StopEnd, "tool_use": StopTools, "max_tokens": StopLength,
 	"model_context_window_exceeded": StopLength, "refusal": StopRefused}
 
-// anthropicThinking is a thinking block in the making, to be sent back as it was.
+// anthropicThinking is a thinking block, to be sent back as it was.
 type anthropicThinking struct {
 	Type      string `json:"type"`
 	Thinking  string `json:"thinking"`
@@ -65,10 +65,10 @@ func (m *anthropicModel) listen(ctx context.Context, res *http.Response, d *draf
 		return Answer{}, err
 	}
 	stop := ""
-	thoughts := map[string]*anthropicThinking{}
-	for data, err := range events(res.Body) {
+	thoughts := map[string]*strings.Builder{} // their signatures
+	for data, err := range d.events(ctx, res.Body) {
 		if err != nil {
-			return Answer{}, m.server.lost(ctx, err)
+			return Answer{}, err
 		}
 		var e anthropicEvent
 		if err := json.Unmarshal(data, &e); err != nil {
@@ -94,12 +94,15 @@ func (m *anthropicModel) listen(ctx context.Context, res *http.Response, d *draf
 				if t == nil {
 					return Answer{}, m.server.nonsense("a thought that was not begun")
 				}
-				t.Thinking, t.Signature = t.Thinking+e.Delta.Thinking, t.Signature+e.Delta.Signature
+				if d.takes(len(e.Delta.Signature)) {
+					t.WriteString(e.Delta.Signature)
+				}
 				d.think(key, e.Delta.Thinking)
 			}
 		case "content_block_stop":
 			if t := thoughts[key]; t != nil {
-				d.think(key, "").Raw = seal(m.server.Name, t)
+				p := d.think(key, "")
+				d.keep(p, anthropicThinking{Type: "thinking", Thinking: d.end(p), Signature: t.String()})
 			}
 		case "message_delta":
 			stop = e.Delta.Stop
@@ -119,7 +122,7 @@ func (m *anthropicModel) listen(ctx context.Context, res *http.Response, d *draf
 }
 
 // begin takes the beginning of a block.
-func (m *anthropicModel) begin(d *draft, key string, raw json.RawMessage, thoughts map[string]*anthropicThinking) error {
+func (m *anthropicModel) begin(d *draft, key string, raw json.RawMessage, thoughts map[string]*strings.Builder) error {
 	var b anthropicStart
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return m.server.nonsense("%v", err)
@@ -128,12 +131,13 @@ func (m *anthropicModel) begin(d *draft, key string, raw json.RawMessage, though
 	case "text":
 		d.say(key, b.Text)
 	case "thinking":
-		thoughts[key] = &anthropicThinking{Type: "thinking", Thinking: b.Thinking, Signature: b.Signature}
+		thoughts[key] = &strings.Builder{}
+		thoughts[key].WriteString(b.Signature)
 		d.think(key, b.Thinking)
 	case "redacted_thinking":
-		d.think(key, "").Raw = seal(m.server.Name, raw)
+		d.keep(d.think(key, ""), raw)
 	case "tool_use":
-		d.call(key, b.ID, b.Name, startedInput(string(b.Input)))
+		d.call(key, b.ID, b.Name, piece(startedInput(string(b.Input))))
 	}
 	return nil
 }

@@ -5,6 +5,17 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"unicode"
+
+	"reeve"
+)
+
+// maxAnswer bounds what an answer holds: its words, its thoughts and its calls. The longest that models can say is half of it. partSize is what a part costs
+// besides its text, and maxID what an id may have.
+const (
+	maxAnswer = 8 << 20
+	partSize  = 256
+	maxID     = 256
 )
 
 // draft is an answer in the making: adapters give it the pieces as they come, under the key that the provider has for each part.
@@ -17,11 +28,13 @@ type draft struct {
 	byKey  map[string]*draftPart
 	ids    map[string]bool
 	calls  int
+	size   int // bytes of the answer so far
 }
 
 type draftPart struct {
 	Part
 	text  strings.Builder
+	half  string // of a character whose other half has not come
 	index int    // of calls
 	asID  string // of calls: the id as the provider gave it
 	shown bool   // of calls: its name was handed out
@@ -39,25 +52,41 @@ func (d *draft) part(key string, t PartType) *draftPart {
 	p := d.byKey[key]
 	if p == nil {
 		p = &draftPart{Part: Part{Type: t}, index: -1}
+		d.size += partSize
 		d.byKey[key] = p
 		d.parts = append(d.parts, p)
 	}
 	return p
 }
 
+// takes counts what is added to the answer, and tells whether it still fits. What does not is dropped: the answer fails.
+func (d *draft) takes(n int) bool {
+	d.size += n
+	return d.size <= maxAnswer
+}
+
+// tooLong is the error for an answer that does not fit, or nil.
+func (d *draft) tooLong() error {
+	if d.size <= maxAnswer {
+		return nil
+	}
+	return reeve.Errorf(reeve.ModelFailed, "the model's answer is longer than %d MB, and was cut off there", maxAnswer>>20).
+		Hintf("Ask for less at once. A model that does not stop by itself is better replaced by another.")
+}
+
 // say adds a piece of text.
-func (d *draft) say(key, text string) {
+func (d *draft) say(key string, next piece) {
 	p := d.part(key, Text)
-	if text != "" {
+	if text := p.join(next); text != "" && d.takes(len(text)) {
 		p.text.WriteString(text)
 		d.watch(Delta{Type: TextDelta, Text: text})
 	}
 }
 
 // think adds a piece of reasoning; text may be empty, for reasoning that is not shown.
-func (d *draft) think(key, text string) *draftPart {
+func (d *draft) think(key string, next piece) *draftPart {
 	p := d.part(key, Reasoning)
-	if text != "" {
+	if text := p.join(next); text != "" && d.takes(len(text)) {
 		p.text.WriteString(text)
 		d.watch(Delta{Type: ReasoningDelta, Text: text})
 	}
@@ -65,11 +94,21 @@ func (d *draft) think(key, text string) *draftPart {
 }
 
 // call adds a piece of a call: its id and name when they are known, and some of its arguments.
-func (d *draft) call(key, id, name, args string) *draftPart {
+func (d *draft) call(key, id, name string, next piece) *draftPart {
 	p := d.part(key, ToolCall)
 	if p.index >= 0 && id != "" && p.asID != "" && id != p.asID && name != "" {
-		// Some servers give every parallel call the same place; a new id with a name is a new call.
-		return d.call(key+"+", id, name, args)
+		p = d.part(key+" "+id, ToolCall) // some servers give every parallel call the same place; a new id with a name is a new call
+	}
+	args := p.join(next)
+	size := len(args)
+	if p.asID == "" {
+		size += len(id)
+	}
+	if p.Name == "" {
+		size += len(name)
+	}
+	if !d.takes(size) {
+		return p
 	}
 	if p.index < 0 {
 		p.index, d.calls = d.calls, d.calls+1
@@ -78,7 +117,7 @@ func (d *draft) call(key, id, name, args string) *draftPart {
 		p.asID = id
 	}
 	if p.Name == "" {
-		p.Name = d.names.ours(name)
+		p.Name = d.names.ours(strings.ReplaceAll(name, "\x00", "\uFFFD"))
 	}
 	if p.Name != "" && !p.shown {
 		p.shown = true
@@ -96,9 +135,16 @@ func (d *draft) call(key, id, name, args string) *draftPart {
 	return p
 }
 
-// unique gives a call an id that no other call of the answer has: the provider's when it is one, else always the same for the same answer.
+// keep has a part keep the provider's own form of it.
+func (d *draft) keep(p *draftPart, v any) {
+	if raw := seal(d.server.Name, v); d.takes(len(raw) - len(p.Raw)) {
+		p.Raw = raw
+	}
+}
+
+// unique gives a call an id that no other call of the answer has: the provider's when it is one that can be kept, else always the same for the same answer.
 func (d *draft) unique(id string, index int, name string) string {
-	if id == "" || d.ids[id] {
+	if id == "" || d.ids[id] || len(id) > maxID || strings.ContainsFunc(id, unicode.IsControl) {
 		id = callID(d.answer.ID, id, fmt.Sprint(index), name)
 	}
 	d.ids[id] = true
@@ -111,10 +157,23 @@ func callID(of ...string) string {
 	return "call_" + hex.EncodeToString(sum[:12])
 }
 
+// end adds what was still waited for to a part that is over, and gives its text.
+func (d *draft) end(p *draftPart) string {
+	if p.half != "" {
+		p.half = ""
+		p.text.WriteString("\uFFFD")
+		d.watch(Delta{Type: map[PartType]DeltaType{Text: TextDelta, Reasoning: ReasoningDelta, ToolCall: CallDelta}[p.Type], Index: max(0, p.index), Text: "\uFFFD"})
+	}
+	return p.text.String()
+}
+
 // finish gives the answer, or says what is wrong with it.
 func (d *draft) finish(stop Stop) (Answer, error) {
+	if err := d.tooLong(); err != nil {
+		return Answer{}, err
+	}
 	for _, p := range d.parts {
-		text := p.text.String()
+		text := d.end(p)
 		switch p.Type {
 		case ToolCall:
 			if p.Name == "" {

@@ -22,7 +22,7 @@ type geminiContent struct {
 }
 
 type geminiPart struct {
-	Text      string          `json:"text,omitempty"`
+	Text      piece           `json:"text,omitempty"`
 	Thought   bool            `json:"thought,omitempty"`
 	Signature string          `json:"thoughtSignature,omitempty"`
 	Inline    *geminiInline   `json:"inlineData,omitempty"`
@@ -115,7 +115,7 @@ func (m *geminiModel) address(r Request) (string, http.Header) {
 func (m *geminiModel) request(r Request, ms []Message, n names) (any, error) {
 	body := &geminiRequest{}
 	if r.System != "" {
-		body.System = &geminiContent{Parts: []*geminiPart{{Text: r.System}}}
+		body.System = &geminiContent{Parts: []*geminiPart{{Text: piece(r.System)}}}
 	}
 	var functions []geminiFunction
 	for _, t := range r.Tools {
@@ -189,7 +189,7 @@ func (m *geminiModel) content(msg Message, n names, ids map[string]string) (*gem
 		part := &geminiPart{Signature: kept.Signature}
 		switch p.Type {
 		case Text:
-			part.Text = p.Text
+			part.Text = piece(p.Text)
 		case Reasoning:
 			continue // thoughts are summaries for people; the signatures carry them
 		case ToolCall:
@@ -208,7 +208,7 @@ func (m *geminiModel) content(msg Message, n names, ids map[string]string) (*gem
 			case p.URL != "":
 				part.File = &geminiFile{MediaType: p.MediaType, URI: p.URL}
 			case kind == textMedia:
-				part.Text = quoted(p)
+				part.Text = piece(quoted(p))
 			default:
 				part.Inline = &geminiInline{MediaType: p.MediaType, Data: p.Data}
 			}

@@ -66,9 +66,9 @@ func (m *geminiModel) listen(ctx context.Context, res *http.Response, d *draft) 
 		return Answer{}, err
 	}
 	finish, last, place := "", "", 0
-	for data, err := range events(res.Body) {
+	for data, err := range d.events(ctx, res.Body) {
 		if err != nil {
-			return Answer{}, m.server.lost(ctx, err)
+			return Answer{}, err
 		}
 		var c geminiChunk
 		if err := json.Unmarshal(data, &c); err != nil {
@@ -130,7 +130,7 @@ func (m *geminiModel) part(d *draft, p *geminiPart, last string, place int) (str
 		if args == "" {
 			args = "{}"
 		}
-		at = d.call(key, p.Call.ID, p.Call.Name, args)
+		at = d.call(key, p.Call.ID, p.Call.Name, piece(args))
 	case "thought":
 		at = d.think(key, p.Text)
 	default:
@@ -141,7 +141,7 @@ func (m *geminiModel) part(d *draft, p *geminiPart, last string, place int) (str
 		if p.Call != nil {
 			kept.ID = p.Call.ID
 		}
-		at.Raw = seal(m.server.Name, kept)
+		d.keep(at, kept)
 	}
 	return kind, place
 }

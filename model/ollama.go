@@ -53,14 +53,18 @@ type ollamaTool struct {
 }
 
 type ollamaChunk struct {
-	Model   string        `json:"model"`
-	Created string        `json:"created_at"`
-	Message ollamaMessage `json:"message"`
-	Done    bool          `json:"done"`
-	Reason  string        `json:"done_reason"`
-	Read    int64         `json:"prompt_eval_count"`
-	Written int64         `json:"eval_count"`
-	Error   string        `json:"error"`
+	Model   string `json:"model"`
+	Created string `json:"created_at"`
+	Message struct {
+		Content  piece        `json:"content"`
+		Thinking piece        `json:"thinking"`
+		Calls    []ollamaCall `json:"tool_calls"`
+	} `json:"message"`
+	Done    bool   `json:"done"`
+	Reason  string `json:"done_reason"`
+	Read    int64  `json:"prompt_eval_count"`
+	Written int64  `json:"eval_count"`
+	Error   string `json:"error"`
 }
 
 var ollamaStops = map[string]Stop{"stop": StopEnd, "length": StopLength}
@@ -178,9 +182,9 @@ func (m *ollamaModel) listen(ctx context.Context, res *http.Response, d *draft) 
 		return Answer{}, m.server.refused(res.StatusCode, res.Header, "", c.Error)
 	}
 	calls := 0
-	for line, err := range lines(res.Body) {
+	for line, err := range d.lines(ctx, res.Body) {
 		if err != nil {
-			return Answer{}, m.server.lost(ctx, err)
+			return Answer{}, err
 		}
 		var c ollamaChunk
 		if err := json.Unmarshal(line, &c); err != nil {
@@ -196,13 +200,13 @@ func (m *ollamaModel) listen(ctx context.Context, res *http.Response, d *draft) 
 			d.answer.Model = c.Model
 		}
 		if c.Message.Thinking != "" {
-			d.think("", c.Message.Thinking).Raw = seal(m.server.Name, "thinking")
+			d.keep(d.think("", c.Message.Thinking), "thinking")
 		}
 		if c.Message.Content != "" {
 			d.say("", c.Message.Content)
 		}
 		for _, call := range c.Message.Calls {
-			d.call(fmt.Sprint(calls), call.ID, call.Function.Name, string(call.Function.Arguments))
+			d.call(fmt.Sprint(calls), call.ID, call.Function.Name, piece(call.Function.Arguments))
 			calls++
 		}
 		if c.Done {

@@ -37,7 +37,7 @@ type chatCall struct {
 	Index    int    `json:"index,omitempty"` // in streams only
 	ID       string `json:"id,omitempty"`
 	Function struct {
-		Arguments string `json:"arguments"`
+		Arguments piece  `json:"arguments"`
 		Name      string `json:"name,omitempty"`
 	} `json:"function"`
 	Type string `json:"type,omitempty"`
@@ -156,7 +156,7 @@ func (m *chatModel) assistant(msg Message, n names, present bool) chatMessage {
 			thoughts += p.Text
 		case ToolCall:
 			c := chatCall{ID: p.ID, Type: "function"}
-			c.Function.Name, c.Function.Arguments = n.theirs(p.Name), written(p.Args)
+			c.Function.Name, c.Function.Arguments = n.theirs(p.Name), piece(written(p.Args))
 			a.Calls = append(a.Calls, c)
 		case Media, Result:
 		}
@@ -231,10 +231,10 @@ type chatChunk struct {
 		Index  int    `json:"index"`
 		Finish string `json:"finish_reason"`
 		Delta  struct {
-			Content   string     `json:"content"`
-			Refusal   string     `json:"refusal"`
-			Reasoning string     `json:"reasoning_content"` // as most compatible servers call it
-			Thought   string     `json:"reasoning"`         // as others do
+			Content   piece      `json:"content"`
+			Refusal   piece      `json:"refusal"`
+			Reasoning piece      `json:"reasoning_content"` // as most compatible servers call it
+			Thought   piece      `json:"reasoning"`         // as others do
 			Calls     []chatCall `json:"tool_calls"`
 		} `json:"delta"`
 	} `json:"choices"`
@@ -260,9 +260,9 @@ func (m *chatModel) listen(ctx context.Context, res *http.Response, d *draft) (A
 		return Answer{}, err
 	}
 	reason, refused := "", false
-	for data, err := range events(res.Body) {
+	for data, err := range d.events(ctx, res.Body) {
 		if err != nil {
-			return Answer{}, m.server.lost(ctx, err)
+			return Answer{}, err
 		}
 		if string(data) == "[DONE]" {
 			break
@@ -304,9 +304,9 @@ func (m *chatModel) listen(ctx context.Context, res *http.Response, d *draft) (A
 }
 
 // piece adds what a chunk has, and says whether it is a refusal.
-func (m *chatModel) piece(d *draft, thought, content, refusal string, calls []chatCall) bool {
+func (m *chatModel) piece(d *draft, thought, content, refusal piece, calls []chatCall) bool {
 	if thought != "" {
-		d.think("", thought).Raw = seal(m.server.Name, "reasoning_content")
+		d.keep(d.think("", thought), "reasoning_content")
 	}
 	if content+refusal != "" {
 		d.say("", content+refusal)

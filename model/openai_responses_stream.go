@@ -11,7 +11,7 @@ type responsesEvent struct {
 	Type     string          `json:"type"`
 	Output   int             `json:"output_index"`
 	Summary  int             `json:"summary_index"`
-	Delta    string          `json:"delta"`
+	Delta    piece           `json:"delta"`
 	Item     json.RawMessage `json:"item"`
 	Code     string          `json:"code"`
 	Message  string          `json:"message"`
@@ -45,11 +45,11 @@ type responsesItem struct {
 	Type      string `json:"type"`
 	CallID    string `json:"call_id"`
 	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
+	Arguments piece  `json:"arguments"`
 	Phase     string `json:"phase"`
 	Content   []struct {
-		Text    string `json:"text"`
-		Refusal string `json:"refusal"`
+		Text    piece `json:"text"`
+		Refusal piece `json:"refusal"`
 	} `json:"content"`
 }
 
@@ -59,9 +59,9 @@ func (m *responsesModel) listen(ctx context.Context, res *http.Response, d *draf
 		return Answer{}, err
 	}
 	refused := false
-	for data, err := range events(res.Body) {
+	for data, err := range d.events(ctx, res.Body) {
 		if err != nil {
-			return Answer{}, m.server.lost(ctx, err)
+			return Answer{}, err
 		}
 		if string(data) == "[DONE]" {
 			break
@@ -122,7 +122,7 @@ func (m *responsesModel) item(d *draft, key string, raw json.RawMessage, done bo
 		}
 	case !done:
 	case item.Type == "reasoning":
-		d.think(key, "").Raw = seal(m.server.Name, raw)
+		d.keep(d.think(key, ""), raw)
 	case item.Type == "message":
 		p := d.part(key, Text)
 		if p.text.Len() == 0 {
@@ -131,7 +131,7 @@ func (m *responsesModel) item(d *draft, key string, raw json.RawMessage, done bo
 			}
 		}
 		if item.Phase != "" {
-			p.Raw = seal(m.server.Name, responsesKept{Phase: item.Phase})
+			d.keep(p, responsesKept{Phase: item.Phase})
 		}
 	}
 	return nil

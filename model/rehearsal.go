@@ -212,20 +212,20 @@ func play(ctx context.Context, d *draft, l Line, r Request, h hearing) (Answer, 
 	var steps []func()
 	if l.Think != "" {
 		for _, w := range pieces(l.Think, l.Pieces) {
-			steps = append(steps, func() { d.think("", w) })
+			steps = append(steps, func() { d.think("", piece(w)) })
 		}
 	}
 	text := strings.NewReplacer("{{said}}", h.asked, "{{results}}", h.results).Replace(l.Text)
 	for _, w := range pieces(text, l.Pieces) {
-		steps = append(steps, func() { d.say("", w) })
+		steps = append(steps, func() { d.say("", piece(w)) })
 	}
 	for i, c := range l.Calls {
 		key, id, args := fmt.Sprint(i), c.ID, c.written()
 		if id == "" {
 			id = callID(d.answer.ID, key, c.Name, args)
 		}
-		half := len(args) / 2
-		steps = append(steps, func() { d.call(key, id, c.Name, args[:half]) }, func() { d.call(key, "", "", args[half:]) })
+		middle := len(args) / 2
+		steps = append(steps, func() { d.call(key, id, c.Name, piece(args[:middle])) }, func() { d.call(key, "", "", piece(args[middle:])) })
 	}
 	if err := wait(ctx, time.Duration(l.Delay)); err != nil {
 		return Answer{}, err

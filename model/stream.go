@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"iter"
 	"net/http"
@@ -15,9 +16,9 @@ import (
 
 // How adapters speak HTTP. Providers' own SDKs were tried and cost more than they do; docs/dependencies.md has the numbers.
 
-// maxLine bounds one line of a stream, and maxBody the body of an error.
+// maxLine bounds one line of a stream, which may hold a whole answer and the question again, and maxBody the body of an error.
 const (
-	maxLine = 32 << 20
+	maxLine = 2 * maxAnswer
 	maxBody = 1 << 20
 )
 
@@ -91,8 +92,9 @@ func wholeBody(res *http.Response) []byte {
 	return body
 }
 
-// lines gives the lines of a body that are not empty, without their ends.
-func lines(body io.Reader) iter.Seq2[[]byte, error] {
+// lines gives the lines of a stream that are not empty, without their ends, for as long as the answer that is made of them is not too long. What goes wrong is
+// given as the error of the answer.
+func (d *draft) lines(ctx context.Context, body io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		sc := bufio.NewScanner(body)
 		sc.Buffer(nil, maxLine)
@@ -100,17 +102,24 @@ func lines(body io.Reader) iter.Seq2[[]byte, error] {
 			if line := bytes.TrimSpace(sc.Bytes()); len(line) > 0 && !yield(line, nil) {
 				return
 			}
+			if err := d.tooLong(); err != nil {
+				yield(nil, err)
+				return
+			}
 		}
-		if err := sc.Err(); err != nil {
-			yield(nil, err)
+		switch err := sc.Err(); {
+		case errors.Is(err, bufio.ErrTooLong):
+			yield(nil, d.server.nonsense("a piece of it is longer than %d MB", maxLine>>20))
+		case err != nil:
+			yield(nil, d.server.lost(ctx, err))
 		}
 	}
 }
 
 // events gives the data of server-sent events that are one line each.
-func events(body io.Reader) iter.Seq2[[]byte, error] {
+func (d *draft) events(ctx context.Context, body io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		for line, err := range lines(body) {
+		for line, err := range d.lines(ctx, body) {
 			if err != nil {
 				yield(nil, err)
 				return
