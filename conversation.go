@@ -71,7 +71,17 @@ type TurnIssues struct {
 	ToolFailures     int  `json:"tool_failures,omitempty"`
 	ExtractionFailed bool `json:"memory_extraction_failed,omitempty"`
 	LimitReached     bool `json:"limit_reached,omitempty" doc:"It came to its limit of moves and was asked for a final answer"`
+	AnswerCut        Cut  `json:"answer_cut,omitempty" enum:"length,refused" doc:"An answer of the model's is not whole: length, it came to its limit of tokens; refused, the model or its provider's filter declined to go on"`
 }
+
+// Cut is why an answer is not whole.
+type Cut string
+
+// The reasons.
+const (
+	CutLength  Cut = "length"  // it came to its limit of tokens
+	CutRefused Cut = "refused" // the model, or a filter of its provider's, declined to go on
+)
 
 // Turn is how a run looks as a turn.
 func (r Run) Turn() Turn {
@@ -123,6 +133,7 @@ type Frame struct {
 	MessageID      string          `json:"message_id,omitempty"`
 	Text           string          `json:"text,omitempty" doc:"Of token: a piece of the answer; of message_complete: the whole; of turn_started: what was said"`
 	Final          bool            `json:"final,omitempty" doc:"Of message_complete: the agent has said all, unless something comes later"`
+	Cut            Cut             `json:"cut,omitempty" enum:"length,refused" doc:"Of message_complete: why the text is not whole, as answer_cut of the turn's issues has it"`
 	Reasoning      bool            `json:"reasoning,omitempty" doc:"Of token: the piece is not of the answer but of the thinking before it"`
 	Discard        bool            `json:"discard,omitempty" doc:"Of token: forget the pieces of this turn's message so far; it is made anew"`
 	Attachments    []Attachment    `json:"attachments,omitempty" doc:"Of media: what the agent sent; the bytes are at /api/conversations/{id}/media/{hash}"`

@@ -90,3 +90,59 @@ func TestG17_APanicKeepsNothingReserved(t *testing.T) {
 		}
 	})
 }
+
+// A turn whose answer was cut off is complete, and says so: to who reads it, and to who listens.
+func TestW01_AnAnswerThatWasCutOff(t *testing.T) {
+	everywhere(t, func(t *testing.T, cfg host.Config) {
+		reason := ""
+		h := provider(t, cfg, func(w io.Writer) {
+			chunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":"Once upon a"}}]}`)
+			chunk(w, `{"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"%s"}]}`, reason)
+		})
+		c := h.Talk("bot")
+		s := h.Connect(c.ID, 0)
+		for i, want := range []struct {
+			reason string
+			cut    reeve.Cut
+		}{{"stop", ""}, {"length", reeve.CutLength}, {"content_filter", reeve.CutRefused}} {
+			reason = want.reason
+			turn := speak(h, c.ID, "tell")
+			s.Done(1)
+			d := detail(h, turn.ID)
+			var told reeve.Frame
+			for _, f := range s.Seen {
+				if f.Type == reeve.FrameMessage && f.TurnID == turn.ID {
+					told = f
+				}
+			}
+			if d.State != reeve.RunCompleted || d.Code != "" || d.Output != "Once upon a" || d.Issues != (reeve.TurnIssues{AnswerCut: want.cut}) || told.Cut != want.cut || told.Text != d.Output {
+				t.Errorf("%d, %s: %+v, told %+v", i, want.reason, d, told)
+			}
+		}
+	})
+}
+
+// An answer without end fails its turn and costs what came of it; the next turn is as if nothing had been.
+func TestW08_AnAnswerWithoutEnd(t *testing.T) {
+	ends := false
+	h := provider(t, quick(t), func(w io.Writer) {
+		for range 10_000 {
+			chunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":"%s"}}]}`, strings.Repeat("x", 4000))
+			if ends {
+				break
+			}
+		}
+		chunk(w, `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a\u0000b","function":{"name":"no\u0000thing","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
+	})
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"config": object{"max_moves": 1}})
+	budget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 10_000_000}})
+	c := h.Talk("bot")
+	d := over(h, speak(h, c.ID, "hello").ID)
+	if b := budgetOf(h, "agent:"+d.AgentID); d.Code != reeve.ModelFailed || !strings.Contains(d.Message, "longer than 8 MB") || b.Used.Tokens < 2_000_000 || b.Used.Tokens > 2_200_000 || !b.Reserved.IsZero() {
+		t.Errorf("%s %s, %+v", d.Code, d.Message, b)
+	}
+	ends = true
+	if d := over(h, speak(h, c.ID, "hello").ID); d.Code != reeve.StepLimit || d.Moves != 2 || d.Issues.ToolFailures != 1 { // the tool does not exist
+		t.Errorf("%+v", d.Turn)
+	}
+}

@@ -1,6 +1,10 @@
 package model
 
-import "strings"
+import (
+	"strings"
+
+	"reeve"
+)
 
 // Text is all that an answer says in words. Most say it in one part, which is not copied: it may be long, and is asked for often.
 func (a Answer) Text() string {
@@ -11,6 +15,18 @@ func (a Answer) Text() string {
 		}
 	}
 	return strings.Join(texts, "")
+}
+
+// Cut is why an answer is not whole; empty means that it is.
+func (a Answer) Cut() reeve.Cut {
+	switch a.Stop {
+	case StopLength:
+		return reeve.CutLength
+	case StopRefused:
+		return reeve.CutRefused
+	case StopEnd, StopTools:
+	}
+	return ""
 }
 
 // Calls are the tool calls of an answer, in order.

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"reeve"
@@ -186,6 +187,16 @@ func (l *log) failures() (n int) {
 		}
 	}
 	return n
+}
+
+// cut is why an answer is not whole, the last one if there are several.
+func (l *log) cut() reeve.Cut {
+	for _, m := range slices.Backward(l.moves) {
+		if why := m.answer.Cut(); why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 // messages is the run as the model is told it. Every call has exactly one result, whatever became of it: one that had not come

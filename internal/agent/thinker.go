@@ -208,6 +208,7 @@ func (v *turn) issues() reeve.TurnIssues {
 	i := v.run.Issues
 	i.ToolFailures = v.log.failures()
 	i.LimitReached = len(v.log.moves) > v.set.MaxMoves
+	i.AnswerCut = v.log.cut()
 	return i
 }
 
