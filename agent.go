@@ -16,6 +16,14 @@ const (
 	AgentDestroyed Lifecycle = "destroyed"
 )
 
+// Lifecycles lists where an agent can stand.
+func Lifecycles() []Lifecycle {
+	return []Lifecycle{AgentCreated, AgentActive, AgentDormant, AgentDestroyed}
+}
+
+// IsKind tells whether an agent's kind can be called so.
+func IsKind(s string) bool { return slug.MatchString(s) }
+
 // Answer is what policy says of a call.
 type Answer string
 

@@ -29,6 +29,9 @@ const (
 	Hybrid      Mode = "hybrid"      // both
 )
 
+// Modes lists the modes.
+func Modes() []Mode { return []Mode{Autonomous, Interactive, Hybrid} }
+
 // Wakes tells whether an agent of this mode is woken for a reason.
 func (m Mode) Wakes(r Reason) bool {
 	person := r == ReasonUser || r == ReasonManual

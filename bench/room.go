@@ -53,7 +53,7 @@ func (o opener) room(ctx context.Context, c config, name string, agents, n int) 
 	r := &roomWorld{world: w, brain: &stamper{flow: turn.New()}}
 	err = w.db.Update(ctx, func(tx *store.Tx) error {
 		for i := range agents {
-			a := reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: workspace, Name: fmt.Sprint("agent-", i), Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid}
+			a := reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: workspace, Name: fmt.Sprint("agent-", i), Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid}
 			r.agents = append(r.agents, a.ID)
 			if err := tx.InsertAgent(ctx, a); err != nil {
 				return err

@@ -113,6 +113,9 @@ func (g *Gate) equip(e *entry) (err error) {
 	if row.WorkspaceID != "" && g.isBuiltin(row.ID) {
 		return reeve.Errorf(reeve.AlreadyExists, takenID)
 	}
+	if err := row.Validate(); err != nil { // as it was when it was stored: a word that nobody knows may have stood for another
+		return reeve.Errorf(reeve.Unsupported, "its row in the database is damaged: %s", reeve.AsError(err).Message)
+	}
 	if len(row.ConfigSchema) > 0 { // first: it also says which settings take an owner, of a tool that this machine cannot run too
 		if e.config, err = compile(row.ConfigSchema); err != nil {
 			return err

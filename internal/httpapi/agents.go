@@ -140,13 +140,16 @@ func change(a *reeve.Agent, r reeve.AgentRequest) error {
 		a.Kind = *r.Kind
 	}
 	if r.Lifecycle != nil {
-		if err := a.Lifecycle.To(*r.Lifecycle); err != nil {
-			return err
+		if _, damaged := a.Damaged["lifecycle"]; !damaged { // of which nobody knows where it led
+			if err := a.Lifecycle.To(*r.Lifecycle); err != nil {
+				return err
+			}
 		}
 		a.Lifecycle = *r.Lifecycle
 	}
 	if r.Mode != nil {
 		a.Mode = *r.Mode
+		a.Mended("mode")
 	}
 	if r.ThrottleMS != nil {
 		a.ThrottleMS = *r.ThrottleMS

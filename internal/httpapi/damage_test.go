@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -127,17 +128,57 @@ func TestI09_ADamagedRowHarmsNobodyElse(t *testing.T) {
 	})
 }
 
+// What Reeve itself never writes into a row of the catalogue is damage, also where it could be read as something.
+func TestI09_WhatReeveNeverWritesIntoToolsIsDamage(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		cases := []struct {
+			column string
+			value  any
+		}{{"tier", ""}, {"tier", "zzz"}, {"effect", ""}, {"effect", "zzz"}, {"risk", "zzz"}, {"capability", "Not One"}, {"retry", ""}, {"retry", "null"}, {"retry", `{"attempt":1}`}, {"cost", ""}, {"cost", "null"},
+			{"cost", `{"micros":-1}`}, {"identity", ""}, {"identity", "{}"}, {"config_schema", "null"}, {"parameters", "null"}, {"spec", ""}, {"spec", "null"}, {"kind", ""}, {"kind", "zzz"},
+			{"timeout_ms", -1}, {"timeout_ms", 0}, {"previews", 2}, {"async", -1}}
+		h.Agent("coach", "file_list")
+		id := func(i int) string { return fmt.Sprintf("bad_%02d", i) }
+		for i := range cases {
+			define(t, h, object{"id": id(i)})
+			h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": id(i)})
+		}
+		sound := brokenTools(t, h) // by this machine, perhaps
+		for i, c := range cases {
+			w.exec(t, `UPDATE tools SET `+c.column+` = $1 WHERE id = $2`, c.value, id(i))
+		}
+		define(t, h, object{"id": "fresh"}) // has the catalogue read again
+		broken := brokenTools(t, h)
+		for i, c := range cases {
+			if broken[id(i)] == "" {
+				t.Errorf("%s of %v is not damage", c.column, c.value)
+			}
+			refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": id(i), "args": object{"place": "here"}}), 501, reeve.Unsupported)
+			h.Want(200, nil, "PUT", "/api/tools/"+id(i), weather(object{"id": id(i)}))
+		}
+		if broken := brokenTools(t, h); len(broken) != len(sound) {
+			t.Errorf("still broken: %v", broken)
+		}
+	})
+}
+
 // Settings that are damaged may have forbidden something: the agent that has them cannot call the tool, and others can.
 func TestI09_DamagedSettingsForbidTheTool(t *testing.T) {
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		hurt := h.Agent("hurt", "file_list", "file_search")
 		h.Agent("sound", "file_list")
-		w.exec(t, `UPDATE agent_tools SET config = '{"a' WHERE agent_id = $1 AND tool_id = 'file_list'`, hurt.ID)
-		define(t, h, object{"id": "fresh"}) // has it read again
-		p := refused(t, h.Do("POST", "/api/agents/hurt/calls", object{"tool": "file_list", "args": object{"path": "/"}}), 501, reeve.Unsupported)
-		if !strings.Contains(p.Detail, "settings") || !strings.Contains(p.Detail, "damaged") {
-			t.Errorf("problem %+v", p)
+		for i, config := range []string{`{"a`, "null", "[]", "1", " "} {
+			w.exec(t, `UPDATE agent_tools SET config = $1 WHERE agent_id = $2 AND tool_id = 'file_list'`, config, hurt.ID)
+			define(t, h, object{"id": fmt.Sprintf("fresh_%d", i)}) // has it read again
+			p := refused(t, h.Do("POST", "/api/agents/hurt/calls", object{"tool": "file_list", "args": object{"path": "/"}}), 501, reeve.Unsupported)
+			if !strings.Contains(p.Detail, "settings") || !strings.Contains(p.Detail, "damaged") {
+				t.Errorf("settings %q: %+v", config, p)
+			}
+			if said := ailing(t, h, "agents"); len(said) != 1 || !strings.HasPrefix(said[0], "hurt: the tool file_list: ") {
+				t.Errorf("settings %q: the doctor says %q", config, said)
+			}
 		}
 		for _, v := range decode[reeve.ToolList](t, h.Want(200, nil, "GET", "/api/agents/hurt/tools", nil)).Tools {
 			if (v.Broken != "") != (v.ID == "file_list") {

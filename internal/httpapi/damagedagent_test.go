@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -88,6 +89,58 @@ func TestI09_ADamagedAgentHarmsNobodyElse(t *testing.T) {
 		}
 		if len(said) > 0 {
 			t.Errorf("still broken: %q", said)
+		}
+	})
+}
+
+// What Reeve itself never writes is damage, also where it could be read as something: a policy that is gone must not be one that allows all.
+func TestI09_WhatReeveNeverWritesIsDamage(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		deny := object{"policy": object{"tools": object{"file_list": "deny"}}}
+		cases := []struct {
+			column string
+			value  any
+			mend   object
+		}{
+			{"policy", "", deny}, {"policy", "null", deny}, {"policy", " ", deny}, {"policy", "[]", deny}, {"policy", `{"tool":{"file_list":"deny"}}`, deny}, {"policy", `{"tools":null}`, deny},
+			{"policy", `{"tools":{"file_list":"never"}}`, deny}, {"policy", `{"tiers":{"read":"deny"}}`, deny}, {"policy", `{"tools":{"file_list":"deny"}} {}`, deny},
+			{"categories", "", object{"categories": []string{}}}, {"categories", "{}", object{"categories": []string{}}}, {"categories", "[null]", object{"categories": []string{}}},
+			{"config", "", object{"config": object{}}}, {"config", "null", object{"config": object{}}}, {"config", "-1", object{"config": object{}}}, {"config", "[]", object{"config": object{}}},
+			{"lifecycle", "", object{"lifecycle": "dormant"}}, {"lifecycle", "zzz", object{"lifecycle": "active"}},
+			{"mode", "", object{"mode": "interactive"}}, {"mode", "zzz", object{"mode": "hybrid"}},
+			{"kind", "", object{"kind": "reader"}}, {"kind", "Not A Kind", object{"kind": "reader"}},
+			{"throttle_ms", -1, object{"throttle_ms": 0}}, {"stopped_at", -1, nil},
+		}
+		name := func(i int) string { return fmt.Sprintf("a%02d", i) }
+		for i := range cases {
+			h.Agent(name(i), "file_list")
+			h.Want(200, nil, "PATCH", "/api/agents/"+name(i), deny)
+		}
+		for i, c := range cases {
+			w.exec(t, `UPDATE agents SET `+c.column+` = $1 WHERE name = $2`, c.value, name(i))
+		}
+		h.Stop()
+		h = w.start(t)
+		said := ailing(t, h, "agents")
+		for i, c := range cases {
+			at, want := "/api/agents/"+name(i), "its row in the database is damaged: "+c.column+" cannot be read"
+			if !slices.Contains(said, name(i)+": "+want) || len(said) != len(cases) {
+				t.Errorf("%s of %v: the doctor says %q", c.column, c.value, said)
+			}
+			refused(t, h.Do("POST", at+"/calls", object{"tool": "file_list", "args": object{"path": "/"}}), 501, reeve.Unsupported)
+			if now := decode[reeve.Agent](t, h.Want(200, nil, "PATCH", at, object{"name": name(i)})); now.Broken != want {
+				t.Errorf("%s of %v, with something else set: %q", c.column, c.value, now.Broken)
+			}
+			if c.mend == nil {
+				h.Want(204, nil, "POST", "/api/resume", object{"agent": name(i)})
+			} else {
+				h.Want(200, nil, "PATCH", at, c.mend)
+			}
+			if now := decode[reeve.Agent](t, h.Want(200, nil, "GET", at, nil)); now.Broken != "" {
+				t.Errorf("%s of %v, mended: %q", c.column, c.value, now.Broken)
+			}
+			refused(t, h.Do("POST", at+"/calls", object{"tool": "file_list", "args": object{"path": "/"}}), 403, reeve.Denied)
 		}
 	})
 }

@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"reeve"
 )
@@ -18,12 +20,16 @@ func scanAgent(r scanner) (a reeve.Agent, err error) {
 		return a, err
 	}
 	var d damage
-	readInto(&d, "categories", categories, &a.Categories)
-	readInto(&d, "policy", policy, &a.Policy)
+	readBack(&d, "categories", categories, &a.Categories, nil)
+	readBack(&d, "policy", policy, &a.Policy, func(p reeve.Policy) bool { return p.Validate() == nil })
+	d.word("lifecycle", string(a.Lifecycle), slices.Contains(reeve.Lifecycles(), a.Lifecycle))
+	d.word("mode", string(a.Mode), slices.Contains(reeve.Modes(), a.Mode))
+	d.word("kind", a.Kind, reeve.IsKind(a.Kind))
 	readInto(&d, "clock", clock, &a.Stamp.Clock)
-	a.Config, a.ThrottleMS, a.Stamp.Counter = d.whole("config", config), d.count("throttle_ms", throttle), d.count("counter", counter)
+	a.Config, a.ThrottleMS, a.Stamp.Counter = d.object("config", config), d.count("throttle_ms", throttle), d.count("counter", counter)
 	a.CreatedAt, a.UpdatedAt = reeve.FromMillis(d.count("created_at", created)), reeve.FromMillis(d.count("updated_at", updated))
-	if a.StoppedAt = optional(d.count("stopped_at", stopped)); stopped.damaged {
+	a.StoppedAt = optional(d.count("stopped_at", stopped))
+	if _, damaged := d.was["stopped_at"]; damaged {
 		a.StoppedAt = &a.UpdatedAt
 	}
 	a.Broken, a.Damaged = d.String(), d.was
@@ -34,7 +40,7 @@ func scanAgent(r scanner) (a reeve.Agent, err error) {
 func (t *Tx) InsertAgent(ctx context.Context, a reeve.Agent) error {
 	n, err := t.affect(ctx, `INSERT INTO agents (`+agentColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $9, $10, $11, '', 0, '')
 		ON CONFLICT (workspace_id, name) DO NOTHING`,
-		a.ID, a.WorkspaceID, a.Name, a.Kind, string(a.Lifecycle), text(a.Categories), text(a.Policy), string(a.Config), reeve.Millis(a.CreatedAt),
+		a.ID, a.WorkspaceID, a.Name, a.Kind, string(a.Lifecycle), text(a.Categories), text(a.Policy), configOf(a), reeve.Millis(a.CreatedAt),
 		string(modeOf(a)), a.ThrottleMS)
 	if err == nil && n == 0 {
 		return reeve.Errorf(reeve.AlreadyExists, "an agent named %q is there already", a.Name)
@@ -90,6 +96,15 @@ func (s *Snap) BrokenAgents(ctx context.Context, workspace string) (out []string
 				out = append(out, names[v.AgentID]+": "+v.Broken)
 			}
 		}
+		settings, err := among(ctx, s, scanSettings, `SELECT agent_id, tool_id, config FROM agent_tools WHERE agent_id IN (?)`, ids)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range settings {
+			if v.broken {
+				out = append(out, names[v.agent]+": the tool "+v.tool+": "+damagedSettings)
+			}
+		}
 		more = len(list) == page
 	}
 	return out, nil
@@ -114,8 +129,8 @@ func (t *Tx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
 		return nil
 	}, `UPDATE agents SET name = $2, kind = $3, lifecycle = $4, categories = $5, policy = $6, config = $7, stopped_at = $8, updated_at = $9,
 			mode = $11, throttle_ms = $12, created_at = $13 WHERE id = $1 AND workspace_id = $10`,
-		a.ID, a.Name, a.Kind, string(a.Lifecycle), unless("categories", text(a.Categories)), unless("policy", text(a.Policy)), unless("config", string(a.Config)),
-		unless("stopped_at", orZero(a.StoppedAt)), reeve.Millis(t.now), a.WorkspaceID, string(modeOf(a)), unless("throttle_ms", a.ThrottleMS), reeve.Millis(a.CreatedAt)); err != nil {
+		a.ID, a.Name, a.Kind, string(a.Lifecycle), unless("categories", text(a.Categories)), unless("policy", text(a.Policy)), unless("config", configOf(a)),
+		unless("stopped_at", orZero(a.StoppedAt)), reeve.Millis(t.now), a.WorkspaceID, unless("mode", string(modeOf(a))), unless("throttle_ms", a.ThrottleMS), reeve.Millis(a.CreatedAt)); err != nil {
 		return err
 	}
 	return t.settleAgent(ctx, a)
@@ -186,19 +201,51 @@ func (t *Tx) Detach(ctx context.Context, a reeve.Agent, tool string) error {
 
 // AttachedConfig reads an agent's settings for a tool; nil if it does not have it.
 func (s *Snap) AttachedConfig(ctx context.Context, agent, tool string) (json.RawMessage, error) {
-	config, _, err := one(ctx, s, func(r scanner) (c string, err error) { err = r.Scan(&c); return c, err }, `SELECT config FROM agent_tools WHERE agent_id = $1 AND tool_id = $2`, agent, tool)
-	return json.RawMessage(config), err
+	text, _, err := one(ctx, s, value[string], `SELECT config FROM agent_tools WHERE agent_id = $1 AND tool_id = $2`, agent, tool)
+	config, ok := readSettings(text)
+	if err == nil && !ok {
+		err = reeve.Errorf(reeve.Unsupported, "the tool %s cannot be called: %s", tool, damagedSettings).Hintf("reeve doctor lists what is damaged")
+	}
+	return config, err
+}
+
+const damagedSettings = "the agent's settings for it are damaged in the database: detach it and attach it again"
+
+// readSettings reads an agent's settings for a tool: none, or an object. False means that they are damaged.
+func readSettings(s string) (json.RawMessage, bool) {
+	var d damage
+	if s == "" {
+		return nil, true
+	}
+	v := d.object("config", s)
+	return v, len(d.columns) == 0
+}
+
+type settings struct {
+	agent, tool string
+	broken      bool
+}
+
+func scanSettings(r scanner) (v settings, err error) {
+	var config string
+	err = r.Scan(&v.agent, &v.tool, &config)
+	_, ok := readSettings(config)
+	v.broken = !ok
+	return v, err
 }
 
 // ListAttachments reads the tools an agent has, ordered by category then name. One whose settings are damaged is broken: they may have forbidden something.
 func (s *Snap) ListAttachments(ctx context.Context, agent string) ([]Attachment, error) {
 	return all(ctx, s, func(r scanner) (a Attachment, err error) {
 		var config string
-		err = scanToolInto(r, &a.Tool, &config)
-		if a.Config = raw(config); config != "" && !json.Valid(a.Config) {
-			a.Config, a.Tool.Broken = nil, "the agent's settings for it are damaged in the database; detach it and attach it again"
+		if err := scanToolInto(r, &a.Tool, &config); err != nil {
+			return a, err
 		}
-		return a, err
+		var ok bool
+		if a.Config, ok = readSettings(config); !ok {
+			a.Tool.Broken = damagedSettings
+		}
+		return a, nil
 	}, `SELECT `+toolColumns+`, agent_tools.config FROM agent_tools
 		JOIN tools ON tools.workspace_id = agent_tools.tool_workspace AND tools.id = agent_tools.tool_id
 		WHERE agent_tools.agent_id = $1 ORDER BY category, tools.name, tools.id`, agent)
@@ -230,6 +277,8 @@ func scanProfile(r scanner) (p reeve.Profile, err error) {
 	}
 	return p, fromText(caps, &p.Capabilities)
 }
+
+func configOf(a reeve.Agent) string { return cmp.Or(string(a.Config), "{}") }
 
 func modeOf(a reeve.Agent) reeve.Mode {
 	if a.Mode == "" {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
+
+	"reeve"
 )
 
 // damage gathers the columns of a row that cannot be read. Such a row is one broken thing, and harms no other.
@@ -30,11 +32,30 @@ func (d *damage) String() string {
 	return cmp.Or(d.of, "its row") + " in the database is damaged: " + strings.Join(d.columns, ", ") + " cannot be read"
 }
 
+// count reads a number, which is never less than 0.
 func (d *damage) count(column string, n number) int64 {
+	if !n.damaged && n.value < 0 {
+		n = number{damaged: true, was: n.value}
+	}
 	if n.damaged {
 		d.note(column, n.was)
 	}
 	return n.value
+}
+
+// truth reads what flag wrote.
+func (d *damage) truth(column string, n number) bool {
+	if !n.damaged && n.value > 1 {
+		n = number{damaged: true, was: n.value}
+	}
+	return d.count(column, n) == 1
+}
+
+// word checks that a column holds one of the words that are known. What it does hold is kept, and so written back.
+func (d *damage) word(column, s string, known bool) {
+	if !known {
+		d.note(column, s)
+	}
 }
 
 // whole reads JSON that is kept as it is.
@@ -46,7 +67,38 @@ func (d *damage) whole(column, s string) json.RawMessage {
 	return raw(s)
 }
 
-// readInto reads what text wrote. Half of it would pass for the whole, so what is damaged is read as nothing.
+// object reads JSON that is kept as it is, and is an object.
+func (d *damage) object(column, s string) json.RawMessage {
+	if !strings.HasPrefix(strings.TrimSpace(s), "{") {
+		d.note(column, s)
+		return nil
+	}
+	return d.whole(column, s)
+}
+
+// readBack reads what text wrote and nothing else: what is left out, null, or under a name that is not known would be lost without a word, and may have forbidden something.
+func readBack[T any](d *damage, column, s string, v *T, valid func(T) bool) {
+	if fromText(s, v) == nil && same(text(*v), s) && (valid == nil || valid(*v)) {
+		return
+	}
+	d.note(column, s)
+	*v = *new(T)
+}
+
+// same tells whether two texts are the same JSON, whatever the space in it.
+func same(a, b string) bool {
+	if a == b {
+		return true
+	}
+	one, err := reeve.Canonical([]byte(a))
+	if err != nil {
+		return false
+	}
+	two, err := reeve.Canonical([]byte(b))
+	return err == nil && bytes.Equal(one, two)
+}
+
+// readInto reads what text wrote, or nothing, where that stands for none. Half of it would pass for the whole, so what is damaged is read as nothing.
 func readInto[T any](d *damage, column, s string, v *T) {
 	if fromText(s, v) != nil {
 		d.note(column, s)

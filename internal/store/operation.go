@@ -158,8 +158,8 @@ const awaitsPerson = `run_id <> '' AND result_id = '' AND state IN ('parked', 'u
 	AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.operation_id = operations.id AND p.operation_id <> '')`
 
 // mayGo is what an operation needs to be worked on now. Workspaces and agents that are stopped keep what has not been sent.
-const mayGo = `(state = 'dispatched' OR (NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = operations.workspace_id AND w.stopped_at > 0)
-	AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = operations.agent_id AND a.stopped_at > 0)))`
+const mayGo = `(state = 'dispatched' OR (NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = operations.workspace_id AND w.stopped_at <> 0)
+	AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = operations.agent_id AND a.stopped_at <> 0)))`
 
 // ClaimOperations takes up to n operations that are due and that nobody works on, for a process. An operation in the hands of
 // a process that is gone is due. Workspaces and agents that are stopped keep theirs.

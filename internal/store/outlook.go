@@ -124,7 +124,7 @@ type Standing struct {
 func scanStanding(r scanner) (a Standing, err error) {
 	var stopped number
 	err = r.Scan(&a.ID, &a.WorkspaceID, &a.Lifecycle, &a.Mode, &stopped)
-	a.Stopped = stopped.value > 0 || stopped.damaged
+	a.Stopped = stopped.value != 0 || stopped.damaged
 	return a, err
 }
 

@@ -258,8 +258,8 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 	type found struct{ id, state string }
 	ids, err := all(ctx, &t.Snap, func(r scanner) (f found, err error) { return f, r.Scan(&f.id, &f.state) },
 		`SELECT id, state FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND `+left+`
-		AND NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = runs.workspace_id AND w.stopped_at > 0)
-		AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = runs.agent_id AND a.stopped_at > 0)
+		AND NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = runs.workspace_id AND w.stopped_at <> 0)
+		AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = runs.agent_id AND a.stopped_at <> 0)
 		ORDER BY id LIMIT $1`+t.db.engine.Lock(), n)
 	if err != nil {
 		return nil, err

@@ -25,11 +25,11 @@ func scanToolInto(r scanner, t *reeve.Tool, more ...any) error {
 	}
 	var d damage
 	t.Parameters, t.ConfigSchema, t.Spec = d.whole("parameters", params), d.whole("config_schema", config), d.whole("spec", spec)
-	readInto(&d, "retry", retry, &t.Retry)
-	readInto(&d, "cost", cost, &t.Cost)
-	readInto(&d, "identity", identity, &t.Identity)
+	readBack(&d, "retry", retry, &t.Retry, nil)
+	readBack(&d, "cost", cost, &t.Cost, nil)
+	readBack(&d, "identity", identity, &t.Identity, nil)
 	t.TimeoutMS, t.Version = d.count("timeout_ms", timeout), int(d.count("version", version))
-	t.Previews, t.Async, t.CreatedAt = d.count("previews", previews) != 0, d.count("async", async) != 0, reeve.FromMillis(d.count("created_at", created))
+	t.Previews, t.Async, t.CreatedAt = d.truth("previews", previews), d.truth("async", async), reeve.FromMillis(d.count("created_at", created))
 	t.Broken = d.String()
 	return nil
 }

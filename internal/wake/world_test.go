@@ -109,7 +109,7 @@ func (w *world) agent(id string, throttle time.Duration, watches ...string) {
 	w.t.Helper()
 	ctx := w.t.Context()
 	w.update(func(tx *store.Tx) error {
-		if err := tx.InsertAgent(ctx, reeve.Agent{ID: id, WorkspaceID: home, Name: id, Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid,
+		if err := tx.InsertAgent(ctx, reeve.Agent{ID: id, WorkspaceID: home, Name: id, Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid,
 			ThrottleMS: throttle.Milliseconds(), CreatedAt: tx.Now()}); err != nil {
 			return err
 		}
