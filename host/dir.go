@@ -105,13 +105,14 @@ func (h *Host) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return reeve.Errorf(reeve.Unavailable, "the owner's token cannot be read: %w", err).Hintf("check the permissions of %s in the data directory", tokenFile)
 	}
-	token := ""
+	token, broken := "", []reeve.Workspace(nil)
 	err = h.db.Update(ctx, func(tx *store.Tx) error {
 		token = "" // it may be run again
 		list, err := tx.ListWorkspaces(ctx)
 		if err != nil {
 			return err
 		}
+		broken = slices.DeleteFunc(slices.Clone(list), func(w reeve.Workspace) bool { return w.Broken == "" })
 		if len(list) == 0 {
 			w, err := tx.InsertWorkspace(ctx, "default", "Default")
 			if err != nil {
@@ -133,6 +134,9 @@ func (h *Host) bootstrap(ctx context.Context) error {
 		token, c = httpapi.NewOwner(tx.NewID(reeve.PrefixToken), ids, tx.Now())
 		return tx.InsertCredential(ctx, c)
 	})
+	for _, w := range broken {
+		h.log.Warn("the workspace counts as stopped until it is resumed: "+w.Broken, "workspace", w.ID)
+	}
 	if err != nil || token == "" {
 		return err
 	}

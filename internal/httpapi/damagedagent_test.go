@@ -1,7 +1,9 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -177,6 +179,51 @@ func TestI09_ADamagedStopIsAStop(t *testing.T) {
 	if res := h.Call("clerk", "file_list", object{"path": "/"}); res.IsError {
 		t.Errorf("resumed: %+v", res)
 	}
+}
+
+// A workspace whose stop, or count of changes, cannot be read counts as stopped; the log and the doctor say so, and resuming it mends it.
+func TestI09_ADamagedWorkspaceIsStopped(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		values := []any{-1}
+		if w.cfg.Database == "" { // where a column of numbers takes anything
+			values = append(values, "x", "", 1.5, []byte{0})
+		}
+		h := w.start(t)
+		h.Agent("clerk", "file_list", "file_write")
+		for _, column := range []string{"stopped_at", "revision"} {
+			if column == "revision" {
+				values = values[:1] // what else there is was tried
+			}
+			for _, value := range values {
+				w.exec(t, `UPDATE workspaces SET `+column+` = $1 WHERE id = 'default'`, value)
+				h.Stop()
+				said := &bytes.Buffer{}
+				w.cfg.Log = slog.New(slog.NewTextHandler(said, nil))
+				h = w.start(t)
+				want := "its row in the database is damaged: " + column + " cannot be read"
+				if got := ailing(t, h, "workspace"); len(got) != 1 || !strings.Contains(got[0], want) {
+					t.Errorf("%s of %v: the doctor says %q", column, value, got)
+				}
+				write := object{"tool": "file_write", "args": object{"path": "/shared/a.txt", "content": "a"}}
+				if res := h.Do("POST", "/api/agents/clerk/calls", write); column == "stopped_at" && (!strings.Contains(string(res.Body), "STOPPED") || !strings.Contains(string(res.Body), want)) ||
+					column == "revision" && res.Status != 503 { // nothing can be recorded by it, not even that it is stopped
+					t.Errorf("%s of %v: %s", column, value, res.Body)
+				}
+				h.Want(204, nil, "POST", "/api/resume", object{})
+				if got := ailing(t, h, "workspace"); len(got) != 0 {
+					t.Errorf("%s of %v, resumed: %q", column, value, got)
+				}
+				if res := h.Call("clerk", "file_list", object{"path": "/"}); res.IsError {
+					t.Errorf("%s of %v, resumed: %+v", column, value, res)
+				}
+				h.Stop()
+				if log := said.String(); !strings.Contains(log, want) || !strings.Contains(log, "workspace=default") {
+					t.Errorf("%s of %v: the log says %s", column, value, log)
+				}
+				h = w.start(t)
+			}
+		}
+	})
 }
 
 // A damaged state is empty and says so; setting the slots mends it.

@@ -15,7 +15,7 @@ func (s *server) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 	if s.Doctor != nil {
 		out.Body.Checks = s.Doctor(ctx)
 	}
-	for _, check := range []func(context.Context, reeve.Principal) (reeve.PartHealth, error){s.checkTools, s.checkAgents, s.checkSchedules} {
+	for _, check := range []func(context.Context, reeve.Principal) (reeve.PartHealth, error){s.checkWorkspace, s.checkTools, s.checkAgents, s.checkSchedules} {
 		part, err := check(ctx, who)
 		if err != nil {
 			return nil, err
@@ -23,6 +23,18 @@ func (s *server) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 		out.Body.Checks = append(out.Body.Checks, part)
 	}
 	return out, nil
+}
+
+func (s *server) checkWorkspace(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
+	return part, s.DB.View(ctx, func(snap *store.Snap) error {
+		w, err := snap.GetWorkspace(ctx, who.Workspace)
+		var said []string
+		if w.Broken != "" {
+			said = []string{w.ID + ": " + w.Broken + ", and it counts as stopped"}
+		}
+		part = ailing("workspace", said, "its row can be read", "reeve resume mends it, and lets its agents act again; reeve stop mends it, and keeps them stopped")
+		return err
+	})
 }
 
 func (s *server) checkTools(ctx context.Context, who reeve.Principal) (reeve.PartHealth, error) {

@@ -9,11 +9,18 @@ import (
 
 const workspaceColumns = `id, name, revision, stopped_at, stop_reason, created_at`
 
+// scanWorkspace reads a row of workspaces. One of which a stop, or the count of changes that calls are judged by, cannot be read counts as stopped, and harms no other; StopWorkspace mends it. When it was made decides nothing.
 func scanWorkspace(r scanner) (w reeve.Workspace, err error) {
-	var stopped, created int64
-	err = r.Scan(&w.ID, &w.Name, &w.Revision, &stopped, &w.StopReason, &created)
-	w.StoppedAt, w.CreatedAt = optional(stopped), reeve.FromMillis(created)
-	return w, err
+	var revision, stopped, created number
+	if err := r.Scan(&w.ID, &w.Name, &revision, &stopped, &w.StopReason, &created); err != nil {
+		return w, err
+	}
+	var d damage
+	w.Revision, w.StoppedAt, w.CreatedAt = d.count("revision", revision), optional(d.count("stopped_at", stopped)), reeve.FromMillis(created.value)
+	if w.Broken = d.String(); w.Broken != "" {
+		w.StoppedAt, w.StopReason = &w.CreatedAt, w.Broken
+	}
+	return w, nil
 }
 
 // InsertWorkspace adds a workspace.
@@ -62,10 +69,17 @@ func (t *Tx) TouchAll(ctx context.Context) error {
 	return t.exec(ctx, `UPDATE workspaces SET revision = revision + 1`)
 }
 
-// StopWorkspace turns the kill switch on (a time) or off (the zero time). What is queued then is skipped.
+// StopWorkspace turns the kill switch on (a time) or off (the zero time). What is queued then is skipped. A count of changes that is damaged begins anew.
 func (t *Tx) StopWorkspace(ctx context.Context, id string, at time.Time, reason string) error {
 	if err := t.Touch(ctx, id); err != nil {
 		return err
+	}
+	if w, err := t.GetWorkspace(ctx, id); err != nil {
+		return err
+	} else if w.Revision == 0 { // a sound one has been counted up
+		if err := t.exec(ctx, `UPDATE workspaces SET revision = $2 WHERE id = $1`, id, reeve.Millis(t.now)); err != nil { // which nobody has judged by before
+			return err
+		}
 	}
 	if err := t.exec(ctx, `UPDATE workspaces SET stopped_at = $2, stop_reason = $3 WHERE id = $1`, id, reeve.Millis(at), reason); err != nil || at.IsZero() {
 		return err
