@@ -282,13 +282,14 @@ func TestG14_TheFirstAnswerWins(t *testing.T) {
 func TestG14_AnApprovalExpiresClosed(t *testing.T) {
 	var g guarded
 	cfg := quick(t)
-	cfg.ApprovalTTL = host.Duration(time.Millisecond)
+	cfg.ApprovalTTL = host.Duration(time.Second) // the least there is
 	h := reevetest.StartWith(t, cfg, g.tool())
 	a := h.Agent("a", "guarded")
 	late, unseen := h.Call(a.ID, "guarded", map[string]any{"n": 1}), h.Call(a.ID, "guarded", map[string]any{"n": 2})
-	eventually(t, "the approval to expire", func() bool {
-		return h.Do("POST", "/api/approvals/"+late.ApprovalID+"/decision", map[string]any{"decision": "approve"}).Status == http.StatusConflict
-	})
+	var asked reeve.Approval
+	h.Want(http.StatusOK, &asked, "GET", "/api/approvals/"+late.ApprovalID, nil)
+	eventually(t, "the approval to expire", func() bool { return reeve.Now().After(asked.ExpiresAt) })
+	h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+late.ApprovalID+"/decision", map[string]any{"decision": "approve"})
 	eventually(t, "the other, which nobody looks at, to expire", func() bool {
 		h.Settle(t.Context())
 		return operation(h, unseen.OperationID).State == reeve.DeniedOp

@@ -83,7 +83,7 @@ type Config struct {
 	Extract  agent.Extractor `yaml:"-" json:"-"` // takes notes of turns that are over. Default: the model, of agents whose config says so
 }
 
-// FromEnv overrides settings with REEVE_* variables.
+// FromEnv overrides settings with REEVE_* variables. One that is empty stands for the default.
 func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 	text := map[string]*string{"REEVE_DIR": &c.Dir, "REEVE_LISTEN": &c.Listen, "REEVE_DATABASE": &c.Database, "REEVE_LOG_LEVEL": &c.LogLevel, "REEVE_SECRET_KEY": &c.SecretKey,
 		"REEVE_WEBHOOK": &c.Webhook, "REEVE_SHELL": &c.Shell, "REEVE_WEATHER_URL": &c.WeatherURL, "REEVE_PLACES_URL": &c.PlacesURL, "REEVE_MODEL": &c.Models.Default, "REEVE_MODEL_SCRIPT": &c.Models.Script, "REEVE_PYTHON_CACHE": &c.Python.Cache}
@@ -111,7 +111,8 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 	}
 	for name, p := range spans {
 		if v, ok := lookup(name); ok {
-			if err := p.UnmarshalText([]byte(v)); err != nil {
+			*p = 0
+			if err := p.UnmarshalText([]byte(v)); v != "" && err != nil {
 				return reeve.Errorf(reeve.Validation, "%s: %v", name, err)
 			}
 		}
@@ -119,7 +120,7 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 	for name, p := range numbers {
 		if v, ok := lookup(name); ok {
 			n, err := strconv.Atoi(v)
-			if err != nil {
+			if v != "" && err != nil {
 				return reeve.Errorf(reeve.Validation, "%s: %q is not a whole number", name, v)
 			}
 			*p = n
@@ -127,14 +128,14 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 	}
 	if v, ok := lookup("REEVE_PYTHON_DISABLED"); ok {
 		off, err := strconv.ParseBool(v)
-		if err != nil {
+		if v != "" && err != nil {
 			return reeve.Errorf(reeve.Validation, "REEVE_PYTHON_DISABLED: %q is neither true nor false", v)
 		}
 		c.Python.Disabled = off
 	}
 	if v, ok := lookup("REEVE_RATE"); ok {
 		n, err := strconv.ParseFloat(v, 64)
-		if err != nil {
+		if v != "" && err != nil {
 			return reeve.Errorf(reeve.Validation, "REEVE_RATE: %q is not a number", v)
 		}
 		c.Rate = n
@@ -174,11 +175,13 @@ func (c Config) withDefaults() (Config, error) {
 
 func (c Config) backoff() gate.Backoff {
 	b := gate.Backoff{First: time.Duration(c.RetryFirst), Max: time.Duration(c.RetryMax), Tries: c.RetryTries}
-	if b.First == 0 {
-		b.First = 10 * time.Second
-	}
-	if b.Max == 0 {
-		b.Max = 10 * time.Minute
+	switch { // what is left unsaid goes by what is said
+	case b.First == 0 && b.Max == 0:
+		b.First, b.Max = 10*time.Second, 10*time.Minute
+	case b.First == 0:
+		b.First = min(10*time.Second, b.Max)
+	case b.Max == 0:
+		b.Max = max(10*time.Minute, b.First)
 	}
 	if b.Tries == 0 {
 		b.Tries = 5

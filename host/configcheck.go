@@ -4,12 +4,17 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"maps"
+	"math"
 	"net"
+	"net/netip"
 	"net/url"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"reeve/toolbox/shell"
 	"reeve/toolbox/web"
@@ -35,6 +40,19 @@ func (c Config) check() (name, reason string) {
 	if c.Shell != "" && !slices.Contains(shell.Backends(), c.Shell) {
 		return "shell", fmt.Sprintf("%q is not %s", c.Shell, strings.Join(shell.Backends(), ", "))
 	}
+	switch {
+	case c.ApprovalTTL > 0 && time.Duration(c.ApprovalTTL) < time.Second:
+		return "approval_ttl", fmt.Sprintf("%s is less than a second, in which nobody can answer", time.Duration(c.ApprovalTTL))
+	case c.RetryMax > 0 && c.RetryFirst > c.RetryMax:
+		return "retry_first", fmt.Sprintf("%s is more than retry_max, which is %s", time.Duration(c.RetryFirst), time.Duration(c.RetryMax))
+	case c.GiveUpAfter > 0 && c.AlertAfter > c.GiveUpAfter:
+		return "alert_after", fmt.Sprintf("%d is more than disable_after, which is %d: nobody would be told before", c.AlertAfter, c.GiveUpAfter)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Models.Names)) {
+		if c.Models.Names[name] == "" {
+			return "model.names." + name, "it names no model"
+		}
+	}
 	if reason := c.Python.wrong(); reason != "" {
 		return "python.time", reason
 	}
@@ -59,10 +77,10 @@ func (c Config) wrongEntry() (name, reason string) {
 		entries    []string
 		is         func(string) bool
 	}{
-		{"hosts", "a name, name:port, address or address:port", c.Hosts, isHost},
+		{"hosts", "a name, name:port, address or address:port, in ASCII", c.Hosts, isHost},
 		{"origins", "an origin like https://app.example.com", c.Origins, isOrigin},
 		{"http_allow", "a name, name:port, address, address:port or CIDR", c.HTTPAllow, func(s string) bool { return web.Guard{Allow: []string{s}}.Validate() == nil }},
-		{"shell_env", "the name of a variable", c.ShellEnv, func(s string) bool { return s != "" && !strings.ContainsAny(s, "=\x00 \t\r\n") }},
+		{"shell_env", "the name of a variable", c.ShellEnv, varName.MatchString},
 	} {
 		for i, entry := range list.entries {
 			if !list.is(entry) {
@@ -79,10 +97,23 @@ func isPort(s string) bool {
 	return s != "" && err == nil
 }
 
-// isHost tells whether a browser can ask for it.
+var (
+	varName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	hostName = regexp.MustCompile(`^([A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?\.)*[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?$`)
+	numeric  = regexp.MustCompile(`(^|\.)[0-9]+$`) // the end of an address, and of no name
+)
+
+// isHost tells whether a browser can ask for it. An address stands for itself, as ::1, or as [::1] where a port may follow.
 func isHost(s string) bool {
+	if _, err := netip.ParseAddr(s); err == nil {
+		return true
+	}
 	u, err := url.Parse("http://" + s)
-	return err == nil && u.Hostname() != "" && u.Host == s
+	if err != nil || u.Host != s || u.Port() == "" && strings.HasSuffix(s, ":") {
+		return false
+	}
+	_, err = netip.ParseAddr(u.Hostname())
+	return err == nil || hostName.MatchString(u.Hostname()) && !numeric.MatchString(u.Hostname())
 }
 
 // isOrigin tells whether it is spelt as browsers spell theirs: nothing behind the host and the port.
@@ -122,7 +153,7 @@ func outOfRange(section reflect.Value, path string) (name, reason string) {
 		switch limited := err == nil; {
 		case limited && (n < least || n > most):
 			return at, fmt.Sprintf("%v is not between %s and %s", v.Interface(), f.Tag.Get("minimum"), f.Tag.Get("maximum"))
-		case !(n >= least): // which NaN is not either
+		case !(n >= least) || math.IsInf(n, 0): // which NaN is not either
 			return at, fmt.Sprintf("%v is not %s or more", v.Interface(), f.Tag.Get("minimum"))
 		}
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"encoding"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -26,14 +26,11 @@ func LoadConfig(file string) (cfg Config, err error) {
 		return cfg, reeve.Errorf(reeve.Validation, "the config file cannot be read: %v", err)
 	}
 	from := &source{file: file, lines: map[string]int{}, anchors: map[string]ast.Node{}}
-	if b, err = from.expand(b, os.LookupEnv); err != nil {
-		return cfg, err
-	}
-	body, err := from.parse(b)
+	body, err := from.parse(hide(bytes.TrimPrefix(b, []byte("\uFEFF")))) // a mark that some editors put before UTF-8
 	if err != nil || body == nil {
 		return cfg, err
 	}
-	if err := from.walk(body, reflect.TypeFor[Config](), ""); err != nil {
+	if err := from.walk(&body, reflect.TypeFor[Config](), ""); err != nil {
 		return cfg, err
 	}
 	if err := yaml.NodeToValue(body, &cfg, yaml.Strict()); err != nil {
@@ -87,7 +84,7 @@ func (s *source) line(setting string) int {
 
 // wrong says where a mistake is. It does not show the lines around it: they may hold a key.
 func (s *source) wrong(line int, format string, args ...any) error {
-	return reeve.Errorf(reeve.Validation, "%s, line %d: %s", s.file, line, fmt.Sprintf(format, args...)).Hintf("docs/configuration.md lists every setting")
+	return reeve.Errorf(reeve.Validation, "%s, line %d: %s", s.file, line, shown(fmt.Sprintf(format, args...))).Hintf("docs/configuration.md lists every setting")
 }
 
 // unread says what the YAML decoder could not read.
@@ -96,34 +93,6 @@ func (s *source) unread(err error) error {
 		return s.wrong(e.GetToken().Position.Line, "%s", e.GetMessage())
 	}
 	return s.wrong(1, "%v", err)
-}
-
-var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
-
-// expand puts variables in, and fails at once on one that is not set: a half-configured server is worse than none.
-func (s *source) expand(b []byte, lookup func(string) (string, bool)) ([]byte, error) {
-	lines := strings.Split(string(b), "\n")
-	for i, line := range lines {
-		var missing string
-		code, comment, found := strings.Cut(line, " #")
-		if strings.HasPrefix(strings.TrimSpace(line), "#") {
-			continue
-		}
-		code = variable.ReplaceAllStringFunc(code, func(m string) string {
-			v, ok := lookup(m[2 : len(m)-1])
-			if !ok {
-				missing = m
-			}
-			return v
-		})
-		if missing != "" {
-			return nil, reeve.Errorf(reeve.Validation, "%s, line %d: the variable in %s is not set", s.file, i+1, missing).Hintf("set the variable, or write the value")
-		}
-		if lines[i] = code; found {
-			lines[i] += " #" + comment
-		}
-	}
-	return []byte(strings.Join(lines, "\n")), nil
 }
 
 // parse gives the one document that a file holds; nil when it says nothing.
@@ -149,19 +118,25 @@ func (s *source) parse(b []byte) (body ast.Node, err error) {
 	return body, nil
 }
 
-// walk notes where settings are, and refuses what is none, or is of the wrong kind.
-func (s *source) walk(node ast.Node, t reflect.Type, path string) error {
+// walk notes where settings are, puts variables in, and refuses what is no setting, or is of the wrong kind.
+func (s *source) walk(slot *ast.Node, t reflect.Type, path string) error {
+	node := *slot
 	switch n := node.(type) {
 	case *ast.AnchorNode:
-		err := s.walk(n.Value, t, path)
+		err := s.walk(&n.Value, t, path)
 		s.anchors[n.Name.String()] = n.Value // from here on: it cannot hold itself
 		return err
 	case *ast.TagNode:
-		return s.walk(n.Value, t, path)
+		return s.walk(&n.Value, t, path)
 	case *ast.AliasNode:
 		if node = s.anchors[n.Value.String()]; node == nil {
 			return s.wrong(n.Start.Position.Line, "nothing before it is called &%s", n.Value)
 		}
+	default:
+		if err := s.fill(slot, t); err != nil {
+			return err
+		}
+		node = *slot
 	}
 	if _, unsaid := node.(*ast.NullNode); unsaid || node == nil {
 		return nil
@@ -181,7 +156,7 @@ func (s *source) walk(node ast.Node, t reflect.Type, path string) error {
 		for i, v := range list.Values {
 			at := prefix(path, ".") + strconv.Itoa(i)
 			s.lines[at] = v.GetToken().Position.Line
-			if err := s.walk(v, t.Elem(), at); err != nil {
+			if err := s.walk(&list.Values[i], t.Elem(), at); err != nil {
 				return err
 			}
 		}
@@ -198,12 +173,15 @@ func (s *source) entries(m *ast.MapNodeIter, t reflect.Type, path string) error 
 	for m.Next() {
 		key, line := m.Key(), m.Key().GetToken().Position.Line
 		if _, ok := key.(*ast.MergeKeyNode); ok {
-			if err := s.walk(m.Value(), t, path); err != nil {
+			if err := s.walk(&m.KeyValue().Value, t, path); err != nil {
 				return err
 			}
 			continue
 		}
 		name := key.GetToken().Value
+		if hidden.MatchString(name) {
+			return s.wrong(line, "a variable cannot stand in a name: %s", name)
+		}
 		at := prefix(path, ".") + name
 		s.lines[at] = line
 		inner := t
@@ -214,7 +192,7 @@ func (s *source) entries(m *ast.MapNodeIter, t reflect.Type, path string) error 
 		} else {
 			return s.wrong(line, "there is no setting %s", at)
 		}
-		if err := s.walk(m.Value(), inner, at); err != nil {
+		if err := s.walk(&m.KeyValue().Value, inner, at); err != nil {
 			return err
 		}
 	}

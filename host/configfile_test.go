@@ -16,6 +16,8 @@ import (
 // Whatever is wrong in a config is told with the file and the line, in the words of its settings, and without the lines around it, which may hold a key.
 func TestLoadConfig_TellsEveryMistakeWithItsLine(t *testing.T) {
 	t.Setenv("REEVE_TEST_KEY", "hunter2hunter2")
+	t.Setenv("REEVE_TEST_LIST", "[5]")
+	t.Setenv("REEVE_TEST_LINES", "https://a.example\norigins: ['https://evil.example']")
 	for text, want := range map[string]string{
 		"rate: -1":                            "line 3: rate: -1 is not 0 or more",
 		"burst: -1":                           "line 3: burst: -1 is not 0 or more",
@@ -56,6 +58,29 @@ func TestLoadConfig_TellsEveryMistakeWithItsLine(t *testing.T) {
 		"shell_env: [LANG, 'A=B']":                       `line 3: shell_env.1: "A=B" is not the name of a variable`,
 		"listen: 127.0.0.1:99999":                        `line 3: listen: "127.0.0.1:99999" is not host:port`,
 		"hosts:\n  - a\n  - {b: c}":                      "line 5: hosts.1: here belongs one value: a text",
+		"hosts: ['*']":                                   `line 3: hosts.0: "*" is not a name`,
+		"hosts: ['a,b']":                                 `line 3: hosts.0: "a,b" is not a name`,
+		"hosts: [a..b]":                                  `line 3: hosts.0: "a..b" is not a name`,
+		"hosts: [a, 1]":                                  `line 3: hosts.1: "1" is not a name`,
+		"hosts: [bücher.example]":                        `line 3: hosts.0: "bücher.example" is not a name`,
+		"hosts: ['a:']":                                  `line 3: hosts.0: "a:" is not a name`,
+		"shell_env: ['*']":                               `line 3: shell_env.0: "*" is not the name of a variable`,
+		"shell_env: ['a,b']":                             `line 3: shell_env.0: "a,b" is not the name of a variable`,
+		"shell_env:\n - A\n - http://a/b?c":              `line 5: shell_env.1: "http://a/b?c" is not the name of a variable`,
+		"shell_env: [1]":                                 `line 3: shell_env.0: "1" is not the name of a variable`,
+		"retry_first: 20s\nretry_max: 10s":               "line 3: retry_first: 20s is more than retry_max, which is 10s",
+		"disable_after: 2\nalert_after: 3":               "line 4: alert_after: 3 is more than disable_after, which is 2",
+		"approval_ttl: 1ns":                              "line 3: approval_ttl: 1ns is less than a second",
+		"rate: .inf":                                     "line 3: rate: +Inf is not 0 or more",
+		"rate: .NaN":                                     "line 3: rate: NaN is not 0 or more",
+		"model:\n  names:\n    fast: ''":                 "line 5: model.names.fast: it names no model",
+		"model:\n  names:\n    fast:":                    "line 5: model.names.fast: it names no model",
+		"rate: ${REEVE_TEST_LIST}":                       `line 3: rate: "[5]" is not a number`,
+		"hosts: ${REEVE_TEST_LIST}":                      "line 3: hosts: here belongs a list",
+		"${REEVE_TEST_LIST}: 5":                          "line 3: a variable cannot stand in a name: ${REEVE_TEST_LIST}",
+		"webhook: ${REEVE_TEST_LINES}":                   "line 3: webhook: it must be an http or https URL",
+		"log_level: ${REEVE_TEST_LINES}\nrate: x":        `line 4: rate: "x" is not a number`,
+		"webhook: 'https://${REEVE_TEST_LIST}'\nruns: x": `line 4: runs: "x" is not a whole number`,
 		"colour: blue":                                   "line 3: there is no setting colour",
 		"'-': blue":                                      "line 3: there is no setting -",
 		"model:\n  servers:\n    near: 5":                "line 5: model.servers.near: here belong settings",
@@ -161,12 +186,15 @@ func TestLoadConfig_TakesWhatIsRight(t *testing.T) {
 		"---\nruns: 3\n...\n":              "3 0 0s [] 0",
 		"%YAML 1.2\n---\nruns: 3\n---\n":   "3 0 0s [] 0",
 		"# a\n---\nruns: 3\n---\n# more\n": "3 0 0s [] 0",
-		"runs: '3'\nrate: 1e2\napproval_ttl: 5m\nhosts: [a, 5]\n": "3 100 5m0s [a 5] 0",
-		"approval_ttl: !!str 5m\nhosts: !!seq [a]\nruns: 3\n":     "3 0 5m0s [a] 0",
-		"approval_ttl: >-\n  5m\n":                                "0 0 5m0s [] 0",
-		"runs: &n 0x10\nrate: *n\n":                               "16 16 0s [] 0",
-		"python: &p\n  memory_mb: 64\n":                           "0 0 0s [] 64",
-		"{runs: 3, python: {memory_mb: 32}}":                      "3 0 0s [] 32",
+		"runs: '3'\nrate: 1e2\napproval_ttl: 5m\nhosts: [a, b5]\n": "3 100 5m0s [a b5] 0",
+		"approval_ttl: !!str 5m\nhosts: !!seq [a]\nruns: 3\n":      "3 0 5m0s [a] 0",
+		"approval_ttl: >-\n  5m\n":                                 "0 0 5m0s [] 0",
+		"runs: &n 0x10\nrate: *n\n":                                "16 16 0s [] 0",
+		"python: &p\n  memory_mb: 64\n":                            "0 0 0s [] 64",
+		"rate: ''\nruns: ''\napproval_ttl: ''\nhosts: ''\npython: {memory_mb: '', disabled: '', time: ''}\n": "0 0 0s [] 0",
+		"\uFEFFruns: 3\n": "3 0 0s [] 0",
+		"hosts: ['::1', '[::1]:80', 192.0.2.1, 'Reeve.Example:7410', 2001:DB8::1]\n": "0 0 0s [::1 [::1]:80 192.0.2.1 Reeve.Example:7410 2001:DB8::1] 0",
+		"{runs: 3, python: {memory_mb: 32}}":                                         "3 0 0s [] 32",
 	} {
 		file := config(t, text)
 		c, err := host.LoadConfig(file)
@@ -175,10 +203,45 @@ func TestLoadConfig_TakesWhatIsRight(t *testing.T) {
 		}
 	}
 	reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 0})
+	cfg := host.Config{Rate: 5, Runs: 5, ApprovalTTL: host.Duration(time.Hour), Python: host.PythonConfig{Disabled: true}}
+	err := cfg.FromEnv(func(name string) (string, bool) {
+		return "", strings.HasPrefix(name, "REEVE_")
+	})
+	if err != nil || cfg.Rate != 0 || cfg.Runs != 0 || cfg.ApprovalTTL != 0 || cfg.Python.Disabled {
+		t.Errorf("empty variables: %+v, %v", cfg, err)
+	}
 	for _, cfg := range []host.Config{{HTTPAllow: []string{"x y"}}, {Rate: -1}, {Runs: 257}, {Python: host.PythonConfig{Runs: 65}}} { // also what comes from elsewhere
 		cfg.Dir = t.TempDir()
 		if _, err := host.New(t.Context(), cfg); reeve.CodeOf(err) != reeve.Validation || !strings.Contains(err.Error(), "setting ") {
 			t.Errorf("%+v: %v", cfg, err)
 		}
+	}
+}
+
+// What a variable holds is text, or one number or truth, and never more of the file.
+func TestLoadConfig_PutsVariablesIntoValues(t *testing.T) {
+	for name, v := range map[string]string{"HASH": "https://a.example/x #y", "STAR": "*x: @y", "QUOTE": `a"b'c\\d`, "NUM": "16", "HEX": "0x10", "YES": "true", "NONE": "", "ZEROS": "0070", "HOST": "a.example", "SPAN": "5m"} {
+		t.Setenv("REEVE_TEST_"+name, v)
+	}
+	file := config(t, `# ${REEVE_TEST_UNSET} is not asked for here
+webhook: ${REEVE_TEST_HASH}
+runs: ${REEVE_TEST_NUM} # nor ${REEVE_TEST_UNSET} here
+burst: ${REEVE_TEST_HEX}
+rate: ${REEVE_TEST_NONE}
+approval_ttl: ${REEVE_TEST_SPAN}
+hosts: [${REEVE_TEST_HOST}, "b.${REEVE_TEST_HOST}"]
+python: {disabled: ${REEVE_TEST_YES}, cache: "/${REEVE_TEST_QUOTE}"}
+model:
+  openai:
+    key: ${REEVE_TEST_STAR}
+  gemini:
+    key: ${REEVE_TEST_ZEROS}
+  default: >-
+    ${REEVE_TEST_HOST}/${REEVE_TEST_NUM}
+`)
+	c, err := host.LoadConfig(file)
+	got := fmt.Sprintf("%s|%d|%d|%v|%s|%v|%v|%s|%s|%s|%s", c.Webhook, c.Runs, c.Burst, c.Rate, time.Duration(c.ApprovalTTL), c.Hosts, c.Python.Disabled, c.Python.Cache, c.Models.OpenAI.Key, c.Models.Gemini.Key, c.Models.Default)
+	if want := `https://a.example/x #y|16|16|0|5m0s|[a.example b.a.example]|true|/a"b'c\\d|*x: @y|0070|a.example/16`; err != nil || got != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
 	}
 }

@@ -94,7 +94,10 @@ func (s *server) knownHost(host string) bool {
 		name = host
 	}
 	name = strings.Trim(strings.ToLower(name), "[]")
-	if name == "localhost" || slices.Contains(s.Hosts, name) || slices.Contains(s.Hosts, strings.ToLower(host)) {
+	known := func(entry string) bool { // in whichever case both are written
+		return strings.EqualFold(strings.Trim(entry, "[]"), name) || strings.EqualFold(entry, host)
+	}
+	if name == "localhost" || slices.ContainsFunc(s.Hosts, known) {
 		return true
 	}
 	ip := net.ParseIP(name)

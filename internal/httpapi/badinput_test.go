@@ -261,7 +261,7 @@ func raw(t *testing.T, h *reevetest.Host, text string) reevetest.Reply {
 
 func TestBadInput_HostAndOrigin(t *testing.T) {
 	w := newWorld(t)
-	w.cfg.Hosts, w.cfg.Origins = []string{"reeve.example"}, []string{"https://app.example"}
+	w.cfg.Hosts, w.cfg.Origins = []string{"Reeve.Example"}, []string{"https://app.example"}
 	h := w.start(t)
 	u, _ := url.Parse(h.Server.URL)
 	get := func(host string, headers ...string) reevetest.Reply {
