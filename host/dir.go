@@ -17,6 +17,7 @@ import (
 
 const (
 	databaseFile = "reeve.db"
+	partFile     = databaseFile + ".part" // a copy that is being restored
 	tokenFile    = "owner.token"
 	keyFile      = "secret.key"
 	lockFile     = "reeve.lock"
@@ -69,7 +70,7 @@ func secretKey(cfg Config) ([]byte, error) {
 		return key, writePrivate(file, hex.EncodeToString(key)+"\n")
 	}
 	if err != nil {
-		return nil, err
+		return nil, reeve.Errorf(reeve.Unavailable, "the key that seals secrets cannot be read: %w", err).Hintf("%s in the data directory must be a file that the server may read; restore it from a backup if it is not", keyFile)
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(b)))
 	if err != nil || len(key) != 32 {

@@ -66,6 +66,9 @@ func (h *Host) checkDatabase(ctx context.Context) reeve.PartHealth {
 
 // checkSecrets tells whether this server's key opens what is stored: a lost key was made anew, and servers that share a database may each have made one.
 func (h *Host) checkSecrets(ctx context.Context) reeve.PartHealth {
+	if err := h.private(keyFile); err != nil && h.cfg.SecretKey == "" {
+		return health("secrets", err, "", "chmod 600 the key file; if others may have read it and the database, or a backup, replace what the secrets open")
+	}
 	total, shut := 0, 0
 	err := h.db.View(ctx, func(s *store.Snap) (err error) {
 		total, shut, err = s.SealedSecrets(ctx)
@@ -78,12 +81,20 @@ func (h *Host) checkSecrets(ctx context.Context) reeve.PartHealth {
 		"start it with the secret.key they were stored with, which servers that share a database must have in common, or store them again")
 }
 
-func (h *Host) checkToken(ctx context.Context) reeve.PartHealth {
-	info, err := os.Stat(filepath.Join(h.cfg.Dir, tokenFile))
+// private refuses a file of the data directory that others can read. One that is not there is fine.
+func (h *Host) private(name string) error {
+	info, err := os.Stat(filepath.Join(h.cfg.Dir, name))
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
-		err = reeve.Errorf(reeve.Forbidden, "others can read %s", tokenFile)
+		return reeve.Errorf(reeve.Forbidden, "others can read %s", name)
+	}
+	return nil
+}
+
+func (h *Host) checkToken(ctx context.Context) reeve.PartHealth {
+	if err := h.private(tokenFile); err != nil {
 		return health("tokens", err, "", "chmod 600 the token file; make a new token if others may have read it")
 	}
+	_, err := os.Stat(filepath.Join(h.cfg.Dir, tokenFile))
 	text := ""
 	if err == nil {
 		text, _, err = ownerToken(h.cfg)

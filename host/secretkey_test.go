@@ -1,0 +1,34 @@
+package host_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/host"
+	"reeve/reevetest"
+)
+
+// The doctor says when others can read the key that seals secrets; a key that is no file is told with what to do.
+func TestSecretKey_IsPrivateAndAFile(t *testing.T) {
+	h := reevetest.Start(t)
+	key := filepath.Join(h.Dir(), "secret.key")
+	if p := part(h, "secrets"); !p.OK {
+		t.Errorf("%+v", p)
+	}
+	if err := os.Chmod(key, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if p := part(h, "secrets"); p.OK || !strings.Contains(p.Detail, "others can read secret.key") || !strings.Contains(p.Hint, "chmod 600") {
+		t.Errorf("%+v", p)
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "secret.key"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := host.New(t.Context(), host.Config{Dir: dir, LogTo: t.Output()}); reeve.CodeOf(err) != reeve.Unavailable || !strings.Contains(reeve.AsError(err).Hint, "secret.key") {
+		t.Errorf("a folder: %v", err)
+	}
+}
