@@ -124,14 +124,15 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 		return "", err
 	}
 	target := filepath.Join(cfg.Dir, databaseFile)
-	part := target + ".part"
+	part := filepath.Join(cfg.Dir, partFile)
 	for _, name := range []string{target, part} {
 		if what := notAFile(name); what != "" {
 			return "", reeve.Errorf(reeve.Conflict, "%s is %s, and not a database; nothing was changed", name, what).Hintf("look whose it is, and move it away")
 		}
 	}
 	if err := copyFile(file, part); err != nil {
-		return "", errors.Join(err, os.Remove(part))
+		_ = os.Remove(part) // the next start does, if this cannot
+		return "", reeve.Errorf(reeve.Unavailable, "the backup cannot be copied into the data directory: %w; nothing was changed", err).Hintf("check its permissions, its free space and the limit on the size of files (ulimit -f)")
 	}
 	return sqlite.Replace(target, part)
 }
@@ -150,7 +151,8 @@ func checkBackup(ctx context.Context, file string) error {
 	} else if err != nil {
 		return reeve.Errorf(reeve.Unavailable, "%s cannot be read: %w; nothing was changed", file, errors.Unwrap(err))
 	}
-	if err := f.Close(); err != nil {
+	whole, err := sqlite.Whole(f)
+	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	version, err := sqlite.Check(ctx, file)
@@ -166,6 +168,9 @@ func checkBackup(ctx context.Context, file string) error {
 	if s, err := os.Stat(file + "-wal"); err == nil && s.Size() > 0 { // and would be left behind
 		return bad("a server has it open, and its latest changes are in " + file + "-wal")
 	}
+	if !whole {
+		return bad("it is damaged: its size is not what its header says, as of a file that was cut off")
+	}
 	newest, err := store.Newest()
 	switch {
 	case err != nil:
@@ -178,7 +183,7 @@ func checkBackup(ctx context.Context, file string) error {
 	}
 	missing, err := sqlite.Missing(ctx, file)
 	if err == nil && len(missing) > 0 {
-		return bad("tables are missing from it: " + strings.Join(missing, ", "))
+		return bad("it lacks tables, columns or indexes: " + strings.Join(missing, ", "))
 	}
 	return err
 }

@@ -93,6 +93,11 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 			err = errors.Join(err, unlock())
 		}
 	}()
+	if part := filepath.Join(cfg.Dir, partFile); notAFile(part) == "" { // a restore that was killed left it: nobody else holds the lock
+		if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+			h.log.Warn("what an interrupted restore left cannot be removed", "file", part, "error", err)
+		}
+	}
 	key, err := secretKey(cfg)
 	if err != nil {
 		return nil, err

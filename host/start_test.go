@@ -127,7 +127,8 @@ func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 		code             reeve.Code
 	}{
 		{"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, 1)", "schema version 99999 is of a newer Reeve; this one knows up to ", reeve.Unsupported},
-		{"DROP TABLE session_files; DROP TABLE notes", "tables are missing from it: notes, session_files", reeve.Validation},
+		{"DROP TABLE session_files; DROP TABLE notes", "it lacks tables, columns or indexes: notes, session_files", reeve.Validation},
+		{"ALTER TABLE agents DROP COLUMN config; DROP INDEX agent_tools_tool", "it lacks tables, columns or indexes: agent_tools.agent_tools_tool, agents.config", reeve.Validation},
 		{"DELETE FROM goose_db_version", "not one of Reeve's", reeve.Validation},
 	} {
 		kept, err := host.Restore(t.Context(), host.Config{Dir: dir}, changed(t, h, filepath.Join(files, "changed.db"), c.statements))
@@ -142,6 +143,36 @@ func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 	older := changed(t, h, filepath.Join(files, "older.db"), "DELETE FROM goose_db_version WHERE version_id > 30")
 	if _, err := host.Restore(t.Context(), host.Config{Dir: dir}, older); err != nil {
 		t.Errorf("an older one: %v", err)
+	}
+}
+
+// A backup that was cut off is refused, also where it is only short of a part of its last page, which SQLite reads as zeros. What a restore left that was killed is gone at the next start.
+func TestRestore_RefusesWhatWasCutOff(t *testing.T) {
+	h := reevetest.Start(t)
+	dir := t.TempDir()
+	for _, by := range []int64{1, 10, 50, 100, 4096, -1, -4096} {
+		file := changed(t, h, filepath.Join(t.TempDir(), "cut.db"), "ANALYZE")
+		s, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(file, s.Size()-by); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := host.Restore(t.Context(), host.Config{Dir: dir}, file)
+		if told := reeve.AsError(err); kept != "" || told.Code != reeve.Validation || !strings.Contains(told.Message, "damaged") || !strings.HasSuffix(told.Message, "; nothing was changed") {
+			t.Errorf("short by %d: %v", by, err)
+		}
+	}
+	if left := listing(t, dir); left != "reeve.lock" {
+		t.Errorf("they left %s", left)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "reeve.db.part"), []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reevetest.StartWith(t, host.Config{Dir: dir})
+	if left := listing(t, dir); strings.Contains(left, ".part") {
+		t.Errorf("a killed restore left %s", left)
 	}
 }
 
