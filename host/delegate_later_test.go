@@ -2,30 +2,42 @@ package host_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"reeve"
+	"reeve/internal/store/storetest"
 	"reeve/reevetest"
 )
 
 // bossAndHelper is a boss that has a helper do what the helper's policy asks a person about, or proposes.
 func bossAndHelper(t *testing.T, policy string) (h *reevetest.Host, boss reeve.Agent, ran *counter) {
 	ran = &counter{}
-	h = talkerIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
+	h, boss = bossAndHelperOn(t, "sqlite", policy, tool("act", reeve.Keyed, ran.handle))
+	return h, boss, ran
+}
+
+// bossAndHelperOn is bossAndHelper on an engine, with what it is that the helper does.
+func bossAndHelperOn(t *testing.T, engine, policy string, act reeve.Tool) (h *reevetest.Host, boss reeve.Agent) {
+	cfg := quick(t)
+	if engine == "postgres" {
+		cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
+	}
+	cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, `- {when: {tool: delegate}, text: "Back."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
 - {when: {system: I am helper, tool: act}, text: "Done."}
 - {when: {system: I am helper, said: go}, calls: [{name: act, args: {}}]}
-`, tool("act", reeve.Keyed, ran.handle))
+`)
+	h = reevetest.Run(t, cfg, act)
 	boss = persona(h, "boss", nil, "delegate", "act")
 	persona(h, "helper", object{"policy": object{"tools": object{"act": policy}}}, "act")
-	return h, boss, ran
+	return h, boss
 }
 
 // TestO20_TheParentAsItIsWhenAPersonAnswers: a person's word comes late. What was asked for on behalf of an agent that may not, or is not to act, by then is not done.
 func TestO20_TheParentAsItIsWhenAPersonAnswers(t *testing.T) {
 	for name, change := range map[string]object{
 		"dormant": {"lifecycle": "dormant"}, "denied": {"policy": object{"tools": object{"act": "deny"}}}, "its tier denied": {"policy": object{"tiers": object{"side_effecting": "deny", "privileged": "deny"}}},
-		"destroyed": {"lifecycle": "destroyed"},
 	} {
 		t.Run("proposed, "+name, func(t *testing.T) {
 			h, boss, ran := bossAndHelper(t, "propose")
@@ -70,12 +82,7 @@ func waiting(h *reevetest.Host, turn string) (a reeve.Approval) {
 
 // TestO20_NobodyIsAskedForAChildThatDied: when an agent is gone, so are the runs that it had called, and nobody is asked what they were to do.
 func TestO20_NobodyIsAskedForAChildThatDied(t *testing.T) {
-	for name, end := range map[string]func(h *reevetest.Host, a reeve.Agent){
-		"destroyed": func(h *reevetest.Host, a reeve.Agent) { patch(h, a, object{"lifecycle": "destroyed"}) },
-		"removed": func(h *reevetest.Host, a reeve.Agent) {
-			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID, nil)
-		},
-	} {
+	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			h, boss, ran := bossAndHelper(t, "ask")
 			asked := waiting(h, speak(h, h.Talk("boss").ID, "go").ID)

@@ -86,7 +86,11 @@ func (g *Gate) RejectProposal(ctx context.Context, workspace, id, by, comment st
 			return reeve.Errorf(reeve.Stale, "the proposal is stale: it will not be applied")
 		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalUnknown:
 		}
-		return reeve.Errorf(reeve.Conflict, "%s, and it is %s", verdictOn(p, "accepted the proposal"), p.State).Hintf("what was applied may be taken back: reeve operations undo %s", p.OperationID)
+		too := reeve.Errorf(reeve.Conflict, "%s, and it is %s", verdictOn(p, "accepted the proposal"), p.State)
+		if p.State == reeve.ProposalFailed || p.State == reeve.ProposalDenied {
+			return too.Hintf("nothing was applied, and nothing will be")
+		}
+		return too.Hintf("once it is applied it may be taken back: reeve operations undo %s", p.OperationID)
 	})
 }
 

@@ -134,7 +134,8 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 		if comment != "" {
 			why += ": " + comment
 		}
-		return g.deny(ctx, tx, op, reeve.Errorf(reeve.Denied, "%s", why), reeve.Step{Name: "approval", Verdict: reeve.Refused, Why: why})
+		said := reeve.Errorf(reeve.Denied, "%s", why)
+		return g.deny(ctx, tx, op, said, unwanted(said))
 	})
 	if err != nil {
 		return a, err
@@ -219,7 +220,7 @@ func (g *Gate) expire(ctx context.Context) error {
 				return err
 			}
 			why := reeve.Errorf(reeve.Denied, "nobody approved it in time").Hintf("make the call again to ask again")
-			if err := g.deny(ctx, tx, op, why, reeve.Step{Name: "approval", Verdict: reeve.Refused, Why: why.Message}); err != nil {
+			if err := g.deny(ctx, tx, op, why, unwanted(why)); err != nil {
 				return err
 			}
 		}

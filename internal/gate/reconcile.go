@@ -178,21 +178,29 @@ func (g *Gate) takeUp(ctx context.Context, op reeve.Operation) {
 			break
 		}
 	}
-	if err != nil && reeve.CodeOf(err) == reeve.Internal {
-		g.Log.Error("could not take up an operation", "operation", op.ID, "error", err)
-	}
-	if err != nil {
-		g.release(ctx, op)
+	if err != nil && g.release(ctx, op) {
+		switch reeve.CodeOf(err) {
+		case reeve.Stopped, reeve.Canceled: // it waits
+		default:
+			g.Log.Error("could not take up an operation; it will be tried again", "operation", op.ID, "agent", op.AgentID, "tool", op.Tool, "error", err)
+		}
 	}
 	g.changed()
 }
 
-// release puts an operation that could not be taken up back, to be tried again later.
-func (g *Gate) release(ctx context.Context, op reeve.Operation) {
+// release puts an operation that could not be taken up back, to be tried again later. False means that somebody has settled it.
+func (g *Gate) release(ctx context.Context, op reeve.Operation) bool {
 	is := op
 	next := reeve.Now().Add(g.Backoff.First)
 	is.Owner, is.NextAttemptAt = "", &next
-	_ = g.DB.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, op, is) }) // a conflict means that it was settled
+	err := g.DB.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, op, is) })
+	if reeve.CodeOf(err) == reeve.Conflict {
+		return false
+	}
+	if err != nil {
+		g.disown(op)
+	}
+	return true
 }
 
 // resume takes up an operation from its rows.
@@ -204,10 +212,13 @@ func (g *Gate) resume(ctx context.Context, op reeve.Operation) (reeve.Result, er
 		g.views.doubt(op.WorkspaceID)
 	}
 	p, err := g.recall(ctx, op)
-	if reeve.CodeOf(err) == reeve.NotFound { // the agent is gone
-		return g.orphan(ctx, op)
-	}
-	if err != nil {
+	switch reeve.CodeOf(err) {
+	case "":
+	case reeve.NotFound:
+		return g.orphan(ctx, op, errGone)
+	case reeve.Denied: // which the agent's being gone is for those whom it had called
+		return g.orphan(ctx, op, reeve.AsError(err))
+	default:
 		return reeve.Result{}, err
 	}
 	if op.State == reeve.Prepared {
@@ -333,27 +344,22 @@ func (p *pass) abandon(ctx context.Context, refusal error) (reeve.Result, error)
 		if err := p.stillJudged(keep, tx); err != nil { // by what another server has changed since, it may not be refused
 			return err
 		}
-		if p.approval != nil && p.approval.State == reeve.Approved {
-			a := *p.approval
-			a.State = reeve.Lapsed
-			if err := tx.MoveApproval(keep, a, reeve.Approved); err != nil {
-				return err
-			}
-		}
-		return p.g.deny(keep, tx, op, why, p.refusedBy())
+		return p.g.takeBack(keep, tx, op, why, p.refusedBy())
 	})
 	return reeve.Result{CallID: op.CallID, OperationID: op.ID, State: reeve.DeniedOp, IsError: true, Code: why.Code, Message: why.Message}, err
 }
 
-// orphan ends an operation whose agent is gone: one that may have left is unknown, one that has not is denied.
-func (g *Gate) orphan(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
+// errGone is why nothing is done for an agent that was removed.
+var errGone = reeve.Errorf(reeve.Denied, "the agent is gone")
+
+// orphan ends an operation whose agent is gone, or one on whose behalf it runs: one that may have left is unknown, one that has not is denied.
+func (g *Gate) orphan(ctx context.Context, op reeve.Operation, why *reeve.Error) (reeve.Result, error) {
 	err := g.DB.Update(ctx, func(tx *store.Tx) error {
 		if op.State == reeve.Prepared {
-			why := reeve.Errorf(reeve.Denied, "the agent is gone")
-			return g.deny(ctx, tx, op, why, reeve.Step{Name: "lookup", Verdict: reeve.Refused, Why: why.Message})
+			return g.takeBack(ctx, tx, op, why, reeve.Step{Name: "lookup", Verdict: reeve.Refused, Why: why.Message})
 		}
 		is := op
-		is.State, is.Code, is.Message, is.Owner = reeve.Unknown, reeve.UnknownOutcome, "the agent is gone, so nobody can tell what happened", ""
+		is.State, is.Code, is.Message, is.Owner = reeve.Unknown, reeve.UnknownOutcome, why.Message+", so nobody can tell what happened", ""
 		return tx.MoveOperation(ctx, op, is)
 	})
 	return reeve.Result{CallID: op.CallID, OperationID: op.ID}, err

@@ -23,7 +23,8 @@ func (g *Gate) Withdraw(ctx context.Context, tx *store.Tx, v reeve.Item, why str
 		if op.AgentID != v.AgentID || info.Item != v.ID || info.Attempt != v.Attempt {
 			continue
 		}
-		if err := g.takeBack(ctx, tx, op, reeve.Errorf(reeve.Denied, "%s", why)); err != nil {
+		said := reeve.Errorf(reeve.Denied, "%s", why)
+		if err := g.takeBack(ctx, tx, op, said, unwanted(said)); err != nil {
 			return err
 		}
 	}
@@ -39,11 +40,6 @@ func (g *Gate) Lapse(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	if err != nil {
 		return err
 	}
-	return g.lapse(ctx, tx, list)
-}
-
-// lapse takes back those of some calls that wait for a person and can run no more.
-func (g *Gate) lapse(ctx context.Context, tx *store.Tx, list []reeve.Operation) error {
 	for _, op := range list {
 		if op.State != reeve.Parked { // what was approved is refused when its turn comes
 			continue
@@ -59,66 +55,38 @@ func (g *Gate) lapse(ctx context.Context, tx *store.Tx, list []reeve.Operation) 
 	return nil
 }
 
-// Retire takes back all that waits for a person of an agent that is gone, or about to be, and of the runs that ended with it: those that it had called. What it proposed is stale.
-func (g *Gate) Retire(ctx context.Context, tx *store.Tx, a reeve.Agent, why string) error {
-	list, err := tx.ParkedOperations(ctx, a.WorkspaceID)
-	if err != nil {
-		return err
-	}
-	var others []reeve.Operation
-	for _, op := range list {
-		if op.AgentID != a.ID {
-			others = append(others, op)
-		} else if err := g.unask(ctx, tx, op, reeve.Errorf(reeve.Denied, "%s", why)); err != nil {
-			return err
-		}
-	}
-	if err := g.lapse(ctx, tx, others); err != nil {
-		return err
-	}
-	return forgo(ctx, tx, a, why)
-}
-
-// forgo makes stale what an agent proposed and nobody has answered.
-func forgo(ctx context.Context, tx *store.Tx, a reeve.Agent, why string) error {
-	for {
-		list, err := tx.ListProposals(ctx, a.WorkspaceID, store.ProposalFilter{Agent: a.ID, State: reeve.ProposalPending, Limit: someItems})
-		if err != nil {
-			return err
-		}
-		for _, p := range list {
-			p.State, p.Comment = reeve.ProposalStale, why
-			if err := tx.MoveProposal(ctx, p, reeve.ProposalPending); err != nil && !overtaken(err) { // by a person's answer
-				return err
-			}
-		}
-		if len(list) < someItems {
-			return nil
-		}
-	}
-}
-
 // unask is takeBack, unless a person was faster.
 func (g *Gate) unask(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error) error {
-	if err := g.takeBack(ctx, tx, op, why); err != nil && reeve.CodeOf(err) != reeve.Conflict {
+	if err := g.takeBack(ctx, tx, op, why, unwanted(why)); err != nil && reeve.CodeOf(err) != reeve.Conflict {
 		return err
 	}
 	return nil
 }
 
-// takeBack denies an operation that waits, and has its approval lapse.
-func (g *Gate) takeBack(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error) error {
+// takeBack denies an operation that waits for a person, or that one has let go and that has not begun. Its approval lapses.
+func (g *Gate) takeBack(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error, step reeve.Step) error {
 	a, asked, err := tx.LastApproval(ctx, op.ID)
 	if err != nil {
 		return err
 	}
-	if asked && a.State == reeve.Pending {
-		a.State, a.Comment = reeve.Lapsed, why.Message
-		if err := tx.MoveApproval(ctx, a, reeve.Pending); err != nil {
+	was := reeve.Pending
+	if op.State == reeve.Prepared {
+		was = reeve.Approved
+	}
+	if asked && a.State == was {
+		if a.State = reeve.Lapsed; was == reeve.Pending { // otherwise what the person said stays
+			a.Comment = why.Message
+		}
+		if err := tx.MoveApproval(ctx, a, was); err != nil {
 			return err
 		}
 	}
-	return g.deny(ctx, tx, op, why, reeve.Step{Name: "approval", Verdict: reeve.Refused, Why: why.Message})
+	return g.deny(ctx, tx, op, why, step)
+}
+
+// unwanted is the step that refuses what nobody is asked about any more.
+func unwanted(why *reeve.Error) reeve.Step {
+	return reeve.Step{Name: "approval", Verdict: reeve.Refused, Why: why.Message}
 }
 
 // settled says why a call of a script must not run any more: a person has skipped its item, or begun it anew, while it waited.

@@ -210,7 +210,7 @@ func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struc
 			return err
 		}
 		if a.Lifecycle == reeve.AgentDestroyed {
-			if err := s.Gate.Retire(ctx, tx, a, "the agent was destroyed"); err != nil {
+			if err := s.Gate.Retire(ctx, tx, a, "destroyed"); err != nil {
 				return err
 			}
 		}
@@ -228,7 +228,7 @@ func (s *server) deleteAgent(ctx context.Context, who reeve.Principal, in *Agent
 		if err := tx.DeleteAgent(ctx, who.Workspace, a.ID); err != nil {
 			return err
 		}
-		return s.Gate.Retire(ctx, tx, a, "the agent was removed")
+		return s.Gate.Retire(ctx, tx, a, "removed")
 	})
 	if err == nil {
 		s.Wake.Interrupt(who.Workspace, a.ID, reeve.ErrEnded)

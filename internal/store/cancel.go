@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"reeve"
 )
@@ -98,4 +99,19 @@ func (s *Snap) RunAnswering(ctx context.Context, operation string) (reeve.Run, b
 // RunsOver tells which of some runs have ended.
 func (s *Snap) RunsOver(ctx context.Context, runs []string) ([]string, error) {
 	return among(ctx, s, value[string], `SELECT id FROM runs WHERE id IN (?) AND state NOT IN ('running', 'parked')`, runs)
+}
+
+// RunsFor tells which of some runs there are on behalf of an agent: a call of its own led to them, at whatever distance.
+func (s *Snap) RunsFor(ctx context.Context, agent string, runs []string) (map[string]bool, error) {
+	led := map[string]bool{}
+	_, err := among(ctx, s, func(r scanner) (none struct{}, err error) {
+		var id, ancestors string
+		var list []reeve.Ancestor
+		if err = r.Scan(&id, &ancestors); err == nil {
+			err = fromText(ancestors, &list)
+		}
+		led[id] = slices.ContainsFunc(list, func(a reeve.Ancestor) bool { return a.AgentID == agent })
+		return none, err
+	}, `SELECT id, ancestors FROM runs WHERE id IN (?) AND ancestors <> ''`, runs)
+	return led, err
 }

@@ -3,7 +3,9 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -202,6 +204,23 @@ var work = map[string]func(*testing.T, *store.DB){
 		}
 		equal(t, list(reeve.Pending, "", 9), "apr_3 apr_2", "pending")
 		equal(t, list(reeve.Pending, "apr_3", 9), "apr_2", "pending, second page")
+	},
+
+	"runs on behalf of an agent": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		list := []string{"run_unknown"}
+		for id, callers := range map[string][]string{"run_own": nil, "run_near": {"agt_one"}, "run_far": {"agt_one", "agt_two"}, "run_other": {"agt_two"}} {
+			v := reeve.Run{ID: id, Key: id, WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser, State: reeve.RunRunning, ThreadID: "th"}
+			for _, a := range callers {
+				v.Ancestors = append(v.Ancestors, reeve.Ancestor{AgentID: a})
+			}
+			update(t, db, func(tx *store.Tx) error { _, err := tx.InsertRun(ctx, v); return err })
+			list = append(list, id)
+		}
+		led := view(t, db, func(s *store.Snap) (map[string]bool, error) { return s.RunsFor(ctx, "agt_one", list) })
+		maps.DeleteFunc(led, func(_ string, on bool) bool { return !on })
+		equal(t, fmt.Sprint(slices.Sorted(maps.Keys(led))), "[run_far run_near]", "on behalf of an agent")
 	},
 
 	"budget": func(t *testing.T, db *store.DB) {

@@ -1,0 +1,66 @@
+package gate
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// An operation that cannot be taken up is in the log, with what is wrong, and stays to be tried again. One that only waits is not.
+func TestG15_WhatCannotBeTakenUpIsLogged(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	for name, c := range map[string]struct {
+		change func(*reeve.Agent)
+		says   string
+	}{
+		"damaged": {func(a *reeve.Agent) { a.Config = []byte("{broken") }, "op_1"},
+		"stopped": {func(a *reeve.Agent) { a.StoppedAt = &a.CreatedAt }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, _, sent := sender(t, reeve.Keyed)
+			var log bytes.Buffer
+			g.Log = slog.New(slog.NewTextHandler(&log, nil))
+			change := func(f func(*reeve.Agent)) {
+				t.Helper()
+				if err := g.DB.Update(ctx, func(tx *store.Tx) error {
+					a, err := tx.GetAgent(ctx, "home", "agt_one")
+					if f(&a); err != nil {
+						return err
+					}
+					return tx.UpdateAgent(ctx, a)
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			change(func(a *reeve.Agent) { a.Policy.Tools = map[string]reeve.Answer{"send": reeve.Ask} })
+			res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
+			if err != nil || res.State != reeve.Parked {
+				t.Fatalf("%+v, %v", res, err)
+			}
+			if _, err := g.Decide(ctx, "home", res.ApprovalID, true, "ann", ""); err != nil {
+				t.Fatal(err)
+			}
+			var op reeve.Operation
+			read := func() {
+				t.Helper()
+				if err := g.DB.View(ctx, func(s *store.Snap) (err error) { op, err = s.GetOperation(ctx, "home", "op_1"); return err }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			read()
+			change(c.change)
+			g.takeUp(ctx, op) // as one that was claimed right before
+			if read(); op.State != reeve.Prepared || op.NextAttemptAt == nil || sent.Load() != 0 {
+				t.Errorf("%d sent: %+v", sent.Load(), op)
+			}
+			if got := log.String(); !strings.Contains(got, c.says) || (c.says == "") != (got == "") {
+				t.Errorf("the log has %q", got)
+			}
+		})
+	}
+}
