@@ -108,7 +108,7 @@ func TestG17_AChildDrawsOnItsParents(t *testing.T) {
 	var ran counter
 	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
 	a := h.Agent("a", "x")
-	budget(h, "run:grand", map[string]any{"limit": map[string]any{"micros": 35}, "parent": "run:parent"}) // a circle does no harm
+	budget(h, "run:grand", map[string]any{"limit": map[string]any{"micros": 35}})
 	budget(h, "run:parent", map[string]any{"limit": map[string]any{"micros": 1000}, "parent": "run:grand"})
 	budget(h, "run:child", map[string]any{"limit": map[string]any{"micros": 25}, "parent": "run:parent"})
 	budget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 1000}})
@@ -390,5 +390,24 @@ func TestG17_AChainThatChangesUnderWayHoldsNothing(t *testing.T) {
 				t.Errorf("%s, %s: %+v", effect, subject, b)
 			}
 		}
+	}
+}
+
+// A budget that would be its own parent is refused, at whatever distance, by name or by id.
+func TestG17_NoBudgetIsItsOwnParent(t *testing.T) {
+	h := reevetest.Start(t)
+	a, b := h.Agent("a"), h.Agent("b")
+	budget(h, "agent:a", object{"parent": "agent:b"})
+	for subject, parent := range map[string]string{"agent:a": "agent:" + a.ID, "agent:b": "agent:a"} {
+		var p reeve.Problem
+		h.Want(http.StatusBadRequest, &p, "PUT", "/api/budgets/"+subject, object{"parent": parent})
+		if p.Code != reeve.Validation || len(p.Errors) != 1 || p.Errors[0].Path != "/parent" || !strings.Contains(p.Detail, a.ID) {
+			t.Errorf("%+v", p)
+		}
+	}
+	h.Want(http.StatusNotFound, nil, "PUT", "/api/budgets/agent:a", object{"parent": "agent:nobody"})
+	var list reeve.BudgetList
+	if h.Want(http.StatusOK, &list, "GET", "/api/budgets", nil); len(list.Budgets) != 1 || list.Budgets[0].Parent != "agent:"+b.ID {
+		t.Errorf("%+v", list)
 	}
 }

@@ -58,12 +58,14 @@ func (s *server) putBudget(ctx context.Context, who reeve.Principal, in *struct 
 	}
 	out := &body[reeve.Budget]{}
 	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		if name, ok := cutAgent(b.Subject); ok {
-			a, err := tx.GetAgent(ctx, who.Workspace, name)
-			if err != nil {
-				return err
+		for _, s := range []*string{&b.Subject, &b.Parent} {
+			if name, ok := cutAgent(*s); ok {
+				a, err := tx.GetAgent(ctx, who.Workspace, name)
+				if err != nil {
+					return err
+				}
+				*s = "agent:" + a.ID
 			}
-			b.Subject = "agent:" + a.ID
 		}
 		if err := tx.PutBudget(ctx, who.Workspace, b); err != nil {
 			return err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"reeve"
 )
@@ -32,15 +34,36 @@ func spendable(a reeve.Amount, most int64) reeve.Amount {
 // mostClaimed bounds one claim, so that all claims on a budget can be summed. No limit is as high.
 const mostClaimed = 1 << 53
 
-// PutBudget sets a subject's limits; what it has used stays.
+// PutBudget sets a subject's limits; what it has used stays. A parent that leads back to the budget is refused. The workspace is touched first: of two changes that would make a circle together, the second finds the first.
 func (t *Tx) PutBudget(ctx context.Context, workspace string, b reeve.Budget) error {
-	if err := t.Touch(ctx, workspace); err != nil {
+	if err := first(t.Touch(ctx, workspace), t.leadsOut(ctx, workspace, b)); err != nil {
 		return err
 	}
 	return t.exec(ctx, `INSERT INTO budgets (workspace_id, subject, parent, on_exceed, limit_calls, limit_tokens, limit_micros, limit_millis,
 			used_calls, used_tokens, used_micros, used_millis) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0, 0, 0)
 		ON CONFLICT (workspace_id, subject) DO UPDATE SET parent = $3, on_exceed = $4, limit_calls = $5, limit_tokens = $6, limit_micros = $7, limit_millis = $8`,
 		workspace, b.Subject, b.Parent, string(b.OnExceed), b.Limit.Calls, b.Limit.Tokens, b.Limit.Micros, b.Limit.Millis)
+}
+
+// leadsOut refuses a budget whose parents lead back to it.
+func (t *Tx) leadsOut(ctx context.Context, workspace string, b reeve.Budget) error {
+	path := []string{b.Subject}
+	for parent := b.Parent; parent != ""; {
+		if parent == b.Subject {
+			return &reeve.Error{Code: reeve.Validation, Message: "the budgets would be a circle: " + strings.Join(append(path, parent), ", whose parent is "),
+				Hint: "give it a parent that does not draw on it, or none", Fields: []reeve.Field{{Path: "/parent", Message: "leads back to " + b.Subject, Expected: "a budget that does not draw on this one"}}}
+		}
+		if slices.Contains(path, parent) { // a circle from before they were refused
+			return nil
+		}
+		path = append(path, parent)
+		next, _, err := t.GetBudget(ctx, workspace, parent)
+		if err != nil {
+			return err
+		}
+		parent = next.Parent
+	}
+	return nil
 }
 
 // DeleteBudget removes a subject's limits.

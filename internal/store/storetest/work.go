@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -221,6 +222,33 @@ var work = map[string]func(*testing.T, *store.DB){
 		led := view(t, db, func(s *store.Snap) (map[string]bool, error) { return s.RunsFor(ctx, "agt_one", list) })
 		maps.DeleteFunc(led, func(_ string, on bool) bool { return !on })
 		equal(t, fmt.Sprint(slices.Sorted(maps.Keys(led))), "[run_far run_near]", "on behalf of an agent")
+	},
+
+	"budgets in a circle": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		put := func(subject, parent string) error {
+			return db.Update(ctx, func(tx *store.Tx) error {
+				return tx.PutBudget(ctx, ws, reeve.Budget{Subject: subject, Parent: parent, OnExceed: reeve.EndOver})
+			})
+		}
+		for _, b := range [][2]string{{"run:a", "run:b"}, {"run:b", "run:c"}, {"run:c", "workspace"}, {"run:d", "run:c"}} {
+			if err := put(b[0], b[1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantCode(t, put("run:a", "run:a"), reeve.Validation)
+		err := put("run:c", "run:a")
+		if wantCode(t, err, reeve.Validation); !strings.Contains(err.Error(), "run:c, whose parent is run:a, whose parent is run:b, whose parent is run:c") {
+			t.Error(err)
+		}
+		if err := put("run:a", "run:d"); err != nil { // the way up may be another
+			t.Error(err)
+		}
+		for i := range 8 { // each closes the circle that the other begins
+			pair := [2]string{fmt.Sprint("run:x", i), fmt.Sprint("run:y", i)}
+			exactlyOne(t, race(2, func(k int) error { return put(pair[k], pair[1-k]) }), reeve.Validation)
+		}
 	},
 
 	"budget": func(t *testing.T, db *store.DB) {
