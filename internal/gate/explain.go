@@ -69,11 +69,21 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 
 // Judge says what the gate would say of a call now, and makes it not.
 func (g *Gate) Judge(ctx context.Context, c reeve.Call) (reeve.Explanation, error) {
+	return g.foresee(ctx, c, false)
+}
+
+// JudgeAlone is Judge without the tool's own word, for those who may not call it: a tool looks at what the call is about, and whether it would go well says what is there.
+func (g *Gate) JudgeAlone(ctx context.Context, c reeve.Call) (reeve.Explanation, error) {
+	return g.foresee(ctx, c, true)
+}
+
+func (g *Gate) foresee(ctx context.Context, c reeve.Call, alone bool) (reeve.Explanation, error) {
 	g.views.doubt(c.Workspace) // nothing is written, so nothing would find out that the view is old
 	p, err := g.begin(ctx, c)
 	if err != nil {
 		return reeve.Explanation{}, err
 	}
+	p.alone = alone
 	refusal := p.judge(ctx)
 	if reeve.CodeOf(refusal) == reeve.Internal && refusal != nil {
 		return reeve.Explanation{}, refusal
@@ -90,6 +100,9 @@ func (g *Gate) Judge(ctx context.Context, c reeve.Call) (reeve.Explanation, erro
 		x.Outcome = "It would wait for a person: " + p.waits
 	default:
 		x.Outcome = "It would run."
+	}
+	if refusal == nil && slices.ContainsFunc(p.trail, func(s reeve.Step) bool { return s.Verdict == reeve.NotReached }) {
+		x.Outcome = "As far as the gate can tell without the tool: " + x.Outcome
 	}
 	for _, name := range after {
 		x.Steps = append(x.Steps, reeve.Step{Name: name, Verdict: reeve.NotReached})

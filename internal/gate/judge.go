@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"reeve"
@@ -38,6 +39,8 @@ func (p *pass) judge(ctx context.Context) error {
 		why, err := s.run(p, ctx)
 		step := reeve.Step{Name: s.name, Why: why}
 		switch {
+		case errors.Is(err, errUnasked):
+			step.Verdict, step.Why, err = reeve.NotReached, errUnasked.Message, nil
 		case err != nil:
 			step.Verdict, step.Why = reeve.Refused, p.brief(reeve.AsError(err).Message)
 		case p.waits != waited:

@@ -23,6 +23,7 @@ type pass struct {
 	unused  bool   // the operation id has not been used, as far as anybody knows
 	assumed bool   // that its run goes on was not read
 	nothing bool   // it was refused, and is no operation; the same may be asked for again
+	alone   bool   // its tool is not asked anything
 
 	view     *agentView
 	behalf   []behalf        // on whose behalf the call is made, the first one first
