@@ -21,46 +21,67 @@ type edit struct {
 // secretChanges follows a hunk in which a secret becomes another: both look the same.
 const secretChanges = "\\ What is " + reeve.Redacted + " is not the same before and after\n"
 
+// block is a hunk of a diff: some edits, and how many lines come before them and are in them, in both texts.
+type block struct {
+	edits         []edit
+	oldAt, oldLen int
+	newAt, newLen int
+	before, after [][]reeve.Range // what is secret in its lines
+}
+
 // unified gives the unified diff of two texts without the secrets in it, line by line; nothing when they are equal. ok is false when it is too long for anybody to read.
 func unified(inv *reeve.Invocation, from, to, a, b string) (diff string, ok bool) {
 	was, is := lines(a), lines(b)
-	edits := compare(was, is)
+	blocks, ok := blocks(compare(was, is))
+	if len(blocks) == 0 || !ok {
+		return "", ok
+	}
+	known := pieces{}
+	for i, h := range blocks {
+		blocks[i].before, blocks[i].after = veil(inv, was, h.oldAt, h.oldLen, known), veil(inv, is, h.newAt, h.newLen, known)
+	}
 	var out strings.Builder
-	oldAt, newAt := 0, 0 // lines before the hunk
+	fmt.Fprintf(&out, "--- %s\n+++ %s\n", from, to)
+	for _, h := range blocks {
+		fmt.Fprintf(&out, "@@ -%s +%s @@\n", span(h.oldAt, h.oldLen), span(h.newAt, h.newLen))
+		h.write(&out, known)
+	}
+	return out.String(), out.Len() <= diffMost
+}
+
+// blocks puts changes into hunks. ok is false when they are too long to be shown, before anybody looks through them for secrets.
+func blocks(edits []edit) (all []block, ok bool) {
+	oldAt, newAt, size := 0, 0, 0 // lines before the hunk, and the bytes of all
 	for i := 0; i < len(edits); {
 		if edits[i].op == ' ' {
 			i, oldAt, newAt = i+1, oldAt+1, newAt+1
 			continue
 		}
 		start, end := hunk(edits, i)
-		oldAt, newAt = oldAt-(i-start), newAt-(i-start)
-		if out.Len() == 0 {
-			fmt.Fprintf(&out, "--- %s\n+++ %s\n", from, to)
-		}
-		oldLen, newLen, size := 0, 0, 0
-		for _, e := range edits[start:end] {
+		h := block{edits: edits[start:end], oldAt: oldAt - (i - start), newAt: newAt - (i - start)}
+		for _, e := range h.edits {
 			if e.op != '+' {
-				oldLen++
+				h.oldLen++
 			}
 			if e.op != '-' {
-				newLen++
+				h.newLen++
 			}
 			size += len(e.line)
 		}
-		if out.Len()+size > diffMost { // before anybody looks through it for secrets
-			return "", false
+		if size > diffMost {
+			return nil, false
 		}
-		fmt.Fprintf(&out, "@@ -%s +%s @@\n", span(oldAt, oldLen), span(newAt, newLen))
-		writeHunk(&out, edits[start:end], veil(inv, was, oldAt, oldLen), veil(inv, is, newAt, newLen))
-		oldAt, newAt, i = oldAt+oldLen, newAt+newLen, end
+		all = append(all, h)
+		oldAt, newAt, i = h.oldAt+h.oldLen, h.newAt+h.newLen, end
 	}
-	return out.String(), out.Len() <= diffMost
+	return all, true
 }
 
-// writeHunk writes the lines of a hunk, without what is secret before and after.
-func writeHunk(out *strings.Builder, edits []edit, before, after [][]reeve.Range) {
-	var gone, come string // what is secret in lines that change
-	for _, e := range edits {
+// write writes the lines of a hunk, without what is secret before and after, and without pieces of what is secret in any line.
+func (h block) write(out *strings.Builder, known pieces) {
+	var gone, come strings.Builder // what is secret in lines that change
+	before, after := h.before, h.after
+	for _, e := range h.edits {
 		var hidden []reeve.Range
 		if e.op != '+' {
 			hidden, before = append(hidden, before[0]...), before[1:]
@@ -68,12 +89,12 @@ func writeHunk(out *strings.Builder, edits []edit, before, after [][]reeve.Range
 		if e.op != '-' {
 			hidden, after = append(hidden, after[0]...), after[1:]
 		}
-		line, secret := veiled(e.line, hidden)
+		line, secret := veiled(e.line, append(hidden, known.in(e.line)...))
 		switch e.op {
 		case '-':
-			gone += secret
+			gone.WriteString(secret)
 		case '+':
-			come += secret
+			come.WriteString(secret)
 		}
 		out.WriteByte(e.op)
 		out.WriteString(line)
@@ -81,7 +102,7 @@ func writeHunk(out *strings.Builder, edits []edit, before, after [][]reeve.Range
 			out.WriteString("\n\\ No newline at end of file\n")
 		}
 	}
-	if gone != "" && come != "" && gone != come {
+	if gone.Len() > 0 && come.Len() > 0 && gone.String() != come.String() {
 		out.WriteString(secretChanges)
 	}
 }
