@@ -53,6 +53,7 @@ type ActionInfo struct {
 	Tools       []string `json:"tools,omitempty" doc:"The call's own list of tools"`
 	Base        string   `json:"base,omitempty"`
 	ProposalID  string   `json:"proposal_id,omitempty" doc:"The proposal that the call applies"`
+	Undoes      string   `json:"undoes,omitempty" doc:"The operation that the call takes back"`
 	Trail       []Step   `json:"trail" doc:"What each step of the gate said"`
 }
 

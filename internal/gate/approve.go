@@ -24,7 +24,7 @@ func (p *pass) park(ctx context.Context) (res reeve.Result, err error) {
 			op.Code = reeve.BudgetExceeded
 		}
 		a := reeve.Approval{ID: tx.NewID(reeve.PrefixApproval), WorkspaceID: op.WorkspaceID, OperationID: op.ID, CallID: p.id, AgentID: op.AgentID,
-			Tool: op.Tool, Args: string(p.args), ArgsHash: op.ArgsHash, ToolVersion: op.ToolVersion, Policy: op.Policy, Why: p.waits,
+			Tool: op.Tool, Args: p.shownArgs(), ArgsHash: op.ArgsHash, ToolVersion: op.ToolVersion, Policy: op.Policy, Why: p.waits,
 			Reason: p.call.Reason, Preview: diff.content, State: reeve.Pending, ExpiresAt: tx.Now().Add(p.g.ApprovalTTL)}
 		res = p.pending(op)
 		res.ApprovalID, res.Message = a.ID, p.waits

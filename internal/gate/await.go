@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"encoding/json"
 
 	"reeve"
 	"reeve/internal/store"
@@ -83,7 +84,7 @@ func (p *pass) tellUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation
 	}
 	r := p.pending(op)
 	return tx.AppendFrame(ctx, run.SessionID, "unknown:"+tx.NewID(reeve.PrefixMessage), reeve.Frame{Type: reeve.FrameApproval, TurnID: run.ID, AgentID: op.AgentID, MessageID: op.CallID,
-		ToolCallID: p.call.Ref, Tool: op.Tool, Args: p.args, OperationID: op.ID, Code: r.Code, Message: r.Message, Hint: r.Hint})
+		ToolCallID: p.call.Ref, Tool: op.Tool, Args: json.RawMessage(p.shownArgs()), OperationID: op.ID, Code: r.Code, Message: r.Message, Hint: r.Hint})
 }
 
 // overdue settles a call whose time to wait is up.

@@ -38,6 +38,11 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 		x = reeve.Explanation{CallID: m.ID, OperationID: m.OperationID, Agent: m.AgentID, Tool: info.Tool, Steps: info.Trail}
 		var asked []reeve.Approval
 		if found && op.CallID == m.ID {
+			shown, err := g.Shown(ctx, s, workspace)
+			if err != nil {
+				return err
+			}
+			shown.Operation(&op)
 			x.Operation = &op
 			if asked, err = s.ApprovalsOf(ctx, op.ID); err != nil {
 				return err

@@ -16,6 +16,7 @@ type pass struct {
 	call    reeve.Call
 	id      string // of the action message; see name
 	op      string // operation id
+	undoes  string // the operation that it takes back
 	foreign bool   // the operation id is another workspace's
 	acted   bool   // the action message is written in this transaction
 	chose   bool   // the caller chose the operation id, so it may have been used before
@@ -167,7 +168,7 @@ func (p *pass) ready() {
 
 // action is the message that says what was asked for, and what the gate said.
 func (p *pass) action() reeve.Message {
-	content := string(p.args)
+	content := p.shownArgs()
 	if p.args == nil {
 		content = p.g.readable(p.scrub(string(p.call.Args)))
 	}
@@ -182,7 +183,7 @@ func (p *pass) action() reeve.Message {
 // actionInfo is the metadata of the action message.
 func (p *pass) actionInfo() json.RawMessage {
 	info := reeve.ActionInfo{Type: "tool_call", Tool: p.call.Tool, ArgsHash: p.argsHash, Categories: p.categories(), Via: p.call.Via,
-		User: p.call.User, Session: p.call.Session, Reason: p.call.Reason, Ref: p.call.Ref, Item: p.call.Item, Attempt: p.call.Attempt, Preview: p.call.PreviewOnly, Tools: p.call.Tools, Base: p.call.Base, Trail: p.trail}
+		User: p.call.User, Session: p.call.Session, Reason: p.call.Reason, Ref: p.call.Ref, Item: p.call.Item, Attempt: p.call.Attempt, Preview: p.call.PreviewOnly, Tools: p.call.Tools, Base: p.call.Base, Undoes: p.undoes, Trail: p.trail}
 	if p.entry != nil {
 		info.ToolVersion = p.entry.fingerprint
 	}

@@ -105,7 +105,7 @@ func (p *pass) enter(ctx context.Context, tx *store.Tx, diff output) (item reeve
 		}
 	}
 	item = reeve.Proposal{ID: tx.NewID(reeve.PrefixProposal), WorkspaceID: p.call.Workspace, SetID: p.changeSet(), Round: last.Round + 1,
-		AgentID: p.call.Agent, RunID: p.call.Run, ThreadID: p.thread(), CallID: p.id, Tool: p.tool().ID, Args: string(p.args), ArgsHash: p.argsHash,
+		AgentID: p.call.Agent, RunID: p.call.Run, ThreadID: p.thread(), CallID: p.id, Tool: p.tool().ID, Args: p.shownArgs(), ArgsHash: p.argsHash,
 		ToolVersion: p.entry.fingerprint, Settings: p.settingsHash(), Base: p.base(), Preview: diff.content, Reason: p.call.Reason, UserID: p.call.User,
 		State: reeve.ProposalPending}
 	if item.Ordinal, err = tx.LastOrdinal(ctx, item.SetID); err != nil {

@@ -286,13 +286,17 @@ func (g *Gate) recall(ctx context.Context, op reeve.Operation) (*pass, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := g.begin(ctx, reeve.Call{Workspace: op.WorkspaceID, Agent: op.AgentID, Tool: op.Tool, Args: json.RawMessage(m.Content), Session: info.Session,
+	args, err := g.trueArgs(ctx, op, info, m.Content)
+	if err != nil {
+		return nil, err
+	}
+	p, err := g.begin(ctx, reeve.Call{Workspace: op.WorkspaceID, Agent: op.AgentID, Tool: op.Tool, Args: args, Session: info.Session,
 		Run: op.RunID, User: info.User, Via: info.Via, Tools: info.Tools, Base: info.Base, Reason: info.Reason, Ref: info.Ref})
 	if err != nil {
 		return nil, err
 	}
-	p.id, p.op, p.resumed = op.CallID, op.ID, &op
-	p.args, p.argsHash, p.proposal = json.RawMessage(m.Content), op.ArgsHash, item
+	p.id, p.op, p.undoes, p.resumed = op.CallID, op.ID, info.Undoes, &op
+	p.args, p.argsHash, p.proposal = args, op.ArgsHash, item
 	if asked {
 		p.approval = &a
 	}

@@ -23,9 +23,10 @@ type outcome struct {
 
 // result is the message that answers the call, and what the caller is shown.
 func (p *pass) result(o outcome) (reeve.Message, reeve.Result) {
-	info := reeve.ResultInfo{Status: "success", Size: o.out.size, Truncated: o.out.truncated, Changed: o.changed, Undo: o.undo, Spent: o.spent,
+	undo := p.view.workspace.shownUndo(o.undo)
+	info := reeve.ResultInfo{Status: "success", Size: o.out.size, Truncated: o.out.truncated, Changed: o.changed, Undo: undo, Spent: o.spent,
 		Attempts: o.attempts, ProposalID: o.proposal}
-	res := reeve.Result{CallID: p.id, Content: o.out.content, Size: o.out.size, Truncated: o.out.truncated, Changed: o.changed, Undo: o.undo,
+	res := reeve.Result{CallID: p.id, Content: o.out.content, Size: o.out.size, Truncated: o.out.truncated, Changed: o.changed, Undo: undo,
 		Spent: o.spent, OperationID: p.operationID(), ProposalID: o.proposal}
 	if o.out.truncated {
 		info.Hash = reeve.Hash(o.out.full)

@@ -33,8 +33,8 @@ func (g *Gate) Undo(ctx context.Context, workspace, id, by string, via reeve.Via
 	if op.State != reeve.Committed || op.Undo == nil {
 		return reeve.Result{}, reeve.Errorf(reeve.Unsupported, "operation %s cannot be undone", id).Hintf("only committed operations whose tool says how can be")
 	}
-	return g.Call(ctx, reeve.Call{Workspace: workspace, Agent: op.AgentID, Tool: op.Undo.Tool, Args: op.Undo.Args, Tools: []string{op.Undo.Tool}, Session: info.Session, Run: op.RunID,
-		Operation: key, User: info.User, Via: via, Reason: "undo of " + op.ID + ", asked for by " + by})
+	return g.make(ctx, reeve.Call{Workspace: workspace, Agent: op.AgentID, Tool: op.Undo.Tool, Args: op.Undo.Args, Tools: []string{op.Undo.Tool}, Session: info.Session, Run: op.RunID,
+		Operation: key, User: info.User, Via: via, Reason: "undo of " + op.ID + ", asked for by " + by}, op.ID)
 }
 
 func undoKey(operation string) string { return reeve.Key(reeve.PrefixOperation, "undo", operation) }

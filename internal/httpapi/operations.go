@@ -30,8 +30,17 @@ func (s *server) listOperations(ctx context.Context, who reeve.Principal, in *st
 		if err != nil {
 			return err
 		}
-		out.Body.Operations, err = snap.ListOperations(ctx, who.Workspace, store.OperationFilter{Agent: agent, State: in.State, Before: before, Limit: in.Limit})
-		return err
+		if out.Body.Operations, err = snap.ListOperations(ctx, who.Workspace, store.OperationFilter{Agent: agent, State: in.State, Before: before, Limit: in.Limit}); err != nil {
+			return err
+		}
+		shown, err := s.Gate.Shown(ctx, snap, who.Workspace)
+		if err != nil {
+			return err
+		}
+		for i := range out.Body.Operations {
+			shown.Operation(&out.Body.Operations[i])
+		}
+		return nil
 	})
 	if n := len(out.Body.Operations); n == in.Limit {
 		last := out.Body.Operations[n-1]
@@ -58,6 +67,11 @@ func (s *server) getOperation(ctx context.Context, who reeve.Principal, in *IDPa
 		if out.Body, err = snap.GetOperation(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
+		shown, err := s.Gate.Shown(ctx, snap, who.Workspace)
+		if err != nil {
+			return err
+		}
+		shown.Operation(&out.Body)
 		return withArgs(ctx, snap, &out.Body)
 	})
 }

@@ -1,0 +1,103 @@
+package host_test
+
+import (
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/reevetest"
+)
+
+// An undo brings back what was there to the byte, a secret too; whoever looks at it, or decides on it, is shown it without.
+func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
+	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		const stored, told = "amber-lantern-willow", "Summer2026rain"
+		const title, note = "Use " + stored, "password: " + told
+		h := start()
+		h.Want(204, nil, "PUT", "/api/secrets/LAMP", object{"value": stored})
+		var gym reeve.Category
+		h.Want(201, &gym, "POST", "/api/journal/categories", object{"name": "Gym"})
+		var task reeve.Task
+		h.Want(201, &task, "POST", "/api/journal/tasks", object{"category_id": gym.ID, "title": title, "description": note})
+		a := h.Agent("coach", "update_task_fields")
+		set := func(policy string) {
+			h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, object{"kind": "planner", "categories": []string{gym.ID}, "policy": object{"tools": object{"update_task_fields": policy}}})
+		}
+		holds := func(when, title, description string) {
+			t.Helper()
+			var got reeve.Task
+			if h.Want(200, &got, "GET", "/api/journal/tasks/"+task.ID, nil); got.Title != title || got.Description != description {
+				t.Errorf("%s: the task is %q, %q", when, got.Title, got.Description)
+			}
+		}
+		unseen := func(when string) {
+			t.Helper()
+			for _, path := range []string{"operations", "approvals", "proposals", "inbox", "agents/coach/messages", "change-sets"} {
+				body := string(h.Want(200, nil, "GET", "/api/"+path, nil).Body)
+				if strings.Contains(body, stored) || strings.Contains(body, told) {
+					t.Errorf("%s: /api/%s shows it: %s", when, path, body)
+				}
+			}
+		}
+		change := func() reeve.Result {
+			t.Helper()
+			set("allow")
+			res := h.Call("coach", "update_task_fields", object{"task_id": task.ID, "title": "Use another", "description": ""})
+			if res.Undo == nil || strings.Contains(string(res.Undo.Args), stored) || strings.Contains(string(res.Undo.Args), told) || !strings.Contains(string(res.Undo.Args), "Use [REDACTED]") {
+				t.Errorf("the call's answer: %+v", res)
+			}
+			return res
+		}
+		look := func(op string) {
+			t.Helper()
+			for _, path := range []string{"operations/" + op, "calls/" + op + "/explanation"} {
+				if body := string(h.Want(200, nil, "GET", "/api/"+path, nil).Body); strings.Contains(body, stored) || strings.Contains(body, told) {
+					t.Errorf("/api/%s shows it: %s", path, body)
+				}
+			}
+		}
+		undo := func(op string) (res reeve.Result) {
+			t.Helper()
+			h.Do("POST", "/api/operations/"+op+"/undo", nil).Decode(t, &res)
+			return res
+		}
+
+		res := change()
+		look(res.OperationID)
+		if again, p, status := do(h, "coach", call{"tool": res.Undo.Tool, "args": res.Undo.Args}); again.Code != reeve.Stale && p.Code != reeve.Stale || !strings.Contains(again.Message+p.Detail, "as it is shown") {
+			t.Errorf("called with what is shown: %d %+v %+v", status, again, p)
+		}
+		holds("called with what is shown", "Use another", "")
+		back := undo(res.OperationID)
+		look(back.OperationID)
+		holds("undone", title, note)
+		unseen("undone")
+
+		res = change()
+		set("ask")
+		parked := undo(res.OperationID)
+		look(parked.OperationID)
+		unseen("asked for")
+		if list := inbox(h).Approvals; len(list) != 1 || !strings.Contains(list[0].Args, "Use [REDACTED]") {
+			t.Fatalf("%+v", list)
+		}
+		decide(h, parked.ApprovalID, "approve")
+		h.Settle(t.Context())
+		look(parked.OperationID)
+		holds("approved", title, note)
+
+		res = change()
+		set("propose")
+		item := undo(res.OperationID)
+		unseen("proposed")
+		h.Want(200, nil, "POST", "/api/proposals/"+item.ProposalID+"/accept", object{})
+		h.Settle(t.Context())
+		holds("accepted", title, note)
+		var p reeve.Proposal
+		if h.Want(200, &p, "GET", "/api/proposals/"+item.ProposalID, nil); p.State != reeve.ProposalApplied {
+			t.Errorf("%+v", p)
+		}
+		look(p.OperationID)
+		unseen("accepted")
+	})
+}

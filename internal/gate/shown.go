@@ -1,0 +1,75 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Shown takes secrets out of what is shown of a workspace besides the results of calls.
+type Shown struct{ view *workspaceView }
+
+// Shown gives what knows a workspace's secrets as of a snapshot.
+func (g *Gate) Shown(ctx context.Context, s *store.Snap, workspace string) (Shown, error) {
+	w, err := g.views.workspace(ctx, g, s, workspace)
+	if err != nil {
+		return Shown{}, err
+	}
+	g.views.mu.Lock()
+	defer g.views.mu.Unlock()
+	g.views.workspaces[workspace] = w // to read it anew takes a tenth of a second
+	return Shown{w}, nil
+}
+
+// Operation is an operation as it is shown. What it keeps is what takes it back, to the byte.
+func (v Shown) Operation(op *reeve.Operation) { op.Undo = v.view.shownUndo(op.Undo) }
+
+// shownUndo is the call that takes an operation back as it is shown: it holds what was there before, and that may be a secret.
+func (w *workspaceView) shownUndo(u *reeve.Undo) *reeve.Undo {
+	if u == nil {
+		return nil
+	}
+	return &reeve.Undo{Tool: u.Tool, Args: json.RawMessage(w.shownArgs(u.Tool, u.Args))}
+}
+
+// shownArgs are the arguments of an undo as they are shown. Where a secret was taken out they are not to be called with: the mark would be written in its place. So they do not expect
+// what was left any more, and are refused.
+func (w *workspaceView) shownArgs(tool string, args json.RawMessage) string {
+	var names []string
+	if e := w.tools[tool]; e != nil {
+		names = e.tool.Names
+	}
+	text := w.scrubber.scrub(string(args), names...)
+	var members map[string]json.RawMessage
+	if text == string(args) || json.Unmarshal([]byte(text), &members) != nil || members["expect"] == nil {
+		return text
+	}
+	members["expect"] = mustJSON(reeve.Redacted)
+	return string(mustJSON(members))
+}
+
+// shownArgs are the call's arguments as they are recorded, to be shown. Those of an undo are what was there before, and not what somebody said: they are scrubbed, and kept with the operation that it takes back.
+func (p *pass) shownArgs() string {
+	if p.undoes == "" {
+		return string(p.args)
+	}
+	return p.view.workspace.shownArgs(p.call.Tool, p.args)
+}
+
+// trueArgs are the arguments that a recorded call was made with.
+func (g *Gate) trueArgs(ctx context.Context, op reeve.Operation, info reeve.ActionInfo, recorded string) (args json.RawMessage, err error) {
+	args = json.RawMessage(recorded)
+	if info.Undoes == "" || reeve.Hash(args) == op.ArgsHash {
+		return args, nil
+	}
+	err = g.DB.View(ctx, func(s *store.Snap) error {
+		undone, err := s.GetOperation(ctx, op.WorkspaceID, info.Undoes)
+		if err == nil && undone.Undo != nil {
+			args, err = reeve.Canonical(undone.Undo.Args)
+		}
+		return err
+	})
+	return args, err
+}
