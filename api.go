@@ -254,15 +254,15 @@ type OutputSlice struct {
 	Size       int    `json:"size" doc:"Bytes of the whole output"`
 }
 
-// NewOutputSlice makes the slice of these bytes.
-func NewOutputSlice(b []byte, offset, size int) OutputSlice {
+// NewOutputSlice makes the slice of what is shown of the bytes from offset to next.
+func NewOutputSlice(b []byte, offset, next, size int) OutputSlice {
 	s := OutputSlice{Offset: offset, Size: size}
 	if utf8.Valid(b) {
 		s.Content = string(b)
 	} else {
 		s.Data = b // JSON would put replacement characters in
 	}
-	if next := offset + len(b); next < size {
+	if next < size {
 		s.NextOffset = next
 	}
 	return s

@@ -45,7 +45,10 @@ func (c *Client) CopyOutput(ctx context.Context, w io.Writer, hash string, offse
 			return offset, s.Size, err
 		}
 		last := limit > 0 && offset+n == end
-		if offset += len(b); last || s.NextOffset == 0 {
+		if s.NextOffset == 0 {
+			return max(offset, s.Size), s.Size, nil
+		}
+		if offset = s.NextOffset; last || limit > 0 && offset >= end { // which need not be as far on as bytes were shown, where a secret is
 			return offset, s.Size, nil
 		}
 	}

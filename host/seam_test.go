@@ -2,11 +2,13 @@ package host_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"reeve"
 	"reeve/reevetest"
 )
 
@@ -163,8 +165,17 @@ func TestG21_NoSliceOfAnOutputPartsASecret(t *testing.T) {
 	if got := slices(h, "clerk", kept.Hash, 12000); got != want {
 		t.Errorf("the slices are not the output")
 	}
+	var whole reeve.OutputSlice
+	if h.Want(200, &whole, "GET", "/api/outputs/"+kept.Hash, nil); whole.Content != want || whole.NextOffset != 0 || whole.Size != len(text) {
+		t.Errorf("it is read as %d bytes, and goes on at %d", len(whole.Content), whole.NextOffset)
+	}
 	start := strings.Index(text, secret)
 	for at := start - 10; at < start+len(secret)+10; at++ {
+		var read reeve.OutputSlice
+		h.Want(200, &read, "GET", fmt.Sprintf("/api/outputs/%s?offset=%d&limit=7", kept.Hash, at), nil)
+		if left := strings.Trim(strings.ReplaceAll(read.Content+string(read.Data), "[REDACTED]", ""), "!, \né\xa9\xc3"); left != "" || read.NextOffset <= at {
+			t.Fatalf("%q is read at %d: %+v", left, at, read)
+		}
 		res := h.Call("clerk", "output_read", object{"hash": kept.Hash, "offset": at, "limit": 7})
 		var s struct {
 			Content    string `json:"content"`

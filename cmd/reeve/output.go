@@ -29,11 +29,11 @@ func outputCommand(a *app) *cobra.Command {
 					return err
 				}
 				var b bytes.Buffer
-				_, size, err := c.CopyOutput(ctx, &b, args[0], offset, limit)
+				next, size, err := c.CopyOutput(ctx, &b, args[0], offset, limit)
 				if err != nil {
 					return err
 				}
-				return a.print(reeve.NewOutputSlice(b.Bytes(), offset, size), nil)
+				return a.print(reeve.NewOutputSlice(b.Bytes(), offset, next, size), nil)
 			})
 		},
 	}

@@ -26,6 +26,14 @@ func (g *Gate) Shown(ctx context.Context, s *store.Snap, workspace string) (Show
 // Operation is an operation as it is shown. What it keeps is what takes it back, to the byte.
 func (v Shown) Operation(op *reeve.Operation) { op.Undo = v.view.shownUndo(op.Undo) }
 
+// Invocation is one of no tool's, for its Slice and its Head.
+func (v Shown) Invocation() *reeve.Invocation {
+	return &reeve.Invocation{Workspace: v.view.ws.ID, Secrets: v.view.scrubber.find, Begun: v.view.scrubber.begun}
+}
+
+// Text is a text as it is shown.
+func (v Shown) Text(text string) string { return v.view.scrubber.scrub(text) }
+
 // shownUndo is the call that takes an operation back as it is shown: it holds what was there before, and that may be a secret.
 func (w *workspaceView) shownUndo(u *reeve.Undo) *reeve.Undo {
 	if u == nil {

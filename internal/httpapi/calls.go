@@ -131,12 +131,24 @@ func (s *server) readOutput(ctx context.Context, who reeve.Principal, in *struct
 }) (*body[reeve.OutputSlice], error) {
 	out := &body[reeve.OutputSlice]{}
 	err := s.DB.View(ctx, func(snap *store.Snap) error {
-		got, err := snap.GetPayload(ctx, who.Workspace, store.Output, in.Hash, in.Offset, in.Limit)
-		if b := got.Whole(in.Offset); len(b) > 0 && utf8.Valid(b) { // else the bytes are given as they are
-			got.Body = b
+		shown, err := s.Gate.Shown(ctx, snap, who.Workspace)
+		if err != nil {
+			return err
 		}
-		out.Body = reeve.NewOutputSlice(got.Body, in.Offset, got.Size)
-		return err
+		got, err := snap.GetOutput(ctx, shown.Invocation(), in.Hash, in.Offset, in.Limit)
+		if err != nil {
+			return err
+		}
+		b := got.Any(in.Limit)
+		if whole := got.First(in.Limit); len(whole) > 0 && utf8.Valid(whole) { // else the bytes are given as they are
+			b = whole
+		}
+		out.Body = reeve.OutputSlice{Offset: in.Offset, Size: got.Size}
+		if len(b) > 0 {
+			from, to, text := got.Part(len(b))
+			out.Body = reeve.NewOutputSlice([]byte(text), from, to, got.Size)
+		}
+		return nil
 	})
 	return out, err
 }

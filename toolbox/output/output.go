@@ -41,11 +41,9 @@ func (p *Pack) read(ctx context.Context, in read) (slice, error) {
 		limit = 12000
 	}
 	inv := reeve.InvocationFrom(ctx)
-	lo := max(0, in.Offset-reeve.Around) // it was scrubbed when it was kept; secrets that were stored since are looked for
-	at := in.Offset - lo
-	var got store.Slice
+	var got store.Kept
 	err := p.DB.View(ctx, func(s *store.Snap) (err error) {
-		got, err = s.GetPayload(ctx, inv.Workspace, store.Output, in.Hash, lo, at+max(limit, utf8.UTFMax)+reeve.Around) // a character at least, or nobody would get on
+		got, err = s.GetOutput(ctx, inv, in.Hash, in.Offset, limit)
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {
@@ -57,26 +55,23 @@ func (p *Pack) read(ctx context.Context, in read) (slice, error) {
 	if in.Offset > got.Size {
 		return slice{}, reeve.Errorf(reeve.ToolFailed, "the output has only %d bytes", got.Size).Hintf("read from an offset below that")
 	}
-	text := string(got.Body)
-	got.Body = got.Body[at:]
-	body := first(got, in.Offset, limit)
+	body := first(got, limit)
 	if !utf8.Valid(body) {
 		return slice{}, reeve.Errorf(reeve.ToolFailed, "there is no text at offset %d: it is inside a character, or the output is binary", in.Offset).
 			Hintf("go on from a next_offset, or from 0")
 	}
-	cut := inv.Slices(text)
 	return reeve.Page(inv, len(body), func(n int) (slice, error) { // quotes and line ends take more room than their bytes
-		from, to, shown := cut(at, at+len(first(got, in.Offset, n)))
-		return slice{Content: strings.ReplaceAll(shown, "\x00", "\uFFFD"), Offset: lo + from, NextOffset: lo + to, Size: got.Size, Remaining: got.Size - lo - to}, nil
+		from, to, shown := got.Part(len(first(got, n)))
+		return slice{Content: strings.ReplaceAll(shown, "\x00", "\uFFFD"), Offset: from, NextOffset: to, Size: got.Size, Remaining: got.Size - to}, nil
 	})
 }
 
-// first gives the whole characters in the first limit bytes of a slice: one at least.
-func first(s store.Slice, offset, limit int) []byte {
-	body := store.Slice{Body: s.Body[:min(limit, len(s.Body))], Size: s.Size}.Whole(offset)
-	if len(body) == 0 && len(s.Body) > 0 {
-		_, n := utf8.DecodeRune(s.Body)
-		body = s.Body[:n]
+// first gives the whole characters in the first n bytes of what was read: one at least.
+func first(k store.Kept, n int) []byte {
+	body := k.First(n)
+	if rest := k.Any(utf8.UTFMax); len(body) == 0 && len(rest) > 0 {
+		_, n := utf8.DecodeRune(rest)
+		body = rest[:n]
 	}
 	return body
 }
