@@ -35,7 +35,7 @@ type Proposal struct {
 	WorkspaceID string        `json:"workspace_id"`
 	SetID       string        `json:"set_id" doc:"The change set: all that one run, or one session, proposed"`
 	Ordinal     int           `json:"ordinal" doc:"Its place in the set, from 1"`
-	Round       int           `json:"round" doc:"How often this agent has proposed exactly this, from 1"`
+	Round       int           `json:"round" doc:"How often this agent has proposed exactly this, on whose behalf ever, from 1"`
 	AgentID     string        `json:"agent_id"`
 	RunID       string        `json:"run_id,omitempty"`
 	ThreadID    string        `json:"thread_id"`

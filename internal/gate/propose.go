@@ -19,7 +19,7 @@ func (p *pass) proposed(ctx context.Context, why string) (string, error) {
 		return "a preview changes nothing", nil
 	}
 	err := p.g.DB.View(ctx, func(s *store.Snap) error {
-		last, ok, err := s.LastProposal(ctx, p.call.Agent, p.tool().ID, p.argsHash)
+		last, ok, err := p.lastProposal(ctx, s)
 		if err == nil && ok && last.State == reeve.ProposalRejected {
 			return reeve.Errorf(reeve.Denied, "%s as proposal %s", verdictOn(last, "rejected this"), last.ID).Hintf("propose something else, unless a person reopens it")
 		}
@@ -82,7 +82,11 @@ func (p *pass) propose(ctx context.Context) (res reeve.Result, err error) {
 
 // enter finds the item that says the same and is still open, or writes a new one, and says which.
 func (p *pass) enter(ctx context.Context, tx *store.Tx, diff output) (item reeve.Proposal, text string, err error) {
-	last, ok, err := tx.LastProposal(ctx, p.call.Agent, p.tool().ID, p.argsHash)
+	round, err := tx.LastRound(ctx, p.call.Agent, p.tool().ID, p.argsHash) // before the items are looked at: one that comes after has taken the next round
+	if err != nil {
+		return item, "", err
+	}
+	last, ok, err := p.lastProposal(ctx, &tx.Snap)
 	if err != nil {
 		return item, "", err
 	}
@@ -104,7 +108,7 @@ func (p *pass) enter(ctx context.Context, tx *store.Tx, diff output) (item reeve
 		case reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalStale, reeve.ProposalUnknown: // over: this is another
 		}
 	}
-	item = reeve.Proposal{ID: tx.NewID(reeve.PrefixProposal), WorkspaceID: p.call.Workspace, SetID: p.changeSet(), Round: last.Round + 1,
+	item = reeve.Proposal{ID: tx.NewID(reeve.PrefixProposal), WorkspaceID: p.call.Workspace, SetID: p.changeSet(), Round: round + 1,
 		AgentID: p.call.Agent, RunID: p.call.Run, ThreadID: p.thread(), CallID: p.id, Tool: p.tool().ID, Args: p.shownArgs(), ArgsHash: p.argsHash,
 		ToolVersion: p.entry.fingerprint, Settings: p.settingsHash(), Base: p.base(), Preview: diff.content, Reason: p.call.Reason, UserID: p.call.User,
 		State: reeve.ProposalPending}
@@ -116,6 +120,11 @@ func (p *pass) enter(ctx context.Context, tx *store.Tx, diff output) (item reeve
 		return item, "", err
 	}
 	return item, fmt.Sprintf("Proposed as item %d of change set %s: a person decides. Nothing has changed yet.", item.Ordinal, item.SetID), tx.InsertProposal(ctx, item)
+}
+
+// lastProposal is the newest item that says the same: by the same agent, and on behalf of the same person. What is one person's own is not the other's.
+func (p *pass) lastProposal(ctx context.Context, s *store.Snap) (reeve.Proposal, bool, error) {
+	return s.LastProposal(ctx, p.call.Agent, p.tool().ID, p.argsHash, p.call.User)
 }
 
 // proposalOf is the item of a change set that a call became.

@@ -51,9 +51,16 @@ func (s *Snap) GetProposal(ctx context.Context, workspace, id string) (reeve.Pro
 	return p, err
 }
 
-// LastProposal reads the newest proposal of exactly this; false means there is none.
-func (s *Snap) LastProposal(ctx context.Context, agent, tool, argsHash string) (reeve.Proposal, bool, error) {
-	return one(ctx, s, scanProposal, selectProposal+`WHERE p.agent_id = $1 AND p.tool = $2 AND p.args_hash = $3 ORDER BY p.round DESC LIMIT 1`, agent, tool, argsHash)
+// LastProposal reads the newest proposal of exactly this on behalf of a user, or of nobody; false means there is none.
+func (s *Snap) LastProposal(ctx context.Context, agent, tool, argsHash, user string) (reeve.Proposal, bool, error) {
+	return one(ctx, s, scanProposal, selectProposal+`WHERE p.agent_id = $1 AND p.tool = $2 AND p.args_hash = $3 AND p.user_id = $4 ORDER BY p.round DESC LIMIT 1`,
+		agent, tool, argsHash, user)
+}
+
+// LastRound is how often an agent has proposed exactly this, on whose behalf ever.
+func (s *Snap) LastRound(ctx context.Context, agent, tool, argsHash string) (int, error) {
+	n, _, err := one(ctx, s, value[int], `SELECT COALESCE(max(round), 0) FROM proposals WHERE agent_id = $1 AND tool = $2 AND args_hash = $3`, agent, tool, argsHash)
+	return n, err
 }
 
 // LastOrdinal is the last place taken in a change set; 0 means that it has no item.

@@ -44,11 +44,14 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		must(t, insert(draft("prop_2", "cs_1", 2, 1, "h2")))
 		must(t, insert(draft("prop_3", "cs_2", 1, 2, "h1")))
 		update(t, db, func(tx *store.Tx) error {
-			last, ok, err := tx.LastProposal(ctx, "agt_one", "echo", "h1")
-			equal(t, fmt.Sprint(last.ID, ok), "prop_3true", "the last of equal ones")
-			if err != nil {
-				return err
+			for user, want := range map[string]string{"u": "prop_3true", "v": "false", "": "false"} {
+				last, ok, err := tx.LastProposal(ctx, "agt_one", "echo", "h1", user)
+				must(t, err)
+				equal(t, fmt.Sprint(last.ID, ok), want, "the last of equal ones of %q", user)
 			}
+			round, err := tx.LastRound(ctx, "agt_one", "echo", "h1")
+			must(t, err)
+			equal(t, round, 2, "the last round")
 			n, err := tx.LastOrdinal(ctx, "cs_1")
 			equal(t, n, 2, "the last place")
 			return err
