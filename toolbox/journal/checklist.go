@@ -45,9 +45,11 @@ func (p *Pack) checklistTools() []reeve.Tool {
 			},
 			func(ctx context.Context, w *store.JournalWriter, in changeItems, inv *reeve.Invocation) (answer, error) {
 				c, e, err := w.UpdateItems(ctx, in.ChecklistID, in.ItemsChange)
+				if err == nil {
+					err = in.Replaces(e.Undo)
+				}
 				if err == nil && len(e.Made) > 0 {
 					inv.UndoWith("update_checklist_items", changeItems{in.ChecklistID, reeve.ItemsChange{Items: e.Undo}, reeve.Left(e.Made)})
-					err = in.Replaces(e.Undo)
 				}
 				return answer{Checklist: &c}, err
 			}),

@@ -25,6 +25,7 @@ type pinArgs struct {
 	Day string `json:"plan_date" minLength:"10" maxLength:"10" doc:"YYYY-MM-DD"`
 	reeve.PinChange
 	Positions []int64 `json:"positions,omitempty" maxItems:"1000" doc:"Undo uses it: where on the plan the tasks were"`
+	reeve.Undoing
 }
 
 func planAnswer(p reeve.DayPlan, err error) (answer, error) { return answer{Plan: &p}, err }
@@ -72,8 +73,11 @@ func (p *Pack) planTools() []reeve.Tool {
 				}
 				in.At = in.Positions
 				plan, undo, err := w.PinTasks(ctx, in.Day, in.PinChange)
+				if err == nil {
+					err = in.Replaces(undo) // which names what was on the plan, and what was not
+				}
 				if err == nil && len(undo.Pin)+len(undo.Unpin) > 0 {
-					inv.UndoWith("pin_day_plan_tasks", pinArgs{in.Day, undo, undo.At})
+					inv.UndoWith("pin_day_plan_tasks", pinArgs{in.Day, undo, undo.At, reeve.Left(reeve.PinChange{Pin: undo.Unpin, Unpin: undo.Pin})})
 				}
 				return planAnswer(plan, err)
 			}),

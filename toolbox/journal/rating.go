@@ -68,12 +68,15 @@ func (p *Pack) ratingTools() []reeve.Tool {
 			},
 			func(ctx context.Context, w *store.JournalWriter, in rateArgs, inv *reeve.Invocation) (answer, error) {
 				v, before, err := w.Rate(ctx, in.RatingDraft)
-				if err == nil && before == nil {
+				switch {
+				case err != nil:
+				case before == nil:
 					err = in.Replaces(nil) // somebody has taken back what was rated
+				default:
+					err = in.Replaces(said(*before))
 				}
 				if err == nil && before != nil && (before.Note != v.Note || !maps.Equal(before.Scores, v.Scores)) {
 					inv.UndoWith("create_or_update_rating", rateArgs{said(*before), reeve.Left(said(v))})
-					err = in.Replaces(said(*before))
 				}
 				return answer{Rating: &v}, err
 			}),

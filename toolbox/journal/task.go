@@ -66,6 +66,7 @@ type priorityArgs struct {
 type labelArgs struct {
 	TaskID string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	reeve.LabelAssignment
+	reeve.Undoing
 }
 
 type fieldArgs struct {
@@ -166,9 +167,11 @@ func edit[In any](p *Pack, t reeve.Tool, in func(In) (string, reeve.TaskChange, 
 			return answer{}, reeve.Wrong("", "names nothing to change", "at least one field besides task_id")
 		}
 		e, err := w.UpdateTask(ctx, id, c, inv.Base)
+		if err == nil {
+			err = undo.Replaces(e.Replaces())
+		}
 		if err == nil && !e.Same() {
 			inv.UndoWith(t.ID, back(id, e.Undo, reeve.Left(e.Leaves())))
-			err = undo.Replaces(e.Replaces())
 		}
 		return answer{Task: &e.After}, err
 	})
@@ -179,8 +182,12 @@ func assignLabels(ctx context.Context, w *store.JournalWriter, in labelArgs, inv
 		return answer{}, reeve.Wrong("", "names no label", "add_label_ids or remove_label_ids")
 	}
 	t, done, err := w.AssignLabels(ctx, in.TaskID, in.LabelAssignment)
+	back := reeve.LabelAssignment{Add: done.Remove, Remove: done.Add}
+	if err == nil {
+		err = in.Replaces(back) // which names what the task had, and what it had not
+	}
 	if err == nil && len(done.Add)+len(done.Remove) > 0 {
-		inv.UndoWith("assign_task_labels", labelArgs{in.TaskID, reeve.LabelAssignment{Add: done.Remove, Remove: done.Add}})
+		inv.UndoWith("assign_task_labels", labelArgs{in.TaskID, back, reeve.Left(done)})
 	}
 	return answer{Task: &t}, err
 }

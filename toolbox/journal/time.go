@@ -101,9 +101,11 @@ func (p *Pack) timeTools() []reeve.Tool {
 					return answer{}, err
 				}
 				e, err := w.UpdateTimeEntry(ctx, in.TimeEntryID, reeve.TimeChange{Note: &in.Note})
+				if err == nil {
+					err = in.Replaces(was.Note)
+				}
 				if err == nil && e.Note != was.Note {
 					inv.UndoWith("annotate_time_entry", annotateArgs{in.TimeEntryID, was.Note, reeve.Left(e.Note)})
-					err = in.Replaces(was.Note)
 				}
 				return timeAnswer(e, err)
 			}),

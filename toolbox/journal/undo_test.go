@@ -3,6 +3,7 @@ package journal_test
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"reeve"
@@ -41,9 +42,7 @@ func TestL17_UndoTakesBackOnlyWhatWasDone(t *testing.T) {
 			c.args["task_id"] = task.ID
 			done := w.does(a, c.tool, c.args)
 			person(c.person)
-			if c.tool == "update_task_due_date" { // which is back where it was: there is nothing to take back, and nothing to refuse
-				w.undo(done)
-			} else if c.args["category_id"] == nil { // else the agent may not even touch it
+			if c.args["category_id"] == nil { // else the agent may not even touch it
 				w.tooLate(done)
 			}
 			if v := w.view(task.ID).Task; !c.is(v) {
@@ -181,6 +180,107 @@ func TestL17_UndoBringsBackAllThatWasThere(t *testing.T) {
 		}
 		for _, wrong := range [][]int{{1}, make([]int, len(tasks))} {
 			w.wrong(w.refused(reeve.Validation, a, "pin_day_plan_tasks", map[string]any{"plan_date": "2026-03-02", "task_ids": tasks, "positions": wrong}), "/positions")
+		}
+	})
+}
+
+// TestL17_UndoOfWhatIsNotThereAnyMore: what an operation did and somebody has taken back since, wholly or in part, is no more to be taken back. That took nothing back, so it can be asked for again.
+func TestL17_UndoOfWhatIsNotThereAnyMore(t *testing.T) {
+	engines(t, func(t *testing.T, w *world) {
+		a, task, other := w.agent("clerk", w.home), w.task(w.home, "Paint"), w.task(w.home, "Sand")
+		const day = "2026-03-02"
+		pins := func(ids ...string) {
+			t.Helper()
+			var plan reeve.DayPlan
+			if w.Want(http.StatusOK, &plan, "GET", "/api/journal/plans/"+day, nil); !slices.Equal(plan.Pinned, ids) {
+				t.Errorf("pinned are %v, want %v", plan.Pinned, ids)
+			}
+		}
+		pin := w.does(a, "pin_day_plan_tasks", map[string]any{"plan_date": day, "task_ids": []string{task.ID, other.ID}})
+		unpin := w.does(a, "pin_day_plan_tasks", map[string]any{"plan_date": day, "unpin_task_ids": []string{task.ID}})
+		w.tooLate(pin) // half of it
+		pins(other.ID)
+		rest := w.does(a, "pin_day_plan_tasks", map[string]any{"plan_date": day, "unpin_task_ids": []string{other.ID}})
+		w.tooLate(pin) // all of it
+		w.undo(unpin)
+		w.undo(rest)
+		pins(task.ID, other.ID)
+		w.undo(pin) // as it was left
+		pins()
+
+		var labels []string
+		for _, name := range []string{"one", "two"} {
+			var l reeve.Label
+			w.Want(http.StatusCreated, &l, "POST", "/api/journal/labels", reeve.LabelRequest{Name: name})
+			labels = append(labels, l.ID)
+		}
+		by := func(in reeve.LabelAssignment) {
+			t.Helper()
+			w.Want(http.StatusOK, nil, "POST", "/api/journal/tasks/"+task.ID+"/labels", in)
+		}
+		has := func(want ...string) {
+			t.Helper()
+			if got := slices.Sorted(slices.Values(w.view(task.ID).LabelIDs)); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+				t.Errorf("labels are %v, want %v", got, want)
+			}
+		}
+		put := w.does(a, "assign_task_labels", map[string]any{"task_id": task.ID, "add_label_ids": labels})
+		by(reeve.LabelAssignment{Remove: labels[:1]})
+		w.tooLate(put)
+		has(labels[1])
+		by(reeve.LabelAssignment{Add: labels[:1]})
+		took := w.does(a, "assign_task_labels", map[string]any{"task_id": task.ID, "remove_label_ids": labels})
+		w.tooLate(put)
+		by(reeve.LabelAssignment{Add: labels[1:]})
+		w.tooLate(took)
+		has(labels[1])
+		by(reeve.LabelAssignment{Remove: labels[1:]})
+		w.undo(took)
+		has(labels...)
+		w.undo(put)
+		has()
+
+		list := w.checklist(task.ID, "Boxes", "a")
+		var entry reeve.TimeEntry
+		w.Want(http.StatusCreated, &entry, "POST", "/api/journal/time-entries", map[string]any{"task_id": task.ID, "started_at": "2026-02-17T09:00:00Z", "ended_at": "2026-02-17T10:00:00Z"})
+		for _, c := range []struct {
+			tool, method, path string
+			args               func(after bool) map[string]any
+		}{
+			{"update_task_estimate", "PATCH", "tasks/" + task.ID, func(after bool) map[string]any {
+				return map[string]any{"estimate_minutes": map[bool]int{true: 90, false: 30}[after]}
+			}},
+			{"update_checklist_items", "PATCH", "checklists/" + list.ID + "/items", func(after bool) map[string]any {
+				return map[string]any{"items": []any{map[string]any{"id": list.Items[0].ID, "checked": after}}}
+			}},
+			{"create_or_update_rating", "PUT", "ratings", func(after bool) map[string]any {
+				return map[string]any{"target_kind": "task", "target_id": task.ID, "scores": map[string]any{"focus": map[bool]int{true: 20, false: 10}[after]}}
+			}},
+			{"annotate_time_entry", "PATCH", "time-entries/" + entry.ID, func(after bool) map[string]any {
+				return map[string]any{"description": map[bool]string{true: "the agent's", false: "mine"}[after]}
+			}},
+		} {
+			person := func(after bool) {
+				t.Helper()
+				w.Want(http.StatusOK, nil, c.method, "/api/journal/"+c.path, c.args(after))
+			}
+			person(false)
+			args := c.args(true)
+			switch c.tool {
+			case "update_task_estimate":
+				args["task_id"] = task.ID
+			case "update_checklist_items":
+				args["checklist_id"] = list.ID
+			case "annotate_time_entry":
+				args["time_entry_id"] = entry.ID
+			}
+			done := w.does(a, c.tool, args)
+			person(false) // who takes it back by hand
+			w.tooLate(done)
+			person(true)
+			if back := w.undo(done); back.Result.Replayed || strings.Contains(back.Result.Content, `"changed_ids":[]`) {
+				t.Errorf("%s: as it was left, and not taken back: %+v", c.tool, back.Result)
+			}
 		}
 	})
 }
