@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -48,6 +49,103 @@ func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 		h.Want(http.StatusNotFound, nil, "GET", "/api/journal/ratings/task/"+task, nil, ann...)
 		if next := h.Call(a.ID, "create_or_update_rating", rate, bob...); proposal(h, next.ProposalID).Round != 3 {
 			t.Errorf("his, after it was applied: %+v", next)
+		}
+	})
+}
+
+// An undo is about one operation: two people's undos with the same arguments are two items, each of which takes back what was done for its person.
+func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
+	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		h := start()
+		ann, bob := as(h, "ann", "member"), as(h, "bob", "member")
+		a, task := rater(h)
+		pin := func(day string, who []string) string {
+			t.Helper()
+			return h.Call(a.ID, "pin_day_plan_tasks", object{"plan_date": day, "task_ids": []string{task}}, who...).OperationID
+		}
+		pinned := func(day string, who []string) int {
+			t.Helper()
+			var p reeve.DayPlan
+			h.Want(http.StatusOK, &p, "GET", "/api/journal/plans/"+day, nil, who...)
+			return len(p.Pinned)
+		}
+		undo := func(op string, who []string) (res reeve.Result) {
+			t.Helper()
+			h.Want(http.StatusAccepted, &res, "POST", "/api/operations/"+op+"/undo", nil, who...)
+			return res
+		}
+		for word, left := range map[string]int{"accept": 0, "reject": 1} {
+			patch(h, a, object{"policy": object{}})
+			day := map[string]string{"accept": "2026-03-02", "reject": "2026-03-03"}[word]
+			hers, his := pin(day, ann), pin(day, bob)
+			patch(h, a, object{"policy": object{"tools": object{"pin_day_plan_tasks": "propose"}}})
+			first, second := undo(hers, ann), undo(his, bob)
+			if first.ProposalID == second.ProposalID {
+				t.Fatalf("one item for two undos: %+v", second)
+			}
+			say(h, first.ProposalID, word, "")
+			h.Settle(t.Context())
+			if again := undo(his, bob); pinned(day, ann) != left || pinned(day, bob) != 1 || again.ProposalID != second.ProposalID || strings.Contains(again.Content, "Since then") {
+				t.Errorf("%s hers: %d and %d pins, and he is told %+v", word, pinned(day, ann), pinned(day, bob), again)
+			}
+			say(h, second.ProposalID, "accept", "")
+			h.Settle(t.Context())
+			if pinned(day, bob) != 0 || pinned(day, ann) != left {
+				t.Errorf("his was accepted: %d and %d pins", pinned(day, ann), pinned(day, bob))
+			}
+		}
+		patch(h, a, object{"policy": object{}})
+		one := pin("2026-03-04", ann)
+		h.Want(http.StatusOK, nil, "POST", "/api/journal/plans/2026-03-04/pins", reeve.PinChange{Unpin: []string{task}}, ann...)
+		two := pin("2026-03-04", ann)
+		patch(h, a, object{"policy": object{"tools": object{"pin_day_plan_tasks": "propose"}}})
+		if first, second := undo(one, ann), undo(two, ann); first.ProposalID == second.ProposalID {
+			t.Errorf("one item for undos of two operations: %+v", second)
+		}
+	})
+}
+
+// A person who asks for an undo again, after its proposal was rejected, asks anew. A call that says the same stays rejected, whatever became of the undo.
+func TestL27_ARejectedUndoIsAskedForAnew(t *testing.T) {
+	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		h := start()
+		a, task := rater(h)
+		day := func(key string) object { return object{"plan_date": "2026-03-02", key: []string{task}} }
+		op := h.Call(a.ID, "pin_day_plan_tasks", day("task_ids")).OperationID
+		patch(h, a, object{"policy": object{"tools": object{"pin_day_plan_tasks": "propose"}}})
+		undo := func() (res reeve.Result) {
+			t.Helper()
+			h.Want(http.StatusAccepted, &res, "POST", "/api/operations/"+op+"/undo", nil)
+			return res
+		}
+		first := undo()
+		args := json.RawMessage(proposal(h, first.ProposalID).Args)
+		rejected := func(when string) {
+			t.Helper()
+			_, p, status := do(h, a.ID, call{"tool": "pin_day_plan_tasks", "args": args})
+			if status != http.StatusForbidden || p.Code != reeve.Denied || !strings.Contains(p.Detail, first.ProposalID) {
+				t.Errorf("an equal call, %s: %d %+v", when, status, p)
+			}
+		}
+		say(h, first.ProposalID, "reject", "not yet")
+		rejected("after the undo was rejected")
+		second := undo()
+		if second.Replayed || second.ProposalID == first.ProposalID || proposal(h, second.ProposalID).State != reeve.ProposalPending {
+			t.Fatalf("asked for again: %+v", second)
+		}
+		if again := undo(); !again.Replayed || again.ProposalID != second.ProposalID {
+			t.Errorf("while it waits: %+v", again)
+		}
+		rejected("while the next undo waits")
+		say(h, second.ProposalID, "accept", "")
+		h.Settle(t.Context())
+		if p := proposal(h, second.ProposalID); p.State != reeve.ProposalApplied {
+			t.Errorf("accepted: %+v", p)
+		}
+		rejected("after the next undo was made")
+		say(h, first.ProposalID, "reopen", "")
+		if res, p, status := do(h, a.ID, call{"tool": "pin_day_plan_tasks", "args": args}); status != http.StatusAccepted || res.ProposalID != first.ProposalID {
+			t.Errorf("an equal call, after a person reopened it: %d %+v %+v", status, res, p)
 		}
 	})
 }

@@ -76,15 +76,20 @@ func TestO03_AnUndoThatWasProposed(t *testing.T) {
 	if p := u.decide(second.ProposalID, "reject"); p.State != reeve.ProposalRejected {
 		t.Fatalf("rejected: %+v", p)
 	}
-	if r := u.Do("POST", "/api/operations/"+op+"/undo", nil); r.Status != http.StatusForbidden || !strings.Contains(string(r.Body), "owner rejected this") {
-		t.Errorf("after a rejection: %d %s", r.Status, r.Body)
+	third := u.undo(op)
+	if third.State != reeve.ProposedOp || third.Replayed || third.ProposalID == second.ProposalID {
+		t.Errorf("after a rejection: %+v", third)
 	}
-	u.Want(http.StatusOK, nil, "POST", "/api/proposals/"+second.ProposalID+"/reopen", object{})
-	if p := u.decide(second.ProposalID, "accept"); p.State != reeve.ProposalApplied {
+	if p := u.decide(third.ProposalID, "accept"); p.State != reeve.ProposalApplied {
 		t.Fatalf("accepted: %+v", p)
 	}
 	u.holds("one")
-	if done := u.undo(op); !done.Replayed || done.ProposalID != second.ProposalID || !strings.Contains(done.Content, "Since then: owner accepted it on ") || !strings.Contains(done.Content, "applied as operation op_") {
+	u.Want(http.StatusOK, nil, "POST", "/api/proposals/"+second.ProposalID+"/reopen", object{}) // the same, which is done by now
+	if p := u.decide(second.ProposalID, "accept"); p.State != reeve.ProposalStale {
+		t.Fatalf("reopened and accepted: %+v", p)
+	}
+	u.holds("one")
+	if done := u.undo(op); !done.Replayed || done.ProposalID != third.ProposalID || !strings.Contains(done.Content, "Since then: owner accepted it on ") || !strings.Contains(done.Content, "applied as operation op_") {
 		t.Errorf("it is done: %+v", done)
 	}
 	u.write("two")
@@ -95,6 +100,80 @@ func TestO03_AnUndoThatWasProposed(t *testing.T) {
 		t.Errorf("rejected once, and allowed by now: %+v", res)
 	}
 	u.holds("two")
+}
+
+// TestO03_AProposalIsNotUndone: whoever asks for it is told what became of it, and which operation can be undone.
+func TestO03_AProposalIsNotUndone(t *testing.T) {
+	u := newUndoing(t)
+	u.write("one")
+	u.Want(http.StatusOK, nil, "PATCH", "/api/agents/a", object{"policy": object{"tools": object{"file_write": "propose"}}})
+	propose := func(content string) reeve.Result {
+		t.Helper()
+		return u.Call("a", "file_write", object{"path": "/shared/x.txt", "content": content, "overwrite": true})
+	}
+	told := func(operation string, words ...string) {
+		t.Helper()
+		var p reeve.Problem
+		r := u.Do("POST", "/api/operations/"+operation+"/undo", nil)
+		r.Decode(t, &p)
+		for _, w := range words {
+			if r.Status != http.StatusConflict || p.Code != reeve.Conflict || !strings.Contains(p.Detail+" / "+p.Hint, w) {
+				t.Errorf("%q is not told: %s", w, r.Body)
+			}
+		}
+	}
+	no, yes := propose("no"), propose("two")
+	told(no.OperationID, no.ProposalID, "waits for a person", "reeve proposals reject "+no.ProposalID)
+	u.decide(no.ProposalID, "reject")
+	told(no.OperationID, "owner rejected it", "nothing was applied")
+	applied := u.decide(yes.ProposalID, "accept").OperationID
+	told(yes.OperationID, yes.ProposalID, "owner accepted it", "reeve operations undo "+applied)
+	u.holds("two")
+	if res := u.undo(applied); res.State != reeve.Committed {
+		t.Errorf("the operation that was named: %+v", res)
+	}
+	u.holds("one")
+}
+
+// TestO03_AnUndoWithAKey: the same key is told what has become of the undo, and asks for no other.
+func TestO03_AnUndoWithAKey(t *testing.T) {
+	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		h := start()
+		u := &undoing{h, h.Agent("a", "file_write", "file_read", "file_restore")}
+		u.write("one")
+		op := u.write("two")
+		undo := func(key string, status int) (res reeve.Result) {
+			t.Helper()
+			r := u.Do("POST", "/api/operations/"+op+"/undo", nil, "Idempotency-Key", key)
+			if r.Decode(t, &res); r.Status != status {
+				t.Errorf("key %s: status %d, want %d: %s", key, r.Status, status, r.Body)
+			}
+			return res
+		}
+		u.policy("ask")
+		asked := undo("k1", http.StatusAccepted)
+		if again := undo("k1", http.StatusAccepted); !again.Replayed || again.ApprovalID != asked.ApprovalID || again.State != reeve.Parked {
+			t.Errorf("while it waits: %+v", again)
+		}
+		u.Want(http.StatusOK, nil, "POST", "/api/approvals/"+asked.ApprovalID+"/decision", object{"decision": "deny", "comment": "keep it"})
+		for range 2 {
+			if again := undo("k1", http.StatusOK); again.OperationID != asked.OperationID || again.State != reeve.DeniedOp || !again.IsError || again.Code != reeve.Denied || !strings.Contains(again.Message, "keep it") {
+				t.Errorf("after it was denied: %+v", again)
+			}
+		}
+		next := undo("k2", http.StatusAccepted)
+		if next.OperationID == asked.OperationID || next.ApprovalID == "" {
+			t.Fatalf("with another key: %+v", next)
+		}
+		u.Want(http.StatusOK, nil, "POST", "/api/approvals/"+next.ApprovalID+"/decision", object{"decision": "deny"})
+		u.policy("propose")
+		item := undo("k3", http.StatusAccepted)
+		u.decide(item.ProposalID, "accept")
+		u.holds("one")
+		if again := undo("k3", http.StatusAccepted); again.ProposalID != item.ProposalID || !strings.Contains(again.Content, "applied as operation op_") {
+			t.Errorf("after it was applied: %+v", again)
+		}
+	})
 }
 
 // TestO03_AnUndoThatWasTakenBack: then what was done stands again, and can be taken back again. Also where each of them is proposed.

@@ -26,7 +26,7 @@ func (p *pass) park(ctx context.Context) (res reeve.Result, err error) {
 		a := reeve.Approval{ID: tx.NewID(reeve.PrefixApproval), WorkspaceID: op.WorkspaceID, OperationID: op.ID, CallID: p.id, AgentID: op.AgentID,
 			Tool: op.Tool, Args: p.shownArgs(), ArgsHash: op.ArgsHash, ToolVersion: op.ToolVersion, Policy: op.Policy, Why: p.waits,
 			Reason: p.call.Reason, Preview: diff.content, State: reeve.Pending, ExpiresAt: tx.Now().Add(p.g.ApprovalTTL)}
-		res = p.pending(op)
+		res = pending(op)
 		res.ApprovalID, res.Message = a.ID, p.waits
 		if err := p.parkIn(keep, tx, op); err != nil {
 			return err
@@ -172,7 +172,7 @@ func outlived(ctx context.Context, tx *store.Tx, op reeve.Operation) (void, err 
 	if op.RunID == "" {
 		return nil, nil
 	}
-	info, err := askedAs(ctx, tx, op)
+	info, err := askedAs(ctx, &tx.Snap, op)
 	if err != nil || !info.Via.Brain() {
 		return nil, err
 	}
@@ -264,7 +264,7 @@ func (g *Gate) Resolve(ctx context.Context, workspace, id string, in reeve.Resol
 			m = g.note(was, "A person chose to leave it; whether it happened is not known.",
 				reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "a person chose to leave it"})
 		case reeve.RunAgain:
-			info, err := askedAs(ctx, tx, was)
+			info, err := askedAs(ctx, &tx.Snap, was)
 			if err != nil {
 				return err
 			}

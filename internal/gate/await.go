@@ -14,7 +14,7 @@ func (p *pass) recordAwaited(ctx context.Context, tx *store.Tx, o outcome) (reev
 	op := p.operation(reeve.Dispatched)
 	op.TimeoutAt = p.until(o)
 	op.NextAttemptAt, op.Code, op.Message, op.Spent, op.Tries = op.TimeoutAt, reeve.InProgress, o.err.Message, o.spent, o.attempts
-	res := p.pending(op)
+	res := pending(op)
 	if err := p.spend(ctx, tx, o.spent); err != nil {
 		return res, err
 	}
@@ -82,7 +82,7 @@ func (p *pass) tellUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation
 	if err != nil {
 		return err
 	}
-	r := p.pending(op)
+	r := pending(op)
 	return tx.AppendFrame(ctx, run.SessionID, "unknown:"+tx.NewID(reeve.PrefixMessage), reeve.Frame{Type: reeve.FrameApproval, TurnID: run.ID, AgentID: op.AgentID, MessageID: op.CallID,
 		ToolCallID: p.call.Ref, Tool: op.Tool, Args: json.RawMessage(p.shownArgs()), OperationID: op.ID, Code: r.Code, Message: r.Message, Hint: r.Hint})
 }

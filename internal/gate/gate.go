@@ -116,11 +116,11 @@ const rejudge = 20
 // Call takes one call all the way. A refusal is an error, and is recorded like everything else; the result then still names
 // the call. A tool's own failure is no error here: it is a result.
 func (g *Gate) Call(ctx context.Context, c reeve.Call) (reeve.Result, error) {
-	return g.make(ctx, c, "")
+	return g.call(ctx, c, "")
 }
 
-// make is Call for a call that may be there to take an operation back.
-func (g *Gate) make(ctx context.Context, c reeve.Call, undoes string) (res reeve.Result, err error) {
+// call is Call for a call that may be there to take an operation back.
+func (g *Gate) call(ctx context.Context, c reeve.Call, undoes string) (res reeve.Result, err error) {
 	foreign := false
 	for n := range rejudge {
 		p, err := g.begin(ctx, c)

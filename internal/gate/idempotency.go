@@ -72,35 +72,50 @@ func (g *Gate) catchUp(ctx context.Context, workspace string, look func(*store.T
 
 // replay answers a call that was made before, without writing anything.
 func (p *pass) replay(ctx context.Context) (res reeve.Result, err error) {
-	op := *p.existing
 	err = p.g.DB.View(ctx, func(s *store.Snap) error {
-		m, ok, err := s.GetResult(ctx, op.CallID)
-		if err != nil {
-			return err
+		res, err = standsAs(ctx, s, *p.existing)
+		return err
+	})
+	return res, err
+}
+
+// Stands is what whoever makes a call again is told: what has become of its operation.
+func (g *Gate) Stands(ctx context.Context, workspace, operation string) (res reeve.Result, err error) {
+	err = g.DB.View(ctx, func(s *store.Snap) error {
+		op, err := s.GetOperation(ctx, workspace, operation)
+		if err == nil {
+			res, err = standsAs(ctx, s, op)
 		}
-		if ok && op.ResultID != m.ID { // it came after the operation was read: what is told must be of one moment
-			if op, err = s.GetOperation(ctx, op.WorkspaceID, op.ID); err != nil {
-				return err
-			}
-		}
-		if ok {
-			if res, err = stored(op, m); err != nil || op.State != reeve.ProposedOp {
-				return err
-			}
-			item, err := s.GetProposal(ctx, op.WorkspaceID, res.ProposalID)
+		return err
+	})
+	return res, err
+}
+
+func standsAs(ctx context.Context, s *store.Snap, op reeve.Operation) (res reeve.Result, err error) {
+	m, ok, err := s.GetResult(ctx, op.CallID)
+	if err == nil && ok && op.ResultID != m.ID { // it came after the operation was read: what is told must be of one moment
+		op, err = s.GetOperation(ctx, op.WorkspaceID, op.ID)
+	}
+	if err != nil {
+		return res, err
+	}
+	switch {
+	case ok:
+		res, err = stored(op, m)
+		if err == nil && op.State == reeve.ProposedOp {
+			var item reeve.Proposal
+			item, err = s.GetProposal(ctx, op.WorkspaceID, res.ProposalID)
 			if since := sinceProposed(item); err == nil && since != "" {
 				res.Content += "\nSince then: " + since + "."
 			}
-			return err
 		}
-		res = p.pending(op)
-		if op.State == reeve.Parked {
-			a, _, err := s.LastApproval(ctx, op.ID)
+	default:
+		if res = pending(op); op.State == reeve.Parked {
+			var a reeve.Approval
+			a, _, err = s.LastApproval(ctx, op.ID)
 			res.ApprovalID = a.ID
-			return err
 		}
-		return nil
-	})
+	}
 	res.Replayed = true
 	return res, err
 }

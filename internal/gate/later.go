@@ -17,7 +17,7 @@ func (p *pass) later(ctx context.Context) (res reeve.Result, err error) {
 		p.name(tx)
 		op, now := p.operation(reeve.Prepared), tx.Now()
 		op.Deferred, op.NextAttemptAt = true, &now
-		res = p.pending(op)
+		res = pending(op)
 		if err := p.appendAction(keep, tx); err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func (p *pass) owe(op reeve.Operation, record func(context.Context) error, err e
 	p.g.Log.Error("could not record the outcome of an operation; trying again until it is", "operation", op.ID, "error", err)
 	p.g.owed.add(op.ID, record)
 	p.g.nudge()
-	return p.pending(op), nil
+	return pending(op), nil
 }
 
 // disown gives back an operation that nobody here works on, though it may be in this process's hands by the store: the commit that put it there was never answered, or came too

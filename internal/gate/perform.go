@@ -255,7 +255,7 @@ func (p *pass) dispatch(ctx context.Context) (reeve.Result, error) {
 func (p *pass) send(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
 	if p.lapsed() {
 		p.g.disown(op)
-		return p.pending(op), nil
+		return pending(op), nil
 	}
 	o := p.attempts(ctx, p.tool().Effect == reeve.Keyed)
 	if o.ending == ambiguous && p.tool().Effect == reeve.Verifiable {
@@ -357,14 +357,14 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 		p.g.nudge()
 	}
 	if res.CallID == "" {
-		res = p.pending(is)
+		res = pending(is)
 	}
 	res.State = is.State
 	return res, nil
 }
 
 // pending is the answer for a call whose outcome is not recorded yet.
-func (p *pass) pending(op reeve.Operation) reeve.Result {
+func pending(op reeve.Operation) reeve.Result {
 	res := reeve.Result{CallID: op.CallID, OperationID: op.ID, State: op.State, Spent: op.Spent, IsError: true}
 	switch op.State {
 	case reeve.Unknown:

@@ -122,8 +122,12 @@ func (p *pass) enter(ctx context.Context, tx *store.Tx, diff output) (item reeve
 	return item, fmt.Sprintf("Proposed as item %d of change set %s: a person decides. Nothing has changed yet.", item.Ordinal, item.SetID), tx.InsertProposal(ctx, item)
 }
 
-// lastProposal is the newest item that says the same: by the same agent, and on behalf of the same person. What is one person's own is not the other's.
+// lastProposal is the item that says the same: by the same agent, and on behalf of the same person. What is one person's own is not the other's. No item says the same as an undo: that is about one operation,
+// and whoever asks for it again, once it came to nothing, asks anew. While it waits it is found by its operation, and is not proposed a second time.
 func (p *pass) lastProposal(ctx context.Context, s *store.Snap) (reeve.Proposal, bool, error) {
+	if p.undoes != "" {
+		return reeve.Proposal{}, false, nil
+	}
 	return s.LastProposal(ctx, p.call.Agent, p.tool().ID, p.argsHash, p.call.User)
 }
 

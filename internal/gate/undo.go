@@ -1,8 +1,8 @@
 package gate
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 
 	"reeve"
 	"reeve/internal/store"
@@ -21,11 +21,11 @@ func (g *Gate) Undo(ctx context.Context, workspace, id, by string, via reeve.Via
 		if key, err = unspent(ctx, s, workspace, undoKey(id)); err != nil {
 			return err
 		}
-		m, err := s.GetMessage(ctx, workspace, op.CallID)
-		if err != nil {
-			return err
+		if op.State == reeve.ProposedOp {
+			return onlyProposed(ctx, s, op)
 		}
-		return json.Unmarshal(m.Metadata, &info)
+		info, err = askedAs(ctx, s, op)
+		return err
 	})
 	if err != nil {
 		return reeve.Result{}, err
@@ -33,8 +33,27 @@ func (g *Gate) Undo(ctx context.Context, workspace, id, by string, via reeve.Via
 	if op.State != reeve.Committed || op.Undo == nil {
 		return reeve.Result{}, reeve.Errorf(reeve.Unsupported, "operation %s cannot be undone", id).Hintf("only committed operations whose tool says how can be")
 	}
-	return g.make(ctx, reeve.Call{Workspace: workspace, Agent: op.AgentID, Tool: op.Undo.Tool, Args: op.Undo.Args, Tools: []string{op.Undo.Tool}, Session: info.Session, Run: op.RunID,
+	return g.call(ctx, reeve.Call{Workspace: workspace, Agent: op.AgentID, Tool: op.Undo.Tool, Args: op.Undo.Args, Tools: []string{op.Undo.Tool}, Session: info.Session, Run: op.RunID,
 		Operation: key, User: info.User, Via: via, Reason: "undo of " + op.ID + ", asked for by " + by}, op.ID)
+}
+
+// onlyProposed says why a call that was only proposed cannot be taken back, and what can.
+func onlyProposed(ctx context.Context, s *store.Snap, op reeve.Operation) error {
+	item, err := proposalOf(ctx, s, op)
+	if err != nil {
+		return err
+	}
+	hint := "nothing was applied, and there is nothing to take back"
+	switch item.State {
+	case reeve.ProposalApplied:
+		hint = "take that one back: reeve operations undo " + item.OperationID
+	case reeve.ProposalPending:
+		hint = "reject it: reeve proposals reject " + item.ID
+	case reeve.ProposalAccepted, reeve.ProposalUnknown:
+		hint = "see what becomes of it: reeve operations get " + item.OperationID
+	case reeve.ProposalRejected, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalStale:
+	}
+	return reeve.Errorf(reeve.Conflict, "operation %s only proposed something, as %s: %s", op.ID, item.ID, cmp.Or(sinceProposed(item), "it waits for a person")).Hintf("%s", hint)
 }
 
 func undoKey(operation string) string { return reeve.Key(reeve.PrefixOperation, "undo", operation) }

@@ -16,7 +16,7 @@ func (g *Gate) Withdraw(ctx context.Context, tx *store.Tx, v reeve.Item, why str
 		return err
 	}
 	for _, op := range list {
-		info, err := askedAs(ctx, tx, op)
+		info, err := askedAs(ctx, &tx.Snap, op)
 		if err != nil {
 			return err
 		}
@@ -107,8 +107,8 @@ func settled(ctx context.Context, tx *store.Tx, op reeve.Operation, info reeve.A
 }
 
 // askedAs is what an operation's call said of itself.
-func askedAs(ctx context.Context, tx *store.Tx, op reeve.Operation) (info reeve.ActionInfo, err error) {
-	m, err := tx.GetMessage(ctx, op.WorkspaceID, op.CallID)
+func askedAs(ctx context.Context, s *store.Snap, op reeve.Operation) (info reeve.ActionInfo, err error) {
+	m, err := s.GetMessage(ctx, op.WorkspaceID, op.CallID)
 	if err == nil {
 		err = json.Unmarshal(m.Metadata, &info)
 	}

@@ -149,6 +149,12 @@ func (s *server) replay(w http.ResponseWriter, r *http.Request, req, old store.R
 	case len(old.Body) == 0 && r.URL.Path == tokensPath:
 		s.write(w, r, reeve.Errorf(reeve.Conflict, "the token was made before, and its text is shown only once").Hintf("revoke it and make another with a new key"))
 	default:
+		if old.Status == http.StatusAccepted && undoPath.MatchString(r.URL.Path) {
+			if err := s.since(r.Context(), &old); err != nil {
+				s.write(w, r, err)
+				return
+			}
+		}
 		w.Header().Set(replayHeader, "true")
 		if len(old.Body) > 0 {
 			w.Header().Set("Content-Type", "application/json")
@@ -156,6 +162,25 @@ func (s *server) replay(w http.ResponseWriter, r *http.Request, req, old store.R
 		w.WriteHeader(old.Status)
 		_, _ = w.Write(old.Body) // nobody is there to be told
 	}
+}
+
+// undoPath matches the one route whose key is kept here and whose answer may be about what is still to come: an undo is a call.
+var undoPath = regexp.MustCompile(`^/api/operations/[^/]+/undo$`)
+
+// since brings the answer to a call that waited up to what has become of it.
+func (s *server) since(ctx context.Context, old *store.Request) error {
+	var was reeve.Result
+	if err := json.Unmarshal(old.Body, &was); err != nil {
+		return err
+	}
+	now, err := s.Gate.Stands(ctx, principal(ctx).Workspace, was.OperationID)
+	if err != nil {
+		return err
+	}
+	out := answer(now)
+	old.Status = out.Status
+	old.Body, err = json.Marshal(out.Body)
+	return err
 }
 
 // recorder holds an answer back until it is kept.

@@ -51,9 +51,10 @@ func (s *Snap) GetProposal(ctx context.Context, workspace, id string) (reeve.Pro
 	return p, err
 }
 
-// LastProposal reads the newest proposal of exactly this on behalf of a user, or of nobody; false means there is none.
+// LastProposal reads the proposal of exactly this, on behalf of a user or of nobody, that counts: one that stands rejected, else one that is pending, else the newest; false means there is none.
 func (s *Snap) LastProposal(ctx context.Context, agent, tool, argsHash, user string) (reeve.Proposal, bool, error) {
-	return one(ctx, s, scanProposal, selectProposal+`WHERE p.agent_id = $1 AND p.tool = $2 AND p.args_hash = $3 AND p.user_id = $4 ORDER BY p.round DESC LIMIT 1`,
+	return one(ctx, s, scanProposal, selectProposal+`WHERE p.agent_id = $1 AND p.tool = $2 AND p.args_hash = $3 AND p.user_id = $4
+		ORDER BY CASE p.state WHEN 'rejected' THEN 0 WHEN 'pending' THEN 1 ELSE 2 END, p.round DESC LIMIT 1`,
 		agent, tool, argsHash, user)
 }
 
