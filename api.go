@@ -86,7 +86,7 @@ type CallRequest struct {
 	PreviewOnly bool            `json:"preview_only,omitempty" doc:"Say what would change, change nothing"`
 	Base        string          `json:"base,omitempty" maxLength:"512" doc:"The base that a preview gave: the call is STALE if what it is about has changed since. Pass the preview's arguments with it: of a file it binds what the file holds, and not what is to be done with it"`
 	Reason      string          `json:"reason,omitempty" maxLength:"2000" doc:"Why, for the person who approves"`
-	Key         string          `json:"idempotency_key,omitempty" maxLength:"255" doc:"Same as the Idempotency-Key header"`
+	Key         string          `json:"idempotency_key,omitempty" maxLength:"255" doc:"Same as the Idempotency-Key header: of one agent, person, and session or run"`
 }
 
 // BatchRequest asks for several calls, as one model response does.

@@ -10,13 +10,20 @@ import (
 	"reeve/internal/store"
 )
 
-// findExisting looks up what the operation id was used for before.
+// findExisting looks up what the operation id was used for before, and on whose behalf. Ids that Reeve itself has made are of the one thing they were made for, whoever it is done for: a script's items are
+// done once, in whichever of its runs that was, and so is an undo.
 func (p *pass) findExisting(ctx context.Context) error {
 	return p.g.DB.View(ctx, func(s *store.Snap) error {
 		op, ok, err := s.FindOperation(ctx, p.call.Workspace, p.op)
-		if ok {
-			p.existing = &op
+		if err != nil || !ok {
+			return err
 		}
+		p.existing = &op
+		if p.call.Via.Brain() || p.undoes != "" {
+			return nil
+		}
+		info, err := askedAs(ctx, s, op)
+		p.anothers = info.User != p.call.User
 		return err
 	})
 }
@@ -32,6 +39,8 @@ func (p *pass) idempotency(context.Context) (string, error) {
 		return "the operation takes up where it was", nil
 	case p.existing == nil:
 		return "the operation is new", nil
+	case p.anothers: // before all else: that the arguments differ, or not, tells of them
+		return "", errAnothers
 	case p.existing.AgentID != p.call.Agent || p.existing.Tool != p.tool().ID || p.existing.ArgsHash != p.argsHash:
 		return "", errUsed
 	case !p.call.Via.Brain() && p.existing.ThreadID != p.thread(): // a script's items are done once, in whichever of its runs that was
@@ -42,6 +51,9 @@ func (p *pass) idempotency(context.Context) (string, error) {
 
 var errUsed = reeve.Errorf(reeve.Conflict, "the operation id was used before, for another call").
 	Hintf("use a new Idempotency-Key for a new call; nothing was done")
+
+var errAnothers = reeve.Errorf(reeve.Conflict, "the operation id was used before, for a call on behalf of somebody else").
+	Hintf("use a new Idempotency-Key for a call of your own; nothing was done")
 
 // usedIn refuses a call that was made before in another session or run: nothing was done in this one.
 func usedIn(thread, agent string) error {

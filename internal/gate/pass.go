@@ -12,19 +12,20 @@ import (
 
 // pass is one call on its way through the gate.
 type pass struct {
-	g       *Gate
-	call    reeve.Call
-	id      string // of the action message; see name
-	op      string // operation id
-	undoes  string // the operation that it takes back
-	foreign bool   // the operation id is another workspace's
-	acted   bool   // the action message is written in this transaction
-	chose   bool   // the caller chose the operation id, so it may have been used before
-	hasty   bool   // whatever the write that lets the call go would find out is not read before; it was not overtaken yet
-	unused  bool   // the operation id has not been used, as far as anybody knows
-	assumed bool   // that its run goes on was not read
-	nothing bool   // it was refused, and is no operation; the same may be asked for again
-	alone   bool   // its tool is not asked anything
+	g        *Gate
+	call     reeve.Call
+	id       string // of the action message; see name
+	op       string // operation id
+	undoes   string // the operation that it takes back
+	foreign  bool   // the operation id is another workspace's
+	acted    bool   // the action message is written in this transaction
+	chose    bool   // the caller chose the operation id, so it may have been used before
+	hasty    bool   // whatever the write that lets the call go would find out is not read before; it was not overtaken yet
+	unused   bool   // the operation id has not been used, as far as anybody knows
+	assumed  bool   // that its run goes on was not read
+	anothers bool   // the operation id was used on behalf of somebody else
+	nothing  bool   // it was refused, and is no operation; the same may be asked for again
+	alone    bool   // its tool is not asked anything
 
 	view     *agentView
 	behalf   []behalf        // on whose behalf the call is made, the first one first

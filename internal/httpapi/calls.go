@@ -12,7 +12,7 @@ import (
 
 type callInput struct {
 	AgentPath
-	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"The same key makes the same call once"`
+	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"The same key makes the same call once; it is of one person, and of one session or run"`
 	Body reeve.CallRequest
 }
 
