@@ -90,6 +90,9 @@ type Operation struct {
 	Owner string `json:"-"` // the process that works on it; empty when none does
 }
 
+// Awaited tells whether an operation has been sent and its outcome is to come from elsewhere.
+func (o Operation) Awaited() bool { return o.State == Dispatched && o.TimeoutAt != nil }
+
 // Undo names the call that takes an operation back.
 type Undo struct {
 	Tool string          `json:"tool"`

@@ -149,6 +149,23 @@ type Run struct {
 	SeenAt time.Time `json:"-"` // of a parked run: up to when it has seen what its calls came to
 
 	TakenUp bool `json:"-"` // somebody had begun it, and left it in the middle
+	Pending int  `json:"-"` // of one that is just ending: see RunEnd
+}
+
+// Over says how a run that is over came to its end, in words that can begin a sentence.
+func (r Run) Over() string {
+	what := "the run"
+	if r.Reason == ReasonUser {
+		what = "the turn"
+	}
+	switch r.State {
+	case RunCancelled:
+		return what + " was cancelled"
+	case RunFailed:
+		return what + " failed"
+	case RunRunning, RunParked, RunCompleted, RunSkipped, RunPaused:
+	}
+	return what + " ended"
 }
 
 // Ancestor is a run on whose behalf another acts. What it may not do, the other may not either.
@@ -169,13 +186,14 @@ var ErrEnded = Errorf(Canceled, "a person ended the run")
 
 // RunEnd is what a brain says when it stops.
 type RunEnd struct {
-	State  RunState // completed, failed, parked, paused or cancelled
-	Output string
-	Err    *Error
-	Notify bool // under a conditional policy: whether the person should be told
-	Moves  int
-	Issues TurnIssues
-	SeenAt time.Time // of one that is parked: up to when it has seen what its calls came to
+	State   RunState // completed, failed, parked, paused or cancelled
+	Output  string
+	Err     *Error
+	Notify  bool // under a conditional policy: whether the person should be told
+	Moves   int
+	Issues  TurnIssues
+	Pending int       // calls whose results are still to come
+	SeenAt  time.Time // of one that is parked: up to when it has seen what its calls came to
 }
 
 // Subscription wakes an agent when a token is emitted, if its predicate holds for the changed entity after the batch.

@@ -239,13 +239,15 @@ type ended struct {
 // Ending writes what belongs to the ends of runs: what their clients are told, the answers that others wait for, what nobody needs to be asked any more, and what follows from them.
 func (e ended) Ending(ctx context.Context, tx *store.Tx, runs []reeve.Run) error {
 	for _, run := range runs {
-		if err := e.Desk.Ending(ctx, tx, run); err != nil {
-			return err
-		}
 		if err := e.calls.Ending(ctx, tx, run); err != nil {
 			return err
 		}
 		if err := e.gate.Lapse(ctx, tx, run); err != nil {
+			return err
+		}
+	}
+	for _, run := range runs { // when all is told that came of their calls
+		if err := e.Desk.Ending(ctx, tx, run); err != nil {
 			return err
 		}
 	}

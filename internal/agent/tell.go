@@ -84,12 +84,8 @@ func readable(args json.RawMessage) json.RawMessage {
 // tellResult tells what a call came to.
 func (v *turn) tellResult(ctx context.Context, c *call, r reeve.Result) error {
 	v.told[r.CallID] = true
-	content := r.Content
-	if content == "" {
-		content = r.Message
-	}
-	return v.tellNow(ctx, fmt.Sprint("result:", c.move, ":", c.ID), reeve.Frame{Type: reeve.FrameResult, MessageID: r.CallID, ToolCallID: c.ID, Tool: c.Name,
-		Content: content, IsError: r.IsError, Code: r.Code, OperationID: r.OperationID, Spent: &r.Spent})
+	key, f := store.ResultFrame(c.ID, c.Name, r)
+	return v.tellNow(ctx, key, f)
 }
 
 // tellNews tells of results that came while nobody of us was there to tell: of calls that were approved, or came later.

@@ -81,7 +81,7 @@ func (v *turn) loop(ctx context.Context, begin start) reeve.RunEnd {
 		}
 		if end := v.step(ctx); end != nil {
 			end.SeenAt = v.log.readAt
-			end.Moves, end.Issues = len(v.log.moves), v.issues()
+			end.Moves, end.Issues, end.Pending = len(v.log.moves), v.issues(), v.log.pending()
 			return *end
 		}
 		err = v.read(ctx)

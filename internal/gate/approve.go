@@ -192,7 +192,10 @@ func (g *Gate) deny(ctx context.Context, tx *store.Tx, op reeve.Operation, why *
 	if err := tx.MoveOperation(ctx, op, is); err != nil { // before anything is said of it: whoever was faster says what became of it
 		return err
 	}
-	return tx.AppendResult(ctx, m)
+	if err := tx.AppendResult(ctx, m); err != nil {
+		return err
+	}
+	return tx.Late(ctx, is)
 }
 
 // note is the result of an operation that a person, not its tool, brought to an end.
@@ -287,7 +290,10 @@ func (g *Gate) Resolve(ctx context.Context, workspace, id string, in reeve.Resol
 			}
 		}
 		op = is
-		return tx.MoveOperation(ctx, was, is)
+		if err := tx.MoveOperation(ctx, was, is); err != nil {
+			return err
+		}
+		return tx.Late(ctx, is)
 	})
 	if err == nil {
 		g.nudge()

@@ -35,7 +35,7 @@ func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string,
 	if err != nil {
 		return err
 	}
-	if !found || !awaited(was) {
+	if !found || !was.Awaited() {
 		g.Log.Warn("an outcome came that nobody waits for", "operation", id, "state", was.State)
 		return nil
 	}
@@ -66,7 +66,10 @@ func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string,
 		}
 		return err
 	}
-	return tx.AppendResult(ctx, m)
+	if err := tx.AppendResult(ctx, m); err != nil {
+		return err
+	}
+	return tx.Late(ctx, is)
 }
 
 // tellUnknown tells the clients of the conversation that a call was made in that a person must say what became of it: with the row that says so,

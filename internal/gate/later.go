@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"reeve"
@@ -61,12 +62,11 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, d Delivery) (r
 	if err != nil {
 		return op, err
 	}
-	if awaited(op) && op.Effect == reeve.Local {
+	if op.Awaited() && op.Effect == reeve.Local {
 		return op, reeve.Errorf(reeve.Conflict, "the operation waits for what it began here, and for nobody outside").Hintf("cancel what it began to end it")
 	}
-	if !awaited(op) {
-		g.Log.Warn("an outcome came that nobody waits for", "operation", op.ID, "state", op.State)
-		return op, reeve.Errorf(reeve.Conflict, "nobody waits for an outcome of this operation: it is %s", op.State).Hintf("it came too late, or a second time; it was ignored")
+	if !op.Awaited() {
+		return op, g.unawaited(ctx, op)
 	}
 	p, err := g.recall(ctx, op)
 	if err != nil {
@@ -79,18 +79,36 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, d Delivery) (r
 		o = p.failure(refused, reeve.Errorf(reeve.ToolFailed, "%s", d.Failure))
 		o.attempts = max(1, op.Tries)
 	}
-	if _, err := p.conclude(context.WithoutCancel(ctx), op, o); err != nil {
+	_, err = p.conclude(context.WithoutCancel(ctx), op, o)
+	if err != nil && reeve.CodeOf(err) != reeve.Conflict {
 		return op, err
 	}
-	g.changed()
-	err = g.DB.View(ctx, func(s *store.Snap) (err error) {
+	late := err != nil // something else ended it meanwhile
+	if err = g.DB.View(ctx, func(s *store.Snap) (err error) {
 		op, err = s.GetOperation(ctx, workspace, id)
 		return err
-	})
+	}); err == nil && late {
+		err = g.unawaited(ctx, op)
+	}
+	g.changed()
 	return op, err
 }
 
-// awaited tells whether an operation has been sent and its outcome is to come from outside.
-func awaited(op reeve.Operation) bool {
-	return op.State == reeve.Dispatched && op.TimeoutAt != nil
+// unawaited refuses an outcome that nobody waits for, and says why not.
+func (g *Gate) unawaited(ctx context.Context, op reeve.Operation) error {
+	why := fmt.Sprintf("it is %s", op.State)
+	if err := g.DB.View(ctx, func(s *store.Snap) error {
+		run, err := s.GetRun(ctx, op.WorkspaceID, op.RunID)
+		if err == nil && run.State.Final() {
+			why = fmt.Sprintf("%s, and %s", run.Over(), why)
+		}
+		if reeve.CodeOf(err) == reeve.NotFound {
+			return nil
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	g.Log.Warn("an outcome came that nobody waits for", "operation", op.ID, "state", op.State)
+	return reeve.Errorf(reeve.Conflict, "nobody waits for an outcome of this operation: %s", why).Hintf("it came too late, or a second time; it was ignored")
 }

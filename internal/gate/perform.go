@@ -344,10 +344,13 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 					return err
 				}
 			}
-			if err := tx.MoveOperation(ctx, was, is); err != nil || is.State != reeve.Unknown {
+			if err := tx.MoveOperation(ctx, was, is); err != nil {
 				return err
 			}
-			return p.tellUnknown(ctx, tx, is)
+			if is.State == reeve.Unknown {
+				return p.tellUnknown(ctx, tx, is)
+			}
+			return tx.Late(ctx, is)
 		})
 	}
 	if err := record(ctx); err != nil {
@@ -378,7 +381,7 @@ func pending(op reeve.Operation) reeve.Result {
 			res.IsError, res.Deferred, res.Code, res.Message = false, true, reeve.InProgress, "it has been started; its result comes later"
 			return res
 		}
-		if res.IsError, res.Code = false, reeve.InProgress; awaited(op) {
+		if res.IsError, res.Code = false, reeve.InProgress; op.Awaited() {
 			res.Message, res.Hint = "it has been started; its outcome comes later", "look at the operation later"
 			return res
 		}

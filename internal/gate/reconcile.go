@@ -205,7 +205,7 @@ func (g *Gate) release(ctx context.Context, op reeve.Operation) bool {
 
 // resume takes up an operation from its rows.
 func (g *Gate) resume(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
-	if awaited(op) && op.Effect == reeve.Local {
+	if op.Awaited() && op.Effect == reeve.Local {
 		return reeve.Result{CallID: op.CallID, OperationID: op.ID}, g.overdue(ctx, op)
 	}
 	if op.State != reeve.Prepared { // which is judged, and so found out
@@ -236,7 +236,7 @@ func (g *Gate) resume(ctx context.Context, op reeve.Operation) (reeve.Result, er
 	if lost.attempts = p.earlier; op.Message != "" {
 		lost.err.Message = op.Message
 	}
-	if awaited(op) {
+	if op.Awaited() {
 		lost = p.failure(ambiguous, reeve.Errorf(reeve.Timeout, "its outcome did not come from outside within %s", p.tool().Timeout()))
 		lost.attempts = p.earlier
 		return p.conclude(ctx, op, lost)

@@ -31,8 +31,13 @@ func (g *Gate) Withdraw(ctx context.Context, tx *store.Tx, v reeve.Item, why str
 	return nil
 }
 
-// Lapse takes back the calls that wait for a person of a run that was cancelled: nobody is asked about what can run no more.
+// Lapse takes back the calls that wait for a person of a run that was cancelled: nobody is asked about what can run no more. What a run that is over waits for from outside, it does not wait for any more.
 func (g *Gate) Lapse(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+	if run.State.Final() && (run.State != reeve.RunCompleted || run.Pending > 0) {
+		if err := tx.Forgo(ctx, run); err != nil {
+			return err
+		}
+	}
 	if run.State != reeve.RunCancelled {
 		return nil
 	}

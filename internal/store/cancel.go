@@ -8,7 +8,7 @@ import (
 )
 
 // CancelRun ends a run that is under way, and the runs that its calls began: the run itself first. It touches the workspace, so
-// that no call of any of them that was judged before can be recorded after.
+// that no call of any of them that was judged before can be recorded after. That a turn has ended is told by AppendEnd, when all else of it is.
 func (t *Tx) CancelRun(ctx context.Context, was reeve.Run, why *reeve.Error) ([]reeve.Run, error) {
 	if err := t.Touch(ctx, was.WorkspaceID); err != nil {
 		return nil, err
@@ -39,10 +39,10 @@ func (t *Tx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is re
 	if err := t.MoveRun(ctx, was, is); err != nil {
 		return was, err
 	}
-	if err := t.AppendEnd(ctx, is); err != nil {
+	if err := t.DropRunBudgets(ctx, was); err != nil {
 		return was, err
 	}
-	if err := t.DropRunBudgets(ctx, was); err != nil || is.Answers == "" {
+	if err := t.Forgo(ctx, is); err != nil || is.Answers == "" {
 		return is, err
 	}
 	// Whoever ends a run tells the call that waits for it. Should one forget, the gate's loop looks at once.
@@ -57,8 +57,14 @@ func (t *Tx) CancelRuns(ctx context.Context, workspace, agent, why string) error
 		return err
 	}
 	for _, was := range open {
-		if _, err := t.CancelRun(ctx, was, reeve.Errorf(reeve.Canceled, "%s", why)); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
+		ended, err := t.CancelRun(ctx, was, reeve.Errorf(reeve.Canceled, "%s", why))
+		if err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
 			return err
+		}
+		for _, run := range ended {
+			if err := t.AppendEnd(ctx, run); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -132,6 +132,8 @@ func (s *Snap) ActiveTurns(ctx context.Context, conversation, but string, limit 
 
 // OpenOperations reads a run's operations whose outcome is still to come, oldest first.
 func (s *Snap) OpenOperations(ctx context.Context, workspace, run string, limit int) ([]reeve.Operation, error) {
-	return all(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM operations WHERE run_id = $1 AND run_id <> '' AND result_id = '' AND `+ofWorkspace+`
-		AND state IN ('parked', 'prepared', 'dispatched', 'unknown') ORDER BY created_at, id LIMIT $3`, run, workspace, limit)
+	return all(ctx, s, scanOperation, openOperations+` LIMIT $3`, run, workspace, limit)
 }
+
+const openOperations = `SELECT ` + operationColumns + ` FROM operations WHERE run_id = $1 AND run_id <> '' AND result_id = '' AND ` + ofWorkspace + `
+		AND state IN ('parked', 'prepared', 'dispatched', 'unknown') ORDER BY created_at, id`

@@ -45,10 +45,62 @@ func (s *Snap) SentMedia(ctx context.Context, conversation, hash string) (reeve.
 	return list[0].Attachments[0], nil
 }
 
-// AppendEnd keeps that a turn has ended, and how. Of a run that is no turn nobody is told.
+// ResultFrame is how clients are told what a call came to, and the key by which it is told once. The caller's own name of the call is ref.
+func ResultFrame(ref, tool string, r reeve.Result) (key string, f reeve.Frame) {
+	return "result:" + r.CallID, reeve.Frame{Type: reeve.FrameResult, MessageID: r.CallID, ToolCallID: ref, Tool: tool, Content: cmp.Or(r.Content, r.Message), IsError: r.IsError, Code: r.Code,
+		OperationID: r.OperationID, Spent: &r.Spent}
+}
+
+// tellResult keeps what a call of a turn came to, unless its brain has told it. What others did in the turn was never told to begin.
+func (t *Tx) tellResult(ctx context.Context, run reeve.Run, action, result reeve.Message) error {
+	var asked reeve.ActionInfo
+	var info reeve.ResultInfo
+	if err := first(fromText(string(action.Metadata), &asked), fromText(string(result.Metadata), &info)); err != nil {
+		return err
+	}
+	if run.Reason != reeve.ReasonUser || asked.Via != reeve.ViaRun || asked.Ref == "" {
+		return nil
+	}
+	key, f := ResultFrame(asked.Ref, asked.Tool, reeve.Result{CallID: action.ID, OperationID: action.OperationID, Content: result.Content, IsError: info.Status == "error", Code: info.Code,
+		Message: info.Message, Spent: info.Spent})
+	f.TurnID, f.AgentID = run.ID, run.AgentID
+	return t.AppendFrame(ctx, run.SessionID, run.ID+":"+key, f)
+}
+
+// tellResults tells those results of a turn that its brain has not: it was not there when they came, and does not come back.
+func (t *Tx) tellResults(ctx context.Context, run reeve.Run) error {
+	actions := map[string]reeve.Message{}
+	for last := ""; ; {
+		list, err := t.RunMessages(ctx, run.WorkspaceID, run.ID, last, somePage)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for _, m := range list {
+			last = m.ID
+			if m.Kind == reeve.Action {
+				actions[m.ID] = m
+			}
+			if action, ok := actions[m.ActionID]; ok && m.Kind == reeve.ToolResult {
+				if err := t.tellResult(ctx, run, action, m); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// somePage is how many messages are read at once.
+const somePage = 1000
+
+// AppendEnd keeps that a turn has ended, and how, behind what its calls came to. Of a run that is no turn nobody is told. One that its brain completed has told all, unless calls of it are pending.
 func (t *Tx) AppendEnd(ctx context.Context, run reeve.Run) error {
 	if run.Reason != reeve.ReasonUser || !run.State.Final() {
 		return nil
+	}
+	if run.State != reeve.RunCompleted || run.Pending > 0 {
+		if err := t.tellResults(ctx, run); err != nil {
+			return err
+		}
 	}
 	return t.AppendFrame(ctx, run.SessionID, "complete:"+run.ID, reeve.Frame{Type: reeve.FrameComplete, TurnID: run.ID, AgentID: run.AgentID, State: run.State, Code: run.Code,
 		Message: run.Message, Spent: &run.Spent})

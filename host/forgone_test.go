@@ -1,0 +1,235 @@
+package host_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"reeve"
+	"reeve/internal/store/storetest"
+	"reeve/reevetest"
+)
+
+// errand is an asynchronous tool that somebody else brings to its end.
+func errand(id string, effect reeve.Effect, h reeve.Handler) reeve.Tool {
+	t := tool(id, effect, h)
+	t.Async, t.TimeoutMS = true, 60_000
+	if effect == reeve.Verifiable {
+		t.Verify = func(context.Context, *reeve.Invocation) (reeve.Outcome, any, error) {
+			return reeve.CannotTell, nil, nil
+		}
+	}
+	return t
+}
+
+func itWillCome(context.Context, *reeve.Invocation) (any, error) {
+	return nil, reeve.Errorf(reeve.InProgress, "it will come")
+}
+
+// eachTalker runs a test on both databases, with an agent bot that has some tools and whose model follows a script.
+func eachTalker(t *testing.T, answers string, tools []reeve.Tool, f func(t *testing.T, h *reevetest.Host, heard *eavesdropper)) {
+	for _, name := range []string{"sqlite", "postgres"} {
+		t.Run(name, func(t *testing.T) {
+			heard := &eavesdropper{Model: script(t, "answers:\n"+answers)}
+			cfg := quick(t)
+			cfg.Mind = heard
+			if name == "postgres" {
+				cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
+			}
+			h := reevetest.Run(t, cfg, tools...)
+			var ids []string
+			for _, tool := range tools {
+				ids = append(ids, tool.ID)
+			}
+			h.Agent("bot", ids...)
+			f(t, h, heard)
+		})
+	}
+}
+
+// awaits waits until so many calls of a turn wait for what comes from outside, and the turn for them.
+func awaits(h *reevetest.Host, turn string, n int) (list []reeve.Operation) {
+	h.T.Helper()
+	until(h, turn, func(d reeve.TurnDetail) bool {
+		list = nil
+		for _, op := range operations(h) {
+			if op.RunID == turn && op.Awaited() {
+				list = append(list, op)
+			}
+		}
+		return len(list) == n && d.State == reeve.RunParked
+	})
+	return list
+}
+
+// kept reads the kept frames of a conversation.
+func kept(h *reevetest.Host, conversation string) []reeve.Frame {
+	h.T.Helper()
+	var l reeve.FrameList
+	h.Want(http.StatusOK, &l, "GET", "/api/conversations/"+conversation+"/frames?limit=500", nil)
+	return l.Frames
+}
+
+// settled checks that every call of a turn that is over has one result, in its messages and in its frames, and gives the frames of the results by tool. Unless they may come late, they come before the turn's end.
+func settled(t *testing.T, h *reevetest.Host, d reeve.TurnDetail, late bool) map[string]reeve.Frame {
+	t.Helper()
+	rules(t, h, d)
+	results, begun, over := map[string]reeve.Frame{}, 0, false
+	for _, f := range kept(h, d.ConversationID) {
+		if f.TurnID != d.ID {
+			continue
+		}
+		switch f.Type {
+		case reeve.FrameTool:
+			begun++
+		case reeve.FrameResult:
+			if _, twice := results[f.Tool]; twice || over && !late {
+				t.Errorf("told twice, or after the turn's end: %+v", f)
+			}
+			results[f.Tool] = f
+		case reeve.FrameComplete:
+			over = true
+		default:
+		}
+	}
+	if len(results) != begun {
+		t.Errorf("%d calls were told to begin, and the results of %d", begun, len(results))
+	}
+	return results
+}
+
+// A turn that is over waits for nobody: what its calls still wait for is settled with its end and told, and an outcome that comes later changes nothing.
+func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
+	ways := map[string]func(h *reevetest.Host, turn string){
+		"cancelled": func(h *reevetest.Host, turn string) {
+			h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn+"/cancel", nil)
+		},
+		"run cancelled": func(h *reevetest.Host, turn string) {
+			h.Want(http.StatusOK, nil, "POST", "/api/runs/"+turn+"/cancel", nil)
+		},
+		"agent destroyed": func(h *reevetest.Host, _ string) {
+			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"lifecycle": "destroyed"})
+		},
+		"agent removed": func(h *reevetest.Host, _ string) { h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/bot", nil) },
+	}
+	tools := []reeve.Tool{errand("look", reeve.Read, itWillCome), errand("send", reeve.Keyed, itWillCome), errand("check", reeve.Verifiable, itWillCome), errand("shoot", reeve.Unsafe, itWillCome)}
+	script := "- {when: begin, calls: [{name: look, args: {}}, {name: send, args: {}}, {name: check, args: {}}, {name: shoot, args: {}}]}\n- {when: {result: started}, text: 'I have begun.'}\n- {when: hello, text: 'Still here.'}\n"
+	for way, end := range ways {
+		t.Run(way, func(t *testing.T) {
+			eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, heard *eavesdropper) {
+				c := h.Talk("bot")
+				turn := speak(h, c.ID, "begin")
+				open := awaits(h, turn.ID, len(tools))
+				end(h, turn.ID)
+				d := detail(h, turn.ID)
+				if d.State != reeve.RunCancelled {
+					t.Fatalf("%+v", d.Turn)
+				}
+				told := settled(t, h, d, false)
+				for id, f := range told {
+					if !f.IsError || !strings.Contains(f.Content, "the turn was cancelled before its outcome came") || strings.Contains(f.Content, "not known") != (id != "look") {
+						t.Errorf("%+v", f)
+					}
+				}
+				for _, op := range open {
+					is := operation(h, op.ID)
+					if want := map[bool]reeve.State{true: reeve.Failed, false: reeve.Unknown}[op.Tool == "look"]; is.State != want || is.ResultID == "" || is.TimeoutAt != nil || is.NextAttemptAt != nil {
+						t.Errorf("%+v", is)
+					}
+					var p reeve.Problem
+					h.Want(http.StatusConflict, &p, "POST", "/api/operations/"+op.ID+"/result", object{"content": "LATE"})
+					if p.Code != reeve.Conflict || !strings.Contains(p.Detail, "the turn was cancelled") {
+						t.Errorf("%+v", p)
+					}
+				}
+				var box reeve.Inbox
+				if h.Want(http.StatusOK, &box, "GET", "/api/inbox", nil); len(box.Unknown) != 0 {
+					t.Errorf("a person is asked: %+v", box.Unknown)
+				}
+				if again := detail(h, turn.ID); len(again.Messages) != len(d.Messages) {
+					t.Error("a late outcome changed the turn")
+				}
+				if strings.HasPrefix(way, "agent") {
+					return
+				}
+				if over(h, speak(h, c.ID, "hello").ID); strings.Contains(heard.last(""), "LATE") {
+					t.Errorf("the model was told %s", heard.last(""))
+				}
+			})
+		})
+	}
+}
+
+// A turn that fails, or that hands over to its client, does not wait either.
+func TestW10_WhatATurnThatFailedWaitedFor(t *testing.T) {
+	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: {result: started}, fail: {status: 400, message: broken}}\n"
+	eachTalker(t, script, []reeve.Tool{errand("send", reeve.Keyed, itWillCome)}, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+		turn := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
+		var op reeve.Operation
+		eventually(t, "the call to be settled", func() bool { op = operations(h)[0]; return op.ResultID != "" })
+		d := detail(h, turn.ID)
+		if told := settled(t, h, d, true); d.State != reeve.RunFailed || !strings.Contains(told["send"].Content, "the turn failed before") {
+			t.Errorf("%+v", told)
+		}
+		h.Want(http.StatusConflict, nil, "POST", "/api/operations/"+op.ID+"/result", object{"content": "LATE"})
+	})
+}
+
+// What was being sent when its turn was cancelled is recorded and told when it is over. If it says that its outcome comes later, nobody waits for that.
+func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
+	entered, finish := make(chan struct{}, 2), make(chan struct{})
+	handle := func(answer func() (any, error)) reeve.Handler {
+		return func(context.Context, *reeve.Invocation) (any, error) {
+			entered <- struct{}{}
+			<-finish
+			return answer()
+		}
+	}
+	tools := []reeve.Tool{errand("now", reeve.Keyed, handle(func() (any, error) { return "done", nil })), errand("later", reeve.Keyed, handle(func() (any, error) { return itWillCome(nil, nil) }))}
+	script := "- {when: begin, calls: [{name: now, args: {}}, {name: later, args: {}}]}\n- {when: {result: started}, text: 'I have begun.'}\n"
+	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+		finish = make(chan struct{})
+		turn := speak(h, h.Talk("bot").ID, "begin")
+		<-entered
+		<-entered
+		h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
+		close(finish)
+		d := until(h, turn.ID, func(reeve.TurnDetail) bool {
+			for _, op := range operations(h) {
+				if op.ResultID == "" {
+					return false
+				}
+			}
+			return true
+		})
+		if told := settled(t, h, d, true); told["now"].Content != "done" || !strings.Contains(told["later"].Content, "the turn was cancelled") {
+			t.Errorf("%+v", told)
+		}
+	})
+}
+
+// An outcome that comes at the moment at which its turn is cancelled counts, or is refused: its turn has one result, which its clients are told.
+func TestW10_AnOutcomeAndACancelAtOnce(t *testing.T) {
+	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: has come, text: 'It is done.'}\n- {when: {result: started}, text: 'I have begun.'}\n"
+	eachTalker(t, script, []reeve.Tool{errand("send", reeve.Keyed, itWillCome)}, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+		for range 10 {
+			turn := speak(h, h.Talk("bot").ID, "begin")
+			op := awaits(h, turn.ID, 1)[0]
+			var delivered, cancelled int
+			var both sync.WaitGroup
+			both.Go(func() {
+				delivered = h.Do("POST", "/api/operations/"+op.ID+"/result", object{"content": "JUST IN TIME"}).Status
+			})
+			both.Go(func() { cancelled = h.Do("POST", "/api/turns/"+turn.ID+"/cancel", nil).Status })
+			both.Wait()
+			d := over(h, turn.ID)
+			told, is := settled(t, h, d, true)["send"], operation(h, op.ID)
+			counts := delivered == http.StatusOK
+			if delivered != http.StatusOK && delivered != http.StatusConflict || (told.Content == "JUST IN TIME") != counts || (is.State == reeve.Committed) != counts {
+				t.Errorf("delivered %d, cancelled %d: %+v, %+v", delivered, cancelled, is, told)
+			}
+		}
+	})
+}

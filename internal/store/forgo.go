@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"reeve"
+)
+
+// Forgo settles what the calls of a run that is over still wait for from outside: nobody takes an outcome any more. A call that has not begun is denied, one that only reads has failed, and of any other
+// nobody can tell whether it happens, so it is left as by a person who skips it. What is being sent at this moment is recorded when it is over, and told by Late.
+//
+// The rows are held first. Whoever records an outcome at the same moment comes before this, or finds the run over.
+func (t *Tx) Forgo(ctx context.Context, run reeve.Run) error {
+	list, err := all(ctx, &t.Snap, scanOperation, openOperations+t.db.engine.Share(), run.ID, run.WorkspaceID)
+	for i := 0; i < len(list) && err == nil; i++ {
+		err = t.forgo(ctx, run, list[i])
+	}
+	return err
+}
+
+func (t *Tx) forgo(ctx context.Context, run reeve.Run, op reeve.Operation) error {
+	is, info := op, reeve.ResultInfo{Status: "error", Code: reeve.Canceled, Spent: op.Spent, Attempts: op.Tries}
+	switch {
+	case op.State == reeve.Prepared && op.Deferred:
+		is.State, info.Message = reeve.DeniedOp, run.Over()+" before it began"
+	case !op.Awaited() || op.Effect == reeve.Local: // that waits for what it began here, and which says itself how it ends
+		return nil
+	case op.Effect == reeve.Read:
+		is.State, info.Message = reeve.Failed, run.Over()+" before its outcome came"
+	default:
+		is.State, is.Resolution = reeve.Unknown, reeve.SkipIt
+		info.Code, info.Message = reeve.Skipped, run.Over()+" before its outcome came; whether it happened is not known"
+	}
+	action, err := t.GetMessage(ctx, op.WorkspaceID, op.CallID)
+	if err != nil {
+		return err
+	}
+	var asked reeve.ActionInfo
+	if err := json.Unmarshal(action.Metadata, &asked); err != nil {
+		return err
+	}
+	if !asked.Via.Brain() || asked.Via == reeve.ViaScript && run.State != reeve.RunCancelled { // a script never waits for such an outcome: that it is done changes nothing
+		return nil
+	}
+	m := reeve.Message{ID: t.NewID(reeve.PrefixMessage), WorkspaceID: op.WorkspaceID, ThreadID: op.ThreadID, AgentID: op.AgentID, RunID: op.RunID, Kind: reeve.ToolResult, ActionID: op.CallID,
+		OperationID: op.ID, Content: info.Message, Metadata: json.RawMessage(text(info))}
+	is.Code, is.Message, is.Owner, is.NextAttemptAt, is.TimeoutAt, is.ResultID = info.Code, info.Message, "", nil, nil, m.ID
+	return first(t.Spend(ctx, op.WorkspaceID, nil, op.CallID, reeve.Amount{}), t.MoveOperation(ctx, op, is), t.AppendResult(ctx, m), t.tellResult(ctx, run, action, m))
+}
+
+// Late does what is left to do for a call whose run may be over by now, after its row was moved: its brain is not there any more. Clients are told what it came to; an outcome that is to come from outside is not
+// waited for.
+func (t *Tx) Late(ctx context.Context, op reeve.Operation) error {
+	if op.RunID == "" || op.ResultID == "" && !op.Awaited() {
+		return nil
+	}
+	run, err := t.GetRun(ctx, op.WorkspaceID, op.RunID)
+	if reeve.CodeOf(err) == reeve.NotFound || err == nil && !run.State.Final() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if op.ResultID == "" {
+		return t.Forgo(ctx, run)
+	}
+	action, err := t.GetMessage(ctx, op.WorkspaceID, op.CallID)
+	if err != nil {
+		return err
+	}
+	m, err := t.GetMessage(ctx, op.WorkspaceID, op.ResultID)
+	if err != nil {
+		return err
+	}
+	return t.tellResult(ctx, run, action, m)
+}
