@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -230,4 +231,32 @@ func TestG14_ApprovalInAScript(t *testing.T) {
 		return a.items("status=done").Total == 3
 	})
 	equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
+}
+
+// Of several who apply a plan at the same moment one is the first; the others are told so, whoever they are.
+func TestK28_AppliedAtOnce(t *testing.T) {
+	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		d := newDeeds()
+		h := start(d.tools()...)
+		a := &auto{Host: h, t: t, name: "planner"}
+		h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "tools": mailTools, "source": `await Items.withItem('a', 'A', async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: 'a', text: '!' }) })`})
+		who := [][]string{nil, as(h, "bob", "owner"), as(h, "eve", "owner")}
+		for range 5 {
+			plan := a.start(call{"type": "dry"})
+			runs := make([]reeve.AutomationRun, 6)
+			var all sync.WaitGroup
+			for i := range runs {
+				all.Go(func() { h.Want(201, &runs[i], "POST", "/api/plans/"+plan.Run.ID+"/apply", nil, who[i%len(who)]...) })
+			}
+			all.Wait()
+			first := 0
+			for _, r := range runs {
+				if !r.Again {
+					first++
+				}
+				equal(t, r.Wake.RunKey, runs[0].Wake.RunKey, "the run that applies it")
+			}
+			equal(t, first, 1, "how many were the first")
+		}
+	})
 }

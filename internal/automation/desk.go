@@ -1,6 +1,7 @@
 package automation
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -378,51 +379,59 @@ func (r *Room) Start(ctx context.Context, workspace, id, user, key string, q ree
 	return r.wake(ctx, workspace, m.AgentID, user, key, string(q.Input), note)
 }
 
-// Apply asks for a run that performs the plan of a dry run. A plan is applied once: whoever asks again is shown the run that did.
+// Apply asks for a run that performs the plan of a dry run. A plan is applied once: whoever asks again, or at the same moment and is not the first, is shown the run that did.
 func (r *Room) Apply(ctx context.Context, workspace, run, user string) (out reeve.AutomationRun, err error) {
 	var note reeve.ScriptRun
-	err = r.DB.View(ctx, func(s *store.Snap) (err error) {
-		var ok bool
-		if note, ok, err = s.FindScriptRunOf(ctx, workspace, run); err == nil && (!ok || note.Type != reeve.DryRun) {
-			return reeve.Errorf(reeve.NotFound, "plan %q not found", run)
-		}
-		if err != nil {
-			return err
-		}
-		if out.Script, out.Again, err = s.FindApplied(ctx, workspace, run); err != nil || out.Again {
-			var w reeve.Wake
-			if err == nil {
-				w, err = s.GetWake(ctx, out.Script.RunKey)
-			}
-			out.Wake = &w
-			return err
-		}
-		v, err := s.GetRun(ctx, workspace, run)
-		if err == nil && v.State != reeve.RunCompleted {
-			return reeve.Errorf(reeve.Conflict, "the plan is not whole: its run is %s", v.State).Hintf("a plan is applied only if its dry run completed")
-		}
+	look := func(s *store.Snap) (err error) {
+		note, out, err = applied(ctx, s, workspace, run)
 		return err
-	})
-	if err != nil {
-		return reeve.AutomationRun{}, err
 	}
-	if out.Again {
-		return out, nil
+	if err := r.DB.View(ctx, look); err != nil || out.Again {
+		return out, err
 	}
 	note.Type, note.PlanOf = reeve.ApplyRun, run
-	return r.wake(ctx, workspace, note.AgentID, user, "apply:"+run, "", note) // a plan is applied once
+	if out, err = r.wake(ctx, workspace, note.AgentID, user, "apply:"+run, "", note); errors.Is(err, errApplied) {
+		err = r.DB.Update(ctx, func(tx *store.Tx) error { return look(&tx.Snap) }) // which returns when what it has read is committed
+	}
+	return out, err
 }
 
-// wake asks for a run, and notes what it is to be in the same transaction.
+// errApplied is that another has applied a plan meanwhile.
+var errApplied = errors.New("somebody else has just applied the plan")
+
+// applied reads a plan that can be applied, and the run that has done so, if one has.
+func applied(ctx context.Context, s *store.Snap, workspace, run string) (note reeve.ScriptRun, out reeve.AutomationRun, err error) {
+	note, ok, err := s.FindScriptRunOf(ctx, workspace, run)
+	if err == nil && (!ok || note.Type != reeve.DryRun) {
+		err = reeve.Errorf(reeve.NotFound, "plan %q not found", run)
+	}
+	if err != nil {
+		return note, out, err
+	}
+	if out.Script, out.Again, err = s.FindApplied(ctx, workspace, run); err != nil {
+		return note, out, err
+	}
+	if out.Again {
+		w, err := s.GetWake(ctx, out.Script.RunKey)
+		out.Wake = &w
+		return note, out, err
+	}
+	v, err := s.GetRun(ctx, workspace, run)
+	if err == nil && v.State != reeve.RunCompleted {
+		err = reeve.Errorf(reeve.Conflict, "the plan is not whole: its run is %s", v.State).Hintf("a plan is applied only if its dry run completed")
+	}
+	return note, out, err
+}
+
+// wake asks for a run, and notes what it is to be in the same transaction. Of one that applies a plan it tells whether it was asked for before.
 func (r *Room) wake(ctx context.Context, workspace, agent, user, key, input string, note reeve.ScriptRun) (out reeve.AutomationRun, err error) {
-	w, err := r.Waker.WakeWith(ctx, workspace, agent, user, key, input, func(tx *store.Tx, w reeve.Wake) error {
+	w, fresh, err := r.Waker.WakeWith(ctx, workspace, agent, user, key, input, func(tx *store.Tx, w reeve.Wake) error {
 		if note.PlanOf != "" {
-			_, faster, err := tx.FindApplied(ctx, workspace, note.PlanOf)
-			if err == nil && faster {
-				err = reeve.Errorf(reeve.Conflict, "somebody else has just applied the plan").Hintf("ask again to see what came of it")
-			}
-			if err != nil {
+			if err := tx.HoldScriptRun(ctx, note.RunKey); err != nil { // where transactions overlap, another that applies it waits
 				return err
+			}
+			if _, faster, err := tx.FindApplied(ctx, workspace, note.PlanOf); err != nil || faster {
+				return cmp.Or(err, errApplied)
 			}
 		}
 		_, err := tx.InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: workspace, AgentID: agent, ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
@@ -431,7 +440,7 @@ func (r *Room) wake(ctx context.Context, workspace, agent, user, key, input stri
 	if err != nil {
 		return out, err
 	}
-	out.Wake = &w
+	out.Wake, out.Again = &w, note.PlanOf != "" && !fresh
 	err = r.DB.View(ctx, func(s *store.Snap) error {
 		out.Script, _, err = s.FindScriptRun(ctx, w.RunKey)
 		return err

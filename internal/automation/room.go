@@ -23,7 +23,7 @@ type Gate interface {
 // Waker begins runs.
 type Waker interface {
 	Nudge()
-	WakeWith(ctx context.Context, workspace, agent, user, key, input string, also func(*store.Tx, reeve.Wake) error) (reeve.Wake, error)
+	WakeWith(ctx context.Context, workspace, agent, user, key, input string, also func(*store.Tx, reeve.Wake) error) (w reeve.Wake, fresh bool, err error)
 }
 
 // Timers plans schedules.

@@ -28,6 +28,11 @@ func (t *Tx) InsertScriptRun(ctx context.Context, v reeve.ScriptRun) (bool, erro
 	return n == 1, err
 }
 
+// HoldScriptRun has others who would hold it wait until the transaction ends.
+func (t *Tx) HoldScriptRun(ctx context.Context, key string) error {
+	return t.exec(ctx, `UPDATE script_runs SET type = type WHERE run_key = $1`, key)
+}
+
 // BeginScriptRun notes which run it became, and which version that runs: again the first word counts.
 func (t *Tx) BeginScriptRun(ctx context.Context, key, run, script string) error {
 	return t.exec(ctx, `UPDATE script_runs SET run_id = $2, script_id = CASE WHEN script_id = '' THEN $3 ELSE script_id END WHERE run_key = $1`, key, run, script)

@@ -119,11 +119,12 @@ func signal(c chan struct{}) {
 
 // Wake asks for a run of an agent by hand. The same key again gives the same wake, as it is by then.
 func (r *Room) Wake(ctx context.Context, workspace, agent, user, key, input string) (reeve.Wake, error) {
-	return r.WakeWith(ctx, workspace, agent, user, key, input, nil)
+	w, _, err := r.WakeWith(ctx, workspace, agent, user, key, input, nil)
+	return w, err
 }
 
-// WakeWith is Wake that writes something else, which belongs to the wake, in the same transaction.
-func (r *Room) WakeWith(ctx context.Context, workspace, agent, user, key, input string, also func(*store.Tx, reeve.Wake) error) (w reeve.Wake, err error) {
+// WakeWith is Wake that writes something else, which belongs to the wake, in the same transaction. It tells whether the wake is new.
+func (r *Room) WakeWith(ctx context.Context, workspace, agent, user, key, input string, also func(*store.Tx, reeve.Wake) error) (w reeve.Wake, fresh bool, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		a, err := tx.GetAgent(ctx, workspace, agent)
 		if err != nil {
@@ -142,8 +143,7 @@ func (r *Room) WakeWith(ctx context.Context, workspace, agent, user, key, input 
 		w = reeve.Wake{RunKey: reeve.Key("wake", string(reeve.ReasonManual), a.ID, user, unique), WorkspaceID: workspace, AgentID: a.ID, Reason: reeve.ReasonManual,
 			ReasonID: user, UserID: user, Input: input, DueAt: tx.Now(), State: reeve.WakeQueued, CreatedAt: tx.Now()}
 		w.SessionID = store.ManualLane + w.RunKey // what a person asks for is not mixed with anything
-		fresh, err := tx.InsertWake(ctx, w)
-		if err == nil && fresh && also != nil {
+		if fresh, err = tx.InsertWake(ctx, w); err == nil && fresh && also != nil {
 			return also(tx, w)
 		}
 		if err != nil || fresh {
@@ -157,7 +157,7 @@ func (r *Room) WakeWith(ctx context.Context, workspace, agent, user, key, input 
 	if err == nil {
 		r.Nudge()
 	}
-	return w, err
+	return w, fresh, err
 }
 
 // Cancel ends a run by a person's word. What it has begun is still recorded; nothing new of it is.
