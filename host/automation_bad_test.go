@@ -104,3 +104,15 @@ func TestL08_AScriptThatSaysWhatCannotBeKept(t *testing.T) {
 	a.save(`throw new Error('a\u0000b')`, false)
 	a.fails(reeve.LogicFailure, "a\uFFFDb")
 }
+
+// What is no number of items is refused, in the same words whatever it is: NaN and Infinity, which JSON does not have, too.
+func TestK13_TotalsThatAreNone(t *testing.T) {
+	a, _ := automate(t, `Items.total(0)`)
+	a.completes()
+	for _, n := range []string{"NaN", "Infinity", "-Infinity", "null", "undefined", "", "-1", "1.5", "1e300", "'3'"} {
+		a.save("Items.total("+n+")", false)
+		if r := a.start(call{}); r.Run.State != reeve.RunFailed || !strings.Contains(r.Run.Message, "Items.total takes the number of items") {
+			t.Errorf("%s: %s %s", n, r.Run.State, r.Run.Message)
+		}
+	}
+}

@@ -338,13 +338,13 @@ func (w *work) listItems(ctx context.Context, input json.RawMessage) (json.RawMe
 
 // total notes how many items there are in all.
 func (w *work) total(input json.RawMessage) error {
-	var n int
-	if json.Unmarshal(input, &n) != nil || n < 0 {
+	var n *int // NaN and Infinity come as null
+	if json.Unmarshal(input, &n) != nil || n == nil || *n < 0 {
 		return reeve.Errorf(reeve.Validation, "Items.total takes the number of items")
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.note.Progress.Total = n
+	w.note.Progress.Total = *n
 	w.arm()
 	return nil
 }
