@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"reeve"
@@ -20,6 +21,7 @@ type Desk struct {
 	Dir string // holds the folder of each branch. No default
 
 	locks reeve.Locks // by branch or project: who has its turn works there
+	doing sync.Map    // by branch: what is being done with it on a person's word, such as "merged"
 }
 
 // Open makes the folder for branches, and clears away what servers that died left in it. What is not old may be another server's.

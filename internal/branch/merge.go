@@ -28,9 +28,9 @@ const conflicted = 9
 
 // Merge merges a branch into its project's default branch, on a person's word. If it cannot, the default branch is as it was.
 func (d *Desk) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch, message string) (out reeve.MergeResult, err error) {
-	leave := d.locks.Try(b.ID)
-	if leave == nil {
-		return out, busy(b)
+	leave, err := d.take(b, "merged")
+	if err != nil {
+		return out, err
 	}
 	defer leave()
 	done, err := d.locks.Wait(ctx, b.ProjectID)
@@ -95,7 +95,20 @@ func (d *Desk) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch, m
 	return out, err
 }
 
-func busy(b reeve.Branch) error {
+// take has nobody else work on a branch while a person's word is done, and refuses if somebody does. What is done is told those who come meanwhile.
+func (d *Desk) take(b reeve.Branch, what string) (leave func(), err error) {
+	free := d.locks.Try(b.ID)
+	if free == nil {
+		return nil, d.busy(b)
+	}
+	d.doing.Store(b.ID, what)
+	return func() { d.doing.Delete(b.ID); free() }, nil
+}
+
+func (d *Desk) busy(b reeve.Branch) error {
+	if what, ok := d.doing.Load(b.ID); ok {
+		return reeve.Errorf(reeve.Conflict, "branch %s is just being %s, by another request", b.Name, what).Hintf("look at it when that has ended")
+	}
 	return reeve.Errorf(reeve.Conflict, "a command is running on branch %s", b.Name).Hintf("try again when it has ended")
 }
 
@@ -134,12 +147,12 @@ func (d *Desk) caughtUp(ctx context.Context, b reeve.Branch) (reeve.Branch, erro
 
 // Discard deletes a branch and its folder, on a person's word. The next command of whose it was begins it anew.
 func (d *Desk) Discard(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
-	leave := d.locks.Try(b.ID)
-	if leave == nil {
-		return b, busy(b)
+	leave, err := d.take(b, "discarded")
+	if err != nil {
+		return b, err
 	}
 	defer leave()
-	b, err := d.read(ctx, b.WorkspaceID, b.ID)
+	b, err = d.read(ctx, b.WorkspaceID, b.ID)
 	if err != nil {
 		return b, err
 	}

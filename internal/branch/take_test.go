@@ -1,0 +1,39 @@
+package branch
+
+import (
+	"testing"
+
+	"reeve"
+)
+
+// Who cannot have a branch is told who has it: a command, or another request.
+func TestWhoHasABranch(t *testing.T) {
+	t.Parallel()
+	var d Desk
+	b := reeve.Branch{ID: "brn_1", Name: "reeve/one"}
+	refused := func(want string) {
+		t.Helper()
+		if _, err := d.take(b, "merged"); reeve.CodeOf(err) != reeve.Conflict || reeve.AsError(err).Message != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	for _, what := range []string{"merged", "discarded"} {
+		leave, err := d.take(b, what)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused("branch reeve/one is just being " + what + ", by another request")
+		leave()
+	}
+	leave, err := d.locks.Wait(t.Context(), b.ID) // as a command does
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused("a command is running on branch reeve/one")
+	leave()
+	leave, err = d.take(b, "merged")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
+}
