@@ -67,9 +67,8 @@ func readArguments(raw json.RawMessage) (any, []string, error) {
 		}
 		v, err := reeve.ParseJSON(text)
 		if err != nil {
-			if n := countValues(text); n > 1 {
-				return nil, nil, reeve.Errorf(reeve.Validation, "the arguments are %d JSON values one after another", n).
-					Hintf("make one call for each")
+			if n := countValues(text); n > 1 && text[0] == '{' { // a date in a string is numbers one after another
+				return nil, nil, reeve.AsError(wrongField("", "one object", "the arguments are %d JSON values one after another", n)).Hintf("make one call for each")
 			}
 			return nil, nil, err
 		}

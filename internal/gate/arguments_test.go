@@ -79,6 +79,7 @@ func TestArgumentsThatDoNot(t *testing.T) {
 		`[1]`:                                    {""},
 		`7`:                                      {""},
 		`"just words"`:                           {"not valid JSON"},
+		`"2026-02-30"`:                           {"not valid JSON"},
 		`{"name":"ab"`:                           {"cut off"},
 		`{"name":"a`:                             {"cut off"},
 		`{"name":`:                               {"cut off"},
@@ -122,8 +123,8 @@ func TestArgumentsThatDoNot(t *testing.T) {
 			}
 			continue
 		}
-		if !strings.Contains(e.Message, want[0]) {
-			t.Errorf("%.60s: %s, want %s", args, e.Message, want[0])
+		if !strings.Contains(e.Message, want[0]) || len(e.Fields) == 0 {
+			t.Errorf("%.60s: %s, %+v, want %s", args, e.Message, e.Fields, want[0])
 		}
 	}
 }
