@@ -27,7 +27,10 @@ const (
 // when a backup was restored meanwhile: forget what was given, and begin with 0.
 func (c *Client) Follow(ctx context.Context, conversation string, after int64, f func(reeve.Frame) error) error {
 	return c.persist(ctx, func(heard func()) error {
-		r := &request{method: http.MethodGet, path: path("conversations", conversation, "events"), query: url.Values{"after": {strconv.FormatInt(after, 10)}}}
+		r := &request{method: http.MethodGet, path: path("conversations", conversation, "events")}
+		if after >= 0 {
+			r.query = url.Values{"after": {strconv.FormatInt(after, 10)}}
+		}
 		return c.listen(ctx, r, func(data []byte) error {
 			var frame reeve.Frame
 			if err := json.Unmarshal(data, &frame); err != nil {

@@ -238,6 +238,7 @@ func TestW12_WhoMayConnect(t *testing.T) {
 		"no part in it":    {at, []string{"X-Workspace-Id", "default", "Authorization", "Bearer " + other.Token}, 404},
 		"a bad number":     {at + "?after=x", owner, 400},
 		"a negative one":   {at + "?after=-5", owner, 400},
+		"one before all":   {at + "?after=-1", owner, 400},
 		"a foreign origin": {at, append(seq.Clone(owner), "Origin", "https://evil.example"), 403},
 	} {
 		if s, res := h.Dial(c.url, c.headers...); s != nil || res.StatusCode != c.status {
@@ -246,6 +247,28 @@ func TestW12_WhoMayConnect(t *testing.T) {
 	}
 	if r := h.Do("GET", "/conversations/"+c.ID, nil); r.Status != http.StatusBadRequest {
 		t.Errorf("without an upgrade: %d", r.Status)
+	}
+	for header, value := range map[string]string{"Sec-WebSocket-Version": "12", "Sec-WebSocket-Key": "short", "Connection": "close"} { // what the library itself would refuse in plain text
+		headers := map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", header: value}
+		var list []string
+		for k, v := range headers {
+			list = append(list, k, v)
+		}
+		var p reeve.Problem
+		h.Want(http.StatusBadRequest, &p, "GET", "/conversations/"+c.ID, nil, list...)
+		if p.Code != reeve.Validation || len(p.Errors) != 1 || p.Errors[0].Path != "header/"+header {
+			t.Errorf("%s: %+v", header, p)
+		}
+	}
+	for _, after := range []string{"-1", "-99", "x"} { // one rule, however a client asks
+		for _, path := range []string{"/api/conversations/" + c.ID + "/events?follow=false&after=", "/api/conversations/" + c.ID + "/frames?after="} {
+			if r := h.Do("GET", path+after, nil); r.Status != http.StatusBadRequest {
+				t.Errorf("%s%s: %d %s", path, after, r.Status, r.Body)
+			}
+		}
+	}
+	if r := h.Do("GET", "/api/conversations/"+c.ID+"/events?follow=false", nil); r.Status != http.StatusOK {
+		t.Errorf("from now on: %d %s", r.Status, r.Body)
 	}
 	var viewer reeve.NewToken
 	h.Want(http.StatusCreated, &viewer, "POST", "/api/tokens", object{"name": "looks on", "user": "bob", "role": "viewer"})

@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	"reeve"
@@ -31,8 +35,8 @@ func readClientFrame(b []byte) (f reeve.ClientFrame, err error) {
 	if err := dec.Decode(&f); err != nil {
 		var t *json.UnmarshalTypeError
 		if errors.As(err, &t) {
-			at := strings.TrimPrefix(strings.TrimPrefix(t.Field, "TurnRequest"), ".") // which a client knows nothing of
-			return wrong("/"+strings.ReplaceAll(at, ".", "/"), "cannot be of type "+t.Value, "a "+t.Type.Kind().String())
+			at, _ := mistyped(v, reflect.TypeFor[reeve.ClientFrame]())
+			return wrong(at, "cannot be of type "+t.Value, "a "+t.Type.Kind().String())
 		}
 		return wrong("", strings.TrimPrefix(err.Error(), "json: "), "an object with the fields of its type")
 	}
@@ -64,4 +68,59 @@ func readClientFrame(b []byte) (f reeve.ClientFrame, err error) {
 		return wrong("/type", fmt.Sprintf("%q is not known", f.Type), "message, ping, cancel, approve or deny")
 	}
 	return f, nil
+}
+
+// mistyped finds the first value that is of another type than Go's, by its path: encoding/json names neither keys of maps nor places in lists.
+func mistyped(v any, t reflect.Type) (path string, found bool) {
+	switch kind := t.Kind(); {
+	case v == nil:
+		return "", false
+	case kind == reflect.Pointer:
+		return mistyped(v, t.Elem())
+	case kind == reflect.Slice && t.Elem().Kind() == reflect.Uint8, kind == reflect.String: // bytes are in base64
+		_, ok := v.(string)
+		return "", !ok
+	case kind == reflect.Slice:
+		list, ok := v.([]any)
+		for i, e := range list {
+			if at, found := mistyped(e, t.Elem()); found {
+				return "/" + strconv.Itoa(i) + at, true
+			}
+		}
+		return "", !ok
+	case kind == reflect.Map, kind == reflect.Struct:
+		object, ok := v.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			if of := member(t, name); of != nil {
+				if at, found := mistyped(object[name], of); found {
+					return "/" + pointer.Replace(name) + at, true
+				}
+			}
+		}
+		return "", !ok
+	case kind == reflect.Bool:
+		_, ok := v.(bool)
+		return "", !ok
+	}
+	switch v.(type) {
+	case string, bool, []any, map[string]any:
+		return "", t.Kind() != reflect.Interface
+	}
+	return "", false
+}
+
+// pointer writes a name as a part of a JSON Pointer.
+var pointer = strings.NewReplacer("~", "~0", "/", "~1")
+
+// member is the type of what an object that is read as t has under a name; nil means that it has no such.
+func member(t reflect.Type, name string) reflect.Type {
+	if t.Kind() == reflect.Map {
+		return t.Elem()
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {
+			return f.Type
+		}
+	}
+	return nil
 }

@@ -50,7 +50,9 @@ func FuzzClientFrame(f *testing.F) {
 // What is refused names the field as the client wrote it.
 func TestW21_FramesThatAreWrong(t *testing.T) {
 	for text, path := range map[string]string{`{"TYPE":"ping"}`: "/TYPE", `{"type":"message","Content":"hi"}`: "/Content", `{"type":"message","content":7}`: "/content",
-		`{"type":"message","content":"hi","variables":{"a":1}}`: "/variables", `{"type":7}`: "/type"} {
+		`{"type":"message","content":"hi","variables":{"a":1}}`: "/variables/a", `{"type":7}`: "/type", `{"type":"message","content":{"a":[1]}}`: "/content", `{"type":"message","variables":7}`: "/variables",
+		`{"type":"message","content":"hi","variables":{"a":"x","a/b":{"b":1}}}`: "/variables/a~1b", `{"type":"message","tools":["a",1]}`: "/tools/1",
+		`{"type":"message","attachments":[{"name":"a"},{"name":7}]}`: "/attachments/1/name", `{"type":"message","attachments":[{"data":{}}]}`: "/attachments/0/data", `[1]`: ""} {
 		if _, err := readClientFrame([]byte(text)); err == nil || reeve.AsError(err).Fields[0].Path != path {
 			t.Errorf("%s: %v", text, err)
 		}

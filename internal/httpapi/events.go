@@ -26,7 +26,7 @@ type following struct {
 
 func (s *server) streamEvents(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	After  int64  `query:"after" minimum:"-1" default:"-1" doc:"The last seq that you have; 0 means from the beginning, -1 from now on"`
+	FromNow
 	Last   string `header:"Last-Event-ID" maxLength:"32" doc:"The same, as browsers send it when they come back"`
 	Follow bool   `query:"follow" default:"true" doc:"false: give what is there and end"`
 }) (*huma.StreamResponse, error) {

@@ -2,11 +2,13 @@ package httpapi
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,21 +82,35 @@ func (l *line) admit() (after int64, err error) {
 	if !strings.EqualFold(l.r.Header.Get("Upgrade"), "websocket") {
 		return 0, reeve.Errorf(reeve.Validation, "this is a WebSocket").Hintf("connect with a WebSocket client, or read %s", strings.Replace(eventsPath, "{id}", l.conversation, 1))
 	}
+	if err := handshake(l.r); err != nil {
+		return 0, err
+	}
 	if l.who, err = l.authorize(); err != nil {
 		return 0, err
 	}
 	if err := l.listens(l.r.Context(), l.who, l.conversation); err != nil {
 		return 0, err
 	}
-	text := l.r.URL.Query().Get("after")
-	if text == "" {
-		return -1, nil
+	return readAfter(l.r.URL.Query().Get("after"))
+}
+
+// handshake refuses what the library would, which answers in plain text.
+func handshake(r *http.Request) error {
+	wrong := func(header, message, expected string) error {
+		return &reeve.Error{Code: reeve.Validation, Message: "the WebSocket handshake is wrong: " + header + " " + message, Hint: "use a WebSocket client",
+			Fields: []reeve.Field{{Path: "header/" + header, Message: message, Expected: expected}}}
 	}
-	if after, err = strconv.ParseInt(text, 10, 64); err != nil || after < 0 {
-		return 0, &reeve.Error{Code: reeve.Validation, Message: "after is not a sequence number",
-			Fields: []reeve.Field{{Path: "query/after", Message: "is not a sequence number", Expected: "the last seq that you have, or 0"}}}
+	if !slices.ContainsFunc(strings.Split(strings.Join(r.Header.Values("Connection"), ","), ","), func(s string) bool { return strings.EqualFold(strings.TrimSpace(s), "Upgrade") }) {
+		return wrong("Connection", "does not say Upgrade", "Upgrade")
 	}
-	return after, nil
+	if v := r.Header.Get("Sec-WebSocket-Version"); v != "13" {
+		return wrong("Sec-WebSocket-Version", "is not a version that is spoken here", "13")
+	}
+	keys := r.Header.Values("Sec-WebSocket-Key")
+	if key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(strings.Join(keys, ","))); err != nil || len(key) != 16 {
+		return wrong("Sec-WebSocket-Key", "is not a key", "16 bytes in base64, once")
+	}
+	return nil
 }
 
 // authorize finds out who the client is, as of now: tokens are revoked.
