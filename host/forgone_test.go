@@ -196,7 +196,7 @@ func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
 		<-entered
 		h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
 		close(finish)
-		d := until(h, turn.ID, func(reeve.TurnDetail) bool {
+		eventually(t, "both to have a result", func() bool {
 			for _, op := range operations(h) {
 				if op.ResultID == "" {
 					return false
@@ -204,7 +204,7 @@ func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
 			}
 			return true
 		})
-		if told := settled(t, h, d, true); told["now"].Content != "done" || !strings.Contains(told["later"].Content, "the turn was cancelled") {
+		if told := settled(t, h, detail(h, turn.ID), true); told["now"].Content != "done" || !strings.Contains(told["later"].Content, "the turn was cancelled") {
 			t.Errorf("%+v", told)
 		}
 	})
