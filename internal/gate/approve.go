@@ -68,7 +68,7 @@ func (p *pass) resumedBy() (string, error) {
 		return p.letThrough()
 	}
 	if p.approval.State != reeve.Approved {
-		return "", reeve.Errorf(reeve.Denied, "the approval is %s", p.approval.State)
+		return "", reeve.Errorf(reeve.Denied, "the approval is %s", p.approval.State).Hintf("%s", askAgain)
 	}
 	if p.approval.ArgsHash != p.argsHash || p.approval.ToolVersion != p.entry.fingerprint || p.approval.Policy != p.policyHash() {
 		return "", reeve.Errorf(reeve.Stale, "the tool or the policy has changed since it was approved").Hintf("make the call again to ask again")
@@ -79,7 +79,7 @@ func (p *pass) resumedBy() (string, error) {
 // letThrough says why a call that nobody approved is taken up: it was let through before. What is forbidden by now is not, whoever says so.
 func (p *pass) letThrough() (string, error) {
 	if answer, why := p.answer(); answer == reeve.Deny {
-		return "", reeve.Errorf(reeve.Denied, "%s", why)
+		return "", p.forbidden(why)
 	}
 	if p.resumed.Resolution == reeve.RunAgain {
 		return "a person said to run it again", nil
@@ -155,7 +155,7 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 func unasked(a reeve.Approval, now time.Time) error {
 	why := ""
 	switch {
-	case a.State == reeve.Expired || a.State == reeve.Pending && !a.ExpiresAt.After(now):
+	case a.At(now).State == reeve.Expired:
 		why = "expired"
 	case a.State == reeve.Lapsed && a.Comment != "":
 		why = "lapsed: " + a.Comment
@@ -164,7 +164,7 @@ func unasked(a reeve.Approval, now time.Time) error {
 	default:
 		return nil
 	}
-	return reeve.Errorf(reeve.Conflict, "the approval has %s", why).Hintf("nothing runs; make the call again to ask again")
+	return reeve.Errorf(reeve.Conflict, "the approval has %s", why).Hintf("nothing runs; %s", askAgain)
 }
 
 // outlived says why a call of a brain that waited can run no more: its run has ended, or a person has settled the item that it was for.
@@ -204,17 +204,36 @@ func (g *Gate) note(op reeve.Operation, content string, info reeve.ResultInfo) r
 		Kind: reeve.ToolResult, ActionID: op.CallID, OperationID: op.ID, Content: content, Metadata: mustJSON(info)}
 }
 
+// askAgain is what to do about a call that nobody is asked about any more. The same key gives the same answer.
+const askAgain = "make the call again, with a new Idempotency-Key if it had one, to ask again"
+
 // expire closes approvals that nobody answered in time.
 func (g *Gate) expire(ctx context.Context) error {
+	return g.closing(ctx, func(tx *store.Tx) ([]reeve.Approval, error) { return tx.DueApprovals(ctx, 100) })
+}
+
+// expireOf closes the approval of an operation that somebody has met before the loop has.
+func (g *Gate) expireOf(ctx context.Context, operation string) error {
+	return g.closing(ctx, func(tx *store.Tx) ([]reeve.Approval, error) {
+		a, asked, err := tx.LastApproval(ctx, operation)
+		if err != nil || !asked || !a.Late(tx.Now()) {
+			return nil, err
+		}
+		return []reeve.Approval{a}, nil
+	})
+}
+
+// closing closes approvals whose time is over, unless a person was faster, and denies what they were for.
+func (g *Gate) closing(ctx context.Context, find func(*store.Tx) ([]reeve.Approval, error)) error {
 	var due []reeve.Approval
 	err := g.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		if due, err = tx.DueApprovals(ctx, 100); err != nil {
+		if due, err = find(tx); err != nil {
 			return err
 		}
 		for _, a := range due {
 			a.State = reeve.Expired
 			if err := tx.MoveApproval(ctx, a, reeve.Pending); reeve.CodeOf(err) == reeve.Conflict {
-				continue // a person was faster
+				continue
 			} else if err != nil {
 				return err
 			}
@@ -222,7 +241,7 @@ func (g *Gate) expire(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			why := reeve.Errorf(reeve.Denied, "nobody approved it in time").Hintf("make the call again to ask again")
+			why := reeve.Errorf(reeve.Denied, "nobody approved it in time").Hintf("%s", askAgain)
 			if err := g.deny(ctx, tx, op, why, unwanted(why)); err != nil {
 				return err
 			}
@@ -251,7 +270,7 @@ func (g *Gate) Resolve(ctx context.Context, workspace, id string, in reeve.Resol
 			return err
 		}
 		if was.State != reeve.Unknown || was.Resolution != "" {
-			return reeve.Errorf(reeve.Conflict, "operation %s is %s and waits for nobody's word", id, was.State)
+			return unresolved(ctx, &tx.Snap, was)
 		}
 		if was.Tries != *in.Tries {
 			return reeve.Errorf(reeve.Stale, "operation %s was run again since: it has %d tries, and the answer is about %d", id, was.Tries, *in.Tries).Hintf("look what became of it this time, and answer that")
@@ -300,4 +319,26 @@ func (g *Gate) Resolve(ctx context.Context, workspace, id string, in reeve.Resol
 		g.changed()
 	}
 	return op, err
+}
+
+// unresolved refuses a word on the outcome of an operation whose outcome nobody asks about, and says what it does wait for.
+func unresolved(ctx context.Context, s *store.Snap, op reeve.Operation) error {
+	switch op.State {
+	case reeve.Parked:
+		a, _, err := s.LastApproval(ctx, op.ID)
+		if err != nil {
+			return err
+		}
+		return reeve.Errorf(reeve.Conflict, "operation %s has not run: it waits for the approval %s", op.ID, a.ID).Hintf("reeve approvals approve %s lets it run, reeve approvals deny %s refuses it", a.ID, a.ID)
+	case reeve.ProposedOp:
+		item, err := proposalOf(ctx, s, op)
+		if err != nil {
+			return err
+		}
+		return reeve.Errorf(reeve.Conflict, "operation %s has only proposed something: the proposal %s is %s", op.ID, item.ID, item.State).Hintf("reeve proposals show %s says what it would change", item.SetID)
+	case reeve.Prepared, reeve.Dispatched:
+		return reeve.Errorf(reeve.Conflict, "operation %s is %s: it is under way, and waits for nobody's word", op.ID, op.State).Hintf("look at it again later; a person is asked if its outcome stays unknown")
+	case reeve.Committed, reeve.Failed, reeve.DeniedOp, reeve.Unknown:
+	}
+	return reeve.Errorf(reeve.Conflict, "operation %s is %s and waits for nobody's word", op.ID, op.State)
 }

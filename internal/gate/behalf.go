@@ -85,7 +85,7 @@ func (p *pass) trace(ctx context.Context) error {
 		for _, a := range l.ancestors {
 			v, err := p.g.views.agent(ctx, p.g, p.call.Workspace, a.AgentID)
 			if reeve.CodeOf(err) == reeve.NotFound {
-				return reeve.Errorf(reeve.Denied, "the agent on whose behalf this runs is gone")
+				return reeve.Errorf(reeve.Denied, "the agent on whose behalf this runs is gone").Hintf("what was begun for it neither goes on nor is undone; an agent that is there must do it anew")
 			}
 			if err == nil {
 				err = v.agent.Sound()
@@ -135,15 +135,23 @@ func (p *pass) stopped() error {
 // resting says so when the agent, or one on whose behalf it runs, is not to act: one that is dormant changes nothing, by nobody's hand.
 func (p *pass) resting(mutates bool) error {
 	rests := func(l reeve.Lifecycle) bool { return l == reeve.AgentDestroyed || l == reeve.AgentDormant && mutates }
-	if l := p.view.agent.Lifecycle; rests(l) {
-		return reeve.Errorf(reeve.Denied, "the agent is %s", l)
+	if a := p.view.agent; rests(a.Lifecycle) {
+		return reeve.Errorf(reeve.Denied, "the agent is %s", a.Lifecycle).Hintf("%s", revive(a))
 	}
 	for _, b := range p.lenders() {
-		if l := b.agent.Lifecycle; rests(l) {
-			return reeve.Errorf(reeve.Denied, "%s, on whose behalf this runs, is %s", b.agent.Name, l)
+		if rests(b.agent.Lifecycle) {
+			return reeve.Errorf(reeve.Denied, "%s, on whose behalf this runs, is %s", b.agent.Name, b.agent.Lifecycle).Hintf("%s", revive(b.agent))
 		}
 	}
 	return nil
+}
+
+// revive says what to do about an agent that is not to act.
+func revive(a reeve.Agent) string {
+	if a.Lifecycle == reeve.AgentDestroyed {
+		return "a destroyed agent acts no more; another one must do it"
+	}
+	return "a member can have it act again: reeve agents update " + a.Name + " --lifecycle active"
 }
 
 // granted says by what an agent has a tool; empty means that it has it not.
@@ -196,6 +204,17 @@ func (p *pass) answer() (reeve.Answer, string) {
 		}
 	}
 	return answer, why
+}
+
+// forbidden refuses what policy denies, and says whose policy that is.
+func (p *pass) forbidden(why string) error {
+	who := p.view.agent
+	for _, b := range p.lenders() {
+		if own, _ := who.Policy.Answer(p.tool().ID, p.tool().Tier); own != reeve.Deny {
+			who = b.agent
+		}
+	}
+	return reeve.Errorf(reeve.Denied, "%s", why).Hintf("a member can change the policy: reeve agents update %s --policy %s=ask", who.Name, p.tool().ID)
 }
 
 // ancestors is who leads to a run that this call begins: those who led to the call, and its own run.

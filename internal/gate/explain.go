@@ -48,7 +48,7 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 				return err
 			}
 			if n := len(asked); n > 0 {
-				x.Approval = &asked[n-1]
+				x.Approval = new(asked[n-1].At(s.Now()))
 			}
 		}
 		res, answered, err := s.GetResult(ctx, m.ID)

@@ -128,7 +128,14 @@ func (g *Gate) call(ctx context.Context, c reeve.Call, undoes string) (res reeve
 			return reeve.Result{}, err
 		}
 		p.undoes, p.foreign, p.hasty = undoes, foreign, n == 0
-		res, err = p.settle(ctx, p.judge(ctx))
+		refusal := p.judge(ctx)
+		if p.late != "" { // the loop has not noticed yet; what it would have done counts
+			if err := g.expireOf(ctx, p.late); err != nil {
+				return reeve.Result{}, err
+			}
+			continue
+		}
+		res, err = p.settle(ctx, refusal)
 		if !overtaken(err) {
 			p.told()
 			return res, err

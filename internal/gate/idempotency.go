@@ -19,6 +19,11 @@ func (p *pass) findExisting(ctx context.Context) error {
 			return err
 		}
 		p.existing = &op
+		if op.State == reeve.Parked {
+			if err := p.inTime(ctx, s, op.ID); err != nil {
+				return err
+			}
+		}
 		if p.call.Via.Brain() || p.undoes != "" {
 			return nil
 		}
@@ -26,6 +31,15 @@ func (p *pass) findExisting(ctx context.Context) error {
 		p.anothers = info.User != p.call.User
 		return err
 	})
+}
+
+// inTime notes an operation that waits for an approval whose time is over.
+func (p *pass) inTime(ctx context.Context, s *store.Snap, operation string) error {
+	a, _, err := s.LastApproval(ctx, operation)
+	if err == nil && a.Late(s.Now()) {
+		p.late = operation
+	}
+	return err
 }
 
 // idempotency lets an operation id be used for one call only: the same again gives the stored result, another is a conflict.
@@ -165,6 +179,9 @@ func (p *pass) standing(ctx context.Context) error {
 		}
 		parked, err := s.RunIsParked(ctx, p.call.Workspace, p.call.Run)
 		if err == nil && parked != "" {
+			err = p.inTime(ctx, s, parked)
+		}
+		if err == nil && parked != "" {
 			err = reeve.Errorf(reeve.Conflict, "the run waits for a person to decide on operation %s", parked).Hintf("see reeve inbox")
 		}
 		return err
@@ -175,7 +192,7 @@ func (p *pass) standing(ctx context.Context) error {
 func ended(ctx context.Context, s *store.Snap, workspace, run string) (over, err error) {
 	state, err := s.RunState(ctx, workspace, run)
 	if err == nil && state != "" && state.Final() {
-		over = reeve.Errorf(reeve.Denied, "the run has ended: it is %s", state)
+		over = reeve.Errorf(reeve.Denied, "the run has ended: it is %s", state).Hintf("nothing more is done in it; wake the agent again")
 	}
 	return over, err
 }

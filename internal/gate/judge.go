@@ -232,7 +232,7 @@ func (p *pass) tier(ctx context.Context) (string, error) {
 		return p.proposed(ctx, why)
 	case reeve.Deny:
 	}
-	return "", reeve.Errorf(reeve.Denied, "%s", why)
+	return "", p.forbidden(why)
 }
 
 // security asks the tool's own policy about the arguments, and refuses to go on in a run that waits for a person, or is over.

@@ -39,6 +39,7 @@ type pass struct {
 	resumed  *reeve.Operation  // the operation this pass takes up again
 	approval *reeve.Approval   // the approval it was resumed by
 	proposal *reeve.Proposal   // the proposal it applies
+	late     string            // an operation in the way of this one, which waits for an approval whose time is over
 	waits    string            // why a person must be asked; empty means not
 	proposes bool              // it becomes an item of a change set
 	began    *reeve.Invocation // the attempt that went well

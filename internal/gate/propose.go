@@ -187,7 +187,7 @@ func (p *pass) acceptedBy() (string, error) {
 		return "", reeve.Errorf(reeve.Stale, "the tool or the agent's settings for it have changed since it was proposed").Hintf("the agent must propose it again")
 	}
 	if answer, why := p.answer(); answer == reeve.Deny {
-		return "", reeve.Errorf(reeve.Denied, "%s", why)
+		return "", p.forbidden(why)
 	}
 	return "accepted by " + p.proposal.DecidedBy, nil
 }

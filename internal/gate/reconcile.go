@@ -354,7 +354,7 @@ func (p *pass) abandon(ctx context.Context, refusal error) (reeve.Result, error)
 }
 
 // errGone is why nothing is done for an agent that was removed.
-var errGone = reeve.Errorf(reeve.Denied, "the agent is gone")
+var errGone = reeve.Errorf(reeve.Denied, "the agent is gone").Hintf("another agent must do it")
 
 // orphan ends an operation whose agent is gone, or one on whose behalf it runs: one that may have left is unknown, one that has not is denied.
 func (g *Gate) orphan(ctx context.Context, op reeve.Operation, why *reeve.Error) (reeve.Result, error) {

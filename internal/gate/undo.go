@@ -90,7 +90,10 @@ func cameToNothing(ctx context.Context, s *store.Snap, op reeve.Operation) (bool
 			return false, err
 		}
 		return wasUndone(ctx, s, applied)
-	case reeve.Prepared, reeve.Parked, reeve.Dispatched, reeve.Unknown:
+	case reeve.Parked: // it is over if nobody has answered in time
+		a, _, err := s.LastApproval(ctx, op.ID)
+		return a.Late(s.Now()), err
+	case reeve.Prepared, reeve.Dispatched, reeve.Unknown:
 	}
 	return false, nil
 }

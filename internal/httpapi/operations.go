@@ -169,7 +169,8 @@ func (s *server) listApprovals(ctx context.Context, who reeve.Principal, in *str
 func (s *server) getApproval(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Approval], error) {
 	out := &body[reeve.Approval]{}
 	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body, err = snap.GetApproval(ctx, who.Workspace, in.ID)
+		a, err := snap.GetApproval(ctx, who.Workspace, in.ID)
+		out.Body = a.At(snap.Now())
 		return err
 	})
 }

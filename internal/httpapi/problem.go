@@ -52,7 +52,7 @@ var statuses = map[reeve.Code]int{
 var hints = map[reeve.Code]string{
 	reeve.AlreadyExists:   "choose another name, or change the one that is there",
 	reeve.Conflict:        "look at how it stands now, then decide again",
-	reeve.Denied:          "an owner can change the policy",
+	reeve.Denied:          "reeve explain says of a call which step refused it, and why",
 	reeve.Forbidden:       "use a token that may, or ask an owner",
 	reeve.InProgress:      "wait for its outcome",
 	reeve.NotFound:        "check the id and the workspace; lists show what is there",

@@ -44,16 +44,17 @@ func (s *Snap) ApprovalsOf(ctx context.Context, operation string) ([]reeve.Appro
 	return all(ctx, s, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE operation_id = $1 ORDER BY id`, operation)
 }
 
-// ListApprovals reads a page of approvals, newest first, before an id. An empty state means all.
+// ListApprovals reads a page of approvals as they stand now, newest first, before an id. An empty state means all.
 func (s *Snap) ListApprovals(ctx context.Context, workspace string, state reeve.ApprovalState, before string, limit int) ([]reeve.Approval, error) {
-	where, args := `workspace_id = $1 AND ($2 = '' OR state = $2)`, []any{workspace, string(state), limit}
+	where := `workspace_id = $1 AND ($2 = '' OR CASE WHEN state = 'pending' AND expires_at <= $4 THEN 'expired' ELSE state END = $2)`
+	args := []any{workspace, string(state), limit, reeve.Millis(s.now)}
 	if state == reeve.Pending {
 		where += ` AND state = 'pending'` // which has an index of its own
 	}
 	if before != "" { // a condition of its own, so that the index begins there
-		where, args = where+` AND id < $4`, append(args, before)
+		where, args = where+` AND id < $5`, append(args, before)
 	}
-	return all(ctx, s, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE `+where+` ORDER BY id DESC LIMIT $3`, args...)
+	return all(ctx, s, func(r scanner) (reeve.Approval, error) { a, err := scanApproval(r); return a.At(s.now), err }, `SELECT `+approvalColumns+` FROM approvals WHERE `+where+` ORDER BY id DESC LIMIT $3`, args...)
 }
 
 // DueApprovals reads pending approvals that have expired.

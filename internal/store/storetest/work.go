@@ -203,8 +203,12 @@ var work = map[string]func(*testing.T, *store.DB){
 		if got.DecidedAt == nil || got.State == reeve.Pending {
 			t.Fatalf("decided: %+v", got)
 		}
-		equal(t, list(reeve.Pending, "", 9), "apr_3 apr_2", "pending")
-		equal(t, list(reeve.Pending, "apr_3", 9), "apr_2", "pending, second page")
+		equal(t, list(reeve.Pending, "", 9), "apr_3", "pending")
+		equal(t, list(reeve.Pending, "apr_3", 9), "", "pending, second page")
+		equal(t, list(reeve.Expired, "", 9), "apr_2", "whose time is over, though nobody has written that down")
+		for _, v := range view(t, db, func(s *store.Snap) ([]reeve.Approval, error) { return s.ListApprovals(ctx, ws, "", "", 9) }) {
+			equal(t, v.State == reeve.Expired, v.ID == "apr_2", "%s has expired", v.ID)
+		}
 	},
 
 	"runs on behalf of an agent": func(t *testing.T, db *store.DB) {
