@@ -150,6 +150,28 @@ func TestW15_MergedOnAPersonsWord(t *testing.T) {
 }
 
 // TestW15_AWorkflowsCallUsesItsBranch has an automation work on a project.
+// Whoever reviews a branch sees no secret that is stored, and all that only looks like one.
+func TestG21_WhatIsShownOfABranch(t *testing.T) {
+	const secret, looks = "copper-meadow-lamp", "AKIAIOSFODNN7EXAMPLE"
+	r := newRepo(t, map[string]string{"a.txt": "key " + secret + " end\n"})
+	w, ok := newWorker(t, r, nil)
+	if !ok {
+		return
+	}
+	w.h.Want(204, nil, "PUT", "/api/secrets/LAMP", object{"value": secret})
+	c := w.talk()
+	w.run(c, "git mv a.txt copper-meadow-lamp.txt; echo 'aws "+looks+"' > b.txt; git add -A; git commit -qm 'moved '$(cut -d' ' -f2 copper*)")
+	for _, at := range []string{"/diff", "/log"} {
+		got := string(w.h.Want(200, nil, "GET", "/api/branches/"+c+at, nil).Body)
+		if strings.Contains(got, secret) || !strings.Contains(got, reeve.Redacted) {
+			t.Errorf("%s: %s", at, got)
+		}
+		if at == "/diff" && !strings.Contains(got, looks) {
+			t.Errorf("a reviewer does not see what is added: %s", got)
+		}
+	}
+}
+
 func TestW15_AWorkflowsCallUsesItsBranch(t *testing.T) {
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
 	w, ok := newWorker(t, r, nil)

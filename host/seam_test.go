@@ -173,7 +173,7 @@ func TestG21_NoSliceOfAnOutputPartsASecret(t *testing.T) {
 	for at := start - 10; at < start+len(secret)+10; at++ {
 		var read reeve.OutputSlice
 		h.Want(200, &read, "GET", fmt.Sprintf("/api/outputs/%s?offset=%d&limit=7", kept.Hash, at), nil)
-		if left := strings.Trim(strings.ReplaceAll(read.Content+string(read.Data), "[REDACTED]", ""), "!, \né\xa9\xc3"); left != "" || read.NextOffset <= at {
+		if left := strings.TrimFunc(strings.ReplaceAll(read.Content+string(read.Data), "[REDACTED]", ""), filling); left != "" || read.NextOffset <= at {
 			t.Fatalf("%q is read at %d: %+v", left, at, read)
 		}
 		res := h.Call("clerk", "output_read", object{"hash": kept.Hash, "offset": at, "limit": 7})
@@ -192,3 +192,6 @@ func TestG21_NoSliceOfAnOutputPartsASecret(t *testing.T) {
 		}
 	}
 }
+
+// filling is what stands around the secret, also where a slice parts one of its characters.
+func filling(r rune) bool { return strings.ContainsRune("!, \né\ufffd", r) }

@@ -31,8 +31,15 @@ func (v Shown) Invocation() *reeve.Invocation {
 	return &reeve.Invocation{Workspace: v.view.ws.ID, Secrets: v.view.scrubber.find, Begun: v.view.scrubber.begun}
 }
 
-// Text is a text as it is shown.
-func (v Shown) Text(text string) string { return v.view.scrubber.scrub(text) }
+// Stored is a text as it is shown to those who are to judge it, such as a diff: without the secrets that are stored. What only looks like one stays, since whoever merges it must see it. One that was cut does
+// not end within a secret.
+func (v Shown) Stored(text string, cut bool) string {
+	inv := reeve.Invocation{Secrets: v.view.scrubber.known.spelt}
+	if cut {
+		inv.Begun = v.view.scrubber.begun
+	}
+	return inv.Head(text, len(text))
+}
 
 // shownUndo is the call that takes an operation back as it is shown: it holds what was there before, and that may be a secret.
 func (w *workspaceView) shownUndo(u *reeve.Undo) *reeve.Undo {

@@ -8,6 +8,7 @@ import (
 
 	"reeve"
 	"reeve/internal/chat"
+	"reeve/internal/gate"
 	"reeve/internal/store"
 )
 
@@ -148,7 +149,26 @@ func (s *server) diffBranch(ctx context.Context, who reeve.Principal, in *IDPath
 		return nil, err
 	}
 	d, err := s.Branches.Diff(ctx, b)
-	return &body[reeve.BranchDiff]{d}, err
+	if err != nil {
+		return nil, err
+	}
+	shown, err := s.shown(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	d.Patch = shown.Stored(d.Patch, d.Truncated)
+	for i := range d.Files {
+		d.Files[i].Path = shown.Stored(d.Files[i].Path, false)
+	}
+	return &body[reeve.BranchDiff]{d}, nil
+}
+
+// shown gives what takes the workspace's secrets out.
+func (s *server) shown(ctx context.Context, who reeve.Principal) (v gate.Shown, err error) {
+	return v, s.DB.View(ctx, func(snap *store.Snap) error {
+		v, err = s.Gate.Shown(ctx, snap, who.Workspace)
+		return err
+	})
 }
 
 func (s *server) logBranch(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.BranchLog], error) {
@@ -157,7 +177,17 @@ func (s *server) logBranch(ctx context.Context, who reeve.Principal, in *IDPath)
 		return nil, err
 	}
 	l, err := s.Branches.Log(ctx, b)
-	return &body[reeve.BranchLog]{l}, err
+	if err != nil {
+		return nil, err
+	}
+	shown, err := s.shown(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range l.Commits {
+		l.Commits[i].Author, l.Commits[i].Message = shown.Stored(c.Author, false), shown.Stored(c.Message, false)
+	}
+	return &body[reeve.BranchLog]{l}, nil
 }
 
 func (s *server) mergeBranch(ctx context.Context, who reeve.Principal, in *struct {
