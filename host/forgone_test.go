@@ -187,7 +187,7 @@ func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
 			return answer()
 		}
 	}
-	tools := []reeve.Tool{errand("now", reeve.Keyed, handle(func() (any, error) { return "done", nil })), errand("later", reeve.Keyed, handle(func() (any, error) { return itWillCome(nil, nil) }))}
+	tools := []reeve.Tool{errand("now", reeve.Keyed, handle(func() (any, error) { return "done", nil })), errand("later", reeve.Keyed, handle(func() (any, error) { return itWillCome(t.Context(), nil) }))}
 	script := "- {when: begin, calls: [{name: now, args: {}}, {name: later, args: {}}]}\n- {when: {result: started}, text: 'I have begun.'}\n"
 	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
 		finish = make(chan struct{})
