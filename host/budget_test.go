@@ -397,15 +397,16 @@ func TestG17_AChainThatChangesUnderWayHoldsNothing(t *testing.T) {
 func TestG17_NoBudgetIsItsOwnParent(t *testing.T) {
 	h := reevetest.Start(t)
 	a, b := h.Agent("a"), h.Agent("b")
-	budget(h, "agent:a", object{"parent": "agent:b"})
+	limit := object{"calls": 1}
+	budget(h, "agent:a", object{"limit": limit, "parent": "agent:b"})
 	for subject, parent := range map[string]string{"agent:a": "agent:" + a.ID, "agent:b": "agent:a"} {
 		var p reeve.Problem
-		h.Want(http.StatusBadRequest, &p, "PUT", "/api/budgets/"+subject, object{"parent": parent})
+		h.Want(http.StatusBadRequest, &p, "PUT", "/api/budgets/"+subject, object{"limit": limit, "parent": parent})
 		if p.Code != reeve.Validation || len(p.Errors) != 1 || p.Errors[0].Path != "/parent" || !strings.Contains(p.Detail, a.ID) {
 			t.Errorf("%+v", p)
 		}
 	}
-	h.Want(http.StatusNotFound, nil, "PUT", "/api/budgets/agent:a", object{"parent": "agent:nobody"})
+	h.Want(http.StatusNotFound, nil, "PUT", "/api/budgets/agent:a", object{"limit": limit, "parent": "agent:nobody"})
 	var list reeve.BudgetList
 	if h.Want(http.StatusOK, &list, "GET", "/api/budgets", nil); len(list.Budgets) != 1 || list.Budgets[0].Parent != "agent:"+b.ID {
 		t.Errorf("%+v", list)

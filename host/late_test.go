@@ -18,7 +18,7 @@ func TestG14_WhoAsksAgainInTimeForTheNext(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			var g guarded
 			cfg := quick(t)
-			cfg.ApprovalTTL = host.Duration(time.Millisecond)
+			cfg.ApprovalTTL = host.Duration(time.Second) // the least there is
 			if engine == "postgres" {
 				cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 			}
@@ -63,11 +63,12 @@ func TestG14_WhoAsksAgainInTimeForTheNext(t *testing.T) {
 // An undo that nobody approved in time is asked for anew at once.
 func TestO03_AnUndoThatNobodyApprovedInTime(t *testing.T) {
 	cfg := quick(t)
-	cfg.ApprovalTTL = host.Duration(time.Millisecond)
+	cfg.ApprovalTTL = host.Duration(time.Second) // the least there is
 	h := reevetest.StartWith(t, cfg)
 	u := &undoing{h, h.Agent("a", "file_write", "file_read", "file_restore")}
 	u.policy("ask")
-	op := u.write("1")
+	u.write("1")
+	op := u.write("2")
 	first := u.undo(op)
 	eventually(t, "it to be asked for anew", func() bool { v := u.undo(op); return v.State == reeve.Parked && v.OperationID != first.OperationID })
 }

@@ -32,7 +32,7 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 		delete(posts, "deliverResult") // nobody waits for one
 		posts["createTool"] = sample{path: "/api/tools", body: weather(nil)}
 		posts["attachTool"] = sample{path: "/api/agents/other/tools", body: object{"tool_id": "file_read", "config": object{}}}
-		undo := h.Call(x.agent, "write_file", object{"path": "/x", "content": "y"})
+		undo := h.Call("other", "write_file", object{"path": "/x", "content": "y"})
 		posts["undoOperation"] = sample{path: "/api/operations/" + undo.OperationID + "/undo"}
 		for id, s := range posts {
 			first := s.request(h, "POST", key, "key of "+id)
