@@ -70,7 +70,14 @@ func TestO03_AnUndoThatNobodyApprovedInTime(t *testing.T) {
 	u.write("1")
 	op := u.write("2")
 	first := u.undo(op)
-	eventually(t, "it to be asked for anew", func() bool { v := u.undo(op); return v.State == reeve.Parked && v.OperationID != first.OperationID })
+	eventually(t, "the approval's time to be over", func() bool {
+		var v reeve.Approval
+		u.Want(http.StatusOK, &v, "GET", "/api/approvals/"+first.ApprovalID, nil)
+		return v.State == reeve.Expired
+	})
+	if v := u.undo(op); v.State != reeve.Parked || v.OperationID == first.OperationID {
+		t.Errorf("it was not asked for anew: %+v", v)
+	}
 }
 
 // A word on the outcome of what has not run is refused, and says what the operation waits for.
