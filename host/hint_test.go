@@ -15,7 +15,7 @@ func TestG02_TheHintIsAboutWhatRefused(t *testing.T) {
 		change object
 		hint   string
 	}{
-		"policy":    {object{"policy": object{"tools": object{"act": "deny"}}}, "--policy act=ask"},
+		"policy":    {object{"policy": object{"tools": object{"act": "deny"}}}, "change the policy of"},
 		"dormant":   {object{"lifecycle": "dormant"}, "--lifecycle active"},
 		"destroyed": {object{"lifecycle": "destroyed"}, "another one must do it"},
 	} {
@@ -23,7 +23,7 @@ func TestG02_TheHintIsAboutWhatRefused(t *testing.T) {
 		h := reevetest.Start(t, tool("act", reeve.Keyed, ran.handle))
 		a := h.Agent("a", "act")
 		patch(h, a, c.change)
-		if _, p, status := do(h, a.ID, call{"tool": "act"}); status != http.StatusForbidden || p.Code != reeve.Denied || !strings.Contains(p.Hint, c.hint) || c.hint != "--policy act=ask" && strings.Contains(p.Hint, "policy") {
+		if _, p, status := do(h, a.ID, call{"tool": "act"}); status != http.StatusForbidden || p.Code != reeve.Denied || !strings.Contains(p.Hint, c.hint) || c.hint != "change the policy of" && strings.Contains(p.Hint, "policy") {
 			t.Errorf("%s: %d %+v", name, status, p)
 		}
 	}

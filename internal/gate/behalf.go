@@ -214,7 +214,7 @@ func (p *pass) forbidden(why string) error {
 			who = b.agent
 		}
 	}
-	return reeve.Errorf(reeve.Denied, "%s", why).Hintf("a member can change the policy: reeve agents update %s --policy %s=ask", who.Name, p.tool().ID)
+	return reeve.Errorf(reeve.Denied, "%s", why).Hintf("a member can change the policy of %s: reeve agents get shows it, and --policy of reeve agents update sets the whole of it", who.Name)
 }
 
 // ancestors is who leads to a run that this call begins: those who led to the call, and its own run.
