@@ -47,6 +47,7 @@ type Config struct {
 	HTTPAllow   []string     `yaml:"http_allow" json:"http_allow,omitempty" doc:"host, host:port or CIDR that HTTP tools may reach although private. Default: none"`
 	OutputCap   int          `yaml:"output_cap" json:"output_cap,omitempty" minimum:"1024" maximum:"1048576" doc:"Bytes of a tool's output that callers are shown. Default: 16384"`
 	ApprovalTTL Duration     `yaml:"approval_ttl" json:"approval_ttl,omitempty" doc:"How long an approval waits for a person. Default: 168h"`
+	Retention   Duration     `yaml:"retention" json:"retention,omitempty" doc:"How long the whole of an output that was cut, and what a change of files took the place of, are kept; at least 24h. Default: for ever"`
 	RetryFirst  Duration     `yaml:"retry_first" json:"retry_first,omitempty" doc:"First delay between attempts to learn an operation's outcome, and before an automation that the network failed is tried again. Default: 10s"`
 	RetryMax    Duration     `yaml:"retry_max" json:"retry_max,omitempty" doc:"Longest such delay. Default: 10m"`
 	RetryTries  int          `yaml:"retry_tries" json:"retry_tries,omitempty" minimum:"1" maximum:"100" doc:"How many such attempts. Default: 5"`
@@ -88,7 +89,7 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 	text := map[string]*string{"REEVE_DIR": &c.Dir, "REEVE_LISTEN": &c.Listen, "REEVE_DATABASE": &c.Database, "REEVE_LOG_LEVEL": &c.LogLevel, "REEVE_SECRET_KEY": &c.SecretKey,
 		"REEVE_WEBHOOK": &c.Webhook, "REEVE_SHELL": &c.Shell, "REEVE_WEATHER_URL": &c.WeatherURL, "REEVE_PLACES_URL": &c.PlacesURL, "REEVE_MODEL": &c.Models.Default, "REEVE_MODEL_SCRIPT": &c.Models.Script, "REEVE_PYTHON_CACHE": &c.Python.Cache}
 	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins, "REEVE_HTTP_ALLOW": &c.HTTPAllow, "REEVE_SHELL_ENV": &c.ShellEnv}
-	spans := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,
+	spans := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETENTION": &c.Retention, "REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,
 		"REEVE_MIN_INTERVAL": &c.MinInterval, "REEVE_SCRIPT_TIME": &c.ScriptTime, "REEVE_PYTHON_TIME": &c.Python.Time}
 	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_TRIES": &c.RetryTries, "REEVE_BURST": &c.Burst, "REEVE_RUNS": &c.Runs, "REEVE_RUN_ATTEMPTS": &c.RunAttempts,
 		"REEVE_DELEGATION_DEPTH": &c.Depth, "REEVE_SCHEDULES_PER_USER": &c.PerUser, "REEVE_ALERT_AFTER": &c.AlertAfter, "REEVE_DISABLE_AFTER": &c.GiveUpAfter,

@@ -71,6 +71,7 @@ func TestLoadConfig_TellsEveryMistakeWithItsLine(t *testing.T) {
 		"retry_first: 20s\nretry_max: 10s":               "line 3: retry_first: 20s is more than retry_max, which is 10s",
 		"disable_after: 2\nalert_after: 3":               "line 4: alert_after: 3 is more than disable_after, which is 2",
 		"approval_ttl: 1ns":                              "line 3: approval_ttl: 1ns is less than a second",
+		"retention: 12h":                                 "line 3: retention: 12h0m0s is less than 24h0m0s",
 		"rate: .inf":                                     "line 3: rate: +Inf is not 0 or more",
 		"rate: .NaN":                                     "line 3: rate: NaN is not 0 or more",
 		"model:\n  names:\n    fast: ''":                 "line 5: model.names.fast: it names no model",

@@ -280,8 +280,8 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 		Rate: h.cfg.Rate, Burst: h.cfg.Burst, Heartbeat: h.cfg.Pulse, Doctor: h.doctor, Ready: h.ready, Backup: h.snapshot, Metrics: h.metrics.handler()}), nil
 }
 
-// Step takes up operations that are due, runs the agents that are, and sends what people are to be told, once; a program that
-// does not Run can drive Reeve with it. It returns how much it found to do.
+// Step takes up operations that are due, runs the agents that are, sends what people are to be told, and forgets what was kept for long enough, once; a program
+// that does not Run can drive Reeve with it. It returns how much it found to do.
 func (h *Host) Step(ctx context.Context) (int, error) {
 	if err := h.open(ctx); err != nil {
 		return 0, err
@@ -304,7 +304,11 @@ func (h *Host) Step(ctx context.Context) (int, error) {
 		n++
 	}
 	sent, _, err := h.room.DeliverStep(ctx)
-	return n + sent, err
+	if err != nil {
+		return n + sent, err
+	}
+	forgot, err := h.forget(ctx)
+	return n + sent + forgot, err
 }
 
 // together is how many runs one Step takes up.
@@ -345,6 +349,7 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	group.Go(func() error { return h.room.Deliver(inner) })
 	group.Go(func() error { return h.hub.Run(inner) })
 	group.Go(func() error { return h.memory.Run(inner) })
+	group.Go(func() error { return h.keepForgetting(inner) })
 	group.Go(func() error {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			return err
@@ -389,26 +394,6 @@ func (h *Host) secret(ctx context.Context, workspace, name string) (value string
 		return err
 	})
 	return value, err
-}
-
-// keeper keeps bytes that a tool is about to replace.
-type keeper struct{ db *store.DB }
-
-func (k keeper) Put(ctx context.Context, workspace string, b []byte) (hash string, err error) {
-	err = k.db.Update(ctx, func(tx *store.Tx) error {
-		hash, err = tx.PutPayload(ctx, workspace, store.Undo, b)
-		return err
-	})
-	return hash, err
-}
-
-func (k keeper) Get(ctx context.Context, workspace, hash string) (b []byte, err error) {
-	err = k.db.View(ctx, func(s *store.Snap) error {
-		got, err := s.GetPayload(ctx, workspace, store.Undo, hash, 0, -1)
-		b = got.Body
-		return err
-	})
-	return b, err
 }
 
 // knownSecrets is what the scrubber must never let through, besides stored secrets: provider keys in the environment.

@@ -425,6 +425,9 @@ func (w *work) whole(ctx context.Context, hash string) (content string, err erro
 		content = string(p.Body)
 		return err
 	})
+	if reeve.CodeOf(err) == reeve.NotFound {
+		err = reeve.Errorf(reeve.NotFound, "the whole output of this call is no longer kept").Hintf("the server's setting retention says how long outputs are kept")
+	}
 	return content, err
 }
 

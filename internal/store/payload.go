@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 	"unicode/utf8"
 
 	"reeve"
@@ -18,12 +19,29 @@ const (
 	Talk                   // what was sent in a conversation, or brought to it
 )
 
-// PutPayload keeps bytes under their hash, for one use.
+// PutPayload keeps bytes under their hash, for one use. Those that are kept already are as young as new ones afterwards, to within half a day: who keeps the same again and again does not write it each time.
 func (t *Tx) PutPayload(ctx context.Context, workspace string, use Use, body []byte) (string, error) {
 	hash := reeve.Hash(body)
 	return hash, t.exec(ctx, `INSERT INTO payloads (workspace_id, hash, size, body, created_at, uses) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (workspace_id, hash) DO UPDATE SET uses = payloads.uses | excluded.uses WHERE payloads.uses & excluded.uses = 0`,
-		workspace, hash, len(body), some(body), reeve.Millis(t.now), int(use))
+		ON CONFLICT (workspace_id, hash) DO UPDATE SET uses = payloads.uses | excluded.uses, created_at = excluded.created_at
+		WHERE payloads.uses & excluded.uses = 0 OR payloads.created_at < $7`,
+		workspace, hash, len(body), some(body), reeve.Millis(t.now), int(use), reeve.Millis(t.now.Add(-LeastAge/2)))
+}
+
+// LeastAge is how old kept bytes are at least before they may be forgotten.
+const LeastAge = 24 * time.Hour
+
+// HasForgettable tells whether there is anything for ForgetPayloads to remove.
+func (s *Snap) HasForgettable(ctx context.Context, before time.Time) (bool, error) {
+	_, ok, err := one(ctx, s, func(r scanner) (hash string, err error) { return hash, r.Scan(&hash) },
+		`SELECT hash FROM payloads WHERE created_at < $1 AND uses < 4 ORDER BY created_at LIMIT 1`, reeve.Millis(before))
+	return ok, err
+}
+
+// ForgetPayloads removes up to n of the outputs and old bytes of files that were last kept before a moment, which lies LeastAge back at least, and says how many it were. What a conversation holds stays.
+func (t *Tx) ForgetPayloads(ctx context.Context, before time.Time, n int) (int64, error) {
+	return t.affect(ctx, `DELETE FROM payloads WHERE created_at < $1 AND uses < 4
+		AND (workspace_id, hash) IN (SELECT workspace_id, hash FROM payloads WHERE created_at < $1 AND uses < 4 ORDER BY created_at LIMIT $2)`, reeve.Millis(before), n)
 }
 
 // Slice is a part of a payload.

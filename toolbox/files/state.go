@@ -135,7 +135,7 @@ func (p *Pack) kept(ctx context.Context, workspace, hash string) ([]byte, error)
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case reeve.CodeOf(err) == reeve.NotFound:
-		return nil, reeve.Errorf(reeve.ToolFailed, "nothing is kept under the hash %s", hash).Hintf("use the undo of an earlier change")
+		return nil, reeve.Errorf(reeve.ToolFailed, "nothing is kept under the hash %s", hash).Hintf("use the undo of an earlier change; what an old one needs may be gone, if the server's setting retention says so")
 	case err != nil:
 		return nil, &reeve.Error{Code: reeve.Unavailable, Message: "the old bytes could not be read", Err: err}
 	case reeve.Hash(b) != hash:

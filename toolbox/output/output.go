@@ -47,7 +47,7 @@ func (p *Pack) read(ctx context.Context, in read) (slice, error) {
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {
-		return slice{}, reeve.Errorf(reeve.ToolFailed, "no output is kept under %s", in.Hash)
+		return slice{}, reeve.Errorf(reeve.ToolFailed, "no output is kept under %s", in.Hash).Hintf("take the hash from a result; one that is old may be gone, if the server's setting retention says so")
 	}
 	if err != nil {
 		return slice{}, err

@@ -92,6 +92,55 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		}), reeve.NotFound)
 	},
 
+	// Outputs and old bytes of files that were kept before a moment are forgotten, some at a time; what a conversation holds is not, whatever else it is.
+	"payload forgotten": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		put := func(body string, uses ...store.Use) (at time.Time) {
+			update(t, db, func(tx *store.Tx) (err error) {
+				for _, use := range uses {
+					_, err = tx.PutPayload(ctx, ws, use, []byte(body))
+					must(t, err)
+				}
+				at = tx.Now()
+				return nil
+			})
+			return at
+		}
+		put("output", store.Output)
+		put("old file", store.Undo)
+		put("both", store.Output, store.Undo)
+		put("said", store.Talk)
+		last := put("said and shown", store.Output, store.Talk)
+		var now time.Time
+		for reeve.Millis(now) <= reeve.Millis(last) {
+			now = put("tick", store.Talk)
+		}
+		put("young", store.Output)
+		left := func() (got []string) {
+			for _, body := range []string{"output", "old file", "both", "said", "said and shown", "young"} {
+				for _, use := range []store.Use{store.Output, store.Undo, store.Talk} {
+					if db.View(ctx, func(s *store.Snap) error {
+						_, err := s.GetPayload(ctx, ws, use, reeve.Hash([]byte(body)), 0, -1)
+						return err
+					}) == nil {
+						got = append(got, body)
+						break
+					}
+				}
+			}
+			return got
+		}
+		for _, want := range []int64{2, 1, 0} {
+			equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.HasForgettable(ctx, now) }), want > 0, "more to forget")
+			update(t, db, func(tx *store.Tx) error {
+				n, err := tx.ForgetPayloads(ctx, now, 2)
+				equal(t, n, want, "forgotten")
+				return err
+			})
+		}
+		equal(t, fmt.Sprint(left()), "[said said and shown young]", "left")
+	},
+
 	"secret": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)

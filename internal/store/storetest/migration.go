@@ -96,6 +96,7 @@ func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
 		"CREATE UNIQUE INDEX runs_lane ON runs (agent_id, session_id) WHERE state IN ('running', 'parked') AND reason <> 'user_initiated'",
 		"CREATE INDEX runs_open ON runs (state) WHERE state IN ('running', 'parked')",
 		"DROP TABLE open_runs",
+		"DROP INDEX payloads_age",
 		"ALTER TABLE payloads DROP COLUMN uses",
 		"ALTER TABLE subscriptions DROP COLUMN user_id",
 		"DROP INDEX IF EXISTS wakes_order",

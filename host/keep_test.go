@@ -1,0 +1,92 @@
+package host_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"reeve"
+	"reeve/host"
+)
+
+const day = 24 * time.Hour
+
+// What was kept for longer than the configuration says is removed, unless it was kept again since: the ledger still says what was done.
+func TestG20_RetentionRemovesWhatIsOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		said := ""
+		b := inBubble(t, host.Config{Retention: host.Duration(30 * day)}, saying("say", func() (any, error) { return strings.Repeat(said, 40_000), nil }))
+		b.agent("aide", nil)
+		b.attach("aide", "say", "output_read", "file_write")
+		say := func(text string) string {
+			t.Helper()
+			said = text
+			res := b.call("", "aide", "say", object{})
+			if res.IsError || !res.Truncated {
+				t.Fatalf("%+v", res)
+			}
+			return res.Hash
+		}
+		kept := func(hash string) bool {
+			t.Helper()
+			res := b.call("", "aide", "output_read", object{"hash": hash})
+			if res.IsError && !strings.Contains(res.Hint, "retention") {
+				t.Errorf("%+v", res)
+			}
+			status := 200
+			if res.IsError {
+				status = 404
+			}
+			b.want(status, nil, "GET", "/api/outputs/"+hash, nil)
+			return !res.IsError
+		}
+		file := filepath.Join(b.cfg.Dir, "workspaces", "default", "shared", "plan.txt")
+		b.call("", "aide", "file_write", object{"path": "/shared/plan.txt", "content": "as it was"})
+		old, again := say("old "), say("again ")
+		first := b.call("", "aide", "file_write", object{"path": "/shared/plan.txt", "content": "changed", "overwrite": true})
+		b.pass(20*day, day)
+		if !kept(old) || !kept(again) {
+			t.Error("something is gone before its time")
+		}
+		say("again ")
+		second := b.call("", "aide", "file_write", object{"path": "/shared/plan.txt", "content": "and again", "overwrite": true})
+		b.pass(11*day, day)
+		if kept(old) || !kept(again) {
+			t.Errorf("after 31 days: old %t, kept again %t", kept(old), kept(again))
+		}
+		b.want(200, nil, "POST", "/api/operations/"+second.OperationID+"/undo", nil)
+		if got, _ := os.ReadFile(file); string(got) != "changed" {
+			t.Errorf("after the undo of what is young: %q", got)
+		}
+		b.want(422, nil, "POST", "/api/operations/"+first.OperationID+"/undo", nil)
+		if got, _ := os.ReadFile(file); string(got) != "changed" {
+			t.Errorf("after the undo of what is old: %q", got)
+		}
+		var op reeve.Operation
+		b.want(200, &op, "GET", "/api/operations/"+first.OperationID, nil)
+		if op.State != reeve.Committed {
+			t.Errorf("the ledger: %+v", op)
+		}
+		b.pass(20*day, day)
+		if kept(again) {
+			t.Error("what was kept again is there for ever")
+		}
+	})
+}
+
+// Without the setting nothing is removed.
+func TestG20_WithoutRetentionNothingIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := inBubble(t, host.Config{}, saying("say", func() (any, error) { return strings.Repeat("text ", 40_000), nil }))
+		b.agent("aide", nil)
+		b.attach("aide", "say", "output_read")
+		res := b.call("", "aide", "say", object{})
+		b.pass(10*365*day, 365*day)
+		if got := b.call("", "aide", "output_read", object{"hash": res.Hash}); got.IsError {
+			t.Errorf("%+v", got)
+		}
+	})
+}
