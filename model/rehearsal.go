@@ -139,9 +139,9 @@ func unscripted(r Request, h hearing) Line {
 			switch {
 			case p.Type != Result:
 			case p.IsError:
-				fmt.Fprintf(&b, "%s failed: %s\n", p.Name, shorten(p.Text, maxEcho))
+				fmt.Fprintf(&b, "%s failed: %s\n", p.Name, reeve.Clip(p.Text, maxEcho))
 			default:
-				fmt.Fprintf(&b, "%s says: %s\n", p.Name, shorten(p.Text, maxEcho))
+				fmt.Fprintf(&b, "%s says: %s\n", p.Name, reeve.Clip(p.Text, maxEcho))
 			}
 		}
 		return Line{Text: strings.TrimSpace(b.String())}
@@ -149,7 +149,7 @@ func unscripted(r Request, h hearing) Line {
 	if strings.TrimSpace(h.said) == "" {
 		return Line{Text: "This is the rehearsal model. Say something, or name a tool."}
 	}
-	return Line{Text: "You said: " + shorten(strings.TrimSpace(h.said), maxEcho)}
+	return Line{Text: "You said: " + reeve.Clip(strings.TrimSpace(h.said), maxEcho)}
 }
 
 // spelled finds the calls that a person spells out: on a line, the name of a tool that is offered, and its arguments or nothing.

@@ -115,15 +115,7 @@ func (s Server) quote(text string) string {
 	if s.Key != "" {
 		text = strings.ReplaceAll(text, s.Key, "***")
 	}
-	return shorten(strings.Join(strings.Fields(scrub(text)), " "), maxQuote)
-}
-
-// shorten cuts text at a rune, and says so.
-func shorten(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + "…"
+	return reeve.Clip(strings.Join(strings.Fields(scrub(text)), " "), maxQuote)
 }
 
 // maxRetryAfter bounds what a provider may ask for: nobody means days.

@@ -231,7 +231,7 @@ func (Assembly) Assemble(_ context.Context, in AssemblyInput) (model.Request, er
 		var b strings.Builder
 		b.WriteString("\n\nOther turns of this conversation are still under way; they are answered apart:\n")
 		for _, t := range in.ActiveTurns {
-			fmt.Fprintf(&b, "- %q", clip(t.Input, 200))
+			fmt.Fprintf(&b, "- %q", reeve.Clip(t.Input, 200))
 			for _, p := range t.Pending {
 				fmt.Fprintf(&b, "; waits for %s since %s", p.Tool, p.Since.Format(time.RFC3339))
 			}
@@ -279,11 +279,4 @@ func follow(list []model.Message, m model.Message) []model.Message {
 		return list
 	}
 	return append(list, m)
-}
-
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -45,10 +45,10 @@ func (v *turn) takeNotes(ctx context.Context, in ExtractionInput) error {
 	for _, n := range known {
 		fmt.Fprintf(&b, "Known: %s\n", n.Content)
 	}
-	fmt.Fprintf(&b, "\nPerson: %s\n", clip(in.Input, mostStory/2))
+	fmt.Fprintf(&b, "\nPerson: %s\n", reeve.Clip(in.Input, mostStory/2))
 	for _, m := range in.Transcript {
 		if m.Text != "" {
-			fmt.Fprintf(&b, "Agent: %s\n", clip(m.Text, mostStory/(2*len(in.Transcript))))
+			fmt.Fprintf(&b, "Agent: %s\n", reeve.Clip(m.Text, mostStory/(2*len(in.Transcript))))
 		}
 	}
 	r := model.Request{Model: v.set.Model, System: takes, MaxTokens: noteAnswer, Format: &noteShape, Messages: []model.Message{model.Said(model.User, b.String())}}
@@ -71,7 +71,7 @@ func readNotes(text string) ([]string, error) {
 	}
 	from, to := strings.Index(text, "{"), strings.LastIndex(text, "}")
 	if from < 0 || to < from || json.Unmarshal([]byte(text[from:to+1]), &out) != nil {
-		return nil, reeve.Errorf(reeve.ModelFailed, "the model gave no notes, but %q", clip(text, 100))
+		return nil, reeve.Errorf(reeve.ModelFailed, "the model gave no notes, but %q", reeve.Clip(text, 100))
 	}
 	return out.Notes, nil
 }
@@ -80,7 +80,7 @@ func readNotes(text string) ([]string, error) {
 func (v *turn) noted(ctx context.Context, tx *store.Tx, notes []string) error {
 	if v.set.Notes {
 		for i, text := range notes {
-			if text = clip(strings.TrimSpace(text), reeve.MostNote-len("…")); text == "" || i >= mostTaken {
+			if text = reeve.Clip(strings.TrimSpace(text), reeve.MostNote-len("…")); text == "" || i >= mostTaken {
 				continue
 			}
 			if err := tx.InsertNote(ctx, v.run.WorkspaceID, reeve.Note{ID: store.TakenNote(v.run.WorkspaceID, v.run.AgentID, v.run.UserID, text), UserID: v.run.UserID, AgentID: v.run.AgentID,

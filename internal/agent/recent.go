@@ -157,7 +157,7 @@ func brief(t TurnSnapshot) []model.Message {
 	if output == "" {
 		output = "[" + ending(t.State) + "]"
 	}
-	return []model.Message{model.Said(model.User, clip(t.Input, 4000)), model.Said(model.Assistant, clip(output, 4000))}
+	return []model.Message{model.Said(model.User, reeve.Clip(t.Input, 4000)), model.Said(model.Assistant, reeve.Clip(output, 4000))}
 }
 
 // tokens is about how many tokens messages have.

@@ -172,7 +172,7 @@ func (w *work) verdict(ctx context.Context, value json.RawMessage, err error) re
 	if value != nil && string(value) != "null" && json.Unmarshal(value, &out) != nil {
 		out = string(value)
 	}
-	return reeve.RunEnd{State: reeve.RunCompleted, Output: cut(out, 16<<10), Notify: out != ""}
+	return reeve.RunEnd{State: reeve.RunCompleted, Output: reeve.Clip(out, 16<<10), Notify: out != ""}
 }
 
 // placed says where in the script a call was made that ended the run, if that is known.

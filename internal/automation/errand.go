@@ -131,7 +131,7 @@ func failure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve
 	var b strings.Builder
 	fmt.Fprintf(&b, "Version %s of the automation %q failed, in run %s. Mend its script.\n\nIt failed with %s: %s\n", script.Version(), m.Name, run.ID, run.Code, run.Message)
 	if run.Input != "" {
-		fmt.Fprintf(&b, "\nIts input was: %s\n", cut(run.Input, logTail))
+		fmt.Fprintf(&b, "\nIts input was: %s\n", reeve.Clip(run.Input, logTail))
 	}
 	goal, err := goalOf(ctx, tx, m)
 	if err != nil {
@@ -146,7 +146,7 @@ func failure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve
 	}
 	for _, v := range all {
 		if v.Major == script.Major && v.Comment != "" {
-			fmt.Fprintf(&b, "\nChange %s: %s", v.Version(), cut(v.Comment, 500))
+			fmt.Fprintf(&b, "\nChange %s: %s", v.Version(), reeve.Clip(v.Comment, 500))
 		}
 	}
 	if log := note.Log; log != "" {
@@ -189,7 +189,7 @@ func (r *Room) returned(ctx context.Context, tx *store.Tx, run reeve.Run) error 
 	if run.State != reeve.RunCompleted {
 		said = strings.TrimSpace(fmt.Sprintf("its run %s: %s", run.State, run.Message))
 	}
-	k.State, k.Message = reeve.ErrandFailed, cut(said, 4000)
+	k.State, k.Message = reeve.ErrandFailed, reeve.Clip(said, 4000)
 	if moved, err := tx.MoveErrand(ctx, was, k); err != nil || !moved {
 		return err
 	}
@@ -209,7 +209,7 @@ func (r *Room) returned(ctx context.Context, tx *store.Tx, run reeve.Run) error 
 // written closes a plan of which a version came, and tells its person.
 func (r *Room) written(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve.Errand) error {
 	was := k.State
-	k.State, k.Message = reeve.ErrandDone, cut(run.Output, 4000)
+	k.State, k.Message = reeve.ErrandDone, reeve.Clip(run.Output, 4000)
 	if moved, err := tx.MoveErrand(ctx, was, k); err != nil || !moved {
 		return err
 	}
@@ -230,7 +230,7 @@ func (r *Room) unmended(ctx context.Context, tx *store.Tx, m reeve.Automation, r
 	}
 	failed := t.Message
 	if said != "" {
-		t.Message += "\n\nThe maintainer says: " + cut(said, 1000)
+		t.Message += "\n\nThe maintainer says: " + reeve.Clip(said, 1000)
 	}
 	if t, err = r.stop(ctx, tx, m, run, t, why, "Change what it does, or its script, then resume it"); err != nil {
 		return err

@@ -290,17 +290,10 @@ func (w *work) shut(o *opened) {
 func (w *work) close(v reeve.Item, state reeve.ItemState, why *reeve.Error) {
 	v.State = state
 	if why != nil {
-		v.Code, v.Message = why.Code, cut(why.Message, 4000)
+		v.Code, v.Message = why.Code, reeve.Clip(why.Message, 4000)
 	}
 	w.noteEntry(entry{item: v})
 	w.near.keep(v)
-}
-
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return string(bytes.ToValidUTF8([]byte(s[:n]), nil)) + "…"
 }
 
 // listItems lists the automation's own items.

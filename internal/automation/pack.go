@@ -233,7 +233,7 @@ func (r *Room) runs(ctx context.Context, s *store.Snap, m reeve.Automation, one 
 	list := []row{}
 	add := func(v reeve.Run, whole bool) error {
 		note, _, err := s.FindScriptRunOf(ctx, m.WorkspaceID, v.ID)
-		x := row{Run: v.ID, Type: note.Type, Version: note.Version, State: v.State, Class: note.Class, Code: v.Code, Message: cut(v.Message, 1000), Started: v.StartedAt.Format("2006-01-02 15:04:05"), Progress: note.Progress}
+		x := row{Run: v.ID, Type: note.Type, Version: note.Version, State: v.State, Class: note.Class, Code: v.Code, Message: reeve.Clip(v.Message, 1000), Started: v.StartedAt.Format("2006-01-02 15:04:05"), Progress: note.Progress}
 		if whole {
 			x.Log, x.Output = note.Log, v.Output
 		}

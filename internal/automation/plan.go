@@ -45,7 +45,7 @@ func (w *work) preview(ctx context.Context, c reeve.Call, t reeve.Tool) (json.Ra
 	w.rows++
 	p.Ordinal, p.ItemID, p.Title, p.Attempt, p.Operation = w.rows, o.ID, o.Title, o.Attempt, w.named[c.Ref]
 	if w.trial != nil {
-		w.trial.changes = append(w.trial.changes, triedCall{p.ItemID, p.Tool, json.RawMessage(p.Args), cut(p.Preview, 2000)})
+		w.trial.changes = append(w.trial.changes, triedCall{p.ItemID, p.Tool, json.RawMessage(p.Args), reeve.Clip(p.Preview, 2000)})
 		w.mu.Unlock()
 		return nil, nil
 	}

@@ -193,9 +193,7 @@ func (w *work) Log(level, text string) {
 	if level != "log" && level != "info" {
 		text = level + ": " + text
 	}
-	if len(text) > mostLogged/4 {
-		text = strings.ToValidUTF8(text[:mostLogged/4], "") + "…"
-	}
+	text = reeve.Clip(text, mostLogged/4)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.log, w.logged = append(w.log, text), w.logged+len(text)+1

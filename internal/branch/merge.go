@@ -117,7 +117,7 @@ func conflict(b reeve.Branch, into, list string) error {
 	e := reeve.Errorf(reeve.Conflict, "branch %s and %s changed the same places; %s is as it was", b.Name, into, into).
 		Hintf("let the agent settle them (git fetch, then git merge origin/%s), or merge the branch by hand in the repository", into)
 	for line := range strings.Lines(list) {
-		if p := clean(strings.TrimSuffix(line, "\n")); p != "" && len(e.Fields) < 100 {
+		if p := reeve.Clean(strings.TrimSuffix(line, "\n")); p != "" && len(e.Fields) < 100 {
 			e.Fields = append(e.Fields, reeve.Field{Path: p, Message: "is in conflict"})
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"reeve"
 	"reeve/internal/sandbox/confine"
@@ -87,13 +86,13 @@ func (d *Desk) Diff(ctx context.Context, b reeve.Branch) (out reeve.BranchDiff, 
 		if len(f) != 3 {
 			continue
 		}
-		c := reeve.FileChange{Path: clean(f[2]), Binary: f[0] == "-"}
+		c := reeve.FileChange{Path: reeve.Clean(f[2]), Binary: f[0] == "-"}
 		c.Added, _ = strconv.Atoi(f[0])
 		c.Removed, _ = strconv.Atoi(f[1])
 		out.Files = append(out.Files, c)
 	}
 	patch, err := a.ask(ctx, span+`git diff --no-ext-diff --no-textconv --no-renames --no-color "$base" "$TIP"`)
-	out.Patch, out.Truncated = clean(string(patch.Stdout)), patch.Truncated || stat.Truncated
+	out.Patch, out.Truncated = reeve.Clean(string(patch.Stdout)), patch.Truncated || stat.Truncated
 	return out, err
 }
 
@@ -103,14 +102,6 @@ func (a against) ask(ctx context.Context, script string) (confine.Result, error)
 		err = a.refuse(r, "git cannot tell")
 	}
 	return r, err
-}
-
-// clean is text that every store and client takes.
-func clean(s string) string {
-	if utf8.ValidString(s) && !strings.ContainsRune(s, 0) {
-		return s
-	}
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }
 
 // mostCommits is how many commits a log shows.
@@ -134,7 +125,7 @@ func (d *Desk) Log(ctx context.Context, b reeve.Branch) (out reeve.BranchLog, er
 			continue
 		}
 		at, _ := strconv.ParseInt(f[2], 10, 64)
-		out.Commits = append(out.Commits, reeve.Commit{ID: f[0], Author: clean(f[1]), At: time.Unix(at, 0).UTC(), Message: clean(strings.TrimSpace(f[3]))})
+		out.Commits = append(out.Commits, reeve.Commit{ID: f[0], Author: reeve.Clean(f[1]), At: time.Unix(at, 0).UTC(), Message: reeve.Clean(strings.TrimSpace(f[3]))})
 	}
 	return out, nil
 }

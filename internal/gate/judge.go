@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"reeve"
-	"reeve/internal/store"
 )
 
 // steps is the order of the gate. Each says why it lets a call pass, or refuses it; none changes anything, so that a call can
@@ -63,9 +62,9 @@ func (p *pass) brief(text string) string { return clip(p.scrub(text), 1000) }
 // clip gives the beginning of a text.
 func clip(text string, most int) string {
 	if short := head(text, most); len(short) < len(text) {
-		return store.Clean(short) + "…"
+		return reeve.Clean(short) + "…"
 	}
-	return store.Clean(text)
+	return reeve.Clean(text)
 }
 
 // refusedBy is the step that refused the call; none if all let it pass.

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"reeve"
-	"reeve/internal/store"
 )
 
 // output is what a tool said, made fit to be shown and kept.
@@ -65,13 +64,13 @@ func encodeSafely(enc *json.Encoder, v any) (err error) {
 }
 
 // readable makes any bytes storable as text in both engines.
-func (g *Gate) readable(s string) string { return store.Clean(head(s, g.OutputCap)) }
+func (g *Gate) readable(s string) string { return reeve.Clean(head(s, g.OutputCap)) }
 
 // cut bounds an output, keeping the whole of it aside.
 func (g *Gate) cut(s string) output {
 	o := output{size: len(s)}
 	shown := head(s, g.OutputCap)
-	if o.content = store.Clean(shown); len(shown) == len(s) {
+	if o.content = reeve.Clean(shown); len(shown) == len(s) {
 		return o
 	}
 	o.full, o.truncated = []byte(s), true
@@ -84,7 +83,7 @@ func (g *Gate) cut(s string) output {
 func head(s string, n int) string {
 	s = cutAt(s, n)
 	for {
-		over := len(store.Clean(s)) - n
+		over := len(reeve.Clean(s)) - n
 		if over <= 0 {
 			return s
 		}

@@ -67,7 +67,7 @@ func (r *Room) make(ctx context.Context, job store.Summary) error {
 			return err
 		}
 		return tx.EndSummary(ctx, job, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: job.WorkspaceID, ThreadID: job.ThreadID, AgentID: job.AgentID, Kind: reeve.Summary,
-			Content: cut(words, mostWords), Metadata: info})
+			Content: reeve.Clip(words, mostWords), Metadata: info})
 	})
 }
 
@@ -92,20 +92,12 @@ func story(before string, turns []reeve.Run) string {
 		if t.ParentID != "" {
 			who = "Another agent"
 		}
-		fmt.Fprintf(&b, "\n%s: %s\n", who, cut(t.Input, each))
+		fmt.Fprintf(&b, "\n%s: %s\n", who, reeve.Clip(t.Input, each))
 		if t.Output != "" {
-			fmt.Fprintf(&b, "Agent: %s\n", cut(t.Output, each))
+			fmt.Fprintf(&b, "Agent: %s\n", reeve.Clip(t.Output, each))
 		} else {
 			fmt.Fprintf(&b, "(No answer: the turn is %s.)\n", t.State)
 		}
 	}
 	return b.String()
-}
-
-// cut shortens a text to so many bytes.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -21,7 +21,7 @@ func scanApproval(r scanner) (a reeve.Approval, err error) {
 func (t *Tx) InsertApproval(ctx context.Context, a reeve.Approval) error {
 	return t.exec(ctx, `INSERT INTO approvals (`+approvalColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, '', '', 0, $15, $16)`,
-		a.ID, a.WorkspaceID, a.OperationID, a.CallID, a.AgentID, a.Tool, Clean(a.Args), a.ArgsHash, a.ToolVersion, a.Policy, a.Why, Clean(a.Reason), Clean(a.Preview),
+		a.ID, a.WorkspaceID, a.OperationID, a.CallID, a.AgentID, a.Tool, reeve.Clean(a.Args), a.ArgsHash, a.ToolVersion, a.Policy, a.Why, reeve.Clean(a.Reason), reeve.Clean(a.Preview),
 		string(a.State), reeve.Millis(a.ExpiresAt), reeve.Millis(t.now))
 }
 
@@ -66,7 +66,7 @@ func (s *Snap) DueApprovals(ctx context.Context, limit int) ([]reeve.Approval, e
 // MoveApproval answers an approval, provided nobody has since: the first answer wins.
 func (t *Tx) MoveApproval(ctx context.Context, a reeve.Approval, from reeve.ApprovalState) error {
 	n, err := t.affect(ctx, `UPDATE approvals SET state = $3, decided_by = $4, comment = $5, decided_at = $6 WHERE id = $1 AND state = $2`,
-		a.ID, string(from), string(a.State), a.DecidedBy, Clean(a.Comment), reeve.Millis(t.now))
+		a.ID, string(from), string(a.State), a.DecidedBy, reeve.Clean(a.Comment), reeve.Millis(t.now))
 	if err == nil && n == 0 {
 		return reeve.Errorf(reeve.Conflict, "the approval %s has been answered already", a.ID).Hintf("look at it to see the answer; the first one counts")
 	}

@@ -19,7 +19,7 @@ func scanConversation(r scanner) (c reeve.Conversation, err error) {
 func (t *Tx) InsertConversation(ctx context.Context, c reeve.Conversation) error {
 	if err := t.exec(ctx, `INSERT INTO conversations (id, workspace_id, agent_id, user_id, title, origin, state, turns, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $8)`,
-		c.ID, c.WorkspaceID, c.AgentID, c.UserID, Clean(c.Title), c.Origin, c.State, reeve.Millis(t.now)); err != nil {
+		c.ID, c.WorkspaceID, c.AgentID, c.UserID, reeve.Clean(c.Title), c.Origin, c.State, reeve.Millis(t.now)); err != nil {
 		return err
 	}
 	for _, p := range c.Members {
@@ -33,7 +33,7 @@ func (t *Tx) InsertConversation(ctx context.Context, c reeve.Conversation) error
 // AddParticipant lets somebody take part; false means that they did already.
 func (t *Tx) AddParticipant(ctx context.Context, conversation string, p reeve.Participant) (bool, error) {
 	n, err := t.affect(ctx, `INSERT INTO participants (conversation_id, kind, id, added_by, created_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (conversation_id, kind, id) DO NOTHING`, conversation, p.Kind, Clean(p.ID), p.AddedBy, reeve.Millis(t.now))
+		ON CONFLICT (conversation_id, kind, id) DO NOTHING`, conversation, p.Kind, reeve.Clean(p.ID), p.AddedBy, reeve.Millis(t.now))
 	return n == 1, err
 }
 
@@ -47,7 +47,7 @@ func (t *Tx) RemoveParticipant(ctx context.Context, conversation, kind, id strin
 func (t *Tx) ChangeConversation(ctx context.Context, id string, c reeve.ConversationChange) error {
 	title := ""
 	if c.Title != nil {
-		title = Clean(*c.Title)
+		title = reeve.Clean(*c.Title)
 	}
 	return t.exec(ctx, `UPDATE conversations SET title = CASE WHEN $2 = 1 THEN $3 ELSE title END, state = CASE WHEN $4 = '' THEN state ELSE $4 END, updated_at = $5 WHERE id = $1`,
 		id, flag(c.Title != nil), title, c.State, reeve.Millis(t.now))
@@ -103,7 +103,7 @@ func (s *Snap) ListTurns(ctx context.Context, conversation, before string, limit
 // InsertFeedback writes what a person thinks of a turn.
 func (t *Tx) InsertFeedback(ctx context.Context, workspace string, f reeve.Feedback) error {
 	return t.exec(ctx, `INSERT INTO feedback (id, workspace_id, turn_id, user_id, score, comment, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		f.ID, workspace, f.TurnID, f.UserID, f.Score, Clean(f.Comment), reeve.Millis(t.now))
+		f.ID, workspace, f.TurnID, f.UserID, f.Score, reeve.Clean(f.Comment), reeve.Millis(t.now))
 }
 
 // ListFeedback reads what people think of a turn, oldest first.

@@ -2,10 +2,8 @@ package store
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"reeve"
 )
@@ -166,12 +164,12 @@ func checkText(args []any) error {
 	for _, a := range args {
 		switch a := a.(type) {
 		case string:
-			if !storable(a) {
+			if !reeve.IsClean(a) {
 				return errText
 			}
 		case []string:
 			for _, s := range a {
-				if !storable(s) {
+				if !reeve.IsClean(s) {
 					return errText
 				}
 			}
@@ -181,16 +179,6 @@ func checkText(args []any) error {
 }
 
 var errText = reeve.Errorf(reeve.Validation, "text must be UTF-8 without NUL")
-
-func storable(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
-
-// Clean makes any text storable. It is for what must be recorded whatever it is, like a tool's output, or how a run ended.
-func Clean(s string) string {
-	if storable(s) {
-		return s
-	}
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-}
 
 // some makes an empty slice of a nil one, which would be NULL.
 func some(b []byte) []byte {

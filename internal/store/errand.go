@@ -32,7 +32,7 @@ func scanErrand(r scanner) (k reeve.Errand, err error) {
 func (t *Tx) InsertErrand(ctx context.Context, k reeve.Errand) (bool, error) {
 	n, err := t.affect(ctx, `INSERT INTO errands (id, workspace_id, kind, agent_id, worker_id, script_id, run_id, run_key, user_id, request, state, question, talk, result_id, timer_id, message, tries,
 			created_at, closed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, '', '', '', '', '', 0, $12, 0) ON CONFLICT DO NOTHING`,
-		k.ID, k.WorkspaceID, string(k.Kind), k.AgentID, k.WorkerID, k.ScriptID, k.RunID, k.RunKey, k.UserID, Clean(k.Request), string(k.State), reeve.Millis(t.now))
+		k.ID, k.WorkspaceID, string(k.Kind), k.AgentID, k.WorkerID, k.ScriptID, k.RunID, k.RunKey, k.UserID, reeve.Clean(k.Request), string(k.State), reeve.Millis(t.now))
 	return n == 1, err
 }
 
@@ -43,7 +43,7 @@ func (t *Tx) MoveErrand(ctx context.Context, was reeve.ErrandState, k reeve.Erra
 		closed = reeve.Millis(t.now)
 	}
 	n, err := t.affect(ctx, `UPDATE errands SET run_key = $3, state = $4, question = $5, talk = $6, result_id = $7, timer_id = $8, message = $9, tries = $10, closed_at = $11 WHERE id = $1 AND state = $2`,
-		k.ID, string(was), k.RunKey, string(k.State), Clean(k.Question), text(k.Talk), k.ResultID, k.TimerID, Clean(k.Message), k.Tries, closed)
+		k.ID, string(was), k.RunKey, string(k.State), reeve.Clean(k.Question), text(k.Talk), k.ResultID, k.TimerID, reeve.Clean(k.Message), k.Tries, closed)
 	return n == 1, err
 }
 

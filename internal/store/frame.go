@@ -23,7 +23,7 @@ func (t *Tx) AppendFrame(ctx context.Context, conversation, key string, f reeve.
 	}
 	return t.exec(ctx, `INSERT INTO frames (conversation_id, n, frame_key, turn_id, body, created_at)
 		SELECT c.id, COALESCE((SELECT max(n) FROM frames WHERE conversation_id = $1), 0) + 1, $2, $3, $4, $5 FROM conversations c WHERE c.id = $1
-		ON CONFLICT (conversation_id, frame_key) DO NOTHING`, conversation, key, f.TurnID, Clean(text(f)), reeve.Millis(t.now))
+		ON CONFLICT (conversation_id, frame_key) DO NOTHING`, conversation, key, f.TurnID, reeve.Clean(text(f)), reeve.Millis(t.now))
 }
 
 // mediaKey begins the keys of frames that send something with this hash.

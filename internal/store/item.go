@@ -40,7 +40,7 @@ func (t *Tx) LeaveItem(ctx context.Context, v reeve.Item) error {
 	}
 	return t.exec(ctx, `UPDATE items SET state = $4, code = $5, message = $6, updated_at = $7, finished_at = $7
 		WHERE agent_id = $1 AND item_id = $2 AND attempt = $3 AND state = 'processing'`,
-		v.AgentID, v.ID, v.Attempt, string(v.State), string(v.Code), Clean(v.Message), reeve.Millis(t.now))
+		v.AgentID, v.ID, v.Attempt, string(v.State), string(v.Code), reeve.Clean(v.Message), reeve.Millis(t.now))
 }
 
 // SettleItem is a person's word on an item: to leave it, or to begin another attempt, which puts the one it was at aside.
@@ -61,7 +61,7 @@ func (t *Tx) SettleItem(ctx context.Context, was reeve.Item, to reeve.ItemState,
 		}
 	}
 	n, err := t.affect(ctx, `UPDATE items SET state = $5, attempt = $6, code = '', message = $7, updated_at = $8, `+set+` WHERE agent_id = $1 AND item_id = $2 AND state = $3 AND attempt = $4`,
-		was.AgentID, was.ID, string(was.State), was.Attempt, string(is.State), is.Attempt, Clean(why), reeve.Millis(t.now))
+		was.AgentID, was.ID, string(was.State), was.Attempt, string(is.State), is.Attempt, reeve.Clean(why), reeve.Millis(t.now))
 	if err == nil && n == 0 {
 		err = reeve.Errorf(reeve.Conflict, "item %q changed meanwhile", was.ID).Hintf("look at it again")
 	}

@@ -241,7 +241,7 @@ func newMailRow(e reeve.Email) mailRow {
 		}
 		e.Cut, e.Body = e.Cut+int64(len(e.Body)-end), e.Body[:end]
 	}
-	m := mailRow{id: Clean(e.MessageID), hash: reeve.MailHash(e)[:32], folder: line(e.Folder), subject: line(e.Subject), sender: line(reeve.FullAddress(e.Sender, e.SenderName)), body: Clean(e.Body)}
+	m := mailRow{id: reeve.Clean(e.MessageID), hash: reeve.MailHash(e)[:32], folder: line(e.Folder), subject: line(e.Subject), sender: line(reeve.FullAddress(e.Sender, e.SenderName)), body: reeve.Clean(e.Body)}
 	if m.id == "" {
 		m.id = reeve.MailKey(e)
 	}
@@ -251,19 +251,19 @@ func newMailRow(e reeve.Email) mailRow {
 	if e.Date != nil {
 		m.sent = cmp.Or(reeve.Millis(*e.Date), 1) // 0 means that there is none
 	}
-	m.recipients = Clean(verbatim(slices.Concat([]string{}, e.To, e.Cc, e.Bcc)))
+	m.recipients = reeve.Clean(verbatim(slices.Concat([]string{}, e.To, e.Cc, e.Bcc)))
 	var names []string
 	for _, a := range e.Attachments {
 		names = append(names, a.Name)
 	}
-	m.attached = Clean(strings.Join(names, "\n"))
-	m.detail = Clean(verbatim(mailDetail{Cc: len(e.Cc), Bcc: len(e.Bcc), Cut: e.Cut, Attachments: e.Attachments}))
+	m.attached = reeve.Clean(strings.Join(names, "\n"))
+	m.detail = reeve.Clean(verbatim(mailDetail{Cc: len(e.Cc), Bcc: len(e.Bcc), Cut: e.Cut, Attachments: e.Attachments}))
 	return m
 }
 
 // line is a text that belongs on one line.
 func line(s string) string {
-	if s = Clean(s); len(s) > mostMailLine {
+	if s = reeve.Clean(s); len(s) > mostMailLine {
 		s = strings.ToValidUTF8(s[:mostMailLine], "")
 	}
 	return s
@@ -272,7 +272,7 @@ func line(s string) string {
 // GetMail gives a mail by its id: of these inboxes, the first that has it.
 func (s *Snap) GetMail(ctx context.Context, inboxes []Inbox, id string) (reeve.Email, error) {
 	for _, box := range inboxes {
-		e, ok, err := one(ctx, s, scanMail, `SELECT message_id, folder, subject, sender, recipients, detail, sent_at, body FROM emails WHERE inbox_id = $1 AND message_id = $2`, box.ID, Clean(id))
+		e, ok, err := one(ctx, s, scanMail, `SELECT message_id, folder, subject, sender, recipients, detail, sent_at, body FROM emails WHERE inbox_id = $1 AND message_id = $2`, box.ID, reeve.Clean(id))
 		if err != nil || ok {
 			e.Inbox = box.Name
 			return e, err

@@ -63,7 +63,7 @@ func (t *Tx) PutImport(ctx context.Context, workspace string, v reeve.MailImport
 		finished = reeve.Millis(*v.FinishedAt)
 	}
 	return t.exec(ctx, `UPDATE mail_imports SET state = $3, position = $4, seen = $5, added = $6, replaced = $7, duplicate = $8, bad = $9, notes = $10, updated_at = $11, finished_at = $12
-		WHERE workspace_id = $1 AND id = $2`, workspace, v.ID, v.State, v.Position, v.Seen, v.Added, v.Replaced, v.Duplicate, v.Bad, Clean(verbatim(v.Notes)), reeve.Millis(t.now), finished)
+		WHERE workspace_id = $1 AND id = $2`, workspace, v.ID, v.State, v.Position, v.Seen, v.Added, v.Replaced, v.Duplicate, v.Bad, reeve.Clean(verbatim(v.Notes)), reeve.Millis(t.now), finished)
 }
 
 // MailBatch is what was read between two positions of an import.

@@ -28,7 +28,7 @@ func (Stale) Error() string { return "the workspace has changed since the call w
 // view without a read, and still never slips past a change: where transactions overlap, the workspace stays as it was read
 // until this one has ended.
 func (t *Tx) AppendAction(ctx context.Context, m reeve.Message, j Judged) error {
-	return t.execOr(ctx, stale, t.db.append[j.Assumed].action, m.ID, m.WorkspaceID, j.Revision, m.ThreadID, m.AgentID, string(m.Kind), m.OperationID, Clean(m.Content), Clean(string(m.Metadata)), reeve.Millis(t.now), m.RunID)
+	return t.execOr(ctx, stale, t.db.append[j.Assumed].action, m.ID, m.WorkspaceID, j.Revision, m.ThreadID, m.AgentID, string(m.Kind), m.OperationID, reeve.Clean(m.Content), reeve.Clean(string(m.Metadata)), reeve.Millis(t.now), m.RunID)
 }
 
 // Judged is what a call was judged by.
@@ -64,8 +64,8 @@ func stale(f Fault) error {
 // AppendCall is AppendAction and AppendResult in one statement, for a call that is over when it is recorded.
 func (t *Tx) AppendCall(ctx context.Context, action, result reeve.Message, j Judged) error {
 	return t.execOr(ctx, stale, t.db.append[j.Assumed].call, action.ID, action.WorkspaceID, j.Revision, action.ThreadID, action.AgentID, string(action.Kind), action.OperationID,
-		Clean(action.Content), Clean(string(action.Metadata)), reeve.Millis(t.now), action.RunID,
-		result.ID, string(result.Kind), Clean(result.Content), Clean(string(result.Metadata)))
+		reeve.Clean(action.Content), reeve.Clean(string(action.Metadata)), reeve.Millis(t.now), action.RunID,
+		result.ID, string(result.Kind), reeve.Clean(result.Content), reeve.Clean(string(result.Metadata)))
 }
 
 // AppendResult writes the one result of an action. A second is refused.
@@ -86,7 +86,7 @@ func (t *Tx) AppendThought(ctx context.Context, m reeve.Message) error {
 func (t *Tx) appendMessage(ctx context.Context, m reeve.Message, refused func(Fault) error) error {
 	return t.execOr(ctx, refused, `INSERT INTO messages (`+messageColumns+`)
 		VALUES ($1, $2, $3, $4, $5, COALESCE((SELECT max(id) FROM messages WHERE thread_id = $3), ''), $6, $7, $8, $9, $10, $11)`,
-		m.ID, m.WorkspaceID, m.ThreadID, m.AgentID, string(m.Kind), m.ActionID, m.OperationID, Clean(m.Content), Clean(string(m.Metadata)), reeve.Millis(t.now), m.RunID)
+		m.ID, m.WorkspaceID, m.ThreadID, m.AgentID, string(m.Kind), m.ActionID, m.OperationID, reeve.Clean(m.Content), reeve.Clean(string(m.Metadata)), reeve.Millis(t.now), m.RunID)
 }
 
 // GetMessage reads a message of a workspace.

@@ -32,7 +32,7 @@ func TakenNote(workspace, agent, user, content string) string {
 func (t *Tx) InsertNote(ctx context.Context, workspace string, n reeve.Note) error {
 	return t.exec(ctx, `INSERT INTO notes (id, workspace_id, owner, user_id, agent_id, conversation_id, turn_id, content, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING`,
-		n.ID, workspace, noteOwner(workspace, n.AgentID, n.UserID), n.UserID, n.AgentID, n.ConversationID, n.TurnID, Clean(n.Content), reeve.Millis(t.now))
+		n.ID, workspace, noteOwner(workspace, n.AgentID, n.UserID), n.UserID, n.AgentID, n.ConversationID, n.TurnID, reeve.Clean(n.Content), reeve.Millis(t.now))
 }
 
 // DeleteNote removes a note of a workspace, of a user if one is named.

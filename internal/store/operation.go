@@ -47,7 +47,7 @@ func (t *Tx) InsertOperation(ctx context.Context, o reeve.Operation) error {
 	}, `INSERT INTO operations (`+operationColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
 			$20, $21, $22, $23, $24, $24, $25, $26)`,
 		o.ID, o.WorkspaceID, o.AgentID, o.CallID, o.ResultID, o.ThreadID, o.RunID, o.Tool, o.ToolVersion, o.Policy, string(o.Effect),
-		string(o.State), o.ArgsHash, o.Base, string(o.Code), Clean(o.Message), o.Tries, orZero(o.NextAttemptAt), o.Owner, string(o.Resolution),
+		string(o.State), o.ArgsHash, o.Base, string(o.Code), reeve.Clean(o.Message), o.Tries, orZero(o.NextAttemptAt), o.Owner, string(o.Resolution),
 		o.ResolvedBy, undoText(o.Undo), spentText(o.Spent), reeve.Millis(t.now), flag(o.Deferred), orZero(o.TimeoutAt))
 }
 
@@ -62,7 +62,7 @@ func (t *Tx) MoveOperation(ctx context.Context, was, is reeve.Operation) error {
 	n, err := t.affect(ctx, `UPDATE operations SET state = $4, result_id = $5, base = $6, code = $7, message = $8, tries = $9, next_attempt_at = $10,
 			owner = $11, resolution = $12, resolved_by = $13, undo = $14, spent = $15, updated_at = $16, tool_version = $17, policy = $18, timeout_at = $19
 		WHERE id = $1 AND state = $2 AND owner = $3`,
-		is.ID, string(was.State), was.Owner, string(is.State), is.ResultID, is.Base, string(is.Code), Clean(is.Message), is.Tries,
+		is.ID, string(was.State), was.Owner, string(is.State), is.ResultID, is.Base, string(is.Code), reeve.Clean(is.Message), is.Tries,
 		orZero(is.NextAttemptAt), is.Owner, string(is.Resolution), is.ResolvedBy, undoText(is.Undo), spentText(is.Spent), reeve.Millis(t.now),
 		is.ToolVersion, is.Policy, orZero(is.TimeoutAt))
 	if err == nil && n == 0 {

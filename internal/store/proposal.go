@@ -38,8 +38,8 @@ func (t *Tx) InsertProposal(ctx context.Context, p reeve.Proposal) error {
 		return nil
 	}, `INSERT INTO proposals (`+proposalColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, '', '', 0, '', 0, '', $20)`,
-		p.ID, p.WorkspaceID, p.SetID, p.Ordinal, p.Round, p.AgentID, p.RunID, p.ThreadID, p.CallID, p.Tool, Clean(p.Args), p.ArgsHash, p.ToolVersion, p.Settings,
-		p.Base, Clean(p.Preview), Clean(p.Reason), p.UserID, string(p.State), reeve.Millis(t.now))
+		p.ID, p.WorkspaceID, p.SetID, p.Ordinal, p.Round, p.AgentID, p.RunID, p.ThreadID, p.CallID, p.Tool, reeve.Clean(p.Args), p.ArgsHash, p.ToolVersion, p.Settings,
+		p.Base, reeve.Clean(p.Preview), reeve.Clean(p.Reason), p.UserID, string(p.State), reeve.Millis(t.now))
 }
 
 // GetProposal reads a proposal of a workspace.
@@ -73,7 +73,7 @@ func (s *Snap) LastOrdinal(ctx context.Context, set string) (int, error) {
 // MoveProposal answers a proposal, provided nobody has since. Otherwise it is Stale: look again.
 func (t *Tx) MoveProposal(ctx context.Context, p reeve.Proposal, from reeve.ProposalState) error {
 	n, err := t.affect(ctx, `UPDATE proposals SET state = $3, decided_by = $4, comment = $5, decided_at = $6, reopened_by = $7, reopened_at = $8, operation_id = $9
-		WHERE id = $1 AND state = $2`, p.ID, string(from), string(p.State), p.DecidedBy, Clean(p.Comment), orZero(p.DecidedAt), p.ReopenedBy, orZero(p.ReopenedAt), p.OperationID)
+		WHERE id = $1 AND state = $2`, p.ID, string(from), string(p.State), p.DecidedBy, reeve.Clean(p.Comment), orZero(p.DecidedAt), p.ReopenedBy, orZero(p.ReopenedAt), p.OperationID)
 	if err == nil && n == 0 {
 		return Stale{}
 	}

@@ -40,7 +40,7 @@ func (t *Tx) BeginScriptRun(ctx context.Context, key, run, script string) error 
 
 // MoveScriptRun writes how far a run has come.
 func (t *Tx) MoveScriptRun(ctx context.Context, v reeve.ScriptRun) error {
-	return t.exec(ctx, `UPDATE script_runs SET class = $2, progress = $3, log = $4 WHERE run_key = $1`, v.RunKey, string(v.Class), text(v.Progress), Clean(v.Log))
+	return t.exec(ctx, `UPDATE script_runs SET class = $2, progress = $3, log = $4 WHERE run_key = $1`, v.RunKey, string(v.Class), text(v.Progress), reeve.Clean(v.Log))
 }
 
 // FindScriptRun reads what is noted under a run key; false means nothing.
@@ -78,7 +78,7 @@ func (t *Tx) InsertPlanned(ctx context.Context, workspace, run string, c reeve.P
 	return t.exec(ctx, `INSERT INTO planned_calls (run_id, ordinal, workspace_id, item_id, title, attempt, tool, args, preview, base, operation_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (run_id, ordinal) DO UPDATE SET item_id = $4, title = $5, attempt = $6, tool = $7, args = $8,
 			preview = $9, base = $10, operation_id = $11`,
-		run, c.Ordinal, workspace, c.ItemID, c.Title, c.Attempt, c.Tool, Clean(c.Args), Clean(c.Preview), c.Base, c.Operation)
+		run, c.Ordinal, workspace, c.ItemID, c.Title, c.Attempt, c.Tool, reeve.Clean(c.Args), reeve.Clean(c.Preview), c.Base, c.Operation)
 }
 
 // ListPlanned reads the calls of a dry run, in order, behind a place, with what became of them.

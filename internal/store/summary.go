@@ -82,7 +82,7 @@ func (t *Tx) DelaySummary(ctx context.Context, s Summary, again time.Time, why *
 		state = SummaryFailed
 	}
 	return t.exec(ctx, `UPDATE summaries SET state = $4, owner = '', due_at = $5, code = $6, message = $7 WHERE thread_id = $1 AND up_to = $2 AND state = 'queued' AND attempts = $3`,
-		s.ThreadID, s.UpTo, s.Attempts, string(state), reeve.Millis(again), string(why.Code), Clean(why.Message))
+		s.ThreadID, s.UpTo, s.Attempts, string(state), reeve.Millis(again), string(why.Code), reeve.Clean(why.Message))
 }
 
 // LastSummary gives the summary of a thread that goes furthest, with its words, and up to where one was asked for, whatever came of that. A thread that has

@@ -22,7 +22,7 @@ func (t *Tx) PutTrouble(ctx context.Context, v reeve.Trouble) error {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 		ON CONFLICT (agent_id) DO UPDATE SET class = $3, code = $4, message = $5, run_id = $6, root_id = $7, tries = $8, fixes = $9, retry_at = $10, retry_key = $11, stopped_at = $12,
 			errand_id = $13, updated_at = $14`,
-		v.AgentID, v.WorkspaceID, string(v.Class), string(v.Code), Clean(v.Message), v.RunID, v.RootID, v.Tries, v.Fixes, orZero(v.RetryAt), v.RetryKey, orZero(v.StoppedAt), v.ErrandID, reeve.Millis(t.now))
+		v.AgentID, v.WorkspaceID, string(v.Class), string(v.Code), reeve.Clean(v.Message), v.RunID, v.RootID, v.Tries, v.Fixes, orZero(v.RetryAt), v.RetryKey, orZero(v.StoppedAt), v.ErrandID, reeve.Millis(t.now))
 }
 
 // DropTrouble notes that an automation is well.

@@ -429,13 +429,7 @@ func titled(name string) string {
 }
 
 // brief shortens what an error shows of its input.
-func brief(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "..."
-}
+func brief(s string) string { return reeve.Clip(s, 60) }
 
 func invalid(path, expected, format string, args ...any) *reeve.Error {
 	m := fmt.Sprintf(format, args...)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -171,13 +170,8 @@ func (r *Result) end(f wire.Frame) (fit bool, err error) {
 		if len(x.Type) > longest || len(x.Message) > longest || x.Line < 0 {
 			return false, wire.ErrMalformed
 		}
-		x.Type, x.Message = text(x.Type), text(x.Message)
+		x.Type, x.Message = reeve.Clean(x.Type), reeve.Clean(x.Message)
 	}
 	r.ExitCode, r.Exception, r.StdoutSize, r.StderrSize = e.Exit, e.Error, e.Stdout, e.Stderr
 	return !e.Broken, nil
-}
-
-// text is a string that every store takes.
-func text(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }

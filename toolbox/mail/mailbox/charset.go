@@ -8,6 +8,8 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/ianaindex"
+
+	"reeve"
 )
 
 // decode makes text of bytes in the charset that a mail says they are in. Many mails say it wrong: what should be UTF-8 or ASCII and is not is read as
@@ -21,7 +23,7 @@ func (l *letter) decode(b []byte, charset string) string {
 	e, err := htmlindex.Get(name)
 	if err != nil {
 		if e, err = ianaindex.MIME.Encoding(name); err != nil || e == nil {
-			l.note("the charset %q is not known", cutText(name, 40))
+			l.note("the charset %q is not known", reeve.Clip(name, 40))
 			return l.guess(b, "")
 		}
 	}
@@ -53,11 +55,4 @@ func (l *letter) guess(b []byte, name string) string {
 		return strings.ToValidUTF8(string(b), "\uFFFD")
 	}
 	return string(out)
-}
-
-func cutText(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }
