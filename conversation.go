@@ -174,6 +174,7 @@ type MessageInfo struct {
 	Model       string            `json:"model,omitempty" doc:"Of what was said: the model of this turn"`
 	Move        int               `json:"move,omitempty" doc:"Of an answer: which of the turn, from 1"`
 	Seen        string            `json:"seen,omitempty" doc:"Of an answer: the last message that it knew of"`
+	Awaits      []string          `json:"awaits,omitempty" doc:"Of an answer: calls, by their messages, whose results it did not know of"`
 	Spent       Amount            `json:"spent,omitzero" doc:"Of an answer: what it cost"`
 	Answer      json.RawMessage   `json:"answer,omitempty" doc:"Of an answer: the whole of it, as it goes back to the model"`
 	Given       *Given            `json:"given,omitempty" doc:"Of what a client with a history of its own said"`

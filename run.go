@@ -145,8 +145,8 @@ type Run struct {
 	Ancestors []Ancestor `json:"ancestors,omitempty" doc:"The runs that led to it by their calls, the first one first"`
 	GoesOn    bool       `json:"goes_on,omitempty" doc:"Of one that is parked, when it is read by itself: it waits for agents that it called, and for no person"`
 
-	Owner  string    `json:"-"`
-	SeenAt time.Time `json:"-"` // of a parked run: up to when it has seen what its calls came to
+	Owner   string `json:"-"`
+	Results int    `json:"-"` // of a parked run: how many results of calls that are answered later it knows of
 
 	TakenUp bool `json:"-"` // somebody had begun it, and left it in the middle
 	Pending int  `json:"-"` // of one that is just ending: see RunEnd
@@ -192,8 +192,8 @@ type RunEnd struct {
 	Notify  bool // under a conditional policy: whether the person should be told
 	Moves   int
 	Issues  TurnIssues
-	Pending int       // calls whose results are still to come
-	SeenAt  time.Time // of one that is parked: up to when it has seen what its calls came to
+	Pending int // calls whose results are still to come
+	Results int // of one that is parked: how many results of calls that are answered later it knows of
 }
 
 // Subscription wakes an agent when a token is emitted, if its predicate holds for the changed entity after the batch.

@@ -113,7 +113,7 @@ func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent ree
 		return err
 	}
 	n := len(v.log.moves) + 1
-	info, err := json.Marshal(reeve.MessageInfo{Type: answerType, Move: n, Seen: v.log.last, Answer: raw, Spent: spent})
+	info, err := json.Marshal(reeve.MessageInfo{Type: answerType, Move: n, Seen: v.log.last, Awaits: v.log.awaited(), Answer: raw, Spent: spent})
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"time"
 
 	"reeve"
 	"reeve/internal/store"
@@ -23,10 +22,9 @@ type Runner interface {
 
 // start is what is read at once when a run begins: a person waits for its first word.
 type start struct {
-	agent    reeve.Agent
-	script   bool
-	messages []reeve.Message
-	at       time.Time // when they were read
+	agent  reeve.Agent
+	script bool
+	log    *log
 }
 
 // Run runs it.
@@ -39,8 +37,7 @@ func (b *Brain) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 		if begin.agent, err = s.GetAgent(ctx, run.WorkspaceID, run.AgentID); err != nil {
 			return err
 		}
-		begin.at = s.Now()
-		begin.messages, err = s.RunMessages(ctx, run.WorkspaceID, run.ID, "", mostMessages)
+		begin.log, err = readRun(ctx, s, run)
 		return err
 	})
 	if err != nil {

@@ -1,32 +1,41 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"reeve"
+	"reeve/internal/store"
 	"reeve/model"
 )
 
 // log is a run as its messages tell it.
 type log struct {
-	said   []reeve.Message // what the run was given: by a person, or by what woke it
-	info   reeve.MessageInfo
-	moves  []*move
-	part   string // what was said of an answer that a person cut off
-	noted  bool   // notes have been taken of it
-	last   string // the last message that was read
-	readAt time.Time
+	said    []reeve.Message // what the run was given: by a person, or by what woke it
+	info    reeve.MessageInfo
+	moves   []*move
+	part    string // what was said of an answer that a person cut off
+	noted   bool   // notes have been taken of it
+	last    string // the last message that was read
+	results int    // how many results of calls that are answered later are known, if any is awaited
 }
 
 // move is one answer of the model with what became of its calls.
 type move struct {
 	id     string // of its message
-	seen   string // the last message that the model knew of
+	n      int
+	seen   string   // the last message that the model knew of
+	awaits []string // calls before it, by action, whose results the model did not know of
 	answer model.Answer
 	calls  []*call
+}
+
+// knows tells whether the model knew the result of a call when it gave the answer. That one came before another by its id says little: on PostgreSQL both are written at once, and the
+// second may be there first.
+func (m *move) knows(c *call) bool {
+	return c.result != nil && c.move < m.n && c.result.ID <= m.seen && !slices.Contains(m.awaits, c.action.ID)
 }
 
 // call is one call that an answer wants.
@@ -37,6 +46,19 @@ type call struct {
 	action  *reeve.Message
 	result  *reeve.Message
 	info    reeve.ResultInfo
+}
+
+// readRun reads a run's log.
+func readRun(ctx context.Context, s *store.Snap, run reeve.Run) (*log, error) {
+	list, err := s.RunMessages(ctx, run.WorkspaceID, run.ID, "", mostMessages)
+	if err != nil {
+		return nil, err
+	}
+	l, err := readLog(list)
+	if err == nil && len(l.awaited()) > 0 {
+		l.results, err = s.LaterResults(ctx, run.ID)
+	}
+	return l, err
 }
 
 // readLog makes a log of a run's messages, in order.
@@ -71,16 +93,18 @@ func readLog(list []reeve.Message) (*log, error) {
 			} else if c != nil {
 				c.action, byAction[m.ID] = m, c
 			}
-		case reeve.ToolResult:
-			if c := byAction[m.ActionID]; c != nil {
-				c.result = m
-				if err := json.Unmarshal(m.Metadata, &c.info); err != nil {
-					return nil, err
-				}
-			}
+		case reeve.ToolResult: // once all calls are known: it may stand before its call, if another server wrote it whose clock is behind
 		case reeve.SystemNote:
 			l.noted = true
 		case reeve.Summary:
+		}
+	}
+	for i := range list {
+		if c := byAction[list[i].ActionID]; c != nil && list[i].Kind == reeve.ToolResult {
+			c.result = &list[i]
+			if err := json.Unmarshal(list[i].Metadata, &c.info); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return l, nil
@@ -91,6 +115,7 @@ func readMove(m *reeve.Message, n int, ordinal *int) (_ *move, part bool, err er
 	var info struct { // what is needed of reeve.MessageInfo, with the answer read at once
 		Type   string       `json:"type"`
 		Seen   string       `json:"seen"`
+		Awaits []string     `json:"awaits"`
 		Answer model.Answer `json:"answer"`
 	}
 	if err := json.Unmarshal(m.Metadata, &info); err != nil {
@@ -99,7 +124,7 @@ func readMove(m *reeve.Message, n int, ordinal *int) (_ *move, part bool, err er
 	if info.Type != answerType {
 		return nil, info.Type == partType, nil
 	}
-	v := &move{id: m.ID, seen: info.Seen, answer: info.Answer}
+	v := &move{id: m.ID, n: n, seen: info.Seen, awaits: info.Awaits, answer: info.Answer}
 	for _, p := range v.answer.Calls() {
 		v.calls = append(v.calls, &call{Part: p, ordinal: *ordinal, move: n})
 		*ordinal++
@@ -145,7 +170,7 @@ func (l *log) news() bool {
 	end := l.end()
 	for _, m := range l.moves {
 		for _, c := range m.calls {
-			if c.result != nil && c.result.ID > end.seen {
+			if c.result != nil && !end.knows(c) {
 				return true
 			}
 		}
@@ -153,16 +178,16 @@ func (l *log) news() bool {
 	return false
 }
 
-// pending counts calls whose results are still to come.
-func (l *log) pending() (n int) {
+// awaited lists the calls, by action, whose results are still to come.
+func (l *log) awaited() (actions []string) {
 	for _, m := range l.moves {
 		for _, c := range m.calls {
 			if c.action != nil && c.result == nil {
-				n++
+				actions = append(actions, c.action.ID)
 			}
 		}
 	}
-	return n
+	return actions
 }
 
 // settled tells whether nothing more can come to a turn that is over.
@@ -207,17 +232,17 @@ func (l *log) messages() []model.Message {
 		if parts := sendable(m.answer.Parts); len(parts) > 0 {
 			out = append(out, model.Message{Role: model.Assistant, Parts: parts})
 		}
-		known := l.last
+		known := func(c *call) bool { return c.result != nil }
 		if i+1 < len(l.moves) {
-			known = l.moves[i+1].seen
+			known = l.moves[i+1].knows
 		}
 		var parts []model.Part
 		for _, c := range m.calls {
-			parts = append(parts, c.told(known, i+1 == len(l.moves)))
+			parts = append(parts, c.told(known(c)))
 		}
-		for _, earlier := range l.moves[:i+1] {
+		for _, earlier := range l.moves[:i] {
 			for _, c := range earlier.calls {
-				if c.result != nil && c.result.ID > m.seen && c.result.ID <= known && earlier != m {
+				if !m.knows(c) && known(c) {
 					parts = append(parts, model.Part{Type: model.Text, Text: fmt.Sprintf("The result of %s (call %s), which was started earlier, has come:\n%s", c.Name, c.ID, c.result.Content)})
 				}
 			}
@@ -240,16 +265,16 @@ func sendable(parts []model.Part) []model.Part {
 	return out
 }
 
-// told is what the model is told of a call, given the last message it knows of.
-func (c *call) told(known string, last bool) model.Part {
+// told is what the model is told of a call, whose result it may know.
+func (c *call) told(known bool) model.Part {
 	p := model.Part{Type: model.Result, ID: c.ID, Name: c.Name}
 	switch {
-	case c.result != nil && c.result.ID <= known:
+	case known:
 		p.Text, p.IsError = c.result.Content, c.info.Status == "error"
 		if p.IsError {
 			p.Text = c.explain()
 		}
-	case c.action != nil && (last || c.result == nil || c.result.ID > known):
+	case c.action != nil:
 		p.Text = "It has been started. Its result will come later; go on without it."
 	default:
 		p.Text, p.IsError = "It was not made: the turn ended before.", true

@@ -92,7 +92,7 @@ func (v *turn) tellResult(ctx context.Context, c *call, r reeve.Result) error {
 func (v *turn) tellNews(ctx context.Context) error {
 	for _, m := range v.log.moves {
 		for _, c := range m.calls {
-			if c.result == nil || c.result.ID <= v.log.end().seen || v.told[c.action.ID] {
+			if c.result == nil || v.log.end().knows(c) || v.told[c.action.ID] {
 				continue
 			}
 			if err := v.tellResult(ctx, c, reeve.Result{CallID: c.action.ID, OperationID: c.action.OperationID, Content: c.result.Content,

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"strings"
-	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -74,14 +73,13 @@ func (t *Thinker) run(ctx context.Context, run reeve.Run, begin start, set Setti
 }
 
 func (v *turn) loop(ctx context.Context, begin start) reeve.RunEnd {
-	err := v.take(ctx, begin.messages, begin.at)
+	err := v.take(ctx, begin.log)
 	for {
 		if err != nil {
 			return v.failed(err)
 		}
 		if end := v.step(ctx); end != nil {
-			end.SeenAt = v.log.readAt
-			end.Moves, end.Issues, end.Pending = len(v.log.moves), v.issues(), v.log.pending()
+			end.Moves, end.Issues, end.Pending, end.Results = len(v.log.moves), v.issues(), len(v.log.awaited()), v.log.results
 			return *end
 		}
 		err = v.read(ctx)
@@ -110,7 +108,7 @@ func (v *turn) step(ctx context.Context) *reeve.RunEnd {
 	if len(last.calls) > 0 || v.log.news() {
 		return v.ask(ctx)
 	}
-	if n := v.log.pending(); n > 0 {
+	if len(v.log.awaited()) > 0 {
 		return &reeve.RunEnd{State: reeve.RunParked, Output: last.answer.Text()}
 	}
 	return v.end(ctx, last)
@@ -139,26 +137,19 @@ func (v *turn) handsOver(m *move) bool {
 
 // read reads the run's log.
 func (v *turn) read(ctx context.Context) error {
-	var list []reeve.Message
-	var at time.Time
+	var l *log
 	err := v.DB.View(ctx, func(s *store.Snap) (err error) {
-		at = s.Now()
-		list, err = s.RunMessages(ctx, v.run.WorkspaceID, v.run.ID, "", mostMessages)
+		l, err = readRun(ctx, s, v.run)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return v.take(ctx, list, at)
+	return v.take(ctx, l)
 }
 
-// take makes the log of the run's messages, and notes first what woke the agent if nobody has.
-func (v *turn) take(ctx context.Context, list []reeve.Message, at time.Time) error {
-	l, err := readLog(list)
-	if err != nil {
-		return err
-	}
-	l.readAt = at
+// take goes by a log of the run, and notes first what woke the agent if nobody has.
+func (v *turn) take(ctx context.Context, l *log) error {
 	if v.log = l; len(l.said) > 0 {
 		return v.readOffers()
 	}

@@ -29,7 +29,15 @@ func (t *Tx) CancelRun(ctx context.Context, was reeve.Run, why *reeve.Error) ([]
 	return ended, err
 }
 
+// cancel ends one run, in whichever state and hands it is by now: whoever read it did not hold it, and it may have been parked or taken up since.
 func (t *Tx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is reeve.Run, err error) {
+	was, ok, err := one(ctx, &t.Snap, scanRun, `UPDATE runs SET owner = owner WHERE id = $1 AND state IN ('running', 'parked') RETURNING `+runColumns, was.ID)
+	if err == nil && !ok {
+		err = reeve.Errorf(reeve.Conflict, "the run has ended")
+	}
+	if err != nil {
+		return was, err
+	}
 	is = was
 	if is.Spent, err = t.RunSpent(ctx, was.ID); err != nil {
 		return was, err

@@ -10,19 +10,18 @@ import (
 )
 
 const runColumns = `id, run_key, workspace_id, agent_id, reason, reason_id, session_id, user_id, input, origins, thread_id, state, output, code, message,
-	wakes, attempts, spent, owner, scheduled_at, started_at, finished_at, moves, issues, seen_at,
+	wakes, attempts, spent, owner, scheduled_at, started_at, finished_at, moves, issues, results,
 	parent_id, answers, ancestors`
 
 func scanRun(r scanner) (v reeve.Run, err error) {
 	var origins, spent, issues, ancestors string
-	var scheduled, started, finished, seen int64
+	var scheduled, started, finished int64
 	if err := r.Scan(&v.ID, &v.Key, &v.WorkspaceID, &v.AgentID, &v.Reason, &v.ReasonID, &v.SessionID, &v.UserID, &v.Input, &origins, &v.ThreadID,
 		&v.State, &v.Output, &v.Code, &v.Message, &v.Wakes, &v.Attempts, &spent, &v.Owner, &scheduled, &started, &finished,
-		&v.Moves, &issues, &seen, &v.ParentID, &v.Answers, &ancestors); err != nil {
+		&v.Moves, &issues, &v.Results, &v.ParentID, &v.Answers, &ancestors); err != nil {
 		return v, err
 	}
 	v.Origins, v.ScheduledAt, v.StartedAt, v.FinishedAt = splitOrigins(origins), optional(scheduled), reeve.FromMillis(started), optional(finished)
-	v.SeenAt = reeve.FromMillis(seen)
 	if err := fromText(issues, &v.Issues); err != nil {
 		return v, err
 	}
@@ -160,10 +159,10 @@ func (t *Tx) askMoves(ctx context.Context, into *lists[string], moves []RunMove)
 			}
 		}
 		rows[i] = []any{m.Is.ID, string(m.Was.State), m.Was.Owner, string(m.Is.State), m.Is.Output, string(m.Is.Code), m.Is.Message, m.Is.Attempts, spentText(m.Is.Spent),
-			m.Is.Owner, orZero(m.Is.FinishedAt), m.Is.Moves, issuesText(m.Is.Issues), reeve.Millis(m.Is.SeenAt)}
+			m.Is.Owner, orZero(m.Is.FinishedAt), m.Is.Moves, issuesText(m.Is.Issues), m.Is.Results}
 	}
 	return t.each(`UPDATE runs SET state = v.column4, output = v.column5, code = v.column6, message = v.column7, attempts = v.column8, spent = v.column9,
-			owner = v.column10, finished_at = v.column11, moves = v.column12, issues = v.column13, seen_at = v.column14 FROM (VALUES (?)) AS v
+			owner = v.column10, finished_at = v.column11, moves = v.column12, issues = v.column13, results = v.column14 FROM (VALUES (?)) AS v
 		WHERE @id = v.column1 AND state = v.column2 AND owner = v.column3 RETURNING id`,
 		[]string{"TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "BIGINT", "TEXT", "TEXT", "BIGINT", "BIGINT", "TEXT", "BIGINT"}, rows,
 		func(query string, args []any) error {
@@ -252,7 +251,7 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 			AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> '' AND o.result_id = ''
 				AND ((o.deferred = 0 AND o.state IN ('parked', 'prepared', 'dispatched')) OR (o.state = 'unknown' AND o.resolution = ''))
 				AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.operation_id = o.id AND p.operation_id <> ''))
-			AND (EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> '' AND o.deferred = 1 AND o.result_id <> '' AND o.updated_at >= runs.seen_at)
+			AND ((SELECT count(*) FROM operations o WHERE o.run_id = runs.id AND o.run_id <> '' AND o.deferred = 1 AND o.result_id <> '') > runs.results
 				OR NOT EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> ''
 					AND o.deferred = 1 AND o.state IN ('parked', 'prepared', 'dispatched')))))`
 	type found struct{ id, state string }
@@ -276,6 +275,12 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 		}
 	}
 	return out, nil
+}
+
+// LaterResults counts the results of a run's calls that are answered later.
+func (s *Snap) LaterResults(ctx context.Context, run string) (int, error) {
+	n, _, err := one(ctx, s, value[int], `SELECT count(*) FROM operations WHERE run_id = $1 AND run_id <> '' AND deferred = 1 AND result_id <> ''`, run)
+	return n, err
 }
 
 // ReleaseRun lets go of a run that is under way, for anybody to take up.

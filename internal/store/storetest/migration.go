@@ -97,6 +97,7 @@ func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
 		"CREATE INDEX runs_open ON runs (state) WHERE state IN ('running', 'parked')",
 		"DROP TABLE open_runs",
 		"DROP INDEX payloads_age",
+		"ALTER TABLE runs RENAME COLUMN results TO seen_at",
 		"ALTER TABLE payloads DROP COLUMN uses",
 		"ALTER TABLE subscriptions DROP COLUMN user_id",
 		"DROP INDEX IF EXISTS wakes_order",

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -423,6 +424,70 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		equal(t, left(), true, "one still waits")
 		must(t, ended(t, db, "run_2", reeve.RunFailed))
 		equal(t, left(), false, "none is left")
+	},
+
+	// A run that waits for calls that are answered later is taken up when there is a result that it does not know of, whenever that was written.
+	"results that come later": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_1") })
+		queue(t, db, reeve.Wake{RunKey: "k", Reason: reeve.ReasonTimer, SessionID: "schedule:1"})
+		started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "schedule:1"}, "run_1", "proc_1")
+		ops := map[string]reeve.Operation{}
+		for _, id := range []string{"op_1", "op_2", "op_3"} {
+			o := operation(id, reeve.Dispatched)
+			o.RunID, o.Deferred = "run_1", true
+			ops[id] = o
+			update(t, db, func(tx *store.Tx) error { return tx.InsertOperation(ctx, o) })
+		}
+		answered := func(id string) {
+			is := ops[id]
+			is.State, is.ResultID = reeve.Committed, "msg_"+id
+			update(t, db, func(tx *store.Tx) error { return tx.MoveOperation(ctx, ops[id], is) })
+		}
+		parked := func() int {
+			known := view(t, db, func(s *store.Snap) (int, error) { return s.LaterResults(ctx, "run_1") })
+			update(t, db, func(tx *store.Tx) error {
+				was, err := tx.GetRun(ctx, ws, "run_1")
+				is := was
+				is.State, is.Owner, is.Results = reeve.RunParked, "", known
+				return cmp.Or(err, tx.MoveRun(ctx, was, is))
+			})
+			return known
+		}
+		claimed := func() (n int) {
+			update(t, db, func(tx *store.Tx) error {
+				list, err := tx.ClaimRuns(ctx, "proc_1", 10)
+				n = len(list)
+				return err
+			})
+			return n
+		}
+		for i, id := range []string{"op_1", "op_2", "op_3"} {
+			equal(t, parked(), i, "results that it knows of")
+			equal(t, claimed(), 0, "taken up before a result has come")
+			answered(id)
+			equal(t, claimed(), 1, "taken up after %s was answered", id)
+		}
+	},
+
+	// A cancel ends a run as it is, not as whoever cancels has read it: it may have parked or been taken up since.
+	"cancelled while it parks": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		queue(t, db, reeve.Wake{RunKey: "k", Reason: reeve.ReasonManual, SessionID: "manual:1"})
+		started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:1"}, "run_1", "proc_1")
+		read := runOf(t, db, "run_1")
+		must(t, ended(t, db, "run_1", reeve.RunParked))
+		cancel := func() error {
+			return db.Update(ctx, func(tx *store.Tx) error {
+				_, err := tx.CancelRun(ctx, read, reeve.Errorf(reeve.Canceled, "enough"))
+				return err
+			})
+		}
+		must(t, cancel())
+		equal(t, runOf(t, db, "run_1").State, reeve.RunCancelled, "the run")
+		wantCode(t, cancel(), reeve.Conflict)
 	},
 
 	"stopped and destroyed": func(t *testing.T, db *store.DB) {

@@ -1,0 +1,61 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"reeve"
+)
+
+// What the model is told of two calls that are answered later goes by what was there when it was asked, and not by the order of ids: two servers write results at the same moment, and the one whose id
+// comes first may be committed last.
+func TestW04_AResultThatIsCommittedAfterALaterOne(t *testing.T) {
+	answer := func(id, more, parts string) reeve.Message {
+		return reeve.Message{ID: id, Kind: reeve.Thought, Metadata: []byte(`{"type":"answer",` + more + `"answer":{"parts":[` + parts + `]}}`)}
+	}
+	call := func(id string) reeve.Message {
+		return reeve.Message{ID: "msg_" + id, Kind: reeve.Action, Metadata: []byte(`{"ref":"` + id + `"}`)}
+	}
+	result := func(id, of string) reeve.Message {
+		return reeve.Message{ID: id, Kind: reeve.ToolResult, ActionID: "msg_" + of, Content: "what " + of + " found", Metadata: []byte(`{"status":"success"}`)}
+	}
+	said := reeve.Message{ID: "msg_1", Kind: reeve.UserMessage, Metadata: []byte(`{}`)}
+	asks := answer("msg_2", "", `{"type":"tool_call","id":"3","name":"far"},{"type":"tool_call","id":"4","name":"far"}`)
+	read := func(list ...reeve.Message) (*log, string) {
+		t.Helper()
+		l, err := readLog(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told strings.Builder
+		for _, m := range l.messages() {
+			for _, p := range m.Parts {
+				fmt.Fprint(&told, p.Text, "\n")
+			}
+		}
+		return l, told.String()
+	}
+
+	l, told := read(said, asks, call("3"), call("4"), result("msg_6", "4"))
+	if got := fmt.Sprint(l.awaited()); got != "[msg_3]" || !l.news() || !strings.Contains(told, "what 4 found") {
+		t.Errorf("one has come: awaited %s, news %t, told %s", got, l.news(), told)
+	}
+	goesOn := answer("msg_7", `"seen":"msg_6","awaits":["msg_3"],`, `{"type":"text","text":"I go on."}`)
+	if l, _ = read(said, asks, call("3"), call("4"), result("msg_6", "4"), goesOn); l.news() {
+		t.Error("what the model knows is news")
+	}
+	l, told = read(said, asks, call("3"), call("4"), result("msg_5", "3"), result("msg_6", "4"), goesOn)
+	if !l.news() || strings.Count(told, "what 3 found") != 1 || strings.Count(told, "what 4 found") != 1 || !strings.Contains(told, "It has been started") {
+		t.Errorf("the other has come: news %t, told %s", l.news(), told)
+	}
+	ends := answer("msg_8", `"seen":"msg_7",`, `{"type":"text","text":"Done."}`)
+	if l, told = read(said, asks, call("3"), call("4"), result("msg_5", "3"), result("msg_6", "4"), goesOn, ends); l.news() || strings.Count(told, "what 3 found") != 1 {
+		t.Errorf("both are known: news %t, told %s", l.news(), told)
+	}
+
+	// A result that another server wrote, whose clock is behind, stands before its call.
+	if l, told = read(said, result("msg_11", "3"), asks, call("3"), call("4"), result("msg_6", "4")); len(l.awaited()) != 0 || !strings.Contains(told, "what 3 found") {
+		t.Errorf("a result before its call: awaited %v, told %s", l.awaited(), told)
+	}
+}
