@@ -71,9 +71,9 @@ func sourceName(name string, opt mailbox.Options) string {
 		host = "localhost"
 	}
 	s := strings.ToValidUTF8(host+":"+name, "\uFFFD")
-	for flag, v := range map[string]string{"format": string(opt.Format), "inbox": opt.Inbox} {
-		if v != "" {
-			s += " " + flag + "=" + v
+	for _, flag := range []struct{ name, value string }{{"format", string(opt.Format)}, {"inbox", opt.Inbox}} { // always in this order: it is a key
+		if flag.value != "" {
+			s += " " + flag.name + "=" + flag.value
 		}
 	}
 	return s

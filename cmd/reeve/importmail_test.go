@@ -1,0 +1,30 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"reeve/toolbox/mail/mailbox"
+)
+
+// The same command names the same source each time: an import that was interrupted is found by it.
+func TestI16_ASourceHasOneName(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "a.mbox")
+	for flags, opt := range map[string]mailbox.Options{
+		"":                                    {},
+		" format=mbox":                        {Format: "mbox"},
+		" inbox=jane@example.org":             {Inbox: "jane@example.org"},
+		" format=mbox inbox=jane@example.org": {Format: "mbox", Inbox: "jane@example.org"},
+	} {
+		for range 100 {
+			if got, want := sourceName(path, opt), host+":"+path+flags; got != want {
+				t.Fatalf("got %q, want %q", got, want)
+			}
+		}
+	}
+}
