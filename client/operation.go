@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"reeve"
 )
@@ -39,22 +38,13 @@ func (c *Client) Undo(ctx context.Context, id string) (reeve.Result, error) {
 	return post[reeve.Result](ctx, c, path("operations", id, "undo"), nil)
 }
 
-// slowest is the longest time between two looks at an operation; short ones come first.
-const slowest = 2 * time.Second
-
 // Wait looks at an operation until it is done or of unknown outcome, when only a person can bring it further.
-func (c *Client) Wait(ctx context.Context, id string) (reeve.Operation, error) {
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, slowest) {
-		op, err := c.Operation(ctx, id)
-		if err != nil || op.State.Final() || op.State == reeve.Unknown {
-			return op, err
-		}
-		select {
-		case <-ctx.Done():
-			return op, &reeve.Error{Code: reeve.Canceled, Message: "interrupted: operation " + id + " is still " + string(op.State), Err: ctx.Err()}
-		case <-time.After(pause):
-		}
-	}
+func (c *Client) Wait(ctx context.Context, id string) (op reeve.Operation, err error) {
+	err = patiently(ctx, "operation "+id+" is not done", false, func() (bool, error) {
+		op, err = c.Operation(ctx, id)
+		return op.State.Final() || op.State == reeve.Unknown, err
+	})
+	return op, err
 }
 
 // Result gives what an operation came to. One that has no result yet gives its state alone.

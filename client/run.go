@@ -122,8 +122,10 @@ func (c *Client) WaitRun(ctx context.Context, id string, until ...reeve.RunState
 	return run, err
 }
 
-// away is how long a server that was there may be gone: it may just be started again.
-const away = 30 * time.Second
+const (
+	away    = 30 * time.Second // how long a server that was there may be gone: it may just be started again
+	slowest = 2 * time.Second  // the longest time between two looks
+)
 
 // patiently looks until there is something to see. Short pauses come first. A server that was met before is given time to come back.
 func patiently(ctx context.Context, not string, met bool, look func() (bool, error)) error {

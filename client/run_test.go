@@ -64,23 +64,37 @@ func TestRunOf_Behind(t *testing.T) {
 	}
 }
 
-// A server that is gone in the middle may come back, and the wait goes on.
-func TestWaitRun_TheServerIsStartedAgain(t *testing.T) {
-	looks := 0
-	c := speak(t, func(w http.ResponseWriter, r *http.Request) {
-		switch looks++; looks {
+// startedAgain answers with the first body, is gone for two looks as a server that is started again, and then answers with the other.
+func startedAgain(looks *int, before, after string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch *looks++; *looks {
 		case 1, 2:
-			answer("application/json", 200, `{"id":"run_1","state":"running"}`)(w, r)
+			answer("application/json", 200, before)(w, r)
 		case 3:
 			panic(http.ErrAbortHandler) // the connection breaks
 		case 4:
 			answer("application/problem+json", 503, `{"status":503,"code":"UNAVAILABLE","detail":"the server is stopping"}`)(w, r)
 		default:
-			answer("application/json", 200, `{"id":"run_1","state":"completed"}`)(w, r)
+			answer("application/json", 200, after)(w, r)
 		}
-	})
+	}
+}
+
+// A server that is gone in the middle may come back, and the wait goes on.
+func TestWaitRun_TheServerIsStartedAgain(t *testing.T) {
+	looks := 0
+	c := speak(t, startedAgain(&looks, `{"id":"run_1","state":"running"}`, `{"id":"run_1","state":"completed"}`))
 	if r, err := c.WaitRun(t.Context(), "run_1"); err != nil || r.State != reeve.RunCompleted || looks < 5 {
 		t.Errorf("got %+v, %v after %d looks", r, err, looks)
+	}
+}
+
+// So it is with an operation.
+func TestWait_TheServerIsStartedAgain(t *testing.T) {
+	looks := 0
+	c := speak(t, startedAgain(&looks, `{"id":"op_1","state":"prepared"}`, `{"id":"op_1","state":"committed"}`))
+	if op, err := c.Wait(t.Context(), "op_1"); err != nil || op.State != reeve.Committed || looks < 5 {
+		t.Errorf("got %+v, %v after %d looks", op, err, looks)
 	}
 }
 
