@@ -2,11 +2,13 @@ package host_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -393,6 +395,35 @@ func TestW23_Responses(t *testing.T) {
 		at += i
 	}
 	h.Want(http.StatusBadRequest, nil, "POST", "/v1/responses", object{"model": "mock", "input": "hi", "previous_response_id": "resp_nosuch"})
+}
+
+// What a response says and cost is that of its answers, however much was written in the turn before them.
+func TestW23_AResponseOfALongTurn(t *testing.T) {
+	h := responder(t)
+	type response struct {
+		ID     string
+		Output []struct{ Content []struct{ Text string } }
+		Usage  struct {
+			Total int `json:"total_tokens"`
+		}
+	}
+	var first, again response
+	h.Want(http.StatusOK, &first, "POST", "/v1/responses", object{"model": "mock", "input": "hi"})
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(h.Dir(), "reeve.db")+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), `WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 5000)
+		INSERT INTO messages (id, workspace_id, thread_id, agent_id, kind, prev_id, action_id, operation_id, content, metadata, created_at, run_id)
+		SELECT said.id || n, said.workspace_id, said.thread_id, said.agent_id, 'thought', '', '', '', 'hm', '{}', said.created_at, said.run_id
+		FROM number, (SELECT * FROM messages ORDER BY id LIMIT 1) AS said`); err != nil {
+		t.Fatal(err)
+	}
+	h.Want(http.StatusOK, &again, "GET", "/v1/responses/"+first.ID, nil)
+	if first.Usage.Total == 0 || again.Usage != first.Usage || again.Output[0].Content[0].Text != first.Output[0].Content[0].Text {
+		t.Errorf("it was %+v, and is %+v", first, again)
+	}
 }
 
 func TestW07_MappingComesAfterValidation(t *testing.T) {

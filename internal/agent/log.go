@@ -50,7 +50,7 @@ type call struct {
 
 // readRun reads a run's log.
 func readRun(ctx context.Context, s *store.Snap, run reeve.Run) (*log, error) {
-	list, err := s.RunMessages(ctx, run.WorkspaceID, run.ID, "", mostMessages)
+	list, err := s.WholeRun(ctx, run.WorkspaceID, run.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -62,9 +62,6 @@ type turn struct {
 	warned    bool            // clients know that what they heard of the answer under way does not count
 }
 
-// mostMessages bounds what is read of one run.
-const mostMessages = 5000
-
 // run goes on with a run until it ends, or waits.
 func (t *Thinker) run(ctx context.Context, run reeve.Run, begin start, set Settings) reeve.RunEnd {
 	v := &turn{Thinker: t, run: run, agent: begin.agent, set: set, offered: map[string]bool{}, deferred: map[string]bool{}, told: map[string]bool{}}

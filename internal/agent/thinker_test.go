@@ -201,6 +201,29 @@ func TestW20_AModelThatNeverStops(t *testing.T) {
 	wellFormed(t, w.last())
 }
 
+// However much a run has written, what comes after it counts: the turn goes on from there, and its moves are limited.
+func TestW20_ATurnOfManyMessages(t *testing.T) {
+	w := newWorld(t, `{"max_moves":2}`, []reeve.Tool{tool("look", reeve.Read, echo)}, calls("look", `{"n":1}`), calls("look", `{"n":2}`), says("Enough."))
+	run := w.say("Look everywhere.")
+	w.update(func(tx *store.Tx) error {
+		for range 5000 {
+			if err := tx.AppendThought(t.Context(), reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: home, ThreadID: run.ThreadID, AgentID: w.agent.ID, RunID: run.ID,
+				Kind: reeve.Thought, Content: "hm", Metadata: []byte("{}")}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	w.work()
+	if got := w.turn(run.ID); got.State != reeve.RunCompleted || got.Code != reeve.StepLimit || got.Output != "Enough." || got.Moves != 3 {
+		t.Fatalf("the turn came to %+v after %d questions", got, len(w.model.asked))
+	}
+	wellFormed(t, w.last())
+	if got := told(w.last()); !strings.Contains(got, `got {"n":1}`) || !strings.Contains(got, `got {"n":2}`) {
+		t.Errorf("the model was told %s", got)
+	}
+}
+
 func TestG14_AnApprovalParksTheTurnAndItGoesOn(t *testing.T) {
 	var n atomic.Int64
 	risky := tool("risky", reeve.Unsafe, func(*reeve.Invocation) (any, error) { n.Add(1); return "deed done", nil })

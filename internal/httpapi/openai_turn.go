@@ -234,7 +234,7 @@ func (t *v1Turn) leave(ctx context.Context) {
 // sum is what the turn's answers cost, and the last of them.
 func (t *v1Turn) sum(ctx context.Context) (u model.Usage, last model.Answer, err error) {
 	err = t.server.DB.View(ctx, func(snap *store.Snap) error {
-		list, err := snap.RunMessages(ctx, t.who.Workspace, t.turn.ID, "", 5000)
+		list, err := snap.WholeRun(ctx, t.who.Workspace, t.turn.ID)
 		if err != nil {
 			return err
 		}

@@ -69,28 +69,23 @@ func (t *Tx) tellResult(ctx context.Context, run reeve.Run, action, result reeve
 
 // tellResults tells those results of a turn that its brain has not: it was not there when they came, and does not come back.
 func (t *Tx) tellResults(ctx context.Context, run reeve.Run) error {
+	list, err := t.WholeRun(ctx, run.WorkspaceID, run.ID)
+	if err != nil {
+		return err
+	}
 	actions := map[string]reeve.Message{}
-	for last := ""; ; {
-		list, err := t.RunMessages(ctx, run.WorkspaceID, run.ID, last, somePage)
-		if err != nil || len(list) == 0 {
-			return err
+	for _, m := range list {
+		if m.Kind == reeve.Action {
+			actions[m.ID] = m
 		}
-		for _, m := range list {
-			last = m.ID
-			if m.Kind == reeve.Action {
-				actions[m.ID] = m
-			}
-			if action, ok := actions[m.ActionID]; ok && m.Kind == reeve.ToolResult {
-				if err := t.tellResult(ctx, run, action, m); err != nil {
-					return err
-				}
+		if action, ok := actions[m.ActionID]; ok && m.Kind == reeve.ToolResult {
+			if err := t.tellResult(ctx, run, action, m); err != nil {
+				return err
 			}
 		}
 	}
+	return nil
 }
-
-// somePage is how many messages are read at once.
-const somePage = 1000
 
 // AppendEnd keeps that a turn has ended, and how, behind what its calls came to. Of a run that is no turn nobody is told. One that its brain completed has told all, unless calls of it are pending.
 func (t *Tx) AppendEnd(ctx context.Context, run reeve.Run) error {

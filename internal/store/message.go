@@ -115,6 +115,21 @@ func (s *Snap) RunMessages(ctx context.Context, workspace, run, after string, li
 		ORDER BY id LIMIT $4`, workspace, run, after, limit)
 }
 
+// WholeRun reads all that was written in a run, oldest first.
+func (s *Snap) WholeRun(ctx context.Context, workspace, run string) ([]reeve.Message, error) {
+	var list []reeve.Message
+	for last := ""; ; {
+		page, err := s.RunMessages(ctx, workspace, run, last, somePage)
+		if list = append(list, page...); err != nil || len(page) < somePage {
+			return list, err
+		}
+		last = page[somePage-1].ID
+	}
+}
+
+// somePage is how many messages are read at once.
+const somePage = 1000
+
 // TurnMessages reads the last messages of some runs, oldest first.
 func (s *Snap) TurnMessages(ctx context.Context, workspace string, runs []string, limit int) ([]reeve.Message, error) {
 	list, err := among(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE run_id IN (?) AND run_id <> '' ORDER BY id DESC LIMIT `+strconv.Itoa(limit), runs)

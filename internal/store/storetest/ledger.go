@@ -52,6 +52,33 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		}
 	},
 
+	"all of a run": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		n := 0
+		add := func(more int) {
+			update(t, db, func(tx *store.Tx) error {
+				for range more {
+					n++
+					m := reeve.Message{ID: fmt.Sprintf("msg_%05d", n), WorkspaceID: ws, ThreadID: "th", AgentID: "agt_one", Kind: reeve.Thought, RunID: "run_1"}
+					if err := tx.AppendThought(ctx, m); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		for _, more := range []int{0, 999, 1, 1, 999, 1} { // around whole pages
+			add(more)
+			list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.WholeRun(ctx, ws, "run_1") })
+			equal(t, len(list), n, "messages")
+			for i, m := range list {
+				equal(t, m.ID, fmt.Sprintf("msg_%05d", i+1), "in order")
+			}
+		}
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.WholeRun(ctx, "ws_two", "run_1") })), 0, "another workspace's view")
+	},
+
 	"a call whose run is assumed to go on": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
