@@ -183,8 +183,8 @@ func (t *Tx) keptMail(ctx context.Context, inbox int64, mails []mailRow) (map[st
 			for _, id := range some {
 				args = append(args, id)
 			}
-			const query = `SELECT message_id, id, hash FROM emails WHERE inbox_id = $1 AND message_id IN (`
-			text := t.db.texts.get(query, len(some), func() string { return query + strings.TrimPrefix(tuples(1, make([]string, len(some)+1)...), "($1, ") })
+			const query = `SELECT message_id, id, hash FROM emails WHERE inbox_id = $1 AND message_id IN `
+			text := t.db.texts.get(query, len(some), func() string { return query + tuples(1, 1, make([]string, len(some))...) })
 			_, err := all(ctx, &t.Snap, func(r scanner) (v struct{}, err error) {
 				var id string
 				var k keptMail

@@ -1,9 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"slices"
-	"strconv"
 
 	"reeve"
 )
@@ -130,12 +130,12 @@ func (s *Snap) WholeRun(ctx context.Context, workspace, run string) ([]reeve.Mes
 // somePage is how many messages are read at once.
 const somePage = 1000
 
-// TurnMessages reads the last messages of some runs, oldest first.
+// TurnMessages reads the last messages of some runs, oldest first. The order is said so that no index is taken for it: that of all ids has it, and every message that there ever was.
 func (s *Snap) TurnMessages(ctx context.Context, workspace string, runs []string, limit int) ([]reeve.Message, error) {
-	list, err := among(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE run_id IN (?) AND run_id <> '' ORDER BY id DESC LIMIT `+strconv.Itoa(limit), runs)
-	list = slices.DeleteFunc(list, func(m reeve.Message) bool { return m.WorkspaceID != workspace })
-	slices.Reverse(list)
-	return list, err
+	list, err := among(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE run_id IN (?) AND run_id <> '' ORDER BY id || '' DESC LIMIT $1`, runs, limit)
+	slices.SortFunc(list, func(a, b reeve.Message) int { return cmp.Compare(a.ID, b.ID) })
+	list = list[max(0, len(list)-limit):]
+	return slices.DeleteFunc(list, func(m reeve.Message) bool { return m.WorkspaceID != workspace }), err
 }
 
 // Notices reads the last things that an agent was told between its turns, from one message on and before another, oldest first.

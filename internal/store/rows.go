@@ -23,8 +23,8 @@ var sizes = []int{64, 16, 4, 1}
 // mostRows is how many rows an array holds. Some are large.
 const mostRows = 512
 
-// tuples is "($1, $2), ($3, $4)": n rows of values. A cast is a type's name where the engine cannot know it, or "".
-func tuples(n int, casts ...string) string {
+// tuples is "($1, $2), ($3, $4)": n rows of values, which come behind others if there are some. A cast is a type's name where the engine cannot know it, or "".
+func tuples(behind, n int, casts ...string) string {
 	var b strings.Builder
 	for i := range n * len(casts) {
 		switch {
@@ -35,7 +35,7 @@ func tuples(n int, casts ...string) string {
 		default:
 			b.WriteString(", ")
 		}
-		p := "$" + strconv.Itoa(i+1)
+		p := "$" + strconv.Itoa(behind+i+1)
 		if c := casts[i%len(casts)]; c != "" {
 			p = "CAST(" + p + " AS " + c + ")"
 		}
@@ -68,7 +68,7 @@ func (t *Tx) insert(query string, rows [][]any, do func(query string, args []any
 	for _, size := range sizes {
 		for ; len(rows) >= size; rows = rows[size:] {
 			text := t.db.texts.get(query, size, func() string {
-				return strings.ReplaceAll(query, "(?)", tuples(size, make([]string, len(rows[0]))...))
+				return strings.ReplaceAll(query, "(?)", tuples(0, size, make([]string, len(rows[0]))...))
 			})
 			if err := do(text, slices.Concat(rows[:size]...)); err != nil {
 				return err
@@ -93,25 +93,26 @@ func pad[T any](list []T) (some, rest []T) {
 	return some, rest
 }
 
-func listed(query string) string {
-	return strings.ReplaceAll(query, "IN (?)", "= ANY ((SELECT CAST($1 AS TEXT[]))::text[])")
+func listed(query string, behind int) string {
+	return strings.ReplaceAll(query, "IN (?)", "= ANY ((SELECT CAST($"+strconv.Itoa(behind+1)+" AS TEXT[]))::text[])")
 }
 
-// among reads the rows that a query finds for ids, whose list stands for every (?) in its text.
-func among[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), query string, ids []string) ([]T, error) {
+// among reads the rows that a query finds for ids, whose list stands for every (?) in its text, behind other values. SQLite is asked several times for many ids: an order is one of each answer,
+// and so is a limit.
+func among[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), query string, ids []string, others ...any) ([]T, error) {
 	if s.db.arrays && len(ids) > 0 {
-		return all(ctx, s, scan, s.db.texts.get(query, 0, func() string { return listed(query) }), ids)
+		return all(ctx, s, scan, s.db.texts.get(query, 0, func() string { return listed(query, len(others)) }), append(others, ids)...)
 	}
 	var found []T
 	for len(ids) > 0 {
 		var some []string
 		some, ids = pad(ids)
-		args := make([]any, len(some))
-		for i, id := range some {
-			args[i] = id
+		args := slices.Clone(others)
+		for _, id := range some {
+			args = append(args, id)
 		}
 		text := s.db.texts.get(query, len(some), func() string {
-			return strings.ReplaceAll(query, "(?)", tuples(1, make([]string, len(some))...))
+			return strings.ReplaceAll(query, "(?)", tuples(len(others), 1, make([]string, len(some))...))
 		})
 		list, err := all(ctx, s, scan, text, args...)
 		if err != nil {
@@ -128,7 +129,7 @@ func askAmong[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error)
 		*into, err = among(ctx, s, scan, query, ids)
 		return err
 	}
-	return ask(ctx, s, scan, into, s.db.texts.get(query, 0, func() string { return listed(query) }), ids)
+	return ask(ctx, s, scan, into, s.db.texts.get(query, 0, func() string { return listed(query, 0) }), ids)
 }
 
 // unheard runs statements that nobody waits for.
@@ -167,7 +168,7 @@ func (t *Tx) each(query string, types []string, rows [][]any, do func(query stri
 		var some [][]any
 		some, rows = pad(rows)
 		text := t.db.texts.get(query, len(some), func() string {
-			return strings.ReplaceAll(found.ReplaceAllString(query, "$1 = v.column$2"), "(?)", tuples(len(some), types...))
+			return strings.ReplaceAll(found.ReplaceAllString(query, "$1 = v.column$2"), "(?)", tuples(0, len(some), types...))
 		})
 		if err := do(text, slices.Concat(some...)); err != nil {
 			return err

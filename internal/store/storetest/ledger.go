@@ -79,6 +79,31 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.WholeRun(ctx, "ws_two", "run_1") })), 0, "another workspace's view")
 	},
 
+	"the last messages of many runs": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		var runs []string // newest first
+		update(t, db, func(tx *store.Tx) error {
+			for i := range 70 { // more than one statement of SQLite's takes
+				run := fmt.Sprintf("run_%02d", i)
+				runs = append([]string{run}, runs...)
+				for k := range 2 {
+					m := reeve.Message{ID: fmt.Sprintf("msg_%02d_%d", i, k), WorkspaceID: ws, ThreadID: "th", AgentID: "agt_one", Kind: reeve.Thought, RunID: run}
+					if err := tx.AppendThought(ctx, m); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		last := func(workspace string, limit int) string {
+			return ids(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.TurnMessages(ctx, workspace, runs, limit) }), func(m reeve.Message) string { return m.ID })
+		}
+		equal(t, last(ws, 5), "msg_67_1 msg_68_0 msg_68_1 msg_69_0 msg_69_1", "oldest first")
+		equal(t, last(ws, 200), ids(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "", 200) }), func(m reeve.Message) string { return m.ID }), "all of them")
+		equal(t, last("ws_two", 5), "", "another workspace's view")
+	},
+
 	"a call whose run is assumed to go on": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
