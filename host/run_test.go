@@ -261,6 +261,38 @@ func TestG23_ARefusalInABatchStopsNobodyElse(t *testing.T) {
 	}
 }
 
+// Asynchronous reads of a batch are operations like any other's: their outcomes can be delivered, and the same key starts nothing again.
+func TestG23_AsynchronousReadsOfABatch(t *testing.T) {
+	var begun counter
+	look := errand("look", reeve.Read, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
+		begun.n.Add(1)
+		return itWillCome(ctx, inv)
+	})
+	h := reevetest.StartWith(t, quick(t), look)
+	a := h.Agent("a", "look")
+	ask := func() []reeve.Result {
+		return batch(h, a.ID, call{"tool": "look", "args": object{"i": 0}, "idempotency_key": "first"}, call{"tool": "look", "args": object{"i": 1}, "idempotency_key": "second"})
+	}
+	first := ask()
+	h.Settle(t.Context())
+	again := ask()
+	for i, res := range first {
+		if !res.Deferred || res.IsError || !again[i].Replayed || again[i].OperationID != res.OperationID {
+			t.Errorf("%+v, and again %+v", res, again[i])
+		}
+		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/result", object{"content": "it is there"})
+	}
+	h.Settle(t.Context())
+	if begun.count() != len(first) {
+		t.Errorf("begun %d times", begun.count())
+	}
+	for i, res := range ask() {
+		if res.Content != "it is there" || res.State != reeve.Committed || res.OperationID != first[i].OperationID {
+			t.Errorf("%+v", res)
+		}
+	}
+}
+
 func stop(h *reevetest.Host, agent string) {
 	h.T.Helper()
 	h.Want(http.StatusNoContent, nil, "POST", "/api/stop", map[string]any{"agent": agent, "reason": "a fire drill"})

@@ -43,7 +43,7 @@ func waits(r reeve.Result) bool {
 	return false
 }
 
-// reads counts the calls at the front that change nothing.
+// reads counts the calls at the front that change nothing, and whose callers wait for them.
 func (g *Gate) reads(ctx context.Context, calls []reeve.Call) int {
 	for n, c := range calls {
 		v, err := g.views.agent(ctx, g, c.Workspace, c.Agent)
@@ -51,7 +51,7 @@ func (g *Gate) reads(ctx context.Context, calls []reeve.Call) int {
 			return n
 		}
 		e, ok := v.workspace.tools[c.Tool]
-		if !ok || e.tool.Tier != reeve.ReadOnly || e.tool.Effect != reeve.Read {
+		if !ok || e.tool.Tier != reeve.ReadOnly || e.tool.Effect != reeve.Read || e.tool.Async {
 			return n
 		}
 	}
@@ -69,7 +69,7 @@ func (g *Gate) together(ctx context.Context, calls []reeve.Call, out []reeve.Ans
 	var wg sync.WaitGroup
 	for i, c := range calls {
 		p, err := g.begin(ctx, c)
-		if err == nil && p.judge(ctx) == nil && p.waits == "" && !c.PreviewOnly {
+		if err == nil && p.judge(ctx) == nil && ctx.Err() == nil && p.onlyReads() {
 			r := &run{pass: p}
 			runs[i] = r
 			wg.Go(func() { r.outcome, r.err = p.runRead(ctx) })

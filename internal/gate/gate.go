@@ -159,6 +159,8 @@ func (p *pass) settle(ctx context.Context, refusal error) (reeve.Result, error) 
 		return p.refuse(ctx, reeve.Errorf(reeve.Canceled, "the caller went away before anything was done"))
 	case refusal != nil:
 		return p.refuse(ctx, refusal)
+	case p.onlyReads():
+		return p.performRead(ctx)
 	case p.call.PreviewOnly:
 		return p.showPreview(ctx)
 	case p.existing != nil:
@@ -169,11 +171,14 @@ func (p *pass) settle(ctx context.Context, refusal error) (reeve.Result, error) 
 		return p.park(ctx)
 	case p.tool().Async && p.resumed == nil:
 		return p.later(ctx)
-	case p.tool().Effect == reeve.Read && p.resumed == nil:
-		return p.performRead(ctx)
 	case p.tool().Effect == reeve.Local:
 		return p.performLocal(ctx)
 	default:
 		return p.dispatch(ctx)
 	}
+}
+
+// onlyReads tells whether a call that was let through is made now and leaves no operation: no earlier one counts, and nobody waits for a later one.
+func (p *pass) onlyReads() bool {
+	return p.tool().Effect == reeve.Read && !p.tool().Async && !p.call.PreviewOnly && p.waits == "" && p.resumed == nil
 }
