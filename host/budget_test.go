@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"reeve"
 	"reeve/reevetest"
@@ -321,6 +322,66 @@ func TestG17_AnOpenOutcomeIsCountedOnce(t *testing.T) {
 	b := budgetOf(h, "workspace")
 	if op.State != reeve.Committed || op.Spent.Micros != 3 || op.Spent.Calls != 1 || b.Used.Micros != 3 || b.Used.Calls != 1 || !b.Reserved.IsZero() || b.Used.Millis != op.Spent.Millis {
 		t.Errorf("%+v, %+v", op, b)
+	}
+}
+
+// An operation whose agent is removed while its outcome is open holds no budget, is not due any more, and a person is asked about it: in the inbox, and in the conversation that the call was made in.
+func TestG17_AnAgentThatIsGoneHoldsNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		async bool
+		last  int // in which of its calls the agent is removed
+		says  *reeve.Error
+	}{
+		"sent":       {false, 1, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")},
+		"sent again": {false, 3, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")},
+		"awaited":    {true, 1, &reeve.Error{Code: reeve.InProgress, Message: "it will come", RetryAfter: time.Millisecond}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var h *reevetest.Host
+			var sent counter
+			send := tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+				if sent.n.Add(1); sent.count() == c.last {
+					h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/sender", nil)
+				}
+				return nil, c.says
+			})
+			send.Async, send.Cost = c.async, reeve.Amount{Micros: 5}
+			cfg := quick(t)
+			cfg.RetryTries, cfg.Mind = 2, script(t, "answers:\n- {when: begin, text: 'I have begun', fail: {hang: true, after: 1}}\n")
+			h = reevetest.Run(t, cfg, send)
+			h.Agent("bot")
+			h.Agent("sender", "send")
+			budget(h, "workspace", object{"limit": object{"micros": 100}})
+			talk := h.Talk("bot")
+			turn := speak(h, talk.ID, "begin")
+			res, p, status := do(h, "sender", call{"tool": "send", "run": turn.ID})
+			if status != http.StatusAccepted {
+				t.Fatalf("%d %+v", status, p)
+			}
+			open := func() []reeve.Operation { return inbox(h).Unknown }
+			eventually(t, "a person to be asked", func() bool { return len(open()) == 1 })
+			if c.last > 1 {
+				h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/resolve", object{"resolution": "retry"})
+				eventually(t, "a person to be asked again", func() bool { return sent.count() == c.last && len(open()) == 1 })
+			}
+			op := operation(h, res.OperationID)
+			if op.State != reeve.Unknown || !strings.Contains(op.Message, "the agent is gone") || op.NextAttemptAt != nil || op.TimeoutAt != nil {
+				t.Errorf("%+v", op)
+			}
+			if b := budgetOf(h, "workspace"); b.Reserved.Micros != 0 { // the turn's model holds no money
+				t.Errorf("%+v", b)
+			}
+			var told []reeve.Frame
+			for _, f := range kept(h, talk.ID) {
+				if f.Type == reeve.FrameApproval && strings.Contains(f.Message, "the agent is gone") {
+					told = append(told, f)
+				}
+			}
+			if len(told) != 1 || told[0].TurnID != turn.ID || told[0].OperationID != op.ID || told[0].Code != reeve.UnknownOutcome || string(told[0].Args) != "{}" {
+				t.Errorf("%+v", told)
+			}
+			h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
+		})
 	}
 }
 

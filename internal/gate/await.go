@@ -74,7 +74,7 @@ func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string,
 
 // tellUnknown tells the clients of the conversation that a call was made in that a person must say what became of it: with the row that says so,
 // because its turn may be parked by then, with nobody there to tell.
-func (p *pass) tellUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
+func (g *Gate) tellUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
 	if op.RunID == "" {
 		return nil
 	}
@@ -85,9 +85,17 @@ func (p *pass) tellUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation
 	if err != nil {
 		return err
 	}
+	m, err := tx.GetMessage(ctx, op.WorkspaceID, op.CallID)
+	if err != nil {
+		return err
+	}
+	var info reeve.ActionInfo
+	if err := json.Unmarshal(m.Metadata, &info); err != nil {
+		return err
+	}
 	r := pending(op)
 	return tx.AppendFrame(ctx, run.SessionID, "unknown:"+tx.NewID(reeve.PrefixMessage), reeve.Frame{Type: reeve.FrameApproval, TurnID: run.ID, AgentID: op.AgentID, MessageID: op.CallID,
-		ToolCallID: p.call.Ref, Tool: op.Tool, Args: json.RawMessage(p.shownArgs()), OperationID: op.ID, Code: r.Code, Message: r.Message, Hint: r.Hint})
+		ToolCallID: info.Ref, Tool: op.Tool, Args: json.RawMessage(m.Content), OperationID: op.ID, Code: r.Code, Message: r.Message, Hint: r.Hint})
 }
 
 // overdue settles a call whose time to wait is up.

@@ -348,7 +348,7 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 				return err
 			}
 			if is.State == reeve.Unknown {
-				return p.tellUnknown(ctx, tx, is)
+				return p.g.tellUnknown(ctx, tx, is)
 			}
 			return tx.Late(ctx, is)
 		})

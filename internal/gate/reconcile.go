@@ -363,8 +363,16 @@ func (g *Gate) orphan(ctx context.Context, op reeve.Operation, why *reeve.Error)
 			return g.takeBack(ctx, tx, op, why, reeve.Step{Name: "lookup", Verdict: reeve.Refused, Why: why.Message})
 		}
 		is := op
-		is.State, is.Code, is.Message, is.Owner = reeve.Unknown, reeve.UnknownOutcome, why.Message+", so nobody can tell what happened", ""
-		return tx.MoveOperation(ctx, op, is)
+		is.State, is.Code, is.Message, is.Resolution = reeve.Unknown, reeve.UnknownOutcome, why.Message+", so nobody can tell what happened", ""
+		is.Owner, is.NextAttemptAt, is.TimeoutAt = "", nil, nil
+		is.Tries++
+		if err := tx.Spend(ctx, op.WorkspaceID, nil, op.CallID, reeve.Amount{}); err != nil { // it holds on to no budget
+			return err
+		}
+		if err := tx.MoveOperation(ctx, op, is); err != nil {
+			return err
+		}
+		return g.tellUnknown(ctx, tx, is)
 	})
 	return reeve.Result{CallID: op.CallID, OperationID: op.ID}, err
 }

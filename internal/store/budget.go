@@ -126,9 +126,9 @@ func added(column string, arg int) string {
 	return fmt.Sprintf(`%[1]s = CASE WHEN %[1]s > %[3]d - $%[2]d THEN %[3]d WHEN %[1]s > 0 THEN %[1]s + $%[2]d ELSE $%[2]d END`, column, arg, int64(math.MaxInt64))
 }
 
-// ReleaseLost drops the claims of calls whose process is gone and that left no operation to finish.
+// ReleaseLost drops the claims of calls whose process is gone and that left no operation to finish. One of unknown outcome holds none: run again, it claims anew.
 func (t *Tx) ReleaseLost(ctx context.Context) error {
 	return t.exec(ctx, `DELETE FROM reservations WHERE owner NOT IN (SELECT id FROM processes)
 		AND call_id NOT IN (SELECT call_id FROM operations WHERE state IN ('prepared', 'dispatched'))
-		AND call_id NOT IN (SELECT call_id FROM operations WHERE state IN ('parked', 'unknown'))`) // each has its index
+		AND call_id NOT IN (SELECT call_id FROM operations WHERE state IN ('parked', 'unknown') AND state = 'parked')`) // each has its index
 }

@@ -335,7 +335,16 @@ var work = map[string]func(*testing.T, *store.DB){
 			if err := tx.InsertOperation(ctx, o); err != nil {
 				return err
 			}
-			for _, call := range []string{"msg_parked", "msg_sent", "msg_done", "msg_lost"} {
+			o.ID, o.State, o.CallID = "op4", reeve.Dispatched, "msg_unknown"
+			if err := tx.InsertOperation(ctx, o); err != nil {
+				return err
+			}
+			unknown := o
+			unknown.State = reeve.Unknown
+			if err := tx.MoveOperation(ctx, o, unknown); err != nil {
+				return err
+			}
+			for _, call := range []string{"msg_parked", "msg_sent", "msg_done", "msg_unknown", "msg_lost"} {
 				if err := tx.Reserve(ctx, ws, "workspace", call, "proc_gone", reeve.Amount{Calls: 1}); err != nil {
 					return err
 				}
