@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"reeve"
@@ -54,14 +55,23 @@ func (o *owed) add(operation string, record func(context.Context) error) {
 	o.debt[operation] = record
 }
 
-// pay writes down what is owed, and tells whether something still is.
+// pay writes down what is owed, and tells whether something still is. It takes it out meanwhile: a store that does not answer takes long to say so, and whoever owes something must not wait for that.
 func (o *owed) pay(ctx context.Context) bool {
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	for id, record := range o.debt {
+	due := o.debt
+	o.debt = nil
+	o.mu.Unlock()
+	if len(due) == 0 {
+		return false
+	}
+	for id, record := range due {
 		if err := record(ctx); err == nil || reeve.CodeOf(err) == reeve.Conflict {
-			delete(o.debt, id)
+			delete(due, id)
 		}
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.Copy(due, o.debt) // what is owed anew counts
+	o.debt = due
 	return len(o.debt) > 0
 }
