@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"reeve"
 	"reeve/internal/store"
@@ -815,5 +816,42 @@ func TestG19_TheDelayGrows(t *testing.T) {
 		if d := at[i+1] - at[i]; d < least-2 {
 			t.Errorf("delay %d is %d ms, want at least %d", i+1, d, least)
 		}
+	}
+}
+
+// Whatever a call's effect, its attempts are one thing: they cost what all of them cost, share the time that budgets leave, and are as far apart as the tool asks for.
+func TestG19_AttemptsAreOneThing(t *testing.T) {
+	const first, apart = 20 * time.Millisecond, 500 * time.Millisecond
+	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
+		t.Run(string(effect), func(t *testing.T) {
+			var ended time.Time
+			x := tool("x", effect, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
+				inv.Spend(3, 0)
+				start := reeve.Monotonic()
+				if inv.Attempt == 1 {
+					for reeve.Since(start) < first {
+					}
+					ended = reeve.Monotonic()
+					return nil, &reeve.Error{Code: reeve.Unavailable, Message: "down", RetryAfter: apart}
+				}
+				if d := start.Sub(ended); d < apart {
+					t.Errorf("the second came after %s", d)
+				}
+				until, _ := ctx.Deadline()
+				if left := until.Sub(start); left > time.Minute-first {
+					t.Errorf("the second has %s", left)
+				}
+				return "at last", nil
+			})
+			x.TimeoutMS, x.Retry = 60_000, reeve.Retry{Attempts: 2}
+			h := reevetest.Start(t, x)
+			a := h.Agent("a", "x")
+			budget(h, "workspace", object{"limit": object{"millis": 60_000}})
+			res := h.Call(a.ID, "x", nil)
+			b := budgetOf(h, "workspace")
+			if res.IsError || res.Spent.Tokens != 6 || res.Spent.Calls != 1 || res.Spent.Millis < first.Milliseconds() || b.Used != res.Spent || !b.Reserved.IsZero() {
+				t.Errorf("%+v, of %+v", res, b)
+			}
+		})
 	}
 }

@@ -72,20 +72,16 @@ func (p *pass) cost() reeve.Amount {
 // limit is how long an attempt may take.
 func (p *pass) limit() time.Duration {
 	if p.allowed > 0 {
-		return min(p.tool().Timeout(), p.allowed)
+		return min(p.tool().Timeout(), max(p.allowed-p.took(), time.Millisecond))
 	}
 	return p.tool().Timeout()
 }
 
-// timeLeft takes what an attempt took off what budgets leave, and tells whether another may be made.
-func (p *pass) timeLeft(took reeve.Amount) bool {
-	if p.allowed == 0 {
-		return true
-	}
-	left := p.allowed - time.Duration(took.Millis)*time.Millisecond
-	p.allowed = max(left, time.Millisecond)
-	return left > 0
-}
+// timeLeft tells whether budgets leave time for another attempt.
+func (p *pass) timeLeft() bool { return p.allowed == 0 || p.took() < p.allowed }
+
+// took is how long the attempts so far have taken.
+func (p *pass) took() time.Duration { return time.Duration(p.spent.Millis) * time.Millisecond }
 
 // over names what a budget has too little of; empty means it has enough. Of time any rest is enough.
 func over(b reeve.Budget, c reeve.Amount) string {

@@ -49,6 +49,7 @@ type pass struct {
 
 	held    string        // the id under which amounts are reserved; empty means none are
 	allowed time.Duration // what budgets leave of time; 0 means that none limits it
+	spent   reeve.Amount  // by the attempts that were made
 	short   bool          // it waits because a budget ran out
 	earlier int           // how often it was sent before this pass
 	doubt   bool          // whether one of those may have had its effect

@@ -9,9 +9,12 @@ import (
 	"reeve/internal/store"
 )
 
-// attempt runs the handler once and measures it.
+// attempt runs the handler once and measures it. What it cost is told together with what those before it did.
 func (p *pass) attempt(ctx context.Context, n int) outcome {
-	return p.observed(ctx, n, func(ctx context.Context) outcome { return p.try(ctx, n) })
+	o := p.observed(ctx, n, func(ctx context.Context) outcome { return p.try(ctx, n) })
+	o.spent = p.spent.Plus(o.spent)
+	o.spent.Calls = 1
+	return o
 }
 
 func (p *pass) try(ctx context.Context, n int) outcome {
@@ -47,19 +50,20 @@ func (p *pass) try(ctx context.Context, n int) outcome {
 	return o
 }
 
-// attempts runs the handler as often as its retry policy says: after infrastructure errors, never after a refusal, and after
-// an ambiguous one only where a second sending can do no harm.
+// attempts runs the handler as often as its retry policy says.
 func (p *pass) attempts(ctx context.Context, repeatable bool) outcome {
+	return p.repeat(ctx, repeatable, func(n int) outcome { return p.attempt(ctx, n) })
+}
+
+// repeat makes attempts as the retry policy says: again after infrastructure errors, never after a refusal, and after an ambiguous
+// one only where a second sending can do no harm.
+func (p *pass) repeat(ctx context.Context, repeatable bool, once func(n int) outcome) outcome {
 	delay := time.Duration(p.tool().Retry.DelayMS) * time.Millisecond
-	var spent reeve.Amount
 	for n := 1; ; n++ {
-		o := p.attempt(ctx, n)
-		inTime := p.timeLeft(o.spent)
-		spent = spent.Plus(o.spent)
-		spent.Calls = 1
-		o.spent = spent
+		o := once(n)
+		p.spent = o.spent
 		again := o.ending == unsent || (o.ending == ambiguous && repeatable)
-		if !again || !inTime || n >= p.tool().Retry.Attempts || !p.pause(ctx, max(delay, o.err.RetryAfter)) {
+		if !again || !p.timeLeft() || n >= p.tool().Retry.Attempts || !p.pause(ctx, max(delay, o.err.RetryAfter)) {
 			return p.weigh(o)
 		}
 		p.doubt = p.doubt || o.ending == ambiguous
@@ -128,9 +132,8 @@ func (p *pass) recordRead(ctx context.Context, o outcome) (reeve.Result, error) 
 func (p *pass) performLocal(ctx context.Context) (res reeve.Result, err error) {
 	keep := context.WithoutCancel(ctx)
 	p.ready()
-	var o outcome
 	ran := false
-	for n := 1; ; n++ {
+	o := p.repeat(ctx, false, func(n int) (o outcome) {
 		err = p.g.DB.Update(keep, func(tx *store.Tx) (err error) {
 			o, ran = outcome{}, false
 			if err := p.admit(keep, tx); err != nil {
@@ -150,10 +153,8 @@ func (p *pass) performLocal(ctx context.Context) (res reeve.Result, err error) {
 			}
 			return err
 		})
-		if o.ending != unsent || n >= p.tool().Retry.Attempts || !p.pause(ctx, time.Duration(p.tool().Retry.DelayMS)*time.Millisecond<<(n-1)) {
-			break
-		}
-	}
+		return o
+	})
 	switch code := reeve.CodeOf(err); {
 	case err == nil:
 		if p.began.Committed(); o.ending == awaiting && p.within(o) < poll {
