@@ -159,8 +159,6 @@ func (p *pass) settle(ctx context.Context, refusal error) (reeve.Result, error) 
 		return p.refuse(ctx, reeve.Errorf(reeve.Canceled, "the caller went away before anything was done"))
 	case refusal != nil:
 		return p.refuse(ctx, refusal)
-	case p.onlyReads():
-		return p.performRead(ctx)
 	case p.call.PreviewOnly:
 		return p.showPreview(ctx)
 	case p.existing != nil:
@@ -171,6 +169,8 @@ func (p *pass) settle(ctx context.Context, refusal error) (reeve.Result, error) 
 		return p.park(ctx)
 	case p.tool().Async && p.resumed == nil:
 		return p.later(ctx)
+	case p.onlyReads():
+		return p.performRead(ctx)
 	case p.tool().Effect == reeve.Local:
 		return p.performLocal(ctx)
 	default:
@@ -180,5 +180,5 @@ func (p *pass) settle(ctx context.Context, refusal error) (reeve.Result, error) 
 
 // onlyReads tells whether a call that was let through is made now and leaves no operation: no earlier one counts, and nobody waits for a later one.
 func (p *pass) onlyReads() bool {
-	return p.tool().Effect == reeve.Read && !p.tool().Async && !p.call.PreviewOnly && p.waits == "" && p.resumed == nil
+	return p.tool().Effect == reeve.Read && !p.tool().Async && !p.call.PreviewOnly && p.existing == nil && !p.proposes && p.waits == "" && p.resumed == nil
 }
