@@ -72,8 +72,9 @@ type Host struct {
 	started time.Time
 	renewed bool // the owner's token was of no use, and made anew
 	unlock  func() error
-	opened  sync.Once
-	openErr error
+	opening sync.Mutex // whoever comes while it is opened waits
+	opened  bool
+	closed  bool
 }
 
 // New opens the data directory and the store, and registers the built-in tools. Close it, or let Run do so.
@@ -184,22 +185,28 @@ func (h *Host) tracer() oteltrace.Tracer {
 // AddTool registers a tool of your own. Do it before Handler, Call or Run.
 func (h *Host) AddTool(t reeve.Tool) error { return h.gate.AddTool(t) }
 
-// open writes the catalogue and makes the first workspace and token, once.
+// open writes the catalogue and makes the first workspace and token, once. What fails, because its caller went away, say, is tried again from the beginning by the next.
 func (h *Host) open(ctx context.Context) error {
-	h.opened.Do(func() {
-		if h.openErr = h.gate.Open(ctx); h.openErr == nil {
-			h.openErr = h.bootstrap(ctx)
-		}
-		if h.openErr == nil {
-			if part := h.checkSecrets(ctx); !part.OK {
-				h.log.Warn(part.Detail, "hint", part.Hint)
-			}
-		}
-		if h.openErr == nil {
-			h.openErr = h.wake()
-		}
-	})
-	return h.openErr
+	h.opening.Lock()
+	defer h.opening.Unlock()
+	if h.opened {
+		return nil
+	}
+	if h.closed {
+		return errors.New("closed")
+	}
+	if err := h.gate.Open(ctx); err != nil {
+		return err
+	}
+	if err := h.bootstrap(ctx); err != nil {
+		return err
+	}
+	if part := h.checkSecrets(ctx); !part.OK {
+		h.log.Warn(part.Detail, "hint", part.Hint)
+	}
+	err := h.wake()
+	h.opened = err == nil
+	return err
 }
 
 // wake assembles what runs agents: the brains, the conversations, and the room that wakes them.
@@ -378,7 +385,10 @@ func (h *Host) Close() error {
 	quiet, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	errs := []error{h.streams.Close(quiet)}
-	if h.opened.Do(func() { h.openErr = errors.New("closed") }); h.openErr == nil {
+	h.opening.Lock()
+	h.closed = true
+	h.opening.Unlock()
+	if h.opened {
 		errs = append(errs, h.gate.Close(quiet))
 	}
 	if h.tracing != nil {
