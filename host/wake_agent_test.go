@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -586,6 +588,79 @@ func TestG25_StopSkipsWhatIsQueued(t *testing.T) {
 	}
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
 	eventually(t, "it to run again", func() bool { return committed(h, "write_file") == 1 })
+}
+
+// Whoever turned the kill switch on, and left before they were answered, has stopped what runs.
+func TestG25_TheCallerOfAStopGoesAway(t *testing.T) {
+	for _, whom := range []string{"coach", ""} {
+		ctx, leave := context.WithCancel(t.Context())
+		cfg := host.Config{Dir: t.TempDir()}
+		var asked atomic.Bool
+		cfg.OnFault.OnAfter = func() {
+			if asked.Load() {
+				leave()
+			}
+		}
+		g := newGatekeeper()
+		var looked counter // a stopped agent may look, as long as it runs
+		h := reevetest.StartWith(t, cfg, g.tool(), tool("look", reeve.Read, looked.handle))
+		a := h.Agent("coach", "hold", "look")
+		rehearse(h, a.ID, "done", object{"tool": "hold"}, object{"tool": "look"})
+		h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
+		done := make(chan error, 1)
+		go func() {
+			_, err := h.Step(t.Context())
+			done <- err
+		}()
+		<-g.reached
+		asked.Store(true)
+		req := httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1/api/stop", strings.NewReader(string(mustJSON(object{"agent": whom}))))
+		req.Header.Set("Authorization", "Bearer "+h.Token)
+		req.Header.Set("X-Workspace-Id", "default")
+		req.Header.Set("Content-Type", "application/json")
+		h.Server.Config.Handler.ServeHTTP(httptest.NewRecorder(), req)
+		close(g.open)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if run := runsOf(h, "")[0]; ctx.Err() == nil || looked.count() != 0 || run.State != reeve.RunCancelled {
+			t.Errorf("stop %q: it looked %d times, run %+v", whom, looked.count(), run)
+		}
+	}
+}
+
+// An end that was never written ends nothing: the agent lives on, and so do its runs.
+func TestL08_AnAbandonedEndEndsNothing(t *testing.T) {
+	cfg := host.Config{Dir: t.TempDir()}
+	var broken atomic.Bool
+	cfg.OnFault.OnBefore = func() {
+		if broken.Load() {
+			panic("the power fails")
+		}
+	}
+	g := newGatekeeper()
+	h := reevetest.StartWith(t, cfg, g.tool())
+	a := h.Agent("coach", "hold", "write_file")
+	rehearse(h, a.ID, "done", object{"tool": "hold"}, write("/1.txt", "1"))
+	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
+	done := make(chan error, 1)
+	go func() {
+		_, err := h.Step(t.Context())
+		done <- err
+	}()
+	<-g.reached
+	broken.Store(true)
+	h.Want(http.StatusInternalServerError, nil, "PATCH", "/api/agents/coach", object{"lifecycle": "destroyed"})
+	h.Want(http.StatusInternalServerError, nil, "DELETE", "/api/agents/coach", nil)
+	broken.Store(false)
+	close(g.open)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	quiet(h)
+	if run := runsOf(h, "")[0]; run.State != reeve.RunCompleted || committed(h, "write_file") != 1 {
+		t.Errorf("%d writes, run %+v", committed(h, "write_file"), run)
+	}
 }
 
 // A server that is told to stop in the middle of a run loses no step of it and repeats none, wherever it was.

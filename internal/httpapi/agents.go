@@ -189,13 +189,7 @@ func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struc
 	Body reeve.AgentRequest
 }) (*body[reeve.Agent], error) {
 	out := &body[reeve.Agent]{}
-	defer func() {
-		if out.Body.Lifecycle == reeve.AgentDestroyed {
-			s.Wake.Interrupt(who.Workspace, out.Body.ID, reeve.ErrEnded)
-			s.Gate.Nudge() // somebody may wait for its answer
-		}
-	}()
-	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
+	err := s.DB.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.Revise(ctx, who.Workspace); err != nil {
 			return err
 		}
@@ -217,6 +211,11 @@ func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struc
 		out.Body, err = tx.GetAgent(ctx, who.Workspace, a.ID) // as the store has it
 		return err
 	})
+	if err == nil && out.Body.Lifecycle == reeve.AgentDestroyed {
+		s.Wake.Interrupt(who.Workspace, out.Body.ID, reeve.ErrEnded)
+		s.Gate.Nudge() // somebody may wait for its answer
+	}
+	return out, err
 }
 
 func (s *server) deleteAgent(ctx context.Context, who reeve.Principal, in *AgentPath) (*none, error) {

@@ -187,11 +187,8 @@ func (s *server) stop(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.StopRequest
 }) (*none, error) {
-	if err := s.Gate.Stop(ctx, who.Workspace, in.Body.Agent, in.Body.Reason); err != nil {
-		return nil, err
-	}
 	agent := ""
-	if in.Body.Agent != "" {
+	if in.Body.Agent != "" { // before the switch is set: the caller may leave then
 		if err := s.DB.View(ctx, func(snap *store.Snap) error {
 			a, err := snap.GetAgent(ctx, who.Workspace, in.Body.Agent)
 			agent = a.ID
@@ -199,6 +196,9 @@ func (s *server) stop(ctx context.Context, who reeve.Principal, in *struct {
 		}); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.Gate.Stop(ctx, who.Workspace, agent, in.Body.Reason); err != nil {
+		return nil, err
 	}
 	s.Wake.Interrupt(who.Workspace, agent, reeve.Errorf(reeve.Stopped, "the kill switch was turned on"))
 	return nil, nil
