@@ -3,9 +3,11 @@ package host_test
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"reeve"
+	"reeve/reevetest"
 )
 
 const three = `
@@ -227,6 +229,43 @@ func TestK17_PauseAndResume(t *testing.T) {
 	var w reeve.Wake
 	a.Want(201, &w, "POST", "/api/agents/mailer/wake", call{})
 	equal(t, a.served(reeve.AutomationRun{Wake: &w}).Run.State, reeve.RunPaused, "a run while it is paused")
+}
+
+// A resume whose commit fails, whichever it is, has not happened: asked for again it carries on, also with a plan that was being applied.
+func TestK17_AnAbandonedResumeIsMadeAgain(t *testing.T) {
+	for _, planned := range []bool{false, true} {
+		for commit := range int32(2) {
+			var left atomic.Int32 // commits until the power fails
+			cfg, d := quick(t), newDeeds()
+			cfg.OnFault.OnBefore = func() {
+				if left.Load() > 0 && left.Add(-1) == 0 {
+					panic("the power fails")
+				}
+			}
+			a := newAuto(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer", `
+				for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: id }) })`)
+			d.hook = func(what string) {
+				if what == "b" {
+					a.Want(200, nil, "POST", a.at("/pause"), nil)
+				}
+			}
+			var r reeve.AutomationRun
+			if planned {
+				a.Want(201, &r, "POST", "/api/plans/"+a.start(call{"type": "dry"}).Run.ID+"/apply", nil)
+				r = a.served(r)
+			} else {
+				r = a.run()
+			}
+			equal(t, spoken(r.Run.State, d), "paused map[a:1 b:1]", "paused in the middle")
+			d.hook = nil
+			left.Store(commit + 1)
+			a.Do("POST", a.at("/resume"), nil)
+			left.Store(0)
+			a.Want(200, nil, "POST", a.at("/resume"), nil)
+			a.Settle(t.Context())
+			equal(t, d.String(), "map[a:1 b:1 c:1]", fmt.Sprintf("what was done, with a plan: %v, the power gone at commit %d", planned, commit+1))
+		}
+	}
 }
 
 func TestK20_RepairKeepsProgress(t *testing.T) {

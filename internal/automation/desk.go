@@ -293,9 +293,13 @@ func (r *Room) Pause(ctx context.Context, workspace, id string) (reeve.Automatio
 
 // Resume lets an automation go on. If a run was ended by the pause, another carries on with the same version, type and input.
 func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error) {
-	stopped := ""
 	m, err := r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
-		stopped, m.PausedAt, m.PausedRun = m.PausedRun, nil, ""
+		if m.PausedRun != "" {
+			if err := r.carryOn(ctx, tx, *m, user); err != nil {
+				return err
+			}
+		}
+		m.PausedAt, m.PausedRun = nil, ""
 		if m.Trouble == nil || m.Trouble.StoppedAt == nil {
 			return nil
 		}
@@ -304,22 +308,28 @@ func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Au
 	if err == nil {
 		r.Waker.Nudge()
 	}
-	if err != nil || stopped == "" {
-		return m, err
-	}
-	var run reeve.Run
-	var note reeve.ScriptRun
-	if err := r.DB.View(ctx, func(s *store.Snap) (err error) {
-		if run, err = s.GetRun(ctx, workspace, stopped); err != nil {
-			return err
-		}
-		note, _, err = s.FindScriptRunOf(ctx, workspace, stopped)
-		return err
-	}); err != nil {
-		return m, err
-	}
-	_, err = r.wake(ctx, workspace, m.AgentID, user, "resume:"+stopped, run.Input, note)
 	return m, err
+}
+
+// carryOn begins a run that carries on with the one that a pause ended.
+func (r *Room) carryOn(ctx context.Context, tx *store.Tx, m reeve.Automation, user string) error {
+	run, err := tx.GetRun(ctx, m.WorkspaceID, m.PausedRun)
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	note, _, err := tx.FindScriptRunOf(ctx, m.WorkspaceID, run.ID)
+	if err != nil {
+		return err
+	}
+	w, fresh, err := r.Waker.WakeIn(ctx, tx, m.WorkspaceID, m.AgentID, user, "resume:"+run.ID, run.Input)
+	if err != nil || !fresh {
+		return err
+	}
+	_, err = tx.InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: w.WorkspaceID, AgentID: w.AgentID, ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
+	return err
 }
 
 // goOn ends the trouble of an automation that was stopped, by a person's word, and begins a run that carries on with the one that failed.

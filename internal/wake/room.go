@@ -126,31 +126,8 @@ func (r *Room) Wake(ctx context.Context, workspace, agent, user, key, input stri
 // WakeWith is Wake that writes something else, which belongs to the wake, in the same transaction. It tells whether the wake is new.
 func (r *Room) WakeWith(ctx context.Context, workspace, agent, user, key, input string, also func(*store.Tx, reeve.Wake) error) (w reeve.Wake, fresh bool, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		a, err := tx.GetAgent(ctx, workspace, agent)
-		if err != nil {
-			return err
-		}
-		if a.Lifecycle == reeve.AgentDestroyed {
-			return reeve.Errorf(reeve.Conflict, "the agent is destroyed")
-		}
-		if err := a.Sound(); err != nil {
-			return err
-		}
-		unique := key
-		if unique == "" {
-			unique = tx.NewID(reeve.PrefixRun)
-		}
-		w = reeve.Wake{RunKey: reeve.Key("wake", string(reeve.ReasonManual), a.ID, user, unique), WorkspaceID: workspace, AgentID: a.ID, Reason: reeve.ReasonManual,
-			ReasonID: user, UserID: user, Input: input, DueAt: tx.Now(), State: reeve.WakeQueued, CreatedAt: tx.Now()}
-		w.SessionID = store.ManualLane + w.RunKey // what a person asks for is not mixed with anything
-		if fresh, err = tx.InsertWake(ctx, w); err == nil && fresh && also != nil {
+		if w, fresh, err = r.WakeIn(ctx, tx, workspace, agent, user, key, input); err == nil && fresh && also != nil {
 			return also(tx, w)
-		}
-		if err != nil || fresh {
-			return err
-		}
-		if w, err = tx.GetWake(ctx, w.RunKey); err == nil && w.Input != input {
-			err = reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used before, for another wake").Hintf("use a new key; nothing was done")
 		}
 		return err
 	})
@@ -158,6 +135,34 @@ func (r *Room) WakeWith(ctx context.Context, workspace, agent, user, key, input 
 		r.Nudge()
 	}
 	return w, fresh, err
+}
+
+// WakeIn is Wake as a part of somebody's transaction, who nudges when it is over. It tells whether the wake is new.
+func (r *Room) WakeIn(ctx context.Context, tx *store.Tx, workspace, agent, user, key, input string) (w reeve.Wake, fresh bool, err error) {
+	a, err := tx.GetAgent(ctx, workspace, agent)
+	if err != nil {
+		return w, false, err
+	}
+	if a.Lifecycle == reeve.AgentDestroyed {
+		return w, false, reeve.Errorf(reeve.Conflict, "the agent is destroyed")
+	}
+	if err := a.Sound(); err != nil {
+		return w, false, err
+	}
+	unique := key
+	if unique == "" {
+		unique = tx.NewID(reeve.PrefixRun)
+	}
+	w = reeve.Wake{RunKey: reeve.Key("wake", string(reeve.ReasonManual), a.ID, user, unique), WorkspaceID: workspace, AgentID: a.ID, Reason: reeve.ReasonManual,
+		ReasonID: user, UserID: user, Input: input, DueAt: tx.Now(), State: reeve.WakeQueued, CreatedAt: tx.Now()}
+	w.SessionID = store.ManualLane + w.RunKey // what a person asks for is not mixed with anything
+	if fresh, err = tx.InsertWake(ctx, w); err != nil || fresh {
+		return w, fresh, err
+	}
+	if w, err = tx.GetWake(ctx, w.RunKey); err == nil && w.Input != input {
+		err = reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used before, for another wake").Hintf("use a new key; nothing was done")
+	}
+	return w, false, err
 }
 
 // Cancel ends a run by a person's word. What it has begun is still recorded; nothing new of it is.
