@@ -216,7 +216,7 @@ func (h *Host) wake() (err error) {
 		if h.models, err = model.Open(h.cfg.modelConfig()); err != nil {
 			return h.cfg.place(err)
 		}
-		mind = h.models
+		mind, h.metrics.known = h.models, h.models.Known
 	} else {
 		mind = model.Counted(mind, h.log)
 	}

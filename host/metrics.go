@@ -15,7 +15,7 @@ import (
 	"reeve/internal/store"
 )
 
-// metrics is what /metrics shows. It says nothing of anybody's data: tools that people define are counted together.
+// metrics is what /metrics shows. It says nothing of anybody's data: tools that people define are counted together, and so are models that nobody knows.
 type metrics struct {
 	registry *prometheus.Registry
 	calls    *prometheus.CounterVec
@@ -25,7 +25,8 @@ type metrics struct {
 	tokens   *prometheus.CounterVec
 	micros   *prometheus.CounterVec
 	runs     *prometheus.CounterVec
-	built    map[string]bool // the tools that every workspace has
+	built    map[string]bool                               // the tools that every workspace has
+	known    func(asked, provider, answered string) string // names a model; nil where the program has brought its own
 }
 
 var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
@@ -65,11 +66,15 @@ func (m *metrics) called(s gate.Seen) {
 }
 
 func (m *metrics) answered(a agent.Asked) {
-	m.asked.WithLabelValues(a.Model, string(a.Code)).Inc()
-	m.thought.WithLabelValues(a.Model).Observe(float64(a.Spent.Millis) / 1000)
-	m.tokens.WithLabelValues(a.Model, "input").Add(float64(a.Usage.Input))
-	m.tokens.WithLabelValues(a.Model, "output").Add(float64(a.Usage.Output))
-	m.micros.WithLabelValues(a.Model).Add(float64(a.Usage.Micros))
+	name := "other"
+	if m.known != nil {
+		name = m.known(a.For, a.Provider, a.Model)
+	}
+	m.asked.WithLabelValues(name, string(a.Code)).Inc()
+	m.thought.WithLabelValues(name).Observe(float64(a.Spent.Millis) / 1000)
+	m.tokens.WithLabelValues(name, "input").Add(float64(a.Usage.Input))
+	m.tokens.WithLabelValues(name, "output").Add(float64(a.Usage.Output))
+	m.micros.WithLabelValues(name).Add(float64(a.Usage.Micros))
 }
 
 func (m *metrics) ended(run reeve.Run) {

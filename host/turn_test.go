@@ -210,6 +210,20 @@ func TestI08_TheToolsOfATurn(t *testing.T) {
 	}
 }
 
+// What people call a model is no name of a series: each would be kept for ever, and shown to whoever looks.
+func TestI19_ModelsThatNobodyKnowsAreCountedTogether(t *testing.T) {
+	h := talker(t, "- {when: begin, text: done}\n")
+	for _, model := range []string{"rehearsal/made-up", "made-up"} {
+		var turn reeve.Turn
+		h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+h.Talk("bot").ID+"/turns", object{"content": "begin", "model": model})
+		over(h, turn.ID)
+	}
+	metrics := string(h.Do("GET", "/metrics", nil).Body)
+	if strings.Contains(metrics, "made-up") || !strings.Contains(metrics, `reeve_model_answers_total{code="",model="rehearsal"} 1`) || !strings.Contains(metrics, `reeve_model_seconds_count{model="other"} 1`) {
+		t.Errorf("/metrics:\n%s", metrics)
+	}
+}
+
 func TestI19_SpansAndMetrics(t *testing.T) {
 	var mu sync.Mutex
 	var got []string

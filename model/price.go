@@ -83,21 +83,26 @@ var edition = regexp.MustCompile(`^(-\d{3,8}|-\d{4}-\d{2}-\d{2}|-\d{2}-\d{4}|-\d
 
 // Of finds the price of a model: its own, that of the same name without an edition, or that of all of its provider's.
 func (ps Prices) Of(provider, model string) (Price, bool) {
-	name := provider + "/" + strings.TrimPrefix(model, "models/")
-	if p, ok := ps[name]; ok {
-		return p, true
+	name, ok := ps.find(provider, model)
+	if !ok {
+		name = provider + "/*"
 	}
-	best := ""
+	p, ok := ps[name]
+	return p, ok
+}
+
+// find gives the name under which a model has a price of its own.
+func (ps Prices) find(provider, model string) (best string, ok bool) {
+	name := provider + "/" + strings.TrimPrefix(model, "models/")
+	if _, ok := ps[name]; ok {
+		return name, true
+	}
 	for known := range ps {
 		if rest, ok := strings.CutPrefix(name, known); ok && edition.MatchString(rest) && len(known) > len(best) {
 			best = known
 		}
 	}
-	if best == "" {
-		best = provider + "/*"
-	}
-	p, ok := ps[best]
-	return p, ok
+	return best, best != ""
 }
 
 // Micros is what usage costs, in millionths of a dollar: a dollar for a million tokens is a millionth for one.

@@ -22,6 +22,7 @@ type Providers struct {
 	rehearsal Model
 	prices    Prices
 	first     string
+	written   map[string]bool // by provider/model: those that the config names
 	log       *slog.Logger
 
 	mu       sync.Mutex
@@ -30,7 +31,7 @@ type Providers struct {
 
 // Open reads a config and says what is wrong with it. It asks nobody yet.
 func Open(c Config) (*Providers, error) {
-	p := &Providers{names: c.Names, log: c.Log, unpriced: map[string]bool{}}
+	p := &Providers{names: c.Names, log: c.Log, written: map[string]bool{}, unpriced: map[string]bool{}}
 	if p.log == nil {
 		p.log = slog.Default()
 	}
@@ -62,6 +63,11 @@ func Open(c Config) (*Providers, error) {
 	if _, _, err := p.find(p.first); err != nil {
 		e := reeve.AsError(err)
 		return nil, at("model.default", reeve.Errorf(reeve.Validation, "model.default cannot be used: %s", e.Message).Hintf("%s", e.Hint))
+	}
+	for _, name := range append(slices.Collect(maps.Values(c.Names)), p.first) {
+		if who, model, err := p.find(name); err == nil {
+			p.written[who.server.Name+"/"+model] = true
+		}
 	}
 	return p, nil
 }
@@ -194,6 +200,32 @@ func (p *Providers) Names() []string {
 	}
 	maps.DeleteFunc(all, func(_ string, can bool) bool { return !can })
 	return slices.Sorted(maps.Keys(all))
+}
+
+// Known names a model for those who count answers by it: the one that answered, else the one that was asked for, as the config, the script or the
+// price table has it. All others are "other": people may ask for any name, and there are servers that answer to any.
+func (p *Providers) Known(asked, provider, answered string) string {
+	if name, ok := p.known(provider, answered); ok {
+		return name
+	}
+	if who, model, err := p.find(asked); err == nil {
+		if name, ok := p.known(who.server.Name, model); ok {
+			return name
+		}
+	}
+	return "other"
+}
+
+func (p *Providers) known(provider, model string) (string, bool) {
+	switch {
+	case p.written[provider+"/"+model], provider == rehearsalServer.Name && slices.Contains(p.script.Models, model):
+		return model, true
+	case provider == rehearsalServer.Name:
+		return "rehearsal", true
+	}
+	priced, ok := p.prices.find(provider, model)
+	_, name, _ := strings.Cut(priced, "/")
+	return name, ok && name != "*"
 }
 
 // Status is how a provider stands.

@@ -116,6 +116,32 @@ func TestNamesOfModels(t *testing.T) {
 	}
 }
 
+// TestI19_ModelsThatAreCounted: there are as many names as the config, the script and the price table have, whatever is asked for or answers.
+func TestI19_ModelsThatAreCounted(t *testing.T) {
+	p, err := model.Open(model.Config{Default: "gemma3:4b", Names: map[string]string{"fast": "acme/meta/llama-3"}, Env: env("ANTHROPIC_API_KEY", "k"),
+		Servers: map[string]model.Endpoint{"acme": {URL: "http://acme.example"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ asked, provider, answered, want string }{
+		{"claude-sonnet-4-5", "anthropic", "claude-sonnet-4-5-20250929", "claude-sonnet-4-5"},
+		{"claude-sonnet-4-5", "", "", "claude-sonnet-4-5"}, // it did not answer
+		{"claude-sonnet-4-5", "anthropic", "sonnet", "claude-sonnet-4-5"},
+		{"fast", "acme", "meta/llama-3", "meta/llama-3"},
+		{"fast", "acme", "llama-3-of-acme", "meta/llama-3"},
+		{"", "ollama", "gemma3:4b", "gemma3:4b"},
+		{"rehearsal/x", "rehearsal", "x", "rehearsal"},
+		{"acme/x", "acme", "x", "other"},
+		{"ollama/x", "", "", "other"},
+		{"ollama/*", "", "", "other"},
+		{"x", "", "", "other"},
+	} {
+		if got := p.Known(c.asked, c.provider, c.answered); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
 // labelled notes where a request was meant to go.
 type labelled struct{ next http.RoundTripper }
 

@@ -14,10 +14,12 @@ import (
 
 // Asked is one question to a model, as those who measure see it.
 type Asked struct {
-	Model string
-	Code  reeve.Code // empty when it was answered
-	Spent reeve.Amount
-	Usage model.Usage
+	For      string     // the model that was asked for, as somebody named it
+	Provider string     // of Model
+	Model    string     // the one that answered; empty when none did
+	Code     reeve.Code // empty when it was answered
+	Spent    reeve.Amount
+	Usage    model.Usage
 }
 
 func (t *Thinker) tracer() trace.Tracer {
@@ -52,10 +54,7 @@ func (v *turn) asked(ctx context.Context, r model.Request) (a model.Answer, spen
 		err = v.check(&a)
 	}
 	spent = a.Usage.Spent(reeve.Since(start))
-	seen := Asked{Model: a.Model, Spent: spent, Usage: a.Usage}
-	if seen.Model == "" {
-		seen.Model = r.Model
-	}
+	seen := Asked{For: r.Model, Provider: a.Provider, Model: a.Model, Spent: spent, Usage: a.Usage}
 	if err != nil {
 		seen.Code = reeve.CodeOf(err)
 	}
