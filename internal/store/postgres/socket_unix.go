@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"reeve"
 )
 
 // socket is a connection that is waited for in the kernel, by the thread that asked. Go would have its poller wait, and a second thread look for work meanwhile; with few
@@ -96,7 +98,7 @@ func (s *socket) SetDeadline(t time.Time) error {
 		s.expired.Store(true)
 		s.shut()
 	}
-	if left := time.Until(t); left > 0 {
+	if left := -reeve.Since(t); left > 0 {
 		s.deadline = time.AfterFunc(left, expire)
 	} else {
 		expire()
