@@ -40,13 +40,6 @@ const (
 	Validation       Code = "VALIDATION_ERROR"        // the input is wrong; Fields says where
 )
 
-// Codes lists every code, in order.
-func Codes() []Code {
-	return []Code{AlreadyExists, ApprovalRequired, BudgetExceeded, Canceled, Conflict, Crashed, Denied, Forbidden, InProgress, Internal,
-		ModelFailed, AssemblyFailed, StepLimit, NotFound, OutOfScope, RateLimited, Skipped, Stale, Stopped, Timeout, TooLarge, ToolFailed, Unauthenticated, Unavailable,
-		UnknownOutcome, Unsupported, Validation}
-}
-
 // Error is the error of every room: a code for programs, a message and a hint for people.
 type Error struct {
 	Code       Code          // what kind

@@ -26,7 +26,6 @@ const (
 	PrefixRequest      = "req"
 	PrefixRun          = "run"
 	PrefixToken        = "tok"
-	PrefixWorkspace    = "ws"
 )
 
 // IDs issues time-ordered ids. Two ids from one issuer sort in the order they were issued, even within a millisecond.

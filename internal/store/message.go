@@ -157,18 +157,3 @@ func (t *Tx) InsertEvents(ctx context.Context, workspace, agent, operation strin
 	}
 	return t.insert(`INSERT INTO events (id, workspace_id, class, name, agent_id, operation_id, created_at) VALUES (?)`, rows, t.unheard(ctx))
 }
-
-// Event is a committed notification.
-type Event struct {
-	ID string
-	reeve.Token
-	AgentID     string
-	OperationID string
-}
-
-// ListEvents reads a page of a workspace's events, oldest first, after an event.
-func (s *Snap) ListEvents(ctx context.Context, workspace, after string, limit int) ([]Event, error) {
-	return all(ctx, s, func(r scanner) (e Event, err error) {
-		return e, r.Scan(&e.ID, &e.Class, &e.Name, &e.AgentID, &e.OperationID)
-	}, `SELECT id, class, name, agent_id, operation_id FROM events WHERE workspace_id = $1 AND id > $2 ORDER BY id LIMIT $3`, workspace, after, limit)
-}

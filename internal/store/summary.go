@@ -64,8 +64,8 @@ func (s *Snap) NextSummary(ctx context.Context) (time.Time, bool, error) {
 
 // EndSummary writes what a summary came to, with its message. One that somebody else has taken up since is a conflict, and nothing is written.
 func (t *Tx) EndSummary(ctx context.Context, s Summary, m reeve.Message) error {
-	n, err := t.affect(ctx, `UPDATE summaries SET state = 'done', owner = '', message_id = $4, code = '', message = '' WHERE thread_id = $1 AND up_to = $2 AND state = 'queued' AND attempts = $3`,
-		s.ThreadID, s.UpTo, s.Attempts, m.ID)
+	n, err := t.affect(ctx, `UPDATE summaries SET state = $5, owner = '', message_id = $4, code = '', message = '' WHERE thread_id = $1 AND up_to = $2 AND state = 'queued' AND attempts = $3`,
+		s.ThreadID, s.UpTo, s.Attempts, m.ID, string(SummaryDone))
 	if err != nil {
 		return err
 	}

@@ -46,20 +46,13 @@ type Cadence struct {
 	anchor time.Time     // what an interval counts from; zero: whatever Next is asked about
 }
 
-// ParseCadence reads a cadence. An empty zone is UTC. Errors are [reeve.Validation] errors whose fields are /kind, /value and /zone.
-// A once in the past is not an error here: its Next says that there is none.
-//
-// It reads the zone from the machine's zone files, or the embedded ones; a server that parses often keeps [Zones].
-func ParseCadence(kind, value, zone string) (Cadence, error) {
-	return new(Zones).ParseCadence(kind, value, zone)
-}
-
-// Zones parses cadences and keeps the zones that it has read. The zero value is ready; it may be used by many at once.
+// Zones parses cadences and keeps the zones that it has read, from the machine's zone files or the embedded ones. The zero value is ready; it may be used by many at once.
 type Zones struct {
 	known sync.Map // name to *time.Location; only real names enter, so it stays small
 }
 
-// ParseCadence is like the function of this name.
+// ParseCadence reads a cadence. An empty zone is UTC. Errors are [reeve.Validation] errors whose fields are /kind, /value and /zone.
+// A once in the past is not an error here: its Next says that there is none.
 func (z *Zones) ParseCadence(kind, value, zone string) (Cadence, error) {
 	loc, err := z.load(zone)
 	if err != nil {
@@ -182,20 +175,11 @@ func (c Cadence) MinInterval() (time.Duration, bool) {
 	return 0, false
 }
 
-// The policies of a [Misfire].
 const (
-	MisfireCatchUp = "catchup" // one run makes up for all that was missed
-	MisfireSkip    = "skip"    // what was missed stays missed
-	MisfireAll     = "all"     // each missed instant within the window runs
+	onTime   = time.Minute    // how late a firing still is on time
+	lookBack = 24 * time.Hour // how far back missed instants are run, where all are
+	mostDue  = 100            // instants that are run, and that are reported as missed
 )
-
-// Misfire says what becomes of instants that passed while nobody could run them.
-type Misfire struct {
-	Policy string        // catchup, skip or all; catchup
-	Grace  time.Duration // how late a firing still is on time; 1 minute
-	Window time.Duration // all: how far back missed instants are run; 24 hours
-	Limit  int           // how many instants are run, and how many are reported as missed, at most; 100
-}
 
 // Firing is one run to start.
 type Firing struct {
@@ -206,23 +190,14 @@ type Firing struct {
 // Due is what to do about a timer now.
 type Due struct {
 	Run    []Firing    // to start, oldest first
-	Missed []time.Time // passed and not run, oldest first, at most Limit: the newest
+	Missed []time.Time // passed and not run, oldest first, at most 100: the newest
 	More   bool        // there were missed ones before these
 	Next   time.Time   // the next regular firing; zero when there is none
 }
 
 // Due says what has come due since the last instant that was dealt with (run or missed, or the timer's creation), and what comes
 // next. Next is later than last and now, and so a clock that is put back repeats nothing.
-func (c Cadence) Due(last, now time.Time, m Misfire) (d Due) {
-	if m.Grace <= 0 {
-		m.Grace = time.Minute
-	}
-	if m.Window <= 0 {
-		m.Window = 24 * time.Hour
-	}
-	if m.Limit <= 0 {
-		m.Limit = 100
-	}
+func (c Cadence) Due(last, now time.Time, m reeve.Misfire) (d Due) {
 	if c.anchor.IsZero() {
 		c.anchor = last
 	}
@@ -236,26 +211,26 @@ func (c Cadence) Due(last, now time.Time, m Misfire) (d Due) {
 	d.Next, _ = c.Next(now)
 
 	// Runs and missed ones together are never more than twice the limit, and one.
-	passed := c.passed(first, last, now, 2*m.Limit+1)
+	passed := c.passed(first, last, now, 2*mostDue+1)
 	newest := passed[len(passed)-1]
 	run, forAll := len(passed), false // passed[run:] are run
-	switch m.Policy {
-	case MisfireAll:
-		for run > 0 && len(passed)-run < m.Limit && now.Sub(passed[run-1]) <= max(m.Window, m.Grace) {
+	switch m {
+	case reeve.RunAll:
+		for run > 0 && len(passed)-run < mostDue && now.Sub(passed[run-1]) <= lookBack {
 			run--
 		}
-	case MisfireSkip:
-		if now.Sub(newest) <= m.Grace {
+	case reeve.SkipMissed:
+		if now.Sub(newest) <= onTime {
 			run--
 		}
 	default:
 		run, forAll = run-1, true
 	}
 	for _, t := range passed[run:] {
-		late := now.Sub(t) > m.Grace
+		late := now.Sub(t) > onTime
 		d.Run = append(d.Run, Firing{At: t, CatchUp: late || forAll && len(passed) > 1})
 	}
-	d.Missed = passed[max(0, run-m.Limit):run]
+	d.Missed = passed[max(0, run-mostDue):run]
 	d.More = len(d.Missed) > 0 && d.Missed[0].After(first)
 	return d
 }

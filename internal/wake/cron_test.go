@@ -16,7 +16,7 @@ import (
 // cadence parses or ends the test.
 func cadence(t testing.TB, kind, value, zone string) Cadence {
 	t.Helper()
-	c, err := ParseCadence(kind, value, zone)
+	c, err := new(Zones).ParseCadence(kind, value, zone)
 	if err != nil {
 		t.Fatalf("%s %q in %q: %v", kind, value, zone, err)
 	}
@@ -137,7 +137,7 @@ func TestCronRefused(t *testing.T) {
 		{"CRON_TZ=UTC * * * * *", "names a zone"},
 		{strings.Repeat("1,", 400) + "1 * * * *", "longer than 500"},
 	} {
-		_, err := ParseCadence(KindCron, k.expr, "")
+		_, err := new(Zones).ParseCadence(KindCron, k.expr, "")
 		e := reeve.AsError(err)
 		if err == nil || e.Code != reeve.Validation || !strings.Contains(e.Message, k.message) {
 			t.Errorf("%q: got %v, want %s", k.expr, err, k.message)
@@ -147,7 +147,7 @@ func TestCronRefused(t *testing.T) {
 			t.Errorf("%q: fields %+v do not say where and what was expected", k.expr, e.Fields)
 		}
 	}
-	_, err := ParseCadence(KindCron, "* 22-2 * * *", "")
+	_, err := new(Zones).ParseCadence(KindCron, "* 22-2 * * *", "")
 	if hint := reeve.AsError(err).Hint; hint != "to go round the end, write 22-23,0-2" {
 		t.Errorf("hint %q", hint)
 	}

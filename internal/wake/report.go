@@ -45,7 +45,7 @@ func (r *Room) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, run ree
 		if err := tx.SkipFirings(ctx, t.ID, "the schedule is disabled"); err != nil {
 			return false, err
 		}
-		if err := tx.Notify(ctx, store.Change{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID, Operation: reeve.Key("chg", t.ID, run.ID), Tokens: t.Tokens(), Window: LocalWindow}); err != nil {
+		if err := tx.Notify(ctx, store.Change{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID, Operation: reeve.Key("chg", t.ID, run.ID), Tokens: t.Tokens(), Window: store.Window}); err != nil {
 			return false, err
 		}
 	}
@@ -69,7 +69,7 @@ func (r *Room) disable(ctx context.Context, tx *store.Tx, t reeve.Timer, why *re
 	if err := tx.SkipFirings(ctx, t.ID, "the schedule is disabled"); err != nil {
 		return err
 	}
-	if err := tx.Notify(ctx, store.Change{Workspace: t.WorkspaceID, Operation: tx.NewID("chg"), Tokens: t.Tokens(), Window: LocalWindow}); err != nil || t.UserID == "" {
+	if err := tx.Notify(ctx, store.Change{Workspace: t.WorkspaceID, Operation: tx.NewID("chg"), Tokens: t.Tokens(), Window: store.Window}); err != nil || t.UserID == "" {
 		return err
 	}
 	n := reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: t.WorkspaceID, UserID: t.UserID, TimerID: t.ID, AgentID: t.AgentID, Session: t.Origin,

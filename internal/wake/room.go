@@ -7,16 +7,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"reeve"
 	"reeve/internal/store"
-)
-
-// Windows in which changes join before somebody is woken: our own, and those that came from elsewhere.
-const (
-	LocalWindow  = store.Window
-	RemoteWindow = time.Second
 )
 
 // Brain runs an agent: it loops over thinking and calling, and says how it ended. It may be handed the same run again after a

@@ -200,7 +200,7 @@ func (r *Room) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer, script 
 		t.State, t.NextAt = reeve.TimerDisabled, nil
 		return t, nil, r.disable(ctx, tx, t, reeve.AsError(err))
 	}
-	d := anchored(c, *t.NextAt).Due(t.NextAt.Add(-time.Millisecond), tx.Now(), Misfire{Policy: string(t.Misfire)})
+	d := anchored(c, *t.NextAt).Due(t.NextAt.Add(-time.Millisecond), tx.Now(), t.Misfire)
 	for _, f := range d.Run {
 		w := reeve.Wake{RunKey: timerKey(t, f.At), WorkspaceID: t.WorkspaceID, AgentID: t.AgentID, Reason: reeve.ReasonTimer, ReasonID: t.ID, UserID: t.UserID,
 			SessionID: store.TimerLane + t.ID, Input: t.Goal, ScheduledAt: &f.At, DueAt: f.At, State: reeve.WakeQueued}

@@ -128,7 +128,7 @@ func (w *world) change(key, op string, by reeve.Run) {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
 		return tx.Notify(w.t.Context(), store.Change{Workspace: home, Agent: by.AgentID, Run: by.ID, Operation: op,
-			Tokens: []reeve.Token{{Class: reeve.SemanticKey, Name: key}}, Window: LocalWindow})
+			Tokens: []reeve.Token{{Class: reeve.SemanticKey, Name: key}}, Window: store.Window})
 	})
 	w.Nudge()
 }

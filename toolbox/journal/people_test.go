@@ -162,20 +162,11 @@ func TestL17_WakesWatchers(t *testing.T) {
 	task := w.task(w.gym, "Row")
 	w.Stop()
 	inside(func(tx *store.Tx) error {
-		events, err := tx.ListEvents(ctx, "default", "", 500)
-		if err != nil {
-			return err
+		wakes, err := tx.QueuedWakes(ctx, store.Caller{AgentID: watcher.ID, WorkspaceID: "default"}, 10)
+		if err != nil || len(wakes) != 1 {
+			t.Fatalf("wakes %+v, %v", wakes, err)
 		}
-		operation := ""
-		for _, e := range events {
-			if e.Class == reeve.EntityID && e.Name == task.ID {
-				operation = e.OperationID
-			}
-		}
-		if operation == "" {
-			t.Fatalf("not told: %+v", events)
-		}
-		ids, err := tx.ChangedIDs(ctx, "default", operation)
+		ids, err := tx.ChangedIDs(ctx, "default", wakes[0].OperationID)
 		if err != nil {
 			return err
 		}
@@ -184,10 +175,6 @@ func TestL17_WakesWatchers(t *testing.T) {
 			return m["id"] == task.ID && m["category_id"] == w.gym && m["kind"] == "task"
 		}) {
 			t.Errorf("entities %v, %v", found, err)
-		}
-		wakes, err := tx.QueuedWakes(ctx, store.Caller{AgentID: watcher.ID, WorkspaceID: "default"}, 10)
-		if err != nil || len(wakes) != 1 || wakes[0].OperationID != operation {
-			t.Errorf("wakes %+v, %v", wakes, err)
 		}
 		return nil
 	})

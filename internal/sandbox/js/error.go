@@ -67,19 +67,6 @@ func (e *Error) at(why *Error) *Error {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Trace is the stack as text, one frame a line, in the form editors know.
-func (e *Error) Trace() string {
-	var b strings.Builder
-	for _, f := range e.Stack {
-		if f.Function == "" {
-			fmt.Fprintf(&b, "    at %s:%d:%d\n", e.Script, f.Line, f.Column)
-		} else {
-			fmt.Fprintf(&b, "    at %s (%s:%d:%d)\n", f.Function, e.Script, f.Line, f.Column)
-		}
-	}
-	return b.String()
-}
-
 // KindOf gives the kind of a run's error, or "" for nil and for errors that no run has.
 func KindOf(err error) Kind {
 	var e *Error
