@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -147,7 +148,7 @@ func (t Tool) Validate() error {
 		bad("/id", toolID.String(), "%q is not a tool id", t.ID)
 	}
 	for _, p := range noPrefixes {
-		if len(t.ID) >= len(p) && t.ID[:len(p)] == p {
+		if strings.HasPrefix(t.ID, p) {
 			bad("/id", "another prefix", "ids that begin with %q are Reeve's own", p)
 		}
 	}

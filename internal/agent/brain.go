@@ -49,7 +49,7 @@ func (b *Brain) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	if err := begin.agent.Sound(); err != nil {
 		return failed(err)
 	}
-	set, err := ReadSettings(begin.agent.Config)
+	set, err := readSettings(begin.agent.Config)
 	if err != nil {
 		return failed(err)
 	}

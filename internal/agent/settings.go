@@ -18,8 +18,8 @@ const (
 	defaultContext = 32_000
 )
 
-// ReadSettings reads an agent's config, with its defaults. It was checked when it was set, by the schema in the gate.
-func ReadSettings(config json.RawMessage) (Settings, error) {
+// readSettings reads an agent's config, with its defaults. It was checked when it was set, by the schema in the gate.
+func readSettings(config json.RawMessage) (Settings, error) {
 	s, err := reeve.ReadConfig(bytes.TrimSpace(config))
 	return withDefaults(s), err
 }

@@ -263,7 +263,7 @@ func TestL09_ARestartReplaysThePlan(t *testing.T) {
 	// The server dies between the first call's result and the second: only the first call is made.
 	v := &turn{Thinker: w.think, run: run, agent: w.agent, offered: map[string]bool{}, deferred: map[string]bool{}, told: map[string]bool{}}
 	var err error
-	v.set, err = ReadSettings(w.agent.Config)
+	v.set, err = readSettings(w.agent.Config)
 	w.must(err)
 	w.must(v.read(t.Context()))
 	if end := v.step(t.Context()); end != nil {

@@ -108,7 +108,7 @@ func (d *Desk) Enter(ctx context.Context, inv *reeve.Invocation, project string)
 		}
 		return r
 	}, agent.Name)
-	who := []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + agent.ID + "@reeve.invalid", "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + agent.ID + "@reeve.invalid"}
+	who := by(name, agent.ID)
 	// The repository is its owner's, whoever commands are: git is told that it may be fetched from.
 	env := append(slices.Clone(who), "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
 	return &Work{Root: f.path, ReadOnly: f.readable(), Env: env, author: who, Leave: leave, desk: d, folder: f, message: trailers(inv, f.branch)}, nil
@@ -271,7 +271,7 @@ func (f *folder) mend(ctx context.Context, d *Desk) error {
 	if info, err := os.Lstat(f.path); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		return f.make(ctx)
 	}
-	s, err := f.save(ctx, "What was there when .git was made anew", []string{"GIT_AUTHOR_NAME=Reeve", "GIT_AUTHOR_EMAIL=reeve@reeve.invalid", "GIT_COMMITTER_NAME=Reeve", "GIT_COMMITTER_EMAIL=reeve@reeve.invalid"})
+	s, err := f.save(ctx, "What was there when .git was made anew", by("Reeve", "reeve"))
 	if err != nil {
 		return err
 	}

@@ -95,6 +95,12 @@ type saved struct {
 	note string // what an agent should know
 }
 
+// by tells git whose a commit is.
+func by(name, mailbox string) []string {
+	mailbox += "@reeve.invalid"
+	return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + mailbox, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + mailbox}
+}
+
 // save commits what is in the folder, and brings it into the repository.
 func (f folder) save(ctx context.Context, message string, author []string) (s saved, err error) {
 	pack, err := os.CreateTemp(filepath.Dir(f.path), "pack-")

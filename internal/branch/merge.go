@@ -64,8 +64,7 @@ func (d *Desk) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch, m
 	if user == "" {
 		user = "reeve"
 	}
-	res, err := a.do(ctx, mergeScript, pack, append(a.env, "MESSAGE="+message+"\n\nReeve-Branch: "+b.ID+"\nReeve-Merged-By: "+user, "GIT_AUTHOR_NAME="+user, "GIT_AUTHOR_EMAIL="+b.WorkspaceID+"@reeve.invalid",
-		"GIT_COMMITTER_NAME="+user, "GIT_COMMITTER_EMAIL="+b.WorkspaceID+"@reeve.invalid")...)
+	res, err := a.do(ctx, mergeScript, pack, append(append(a.env, by(user, b.WorkspaceID)...), "MESSAGE="+message+"\n\nReeve-Branch: "+b.ID+"\nReeve-Merged-By: "+user)...)
 	switch {
 	case err != nil:
 		return out, err
@@ -137,7 +136,7 @@ func (d *Desk) caughtUp(ctx context.Context, b reeve.Branch) (reeve.Branch, erro
 	if !f.whole() {
 		return b, nil // what the repository has is all there is
 	}
-	s, err := f.save(ctx, "What an interrupted command left", []string{"GIT_AUTHOR_NAME=Reeve", "GIT_AUTHOR_EMAIL=reeve@reeve.invalid", "GIT_COMMITTER_NAME=Reeve", "GIT_COMMITTER_EMAIL=reeve@reeve.invalid"})
+	s, err := f.save(ctx, "What an interrupted command left", by("Reeve", "reeve"))
 	if err != nil || s.tip == b.Head {
 		return b, err
 	}

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"reeve"
@@ -143,7 +144,7 @@ func (p *pass) capability(context.Context) (string, error) {
 		views = append(views, b.agentView)
 	}
 	for _, v := range views {
-		if !contains(v.capabilities, need) && !contains(v.capabilities, "*") {
+		if !slices.Contains(v.capabilities, need) && !slices.Contains(v.capabilities, "*") {
 			return "", reeve.Errorf(reeve.OutOfScope, "agents of kind %q do not have the capability %q", v.agent.Kind, need).
 				Hintf("an owner can add it to the profile of the kind")
 		}
@@ -164,20 +165,11 @@ func (p *pass) scope(ctx context.Context) (string, error) {
 	}
 	have := p.categories()
 	for _, c := range touched {
-		if !contains(have, c) {
+		if !slices.Contains(have, c) {
 			return "", reeve.Errorf(reeve.OutOfScope, "category %q is outside the agent's scope", c).Hintf("the agent may touch %d categories", len(have))
 		}
 	}
 	return "every category touched is the agent's", nil
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }
 
 // item asks the item rule about calls of scripts.

@@ -58,7 +58,7 @@ func (s *server) createToken(ctx context.Context, who reeve.Principal, in *struc
 		if t.ExpiresAt != nil && !t.ExpiresAt.After(tx.Now()) {
 			return &reeve.Error{Code: reeve.Validation, Message: "the token would have expired already", Fields: []reeve.Field{{Path: "/expires_at", Message: "is in the past", Expected: "a time to come"}}}
 		}
-		text, c := NewCredential(tx.NewID(reeve.PrefixToken), t)
+		text, c := newCredential(tx.NewID(reeve.PrefixToken), t)
 		out.Body = reeve.NewToken{AccessToken: c.AccessToken, Token: text}
 		return tx.InsertCredential(ctx, c)
 	})

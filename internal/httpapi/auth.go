@@ -191,14 +191,14 @@ func (s *server) slow(r *http.Request, err error) error {
 	return err
 }
 
-// TokenPrefix begins every bearer token.
-const TokenPrefix = "reeve_"
+// tokenPrefix begins every bearer token.
+const tokenPrefix = "reeve_"
 
-// NewCredential makes a token: its text, to be shown once, and what is kept of it.
-func NewCredential(id string, t reeve.AccessToken) (string, store.Credential) {
+// newCredential makes a token: its text, to be shown once, and what is kept of it.
+func newCredential(id string, t reeve.AccessToken) (string, store.Credential) {
 	secret := reeve.Secret(32)
 	t.ID = id
-	return TokenPrefix + id + "_" + secret, store.Credential{AccessToken: t, Hash: hashSecret(secret)}
+	return tokenPrefix + id + "_" + secret, store.Credential{AccessToken: t, Hash: hashSecret(secret)}
 }
 
 // ownerName is the name, and the user, of the tokens that servers keep in their data directories.
@@ -206,7 +206,7 @@ const ownerName = "owner"
 
 // NewOwner makes the token that a server keeps in its data directory. It is valid in every workspace, also in those that are made later.
 func NewOwner(id string, workspaces []string, at time.Time) (string, store.Credential) {
-	return NewCredential(id, reeve.AccessToken{Name: ownerName, User: ownerName, Role: reeve.Owner, Workspaces: workspaces, CreatedAt: at})
+	return newCredential(id, reeve.AccessToken{Name: ownerName, User: ownerName, Role: reeve.Owner, Workspaces: workspaces, CreatedAt: at})
 }
 
 func hashSecret(s string) string { // a random secret of 256 bits needs no slow hash
@@ -224,7 +224,7 @@ func (s *server) credential(ctx context.Context, token string) (c store.Credenti
 // Recognize finds what is kept of a token, or says that it is not valid.
 func Recognize(ctx context.Context, snap *store.Snap, token string) (store.Credential, error) {
 	wrong := reeve.Errorf(reeve.Unauthenticated, "the bearer token is not valid").Hintf("it may have been revoked or have expired")
-	rest, ok := strings.CutPrefix(token, TokenPrefix)
+	rest, ok := strings.CutPrefix(token, tokenPrefix)
 	i := strings.LastIndexByte(rest, '_')
 	if !ok || i < 0 || !reeve.IsID(rest[:i]) {
 		return store.Credential{}, wrong

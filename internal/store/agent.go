@@ -152,7 +152,7 @@ func (t *Tx) DeleteAgent(ctx context.Context, workspace, id string) error {
 	if err := t.Revise(ctx, workspace); err != nil {
 		return err
 	}
-	if err := t.CancelRuns(ctx, workspace, id, "the agent was removed"); err != nil {
+	if err := t.cancelRuns(ctx, workspace, id, "the agent was removed"); err != nil {
 		return err
 	}
 	if err := t.bury(ctx, SharedAgents, workspace, id); err != nil {

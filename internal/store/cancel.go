@@ -18,7 +18,7 @@ func (t *Tx) CancelRun(ctx context.Context, was reeve.Run, why *reeve.Error) ([]
 		return nil, err
 	}
 	ended := []reeve.Run{is}
-	children, err := t.Children(ctx, was.ID)
+	children, err := t.children(ctx, was.ID)
 	for _, child := range children {
 		more, err := t.CancelRun(ctx, child, reeve.Errorf(reeve.Canceled, "the run that called it was ended"))
 		if err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
@@ -39,7 +39,7 @@ func (t *Tx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is re
 		return was, err
 	}
 	is = was
-	if is.Spent, err = t.RunSpent(ctx, was.ID); err != nil {
+	if is.Spent, err = t.runSpent(ctx, was.ID); err != nil {
 		return was, err
 	}
 	now := t.now
@@ -57,8 +57,8 @@ func (t *Tx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is re
 	return is, t.exec(ctx, `UPDATE operations SET next_attempt_at = $2 WHERE id = $1 AND state = 'dispatched' AND owner = ''`, is.Answers, reeve.Millis(t.now))
 }
 
-// CancelRuns ends every run of an agent that is under way.
-func (t *Tx) CancelRuns(ctx context.Context, workspace, agent, why string) error {
+// cancelRuns ends every run of an agent that is under way.
+func (t *Tx) cancelRuns(ctx context.Context, workspace, agent, why string) error {
 	open, err := all(ctx, &t.Snap, scanRun, `SELECT `+runColumns+` FROM runs
 		WHERE workspace_id = $1 AND id IN (SELECT run_id FROM open_runs WHERE agent_id = $2 AND turn = 0 UNION ALL SELECT run_id FROM open_runs WHERE agent_id = $2 AND turn = 1)`, workspace, agent)
 	if err != nil {
@@ -78,8 +78,8 @@ func (t *Tx) CancelRuns(ctx context.Context, workspace, agent, why string) error
 	return nil
 }
 
-// Children lists the runs under way that a run's calls began.
-func (s *Snap) Children(ctx context.Context, run string) ([]reeve.Run, error) {
+// children lists the runs under way that a run's calls began.
+func (s *Snap) children(ctx context.Context, run string) ([]reeve.Run, error) {
 	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs WHERE parent_id = $1 AND parent_id <> '') ORDER BY id`, run)
 }
 

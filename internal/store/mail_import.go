@@ -43,8 +43,8 @@ func (s *Snap) GetImport(ctx context.Context, workspace, id string) (reeve.MailI
 	return v, err
 }
 
-// LockImport is GetImport for one who will write: others who would write it wait.
-func (t *Tx) LockImport(ctx context.Context, workspace, id string) (reeve.MailImport, error) {
+// lockImport is GetImport for one who will write: others who would write it wait.
+func (t *Tx) lockImport(ctx context.Context, workspace, id string) (reeve.MailImport, error) {
 	if err := t.exec(ctx, `UPDATE mail_imports SET updated_at = updated_at WHERE workspace_id = $1 AND id = $2`, workspace, id); err != nil {
 		return reeve.MailImport{}, err
 	}
@@ -56,8 +56,8 @@ func (s *Snap) ListImports(ctx context.Context, workspace string, limit int) ([]
 	return all(ctx, s, scanImport, `SELECT `+importColumns+` FROM mail_imports WHERE workspace_id = $1 ORDER BY id DESC LIMIT $2`, workspace, limit)
 }
 
-// PutImport writes how far an import has come.
-func (t *Tx) PutImport(ctx context.Context, workspace string, v reeve.MailImport) error {
+// putImport writes how far an import has come.
+func (t *Tx) putImport(ctx context.Context, workspace string, v reeve.MailImport) error {
 	finished := int64(0)
 	if v.FinishedAt != nil {
 		finished = reeve.Millis(*v.FinishedAt)
@@ -77,7 +77,7 @@ type MailBatch struct {
 // TakeBatch adds what was read between two positions of an import, and moves it on, in one transaction: after a crash it is all there or none of it. A batch that
 // was taken before changes nothing; one that begins elsewhere than the import stands, or says something else under a position that was reached, is refused.
 func (t *Tx) TakeBatch(ctx context.Context, workspace, id string, b MailBatch) (reeve.MailImport, error) {
-	v, err := t.LockImport(ctx, workspace, id)
+	v, err := t.lockImport(ctx, workspace, id)
 	if err != nil {
 		return v, err
 	}
@@ -122,7 +122,7 @@ func (t *Tx) TakeBatch(ctx context.Context, workspace, id string, b MailBatch) (
 	if err := t.exec(ctx, `UPDATE mail_imports SET batch = $3 WHERE workspace_id = $1 AND id = $2`, workspace, id, b.key()); err != nil {
 		return v, err
 	}
-	return v, t.PutImport(ctx, workspace, v)
+	return v, t.putImport(ctx, workspace, v)
 }
 
 // key tells whether two batches are one.
@@ -130,7 +130,7 @@ func (b MailBatch) key() string { return reeve.Hash([]byte(b.After + "\n" + b.Ha
 
 // FinishImport ends an import that has come to its last position. Doing it twice is doing it once.
 func (t *Tx) FinishImport(ctx context.Context, workspace, id, position string) (reeve.MailImport, error) {
-	v, err := t.LockImport(ctx, workspace, id)
+	v, err := t.lockImport(ctx, workspace, id)
 	if err != nil || v.Done() {
 		return v, err
 	}
@@ -138,5 +138,5 @@ func (t *Tx) FinishImport(ctx context.Context, workspace, id, position string) (
 		return v, reeve.Errorf(reeve.Conflict, "the import stands at %q, not at %q", v.Position, position).Hintf("somebody else goes on with it")
 	}
 	v.State, v.UpdatedAt, v.FinishedAt = reeve.ImportDone, t.now, &t.now
-	return v, t.PutImport(ctx, workspace, v)
+	return v, t.putImport(ctx, workspace, v)
 }

@@ -198,8 +198,8 @@ func (t *Tx) HoldWorkspace(ctx context.Context, id string) (reeve.Workspace, err
 	return w, err
 }
 
-// SkipWakes ends every queued wake of an agent or, with an empty agent, of a workspace.
-func (t *Tx) SkipWakes(ctx context.Context, workspace, agent, why string) error {
+// skipWakes ends every queued wake of an agent or, with an empty agent, of a workspace.
+func (t *Tx) skipWakes(ctx context.Context, workspace, agent, why string) error {
 	return t.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $3 WHERE state = 'queued' AND workspace_id = $1 AND ($2 = '' OR agent_id = $2)`, workspace, agent, why)
 }
 
@@ -208,11 +208,11 @@ func (t *Tx) SkipWakes(ctx context.Context, workspace, agent, why string) error 
 func (t *Tx) settleAgent(ctx context.Context, a reeve.Agent) error {
 	if a.Lifecycle != reeve.AgentDestroyed {
 		if a.StoppedAt != nil {
-			return t.SkipWakes(ctx, a.WorkspaceID, a.ID, "the agent is stopped")
+			return t.skipWakes(ctx, a.WorkspaceID, a.ID, "the agent is stopped")
 		}
 		return nil
 	}
-	if err := t.SkipWakes(ctx, a.WorkspaceID, a.ID, "the agent is destroyed"); err != nil {
+	if err := t.skipWakes(ctx, a.WorkspaceID, a.ID, "the agent is destroyed"); err != nil {
 		return err
 	}
 	timers, err := t.timersOf(ctx, a.WorkspaceID, a.ID)
@@ -230,7 +230,7 @@ func (t *Tx) settleAgent(ctx context.Context, a reeve.Agent) error {
 	if err := t.tellGone(ctx, a.WorkspaceID, timers); err != nil {
 		return err
 	}
-	return t.CancelRuns(ctx, a.WorkspaceID, a.ID, "the agent was destroyed")
+	return t.cancelRuns(ctx, a.WorkspaceID, a.ID, "the agent was destroyed")
 }
 
 // EndWakes takes queued wakes for a run, or skips them.

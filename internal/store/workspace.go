@@ -84,7 +84,7 @@ func (t *Tx) StopWorkspace(ctx context.Context, id string, at time.Time, reason 
 	if err := t.exec(ctx, `UPDATE workspaces SET stopped_at = $2, stop_reason = $3 WHERE id = $1`, id, reeve.Millis(at), reason); err != nil || at.IsZero() {
 		return err
 	}
-	return t.SkipWakes(ctx, id, "", "everything in the workspace is stopped")
+	return t.skipWakes(ctx, id, "", "everything in the workspace is stopped")
 }
 
 // optional is a time that may be missing.

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -96,7 +97,7 @@ func (p *Pack) taskTools() []reeve.Tool {
 		read(p, reeve.Tool{ID: "resolve_task_reference", Name: "Resolve Task Reference", Capability: TaskRead,
 			Description: "Find the tasks that a person may mean by some words, the likeliest first. It chooses nothing: writes take a task_id, so ask when the answer is ambiguous."}, nil,
 			func(ctx context.Context, r *store.JournalReader, in resolveTask) (reeve.TaskCandidates, error) {
-				return r.ResolveTask(ctx, in.Reference, in.Closed, or(in.Limit, 5))
+				return r.ResolveTask(ctx, in.Reference, in.Closed, cmp.Or(in.Limit, 5))
 			}),
 		edit(p, reeve.Tool{ID: "set_task_language", Name: "Set Task Language", Identity: one, Risk: reeve.LowRisk, Description: "Set the language of a task's texts."},
 			func(in languageArgs) (string, reeve.TaskChange, reeve.Undoing) {
@@ -230,7 +231,7 @@ func pageOfTasks(ctx context.Context, r *store.JournalReader, in listTasks) ([]r
 			}
 		}
 	}
-	f := store.TaskFilter{Category: in.CategoryID, Status: in.Status, DueAfter: in.DueAfter, DueBefore: in.DueBefore, Label: in.LabelID, Text: in.Text, Limit: or(in.Limit, 20)}
+	f := store.TaskFilter{Category: in.CategoryID, Status: in.Status, DueAfter: in.DueAfter, DueBefore: in.DueBefore, Label: in.LabelID, Text: in.Text, Limit: cmp.Or(in.Limit, 20)}
 	var err error
 	if f.Before, err = after(in.Cursor); err != nil {
 		return nil, "", err
@@ -259,12 +260,4 @@ func after(text string) (store.Cursor, error) {
 		return store.Cursor{}, reeve.Wrong("/cursor", "cannot be read", "next_cursor of the page before")
 	}
 	return store.Cursor{At: ms, ID: id}, nil
-}
-
-// or gives the default of a number that was left out.
-func or(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
-	}
-	return n
 }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 
 	"reeve"
@@ -23,7 +24,7 @@ type listTime struct {
 }
 
 func findTime(ctx context.Context, r *store.JournalReader, in listTime) (out reeve.TimeEntryList, err error) {
-	f := store.TimeFilter{Task: in.TaskID, Running: in.Running, Limit: or(in.Limit, 20)}
+	f := store.TimeFilter{Task: in.TaskID, Running: in.Running, Limit: cmp.Or(in.Limit, 20)}
 	if f.Before, err = after(in.Cursor); err != nil {
 		return out, err
 	}
