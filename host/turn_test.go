@@ -411,6 +411,31 @@ func TestW23_Responses(t *testing.T) {
 	h.Want(http.StatusBadRequest, nil, "POST", "/v1/responses", object{"model": "mock", "input": "hi", "previous_response_id": "resp_nosuch"})
 }
 
+// A request that is refused leaves nothing behind, however often it is made.
+func TestW23_ARefusedRequestLeavesNoConversation(t *testing.T) {
+	h := responder(t)
+	refused := func(why string) {
+		t.Helper()
+		for _, r := range []reevetest.Reply{
+			h.Do("POST", "/v1/chat/completions", object{"model": "mock", "messages": []object{{"role": "user", "content": "hi"}}}),
+			h.Do("POST", "/v1/responses", object{"model": "mock", "input": "hi"}),
+		} {
+			if r.Status < 400 {
+				t.Errorf("%s: %d %s", why, r.Status, r.Body)
+			}
+		}
+		var c reeve.ConversationList
+		if h.Want(http.StatusOK, &c, "GET", "/api/conversations", nil); len(c.Conversations) != 0 {
+			t.Errorf("%s: it left %+v", why, c.Conversations)
+		}
+	}
+	h.Want(http.StatusNoContent, nil, "POST", "/api/stop", object{})
+	refused("everything is stopped")
+	h.Want(http.StatusNoContent, nil, "POST", "/api/resume", object{})
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/mock", object{"mode": "autonomous"})
+	refused("the agent wakes for nobody")
+}
+
 // What a response says and cost is that of its answers, however much was written in the turn before them.
 func TestW23_AResponseOfALongTurn(t *testing.T) {
 	h := responder(t)

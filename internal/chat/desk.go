@@ -40,45 +40,50 @@ func (d *Desk) Open(ctx context.Context, who reeve.Principal, id, origin string,
 			return c, wrong(fmt.Sprintf("/participants/%d", i), "is empty or too long", "a user's name")
 		}
 	}
-	err = d.DB.Update(ctx, func(tx *store.Tx) error {
-		a, err := tx.GetAgent(ctx, who.Workspace, r.Agent)
-		if err != nil {
-			return err
-		}
-		if id != "" {
-			c, err = tx.GetConversation(ctx, who.Workspace, Sees(who), id)
-			switch {
-			case err == nil && c.AgentID != a.ID:
-				return reeve.Errorf(reeve.Conflict, "the conversation is with another agent").Hintf("use another session, or name the agent %s", c.AgentID)
-			case err == nil || reeve.CodeOf(err) != reeve.NotFound:
-				return err
-			}
-		}
-		if err := speaks(a); err != nil {
-			return err
-		}
-		c = reeve.Conversation{ID: id, WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Title: r.Title, Origin: origin,
-			State: reeve.ConversationActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
-		if id == "" {
-			c.ID = tx.NewID(reeve.PrefixConversation)
-		}
-		c.Members = []reeve.Participant{{Kind: reeve.UserParticipant, ID: who.User, AddedBy: who.User}, {Kind: reeve.AgentParticipant, ID: a.ID, AddedBy: who.User}}
-		for i, user := range r.Participants {
-			if user == who.User {
-				continue
-			}
-			if err := Knows(ctx, &tx.Snap, who.Workspace, user, fmt.Sprintf("/participants/%d", i)); err != nil {
-				return err
-			}
-			c.Members = append(c.Members, reeve.Participant{Kind: reeve.UserParticipant, ID: user, AddedBy: who.User})
-		}
-		if err := tx.InsertConversation(ctx, c); err != nil {
-			return err
-		}
-		c, err = tx.GetConversation(ctx, who.Workspace, "", c.ID)
+	err = d.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		c, err = open(ctx, tx, who, id, origin, r)
 		return err
 	})
 	return c, err
+}
+
+// open is Open in somebody's transaction.
+func open(ctx context.Context, tx *store.Tx, who reeve.Principal, id, origin string, r reeve.ConversationRequest) (c reeve.Conversation, err error) {
+	a, err := tx.GetAgent(ctx, who.Workspace, r.Agent)
+	if err != nil {
+		return c, err
+	}
+	if id != "" {
+		c, err = tx.GetConversation(ctx, who.Workspace, Sees(who), id)
+		switch {
+		case err == nil && c.AgentID != a.ID:
+			return c, reeve.Errorf(reeve.Conflict, "the conversation is with another agent").Hintf("use another session, or name the agent %s", c.AgentID)
+		case err == nil || reeve.CodeOf(err) != reeve.NotFound:
+			return c, err
+		}
+	}
+	if err := speaks(a); err != nil {
+		return c, err
+	}
+	c = reeve.Conversation{ID: id, WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Title: r.Title, Origin: origin,
+		State: reeve.ConversationActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
+	if id == "" {
+		c.ID = tx.NewID(reeve.PrefixConversation)
+	}
+	c.Members = []reeve.Participant{{Kind: reeve.UserParticipant, ID: who.User, AddedBy: who.User}, {Kind: reeve.AgentParticipant, ID: a.ID, AddedBy: who.User}}
+	for i, user := range r.Participants {
+		if user == who.User {
+			continue
+		}
+		if err := Knows(ctx, &tx.Snap, who.Workspace, user, fmt.Sprintf("/participants/%d", i)); err != nil {
+			return c, err
+		}
+		c.Members = append(c.Members, reeve.Participant{Kind: reeve.UserParticipant, ID: user, AddedBy: who.User})
+	}
+	if err := tx.InsertConversation(ctx, c); err != nil {
+		return c, err
+	}
+	return tx.GetConversation(ctx, who.Workspace, "", c.ID)
 }
 
 // Knows refuses a user whom nobody in the workspace is: a typo would be a participant for good. The path is where the name stands.
@@ -114,7 +119,7 @@ func (d *Desk) Begin(ctx context.Context, who reeve.Principal, conversation, key
 }
 
 // Relay begins a turn for a client that keeps a history of its own: what it brings along counts, and not what was said before in
-// the conversation. It may bring nothing but results of tools that it offers itself.
+// the conversation. It may bring nothing but results of tools that it offers itself. Where no conversation is named, one begins with the turn.
 func (d *Desk) Relay(ctx context.Context, who reeve.Principal, conversation string, r reeve.TurnRequest, b Brought) (reeve.Turn, error) {
 	turn, _, err := d.speak(ctx, who, conversation, "", r, &b)
 	return turn, err
@@ -123,6 +128,7 @@ func (d *Desk) Relay(ctx context.Context, who reeve.Principal, conversation stri
 // Brought is what a client with a history of its own brings along.
 type Brought struct {
 	reeve.Given
+	With     string // the agent that leads the conversation, if it begins with the turn
 	Messages []byte // the history: messages as models are told them, in JSON; kept by hash. Empty means that the conversation's own counts
 }
 
@@ -133,7 +139,15 @@ func (d *Desk) speak(ctx context.Context, who reeve.Principal, conversation, key
 		if err != nil {
 			return err
 		}
-		c, a, err := enter(ctx, &tx.Snap, w, who, conversation, r.Agent)
+		id := conversation
+		if id == "" && b != nil {
+			begun, err := open(ctx, tx, who, "", "openai", reeve.ConversationRequest{Agent: b.With})
+			if err != nil {
+				return err
+			}
+			id = begun.ID
+		}
+		c, a, err := enter(ctx, &tx.Snap, w, who, id, r.Agent)
 		if err != nil {
 			return err
 		}
@@ -147,9 +161,9 @@ func (d *Desk) speak(ctx context.Context, who reeve.Principal, conversation, key
 		return turn, false, err
 	}
 	if fresh {
-		d.Hub.Expect(conversation)
+		d.Hub.Expect(run.SessionID)
 		d.Server.Take(run)
-		d.Hub.Settle(conversation)
+		d.Hub.Settle(run.SessionID)
 	}
 	return run.Turn(), fresh, nil
 }

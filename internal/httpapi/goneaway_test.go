@@ -7,16 +7,16 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"reeve"
 )
 
-// A caller whose connection breaks, wherever that meets the request, finds the change made once when asking again with the key.
-func TestIdempotencyKey_TheCallerGoesAway(t *testing.T) {
-	w := newWorld(t)
-	var watch atomic.Pointer[func(after bool)]
+// watch lets somebody see each commit of the Reeve that is started there, before and after it.
+func (w *world) watch() *atomic.Pointer[func(after bool)] {
+	watch := &atomic.Pointer[func(after bool)]{}
 	told := func(after bool) func() {
 		return func() {
 			if f := watch.Load(); f != nil {
@@ -25,6 +25,13 @@ func TestIdempotencyKey_TheCallerGoesAway(t *testing.T) {
 		}
 	}
 	w.cfg.OnFault.OnBefore, w.cfg.OnFault.OnAfter = told(false), told(true)
+	return watch
+}
+
+// A caller whose connection breaks, wherever that meets the request, finds the change made once when asking again with the key.
+func TestIdempotencyKey_TheCallerGoesAway(t *testing.T) {
+	w := newWorld(t)
+	watch := w.watch()
 	h := w.start(t)
 	agent := h.Agent("coach").ID
 	category := decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", object{"name": "home"})).ID
@@ -88,5 +95,55 @@ func TestIdempotencyKey_TheCallerGoesAway(t *testing.T) {
 	schedules := decode[reeve.ScheduleList](t, h.Want(200, nil, "GET", "/api/schedules", nil)).Schedules
 	if len(tasks) != 6 || len(schedules) != 6 {
 		t.Errorf("%d tasks and %d schedules, want 6 of each", len(tasks), len(schedules))
+	}
+}
+
+// A client that goes away just as its turn begins ends it, as one does that has heard of it: nobody would hear what it says.
+func TestW23_TheClientGoesAwayAsItsTurnBegins(t *testing.T) {
+	w := newWorld(t)
+	watch := w.watch()
+	h := w.start(t) // which serves no turns
+	h.Agent("coach")
+	began, ended := make(chan context.Context, 1), make(chan struct{}, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began <- r.Context()
+		h.Server.Config.Handler.ServeHTTP(w, r)
+		ended <- struct{}{}
+	}))
+	defer s.Close()
+	for _, after := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		gone := false
+		leave := func(is bool) {
+			if gone || is != after {
+				return
+			}
+			gone = true
+			cancel()
+			<-(<-began).Done() // the server has noticed
+		}
+		watch.Store(&leave)
+		r, err := http.NewRequestWithContext(ctx, "POST", s.URL+"/v1/chat/completions", strings.NewReader(`{"model":"coach","messages":[{"role":"user","content":"hi"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+h.Token)
+		if res, err := http.DefaultClient.Do(r); err == nil {
+			res.Body.Close()
+			t.Fatalf("it was answered: %s", res.Status)
+		}
+		<-ended
+		watch.Store(nil)
+	}
+	talks := decode[reeve.ConversationList](t, h.Want(200, nil, "GET", "/api/conversations", nil)).Conversations
+	runs := decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs
+	if len(talks) != 2 || len(runs) != 2 {
+		t.Fatalf("%d conversations and %d turns, want 2 of each", len(talks), len(runs))
+	}
+	for _, run := range runs {
+		if run.State != reeve.RunCancelled {
+			t.Errorf("a turn is %s", run.State)
+		}
 	}
 }

@@ -103,18 +103,15 @@ type v1Turn struct {
 
 // v1Begin begins one, in a conversation of its own or in one that is there.
 func (s *server) v1Begin(ctx context.Context, who reeve.Principal, a reeve.Agent, conversation string, r reeve.TurnRequest, b chat.Brought, offers []model.Tool) (*v1Turn, error) {
+	var err error
 	after := int64(0)
-	if conversation == "" {
-		c, err := s.Desk.Open(ctx, who, "", "openai", reeve.ConversationRequest{Agent: a.ID})
-		if err != nil {
+	if b.With = a.ID; conversation != "" {
+		if err = s.DB.View(ctx, func(snap *store.Snap) (err error) {
+			after, err = snap.LastFrame(ctx, conversation)
+			return err
+		}); err != nil {
 			return nil, err
 		}
-		conversation = c.ID
-	} else if err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		after, err = snap.LastFrame(ctx, conversation)
-		return err
-	}); err != nil {
-		return nil, err
 	}
 	if len(offers) > 0 {
 		list, err := json.Marshal(offers)
@@ -127,12 +124,14 @@ func (s *server) v1Begin(ctx context.Context, who reeve.Principal, a reeve.Agent
 	for _, o := range offers {
 		t.offered[o.Name] = true
 	}
-	var err error
 	if t.turn, err = s.Desk.Relay(ctx, who, conversation, r, b); err != nil {
 		return nil, err
 	}
-	t.reader, err = s.Desk.Hub.Subscribe(ctx, conversation, after)
-	return t, err
+	if t.reader, err = s.Desk.Hub.Subscribe(ctx, t.turn.ConversationID, after); err != nil {
+		t.leave(ctx)
+		return nil, err
+	}
+	return t, nil
 }
 
 // v1Seen is what a client is to be told next.
