@@ -43,6 +43,9 @@ func TestG14_WhoAsksAgainInTimeForTheNext(t *testing.T) {
 			if h.Want(http.StatusOK, &list, "GET", "/api/approvals?state=expired", nil); len(list.Approvals) != 1 || list.Approvals[0].State != reeve.Expired {
 				t.Errorf("%+v has expired", list.Approvals)
 			}
+			if x := explained(h, first.CallID); x.Approval.State != reeve.Expired || !strings.Contains(x.Outcome, "in time") {
+				t.Errorf("it is explained as %q, %+v", x.Outcome, x.Approval)
+			}
 			again, _, _ := do(h, a.ID, keyed)
 			if op := operation(h, first.OperationID); again.State != reeve.DeniedOp || again.OperationID != first.OperationID || !strings.Contains(again.Message, "in time") || op.State != reeve.DeniedOp {
 				t.Errorf("%+v, %+v", again, op)
@@ -60,7 +63,7 @@ func TestG14_WhoAsksAgainInTimeForTheNext(t *testing.T) {
 	}
 }
 
-// An undo that nobody approved in time is asked for anew at once.
+// An undo that nobody approved in time is asked for anew at once, and who has asked for it with a key is told so.
 func TestO03_AnUndoThatNobodyApprovedInTime(t *testing.T) {
 	cfg := quick(t)
 	cfg.ApprovalTTL = host.Duration(time.Second) // the least there is
@@ -69,12 +72,23 @@ func TestO03_AnUndoThatNobodyApprovedInTime(t *testing.T) {
 	u.policy("ask")
 	u.write("1")
 	op := u.write("2")
-	first := u.undo(op)
+	undo := func(status int) (res reeve.Result) {
+		t.Helper()
+		r := u.Do("POST", "/api/operations/"+op+"/undo", nil, "Idempotency-Key", "k")
+		if r.Decode(t, &res); r.Status != status {
+			t.Errorf("status %d, want %d: %s", r.Status, status, r.Body)
+		}
+		return res
+	}
+	first := undo(http.StatusAccepted)
 	eventually(t, "the approval's time to be over", func() bool {
 		var v reeve.Approval
 		u.Want(http.StatusOK, &v, "GET", "/api/approvals/"+first.ApprovalID, nil)
 		return v.State == reeve.Expired
 	})
+	if v := undo(http.StatusOK); v.OperationID != first.OperationID || v.State != reeve.DeniedOp || v.Code != reeve.Denied || !strings.Contains(v.Message, "in time") {
+		t.Errorf("with its key: %+v", v)
+	}
 	if v := u.undo(op); v.State != reeve.Parked || v.OperationID == first.OperationID {
 		t.Errorf("it was not asked for anew: %+v", v)
 	}

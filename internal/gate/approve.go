@@ -39,6 +39,9 @@ func (p *pass) park(ctx context.Context) (res reeve.Result, err error) {
 	if err != nil {
 		return reeve.Result{}, err
 	}
+	if p.g.ApprovalTTL < poll {
+		p.g.nudge() // its time is up before the loop would look
+	}
 	return res, nil
 }
 

@@ -201,6 +201,8 @@ func overrule(list []reeve.Step, by reeve.Step) {
 func outcomeOf(x reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, content string, answered bool) string {
 	op := x.Operation
 	switch {
+	case !answered && x.Approval != nil && x.Approval.State == reeve.Expired:
+		return "Nobody approved it in time: it will not run."
 	case !answered && op != nil:
 		return "It is " + string(op.State) + ", and has no result yet."
 	case !answered:

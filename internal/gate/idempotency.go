@@ -105,8 +105,11 @@ func (p *pass) replay(ctx context.Context) (res reeve.Result, err error) {
 	return res, err
 }
 
-// Stands is what whoever makes a call again is told: what has become of its operation.
+// Stands is what whoever makes a call again is told: what has become of its operation. If nobody approved it in time and the loop has not noticed yet, what it would have done counts.
 func (g *Gate) Stands(ctx context.Context, workspace, operation string) (res reeve.Result, err error) {
+	if err := g.expireOf(ctx, operation); err != nil {
+		return res, err
+	}
 	err = g.DB.View(ctx, func(s *store.Snap) error {
 		op, err := s.GetOperation(ctx, workspace, operation)
 		if err == nil {

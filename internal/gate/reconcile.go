@@ -142,21 +142,23 @@ func (g *Gate) claim(ctx context.Context, n int) (ops []reeve.Operation, next ti
 	if err := g.expire(ctx); err != nil {
 		return nil, next, err
 	}
-	if n == 0 {
-		return nil, next, nil // nothing is due for us while our hands are full
-	}
 	err = g.DB.Update(ctx, func(tx *store.Tx) error {
+		until := func(due int64, waiting bool, err error) error {
+			if waiting {
+				next = min(next, max(10*time.Millisecond, reeve.FromMillis(due).Sub(tx.Now())))
+			}
+			return err
+		}
+		if err := until(tx.NextExpiry(ctx)); err != nil || n == 0 {
+			return err // no operation is due for us while our hands are full
+		}
 		if err := tx.ReleaseLost(ctx); err != nil {
 			return err
 		}
 		if ops, err = tx.ClaimOperations(ctx, g.process, n); err != nil {
 			return err
 		}
-		due, waiting, err := tx.NextDue(ctx)
-		if waiting {
-			next = min(next, max(10*time.Millisecond, reeve.FromMillis(due).Sub(tx.Now())))
-		}
-		return err
+		return until(tx.NextDue(ctx))
 	})
 	if err != nil { // they are not ours; or nobody can tell
 		for _, op := range ops {

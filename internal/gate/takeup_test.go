@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"reeve"
 	"reeve/internal/store"
@@ -62,5 +63,40 @@ func TestG15_WhatCannotBeTakenUpIsLogged(t *testing.T) {
 				t.Errorf("the log has %q", got)
 			}
 		})
+	}
+}
+
+// The loop rests no longer than until the next approval expires: whoever waits for one that nobody gives goes on at once. It is told of one that would expire before it looks.
+func TestG14_TheLoopLooksWhenAnApprovalExpires(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	g, _, _ := sender(t, reeve.Keyed)
+	if err := g.DB.Update(ctx, func(tx *store.Tx) error {
+		a, err := tx.GetAgent(ctx, "home", "agt_one")
+		if err != nil {
+			return err
+		}
+		a.Policy.Tools = map[string]reeve.Answer{"send": reeve.Ask}
+		return tx.UpdateAgent(ctx, a)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		ttl    time.Duration
+		nudged int
+		most   time.Duration
+	}{{time.Hour, 0, poll}, {poll / 2, 1, poll / 2}} {
+		g.ApprovalTTL = c.ttl
+		if res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Via: reeve.ViaGo}); err != nil || res.State != reeve.Parked {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		if len(g.nudged) != c.nudged {
+			t.Errorf("an approval for %s: the loop was nudged %d times, want %d", c.ttl, len(g.nudged), c.nudged)
+		}
+		for _, free := range []int{together, 0} {
+			if _, next, err := g.claim(ctx, free); err != nil || next > c.most {
+				t.Errorf("an approval for %s, room for %d: the loop rests for %s, want at most %s; %v", c.ttl, free, next, c.most, err)
+			}
+		}
 	}
 }

@@ -63,6 +63,11 @@ func (s *Snap) DueApprovals(ctx context.Context, limit int) ([]reeve.Approval, e
 		ORDER BY expires_at LIMIT $2`, reeve.Millis(s.now), limit)
 }
 
+// NextExpiry is when the next approval that waits for an answer expires, in milliseconds; false means none waits.
+func (s *Snap) NextExpiry(ctx context.Context) (int64, bool, error) {
+	return one(ctx, s, value[int64], `SELECT expires_at FROM approvals WHERE state = 'pending' ORDER BY expires_at LIMIT 1`)
+}
+
 // MoveApproval answers an approval, provided nobody has since: the first answer wins.
 func (t *Tx) MoveApproval(ctx context.Context, a reeve.Approval, from reeve.ApprovalState) error {
 	n, err := t.affect(ctx, `UPDATE approvals SET state = $3, decided_by = $4, comment = $5, decided_at = $6 WHERE id = $1 AND state = $2`,
