@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"reeve"
 	"reeve/internal/store"
@@ -178,12 +177,10 @@ func checkBackup(ctx context.Context, file string) error {
 	case version > newest:
 		return reeve.Errorf(reeve.Unsupported, "%s cannot be restored: its schema version %d is of a newer Reeve; this one knows up to %d; nothing was changed", file, version, newest).
 			Hintf("restore it with the Reeve that made it, or a newer one")
-	case version < newest: // what it lacks is made at the next start
-		return nil
 	}
-	missing, err := sqlite.Missing(ctx, file)
-	if err == nil && len(missing) > 0 {
-		return bad("it lacks tables, columns or indexes: " + strings.Join(missing, ", "))
+	why, err := sqlite.Misfit(ctx, file, version)
+	if err == nil && why != "" {
+		return bad(why)
 	}
 	return err
 }

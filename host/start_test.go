@@ -206,13 +206,20 @@ func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := listing(t, dir)
+	const lacks = "it lacks tables, columns, indexes, triggers or versions: "
 	for _, c := range []struct {
 		statements, want string
 		code             reeve.Code
 	}{
 		{"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, 1)", "schema version 99999 is of a newer Reeve; this one knows up to ", reeve.Unsupported},
-		{"DROP TABLE session_files; DROP TABLE notes", "it lacks tables, columns or indexes: notes, session_files", reeve.Validation},
-		{"ALTER TABLE agents DROP COLUMN config; DROP INDEX agent_tools_tool", "it lacks tables, columns or indexes: agent_tools.agent_tools_tool, agents.config", reeve.Validation},
+		{"DROP TABLE session_files; DROP TABLE notes", lacks + "notes, session_files", reeve.Validation},
+		{"ALTER TABLE agents DROP COLUMN config; DROP INDEX agent_tools_tool", lacks + "agent_tools.agent_tools_tool, agents.config", reeve.Validation},
+		{"DROP TRIGGER notes_deleted", lacks + "notes.notes_deleted", reeve.Validation},
+		{"DELETE FROM goose_db_version WHERE version_id = 12", lacks + "goose_db_version.12", reeve.Validation},
+		{"DELETE FROM goose_db_version WHERE version_id >= 33", "its schema version is 32, and it has what only later ones have: payloads.payloads_age", reeve.Validation},
+		{"DELETE FROM goose_db_version WHERE version_id >= 30", "its schema version is 29, and it has what only later ones have: approvals.approvals_pending, ", reeve.Validation},
+		{"DROP INDEX operations_inbox; CREATE UNIQUE INDEX operations_inbox ON operations (id)", "these are not as in its schema version ", reeve.Validation},
+		{"CREATE TABLE other AS SELECT * FROM secrets; DROP TABLE secrets; ALTER TABLE other RENAME TO secrets", ": secrets; nothing", reeve.Validation}, // without its primary key
 		{"DELETE FROM goose_db_version", "not one of Reeve's", reeve.Validation},
 	} {
 		kept, err := host.Restore(t.Context(), host.Config{Dir: dir}, changed(t, h, filepath.Join(files, "changed.db"), c.statements))
@@ -224,10 +231,12 @@ func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 	if now, err := os.ReadFile(filepath.Join(dir, "reeve.db")); err != nil || !bytes.Equal(now, before) || listing(t, dir) != names {
 		t.Errorf("something was changed: there is %s (%v)", listing(t, dir), err)
 	}
-	older := changed(t, h, filepath.Join(files, "older.db"), "DELETE FROM goose_db_version WHERE version_id > 30")
+	const back = `DROP INDEX payloads_age; ALTER TABLE subscriptions DROP COLUMN user_id; ALTER TABLE payloads DROP COLUMN uses; DELETE FROM goose_db_version WHERE version_id > 30`
+	older := changed(t, h, filepath.Join(files, "older.db"), back)
 	if _, err := host.Restore(t.Context(), host.Config{Dir: dir}, older); err != nil {
 		t.Errorf("an older one: %v", err)
 	}
+	reevetest.StartWith(t, host.Config{Dir: dir})
 }
 
 // A backup that was cut off is refused, also where it is only short of a part of its last page, which SQLite reads as zeros. What a restore left that was killed is gone at the next start.

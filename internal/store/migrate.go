@@ -27,11 +27,10 @@ func migrate(ctx context.Context, e Engine) (err error) {
 		return Explain(err)
 	}
 	defer func() { err = errors.Join(err, handle.Close()) }()
-	files, err := fs.Sub(migrations, "migrations")
+	files, err := scripts(e.Name())
 	if err != nil {
 		return err
 	}
-	files = spoken{files, e.Name()}
 	if err := vacant(ctx, e, handle, files); err != nil {
 		return err
 	}
@@ -60,6 +59,25 @@ func migrate(ctx context.Context, e Engine) (err error) {
 		return told(e, err)
 	}
 	return nil
+}
+
+// scripts are the migrations as an engine gets them.
+func scripts(engine string) (fs.FS, error) {
+	files, err := fs.Sub(migrations, "migrations")
+	return spoken{files, engine}, err
+}
+
+// Schema makes the tables of a schema version in an empty SQLite database.
+func Schema(ctx context.Context, handle *sql.DB, version int64) error {
+	files, err := scripts("sqlite")
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, handle, files)
+	if err == nil {
+		_, err = p.UpTo(ctx, version)
+	}
+	return err
 }
 
 // Newest is the schema version that this Reeve brings a database to.
