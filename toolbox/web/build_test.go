@@ -161,14 +161,23 @@ func TestI10_EveryParameterGoesSomewhere(t *testing.T) {
 func TestI10_NothingThatIsAskedForIsLost(t *testing.T) {
 	const used = `"properties":{"id":{"type":"string"}}`
 	for schema, lost := range map[string]string{
-		`{"type":"object",` + used + `,"required":["id"]}`:                                                                                "",
-		`{"type":"object",` + used + `,"required":["id","zz"]}`:                                                                           "/parameters/required/1",
-		`{"type":"object",` + used + `,"allOf":[{"properties":{"zz":{}},"required":["zz"]}]}`:                                             "/parameters/allOf/0/properties/zz",
-		`{"type":"object",` + used + `,"allOf":[{"anyOf":[{"required":["id"]},{"required":["zz"]}]}]}`:                                    "/parameters/allOf/0/anyOf/1/required/0",
-		`{"type":"object",` + used + `,"oneOf":[true,{"properties":{"zz":{}}}]}`:                                                          "/parameters/oneOf/1/properties/zz",
-		`{"type":"object",` + used + `,"if":{"required":["id"]},"then":{"required":["zz"]},"else":{"properties":{"id":{"minLength":1}}}}`: "/parameters/then/required/0",
-		`{"type":"object",` + used + `,"patternProperties":{"^z":{}}}`:                                                                    "/parameters/patternProperties/^z",
-		`{"type":"object",` + used + `,"patternProperties":{"^z":false},"allOf":[{"properties":{"zz":false}}]}`:                           "",
+		`{"type":"object",` + used + `,"required":["id"]}`:                                                                                  "",
+		`{"type":"object",` + used + `,"required":["id","zz"]}`:                                                                             "/parameters/required/1",
+		`{"type":"object",` + used + `,"allOf":[{"properties":{"zz":{}},"required":["zz"]}]}`:                                               "/parameters/allOf/0/properties/zz",
+		`{"type":"object",` + used + `,"allOf":[{"anyOf":[{"required":["id"]},{"required":["zz"]}]}]}`:                                      "/parameters/allOf/0/anyOf/1/required/0",
+		`{"type":"object",` + used + `,"oneOf":[true,{"properties":{"zz":{}}}]}`:                                                            "/parameters/oneOf/1/properties/zz",
+		`{"type":"object",` + used + `,"if":{"required":["id"]},"then":{"required":["zz"]},"else":{"properties":{"id":{"minLength":1}}}}`:   "/parameters/then/required/0",
+		`{"type":"object",` + used + `,"patternProperties":{"^z":{}}}`:                                                                      "/parameters/patternProperties/^z",
+		`{"type":"object",` + used + `,"$ref":"#/$defs/a%20b~1c","$defs":{"a b/c":{"properties":{"zz":{}}}}}`:                               "/parameters/$defs/a b~1c/properties/zz",
+		`{"type":"object",` + used + `,"allOf":[{"$ref":"#/$defs/a/0"}],"$defs":{"a":[{"required":["zz"],"$ref":"#"}]}}`:                    "/parameters/$defs/a/0/required/0",
+		`{"type":"object",` + used + `,"allOf":[{"$ref":"#a"}],"$defs":{"a":{"$anchor":"a","properties":{"id":{"maxLength":9}}}}}`:          "/parameters/allOf/0/$ref",
+		`{"type":"object",` + used + `,"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"properties":{"id":{}}},"b":{"properties":{"zz":{}}}}}`: "",
+		`{"type":"object",` + used + `,"dependentRequired":{"id":["zz"]}}`:                                                                  "/parameters/dependentRequired/id/0",
+		`{"type":"object",` + used + `,"dependentSchemas":{"id":{"properties":{"zz":{}}}}}`:                                                 "/parameters/dependentSchemas/id/properties/zz",
+		`{"type":"object",` + used + `,"dependentSchemas":{"zz":true}}`:                                                                     "/parameters/dependentSchemas/zz",
+		`{"type":"object",` + used + `,"propertyNames":{"enum":["id","zz"]}}`:                                                               "/parameters/propertyNames",
+		`{"type":"object",` + used + `,"propertyNames":{"pattern":"^[a-z]+$"},"dependentRequired":{"id":[]}}`:                               "",
+		`{"type":"object",` + used + `,"patternProperties":{"^z":false},"allOf":[{"properties":{"zz":false}}]}`:                             "",
 	} {
 		tool := row(reeve.Read, `{"method":"GET","url":"https://a.test/{id}"}`)
 		tool.Parameters = json.RawMessage(schema)

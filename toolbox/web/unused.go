@@ -2,20 +2,24 @@ package web
 
 import (
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // unused finds the parameters of a request without a body that go nowhere. A body has all that stand nowhere else, unless it says what it has: the rest is then dropped on purpose.
 func (c *checker) unused() {
 	if c.spec.BodyType == noBody {
-		c.lost("/parameters", c.tool.Parameters)
+		c.lost("/parameters", c.tool.Parameters, map[string]bool{"#": true})
 	}
 }
 
-// lost finds them in a schema, and in those that apply to the same object.
-func (c *checker) lost(at string, raw json.RawMessage) {
+// lost finds them in a schema, and in those that apply to the same object. Those that were referred to are looked at once.
+func (c *checker) lost(at string, raw json.RawMessage, referred map[string]bool) {
 	var s struct {
+		Ref               *string                    `json:"$ref"`
+		DynamicRef        *string                    `json:"$dynamicRef"`
 		Properties        map[string]json.RawMessage `json:"properties"`
 		PatternProperties map[string]json.RawMessage `json:"patternProperties"`
 		Required          []string                   `json:"required"`
@@ -24,6 +28,9 @@ func (c *checker) lost(at string, raw json.RawMessage) {
 		OneOf             []json.RawMessage          `json:"oneOf"`
 		Then              json.RawMessage            `json:"then"`
 		Else              json.RawMessage            `json:"else"`
+		DependentRequired map[string][]string        `json:"dependentRequired"`
+		DependentSchemas  map[string]json.RawMessage `json:"dependentSchemas"`
+		PropertyNames     json.RawMessage            `json:"propertyNames"`
 	}
 	if json.Unmarshal(raw, &s) != nil { // true and false, which name nothing
 		return
@@ -49,11 +56,64 @@ func (c *checker) lost(at string, raw json.RawMessage) {
 			c.bad(at+"/patternProperties/"+escapeToken(pattern), expected, bad("what matches %s goes nowhere", pattern))
 		}
 	}
-	for name, list := range map[string][]json.RawMessage{"allOf": s.AllOf, "anyOf": s.AnyOf, "oneOf": s.OneOf} {
-		for i, sub := range list {
-			c.lost(at+"/"+name+"/"+strconv.Itoa(i), sub)
+	for _, name := range sortedKeys(s.DependentRequired) {
+		at := at + "/dependentRequired/" + escapeToken(name)
+		goes(at, name)
+		for i, needed := range s.DependentRequired[name] {
+			goes(at+"/"+strconv.Itoa(i), needed)
 		}
 	}
-	c.lost(at+"/then", s.Then)
-	c.lost(at+"/else", s.Else)
+	for _, name := range namesIn(s.PropertyNames) {
+		goes(at+"/propertyNames", name)
+	}
+	for name, list := range map[string][]json.RawMessage{"allOf": s.AllOf, "anyOf": s.AnyOf, "oneOf": s.OneOf} {
+		for i, sub := range list {
+			c.lost(at+"/"+name+"/"+strconv.Itoa(i), sub, referred)
+		}
+	}
+	c.lost(at+"/then", s.Then, referred)
+	c.lost(at+"/else", s.Else, referred)
+	for _, name := range sortedKeys(s.DependentSchemas) {
+		at := at + "/dependentSchemas/" + escapeToken(name)
+		goes(at, name)
+		c.lost(at, s.DependentSchemas[name], referred)
+	}
+	for key, ref := range map[string]*string{"$ref": s.Ref, "$dynamicRef": s.DynamicRef} {
+		if ref == nil || referred[*ref] {
+			continue
+		}
+		referred[*ref] = true
+		if to, sub, ok := c.refersTo(*ref); ok {
+			c.lost("/parameters"+to, sub, referred)
+		} else {
+			c.bad(at+"/"+key, "a reference such as #/$defs/name", bad("it cannot be told which parameters %s has", *ref))
+		}
+	}
+}
+
+// namesIn gives the names that a schema of names lists.
+func namesIn(raw json.RawMessage) []string {
+	var s struct {
+		Enum  []string `json:"enum"`
+		Const *string  `json:"const"`
+	}
+	if json.Unmarshal(raw, &s) != nil { // a schema of something else, or none
+		return nil
+	}
+	if s.Const != nil {
+		s.Enum = append(s.Enum, *s.Const)
+	}
+	return s.Enum
+}
+
+// refersTo finds what a reference by a pointer leads to in the tool's schema.
+func (c *checker) refersTo(ref string) (at string, sub json.RawMessage, ok bool) {
+	fragment, here := strings.CutPrefix(ref, "#")
+	at, err := url.PathUnescape(fragment)
+	tokens, ok := parsePointer(at)
+	if !here || err != nil || !ok {
+		return "", nil, false
+	}
+	sub, ok = pick(c.tool.Parameters, tokens)
+	return at, sub, ok
 }
