@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 
+	driver "modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
+
 	"reeve"
 	"reeve/internal/store"
 )
@@ -50,6 +53,10 @@ func (e *Engine) copy(ctx context.Context, part string) (err error) {
 	if _, err := db.ExecContext(ctx, "VACUUM INTO $1", part); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		var se *driver.Error
+		if errors.As(err, &se) && se.Code() == codes.SQLITE_IOERR_WRITE { // which only the copy is; a disk that is full has a code of its own
+			return reeve.Errorf(reeve.Unavailable, "the copy cannot be written: %w", err).Hintf("check the limit on the size of files (ulimit -f) and quotas of the server, and the disk")
 		}
 		return fault(err)
 	}

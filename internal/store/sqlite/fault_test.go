@@ -133,6 +133,30 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// Not beside others: the limit is the process's.
+func TestBackupOverTheLimitOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, sqlite.Config{File: filepath.Join(dir, "reeve.db")})
+	if _, err := put(db, random(1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 100_000, Max: was.Max}); err != nil {
+		t.Fatal(err)
+	}
+	err := db.Backup(t.Context(), filepath.Join(dir, "copy"))
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, err, reeve.Unavailable, "the copy cannot be written")
+	if left, _ := filepath.Glob(filepath.Join(dir, "*copy*")); len(left) != 0 {
+		t.Fatalf("left behind: %v", left)
+	}
+}
+
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
