@@ -111,7 +111,9 @@ func TestW12_APlaceBeyondTheEndIsRefused(t *testing.T) {
 	last := turnAt(h, c.ID)
 	at := "/api/conversations/" + c.ID
 	far := fmt.Sprint(last + 999_000_000)
-	for _, path := range []string{at + "/events?follow=false&after=" + far, at + "/frames?after=" + far, "/conversations/" + c.ID + "?after=" + far} {
+	silent := h.Talk("bot").ID // where nothing was ever told
+	for _, path := range []string{at + "/events?follow=false&after=" + far, at + "/frames?after=" + far, "/conversations/" + c.ID + "?after=" + far,
+		"/api/conversations/" + silent + "/events?follow=false&after=5000", "/api/conversations/" + silent + "/frames?after=5000", "/conversations/" + silent + "?after=5000"} {
 		var body []byte
 		var status int
 		if strings.HasPrefix(path, "/api/") {
@@ -132,7 +134,9 @@ func TestW12_APlaceBeyondTheEndIsRefused(t *testing.T) {
 	if r := h.Do("GET", at+"/events?follow=false", nil, "Last-Event-ID", far); r.Status != http.StatusConflict {
 		t.Errorf("Last-Event-ID: %d %s", r.Status, r.Body)
 	}
-	if s := h.Connect(c.ID, last); s.Last != last {
-		t.Errorf("the end itself: %d", s.Last)
+	for id, end := range map[string]int64{c.ID: last, silent: 0} {
+		if s := h.Connect(id, end); s.Last != end {
+			t.Errorf("the end itself: %d", s.Last)
+		}
 	}
 }

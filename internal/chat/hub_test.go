@@ -91,22 +91,30 @@ func TestHub_NumbersGrowAcrossARestart(t *testing.T) {
 
 	w.Hub = NewHub(w.DB, slog.New(slog.DiscardHandler))
 	r = w.subscribe(c.ID, last)
-	f := token("a", "anew")
-	f.Discard = true
-	w.Hub.Token(c.ID, f)
-	if got := w.read(r, withText("anew")); len(got) != 1 || got[0].Seq <= last {
+	w.keep(c.ID, reeve.Frame{Type: reeve.FrameToken, TurnID: "a", Discard: true}) // which whoever takes up a turn says first
+	w.Hub.Changed(c.ID)
+	w.Hub.Token(c.ID, token("a", "anew"))
+	if got := w.read(r, withText("anew")); len(got) != 2 || !got[0].Discard || got[0].Seq <= last || got[1].Seq <= got[0].Seq {
 		t.Errorf("after %d: %+v", last, got)
 	}
 }
 
-// A number that nobody was given does no harm to the others: one that may be a token's is taken for that, one beyond is refused.
+// A number that nobody was given does no harm to the others: one that may be a token's is taken for that, and counts for its client alone; one beyond is refused, and so is any before the first frame.
 func TestW12_ANumberFromNowhere(t *testing.T) {
 	w := newWorld(t)
 	c := w.talk()
+	for _, after := range []int64{1, 5000, store.FrameStep - 1} {
+		if _, err := w.Hub.Subscribe(t.Context(), c.ID, after); reeve.CodeOf(err) != reeve.Stale {
+			t.Errorf("after %d where there is no frame: %v", after, err)
+		}
+	}
 	w.keep(c.ID, reeve.Frame{Type: reeve.FrameStarted, TurnID: "a"})
 	last := int64(store.FrameStep)
 	for _, beyond := range []int64{-1, 0, 1, store.FrameStep / 2, store.FrameStep - 1} {
 		r, other := w.subscribe(c.ID, last+beyond), w.subscribe(c.ID, 0)
+		if got := other.Last(); got != last {
+			t.Errorf("after %d: another is told that the last is %d, and it is %d", last+beyond, got, last)
+		}
 		say := fmt.Sprint("beyond ", beyond)
 		w.Hub.Token(c.ID, token(say, say))
 		w.Hub.Token(c.ID, token(say, "."))

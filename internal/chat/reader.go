@@ -41,9 +41,9 @@ func (h *Hub) Subscribe(ctx context.Context, conversation string, after int64) (
 }
 
 // Reached refuses a place in a conversation that nobody can have come to: it is beyond the last kept frame and all tokens that
-// may follow that.
+// may follow that. None comes before the first frame.
 func Reached(after, last int64) error {
-	if after < last+store.FrameStep {
+	if after == 0 || last > 0 && after < last+store.FrameStep {
 		return nil
 	}
 	return reeve.Errorf(reeve.Stale, "the conversation has not come to %d: its last frame is %d", after, last).

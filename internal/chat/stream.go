@@ -270,8 +270,8 @@ func (s *stream) after(number int64, most int) (lines []Line, more <-chan struct
 
 // place is where a client goes on that has seen everything up to a number; below 0 means that it wants what comes from now on. It
 // is not told the tokens after from, unless that is below 0. The stream must have been refreshed since the client came: it may have
-// seen on another server what was not known here. Numbers that were given to tokens there, or before a restart, are not given
-// again.
+// seen on another server what was not known here. A number that was not given here may be that of a token which was told there: it
+// counts for this client alone, which is told no token with a smaller one.
 func (s *stream) place(after int64) (at, from int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,11 +280,8 @@ func (s *stream) place(after int64) (at, from int64, err error) {
 		return s.number, 0, nil
 	case after <= s.number:
 		return after, -1, nil
-	case after < s.last+store.FrameStep/10*9: // what is left must do for the tokens to come
-		s.number = after
-		return after, -1, nil
 	}
-	return after, s.number, Reached(after, s.last)
+	return after, s.last, Reached(after, s.last)
 }
 
 func (s *stream) behind(seq int64) bool {
