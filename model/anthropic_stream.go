@@ -12,9 +12,9 @@ type anthropicEvent struct {
 	Type    string `json:"type"`
 	Index   int    `json:"index"`
 	Message struct {
-		ID    string         `json:"id"`
-		Model string         `json:"model"`
-		Usage anthropicUsage `json:"usage"`
+		ID    string                `json:"id"`
+		Model string                `json:"model"`
+		Usage tally[anthropicUsage] `json:"usage"`
 	} `json:"message"`
 	Block json.RawMessage `json:"content_block"`
 	Delta struct {
@@ -25,16 +25,16 @@ type anthropicEvent struct {
 		Signature string `json:"signature"`
 		Stop      string `json:"stop_reason"`
 	} `json:"delta"`
-	Usage anthropicUsage `json:"usage"`
+	Usage tally[anthropicUsage] `json:"usage"`
 }
 
 type anthropicUsage struct {
-	Input   int64 `json:"input_tokens"`
-	Output  int64 `json:"output_tokens"`
-	Read    int64 `json:"cache_read_input_tokens"`
-	Written int64 `json:"cache_creation_input_tokens"`
+	Input   count `json:"input_tokens"`
+	Output  count `json:"output_tokens"`
+	Read    count `json:"cache_read_input_tokens"`
+	Written count `json:"cache_creation_input_tokens"`
 	Details struct {
-		Thinking int64 `json:"thinking_tokens"`
+		Thinking count `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
 }
 
@@ -78,7 +78,7 @@ func (m *anthropicModel) listen(ctx context.Context, res *http.Response, d *draf
 		switch e.Type {
 		case "message_start":
 			d.answer.ID, d.answer.Model = e.Message.ID, e.Message.Model
-			e.Message.Usage.note(&d.answer.Usage)
+			e.Message.Usage.of.note(&d.answer.Usage)
 		case "content_block_start":
 			if err := m.begin(d, key, e.Block, thoughts); err != nil {
 				return Answer{}, err
@@ -106,7 +106,7 @@ func (m *anthropicModel) listen(ctx context.Context, res *http.Response, d *draf
 			}
 		case "message_delta":
 			stop = e.Delta.Stop
-			e.Usage.note(&d.answer.Usage)
+			e.Usage.of.note(&d.answer.Usage)
 		case "message_stop":
 			return d.finish(known(anthropicStops, stop))
 		case "error":
@@ -144,11 +144,11 @@ func (m *anthropicModel) begin(d *draft, key string, raw json.RawMessage, though
 
 // note takes over what was counted; later events repeat the counts or leave them out. Anthropic counts what is cached apart from the rest.
 func (c anthropicUsage) note(u *Usage) {
-	more := func(was, is int64) int64 {
+	more := func(was int64, is count) int64 {
 		if is < 0 {
-			return is // which cannot be true, and is not covered up
+			return -1 // which cannot be true, and is not covered up
 		}
-		return max(was, is)
+		return max(was, int64(is))
 	}
 	fresh := max(0, u.Input-u.CacheRead-u.CacheWrite)
 	u.CacheRead, u.CacheWrite = more(u.CacheRead, c.Read), more(u.CacheWrite, c.Written)

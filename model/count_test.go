@@ -40,6 +40,12 @@ func TestCountsThatCannotBe(t *testing.T) {
 			{"-50", "0", 250, 500, true, true},
 			{"-5", "-3", 250, 500, true, true},
 			{"19", "-3", 250, 500, true, true},
+			{"12.0", "3e0", 12, 3, false, false},
+			{"null", "null", 250, 500, true, false},
+			{"1e30", "3", 250, 500, true, true},
+			{"1.5", "3", 250, 500, true, true},
+			{`"12"`, `"3"`, 250, 500, true, true},
+			{"[1]", "{}", 250, 500, true, true},
 		} {
 			var log bytes.Buffer
 			m := model.Counted(speaks(provider, wire(provider, []string{`"` + strings.Repeat("x", 1000) + `"`, `"` + strings.Repeat("y", 1000) + `"`}, "stop", c.in, c.out)), slog.New(slog.NewTextHandler(&log, nil)))
@@ -72,6 +78,22 @@ data: {"type":"message_stop"}
 		a, err := m.Answer(t.Context(), model.Request{Model: adapters[provider].model, Messages: ask("12345678")}, nil)
 		if err != nil || !a.Usage.Estimated || a.Usage.Input != 2 || a.Usage.Output != 2 {
 			t.Errorf("%s: %+v, %v", provider, a.Usage, err)
+		}
+	}
+}
+
+// TestCountsOfAnotherShape: an answer does not fail by what is said of it.
+func TestCountsOfAnotherShape(t *testing.T) {
+	for provider, body := range map[string]string{
+		"anthropic":        `data: {"type":"message_start","message":{"id":"a1","usage":[1]}}` + "\n\n" + `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello"}}` + "\n\n" + `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":"5"}` + "\n\n" + `data: {"type":"message_stop"}`,
+		"openai_chat":      `data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}],"usage":[1]}` + "\n\ndata: [DONE]",
+		"openai_responses": `data: {"type":"response.output_text.delta","output_index":0,"delta":"Hello"}` + "\n\n" + `data: {"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":5,"input_tokens_details":[]}}}`,
+		"gemini":           `data: {"candidates":[{"index":0,"content":{"parts":[{"text":"Hello"}]},"finishReason":"STOP"}],"usageMetadata":7}`,
+	} {
+		m := model.Counted(speaks(provider, []byte(body+"\n\n")), slog.New(slog.DiscardHandler))
+		a, err := m.Answer(t.Context(), model.Request{Model: adapters[provider].model, Messages: ask("12345678")}, nil)
+		if err != nil || a.Text() != "Hello" || !a.Usage.Estimated || a.Usage.Input != 2 || a.Usage.Output != 2 {
+			t.Errorf("%s: %q, %+v, %v", provider, a.Text(), a.Usage, err)
 		}
 	}
 }

@@ -23,13 +23,13 @@ type geminiChunk struct {
 	Feedback struct {
 		Block string `json:"blockReason"`
 	} `json:"promptFeedback"`
-	Usage *struct {
-		Prompt     int64 `json:"promptTokenCount"`
-		Tools      int64 `json:"toolUsePromptTokenCount"`
-		Candidates int64 `json:"candidatesTokenCount"`
-		Thoughts   int64 `json:"thoughtsTokenCount"`
-		Cached     int64 `json:"cachedContentTokenCount"`
-	} `json:"usageMetadata"`
+	Usage tally[*struct {
+		Prompt     count `json:"promptTokenCount"`
+		Tools      count `json:"toolUsePromptTokenCount"`
+		Candidates count `json:"candidatesTokenCount"`
+		Thoughts   count `json:"thoughtsTokenCount"`
+		Cached     count `json:"cachedContentTokenCount"`
+	}] `json:"usageMetadata"`
 	Error *geminiError `json:"error"`
 }
 
@@ -81,8 +81,8 @@ func (m *geminiModel) listen(ctx context.Context, res *http.Response, d *draft) 
 		if c.Model != "" {
 			d.answer.Model = c.Model
 		}
-		if u := c.Usage; u != nil {
-			d.answer.Usage = Usage{Input: total(u.Prompt, u.Tools), Output: total(u.Candidates, u.Thoughts), CacheRead: u.Cached, Reasoning: u.Thoughts}
+		if u := c.Usage.of; u != nil {
+			d.answer.Usage = Usage{Input: total(int64(u.Prompt), int64(u.Tools)), Output: total(int64(u.Candidates), int64(u.Thoughts)), CacheRead: int64(u.Cached), Reasoning: int64(u.Thoughts)}
 		}
 		if c.Feedback.Block != "" {
 			finish = "PROHIBITED_CONTENT"

@@ -62,8 +62,8 @@ type ollamaChunk struct {
 	} `json:"message"`
 	Done    bool   `json:"done"`
 	Reason  string `json:"done_reason"`
-	Read    int64  `json:"prompt_eval_count"`
-	Written int64  `json:"eval_count"`
+	Read    count  `json:"prompt_eval_count"`
+	Written count  `json:"eval_count"`
 	Error   string `json:"error"`
 }
 
@@ -210,7 +210,7 @@ func (m *ollamaModel) listen(ctx context.Context, res *http.Response, d *draft) 
 			calls++
 		}
 		if c.Done {
-			d.answer.Usage = Usage{Input: c.Read, Output: c.Written}
+			d.answer.Usage = Usage{Input: int64(c.Read), Output: int64(c.Written)}
 			return d.finish(known(ollamaStops, c.Reason))
 		}
 	}

@@ -238,17 +238,17 @@ type chatChunk struct {
 			Calls     []chatCall `json:"tool_calls"`
 		} `json:"delta"`
 	} `json:"choices"`
-	Usage *struct {
-		Prompt     int64 `json:"prompt_tokens"`
-		Completion int64 `json:"completion_tokens"`
+	Usage tally[*struct {
+		Prompt     count `json:"prompt_tokens"`
+		Completion count `json:"completion_tokens"`
 		Read       struct {
-			Cached  int64 `json:"cached_tokens"`
-			Written int64 `json:"cache_write_tokens"`
+			Cached  count `json:"cached_tokens"`
+			Written count `json:"cache_write_tokens"`
 		} `json:"prompt_tokens_details"`
 		Details struct {
-			Reasoning int64 `json:"reasoning_tokens"`
+			Reasoning count `json:"reasoning_tokens"`
 		} `json:"completion_tokens_details"`
-	} `json:"usage"`
+	}] `json:"usage"`
 	Error json.RawMessage `json:"error"`
 }
 
@@ -281,8 +281,8 @@ func (m *chatModel) listen(ctx context.Context, res *http.Response, d *draft) (A
 		if c.Model != "" {
 			d.answer.Model = c.Model
 		}
-		if u := c.Usage; u != nil {
-			d.answer.Usage = Usage{Input: u.Prompt, Output: u.Completion, CacheRead: u.Read.Cached, CacheWrite: u.Read.Written, Reasoning: u.Details.Reasoning}
+		if u := c.Usage.of; u != nil {
+			d.answer.Usage = Usage{Input: int64(u.Prompt), Output: int64(u.Completion), CacheRead: int64(u.Read.Cached), CacheWrite: int64(u.Read.Written), Reasoning: int64(u.Details.Reasoning)}
 		}
 		for _, choice := range c.Choices {
 			if choice.Index != 0 {

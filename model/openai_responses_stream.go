@@ -27,17 +27,17 @@ type responsesEvent struct {
 			Code    string `json:"code"`
 			Message string `json:"message"`
 		} `json:"error"`
-		Usage struct {
-			Input int64 `json:"input_tokens"`
+		Usage tally[struct {
+			Input count `json:"input_tokens"`
 			Read  struct {
-				Cached  int64 `json:"cached_tokens"`
-				Written int64 `json:"cache_write_tokens"`
+				Cached  count `json:"cached_tokens"`
+				Written count `json:"cache_write_tokens"`
 			} `json:"input_tokens_details"`
-			Output  int64 `json:"output_tokens"`
+			Output  count `json:"output_tokens"`
 			Details struct {
-				Reasoning int64 `json:"reasoning_tokens"`
+				Reasoning count `json:"reasoning_tokens"`
 			} `json:"output_tokens_details"`
-		} `json:"usage"`
+		}] `json:"usage"`
 	} `json:"response"`
 }
 
@@ -142,8 +142,8 @@ func (m *responsesModel) end(d *draft, e responsesEvent, refused bool) (Answer, 
 	if r.ID != "" {
 		d.answer.ID = r.ID
 	}
-	u := r.Usage
-	d.answer.Usage = Usage{Input: u.Input, Output: u.Output, CacheRead: u.Read.Cached, CacheWrite: u.Read.Written, Reasoning: u.Details.Reasoning}
+	u := r.Usage.of
+	d.answer.Usage = Usage{Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.Read.Cached), CacheWrite: int64(u.Read.Written), Reasoning: int64(u.Details.Reasoning)}
 	switch {
 	case refused || r.Incomplete.Reason == "content_filter":
 		return d.finish(StopRefused)
