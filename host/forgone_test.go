@@ -233,3 +233,30 @@ func TestW10_AnOutcomeAndACancelAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// A call that the model asked for, and that was under way or not begun when its turn was cancelled, is told to have come to nothing, with the turn's end.
+func TestW21_CallsThatWereNeverRecorded(t *testing.T) {
+	entered, finish := make(chan struct{}, 1), make(chan struct{})
+	tools := []reeve.Tool{tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+		entered <- struct{}{}
+		<-finish
+		return "seen", nil
+	}), tool("note", reeve.Local, func(context.Context, *reeve.Invocation) (any, error) { return "noted", nil }), errand("send", reeve.Keyed, itWillCome)}
+	script := "- {when: begin, calls: [{id: a, name: note, args: {}}]}\n- {when: {result: noted}, calls: [{id: a, name: look, args: {}}, {id: b, name: send, args: {}}]}\n"
+	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+		finish = make(chan struct{})
+		defer close(finish)
+		turn := speak(h, h.Talk("bot").ID, "begin")
+		<-entered
+		h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
+		told := settled(t, h, detail(h, turn.ID), false)
+		if told["note"].Content != "noted" {
+			t.Errorf("%+v", told["note"])
+		}
+		for _, id := range []string{"look", "send"} {
+			if f := told[id]; !f.IsError || f.Code != reeve.Canceled || f.Content != "the turn was cancelled before its outcome came" {
+				t.Errorf("%s: %+v", id, f)
+			}
+		}
+	})
+}

@@ -62,7 +62,7 @@ func (v *turn) tellAnswer(ctx context.Context, tx *store.Tx, id string, n int, a
 	}
 	for _, c := range a.Calls() {
 		f := reeve.Frame{Type: reeve.FrameTool, MessageID: id, ToolCallID: c.ID, Tool: c.Name, Args: readable(c.Args)}
-		if err := v.tell(ctx, tx, fmt.Sprint("call:", n, ":", c.ID), f); err != nil {
+		if err := v.tell(ctx, tx, store.CallKey(n, c.ID), f); err != nil {
 			return err
 		}
 	}

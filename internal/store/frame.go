@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,21 +68,61 @@ func (t *Tx) tellResult(ctx context.Context, run reeve.Run, action, result reeve
 	return t.AppendFrame(ctx, run.SessionID, run.ID+":"+key, f)
 }
 
-// tellResults tells those results of a turn that its brain has not: it was not there when they came, and does not come back.
+// tellResults tells those results of a turn that its brain has not: it was not there when they came, and does not come back. Of a call that was told to begin, and that nobody recorded before the turn was cancelled or
+// failed, it tells so: none can be any more.
 func (t *Tx) tellResults(ctx context.Context, run reeve.Run) error {
+	begun, err := t.begun(ctx, run)
+	if err != nil {
+		return err
+	}
 	list, err := t.WholeRun(ctx, run.WorkspaceID, run.ID)
 	if err != nil {
 		return err
 	}
-	actions := map[string]reeve.Message{}
+	actions, answer := map[string]reeve.Message{}, ""
 	for _, m := range list {
-		if m.Kind == reeve.Action {
-			actions[m.ID] = m
-		}
-		if action, ok := actions[m.ActionID]; ok && m.Kind == reeve.ToolResult {
-			if err := t.tellResult(ctx, run, action, m); err != nil {
+		switch m.Kind {
+		case reeve.Thought:
+			answer = m.ID
+		case reeve.Action:
+			var asked reeve.ActionInfo
+			if err := fromText(string(m.Metadata), &asked); err != nil {
 				return err
 			}
+			actions[m.ID] = m
+			begun = slices.DeleteFunc(begun, func(f reeve.Frame) bool { return f.MessageID == answer && f.ToolCallID == asked.Ref })
+		case reeve.ToolResult:
+			if action, ok := actions[m.ActionID]; ok {
+				if err := t.tellResult(ctx, run, action, m); err != nil {
+					return err
+				}
+			}
+		case reeve.UserMessage, reeve.Observation, reeve.SystemNote, reeve.Summary:
+		}
+	}
+	return t.tellUnmade(ctx, run, begun)
+}
+
+// calls begins the keys of frames that tell of a call that it begins.
+const calls = "call:"
+
+// CallKey is the key by which clients are told once, of a turn, that a call begins: one of the n-th answer of its model, by the model's own id.
+func CallKey(n int, id string) string { return fmt.Sprint(calls, n, ":", id) }
+
+// begun lists the calls of a turn that its clients were told to begin. The client of one that is completed makes those itself that are left.
+func (s *Snap) begun(ctx context.Context, run reeve.Run) ([]reeve.Frame, error) {
+	if run.State == reeve.RunCompleted {
+		return nil, nil
+	}
+	return all(ctx, s, scanFrame, `SELECT n, body, created_at FROM frames WHERE conversation_id = $1 AND frame_key >= $2 AND frame_key < $3`, run.SessionID, run.ID+":"+calls, run.ID+":"+calls+"~")
+}
+
+func (t *Tx) tellUnmade(ctx context.Context, run reeve.Run, begun []reeve.Frame) error {
+	slices.SortFunc(begun, func(a, b reeve.Frame) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, c := range begun {
+		f := reeve.Frame{Type: reeve.FrameResult, TurnID: run.ID, AgentID: run.AgentID, ToolCallID: c.ToolCallID, Tool: c.Tool, Content: run.Over() + " before its outcome came", IsError: true, Code: reeve.Canceled}
+		if err := t.AppendFrame(ctx, run.SessionID, fmt.Sprint(run.ID, ":unmade:", c.Seq), f); err != nil {
+			return err
 		}
 	}
 	return nil
