@@ -260,3 +260,24 @@ func TestW21_CallsThatWereNeverRecorded(t *testing.T) {
 		}
 	})
 }
+
+// What becomes of calls that wait for a person when their agent is removed is told before the end of its turns.
+func TestW21_AnAgentThatIsRemovedWhileAPersonIsAsked(t *testing.T) {
+	tools := []reeve.Tool{tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) { return "sent", nil })}
+	eachTalker(t, "- {when: begin, calls: [{name: send, args: {}}]}\n", tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+		for end, status := range map[string]int{"DELETE": http.StatusNoContent, "PATCH": http.StatusOK} {
+			a := h.Agent("asks", "send")
+			patch(h, a, object{"policy": object{"tools": object{"send": "ask"}}})
+			turn := speak(h, h.Talk(a.ID).ID, "begin")
+			until(h, turn.ID, func(d reeve.TurnDetail) bool { return d.State == reeve.RunParked })
+			var body any
+			if end == "PATCH" {
+				body = object{"name": "gone", "lifecycle": "destroyed"}
+			}
+			h.Want(status, nil, end, "/api/agents/"+a.ID, body)
+			if f := settled(t, h, detail(h, turn.ID), false)["send"]; f.Code != reeve.Denied || !strings.Contains(f.Content, "the agent was") {
+				t.Errorf("%s: %+v", end, f)
+			}
+		}
+	})
+}

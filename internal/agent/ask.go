@@ -101,6 +101,11 @@ func (v *turn) check(a *model.Answer) error {
 
 // keep writes an answer down, and what clients are told of it.
 func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent reeve.Amount) error {
+	if c := v.conversation(); c != "" {
+		if err := tx.HoldConversation(ctx, c); err != nil { // so that it does not end before its clients are told
+			return err
+		}
+	}
 	state, err := tx.RunState(ctx, v.run.WorkspaceID, v.run.ID)
 	if err == nil && state.Final() { // somebody ended it while the model was thinking
 		err = reeve.ErrEnded

@@ -43,7 +43,7 @@ func (v *turn) changed() {
 	}
 }
 
-// tell keeps a frame of the turn.
+// tell keeps a frame of the turn, unless that is over.
 func (v *turn) tell(ctx context.Context, tx *store.Tx, key string, f reeve.Frame) error {
 	c := v.conversation()
 	if c == "" {
@@ -148,6 +148,9 @@ func (v *turn) tellFirst(ctx context.Context, key string, f reeve.Frame) error {
 	keep := context.WithoutCancel(ctx)
 	var first reeve.Run
 	err := v.DB.Update(keep, func(tx *store.Tx) (err error) {
+		if state, err := tx.HoldRun(keep, v.run.WorkspaceID, v.run.ID); err != nil || state.Final() {
+			return err
+		}
 		first, err = tx.GetRun(keep, v.run.WorkspaceID, v.run.Ancestors[0].RunID)
 		if reeve.CodeOf(err) == reeve.NotFound || err == nil && (first.Reason != reeve.ReasonUser || first.SessionID == v.conversation()) {
 			first = reeve.Run{}

@@ -305,7 +305,7 @@ func (d *Desk) Ending(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	}
 	if run.State == reeve.RunFailed {
 		e := reeve.Frame{Type: reeve.FrameError, TurnID: run.ID, AgentID: run.AgentID, Code: run.Code, Message: run.Message, Hint: hint(run.Code)}
-		if err := tx.AppendFrame(ctx, run.SessionID, "error:"+run.ID, e); err != nil {
+		if err := tx.AppendLast(ctx, run.SessionID, "error:"+run.ID, e); err != nil {
 			return err
 		}
 	}

@@ -200,13 +200,13 @@ func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struc
 		if err := settle(ctx, tx, &a, in.Body); err != nil {
 			return err
 		}
-		if err := tx.ChangeAgent(ctx, a); err != nil {
-			return err
-		}
-		if a.Lifecycle == reeve.AgentDestroyed {
+		if a.Lifecycle == reeve.AgentDestroyed { // before its turns end, which tells what their calls came to
 			if err := s.Gate.Retire(ctx, tx, a, "destroyed"); err != nil {
 				return err
 			}
+		}
+		if err := tx.ChangeAgent(ctx, a); err != nil {
+			return err
 		}
 		out.Body, err = tx.GetAgent(ctx, who.Workspace, a.ID) // as the store has it
 		return err
@@ -221,13 +221,16 @@ func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struc
 func (s *server) deleteAgent(ctx context.Context, who reeve.Principal, in *AgentPath) (*none, error) {
 	var a reeve.Agent
 	err := s.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		if err := tx.Revise(ctx, who.Workspace); err != nil {
+			return err
+		}
 		if a, err = tx.GetAgent(ctx, who.Workspace, in.Agent); err != nil {
 			return err
 		}
-		if err := tx.DeleteAgent(ctx, who.Workspace, a.ID); err != nil {
+		if err := s.Gate.Retire(ctx, tx, a, "removed"); err != nil { // before its turns end, which tells what their calls came to
 			return err
 		}
-		return s.Gate.Retire(ctx, tx, a, "removed")
+		return tx.DeleteAgent(ctx, who.Workspace, a.ID)
 	})
 	if err == nil {
 		s.Wake.Interrupt(who.Workspace, a.ID, reeve.ErrEnded)

@@ -15,16 +15,30 @@ import (
 // kept.
 const FrameStep = 1_000_000
 
-// AppendFrame keeps what the clients of a conversation are to be told. The same key again is told once. Nobody waits for its
-// number: the conversation's row is taken first, so numbers follow the order of commits.
+// AppendFrame keeps what the clients of a conversation are to be told of a turn that is under way. Of one that is over they are told nothing more: it is left out. The same key again is told once. Nobody waits for
+// its number: the conversation is held first, so numbers follow the order of commits.
 func (t *Tx) AppendFrame(ctx context.Context, conversation, key string, f reeve.Frame) error {
+	return t.appendFrame(ctx, conversation, key, f, ` AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = $3 AND r.state NOT IN ('running', 'parked'))`)
+}
+
+// AppendLast is AppendFrame for what belongs to the end of a turn: how it ended, and what its calls came to.
+func (t *Tx) AppendLast(ctx context.Context, conversation, key string, f reeve.Frame) error {
+	return t.appendFrame(ctx, conversation, key, f, "")
+}
+
+func (t *Tx) appendFrame(ctx context.Context, conversation, key string, f reeve.Frame, provided string) error {
 	f.Seq, f.ConversationID = 0, ""
-	if err := t.exec(ctx, `UPDATE conversations SET updated_at = $2 WHERE id = $1`, conversation, reeve.Millis(t.now)); err != nil {
+	if err := t.HoldConversation(ctx, conversation); err != nil {
 		return err
 	}
 	return t.exec(ctx, `INSERT INTO frames (conversation_id, n, frame_key, turn_id, body, created_at)
-		SELECT c.id, COALESCE((SELECT max(n) FROM frames WHERE conversation_id = $1), 0) + 1, $2, $3, $4, $5 FROM conversations c WHERE c.id = $1
+		SELECT c.id, COALESCE((SELECT max(n) FROM frames WHERE conversation_id = $1), 0) + 1, $2, $3, $4, $5 FROM conversations c WHERE c.id = $1`+provided+`
 		ON CONFLICT (conversation_id, frame_key) DO NOTHING`, conversation, key, f.TurnID, reeve.Clean(text(f)), reeve.Millis(t.now))
+}
+
+// HoldConversation keeps all others from telling anything in a conversation until the transaction is over: a turn of it that has not ended does not end meanwhile.
+func (t *Tx) HoldConversation(ctx context.Context, id string) error {
+	return t.exec(ctx, `UPDATE conversations SET updated_at = $2 WHERE id = $1`, id, reeve.Millis(t.now))
 }
 
 // mediaKey begins the keys of frames that send something with this hash.
@@ -65,7 +79,7 @@ func (t *Tx) tellResult(ctx context.Context, run reeve.Run, action, result reeve
 	key, f := ResultFrame(asked.Ref, asked.Tool, reeve.Result{CallID: action.ID, OperationID: action.OperationID, Content: result.Content, IsError: info.Status == "error", Code: info.Code,
 		Message: info.Message, Spent: info.Spent})
 	f.TurnID, f.AgentID = run.ID, run.AgentID
-	return t.AppendFrame(ctx, run.SessionID, run.ID+":"+key, f)
+	return t.AppendLast(ctx, run.SessionID, run.ID+":"+key, f)
 }
 
 // tellResults tells those results of a turn that its brain has not: it was not there when they came, and does not come back. Of a call that was told to begin, and that nobody recorded before the turn was cancelled or
@@ -121,7 +135,7 @@ func (t *Tx) tellUnmade(ctx context.Context, run reeve.Run, begun []reeve.Frame)
 	slices.SortFunc(begun, func(a, b reeve.Frame) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, c := range begun {
 		f := reeve.Frame{Type: reeve.FrameResult, TurnID: run.ID, AgentID: run.AgentID, ToolCallID: c.ToolCallID, Tool: c.Tool, Content: run.Over() + " before its outcome came", IsError: true, Code: reeve.Canceled}
-		if err := t.AppendFrame(ctx, run.SessionID, fmt.Sprint(run.ID, ":unmade:", c.Seq), f); err != nil {
+		if err := t.AppendLast(ctx, run.SessionID, fmt.Sprint(run.ID, ":unmade:", c.Seq), f); err != nil {
 			return err
 		}
 	}
@@ -134,11 +148,11 @@ func (t *Tx) AppendEnd(ctx context.Context, run reeve.Run) error {
 		return nil
 	}
 	if run.State != reeve.RunCompleted || run.Pending > 0 {
-		if err := t.tellResults(ctx, run); err != nil {
+		if err := first(t.HoldConversation(ctx, run.SessionID), t.tellResults(ctx, run)); err != nil {
 			return err
 		}
 	}
-	return t.AppendFrame(ctx, run.SessionID, "complete:"+run.ID, reeve.Frame{Type: reeve.FrameComplete, TurnID: run.ID, AgentID: run.AgentID, State: run.State, Code: run.Code,
+	return t.AppendLast(ctx, run.SessionID, "complete:"+run.ID, reeve.Frame{Type: reeve.FrameComplete, TurnID: run.ID, AgentID: run.AgentID, State: run.State, Code: run.Code,
 		Message: run.Message, Spent: &run.Spent})
 }
 

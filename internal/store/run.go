@@ -211,6 +211,12 @@ func (s *Snap) RunState(ctx context.Context, workspace, id string) (reeve.RunSta
 	return reeve.RunState(v), err
 }
 
+// HoldRun is RunState for a run that is to stay there until the transaction is over.
+func (t *Tx) HoldRun(ctx context.Context, workspace, id string) (reeve.RunState, error) {
+	v, _, err := one(ctx, &t.Snap, value[string], `SELECT state FROM runs WHERE id = $2 AND workspace_id = $1`+t.db.engine.Share(), workspace, id)
+	return reeve.RunState(v), err
+}
+
 // GetRun reads a run of a workspace.
 func (s *Snap) GetRun(ctx context.Context, workspace, id string) (reeve.Run, error) {
 	v, ok, err := one(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE id = $2 AND workspace_id = $1`, workspace, id)

@@ -490,6 +490,54 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		wantCode(t, cancel(), reeve.Conflict)
 	},
 
+	"a turn that is over is told no more": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		a := setUp(t, db)
+		frame := func(kind reeve.FrameType, call string) reeve.Frame {
+			return reeve.Frame{Type: kind, TurnID: "run_1", MessageID: "msg_1", ToolCallID: call}
+		}
+		update(t, db, func(tx *store.Tx) error {
+			if err := tx.InsertConversation(ctx, reeve.Conversation{ID: "conv_1", WorkspaceID: ws, AgentID: a.ID, State: reeve.ConversationActive}); err != nil {
+				return err
+			}
+			_, err := tx.InsertRun(ctx, reeve.Run{ID: "run_1", Key: "key_1", WorkspaceID: ws, AgentID: a.ID, Reason: reeve.ReasonUser, SessionID: "conv_1", ThreadID: "conv_1"})
+			return err
+		})
+		for i, call := range []string{"b", "a"} {
+			update(t, db, func(tx *store.Tx) error {
+				return tx.AppendFrame(ctx, "conv_1", "run_1:"+store.CallKey(i+9, call), frame(reeve.FrameTool, call))
+			})
+		}
+		ended, told := make(chan struct{}), make(chan error, 2)
+		late := func(f func(*store.Tx) error) {
+			go func() { <-ended; told <- db.Update(ctx, f) }()
+		}
+		var state reeve.RunState
+		late(func(tx *store.Tx) error {
+			return tx.AppendFrame(ctx, "conv_1", "run_1:late", frame(reeve.FrameMessage, ""))
+		})
+		late(func(tx *store.Tx) (err error) {
+			if err = tx.HoldConversation(ctx, "conv_1"); err == nil {
+				state, err = tx.RunState(ctx, ws, "run_1")
+			}
+			return err
+		})
+		update(t, db, func(tx *store.Tx) error {
+			a.Lifecycle = reeve.AgentDestroyed
+			if err := tx.UpdateAgent(ctx, a); err != nil {
+				return err
+			}
+			_, err := tx.GetRun(ctx, ws, "run_1") // after which all is written that was held back
+			close(ended)
+			return err
+		})
+		must(t, <-told)
+		must(t, <-told)
+		equal(t, state, reeve.RunCancelled, "the turn, once the conversation is held")
+		frames := view(t, db, func(s *store.Snap) ([]reeve.Frame, error) { return s.ListFrames(ctx, "conv_1", 0, 10) })
+		equal(t, ids(frames, func(f reeve.Frame) string { return string(f.Type) + f.ToolCallID }), "tool_startedb tool_starteda tool_resultb tool_resulta turn_complete", "what clients are told")
+	},
+
 	"stopped and destroyed": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		a := setUp(t, db)
