@@ -281,3 +281,55 @@ func TestW21_AnAgentThatIsRemovedWhileAPersonIsAsked(t *testing.T) {
 		}
 	})
 }
+
+// Whoever does the work may be done before the request that asks for it is answered: the outcome counts, once, and that it comes later is no news then.
+func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
+	entered, finish := make(chan struct{}, 1), make(chan struct{})
+	var tools []reeve.Tool
+	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed, reeve.Verifiable, reeve.Unsafe} {
+		tools = append(tools, errand(string(effect), effect, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
+			entered <- struct{}{}
+			<-finish
+			return itWillCome(ctx, inv)
+		}))
+	}
+	script := "- {when: {result: EARLY}, text: 'It is done.'}\n- {when: EARLY, text: 'It is done.'}\n- {when: {result: started}, text: 'I have begun.'}\n"
+	for _, tool := range tools {
+		script += "- {when: begin " + tool.ID + ", calls: [{name: " + tool.ID + ", args: {}}]}\n"
+	}
+	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+		for _, policy := range []string{"allow", "ask"} {
+			for _, tool := range tools {
+				finish = make(chan struct{})
+				h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"policy": object{"tools": object{tool.ID: policy}}})
+				turn := speak(h, h.Talk("bot").ID, "begin "+tool.ID)
+				if policy == "ask" {
+					var box reeve.Inbox
+					eventually(t, "a person to be asked", func() bool {
+						h.Want(http.StatusOK, &box, "GET", "/api/inbox", nil)
+						return len(box.Approvals) == 1
+					})
+					h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+box.Approvals[0].ID+"/decision", object{"decision": "approve"})
+				}
+				<-entered
+				at := ""
+				for _, op := range operations(h) {
+					if op.RunID == turn.ID {
+						at = "/api/operations/" + op.ID
+					}
+				}
+				var op reeve.Operation
+				h.Want(http.StatusOK, &op, "POST", at+"/result", object{"content": "EARLY"})
+				h.Want(http.StatusConflict, nil, "POST", at+"/result", object{"content": "TWICE"})
+				close(finish)
+				d := over(h, turn.ID)
+				if h.Want(http.StatusOK, &op, "GET", at, nil); op.State != reeve.Committed || d.Output != "It is done." {
+					t.Errorf("%s, %s: %+v, %+v", policy, tool.ID, op, d.Turn)
+				}
+				if f := settled(t, h, d, false)[tool.ID]; f.Content != "EARLY" {
+					t.Errorf("%s, %s: %+v", policy, tool.ID, f)
+				}
+			}
+		}
+	})
+}

@@ -51,47 +51,53 @@ type Delivery struct {
 	Failure string // why it failed; empty means that it did not
 }
 
-// Deliver records the outcome of an operation whose tool said that it would come from outside. Too late or a second time, it is
+// Deliver records the outcome of an operation whose tool said that it would come from outside, or is just being asked: whoever does the work may be done before its request is answered. Too late or a second time, it is
 // refused and changes nothing.
-func (g *Gate) Deliver(ctx context.Context, workspace, id string, d Delivery) (reeve.Operation, error) {
-	var op reeve.Operation
-	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
-		op, err = s.GetOperation(ctx, workspace, id)
-		return err
-	})
-	if err != nil {
-		return op, err
+func (g *Gate) Deliver(ctx context.Context, workspace, id string, d Delivery) (op reeve.Operation, err error) {
+	for range rejudge {
+		var over bool
+		err := g.DB.View(ctx, func(s *store.Snap) (err error) {
+			if op, err = s.GetOperation(ctx, workspace, id); err != nil {
+				return err
+			}
+			state, err := s.RunState(ctx, workspace, op.RunID)
+			over = state != "" && state.Final()
+			return err
+		})
+		if err != nil {
+			return op, err
+		}
+		if op.Awaited() && op.Effect == reeve.Local {
+			return op, reeve.Errorf(reeve.Conflict, "the operation waits for what it began here, and for nobody outside").Hintf("cancel what it began to end it")
+		}
+		if op.State != reeve.Dispatched || !op.Awaited() && over {
+			break
+		}
+		p, err := g.recall(ctx, op)
+		if err != nil {
+			return op, err
+		}
+		if p.known(); !op.Awaited() && !p.tool().Async {
+			break
+		}
+		p.earlier, p.held = op.Tries, op.CallID
+		o := outcome{out: p.output(g.text(d.Content)), attempts: max(1, op.Tries)}
+		if d.Failure != "" {
+			o = p.failure(refused, reeve.Errorf(reeve.ToolFailed, "%s", d.Failure))
+			o.attempts = max(1, op.Tries)
+		}
+		if _, err = p.conclude(context.WithoutCancel(ctx), op, o); reeve.CodeOf(err) == reeve.Conflict {
+			continue // its request was answered meanwhile, or something else ended it
+		} else if err != nil {
+			return op, err
+		}
+		g.changed()
+		return op, g.DB.View(ctx, func(s *store.Snap) (err error) {
+			op, err = s.GetOperation(ctx, workspace, id)
+			return err
+		})
 	}
-	if op.Awaited() && op.Effect == reeve.Local {
-		return op, reeve.Errorf(reeve.Conflict, "the operation waits for what it began here, and for nobody outside").Hintf("cancel what it began to end it")
-	}
-	if !op.Awaited() {
-		return op, g.unawaited(ctx, op)
-	}
-	p, err := g.recall(ctx, op)
-	if err != nil {
-		return op, err
-	}
-	p.known()
-	p.earlier, p.held = op.Tries, op.CallID
-	o := outcome{out: p.output(g.text(d.Content)), attempts: max(1, op.Tries)}
-	if d.Failure != "" {
-		o = p.failure(refused, reeve.Errorf(reeve.ToolFailed, "%s", d.Failure))
-		o.attempts = max(1, op.Tries)
-	}
-	_, err = p.conclude(context.WithoutCancel(ctx), op, o)
-	if err != nil && reeve.CodeOf(err) != reeve.Conflict {
-		return op, err
-	}
-	late := err != nil // something else ended it meanwhile
-	if err = g.DB.View(ctx, func(s *store.Snap) (err error) {
-		op, err = s.GetOperation(ctx, workspace, id)
-		return err
-	}); err == nil && late {
-		err = g.unawaited(ctx, op)
-	}
-	g.changed()
-	return op, err
+	return op, g.unawaited(ctx, op)
 }
 
 // unawaited refuses an outcome that nobody waits for, and says why not.
@@ -110,5 +116,9 @@ func (g *Gate) unawaited(ctx context.Context, op reeve.Operation) error {
 		return err
 	}
 	g.Log.Warn("an outcome came that nobody waits for", "operation", op.ID, "state", op.State)
-	return reeve.Errorf(reeve.Conflict, "nobody waits for an outcome of this operation: %s", why).Hintf("it came too late, or a second time; it was ignored")
+	hint := "it came too late, or a second time; it was ignored"
+	if op.State == reeve.Prepared || op.State == reeve.Parked {
+		hint = "the call is yet to be made; what came was ignored"
+	}
+	return reeve.Errorf(reeve.Conflict, "nobody waits for an outcome of this operation: %s", why).Hintf("%s", hint)
 }
