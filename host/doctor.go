@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"reeve"
@@ -24,7 +25,7 @@ func (h *Host) ready(ctx context.Context) error {
 
 // doctor looks at each part and says what is wrong with it, and what to do.
 func (h *Host) doctor(ctx context.Context) []reeve.PartHealth {
-	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkSecrets(ctx), h.checkToken(ctx), h.checkClock(ctx), h.checkModels(), h.checkSandbox(), h.checkPython()}
+	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkRows(), h.checkSecrets(ctx), h.checkToken(ctx), h.checkClock(ctx), h.checkModels(), h.checkSandbox(), h.checkPython()}
 }
 
 func health(name string, err error, good, hint string) reeve.PartHealth {
@@ -65,6 +66,19 @@ func (h *Host) checkDatabase(ctx context.Context) reeve.PartHealth {
 }
 
 // checkSecrets tells whether this server's key opens what is stored: a lost key was made anew, and servers that share a database may each have made one.
+// checkRows names what the store has stumbled over since the server started.
+func (h *Host) checkRows() reeve.PartHealth {
+	var said []string
+	for _, row := range h.db.Spoilt() {
+		said = append(said, row.String())
+	}
+	if len(said) == 0 {
+		return reeve.PartHealth{Name: "rows", OK: true, Detail: "none that was read since the server started is damaged"}
+	}
+	return reeve.PartHealth{Name: "rows", Detail: "damaged in the database, and left out: " + strings.Join(said, "; "),
+		Hint: "stop the server and mend them in the database, or restore a backup with reeve restore; a schedule that is mended is resumed with reeve schedules resume. All others go on"}
+}
+
 func (h *Host) checkSecrets(ctx context.Context) reeve.PartHealth {
 	if err := h.private(keyFile); err != nil && h.cfg.SecretKey == "" {
 		return health("secrets", err, "", "chmod 600 the key file; if others may have read it and the database, or a backup, replace what the secrets open")

@@ -110,6 +110,7 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 	if h.db, err = store.Open(ctx, engine, key); err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
+	h.db.LogTo(h.log)
 	h.metrics = newMetrics(h.db)
 	if h.tracing, err = newTracing(ctx); err == nil {
 		err = h.assemble()

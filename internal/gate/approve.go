@@ -234,14 +234,17 @@ func (g *Gate) closing(ctx context.Context, find func(*store.Tx) ([]reeve.Approv
 			return err
 		}
 		for _, a := range due {
+			op, ok, err := tx.SoundOperation(ctx, a.WorkspaceID, a.OperationID)
+			if err != nil {
+				return err
+			}
+			if !ok { // nobody can tell what it is for
+				continue
+			}
 			a.State = reeve.Expired
 			if err := tx.MoveApproval(ctx, a, reeve.Pending); reeve.CodeOf(err) == reeve.Conflict {
 				continue
 			} else if err != nil {
-				return err
-			}
-			op, err := tx.GetOperation(ctx, a.WorkspaceID, a.OperationID)
-			if err != nil {
 				return err
 			}
 			why := reeve.Errorf(reeve.Denied, "nobody approved it in time").Hintf("%s", askAgain)

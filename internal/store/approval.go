@@ -54,12 +54,12 @@ func (s *Snap) ListApprovals(ctx context.Context, workspace string, state reeve.
 	if before != "" { // a condition of its own, so that the index begins there
 		where, args = where+` AND id < $5`, append(args, before)
 	}
-	return all(ctx, s, func(r scanner) (reeve.Approval, error) { a, err := scanApproval(r); return a.At(s.now), err }, `SELECT `+approvalColumns+` FROM approvals WHERE `+where+` ORDER BY id DESC LIMIT $3`, args...)
+	return page(ctx, s, "approvals", func(r scanner) (reeve.Approval, error) { a, err := scanApproval(r); return a.At(s.now), err }, 3, `SELECT `+approvalColumns+` FROM approvals WHERE `+where+` ORDER BY id DESC LIMIT $3`, args...)
 }
 
 // DueApprovals reads pending approvals that have expired.
 func (s *Snap) DueApprovals(ctx context.Context, limit int) ([]reeve.Approval, error) {
-	return all(ctx, s, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE state = 'pending' AND expires_at <= $1
+	return all(ctx, s, sound(s, "approvals", scanApproval), `SELECT `+approvalColumns+` FROM approvals WHERE state = 'pending' AND expires_at <= $1
 		ORDER BY expires_at LIMIT $2`, reeve.Millis(s.now), limit)
 }
 

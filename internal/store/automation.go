@@ -87,7 +87,7 @@ func (s *Snap) Paused(ctx context.Context, agent string) (bool, error) {
 
 // ListAutomations reads a page of a workspace's automations, ordered by name, after a name.
 func (s *Snap) ListAutomations(ctx context.Context, workspace, after string, limit int) ([]reeve.Automation, error) {
-	return all(ctx, s, scanAutomation, selectAutomation+`WHERE m.workspace_id = $1 AND a.name > $2 ORDER BY a.name LIMIT $3`, workspace, after, limit)
+	return page(ctx, s, "automations", scanAutomation, 3, selectAutomation+`WHERE m.workspace_id = $1 AND a.name > $2 ORDER BY a.name LIMIT $3`, workspace, after, limit)
 }
 
 const scriptColumns = `id, workspace_id, agent_id, major, minor, source, language, comment, created_by, created_at, errand_id`
@@ -136,6 +136,6 @@ func (s *Snap) GetVersion(ctx context.Context, agent string, major, minor int) (
 
 // ListVersions reads an automation's versions without their text, newest first.
 func (s *Snap) ListVersions(ctx context.Context, agent string, limit int) ([]reeve.ScriptVersion, error) {
-	return all(ctx, s, scanScript, `SELECT id, workspace_id, agent_id, major, minor, '', language, comment, created_by, created_at, errand_id FROM scripts
+	return page(ctx, s, "scripts", scanScript, 2, `SELECT id, workspace_id, agent_id, major, minor, '', language, comment, created_by, created_at, errand_id FROM scripts
 		WHERE agent_id = $1 ORDER BY major DESC, minor DESC LIMIT $2`, agent, limit)
 }

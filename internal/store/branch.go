@@ -62,6 +62,6 @@ type BranchFilter struct {
 
 // ListBranches reads a page of branches, newest first.
 func (s *Snap) ListBranches(ctx context.Context, workspace string, f BranchFilter) ([]reeve.Branch, error) {
-	return all(ctx, s, scanBranch, selectBranch+`WHERE b.workspace_id = $1 AND `+seen+` AND ($3 = '' OR b.project_id = $3) AND ($4 = '' OR b.state = $4)
+	return page(ctx, s, "branches", scanBranch, 6, selectBranch+`WHERE b.workspace_id = $1 AND `+seen+` AND ($3 = '' OR b.project_id = $3) AND ($4 = '' OR b.state = $4)
 		AND ($5 = '' OR b.id < $5) ORDER BY b.id DESC LIMIT $6`, workspace, f.User, f.Project, f.State, f.Before, f.Limit)
 }

@@ -88,7 +88,7 @@ type ConversationFilter struct {
 
 // ListConversations reads a page of conversations, newest first.
 func (s *Snap) ListConversations(ctx context.Context, workspace string, f ConversationFilter) ([]reeve.Conversation, error) {
-	return all(ctx, s, scanConversation, `SELECT `+conversationColumns+` FROM conversations c WHERE c.workspace_id = $1
+	return page(ctx, s, "conversations", scanConversation, 6, `SELECT `+conversationColumns+` FROM conversations c WHERE c.workspace_id = $1
 		AND ($2 = '' OR EXISTS (SELECT 1 FROM participants p WHERE p.conversation_id = c.id AND p.kind = 'user' AND p.id = $2))
 		AND ($3 = '' OR c.agent_id = $3) AND ($4 = '' OR c.state = $4) AND ($5 = '' OR (c.created_at, c.id) < (SELECT b.created_at, b.id FROM conversations b WHERE b.id = $5)) ORDER BY c.created_at DESC, c.id DESC LIMIT $6`,
 		workspace, f.User, f.Agent, f.State, f.Before, f.Limit)
@@ -96,7 +96,7 @@ func (s *Snap) ListConversations(ctx context.Context, workspace string, f Conver
 
 // ListTurns reads a page of a conversation's turns, newest first, before a turn.
 func (s *Snap) ListTurns(ctx context.Context, conversation, before string, limit int) ([]reeve.Run, error) {
-	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE session_id = $1 AND reason = 'user_initiated' AND ($2 = '' OR id < $2)
+	return page(ctx, s, "runs", scanRun, 3, `SELECT `+runColumns+` FROM runs WHERE session_id = $1 AND reason = 'user_initiated' AND ($2 = '' OR id < $2)
 		ORDER BY id DESC LIMIT $3`, conversation, before, limit)
 }
 

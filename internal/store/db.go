@@ -16,6 +16,7 @@ type DB struct {
 	append map[bool]appending // by [Judged.Assumed]; put together once
 	texts  statements
 	arrays bool // a parameter can be a list, as on PostgreSQL; see rows.go
+	spoilt spoilage
 }
 
 // Open wraps an engine and brings its tables up to date. The key seals secrets; it must be 32 bytes.
@@ -248,6 +249,9 @@ func scanned[T any](rows Rows, scan func(scanner) (T, error)) ([]T, error) {
 	list := []T{}
 	for rows.Next() {
 		v, err := scan(rows)
+		if err == errLeftOut {
+			continue
+		}
 		if err != nil {
 			return list, err
 		}

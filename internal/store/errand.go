@@ -63,7 +63,7 @@ func (s *Snap) FindErrandOf(ctx context.Context, workspace, run string) (reeve.E
 
 // ListErrands reads an automation's errands, newest first.
 func (s *Snap) ListErrands(ctx context.Context, agent string, limit int) ([]reeve.Errand, error) {
-	return all(ctx, s, scanErrand, selectErrand+`WHERE k.agent_id = $1 ORDER BY k.id DESC LIMIT $2`, agent, limit)
+	return page(ctx, s, "errands", scanErrand, 2, selectErrand+`WHERE k.agent_id = $1 ORDER BY k.id DESC LIMIT $2`, agent, limit)
 }
 
 // OpenErrands reads an automation's errands that are not over.

@@ -88,7 +88,7 @@ func (s *Snap) ItemsFrom(ctx context.Context, agent, id string, n int) ([]reeve.
 // ListLedger reads a page of an automation's items, newest first, and how many there are in all.
 func (s *Snap) ListLedger(ctx context.Context, agent string, f reeve.ItemFilter) (l reeve.ItemList, err error) {
 	const where = ` FROM items WHERE agent_id = $1 AND ($2 = '' OR state = $2) AND ($3 = '' OR item_id = $3)`
-	if l.Items, err = all(ctx, s, scanLedger, `SELECT `+ledgerColumns+where+` ORDER BY created_at DESC, item_id DESC LIMIT $4 OFFSET $5`,
+	if l.Items, err = page(ctx, s, "items", scanLedger, 4, `SELECT `+ledgerColumns+where+` ORDER BY created_at DESC, item_id DESC LIMIT $4 OFFSET $5`,
 		agent, string(f.State), f.ID, f.Limit, f.Offset); err != nil {
 		return l, err
 	}

@@ -93,7 +93,7 @@ func (r *JournalReader) Tasks(ctx context.Context, f TaskFilter) ([]reeve.Task, 
 		c.add("(created_at < ? OR (created_at = ? AND id < ?))", f.Before.At, f.Before.At, f.Before.ID)
 	}
 	c.args = append(c.args, f.Limit)
-	list, err := all(ctx, r.snap, scanTask, `SELECT `+recordColumns+taskColumns+` FROM tasks WHERE `+c.String()+
+	list, err := page(ctx, r.snap, "tasks", scanTask, len(c.args), `SELECT `+recordColumns+taskColumns+` FROM tasks WHERE `+c.String()+
 		` ORDER BY created_at DESC, id DESC LIMIT $`+strconv.Itoa(len(c.args)), c.args...)
 	if err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ type NoteFilter struct {
 
 // ListNotes reads a page of notes, newest first.
 func (s *Snap) ListNotes(ctx context.Context, workspace string, f NoteFilter) ([]reeve.Note, error) {
-	return all(ctx, s, scanNote, `SELECT `+noteColumns+` FROM notes o WHERE o.workspace_id = $1 AND ($2 = '' OR o.user_id = $2) AND ($3 = '' OR o.agent_id = $3)
+	return page(ctx, s, "notes", scanNote, 5, `SELECT `+noteColumns+` FROM notes o WHERE o.workspace_id = $1 AND ($2 = '' OR o.user_id = $2) AND ($3 = '' OR o.agent_id = $3)
 		AND ($4 = '' OR o.n < (SELECT b.n FROM notes b WHERE b.id = $4)) ORDER BY o.n DESC LIMIT $5`, workspace, f.User, f.Agent, f.Before, f.Limit)
 }
 

@@ -99,6 +99,11 @@ func (s *Snap) FindOperation(ctx context.Context, workspace, id string) (reeve.O
 	return one(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM operations WHERE id = $2 AND workspace_id = $1`, workspace, id)
 }
 
+// SoundOperation is FindOperation where one that is damaged counts as not there.
+func (s *Snap) SoundOperation(ctx context.Context, workspace, id string) (reeve.Operation, bool, error) {
+	return one(ctx, s, sound(s, "operations", scanOperation), `SELECT `+operationColumns+` FROM operations WHERE id = $2 AND workspace_id = $1`, workspace, id)
+}
+
 // OperationFilter narrows a list of operations. Empty fields do not.
 type OperationFilter struct {
 	Agent  string
@@ -122,13 +127,13 @@ func (s *Snap) ListOperations(ctx context.Context, workspace string, f Operation
 	if f.Agent != "" { // a condition of its own, so that its own index serves it
 		where, args = where+` AND agent_id = $6`, append(args, f.Agent)
 	}
-	return all(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM operations WHERE `+where+`
+	return page(ctx, s, "operations", scanOperation, 4, `SELECT `+operationColumns+` FROM operations WHERE `+where+`
 		AND (created_at, id) < ($2, $3) AND ($5 = '' OR state = $5) ORDER BY created_at DESC, id DESC LIMIT $4`, args...)
 }
 
 // ListUnknown reads the operations that wait for a person's word, oldest first.
 func (s *Snap) ListUnknown(ctx context.Context, workspace string, limit int) ([]reeve.Operation, error) {
-	return all(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM operations
+	return page(ctx, s, "operations", scanOperation, 2, `SELECT `+operationColumns+` FROM operations
 		WHERE workspace_id = $1 AND state IN ('parked', 'unknown') AND state = 'unknown' AND resolution = '' ORDER BY created_at, id LIMIT $2`, workspace, limit)
 }
 
@@ -162,12 +167,12 @@ const mayGo = `(state = 'dispatched' OR (NOT EXISTS (SELECT 1 FROM workspaces w 
 	AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = operations.agent_id AND a.stopped_at <> 0)))`
 
 // ClaimOperations takes up to n operations that are due and that nobody works on, for a process. An operation in the hands of
-// a process that is gone is due. Workspaces and agents that are stopped keep theirs.
+// a process that is gone is due. Workspaces and agents that are stopped keep theirs. One that is damaged is taken too, and left out: it is not looked at again by this process.
 //
 // An owner that this statement does not know may have joined while it waited; the row it has claimed since is newer than we
 // are, which is how we can tell.
 func (t *Tx) ClaimOperations(ctx context.Context, process string, n int) ([]reeve.Operation, error) {
-	list, err := all(ctx, &t.Snap, scanOperation, `WITH due AS MATERIALIZED (
+	list, err := all(ctx, &t.Snap, sound(&t.Snap, "operations", scanOperation), `WITH due AS MATERIALIZED (
 			SELECT id FROM operations WHERE state IN ('prepared', 'dispatched')
 				AND ((owner = '' AND next_attempt_at <= $2)
 					OR (owner <> '' AND updated_at <= $2 AND owner NOT IN (SELECT id FROM processes)))
@@ -183,6 +188,6 @@ func (t *Tx) ClaimOperations(ctx context.Context, process string, n int) ([]reev
 
 // NextDue is when the next operation that can be claimed is due, in milliseconds; false means none waits.
 func (s *Snap) NextDue(ctx context.Context) (int64, bool, error) {
-	return one(ctx, s, value[int64], `SELECT next_attempt_at FROM operations WHERE state IN ('prepared', 'dispatched') AND owner = ''
+	return one(ctx, s, sound(s, "operations", timeOf), `SELECT id, next_attempt_at FROM operations WHERE state IN ('prepared', 'dispatched') AND owner = ''
 		AND `+mayGo+` ORDER BY next_attempt_at LIMIT 1`)
 }

@@ -19,34 +19,54 @@ type Outlook struct {
 // Outlook reads up to so many timers, and up to about so many wakes; where none are wanted, it does not look for what was left either. All of them are locked against
 // other servers.
 func (t *Tx) Outlook(ctx context.Context, process string, timers, wakes int) (o Outlook, err error) {
-	asked := []error{t.askTimers(ctx, &o.Timers, timers)}
+	var aside aside
+	asked := []error{t.askTimers(ctx, &o.Timers, timers, &aside)}
 	var left []string
 	if wakes > 0 {
 		// A question about each of the few that are open, and not a join: PostgreSQL would read all there are.
 		asked = append(asked, ask(ctx, &t.Snap, value[string], &left, `SELECT run_id FROM open_runs
 			WHERE (SELECT CASE WHEN state = 'parked' THEN '' ELSE owner END FROM runs WHERE id = open_runs.run_id) <> $1 LIMIT 1`, process),
-			t.askWakes(ctx, &o.Wakes, wakes, nil))
+			t.askWakes(ctx, &o.Wakes, wakes, nil, &aside))
 	}
-	err = first(append(asked, t.settle(ctx))...)
+	if err = first(append(asked, t.settle(ctx))...); err == nil {
+		err = t.putAside(ctx, aside)
+	}
 	o.Left = len(left) > 0
 	return o, err
 }
 
-func (t *Tx) askTimers(ctx context.Context, into *[]reeve.Timer, limit int) error {
-	return ask(ctx, &t.Snap, scanTimer, into, `SELECT `+timerColumns+` FROM timers WHERE state = 'active' AND next_at > 0 AND next_at <= $1
+// aside is what is due and damaged. It is taken out of the way: left where it is, it would be due again at once, for ever.
+type aside struct{ timers, wakes []string }
+
+func (t *Tx) putAside(ctx context.Context, a aside) error {
+	for _, id := range a.timers {
+		if err := t.exec(ctx, `UPDATE timers SET state = 'disabled' WHERE id = $1`, id); err != nil {
+			return err
+		}
+	}
+	return t.EndWakes(ctx, a.wakes, reeve.WakeSkipped, "", "its row in the database is damaged")
+}
+
+func (t *Tx) askTimers(ctx context.Context, into *[]reeve.Timer, limit int, a *aside) error {
+	scan := soundBut(&t.Snap, "timers", scanTimer, func(id string) { a.timers = append(a.timers, id) })
+	return ask(ctx, &t.Snap, scan, into, `SELECT `+timerColumns+` FROM timers WHERE state = 'active' AND next_at > 0 AND next_at <= $1
 		ORDER BY next_at, id LIMIT $2`+t.db.engine.Lock(), reeve.Millis(t.now), limit)
 }
 
 // DueWakes reads wakes of agents that do not run and are not throttled, the longest waiting first, locked against other servers.
 // What one run would serve together may be among them more than once. Those up to the last one that was read before are left out.
 func (t *Tx) DueWakes(ctx context.Context, limit int, after *reeve.Wake) (list []reeve.Wake, err error) {
-	err = first(t.askWakes(ctx, &list, limit, after), t.settle(ctx))
+	var aside aside
+	if err = first(t.askWakes(ctx, &list, limit, after, &aside), t.settle(ctx)); err == nil {
+		err = t.putAside(ctx, aside)
+	}
 	return list, err
 }
 
 // askWakes rounds how many it reads at most up to one of a few numbers, which stand in the text: PostgreSQL would plan anew for each number it is given. So it would for each
 // time, were that not in a question of its own.
-func (t *Tx) askWakes(ctx context.Context, into *[]reeve.Wake, limit int, after *reeve.Wake) error {
+func (t *Tx) askWakes(ctx context.Context, into *[]reeve.Wake, limit int, after *reeve.Wake, a *aside) error {
+	scan := soundBut(&t.Snap, "wakes", scanWake, func(key string) { a.wakes = append(a.wakes, key) })
 	most := 4
 	for most < limit && most < 1024 {
 		most *= 2
@@ -61,11 +81,11 @@ func (t *Tx) askWakes(ctx context.Context, into *[]reeve.Wake, limit int, after 
 	}
 	if after == nil {
 		text := t.db.texts.get(query, most, func() string { return query + end() })
-		return ask(ctx, &t.Snap, scanWake, into, text, reeve.Millis(t.now))
+		return ask(ctx, &t.Snap, scan, into, text, reeve.Millis(t.now))
 	}
 	const more = query + ` AND (due_at, created_at, agent_id, session_id) > (CAST($2 AS BIGINT), CAST($3 AS BIGINT), $4, $5)`
 	text := t.db.texts.get(more, most, func() string { return more + end() })
-	return ask(ctx, &t.Snap, scanWake, into, text, reeve.Millis(t.now), reeve.Millis(after.DueAt), reeve.Millis(after.CreatedAt), after.AgentID, after.SessionID)
+	return ask(ctx, &t.Snap, scan, into, text, reeve.Millis(t.now), reeve.Millis(after.DueAt), reeve.Millis(after.CreatedAt), after.AgentID, after.SessionID)
 }
 
 // Roster is who is concerned by wakes, as they are for this transaction.
@@ -133,11 +153,11 @@ func scanStanding(r scanner) (a Standing, err error) {
 // transaction is committed.
 func (t *Tx) AskNext(ctx context.Context, timer, wake *[]int64, wakes bool) error {
 	*timer, *wake = nil, nil
-	err := ask(ctx, &t.Snap, value[int64], timer, `SELECT next_at FROM timers WHERE state = 'active' AND next_at > 0 ORDER BY next_at LIMIT 1`)
+	err := ask(ctx, &t.Snap, sound(&t.Snap, "timers", timeOf), timer, `SELECT id, next_at FROM timers WHERE state = 'active' AND next_at > 0 ORDER BY next_at LIMIT 1`)
 	if err != nil || !wakes {
 		return err
 	}
-	return ask(ctx, &t.Snap, value[int64], wake, `SELECT at FROM (SELECT min(at) AS at FROM (
+	return ask(ctx, &t.Snap, sound(&t.Snap, "wakes", value[int64]), wake, `SELECT at FROM (SELECT min(at) AS at FROM (
 		SELECT CASE WHEN due_at > `+throttled+` THEN due_at ELSE `+throttled+` END AS at`+waiting+` AND due_at <= $1
 		UNION ALL SELECT due_at FROM (SELECT due_at`+waiting+` AND due_at > $1 ORDER BY due_at LIMIT 1) AS later) AS times) AS first WHERE at IS NOT NULL`, reeve.Millis(t.now))
 }

@@ -96,7 +96,7 @@ func (s *Snap) ListProposals(ctx context.Context, workspace string, f ProposalFi
 	if f.State == reeve.ProposalPending {
 		where += ` AND p.state = 'pending'` // which has an index of its own
 	}
-	return all(ctx, s, scanProposal, selectProposal+`WHERE `+where+` ORDER BY p.id DESC LIMIT $2`, args...)
+	return page(ctx, s, "proposals", scanProposal, 2, selectProposal+`WHERE `+where+` ORDER BY p.id DESC LIMIT $2`, args...)
 }
 
 // begins is a condition of its own, so that an index begins there, if there is something to begin with. Otherwise it only names
@@ -114,7 +114,7 @@ func (s *Snap) ListItems(ctx context.Context, workspace, set string, pending boo
 	if pending {
 		where += ` AND p.state = 'pending'`
 	}
-	return all(ctx, s, scanProposal, selectProposal+where+` ORDER BY p.ordinal LIMIT $4`, workspace, set, after, limit)
+	return page(ctx, s, "proposals", scanProposal, 4, selectProposal+where+` ORDER BY p.ordinal LIMIT $4`, workspace, set, after, limit)
 }
 
 // ChangeSetFilter narrows a list of change sets. Empty fields do not.

@@ -240,7 +240,7 @@ type RunFilter struct {
 func (s *Snap) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]reeve.Run, error) {
 	where := `workspace_id = $1 AND ($4 = '' OR state = $4) AND ($7 = '' OR user_id = '' OR user_id = $7)` +
 		begins(f.Agent, `agent_id = `, `$2`) + begins(f.ReasonID, `reason_id <> '' AND reason_id = `, `$3`) + begins(f.Before, `id < `, `$5`)
-	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE `+where+` ORDER BY id DESC LIMIT $6`,
+	return page(ctx, s, "runs", scanRun, 6, `SELECT `+runColumns+` FROM runs WHERE `+where+` ORDER BY id DESC LIMIT $6`,
 		workspace, f.Agent, f.ReasonID, string(f.State), f.Before, f.Limit, f.For)
 }
 
@@ -248,7 +248,7 @@ func (s *Snap) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]r
 // ones none of whose calls waits for a person now; what a person accepted of its proposals goes its own way. Workspaces and
 // agents that are stopped keep theirs.
 //
-// One that its server let go of in order is taken up without being counted.
+// One that its server let go of in order is taken up without being counted. One that is damaged is taken too, and left out: it is not looked at again by this process.
 //
 // The rows are locked first and looked at again afterwards: another server may have joined, and taken one, in between.
 func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run, error) {
@@ -271,7 +271,7 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 	}
 	var out []reeve.Run
 	for _, f := range ids {
-		v, ok, err := one(ctx, &t.Snap, scanRun, `UPDATE runs SET owner = $2, state = 'running', attempts = attempts + CASE WHEN state = 'running' AND owner <> '' THEN 1 ELSE 0 END
+		v, ok, err := one(ctx, &t.Snap, sound(&t.Snap, "runs", scanRun), `UPDATE runs SET owner = $2, state = 'running', attempts = attempts + CASE WHEN state = 'running' AND owner <> '' THEN 1 ELSE 0 END
 			WHERE id = $1 AND `+left+` RETURNING `+runColumns, f.id, process)
 		if err != nil {
 			return nil, err
@@ -296,7 +296,7 @@ func (t *Tx) ReleaseRun(ctx context.Context, v reeve.Run) error {
 
 // RunsOf lists the runs that a process has in its hands.
 func (s *Snap) RunsOf(ctx context.Context, process string) ([]reeve.Run, error) {
-	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND state = 'running' AND owner = $1 ORDER BY id`, process)
+	return all(ctx, s, sound(s, "runs", scanRun), `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND state = 'running' AND owner = $1 ORDER BY id`, process)
 }
 
 // runSpent sums what a run's calls cost: what their results say, and what those cost so far that have none.

@@ -63,9 +63,16 @@ func (s *Snap) FindScriptRuns(ctx context.Context, keys, agents []string) (notes
 	return notes, setOf(are), err
 }
 
+const scriptRunOf = selectScriptRun + `WHERE q.workspace_id = $1 AND q.run_id = $2 AND q.run_id <> ''`
+
 // FindScriptRunOf reads what is noted of a run; false means nothing.
 func (s *Snap) FindScriptRunOf(ctx context.Context, workspace, run string) (reeve.ScriptRun, bool, error) {
-	return one(ctx, s, scanScriptRun, selectScriptRun+`WHERE q.workspace_id = $1 AND q.run_id = $2 AND q.run_id <> ''`, workspace, run)
+	return one(ctx, s, scanScriptRun, scriptRunOf, workspace, run)
+}
+
+// ShownScriptRunOf is FindScriptRunOf for a list that is shown: one that is damaged is left out.
+func (s *Snap) ShownScriptRunOf(ctx context.Context, workspace, run string) (reeve.ScriptRun, bool, error) {
+	return one(ctx, s, sound(s, "script_runs", scanScriptRun), scriptRunOf, workspace, run)
 }
 
 // FindApplied reads what is noted of the run that applies a plan, or has; false means that there is none.

@@ -51,14 +51,14 @@ const free = `state = 'queued' AND (owner = '' OR NOT EXISTS (SELECT 1 FROM proc
 
 // ClaimSummary takes a summary that is due for a process; false means that none is. When that process is gone, another may take it.
 func (t *Tx) ClaimSummary(ctx context.Context, process string) (Summary, bool, error) {
-	return one(ctx, &t.Snap, scanSummary, `WITH due AS MATERIALIZED (SELECT thread_id, up_to FROM summaries WHERE `+free+` AND due_at <= $1 ORDER BY due_at LIMIT 1`+t.db.engine.Lock()+`)
+	return one(ctx, &t.Snap, sound(&t.Snap, "summaries", scanSummary), `WITH due AS MATERIALIZED (SELECT thread_id, up_to FROM summaries WHERE `+free+` AND due_at <= $1 ORDER BY due_at LIMIT 1`+t.db.engine.Lock()+`)
 		UPDATE summaries SET attempts = attempts + 1, owner = $2 WHERE (thread_id, up_to) IN (SELECT thread_id, up_to FROM due) RETURNING `+summaryColumns,
 		reeve.Millis(t.now), process)
 }
 
 // NextSummary is when the next summary is due; false means that there is none to do.
 func (s *Snap) NextSummary(ctx context.Context) (time.Time, bool, error) {
-	at, ok, err := one(ctx, s, value[int64], `SELECT due_at FROM summaries WHERE `+free+` ORDER BY due_at LIMIT 1`)
+	at, ok, err := one(ctx, s, sound(s, "summaries", timeOf), `SELECT thread_id, due_at FROM summaries WHERE `+free+` ORDER BY due_at LIMIT 1`)
 	return reeve.FromMillis(at), ok, err
 }
 

@@ -88,7 +88,7 @@ func (t *Tx) GetTimer(ctx context.Context, workspace, user, id string) (reeve.Ti
 	return t.Snap.GetTimer(ctx, workspace, user, id)
 }
 
-// HoldTimers is GetTimer for several timers, by id, with no more than the end of a run looks at; see [Tx.CountFailures]. Those that are gone are left out.
+// HoldTimers is GetTimer for several timers, by id, with no more than the end of a run looks at; see [Tx.CountFailures]. Those that are gone, or damaged, are left out.
 func (t *Tx) HoldTimers(ctx context.Context, ids []string) (map[string]*reeve.Timer, error) {
 	slices.Sort(ids) // two servers that hold some of the same do it in one order
 	if !t.db.engine.Alone() {
@@ -100,12 +100,12 @@ func (t *Tx) HoldTimers(ctx context.Context, ids []string) (map[string]*reeve.Ti
 			return nil, err
 		}
 	}
-	list, err := among(ctx, &t.Snap, func(r scanner) (v reeve.Timer, err error) {
+	list, err := among(ctx, &t.Snap, sound(&t.Snap, "timers", func(r scanner) (v reeve.Timer, err error) {
 		var next int64
 		err = r.Scan(&v.ID, &v.UserID, &v.Name, &v.Notify, &v.Origin, &v.State, &next, &v.Failures)
 		v.NextAt = optional(next)
 		return v, err
-	}, `SELECT id, user_id, name, notify, origin, state, next_at, failures FROM timers WHERE id IN (?)`, ids)
+	}), `SELECT id, user_id, name, notify, origin, state, next_at, failures FROM timers WHERE id IN (?)`, ids)
 	found := make(map[string]*reeve.Timer, len(list))
 	for i := range list {
 		found[list[i].ID] = &list[i]
@@ -161,7 +161,7 @@ func (s *Snap) ListTimers(ctx context.Context, workspace string, f TimerFilter) 
 	if err != nil {
 		return nil, 0, err
 	}
-	list, err := all(ctx, s, scanTimer, `SELECT `+timerColumns+where+` ORDER BY id LIMIT $9 OFFSET $10`, append(args, f.Limit, f.Offset)...)
+	list, err := page(ctx, s, "timers", scanTimer, 9, `SELECT `+timerColumns+where+` ORDER BY id LIMIT $9 OFFSET $10`, append(args, f.Limit, f.Offset)...)
 	return list, int(total), err
 }
 

@@ -177,7 +177,7 @@ func Lane(w reeve.Wake) string {
 // QueuedWakes reads what a caller waits for, the longest waiting first, locked against other servers. Those that were put off are
 // left until their time.
 func (t *Tx) QueuedWakes(ctx context.Context, c Caller, limit int) ([]reeve.Wake, error) {
-	return all(ctx, &t.Snap, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE state = 'queued' AND agent_id = $1 AND session_id = $2
+	return all(ctx, &t.Snap, sound(&t.Snap, "wakes", scanWake), `SELECT `+wakeColumns+` FROM wakes WHERE state = 'queued' AND agent_id = $1 AND session_id = $2
 		AND (tries = 0 OR due_at <= $4) ORDER BY due_at, created_at, run_key LIMIT $3`+t.db.engine.Lock(), c.AgentID, c.SessionID, limit, reeve.Millis(t.now))
 }
 
@@ -284,5 +284,5 @@ func (s *Snap) ListWakes(ctx context.Context, workspace string, f WakeFilter) ([
 		}
 		where, args = where+` AND created_at <= $6 AND (created_at < $6 OR run_key > $7)`, append(args, reeve.Millis(last.CreatedAt), f.After)
 	}
-	return all(ctx, s, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE `+where+` ORDER BY created_at DESC, run_key LIMIT $5`, args...)
+	return page(ctx, s, "wakes", scanWake, 5, `SELECT `+wakeColumns+` FROM wakes WHERE `+where+` ORDER BY created_at DESC, run_key LIMIT $5`, args...)
 }

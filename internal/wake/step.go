@@ -97,7 +97,7 @@ func (r *Room) stepOnce(ctx context.Context, n int, doubt bool) (runs []reeve.Ru
 	return runs, next, over, err
 }
 
-// unreadable is a wake whose subscription or entities could not be read. The failure has spoilt the transaction, and without
+// unreadable is a wake whose subscription, schedule or entities could not be read. The failure has spoilt the transaction, and without
 // an end to it would spoil every other.
 type unreadable struct {
 	key string
@@ -273,7 +273,7 @@ func (r *Room) together(ctx context.Context, tx *store.Tx, first reeve.Wake) ([]
 		case reeve.CodeOf(err) == reeve.NotFound || err == nil && t.Misfire == reeve.RunAll:
 			return []reeve.Wake{first}, nil
 		case err != nil:
-			return nil, err
+			return nil, &unreadable{first.RunKey, err}
 		}
 	}
 	return tx.QueuedWakes(ctx, store.Caller{AgentID: first.AgentID, WorkspaceID: first.WorkspaceID, SessionID: first.SessionID}, mostWakes)

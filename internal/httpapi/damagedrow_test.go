@@ -1,0 +1,204 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/reevetest"
+)
+
+// spoilt tells whether the doctor names a row of a table that is damaged.
+func spoilt(t *testing.T, h *reevetest.Host, table, id string) bool {
+	t.Helper()
+	return slices.ContainsFunc(ailing(t, h, "rows"), func(s string) bool { return strings.Contains(s, "a row of "+table+" ("+id+"): ") })
+}
+
+// parked makes a call that waits for a person, and gives its operation and approval.
+func parked(t *testing.T, h *reevetest.Host, agent, path string) reeve.Result {
+	t.Helper()
+	res := h.Call(agent, "file_write", object{"path": path, "content": "a"})
+	if res.ApprovalID == "" {
+		t.Fatalf("not parked: %+v", res)
+	}
+	return res
+}
+
+func asking(t *testing.T, h *reevetest.Host, names ...string) {
+	t.Helper()
+	for _, n := range names {
+		h.Agent(n, "file_write", "file_list")
+		h.Want(200, nil, "PATCH", "/api/agents/"+n, object{"policy": object{"tools": object{"file_write": "ask"}}, "config": object{"rehearsal": object{"output": "done"}}})
+	}
+}
+
+// One damaged operation holds up nobody else's: it is left out of what is due and of the lists, and the log and the doctor name it.
+func TestI09_ADamagedOperationHoldsUpNobodyElse(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		said := &bytes.Buffer{}
+		w.cfg.Log = slog.New(slog.NewTextHandler(said, nil))
+		h := w.start(t)
+		asking(t, h, "hurt", "well")
+		damage := map[string]any{"spent": "x", "undo": "{"}
+		if w.cfg.Database == "" { // where a column of numbers takes anything
+			damage["tries"], damage["created_at"], damage["deferred"], damage["timeout_at"], damage["next_attempt_at"] = "x", "x", "x", "x", "x"
+		}
+		var bad []string
+		for column, value := range damage {
+			res := parked(t, h, "hurt", "/shared/"+column)
+			h.Want(200, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision", object{"decision": "approve"})
+			w.exec(t, `UPDATE operations SET `+column+` = $1 WHERE id = $2`, value, res.OperationID)
+			bad = append(bad, res.OperationID)
+		}
+		late := parked(t, h, "hurt", "/shared/late") // whose approval is over, which is found before anything is taken up
+		w.exec(t, `UPDATE approvals SET expires_at = 1 WHERE id = $1`, late.ApprovalID)
+		w.exec(t, `UPDATE operations SET spent = 'x' WHERE id = $1`, late.OperationID)
+		good := parked(t, h, "well", "/shared/well")
+		h.Want(200, nil, "POST", "/api/approvals/"+good.ApprovalID+"/decision", object{"decision": "approve"})
+		h.Settle(t.Context())
+		if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+good.OperationID, nil)); op.State != reeve.Committed {
+			t.Errorf("the sound one is %s", op.State)
+		}
+		list := decode[reeve.OperationList](t, h.Want(200, nil, "GET", "/api/operations", nil)).Operations
+		if len(list) != 1 || list[0].ID != good.OperationID {
+			t.Errorf("listed: %+v", list)
+		}
+		for _, id := range append(bad, late.OperationID) {
+			if !spoilt(t, h, "operations", id) {
+				t.Errorf("the doctor does not name %s: %q", id, ailing(t, h, "rows"))
+			}
+		}
+		h.Stop()
+		for _, id := range bad {
+			if n := strings.Count(said.String(), "id="+id); n != 1 {
+				t.Errorf("the log names %s %d times", id, n)
+			}
+		}
+	})
+}
+
+// A page without a damaged row is as long as it would be with it: whoever gets a shorter one takes it for the last.
+func TestI09_ADamagedRowDoesNotEndAList(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		asking(t, h, "clerk")
+		var want []string
+		for _, path := range []string{"/shared/a", "/shared/b", "/shared/c", "/shared/d", "/shared/e"} {
+			res := parked(t, h, "clerk", path)
+			if path == "/shared/b" || path == "/shared/d" || path == "/shared/e" {
+				w.exec(t, `UPDATE operations SET spent = 'x' WHERE id = $1`, res.OperationID)
+			} else {
+				want = append([]string{res.OperationID}, want...)
+			}
+		}
+		var got []string
+		for _, o := range pages(t, h, "/api/operations?limit=1", func(l reeve.OperationList) ([]reeve.Operation, string) { return l.Operations, l.Next }) {
+			got = append(got, o.ID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("listed %q, want %q", got, want)
+		}
+	})
+}
+
+// One damaged schedule, or wake, holds up nobody else's. SQLite takes any value in any column.
+func TestI09_ADamagedWakeHoldsUpNobodyElse(t *testing.T) {
+	w := newWorld(t)
+	h := w.start(t)
+	asking(t, h, "hurt", "well")
+	schedule := func(agent string) string {
+		return decode[reeve.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", object{"agent": agent, "name": "n", "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *"})).ID
+	}
+	timers := map[string]string{}
+	for _, column := range []string{"next_at", "failures", "missed", "last_at", "created_at"} {
+		id := schedule("hurt")
+		w.exec(t, `UPDATE timers SET next_at = 1 WHERE id = $1`, id)
+		w.exec(t, `UPDATE timers SET `+column+` = 'x' WHERE id = $1`, id)
+		timers[column] = id
+	}
+	wakes := map[string]string{}
+	for _, column := range []string{"due_at", "scheduled_at", "created_at"} {
+		key := decode[reeve.Wake](t, h.Want(201, nil, "POST", "/api/agents/hurt/wake", object{})).RunKey
+		w.exec(t, `UPDATE wakes SET `+column+` = 'x' WHERE run_key = $1`, key)
+		wakes[column] = key
+	}
+	good := schedule("well")
+	w.exec(t, `UPDATE timers SET next_at = 1 WHERE id = $1`, good)
+	if run := firstRun(t, h, "well"); run.State != reeve.RunCompleted {
+		t.Errorf("the sound schedule: %+v", run)
+	}
+	if list := decode[reeve.ScheduleList](t, h.Want(200, nil, "GET", "/api/schedules", nil)).Schedules; len(list) != 1 || list[0].ID != good {
+		t.Errorf("listed: %+v", list)
+	}
+	h.Want(200, nil, "GET", "/api/agents/hurt/wakes", nil)
+	for column, id := range timers {
+		if !spoilt(t, h, "timers", id) {
+			t.Errorf("the doctor does not name the schedule whose %s is damaged: %q", column, ailing(t, h, "rows"))
+		}
+	}
+	for column, key := range wakes {
+		if !spoilt(t, h, "wakes", key) {
+			t.Errorf("the doctor does not name the wake whose %s is damaged: %q", column, ailing(t, h, "rows"))
+		}
+	}
+}
+
+// A run that is damaged is not taken up, and others are.
+func TestI09_ADamagedRunHoldsUpNobodyElse(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		asking(t, h, "hurt", "well")
+		for _, agent := range []string{"hurt", "well"} {
+			h.Want(201, nil, "POST", "/api/agents/"+agent+"/wake", object{})
+			if run := firstRun(t, h, agent); run.State != reeve.RunCompleted {
+				t.Fatalf("%+v", run)
+			}
+		}
+		for _, agent := range []string{"hurt", "well"} { // as a server that is gone left them
+			run := decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent="+agent, nil)).Runs[0]
+			w.exec(t, `UPDATE runs SET state = 'running', owner = '', finished_at = 0 WHERE id = $1`, run.ID)
+			w.exec(t, `INSERT INTO open_runs (run_id, agent_id, session_id, parent_id, turn, lane, seen) SELECT id, agent_id, session_id, '', 0, '', 0 FROM runs WHERE id = $1`, run.ID)
+			if agent == "hurt" {
+				w.exec(t, `UPDATE runs SET issues = 'x' WHERE id = $1`, run.ID)
+				defer func() {
+					if !spoilt(t, h, "runs", run.ID) {
+						t.Errorf("the doctor does not name it: %q", ailing(t, h, "rows"))
+					}
+				}()
+			}
+		}
+		if run := firstRun(t, h, "well"); run.State != reeve.RunCompleted {
+			t.Errorf("%+v", run)
+		}
+		if list := decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs; len(list) != 1 {
+			t.Errorf("listed: %+v", list)
+		}
+	})
+}
+
+// A damaged row is left out of every list that is shown, and hides nothing else.
+func TestI09_ADamagedRowIsLeftOutOfLists(t *testing.T) {
+	w := newWorld(t)
+	h := w.start(t)
+	asking(t, h, "clerk")
+	var c reeve.Category
+	h.Want(201, &c, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Gym"})
+	for range 2 {
+		parked(t, h, "clerk", "/shared/a")
+		h.Want(201, nil, "POST", "/api/conversations", object{"agent": "clerk"})
+		h.Want(201, nil, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: c.ID, Title: "t"})
+		h.Want(201, nil, "POST", "/api/notes", object{"agent": "clerk", "content": "n"})
+	}
+	for _, c := range []struct{ table, column, path string }{
+		{"approvals", "created_at", "/api/approvals"}, {"approvals", "decided_at", "/api/inbox"}, {"approvals", "decided_at", "/api/status"}, {"conversations", "created_at", "/api/conversations"},
+		{"tasks", "clock", "/api/journal/tasks"}, {"notes", "created_at", "/api/notes"},
+	} {
+		w.exec(t, `UPDATE `+c.table+` SET `+c.column+` = 'x' WHERE id = (SELECT min(id) FROM `+c.table+`)`)
+		if body := string(h.Want(200, nil, "GET", c.path, nil).Body); !strings.Contains(c.path, "status") && strings.Count(body, `"created_at"`) != 1 {
+			t.Errorf("%s: %s", c.path, body)
+		}
+	}
+}
