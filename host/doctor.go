@@ -65,7 +65,6 @@ func (h *Host) checkDatabase(ctx context.Context) reeve.PartHealth {
 	return part
 }
 
-// checkSecrets tells whether this server's key opens what is stored: a lost key was made anew, and servers that share a database may each have made one.
 // checkRows names what the store has stumbled over since the server started.
 func (h *Host) checkRows() reeve.PartHealth {
 	var said []string
@@ -79,6 +78,7 @@ func (h *Host) checkRows() reeve.PartHealth {
 		Hint: "stop the server and mend them in the database, or restore a backup with reeve restore; a schedule that is mended is resumed with reeve schedules resume. All others go on"}
 }
 
+// checkSecrets tells whether this server's key opens what is stored: a lost key was made anew, and servers that share a database may each have made one.
 func (h *Host) checkSecrets(ctx context.Context) reeve.PartHealth {
 	if err := h.private(keyFile); err != nil && h.cfg.SecretKey == "" {
 		return health("secrets", err, "", "chmod 600 the key file; if others may have read it and the database, or a backup, replace what the secrets open")
