@@ -63,9 +63,9 @@ func (s *Snap) DueApprovals(ctx context.Context, limit int) ([]reeve.Approval, e
 		ORDER BY expires_at LIMIT $2`, reeve.Millis(s.now), limit)
 }
 
-// NextExpiry is when the next approval that waits for an answer expires, in milliseconds; false means none waits.
+// NextExpiry is when the next approval that waits for an answer expires, in milliseconds; false means none does from now on.
 func (s *Snap) NextExpiry(ctx context.Context) (int64, bool, error) {
-	return one(ctx, s, value[int64], `SELECT expires_at FROM approvals WHERE state = 'pending' ORDER BY expires_at LIMIT 1`)
+	return one(ctx, s, sound(s, "approvals", timeOf), `SELECT id, expires_at FROM approvals WHERE state = 'pending' AND expires_at > $1 ORDER BY expires_at LIMIT 1`, reeve.Millis(s.now))
 }
 
 // MoveApproval answers an approval, provided nobody has since: the first answer wins.
