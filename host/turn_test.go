@@ -173,7 +173,7 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 	})
 	h.Stop()
 	h = talkerIn(t, dir, farScript, far(&sent))
-	for _, none := range []object{{}, {"error": ""}, {"error": nil}, {"content": nil}, {"content": "42", "error": "no"}} { // which of the two it is nobody can tell
+	for _, none := range []object{{}, {"error": ""}, {"error": nil}, {"content": nil}, {"content": "42", "error": "no"}, {"content": nil, "error": "no"}} { // which of the two it is nobody can tell
 		h.Want(http.StatusBadRequest, nil, "POST", "/api/operations/"+op.ID+"/result", none)
 	}
 	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/result", object{"content": "42"})

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -94,13 +95,20 @@ func (s *server) resolve(ctx context.Context, who reeve.Principal, in *struct {
 // deliver takes an outcome that comes from outside.
 func (s *server) deliver(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Body reeve.ResultRequest
+	Body    reeve.ResultRequest
+	RawBody []byte
 }) (*body[reeve.Operation], error) {
-	if given := in.Body.Content != nil; given == (strings.TrimSpace(in.Body.Error) != "") {
-		message := "an outcome needs content, or an error that says why there is none"
-		if given {
-			message = "an outcome has content or an error, not both"
-		}
+	var said map[string]json.RawMessage
+	if err := json.Unmarshal(in.RawBody, &said); err != nil {
+		return nil, err
+	}
+	message, failed := "", strings.TrimSpace(in.Body.Error) != ""
+	if _, given := said["content"]; given && failed {
+		message = "an outcome has content or an error, not both"
+	} else if in.Body.Content == nil && !failed {
+		message = "an outcome needs content, or an error that says why there is none"
+	}
+	if message != "" {
 		return nil, (&reeve.Error{Code: reeve.Validation, Message: message, Fields: []reeve.Field{{Path: "/content", Message: message}, {Path: "/error", Message: message}}}).
 			Hintf(`send {"content": ...}, which may be empty text but not null, or {"error": "why"}`)
 	}
