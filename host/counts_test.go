@@ -140,6 +140,8 @@ func TestW08_AnAnswerWithoutEnd(t *testing.T) {
 	d := over(h, speak(h, c.ID, "hello").ID)
 	if b := budgetOf(h, "agent:"+d.AgentID); d.Code != reeve.ModelFailed || !strings.Contains(d.Message, "longer than 8 MB") || b.Used.Tokens < 2_000_000 || b.Used.Tokens > 2_200_000 || !b.Reserved.IsZero() {
 		t.Errorf("%s %s, %+v", d.Code, d.Message, b)
+	} else if d.Spent.Tokens != b.Used.Tokens {
+		t.Errorf("the turn says that it cost %+v, and %+v were charged", d.Spent, b.Used)
 	}
 	ends = true
 	if d := over(h, speak(h, c.ID, "hello").ID); d.Code != reeve.StepLimit || d.Moves != 2 || d.Issues.ToolFailures != 1 { // the tool does not exist

@@ -56,7 +56,11 @@ func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 		err = why
 	}
 	if err != nil {
-		return v.fail(err)
+		end := v.fail(err)
+		if spent.Tokens > 0 || spent.Micros > 0 { // which was charged
+			end.Wasted = spent
+		}
+		return end
 	}
 	v.changed()
 	if v.forgotten != "" && v.Remember != nil {

@@ -120,7 +120,7 @@ func (t *Tx) MoveRuns(ctx context.Context, moves []RunMove) (moved map[string]bo
 	return moved, t.close(ctx, moves, moved)
 }
 
-// EndRuns is MoveRuns for runs whose brains are done: what they spent is found out, and added to the moves.
+// EndRuns is MoveRuns for runs whose brains are done: what their messages and operations say that they spent is added to the moves.
 func (t *Tx) EndRuns(ctx context.Context, moves []RunMove) (moved map[string]bool, err error) {
 	var ids lists[string]
 	var parts []spending
@@ -139,7 +139,7 @@ func (t *Tx) EndRuns(ctx context.Context, moves []RunMove) (moved map[string]boo
 	var rows [][]any
 	for i := range moves {
 		is := &moves[i].Is
-		if is.Spent = spent[is.ID]; is.Spent != (reeve.Amount{}) && moved[is.ID] {
+		if is.Spent = is.Spent.Plus(spent[is.ID]); is.Spent != (reeve.Amount{}) && moved[is.ID] {
 			rows = append(rows, []any{is.ID, spentText(is.Spent)})
 		}
 	}
