@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 
@@ -31,7 +33,7 @@ func (a *app) read(name string) ([]byte, error) {
 	return b, nil
 }
 
-// document reads a JSON or YAML document into v. A field that v does not have is an error: a misspelt one must not be lost.
+// document reads a JSON or YAML document into v. A field that v does not have is an error, and so is one that is there twice, or text that is not UTF-8: what was said must not be lost.
 func (a *app) document(name string, v any) error {
 	b, err := a.read(name)
 	if err != nil {
@@ -40,7 +42,11 @@ func (a *app) document(name string, v any) error {
 	wrong := func(err error) error {
 		return &reeve.Error{Code: reeve.Validation, Message: name + ": " + err.Error(), Err: err}
 	}
-	if b = bytes.TrimPrefix(b, []byte("\ufeff")); !json.Valid(b) {
+	if b = bytes.TrimPrefix(b, []byte("\ufeff")); json.Valid(b) {
+		if _, err := reeve.ParseJSON(b); err != nil {
+			return wrong(errors.New(reeve.AsError(err).Message))
+		}
+	} else {
 		tree, err := onlyDocument(b)
 		if err != nil {
 			return wrong(err)
@@ -55,7 +61,7 @@ func (a *app) document(name string, v any) error {
 	var misfit *json.UnmarshalTypeError
 	if errors.As(err, &misfit) {
 		is := map[string]string{"array": "a list", "object": "an object", "string": "text", "bool": "true or false"}[misfit.Value]
-		return wrong(fmt.Errorf("%s cannot be %s", cmp.Or(misfit.Field, "the document"), cmp.Or(is, "a number")))
+		return wrong(fmt.Errorf("%s cannot be %s: here belongs %s", cmp.Or(misfit.Field, "the document"), cmp.Or(is, "a number"), belongs(misfit.Type)))
 	}
 	if err != nil {
 		return wrong(errors.New(strings.TrimPrefix(err.Error(), "json: ")))
@@ -63,8 +69,28 @@ func (a *app) document(name string, v any) error {
 	return nil
 }
 
+// belongs says what a field takes.
+func belongs(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	}
+	return "a whole number, like 1000"
+}
+
 // onlyDocument reads the one YAML document that a file holds. What a second one says must not be lost.
 func onlyDocument(b []byte) (tree any, err error) {
+	if !utf8.Valid(b) {
+		return nil, errors.New("there are bytes in it that are not UTF-8: save it as UTF-8")
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(b))
 	if err := dec.Decode(&tree); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
