@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"reeve/internal/store"
+	"reeve/internal/store/postgres"
 	"reeve/toolbox/shell"
 	"reeve/toolbox/web"
 )
@@ -35,8 +36,10 @@ func (c Config) check() (name, reason string) {
 	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {
 		return "database", "it must begin with postgres://"
 	}
-	if _, err := url.Parse(c.Database); err != nil {
+	if u, err := url.Parse(c.Database); err != nil {
 		return "database", "it is no URL like postgres://user:password@host:5432/database" // it may hold the password, and is not shown
+	} else if n := u.Query()["pool_max_conns"]; len(n) > 0 && !postgres.IsConns(n[0]) {
+		return "database", fmt.Sprintf("pool_max_conns is %q, and not how many connections the server may open", n[0])
 	}
 	if c.Shell != "" && !slices.Contains(shell.Backends(), c.Shell) {
 		return "shell", fmt.Sprintf("%q is not %s", c.Shell, strings.Join(shell.Backends(), ", "))
@@ -115,14 +118,23 @@ func isHost(s string) bool {
 	if err != nil || u.Host != s || u.Port() == "" && strings.HasSuffix(s, ":") {
 		return false
 	}
+	if n, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || n == 0) {
+		return false
+	}
 	_, err = netip.ParseAddr(u.Hostname())
 	return err == nil || hostName.MatchString(u.Hostname()) && !numeric.MatchString(u.Hostname())
 }
 
-// isOrigin tells whether it is spelt as browsers spell theirs: nothing behind the host and the port.
+// noPages are the schemes of addresses that no page is at.
+var noPages = []string{"", "ftp", "ws", "wss", "file"}
+
+// isOrigin tells whether it is spelt as browsers spell theirs: nothing behind the host and the port, which is left out where the scheme says it.
 func isOrigin(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && u.Scheme != "" && u.Hostname() != "" && u.Scheme+"://"+u.Host == s && strings.ToLower(s) == s
+	if err != nil || slices.Contains(noPages, u.Scheme) || u.Scheme == "http" && u.Port() == "80" || u.Scheme == "https" && u.Port() == "443" {
+		return false
+	}
+	return u.Scheme+"://"+u.Host == s && strings.ToLower(s) == s && isHost(u.Host)
 }
 
 // level is how much is logged.

@@ -126,8 +126,9 @@ func (s *source) walk(slot *ast.Node, t reflect.Type, path string) error {
 		err := s.walk(&n.Value, t, path)
 		s.anchors[n.Name.String()] = n.Value // from here on: it cannot hold itself
 		return err
-	case *ast.TagNode:
-		return s.walk(&n.Value, t, path)
+	case *ast.TagNode: // of which kind a value is, its setting says
+		*slot = n.Value
+		return s.walk(slot, t, path)
 	case *ast.AliasNode:
 		if node = s.anchors[n.Value.String()]; node == nil {
 			return s.wrong(n.Start.Position.Line, "nothing before it is called &%s", n.Value)

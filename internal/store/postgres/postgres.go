@@ -61,6 +61,12 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	return e, nil
 }
 
+// IsConns tells whether a text says how many connections a server may open.
+func IsConns(s string) bool {
+	n, err := strconv.ParseInt(s, 10, 32)
+	return err == nil && n >= 1
+}
+
 // pooled reads the URL.
 func pooled(cfg Config) (*pgxpool.Config, error) {
 	unread := reeve.Errorf(reeve.Validation, "the database URL cannot be read").Hintf("write it as postgres://user:password@host:5432/database")
@@ -69,7 +75,7 @@ func pooled(cfg Config) (*pgxpool.Config, error) {
 		return nil, unread
 	}
 	conns, said := plain.RuntimeParams["pool_max_conns"] // pgxpool puts a number of its own where the URL says none
-	if n, err := strconv.ParseInt(conns, 10, 32); said && (err != nil || n < 1) {
+	if said && !IsConns(conns) {
 		return nil, reeve.Errorf(reeve.Validation, "pool_max_conns in the database URL is %q", conns).Hintf("write how many connections the server may open, 1 or more")
 	}
 	pc, err := pgxpool.ParseConfig(cfg.URL)
