@@ -25,12 +25,15 @@ func TestI10_ScriptTool(t *testing.T) {
 		says string
 	}{
 		{call{"effect": "keyed"}, "/effect"},
+		{call{"effect": "local"}, `"message":"a script tool can call nothing, and so changes nothing","expected":"read"`},
+		{call{"spec": call{"source": 7}}, `"path":"/spec/source","message":"is not text"`},
+		{call{"spec": 7}, `"path":"/spec"`},
 		{call{"spec": call{"source": "let x = ;"}}, "script.js:1"},
 		{call{"spec": call{"source": " "}}, "/spec/source"},
 		{call{"spec": call{"source": "1", "language": "py"}}, "/spec/language"},
 		{call{"spec": call{"sauce": "1"}}, "/spec"},
 	} {
-		if r := define(bad.with); r.Status != 400 || !strings.Contains(string(r.Body), bad.says) {
+		if r := define(bad.with); r.Status != 400 || !strings.Contains(string(r.Body), bad.says) || strings.Contains(string(r.Body), "Go ") {
 			t.Errorf("%v: %d %s", bad.with, r.Status, r.Body)
 		}
 	}

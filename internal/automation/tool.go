@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 
 	"reeve"
@@ -30,7 +31,7 @@ func (b *Builder) Build(t reeve.Tool) (reeve.Tool, error) {
 	d := json.NewDecoder(bytes.NewReader(t.Spec))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&spec); err != nil {
-		return t, reeve.Wrong("/spec", "cannot be read: "+err.Error(), `{"source": "...", "language": "js"}`)
+		return t, misfit(err)
 	}
 	if spec.Language == "" {
 		spec.Language = string(js.JavaScript)
@@ -54,6 +55,18 @@ func (b *Builder) Build(t reeve.Tool) (reeve.Tool, error) {
 		return value, err
 	}
 	return t, nil
+}
+
+// misfit says what is wrong with a spec that is not of the form of one.
+func misfit(err error) error {
+	var wrong *json.UnmarshalTypeError
+	why := strings.TrimPrefix(err.Error(), "json: ")
+	if errors.As(err, &wrong) {
+		if why = "it is no object"; wrong.Field != "" {
+			return reeve.Wrong("/spec/"+wrong.Field, "is not text", "text")
+		}
+	}
+	return reeve.Wrong("/spec", "is not the spec of a script: "+why, `{"source": "...", "language": "js"}`)
 }
 
 // check reads a source once in the life of this process.

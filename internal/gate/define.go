@@ -18,9 +18,6 @@ func (g *Gate) PutTool(ctx context.Context, t reeve.Tool, replace bool, by reeve
 	if err := t.Validate(); err != nil {
 		return t, err
 	}
-	if t.Effect == reeve.Local {
-		return t, wrongField("/effect", "read, keyed, verifiable or unsafe", "an endpoint's effect does not live in Reeve's own database")
-	}
 	if err := checkSchemas(t); err != nil {
 		return t, err
 	}
