@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -259,6 +261,16 @@ func TestW12_WhoMayConnect(t *testing.T) {
 		if p.Code != reeve.Validation || len(p.Errors) != 1 || p.Errors[0].Path != "header/"+header {
 			t.Errorf("%s: %+v", header, p)
 		}
+	}
+	old, err := net.Dial("tcp", strings.TrimPrefix(h.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = old.Close() }()
+	fmt.Fprintf(old, "GET /conversations/%s HTTP/1.0\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer %s\r\nX-Workspace-Id: default\r\n\r\n",
+		c.ID, strings.TrimPrefix(h.URL, "http://"), h.Token)
+	if said, err := io.ReadAll(old); err != nil || !strings.Contains(string(said), "400 Bad Request") || !strings.Contains(string(said), "application/problem+json") || !strings.Contains(string(said), "HTTP/1.0") {
+		t.Errorf("over HTTP/1.0: %s, %v", said, err)
 	}
 	for _, after := range []string{"-1", "-99", "x"} { // one rule, however a client asks
 		for _, path := range []string{"/api/conversations/" + c.ID + "/events?follow=false&after=", "/api/conversations/" + c.ID + "/frames?after="} {

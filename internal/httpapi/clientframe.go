@@ -14,9 +14,13 @@ import (
 	"reeve"
 )
 
+// mostEchoed is how much of what a client sent is sent back to say what is wrong with it.
+const mostEchoed = 200
+
 // readClientFrame decodes what a client sent. It is strict: what is not understood is refused and not guessed at.
 func readClientFrame(b []byte) (f reeve.ClientFrame, err error) {
 	wrong := func(path, message, expected string) (reeve.ClientFrame, error) {
+		path, message = reeve.Clip(path, mostEchoed), reeve.Clip(message, mostEchoed) // a name, or a type, may be as long as a frame
 		return f, &reeve.Error{Code: reeve.Validation, Message: "the frame is not valid: " + strings.TrimSpace(path+" "+message),
 			Hint: "docs/conversations.md says what frames look like", Fields: []reeve.Field{{Path: path, Message: message, Expected: expected}}}
 	}

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"reeve"
@@ -55,6 +57,12 @@ func TestW21_FramesThatAreWrong(t *testing.T) {
 		`{"type":"message","attachments":[{"name":"a"},{"name":7}]}`: "/attachments/1/name", `{"type":"message","attachments":[{"data":{}}]}`: "/attachments/0/data", `[1]`: ""} {
 		if _, err := readClientFrame([]byte(text)); err == nil || reeve.AsError(err).Fields[0].Path != path {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+	long := strings.Repeat("x", 1<<20)
+	for _, text := range []string{`{"type":"` + long + `"}`, `{"type":"ping","` + long + `":1}`, `{"type":"ping","X` + long + `":1}`, `{"type":"message","variables":{"` + long + `":1}}`, `{"` + long + `":1,"` + long + `":2}`} {
+		if _, err := readClientFrame([]byte(text)); err == nil || len(reeve.AsError(err).Message) > 1000 || len(reeve.AsError(err).Fields[0].Path) > 1000 {
+			t.Errorf("%s…: it is told in %d bytes", text[:30], len(fmt.Sprint(err)))
 		}
 	}
 }

@@ -100,6 +100,9 @@ func handshake(r *http.Request) error {
 		return &reeve.Error{Code: reeve.Validation, Message: "the WebSocket handshake is wrong: " + header + " " + message, Hint: "use a WebSocket client",
 			Fields: []reeve.Field{{Path: "header/" + header, Message: message, Expected: expected}}}
 	}
+	if !r.ProtoAtLeast(1, 1) {
+		return reeve.Errorf(reeve.Validation, "the WebSocket handshake is wrong: it is of %s", r.Proto).Hintf("use a WebSocket client; a proxy before the server must speak HTTP/1.1 to it")
+	}
 	if !slices.ContainsFunc(strings.Split(strings.Join(r.Header.Values("Connection"), ","), ","), func(s string) bool { return strings.EqualFold(strings.TrimSpace(s), "Upgrade") }) {
 		return wrong("Connection", "does not say Upgrade", "Upgrade")
 	}
