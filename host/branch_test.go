@@ -149,7 +149,6 @@ func TestW15_MergedOnAPersonsWord(t *testing.T) {
 	}
 }
 
-// TestW15_AWorkflowsCallUsesItsBranch has an automation work on a project.
 // Whoever reviews a branch sees no secret that is stored, and all that only looks like one.
 func TestG21_WhatIsShownOfABranch(t *testing.T) {
 	const secret, looks = "copper-meadow-lamp", "AKIAIOSFODNN7EXAMPLE"
@@ -172,6 +171,27 @@ func TestG21_WhatIsShownOfABranch(t *testing.T) {
 	}
 }
 
+// What a branch leaves of a stored secret is not shown beside it either; in other files the same letters are.
+func TestG21_WhatABranchLeavesOfASecret(t *testing.T) {
+	const secret = "Zx9!quite-a-value-77"
+	r := newRepo(t, map[string]string{"a.txt": "pw=" + secret + "\n", "b.txt": "one\n"})
+	w, ok := newWorker(t, r, nil)
+	if !ok {
+		return
+	}
+	w.h.Want(204, nil, "PUT", "/api/secrets/LAMP", object{"value": secret})
+	c := w.talk()
+	w.run(c, "sed -i 's/-77$//' a.txt; echo 'and this is new' >> a.txt; echo 'quite another' > b.txt; git commit -qam shorter")
+	var d reeve.BranchDiff
+	w.h.Want(200, &d, "GET", "/api/branches/"+c+"/diff", nil)
+	for _, line := range []string{"-pw=[REDACTED]", "+pw=[REDACTED]", "+and this is new", "+quite another"} {
+		if !strings.Contains(d.Patch, "\n"+line+"\n") {
+			t.Errorf("%s is not in %s", line, d.Patch)
+		}
+	}
+}
+
+// TestW15_AWorkflowsCallUsesItsBranch has an automation work on a project.
 func TestW15_AWorkflowsCallUsesItsBranch(t *testing.T) {
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
 	w, ok := newWorker(t, r, nil)

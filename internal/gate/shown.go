@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"reeve"
 	"reeve/internal/store"
@@ -39,6 +40,33 @@ func (v Shown) Stored(text string, cut bool) string {
 		inv.Begun = v.view.scrubber.begun
 	}
 	return inv.Head(text, len(text))
+}
+
+// Patch is a diff by git as it is shown: as Stored, and without what a change leaves of a secret in other lines of the same file.
+func (v Shown) Patch(text string, cut bool) string {
+	var out strings.Builder
+	for text != "" {
+		file := text
+		if next := strings.Index(text, "\ndiff --git "); next >= 0 {
+			file = text[:next+1]
+		}
+		text = text[len(file):]
+		hidden := v.view.scrubber.known.spelt(file)
+		known := reeve.Pieces{}
+		for _, s := range hidden {
+			known.Add(file[s.From:s.To])
+		}
+		at := max(0, strings.Index(file, "\n@@ ")) // before that are names
+		for line := range strings.SplitAfterSeq(file[at:], "\n") {
+			for _, s := range known.In(line) {
+				hidden = append(hidden, reeve.Range{From: at + s.From, To: at + s.To})
+			}
+			at += len(line)
+		}
+		shown, _ := reeve.Veiled(file, hidden)
+		out.WriteString(shown)
+	}
+	return v.Stored(out.String(), cut)
 }
 
 // shownUndo is the call that takes an operation back as it is shown: it holds what was there before, and that may be a secret.

@@ -156,7 +156,7 @@ func (s *server) diffBranch(ctx context.Context, who reeve.Principal, in *IDPath
 	if err != nil {
 		return nil, err
 	}
-	d.Patch = shown.Stored(d.Patch, d.Truncated)
+	d.Patch = shown.Patch(d.Patch, d.Truncated)
 	for i := range d.Files {
 		d.Files[i].Path = shown.Stored(d.Files[i].Path, false)
 	}

@@ -36,7 +36,7 @@ func unified(inv *reeve.Invocation, from, to, a, b string) (diff string, ok bool
 	if len(blocks) == 0 || !ok {
 		return "", ok
 	}
-	known := pieces{}
+	known := reeve.Pieces{}
 	for i, h := range blocks {
 		blocks[i].before, blocks[i].after = veil(inv, was, h.oldAt, h.oldLen, known), veil(inv, is, h.newAt, h.newLen, known)
 	}
@@ -78,7 +78,7 @@ func blocks(edits []edit) (all []block, ok bool) {
 }
 
 // write writes the lines of a hunk, without what is secret before and after, and without pieces of what is secret in any line.
-func (h block) write(out *strings.Builder, known pieces) {
+func (h block) write(out *strings.Builder, known reeve.Pieces) {
 	var gone, come strings.Builder // what is secret in lines that change
 	before, after := h.before, h.after
 	for _, e := range h.edits {
@@ -89,7 +89,7 @@ func (h block) write(out *strings.Builder, known pieces) {
 		if e.op != '-' {
 			hidden, after = append(hidden, after[0]...), after[1:]
 		}
-		line, secret := veiled(e.line, append(hidden, known.in(e.line)...))
+		line, secret := reeve.Veiled(e.line, append(hidden, known.In(e.line)...))
 		switch e.op {
 		case '-':
 			gone.WriteString(secret)
