@@ -60,3 +60,39 @@ func TestO13_TheSameTimeInOtherWordsBeginsNothingAnew(t *testing.T) {
 		}
 	})
 }
+
+// One that failed too often, or is paused or over, stays so when its time is said again, and not when it gets another.
+func TestO13_TheSameTimeRevivesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := inBubble(t, host.Config{})
+		b.agent("broken", object{"config": object{"rehearsal": object{"steps": []object{{"fail": "it is broken"}}}}})
+		change := func(id string, q object) (is reeve.Schedule) {
+			t.Helper()
+			b.want(200, &is, "PATCH", "/api/schedules/"+id, q)
+			return is
+		}
+		failing := b.schedule("broken", object{"cadence_type": "interval", "cadence_value": "1h"})
+		once := b.schedule("broken", object{"cadence_type": "once", "cadence_value": "2000-01-01T01:00:00Z"})
+		paused := b.schedule("broken", object{"cadence_type": "interval", "cadence_value": "1h"})
+		change(paused.ID, object{"status": "paused"})
+		b.pass(6*time.Hour, time.Hour)
+		for _, k := range []struct {
+			id    string
+			state reeve.TimerState
+			same  []object
+		}{
+			{failing.ID, reeve.TimerDisabled, []object{{"cadence_type": "interval", "cadence_value": "1h"}, {"cadence_type": "interval", "cadence_value": "PT1H"}, {"timezone": "UTC"}}},
+			{once.ID, reeve.TimerCompleted, []object{{"cadence_type": "once", "cadence_value": "2000-01-01T01:00:00Z"}, {"timezone": "Europe/Berlin"}}},
+			{paused.ID, reeve.TimerPaused, []object{{"cadence_type": "interval", "cadence_value": "60m"}, {"timezone": "Europe/Berlin"}}},
+		} {
+			for _, q := range k.same {
+				if is := change(k.id, q); is.State != k.state || is.NextAt != nil {
+					t.Errorf("%s, then %v: %+v", k.state, q, is)
+				}
+			}
+		}
+		if is := change(failing.ID, object{"cadence_type": "interval", "cadence_value": "2h"}); is.State != reeve.TimerActive || is.NextAt == nil {
+			t.Errorf("%+v", is)
+		}
+	})
+}

@@ -82,7 +82,7 @@ func (r *Room) Change(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (re
 	if alike && t.Zone == was.Zone && (t.Kind != KindOnce || zoneless(t.Value) == zoneless(was.Value)) { // else it means another time when the zone changes
 		t.Value = was.Value
 	}
-	retimed := timed && (t.State != reeve.TimerActive || !alike)
+	retimed := timed && !alike
 	switch {
 	case q.Status == string(reeve.TimerPaused) && t.State == reeve.TimerCompleted && !retimed:
 		return t, nil, reeve.Errorf(reeve.Conflict, "the schedule is over, and cannot be paused").Hintf("give it a new time with cadence_type and cadence_value")
