@@ -109,9 +109,17 @@ func TestL08_AScriptThatSaysWhatCannotBeKept(t *testing.T) {
 func TestK13_TotalsThatAreNone(t *testing.T) {
 	a, _ := automate(t, `Items.total(0)`)
 	a.completes()
-	for _, n := range []string{"NaN", "Infinity", "-Infinity", "null", "undefined", "", "-1", "1.5", "1e300", "'3'"} {
+	for _, n := range []string{"NaN", "Infinity", "-Infinity", "null", "undefined", "", "-1", "1.5", "1e300", "2 ** 53", "'3'"} {
 		a.save("Items.total("+n+")", false)
 		if r := a.start(call{}); r.Run.State != reeve.RunFailed || !strings.Contains(r.Run.Message, "Items.total takes the number of items") {
+			t.Errorf("%s: %s %s", n, r.Run.State, r.Run.Message)
+		}
+	}
+	a.save("Items.total(2 ** 53 - 1)", false)
+	a.completes()
+	for _, n := range []string{"10n", "10n ** 30n"} {
+		a.save("Items.total("+n+")", false)
+		if r := a.start(call{}); r.Run.State != reeve.RunFailed || !strings.Contains(r.Run.Message, "was given a BigInt") || !strings.Contains(r.Run.Message, "Number(n)") {
 			t.Errorf("%s: %s %s", n, r.Run.State, r.Run.Message)
 		}
 	}

@@ -331,8 +331,9 @@ func (w *work) listItems(ctx context.Context, input json.RawMessage) (json.RawMe
 
 // total notes how many items there are in all.
 func (w *work) total(input json.RawMessage) error {
-	var n *int // NaN and Infinity come as null
-	if json.Unmarshal(input, &n) != nil || n == nil || *n < 0 {
+	const most = 1 << 53 // from which on a script's numbers are not exact
+	var n *int           // NaN and Infinity come as null
+	if json.Unmarshal(input, &n) != nil || n == nil || *n < 0 || *n >= most {
 		return reeve.Errorf(reeve.Validation, "Items.total takes the number of items")
 	}
 	w.mu.Lock()

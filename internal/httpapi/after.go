@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"net/url"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,23 +14,51 @@ type FromNow struct {
 	After int64 `query:"after" minimum:"0" doc:"The last seq that you have; 0 means from the beginning. Left out: from now on"`
 }
 
-// Resolve tells one that was left out from 0.
+// Resolve tells one that was left out from 0, and refuses what only looks like a number.
 func (f *FromNow) Resolve(c huma.Context) []error {
-	if c.Query("after") == "" {
+	u := c.URL()
+	if !u.Query().Has("after") {
 		f.After = -1
 	}
-	return nil
+	return checkAfter(u.Query())
 }
 
-// readAfter is the same for a WebSocket.
-func readAfter(text string) (int64, error) {
-	if text == "" {
+// FromStart is where a list of frames goes on.
+type FromStart struct {
+	After int64 `query:"after" minimum:"0" doc:"The last seq that you have"`
+}
+
+// Resolve refuses what only looks like a number.
+func (f *FromStart) Resolve(c huma.Context) []error {
+	u := c.URL()
+	return checkAfter(u.Query())
+}
+
+// checkAfter refuses what huma takes for a number, or for nothing.
+func checkAfter(query url.Values) []error {
+	_, err := readAfter(query)
+	if n, bad := strconv.ParseInt(query.Get("after"), 10, 64); err == nil || query.Get("after") != "" && (bad != nil || n < 0) {
+		return nil
+	}
+	return []error{err}
+}
+
+// readAfter is where a client goes on, as it says it in an address; -1 means that it does not. It is written in one way, and said once.
+func readAfter(query url.Values) (int64, error) {
+	said, ok := query["after"]
+	if !ok {
 		return -1, nil
 	}
-	after, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || after < 0 {
+	after, ok := sequence(said[0])
+	if !ok || len(said) > 1 {
 		return 0, &reeve.Error{Code: reeve.Validation, Message: "after is not a sequence number",
 			Fields: []reeve.Field{{Path: "query/after", Message: "is not a sequence number", Expected: "the last seq that you have, or 0"}}}
 	}
 	return after, nil
+}
+
+// sequence reads a sequence number, from 0 on.
+func sequence(text string) (int64, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil && n >= 0 && strconv.FormatInt(n, 10) == text
 }

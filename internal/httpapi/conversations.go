@@ -231,8 +231,8 @@ func (s *server) listHistory(ctx context.Context, who reeve.Principal, in *struc
 
 func (s *server) listFrames(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	After int64 `query:"after" minimum:"0" doc:"The last seq that you have"`
-	Limit int   `query:"limit" minimum:"1" maximum:"500" default:"200"`
+	FromStart
+	Limit int `query:"limit" minimum:"1" maximum:"500" default:"200"`
 }) (*body[reeve.FrameList], error) {
 	out := &body[reeve.FrameList]{}
 	return out, s.DB.View(ctx, func(snap *store.Snap) error {

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -32,8 +31,8 @@ func (s *server) streamEvents(ctx context.Context, who reeve.Principal, in *stru
 }) (*huma.StreamResponse, error) {
 	after := in.After
 	if in.Last != "" {
-		n, err := strconv.ParseInt(in.Last, 10, 64)
-		if err != nil || n < 0 {
+		n, ok := sequence(in.Last)
+		if !ok {
 			return nil, &reeve.Error{Code: reeve.Validation, Message: "Last-Event-ID is not one this server gave",
 				Fields: []reeve.Field{{Path: "header/Last-Event-ID", Message: "is not a number", Expected: "the id of the last event that you have"}}}
 		}

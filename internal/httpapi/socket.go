@@ -91,7 +91,7 @@ func (l *line) admit() (after int64, err error) {
 	if err := l.listens(l.r.Context(), l.who, l.conversation); err != nil {
 		return 0, err
 	}
-	return readAfter(l.r.URL.Query().Get("after"))
+	return readAfter(l.r.URL.Query())
 }
 
 // handshake refuses what the library would, which answers in plain text.

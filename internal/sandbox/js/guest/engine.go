@@ -342,6 +342,9 @@ func (e *engine) isFunction(v value) bool { return quickjs.XJS_IsFunction(e.tls,
 
 func isException(v value) bool { return v.Ftag == quickjs.EJS_TAG_EXCEPTION }
 func isNull(v value) bool      { return v.Ftag == quickjs.EJS_TAG_NULL }
+func isBigInt(v value) bool {
+	return v.Ftag == quickjs.EJS_TAG_BIG_INT || v.Ftag == quickjs.EJS_TAG_SHORT_BIG_INT
+}
 
 func (e *engine) array() value { return quickjs.XJS_NewArray(e.tls, e.ctx) }
 
