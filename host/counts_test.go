@@ -122,6 +122,57 @@ func TestW01_AnAnswerThatWasCutOff(t *testing.T) {
 	})
 }
 
+// One that was cut off before it said anything completes its turn too. What its provider's filter ended is not done.
+func TestW01_AnAnswerThatWasCutOffAtOnce(t *testing.T) {
+	reason := ""
+	h := provider(t, quick(t), func(w io.Writer) {
+		if reason == "content_filter" {
+			chunk(w, `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"list_files","arguments":"{\"path\":\"/\"}"}}]}}]}`)
+		}
+		chunk(w, `{"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"%s"}]}`, reason)
+	})
+	for finish, want := range map[string]struct {
+		cut reeve.Cut
+		why string
+	}{"length": {reeve.CutLength, "max_output_tokens"}, "content_filter": {reeve.CutRefused, "content_filter"}} {
+		reason = finish
+		d := over(h, speak(h, h.Talk("bot").ID, "tell").ID)
+		if d.State != reeve.RunCompleted || d.Code != "" || d.Output != "" || d.Issues != (reeve.TurnIssues{AnswerCut: want.cut}) || len(d.Messages) != 2 {
+			t.Errorf("%s: %+v", finish, d)
+		}
+		var r struct {
+			Status  string
+			Details struct{ Reason string } `json:"incomplete_details"`
+		}
+		if h.Want(http.StatusOK, &r, "POST", "/v1/responses", object{"model": "bot", "input": "tell"}); r.Status != "incomplete" || r.Details.Reason != want.why {
+			t.Errorf("%s: %+v", finish, r)
+		}
+		if stream := string(h.Do("POST", "/v1/responses", object{"model": "bot", "input": "tell", "stream": true}).Body); !strings.Contains(stream, "event: response.incomplete\n") {
+			t.Errorf("%s: %s", finish, stream)
+		}
+		var c struct {
+			Choices []struct {
+				Finish string `json:"finish_reason"`
+			}
+		}
+		if h.Want(http.StatusOK, &c, "POST", "/v1/chat/completions", object{"model": "bot", "messages": []object{{"role": "user", "content": "tell"}}}); c.Choices[0].Finish != finish {
+			t.Errorf("%s: %+v", finish, c)
+		}
+	}
+}
+
+// An answer that says nothing costs what its provider counts, and fails its turn.
+func TestG17_AnEmptyAnswerIsCharged(t *testing.T) {
+	h := provider(t, quick(t), func(w io.Writer) {
+		chunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":""},"finish_reason":"stop"}],"usage":{"prompt_tokens":6000,"completion_tokens":4000}}`)
+	})
+	budget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 100_000}})
+	d := over(h, speak(h, h.Talk("bot").ID, "hello").ID)
+	if b := budgetOf(h, "agent:"+d.AgentID); d.Code != reeve.ModelFailed || !strings.Contains(d.Message, "empty") || b.Used.Tokens != 10_000 || !b.Reserved.IsZero() {
+		t.Errorf("%s %s, %+v", d.Code, d.Message, b)
+	}
+}
+
 // An answer without end fails its turn and costs what came of it; the next turn is as if nothing had been.
 func TestW08_AnAnswerWithoutEnd(t *testing.T) {
 	ends := false

@@ -34,12 +34,15 @@ func (m counted) Answer(ctx context.Context, r Request, watch func(Delta)) (Answ
 	})
 	guess := Usage{Input: r.tokens(), Output: int64(heard / byteToken), Estimated: true}
 	switch {
-	case err != nil && heard == 0:
+	case err == nil:
+		guess.Output = a.tokens()
+	case a.Usage != (Usage{}): // it came to its end, and makes no sense
+	case heard == 0:
 		return Answer{}, err
-	case err != nil: // it was read, and answered in part
+	default: // it was read, and answered in part
 		return Answer{Usage: guess}, err
 	}
-	guess.Output, guess.Micros = a.tokens(), max(0, a.Usage.Micros)
+	guess.Micros = max(0, a.Usage.Micros)
 	u := &a.Usage
 	switch {
 	case !u.possible():
@@ -52,7 +55,7 @@ func (m counted) Answer(ctx context.Context, r Request, watch func(Delta)) (Answ
 	case u.Output == 0 && guess.Output > 0:
 		u.Output, u.Estimated = guess.Output, true
 	}
-	return a, nil
+	return a, err
 }
 
 // possible tells whether counts can be true.

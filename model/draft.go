@@ -177,7 +177,7 @@ func (d *draft) finish(stop Stop) (Answer, error) {
 		switch p.Type {
 		case ToolCall:
 			if p.Name == "" {
-				return Answer{}, d.server.nonsense("a tool call without a name")
+				return d.cost(), d.server.nonsense("a tool call without a name")
 			}
 			p.Args = arguments(text)
 		case Text:
@@ -202,8 +202,11 @@ func (d *draft) finish(stop Stop) (Answer, error) {
 		stop = StopEnd
 	}
 	if stop == StopEnd && strings.TrimSpace(d.answer.Text()) == "" {
-		return Answer{}, d.server.nonsense("it is empty")
+		return d.cost(), d.server.nonsense("it is empty")
 	}
 	d.answer.Stop = stop
 	return d.answer, nil
 }
+
+// cost is what remains of an answer that came to its end and makes no sense: it costs what it cost.
+func (d *draft) cost() Answer { return Answer{Model: d.answer.Model, Usage: d.answer.Usage} }

@@ -39,7 +39,7 @@ func (m retrying) Answer(ctx context.Context, r Request, watch func(Delta)) (Ans
 		}
 		wait, again := pause(err, try)
 		if !again || ctx.Err() != nil {
-			return Answer{}, err
+			return a, err
 		}
 		if streamed {
 			see(Delta{Type: Discard})

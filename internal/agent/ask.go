@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"reeve"
@@ -81,8 +82,11 @@ func say(list []model.Message, text string) []model.Message {
 	return append(list, model.Said(model.User, text))
 }
 
-// check makes sure that an answer can be acted on: it says or wants something, and its calls can be told apart.
+// check makes sure that an answer can be acted on: it says or wants something, or was cut off before it did, and its calls can be told apart. What a model, or its provider's filter, declined to go on with is not done.
 func (v *turn) check(a *model.Answer) error {
+	if a.Stop == model.StopRefused {
+		a.Parts = slices.DeleteFunc(a.Parts, func(p model.Part) bool { return p.Type == model.ToolCall })
+	}
 	seen := map[string]bool{}
 	for i := range a.Parts {
 		p := &a.Parts[i]
@@ -97,7 +101,7 @@ func (v *turn) check(a *model.Answer) error {
 		}
 		seen[p.ID] = true
 	}
-	if len(a.Calls()) == 0 && a.Text() == "" && len(v.log.moves) == 0 && a.Stop != model.StopRefused {
+	if len(a.Calls()) == 0 && a.Text() == "" && len(v.log.moves) == 0 && a.Cut() == "" {
 		return reeve.Errorf(reeve.ModelFailed, "the model's answer is empty")
 	}
 	return nil

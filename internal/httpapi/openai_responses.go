@@ -214,8 +214,8 @@ func newResponse(t reeve.Turn, q v1RespondRequest) *v1ResponseBody {
 // conclude fills in how a response ended.
 func (b *v1ResponseBody) conclude(u model.Usage, stop model.Stop, failure error) {
 	b.Status = "completed"
-	if stop == model.StopLength {
-		b.Status, b.Incomplete = "incomplete", map[string]string{"reason": "max_output_tokens"}
+	if why := map[model.Stop]string{model.StopLength: "max_output_tokens", model.StopRefused: "content_filter"}[stop]; why != "" {
+		b.Status, b.Incomplete = "incomplete", map[string]string{"reason": why}
 	}
 	if failure != nil {
 		p, _ := v1ProblemOf(failure)
