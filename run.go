@@ -181,6 +181,15 @@ func (r Run) Chain(tools []string) []Ancestor {
 	return append(slices.Clone(r.Ancestors), Ancestor{RunID: r.ID, AgentID: r.AgentID, Tools: tools})
 }
 
+// Sound refuses a run that another began, and of which the database does not say so all the way: by whose rights its calls are judged is lost.
+func (r Run) Sound() error {
+	if n := len(r.Ancestors); r.ParentID == "" || n > 0 && r.Ancestors[n-1].RunID == r.ParentID {
+		return nil
+	}
+	return Errorf(Denied, "the run %s is damaged in the database: another run began it, and its ancestors do not say so; nobody can tell on whose behalf it acts", r.ID).
+		Hintf("end the run with reeve runs cancel %s, and have it begun anew", r.ID)
+}
+
 // ErrEnded is why the context of a run's brain ends when a person ended the run.
 var ErrEnded = Errorf(Canceled, "a person ended the run")
 

@@ -2,7 +2,9 @@ package host_test
 
 import (
 	"context"
+	"database/sql"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -101,6 +103,40 @@ func TestO20_RunAgainForOneThatIsGone(t *testing.T) {
 		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op+"/resolve", object{"resolution": "retry"})
 		refused(h, op)
 	})
+}
+
+// TestO20_WhoBeganItIsLost: a run that another began, and of which the database does not say so any more, makes no call: nobody can tell what it may do.
+func TestO20_WhoBeganItIsLost(t *testing.T) {
+	for _, ancestors := range []string{"", "null", "[]", `[{"run_id":"run_other","agent_id":"agt_other","tools":null}]`} {
+		t.Run("ancestors "+ancestors, func(t *testing.T) {
+			var ran counter
+			act := tool("act", reeve.Keyed, ran.handle)
+			cfg := delegating(t, "sqlite")
+			cfg.Dir = t.TempDir()
+			h := reevetest.Run(t, cfg, act)
+			boss := persona(h, "boss", nil, "delegate", "act")
+			persona(h, "helper", object{"policy": object{"tools": object{"act": "ask"}}}, "act")
+			a := waiting(h, speak(h, h.Talk("boss").ID, "go").ID)
+			patch(h, boss, object{"policy": object{"tools": object{"act": "deny"}}})
+			h.Stop()
+			db, err := sql.Open("sqlite", "file:"+filepath.Join(cfg.Dir, "reeve.db"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := db.ExecContext(t.Context(), `UPDATE runs SET ancestors = $1 WHERE parent_id <> ''`, ancestors); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			h = reevetest.Run(t, cfg, act)
+			decide(h, a.ID, "approve")
+			refused(h, a.OperationID)
+			if op := operation(h, a.OperationID); !strings.Contains(op.Message, "damaged in the database") || ran.count() != 0 {
+				t.Errorf("%d ran, %+v", ran.count(), op)
+			}
+		})
+	}
 }
 
 // refused waits until an operation is denied because of whom it was for.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
 )
@@ -19,6 +20,14 @@ func bossAndHelper(t *testing.T, policy string) (h *reevetest.Host, boss reeve.A
 
 // bossAndHelperOn is bossAndHelper on an engine, with what it is that the helper does.
 func bossAndHelperOn(t *testing.T, engine, policy string, act reeve.Tool) (h *reevetest.Host, boss reeve.Agent) {
+	h = reevetest.Run(t, delegating(t, engine), act)
+	boss = persona(h, "boss", nil, "delegate", "act")
+	persona(h, "helper", object{"policy": object{"tools": object{"act": policy}}}, "act")
+	return h, boss
+}
+
+// delegating is a config of a model whose boss has a helper act.
+func delegating(t *testing.T, engine string) host.Config {
 	cfg := quick(t)
 	if engine == "postgres" {
 		cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
@@ -28,10 +37,7 @@ func bossAndHelperOn(t *testing.T, engine, policy string, act reeve.Tool) (h *re
 - {when: {system: I am helper, tool: act}, text: "Done."}
 - {when: {system: I am helper, said: go}, calls: [{name: act, args: {}}]}
 `)
-	h = reevetest.Run(t, cfg, act)
-	boss = persona(h, "boss", nil, "delegate", "act")
-	persona(h, "helper", object{"policy": object{"tools": object{"act": policy}}}, "act")
-	return h, boss
+	return cfg
 }
 
 // TestO20_TheParentAsItIsWhenAPersonAnswers: a person's word comes late. What was asked for on behalf of an agent that may not, or is not to act, by then is not done.

@@ -26,6 +26,7 @@ type line struct {
 	agent     string
 	thread    string
 	ancestors []reeve.Ancestor
+	damaged   error // see reeve.Run.Sound
 }
 
 // of gives who led to a run. One that the store does not know has nobody.
@@ -39,7 +40,7 @@ func (l *lines) of(ctx context.Context, db *store.DB, workspace, run string) (li
 	}
 	err := db.View(ctx, func(s *store.Snap) error {
 		r, err := s.GetRun(ctx, workspace, run)
-		found = line{r.AgentID, r.ThreadID, r.Ancestors}
+		found = line{r.AgentID, r.ThreadID, r.Ancestors, r.Sound()}
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {
@@ -63,7 +64,7 @@ func (l *lines) put(key string, found line) {
 
 // Meet tells who led to a run that somebody has read, who then need not wait until it is read again.
 func (g *Gate) Meet(run reeve.Run) {
-	g.lines.put(run.WorkspaceID+"\x00"+run.ID, line{run.AgentID, run.ThreadID, run.Ancestors})
+	g.lines.put(run.WorkspaceID+"\x00"+run.ID, line{run.AgentID, run.ThreadID, run.Ancestors, run.Sound()})
 }
 
 // trace finds on whose behalf the call is made, everybody as they are at one revision of the workspace: a call that is proven by it
@@ -76,6 +77,9 @@ func (p *pass) trace(ctx context.Context) error {
 	l, err := p.g.lines.of(ctx, p.g.DB, p.call.Workspace, p.call.Run)
 	if p.call.Via.Brain() && l.agent == p.call.Agent { // in a conversation that another agent leads it is that one's
 		p.home = l.thread
+	}
+	if err == nil {
+		err = l.damaged
 	}
 	if err != nil || len(l.ancestors) == 0 {
 		return err
