@@ -25,7 +25,7 @@ func (h *Host) ready(ctx context.Context) error {
 
 // doctor looks at each part and says what is wrong with it, and what to do.
 func (h *Host) doctor(ctx context.Context) []reeve.PartHealth {
-	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkRows(), h.checkSecrets(ctx), h.checkToken(ctx), h.checkClock(ctx), h.checkModels(), h.checkSandbox(), h.checkPython()}
+	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkRows(ctx), h.checkSecrets(ctx), h.checkToken(ctx), h.checkClock(ctx), h.checkModels(), h.checkSandbox(), h.checkPython()}
 }
 
 func health(name string, err error, good, hint string) reeve.PartHealth {
@@ -65,8 +65,19 @@ func (h *Host) checkDatabase(ctx context.Context) reeve.PartHealth {
 	return part
 }
 
-// checkRows names what the store has stumbled over since the server started.
-func (h *Host) checkRows() reeve.PartHealth {
+// checkRows names what the store has stumbled over since the server started. Tokens are looked at now: whoever is locked out will ask why.
+func (h *Host) checkRows(ctx context.Context) reeve.PartHealth {
+	if err := h.db.View(ctx, func(s *store.Snap) error {
+		list, err := s.ListWorkspaces(ctx)
+		for _, w := range list {
+			if err == nil {
+				_, err = s.ListCredentials(ctx, w.ID)
+			}
+		}
+		return err
+	}); err != nil {
+		return health("rows", err, "", "see the server's log")
+	}
 	var said []string
 	for _, row := range h.db.Spoilt() {
 		said = append(said, row.String())

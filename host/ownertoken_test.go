@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"bytes"
+	"database/sql"
 	"log/slog"
 	"net/http"
 	"os"
@@ -76,4 +77,29 @@ func TestStart_ARevokedOwnerTokenIsReplaced(t *testing.T) {
 		t.Errorf("the token in the file is %s", h.Token)
 	}
 	h.Want(http.StatusUnauthorized, nil, "GET", "/api/agents", nil, "Authorization", "Bearer "+old)
+}
+
+// An owner whose token is damaged in the database is not locked out either, and the server starts.
+func TestStart_ADamagedOwnerTokenIsReplaced(t *testing.T) {
+	for _, damage := range []string{"expires_at = 'x'", "revoked_at = 'x'", "role = ''", "user_name = ''"} {
+		h := reevetest.Start(t)
+		dir, old := h.Dir(), h.Token
+		h.Stop()
+		db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "reeve.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.ExecContext(t.Context(), `UPDATE access_tokens SET `+damage); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		h = reevetest.StartWith(t, host.Config{Dir: dir})
+		h.Want(http.StatusOK, nil, "GET", "/api/tokens", nil)
+		if h.Token == old || !h.Renewed() {
+			t.Errorf("%s: the token in the file is the old one", damage)
+		}
+		h.Want(http.StatusUnauthorized, nil, "GET", "/api/agents", nil, "Authorization", "Bearer "+old)
+	}
 }

@@ -202,3 +202,28 @@ func TestI09_ADamagedRowIsLeftOutOfLists(t *testing.T) {
 		}
 	}
 }
+
+// A token whose row is damaged is not valid: in what is lost may be that it was revoked, or whose it is. Others are, and the doctor names it.
+func TestI09_ADamagedTokenIsNotValid(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		damage := map[string]any{"user_name": "", "role": "", "expires_at": -1, "revoked_at": -1}
+		if w.cfg.Database == "" { // where a column of numbers takes anything
+			damage["expires_at"], damage["revoked_at"] = "x", "x"
+		}
+		for column, value := range damage {
+			bob := person(t, h, "bob", reeve.Member)
+			h.Want(200, nil, "GET", "/api/conversations", nil, bob...)
+			list := decode[reeve.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens
+			id := list[slices.IndexFunc(list, func(a reeve.AccessToken) bool { return a.User == "bob" })].ID
+			w.exec(t, `UPDATE access_tokens SET `+column+` = $1 WHERE id = $2`, value, id)
+			refused(t, h.Do("GET", "/api/conversations", nil, bob...), 401, reeve.Unauthenticated)
+			if now := decode[reeve.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens; len(now) != len(list)-1 {
+				t.Errorf("%s: listed %+v", column, now)
+			}
+			if !spoilt(t, h, "access_tokens", id) {
+				t.Errorf("%s: the doctor says %q", column, ailing(t, h, "rows"))
+			}
+		}
+	})
+}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"reeve"
@@ -15,11 +16,17 @@ type Credential struct {
 
 const credentialColumns = `id, name, user_name, role, hash, created_at, expires_at, revoked_at`
 
+// scanCredential reads a row of access_tokens. In one that is damaged may be that it is valid no more, or for whom it is: nobody gets in by it. When it was made decides nothing.
 func scanCredential(r scanner) (c Credential, err error) {
-	var created, expires, revoked int64
-	err = r.Scan(&c.ID, &c.Name, &c.User, &c.Role, &c.Hash, &created, &expires, &revoked)
-	c.CreatedAt, c.ExpiresAt, c.RevokedAt = reeve.FromMillis(created), optional(expires), optional(revoked)
-	return c, err
+	var created, expires, revoked number
+	if err := r.Scan(&c.ID, &c.Name, &c.User, &c.Role, &c.Hash, &created, &expires, &revoked); err != nil {
+		return c, err
+	}
+	var d damage
+	d.word("user_name", c.User, c.User != "")
+	d.word("role", string(c.Role), slices.Contains(reeve.Roles(), c.Role))
+	c.CreatedAt, c.ExpiresAt, c.RevokedAt = reeve.FromMillis(created.value), optional(d.count("expires_at", expires)), optional(d.count("revoked_at", revoked))
+	return c, d.err()
 }
 
 // InsertCredential adds a token and the workspaces it is valid in.
@@ -46,9 +53,9 @@ func (t *Tx) BindCredential(ctx context.Context, token, workspace string) error 
 	}, `INSERT INTO access_token_workspaces (token_id, workspace_id) VALUES ($1, $2) ON CONFLICT (token_id, workspace_id) DO NOTHING`, token, workspace)
 }
 
-// GetCredential reads a token by its id; false means there is none.
+// GetCredential reads a token by its id; false means there is none, or that it is damaged.
 func (s *Snap) GetCredential(ctx context.Context, id string) (Credential, bool, error) {
-	c, ok, err := one(ctx, s, scanCredential, `SELECT `+credentialColumns+` FROM access_tokens WHERE id = $1`, id)
+	c, ok, err := one(ctx, s, sound(s, "access_tokens", scanCredential), `SELECT `+credentialColumns+` FROM access_tokens WHERE id = $1`, id)
 	if err != nil || !ok {
 		return c, ok, err
 	}
@@ -60,9 +67,9 @@ func (s *Snap) credentialWorkspaces(ctx context.Context, id string) ([]string, e
 	return all(ctx, s, value[string], `SELECT workspace_id FROM access_token_workspaces WHERE token_id = $1 ORDER BY workspace_id`, id)
 }
 
-// ListCredentials reads the tokens that are valid in a workspace.
+// ListCredentials reads the tokens that are valid in a workspace. Those that are damaged are left out.
 func (s *Snap) ListCredentials(ctx context.Context, workspace string) ([]Credential, error) {
-	list, err := all(ctx, s, scanCredential, `SELECT `+credentialColumns+` FROM access_tokens
+	list, err := all(ctx, s, sound(s, "access_tokens", scanCredential), `SELECT `+credentialColumns+` FROM access_tokens
 		WHERE id IN (SELECT token_id FROM access_token_workspaces WHERE workspace_id = $1) ORDER BY id`, workspace)
 	for i := range list {
 		if err == nil {

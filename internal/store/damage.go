@@ -32,6 +32,19 @@ func (d *damage) String() string {
 	return cmp.Or(d.of, "its row") + " in the database is damaged: " + strings.Join(d.columns, ", ") + " cannot be read"
 }
 
+// err is what is wrong with a row that is not to be used at all.
+func (d *damage) err() error {
+	if len(d.columns) == 0 {
+		return nil
+	}
+	return unfit(strings.Join(d.columns, ", ") + " cannot be read")
+}
+
+// unfit says which columns of a row cannot be read.
+type unfit string
+
+func (u unfit) Error() string { return string(u) }
+
 // count reads a number, which is never less than 0.
 func (d *damage) count(column string, n number) int64 {
 	if !n.damaged && n.value < 0 {

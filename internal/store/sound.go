@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -88,6 +89,10 @@ var columnOf = regexp.MustCompile(`name "(\w+)"`)
 
 // unreadable says what of a row cannot be read, without what is in it.
 func unreadable(err error) string {
+	var u unfit
+	if errors.As(err, &u) {
+		return string(u)
+	}
 	if found := columnOf.FindStringSubmatch(err.Error()); found != nil {
 		return found[1] + " cannot be read"
 	}
