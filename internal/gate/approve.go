@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"reeve"
@@ -107,6 +108,9 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 			return err
 		}
 		if approve && a.State == reeve.Pending {
+			if err := shows(ctx, &tx.Snap, a, op); err != nil {
+				return err
+			}
 			if void, err = outlived(ctx, tx, op); err != nil {
 				return err
 			}
@@ -168,6 +172,31 @@ func unasked(a reeve.Approval, now time.Time) error {
 		return nil
 	}
 	return reeve.Errorf(reeve.Conflict, "the approval has %s", why).Hintf("nothing runs; %s", askAgain)
+}
+
+// shows refuses the approval of a call that is not the one that the person is shown: somebody has changed a row of it. What an undo shows of its arguments is scrubbed, and proves nothing.
+func shows(ctx context.Context, s *store.Snap, a reeve.Approval, op reeve.Operation) error {
+	m, err := s.GetMessage(ctx, op.WorkspaceID, op.CallID)
+	if err != nil {
+		return err
+	}
+	var info reeve.ActionInfo
+	if err := json.Unmarshal(m.Metadata, &info); err != nil {
+		return err
+	}
+	differs := ""
+	switch asked := func(args string) bool { return info.Undoes != "" || reeve.Hash([]byte(args)) == op.ArgsHash }; {
+	case a.Tool != op.Tool || info.Tool != op.Tool:
+		differs = "tool"
+	case a.AgentID != op.AgentID || m.AgentID != op.AgentID:
+		differs = "agent"
+	case a.CallID != op.CallID || a.ArgsHash != op.ArgsHash || !asked(a.Args) || !asked(m.Content):
+		differs = "arguments"
+	default:
+		return nil
+	}
+	return reeve.Errorf(reeve.Conflict, "the approval does not show the call that would run: the %s of one of them was changed in the database", differs).
+		Hintf("nothing runs; deny it, and have the call made again")
 }
 
 // outlived says why a call of a brain that waited can run no more: its run has ended, or a person has settled the item that it was for.

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -224,6 +225,39 @@ func TestI09_ADamagedTokenIsNotValid(t *testing.T) {
 			if !spoilt(t, h, "access_tokens", id) {
 				t.Errorf("%s: the doctor says %q", column, ailing(t, h, "rows"))
 			}
+		}
+	})
+}
+
+// An approval that shows another call than the one that would run is refused, and can be denied.
+func TestG15_AnApprovalThatShowsAnotherCall(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		asking(t, h, "clerk", "other")
+		for i, c := range []struct{ query, word string }{
+			{`UPDATE approvals SET args = '{"content":"a","path":"/shared/harmless"}' WHERE id = $1`, "arguments"},
+			{`UPDATE approvals SET args_hash = 'x' WHERE id = $1`, "arguments"},
+			{`UPDATE approvals SET tool = 'file_list' WHERE id = $1`, "tool"},
+			{`UPDATE approvals SET agent_id = (SELECT id FROM agents WHERE name = 'other') WHERE id = $1`, "agent"},
+			{`UPDATE messages SET content = '{"content":"a","path":"/shared/evil"}' WHERE id = (SELECT call_id FROM approvals WHERE id = $1)`, "arguments"},
+		} {
+			res := parked(t, h, "clerk", fmt.Sprint("/shared/", i))
+			w.exec(t, c.query, res.ApprovalID)
+			at := "/api/approvals/" + res.ApprovalID + "/decision"
+			if p := refused(t, h.Do("POST", at, object{"decision": "approve"}), 409, reeve.Conflict); !strings.Contains(p.Detail, c.word) || !strings.Contains(p.Hint, "deny") {
+				t.Errorf("%s: %+v", c.query, p)
+			}
+			h.Settle(t.Context())
+			if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+res.OperationID, nil)); op.State != reeve.Parked {
+				t.Errorf("%s: %s", c.query, op.State)
+			}
+			h.Want(200, nil, "POST", at, object{"decision": "deny"})
+		}
+		res := parked(t, h, "clerk", "/shared/as it was")
+		h.Want(200, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision", object{"decision": "approve"})
+		h.Settle(t.Context())
+		if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+res.OperationID, nil)); op.State != reeve.Committed {
+			t.Errorf("one that nobody changed: %s", op.State)
 		}
 	})
 }
