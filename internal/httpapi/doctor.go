@@ -15,7 +15,7 @@ func (s *server) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 	if s.Doctor != nil {
 		out.Body.Checks = s.Doctor(ctx)
 	}
-	for _, check := range []func(context.Context, reeve.Principal) (reeve.PartHealth, error){s.checkWorkspace, s.checkTools, s.checkAgents, s.checkSchedules} {
+	for _, check := range []func(context.Context, reeve.Principal) (reeve.PartHealth, error){s.checkWorkspace, s.checkTools, s.checkAgents, s.checkBudgets, s.checkSchedules} {
 		part, err := check(ctx, who)
 		if err != nil {
 			return nil, err
@@ -48,6 +48,20 @@ func (s *server) checkAgents(ctx context.Context, who reeve.Principal) (part ree
 		broken, err := snap.BrokenAgents(ctx, who.Workspace)
 		part = ailing("agents", broken, "every agent and its state can be read",
 			"set what is damaged again (reeve agents update, reeve agents state, reeve resume), or delete the agent; all others work")
+		return err
+	})
+}
+
+func (s *server) checkBudgets(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
+	return part, s.DB.View(ctx, func(snap *store.Snap) error {
+		list, err := snap.ListBudgets(ctx, who.Workspace)
+		var said []string
+		for _, b := range list {
+			if b.Broken != "" {
+				said = append(said, b.Subject+": "+b.Broken)
+			}
+		}
+		part = ailing("budgets", said, "every budget can be read", "set it again with reeve budgets set; until then, calls that draw on it are refused, and no others")
 		return err
 	})
 }

@@ -60,9 +60,9 @@ func (s *Snap) GetSecret(ctx context.Context, workspace, name string) (string, e
 // ListSecrets reads the names of a workspace's secrets.
 func (s *Snap) ListSecrets(ctx context.Context, workspace string) ([]reeve.SecretName, error) {
 	return all(ctx, s, func(r scanner) (n reeve.SecretName, err error) {
-		var updated int64
+		var updated number // decides nothing, and must not keep the secret from being scrubbed
 		err = r.Scan(&n.Name, &updated)
-		n.UpdatedAt = reeve.FromMillis(updated)
+		n.UpdatedAt = reeve.FromMillis(updated.value)
 		return n, err
 	}, `SELECT name, updated_at FROM secrets WHERE workspace_id = $1 ORDER BY name`, workspace)
 }
