@@ -150,9 +150,13 @@ func checkBackup(ctx context.Context, file string) error {
 	} else if err != nil {
 		return reeve.Errorf(reeve.Unavailable, "%s cannot be read: %w; nothing was changed", file, errors.Unwrap(err))
 	}
-	whole, err := sqlite.Whole(f)
-	if err := errors.Join(err, f.Close()); err != nil {
+	info, err := f.Stat()
+	whole, cut := sqlite.Whole(f)
+	if err := errors.Join(err, cut, f.Close()); err != nil {
 		return err
+	}
+	if info.Size() == 0 { // which SQLite takes for a database that holds nothing
+		return bad("it is empty")
 	}
 	version, err := sqlite.Check(ctx, file)
 	switch told := reeve.AsError(err); {

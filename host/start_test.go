@@ -161,6 +161,9 @@ func TestRestore_RefusesWhatIsNoBackup(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(files, "100%d.txt"), []byte(strings.Repeat("a letter\n", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(files, "nothing.db"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, statements := range map[string]string{"other.db": "CREATE TABLE things (a)", "empty.db": "VACUUM",
 		"goose.db": "CREATE TABLE goose_db_version (id INTEGER, version_id INTEGER); INSERT INTO goose_db_version VALUES (1, 7)"} {
 		db, err := sql.Open("sqlite", filepath.Join(files, name))
@@ -177,6 +180,7 @@ func TestRestore_RefusesWhatIsNoBackup(t *testing.T) {
 	for file, want := range map[string]string{
 		filepath.Join(files, "other.db"):   "it is a database, but not one of Reeve's",
 		filepath.Join(files, "empty.db"):   "it is a database, but not one of Reeve's",
+		filepath.Join(files, "nothing.db"): "nothing.db is not a backup of Reeve: it is empty",
 		filepath.Join(files, "goose.db"):   "it is a database, but not one of Reeve's",
 		filepath.Join(files, "100%d.txt"):  "100%d.txt is not a backup of Reeve: the database file is damaged or is not a database",
 		files:                              "it is a folder",
