@@ -94,6 +94,7 @@ func (a *Agent) Mended(column string) { delete(a.Damaged, column) }
 type Profile struct {
 	Kind         string   `json:"kind"`
 	Capabilities []string `json:"capabilities"`
+	Broken       string   `json:"broken,omitempty" doc:"What of it is damaged in the database: it grants nothing until it is set again"`
 }
 
 // Workspace is the tenant boundary.

@@ -157,7 +157,7 @@ func (p *pass) policyHash() string {
 		return p.policy
 	}
 	answer, _ := p.answer()
-	b, _ := json.Marshal([]any{answer, p.view.agent.Kind, p.categories(), p.view.capabilities, string(p.config), p.call.Tools})
+	b, _ := json.Marshal([]any{answer, p.view.agent.Kind, p.categories(), p.view.profile.Capabilities, string(p.config), p.call.Tools})
 	p.policy = reeve.Hash(b)[:16]
 	return p.policy
 }

@@ -31,12 +31,12 @@ type workspaceView struct {
 
 // agentView is an agent at one revision of its workspace.
 type agentView struct {
-	workspace    *workspaceView
-	ws           reeve.Workspace
-	agent        reeve.Agent
-	capabilities []string
-	attached     map[string]json.RawMessage // tool to settings
-	barred       map[string]string          // of them those that the agent cannot call though others can, and why
+	workspace *workspaceView
+	ws        reeve.Workspace
+	agent     reeve.Agent
+	profile   reeve.Profile              // of its kind
+	attached  map[string]json.RawMessage // tool to settings
+	barred    map[string]string          // of them those that the agent cannot call though others can, and why
 }
 
 // forget drops all that is known of a workspace.
@@ -122,7 +122,7 @@ func (v *views) load(ctx context.Context, g *Gate, s *store.Snap, workspace, age
 		return nil, err
 	}
 	out := &agentView{workspace: w, ws: w.ws, agent: a, attached: map[string]json.RawMessage{}, barred: map[string]string{}}
-	if out.capabilities, err = Capabilities(ctx, s, workspace, a.Kind); err != nil {
+	if out.profile, err = profileOf(ctx, s, workspace, a.Kind); err != nil {
 		return nil, err
 	}
 	list, err := s.ListAttachments(ctx, a.ID)
@@ -228,16 +228,16 @@ func BuiltinProfiles() []reeve.Profile {
 	}
 }
 
-// Capabilities gives what agents of a kind may do: the workspace's profile, else the built-in one, else nothing.
-func Capabilities(ctx context.Context, s *store.Snap, workspace, kind string) ([]string, error) {
+// profileOf gives what agents of a kind may do: the workspace's profile, else the built-in one, else nothing.
+func profileOf(ctx context.Context, s *store.Snap, workspace, kind string) (reeve.Profile, error) {
 	p, ok, err := s.GetProfile(ctx, workspace, kind)
 	if err != nil || ok {
-		return p.Capabilities, err
+		return p, err
 	}
 	for _, p := range BuiltinProfiles() {
 		if p.Kind == kind {
-			return p.Capabilities, nil
+			return p, nil
 		}
 	}
-	return nil, nil
+	return p, nil
 }

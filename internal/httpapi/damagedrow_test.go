@@ -261,3 +261,40 @@ func TestG15_AnApprovalThatShowsAnotherCall(t *testing.T) {
 		}
 	})
 }
+
+// A profile that is damaged grants nothing, and says so: to the agents of that kind, in the list and to the doctor. Setting it again mends it.
+func TestI09_ADamagedProfileGrantsNothing(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		h.Agent("hurt", "file_list")
+		h.Agent("well", "file_list")
+		h.Want(200, nil, "PATCH", "/api/agents/hurt", object{"kind": "clerk"})
+		for _, value := range []string{"x", "", "{}", `["files.read"`, "1"} {
+			h.Want(200, nil, "PUT", "/api/profiles/clerk", object{"capabilities": []string{"files.read"}})
+			w.exec(t, `UPDATE profiles SET capabilities = $1 WHERE kind = 'clerk'`, value)
+			define(t, h, object{"id": "fresh_" + reeve.Secret(4)}) // has it read again
+			if p := refused(t, h.Do("POST", "/api/agents/hurt/calls", object{"tool": "file_list", "args": object{"path": "/"}}), 403, reeve.OutOfScope); !strings.Contains(p.Detail, "clerk") || !strings.Contains(p.Detail, "damaged") ||
+				!strings.Contains(p.Hint, "reeve profiles set clerk") {
+				t.Errorf("%q: %+v", value, p)
+			}
+			if res := h.Call("well", "file_list", object{"path": "/"}); res.IsError {
+				t.Errorf("%q: another kind: %+v", value, res)
+			}
+			list := decode[reeve.ProfileList](t, h.Want(200, nil, "GET", "/api/profiles", nil)).Profiles
+			if i := slices.IndexFunc(list, func(p reeve.Profile) bool { return p.Kind == "clerk" }); i < 0 || list[i].Broken == "" {
+				t.Errorf("%q: listed %+v", value, list)
+			}
+			if said := ailing(t, h, "profiles"); len(said) != 1 || !strings.HasPrefix(said[0], "clerk: ") {
+				t.Errorf("%q: the doctor says %q", value, said)
+			}
+		}
+		h.Want(200, nil, "PUT", "/api/profiles/clerk", object{"capabilities": []string{"files.read"}})
+		if res := h.Call("hurt", "file_list", object{"path": "/"}); res.IsError {
+			t.Errorf("mended: %+v", res)
+		}
+		h.Want(200, nil, "PUT", "/api/profiles/clerk", object{"capabilities": []string{}}) // which is none, and no damage
+		if said := ailing(t, h, "profiles"); said != nil {
+			t.Errorf("mended: the doctor says %q", said)
+		}
+	})
+}

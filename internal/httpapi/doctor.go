@@ -15,7 +15,7 @@ func (s *server) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 	if s.Doctor != nil {
 		out.Body.Checks = s.Doctor(ctx)
 	}
-	for _, check := range []func(context.Context, reeve.Principal) (reeve.PartHealth, error){s.checkWorkspace, s.checkTools, s.checkAgents, s.checkBudgets, s.checkSchedules} {
+	for _, check := range []func(context.Context, reeve.Principal) (reeve.PartHealth, error){s.checkWorkspace, s.checkTools, s.checkAgents, s.checkProfiles, s.checkBudgets, s.checkSchedules} {
 		part, err := check(ctx, who)
 		if err != nil {
 			return nil, err
@@ -48,6 +48,20 @@ func (s *server) checkAgents(ctx context.Context, who reeve.Principal) (part ree
 		broken, err := snap.BrokenAgents(ctx, who.Workspace)
 		part = ailing("agents", broken, "every agent and its state can be read",
 			"set what is damaged again (reeve agents update, reeve agents state, reeve resume), or delete the agent; all others work")
+		return err
+	})
+}
+
+func (s *server) checkProfiles(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
+	return part, s.DB.View(ctx, func(snap *store.Snap) error {
+		list, err := snap.ListProfiles(ctx, who.Workspace)
+		var said []string
+		for _, p := range list {
+			if p.Broken != "" {
+				said = append(said, p.Kind+": "+p.Broken)
+			}
+		}
+		part = ailing("profiles", said, "every profile can be read", "set it again with reeve profiles set; until then, it grants its agents nothing")
 		return err
 	})
 }

@@ -270,12 +270,16 @@ func (t *Tx) PutProfile(ctx context.Context, workspace string, p reeve.Profile) 
 		ON CONFLICT (workspace_id, kind) DO UPDATE SET capabilities = $3`, workspace, p.Kind, text(p.Capabilities))
 }
 
+// scanProfile reads a row of profiles. One that is damaged grants nothing, and says so.
 func scanProfile(r scanner) (p reeve.Profile, err error) {
 	var caps string
 	if err := r.Scan(&p.Kind, &caps); err != nil {
 		return p, err
 	}
-	return p, fromText(caps, &p.Capabilities)
+	var d damage
+	readBack(&d, "capabilities", caps, &p.Capabilities, nil)
+	p.Broken = d.String()
+	return p, nil
 }
 
 func configOf(a reeve.Agent) string { return cmp.Or(string(a.Config), "{}") }
