@@ -330,6 +330,15 @@ func (e *engine) drain() (value, bool) {
 // exception takes the pending exception.
 func (e *engine) exception() value { return quickjs.XJS_GetException(e.tls, e.ctx) }
 
+// typeError makes an error for the script. The text has no % in it.
+func (e *engine) typeError(text string) value {
+	if p := e.c(text); p != 0 {
+		defer libc.Xfree(e.tls, p)
+		quickjs.XJS_ThrowTypeError(e.tls, e.ctx, p, 0)
+	}
+	return e.exception()
+}
+
 func (e *engine) dup(v value) value { return quickjs.XDupValue(e.tls, e.ctx, v) }
 
 func (e *engine) free(values ...value) {

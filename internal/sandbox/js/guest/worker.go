@@ -273,12 +273,12 @@ func (w *worker) call(args []value, index int32) value {
 		}
 		text, ok := e.stringify(v)
 		if !ok {
+			w.forget(p)
 			reason := e.exception()
 			if isBigInt(v) {
 				e.free(reason)
-				return refuse("a host function was given a BigInt, which JSON does not have; pass Number(n) or String(n)")
+				reason = e.typeError("a host function was given a BigInt, which JSON does not have; pass Number(n) or String(n)")
 			}
-			w.forget(p)
 			e.free(e.call(reject, reason), reason)
 			w.release(p)
 			return promise
