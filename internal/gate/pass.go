@@ -65,6 +65,9 @@ func (g *Gate) begin(ctx context.Context, c reeve.Call) (*pass, error) {
 	if err == nil {
 		err = v.agent.Sound()
 	}
+	if err == nil && v.ws.Broken != "" && v.ws.Revision == 0 { // by which nothing can be recorded, not even that it is stopped
+		err = v.stopped()
+	}
 	if err != nil {
 		return nil, err
 	}

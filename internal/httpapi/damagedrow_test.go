@@ -298,3 +298,49 @@ func TestI09_ADamagedProfileGrantsNothing(t *testing.T) {
 		}
 	})
 }
+
+// Numbers of a damaged state are as good as its JSON: it says so, the doctor names it, and setting the slots mends it.
+func TestI09_ADamagedNumberOfAStateIsSetAgain(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		a := h.Agent("clerk", "file_list")
+		h.Want(200, nil, "PUT", "/api/agents/clerk/state", object{"revision": 0, "slots": object{"primary_goal": "one"}})
+		var value any = -1
+		if w.cfg.Database == "" { // where a column of numbers takes anything
+			value = "x"
+		}
+		for _, column := range []string{"revision", "counter", "seen"} {
+			w.exec(t, `UPDATE agent_states SET `+column+` = $1 WHERE agent_id = $2`, value, a.ID)
+			want := "the row of its state in the database is damaged: " + column + " cannot be read"
+			is := decode[reeve.AgentState](t, h.Want(200, nil, "GET", "/api/agents/clerk/state", nil))
+			if said := ailing(t, h, "agents"); is.Broken != want || !slices.Equal(said, []string{"clerk: " + want}) {
+				t.Errorf("it says %q, the doctor %q", is.Broken, said)
+			}
+			h.Want(200, nil, "PUT", "/api/agents/clerk/state", object{"revision": is.Revision, "slots": object{"primary_goal": "one"}})
+			if now := decode[reeve.AgentState](t, h.Want(200, nil, "GET", "/api/agents/clerk/state", nil)); now.Broken != "" || now.Slots.PrimaryGoal != "one" {
+				t.Errorf("set again: %+v", now)
+			}
+		}
+		if said := ailing(t, h, "agents"); len(said) > 0 {
+			t.Errorf("still broken: %q", said)
+		}
+	})
+}
+
+// A message of damaged metadata is left out of its thread, and named.
+func TestI09_ADamagedMessageIsLeftOut(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		h.Agent("clerk", "file_list")
+		res := h.Call("clerk", "file_list", object{"path": "/"})
+		w.exec(t, `UPDATE messages SET metadata = 'x' WHERE id = $1`, res.CallID)
+		var list reeve.MessageList
+		h.Want(200, &list, "GET", "/api/agents/clerk/messages", nil)
+		if len(list.Messages) != 1 || list.Messages[0].ActionID != res.CallID {
+			t.Errorf("listed: %+v", list.Messages)
+		}
+		if !spoilt(t, h, "messages", res.CallID) {
+			t.Errorf("the doctor says %q", ailing(t, h, "rows"))
+		}
+	})
+}

@@ -14,19 +14,21 @@ const selectState = `SELECT agent_id, revision, slots, stamps, head, summary, pr
 // scanState reads a row of agent_states. What is damaged is empty, and the whole is broken.
 func scanState(r scanner) (v reeve.AgentState, err error) {
 	var slots, stamps, processed, clock, self string
-	var seen, updated int64
-	if err := r.Scan(&v.AgentID, &v.Revision, &slots, &stamps, &v.Head, &v.Summary, &processed, &seen, &v.Stamp.Node, &v.Stamp.Counter, &clock, &updated, &self); err != nil {
+	var revision, seen, counter, updated number
+	if err := r.Scan(&v.AgentID, &revision, &slots, &stamps, &v.Head, &v.Summary, &processed, &seen, &v.Stamp.Node, &counter, &clock, &updated, &self); err != nil {
 		return v, err
 	}
-	v.UpdatedAt, v.Processed = reeve.FromMillis(updated), map[string]int64{}
+	v.UpdatedAt, v.Processed = reeve.FromMillis(updated.value), map[string]int64{}
 	d := damage{of: "the row of its state"}
+	v.Revision, v.Stamp.Counter = d.count("revision", revision), d.count("counter", counter)
+	known := d.count("seen", seen)
 	readInto(&d, "slots", slots, &v.Slots)
 	readInto(&d, "stamps", stamps, &v.Stamps)
 	readInto(&d, "processed", processed, &v.Processed)
 	readInto(&d, "clock", clock, &v.Stamp.Clock)
 	v.Broken = d.String()
-	if seen > 0 && v.Processed != nil {
-		v.Processed[self] = seen
+	if known > 0 && v.Processed != nil {
+		v.Processed[self] = known
 	}
 	return v, nil
 }
@@ -73,6 +75,9 @@ func (t *Tx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, slots 
 	}
 	if is.Broken != "" {
 		was = nil // whose mark may be lost
+		if err := t.exec(ctx, `UPDATE agent_states SET seen = $2 WHERE agent_id = $1`, a.ID, is.Processed[stamp.Node]); err != nil {
+			return is, false, err
+		}
 	}
 	for _, paths := range []map[string]string{was, will} {
 		for p := range paths {

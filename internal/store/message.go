@@ -10,12 +10,16 @@ import (
 
 const messageColumns = `id, workspace_id, thread_id, agent_id, kind, prev_id, action_id, operation_id, content, metadata, created_at, run_id`
 
+// scanMessage reads a row of messages. What a message of damaged metadata was about nobody can tell.
 func scanMessage(r scanner) (m reeve.Message, err error) {
 	var meta string
 	var created int64
-	err = r.Scan(&m.ID, &m.WorkspaceID, &m.ThreadID, &m.AgentID, &m.Kind, &m.PrevID, &m.ActionID, &m.OperationID, &m.Content, &meta, &created, &m.RunID)
-	m.Metadata, m.CreatedAt = raw(meta), reeve.FromMillis(created)
-	return m, err
+	if err := r.Scan(&m.ID, &m.WorkspaceID, &m.ThreadID, &m.AgentID, &m.Kind, &m.PrevID, &m.ActionID, &m.OperationID, &m.Content, &meta, &created, &m.RunID); err != nil {
+		return m, err
+	}
+	var d damage
+	m.Metadata, m.CreatedAt = d.whole("metadata", meta), reeve.FromMillis(created)
+	return m, d.err()
 }
 
 // Stale is what AppendAction says when the workspace has changed since the call was judged: judge again.
@@ -103,9 +107,9 @@ func (s *Snap) GetResult(ctx context.Context, action string) (reeve.Message, boo
 	return one(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE action_id = $1 AND action_id <> ''`, action)
 }
 
-// ListMessages reads a page of a thread, oldest first, after a message.
+// ListMessages reads a page of a thread as it is shown, oldest first, after a message.
 func (s *Snap) ListMessages(ctx context.Context, workspace, thread, after string, limit int) ([]reeve.Message, error) {
-	return all(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE thread_id = $2 AND workspace_id = $1 AND id > $3
+	return page(ctx, s, "messages", scanMessage, 4, `SELECT `+messageColumns+` FROM messages WHERE thread_id = $2 AND workspace_id = $1 AND id > $3
 		ORDER BY id LIMIT $4`, workspace, thread, after, limit)
 }
 
