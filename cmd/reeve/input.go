@@ -82,8 +82,9 @@ func belongs(t reflect.Type) string {
 		return "a list"
 	case reflect.Map, reflect.Struct:
 		return "an object"
+	default:
+		return "a whole number, like 1000"
 	}
-	return "a whole number, like 1000"
 }
 
 // onlyDocument reads the one YAML document that a file holds. What a second one says must not be lost.
