@@ -45,8 +45,8 @@ func (s *server) checkTools(ctx context.Context, who reeve.Principal) (reeve.Par
 
 func (s *server) checkAgents(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
 	return part, s.DB.View(ctx, func(snap *store.Snap) error {
-		broken, err := snap.BrokenAgents(ctx, who.Workspace)
-		part = ailing("agents", broken, "every agent and its state can be read",
+		said, err := snap.BrokenAgents(ctx, who.Workspace)
+		part = ailing("agents", said, "every agent and its state can be read",
 			"set what is damaged again (reeve agents update, reeve agents state, reeve resume), or delete the agent; all others work")
 		return err
 	})
@@ -55,12 +55,7 @@ func (s *server) checkAgents(ctx context.Context, who reeve.Principal) (part ree
 func (s *server) checkProfiles(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
 	return part, s.DB.View(ctx, func(snap *store.Snap) error {
 		list, err := snap.ListProfiles(ctx, who.Workspace)
-		var said []string
-		for _, p := range list {
-			if p.Broken != "" {
-				said = append(said, p.Kind+": "+p.Broken)
-			}
-		}
+		said := broken(list, func(p reeve.Profile) (string, string) { return p.Kind, p.Broken })
 		part = ailing("profiles", said, "every profile can be read", "set it again with reeve profiles set; until then, it grants its agents nothing")
 		return err
 	})
@@ -69,12 +64,7 @@ func (s *server) checkProfiles(ctx context.Context, who reeve.Principal) (part r
 func (s *server) checkBudgets(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
 	return part, s.DB.View(ctx, func(snap *store.Snap) error {
 		list, err := snap.ListBudgets(ctx, who.Workspace)
-		var said []string
-		for _, b := range list {
-			if b.Broken != "" {
-				said = append(said, b.Subject+": "+b.Broken)
-			}
-		}
+		said := broken(list, func(b reeve.Budget) (string, string) { return b.Subject, b.Broken })
 		part = ailing("budgets", said, "every budget can be read", "set it again with reeve budgets set; until then, calls that draw on it are refused, and no others")
 		return err
 	})
@@ -106,11 +96,16 @@ func ailing(name string, said []string, good, hint string) reeve.PartHealth {
 	return reeve.PartHealth{Name: name, Detail: strings.Join(said, "; "), Hint: hint}
 }
 
-func brokenTools(tools []reeve.Tool) (said []string) {
-	for _, t := range tools {
-		if t.Broken != "" {
-			said = append(said, t.ID+": "+t.Broken)
+// broken names what is broken of a list, and why.
+func broken[T any](list []T, of func(T) (name, why string)) (said []string) {
+	for _, v := range list {
+		if name, why := of(v); why != "" {
+			said = append(said, name+": "+why)
 		}
 	}
 	return said
+}
+
+func brokenTools(tools []reeve.Tool) []string {
+	return broken(tools, func(t reeve.Tool) (string, string) { return t.ID, t.Broken })
 }
