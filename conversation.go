@@ -32,6 +32,9 @@ func (c Conversation) ThreadID() string { return SessionThread(c.AgentID, c.ID) 
 // SessionThread is the thread of an agent's session.
 func SessionThread(agent, session string) string { return agent + ":session:" + session }
 
+// RunThread is the thread of a run that has one of its own.
+func RunThread(agent, run string) string { return agent + ":run:" + run }
+
 // Participant is somebody who takes part in a conversation.
 type Participant struct {
 	Kind    string    `json:"kind" doc:"user or agent"`

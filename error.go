@@ -133,3 +133,12 @@ func Wrap(err *error, format string, args ...any) {
 	}
 	*err = &Error{Code: Internal, Op: op, Message: "internal error", Err: *err}
 }
+
+// Wrong is an error about one input.
+func Wrong(path, message, expected string) error {
+	what := path
+	if what == "" {
+		what = "the input"
+	}
+	return &Error{Code: Validation, Message: what + " " + message, Fields: []Field{{Path: path, Message: message, Expected: expected}}}
+}

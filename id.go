@@ -8,24 +8,31 @@ import (
 	"time"
 )
 
-// Prefixes of the ids Reeve issues. The scrubber knows them, so that an id is never mistaken for a secret.
+// Prefixes of the ids Reeve issues.
 const (
 	PrefixAgent        = "agt"
 	PrefixApproval     = "apr"
 	PrefixBranch       = "br"
+	PrefixChange       = "chg"
 	PrefixChangeSet    = "cs"
 	PrefixConversation = "conv"
 	PrefixErrand       = "ern"
 	PrefixFeedback     = "fb"
 	PrefixEvent        = "evt"
+	PrefixImport       = "imp"
 	PrefixMessage      = "msg"
+	PrefixNotification = "ntf"
 	PrefixOperation    = "op"
 	PrefixProcess      = "proc"
 	PrefixProject      = "prj"
 	PrefixProposal     = "prop"
 	PrefixRequest      = "req"
 	PrefixRun          = "run"
+	PrefixSchedule     = "sch"
+	PrefixScript       = "scr"
+	PrefixSubscription = "sub"
 	PrefixToken        = "tok"
+	PrefixTrial        = "try"
 )
 
 // IDs issues time-ordered ids. Two ids from one issuer sort in the order they were issued, even within a millisecond.

@@ -18,15 +18,6 @@ const (
 	MaxScore   = 100       // each
 )
 
-// Wrong is an error about one input.
-func Wrong(path, message, expected string) error {
-	what := path
-	if what == "" {
-		what = "the input"
-	}
-	return &Error{Code: Validation, Message: what + " " + message, Fields: []Field{{Path: path, Message: message, Expected: expected}}}
-}
-
 // CheckTitle gives a title without the spaces around it, or says what is wrong with it.
 func CheckTitle(path, s string) (string, error) {
 	s = strings.TrimSpace(s)

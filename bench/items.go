@@ -111,7 +111,7 @@ func (w *world) bareItem(ctx context.Context, room *automation.Room) (lane, erro
 func (w *world) worked(ctx context.Context, room *automation.Room, from, n int) (float64, error) {
 	id := w.db.NewID(reeve.PrefixRun)
 	run := reeve.Run{ID: id, Key: id, WorkspaceID: workspace, AgentID: w.agent, Reason: reeve.ReasonManual, State: reeve.RunRunning, StartedAt: time.Now(),
-		Input: fmt.Sprintf(`{"from": %d, "n": %d, "content": %q}`, from, n, content), ThreadID: w.agent + ":run:" + id}
+		Input: fmt.Sprintf(`{"from": %d, "n": %d, "content": %q}`, from, n, content), ThreadID: reeve.RunThread(w.agent, id)}
 	if err := w.db.Update(ctx, func(tx *store.Tx) error {
 		if made, err := tx.InsertRun(ctx, run); err != nil || !made {
 			return errors.Join(err, errors.New("the automation is running"))

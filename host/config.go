@@ -12,7 +12,6 @@ import (
 
 	"reeve"
 	"reeve/internal/agent"
-	"reeve/internal/gate"
 	"reeve/internal/store"
 	"reeve/internal/wake"
 	"reeve/model"
@@ -174,20 +173,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-func (c Config) backoff() gate.Backoff {
-	b := gate.Backoff{First: time.Duration(c.RetryFirst), Max: time.Duration(c.RetryMax), Tries: c.RetryTries}
-	switch { // what is left unsaid goes by what is said
-	case b.First == 0 && b.Max == 0:
-		b.First, b.Max = 10*time.Second, 10*time.Minute
-	case b.First == 0:
-		b.First = min(10*time.Second, b.Max)
-	case b.Max == 0:
-		b.Max = max(10*time.Minute, b.First)
-	}
-	if b.Tries == 0 {
-		b.Tries = 5
-	}
-	return b
+func (c Config) backoff() reeve.Backoff {
+	return reeve.Backoff{First: time.Duration(c.RetryFirst), Max: time.Duration(c.RetryMax), Tries: c.RetryTries}
 }
 
 // limits is what operators allow schedules to be.

@@ -133,7 +133,7 @@ func (h *Host) assemble() error {
 	h.guard = web.Guard{Allow: h.cfg.HTTPAllow}
 	h.scripts = js.New(js.Config{Confine: confine.Worker})
 	b := h.cfg.backoff()
-	h.auto = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.scripts, Backoff: automation.Backoff{First: b.First, Max: b.Max, Tries: b.Tries}, Webhook: h.cfg.Webhook != "",
+	h.auto = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.scripts, Backoff: b, Webhook: h.cfg.Webhook != "",
 		Limits: js.Limits{Time: time.Duration(h.cfg.ScriptTime)}})
 	h.calls = &agent.Delegation{DB: h.db, Depth: h.cfg.Depth}
 	h.gate = gate.New(gate.Config{Overdue: h.calls.Overdue, DB: h.db, Log: h.log, ItemRule: h.auto, OutputCap: h.cfg.OutputCap, ApprovalTTL: time.Duration(h.cfg.ApprovalTTL),

@@ -52,7 +52,7 @@ func (r *Room) save(ctx context.Context, tx *store.Tx, workspace, id, user strin
 	if err != nil {
 		return v, err
 	}
-	v = reeve.ScriptVersion{ID: tx.NewID("scr"), WorkspaceID: workspace, AgentID: m.AgentID, Major: last.Major + 1, Source: q.Source, Language: q.Language, Comment: q.Comment,
+	v = reeve.ScriptVersion{ID: tx.NewID(reeve.PrefixScript), WorkspaceID: workspace, AgentID: m.AgentID, Major: last.Major + 1, Source: q.Source, Language: q.Language, Comment: q.Comment,
 		CreatedBy: user, CreatedAt: tx.Now()}
 	if q.Draft || q.Fix {
 		v.Major, v.Minor = major, last.Minor+1

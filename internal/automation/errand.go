@@ -180,7 +180,7 @@ func (r *Room) returned(ctx context.Context, tx *store.Tx, run reeve.Run) error 
 		if moved, err := tx.MoveErrand(ctx, was, k); err != nil || !moved {
 			return err
 		}
-		return r.wakeWorker(ctx, tx, k, tx.Now().Add(r.Backoff.after(k.Tries)))
+		return r.wakeWorker(ctx, tx, k, tx.Now().Add(r.Backoff.After(k.Tries)))
 	}
 	if k.ResultID != "" { // of the planner, which has saved
 		return r.written(ctx, tx, run, k)

@@ -257,7 +257,7 @@ func (r *Room) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k
 	if err != nil {
 		return out, err
 	}
-	v := reeve.ScriptVersion{ID: tx.NewID("scr"), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, Major: base.Major, Minor: last.Minor + 1, Source: in.Source, Language: base.Language,
+	v := reeve.ScriptVersion{ID: tx.NewID(reeve.PrefixScript), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, Major: base.Major, Minor: last.Minor + 1, Source: in.Source, Language: base.Language,
 		Comment: in.Comment, CreatedBy: MaintainerKind, ErrandID: k.ID}
 	if err := tx.InsertScript(ctx, v); err != nil {
 		return out, err

@@ -91,7 +91,7 @@ func (r *Room) toolSave(ctx context.Context, in saveArgs) (any, error) {
 	if in.Language == "" {
 		in.Language = string(js.JavaScript)
 	}
-	v := reeve.ScriptVersion{ID: tx.NewID("scr"), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, Major: last.Major + 1, Source: in.Source, Language: in.Language, Comment: in.Comment,
+	v := reeve.ScriptVersion{ID: tx.NewID(reeve.PrefixScript), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, Major: last.Major + 1, Source: in.Source, Language: in.Language, Comment: in.Comment,
 		CreatedBy: PlannerKind, ErrandID: k.ID}
 	if err := tx.InsertScript(ctx, v); err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 	if user == "" {
 		return nil, reeve.Errorf(reeve.ToolFailed, "a schedule belongs to a person, and this errand is nobody's")
 	}
-	t := reeve.Timer{ID: tx.NewID("sch"), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, UserID: user, Name: m.Name, Kind: in.CadenceType, Value: in.CadenceValue, Zone: in.Timezone,
+	t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, UserID: user, Name: m.Name, Kind: in.CadenceType, Value: in.CadenceValue, Zone: in.Timezone,
 		Misfire: reeve.CatchUpOnce, Notify: reeve.Notify(in.Notification), State: reeve.TimerPaused, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
 	if t.Notify == "" {
 		t.Notify = reeve.NotifyConditional
@@ -209,7 +209,7 @@ func (r *Room) toolAsk(ctx context.Context, in askArgs) (any, error) {
 	if moved, err := tx.MoveErrand(ctx, reeve.ErrandOpen, k); err != nil || !moved {
 		return nil, overtaken(err)
 	}
-	n := reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: k.WorkspaceID, UserID: k.UserID, RunID: inv.Run, AgentID: k.AgentID,
+	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: k.WorkspaceID, UserID: k.UserID, RunID: inv.Run, AgentID: k.AgentID,
 		Title: "The planner asks about " + k.Automation, Body: in.Question + "\n\nreeve automations answer " + k.ID + " \"...\""}
 	told, err := tx.InsertNotification(ctx, n, r.Webhook)
 	if err != nil {

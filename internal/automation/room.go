@@ -45,8 +45,8 @@ type Config struct {
 	Timers  Timers    // set with it
 	Limits  js.Limits // of one run. Default: an hour, and otherwise the sandbox's own
 
-	Backoff Backoff // before a run that the network failed is made again. Default: 10 s doubling to 10 min, 5 tries
-	Webhook bool    // whether notifications are also sent to a webhook
+	Backoff reeve.Backoff // before a run that the network failed is made again. Default: 10 s doubling to 10 min, 5 tries
+	Webhook bool          // whether notifications are also sent to a webhook
 }
 
 // Room runs automations and keeps their ledger.
@@ -62,7 +62,7 @@ func New(cfg Config) *Room {
 	if cfg.Limits.Time == 0 {
 		cfg.Limits.Time = time.Hour
 	}
-	cfg.Backoff = cfg.Backoff.withDefaults()
+	cfg.Backoff = cfg.Backoff.WithDefaults()
 	return &Room{Config: cfg, live: map[string]*work{}, steps: map[string]*step{}}
 }
 

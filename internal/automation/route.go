@@ -12,36 +12,6 @@ import (
 // mostFixes is how often a script is repaired before it has succeeded once, and then a person is asked.
 const mostFixes = 3
 
-// Backoff is a delay that doubles.
-type Backoff struct {
-	First time.Duration // Default: 10 s
-	Max   time.Duration // Default: 10 min
-	Tries int           // Default: 5
-}
-
-func (b Backoff) withDefaults() Backoff {
-	if b.First == 0 {
-		b.First = 10 * time.Second
-	}
-	if b.Max == 0 {
-		b.Max = 10 * time.Minute
-	}
-	if b.Tries == 0 {
-		b.Tries = 5
-	}
-	return b
-}
-
-func (b Backoff) after(tries int) time.Duration {
-	d := b.First
-	for range tries - 1 {
-		if d *= 2; d >= b.Max {
-			return b.Max
-		}
-	}
-	return min(d, b.Max)
-}
-
 // Ending decides, in the transaction that ends runs, what follows from each: an automation that failed is tried again, repaired or
 // stopped, and one that succeeded is well. So there is one decision for each end, whatever crashes. Most runs are no automation's, and one look tells of all of them.
 func (r *Room) Ending(ctx context.Context, tx *store.Tx, runs []reeve.Run) error {
@@ -186,7 +156,7 @@ func (v verdict) again(ctx context.Context, tx *store.Tx, is reeve.Trouble) (ree
 	if is.Tries++; is.Tries > v.Backoff.Tries {
 		return v.stop(ctx, tx, is, fmt.Sprintf("the network failed it %d times in a row", is.Tries), "Resume the automation when what it needs can be reached")
 	}
-	at := tx.Now().Add(v.Backoff.after(is.Tries))
+	at := tx.Now().Add(v.Backoff.After(is.Tries))
 	is.RetryAt, is.RetryKey = &at, reeve.Key("wake", string(reeve.ReasonRetry), v.run.ID)
 	is.StoppedAt = nil
 	return is, v.repeat(ctx, tx, v.run, is.RetryKey, at)
@@ -258,6 +228,6 @@ func (r *Room) tell(ctx context.Context, tx *store.Tx, m reeve.Automation, run r
 	if user == "" {
 		return nil // nobody's; the automation shows it
 	}
-	_, err := tx.Announce(ctx, reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: m.WorkspaceID, UserID: user, RunID: run.ID, AgentID: m.AgentID, Title: title, Body: body}, r.Webhook)
+	_, err := tx.Announce(ctx, reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: m.WorkspaceID, UserID: user, RunID: run.ID, AgentID: m.AgentID, Title: title, Body: body}, r.Webhook)
 	return err
 }

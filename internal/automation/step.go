@@ -105,7 +105,7 @@ func (r *Room) beginStep(ctx context.Context, s reeve.AutomationStep) (run reeve
 		run = reeve.Run{ID: tx.NewID(reeve.PrefixRun), WorkspaceID: of.WorkspaceID, AgentID: m.AgentID, Reason: reeve.ReasonManual, ReasonID: of.ID, UserID: of.UserID, ParentID: of.ID,
 			State: reeve.RunRunning, Wakes: 1, Attempts: 1, StartedAt: tx.Now(), Owner: r.Process, Ancestors: of.Chain(nil)}
 		run.Ancestors[len(run.Ancestors)-1].Apart = true
-		run.ThreadID = run.AgentID + ":run:" + run.ID
+		run.ThreadID = reeve.RunThread(run.AgentID, run.ID)
 		key := run.ID
 		if s.Key != "" {
 			key, run.Input = s.Key, string(s.Input) // whoever takes it up must know what it is about

@@ -61,7 +61,7 @@ type rehearsed struct {
 // try tries a script. The error is ours; what the script failed with is in what it came to.
 func (r *Room) try(ctx context.Context, t trial) (tried, error) {
 	now := reeve.Now()
-	run := reeve.Run{ID: r.DB.NewID("try"), WorkspaceID: t.automation.WorkspaceID, AgentID: t.automation.AgentID, Reason: reeve.ReasonManual, UserID: t.user, Input: t.input, StartedAt: now}
+	run := reeve.Run{ID: r.DB.NewID(reeve.PrefixTrial), WorkspaceID: t.automation.WorkspaceID, AgentID: t.automation.AgentID, Reason: reeve.ReasonManual, UserID: t.user, Input: t.input, StartedAt: now}
 	run.Key = run.ID
 	if t.like != nil {
 		run.Key, run.StartedAt = t.like.Key, t.like.StartedAt

@@ -23,7 +23,7 @@ type Config struct {
 	Secrets     []string                   // values that must never be shown, besides the stored ones. Default: none
 	OutputCap   int                        // bytes of output a caller is shown. Default: 16 KiB
 	ApprovalTTL time.Duration              // how long an approval waits. Default: 7 days
-	Backoff     Backoff                    // between attempts to learn what became of an operation. Default: 10 s doubling to 10 min, 5 tries
+	Backoff     reeve.Backoff              // between attempts to learn what became of an operation. Default: 10 s doubling to 10 min, 5 tries
 	Patience    time.Duration              // silence after which another process counts as gone. Default: 20 s
 	OnChange    func()                     // called after a change that somebody may watch is committed. Default: nothing
 	RunBudgets  bool                       // whether runs have budgets of their own. Default: no
@@ -35,23 +35,6 @@ type Config struct {
 
 // Overdue settles a call that waits for what it began: its time is up, or nobody told it of the end.
 type Overdue func(ctx context.Context, op reeve.Operation) error
-
-// Backoff is a growing delay.
-type Backoff struct {
-	First time.Duration
-	Max   time.Duration
-	Tries int
-}
-
-func (b Backoff) after(tries int) time.Duration {
-	d := b.First
-	for range tries - 1 {
-		if d *= 2; d >= b.Max {
-			return b.Max
-		}
-	}
-	return d
-}
 
 // ItemRule judges calls of scripts, and keeps the ledger of their items.
 type ItemRule interface {
@@ -96,10 +79,7 @@ func New(cfg Config) *Gate {
 	if cfg.ApprovalTTL == 0 {
 		cfg.ApprovalTTL = 7 * 24 * time.Hour
 	}
-	if cfg.Backoff == (Backoff{}) {
-		cfg.Backoff = Backoff{First: 10 * time.Second, Max: 10 * time.Minute, Tries: 5}
-	}
-	cfg.Backoff.Tries = max(1, cfg.Backoff.Tries)
+	cfg.Backoff = cfg.Backoff.WithDefaults()
 	if cfg.Window == 0 {
 		cfg.Window = store.Window
 	}

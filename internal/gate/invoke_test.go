@@ -69,16 +69,3 @@ func TestJudgeError(t *testing.T) {
 		}
 	}
 }
-
-func TestBackoff(t *testing.T) {
-	b := Backoff{First: 10 * time.Second, Max: 10 * time.Minute, Tries: 5}
-	for tries, want := range map[int]time.Duration{1: 10 * time.Second, 2: 20 * time.Second, 3: 40 * time.Second, 4: 80 * time.Second, 6: 320 * time.Second,
-		7: 10 * time.Minute, 50: 10 * time.Minute} {
-		if got := b.after(tries); got != want {
-			t.Errorf("after %d tries: %s, want %s", tries, got, want)
-		}
-	}
-	if d := New(Config{}).Backoff; d != b {
-		t.Errorf("the default is %+v", d)
-	}
-}

@@ -124,7 +124,7 @@ func (p *pass) thread() string {
 // session is what session-scoped tools keep their things under: one agent's, in one session or run.
 func (p *pass) session() string {
 	if p.call.Run != "" && p.call.Session == "" {
-		return p.call.Agent + ":run:" + p.call.Run
+		return reeve.RunThread(p.call.Agent, p.call.Run)
 	}
 	return reeve.SessionThread(p.call.Agent, p.call.Session)
 }

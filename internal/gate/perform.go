@@ -321,7 +321,7 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 	case is.Effect == reeve.Unsafe || o.last || is.Tries%p.g.Backoff.Tries == 0: // as often again, when a person has it run again
 		is.State, is.Code, is.Resolution = reeve.Unknown, reeve.UnknownOutcome, ""
 	default:
-		next := reeve.Now().Add(p.g.Backoff.after(is.Tries % p.g.Backoff.Tries))
+		next := reeve.Now().Add(p.g.Backoff.After(is.Tries % p.g.Backoff.Tries))
 		is.NextAttemptAt = &next
 	}
 	record := func(ctx context.Context) error {

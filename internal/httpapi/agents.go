@@ -260,7 +260,7 @@ func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *stru
 			out.Body.Messages = []reeve.Message{} // as of a session that never was
 			return err
 		}
-		thread := a.ID + ":session:" + in.Session
+		thread := reeve.SessionThread(a.ID, in.Session)
 		if in.Session == "" {
 			thread = a.ID + ":session:default"
 		}
@@ -269,7 +269,7 @@ func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *stru
 				out.Body.Messages = []reeve.Message{} // as of a run that never was
 				return err
 			}
-			thread = a.ID + ":run:" + in.Run
+			thread = reeve.RunThread(a.ID, in.Run)
 		}
 		list, err := snap.ListMessages(ctx, who.Workspace, thread, in.Cursor, in.Limit)
 		if err == nil && len(list) == 0 && gone != nil {

@@ -140,7 +140,7 @@ func (s *server) createSubscription(ctx context.Context, who reeve.Principal, in
 		if a.Lifecycle == reeve.AgentDestroyed {
 			return reeve.Errorf(reeve.Conflict, "the agent is destroyed")
 		}
-		out.Body = reeve.Subscription{ID: tx.NewID("sub"), WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Token: reeve.Token{Class: in.Body.Class, Name: in.Body.Name},
+		out.Body = reeve.Subscription{ID: tx.NewID(reeve.PrefixSubscription), WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Token: reeve.Token{Class: in.Body.Class, Name: in.Body.Name},
 			Predicate: in.Body.Predicate, CreatedAt: tx.Now()}
 		return tx.InsertSubscription(ctx, out.Body)
 	})

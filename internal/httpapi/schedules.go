@@ -63,7 +63,7 @@ func (s *server) createSchedule(ctx context.Context, who reeve.Principal, in *st
 		if in.Body.CadenceType == "" {
 			return nil, &reeve.Error{Code: reeve.Validation, Message: "a schedule needs a cadence", Fields: []reeve.Field{{Path: "/cadence_type", Message: "is missing", Expected: "cron, once or interval"}}}
 		}
-		t := reeve.Timer{ID: tx.NewID("sch"), WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Name: "schedule", Misfire: reeve.CatchUpOnce,
+		t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Name: "schedule", Misfire: reeve.CatchUpOnce,
 			Notify: reeve.NotifyAlways, State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
 		if t, out.Body.Upcoming, err = s.Wake.Change(t, in.Body, tx.Now()); err != nil {
 			return nil, err

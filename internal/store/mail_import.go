@@ -29,7 +29,7 @@ func (t *Tx) BeginImport(ctx context.Context, workspace, user string, q reeve.Ma
 			return v, err
 		}
 	}
-	v := reeve.MailImport{ID: t.NewID("imp"), User: user, Source: q.Source, State: reeve.ImportOpen, Replace: q.Replace, Notes: []reeve.MailNote{}, StartedAt: t.now, UpdatedAt: t.now}
+	v := reeve.MailImport{ID: t.NewID(reeve.PrefixImport), User: user, Source: q.Source, State: reeve.ImportOpen, Replace: q.Replace, Notes: []reeve.MailNote{}, StartedAt: t.now, UpdatedAt: t.now}
 	return v, t.exec(ctx, `INSERT INTO mail_imports (workspace_id, `+importColumns+`) VALUES ($1, $2, $6, $3, 'open', $4, '', 0, 0, 0, 0, 0, '[]', $5, $5, 0)`,
 		workspace, v.ID, v.Source, flag(v.Replace), reeve.Millis(t.now), user)
 }

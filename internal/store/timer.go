@@ -186,7 +186,7 @@ func (t *Tx) tellGone(ctx context.Context, workspace string, timers []reeve.Toke
 	if len(timers) == 0 {
 		return nil
 	}
-	return t.Notify(ctx, Change{Workspace: workspace, Operation: t.NewID("chg"), Tokens: timers, Window: Window})
+	return t.Notify(ctx, Change{Workspace: workspace, Operation: t.NewID(reeve.PrefixChange), Tokens: timers, Window: Window})
 }
 
 // InsertMissed notes a firing that nobody was there for. Run keys of those that one catch-up serves are given.

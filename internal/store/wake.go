@@ -51,7 +51,7 @@ func (t *Tx) Notify(ctx context.Context, c Change) error {
 		return err
 	}
 	if c.Operation == "" { // a call that leaves none, and yet says that something changed
-		c.Operation = t.NewID("chg")
+		c.Operation = t.NewID(reeve.PrefixChange)
 	}
 	self := ""
 	if c.Agent != "" {

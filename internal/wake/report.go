@@ -18,7 +18,7 @@ func (r *Room) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, run ree
 		return false, nil // deleted while it ran
 	}
 	was := *t
-	n := reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: run.WorkspaceID, UserID: t.UserID, RunID: run.ID, TimerID: t.ID, AgentID: run.AgentID,
+	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: run.WorkspaceID, UserID: t.UserID, RunID: run.ID, TimerID: t.ID, AgentID: run.AgentID,
 		Session: t.Origin, Title: t.Name, Body: run.Output}
 	tell := t.Notify == reeve.NotifyAlways || t.Notify == reeve.NotifyConditional && notify
 	switch run.State {
@@ -69,10 +69,10 @@ func (r *Room) disable(ctx context.Context, tx *store.Tx, t reeve.Timer, why *re
 	if err := tx.SkipFirings(ctx, t.ID, "the schedule is disabled"); err != nil {
 		return err
 	}
-	if err := tx.Notify(ctx, store.Change{Workspace: t.WorkspaceID, Operation: tx.NewID("chg"), Tokens: t.Tokens(), Window: store.Window}); err != nil || t.UserID == "" {
+	if err := tx.Notify(ctx, store.Change{Workspace: t.WorkspaceID, Operation: tx.NewID(reeve.PrefixChange), Tokens: t.Tokens(), Window: store.Window}); err != nil || t.UserID == "" {
 		return err
 	}
-	n := reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: t.WorkspaceID, UserID: t.UserID, TimerID: t.ID, AgentID: t.AgentID, Session: t.Origin,
+	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: t.WorkspaceID, UserID: t.UserID, TimerID: t.ID, AgentID: t.AgentID, Session: t.Origin,
 		Title: t.Name + " is disabled: " + why.Message, Body: "It fires again when it has a time that can be read: reeve schedules update " + t.ID + " --zone ZONE"}
 	if _, err := tx.Announce(ctx, n, r.Webhook != ""); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (r *Room) alarm(ctx context.Context, tx *store.Tx, run reeve.Run) (bool, er
 	} else if reeve.CodeOf(err) != reeve.NotFound {
 		return false, err
 	}
-	return tx.Announce(ctx, reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: run.WorkspaceID, UserID: run.UserID, RunID: run.ID, AgentID: run.AgentID,
+	return tx.Announce(ctx, reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: run.WorkspaceID, UserID: run.UserID, RunID: run.ID, AgentID: run.AgentID,
 		Title: "a run of " + name + " was given up", Body: run.Message}, r.Webhook != "")
 }
 

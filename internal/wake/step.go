@@ -329,9 +329,9 @@ func (r *Room) plan(wakes []reeve.Wake) reeve.Run {
 	run := reeve.Run{ID: r.DB.NewID(reeve.PrefixRun), Key: first.RunKey, WorkspaceID: first.WorkspaceID, AgentID: first.AgentID, Reason: last.Reason,
 		ReasonID: last.ReasonID, SessionID: last.SessionID, UserID: last.UserID, Input: last.Input, State: reeve.RunRunning, Wakes: len(wakes),
 		Attempts: 1, ScheduledAt: last.ScheduledAt, StartedAt: reeve.Now(), Owner: r.Process}
-	run.ThreadID = run.AgentID + ":run:" + run.ID
+	run.ThreadID = reeve.RunThread(run.AgentID, run.ID)
 	if run.Reason == reeve.ReasonUser {
-		run.ThreadID = run.AgentID + ":session:" + run.SessionID
+		run.ThreadID = reeve.SessionThread(run.AgentID, run.SessionID)
 	}
 	seen := map[string]bool{}
 	for _, w := range wakes {

@@ -115,7 +115,7 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 	if err := (reeve.ScheduleRequest{Name: in.Name, Goal: in.Goal}).Validate(); err != nil {
 		return view{}, err
 	}
-	t := reeve.Timer{ID: tx.NewID("sch"), WorkspaceID: inv.Workspace, AgentID: inv.Agent, UserID: who, Name: in.Name, Goal: in.Goal, Kind: in.CadenceType,
+	t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: inv.Workspace, AgentID: inv.Agent, UserID: who, Name: in.Name, Goal: in.Goal, Kind: in.CadenceType,
 		Value: in.CadenceValue, Zone: in.Timezone, Misfire: reeve.Misfire(in.Misfire), Notify: reeve.Notify(in.Notification), Origin: inv.Thread,
 		State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
 	if t.Name == "" {

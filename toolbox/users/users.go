@@ -45,7 +45,7 @@ func (p *Pack) send(ctx context.Context, in send) (map[string]any, error) {
 	if user == "" {
 		return nil, reeve.Errorf(reeve.ToolFailed, "there is nobody to send it to: this is on nobody's behalf")
 	}
-	n := reeve.Notification{ID: tx.NewID("ntf"), WorkspaceID: inv.Workspace, UserID: user, AgentID: inv.Agent, Title: in.Title, Body: in.Text} // of no run: a run may send several
+	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: inv.Workspace, UserID: user, AgentID: inv.Agent, Title: in.Title, Body: in.Text} // of no run: a run may send several
 	if _, err := tx.InsertNotification(ctx, n, p.Webhook); err != nil {
 		return nil, err
 	}

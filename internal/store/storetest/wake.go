@@ -26,7 +26,7 @@ func started(t testing.TB, db *store.DB, c store.Caller, id, process string) (ok
 			return err
 		}
 		ok, err = tx.InsertRun(ctx, reeve.Run{ID: id, Key: list[0].RunKey, WorkspaceID: c.WorkspaceID, AgentID: c.AgentID, SessionID: c.SessionID, Reason: list[0].Reason,
-			ReasonID: list[0].ReasonID, Origins: list[0].Origins, ThreadID: c.AgentID + ":run:" + id, Wakes: len(list), Owner: process})
+			ReasonID: list[0].ReasonID, Origins: list[0].Origins, ThreadID: reeve.RunThread(c.AgentID, id), Wakes: len(list), Owner: process})
 		if err != nil || !ok {
 			return err
 		}

@@ -1,0 +1,29 @@
+package reeve_test
+
+import (
+	"testing"
+	"time"
+
+	"reeve"
+)
+
+func TestBackoff(t *testing.T) {
+	b := reeve.Backoff{}.WithDefaults()
+	for tries, want := range map[int]time.Duration{1: 10 * time.Second, 2: 20 * time.Second, 3: 40 * time.Second, 4: 80 * time.Second, 6: 320 * time.Second,
+		7: 10 * time.Minute, 50: 10 * time.Minute} {
+		if got := b.After(tries); got != want {
+			t.Errorf("after %d tries: %s, want %s", tries, got, want)
+		}
+	}
+	// What is left unsaid goes by what is said.
+	for said, want := range map[reeve.Backoff]reeve.Backoff{
+		{}:                           {First: 10 * time.Second, Max: 10 * time.Minute, Tries: 5},
+		{First: time.Hour}:           {First: time.Hour, Max: time.Hour, Tries: 5},
+		{Max: time.Second, Tries: 2}: {First: time.Second, Max: time.Second, Tries: 2},
+		{First: time.Minute}:         {First: time.Minute, Max: 10 * time.Minute, Tries: 5},
+	} {
+		if got := said.WithDefaults(); got != want {
+			t.Errorf("%+v: %+v, want %+v", said, got, want)
+		}
+	}
+}
