@@ -1,0 +1,78 @@
+package automation
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Pause keeps an automation from making calls: a run under way ends at its next.
+func (r *Room) Pause(ctx context.Context, workspace, id string) (reeve.Automation, error) {
+	return r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
+		if m.PausedAt == nil {
+			now := tx.Now()
+			m.PausedAt, m.PausedRun = &now, ""
+		}
+		return nil
+	})
+}
+
+// Resume lets an automation go on. If a run was ended by the pause, another carries on with the same version, type and input.
+func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error) {
+	m, err := r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
+		if m.PausedRun != "" {
+			if err := r.carryOn(ctx, tx, *m, user); err != nil {
+				return err
+			}
+		}
+		m.PausedAt, m.PausedRun = nil, ""
+		if m.Trouble == nil || m.Trouble.StoppedAt == nil {
+			return nil
+		}
+		return r.goOn(ctx, tx, *m, user)
+	})
+	if err == nil {
+		r.Waker.Nudge()
+	}
+	return m, err
+}
+
+// carryOn begins a run that carries on with the one that a pause ended.
+func (r *Room) carryOn(ctx context.Context, tx *store.Tx, m reeve.Automation, user string) error {
+	run, err := tx.GetRun(ctx, m.WorkspaceID, m.PausedRun)
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	note, _, err := tx.FindScriptRunOf(ctx, m.WorkspaceID, run.ID)
+	if err != nil {
+		return err
+	}
+	w, fresh, err := r.Waker.WakeIn(ctx, tx, m.WorkspaceID, m.AgentID, user, "resume:"+run.ID, run.Input)
+	if err != nil || !fresh {
+		return err
+	}
+	_, err = tx.InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: w.WorkspaceID, AgentID: w.AgentID, ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
+	return err
+}
+
+// goOn ends the trouble of an automation that was stopped, by a person's word, and begins a run that carries on with the one that failed.
+func (r *Room) goOn(ctx context.Context, tx *store.Tx, m reeve.Automation, user string) error {
+	if err := r.wellAgain(ctx, tx, m.AgentID, "a person resumed the automation"); err != nil || m.ScriptID == "" {
+		return err
+	}
+	run, err := tx.GetRun(ctx, m.WorkspaceID, m.Trouble.RunID)
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if run.UserID == "" {
+		run.UserID = user
+	}
+	return r.repeat(ctx, tx, run, reeve.Key("wake", string(reeve.ReasonRetry), "resumed", run.ID), tx.Now())
+}

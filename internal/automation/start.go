@@ -1,0 +1,118 @@
+package automation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Start asks for a run by hand.
+func (r *Room) Start(ctx context.Context, workspace, id, user, key string, q reeve.AutomationRunRequest) (reeve.AutomationRun, error) {
+	note := reeve.ScriptRun{Type: q.Type}
+	if q.Type == "" {
+		note.Type = reeve.ProductionRun
+	}
+	var m reeve.Automation
+	err := r.DB.View(ctx, func(s *store.Snap) (err error) {
+		if m, err = s.GetAutomation(ctx, workspace, id); err != nil {
+			return err
+		}
+		note.ScriptID = m.ScriptID
+		if q.Version != "" {
+			major, minor, err := reeve.ParseVersion(q.Version)
+			if err != nil {
+				return err
+			}
+			v, err := s.GetVersion(ctx, m.AgentID, major, minor)
+			if err != nil {
+				return err
+			}
+			if note.ScriptID = v.ID; major == 0 && note.Type == reeve.ProductionRun {
+				return reeve.Errorf(reeve.Conflict, "version %s is a draft", q.Version).Hintf("run it with type test or dry, or save it")
+			}
+		}
+		switch {
+		case note.ScriptID == "":
+			return reeve.Errorf(reeve.Conflict, "the automation has no active version").Hintf("save one, or name a draft")
+		case m.PausedAt != nil:
+			return reeve.Errorf(reeve.Conflict, "the automation is paused").Hintf("resume it first")
+		}
+		return nil
+	})
+	if err != nil {
+		return reeve.AutomationRun{}, err
+	}
+	return r.wake(ctx, workspace, m.AgentID, user, key, string(q.Input), note)
+}
+
+// Apply asks for a run that performs the plan of a dry run. A plan is applied once: whoever asks again, or at the same moment and is not the first, is shown the run that did.
+func (r *Room) Apply(ctx context.Context, workspace, run, user string) (out reeve.AutomationRun, err error) {
+	var note reeve.ScriptRun
+	look := func(s *store.Snap) (err error) {
+		note, out, err = applied(ctx, s, workspace, run)
+		return err
+	}
+	if err := r.DB.View(ctx, look); err != nil || out.Again {
+		return out, err
+	}
+	note.Type, note.PlanOf = reeve.ApplyRun, run
+	if out, err = r.wake(ctx, workspace, note.AgentID, user, "apply:"+run, "", note); errors.Is(err, errApplied) {
+		err = r.DB.Update(ctx, func(tx *store.Tx) error { return look(&tx.Snap) }) // which returns when what it has read is committed
+	}
+	return out, err
+}
+
+// errApplied is that another has applied a plan meanwhile.
+var errApplied = errors.New("somebody else has just applied the plan")
+
+// applied reads a plan that can be applied, and the run that has done so, if one has.
+func applied(ctx context.Context, s *store.Snap, workspace, run string) (note reeve.ScriptRun, out reeve.AutomationRun, err error) {
+	note, ok, err := s.FindScriptRunOf(ctx, workspace, run)
+	if err == nil && (!ok || note.Type != reeve.DryRun) {
+		err = reeve.Errorf(reeve.NotFound, "plan %q not found", run)
+	}
+	if err != nil {
+		return note, out, err
+	}
+	if out.Script, out.Again, err = s.FindApplied(ctx, workspace, run); err != nil {
+		return note, out, err
+	}
+	if out.Again {
+		w, err := s.GetWake(ctx, out.Script.RunKey)
+		out.Wake = &w
+		return note, out, err
+	}
+	v, err := s.GetRun(ctx, workspace, run)
+	if err == nil && v.State != reeve.RunCompleted {
+		err = reeve.Errorf(reeve.Conflict, "the plan is not whole: its run is %s", v.State).Hintf("a plan is applied only if its dry run completed")
+	}
+	return note, out, err
+}
+
+// wake asks for a run, and notes what it is to be in the same transaction. Of one that applies a plan it tells whether it was asked for before.
+func (r *Room) wake(ctx context.Context, workspace, agent, user, key, input string, note reeve.ScriptRun) (out reeve.AutomationRun, err error) {
+	w, fresh, err := r.Waker.WakeWith(ctx, workspace, agent, user, key, input, func(tx *store.Tx, w reeve.Wake) error {
+		if note.PlanOf != "" {
+			if err := tx.HoldScriptRun(ctx, note.RunKey); err != nil { // where transactions overlap, another that applies it waits
+				return err
+			}
+			if _, faster, err := tx.FindApplied(ctx, workspace, note.PlanOf); err != nil || faster {
+				return cmp.Or(err, errApplied)
+			}
+		}
+		_, err := tx.InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: workspace, AgentID: agent, ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
+		return err
+	})
+	if err != nil {
+		return out, err
+	}
+	out.Wake, out.Again = &w, note.PlanOf != "" && !fresh
+	err = r.DB.View(ctx, func(s *store.Snap) error {
+		out.Script, _, err = s.FindScriptRun(ctx, w.RunKey)
+		return err
+	})
+	return out, err
+}
