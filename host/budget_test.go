@@ -473,3 +473,37 @@ func TestG17_NoBudgetIsItsOwnParent(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 }
+
+// A call that is answered later costs what its tool declares, once, whether its outcome comes after its request is answered or before.
+func TestG17_WhatIsAnsweredLaterIsCharged(t *testing.T) {
+	for name, early := range map[string]bool{"after": false, "before": true} {
+		t.Run(name, func(t *testing.T) {
+			entered, finish := make(chan struct{}, 1), make(chan struct{})
+			send := tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+				if entered <- struct{}{}; early {
+					<-finish
+				}
+				return nil, &reeve.Error{Code: reeve.InProgress, Message: "it will come", RetryAfter: time.Minute}
+			})
+			send.Async, send.Cost = true, reeve.Amount{Micros: 5, Tokens: 7}
+			h := reevetest.Run(t, quick(t), send)
+			h.Agent("sender", "send")
+			budget(h, "workspace", object{"limit": object{"micros": 100}})
+			res, p, status := do(h, "sender", call{"tool": "send"})
+			if status != http.StatusAccepted {
+				t.Fatalf("%d %+v", status, p)
+			}
+			id := res.OperationID
+			<-entered
+			if !early {
+				eventually(t, "its request to be answered", func() bool { op := operation(h, id); return op.Awaited() })
+			}
+			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+id+"/result", object{"content": "done"})
+			close(finish)
+			eventually(t, "nothing to be held", func() bool { return budgetOf(h, "workspace").Reserved.Micros == 0 })
+			if b, op := budgetOf(h, "workspace"), operation(h, id); b.Used.Micros != 5 || b.Used.Tokens != 7 || b.Used.Calls != 1 || op.Spent.Micros != 5 {
+				t.Errorf("used %+v, the operation %+v", b.Used, op.Spent)
+			}
+		})
+	}
+}

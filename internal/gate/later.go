@@ -86,6 +86,9 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, d Delivery) (o
 			o = p.failure(refused, reeve.Errorf(reeve.ToolFailed, "%s", d.Failure))
 			o.attempts = max(1, op.Tries)
 		}
+		if !op.Awaited() { // its request, which is yet to be answered, cannot be charged any more
+			o.spent = p.declared(o.spent)
+		}
 		if _, err = p.conclude(context.WithoutCancel(ctx), op, o); reeve.CodeOf(err) == reeve.Conflict {
 			continue // its request was answered meanwhile, or something else ended it
 		} else if err != nil {

@@ -35,10 +35,8 @@ func (p *pass) try(ctx context.Context, n int) outcome {
 	} else {
 		o = outcome{out: p.output(text), changed: changed, undo: undo}
 	}
-	if o.ending == succeeded || o.ending == ambiguous { // a tool that does not say what it cost cost what it declares
-		if spent.Tokens == 0 && spent.Micros == 0 {
-			spent.Tokens, spent.Micros = p.tool().Cost.Tokens, p.tool().Cost.Micros
-		}
+	if o.ending == succeeded || o.ending == ambiguous || o.ending == awaiting && p.tool().Async { // others that are awaited spend for themselves
+		spent = p.declared(spent)
 	}
 	if p.began = nil; o.ending == succeeded || o.ending == awaiting {
 		p.began = inv
@@ -48,6 +46,14 @@ func (p *pass) try(ctx context.Context, n int) outcome {
 	}
 	o.spent, o.attempts = spent, p.earlier+n
 	return o
+}
+
+// declared is what an attempt cost: a tool that does not say it cost what it declares.
+func (p *pass) declared(spent reeve.Amount) reeve.Amount {
+	if spent.Tokens == 0 && spent.Micros == 0 {
+		spent.Tokens, spent.Micros = p.tool().Cost.Tokens, p.tool().Cost.Micros
+	}
+	return spent
 }
 
 // attempts runs the handler as often as its retry policy says.
