@@ -235,7 +235,7 @@ func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 	if now, err := os.ReadFile(filepath.Join(dir, "reeve.db")); err != nil || !bytes.Equal(now, before) || listing(t, dir) != names {
 		t.Errorf("something was changed: there is %s (%v)", listing(t, dir), err)
 	}
-	const back = `DROP INDEX payloads_age; ALTER TABLE subscriptions DROP COLUMN user_id; ALTER TABLE payloads DROP COLUMN uses; DELETE FROM goose_db_version WHERE version_id > 30`
+	const back = `ALTER TABLE runs RENAME COLUMN results TO seen_at; DROP INDEX payloads_age; ALTER TABLE subscriptions DROP COLUMN user_id; ALTER TABLE payloads DROP COLUMN uses; DELETE FROM goose_db_version WHERE version_id > 30`
 	older := changed(t, h, filepath.Join(files, "older.db"), back)
 	if _, err := host.Restore(t.Context(), host.Config{Dir: dir}, older); err != nil {
 		t.Errorf("an older one: %v", err)
