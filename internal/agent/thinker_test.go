@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -108,6 +109,13 @@ func TestW04_AsyncResultComesLater(t *testing.T) {
 	if r := w.last(); !strings.Contains(r.Messages[len(r.Messages)-1].Parts[0].Text, "later") {
 		t.Errorf("the model was told %+v", r.Messages)
 	}
+	w.must(w.db.View(t.Context(), func(s *store.Snap) error {
+		l, err := readRun(t.Context(), s, run)
+		if err == nil && (len(l.awaited()) != 1 || !slices.Equal(l.end().awaits, l.awaited())) {
+			t.Errorf("the answer says that it waits for %v, and %v is awaited", l.end().awaits, l.awaited())
+		}
+		return err
+	}))
 	w.work()
 	if got := w.turn(run.ID); got.State != reeve.RunCompleted || got.Output != "It came to 7." || got.Moves != 3 {
 		t.Fatalf("after the result the turn is %+v", got)
