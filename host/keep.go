@@ -60,13 +60,13 @@ func (h *Host) forget(ctx context.Context) (n int, err error) {
 		return 0, nil
 	}
 	var before time.Time
-	var any bool
+	var some bool
 	err = h.db.View(ctx, func(s *store.Snap) error {
 		before = s.Now().Add(-time.Duration(h.cfg.Retention))
-		any, err = s.HasForgettable(ctx, before)
+		some, err = s.HasForgettable(ctx, before)
 		return err
 	})
-	if err != nil || !any {
+	if err != nil || !some {
 		return 0, err
 	}
 	err = h.db.Update(ctx, func(tx *store.Tx) error {
