@@ -68,32 +68,9 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 	if err := reeve.Settings("email_search", inv.Config, &config); err != nil {
 		return out, err
 	}
-	q := store.MailSearch{Limit: cmp.Or(in.Limit, config.DefaultLimit, searchDefault)}
-	if q.Limit < 1 || q.Limit > searchMost {
-		return out, reeve.Wrong("/limit", "is not a number of mails", "1 to 50")
-	}
-	var err error
-	if q.From, err = day("/date_from", in.From, 0); err != nil {
+	q, nothing, err := in.asked(config)
+	if err != nil {
 		return out, err
-	}
-	if q.To, err = day("/date_to", in.To, 1); err != nil {
-		return out, err
-	}
-	if q.After, err = in.place(); err != nil {
-		return out, err
-	}
-	q.Query = parse(in.Query)
-	q.Newest = len(q.Query.All) == 0
-	nothing := len(q.Query.All)+len(q.Query.None) == 0 && strings.TrimSpace(in.Query) != ""
-	for field, who := range map[store.MailField]string{store.SenderField: in.Sender, store.ReceiverField: in.Recipient} {
-		if who == "" {
-			continue
-		}
-		address, _ := reeve.Address(who)
-		w := words(address)
-		if nothing = nothing || len(w) == 0; len(w) > 0 {
-			q.Query.All = append(q.Query.All, []store.MailTerm{{Field: field, Words: w}})
-		}
 	}
 	var page store.MailPage
 	look := func(ctx context.Context) error {
@@ -141,6 +118,37 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 		}
 		return some, nil
 	})
+}
+
+// asked is what the store is to look for. It tells whether a condition has no words in it, so that no mail can meet it.
+func (in searchArgs) asked(config searchConfig) (q store.MailSearch, nothing bool, err error) {
+	q = store.MailSearch{Limit: cmp.Or(in.Limit, config.DefaultLimit, searchDefault)}
+	if q.Limit < 1 || q.Limit > searchMost {
+		return q, false, reeve.Wrong("/limit", "is not a number of mails", "1 to 50")
+	}
+	if q.From, err = day("/date_from", in.From, 0); err != nil {
+		return q, false, err
+	}
+	if q.To, err = day("/date_to", in.To, 1); err != nil {
+		return q, false, err
+	}
+	if q.After, err = in.place(); err != nil {
+		return q, false, err
+	}
+	q.Query = parse(in.Query)
+	q.Newest = len(q.Query.All) == 0
+	nothing = len(q.Query.All)+len(q.Query.None) == 0 && strings.TrimSpace(in.Query) != ""
+	for field, who := range map[store.MailField]string{store.SenderField: in.Sender, store.ReceiverField: in.Recipient} {
+		if who == "" {
+			continue
+		}
+		address, _ := reeve.Address(who)
+		w := words(address)
+		if nothing = nothing || len(w) == 0; len(w) > 0 {
+			q.Query.All = append(q.Query.All, []store.MailTerm{{Field: field, Words: w}})
+		}
+	}
+	return q, nothing, nil
 }
 
 // How long a search may take before it is made in a simpler way, and then before it is given up. No query is worth a server that nobody else can use.
