@@ -114,9 +114,9 @@ func (d *Desk) Enter(ctx context.Context, inv *reeve.Invocation, project string)
 	return &Work{Root: f.path, ReadOnly: f.readable(), Env: env, author: who, Leave: leave, desk: d, folder: f, message: trailers(inv, f.branch)}, nil
 }
 
-// Look gives the folder of the branch that a call works on, for those who only read. One that is not there yet, or is broken, is made if make is set.
+// Look gives the folder of the branch that a call works on, for those who only read. One that is not there yet, or is broken, is made if create is set.
 // It waits for nobody: what it shows is what the branch's commands leave there at that moment.
-func (d *Desk) Look(ctx context.Context, inv *reeve.Invocation, project string, make bool) (string, error) {
+func (d *Desk) Look(ctx context.Context, inv *reeve.Invocation, project string, create bool) (string, error) {
 	r, err := d.find(ctx, inv.Workspace, project)
 	if err != nil {
 		return "", err
@@ -140,7 +140,7 @@ func (d *Desk) Look(ctx context.Context, inv *reeve.Invocation, project string, 
 	if f := (folder{path: filepath.Join(d.Dir, b.ID), repository: r, branch: b}); ready && b.State == reeve.BranchReady && f.whole() {
 		return f.path, nil
 	}
-	if !make {
+	if !create {
 		return "", reeve.Errorf(reeve.Conflict, "there is nothing in /project yet").Hintf("it is made by the first command or file tool that works there")
 	}
 	w, err := d.Enter(ctx, inv, project)

@@ -47,7 +47,7 @@ func tuples(behind, n int, casts ...string) string {
 // statements keeps texts that were put together, by what they were made of.
 type statements struct{ made sync.Map }
 
-func (t *statements) get(of string, n int, make func() string) string {
+func (t *statements) get(of string, n int, build func() string) string {
 	type key struct {
 		of string
 		n  int
@@ -55,7 +55,7 @@ func (t *statements) get(of string, n int, make func() string) string {
 	if v, ok := t.made.Load(key{of, n}); ok {
 		return v.(string)
 	}
-	text := make()
+	text := build()
 	t.made.Store(key{of, n}, text)
 	return text
 }

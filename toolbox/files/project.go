@@ -14,7 +14,7 @@ type Projects interface {
 	// Check tells whether a project could be worked on now.
 	Check(ctx context.Context, workspace, project string) error
 	// Look gives the folder of the branch that a call works on, to read. If it is not there, it is made first, but only if it may be.
-	Look(ctx context.Context, inv *reeve.Invocation, project string, make bool) (dir string, err error)
+	Look(ctx context.Context, inv *reeve.Invocation, project string, create bool) (dir string, err error)
 	// Enter gives the same to write, to this call alone until it leaves.
 	Enter(ctx context.Context, inv *reeve.Invocation, project string) (Work, error)
 }
@@ -106,14 +106,14 @@ func (p *Pack) ground(ctx context.Context, inv *reeve.Invocation, v vpath) (grou
 }
 
 // groundAs is ground, for calls that may not make a branch too.
-func (p *Pack) groundAs(ctx context.Context, inv *reeve.Invocation, v vpath, make bool) (g ground, err error) {
+func (p *Pack) groundAs(ctx context.Context, inv *reeve.Invocation, v vpath, create bool) (g ground, err error) {
 	g.workspace = inv.Workspace
 	if v.root != projectRoot {
 		return g, nil
 	}
 	project, err := p.named(ctx, inv)
 	if err == nil {
-		g.project, err = p.cfg.Projects.Look(ctx, inv, project, make)
+		g.project, err = p.cfg.Projects.Look(ctx, inv, project, create)
 	}
 	return g, err
 }

@@ -64,7 +64,7 @@ func (p *Pack) Bytes(ctx context.Context, inv *reeve.Invocation, path string) ([
 }
 
 // open opens a file that a call may read.
-func (p *Pack) open(ctx context.Context, inv *reeve.Invocation, path string, make bool) (v vpath, f *os.File, info fs.FileInfo, err error) {
+func (p *Pack) open(ctx context.Context, inv *reeve.Invocation, path string, create bool) (v vpath, f *os.File, info fs.FileInfo, err error) {
 	v, err = openPath("path", path)
 	if err == nil && len(v.names) == 0 {
 		err = isFolder(v)
@@ -72,7 +72,7 @@ func (p *Pack) open(ctx context.Context, inv *reeve.Invocation, path string, mak
 	if err != nil {
 		return v, nil, nil, err
 	}
-	g, err := p.groundAs(ctx, inv, v, make)
+	g, err := p.groundAs(ctx, inv, v, create)
 	if err != nil {
 		return v, nil, nil, err
 	}
