@@ -98,10 +98,7 @@ func (c *Client) persist(ctx context.Context, listen func(heard func()) error) e
 		case reeve.Since(away) > patience:
 			return err
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		reeve.Pause(ctx, pause)
 	}
 }
 

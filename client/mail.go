@@ -75,9 +75,6 @@ func (c *Client) Insist(ctx context.Context, ask func() error) error {
 		if ctx.Err() != nil || reeve.Since(began) > patience {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		reeve.Pause(ctx, pause)
 	}
 }

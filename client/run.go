@@ -139,10 +139,8 @@ func patiently(ctx context.Context, not string, met bool, look func() (bool, err
 		default:
 			met, last = true, reeve.Monotonic()
 		}
-		select {
-		case <-ctx.Done():
+		if !reeve.Pause(ctx, pause) {
 			return &reeve.Error{Code: reeve.Canceled, Message: "interrupted: " + not, Err: ctx.Err()}
-		case <-time.After(pause):
 		}
 	}
 }

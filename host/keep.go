@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"reeve"
 	"reeve/internal/store"
 )
 
@@ -46,10 +47,8 @@ func (h *Host) keepForgetting(ctx context.Context) error {
 		if n > 0 && err == nil {
 			continue
 		}
-		select {
-		case <-ctx.Done():
+		if !reeve.Pause(ctx, forgetEvery) {
 			return nil
-		case <-time.After(forgetEvery):
 		}
 	}
 }

@@ -287,17 +287,10 @@ func pieces(text string, n int) []string {
 
 // wait waits, unless the caller gives up first.
 func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return interrupted(ctx, "rehearsal")
+	if d > 0 {
+		reeve.Pause(ctx, d)
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return interrupted(ctx, "rehearsal")
-	}
+	return interrupted(ctx, "rehearsal")
 }
 
 func (f *Fail) err(ctx context.Context) error {

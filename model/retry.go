@@ -45,11 +45,7 @@ func (m retrying) Answer(ctx context.Context, r Request, watch func(Delta)) (Ans
 			see(Delta{Type: Discard})
 			streamed = false
 		}
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
+		if !reeve.Pause(ctx, wait) {
 			return Answer{}, interrupted(ctx, "the model")
 		}
 	}

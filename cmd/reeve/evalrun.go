@@ -268,10 +268,8 @@ func (x *examiner) await(ctx context.Context, id string) (limit string, err erro
 				}
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if !reeve.Pause(ctx, pause) {
 			return limit, ctx.Err()
-		case <-time.After(pause):
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	}
 	for i := at.step; i < len(plan.Steps); i++ {
 		s := plan.Steps[i]
-		if !pause(ctx, time.Duration(s.DelayMS)*time.Millisecond) {
+		if !reeve.Pause(ctx, time.Duration(s.DelayMS)*time.Millisecond) {
 			if why := ended(ctx); why != nil {
 				return reeve.RunEnd{State: reeve.RunCancelled, Err: why}
 			}
@@ -98,20 +98,6 @@ func verdict(s reeve.RehearsalStep, err error) (reeve.RunEnd, bool) {
 
 func failed(err error) reeve.RunEnd {
 	return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.AsError(err)}
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // place is how far a run has come.

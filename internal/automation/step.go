@@ -83,11 +83,7 @@ func (r *Room) awaitStep(ctx context.Context, run reeve.Run) (reeve.Run, error) 
 		if err != nil || run.State.Final() {
 			return run, err
 		}
-		t := time.NewTimer(lookEvery)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
+		if !reeve.Pause(ctx, lookEvery) {
 			r.endStep(ctx, run)
 			return run, context.Cause(ctx)
 		}

@@ -30,7 +30,7 @@ func (g *Gate) AcceptProposal(ctx context.Context, workspace, id, by, comment st
 		return reeve.Errorf(reeve.Conflict, "%s, and it is %s: %s", verdictOn(p, "accepted the proposal"), p.State, p.Message).Hintf("the agent must propose it again")
 	})
 	if err == nil {
-		g.nudge()
+		g.Nudge()
 	}
 	return p, err
 }

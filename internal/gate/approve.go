@@ -41,7 +41,7 @@ func (p *pass) park(ctx context.Context) (res reeve.Result, err error) {
 		return reeve.Result{}, err
 	}
 	if p.g.ApprovalTTL < poll {
-		p.g.nudge() // its time is up before the loop would look
+		p.g.Nudge() // its time is up before the loop would look
 	}
 	return res, nil
 }
@@ -148,7 +148,7 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 		return a, err
 	}
 	if approve && void == nil {
-		g.nudge()
+		g.Nudge()
 		return a, nil
 	}
 	g.changed() // the run that waits for the answer goes on
@@ -350,7 +350,7 @@ func (g *Gate) Resolve(ctx context.Context, workspace, id string, in reeve.Resol
 		return tx.Late(ctx, is)
 	})
 	if err == nil {
-		g.nudge()
+		g.Nudge()
 		g.changed()
 	}
 	return op, err

@@ -63,7 +63,7 @@ type Gate struct {
 	process  string
 	handlers map[string]reeve.Tool // by handler key
 	views    views
-	nudged   chan struct{}
+	nudged   reeve.Bell
 	live     sync.WaitGroup // calls that have left and are not recorded yet
 	owed     owed
 	lease    lease
@@ -86,7 +86,7 @@ func New(cfg Config) *Gate {
 	if cfg.Patience == 0 {
 		cfg.Patience = 20 * time.Second
 	}
-	return &Gate{Config: cfg, handlers: map[string]reeve.Tool{}, nudged: make(chan struct{}, 1), hands: hands{idle: make(chan func())},
+	return &Gate{Config: cfg, handlers: map[string]reeve.Tool{}, nudged: reeve.NewBell(), hands: hands{idle: make(chan func())},
 		views: views{workspaces: map[string]*workspaceView{}, agents: map[string]*agentView{}}}
 }
 

@@ -27,7 +27,7 @@ func (p *pass) later(ctx context.Context) (res reeve.Result, err error) {
 	if err != nil {
 		return reeve.Result{}, err
 	}
-	p.g.nudge()
+	p.g.Nudge()
 	return res, nil
 }
 

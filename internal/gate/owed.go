@@ -24,7 +24,7 @@ func (p *pass) owe(op reeve.Operation, record func(context.Context) error, err e
 	}
 	p.g.Log.Error("could not record the outcome of an operation; trying again until it is", "operation", op.ID, "error", err)
 	p.g.owed.add(op.ID, record)
-	p.g.nudge()
+	p.g.Nudge()
 	return pending(op), nil
 }
 
@@ -43,7 +43,7 @@ func (g *Gate) disown(op reeve.Operation) {
 			return tx.MoveOperation(ctx, is, free)
 		})
 	})
-	g.nudge()
+	g.Nudge()
 }
 
 func (o *owed) add(operation string, record func(context.Context) error) {

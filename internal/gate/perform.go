@@ -82,11 +82,7 @@ func (p *pass) pause(ctx context.Context, d time.Duration) bool {
 	if limit := time.Duration(p.tool().Retry.MaxMS) * time.Millisecond; limit > 0 {
 		d = min(d, limit)
 	}
-	t := time.NewTimer(min(d, time.Minute))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
+	if !reeve.Pause(ctx, min(d, time.Minute)) {
 		return false
 	}
 	if !p.tool().Effect.Mutates() {
@@ -164,7 +160,7 @@ func (p *pass) performLocal(ctx context.Context) (res reeve.Result, err error) {
 	switch code := reeve.CodeOf(err); {
 	case err == nil:
 		if p.began.Committed(); o.ending == awaiting && p.within(o) < poll {
-			p.g.nudge() // its time is up before the loop would look
+			p.g.Nudge() // its time is up before the loop would look
 		}
 		return res, nil
 	case o.store != nil: // not the tool's either, though it was told first
@@ -364,7 +360,7 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 		return p.owe(was, record, err)
 	}
 	if is.State == reeve.Dispatched {
-		p.g.nudge()
+		p.g.Nudge()
 	}
 	if res.CallID == "" {
 		res = pending(is)

@@ -39,27 +39,16 @@ func (g *Gate) Run(ctx context.Context) error {
 			work.Go(func() error {
 				g.takeUp(alive, op)
 				if busy.Add(-1) == together-1 {
-					g.nudge() // there was no room for more, and now there is
+					g.Nudge() // there was no room for more, and now there is
 				}
 				return nil
 			})
 		}
 		if len(ops) < free || free == 0 {
-			g.rest(ctx, next)
+			g.nudged.Rest(ctx, next)
 		}
 	}
 	return work.Wait()
-}
-
-// rest waits until there may be something to do.
-func (g *Gate) rest(ctx context.Context, next time.Duration) {
-	timer := time.NewTimer(next)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-g.nudged:
-	case <-timer.C:
-	}
 }
 
 func (g *Gate) keepBeating(ctx context.Context) {
@@ -104,15 +93,7 @@ func (g *Gate) changed() {
 }
 
 // Nudge makes the loop look now.
-func (g *Gate) Nudge() { g.nudge() }
-
-// nudge wakes the loop; a nudge while it works is not lost.
-func (g *Gate) nudge() {
-	select {
-	case g.nudged <- struct{}{}:
-	default:
-	}
-}
+func (g *Gate) Nudge() { g.nudged.Ring() }
 
 // beat says that this process lives. If others gave it up meanwhile, it joins again under its name: what was in its hands has
 // been taken, and its late answers will be refused.

@@ -16,7 +16,7 @@ func (g *Gate) Stop(ctx context.Context, workspace, agent, reason string) error 
 // Resume turns the kill switch off. What was due meanwhile is taken up.
 func (g *Gate) Resume(ctx context.Context, workspace, agent string) error {
 	err := g.flip(ctx, workspace, agent, "", false)
-	g.nudge()
+	g.Nudge()
 	return err
 }
 

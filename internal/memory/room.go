@@ -34,19 +34,14 @@ type Config struct {
 // Room makes summaries.
 type Room struct {
 	Config
-	nudged chan struct{}
+	nudged reeve.Bell
 }
 
 // New makes the room.
-func New(cfg Config) *Room { return &Room{Config: cfg, nudged: make(chan struct{}, 1)} }
+func New(cfg Config) *Room { return &Room{Config: cfg, nudged: reeve.NewBell()} }
 
 // Nudge makes the loop look now.
-func (r *Room) Nudge() {
-	select {
-	case r.nudged <- struct{}{}:
-	default:
-	}
-}
+func (r *Room) Nudge() { r.nudged.Ring() }
 
 // Run makes summaries until ctx ends.
 func (r *Room) Run(ctx context.Context) error {
@@ -56,16 +51,9 @@ func (r *Room) Run(ctx context.Context) error {
 			r.Log.Error("could not look for turns to put into a few words", "error", err)
 			next = pause
 		}
-		if did {
-			continue
+		if !did {
+			r.nudged.Rest(ctx, next)
 		}
-		timer := time.NewTimer(next)
-		select {
-		case <-ctx.Done():
-		case <-r.nudged:
-		case <-timer.C:
-		}
-		timer.Stop()
 	}
 	return nil
 }

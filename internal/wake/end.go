@@ -89,7 +89,7 @@ type ending struct {
 func (r *Room) tell(over []ending) {
 	for _, done := range over {
 		if done.told {
-			signal(r.posted)
+			r.posted.Ring()
 		}
 		if r.Ended != nil {
 			r.Ended.Over(done.run)

@@ -39,7 +39,7 @@ func (r *Room) Run(ctx context.Context) error {
 				return nil
 			})
 		}
-		rest(ctx, next, r.nudged)
+		r.nudged.Rest(ctx, next)
 	}
 	return work.Wait()
 }
@@ -116,17 +116,6 @@ func (r *Room) Look(ctx context.Context) error {
 	})
 }
 
-// rest waits for a while, or until it is called.
-func rest(ctx context.Context, d time.Duration, call <-chan struct{}) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-call:
-	case <-timer.C:
-	}
-}
-
 // Serve hands a run to the brain and records how it ended. A run whose server is stopping is let go of, to be taken up.
 func (r *Room) Serve(ctx context.Context, run reeve.Run) { r.serve(ctx, run, func() {}) }
 
@@ -149,7 +138,7 @@ func (r *Room) serve(ctx context.Context, run reeve.Run, done func()) {
 	if end.State == reeve.RunFailed && end.Err != nil && store.Passing(end.Err) && r.stumble(run.ID) {
 		done()
 		r.Log.Warn("the store failed a run; it goes on when that is over", "run", run.ID, "error", end.Err)
-		rest(ctx, stumbleFor, nil)
+		reeve.Pause(ctx, stumbleFor)
 		r.drop(g, true)
 		r.Nudge()
 		return
@@ -162,7 +151,7 @@ func (r *Room) serve(ctx context.Context, run reeve.Run, done func()) {
 			return
 		}
 		r.Log.Error("could not record the end of a run", "run", run.ID, "error", err)
-		if rest(ctx, wait, nil); ctx.Err() != nil {
+		if !reeve.Pause(ctx, wait) {
 			r.drop(g, true)
 			return
 		}

@@ -55,8 +55,8 @@ type Room struct {
 	Config
 	predicates *predicates
 	zones      Zones
-	nudged     chan struct{}
-	posted     chan struct{}  // a notification waits for the webhook
+	nudged     reeve.Bell
+	posted     reeve.Bell     // a notification waits for the webhook
 	handed     chan reeve.Run // turns that were begun here; see Take
 	looping    atomic.Bool
 
@@ -96,19 +96,12 @@ func New(cfg Config) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Room{Config: cfg, predicates: p, nudged: make(chan struct{}, 1), posted: make(chan struct{}, 1), handed: make(chan reeve.Run, cfg.Turns),
+	return &Room{Config: cfg, predicates: p, nudged: reeve.NewBell(), posted: reeve.NewBell(), handed: make(chan reeve.Run, cfg.Turns),
 		recording: make(chan struct{}, 1), fresh: map[string]bool{}, held: map[string]*grip{}, stumbles: map[string]int{}}, nil
 }
 
 // Nudge makes the loop look now. A nudge while it looks is not lost.
-func (r *Room) Nudge() { signal(r.nudged) }
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
+func (r *Room) Nudge() { r.nudged.Ring() }
 
 // Wake asks for a run of an agent by hand. The same key again gives the same wake, as it is by then.
 func (r *Room) Wake(ctx context.Context, workspace, agent, user, key, input string) (reeve.Wake, error) {

@@ -15,7 +15,7 @@ import (
 // sleepy is a brain that takes its time, by agent.
 func sleepy(times map[string]time.Duration) func(context.Context, reeve.Run) reeve.RunEnd {
 	return func(ctx context.Context, run reeve.Run) reeve.RunEnd {
-		rest(ctx, times[run.AgentID+run.ReasonID], nil)
+		reeve.Pause(ctx, times[run.AgentID+run.ReasonID])
 		if ctx.Err() != nil {
 			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.Canceled, "stopping")}
 		}
@@ -507,7 +507,7 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 		w.brain.mu.Lock()
 		d, how, tell := time.Duration(own.IntN(3000))*time.Millisecond, own.IntN(10), own.IntN(3) == 0
 		w.brain.mu.Unlock()
-		rest(ctx, d, nil)
+		reeve.Pause(ctx, d)
 		if ctx.Err() != nil {
 			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.Canceled, "stopping")}
 		}
