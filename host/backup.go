@@ -14,7 +14,7 @@ import (
 
 // snapshot gives a whole copy of the database, in a file that has no name any more and is gone when it is closed.
 func (h *Host) snapshot(ctx context.Context) (copied io.ReadCloser, err error) {
-	dir, err := os.MkdirTemp(h.cfg.Dir, ".backup-*")
+	dir, err := os.MkdirTemp(h.cfg.Dir, copyFolder)
 	if err != nil {
 		return nil, reeve.Errorf(reeve.Unavailable, "the copy cannot be written to the data directory: %w", err).Hintf("check its permissions and free space")
 	}

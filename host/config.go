@@ -183,8 +183,6 @@ func (c Config) limits() wake.Limits {
 		Budget: reeve.Amount{Calls: int64(c.RunCalls), Tokens: int64(c.RunTokens), Micros: int64(c.RunMicros), Millis: int64(c.RunMillis)}}
 }
 
-func (c Config) commitHook() store.CommitHook { return c.OnFault }
-
 // modelConfig is what the model adapters are set up with.
 func (c Config) modelConfig() model.Config {
 	m := c.Models

@@ -24,6 +24,9 @@ const (
 	addressFile  = "server.json"
 	configFile   = "reeve.yaml"
 
+	probeFile = ".doctor-" // a file that shows that files can be written
+
+	copyFolder      = ".backup-" // a copy that is being sent
 	pythonFolder    = "python"
 	branchFolder    = "branches"
 	workspaceFolder = "workspaces"
@@ -56,6 +59,20 @@ func lockDir(dir string) (func() error, error) {
 			Hintf("stop it, or choose another directory with --dir; servers that share a PostgreSQL have one each"), f.Close())
 	}
 	return f.Close, nil
+}
+
+// sweep removes what a process left that was killed while it copied the database: nobody else holds the lock.
+func (h *Host) sweep() {
+	entries, err := os.ReadDir(h.cfg.Dir)
+	for _, e := range entries {
+		name := e.Name()
+		if e.Type().IsRegular() && (name == partFile || strings.HasPrefix(name, probeFile)) || e.IsDir() && strings.HasPrefix(name, copyFolder) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(h.cfg.Dir, name)))
+		}
+	}
+	if err != nil {
+		h.log.Warn("what an interrupted copy left cannot be removed", "error", err)
+	}
 }
 
 // secretKey gives the key that seals secrets: the configured one, or one of our own making.
@@ -115,11 +132,9 @@ func (h *Host) bootstrap(ctx context.Context) error {
 		}
 		broken = slices.DeleteFunc(slices.Clone(list), func(w reeve.Workspace) bool { return w.Broken == "" })
 		if len(list) == 0 {
-			w, err := tx.InsertWorkspace(ctx, "default", "Default")
-			if err != nil {
+			if list, err = firstWorkspace(ctx, tx); err != nil {
 				return err
 			}
-			list = append(list, w)
 		}
 		if there {
 			c, err := httpapi.Recognize(ctx, &tx.Snap, old)
@@ -149,6 +164,15 @@ func (h *Host) bootstrap(ctx context.Context) error {
 		h.log.Warn("the owner's token was not valid in this database, and a new one was made", "file", file)
 	}
 	return nil
+}
+
+// firstWorkspace makes the first workspace, unless another server does so in the same moment.
+func firstWorkspace(ctx context.Context, tx *store.Tx) ([]reeve.Workspace, error) {
+	w, err := tx.InsertWorkspace(ctx, "default", "Default")
+	if reeve.CodeOf(err) == reeve.AlreadyExists {
+		return tx.ListWorkspaces(ctx)
+	}
+	return []reeve.Workspace{w}, err
 }
 
 // enter lets an owner's token into the workspaces that were made without it, by a Reeve that shared the database and did not know better.

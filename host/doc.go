@@ -5,5 +5,5 @@
 //
 //	h, err := host.New(ctx, host.Config{Dir: "data"})
 //	err = h.AddTool(tool) // made with reeve.NewTool or by toolgen
-//	err = h.Run(ctx)
+//	err = h.Run(ctx, nil)
 package host

@@ -43,7 +43,7 @@ func errorDetail(err error) string {
 }
 
 func (h *Host) checkDir() reeve.PartHealth {
-	f, err := os.CreateTemp(h.cfg.Dir, ".doctor-*")
+	f, err := os.CreateTemp(h.cfg.Dir, probeFile)
 	if err == nil {
 		name := f.Name()
 		_ = f.Close()

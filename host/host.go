@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -94,11 +95,7 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 			err = errors.Join(err, unlock())
 		}
 	}()
-	if part := filepath.Join(cfg.Dir, partFile); notAFile(part) == "" { // a restore that was killed left it: nobody else holds the lock
-		if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
-			h.log.Warn("what an interrupted restore left cannot be removed", "file", part, "error", err)
-		}
-	}
+	h.sweep()
 	key, err := secretKey(cfg)
 	if err != nil {
 		return nil, err
@@ -123,9 +120,9 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 
 func openEngine(ctx context.Context, cfg Config) (store.Engine, error) {
 	if cfg.Database != "" {
-		return postgres.Open(ctx, postgres.Config{URL: cfg.Database, Hook: cfg.commitHook()})
+		return postgres.Open(ctx, postgres.Config{URL: cfg.Database, Hook: cfg.OnFault})
 	}
-	return sqlite.Open(ctx, sqlite.Config{File: filepath.Join(cfg.Dir, databaseFile), Hook: cfg.commitHook()})
+	return sqlite.Open(ctx, sqlite.Config{File: filepath.Join(cfg.Dir, databaseFile), Hook: cfg.OnFault})
 }
 
 // assemble makes the gate and fills it with the built-in packs.
@@ -137,7 +134,7 @@ func (h *Host) assemble() error {
 		Limits: js.Limits{Time: time.Duration(h.cfg.ScriptTime)}})
 	h.calls = &agent.Delegation{DB: h.db, Depth: h.cfg.Depth}
 	h.gate = gate.New(gate.Config{Overdue: h.calls.Overdue, DB: h.db, Log: h.log, ItemRule: h.auto, OutputCap: h.cfg.OutputCap, ApprovalTTL: time.Duration(h.cfg.ApprovalTTL),
-		Backoff: b, Secrets: knownSecrets(h.cfg), OnChange: h.changed, Tracer: h.tracer(), OnCall: h.metrics.called, RunBudgets: !h.cfg.limits().Budget.IsZero(),
+		Backoff: b, OnChange: h.changed, Tracer: h.tracer(), OnCall: h.metrics.called, RunBudgets: !h.cfg.limits().Budget.IsZero(),
 		Builders: map[reeve.ToolKind]gate.Builder{reeve.HTTPTool: &web.Builder{Guard: h.guard, Secrets: h.secret}, reeve.ScriptTool: &automation.Builder{Pool: h.scripts}}})
 	h.auto.Gate, h.calls.Gate = h.gate, h.gate
 	h.branch = &branch.Desk{DB: h.db, Dir: filepath.Join(h.cfg.Dir, branchFolder)}
@@ -202,6 +199,7 @@ func (h *Host) open(ctx context.Context) error {
 	if err := h.bootstrap(ctx); err != nil {
 		return err
 	}
+	h.gate.Secrets = knownSecrets(h.cfg)
 	if part := h.checkSecrets(ctx); !part.OK {
 		h.log.Warn(part.Detail, "hint", part.Hint)
 	}
@@ -407,7 +405,7 @@ func (h *Host) secret(ctx context.Context, workspace, name string) (value string
 	return value, err
 }
 
-// knownSecrets is what the scrubber must never let through, besides stored secrets: provider keys in the environment.
+// knownSecrets is what the scrubber must never let through, besides stored secrets: provider keys in the environment, and what the server itself lives on.
 func knownSecrets(cfg Config) []string {
 	var out []string
 	for _, kv := range os.Environ() {
@@ -416,15 +414,13 @@ func knownSecrets(cfg Config) []string {
 			out = append(out, v)
 		}
 	}
-	for _, v := range []string{cfg.SecretKey, cfg.Webhook} { // the address of a webhook is its password
-		if v != "" {
-			out = append(out, v)
+	own := []string{cfg.SecretKey, cfg.Webhook} // the address of a webhook is its password
+	for _, name := range []string{tokenFile, keyFile} {
+		if b, err := os.ReadFile(filepath.Join(cfg.Dir, name)); err == nil {
+			own = append(own, strings.TrimSpace(string(b)))
 		}
 	}
-	if b, err := os.ReadFile(filepath.Join(cfg.Dir, tokenFile)); err == nil {
-		out = append(out, strings.TrimSpace(string(b)))
-	}
-	return out
+	return append(out, slices.DeleteFunc(own, func(v string) bool { return v == "" })...)
 }
 
 // Dir is the data directory.

@@ -3,6 +3,8 @@ package host_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -75,5 +77,21 @@ func TestG21_NamesOfFilesAreShown(t *testing.T) {
 	}
 	if len(many) != 250 || len(known) != 250 {
 		t.Errorf("%d and %d names", len(many), len(known))
+	}
+}
+
+// What the server itself lives on is nobody's to read, from its first start on: the owner's token, and the key that seals secrets.
+func TestG21_WhatTheServerLivesOnIsNotShown(t *testing.T) {
+	h := reevetest.Start(t)
+	h.Agent("clerk", "file_write")
+	for _, name := range []string{"owner.token", "secret.key"} {
+		b, err := os.ReadFile(filepath.Join(h.Dir(), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := strings.TrimSpace(string(b))
+		if res := h.Call("clerk", "file_write", object{"path": "/shared/" + value, "content": "x"}); res.IsError || strings.Contains(res.Content, value) {
+			t.Errorf("%s: %+v", name, res)
+		}
 	}
 }

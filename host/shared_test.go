@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"reeve"
 	"reeve/host"
 	"reeve/internal/store/storetest"
@@ -51,6 +52,41 @@ func TestSharedDatabase_NeedsADirectoryEach(t *testing.T) {
 		t.Errorf("it has ended, and says that it is to be found at %s", now)
 	}
 	reevetest.StartWith(t, cfg) // once it has ended, another may
+}
+
+// A server that starts for the first time while another does, which has made the first workspace and not said so yet, waits for it and makes no second.
+func TestSharedDatabase_TwoFirstStartsAtOnce(t *testing.T) {
+	cfg := quick(t)
+	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
+	h, err := host.New(t.Context(), cfg) // the schema is there now
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	other, err := pgx.Connect(t.Context(), cfg.Database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = other.Close(context.Background()) })
+	tx, err := other.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "INSERT INTO workspaces (id, name, revision, stopped_at, stop_reason, created_at) VALUES ('default', 'Default', 1, 0, '', 1)"); err != nil {
+		t.Fatal(err)
+	}
+	started := make(chan error, 1)
+	go func() { _, err := h.Handler(t.Context()); started <- err }()
+	eventually(t, "it waits for the other", func() (waits bool) {
+		err := tx.QueryRow(t.Context(), "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waits)
+		return err == nil && waits
+	})
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-started; err != nil {
+		t.Error(err)
+	}
 }
 
 // What holds for the calls of one server holds for those of two: the same call is made once, however it comes in.

@@ -267,9 +267,17 @@ func TestRestore_RefusesWhatWasCutOff(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "reeve.db.part"), []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.MkdirAll(filepath.Join(dir, ".backup-1"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".backup-1/copy", ".doctor-1"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	reevetest.StartWith(t, host.Config{Dir: dir})
-	if left := listing(t, dir); strings.Contains(left, ".part") {
-		t.Errorf("a killed restore left %s", left)
+	if left := listing(t, dir); strings.Contains(left, ".part") || strings.Contains(left, "-1") {
+		t.Errorf("what was killed left %s", left)
 	}
 }
 

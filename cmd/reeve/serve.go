@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -36,9 +35,7 @@ func serveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			return serve(ctx, cfg, sample, cmd.OutOrStdout())
+			return serve(cmd.Context(), cfg, sample, cmd.OutOrStdout())
 		},
 	}
 	f := cmd.Flags()
