@@ -12,7 +12,7 @@ import (
 
 // Server serves runs that are begun here, and ends them.
 type Server interface {
-	Serve(ctx context.Context, run reeve.Run)
+	ServeBegun(ctx context.Context, run reeve.Run)
 	End(ctx context.Context, workspace, run string, why *reeve.Error) (reeve.Run, error)
 }
 
@@ -41,7 +41,7 @@ func (r *Room) Compute(ctx context.Context, s reeve.AutomationStep) (json.RawMes
 			delete(r.steps, run.ID)
 		}()
 		stop := context.AfterFunc(ctx, func() { r.endStep(ctx, run) })
-		r.Server.Serve(context.WithoutCancel(ctx), run)
+		r.Server.ServeBegun(context.WithoutCancel(ctx), run)
 		stop()
 	}
 	if run, err = r.awaitStep(ctx, run); err != nil {

@@ -21,6 +21,8 @@ func (r *Room) Run(ctx context.Context) error {
 	r.stepping.Lock()
 	r.mute = nil
 	r.stepping.Unlock()
+	r.stopping.Store(false)
+	defer context.AfterFunc(ctx, func() { r.stopping.Store(true) })()
 	r.looping.Store(true)
 	defer r.looping.Store(false)
 	work.Go(func() error { return r.turns(inner) })
@@ -119,6 +121,17 @@ func (r *Room) Look(ctx context.Context) error {
 // Serve hands a run to the brain and records how it ended. A run whose server is stopping is let go of, to be taken up.
 func (r *Room) Serve(ctx context.Context, run reeve.Run) { r.serve(ctx, run, func() {}) }
 
+// ServeBegun serves a run that was begun here and is ours by the store, for somebody who waits for it. One that a step found first, which looked for what is in nobody's
+// hands, is served by that.
+func (r *Room) ServeBegun(ctx context.Context, run reeve.Run) {
+	r.mu.Lock()
+	taken := r.grab(run.ID)
+	r.mu.Unlock()
+	if taken {
+		r.Serve(ctx, run)
+	}
+}
+
 // serve is Serve for somebody who wants to know when the brain is done, and its end, if it has one, on its way into the store.
 func (r *Room) serve(ctx context.Context, run reeve.Run, done func()) {
 	done = sync.OnceFunc(done)
@@ -151,7 +164,7 @@ func (r *Room) serve(ctx context.Context, run reeve.Run, done func()) {
 			return
 		}
 		r.Log.Error("could not record the end of a run", "run", run.ID, "error", err)
-		if !reeve.Pause(ctx, wait) {
+		if !reeve.Pause(ctx, wait) || r.stopping.Load() { // whoever serves a step of another run has a context that does not end
 			r.drop(g, true)
 			return
 		}

@@ -344,3 +344,102 @@ func TestL08_DoubtWhileAStepLooks(t *testing.T) {
 		t.Errorf("it stays: %v", err)
 	}
 }
+
+// taker has a run that was just begun taken while a step looks, which has found it. That step may come to nothing.
+type taker struct {
+	take  func()
+	fails bool
+	looks int
+}
+
+func (t *taker) Entities(context.Context, *store.Snap, store.Hand, string, []string) ([]map[string]any, error) {
+	if t.looks++; t.looks == 1 {
+		t.take()
+		if t.fails {
+			return nil, reeve.Errorf(reeve.Internal, "no")
+		}
+	}
+	return []map[string]any{{"fine": true}}, nil
+}
+
+// A run that was begun here is served once, though a step that doubts finds it before whoever began it has handed it over, or serves it.
+func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
+	for name, take := range map[string]func(w *world, run reeve.Run, begun <-chan struct{}){
+		"a turn": func(w *world, run reeve.Run, _ <-chan struct{}) { w.Take(run) },
+		"a step of another run": func(w *world, run reeve.Run, begun <-chan struct{}) {
+			left := make(chan struct{})
+			go func() { defer close(left); w.ServeBegun(w.t.Context(), run) }()
+			select {
+			case <-left:
+			case <-begun:
+			}
+		},
+	} {
+		for _, fails := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, fails), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t, Limits{})
+					w.agent("a", 0)
+					w.agent("b", 0)
+					run := reeve.Run{ID: w.DB.NewID(reeve.PrefixRun), Key: "turn", WorkspaceID: home, AgentID: "a", Reason: reeve.ReasonUser, SessionID: "conv_1", ThreadID: "a:conv_1",
+						State: reeve.RunRunning, Attempts: 1, StartedAt: reeve.Now(), Owner: w.Process}
+					w.update(func(tx *store.Tx) error { _, err := tx.InsertRun(t.Context(), run); return err })
+					w.update(func(tx *store.Tx) error {
+						return tx.InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_b", WorkspaceID: home, AgentID: "b", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "entity.fine"})
+					})
+					begun := make(chan struct{}, 10)
+					w.Entities = &taker{take: func() { take(w, run, begun) }, fails: fails}
+					w.brain.do = func(ctx context.Context, _ reeve.Run) reeve.RunEnd {
+						begun <- struct{}{}
+						reeve.Pause(ctx, time.Second)
+						return reeve.RunEnd{State: reeve.RunCompleted}
+					}
+					w.doubt = true
+					w.change("TASK", "op_1", reeve.Run{})
+					time.Sleep(time.Second) // the change is due when the loop first looks
+					stop := w.loop()
+					time.Sleep(10 * time.Second)
+					stop()
+					served := 0
+					for _, r := range w.brain.order {
+						if r.ID == run.ID {
+							served++
+						}
+					}
+					if served != 1 || len(w.found) > 0 {
+						t.Errorf("it was served %d times; %v are held for a step", served, w.found)
+					}
+				})
+			})
+		}
+	}
+}
+
+// unwritten is a store that takes no ends.
+type unwritten struct{}
+
+func (unwritten) Ending(context.Context, *store.Tx, []reeve.Run) error {
+	return reeve.Errorf(reeve.Unavailable, "no")
+}
+func (unwritten) Over(reeve.Run) {}
+
+// Whoever serves a step of another run is not told to stop; when the server is, they do not wait for a store that takes nothing.
+func TestL08_AStoppedServerWaitsForNoStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Limits{})
+		w.agent("a", 0)
+		run := reeve.Run{ID: w.DB.NewID(reeve.PrefixRun), Key: "step", WorkspaceID: home, AgentID: "a", Reason: reeve.ReasonManual, State: reeve.RunRunning, Attempts: 1, StartedAt: reeve.Now(), Owner: w.Process}
+		w.update(func(tx *store.Tx) error { _, err := tx.InsertRun(t.Context(), run); return err })
+		w.Ended = unwritten{}
+		stop := w.loop()
+		served := make(chan struct{})
+		go func() { defer close(served); w.ServeBegun(context.WithoutCancel(t.Context()), run) }()
+		time.Sleep(time.Second)
+		stop()
+		select {
+		case <-served:
+		case <-time.After(time.Minute):
+			t.Fatal("it waits")
+		}
+	})
+}

@@ -59,6 +59,7 @@ type Room struct {
 	posted     reeve.Bell     // a notification waits for the webhook
 	handed     chan reeve.Run // turns that were begun here; see Take
 	looping    atomic.Bool
+	stopping   atomic.Bool // the loop was told to end
 
 	stepping  sync.Mutex    // one Step at a time, so that what it starts is in our hands before another looks
 	mute      error         // the store did not answer when a run was to be let go of; under stepping
@@ -66,6 +67,7 @@ type Room struct {
 	mu        sync.Mutex
 	fresh     map[string]bool  // runs that were begun here, and no brain has seen
 	held      map[string]*grip // runs in our hands
+	found     []string         // those that the step under way has found in nobody's
 	stumbles  map[string]int   // how often the store failed one of them
 	doubt     bool             // there may be runs that are ours by the store, and in nobody's hands
 	eager     bool             // there may be wakes that wait for nothing but a place
@@ -190,13 +192,10 @@ func (r *Room) End(ctx context.Context, workspace, id string, why *reeve.Error) 
 func (r *Room) Take(run reeve.Run) {
 	if r.looping.Load() {
 		r.mu.Lock()
-		_, found := r.held[run.ID]
-		if !found {
-			r.held[run.ID] = &grip{}
-		}
+		taken := r.grab(run.ID)
 		r.mu.Unlock()
-		if found {
-			return // by a step that looked for what is in nobody's hands
+		if !taken {
+			return // a step that looked for what is in nobody's hands has it
 		}
 		select {
 		case r.handed <- run:

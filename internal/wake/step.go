@@ -44,12 +44,15 @@ func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Dur
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
+		r.leave()
 		r.doubt = true // it may have been committed all the same
 		return nil, time.Second, err
 	}
 	for _, run := range runs {
 		r.held[run.ID] = &grip{}
+		delete(r.fresh, run.ID)
 	}
+	r.found = nil
 	if r.eager = len(runs) == n; r.eager && doubt {
 		r.doubt = true // there may be more of ours than there was room for
 	}
@@ -128,22 +131,9 @@ func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int, left, doubt bool
 		return nil, nil, nil
 	}
 	if doubt {
-		r.mu.Lock()
-		before := maps.Clone(r.held) // one that ends while we read was in our hands before
-		r.mu.Unlock()
-		ours, err := tx.RunsOf(ctx, r.Process)
-		if err != nil {
+		if runs, err = r.find(ctx, tx, n); err != nil {
 			return nil, nil, err
 		}
-		r.mu.Lock()
-		for _, run := range ours {
-			if before[run.ID] == nil && r.held[run.ID] == nil && len(runs) < n {
-				run.TakenUp = !r.fresh[run.ID]
-				delete(r.fresh, run.ID)
-				runs = append(runs, run)
-			}
-		}
-		r.mu.Unlock()
 	}
 	if !left {
 		return runs, nil, nil
@@ -164,6 +154,49 @@ func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int, left, doubt bool
 		over = append(over, done...)
 	}
 	return runs, over, nil
+}
+
+// find takes up to n runs that are ours by the store and not in our hands. They are in our hands from that moment on, so that whoever has just begun one does not serve it too.
+func (r *Room) find(ctx context.Context, tx *store.Tx, n int) (runs []reeve.Run, err error) {
+	r.mu.Lock()
+	r.leave()                                                // what the step found that is made again
+	before, fresh := maps.Clone(r.held), maps.Clone(r.fresh) // one that ends while we read was in our hands before
+	r.mu.Unlock()
+	ours, err := tx.RunsOf(ctx, r.Process)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, run := range ours {
+		if before[run.ID] == nil && len(runs) < n && r.grab(run.ID) {
+			run.TakenUp = !r.fresh[run.ID]
+			runs = append(runs, run)
+			r.found = append(r.found, run.ID)
+		}
+		delete(fresh, run.ID)
+	}
+	for id := range fresh { // it has ended before anybody saw it
+		delete(r.fresh, id)
+	}
+	return runs, nil
+}
+
+// grab takes a run into our hands, unless it is in them. The caller holds mu.
+func (r *Room) grab(run string) bool {
+	if r.held[run] != nil {
+		return false
+	}
+	r.held[run] = &grip{}
+	return true
+}
+
+// leave lets go of what the step has found that comes to nothing. The caller holds mu.
+func (r *Room) leave() {
+	for _, id := range r.found {
+		delete(r.held, id)
+	}
+	r.found = nil
 }
 
 // begin starts runs for what is due, up to n in all.
