@@ -57,9 +57,11 @@ func (w *writer) update(ctx context.Context, f func(store.Conn) error) error {
 		w.turn.Lock()
 		w.waiting.Add(-1)
 		g, err := w.take(ctx, f, again)
-		if err == nil {
-			<-g.done
-			err = g.err
+		if g != nil {
+			<-g.done // also who was refused: that may be because of what others have written, which nobody can read before
+			if err == nil || g.err != nil {
+				err = g.err
+			}
 		}
 		if err != errAgain { //nolint:errorlint // it is ours, and never wrapped
 			return err
@@ -67,7 +69,7 @@ func (w *writer) update(ctx context.Context, f func(store.Conn) error) error {
 	}
 }
 
-// take is a caller's turn. The group it gives is the one whose commit decides; an error means that nothing of f remains.
+// take is a caller's turn. The group it gives is the one whose commit decides, also over what it told f; an error means that nothing of f remains.
 func (w *writer) take(ctx context.Context, f func(store.Conn) error, again bool) (_ *group, err error) {
 	defer w.turn.Unlock()
 	defer func() { // also when f panics or ends its goroutine: those before us wait for a commit

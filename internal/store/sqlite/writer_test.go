@@ -362,3 +362,37 @@ func TestSure(t *testing.T) {
 		}
 	}
 }
+
+// Whoever is refused because of what others have written in the same group finds it when told so.
+func TestRefusedInCompany(t *testing.T) {
+	t.Parallel()
+	gate := make(chan struct{})
+	var held atomic.Bool
+	e := bare(t, store.CommitHook{OnBefore: func() {
+		if held.CompareAndSwap(true, false) {
+			<-gate
+		}
+	}})
+	ctx := t.Context()
+	for round := range 20 {
+		held.Store(true)
+		var all sync.WaitGroup
+		all.Go(func() { _ = e.Update(ctx, func(c store.Conn) error { return add(ctx, c, fmt.Sprint("first", round)) }) })
+		for held.Load() {
+			runtime.Gosched()
+		}
+		for i := range 20 {
+			all.Go(func() {
+				id := fmt.Sprint("thing", round, i/2)
+				if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, id) }); err != nil && !things(t, e)[id] {
+					t.Errorf("%s was there already, and is not: %v", id, err)
+				}
+			})
+		}
+		for e.writer.waiting.Load() < 20 {
+			runtime.Gosched()
+		}
+		gate <- struct{}{}
+		all.Wait()
+	}
+}
