@@ -331,5 +331,18 @@ func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 				}
 			}
 		}
+		for _, tool := range tools[1:] { // what was proposed is made when its turn is over
+			finish = make(chan struct{})
+			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"policy": object{"tools": object{tool.ID: "propose"}}})
+			over(h, speak(h, h.Talk("bot").ID, "begin "+tool.ID).ID)
+			var made reeve.Proposal
+			h.Want(http.StatusOK, &made, "POST", "/api/proposals/"+inbox(h).Proposals[0].ID+"/accept", object{})
+			<-entered
+			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+made.OperationID+"/result", object{"content": "EARLY"})
+			close(finish)
+			if op := operation(h, made.OperationID); op.State != reeve.Committed {
+				t.Errorf("%s: %+v", tool.ID, op)
+			}
+		}
 	})
 }

@@ -55,13 +55,8 @@ type Delivery struct {
 // refused and changes nothing.
 func (g *Gate) Deliver(ctx context.Context, workspace, id string, d Delivery) (op reeve.Operation, err error) {
 	for range rejudge {
-		var over bool
 		err := g.DB.View(ctx, func(s *store.Snap) (err error) {
-			if op, err = s.GetOperation(ctx, workspace, id); err != nil {
-				return err
-			}
-			state, err := s.RunState(ctx, workspace, op.RunID)
-			over = state != "" && state.Final()
+			op, err = s.GetOperation(ctx, workspace, id)
 			return err
 		})
 		if err != nil {
@@ -70,7 +65,7 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, d Delivery) (o
 		if op.Awaited() && op.Effect == reeve.Local {
 			return op, reeve.Errorf(reeve.Conflict, "the operation waits for what it began here, and for nobody outside").Hintf("cancel what it began to end it")
 		}
-		if op.State != reeve.Dispatched || !op.Awaited() && over {
+		if op.State != reeve.Dispatched {
 			break
 		}
 		p, err := g.recall(ctx, op)
