@@ -37,7 +37,10 @@ func (g *geminiForm) of(s schema) schema {
 		return g.follow(s, ref)
 	}
 	if _, ok := s["allOf"]; ok {
-		return g.of(merged(s, g.root, 0))
+		outside := len(g.path)
+		out := g.of(g.merged(s, outside))
+		g.path = g.path[:outside]
+		return out
 	}
 	out := schema{}
 	for _, k := range geminiSame {
@@ -212,8 +215,8 @@ func (g *geminiForm) inside(s, out schema, note func(string, ...any)) {
 	}
 }
 
-// merged joins the schemas of allOf into one.
-func merged(s, root schema, depth int) schema {
+// merged joins the schemas of allOf into one. What is referred to stays on the path, for the result holds it; what the path had outside of this stays a reference.
+func (g *geminiForm) merged(s schema, outside int) schema {
 	out := maps.Clone(s)
 	delete(out, "allOf")
 	list, _ := s["allOf"].([]any)
@@ -222,17 +225,20 @@ func merged(s, root schema, depth int) schema {
 		if !ok {
 			continue
 		}
-		if ref, ok := sub["$ref"].(string); ok {
-			if at, ok := lookup(root, ref).(schema); ok {
-				sub = at
-			}
+		ref, _ := sub["$ref"].(string)
+		at, refers := lookup(g.root, ref).(schema)
+		switch i := slices.Index(g.path, ref); {
+		case i >= outside:
+			continue // it is in already
+		case i < 0 && refers:
+			g.path = append(g.path, ref)
+			sub = at
 		}
-		if _, deeper := sub["allOf"]; deeper && depth < maxDepth {
-			sub = merged(sub, root, depth+1)
+		if _, deeper := sub["allOf"]; deeper {
+			sub = g.merged(sub, outside)
 		}
 		for k, v := range sub {
 			switch k {
-			case "allOf":
 			case "properties":
 				out[k] = union(out[k], v)
 			case "required":

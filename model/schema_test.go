@@ -27,6 +27,8 @@ var gnarly = map[string]string{
 	"values":   `{"type":"object","properties":{"level":{"type":"integer","enum":[1,2,3]},"mode":{"enum":["a","b",null]},"at":{"type":"string","format":"date-time"},"url":{"type":"string","format":"uri"},"kind":{"const":"x"},"any":true,"what":{}}}`,
 	"arrays":   `{"type":"object","properties":{"pair":{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}]},"tags":{"type":"array","uniqueItems":true},"meta":{"type":"object","additionalProperties":{"type":"string"}}}}`,
 	"itself":   `{"allOf":[{"$ref":"#"}],"properties":{"x":{"$ref":"#"},"y":{"allOf":[{"$ref":"#/properties/y"}]}}}`,
+	"again": `{"type":"object","properties":{"child":{"allOf":[{"$ref":"#"}]},"node":{"allOf":[{"$ref":"#/$defs/node"},{"allOf":[{"$ref":"#/$defs/node"}],"required":["next"]}]}},
+		"$defs":{"node":{"type":"object","properties":{"name":{"type":"string"},"next":{"allOf":[{"$ref":"#/$defs/node"}]}}}}}`,
 	"nothing":  `{"type":"object","properties":{}}`,
 	"dangling": `{"type":"object","properties":{"x":{"$ref":"#/$defs/gone"},"y":{"$ref":"https://elsewhere.example/schema"}}}`,
 }
@@ -132,6 +134,7 @@ func TestSchemasKeepTheirMeaning(t *testing.T) {
 	for _, c := range []struct{ provider, schema, want string }{
 		{"gemini", "refs", `"from":{"description":"where it starts","properties":{"lat":{"type":"NUMBER"},"lon":{"type":"NUMBER"}},"required":["lat","lon"],"type":"OBJECT"}`},
 		{"gemini", "refs", `"items":{"description":"The same again: node.","type":"OBJECT"}`},
+		{"gemini", "again", `"node":{"properties":{"name":{"type":"STRING"},"next":{"description":"The same again: node.","type":"OBJECT"}},"required":["next"],"type":"OBJECT"}`},
 		{"gemini", "rootref", `{"properties":{"x":{"type":"INTEGER"}},"required":["x"],"type":"OBJECT"}`},
 		{"gemini", "oneof", `"required":["how"]`},
 		{"gemini", "allof", `{"properties":{"a":{"type":"STRING"},"b":{"type":"INTEGER"}},"required":["a","b"],"type":"OBJECT"}`},
