@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -14,8 +15,8 @@ import (
 // schema is a JSON Schema as decoded, always a copy: what tools declare is never changed.
 type schema = map[string]any
 
-// maxDepth is how far combined schemas are followed: one may hold itself.
-const maxDepth = 16
+// maxSchema is how many bytes a tool's parameters may have, with what they refer to written out: definitions that refer to others several times over come to any size.
+const maxSchema = 256 << 10
 
 // decodeSchema reads a tool's parameters. None at all means an object without properties.
 func decodeSchema(t Tool) (schema, error) {
@@ -49,7 +50,11 @@ func rooted(t Tool) (schema, error) {
 		}
 		delete(s, "$ref")
 	}
-	s = flatten(s, s, 0)
+	r := newReferences(t, s)
+	s = r.flatten(s)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
 	delete(s, "$schema")
 	delete(s, "$id")
 	s["type"] = "object"
@@ -59,44 +64,85 @@ func rooted(t Tool) (schema, error) {
 	return s, nil
 }
 
+// references follows those of a schema, each only once on its way, for as long as what they lead to is not too much.
+type references struct {
+	tool string
+	root schema
+	path []string // those that are being followed
+	left int      // of maxSchema
+}
+
+func newReferences(t Tool, root schema) *references {
+	return &references{tool: t.Name, root: root, left: maxSchema - len(t.Parameters)}
+}
+
+// enter gives what a reference leads to, and puts it on the path.
+func (r *references) enter(ref string) (schema, bool) {
+	if r.left < 0 || slices.Contains(r.path, ref) {
+		return nil, false
+	}
+	at, ok := lookup(r.root, ref).(schema)
+	if !ok {
+		return nil, false
+	}
+	raw, err := json.Marshal(at)
+	if r.left -= len(raw); err != nil || r.left < 0 {
+		return nil, false
+	}
+	r.path = append(r.path, ref)
+	return at, true
+}
+
+// leave takes the path back to the length it had.
+func (r *references) leave(length int) { r.path = r.path[:length] }
+
+// err is the error for a schema that is too large, or nil.
+func (r *references) err() error {
+	if r.left >= 0 {
+		return nil
+	}
+	return reeve.Errorf(reeve.Unsupported, "the parameters of tool %s come to more than %d KB with all that they refer to", r.tool, maxSchema>>10).
+		Hintf("Let the schema refer to fewer definitions, or make several tools of it.")
+}
+
 // flatten puts the properties of what is combined at the root into the root itself. What all of the alternatives of oneOf and anyOf require is required.
 // The gate still judges by the tool's own schema, so nothing is let through that the tool did not declare.
-func flatten(s, root schema, depth int) schema {
+func (r *references) flatten(s schema) schema {
 	out := maps.Clone(s)
-	if depth > maxDepth {
-		return schema{}
-	}
+	props := schema{}
+	add(props, s["properties"])
 	for _, k := range []string{"allOf", "anyOf", "oneOf"} {
 		list, ok := s[k].([]any)
 		if !ok {
 			continue
 		}
 		delete(out, k)
+		out["properties"] = props
 		var common []string
 		for i, e := range list {
 			sub, ok := e.(schema)
 			if !ok {
 				continue
 			}
+			outside := len(r.path)
 			if ref, ok := sub["$ref"].(string); ok {
-				if at, ok := lookup(root, ref).(schema); ok {
+				if at, ok := r.enter(ref); ok {
 					sub = at
 				}
 			}
-			sub = flatten(sub, root, depth+1)
-			out["properties"] = union(out["properties"], sub["properties"])
+			sub = r.flatten(sub)
+			r.leave(outside)
+			add(props, sub["properties"])
 			switch req := texts(sub["required"]); {
 			case k == "allOf":
-				out["required"] = with(out["required"], req)
+				require(out, req)
 			case i == 0:
 				common = req
 			default:
 				common = slices.DeleteFunc(common, func(r string) bool { return !slices.Contains(req, r) })
 			}
 		}
-		if len(common) > 0 {
-			out["required"] = with(out["required"], common)
-		}
+		require(out, common)
 	}
 	for _, k := range []string{"not", "if", "then", "else", "enum", "const"} {
 		delete(out, k)
@@ -104,29 +150,18 @@ func flatten(s, root schema, depth int) schema {
 	return out
 }
 
-// union joins two sets of properties; one that both have may be either.
-func union(a, b any) schema {
-	out := schema{}
-	if m, ok := a.(schema); ok {
-		maps.Copy(out, m)
-	}
-	m, _ := b.(schema)
+// add adds properties to a set of them; one that both have may be either.
+func add(to schema, more any) {
+	m, _ := more.(schema)
 	for name, s := range m {
-		have, ok := out[name]
+		have, ok := to[name]
 		switch {
 		case !ok:
-			out[name] = s
-		case !same(have, s):
-			out[name] = schema{"anyOf": []any{have, s}}
+			to[name] = s
+		case !reflect.DeepEqual(have, s):
+			to[name] = schema{"anyOf": []any{have, s}}
 		}
 	}
-	return out
-}
-
-func same(a, b any) bool {
-	x, err1 := json.Marshal(a)
-	y, err2 := json.Marshal(b)
-	return err1 == nil && err2 == nil && bytes.Equal(x, y)
 }
 
 // lookup follows a reference within a schema.
@@ -168,16 +203,20 @@ func texts(v any) []string {
 	return out
 }
 
-// with adds names to a list that was decoded from JSON.
-func with(v any, names []string) []any {
-	list, _ := v.([]any)
+// require adds names to those that a schema requires.
+func require(s schema, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	list, _ := s["required"].([]any)
 	list = slices.Clone(list)
+	have := texts(list)
 	for _, n := range names {
-		if !slices.Contains(texts(list), n) {
-			list = append(list, n)
+		if !slices.Contains(have, n) {
+			list, have = append(list, n), append(have, n)
 		}
 	}
-	return list
+	s["required"] = list
 }
 
 // strictWords are what OpenAI's strict mode knows.

@@ -24,22 +24,21 @@ func geminiSchema(t Tool) (schema, error) {
 	if props, _ := s["properties"].(schema); len(props) == 0 {
 		return nil, nil
 	}
-	return (&geminiForm{root: s}).of(s), nil
+	g := geminiForm{newReferences(t, s)}
+	out := g.of(s)
+	return out, g.err()
 }
 
-type geminiForm struct {
-	root schema
-	path []string // the references that are being followed
-}
+type geminiForm struct{ *references }
 
-func (g *geminiForm) of(s schema) schema {
+func (g geminiForm) of(s schema) schema {
 	if ref, ok := s["$ref"].(string); ok {
 		return g.follow(s, ref)
 	}
 	if _, ok := s["allOf"]; ok {
 		outside := len(g.path)
 		out := g.of(g.merged(s, outside))
-		g.path = g.path[:outside]
+		g.leave(outside)
 		return out
 	}
 	out := schema{}
@@ -78,9 +77,10 @@ func (g *geminiForm) of(s schema) schema {
 }
 
 // follow puts what is referred to in the place of the reference; within itself, only what it is.
-func (g *geminiForm) follow(s schema, ref string) schema {
-	at, ok := lookup(g.root, ref).(schema)
-	if !ok || slices.Contains(g.path, ref) {
+func (g geminiForm) follow(s schema, ref string) schema {
+	outside := len(g.path)
+	at, ok := g.enter(ref)
+	if !ok {
 		d, _ := s["description"].(string)
 		return schema{"type": "OBJECT", "description": strings.TrimSpace(d + " The same again: " + ref[strings.LastIndex(ref, "/")+1:] + ".")}
 	}
@@ -90,14 +90,13 @@ func (g *geminiForm) follow(s schema, ref string) schema {
 			at[k] = v
 		}
 	}
-	g.path = append(g.path, ref)
 	out := g.of(at)
-	g.path = g.path[:len(g.path)-1]
+	g.leave(outside)
 	return out
 }
 
 // kind sets type, nullable and anyOf.
-func (g *geminiForm) kind(s, out schema) {
+func (g geminiForm) kind(s, out schema) {
 	kinds := types(s)
 	var alternatives []any
 	for _, k := range []string{"anyOf", "oneOf"} {
@@ -148,7 +147,7 @@ func (g *geminiForm) kind(s, out schema) {
 }
 
 // values sets enum, which only strings have there.
-func (g *geminiForm) values(s, out schema, note func(string, ...any)) {
+func (g geminiForm) values(s, out schema, note func(string, ...any)) {
 	values, _ := s["enum"].([]any)
 	if c, ok := s["const"]; ok {
 		values = []any{c}
@@ -179,7 +178,7 @@ func (g *geminiForm) values(s, out schema, note func(string, ...any)) {
 }
 
 // inside sets properties, required and items.
-func (g *geminiForm) inside(s, out schema, note func(string, ...any)) {
+func (g geminiForm) inside(s, out schema, note func(string, ...any)) {
 	if props, ok := s["properties"].(schema); ok && len(props) > 0 && out["type"] == "OBJECT" {
 		to := schema{}
 		for name, p := range props {
@@ -216,23 +215,24 @@ func (g *geminiForm) inside(s, out schema, note func(string, ...any)) {
 }
 
 // merged joins the schemas of allOf into one. What is referred to stays on the path, for the result holds it; what the path had outside of this stays a reference.
-func (g *geminiForm) merged(s schema, outside int) schema {
+func (g geminiForm) merged(s schema, outside int) schema {
 	out := maps.Clone(s)
 	delete(out, "allOf")
+	props := schema{}
+	add(props, s["properties"])
 	list, _ := s["allOf"].([]any)
 	for _, e := range list {
 		sub, ok := e.(schema)
 		if !ok {
 			continue
 		}
-		ref, _ := sub["$ref"].(string)
-		at, refers := lookup(g.root, ref).(schema)
-		switch i := slices.Index(g.path, ref); {
-		case i >= outside:
-			continue // it is in already
-		case i < 0 && refers:
-			g.path = append(g.path, ref)
-			sub = at
+		if ref, ok := sub["$ref"].(string); ok {
+			if slices.Contains(g.path[outside:], ref) {
+				continue // it is in already
+			}
+			if at, ok := g.enter(ref); ok {
+				sub = at
+			}
 		}
 		if _, deeper := sub["allOf"]; deeper {
 			sub = g.merged(sub, outside)
@@ -240,9 +240,10 @@ func (g *geminiForm) merged(s schema, outside int) schema {
 		for k, v := range sub {
 			switch k {
 			case "properties":
-				out[k] = union(out[k], v)
+				add(props, v)
+				out[k] = props
 			case "required":
-				out[k] = with(out[k], texts(v))
+				require(out, texts(v))
 			default:
 				if _, ok := out[k]; !ok {
 					out[k] = v

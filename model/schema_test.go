@@ -76,6 +76,9 @@ func TestSchemasFit(t *testing.T) {
 				if _, ok := s["properties"].(map[string]any); s["type"] != "object" || !ok {
 					t.Errorf("the root is no object: %v", s)
 				}
+				if list, ok := s["required"]; ok && list == nil {
+					t.Errorf("what is required is no list: %v", s)
+				}
 				for _, k := range []string{"oneOf", "anyOf", "allOf", "$ref", "$schema", "$id"} {
 					if s[k] != nil {
 						t.Errorf("%s is at the root: %v", k, s)
@@ -187,6 +190,42 @@ func TestBadSchema(t *testing.T) {
 			_, err := sent(t, provider, model.Request{Messages: ask("hi"), Tools: []model.Tool{{Name: "odd", Parameters: json.RawMessage(schema)}}})
 			if reeve.CodeOf(err) != reeve.Unsupported || !strings.Contains(err.Error(), "odd") {
 				t.Errorf("%s, %s: %v", provider, schema, err)
+			}
+		}
+	}
+}
+
+// TestSchemasThatSwell: a small schema that refers to much is refused before it takes all time or all memory, and the error names the tool.
+func TestSchemasThatSwell(t *testing.T) {
+	levels := func(root, each, ref string) string { // each of twelve definitions refers to the next one eight times
+		var defs []string
+		for i := range 12 {
+			var refs []string
+			for j := range 8 {
+				refs = append(refs, strings.NewReplacer("NAME", fmt.Sprint("p", j), "NEXT", fmt.Sprint("#/$defs/d", i+1)).Replace(ref))
+			}
+			defs = append(defs, fmt.Sprintf(`"d%d":%s`, i, fmt.Sprintf(each, strings.Join(refs, ","))))
+		}
+		return fmt.Sprintf(`{"type":"object",%s,"$defs":{%s,"d12":{"type":"object","properties":{"x":{"type":"string"}}}}}`, root, strings.Join(defs, ","))
+	}
+	long := strings.Repeat(`{"$ref":"#/$defs/d"},`, 500) + `{}`
+	for name, c := range map[string]struct{ schema, only string }{
+		"alternatives": {schema: levels(`"anyOf":[{"$ref":"#/$defs/d0"}]`, `{"anyOf":[%s]}`, `{"$ref":"NEXT"}`)},
+		"all of them":  {schema: levels(`"allOf":[{"$ref":"#/$defs/d0"}]`, `{"allOf":[%s]}`, `{"$ref":"NEXT"}`)},
+		"large":        {schema: `{"type":"object","oneOf":[` + long + `],"$defs":{"d":{"description":"` + strings.Repeat("x", 1000) + `"}}}`},
+		"properties":   {levels(`"properties":{"a":{"$ref":"#/$defs/d0"}}`, `{"type":"object","properties":{%s}}`, `"NAME":{"$ref":"NEXT"}`), "gemini"},
+		"combined":     {levels(`"properties":{"a":{"allOf":[{"$ref":"#/$defs/d0"}]}}`, `{"type":"object","properties":{%s}}`, `"NAME":{"allOf":[{"$ref":"NEXT"}]}`), "gemini"},
+	} {
+		for provider := range adapters {
+			_, err := sent(t, provider, model.Request{Messages: ask("hi"), Tools: []model.Tool{{Name: "wide", Parameters: json.RawMessage(c.schema)}}})
+			if c.only != "" && provider != c.only {
+				if err != nil {
+					t.Errorf("%s, %s: %v", provider, name, err)
+				}
+				continue
+			}
+			if reeve.CodeOf(err) != reeve.Unsupported || !strings.Contains(err.Error(), "wide") || reeve.AsError(err).Hint == "" {
+				t.Errorf("%s, %s: %v", provider, name, err)
 			}
 		}
 	}
