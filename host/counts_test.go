@@ -161,6 +161,22 @@ func TestW01_AnAnswerThatWasCutOffAtOnce(t *testing.T) {
 	}
 }
 
+// A call that was cut off before its arguments is not made with none: the model is told, and goes on.
+func TestW01_ACallThatWasCutOff(t *testing.T) {
+	asked := 0
+	h := provider(t, quick(t), func(w io.Writer) {
+		if asked++; asked == 1 {
+			chunk(w, `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"list_files","arguments":""}}]},"finish_reason":"length"}]}`)
+			return
+		}
+		chunk(w, `{"id":"b","choices":[{"index":0,"delta":{"content":"I was cut off."},"finish_reason":"stop"}]}`)
+	})
+	d := over(h, speak(h, h.Talk("bot").ID, "look").ID)
+	if d.State != reeve.RunCompleted || d.Output != "I was cut off." || d.Issues.ToolFailures != 1 {
+		t.Errorf("%+v", d)
+	}
+}
+
 // An answer that says nothing costs what its provider counts, and fails its turn.
 func TestG17_AnEmptyAnswerIsCharged(t *testing.T) {
 	h := provider(t, quick(t), func(w io.Writer) {

@@ -335,3 +335,28 @@ func TestAdapterOddities(t *testing.T) {
 		})
 	}
 }
+
+// TestCallsThatAreCutOff: a call that the limit of tokens cut off before its arguments is not one without arguments, and is streamed as it is kept. One before it, or in an answer that is whole, may take none.
+func TestCallsThatAreCutOff(t *testing.T) {
+	wires := map[string]struct{ call, end, cut, whole string }{ // of an answer with the calls 0 and 1
+		"anthropic": {`data: {"type":"content_block_start","index":N,"content_block":{"type":"tool_use","id":"cN","name":"t","input":{}}}` + "\n\n" +
+			`data: {"type":"content_block_delta","index":N,"delta":{"type":"input_json_delta","partial_json":""}}`,
+			`data: {"type":"message_delta","delta":{"stop_reason":"STOP"}}` + "\n\n" + `data: {"type":"message_stop"}`, "max_tokens", "tool_use"},
+		"openai_chat": {`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":N,"id":"cN","function":{"name":"t","arguments":""}}]}}]}`,
+			`data: {"choices":[{"index":0,"delta":{},"finish_reason":"STOP"}]}`, "length", "tool_calls"},
+		"openai_responses": {`data: {"type":"response.output_item.added","output_index":N,"item":{"type":"function_call","call_id":"cN","name":"t","arguments":""}}` + "\n\n" +
+			`data: {"type":"response.output_item.done","output_index":N,"item":{"type":"function_call","call_id":"cN","name":"t","arguments":""}}`,
+			`data: {"type":"response.completed","response":{"status":"STOP"}}`, "incomplete", "completed"},
+		"ollama": {`{"message":{"tool_calls":[{"id":"cN","function":{"name":"t"}}]}}`, `{"done":true,"done_reason":"STOP"}`, "length", "stop"},
+	}
+	for provider, w := range wires {
+		for stop, want := range map[string]struct{ args, streamed string }{w.cut: {`"{"`, "{"}, w.whole: {`{}`, ""}} {
+			body := strings.Join([]string{strings.ReplaceAll(w.call, "N", "0"), strings.ReplaceAll(w.call, "N", "1"), strings.Replace(w.end, "STOP", stop, 1), ""}, "\n\n")
+			var streamed string
+			a, err := speaks(provider, []byte(body)).Answer(t.Context(), model.Request{Model: adapters[provider].model, Messages: ask("hi")}, func(d model.Delta) { streamed += d.Text })
+			if calls := a.Calls(); err != nil || len(calls) != 2 || string(calls[0].Args) != `{}` || string(calls[1].Args) != want.args || streamed != want.streamed {
+				t.Errorf("%s, %s: %+v, streamed %q, %v", provider, stop, a, streamed, err)
+			}
+		}
+	}
+}

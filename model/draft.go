@@ -167,17 +167,27 @@ func (d *draft) end(p *draftPart) string {
 	return p.text.String()
 }
 
+// broken has a call that was cut off before its arguments stand as one that was cut off within them: no text at all would mean that it takes none.
+func (d *draft) broken(p *draftPart) string {
+	p.text.WriteString("{")
+	d.watch(Delta{Type: CallDelta, Index: p.index, Text: "{"})
+	return p.text.String()
+}
+
 // finish gives the answer, or says what is wrong with it.
 func (d *draft) finish(stop Stop) (Answer, error) {
 	if err := d.tooLong(); err != nil {
 		return Answer{}, err
 	}
-	for _, p := range d.parts {
+	for i, p := range d.parts {
 		text := d.end(p)
 		switch p.Type {
 		case ToolCall:
 			if p.Name == "" {
 				return d.cost(), d.server.nonsense("a tool call without a name")
+			}
+			if stop == StopLength && i == len(d.parts)-1 && strings.TrimSpace(text) == "" {
+				text = d.broken(p)
 			}
 			p.Args = arguments(text)
 		case Text:
