@@ -360,3 +360,19 @@ func TestCallsThatAreCutOff(t *testing.T) {
 		}
 	}
 }
+
+// TestCallsInOnePlace: pieces of parallel calls that all say index 0 go to the call with their id, or without one to the call that was spoken of last.
+func TestCallsInOnePlace(t *testing.T) {
+	var body string
+	for _, c := range []string{`"id":"a","function":{"name":"one","arguments":""}`, `"function":{"arguments":"{\"x\":"}`, `"id":"b","function":{"name":"two","arguments":""}`,
+		`"function":{"arguments":"{\"y\":"}`, `"function":{"arguments":"2}"}`, `"id":"a","function":{"arguments":"1"}`, `"function":{"arguments":"}"}`} {
+		body += `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,` + c + `}]}}]}` + "\n\n"
+	}
+	var deltas []model.Delta
+	a, err := speaks("openai_chat", []byte(body+`data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`+"\n\n")).
+		Answer(t.Context(), model.Request{Model: "x", Messages: ask("hi")}, func(d model.Delta) { deltas = append(deltas, d) })
+	if calls := a.Calls(); err != nil || len(calls) != 2 || string(calls[0].Args) != `{"x":1}` || string(calls[1].Args) != `{"y":2}` {
+		t.Errorf("%+v, %v", a, err)
+	}
+	checkDeltas(t, a, deltas)
+}

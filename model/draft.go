@@ -95,10 +95,7 @@ func (d *draft) think(key string, next piece) *draftPart {
 
 // call adds a piece of a call: its id and name when they are known, and some of its arguments.
 func (d *draft) call(key, id, name string, next piece) *draftPart {
-	p := d.part(key, ToolCall)
-	if p.index >= 0 && id != "" && p.asID != "" && id != p.asID && name != "" {
-		p = d.part(key+" "+id, ToolCall) // some servers give every parallel call the same place; a new id with a name is a new call
-	}
+	p := d.callAt(key, id, name)
 	args := p.join(next)
 	size := len(args)
 	if p.asID == "" {
@@ -131,6 +128,24 @@ func (d *draft) call(key, id, name string, next piece) *draftPart {
 		if p.shown {
 			d.watch(Delta{Type: CallDelta, Index: p.index, Text: args})
 		}
+	}
+	return p
+}
+
+// callAt gives the call that a piece belongs to. Some servers give every parallel call the same place: a new id with a name is a new call, and pieces without an
+// id belong to the one that was spoken of last.
+func (d *draft) callAt(key, id, name string) *draftPart {
+	p := d.part(key, ToolCall)
+	if id == "" || id == p.asID {
+		return p
+	}
+	place := string(ToolCall) + " " + key
+	switch known := d.byKey[place+" "+id]; {
+	case p.asID == "":
+		d.byKey[place+" "+id] = p
+	case known != nil || name != "":
+		p = d.part(key+" "+id, ToolCall)
+		d.byKey[place] = p
 	}
 	return p
 }
