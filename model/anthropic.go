@@ -127,11 +127,7 @@ func (m *anthropicModel) request(r Request, ms []Message, n names) (any, error) 
 		p.Temperature = r.Temperature
 	}
 	for _, msg := range ms {
-		blocks, err := m.blocks(msg, n)
-		if err != nil {
-			return nil, err
-		}
-		p.Messages = append(p.Messages, anthropicMessage{Role: string(msg.Role), Content: blocks})
+		p.Messages = append(p.Messages, anthropicMessage{Role: string(msg.Role), Content: m.blocks(msg, n)})
 	}
 	return p, nil
 }
@@ -166,18 +162,14 @@ func thoughtful(ms []Message) bool {
 	return ms[len(ms)-2].Parts[0].Type == Reasoning
 }
 
-func (m *anthropicModel) blocks(msg Message, n names) ([]any, error) {
+func (m *anthropicModel) blocks(msg Message, n names) []any {
 	var blocks []any
 	for _, p := range msg.Parts {
 		switch p.Type {
 		case Text:
 			blocks = append(blocks, anthropicBlock{Type: "text", Text: p.Text})
 		case Media:
-			b, err := m.media(p)
-			if err != nil {
-				return nil, err
-			}
-			blocks = append(blocks, b)
+			blocks = append(blocks, m.media(p))
 		case Reasoning:
 			raw, _ := unseal(m.server.Name, p.Raw)
 			blocks = append(blocks, raw)
@@ -187,24 +179,31 @@ func (m *anthropicModel) blocks(msg Message, n names) ([]any, error) {
 			blocks = append(blocks, anthropicBlock{Type: "tool_result", ToolUseID: p.ID, IsError: &p.IsError, Content: []anthropicBlock{{Type: "text", Text: p.Text}}})
 		}
 	}
-	return blocks, nil
+	return blocks
 }
 
-func (m *anthropicModel) media(p Part) (anthropicBlock, error) {
+func (m *anthropicModel) refuses(p Part) error {
+	switch kind := mediaKind(p); {
+	case kind == imageMedia || kind == pdfMedia || kind == textMedia && p.URL == "":
+		return nil
+	default:
+		return unsendable(m.server.Name, p, "images, PDF files and text")
+	}
+}
+
+func (m *anthropicModel) media(p Part) anthropicBlock {
 	b := anthropicBlock{Type: "document", Title: p.Name}
 	kind := mediaKind(p)
 	if kind == imageMedia {
 		b = anthropicBlock{Type: "image"}
 	}
 	switch {
-	case (kind == imageMedia || kind == pdfMedia) && p.URL != "":
+	case p.URL != "":
 		b.Source = &anthropicSource{Type: "url", URL: p.URL}
-	case kind == imageMedia || kind == pdfMedia:
-		b.Source = &anthropicSource{Type: "base64", MediaType: p.MediaType, Data: encoded(p)}
-	case kind == textMedia && p.URL == "":
+	case kind == textMedia:
 		b.Source = &anthropicSource{Type: "text", MediaType: "text/plain", Data: string(p.Data)}
 	default:
-		return b, unsendable(m.server.Name, p, "images, PDF files and text")
+		b.Source = &anthropicSource{Type: "base64", MediaType: p.MediaType, Data: encoded(p)}
 	}
-	return b, nil
+	return b
 }

@@ -152,10 +152,7 @@ func (m *geminiModel) request(r Request, ms []Message, n names) (any, error) {
 	}
 	ids := map[string]string{} // the ids that Gemini itself gave, by ours
 	for _, msg := range ms {
-		c, err := m.content(msg, n, ids)
-		if err != nil {
-			return nil, err
-		}
+		c := m.content(msg, n, ids)
 		if third {
 			signed(c)
 		}
@@ -176,7 +173,14 @@ func signed(c *geminiContent) {
 	}
 }
 
-func (m *geminiModel) content(msg Message, n names, ids map[string]string) (*geminiContent, error) {
+func (m *geminiModel) refuses(p Part) error {
+	if mediaKind(p) == otherMedia {
+		return unsendable(m.server.Name, p, "images, audio, video, PDF files and text")
+	}
+	return nil
+}
+
+func (m *geminiModel) content(msg Message, n names, ids map[string]string) *geminiContent {
 	c := &geminiContent{Role: "user"}
 	if msg.Role == Assistant {
 		c.Role = "model"
@@ -202,12 +206,10 @@ func (m *geminiModel) content(msg Message, n names, ids map[string]string) (*gem
 			}
 			part.Response = &geminiResponse{ID: ids[p.ID], Name: n.theirs(p.Name), Response: map[string]string{key: p.Text}}
 		case Media:
-			switch kind := mediaKind(p); {
-			case kind == otherMedia:
-				return nil, unsendable(m.server.Name, p, "images, audio, video, PDF files and text")
+			switch {
 			case p.URL != "":
 				part.File = &geminiFile{MediaType: p.MediaType, URI: p.URL}
-			case kind == textMedia:
+			case mediaKind(p) == textMedia:
 				part.Text = piece(quoted(p))
 			default:
 				part.Inline = &geminiInline{MediaType: p.MediaType, Data: p.Data}
@@ -215,5 +217,5 @@ func (m *geminiModel) content(msg Message, n names, ids map[string]string) (*gem
 		}
 		c.Parts = append(c.Parts, part)
 	}
-	return c, nil
+	return c
 }

@@ -10,11 +10,17 @@ import (
 
 // history makes the messages of a request sendable to a provider, whoever wrote them: roles alternate, beginning and ending with the user; each
 // call is followed by its result; nothing is empty; reasoning is the provider's own. What it is given is not changed.
-func history(ms []Message, provider string) ([]Message, error) {
+//
+// A file that the provider refuses is an error if it comes with what is asked now. In what was said earlier, which is there to stay, words take its place.
+func history(ms []Message, provider string, refuses func(media Part) error) ([]Message, error) {
 	if len(ms) == 0 {
 		return nil, reeve.Errorf(reeve.Validation, "there is nothing to ask: the request has no messages")
 	}
-	ms = pair(merge(ms, provider))
+	ms, err := merge(ms, provider, refuses)
+	if err != nil {
+		return nil, err
+	}
+	ms = pair(ms)
 	if len(ms) == 0 {
 		return nil, reeve.Errorf(reeve.Validation, "there is nothing to ask: all messages are empty")
 	}
@@ -28,14 +34,24 @@ func history(ms []Message, provider string) ([]Message, error) {
 }
 
 // merge drops what is empty and joins the words of one side.
-func merge(ms []Message, provider string) []Message {
+func merge(ms []Message, provider string, refuses func(media Part) error) ([]Message, error) {
 	var out []Message
-	for _, m := range ms {
+	asked := lastAsked(ms)
+	for i, m := range ms {
 		var parts []Part
 		for _, p := range m.Parts {
-			if sendable(p, m.Role, provider) {
-				parts = append(parts, p)
+			if !sendable(p, m.Role, provider) {
+				continue
 			}
+			if p.Type == Media {
+				switch err := refuses(p); {
+				case err != nil && i >= asked:
+					return nil, err
+				case err != nil:
+					p = unseen(p)
+				}
+			}
+			parts = append(parts, p)
 		}
 		for len(parts) > 0 && parts[len(parts)-1].Type == Reasoning {
 			parts = parts[:len(parts)-1] // thoughts that led to nothing are refused
@@ -46,7 +62,19 @@ func merge(ms []Message, provider string) []Message {
 		}
 		out = join(out, Message{Role: m.Role, Parts: parts})
 	}
-	return out
+	return out, nil
+}
+
+// lastAsked is the last message in which a person says something, and not only tools.
+func lastAsked(ms []Message) int {
+	for i := len(ms) - 1; i >= 0; i-- {
+		for _, p := range ms[i].Parts {
+			if ms[i].Role == User && p.Type != Result {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 // join adds a message, to the last one if the same side speaks.

@@ -56,6 +56,18 @@ func mixed() []model.Message {
 	}
 }
 
+// TestTextFiles: all that an attachment may be as text is text to every provider.
+func TestTextFiles(t *testing.T) {
+	for provider := range adapters {
+		for _, kind := range []string{"text/plain", "text/csv; charset=utf-8", "application/json", "application/yaml", "application/toml", "application/xml"} {
+			body, err := sent(t, provider, model.Request{Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Type: model.Media, Name: "a", MediaType: kind, Data: []byte("some words")}}}}})
+			if err != nil || !strings.Contains(body, "some words") {
+				t.Errorf("%s, %s: %s, %v", provider, kind, body, err)
+			}
+		}
+	}
+}
+
 // TestForeignHistoryIsSendable: an answer of one provider goes to any other.
 func TestForeignHistoryIsSendable(t *testing.T) {
 	for provider := range adapters {
@@ -189,6 +201,18 @@ func TestMediaThatCannotBeSent(t *testing.T) {
 		_, err := sent(t, provider, model.Request{Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Type: model.Media, Name: "a.zip", MediaType: "application/zip", Data: []byte("PK")}}}}})
 		if reeve.CodeOf(err) != reeve.Unsupported || !strings.Contains(reeve.AsError(err).Hint, "takes") {
 			t.Errorf("%s: %v", provider, err)
+		}
+	}
+}
+
+// TestEarlierMediaThatCannotBeSent: what was attached before is told in words where the model cannot be shown it, and is in nobody's way.
+func TestEarlierMediaThatCannotBeSent(t *testing.T) {
+	video := model.Part{Type: model.Media, Name: "a.mp4", MediaType: "video/mp4", Data: []byte("moov")}
+	before := []model.Message{{Role: model.User, Parts: []model.Part{video, {Type: model.Text, Text: "what is this?"}}}, model.Said(model.Assistant, "[This turn ended without an answer.]")}
+	for provider := range adapters {
+		body, err := sent(t, provider, model.Request{Messages: append(before, ask("hi")...)})
+		if told := strings.Contains(body, "(The file a.mp4, which this model cannot be shown.)"); err != nil || told == (provider == "gemini") || !strings.Contains(body, "what is this?") {
+			t.Errorf("%s: %s, %v", provider, body, err)
 		}
 	}
 }

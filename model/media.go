@@ -26,7 +26,7 @@ func mediaKind(p Part) mediaType {
 		return imageMedia
 	case t == "application/pdf":
 		return pdfMedia
-	case strings.HasPrefix(t, "text/"), t == "application/json", t == "application/yaml", t == "application/xml":
+	case strings.HasPrefix(t, "text/"), t == "application/json", t == "application/yaml", t == "application/toml", t == "application/xml":
 		return textMedia
 	case strings.HasPrefix(t, "audio/"):
 		return audioMedia
@@ -55,6 +55,11 @@ func named(p Part) string {
 
 // quoted is a text file in words, for providers that take no such files.
 func quoted(p Part) string { return named(p) + ":\n" + string(p.Data) }
+
+// unseen is what a model is told of an earlier file that it cannot be shown.
+func unseen(p Part) Part {
+	return Part{Type: Text, Text: "(The file " + named(p) + ", which this model cannot be shown.)"}
+}
 
 // unsendable is the error for media that an adapter cannot send.
 func unsendable(provider string, p Part, takes string) error {

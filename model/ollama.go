@@ -121,17 +121,20 @@ func (m *ollamaModel) request(r Request, ms []Message, n names) (any, error) {
 		}
 	}
 	for _, msg := range ms {
-		said, err := m.messages(msg, n)
-		if err != nil {
-			return nil, err
-		}
-		body.Messages = append(body.Messages, said...)
+		body.Messages = append(body.Messages, m.messages(msg, n)...)
 	}
 	return body, nil
 }
 
+func (m *ollamaModel) refuses(p Part) error {
+	if kind := mediaKind(p); p.URL == "" && (kind == imageMedia || kind == textMedia) {
+		return nil
+	}
+	return unsendable(m.server.Name, p, "images and text, as bytes")
+}
+
 // messages gives results, each a message of its own, and then what the side said.
-func (m *ollamaModel) messages(msg Message, n names) ([]ollamaMessage, error) {
+func (m *ollamaModel) messages(msg Message, n names) []ollamaMessage {
 	var out []ollamaMessage
 	said := ollamaMessage{Role: string(msg.Role)}
 	for _, p := range msg.Parts {
@@ -147,20 +150,17 @@ func (m *ollamaModel) messages(msg Message, n names) ([]ollamaMessage, error) {
 		case Result:
 			out = append(out, ollamaMessage{Role: "tool", Content: resultText(p), ToolName: n.theirs(p.Name), CallID: p.ID})
 		case Media:
-			switch kind := mediaKind(p); {
-			case kind == imageMedia && p.URL == "":
+			if mediaKind(p) == imageMedia {
 				said.Images = append(said.Images, p.Data)
-			case kind == textMedia && p.URL == "":
+			} else {
 				said.Content = paragraph(said.Content, quoted(p))
-			default:
-				return nil, unsendable(m.server.Name, p, "images and text, as bytes")
 			}
 		}
 	}
 	if said.Content != "" || len(said.Images) > 0 || len(said.Calls) > 0 {
 		out = append(out, said)
 	}
-	return out, nil
+	return out
 }
 
 // paragraph adds text below what is there.

@@ -122,25 +122,9 @@ func (m *chatModel) request(r Request, ms []Message, n names) (any, error) {
 			p.Messages = append(p.Messages, m.assistant(msg, n, i > asked))
 			continue
 		}
-		said, err := m.user(msg)
-		if err != nil {
-			return nil, err
-		}
-		p.Messages = append(p.Messages, said...)
+		p.Messages = append(p.Messages, m.user(msg)...)
 	}
 	return p, nil
-}
-
-// lastAsked is the last message in which a person says something, and not only tools.
-func lastAsked(ms []Message) int {
-	for i := len(ms) - 1; i >= 0; i-- {
-		for _, p := range ms[i].Parts {
-			if ms[i].Role == User && p.Type != Result {
-				return i
-			}
-		}
-	}
-	return -1
 }
 
 // assistant gives back what the model said. Servers whose models think want to see the thoughts again that led to calls of the present turn, and
@@ -171,7 +155,7 @@ func (m *chatModel) assistant(msg Message, n names, present bool) chatMessage {
 }
 
 // user gives results, each a message of its own, and then what the user said.
-func (m *chatModel) user(msg Message) ([]chatMessage, error) {
+func (m *chatModel) user(msg Message) []chatMessage {
 	var out []chatMessage
 	var parts []chatPart
 	for _, p := range msg.Parts {
@@ -181,11 +165,7 @@ func (m *chatModel) user(msg Message) ([]chatMessage, error) {
 		case Text:
 			parts = append(parts, chatPart{Type: "text", Text: p.Text})
 		case Media:
-			c, err := m.media(p)
-			if err != nil {
-				return nil, err
-			}
-			parts = append(parts, c)
+			parts = append(parts, m.media(p))
 		case Reasoning, ToolCall:
 		}
 	}
@@ -195,7 +175,7 @@ func (m *chatModel) user(msg Message) ([]chatMessage, error) {
 	case len(parts) > 0:
 		out = append(out, chatMessage{Role: "user", Content: parts})
 	}
-	return out, nil
+	return out
 }
 
 // resultText says that a result is an error where the provider has no field for that.
@@ -206,21 +186,30 @@ func resultText(p Part) string {
 	return p.Text
 }
 
-func (m *chatModel) media(p Part) (chatPart, error) {
-	sounds := map[string]string{"audio/wav": "wav", "audio/mpeg": "mp3"}
+// chatSounds are the sounds that can be sent.
+var chatSounds = map[string]string{"audio/wav": "wav", "audio/mpeg": "mp3"}
+
+func (m *chatModel) refuses(p Part) error {
+	switch kind := mediaKind(p); {
+	case kind == imageMedia, p.URL == "" && (kind == pdfMedia || kind == textMedia || chatSounds[p.MediaType] != ""):
+		return nil
+	default:
+		return unsendable(m.server.Name, p, "images, and PDF, text, WAV and MP3 files as bytes")
+	}
+}
+
+func (m *chatModel) media(p Part) chatPart {
 	switch kind := mediaKind(p); {
 	case kind == imageMedia && p.URL != "":
-		return chatPart{Type: "image_url", Image: &chatImage{URL: p.URL}}, nil
+		return chatPart{Type: "image_url", Image: &chatImage{URL: p.URL}}
 	case kind == imageMedia:
-		return chatPart{Type: "image_url", Image: &chatImage{URL: dataURL(p)}}, nil
-	case kind == pdfMedia && p.URL == "":
-		return chatPart{Type: "file", File: &chatFile{Data: dataURL(p), Name: named(p)}}, nil
-	case kind == textMedia && p.URL == "":
-		return chatPart{Type: "text", Text: quoted(p)}, nil
-	case sounds[p.MediaType] != "" && p.URL == "":
-		return chatPart{Type: "input_audio", Audio: &chatAudio{Data: encoded(p), Format: sounds[p.MediaType]}}, nil
+		return chatPart{Type: "image_url", Image: &chatImage{URL: dataURL(p)}}
+	case kind == pdfMedia:
+		return chatPart{Type: "file", File: &chatFile{Data: dataURL(p), Name: named(p)}}
+	case kind == textMedia:
+		return chatPart{Type: "text", Text: quoted(p)}
 	default:
-		return chatPart{}, unsendable(m.server.Name, p, "images, and PDF, text, WAV and MP3 files as bytes")
+		return chatPart{Type: "input_audio", Audio: &chatAudio{Data: encoded(p), Format: chatSounds[p.MediaType]}}
 	}
 }
 

@@ -114,17 +114,13 @@ func (m *responsesModel) request(r Request, ms []Message, n names) (any, error) 
 		p.Choice = r.Choice
 	}
 	for _, msg := range ms {
-		items, err := m.items(msg, n)
-		if err != nil {
-			return nil, err
-		}
-		p.Input = append(p.Input, items...)
+		p.Input = append(p.Input, m.items(msg, n)...)
 	}
 	return p, nil
 }
 
 // items gives a message's parts, each an item of its own, except that what a person says at once is one.
-func (m *responsesModel) items(msg Message, n names) ([]any, error) {
+func (m *responsesModel) items(msg Message, n names) []any {
 	var out []any
 	var said []responsesPart
 	for _, p := range msg.Parts {
@@ -141,11 +137,7 @@ func (m *responsesModel) items(msg Message, n names) ([]any, error) {
 			}
 			out = append(out, item)
 		case Media:
-			c, err := m.media(p)
-			if err != nil {
-				return nil, err
-			}
-			said = append(said, c)
+			said = append(said, m.media(p))
 		case Reasoning:
 			var item struct{ Type string }
 			if json.Unmarshal(raw, &item) == nil && item.Type == "reasoning" { // what the chat API kept is of no use here
@@ -160,22 +152,29 @@ func (m *responsesModel) items(msg Message, n names) ([]any, error) {
 	if len(said) > 0 {
 		out = append(out, responsesMessage{Role: "user", Content: said})
 	}
-	return out, nil
+	return out
 }
 
-func (m *responsesModel) media(p Part) (responsesPart, error) {
+func (m *responsesModel) refuses(p Part) error {
+	switch kind := mediaKind(p); {
+	case kind == imageMedia || kind == pdfMedia || kind == textMedia && p.URL == "":
+		return nil
+	default:
+		return unsendable(m.server.Name, p, "images, PDF files, and text as bytes")
+	}
+}
+
+func (m *responsesModel) media(p Part) responsesPart {
 	switch kind := mediaKind(p); {
 	case kind == imageMedia && p.URL != "":
-		return responsesPart{Type: "input_image", Detail: "auto", ImageURL: p.URL}, nil
+		return responsesPart{Type: "input_image", Detail: "auto", ImageURL: p.URL}
 	case kind == imageMedia:
-		return responsesPart{Type: "input_image", Detail: "auto", ImageURL: dataURL(p)}, nil
+		return responsesPart{Type: "input_image", Detail: "auto", ImageURL: dataURL(p)}
 	case kind == pdfMedia && p.URL != "":
-		return responsesPart{Type: "input_file", FileURL: p.URL}, nil
+		return responsesPart{Type: "input_file", FileURL: p.URL}
 	case kind == pdfMedia:
-		return responsesPart{Type: "input_file", FileData: dataURL(p), FileName: named(p)}, nil
-	case kind == textMedia && p.URL == "":
-		return responsesPart{Type: "input_text", Text: quoted(p)}, nil
+		return responsesPart{Type: "input_file", FileData: dataURL(p), FileName: named(p)}
 	default:
-		return responsesPart{}, unsendable(m.server.Name, p, "images, PDF files, and text as bytes")
+		return responsesPart{Type: "input_text", Text: quoted(p)}
 	}
 }

@@ -25,13 +25,14 @@ const (
 // dialect is how a kind of provider is spoken to.
 type dialect interface {
 	address(r Request) (string, http.Header)
+	refuses(media Part) error // nil when it can be sent; a request has nothing else
 	request(r Request, ms []Message, n names) (any, error)
 	listen(ctx context.Context, res *http.Response, d *draft) (Answer, error)
 }
 
 // ask has a request answered by a server that speaks a dialect.
 func (s Server) ask(ctx context.Context, in dialect, r Request, watch func(Delta)) (Answer, error) {
-	ms, err := history(r.Messages, s.Name)
+	ms, err := history(r.Messages, s.Name, in.refuses)
 	if err != nil {
 		return Answer{}, err
 	}
