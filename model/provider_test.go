@@ -291,6 +291,29 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// TestRedirectsAreNotFollowed: the key goes to no other host, nor does the question; the error says where the redirect led.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the other host got %s %v", r.Method, r.Header) }))
+	defer other.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, strings.Replace(other.URL, "http://", "http://me:hunter2@", 1)+"/elsewhere?token=hunter3", status)
+		}))
+		for provider, adapter := range adapters {
+			for _, client := range []*http.Client{nil, {Transport: http.DefaultTransport}} {
+				_, err := adapter.open(model.Server{URL: server.URL, Key: secret, Client: client}).Answer(t.Context(), model.Request{Model: adapter.model, Messages: ask("hi")}, nil)
+				if e := reeve.AsError(err); e.Code != reeve.ModelFailed || !strings.Contains(e.Message, other.URL+"/elsewhere") || !strings.Contains(e.Hint, "base_url") || strings.Contains(e.Message, "hunter") {
+					t.Errorf("%s, %d: %v (%s)", provider, status, err, e.Hint)
+				}
+			}
+		}
+		server.Close()
+	}
+	if http.DefaultClient.CheckRedirect != nil {
+		t.Error("the default client was changed")
+	}
+}
+
 // TestRetryAfter: seconds, fractions, dates and milliseconds.
 func TestRetryAfter(t *testing.T) {
 	for header, want := range map[string]time.Duration{

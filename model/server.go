@@ -21,11 +21,14 @@ type Server struct {
 	Client *http.Client // http.DefaultClient when nil
 }
 
+// client follows no redirect: the key would go along to whatever host it names.
 func (s Server) client() *http.Client {
+	c := *http.DefaultClient
 	if s.Client != nil {
-		return s.Client
+		c = *s.Client
 	}
-	return http.DefaultClient
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &c
 }
 
 // or fills in what was left empty.
@@ -67,6 +70,12 @@ func (s Server) refused(status int, h http.Header, kind, message string) error {
 	default:
 		return reeve.Errorf(reeve.ModelFailed, "%s refuses the request (HTTP %d): %s", s.Name, status, said)
 	}
+}
+
+// moved is the error for an answer that only names another address. What stands before the host and behind the path may be a secret.
+func (s Server) moved(status int, to *url.URL) error {
+	at := url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}
+	return reeve.Errorf(reeve.ModelFailed, "%s redirects to %s (HTTP %d), which is not followed", s.Name, s.quote(at.String()), status).Hintf("If the server has moved there, set base_url to its new address.")
 }
 
 // lost is the error for a connection that failed. What the network says is kept as text only: it may hold an address with a secret in it.

@@ -68,6 +68,10 @@ func (s Server) post(ctx context.Context, address string, h http.Header, body an
 	if err != nil {
 		return nil, s.lost(ctx, err)
 	}
+	if to, err := res.Location(); err == nil && res.StatusCode >= 300 && res.StatusCode < 400 {
+		_ = res.Body.Close()
+		return nil, s.moved(res.StatusCode, to)
+	}
 	return res, nil
 }
 
