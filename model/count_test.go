@@ -128,6 +128,22 @@ func TestWhatWasGivenUpCosts(t *testing.T) {
 	}
 }
 
+// TestWhatMakesNoSenseCosts: an answer that its provider ends as one of no use costs what the provider counts.
+func TestWhatMakesNoSenseCosts(t *testing.T) {
+	want := model.Usage{Input: 50_000, Output: 9_000, Reasoning: 9_000}
+	for _, c := range []struct{ provider, body string }{
+		{"gemini", `{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL"}],"usageMetadata":{"promptTokenCount":50000,"thoughtsTokenCount":9000}}`},
+		{"gemini", `{"candidates":[{"content":{},"finishReason":"OTHER"}],"usageMetadata":{"promptTokenCount":50000,"thoughtsTokenCount":9000}}`},
+		{"openai_responses", `{"type":"response.failed","response":{"error":{"code":"invalid_prompt","message":"no"},"usage":{"input_tokens":50000,"output_tokens":9000,"output_tokens_details":{"reasoning_tokens":9000}}}}`},
+	} {
+		m := model.Counted(model.Retrying(speaks(c.provider, []byte("data: "+c.body+"\n\n"))), slog.New(slog.DiscardHandler))
+		a, err := m.Answer(t.Context(), model.Request{Model: adapters[c.provider].model, Messages: ask("hi")}, nil)
+		if reeve.CodeOf(err) != reeve.ModelFailed || a.Usage != want || len(a.Parts) > 0 {
+			t.Errorf("%s: %+v, %v", c.body, a, err)
+		}
+	}
+}
+
 // numbers is a model that says what it likes of its costs.
 type numbers model.Usage
 

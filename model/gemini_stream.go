@@ -98,7 +98,7 @@ func (m *geminiModel) listen(ctx context.Context, res *http.Response, d *draft) 
 				finish = choice.Finish
 			}
 			if geminiNonsense[choice.Finish] {
-				return Answer{}, m.server.nonsense("it stopped with %s. %s", choice.Finish, choice.Message)
+				return d.cost(), m.server.nonsense("it stopped with %s. %s", choice.Finish, choice.Message)
 			}
 		}
 	}

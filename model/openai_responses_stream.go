@@ -97,7 +97,8 @@ func (m *responsesModel) listen(ctx context.Context, res *http.Response, d *draf
 		case "response.completed", "response.incomplete":
 			return m.end(d, e, refused)
 		case "response.failed":
-			return Answer{}, openaiRefused(m.server, e.Response.Error.Code, e.Response.Error.Message)
+			e.count(d)
+			return d.cost(), openaiRefused(m.server, e.Response.Error.Code, e.Response.Error.Message)
 		case "error":
 			if len(e.Error) > 0 { // the form that it has at some servers
 				e.Code, e.Message = openaiError(data)
@@ -137,13 +138,18 @@ func (m *responsesModel) item(d *draft, key string, raw json.RawMessage, done bo
 	return nil
 }
 
+// count takes over what was counted.
+func (e responsesEvent) count(d *draft) {
+	u := e.Response.Usage.of
+	d.answer.Usage = Usage{Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.Read.Cached), CacheWrite: int64(u.Read.Written), Reasoning: int64(u.Details.Reasoning)}
+}
+
 func (m *responsesModel) end(d *draft, e responsesEvent, refused bool) (Answer, error) {
 	r := e.Response
 	if r.ID != "" {
 		d.answer.ID = r.ID
 	}
-	u := r.Usage.of
-	d.answer.Usage = Usage{Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.Read.Cached), CacheWrite: int64(u.Read.Written), Reasoning: int64(u.Details.Reasoning)}
+	e.count(d)
 	switch {
 	case refused || r.Incomplete.Reason == "content_filter":
 		return d.finish(StopRefused)
