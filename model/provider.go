@@ -164,6 +164,9 @@ func (p *Providers) Answer(ctx context.Context, r Request, watch func(Delta)) (A
 	return a, err
 }
 
+// mostUnpriced is of how many models without a price it is said: people may ask for any name, and there are servers that answer to any.
+const mostUnpriced = 100
+
 // cost is what an answer costs. A model without a price costs nothing, which is said once.
 func (p *Providers) cost(a Answer, asked string) int64 {
 	price, ok := p.prices.Of(a.Provider, a.Model)
@@ -173,10 +176,12 @@ func (p *Providers) cost(a Answer, asked string) int64 {
 	if !ok {
 		name := a.Provider + "/" + asked
 		p.mu.Lock()
-		said := p.unpriced[name]
-		p.unpriced[name] = true
+		news := !p.unpriced[name] && len(p.unpriced) < mostUnpriced
+		if news {
+			p.unpriced[name] = true
+		}
 		p.mu.Unlock()
-		if !said {
+		if news {
 			p.log.Warn("a model has no price, so its answers count as free", "model", name, "hint", "add it to the file named by model.prices")
 		}
 		return 0

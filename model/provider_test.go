@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -257,6 +258,30 @@ func TestCosts(t *testing.T) {
 	}
 	if strings.Contains(log.String(), secret) {
 		t.Errorf("the key is in the log:\n%s", log.String())
+	}
+}
+
+// TestManyModelsWithoutAPrice: whatever names models are asked for by, the log is not filled with them.
+func TestManyModelsWithoutAPrice(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write(wire("openai_chat", []string{`"yes"`}, "stop", "5", "5"))
+	}))
+	defer server.Close()
+	var log bytes.Buffer
+	p, err := model.Open(model.Config{Env: env(), Servers: map[string]model.Endpoint{"acme": {URL: server.URL}}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for i := range 150 {
+			if _, err := p.Answer(t.Context(), model.Request{Model: fmt.Sprint("acme/", i), Messages: ask("hi")}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := strings.Count(log.String(), "has no price"); n != 100 {
+		t.Errorf("said %d times", n)
 	}
 }
 
