@@ -149,13 +149,13 @@ func (p *parser) number() (n json.Number, err error) {
 	n = json.Number(p.src[at:p.at])
 	f, err := strconv.ParseFloat(string(n), 64)
 	if err != nil || math.IsInf(f, 0) {
-		return n, wrongJSON(p.src, at, "the number "+clip(string(n))+", which is out of range")
+		return n, wrongJSON(p.src, at, "the number "+Clip(string(n), 24)+", which is out of range")
 	}
 	if strings.ContainsAny(string(n), ".eE") || math.Abs(f) < 1<<53 {
 		return n, nil
 	}
 	if strconv.FormatFloat(f, 'f', -1, 64) != string(n) {
-		return n, wrongJSON(p.src, at, "the integer "+clip(string(n))+", which cannot be held exactly: whole numbers are "+Integers+"; an id that is longer is sent as a string")
+		return n, wrongJSON(p.src, at, "the integer "+Clip(string(n), 24)+", which cannot be held exactly: whole numbers are "+Integers+"; an id that is longer is sent as a string")
 	}
 	return n, nil
 }
@@ -226,13 +226,6 @@ func invalidUTF8At(b []byte) int {
 		i += n
 	}
 	return len(b)
-}
-
-func clip(s string) string {
-	if len(s) > 24 {
-		return s[:24] + "…"
-	}
-	return s
 }
 
 // Canonical gives the canonical form of a JSON text (RFC 8785): sorted keys, no space, numbers as ECMAScript prints them.

@@ -203,7 +203,7 @@ type RunEnd struct {
 	Issues  TurnIssues
 	Pending int    // calls whose results are still to come
 	Results int    // of one that is parked: how many results of calls that are answered later it knows of
-	Wasted  Amount // what a question cost that came to nothing: none of the run\'s messages says so
+	Wasted  Amount // what a question cost that came to nothing: none of the run's messages says so
 }
 
 // Subscription wakes an agent when a token is emitted, if its predicate holds for the changed entity after the batch.

@@ -11,8 +11,8 @@ import (
 // mostTokens is more than any answer can have read, or written.
 const mostTokens = 1_000_000_000_000
 
-// byteToken is how many bytes are a token where nobody has counted.
-const byteToken = 4
+// tokens is how many a text of so many bytes has, where nobody has counted: four bytes to each.
+func tokens(bytes int) int64 { return int64(bytes+3) / 4 }
 
 type counted struct {
 	model Model
@@ -32,7 +32,7 @@ func (m counted) Answer(ctx context.Context, r Request, watch func(Delta)) (Answ
 			watch(d)
 		}
 	})
-	guess := Usage{Input: r.tokens(), Output: int64(heard / byteToken), Estimated: true}
+	guess := Usage{Input: r.tokens(), Output: tokens(heard), Estimated: true}
 	switch {
 	case err == nil:
 		guess.Output = a.tokens()
@@ -85,7 +85,7 @@ func (r Request) tokens() int64 {
 	for _, t := range r.Tools {
 		bytes += len(t.Description) + len(t.Parameters)
 	}
-	return int64(bytes / byteToken)
+	return tokens(bytes)
 }
 
 // tokens is how many a model has written, by an estimate.
@@ -94,11 +94,11 @@ func (a Answer) tokens() int64 {
 	for _, p := range a.Parts {
 		bytes += len(p.Text) + len(p.Args)
 	}
-	return int64((bytes + byteToken - 1) / byteToken)
+	return tokens(bytes)
 }
 
-// Most is what a question may cost at the most, as far as can be told before it is asked.
-func (r Request) Most() reeve.Amount {
+// Foreseen is what a question may cost, as far as can be told before it is asked: what is read by an estimate, what is written only where that is limited, and the time of one try.
+func (r Request) Foreseen() reeve.Amount {
 	return reeve.Amount{Tokens: r.tokens() + int64(r.MaxTokens), Millis: tryLimit.Milliseconds()}
 }
 

@@ -332,8 +332,5 @@ func (l Line) usage(r Request, a Answer) Usage {
 			thought += len(p.Text)
 		}
 	}
-	return Usage{Input: tokens(read), Output: tokens(written), Reasoning: int64(thought+3) / 4}
+	return Usage{Input: max(1, tokens(read)), Output: max(1, tokens(written)), Reasoning: tokens(thought)}
 }
-
-// tokens is about how many a text of n bytes has.
-func tokens(n int) int64 { return max(1, int64(n+3)/4) }

@@ -15,7 +15,7 @@ const (
 )
 
 // waits are between tries, when the provider does not name one.
-var waits = [...]time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}
+var waits = [tries - 1]time.Duration{500 * time.Millisecond, time.Second}
 
 type retrying struct{ model Model }
 

@@ -75,16 +75,14 @@ func (s Server) post(ctx context.Context, address string, h http.Header, body an
 	return res, nil
 }
 
-// check says whether an answer is a stream. Otherwise it is an error, which read gives in the provider's words; its body is then read and closed.
+// check says whether an answer is a stream. Otherwise it is an error, which read gives in the provider's words.
 func (s Server) check(res *http.Response, read func(body []byte) (kind, message string)) error {
 	kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
 	switch {
 	case res.StatusCode != http.StatusOK:
-		defer func() { _ = res.Body.Close() }()
 		kind, message := read(wholeBody(res))
 		return s.refused(res.StatusCode, res.Header, kind, message)
 	case kind == "application/json" || kind == "text/html":
-		defer func() { _ = res.Body.Close() }()
 		return s.nonsense("it is %s and not a stream: %s", kind, wholeBody(res))
 	default:
 		return nil

@@ -48,7 +48,7 @@ func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 	}
 	var answer model.Answer
 	var spent reeve.Amount
-	err := v.Gate.Think(ctx, v.who(), r.Most(), func(ctx context.Context) (_ reeve.Amount, err error) {
+	err := v.Gate.Think(ctx, v.who(), r.Foreseen(), func(ctx context.Context) (_ reeve.Amount, err error) {
 		answer, spent, err = v.asked(ctx, r)
 		return spent, err
 	}, func(ctx context.Context, tx *store.Tx) error { return v.keep(ctx, tx, answer, spent) })

@@ -53,7 +53,7 @@ func (v *turn) takeNotes(ctx context.Context, in ExtractionInput) error {
 	}
 	r := model.Request{Model: v.set.Model, System: takes, MaxTokens: noteAnswer, Format: &noteShape, Messages: []model.Message{model.Said(model.User, b.String())}}
 	var notes []string
-	return v.Gate.Think(ctx, v.who(), r.Most(), func(ctx context.Context) (spent reeve.Amount, err error) {
+	return v.Gate.Think(ctx, v.who(), r.Foreseen(), func(ctx context.Context) (spent reeve.Amount, err error) {
 		start := reeve.Monotonic()
 		a, err := v.Model.Answer(ctx, r, nil)
 		spent = a.Usage.Spent(reeve.Since(start))

@@ -53,7 +53,7 @@ func (r *Room) make(ctx context.Context, job store.Summary) error {
 	ask := model.Request{Model: set.Model, System: contract, MaxTokens: answer, Messages: []model.Message{model.Said(model.User, story(before, turns))}}
 	var words string
 	who := reeve.Call{Workspace: job.WorkspaceID, Agent: agent.ID, Session: job.ConversationID, User: job.UserID, Via: reeve.ViaRun}
-	return r.Gate.Think(ctx, who, ask.Most(), func(ctx context.Context) (spent reeve.Amount, err error) {
+	return r.Gate.Think(ctx, who, ask.Foreseen(), func(ctx context.Context) (spent reeve.Amount, err error) {
 		start := reeve.Monotonic()
 		a, err := r.Model.Answer(ctx, ask, nil)
 		spent = a.Usage.Spent(reeve.Since(start))
