@@ -109,7 +109,7 @@ func (r *references) err() error {
 // The gate still judges by the tool's own schema, so nothing is let through that the tool did not declare.
 func (r *references) flatten(s schema) schema {
 	out := maps.Clone(s)
-	props := schema{}
+	props, need := schema{}, requiredBy(s)
 	add(props, s["properties"])
 	for _, k := range []string{"allOf", "anyOf", "oneOf"} {
 		list, ok := s[k].([]any)
@@ -135,15 +135,17 @@ func (r *references) flatten(s schema) schema {
 			add(props, sub["properties"])
 			switch req := texts(sub["required"]); {
 			case k == "allOf":
-				require(out, req)
+				need.add(req)
 			case i == 0:
 				common = req
 			default:
-				common = slices.DeleteFunc(common, func(r string) bool { return !slices.Contains(req, r) })
+				both := set(req)
+				common = slices.DeleteFunc(common, func(r string) bool { return !both[r] })
 			}
 		}
-		require(out, common)
+		need.add(common)
 	}
+	need.put(out)
 	for _, k := range []string{"not", "if", "then", "else", "enum", "const"} {
 		delete(out, k)
 	}
@@ -203,20 +205,39 @@ func texts(v any) []string {
 	return out
 }
 
-// require adds names to those that a schema requires.
-func require(s schema, names []string) {
-	if len(names) == 0 {
-		return
-	}
-	list, _ := s["required"].([]any)
-	list = slices.Clone(list)
-	have := texts(list)
+// required are the names that a schema requires, in order and each once. They are looked up, for there may be very many.
+type required struct {
+	list []any
+	has  map[string]bool
+}
+
+func requiredBy(s schema) *required {
+	r := &required{has: map[string]bool{}}
+	r.add(texts(s["required"]))
+	return r
+}
+
+func (r *required) add(names []string) {
 	for _, n := range names {
-		if !slices.Contains(have, n) {
-			list, have = append(list, n), append(have, n)
+		if !r.has[n] {
+			r.list, r.has[n] = append(r.list, n), true
 		}
 	}
-	s["required"] = list
+}
+
+// put has a schema require them.
+func (r *required) put(s schema) {
+	if len(r.list) > 0 {
+		s["required"] = r.list
+	}
+}
+
+func set(names []string) map[string]bool {
+	out := map[string]bool{}
+	for _, n := range names {
+		out[n] = true
+	}
+	return out
 }
 
 // strictWords are what OpenAI's strict mode knows.
@@ -240,9 +261,9 @@ func strict(s schema) bool {
 		if closed, ok := s["additionalProperties"].(bool); !ok || closed {
 			return false
 		}
-		required := texts(s["required"])
+		must := set(texts(s["required"]))
 		for name, p := range props {
-			if !slices.Contains(required, name) || !strictBelow(p) {
+			if !must[name] || !strictBelow(p) {
 				return false
 			}
 		}

@@ -218,7 +218,7 @@ func (g geminiForm) inside(s, out schema, note func(string, ...any)) {
 func (g geminiForm) merged(s schema, outside int) schema {
 	out := maps.Clone(s)
 	delete(out, "allOf")
-	props := schema{}
+	props, need := schema{}, requiredBy(s)
 	add(props, s["properties"])
 	list, _ := s["allOf"].([]any)
 	for _, e := range list {
@@ -243,7 +243,7 @@ func (g geminiForm) merged(s schema, outside int) schema {
 				add(props, v)
 				out[k] = props
 			case "required":
-				require(out, texts(v))
+				need.add(texts(v))
 			default:
 				if _, ok := out[k]; !ok {
 					out[k] = v
@@ -251,5 +251,6 @@ func (g geminiForm) merged(s schema, outside int) schema {
 			}
 		}
 	}
+	need.put(out)
 	return out
 }
