@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"reeve"
@@ -17,6 +19,7 @@ type DB struct {
 	texts  statements
 	arrays bool // a parameter can be a list, as on PostgreSQL; see rows.go
 	spoilt spoilage
+	unsure atomic.Int64 // see Unsure
 }
 
 // Open wraps an engine and brings its tables up to date. The key seals secrets; it must be 32 bytes.
@@ -62,8 +65,15 @@ func (db *DB) Update(ctx context.Context, f func(*Tx) error) error {
 		}
 		return g.end()
 	})
+	if why, ok := errors.AsType[Fault](err); ok && why.Kind == FaultUnsure {
+		db.unsure.Add(1)
+	}
 	return Explain(err)
 }
+
+// Unsure counts the commits of which nobody can tell whether they were made. What one of them put into this process's hands is in nobody's: whoever looks for such things
+// does so when it has grown.
+func (db *DB) Unsure() int64 { return db.unsure.Load() }
 
 // View runs f on one snapshot.
 func (db *DB) View(ctx context.Context, f func(*Snap) error) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"reeve"
 	"reeve/internal/store"
+	"reeve/internal/store/sqlite"
 )
 
 // broken cannot read what some predicates look at.
@@ -442,4 +444,52 @@ func TestL08_AStoppedServerWaitsForNoStore(t *testing.T) {
 			t.Fatal("it waits")
 		}
 	})
+}
+
+// forgetful makes a commit and does not say so, once it is told to.
+type forgetful struct {
+	store.Engine
+	now bool
+}
+
+func (f *forgetful) Update(ctx context.Context, g func(store.Conn) error) error {
+	err := f.Engine.Update(ctx, g)
+	if err == nil && f.now {
+		f.now = false
+		return store.Fault{Kind: store.FaultUnsure, Err: errors.New("the connection broke")}
+	}
+	return err
+}
+
+// A turn whose commit was made and never answered is in nobody's hands, as whoever began it was told of a failure: the next step takes it up, once.
+func TestL08_ACommitThatNobodyAnswered(t *testing.T) {
+	t.Parallel()
+	file, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &forgetful{Engine: file}
+	w := worldOn(t, e, Limits{})
+	w.agent("a", 0)
+	e.now = true
+	err = w.DB.Update(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.InsertRun(t.Context(), reeve.Run{ID: "run_1", Key: "k", WorkspaceID: home, AgentID: "a", Reason: reeve.ReasonUser, SessionID: "conv_1", ThreadID: "t", Wakes: 1, Owner: w.Process})
+		return err
+	})
+	if reeve.CodeOf(err) != reeve.UnknownOutcome {
+		t.Fatal(err)
+	}
+	for _, want := range []int{1, 0} {
+		runs, _, err := w.Step(t.Context(), 10)
+		w.must(err)
+		if len(runs) != want {
+			t.Fatalf("%d runs are taken up, want %d", len(runs), want)
+		}
+		for _, run := range runs {
+			w.Serve(t.Context(), run)
+		}
+	}
+	if list := w.runs("a"); len(list) != 1 || list[0].State != reeve.RunCompleted {
+		t.Errorf("%+v", list)
+	}
 }

@@ -63,6 +63,7 @@ type Room struct {
 
 	stepping  sync.Mutex    // one Step at a time, so that what it starts is in our hands before another looks
 	mute      error         // the store did not answer when a run was to be let go of; under stepping
+	unsure    int64         // commits that nobody can tell of and that a step has heeded; under stepping
 	recording chan struct{} // taken by whoever records ends, for all that are done by then
 	mu        sync.Mutex
 	fresh     map[string]bool  // runs that were begun here, and no brain has seen

@@ -24,9 +24,10 @@ const (
 func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Duration, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
+	unsure := r.DB.Unsure() // a run may have been begun here by one of those, which nobody has handed to us
 	r.mu.Lock()
-	doubt := r.doubt
-	r.doubt = false // whoever doubts while we look is heard by the next step
+	doubt := r.doubt || unsure != r.unsure
+	r.doubt, r.unsure = false, unsure // whoever doubts while we look is heard by the next step
 	r.mu.Unlock()
 	var over []ending
 	for again := true; again; { // without a wake that cannot be judged, until there is none

@@ -62,11 +62,16 @@ func newBrain() *brain {
 
 func newWorld(t testing.TB, limits Limits) *world {
 	t.Helper()
-	ctx := t.Context()
-	e, err := sqlite.Open(ctx, sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
+	e, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return worldOn(t, e, limits)
+}
+
+func worldOn(t testing.TB, e store.Engine, limits Limits) *world {
+	t.Helper()
+	ctx := t.Context()
 	db, err := store.Open(ctx, e, []byte("0123456789abcdef0123456789abcdef"))
 	if err != nil {
 		t.Fatal(err)
