@@ -24,7 +24,6 @@ type Gate interface {
 type Waker interface {
 	Nudge()
 	WakeIn(ctx context.Context, tx *store.Tx, workspace, agent, user, key, input string) (w reeve.Wake, fresh bool, err error)
-	WakeWith(ctx context.Context, workspace, agent, user, key, input string, also func(*store.Tx, reeve.Wake) error) (w reeve.Wake, fresh bool, err error)
 }
 
 // Timers plans schedules.

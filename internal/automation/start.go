@@ -10,7 +10,7 @@ import (
 )
 
 // Start asks for a run by hand.
-func (r *Room) Start(ctx context.Context, workspace, id, user, key string, q reeve.AutomationRunRequest) (reeve.AutomationRun, error) {
+func (r *Room) Start(ctx context.Context, workspace, id, user string, q reeve.AutomationRunRequest) (reeve.AutomationRun, error) {
 	note := reeve.ScriptRun{Type: q.Type}
 	if q.Type == "" {
 		note.Type = reeve.ProductionRun
@@ -45,7 +45,7 @@ func (r *Room) Start(ctx context.Context, workspace, id, user, key string, q ree
 	if err != nil {
 		return reeve.AutomationRun{}, err
 	}
-	return r.wake(ctx, workspace, m.AgentID, user, key, string(q.Input), note)
+	return r.wake(ctx, workspace, m.AgentID, user, "", string(q.Input), note)
 }
 
 // Apply asks for a run that performs the plan of a dry run. A plan is applied once: whoever asks again, or at the same moment and is not the first, is shown the run that did.
@@ -92,27 +92,37 @@ func applied(ctx context.Context, s *store.Snap, workspace, run string) (note re
 	return note, out, err
 }
 
-// wake asks for a run, and notes what it is to be in the same transaction. Of one that applies a plan it tells whether it was asked for before.
+// wake asks for a run, notes what it is to be, and reads what is noted, in one transaction: whoever is told of a failure has asked for none. Of a run that applies a plan it tells
+// whether it was asked for before.
 func (r *Room) wake(ctx context.Context, workspace, agent, user, key, input string, note reeve.ScriptRun) (out reeve.AutomationRun, err error) {
-	w, fresh, err := r.Waker.WakeWith(ctx, workspace, agent, user, key, input, func(tx *store.Tx, w reeve.Wake) error {
-		if note.PlanOf != "" {
-			if err := tx.HoldScriptRun(ctx, note.RunKey); err != nil { // where transactions overlap, another that applies it waits
-				return err
-			}
-			if _, faster, err := tx.FindApplied(ctx, workspace, note.PlanOf); err != nil || faster {
-				return cmp.Or(err, errApplied)
-			}
+	err = r.DB.Update(ctx, func(tx *store.Tx) error {
+		w, fresh, err := r.Waker.WakeIn(ctx, tx, workspace, agent, user, key, input)
+		if err == nil && fresh {
+			err = noted(ctx, tx, w, note)
 		}
-		_, err := tx.InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: workspace, AgentID: agent, ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
+		if err != nil {
+			return err
+		}
+		out.Wake, out.Again = &w, note.PlanOf != "" && !fresh
+		out.Script, _, err = tx.FindScriptRun(ctx, w.RunKey)
 		return err
 	})
-	if err != nil {
-		return out, err
+	if err == nil {
+		r.Waker.Nudge()
 	}
-	out.Wake, out.Again = &w, note.PlanOf != "" && !fresh
-	err = r.DB.View(ctx, func(s *store.Snap) error {
-		out.Script, _, err = s.FindScriptRun(ctx, w.RunKey)
-		return err
-	})
 	return out, err
+}
+
+// noted notes what the run of a new wake is to be.
+func noted(ctx context.Context, tx *store.Tx, w reeve.Wake, note reeve.ScriptRun) error {
+	if note.PlanOf != "" {
+		if err := tx.HoldScriptRun(ctx, note.RunKey); err != nil { // where transactions overlap, another that applies it waits
+			return err
+		}
+		if _, faster, err := tx.FindApplied(ctx, w.WorkspaceID, note.PlanOf); err != nil || faster {
+			return cmp.Or(err, errApplied)
+		}
+	}
+	_, err := tx.InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: w.WorkspaceID, AgentID: w.AgentID, ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
+	return err
 }

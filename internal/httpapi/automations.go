@@ -31,7 +31,7 @@ type Steer interface {
 
 // Begin asks for runs.
 type Begin interface {
-	Start(ctx context.Context, workspace, id, user, key string, q reeve.AutomationRunRequest) (reeve.AutomationRun, error)
+	Start(ctx context.Context, workspace, id, user string, q reeve.AutomationRunRequest) (reeve.AutomationRun, error)
 	Apply(ctx context.Context, workspace, run, user string) (reeve.AutomationRun, error)
 }
 
@@ -198,7 +198,7 @@ func (s *server) startAutomation(ctx context.Context, who reeve.Principal, in *s
 	IDPath
 	Body reeve.AutomationRunRequest
 }) (*body[reeve.AutomationRun], error) {
-	run, err := s.Automations.Start(ctx, who.Workspace, in.ID, who.User, "", in.Body)
+	run, err := s.Automations.Start(ctx, who.Workspace, in.ID, who.User, in.Body)
 	return &body[reeve.AutomationRun]{run}, err
 }
 

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -95,6 +97,63 @@ func TestIdempotencyKey_TheCallerGoesAway(t *testing.T) {
 	schedules := decode[reeve.ScheduleList](t, h.Want(200, nil, "GET", "/api/schedules", nil)).Schedules
 	if len(tasks) != 6 || len(schedules) != 6 {
 		t.Errorf("%d tasks and %d schedules, want 6 of each", len(tasks), len(schedules))
+	}
+}
+
+// Whatever a request changes, its answer is known when that is committed: nothing is read after that whose failure would say that nothing was changed, and give the key back. A caller who
+// goes away at that moment fails every read.
+func TestIdempotencyKey_TheAnswerIsKnownWithTheChange(t *testing.T) {
+	w := newWorld(t)
+	watch := w.watch()
+	h := w.start(t, tricks()...)
+	x := furnish(t, h)
+	h.Agent("other")
+	h.Want(201, nil, "POST", "/api/tokens", reeve.TokenRequest{Name: "somebody", User: "somebody", Role: reeve.Member}) // who is to be a participant
+	posts := map[string]sample{}
+	for _, o := range sampled(document(t, h).operations()) {
+		if o.method == "POST" {
+			posts[o.id] = samples(x)[o.id]
+		}
+	}
+	for _, id := range []string{
+		"deliverResult",                      // nobody waits for one
+		"undoOperation",                      // it cannot be undone
+		"playgroundChat",                     // whose client ends it
+		"acceptChangeSet", "rejectChangeSet", // which decide on each item by itself
+		"discardBranch",
+	} {
+		delete(posts, id)
+	}
+	posts["createTool"] = sample{path: "/api/tools", body: weather(nil)}
+	posts["attachTool"] = sample{path: "/api/agents/other/tools", body: object{"tool_id": "file_read", "config": object{}}}
+	for _, id := range slices.Sorted(maps.Keys(posts)) { // the kill switch comes after what it would stop
+		s := posts[id]
+		text, ok := s.body.(string)
+		if !ok {
+			b, err := json.Marshal(s.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(b)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		leave := func(after bool) {
+			if after {
+				cancel()
+			}
+		}
+		watch.Store(&leave)
+		r := httptest.NewRequestWithContext(ctx, "POST", s.path, strings.NewReader(text))
+		r.Host = "localhost"
+		r.Header.Set("Authorization", "Bearer "+h.Token)
+		r.Header.Set("X-Workspace-Id", "default")
+		r.Header.Set("Content-Type", "application/json")
+		got := httptest.NewRecorder()
+		h.Server.Config.Handler.ServeHTTP(got, r)
+		watch.Store(nil)
+		if cancel(); got.Code >= 300 {
+			t.Errorf("%s: %d %s", id, got.Code, got.Body)
+		}
 	}
 }
 

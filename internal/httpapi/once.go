@@ -50,7 +50,7 @@ func keyParameter() *huma.Param {
 // the change, so a crash between the two leaves a key that is taken and has no answer. The change may then have been made or
 // not: a later request with that key is refused as IN_PROGRESS until the key is forgotten, and so never makes it a second
 // time. The same holds when the change ended in an error that does not say whether it was made. Any other error gives the key
-// back, since nothing was changed. What a new token's text was is not kept at all: asking for it again is a CONFLICT.
+// back: nothing was changed, or only what the same request finds changed and does not change again, as an item of a set that is decided on. What a new token's text was is not kept at all: asking for it again is a CONFLICT.
 //
 // A caller who goes away ends nothing: they have the key to ask again with, and then find the change made and its answer kept.
 func (s *server) once(next http.Handler) http.Handler {

@@ -107,23 +107,15 @@ func New(cfg Config) (*Room, error) {
 func (r *Room) Nudge() { r.nudged.Ring() }
 
 // Wake asks for a run of an agent by hand. The same key again gives the same wake, as it is by then.
-func (r *Room) Wake(ctx context.Context, workspace, agent, user, key, input string) (reeve.Wake, error) {
-	w, _, err := r.WakeWith(ctx, workspace, agent, user, key, input, nil)
-	return w, err
-}
-
-// WakeWith is Wake that writes something else, which belongs to the wake, in the same transaction. It tells whether the wake is new.
-func (r *Room) WakeWith(ctx context.Context, workspace, agent, user, key, input string, also func(*store.Tx, reeve.Wake) error) (w reeve.Wake, fresh bool, err error) {
+func (r *Room) Wake(ctx context.Context, workspace, agent, user, key, input string) (w reeve.Wake, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		if w, fresh, err = r.WakeIn(ctx, tx, workspace, agent, user, key, input); err == nil && fresh && also != nil {
-			return also(tx, w)
-		}
+		w, _, err = r.WakeIn(ctx, tx, workspace, agent, user, key, input)
 		return err
 	})
 	if err == nil {
 		r.Nudge()
 	}
-	return w, fresh, err
+	return w, err
 }
 
 // WakeIn is Wake as a part of somebody's transaction, who nudges when it is over. It tells whether the wake is new.
