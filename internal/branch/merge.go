@@ -2,17 +2,24 @@ package branch
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"reeve"
 )
 
-// mergeScript works a merge out, without any files: it names the files in conflict, or gives the commit and a pack.
+// mergeScript works a merge out, without any files: it names the files in conflict, or gives the commit and a pack. Where there is nothing to merge, it tells of the last merge that
+// Reeve made of the branch: the commit, when, and who said so.
 const mergeScript = `set -u
 exec 3>&1
-if git merge-base --is-ancestor "$TIP" "$INTO"; then echo "uptodate $INTO" >&3; exit 0; fi
+if git merge-base --is-ancestor "$TIP" "$INTO"; then
+	echo "uptodate $INTO" >&3
+	git log --first-parent --merges -n 1 --grep "^Reeve-Branch: $ID\$" --format='%H %ct %(trailers:key=Reeve-Merged-By,valueonly)' "$INTO" "^$TIP" >&3
+	exit
+fi
 tree=$(git merge-tree --write-tree --name-only --no-messages "$INTO" "$TIP" 2>.git/why); code=$?
 case $code in
 0) ;;
@@ -64,7 +71,7 @@ func (d *Desk) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch, m
 	if user == "" {
 		user = "reeve"
 	}
-	res, err := a.do(ctx, mergeScript, pack, append(append(a.env, by(user, b.WorkspaceID)...), "MESSAGE="+message+"\n\nReeve-Branch: "+b.ID+"\nReeve-Merged-By: "+user)...)
+	res, err := a.do(ctx, mergeScript, pack, append(append(a.env, by(user, b.WorkspaceID)...), "ID="+b.ID, "MESSAGE="+message+"\n\nReeve-Branch: "+b.ID+"\nReeve-Merged-By: "+user)...)
 	switch {
 	case err != nil:
 		return out, err
@@ -78,20 +85,38 @@ func (d *Desk) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch, m
 		return out, err
 	}
 	out = reeve.MergeResult{Branch: b, Into: a.DefaultBranch, UpToDate: state == "uptodate"}
+	keep := context.WithoutCancel(ctx) // git is not stopped halfway, and what it has done is noted, though nobody waits for it
 	if out.UpToDate {
-		return out, nil
+		out.Branch, err = d.noted(keep, b, pack)
+		return out, err
 	}
 	if err := a.bring(ctx, pack, "", a.facts.tip, commit, ""); err != nil {
 		return out, err
 	}
-	if err := a.advance(ctx, a.facts, commit); err != nil {
+	if err := a.advance(keep, a.facts, commit); err != nil {
 		return out, err
 	}
 	now := reeve.Now()
 	b.Merged, b.MergedBy, b.MergedAt = commit, who.User, &now
-	out.Branch, err = d.write(ctx, b)
+	out.Branch, err = d.write(keep, b)
 	out.Commit = commit
 	return out, err
+}
+
+// noted notes a merge that was made and not noted, because the server stopped in between. What is left to read says which.
+func (d *Desk) noted(ctx context.Context, b reeve.Branch, rest io.Reader) (reeve.Branch, error) {
+	line, err := io.ReadAll(io.LimitReader(rest, 4096))
+	last := strings.SplitN(strings.TrimSpace(string(line)), " ", 3)
+	if err != nil || len(last) < 3 || !isCommit(last[0]) || last[0] == b.Merged {
+		return b, err
+	}
+	seconds, err := strconv.ParseInt(last[1], 10, 64)
+	if err != nil {
+		return b, err
+	}
+	at := reeve.FromMillis(1000 * seconds)
+	b.Merged, b.MergedBy, b.MergedAt = last[0], last[2], &at
+	return d.write(ctx, b)
 }
 
 // take has nobody else work on a branch while a person's word is done, and refuses if somebody does. What is done is told those who come meanwhile.
@@ -175,10 +200,11 @@ func (d *Desk) Discard(ctx context.Context, b reeve.Branch) (reeve.Branch, error
 		}
 	}
 	b.State = reeve.BranchDiscarding
-	if b, err = d.write(ctx, b); err != nil {
+	keep := context.WithoutCancel(ctx) // what is begun is finished, though nobody waits for it
+	if b, err = d.write(keep, b); err != nil {
 		return b, err
 	}
-	return d.drop(ctx, r, b)
+	return d.drop(keep, r, b)
 }
 
 // drop finishes a discard.

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -120,7 +122,6 @@ func TestIdempotencyKey_TheAnswerIsKnownWithTheChange(t *testing.T) {
 		"undoOperation",                      // it cannot be undone
 		"playgroundChat",                     // whose client ends it
 		"acceptChangeSet", "rejectChangeSet", // which decide on each item by itself
-		"discardBranch",
 	} {
 		delete(posts, id)
 	}
@@ -204,5 +205,55 @@ func TestW23_TheClientGoesAwayAsItsTurnBegins(t *testing.T) {
 		if run.State != reeve.RunCancelled {
 			t.Errorf("a turn is %s", run.State)
 		}
+	}
+}
+
+// until is a request's context that is over when something has happened.
+type until struct {
+	context.Context
+	over func() bool
+}
+
+func (u until) Err() error {
+	if u.over() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A merge whose caller goes away once the default branch has moved is noted, and so is one that the server did not live to note: by the next who asks for it.
+func TestW15_AMergeIsNotedWhoeverGoesAway(t *testing.T) {
+	w := newWorld(t)
+	h := w.start(t)
+	x := furnishBranch(t, h)
+	if x == noBranch {
+		return
+	}
+	main := func() string {
+		b, err := os.ReadFile(filepath.Join(x.path, ".git/refs/heads/main"))
+		if err != nil {
+			t.Error(err)
+		}
+		return string(b)
+	}
+	was := main()
+	r := httptest.NewRequestWithContext(until{t.Context(), func() bool { return main() != was }}, "POST", "/api/branches/"+x.branch+"/merge", strings.NewReader("{}"))
+	r.Host = "localhost"
+	r.Header.Set("Authorization", "Bearer "+h.Token)
+	r.Header.Set("X-Workspace-Id", "default")
+	r.Header.Set("Content-Type", "application/json")
+	got := httptest.NewRecorder()
+	h.Server.Config.Handler.ServeHTTP(got, r)
+	noted := func() reeve.Branch {
+		return decode[reeve.Branch](t, h.Want(200, nil, "GET", "/api/branches/"+x.branch, nil))
+	}
+	b := noted()
+	if got.Code != 200 || b.Merged != strings.TrimSpace(main()) || b.MergedBy != "owner" || b.MergedAt == nil {
+		t.Errorf("%d %s: %+v", got.Code, got.Body, b)
+	}
+	h = w.rewind(t, h, `UPDATE branches SET merged = '', merged_by = '', merged_at = 0`)
+	m := decode[reeve.MergeResult](t, h.Want(200, nil, "POST", "/api/branches/"+x.branch+"/merge", object{}))
+	if a := noted(); !m.UpToDate || m.Merged != b.Merged || a.Merged != b.Merged || a.MergedBy != "owner" || a.MergedAt == nil || a.MergedAt.After(*b.MergedAt) {
+		t.Errorf("%+v, noted as %+v and not as %+v", m, a, b)
 	}
 }

@@ -204,32 +204,34 @@ func TestIdempotencyKey_CrashBeforeTheAnswerIsKept(t *testing.T) {
 	h := w.start(t)
 	body := object{"name": "one", "role": "viewer"}
 	h.Want(201, nil, "POST", "/api/tokens", body, key, "k")
-	rewind := func(query string) {
-		t.Helper()
-		h.Stop()
-		e, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(w.cfg.Dir, "reeve.db")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		db, _, err := e.Migrator(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := db.ExecContext(t.Context(), query); err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(db.Close(), e.Close()); err != nil {
-			t.Fatal(err)
-		}
-		h = w.start(t)
-	}
-	rewind(`UPDATE requests SET status = 0, body = ''`) // as it is between the two commits
+	h = w.rewind(t, h, `UPDATE requests SET status = 0, body = ''`) // as it is between the two commits
 	before := picture(t, h)
 	if p := refused(t, h.Do("POST", "/api/tokens", body, key, "k"), 409, reeve.InProgress); !strings.Contains(p.Hint, "look whether") {
 		t.Errorf("hint %q", p.Hint)
 	}
 	refused(t, h.Do("POST", "/api/tokens", object{"name": "two", "role": "viewer"}, key, "k"), 409, reeve.Conflict)
 	unchanged(t, before, picture(t, h))
-	rewind(`UPDATE requests SET created_at = created_at - 86400001`)
+	h = w.rewind(t, h, `UPDATE requests SET created_at = created_at - 86400001`)
 	h.Want(201, nil, "POST", "/api/tokens", body, key, "k")
+}
+
+// rewind stops a Reeve, changes what it has stored, and starts it again.
+func (w world) rewind(t *testing.T, h *reevetest.Host, query string) *reevetest.Host {
+	t.Helper()
+	h.Stop()
+	e, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(w.cfg.Dir, "reeve.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, _, err := e.Migrator(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), query); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Close(), e.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return w.start(t)
 }
