@@ -40,10 +40,13 @@ func (d *Desk) Open(ctx context.Context, who reeve.Principal, id, origin string,
 			return c, wrong(fmt.Sprintf("/participants/%d", i), "is empty or too long", "a user's name")
 		}
 	}
-	err = d.DB.Update(ctx, func(tx *store.Tx) (err error) {
+	begin := func(tx *store.Tx) (err error) {
 		c, err = open(ctx, tx, who, id, origin, r)
 		return err
-	})
+	}
+	if err = d.DB.Update(ctx, begin); id != "" && reeve.CodeOf(err) == reeve.AlreadyExists {
+		err = d.DB.Update(ctx, begin) // somebody else has just begun it
+	}
 	return c, err
 }
 

@@ -166,3 +166,24 @@ func TestI12_BadPathsAndSizes(t *testing.T) {
 		t.Errorf("NUL in content: %+v", r) // it could not be read back
 	}
 }
+
+// Whoever says the first thing in a playground session, and at the same moment as another, has begun it or finds it begun.
+func TestI17_ASessionThatSeveralBegin(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		h.Agent("coach")
+		for i := range 5 {
+			got := atOnce(6, func(j int) reevetest.Reply {
+				return h.Do("POST", fmt.Sprintf("/api/playground/sessions/s%d/chat", i), object{"agentId": "coach", "message": fmt.Sprint("hi ", j), "detach": true})
+			})
+			for _, r := range got {
+				if r.Status != 200 {
+					t.Errorf("%d %s", r.Status, r.Body)
+				}
+			}
+		}
+		if n := len(decode[reeve.ConversationList](t, h.Want(200, nil, "GET", "/api/conversations", nil)).Conversations); n != 5 {
+			t.Errorf("%d conversations, want 5", n)
+		}
+	})
+}
