@@ -21,14 +21,19 @@ func (t *Tx) ClaimRequest(ctx context.Context, r Request, forget time.Time) (Req
 	if err := t.exec(ctx, `DELETE FROM requests WHERE created_at < $1`, reeve.Millis(forget)); err != nil {
 		return r, false, err
 	}
-	n, err := t.affect(ctx, `INSERT INTO requests (id, hash, status, body, created_at) VALUES ($1, $2, 0, $3, $4) ON CONFLICT (id) DO NOTHING`,
-		r.ID, r.Hash, some(nil), reeve.Millis(t.now))
-	if err != nil || n == 1 {
-		return r, n == 1, err
+	for {
+		n, err := t.affect(ctx, `INSERT INTO requests (id, hash, status, body, created_at) VALUES ($1, $2, 0, $3, $4) ON CONFLICT (id) DO NOTHING`,
+			r.ID, r.Hash, some(nil), reeve.Millis(t.now))
+		if err != nil || n == 1 {
+			return r, n == 1, err
+		}
+		old, found, err := one(ctx, &t.Snap, func(s scanner) (r Request, err error) { return r, s.Scan(&r.ID, &r.Hash, &r.Status, &r.Body) },
+			`SELECT id, hash, status, body FROM requests WHERE id = $1`, r.ID)
+		if err != nil || found {
+			return old, false, err
+		}
+		// Where transactions overlap, whoever had taken it has given it back in between.
 	}
-	old, _, err := one(ctx, &t.Snap, func(s scanner) (r Request, err error) { return r, s.Scan(&r.ID, &r.Hash, &r.Status, &r.Body) },
-		`SELECT id, hash, status, body FROM requests WHERE id = $1`, r.ID)
-	return old, false, err
 }
 
 // AnswerRequest keeps the answer to a request that has taken its key.

@@ -436,3 +436,63 @@ func TestGroupsServeEverybody(t *testing.T) {
 		t.Errorf("%d of %d, %v", n, callers*each, err)
 	}
 }
+
+// between has something done once, right before a question is asked in a transaction.
+type between struct {
+	store.Engine
+	then func()
+}
+
+func (b *between) Update(ctx context.Context, f func(store.Conn) error) error {
+	return b.Engine.Update(ctx, func(c store.Conn) error { return f(betweenConn{c, b}) })
+}
+
+type betweenConn struct {
+	store.Conn
+	b *between
+}
+
+func (c betweenConn) Query(ctx context.Context, query string, args ...any) (store.Rows, error) {
+	if then := c.b.then; then != nil {
+		c.b.then = nil
+		then()
+	}
+	return c.Conn.Query(ctx, query, args...)
+}
+
+// A key that its holder gives back while another asks who has it is taken by that other.
+func TestIdempotencyKey_GivenBackMeanwhile(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	e, err := postgres.Open(ctx, postgres.Config{URL: storetest.PostgresURL(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &between{Engine: e}
+	db, err := store.Open(ctx, b, storetest.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	claim := func() (old store.Request, mine bool) {
+		t.Helper()
+		if err := db.Update(ctx, func(tx *store.Tx) (err error) {
+			old, mine, err = tx.ClaimRequest(ctx, store.Request{ID: "req_1", Hash: "h"}, tx.Now().Add(-time.Hour))
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return old, mine
+	}
+	if _, mine := claim(); !mine {
+		t.Fatal("the key is new")
+	}
+	b.then = func() {
+		if err := db.Update(ctx, func(tx *store.Tx) error { return tx.DropRequest(ctx, "req_1") }); err != nil {
+			t.Error(err)
+		}
+	}
+	if old, mine := claim(); !mine || old.Hash != "h" {
+		t.Errorf("the key was given back, and is %+v's", old)
+	}
+}
