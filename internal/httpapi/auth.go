@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -46,6 +47,13 @@ func requestID(ctx context.Context) string {
 func note(ctx context.Context, err error) {
 	if r, ok := ctx.Value(requestKey).(request); ok {
 		r.log("a request failed", "request", r.id, "error", err)
+	}
+}
+
+// noteFailure is note for errors that are nobody's but the server's, unless it only stops.
+func noteFailure(ctx context.Context, err error) {
+	if !errors.Is(err, errStopping) && statuses[reeve.CodeOf(err)] >= http.StatusInternalServerError {
+		note(ctx, err)
 	}
 }
 

@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -20,7 +22,7 @@ type following struct {
 	follow       bool   // wait for more
 	translate    func(e *events, l chat.Line) error
 	greet, end   func(e *events)
-	gone         func() // the client went away before the end
+	broken       func(ctx context.Context, e *events, err error) // it ended before the turn did
 }
 
 func (s *server) streamEvents(ctx context.Context, who reeve.Principal, in *struct {
@@ -68,10 +70,46 @@ func (s *server) listens(ctx context.Context, who reeve.Principal, conversation 
 func (s *server) send(c huma.Context, status int, f *following) {
 	defer f.reader.Close()
 	s.streamed(c, status, func(ctx context.Context, e *events) {
-		if err := s.stream(ctx, e, f); err != nil && f.gone != nil && !s.Streams.stopping() {
-			f.gone()
+		if err := s.stream(ctx, e, f); err != nil {
+			err = s.interrupted(ctx, err)
+			noteFailure(ctx, err)
+			if f.broken != nil {
+				f.broken(ctx, e, err)
+			}
 		}
 	})
+}
+
+// interrupted says what the end of a stream's context means: the server stops, or the client has gone. Any other error stays as it is.
+func (s *server) interrupted(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() == nil || !errors.Is(err, ctx.Err()):
+		return err
+	case s.Streams.stopping():
+		return errStopping
+	}
+	return reeve.Errorf(reeve.Canceled, "the request was cancelled")
+}
+
+// forsake ends a turn that is followed no further because its client went away, or may not listen any more: nobody else looks at it. That the store could not be read ends no turn, and
+// when it is the server that goes, the turn goes on after the next start.
+func (s *server) forsake(ctx context.Context, who reeve.Principal, turn string, err error) {
+	why := ""
+	switch reeve.CodeOf(err) {
+	case reeve.Canceled:
+		why = "its client went away"
+	case reeve.Unauthenticated, reeve.NotFound:
+		why = "its client may not listen any more"
+	default:
+	}
+	if why == "" || s.Streams.stopping() {
+		return
+	}
+	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if _, err := s.Wake.End(keep, who.Workspace, turn, reeve.Errorf(reeve.Canceled, "%s", why)); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
+		note(ctx, err)
+	}
 }
 
 // stream sends until something ends it; nil means that all was said.

@@ -61,14 +61,19 @@ func (e *events) alive() { e.out.WriteString(": still here\n\n") }
 // over adds what clients take for the end of all.
 func (e *events) over() { e.add(0, "", json.RawMessage("[DONE]")) }
 
+// flush sends what was added. It fails only when the client has gone.
 func (e *events) flush() error {
-	if err := e.control.SetWriteDeadline(reeve.Now().Add(stuck)); err != nil {
-		return err
+	err := e.control.SetWriteDeadline(reeve.Now().Add(stuck))
+	if err == nil {
+		_, err = e.out.WriteTo(e.w)
 	}
-	if _, err := e.out.WriteTo(e.w); err != nil {
-		return err
+	if err == nil {
+		err = e.control.Flush()
 	}
-	return e.control.Flush()
+	if err != nil {
+		return &reeve.Error{Code: reeve.Canceled, Message: "the client went away", Err: err}
+	}
+	return nil
 }
 
 // send adds one event and flushes.
@@ -81,7 +86,7 @@ func (e *events) send(name string, data any) error {
 func (s *server) streamed(c huma.Context, status int, f func(context.Context, *events)) {
 	r, w := humago.Unwrap(c)
 	if !s.Streams.enter() {
-		s.write(w, r, reeve.Errorf(reeve.Unavailable, "the server is stopping"))
+		s.write(w, r, errStopping)
 		return
 	}
 	defer s.Streams.leave()

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,10 +13,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"reeve"
+	"reeve/reevetest"
 )
 
 // watch lets somebody see each commit of the Reeve that is started there, before and after it.
@@ -32,7 +36,7 @@ func (w *world) watch() *atomic.Pointer[func(after bool)] {
 	return watch
 }
 
-// A caller whose connection breaks, wherever that meets the request, finds the change made once when asking again with the key.
+// A caller whose connection breaks, wherever that meets the request, finds the change made once when waiting again with the key.
 func TestIdempotencyKey_TheCallerGoesAway(t *testing.T) {
 	w := newWorld(t)
 	watch := w.watch()
@@ -202,8 +206,8 @@ func TestW23_TheClientGoesAwayAsItsTurnBegins(t *testing.T) {
 		t.Fatalf("%d conversations and %d turns, want 2 of each", len(talks), len(runs))
 	}
 	for _, run := range runs {
-		if run.State != reeve.RunCancelled {
-			t.Errorf("a turn is %s", run.State)
+		if run.State != reeve.RunCancelled || run.Message != "its client went away" {
+			t.Errorf("a turn is %s: %s", run.State, run.Message)
 		}
 	}
 }
@@ -255,5 +259,114 @@ func TestW15_AMergeIsNotedWhoeverGoesAway(t *testing.T) {
 	m := decode[reeve.MergeResult](t, h.Want(200, nil, "POST", "/api/branches/"+x.branch+"/merge", object{}))
 	if a := noted(); !m.UpToDate || m.Merged != b.Merged || a.Merged != b.Merged || a.MergedBy != "owner" || a.MergedAt == nil || a.MergedAt.After(*b.MergedAt) {
 		t.Errorf("%+v, noted as %+v and not as %+v", m, a, b)
+	}
+}
+
+// waiting asks for turns that nobody serves, in each of the ways in which a client waits for one to its end.
+type waiting struct {
+	path string
+	body object
+	told string // how the end of a stream is told; empty means that the whole answer is waited for
+}
+
+func waitings() []waiting {
+	chat, respond := "/v1/chat/completions", "/v1/responses"
+	said := []any{object{"role": "user", "content": "hi"}}
+	return []waiting{{chat, object{"model": "coach", "messages": said}, ""}, {chat, object{"model": "coach", "messages": said, "stream": true}, `data: {"error":`},
+		{respond, object{"model": "coach", "input": "hi"}, ""}, {respond, object{"model": "coach", "input": "hi", "stream": true}, "event: response.failed"},
+		{"/api/playground/sessions/s1/chat", object{"agentId": "coach", "message": "hi"}, "event: recoverable-error"}}
+}
+
+// answered begins one, and gives its answer once that is there. It returns when the turn is committed or, of one that streams, when the stream has begun.
+func (a waiting) answered(t *testing.T, h *reevetest.Host, watch *atomic.Pointer[func(after bool)], token string) <-chan *httptest.ResponseRecorder {
+	t.Helper()
+	begun := make(chan struct{})
+	begin := sync.OnceFunc(func() { close(begun) })
+	if a.told == "" {
+		committed := func(after bool) {
+			if after {
+				begin()
+			}
+		}
+		watch.Store(&committed)
+		defer watch.Store(nil)
+	}
+	b, err := json.Marshal(a.body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequestWithContext(t.Context(), "POST", a.path, bytes.NewReader(b))
+	r.Host = "localhost"
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("X-Workspace-Id", "default")
+	r.Header.Set("Content-Type", "application/json")
+	got := make(chan *httptest.ResponseRecorder, 1)
+	handler := h.Server.Config.Handler
+	go func() {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(listening{w, begin}, r)
+		got <- w
+	}()
+	<-begun
+	return got
+}
+
+// listening is a recorder that may take its time, and says when it hears something.
+type listening struct {
+	*httptest.ResponseRecorder
+	begin func()
+}
+
+func (listening) SetWriteDeadline(time.Time) error { return nil }
+
+func (l listening) Flush() { l.begin() }
+
+// Whoever waits for a turn is told why that ends before the turn does, and is not taken for one who went away: the turns of a server that stops go on after the next start.
+func TestW23_ThoseWhoWaitAreToldThatTheServerStops(t *testing.T) {
+	w := newWorld(t)
+	watch := w.watch()
+	h := w.start(t) // which serves no turns
+	h.Agent("coach")
+	var got []<-chan *httptest.ResponseRecorder
+	for _, a := range waitings() {
+		got = append(got, a.answered(t, h, watch, h.Token))
+	}
+	h.Stop()
+	for i, a := range waitings() {
+		r := <-got[i]
+		if want := map[bool]int{true: 503, false: 200}[a.told == ""]; r.Code != want || !strings.Contains(r.Body.String(), a.told) || !strings.Contains(r.Body.String(), "the server is stopping") {
+			t.Errorf("%s %v: %d %s", a.path, a.body["stream"], r.Code, r.Body)
+		}
+	}
+	h = w.start(t)
+	runs := decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs
+	if len(runs) != len(waitings()) {
+		t.Errorf("%d turns", len(runs))
+	}
+	for _, run := range runs {
+		if run.State != reeve.RunRunning {
+			t.Errorf("a turn is %s: %s", run.State, run.Message)
+		}
+	}
+}
+
+// One whose token ends is told so in the stream, and its turn ends for that reason.
+func TestW23_AStreamWhoseTokenEnds(t *testing.T) {
+	w := newWorld(t)
+	watch := w.watch()
+	h := w.start(t)
+	h.Agent("coach")
+	for _, a := range waitings() {
+		tok := decode[reeve.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "ada", "user": "ada", "role": "member"}))
+		got := a.answered(t, h, watch, tok.Token)
+		h.Want(204, nil, "DELETE", "/api/tokens/"+tok.ID, nil)
+		if r := <-got; !strings.Contains(r.Body.String(), "not valid any more") || a.told == "" && r.Code != 401 {
+			t.Errorf("%s %v: %d %s", a.path, a.body["stream"], r.Code, r.Body)
+		}
+	}
+	for _, run := range decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs {
+		if run.State != reeve.RunCancelled || run.Message != "its client may not listen any more" {
+			t.Errorf("a turn is %s: %s", run.State, run.Message)
+		}
 	}
 }

@@ -32,7 +32,7 @@ const v1Limit = 32 << 20
 func (s *server) v1(f func(w http.ResponseWriter, r *http.Request, who reeve.Principal) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !s.Streams.enter() {
-			s.v1Error(w, r, reeve.Errorf(reeve.Unavailable, "the server is stopping"))
+			s.v1Error(w, r, errStopping)
 			return
 		}
 		defer s.Streams.leave()
@@ -119,10 +119,9 @@ func (s *server) v1Error(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.As(err, &tooLarge) {
 		err = reeve.Errorf(reeve.TooLarge, "the request has more than %d bytes", v1Limit)
 	}
+	err = s.interrupted(r.Context(), err)
+	noteFailure(r.Context(), err)
 	p, status := v1ProblemOf(err)
-	if status >= http.StatusInternalServerError {
-		note(r.Context(), err)
-	}
 	if after := reeve.AsError(err).RetryAfter; after > 0 {
 		w.Header().Set("Retry-After", retrySeconds(after))
 	}

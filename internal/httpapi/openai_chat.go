@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -144,25 +145,19 @@ func v1CallOf(f *reeve.Frame) v1ToolCall {
 func (s *server) v1ChatWhole(w http.ResponseWriter, r *http.Request, t *v1Turn, out v1Chunk) error {
 	said, text := v1Said{Role: "assistant"}, ""
 	var failure error
-	if err := t.follow(r.Context(), func(seen v1Seen) error {
+	usage, last, err := t.heard(r.Context(), func(seen v1Seen) error {
 		text += seen.text
 		if seen.call != nil {
 			said.ToolCalls = append(said.ToolCalls, v1CallOf(seen.call))
 		}
 		failure = seen.fail
 		return nil
-	}); err != nil {
+	})
+	if err := cmp.Or(failure, err); err != nil {
 		return err
-	}
-	if failure != nil {
-		return failure
 	}
 	if text != "" || len(said.ToolCalls) == 0 {
 		said.Content = &text
-	}
-	usage, last, err := t.sum(r.Context())
-	if err != nil {
-		return err
 	}
 	out.Object, out.Usage = "chat.completion", &v1Usage{Prompt: usage.Input, Completion: usage.Output, Total: usage.Input + usage.Output}
 	out.Choices = []v1Choose{{Message: &said, Finish: v1Finish(len(said.ToolCalls), last.Stop)}}
@@ -182,12 +177,12 @@ func (s *server) v1ChatStream(w http.ResponseWriter, r *http.Request, t *v1Turn,
 	}
 	empty := ""
 	if err := piece(v1Said{Role: "assistant", Content: &empty}, nil); err != nil {
-		t.leave(r.Context())
+		_ = t.left(r.Context(), err)
 		t.reader.Close()
 		return nil //nolint:nilerr // the client has gone
 	}
 	var failure error
-	err := t.follow(r.Context(), func(seen v1Seen) error {
+	usage, last, err := t.heard(r.Context(), func(seen v1Seen) error {
 		failure = seen.fail
 		if seen.text != "" {
 			return piece(v1Said{Content: &seen.text}, nil)
@@ -200,14 +195,9 @@ func (s *server) v1ChatStream(w http.ResponseWriter, r *http.Request, t *v1Turn,
 		}
 		return nil
 	})
-	if err != nil {
-		return nil //nolint:nilerr // the client has gone
-	}
-	usage, last, err := t.sum(r.Context())
-	if failure == nil {
-		failure = err
-	}
+	failure = cmp.Or(failure, err)
 	if failure != nil {
+		noteFailure(r.Context(), failure)
 		p, _ := v1ProblemOf(failure)
 		_ = e.send("", map[string]any{"error": p}) // whoever does not listen any more has gone
 		return nil

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -236,21 +237,15 @@ func (b *v1ResponseBody) call(f *reeve.Frame) v1Output {
 func (s *server) v1RespondWhole(w http.ResponseWriter, r *http.Request, t *v1Turn, b *v1ResponseBody) error {
 	text := ""
 	var failure error
-	if err := t.follow(r.Context(), func(seen v1Seen) error {
+	usage, last, err := t.heard(r.Context(), func(seen v1Seen) error {
 		text += seen.text
 		if seen.call != nil {
 			b.call(seen.call)
 		}
 		failure = seen.fail
 		return nil
-	}); err != nil {
-		return err
-	}
-	if failure != nil {
-		return failure
-	}
-	usage, last, err := t.sum(r.Context())
-	if err != nil {
+	})
+	if err := cmp.Or(failure, err); err != nil {
 		return err
 	}
 	if text != "" || len(b.Output) == 0 {

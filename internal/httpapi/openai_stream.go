@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -94,13 +95,13 @@ func (s *server) v1RespondStream(w http.ResponseWriter, r *http.Request, t *v1Tu
 	e := &responseStream{events: newEvents(w, http.StatusOK), body: b}
 	for _, name := range []string{"response.created", "response.in_progress"} {
 		if err := e.state(name); err != nil {
-			t.leave(r.Context())
+			_ = t.left(r.Context(), err)
 			t.reader.Close()
 			return nil //nolint:nilerr // the client has gone
 		}
 	}
 	var failure error
-	if err := t.follow(r.Context(), func(seen v1Seen) error {
+	usage, last, err := t.heard(r.Context(), func(seen v1Seen) error {
 		failure = seen.fail
 		if seen.text != "" {
 			return e.text(seen.text)
@@ -109,17 +110,13 @@ func (s *server) v1RespondStream(w http.ResponseWriter, r *http.Request, t *v1Tu
 			return e.call(seen.call)
 		}
 		return nil
-	}); err != nil {
-		return nil //nolint:nilerr // the client has gone
-	}
-	usage, last, err := t.sum(r.Context())
-	if failure == nil {
-		failure = err
-	}
+	})
+	failure = cmp.Or(failure, err)
 	if failure == nil && !e.open && len(b.Output) == 0 {
 		_ = e.text("") // a message, though an empty one
 	}
 	_ = e.close()
+	noteFailure(r.Context(), failure)
 	b.conclude(usage, last.Stop, failure)
 	_ = e.state("response." + b.Status) // whoever does not listen any more has gone
 	return nil

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"time"
 
 	"reeve"
 	"reeve/internal/chat"
@@ -128,8 +127,7 @@ func (s *server) v1Begin(ctx context.Context, who reeve.Principal, a reeve.Agent
 		return nil, err
 	}
 	if t.reader, err = s.Desk.Hub.Subscribe(ctx, t.turn.ConversationID, after); err != nil {
-		t.leave(ctx)
-		return nil, err
+		return nil, t.left(ctx, err)
 	}
 	return t, nil
 }
@@ -143,22 +141,20 @@ type v1Seen struct {
 }
 
 // follow tells what the turn says until there is nothing more for this client: the agent has said all, hands a call over, or
-// waits for a person. Whoever goes away, or may no longer listen, ends the turn.
+// waits for a person. An error says why it is followed no further; see left.
 func (t *v1Turn) follow(ctx context.Context, tell func(v1Seen) error) error {
 	defer t.reader.Close()
-	sent, message := "", "" // what was told of the message under way, and the message
-	held := false           // a message is made anew: its pieces are held back, as nobody can take back what was told
+	sent := ""    // what was told of the message under way
+	held := false // a message is made anew: its pieces are held back, as nobody can take back what was told
 	right, err := t.server.pass(ctx, t.who, t.turn.ConversationID)
 	defer right.close()
 	if err != nil {
-		t.leave(ctx)
-		return err
+		return t.left(ctx, err)
 	}
 	for {
 		lines, err := right.next(ctx, t.reader)
 		if err != nil {
-			t.leave(ctx)
-			return err
+			return t.left(ctx, err)
 		}
 		for _, l := range lines {
 			var f reeve.Frame
@@ -173,15 +169,13 @@ func (t *v1Turn) follow(ctx context.Context, tell func(v1Seen) error) error {
 			case reeve.FrameToken:
 				switch {
 				case f.Discard:
-					held, message = sent != "", ""
-				case !f.Reasoning:
-					if message += f.Text; !held {
-						seen.text, sent = f.Text, sent+f.Text
-					}
+					held = sent != ""
+				case !f.Reasoning && !held:
+					seen.text, sent = f.Text, sent+f.Text
 				}
 			case reeve.FrameMessage:
 				seen.text = rest(f.Text, sent)
-				sent, message, held = "", "", false
+				sent, held = "", false
 				seen.over = f.Final
 			case reeve.FrameTool:
 				if t.offered[f.Tool] {
@@ -200,8 +194,7 @@ func (t *v1Turn) follow(ctx context.Context, tell func(v1Seen) error) error {
 				continue
 			}
 			if err := tell(seen); err != nil {
-				t.leave(ctx)
-				return err
+				return t.left(ctx, err)
 			}
 			if seen.over || seen.fail != nil {
 				return nil
@@ -218,16 +211,20 @@ func rest(whole, told string) string {
 	return "\n" + whole
 }
 
-// leave ends the turn of a client that went away. When it is the server that goes, the turn goes on after the next start.
-func (t *v1Turn) leave(ctx context.Context) {
-	if t.server.Streams.stopping() {
-		return
+// left gives why a turn is followed no further, and ends it if that is its client's going.
+func (t *v1Turn) left(ctx context.Context, err error) error {
+	err = t.server.interrupted(ctx, err)
+	t.server.forsake(ctx, t.who, t.turn.ID, err)
+	return err
+}
+
+// heard follows the turn, and gives what its answers cost, and the last of them.
+func (t *v1Turn) heard(ctx context.Context, tell func(v1Seen) error) (u model.Usage, last model.Answer, err error) {
+	if err = t.follow(ctx, tell); err != nil {
+		return u, last, err
 	}
-	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	if _, err := t.server.Wake.Cancel(keep, t.who.Workspace, t.turn.ID); err != nil && reeve.CodeOf(err) != reeve.Conflict {
-		note(ctx, err)
-	}
+	u, last, err = t.sum(ctx)
+	return u, last, t.server.interrupted(ctx, err)
 }
 
 // sum is what the turn's answers cost, and the last of them.

@@ -46,11 +46,10 @@ func (s *server) playground(ctx context.Context, who reeve.Principal, in *struct
 	}
 	p := player{info: reeve.PlaygroundInfo{SessionID: in.Session, ConversationID: c.ID, TurnID: f.turn}}
 	f.translate, f.end = p.translate, p.end
-	f.gone = func() {
-		keep := context.WithoutCancel(ctx)
-		if _, err := s.Wake.Cancel(keep, who.Workspace, f.turn); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
-			s.Log.Error("a turn whose client went away could not be ended", "turn", f.turn, "error", err)
-		}
+	f.broken = func(ctx context.Context, e *events, err error) {
+		s.forsake(ctx, who, f.turn, err)
+		why := reeve.AsError(err)
+		_ = e.send(failure(why.Code), play{Type: failure(why.Code), Code: why.Code, Message: why.Message, Hint: why.Hint}) // whoever does not listen any more has gone
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) { s.send(c, http.StatusOK, f) }}, nil
 }

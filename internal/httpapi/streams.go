@@ -3,6 +3,8 @@ package httpapi
 import (
 	"context"
 	"sync"
+
+	"reeve"
 )
 
 // Streams are the answers and sockets that go on until somebody ends them. A server that stops tells them so, and waits.
@@ -17,6 +19,9 @@ type Streams struct {
 	rights context.Context // over when somebody may have lost a right to listen; then there is another
 	recall context.CancelFunc
 }
+
+// errStopping is what the clients of a server that stops are told.
+var errStopping = reeve.Errorf(reeve.Unavailable, "the server is stopping")
 
 // NewStreams makes an empty set of them.
 func NewStreams() *Streams {
