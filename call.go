@@ -42,7 +42,7 @@ type Call struct {
 
 // Result is what a call came to.
 type Result struct {
-	CallID      string  `json:"call_id" doc:"The call's id: reeve explain takes it"`
+	CallID      string  `json:"call_id" doc:"The call's id: reeve explain takes it. Empty for a call of a batch that was not made"`
 	OperationID string  `json:"operation_id,omitempty" doc:"Set when the call changes something"`
 	State       State   `json:"state,omitempty" doc:"Where the operation stands"`
 	Content     string  `json:"content" doc:"What the tool said, scrubbed and cut to the cap"`

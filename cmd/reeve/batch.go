@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -45,7 +46,7 @@ func (a *app) printBatch(b reeve.BatchRequest, got reeve.BatchAnswer) error {
 				state = string(r.State)
 			}
 			fmt.Fprintf(w, "--- %s %s %s\n", b.Calls[i].Tool, r.CallID, state)
-			printContent(w, r.Content)
+			printContent(w, cmp.Or(r.Content, plain(r.Message)))
 		}
 	})
 	if err != nil {

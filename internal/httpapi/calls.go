@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"unicode/utf8"
@@ -96,13 +97,25 @@ func (s *server) callAll(ctx context.Context, who reeve.Principal, in *struct {
 		}
 	}
 	out := &body[reeve.BatchAnswer]{Body: reeve.BatchAnswer{Results: make([]reeve.Result, len(calls))}}
+	last := 0 // the last that was made
 	for i, a := range s.Gate.CallAll(ctx, calls) {
-		if a.Err != nil && a.Result.CallID == "" {
+		switch {
+		case !a.Made:
+			out.Body.Results[i] = notMade(last, calls[last].Tool)
+			continue
+		case a.Err != nil && a.Result.CallID == "":
 			return nil, a.Err // nothing could be recorded: the agent is not there, or the store is down
 		}
-		out.Body.Results[i] = a.Result
+		out.Body.Results[i], last = a.Result, i
 	}
 	return out, nil
+}
+
+// notMade is the result of a call that was left because its run waits for one before it, which is named by its place and tool.
+func notMade(place int, tool string) reeve.Result {
+	return reeve.Result{IsError: true, Code: reeve.Conflict,
+		Message: fmt.Sprintf("the call was not made: its run waits for call %d of the batch, %s", place+1, tool),
+		Hint:    "make it when that one has its result; a batch that has an Idempotency-Key can be sent again as it is"}
 }
 
 func (s *server) judge(ctx context.Context, who reeve.Principal, in *callInput) (*body[reeve.Explanation], error) {

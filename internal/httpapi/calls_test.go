@@ -118,6 +118,36 @@ func TestCalls_EveryStatus(t *testing.T) {
 	})
 }
 
+// A call that its run does not come to, because one before it waits, is no success. Sent again under its key, the batch goes on there.
+func TestCalls_ABatchSaysWhatWasNotMade(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t, tricks()...)
+		h.Agent("coach", "sends", "danger", "looks")
+		send := func() []reeve.Result {
+			t.Helper()
+			return decode[reeve.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", object{"calls": []any{
+				object{"tool": "looks", "run": "mine"}, object{"tool": "danger", "run": "mine"}, object{"tool": "sends", "run": "mine"}, object{"tool": "looks", "run": "mine"},
+			}}, key, "batch")).Results
+		}
+		got := send()
+		if got[0].IsError || got[1].State != reeve.Parked {
+			t.Fatalf("the first two: %+v", got[:2])
+		}
+		for _, r := range got[2:] {
+			if !r.IsError || r.Code != reeve.Conflict || !strings.Contains(r.Message, "call 2 of the batch, danger") || r.Hint == "" || r.CallID != "" {
+				t.Errorf("a call that was not made: %+v", r)
+			}
+		}
+		h.Want(200, nil, "POST", "/api/approvals/"+got[1].ApprovalID+"/decision", object{"decision": "approve"})
+		h.Settle(t.Context())
+		for i, r := range send() {
+			if r.IsError || r.CallID == "" {
+				t.Errorf("call %d of the batch that was sent again: %+v", i+1, r)
+			}
+		}
+	})
+}
+
 // pages reads a list to its end, two at a time.
 func pages[L, T any](t *testing.T, h *reevetest.Host, path string, open func(L) ([]T, string)) []T {
 	t.Helper()
