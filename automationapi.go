@@ -125,9 +125,10 @@ type ItemHistory struct {
 	Attempts []ItemAttempt `json:"attempts" doc:"Oldest first"`
 }
 
-// Plan is what a dry run would have done, in order.
+// Plan is a page of what a dry run would have done, in order.
 type Plan struct {
 	RunID   string        `json:"run_id"`
 	AgentID string        `json:"agent_id"`
 	Calls   []PlannedCall `json:"calls"`
+	Next    string        `json:"next_cursor,omitempty"`
 }

@@ -110,9 +110,17 @@ func (c *Client) ReprocessItem(ctx context.Context, id string, r reeve.ItemReque
 	return post[reeve.Item](ctx, c, path("automations", id, "items", "reprocess"), r)
 }
 
-// RunPlan gives what a dry run would have done.
+// RunPlan gives all that a dry run would have done.
 func (c *Client) RunPlan(ctx context.Context, run string) (reeve.Plan, error) {
-	return get[reeve.Plan](ctx, c, path("plans", run), nil)
+	calls := []reeve.PlannedCall{}
+	for p := (Page{Limit: 500}); ; {
+		plan, err := get[reeve.Plan](ctx, c, path("plans", run), p.query())
+		calls = append(calls, plan.Calls...)
+		if p.Cursor = plan.Next; err != nil || p.Cursor == "" {
+			plan.Calls = calls
+			return plan, err
+		}
+	}
 }
 
 // ApplyRunPlan asks for a run that does exactly that. A plan is applied once.

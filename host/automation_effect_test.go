@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/client"
 	"reeve/reevetest"
 )
 
@@ -86,6 +87,25 @@ func TestK28_PlanAndApply(t *testing.T) {
 }
 
 // TestK15_CrashInAHandler loses the server after one of two effects of an item, for each class.
+// TestK28_APlanIsShownToItsEnd plans more than one page: what is applied is what can be read, and the client reads all of it.
+func TestK28_APlanIsShownToItsEnd(t *testing.T) {
+	a, _ := automate(t, `for (let n = 1; n <= 501; n++) await Items.withItem('item ' + n, 'Item', async () => {})`)
+	r := a.start(call{"type": "dry"})
+	equal(t, string(r.Run.State), "completed", "the dry run")
+	var page reeve.Plan
+	a.Want(200, &page, "GET", "/api/plans/"+r.Run.ID+"?limit=2", nil)
+	a.Want(200, &page, "GET", "/api/plans/"+r.Run.ID+"?limit=2&cursor="+page.Next, nil)
+	equal(t, spoken(len(page.Calls), page.Calls[0].ItemID, page.Next != ""), "2 item 3 true", "the second page")
+	c, err := client.New(client.Config{URL: a.URL, Token: a.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := c.RunPlan(t.Context(), r.Run.ID)
+	if err != nil || len(whole.Calls) != 501 || whole.Calls[500].ItemID != "item 501" || whole.Next != "" {
+		t.Errorf("the client read %d of 501, %v", len(whole.Calls), err)
+	}
+}
+
 func TestK15_CrashInAHandler(t *testing.T) {
 	for _, name := range []string{"send", "note"} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -260,20 +262,44 @@ func (s *server) settleItem(ctx context.Context, who reeve.Principal, in *ItemBo
 	return &body[reeve.Item]{v}, err
 }
 
-// mostPlanned is how many calls of a plan are shown.
-const mostPlanned = 10_000
+// placeCursor begins a cursor of a list in the order of places: the number behind it is the last one that was shown.
+const placeCursor = "place."
 
-func (s *server) getRunPlan(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Plan], error) {
+// parsePlaceCursor gives the place that the page before ended with.
+func parsePlaceCursor(c string) (int, error) {
+	if c == "" {
+		return 0, nil
+	}
+	text, ok := strings.CutPrefix(c, placeCursor)
+	n, err := strconv.ParseUint(text, 10, 31)
+	if !ok || err != nil {
+		return 0, badCursor()
+	}
+	return int(n), nil
+}
+
+func (s *server) getRunPlan(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Page
+}) (*body[reeve.Plan], error) {
+	after, err := parsePlaceCursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
 	out := &body[reeve.Plan]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+	err = s.DB.View(ctx, func(snap *store.Snap) error {
 		note, err := planFor(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
 		}
 		out.Body.RunID, out.Body.AgentID = note.RunID, note.AgentID
-		out.Body.Calls, err = snap.ListPlanned(ctx, who.Workspace, in.ID, 0, mostPlanned)
+		out.Body.Calls, err = snap.ListPlanned(ctx, who.Workspace, in.ID, after, in.Limit)
 		return err
 	})
+	if n := len(out.Body.Calls); n == in.Limit {
+		out.Body.Next = placeCursor + strconv.Itoa(out.Body.Calls[n-1].Ordinal)
+	}
+	return out, err
 }
 
 // planFor reads what is noted of a dry run that the caller may see.
