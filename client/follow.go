@@ -31,12 +31,11 @@ func (c *Client) Follow(ctx context.Context, conversation string, after int64, f
 		if after >= 0 {
 			r.query = url.Values{"after": {strconv.FormatInt(after, 10)}}
 		}
-		return c.listen(ctx, r, func(data []byte) error {
+		return c.listen(ctx, r, heard, func(data []byte) error {
 			var frame reeve.Frame
 			if err := json.Unmarshal(data, &frame); err != nil {
 				return unreadable(err)
 			}
-			heard()
 			if frame.Type == reeve.FrameConnected {
 				if after < 0 {
 					after = frame.Seq
@@ -57,12 +56,11 @@ func (c *Client) Follow(ctx context.Context, conversation string, after int64, f
 func (c *Client) FollowRun(ctx context.Context, automation, run string, f func(reeve.AutomationRun) error) error {
 	return c.persist(ctx, func(heard func()) error {
 		r := &request{method: http.MethodGet, path: path("automations", automation, "runs", run, "events")}
-		return c.listen(ctx, r, func(data []byte) error {
+		return c.listen(ctx, r, heard, func(data []byte) error {
 			var frame reeve.RunFrame
 			if err := json.Unmarshal(data, &frame); err != nil {
 				return unreadable(err)
 			}
-			heard()
 			err := f(frame.AutomationRun)
 			if err == nil && frame.Type == reeve.RunComplete {
 				err = ErrStop
@@ -108,8 +106,9 @@ var ErrStop = errors.New("enough")
 // stopped is an error of the function given to Follow.
 type stopped struct{ error }
 
-// listen gives the data of each event to f, over one connection.
-func (c *Client) listen(ctx context.Context, r *request, f func(data []byte) error) error {
+// listen gives the data of each event to f, over one connection, and says when f has taken one. However long f takes, as when it asks
+// a person, the server is not away meanwhile: nobody reads what it says.
+func (c *Client) listen(ctx context.Context, r *request, heard func(), f func(data []byte) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	resp, err := c.send(ctx, r)
@@ -122,12 +121,14 @@ func (c *Client) listen(ctx context.Context, r *request, f func(data []byte) err
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(make([]byte, 0, 64<<10), longest)
 	for lines.Scan() {
-		watch.Reset(silence)
 		if data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: ")); ok { // the number and the type are in the frame too
+			watch.Stop()
 			if err := f(data); err != nil {
 				return err
 			}
+			heard()
 		}
+		watch.Reset(silence)
 	}
 	err = lines.Err()
 	if err == nil {

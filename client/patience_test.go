@@ -1,8 +1,13 @@
 package client
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"reeve"
 )
@@ -19,4 +24,67 @@ func TestPatiently(t *testing.T) {
 			}
 		}
 	})
+}
+
+// steady is a server that tells of two frames, says that it is there every 15 seconds, and is met anew as often as it is asked.
+func steady(asked *int) http.RoundTripper {
+	return carrier(func(r *http.Request) (*http.Response, error) {
+		*asked++
+		body, w := io.Pipe()
+		context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
+		go func() {
+			texts := []string{"data: {\"type\":\"approval_required\",\"seq\":1}\n\n", "data: {\"type\":\"turn_complete\",\"seq\":2}\n\n"}
+			if r.URL.Query().Get("after") == "1" {
+				texts = texts[1:]
+			}
+			for err := error(nil); err == nil; {
+				text := ": still here\n\n"
+				if len(texts) > 0 {
+					text, texts = texts[0], texts[1:]
+				}
+				_, err = fmt.Fprint(w, text)
+				reeve.Pause(r.Context(), 15*time.Second)
+			}
+		}()
+		return &http.Response{StatusCode: 200, Header: http.Header{"X-Request-Id": {"req_1"}}, Body: body}, nil
+	})
+}
+
+type carrier func(*http.Request) (*http.Response, error)
+
+func (f carrier) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A person who thinks for long before they answer, within a frame, is still told the rest, over the same connection; so is one whose connection was
+// lost meanwhile, over another.
+func TestFollow_APersonThinks(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			server := steady(&asked)
+			var cut func()
+			c, err := New(Config{URL: "http://localhost:1", HTTP: &http.Client{Transport: carrier(func(r *http.Request) (*http.Response, error) {
+				ctx, cancel := context.WithCancel(r.Context())
+				cut = cancel
+				return server.RoundTrip(r.WithContext(ctx))
+			})}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var told []int64
+			err = c.Follow(t.Context(), "conv_1", 0, func(f reeve.Frame) error {
+				if told = append(told, f.Seq); f.Seq == 2 {
+					return ErrStop
+				}
+				reeve.Pause(t.Context(), 3*time.Minute)
+				if lost {
+					cut()
+					synctest.Wait()
+				}
+				return nil
+			})
+			if want := map[bool]int{false: 1, true: 2}[lost]; err != nil || fmt.Sprint(told) != "[1 2]" || asked != want {
+				t.Errorf("lost %v: told %v over %d connections, %v", lost, told, asked, err)
+			}
+		})
+	}
 }
