@@ -69,6 +69,29 @@ func TestO11_AConversationIsItsParticipants(t *testing.T) {
 	over(h, turn.ID)
 }
 
+// Of two people whose parts are ended at the same moment one stays: a conversation is somebody's.
+func TestO11_AConversationKeepsAPerson(t *testing.T) {
+	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		h := start()
+		h.Agent("bot")
+		ann := as(h, "ann", "member")
+		as(h, "bob", "member")
+		for range 20 {
+			var c reeve.Conversation
+			h.Want(http.StatusCreated, &c, "POST", "/api/conversations", object{"agent": "bot", "participants": []string{"bob"}}, ann...)
+			replies := make([]reevetest.Reply, 2)
+			var all sync.WaitGroup
+			for i, name := range []string{"ann", "bob"} {
+				all.Go(func() { replies[i] = h.Do("DELETE", "/api/conversations/"+c.ID+"/participants/"+name, nil) })
+			}
+			all.Wait()
+			if replies[0].Status+replies[1].Status != http.StatusNoContent+http.StatusConflict {
+				t.Fatalf("%d %s, %d %s", replies[0].Status, replies[0].Body, replies[1].Status, replies[1].Body)
+			}
+		}
+	})
+}
+
 func TestW12_ALostRightEndsAConnection(t *testing.T) {
 	h := talker(t, "- {when: hello, text: hi}\n")
 	var made struct {

@@ -183,6 +183,9 @@ func (s *server) removeParticipant(ctx context.Context, who reeve.Principal, in 
 }) (*none, error) {
 	defer s.Streams.Recheck()
 	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.HoldConversation(ctx, in.ID); err != nil { // so that of two who go at once, one sees that the other has gone
+			return err
+		}
 		c, err := see(ctx, &tx.Snap, who, in.ID)
 		if err != nil {
 			return err
