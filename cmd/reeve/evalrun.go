@@ -245,8 +245,10 @@ func (x *examiner) begin(ctx context.Context, t task, key string) (c reeve.Conve
 	return c, err
 }
 
-// await looks at a turn until it is over. One that takes too long or too much is cancelled, and the limit is named.
+// await looks at a turn until it is over. One that takes too long or too much is cancelled, and the limit is named. Its time is counted from the
+// first look: when it began is said by the server's clock, which need not be ours.
 func (x *examiner) await(ctx context.Context, id string) (limit string, err error) {
+	began := reeve.Monotonic()
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		var run reeve.Run
 		if err := x.client.Insist(ctx, func() error { run, err = x.client.Run(ctx, id); return err }); err != nil {
@@ -257,7 +259,7 @@ func (x *examiner) await(ctx context.Context, id string) (limit string, err erro
 		}
 		if limit == "" {
 			switch {
-			case reeve.Now().Sub(run.StartedAt) > x.limits.taskTime:
+			case reeve.Since(began) > x.limits.taskTime:
 				limit = "its limit of time"
 			case x.limits.taskTokens > 0 && run.Spent.Tokens > x.limits.taskTokens:
 				limit = "its limit of tokens"
