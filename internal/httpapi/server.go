@@ -93,7 +93,7 @@ func New(cfg Config) http.Handler {
 	mux.HandleFunc("GET /docs", s.docs(api.OpenAPI()))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs", http.StatusFound) })
 	mux.HandleFunc("/", s.otherwise(mux))
-	return s.identify(s.checkOrigin(s.checkPath(s.authenticate(s.once(mux)))))
+	return s.identify(paced(s.checkOrigin(s.checkPath(s.authenticate(s.once(mux))))))
 }
 
 // document is the head of the OpenAPI document.
@@ -146,7 +146,7 @@ type route struct {
 // handle registers a route. Errors of any room become problems here, in one place.
 func handle[I, O any](api huma.API, r route, f func(context.Context, reeve.Principal, *I) (*O, error)) {
 	op := huma.Operation{Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary, Tags: []string{r.tag}, DefaultStatus: r.status,
-		MaxBodyBytes: mostBody(r.path)}
+		MaxBodyBytes: mostBody(r.path), BodyReadTimeout: -1} // as paced has it
 	if r.method == http.MethodPost && !hasOwnKey(r.path) {
 		op.Parameters = append(op.Parameters, keyParameter())
 	}

@@ -1,0 +1,51 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"reeve"
+)
+
+const (
+	bodySilence = 30 * time.Second // how long a body may stand still
+	bodyPace    = 4 << 10          // bytes a second that it must bring on the whole, beyond that
+)
+
+// paced lets a body take as long as its size needs over a slow line, while it comes on. One that stands still, or trickles so that it would
+// hold its connection for good, is given up.
+func paced(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != nil && r.Body != http.NoBody {
+			r.Body = &pacedBody{ReadCloser: r.Body, conn: http.NewResponseController(w), began: reeve.Monotonic()}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+type pacedBody struct {
+	io.ReadCloser
+	conn  *http.ResponseController
+	began time.Time
+	got   int64
+}
+
+func (p *pacedBody) Read(b []byte) (int, error) {
+	end := p.began.Add(bodySilence + time.Duration(p.got)*time.Second/bodyPace)
+	if still := reeve.Monotonic().Add(bodySilence); still.Before(end) {
+		end = still
+	}
+	_ = p.conn.SetReadDeadline(end) // what is no connection has no deadline
+	n, err := p.ReadCloser.Read(b)
+	p.got += int64(n)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = &reeve.Error{Code: reeve.Timeout, Message: "the body came too slowly", Hint: "try again over a faster line, or with less", Err: err}
+	case err != nil:
+		_ = p.conn.SetReadDeadline(time.Time{}) // it is over: from now on the connection is only watched, for as long as the answer takes
+	}
+	return n, err
+}

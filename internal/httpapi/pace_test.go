@@ -1,0 +1,80 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"reeve"
+)
+
+// wire is a listener for one connection in memory, whose time can be a test's.
+type wire struct{ ends chan net.Conn }
+
+func (l wire) Accept() (net.Conn, error) {
+	if c, ok := <-l.ends; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (l wire) Close() error   { close(l.ends); return nil }
+func (l wire) Addr() net.Addr { return &net.TCPAddr{} }
+
+// A body may take its time as long as it comes on; what is done with it then may too. One that stands still or trickles is given up.
+func TestBadInput_SlowBodies(t *testing.T) {
+	for name, c := range map[string]struct {
+		piece int
+		pause time.Duration
+		works time.Duration // how long the request takes once its body is there
+		want  int
+	}{
+		"slow":     {80 << 10, 10 * time.Second, time.Minute, 200},
+		"standing": {80 << 10, 31 * time.Second, 0, http.StatusGatewayTimeout},
+		"trickles": {10, 5 * time.Second, 0, http.StatusGatewayTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				installProblems()
+				mux := http.NewServeMux()
+				handle(humago.New(mux, (&server{}).document()), route{http.MethodPost, "/x", "x", "x", "x", reeve.Viewer, 0}, func(ctx context.Context, _ reeve.Principal, in *struct{ RawBody []byte }) (*body[string], error) {
+					if !reeve.Pause(ctx, c.works) {
+						return nil, ctx.Err()
+					}
+					return &body[string]{fmt.Sprint(len(in.RawBody))}, nil
+				})
+				srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					paced(mux).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey, reeve.Principal{Role: reeve.Viewer})))
+				})}
+				mine, theirs := net.Pipe()
+				l := wire{make(chan net.Conn, 1)}
+				l.ends <- theirs
+				var all sync.WaitGroup
+				all.Go(func() { _ = srv.Serve(l) })
+				all.Go(func() {
+					_, err := fmt.Fprintf(mine, "POST /x HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n", 10*c.piece)
+					for n := 0; n < 10 && err == nil && reeve.Pause(t.Context(), c.pause); n++ {
+						_, err = mine.Write(make([]byte, c.piece))
+					}
+				})
+				res, err := http.ReadResponse(bufio.NewReader(mine), nil)
+				if err != nil || res.StatusCode != c.want {
+					t.Errorf("%+v, %v", res, err)
+				}
+				_ = mine.Close()
+				if err := srv.Shutdown(t.Context()); err != nil {
+					t.Error(err)
+				}
+				all.Wait()
+			})
+		})
+	}
+}
