@@ -117,11 +117,11 @@ func (r *request) check(ctx context.Context, inv *reeve.Invocation) error {
 	return err
 }
 
-// client gives the guarded client for a request. Only a read follows redirects: the first answer to anything else is the one
-// that says what happened.
-func (b *Builder) client(effect reeve.Effect) *http.Client {
+// client gives the guarded client for a request. Only a read follows redirects: the first answer to a request that changes
+// something, or to the look-up of one, is the one that says what happened.
+func (b *Builder) client(follows bool) *http.Client {
 	c := b.Guard.Client()
-	if effect.Mutates() {
+	if !follows {
 		c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	}
 	return c

@@ -42,7 +42,7 @@ func (c *checker) endpoint() *request {
 	}
 	r := &request{
 		method: s.Method, query: s.Query, body: s.Body, bodyType: s.BodyType, limit: s.MaxResponseBytes, effect: c.tool.Effect,
-		client: c.builder.client(c.tool.Effect), provider: c.builder.Secrets,
+		client: c.builder.client(!c.tool.Effect.Mutates()), provider: c.builder.Secrets,
 	}
 	r.url = c.url("/spec/url", s.URL)
 	path, query := r.url.args()
@@ -102,7 +102,7 @@ func (c *checker) lookup() *lookup {
 	l := &lookup{applied: v.Applied, notApplied: v.NotApplied}
 	l.request = request{
 		method: v.Method, bodyType: noBody, limit: c.spec.MaxResponseBytes, effect: reeve.Read, result: tokens,
-		client: c.builder.client(reeve.Read), provider: c.builder.Secrets,
+		client: c.builder.client(false), provider: c.builder.Secrets,
 	}
 	l.url = c.url("/spec/verify/url", v.URL)
 	if path, query := l.url.args(); l.url.base != "" && len(path)+len(query) == 0 {

@@ -62,6 +62,34 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 	}
 }
 
+// TestG10_ALookUpThatIsSentElsewhereCannotTell: where a redirect leads, a login page or one that is not there, says nothing of the operation.
+func TestG10_ALookUpThatIsSentElsewhereCannotTell(t *testing.T) {
+	var there atomic.Int32
+	base, got := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/elsewhere" {
+			w.WriteHeader(int(there.Load()))
+			return
+		}
+		http.Redirect(w, r, "/elsewhere", http.StatusFound)
+	})
+	for _, c := range []struct {
+		there int
+		more  string
+		want  reeve.Outcome
+	}{{200, "", reeve.CannotTell}, {404, "", reeve.CannotTell}, {404, `,"applied":[302]`, reeve.Applied}, {200, `,"not_applied":[302]`, reeve.NotApplied}} {
+		there.Store(int32(c.there))
+		tool := mustBuild(t, local(), reeve.Verifiable, fmt.Sprintf(`{"method":"POST","url":"%s/","verify":{"url":"%s/ops/{operation_id}"%s}}`, base, base, c.more))
+		if o, _, err := tool.Verify(t.Context(), call(`{}`)); o != c.want || err != nil {
+			t.Error(c, o, err)
+		}
+	}
+	for _, r := range got.list {
+		if r.RequestURI == "/elsewhere" {
+			t.Error("a look-up followed a redirect")
+		}
+	}
+}
+
 func TestG10_NoAnswerCannotTell(t *testing.T) {
 	base := listen(t, func(c net.Conn) { readRequest(c); reset(c) })
 	tool := mustBuild(t, local(), reeve.Verifiable, fmt.Sprintf(`{"method":"POST","url":"%s","verify":{"url":"%s/{operation_id}"}}`, base, base))
