@@ -33,15 +33,12 @@ func operators() []string {
 }
 
 // runners run what their arguments say. Where programs are listed, they must be allowed by name, and their arguments are judged too.
-var runners = []string{"builtin", "busybox", "chroot", "command", "coproc", "doas", "env", "exec", "find", "ionice", "nice", "nohup", "parallel", "setsid", "stdbuf", "sudo",
+var runners = []string{"builtin", "busybox", "chroot", "command", "coproc", "doas", "env", "exec", "find", "ionice", "jobs", "nice", "nohup", "parallel", "setsid", "stdbuf", "sudo",
 	"time", "timeout", "toybox", "unshare", "watch", "xargs"}
 
 // interpreters run text that no look at the line can judge. Where programs are listed, they must be allowed by name.
-var interpreters = []string{".", "alias", "ash", "awk", "bash", "dash", "enable", "eval", "gawk", "hash", "ksh", "lua", "mawk", "node", "perl", "php", "python", "python2", "python3",
-	"ruby", "sh", "source", "trap", "zsh"}
-
-// variables change which program a name means.
-var variables = []string{"PATH", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "CDPATH"}
+var interpreters = []string{".", "alias", "ash", "awk", "bash", "bind", "compgen", "complete", "dash", "enable", "eval", "fc", "gawk", "hash", "ksh", "let", "lua", "mapfile", "mawk", "node", "perl", "php", "python", "python2", "python3",
+	"readarray", "ruby", "sh", "source", "trap", "zsh"}
 
 // folders are where a program may be named by its path; elsewhere anything may bear its name.
 var folders = []string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"}
@@ -55,13 +52,7 @@ func (p policy) check(line string) error {
 	if err != nil {
 		return reeve.Errorf(reeve.Validation, "the command cannot be read: %v", err).Hintf("check its quotes and brackets")
 	}
-	j := &judge{policy: p, functions: map[string]bool{}}
-	syntax.Walk(file, func(n syntax.Node) bool {
-		if f, ok := n.(*syntax.FuncDecl); ok && f.Name != nil {
-			j.functions[f.Name.Value] = true
-		}
-		return true
-	})
+	j := &judge{policy: p, numbers: numbers(file)}
 	if len(file.Stmts) == 0 {
 		return reeve.Errorf(reeve.Validation, "there is no command in this line")
 	}
@@ -80,8 +71,8 @@ func (p policy) check(line string) error {
 // judge goes over one syntax tree.
 type judge struct {
 	policy
-	functions map[string]bool // defined in this line; their bodies are judged where they stand
-	err       error
+	numbers map[string]bool // see numbers
+	err     error
 }
 
 func (j *judge) refuse(n syntax.Node, hint, format string, args ...any) {
@@ -98,6 +89,7 @@ func (j *judge) operator(n syntax.Node, name string) {
 }
 
 func (j *judge) node(n syntax.Node) {
+	j.evaluated(n)
 	switch n := n.(type) {
 	case *syntax.Stmt:
 		j.statement(n)
@@ -117,9 +109,7 @@ func (j *judge) node(n syntax.Node) {
 		j.call(n)
 	case *syntax.DeclClause:
 		j.operator(n, assignment)
-		for _, a := range n.Args {
-			j.assign(n, a)
-		}
+		j.declaration(n)
 		if n.Variant != nil {
 			j.program(n, n.Variant.Value, nil)
 		}
@@ -131,7 +121,7 @@ func (j *judge) node(n syntax.Node) {
 
 // hidden is a command in the index of a variable, which is no command to the syntax: some of the shell's own programs (printf -v, test -v, read, unset), and arithmetic,
 // run it all the same.
-var hidden = regexp.MustCompile("\\[[^\\]]*\\\\?(\\$\\(|`)")
+var hidden = regexp.MustCompile("(?s)\\[.*(\\$[({]|`)")
 
 // text judges what stands in a line as it is.
 func (j *judge) text(n syntax.Node, value string) {
@@ -155,7 +145,7 @@ func (j *judge) statement(n *syntax.Stmt) {
 func (j *judge) call(n *syntax.CallExpr) {
 	for _, a := range n.Assigns {
 		j.operator(n, assignment)
-		j.assign(n, a)
+		j.assign(n, a, false)
 	}
 	if len(n.Args) == 0 || !j.listed() {
 		return
@@ -168,15 +158,6 @@ func (j *judge) call(n *syntax.CallExpr) {
 	j.program(n, word, n.Args[1:])
 }
 
-func (j *judge) assign(n syntax.Node, a *syntax.Assign) {
-	if !j.listed() || a.Name == nil {
-		return
-	}
-	if name := a.Name.Value; slices.Contains(variables, name) || strings.HasPrefix(name, "LD_") {
-		j.refuse(n, "call programs by their names", "the variable %s decides which programs are run", name)
-	}
-}
-
 // program judges one command by its name, and by what it runs itself.
 func (j *judge) program(n syntax.Node, word string, args []*syntax.Word) {
 	name := path.Base(word)
@@ -187,7 +168,7 @@ func (j *judge) program(n syntax.Node, word string, args []*syntax.Word) {
 		return
 	case slices.Contains(j.deny, name) || slices.Contains(j.deny, word):
 		j.refuse(n, hint, "the command %q is denied", word)
-	case j.functions[word] || slices.Contains(j.allow, word):
+	case slices.Contains(j.allow, word):
 	case known && slices.Contains(j.allow, name):
 	case slices.Contains(runners, name) || slices.Contains(interpreters, name):
 		j.refuse(n, hint, "the command %q runs other commands, and is not allowed by name", word)
@@ -195,15 +176,22 @@ func (j *judge) program(n syntax.Node, word string, args []*syntax.Word) {
 	default:
 		j.refuse(n, hint, "the command %q is not allowed", word)
 	}
+	if slices.Contains(takers, name) {
+		j.takes(name, args)
+	}
 	if j.err != nil || !slices.Contains(runners, name) {
 		return
 	}
-	for _, a := range args {
+	for i, a := range args {
 		text, ok := literal(a)
 		if !ok {
 			j.refuse(a, "write the arguments out", "what %q runs cannot be told beforehand", word)
 		} else if base := path.Base(text); slices.Contains(j.deny, base) || slices.Contains(j.deny, text) {
 			j.refuse(a, hint, "the command %q is denied", text)
+		} else if slices.Contains(takers, text) {
+			j.takes(text, args[i+1:])
+		} else if set, _, ok := strings.Cut(text, "="); ok {
+			j.set(a, set)
 		}
 	}
 }
@@ -214,7 +202,7 @@ func literal(w *syntax.Word) (string, bool) {
 	for _, part := range w.Parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
-			if strings.ContainsAny(part.Value, "*?[{~") {
+			if strings.ContainsAny(part.Value, "*?[{~") && w.Lit() != "[" { // the program of that name
 				return "", false
 			}
 			b.WriteString(unescape(part.Value))
@@ -236,6 +224,12 @@ func literal(w *syntax.Word) (string, bool) {
 		}
 	}
 	return b.String(), true
+}
+
+// spelled is what a word says, or nothing if that cannot be told.
+func spelled(w *syntax.Word) string {
+	text, _ := literal(w)
+	return text
 }
 
 // unescape takes away the backslashes of an unquoted word.

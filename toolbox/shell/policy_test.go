@@ -42,6 +42,56 @@ func TestO04_DenyHoldsWhateverTheSpelling(t *testing.T) {
 	}
 }
 
+// TestO04_NothingRunsThatTheSyntaxDoesNotShow has the shell run a program that is denied, or not allowed, where no command stands: as a number, as the name of a variable, by what a
+// name means.
+func TestO04_NothingRunsThatTheSyntaxDoesNotShow(t *testing.T) {
+	const halves = `x='a['; y='$(rm f >&2)]'; z=$x$y; `
+	denies := policy{allow: []string{"*"}, deny: []string{"rm"}, operators: operators()}
+	for _, line := range []string{
+		"BASH_CMDS[x]=/bin/rm; x f", "shopt -s expand_aliases\nBASH_ALIASES[x]=rm\nx f", `x='$(rm f)'; echo "${x@P}"`, `x='$(rm f)'; y='a[${x@P}]'; echo $((y))`, `x='b[a[0]+$(rm f >&2)]'; echo $((x))`,
+		halves + "(( $x$y ))", halves + "echo $((z))", halves + "echo $[z]", halves + "let z", halves + "let $z", halves + `\let "$z"`, halves + "for ((i=z;i<1;i++)); do :; done",
+		halves + `: "$z"; echo $((_))`, halves + `echo "${q[z]}"`, halves + `echo "${q:z:1}"`, halves + `echo "${@:1:z}"`, halves + "b[z]=1", halves + "b[$z]=1", halves + "b=([z]=1)", halves + "declare b=([z]=1) -A", halves + "q=($z); echo $((q))",
+		halves + "[[ $z -eq 1 ]]", halves + "[[ z -lt 1 ]]", halves + "[[ -v $z ]]", halves + "[[ $z =~ (.*) ]]; echo $((BASH_REMATCH))", halves + `echo "${!z}"`,
+		halves + `test -v "$z"`, halves + `[ -v "$z" ]`, halves + `v=-v; [ "$v" "$z" ]`, halves + "v='-v '; [ $v$z ]", halves + `set -- -v "$z"; [ "$@" ]`, halves + "test -v 'q[z]'", "[ * ]",
+		halves + `read "$z"`, halves + "read z; echo $((z))", halves + `printf -v "$z" 1`, halves + `f="-v$z"; printf "$f" 1`, halves + "printf -vn %s $z; echo $((n))", halves + `unset "$z"`, halves + `wait -p "$z" -n`,
+		halves + `declare "$z=1"`, halves + `declare -n r="$z"; echo $r`, halves + `declare -i i="$z"`, halves + `f() { local -i i="$z"; }; f`, halves + `\typeset -ri i="$z"`,
+		halves + `RANDOM="$z"`, halves + `SRANDOM="$z"`, halves + `OPTIND="$z"`, halves + `HISTCMD="$z"`, halves + `for RANDOM in "$z"; do :; done`, halves + "n=1; for n in $z; do echo $((n)); done", halves + ": ${n:=$z}; echo $((n))",
+		"mapfile -C 'rm f; :' -c 1 q < list", "readarray -C 'rm f; :' -c 1 q < list", "compgen -W '$(rm f)' x", "jobs -x /bin/r''m f", "set -o history\nhistory -s 'rm f'\nfc -s", "set -o history -o histexpand\nhistory -s 'rm f'\n!rm",
+		"set -H", "shopt -so histexpand", "set -k; ls PATH=/shared/x", "set -o keyword; ls PATH=/shared/x", `o=-k; set "$o"; ls PATH=/shared/x`, `LC_ALL=C.UTF-8 TEXTDOMAIN=x TEXTDOMAINDIR=/shared; echo $"hi"`,
+		"for PATH in /shared/x; do ls; done", "select PATH in /shared/x; do ls; done", "read PATH < list; ls", "read -aPATH < list; ls", "printf -v PATH /shared/x; ls", "printf -v a -vPATH /shared/x; ls", `o=-vPATH; printf "$o" /shared/x; ls`,
+		`export "PATH=/shared/x"; ls`, `\export PATH=/shared/x; ls`, "'declare' PATH=/shared/x; ls", "declare -n r=PATH; r=/shared/x; ls", "unset PATH; ls", ": ${PATH:=/shared/x}; ls", "((PATH=5)); ls", ": {PATH}>f; ls", "coproc PATH { ls; }",
+		"getopts a PATH -a; ls", ": ${BASH_CMDS[ls]:=/bin/rm}; ls", "read 'BASH_CMDS[ls]' < list; ls", "set -x; for PS4 in '$(rm f)'; do ls; done",
+	} {
+		if err := denies.check(line); reeve.CodeOf(err) != reeve.Denied {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	for _, line := range []string{
+		halves + "echo $z", "for ((i=0; i<3; i++)); do echo $((i*2)) ${#i} $((16#ff)); done", "i=0; while [ $i -lt 3 ]; do i=$((i+1)); done", "for i in {1..3}; do echo $((i+1)); done", "((n=2, n<<=1)); [[ $n -gt $# ]]", "n=${#PWD}; echo $((n % 7))",
+		`[ "$a" = "$b" ] && [ -n "$a" -a ! -f ~/x ]`, `test "$(wc -l < f)" -gt 5`, `[[ $a == *.txt && -n $b ]]`, `printf '%s\n' "$a"`, `printf "a $b\n"`, "printf -v a %s x", "ls & p=$!; wait $p", `while read -r line; do echo "$line"; done < f`,
+		`export A="$b" C`, "declare -A m=([k]=v [l]=w); declare -a l=(1 2)", `echo "${l[@]}" "${l[0]}" "${!l[@]}" "${a:1:2}" "${a:-x}" "${a@Q}" "${!A@}"`, "unset a 'l[0]'", "set -euo pipefail; shopt -s nullglob", `set -- "$a"`, "f() { local a=$1; ls; }; f x",
+	} {
+		if err := denies.check(line); err != nil {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	allows := policy{allow: []string{"echo", "ls", "env", "command"}, operators: operators()}
+	for _, line := range []string{
+		"date; date() { echo x; }", "(date() { echo x; }); date", "date() { echo x; }; unset -f date; date", "BASH_CMDS[ls]=/usr/bin/date; ls", "env PATH=/shared/x ls", "command printf -v PATH /shared/x; ls", "command -p export PATH=/shared/x; ls",
+	} {
+		if err := allows.check(line); reeve.CodeOf(err) != reeve.Denied {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	if err := allows.check("ls() { echo x; }; ls"); err != nil {
+		t.Error(err)
+	}
+	free := policy{allow: []string{"*"}, operators: operators()}
+	if err := free.check(halves + `read PATH; set -k; echo $((z)) ${!z} ${z@P} $"hi"; declare -i i=$z; [ $z ]`); err != nil {
+		t.Error("nothing is listed, but", err)
+	}
+}
+
 // TestO04_AllowNamesAllThereIs allows three programs.
 func TestO04_AllowNamesAllThereIs(t *testing.T) {
 	p := policy{allow: []string{"ls", "env", "./build.sh"}, operators: operators()}
