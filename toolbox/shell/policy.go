@@ -46,9 +46,13 @@ var folders = []string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin
 // listed tells whether it matters which programs are run.
 func (p policy) listed() bool { return len(p.deny) > 0 || !slices.Contains(p.allow, "*") }
 
+func parse(line string) (*syntax.File, error) {
+	return syntax.NewParser(syntax.Variant(language)).Parse(strings.NewReader(line), "")
+}
+
 // check refuses a command line that policy forbids. It names the first thing that is wrong, and where.
 func (p policy) check(line string) error {
-	file, err := syntax.NewParser(syntax.Variant(language)).Parse(strings.NewReader(line), "")
+	file, err := parse(line)
 	if err != nil {
 		return reeve.Errorf(reeve.Validation, "the command cannot be read: %v", err).Hintf("check its quotes and brackets")
 	}

@@ -78,8 +78,41 @@ type session struct {
 	state   *os.File
 }
 
+// kept gives what a command may take up of a state. Where programs are listed, that is the directory, options, and variables that can run nothing: functions, aliases and whatever else stands there
+// may come from a time of other lists, or from a command that wrote it itself, and is run without anybody having seen it.
+func (p policy) kept(state []byte, line string) []byte {
+	if !p.listed() {
+		return state
+	}
+	file, err := parse(string(state))
+	if err != nil {
+		return nil
+	}
+	command, err := parse(line)
+	if err != nil {
+		return nil
+	}
+	counted := numbers(command)
+	may := policy{allow: []string{"declare", "set", "shopt", "umask"}, operators: []string{assignment}}
+	var out []byte
+	for _, s := range file.Stmts {
+		text := state[s.Pos().Offset():s.End().Offset()]
+		if may.check(string(text)) != nil {
+			continue
+		}
+		odd := false // a variable that the line counts with holds something else
+		for name, number := range numbers(s) {
+			odd = odd || counted[name] && !number
+		}
+		if !odd {
+			out = append(append(out, text...), '\n')
+		}
+	}
+	return out
+}
+
 // open gets a command ready to go on from the last one of its thread. Close it.
-func (p *Pack) open(ctx context.Context, inv *reeve.Invocation, c *confine.Command, line string, stay bool) (s session, err error) {
+func (p *Pack) open(ctx context.Context, inv *reeve.Invocation, c *confine.Command, judge policy, line string, stay bool) (s session, err error) {
 	before, err := p.Shells.Load(ctx, inv.Workspace, inv.Thread)
 	if err != nil {
 		return s, err
@@ -99,7 +132,7 @@ func (p *Pack) open(ctx context.Context, inv *reeve.Invocation, c *confine.Comma
 		here = "here"
 	}
 	c.Args = []string{program, "--noprofile", "--norc", "-c", sessionLine, program, line, strings.Join(names, " "), here}
-	c.Stdin, c.Keep = slices.Concat([]byte(sessionScript), before, []byte(sessionStart)), s.state
+	c.Stdin, c.Keep = slices.Concat([]byte(sessionScript), judge.kept(before, line), []byte(sessionStart)), s.state
 	return s, nil
 }
 

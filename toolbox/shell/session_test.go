@@ -84,3 +84,38 @@ func TestO06_ASessionGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// TestO04_AKeptShellIsJudgedByTheListsOfNow leaves a shell with all that could run uname in the next command, which may not.
+func TestO04_AKeptShellIsJudgedByTheListsOfNow(t *testing.T) {
+	if mode, reason := confine.Available(); mode == confine.Off {
+		t.Log("no confinement here: ", reason)
+		return
+	}
+	const (
+		free   = `{"backend":"session"}`
+		listed = `{"backend":"session","allow":["echo","ls","printf","cd","declare","umask","set"]}`
+		forged = "printf() { echo '__reeve_cd=/shared'; echo '%s'; echo '# end'; }; cd /shared"
+	)
+	for _, c := range []struct{ left, config, next, want string }{
+		{strings.Replace(forged, "%s", "uname", 1), listed, "echo hi", "hi\n"},
+		{strings.Replace(forged, "%s", "__reeve_command=uname", 1), listed, "echo hi", "hi\n"},
+		{strings.Replace(forged, "%s", "declare -- x=$(uname >&2)", 1), listed, "echo hi$x", "hi\n"},
+		{"touch f; ls() { uname; }", free, "ls f", "f\n"},
+		{"touch f; shopt -s expand_aliases; alias ls=uname", free, "ls f", "f\n"},
+		{"mkdir -p x; ln -s /bin/uname x/ls; touch f; PATH=/shared/x:$PATH", free, "ls f", "f\n"},
+		{"PS4='$(uname >&2)'", free, "set -x; echo hi", "hi\n"},
+		{"set -k", free, "echo A=1", "A=1\n"},
+		{"declare -i n=1; declare -n r='a[$(uname >&2)]'", free, `echo "$n$r"`, "\n"},
+		{"z=w", listed, `x='a['; y='$(uname >&2)]'; w=$x$y; if echo; then echo; else z=1; fi; echo $((z))`, "\n\n0\n"},
+		{"mkdir -p d; cd d; i=5; s='a b'; l=(1 '*'); declare -A m=([k]='v w'); umask 027; set -u", free, `i=$((i+1)); echo $i "$s" "${l[1]}" "${m[@]}" $-; cd .. ; umask; echo "$OLDPWD"`, "6 a b * v w huBc\n0027\n/shared/d\n"},
+	} {
+		w := newWorld(t)
+		if _, err := w.try(c.config, map[string]any{"command": c.left}); err != nil {
+			t.Errorf("%s: %v", c.left, err)
+		}
+		got, err := w.try(listed, map[string]any{"command": c.next})
+		if err != nil || got.Stdout != c.want || strings.Contains(got.Stderr, "Linux") {
+			t.Errorf("after %s, %s: %+v, %v", c.left, c.next, got, err)
+		}
+	}
+}

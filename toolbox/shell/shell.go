@@ -105,6 +105,10 @@ type settings struct {
 	TimeoutMS int64    `json:"timeout_ms,omitempty" minimum:"1" maximum:"600000" doc:"The longest that a command may take"`
 }
 
+func (s settings) policy() policy {
+	return policy{allow: s.Allow, deny: s.Deny, operators: s.Operators}
+}
+
 // ToolID is the tool's name.
 const ToolID = "shell_exec"
 
@@ -199,7 +203,7 @@ func (p *Pack) plan(in execArgs, s settings) (c confine.Command, l confine.Limit
 	if strings.ContainsRune(in.Command, 0) {
 		return c, l, reeve.Errorf(reeve.Validation, "a command cannot contain a NUL character")
 	}
-	if err := (policy{allow: s.Allow, deny: s.Deny, operators: s.Operators}).check(in.Command); err != nil {
+	if err := s.policy().check(in.Command); err != nil {
 		return c, l, err
 	}
 	c = confine.Command{Args: []string{program, "-c", in.Command}, At: place, Network: s.Network}
@@ -298,7 +302,7 @@ func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s se
 		return out, err
 	}
 	defer done()
-	shell, err := p.open(ctx, inv, &c, in.Command, in.Cwd != "")
+	shell, err := p.open(ctx, inv, &c, s.policy(), in.Command, in.Cwd != "")
 	if err != nil {
 		return out, err
 	}
