@@ -174,6 +174,24 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 	if b, err := os.ReadFile(outside); err != nil || string(b) != "treasure" {
 		t.Errorf("outside is %q, %v", b, err)
 	}
+	// A folder that was kept elsewhere brings no .git along.
+	for _, path := range []string{"/shared/kept/.git/config", "/shared/kept/sub/.GIT", "/shared/kept/a.txt"} {
+		w.file(talk, "file_write", call{"path": path, "content": "[core]\n"})
+	}
+	var kept struct{ Kept string }
+	got, _ := w.file(talk, "file_delete", call{"path": "/shared/kept", "recursive": true})
+	if err := json.Unmarshal([]byte(got), &kept); err != nil {
+		t.Fatal(err, got)
+	}
+	if got, _ := w.file(talk, "file_restore", call{"path": "/project/kept", "hash": kept.Kept}); !strings.Contains(got, `"skipped":["/project/kept/.git","/project/kept/sub/.GIT"]`) {
+		t.Errorf("%s", got)
+	}
+	if out := w.run(talk, "find kept | sort"); out.Stdout != "kept\nkept/a.txt\nkept/sub\n" {
+		t.Errorf("%+v", out)
+	}
+	if got, _ := w.file(talk, "file_restore", call{"path": "/shared/kept", "hash": kept.Kept}); strings.Contains(got, "skipped") {
+		t.Errorf("outside of a project: %s", got)
+	}
 	// What a call that was cut off left beside its target is not committed.
 	w.run(talk, "echo left > sub/.reeve-0123-left")
 	if got, _ := w.file(talk, "file_write", call{"path": "/project/sub/a.txt", "content": "a"}); landed(t, got).Commit == "" {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"reeve"
 )
@@ -23,7 +25,7 @@ type restoreResult struct {
 	Path    string   `json:"path"`
 	State   string   `json:"state" doc:"Names what is there now"`
 	Changed bool     `json:"changed"`
-	Skipped []string `json:"skipped,omitempty" doc:"Links that were not made again because they lead out of the root"`
+	Skipped []string `json:"skipped,omitempty" doc:"What was not made again: links, which could lead out of the root, and in a project what is git's own"`
 	saved
 }
 
@@ -81,11 +83,15 @@ func (p *Pack) fetch(ctx context.Context, workspace string, v vpath, want state)
 			return g, reeve.Errorf(reeve.TooLarge, "the kept folder has more than %d entries", p.cfg.MaxEntries)
 		}
 		for _, r := range records {
-			if rel, _ := r.unquoted(); r.Kind == link { // links of one folder can lead out together where each alone does not
+			rel, _ := r.unquoted()
+			git := v.root == projectRoot && slices.ContainsFunc(strings.Split(rel, "/"), isGit)
+			switch {
+			case git && !isGit(path.Base(rel)): // it goes with the folder that it is in
+			case git, r.Kind == link: // links of one folder can lead out together where each alone does not
 				g.skipped = append(g.skipped, v.String()+"/"+rel)
-				continue
+			default:
+				g.records = append(g.records, r)
 			}
-			g.records = append(g.records, r)
 		}
 		if g.data, err = json.Marshal(g.records); err != nil {
 			return g, reeve.Errorf(reeve.Internal, "the kept folder cannot be named")
