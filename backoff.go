@@ -1,6 +1,11 @@
 package reeve
 
-import "time"
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Backoff is a delay that doubles from try to try.
 type Backoff struct {
@@ -35,4 +40,23 @@ func (b Backoff) After(tries int) time.Duration {
 		}
 	}
 	return min(d, b.Max)
+}
+
+// RetryAfter reads when a server says to try again: in so many units, or at a date. What cannot be read or lies in the past is 0, and an hour is the most: nobody means days.
+func RetryAfter(said string, unit time.Duration) time.Duration {
+	const most = time.Hour
+	said = strings.TrimSpace(said)
+	n, err := strconv.ParseFloat(said, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		for _, form := range []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC} { // those of HTTP
+			if at, err := time.Parse(form, said); err == nil {
+				return min(max(at.Sub(Now()), 0), most)
+			}
+		}
+		return 0
+	}
+	if !(n > 0) { // NaN too
+		return 0
+	}
+	return time.Duration(min(n*float64(unit), float64(most)))
 }

@@ -27,3 +27,18 @@ func TestBackoff(t *testing.T) {
 		}
 	}
 }
+
+// TestRetryAfter: units and parts of one, the dates of HTTP, and what is neither.
+func TestRetryAfter(t *testing.T) {
+	for said, want := range map[string]time.Duration{
+		"": 0, "soon": 0, "NaN": 0, "-1": 0, "0": 0, " 3 ": 3 * time.Second, "0.5": 500 * time.Millisecond, "999999": time.Hour, "1e999": time.Hour, "-1e999": 0, "Inf": time.Hour,
+		"Mon, 01 Jan 2001 00:00:00 GMT": 0, "Fri, 01 Jan 2100 00:00:00 GMT": time.Hour, "Friday, 01-Jan-60 00:00:00 GMT": time.Hour, "Fri Jan  1 00:00:00 2100": time.Hour,
+	} {
+		if got := reeve.RetryAfter(said, time.Second); got != want {
+			t.Errorf("%q: %v, want %v", said, got, want)
+		}
+	}
+	if got := reeve.RetryAfter("250", time.Millisecond); got != 250*time.Millisecond {
+		t.Error(got)
+	}
+}

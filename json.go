@@ -330,3 +330,8 @@ func appendString(out []byte, s string) []byte {
 	}
 	return append(out, '"')
 }
+
+// EscapePointer writes a name as a part of a JSON Pointer (RFC 6901): ~1 stands for a slash and ~0 for a tilde.
+func EscapePointer(name string) string { return pointerEscaper.Replace(name) }
+
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")

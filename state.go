@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -46,11 +45,6 @@ type Mark struct {
 // namespace is what owns a part of an extension.
 var namespace = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)*$`)
 
-// escapePointer writes a name as a part of a JSON Pointer.
-func escapePointer(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-}
-
 // checkVersion refuses a schema version that this build does not know.
 func checkVersion(path string, v int) error {
 	if v != 0 && v != StateVersion {
@@ -62,7 +56,7 @@ func checkVersion(path string, v int) error {
 // checkExtension refuses parts of an extension that have no namespace or are not objects.
 func checkExtension(path string, e map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(e)) {
-		at := path + "/extension/" + escapePointer(name)
+		at := path + "/extension/" + EscapePointer(name)
 		if !namespace.MatchString(name) || len(name) > MaxKey {
 			return Wrong(at, "is not a namespace", "lower-case words joined by dots, such as org.example.gym")
 		}
@@ -99,7 +93,7 @@ func (s AgentSlots) Validate() error {
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(s.Preferences)) {
-		at := "/slots/preferences/" + escapePointer(k)
+		at := "/slots/preferences/" + EscapePointer(k)
 		if k == "" || len(k) > MaxKey {
 			return Wrong(at, "is not a key", "1 to "+strconv.Itoa(MaxKey)+" bytes")
 		}

@@ -9,7 +9,6 @@ import (
 	"mime"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -65,14 +64,14 @@ func (c *Client) rejection(resp *http.Response) error {
 	if message == "" {
 		message = p.Title
 	}
-	return &reeve.Error{Code: p.Code, Message: message, Hint: p.Hint, Fields: p.Errors, RetryAfter: retryAfter(resp.Header.Get("Retry-After")), Err: &Rejection{p}}
+	return &reeve.Error{Code: p.Code, Message: message, Hint: p.Hint, Fields: p.Errors, RetryAfter: reeve.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
 }
 
 // stranger is for answers that no Reeve server gives: another server, or a proxy in between.
 func (c *Client) stranger(resp *http.Response) error {
 	p := reeve.Problem{Type: "about:blank", Title: http.StatusText(resp.StatusCode), Status: resp.StatusCode, Code: codeOf(resp.StatusCode),
 		Detail: fmt.Sprintf("what answers at %s is not a Reeve server: it said %s", c.base, resp.Status), Hint: "check the address"}
-	return &reeve.Error{Code: p.Code, Message: p.Detail, Hint: p.Hint, RetryAfter: retryAfter(resp.Header.Get("Retry-After")), Err: &Rejection{p}}
+	return &reeve.Error{Code: p.Code, Message: p.Detail, Hint: p.Hint, RetryAfter: reeve.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
 }
 
 // isReeve tells whether an answer carries the id that a Reeve server gives each request. Proxies may add ids of their own.
@@ -99,17 +98,6 @@ func codeOf(status int) reeve.Code {
 		return reeve.Timeout
 	}
 	return reeve.Internal
-}
-
-// retryAfter reads the header's two forms.
-func retryAfter(h string) time.Duration {
-	if n, err := strconv.Atoi(h); err == nil && n > 0 {
-		return time.Duration(n) * time.Second
-	}
-	if t, err := http.ParseTime(h); err == nil {
-		return max(0, t.Sub(reeve.Now()))
-	}
-	return 0
 }
 
 // lost says what a request without an answer came to. What never left is Unavailable; a change that may have left is unknown,

@@ -158,9 +158,9 @@ func (m *geminiModel) failed(status int, h http.Header, e geminiError) error {
 	}
 	err := m.server.refused(status, h, e.Status, e.Message)
 	for _, d := range e.Details {
-		if wait, perr := time.ParseDuration(d.Delay); perr == nil && wait > 0 {
+		if wait := reeve.RetryAfter(strings.TrimSuffix(d.Delay, "s"), time.Second); wait > 0 {
 			if re := reeve.AsError(err); re.RetryAfter == 0 && (re.Code == reeve.RateLimited || re.Code == reeve.Unavailable) {
-				re.RetryAfter = min(wait, maxRetryAfter)
+				re.RetryAfter = wait
 			}
 		}
 	}

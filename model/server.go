@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -127,27 +126,10 @@ func (s Server) quote(text string) string {
 	return reeve.Clip(strings.Join(strings.Fields(scrub(text)), " "), maxQuote)
 }
 
-// maxRetryAfter bounds what a provider may ask for: nobody means days.
-const maxRetryAfter = time.Hour
-
 // retryAfter reads when to try again: milliseconds, seconds, or a date.
 func retryAfter(h http.Header) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		return bounded(ms, time.Millisecond)
+	if d := reeve.RetryAfter(h.Get("Retry-After-Ms"), time.Millisecond); d > 0 {
+		return d
 	}
-	v := strings.TrimSpace(h.Get("Retry-After"))
-	if sec, err := strconv.ParseFloat(v, 64); err == nil {
-		return bounded(sec, time.Second)
-	}
-	if at, err := http.ParseTime(v); err == nil {
-		return bounded(at.Sub(reeve.Now()).Seconds(), time.Second)
-	}
-	return 0
-}
-
-func bounded(n float64, unit time.Duration) time.Duration {
-	if !(n > 0) { // NaN too
-		return 0
-	}
-	return time.Duration(min(n*float64(unit), float64(maxRetryAfter)))
+	return reeve.RetryAfter(h.Get("Retry-After"), time.Second)
 }

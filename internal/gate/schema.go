@@ -184,8 +184,7 @@ func listed(values []any) string {
 func pointer(parts []string) string {
 	var b strings.Builder
 	for _, p := range parts {
-		b.WriteByte('/')
-		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(p))
+		b.WriteString("/" + reeve.EscapePointer(p))
 	}
 	return b.String()
 }

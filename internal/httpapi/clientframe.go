@@ -97,7 +97,7 @@ func mistyped(v any, t reflect.Type) (path string, found bool) {
 		for _, name := range slices.Sorted(maps.Keys(object)) {
 			if of := member(t, name); of != nil {
 				if at, found := mistyped(object[name], of); found {
-					return "/" + pointer.Replace(name) + at, true
+					return "/" + reeve.EscapePointer(name) + at, true
 				}
 			}
 		}
@@ -112,9 +112,6 @@ func mistyped(v any, t reflect.Type) (path string, found bool) {
 	}
 	return "", false
 }
-
-// pointer writes a name as a part of a JSON Pointer.
-var pointer = strings.NewReplacer("~", "~0", "/", "~1")
 
 // member is the type of what an object that is read as t has under a name; nil means that it has no such.
 func member(t reflect.Type, name string) reflect.Type {

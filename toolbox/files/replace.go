@@ -212,11 +212,11 @@ func (p *Pack) settle(ctx context.Context, inv *reeve.Invocation, v vpath, d don
 		return reeve.CannotTell, s, err
 	}
 	defer func() { s = leave(o == reeve.Applied) }()
-	o, err = p.compare(ctx, inv, g, v, d, base)
+	o, err = p.judge(ctx, inv, g, v, d, base)
 	return o, s, err
 }
 
-func (p *Pack) compare(ctx context.Context, inv *reeve.Invocation, g ground, v vpath, d done, base string) (reeve.Outcome, error) {
+func (p *Pack) judge(ctx context.Context, inv *reeve.Invocation, g ground, v vpath, d done, base string) (reeve.Outcome, error) {
 	pl, err := p.at(g, v)
 	if err != nil {
 		return reeve.CannotTell, err

@@ -83,7 +83,7 @@ func (p *Pack) fetch(ctx context.Context, workspace string, v vpath, want state)
 			return g, reeve.Errorf(reeve.TooLarge, "the kept folder has more than %d entries", p.cfg.MaxEntries)
 		}
 		for _, r := range records {
-			rel, _ := r.unquoted()
+			rel, _ := r.names()
 			git := v.root == projectRoot && slices.ContainsFunc(strings.Split(rel, "/"), isGit)
 			switch {
 			case git && !isGit(path.Base(rel)): // it goes with the folder that it is in
@@ -102,7 +102,7 @@ func (p *Pack) fetch(ctx context.Context, workspace string, v vpath, want state)
 	return g, nil
 }
 
-func (r record) unquoted() (rel, target string) {
+func (r record) names() (rel, target string) {
 	rel, _ = strconv.Unquote(r.Path) // readInventory saw that it can be
 	target, _ = strconv.Unquote(r.Target)
 	return rel, target
@@ -225,7 +225,7 @@ func (p *Pack) grow(ctx context.Context, workspace string, at place, records []r
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		rel, target := r.unquoted()
+		rel, target := r.names()
 		switch r.Kind {
 		case folder:
 			err = top.Mkdir(rel, dirMode)
@@ -254,7 +254,7 @@ func finish(top *os.Root, records []record, mode fs.FileMode) error {
 		if r.Kind != folder {
 			continue
 		}
-		rel, _ := r.unquoted()
+		rel, _ := r.names()
 		sub, err := top.OpenRoot(rel + "/.")
 		if err != nil {
 			return err

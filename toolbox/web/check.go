@@ -50,7 +50,7 @@ func (c *checker) endpoint() *request {
 	r.headers = c.headers("/spec/headers", s.Headers)
 	r.secrets = c.secrets(r)
 	for _, name := range sortedKeys(s.Query) {
-		at := "/spec/query/" + escapeToken(name)
+		at := "/spec/query/" + reeve.EscapePointer(name)
 		c.argument(at, s.Query[name], "object")
 		r.used = append(r.used, s.Query[name])
 		if name == "" || slices.ContainsFunc(r.url.query, func(p param) bool { return unescape(p.name) == name }) {
@@ -78,7 +78,7 @@ func (c *checker) reads() {
 		c.bad("/spec/reads", "nothing: no call of a tool of effect read changes anything", bad("the tool only reads"))
 	}
 	for _, name := range sortedKeys(c.spec.Reads) {
-		at := "/spec/reads/" + escapeToken(name)
+		at := "/spec/reads/" + reeve.EscapePointer(name)
 		c.argument(at, name)
 		if typ, ok := c.known[name]; ok && typ != "string" {
 			c.bad(at, "a parameter of type string", bad("the parameter %s is of type %s", name, typ))
@@ -159,7 +159,7 @@ func (c *checker) argument(at, name string, not ...string) {
 func (c *checker) headers(at string, m map[string]string) []header {
 	var out []header
 	for _, name := range sortedKeys(m) {
-		at, canonical := at+"/"+escapeToken(name), http.CanonicalHeaderKey(name)
+		at, canonical := at+"/"+reeve.EscapePointer(name), http.CanonicalHeaderKey(name)
 		value, err := parseHeader(m[name])
 		switch {
 		case !headerName.MatchString(name):
@@ -202,7 +202,7 @@ func (c *checker) body() {
 	}
 	var places [][]string
 	for _, target := range sortedKeys(s.Body) {
-		at := "/spec/body/" + escapeToken(target)
+		at := "/spec/body/" + reeve.EscapePointer(target)
 		if s.BodyType == formBody {
 			c.argument(at, s.Body[target], "object")
 		} else {

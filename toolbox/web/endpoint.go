@@ -117,7 +117,7 @@ func unknownKeys(path string, object map[string]any, t reflect.Type) []reeve.Fie
 	var f []reeve.Field
 	for key := range object {
 		if !slices.Contains(known, key) {
-			f = append(f, reeve.Field{Path: path + "/" + escapeToken(key), Message: "there is no such setting",
+			f = append(f, reeve.Field{Path: path + "/" + reeve.EscapePointer(key), Message: "there is no such setting",
 				Expected: "one of " + strings.Join(known, ", ")})
 		}
 	}

@@ -17,9 +17,8 @@ import (
 )
 
 const (
-	maxErrorRead  = 64 << 10 // of the body of an answer that is not a success
-	maxErrorText  = 2 << 10  // of it in a message
-	maxRetryAfter = time.Hour
+	maxErrorRead = 64 << 10 // of the body of an answer that is not a success
+	maxErrorText = 2 << 10  // of it in a message
 )
 
 // outcome says what a status means for the effect. It is nil for success.
@@ -49,7 +48,7 @@ func (r *request) outcome(inv *reeve.Invocation, a *answer) error {
 	}
 	e := reeve.Errorf(code, "the endpoint answered %s", a.say())
 	if code == reeve.Unavailable {
-		e.RetryAfter = retryAfter(a.retryAfter)
+		e.RetryAfter = reeve.RetryAfter(a.retryAfter, time.Second)
 	}
 	return e
 }
@@ -98,17 +97,6 @@ func trimPartial(b []byte) []byte {
 		}
 	}
 	return b
-}
-
-// retryAfter reads a Retry-After header: seconds or a date. What cannot be read or lies in the past is 0.
-func retryAfter(s string) time.Duration {
-	var d time.Duration
-	if n, err := strconv.ParseUint(s, 10, 31); err == nil {
-		d = time.Duration(n) * time.Second
-	} else if t, err := http.ParseTime(s); err == nil {
-		d = t.Sub(reeve.Now())
-	}
-	return min(max(d, 0), maxRetryAfter)
 }
 
 // unreachable says why no connection came about, in words that name no host.

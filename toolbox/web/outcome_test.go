@@ -75,7 +75,7 @@ func TestG19_RedirectOfAMutatingGetIsNotFollowed(t *testing.T) {
 
 func TestG19_RetryAfter(t *testing.T) {
 	for value, want := range map[string]time.Duration{
-		"": 0, "7": 7 * time.Second, "-1": 0, "x": 0, "999999": time.Hour, "99999999999999999999": 0,
+		"": 0, "7": 7 * time.Second, "-1": 0, "x": 0, "999999": time.Hour, "99999999999999999999": time.Hour,
 		"Mon, 01 Jan 2001 00:00:00 GMT": 0, "Fri, 01 Jan 2100 00:00:00 GMT": time.Hour,
 	} {
 		base, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -88,7 +88,7 @@ func TestG19_RetryAfter(t *testing.T) {
 		}
 	}
 	soon := reeve.Now().Add(90 * time.Second).Format(http.TimeFormat)
-	if d := retryAfter(soon); d < time.Minute || d > 91*time.Second {
+	if d := reeve.RetryAfter(soon, time.Second); d < time.Minute || d > 91*time.Second {
 		t.Errorf("%s: %s", soon, d)
 	}
 }

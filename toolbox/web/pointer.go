@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"reeve"
 )
 
 // A JSON Pointer (RFC 6901) is empty or begins with a slash; ~1 stands for a slash and ~0 for a tilde.
-var (
-	tokenEscaper   = strings.NewReplacer("~", "~0", "/", "~1")
-	tokenUnescaper = strings.NewReplacer("~1", "/", "~0", "~")
-)
-
-func escapeToken(s string) string { return tokenEscaper.Replace(s) }
+var tokenUnescaper = strings.NewReplacer("~1", "/", "~0", "~")
 
 // parsePointer gives a pointer's tokens.
 func parsePointer(s string) ([]string, bool) {
@@ -39,7 +36,7 @@ func parsePointer(s string) ([]string, bool) {
 func pointer(tokens []string) string {
 	var b strings.Builder
 	for _, t := range tokens {
-		b.WriteString("/" + escapeToken(t))
+		b.WriteString("/" + reeve.EscapePointer(t))
 	}
 	return b.String()
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"reeve"
 )
 
 // unused finds the parameters of a request without a body that go nowhere. A body has all that stand nowhere else, unless it says what it has: the rest is then dropped on purpose.
@@ -45,7 +47,7 @@ func (c *checker) lost(at string, raw json.RawMessage, referred map[string]bool)
 	}
 	for _, name := range sortedKeys(s.Properties) {
 		if string(s.Properties[name]) != "false" { // which nobody can give
-			goes(at+"/properties/"+escapeToken(name), name)
+			goes(at+"/properties/"+reeve.EscapePointer(name), name)
 		}
 	}
 	for i, name := range s.Required {
@@ -53,11 +55,11 @@ func (c *checker) lost(at string, raw json.RawMessage, referred map[string]bool)
 	}
 	for _, pattern := range sortedKeys(s.PatternProperties) {
 		if string(s.PatternProperties[pattern]) != "false" {
-			c.bad(at+"/patternProperties/"+escapeToken(pattern), expected, bad("what matches %s goes nowhere", pattern))
+			c.bad(at+"/patternProperties/"+reeve.EscapePointer(pattern), expected, bad("what matches %s goes nowhere", pattern))
 		}
 	}
 	for _, name := range sortedKeys(s.DependentRequired) {
-		at := at + "/dependentRequired/" + escapeToken(name)
+		at := at + "/dependentRequired/" + reeve.EscapePointer(name)
 		goes(at, name)
 		for i, needed := range s.DependentRequired[name] {
 			goes(at+"/"+strconv.Itoa(i), needed)
@@ -74,7 +76,7 @@ func (c *checker) lost(at string, raw json.RawMessage, referred map[string]bool)
 	c.lost(at+"/then", s.Then, referred)
 	c.lost(at+"/else", s.Else, referred)
 	for _, name := range sortedKeys(s.DependentSchemas) {
-		at := at + "/dependentSchemas/" + escapeToken(name)
+		at := at + "/dependentSchemas/" + reeve.EscapePointer(name)
 		goes(at, name)
 		c.lost(at, s.DependentSchemas[name], referred)
 	}

@@ -42,8 +42,9 @@ type record struct {
 
 // email makes a mail of a record: of the message it holds whole, or of its fields.
 func (f *file) email(r record) (e reeve.Email, notes []string, err error) {
-	raw, whole := r.text["message"], true
-	if whole = raw != "" && (r.text["body"] == "" || r.text["file"] != ""); !whole && r.text["body"] == "" {
+	raw := r.text["message"]
+	whole := raw != "" && (r.text["body"] == "" || r.text["file"] != "")
+	if !whole && r.text["body"] == "" {
 		r.text["body"] = raw
 	}
 	l := &letter{notes: r.notes}
