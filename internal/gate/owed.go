@@ -28,6 +28,38 @@ func (p *pass) owe(op reeve.Operation, record func(context.Context) error, err e
 	return pending(op), nil
 }
 
+// answered ends an operation whose call has its result already, by what that says: a call has one, whatever was done since. One that is in other hands by now is theirs, which is a conflict.
+func (p *pass) answered(ctx context.Context, was, is reeve.Operation, spent reeve.Amount) (_ reeve.Operation, res reeve.Result, err error) {
+	ends := is
+	err = p.g.DB.Update(ctx, func(tx *store.Tx) error {
+		m, found, err := tx.GetResult(ctx, was.CallID)
+		if err == nil && !found {
+			err = reeve.Errorf(reeve.Conflict, "operation %s is in other hands", was.ID)
+		}
+		if err != nil {
+			return err
+		}
+		if res, err = stored(was, m); err != nil {
+			return err
+		}
+		ends.State, ends.Code, ends.Message, ends.ResultID, ends.NextAttemptAt, ends.TimeoutAt = reeve.Committed, res.Code, res.Message, m.ID, nil, nil
+		switch {
+		case res.Code == reeve.Skipped:
+			ends.State, ends.Resolution = reeve.Unknown, reeve.SkipIt
+		case res.IsError:
+			ends.State = reeve.Failed
+		}
+		if err := p.spend(ctx, tx, spent); err != nil {
+			return err
+		}
+		return tx.MoveOperation(ctx, was, ends)
+	})
+	if err != nil {
+		return is, reeve.Result{}, err
+	}
+	return ends, res, nil
+}
+
 // disown gives back an operation that nobody here works on, though it may be in this process's hands by the store: the commit that put it there was never answered, or came too
 // late to be acted on. Nothing was sent. Whoever takes it up then, finds out. One that was written since is in somebody's hands again.
 func (g *Gate) disown(op reeve.Operation) {

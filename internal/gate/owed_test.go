@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/internal/store"
 )
 
 // While what is owed is written, which takes as long as the store does, nobody else waits; and what is owed anew meanwhile is not taken for what was written.
@@ -47,5 +48,48 @@ func TestG12_WhoOwesDoesNotWaitForOthersDebts(t *testing.T) {
 	}
 	if slices.Sort(paid); !slices.Equal(paid, []string{"not written", "tried again", "written"}) {
 		t.Errorf("paid %q", paid)
+	}
+}
+
+// A call has one result. An operation whose call has it already ends by what that says, and is not sent without end.
+func TestG12_AResultThatIsThereCounts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		info reeve.ResultInfo
+		ends reeve.State
+		word reeve.Resolution
+	}{
+		"it was skipped": {reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "left"}, reeve.Unknown, reeve.SkipIt},
+		"it failed":      {reeve.ResultInfo{Status: "error", Code: reeve.ToolFailed, Message: "no"}, reeve.Failed, ""},
+		"it happened":    {reeve.ResultInfo{Status: "success"}, reeve.Committed, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			g, e, sent := sender(t, reeve.Keyed)
+			var op reeve.Operation
+			read := func() error {
+				return g.DB.View(ctx, func(s *store.Snap) (err error) { op, err = s.GetOperation(ctx, "home", "op_1"); return err })
+			}
+			if _, err := g.views.agent(ctx, g, "home", "agt_one"); err != nil { // so that the next commit is the call's
+				t.Fatal(err)
+			}
+			e.then(func() error {
+				if err := read(); err != nil {
+					return err
+				}
+				return g.DB.Update(ctx, func(tx *store.Tx) error { return tx.AppendResult(ctx, g.note(op, "said", c.info)) })
+			})
+			res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
+			if err != nil || res.State != c.ends || res.Code != c.info.Code || res.Content != "said" {
+				t.Errorf("%+v, %v", res, err)
+			}
+			if n, err := g.Step(ctx); n != 0 || err != nil || sent.Load() != 1 {
+				t.Errorf("%d taken up, %d sent; %v", n, sent.Load(), err)
+			}
+			if err := read(); err != nil || op.State != c.ends || op.Resolution != c.word || op.Owner != "" || op.ResultID == "" {
+				t.Errorf("%+v, %v", op, err)
+			}
+		})
 	}
 }

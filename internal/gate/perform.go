@@ -327,7 +327,7 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 		is.NextAttemptAt = &next
 	}
 	record := func(ctx context.Context) error {
-		return p.g.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		err := p.g.DB.Update(ctx, func(tx *store.Tx) (err error) {
 			var m reeve.Message
 			switch is.State {
 			case reeve.Committed, reeve.Failed:
@@ -355,6 +355,10 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 			}
 			return tx.Late(ctx, is)
 		})
+		if reeve.CodeOf(err) == reeve.Conflict {
+			is, res, err = p.answered(ctx, was, is, o.spent)
+		}
+		return err
 	}
 	if err := record(ctx); err != nil {
 		return p.owe(was, record, err)

@@ -52,7 +52,7 @@ func (t *Tx) InsertOperation(ctx context.Context, o reeve.Operation) error {
 }
 
 // MoveOperation takes an operation from one state to another, provided nobody else has since: the row must still be in the
-// state and hands it was read in.
+// state and hands it was read in, and have the tries, the word and the result it had. A person who skips it leaves its state as it is.
 func (t *Tx) MoveOperation(ctx context.Context, was, is reeve.Operation) error {
 	if was.State != is.State {
 		if err := was.State.To(is.State); err != nil {
@@ -61,12 +61,12 @@ func (t *Tx) MoveOperation(ctx context.Context, was, is reeve.Operation) error {
 	}
 	n, err := t.affect(ctx, `UPDATE operations SET state = $4, result_id = $5, base = $6, code = $7, message = $8, tries = $9, next_attempt_at = $10,
 			owner = $11, resolution = $12, resolved_by = $13, undo = $14, spent = $15, updated_at = $16, tool_version = $17, policy = $18, timeout_at = $19
-		WHERE id = $1 AND state = $2 AND owner = $3`,
+		WHERE id = $1 AND state = $2 AND owner = $3 AND tries = $20 AND resolution = $21 AND result_id = $22`,
 		is.ID, string(was.State), was.Owner, string(is.State), is.ResultID, is.Base, string(is.Code), reeve.Clean(is.Message), is.Tries,
 		orZero(is.NextAttemptAt), is.Owner, string(is.Resolution), is.ResolvedBy, undoText(is.Undo), spentText(is.Spent), reeve.Millis(t.now),
-		is.ToolVersion, is.Policy, orZero(is.TimeoutAt))
+		is.ToolVersion, is.Policy, orZero(is.TimeoutAt), was.Tries, string(was.Resolution), was.ResultID)
 	if err == nil && n == 0 {
-		return reeve.Errorf(reeve.Conflict, "operation %s is no longer %s", is.ID, was.State)
+		return reeve.Errorf(reeve.Conflict, "operation %s is no longer %s as it was", is.ID, was.State)
 	}
 	return err
 }

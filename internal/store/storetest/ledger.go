@@ -379,13 +379,21 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		lost := is
 		lost.Owner = "proc_other" // the right state in other hands
 		wantCode(t, move(lost, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
-		must(t, move(is, func(o *reeve.Operation) { o.Tries++ })) // staying is no transition
+		must(t, move(is, func(o *reeve.Operation) { o.Tries++ }))                                     // staying is no transition
+		wantCode(t, move(is, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict) // it was tried since
+		is.Tries++
 		must(t, move(is, func(o *reeve.Operation) { o.State, o.Owner, o.Code = reeve.Unknown, "", reeve.UnknownOutcome }))
 		unknown := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.ListUnknown(ctx, ws, 10) })
 		equal(t, len(unknown), 1, "unknown operations")
 		must(t, move(unknown[0], func(o *reeve.Operation) { o.Resolution = reeve.SkipIt }))
+		for _, second := range []reeve.State{reeve.Prepared, reeve.Committed} { // another's word, who has not seen the first
+			wantCode(t, move(unknown[0], func(o *reeve.Operation) { o.State = second }), reeve.Conflict)
+		}
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.ListUnknown(ctx, ws, 10) })), 0, "unknown after the word")
 		unknown[0].Resolution = reeve.SkipIt
+		other := unknown[0]
+		other.ResultID = "msg_other"
+		wantCode(t, move(other, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
 		must(t, move(unknown[0], func(o *reeve.Operation) { o.State = reeve.Committed }))
 		unknown[0].State = reeve.Committed
 		wantCode(t, move(unknown[0], func(o *reeve.Operation) { o.State = reeve.Prepared }), reeve.Conflict)
