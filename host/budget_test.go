@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"reeve"
+	"reeve/internal/store/storetest"
 	"reeve/reevetest"
 )
 
@@ -505,5 +508,62 @@ func TestG17_WhatIsAnsweredLaterIsCharged(t *testing.T) {
 				t.Errorf("used %+v, the operation %+v", b.Used, op.Spent)
 			}
 		})
+	}
+}
+
+// Budgets are held in one order, parents among them: of two calls that draw on the same ones, one waits for the other, and not both. So it is when a call claims, and when it spends what it has claimed.
+func TestG17_BudgetsAreHeldInOneOrder(t *testing.T) {
+	ctx := t.Context()
+	cfg := quick(t)
+	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
+	var during atomic.Pointer[func()]
+	look := tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+		if f := during.Swap(nil); f != nil {
+			(*f)()
+		}
+		return "seen", nil
+	})
+	h := reevetest.StartWith(t, cfg, look)
+	a, b := h.Agent("a", "look"), h.Agent("b", "look")
+	limit := object{"calls": 100}
+	budget(h, "workspace", object{"limit": limit})
+	budget(h, "agent:"+b.ID, object{"limit": limit})
+	budget(h, "agent:"+a.ID, object{"limit": limit, "parent": "agent:" + b.ID})
+	connect := func() *pgx.Conn {
+		t.Helper()
+		c, err := pgx.Connect(ctx, cfg.Database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close(context.Background()) })
+		return c
+	}
+	other, watch := connect(), connect()
+	run := func(c *pgx.Conn, query string) {
+		t.Helper()
+		if _, err := c.Exec(ctx, query); err != nil {
+			t.Error(err)
+		}
+	}
+	hold := func() { run(other, "BEGIN; SELECT 1 FROM budgets WHERE subject = 'agent:"+b.ID+"' FOR UPDATE") }
+	for _, when := range []string{"claims", "spends"} {
+		if when == "claims" {
+			hold()
+		} else {
+			during.Store(&hold)
+		}
+		done := make(chan int, 1)
+		go func() { done <- h.Do("POST", "/api/agents/a/calls", call{"tool": "look"}).Status }()
+		eventually(t, "a call that "+when+" waits for the parent", func() (waits bool) {
+			err := watch.QueryRow(ctx, "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waits)
+			return err == nil && waits
+		})
+		if _, err := watch.Exec(ctx, "SELECT 1 FROM budgets WHERE subject = 'workspace' FOR UPDATE NOWAIT"); err != nil {
+			t.Errorf("a call that %s and waits for the parent holds what comes after it: %v", when, err)
+		}
+		run(other, "COMMIT")
+		if status := <-done; status != http.StatusOK {
+			t.Errorf("a call that %s: %d", when, status)
+		}
 	}
 }

@@ -4,27 +4,27 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"reeve"
 	"reeve/internal/store"
 )
 
-// subjects is the chain of budgets a call draws on: its run's, the agent's, the workspace's, and those of everybody on whose behalf
-// it is made. Parents are followed as they are found.
+// subjects is whose budgets a call draws on, in order: its run's, the agent's, the workspace's, and those of everybody on whose behalf
+// it is made. Their parents are not among them.
 func (p *pass) subjects() []string {
-	var list []string
-	agents := []string{"agent:" + p.call.Agent}
+	list := []string{"agent:" + p.call.Agent, "workspace"}
 	if p.call.Run != "" {
 		list = append(list, "run:"+p.call.Run)
 	}
-	for _, b := range slices.Backward(p.behalf) { // what it spends, those spend who had it called
-		if agents = append(agents, "agent:"+b.AgentID); b.RunID != "" {
+	for _, b := range p.behalf { // what it spends, those spend who had it called
+		if list = append(list, "agent:"+b.AgentID); b.RunID != "" {
 			list = append(list, "run:"+b.RunID)
 		}
 	}
-	slices.Sort(agents)
-	return append(append(list, agents...), "workspace")
+	slices.Sort(list)
+	return list
 }
 
 // budgeted tells whether any budget can apply. Those of runs come and go without the workspace being touched.
@@ -38,11 +38,39 @@ const maxParents = 64
 // budgeter reads a budget, locked or not.
 type budgeter func(ctx context.Context, workspace, subject string) (reeve.Budget, bool, error)
 
-// drawn lists the budgets a call draws on, in a fixed order so that two calls never lock them crosswise.
+// drawn lists the budgets a call draws on, with their parents, in the order of their subjects: whoever changes several of them does so in that one, and two calls never lock them crosswise.
 func (p *pass) drawn(ctx context.Context, get budgeter) ([]reeve.Budget, error) {
+	out, err := p.follow(ctx, get, p.subjects())
+	slices.SortFunc(out, func(a, b reeve.Budget) int { return strings.Compare(a.Subject, b.Subject) })
+	return out, err
+}
+
+// locked is drawn for a call that claims: it holds each of them. Which are parents is looked up before any is held; one that became a parent since is held last, out of order, by a call that is judged again.
+func (p *pass) locked(ctx context.Context, tx *store.Tx) ([]reeve.Budget, error) {
+	queue := p.subjects()
+	if p.view.workspace.nested {
+		found, err := p.drawn(ctx, tx.GetBudget)
+		if err != nil {
+			return nil, err
+		}
+		queue = named(found)
+	}
+	return p.follow(ctx, tx.LockBudget, queue)
+}
+
+// named gives the subjects of budgets.
+func named(budgets []reeve.Budget) []string {
+	out := make([]string, len(budgets))
+	for i, b := range budgets {
+		out[i] = b.Subject
+	}
+	return out
+}
+
+// follow reads budgets, and their parents as they are found.
+func (p *pass) follow(ctx context.Context, get budgeter, queue []string) ([]reeve.Budget, error) {
 	seen := map[string]bool{}
 	var out []reeve.Budget
-	queue := p.subjects()
 	for i := 0; i < len(queue) && i < maxParents; i++ {
 		if seen[queue[i]] {
 			continue
@@ -126,26 +154,22 @@ func (e *exhausted) refusal() error {
 
 // check finds a budget that the call would overdraw: one that ends it before one that would ask. A person who was asked about
 // a budget has let the call past those that ask, and past no other.
-func (p *pass) check(ctx context.Context, get budgeter) ([]reeve.Budget, error) {
-	budgets, err := p.drawn(ctx, get)
-	if err != nil {
-		return nil, err
-	}
+func (p *pass) check(budgets []reeve.Budget) error {
 	var asks *exhausted
 	for _, b := range budgets {
 		what := over(b, p.cost())
 		switch {
 		case what == "":
 		case !parks(b):
-			return budgets, &exhausted{b, what}
+			return &exhausted{b, what}
 		case asks == nil && !p.letPast():
 			asks = &exhausted{b, what}
 		}
 	}
 	if asks != nil {
-		return budgets, asks
+		return asks
 	}
-	return budgets, nil
+	return nil
 }
 
 // parks tells whether a person is asked about what is over the budget. Of one that is damaged there is nothing to ask.
@@ -164,8 +188,11 @@ func (p *pass) budget(ctx context.Context) (string, error) {
 	}
 	var short *exhausted
 	err := p.g.DB.View(ctx, func(s *store.Snap) error {
-		_, err := p.check(ctx, s.GetBudget)
-		return err
+		budgets, err := p.drawn(ctx, s.GetBudget)
+		if err != nil {
+			return err
+		}
+		return p.check(budgets)
 	})
 	if !errors.As(err, &short) {
 		return "enough is left", err
@@ -186,7 +213,10 @@ func (p *pass) reserveIn(ctx context.Context, tx *store.Tx) error {
 	if !p.budgeted() {
 		return nil
 	}
-	budgets, err := p.check(ctx, tx.LockBudget)
+	budgets, err := p.locked(ctx, tx)
+	if err == nil {
+		err = p.check(budgets)
+	}
 	if err != nil {
 		return err
 	}
@@ -260,9 +290,5 @@ func (p *pass) spend(ctx context.Context, tx *store.Tx, a reeve.Amount) error {
 	if err != nil {
 		return err
 	}
-	names := make([]string, len(budgets))
-	for i, b := range budgets {
-		names[i] = b.Subject
-	}
-	return tx.Spend(ctx, p.call.Workspace, names, p.held, a)
+	return tx.Spend(ctx, p.call.Workspace, named(budgets), p.held, a)
 }

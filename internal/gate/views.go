@@ -25,6 +25,7 @@ type workspaceView struct {
 	ws       reeve.Workspace
 	tools    map[string]*entry
 	budgets  bool // whether any budget is set
+	nested   bool // whether one of them has a parent
 	watched  bool // whether any agent subscribes to anything
 	scrubber *scrubber
 }
@@ -180,6 +181,7 @@ func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string
 		return nil, err
 	}
 	w.budgets = len(budgets) > 0
+	w.nested = slices.ContainsFunc(budgets, func(b reeve.Budget) bool { return b.Parent != "" })
 	if w.watched, err = s.Watched(ctx, id); err != nil {
 		return nil, err
 	}
