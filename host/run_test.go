@@ -435,6 +435,48 @@ func TestG25_RetriesEndToo(t *testing.T) {
 	}
 }
 
+// Nor does one that runs on behalf of an agent that is stopped meanwhile, or in a run that was cancelled.
+func TestG25_RetriesOnBehalfEndToo(t *testing.T) {
+	for _, engine := range []string{"sqlite", "postgres"} {
+		for name, end := range map[string]func(h *reevetest.Host, run string){
+			"stopped": func(h *reevetest.Host, _ string) { stop(h, "boss") },
+			"cancelled": func(h *reevetest.Host, run string) {
+				h.Want(http.StatusOK, nil, "POST", "/api/runs/"+run+"/cancel", nil)
+			},
+		} {
+			t.Run(engine+", "+name, func(t *testing.T) {
+				var n counter
+				first, ended := make(chan string, 1), make(chan struct{})
+				act := tool("act", reeve.Keyed, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+					if n.n.Add(1) == 1 {
+						first <- inv.Run
+						<-ended
+						return nil, reeve.Errorf(reeve.Unavailable, "down")
+					}
+					return "done", nil
+				})
+				act.Retry = reeve.Retry{Attempts: 3, DelayMS: 1}
+				h, _ := bossAndHelperOn(t, engine, "allow", act)
+				speak(h, h.Talk("boss").ID, "go")
+				end(h, <-first)
+				close(ended)
+				var op reeve.Operation
+				eventually(t, "the attempt is recorded", func() bool {
+					for _, op = range operations(h) {
+						if op.Tool == "act" && op.State != reeve.Dispatched {
+							return true
+						}
+					}
+					return false
+				})
+				if op.State != reeve.Failed || n.count() != 1 {
+					t.Errorf("%d attempts, %+v", n.count(), op)
+				}
+			})
+		}
+	}
+}
+
 // While everything is stopped, nothing is sent again either; what nobody can tell is told to a person at once.
 func TestG25_OpenOutcomesWait(t *testing.T) {
 	w := newWitness(t)

@@ -77,7 +77,7 @@ func (p *pass) repeat(ctx context.Context, repeatable bool, once func(n int) out
 	}
 }
 
-// pause waits between two attempts. False means that there shall be no other: the caller is gone or the kill switch is on.
+// pause waits between two attempts. False means that there shall be no other: the caller is gone, of whom that is asked (see dispatch), or what is to be changed must not be any more.
 func (p *pass) pause(ctx context.Context, d time.Duration) bool {
 	if limit := time.Duration(p.tool().Retry.MaxMS) * time.Millisecond; limit > 0 {
 		d = min(d, limit)
@@ -85,12 +85,26 @@ func (p *pass) pause(ctx context.Context, d time.Duration) bool {
 	if !reeve.Pause(ctx, min(d, time.Minute)) {
 		return false
 	}
-	if !p.tool().Effect.Mutates() {
+	return !p.tool().Effect.Mutates() || p.goesOn(ctx)
+}
+
+// goesOn tells whether a call that was let through may still change something, by what holds now: the kill switch is on for nobody whom it concerns, and the run of a brain is not over.
+func (p *pass) goesOn(ctx context.Context) bool {
+	for _, who := range p.ancestors() { // the caller is the last of them
+		now, err := p.g.views.agent(ctx, p.g, p.call.Workspace, who.AgentID)
+		if err == nil {
+			now, err = p.g.views.current(ctx, p.g, now, who.AgentID)
+		}
+		if err != nil || now.stopped() != nil {
+			return false
+		}
+	}
+	if p.call.Run == "" || !p.call.Via.Brain() {
 		return true
 	}
-	p.g.views.forget(p.call.Workspace)
-	now, err := p.g.views.agent(ctx, p.g, p.call.Workspace, p.call.Agent)
-	return err == nil && now.stopped() == nil
+	var over error
+	err := p.g.DB.View(ctx, func(s *store.Snap) (err error) { over, err = ended(ctx, s, p.call.Workspace, p.call.Run); return err })
+	return err == nil && over == nil
 }
 
 // weigh makes of an attempt what all attempts together prove. Once one may have had its effect, that another was refused or
