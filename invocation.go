@@ -59,7 +59,7 @@ func InvocationFrom(ctx context.Context) *Invocation {
 	return &Invocation{}
 }
 
-// Emit notes that something changed. Subscriptions see it once the call has committed.
+// Emit notes that something changed. Subscriptions see it once the call has committed. What is no token (see [Token.Check]) fails a local call; of any other it is left out, and logged.
 func (i *Invocation) Emit(class TokenClass, name string) {
 	i.note(func() { i.changed = append(i.changed, Token{Class: class, Name: name}) })
 }

@@ -82,6 +82,17 @@ type Token struct {
 	Name  string     `json:"name"`
 }
 
+// Check refuses a token that cannot be recorded: one of no known class, or whose name no database takes.
+func (k Token) Check() error {
+	if k.Class != SemanticKey && k.Class != Subtype && k.Class != EntityID {
+		return Errorf(Validation, "a token is of class key, subtype or id, and not %q", k.Class)
+	}
+	if !IsClean(k.Name) {
+		return Errorf(Validation, "the name of a token must be UTF-8 without NUL, and not %q", k.Name)
+	}
+	return nil
+}
+
 // TokenClass is the class of a notification token.
 type TokenClass string
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,12 +21,13 @@ type shared struct {
 	ready bool                         // its tables are there
 	after atomic.Pointer[func() error] // once; its error is what the commit's caller is told
 	still atomic.Bool                  // changes are not answered
+	never atomic.Pointer[string]       // changes that begin so are refused
 }
 
-// unanswered is a connection whose changes get no answer for as long as anybody waits.
+// unanswered is a connection whose changes get no answer for as long as anybody waits, or are refused.
 type unanswered struct {
 	store.Conn
-	still *atomic.Bool
+	*shared
 }
 
 func (u unanswered) Exec(ctx context.Context, refused func(store.Fault) error, query string, args ...any) error {
@@ -33,13 +35,16 @@ func (u unanswered) Exec(ctx context.Context, refused func(store.Fault) error, q
 		<-ctx.Done()
 		return ctx.Err()
 	}
+	if never := u.never.Load(); never != nil && strings.HasPrefix(query, *never) {
+		return store.Fault{Kind: store.FaultOther, Err: errors.New("no such change")}
+	}
 	return u.Conn.Exec(ctx, refused, query, args...)
 }
 
 func (s *shared) Alone() bool { return !s.ready }
 
 func (s *shared) Update(ctx context.Context, f func(store.Conn) error) error {
-	err := s.Engine.Update(ctx, func(c store.Conn) error { return f(unanswered{c, &s.still}) })
+	err := s.Engine.Update(ctx, func(c store.Conn) error { return f(unanswered{c, s}) })
 	if after := s.after.Load(); err == nil && after != nil && s.after.CompareAndSwap(after, nil) {
 		return (*after)()
 	}

@@ -28,6 +28,25 @@ func (p *pass) owe(op reeve.Operation, record func(context.Context) error, err e
 	return pending(op), nil
 }
 
+// forGood tells whether the store will never take what it has refused, however often it is asked: it is neither away nor full, and nobody else was faster.
+func forGood(err error) bool {
+	switch reeve.CodeOf(err) {
+	case reeve.Validation, reeve.TooLarge, reeve.Internal:
+		return true
+	default:
+		return false
+	}
+}
+
+// bare is an outcome without what its tool said: that it has come to this must be recorded, whatever it was.
+func (p *pass) bare(o outcome) outcome {
+	o.changed, o.undo = nil, nil
+	if o.err == nil {
+		o.out = p.g.cut("It happened; what the tool gave could not be recorded.")
+	}
+	return o
+}
+
 // answered ends an operation whose call has its result already, by what that says: a call has one, whatever was done since. One that is in other hands by now is theirs, which is a conflict.
 func (p *pass) answered(ctx context.Context, was, is reeve.Operation, spent reeve.Amount) (_ reeve.Operation, res reeve.Result, err error) {
 	ends := is

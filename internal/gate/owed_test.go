@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"reeve"
@@ -91,5 +92,54 @@ func TestG12_AResultThatIsThereCounts(t *testing.T) {
 				t.Errorf("%+v, %v", op, err)
 			}
 		})
+	}
+}
+
+// What cannot be recorded of what a tool gave is left out: that it has sent is recorded, and it is not sent again.
+func TestG12_AnOutcomeIsRecordedWhateverTheToolSays(t *testing.T) {
+	t.Parallel()
+	good := reeve.Token{Class: reeve.EntityID, Name: "a"}
+	for name, c := range map[string]struct {
+		says   []reeve.Token
+		never  string
+		gives  string
+		events int
+	}{
+		"a name that is no text":     {[]reeve.Token{good, {Class: reeve.EntityID, Name: "a\x00"}, {Class: reeve.EntityID, Name: "\xff"}}, "", "done", 1},
+		"of no class":                {[]reeve.Token{{Class: "rumour", Name: "a"}, good}, "", "done", 1},
+		"the store does not want it": {[]reeve.Token{good}, "INSERT INTO events", "could not be recorded", 0},
+	} {
+		for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Verifiable, reeve.Unsafe} {
+			t.Run(name+", "+string(effect), func(t *testing.T) {
+				t.Parallel()
+				ctx := t.Context()
+				g, e, sent := sender(t, effect)
+				tool := reeve.Tool{ID: "act", Description: "Acts.", Parameters: []byte(`{"type":"object"}`), Effect: effect, Tier: reeve.SideEffecting,
+					Handler: func(_ context.Context, inv *reeve.Invocation) (any, error) {
+						sent.Add(1)
+						inv.EmitAll(c.says)
+						inv.UndoWith("act", struct{}{})
+						return "done", nil
+					}}
+				if effect == reeve.Verifiable {
+					tool.Verify = func(context.Context, *reeve.Invocation) (reeve.Outcome, any, error) {
+						return reeve.CannotTell, nil, nil
+					}
+				}
+				if err := errors.Join(g.AddTool(tool), g.Open(ctx)); err != nil {
+					t.Fatal(err)
+				}
+				if c.never != "" {
+					e.never.Store(&c.never)
+				}
+				res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "act", Tools: []string{"act"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
+				if err != nil || res.State != reeve.Committed || !strings.Contains(res.Content, c.gives) || len(res.Changed) != c.events {
+					t.Errorf("%+v, %v", res, err)
+				}
+				if n, err := g.Step(ctx); n != 0 || err != nil || sent.Load() != 1 || g.owed.pay(ctx) {
+					t.Errorf("%d taken up, %d sent; %v", n, sent.Load(), err)
+				}
+			})
+		}
 	}
 }

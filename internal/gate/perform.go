@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"reeve"
@@ -33,7 +34,7 @@ func (p *pass) try(ctx context.Context, n int) outcome {
 			o.store = store.Explain(err)
 		}
 	} else {
-		o = outcome{out: p.output(text), changed: changed, undo: undo}
+		o = outcome{out: p.output(text), changed: p.tokens(changed), undo: undo}
 	}
 	if o.ending == succeeded || o.ending == ambiguous || o.ending == awaiting && p.tool().Async { // others that are awaited spend for themselves
 		spent = p.declared(spent)
@@ -46,6 +47,20 @@ func (p *pass) try(ctx context.Context, n int) outcome {
 	}
 	o.spent, o.attempts = spent, p.earlier+n
 	return o
+}
+
+// tokens is what a tool says that it changed. What is done outside is done, whatever the tool says of it: what cannot be recorded of that is left out, and logged.
+func (p *pass) tokens(said []reeve.Token) []reeve.Token {
+	if p.tool().Effect == reeve.Local { // which is taken back instead
+		return said
+	}
+	return slices.DeleteFunc(said, func(k reeve.Token) bool {
+		err := k.Check()
+		if err != nil {
+			p.g.Log.Warn("a tool says of something that it changed what cannot be recorded; nobody is told of it", "tool", p.tool().ID, "operation", p.op, "error", p.scrub(err.Error()))
+		}
+		return err != nil
+	})
 }
 
 // declared is what an attempt cost: a tool that does not say it cost what it declares.
@@ -302,7 +317,7 @@ func (p *pass) verify(ctx context.Context, op reeve.Operation, doubt outcome) ou
 	}
 	switch a.what {
 	case reeve.Applied:
-		return outcome{out: p.output(a.text), changed: changed, undo: undo, spent: doubt.spent, attempts: doubt.attempts}
+		return outcome{out: p.output(a.text), changed: p.tokens(changed), undo: undo, spent: doubt.spent, attempts: doubt.attempts}
 	case reeve.NotApplied:
 		doubt.ending = unsent
 	case reeve.CannotTell:
@@ -319,7 +334,7 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 	}
 	is := was
 	is.Owner, is.NextAttemptAt, is.TimeoutAt = "", nil, nil
-	is.Undo, is.Spent = o.undo, was.Spent.Plus(o.spent)
+	is.Spent = was.Spent.Plus(o.spent)
 	if o.ending != awaiting { // which counts when it has come
 		is.Tries++
 	}
@@ -340,9 +355,10 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 		next := reeve.Now().Add(p.g.Backoff.After(is.Tries % p.g.Backoff.Tries))
 		is.NextAttemptAt = &next
 	}
-	record := func(ctx context.Context) error {
-		err := p.g.DB.Update(ctx, func(tx *store.Tx) (err error) {
+	write := func(ctx context.Context, o outcome) error {
+		return p.g.DB.Update(ctx, func(tx *store.Tx) (err error) {
 			var m reeve.Message
+			is.Undo = o.undo
 			switch is.State {
 			case reeve.Committed, reeve.Failed:
 				all := o
@@ -369,6 +385,13 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 			}
 			return tx.Late(ctx, is)
 		})
+	}
+	record := func(ctx context.Context) error {
+		err := write(ctx, o)
+		if forGood(err) {
+			p.g.Log.Error("what a tool gave cannot be recorded; its outcome is, without that", "tool", p.tool().ID, "operation", was.ID, "error", err)
+			err = write(ctx, p.bare(o))
+		}
 		if reeve.CodeOf(err) == reeve.Conflict {
 			is, res, err = p.answered(ctx, was, is, o.spent)
 		}

@@ -154,8 +154,8 @@ func (s *Snap) Notices(ctx context.Context, workspace, thread, from, before stri
 func (t *Tx) InsertEvents(ctx context.Context, workspace, agent, operation string, tokens []reeve.Token) error {
 	rows := make([][]any, len(tokens))
 	for i, k := range tokens {
-		if k.Class != reeve.SemanticKey && k.Class != reeve.Subtype && k.Class != reeve.EntityID {
-			return reeve.Errorf(reeve.Validation, "a token is of class key, subtype or id, and not %q", k.Class)
+		if err := k.Check(); err != nil {
+			return err
 		}
 		rows[i] = []any{t.NewID(reeve.PrefixEvent), workspace, string(k.Class), k.Name, agent, operation, reeve.Millis(t.now)}
 	}
