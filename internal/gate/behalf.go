@@ -91,8 +91,11 @@ func (p *pass) trace(ctx context.Context) error {
 			if reeve.CodeOf(err) == reeve.NotFound {
 				return reeve.Errorf(reeve.Denied, "the agent on whose behalf this runs is gone").Hintf("what was begun for it neither goes on nor is undone; an agent that is there must do it anew")
 			}
+			if err == nil && v.damaged() != nil {
+				v, err = p.g.views.current(ctx, p.g, v, a.AgentID)
+			}
 			if err == nil {
-				err = v.agent.Sound()
+				err = v.damaged()
 			}
 			if err != nil {
 				return err

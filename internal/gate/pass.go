@@ -59,14 +59,11 @@ type pass struct {
 // begin finds out who calls, and prepares the pass. It fails only when there is nobody to record the call for, or nothing to judge it by.
 func (g *Gate) begin(ctx context.Context, c reeve.Call) (*pass, error) {
 	v, err := g.views.agent(ctx, g, c.Workspace, c.Agent)
-	if err == nil && v.runsFirst(c) {
+	if err == nil && (v.runsFirst(c) || v.damaged() != nil) {
 		v, err = g.views.current(ctx, g, v, c.Agent)
 	}
 	if err == nil {
-		err = v.agent.Sound()
-	}
-	if err == nil && v.ws.Broken != "" && v.ws.Revision == 0 { // by which nothing can be recorded, not even that it is stopped
-		err = v.stopped()
+		err = v.damaged()
 	}
 	if err != nil {
 		return nil, err

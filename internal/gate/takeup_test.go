@@ -100,3 +100,47 @@ func TestG14_TheLoopLooksWhenAnApprovalExpires(t *testing.T) {
 		}
 	}
 }
+
+// An agent that was damaged and is mended acts at once, and so does one that runs on its behalf: a refusal is by what holds now, not by what somebody has read before.
+func TestI09_AMendedAgentIsNotRefused(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	for _, who := range []string{"agt_one", "agt_boss"} {
+		t.Run(who, func(t *testing.T) {
+			t.Parallel()
+			g, _, sent := sender(t, reeve.Keyed)
+			config := func(text string) {
+				t.Helper()
+				if err := g.DB.Update(ctx, func(tx *store.Tx) error {
+					a, err := tx.GetAgent(ctx, "home", who)
+					if err == nil {
+						a.Config = []byte(text)
+						a.Mended("config")
+						err = tx.UpdateAgent(ctx, a)
+					}
+					if err != nil {
+						return err
+					}
+					return tx.Touch(ctx, "home")
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := g.DB.Update(ctx, func(tx *store.Tx) error {
+				return tx.InsertAgent(ctx, reeve.Agent{ID: "agt_boss", WorkspaceID: "home", Name: "boss", Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()})
+			}); err != nil {
+				t.Fatal(err)
+			}
+			g.Meet(reeve.Run{ID: "run_1", WorkspaceID: "home", AgentID: "agt_one", Ancestors: []reeve.Ancestor{{AgentID: "agt_boss", Tools: []string{"send"}}}})
+			call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Run: "run_1", Via: reeve.ViaGo}
+			config("{broken")
+			if res, err := g.Call(ctx, call); reeve.CodeOf(err) != reeve.Unsupported || sent.Load() != 0 {
+				t.Fatalf("damaged: %+v, %v", res, err)
+			}
+			config("{}")
+			if res, err := g.Call(ctx, call); err != nil || res.State != reeve.Committed || sent.Load() != 1 {
+				t.Errorf("mended: %+v, %v", res, err)
+			}
+		})
+	}
+}

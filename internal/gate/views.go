@@ -106,6 +106,16 @@ func (v *views) current(ctx context.Context, g *Gate, was *agentView, agent stri
 	return v.agent(ctx, g, was.ws.ID, agent)
 }
 
+// damaged says why nothing can be judged by a view: the agent's row is damaged, or the workspace's so much that nothing can be recorded, not even that it is stopped. As nothing is written then, nothing would find
+// out that it was mended since: whoever refuses by it looks at the current one first.
+func (v *agentView) damaged() error {
+	err := v.agent.Sound()
+	if err == nil && v.ws.Broken != "" && v.ws.Revision == 0 {
+		err = v.stopped()
+	}
+	return err
+}
+
 // runsFirst tells whether something is done for a caller before a write that would find out that the view is old: all of a tool that reads, a tool's preview, and a question to a
 // model, which is no tool's.
 func (v *agentView) runsFirst(c reeve.Call) bool {
