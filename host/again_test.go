@@ -113,3 +113,28 @@ func TestO03_AnUndoThatWasDenied(t *testing.T) {
 		t.Errorf("done twice: %+v", again)
 	}
 }
+
+// Tries go on counting while a person is asked about a budget in between: an answer about the first outcome is none about the second.
+func TestG11_TriesGoOnThroughAnApproval(t *testing.T) {
+	for _, name := range []string{"unsafe", "keyed"} {
+		t.Run(name, func(t *testing.T) {
+			var sent counter
+			h := reevetest.StartWith(t, quick(t), lateTools(&sent)...)
+			a := h.Agent("a", name)
+			budget(h, "agent:"+a.ID, object{"limit": object{"calls": 1}, "on_exceed": "park"})
+			first := settle(h, h.Call(a.ID, name, nil).OperationID)
+			path := "/api/operations/" + first.ID + "/resolve"
+			h.Want(http.StatusOK, nil, "POST", path, object{"resolution": "retry", "tries": first.Tries})
+			if parked := settle(h, first.ID); parked.State != reeve.Parked || parked.Tries != first.Tries {
+				t.Fatalf("%+v", parked)
+			}
+			h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox(h).Approvals[0].ID+"/decision", object{"decision": "approve"})
+			second := settle(h, first.ID)
+			if second.State != reeve.Unknown || second.Tries != 2*first.Tries {
+				t.Fatalf("%+v, after %d tries", second, first.Tries)
+			}
+			h.Want(http.StatusConflict, nil, "POST", path, object{"resolution": "skip", "tries": first.Tries})
+			h.Want(http.StatusOK, nil, "POST", path, object{"resolution": "skip", "tries": second.Tries})
+		})
+	}
+}

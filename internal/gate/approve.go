@@ -49,7 +49,7 @@ func (p *pass) park(ctx context.Context) (res reeve.Result, err error) {
 // parkIn writes the operation: a new one, or one that was approved once but for which a budget ran out since.
 func (p *pass) parkIn(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
 	if p.resumed != nil {
-		op.Spent, op.ResolvedBy, op.Resolution = p.resumed.Spent, p.resumed.ResolvedBy, p.resumed.Resolution
+		op.Spent, op.Tries, op.ResolvedBy, op.Resolution = p.resumed.Spent, p.resumed.Tries, p.resumed.ResolvedBy, p.resumed.Resolution
 		return tx.MoveOperation(ctx, *p.resumed, op)
 	}
 	if err := p.appendAction(ctx, tx); err != nil {
