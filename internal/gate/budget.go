@@ -259,7 +259,11 @@ func (p *pass) reserve(ctx context.Context) error {
 	if !p.budgeted() {
 		return nil
 	}
-	return p.g.DB.Update(ctx, func(tx *store.Tx) error { return p.reserveIn(ctx, tx) })
+	err := p.g.DB.Update(ctx, func(tx *store.Tx) error { return p.reserveIn(ctx, tx) })
+	if reeve.CodeOf(err) == reeve.UnknownOutcome { // it may be claimed, for a call that is not made
+		p.letGo(ctx)
+	}
+	return err
 }
 
 // letGo gives back what was claimed for a read that is not recorded after all.

@@ -26,7 +26,7 @@ func (g *Gate) Think(ctx context.Context, who reeve.Call, most reeve.Amount, ask
 	} else if err != nil {
 		return err
 	}
-	lasting, settled := context.WithoutCancel(ctx), false
+	lasting, settled, unsure := context.WithoutCancel(ctx), false, false
 	defer func() {
 		if !settled { // nor does a brain that panics keep what it had reserved
 			p.letGo(ctx)
@@ -43,8 +43,9 @@ func (g *Gate) Think(ctx context.Context, who reeve.Call, most reeve.Amount, ask
 		if settled = err == nil; settled {
 			return nil
 		}
+		unsure = reeve.CodeOf(err) == reeve.UnknownOutcome // it may be charged already, and is not twice
 	}
-	if spent.Tokens > 0 || spent.Micros > 0 { // it was given up, or could not be kept, and costs what it cost
+	if !unsure && (spent.Tokens > 0 || spent.Micros > 0) { // it was given up, or could not be kept, and costs what it cost
 		charged := g.DB.Update(lasting, func(tx *store.Tx) error { return p.spend(lasting, tx, spent) })
 		if settled = charged == nil; !settled {
 			g.Log.Warn("what a question cost that came to nothing could not be charged", "agent", who.Agent, "error", charged)

@@ -55,3 +55,55 @@ func TestG17_NoQuestionKeepsItsClaim(t *testing.T) {
 		})
 	}
 }
+
+// When nobody can tell whether what was asked of the store was done, nothing is charged twice, and nothing stays claimed for what is not done.
+func TestG17_AnUnsureCommitIsNotChargedTwice(t *testing.T) {
+	t.Parallel()
+	lost := func() error {
+		return store.Fault{Kind: store.FaultUnsure, Err: errors.New("the connection broke")}
+	}
+	kept := func(context.Context, *store.Tx) error { return nil }
+	asks := func(g *Gate, ask func(context.Context) (reeve.Amount, error)) error {
+		return g.Think(t.Context(), reeve.Call{Workspace: "home", Agent: "agt_one", Via: reeve.ViaRun}, reeve.Amount{Tokens: 100, Millis: 1000}, ask, kept)
+	}
+	for name, c := range map[string]struct {
+		do   func(*Gate, *shared) error
+		used int64
+	}{
+		"the answer is kept": {func(g *Gate, e *shared) error {
+			return asks(g, func(context.Context) (reeve.Amount, error) { e.then(lost); return reeve.Amount{Tokens: 30}, nil })
+		}, 30},
+		"a question's claim": {func(g *Gate, e *shared) error {
+			e.then(lost)
+			return asks(g, func(context.Context) (reeve.Amount, error) { t.Error("it was asked"); return reeve.Amount{}, nil })
+		}, 0},
+		"a read's claim": {func(g *Gate, e *shared) error {
+			e.then(lost)
+			_, err := g.Call(t.Context(), reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Via: reeve.ViaGo})
+			return err
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			g, e, sent := sender(t, reeve.Read)
+			if err := g.DB.Update(ctx, func(tx *store.Tx) error {
+				return tx.PutBudget(ctx, "home", reeve.Budget{Subject: "agent:agt_one", Limit: reeve.Amount{Tokens: 1000}, OnExceed: reeve.EndOver})
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.do(g, e); reeve.CodeOf(err) != reeve.UnknownOutcome || sent.Load() != 0 {
+				t.Errorf("%d sent; %v", sent.Load(), err)
+			}
+			if err := g.DB.View(ctx, func(s *store.Snap) error {
+				b, _, err := s.GetBudget(ctx, "home", "agent:agt_one")
+				if b.Used.Tokens != c.used || !b.Reserved.IsZero() {
+					t.Errorf("%+v", b)
+				}
+				return err
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
