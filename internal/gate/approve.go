@@ -239,27 +239,34 @@ func (g *Gate) note(op reeve.Operation, content string, info reeve.ResultInfo) r
 // askAgain is what to do about a call that nobody is asked about any more. The same key gives the same answer.
 const askAgain = "make the call again, with a new Idempotency-Key if it had one, to ask again"
 
-// expire closes approvals that nobody answered in time.
+// expire closes approvals that nobody answered in time, some at a time, until there are none that can be closed: when the next one expires says nothing of those that are overdue.
 func (g *Gate) expire(ctx context.Context) error {
-	return g.closing(ctx, func(tx *store.Tx) ([]reeve.Approval, error) { return tx.DueApprovals(ctx, 100) })
+	for {
+		closed, err := g.closing(ctx, func(tx *store.Tx) ([]reeve.Approval, error) { return tx.DueApprovals(ctx, 100) })
+		if err != nil || closed == 0 {
+			return err
+		}
+	}
 }
 
 // expireOf closes the approval of an operation that somebody has met before the loop has.
 func (g *Gate) expireOf(ctx context.Context, operation string) error {
-	return g.closing(ctx, func(tx *store.Tx) ([]reeve.Approval, error) {
+	_, err := g.closing(ctx, func(tx *store.Tx) ([]reeve.Approval, error) {
 		a, asked, err := tx.LastApproval(ctx, operation)
 		if err != nil || !asked || !a.Late(tx.Now()) {
 			return nil, err
 		}
 		return []reeve.Approval{a}, nil
 	})
+	return err
 }
 
-// closing closes approvals whose time is over, unless a person was faster, and denies what they were for.
-func (g *Gate) closing(ctx context.Context, find func(*store.Tx) ([]reeve.Approval, error)) error {
-	var due []reeve.Approval
-	err := g.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		if due, err = find(tx); err != nil {
+// closing closes approvals whose time is over, unless a person was faster, denies what they were for, and counts them.
+func (g *Gate) closing(ctx context.Context, find func(*store.Tx) ([]reeve.Approval, error)) (closed int, err error) {
+	err = g.DB.Update(ctx, func(tx *store.Tx) error {
+		closed = 0
+		due, err := find(tx)
+		if err != nil {
 			return err
 		}
 		for _, a := range due {
@@ -280,13 +287,14 @@ func (g *Gate) closing(ctx context.Context, find func(*store.Tx) ([]reeve.Approv
 			if err := g.deny(ctx, tx, op, why, unwanted(why)); err != nil {
 				return err
 			}
+			closed++
 		}
 		return nil
 	})
-	if err == nil && len(due) > 0 {
+	if err == nil && closed > 0 {
 		g.changed()
 	}
-	return err
+	return closed, err
 }
 
 // Resolve takes a person's word on an operation of unknown outcome. It is about so many tries as they have seen, or as there are when they are heard: what somebody else had run

@@ -101,6 +101,41 @@ func TestG14_TheLoopLooksWhenAnApprovalExpires(t *testing.T) {
 	}
 }
 
+// All approvals whose time is over are closed at one look, however many there are: the loop is not told of those that are left.
+func TestG14_ManyApprovalsExpireAtOnce(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	g, _, _ := sender(t, reeve.Keyed)
+	if err := g.DB.Update(ctx, func(tx *store.Tx) error {
+		a, err := tx.GetAgent(ctx, "home", "agt_one")
+		if err != nil {
+			return err
+		}
+		a.Policy.Tools = map[string]reeve.Answer{"send": reeve.Ask}
+		return tx.UpdateAgent(ctx, a)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	g.ApprovalTTL = -time.Second
+	for range 101 {
+		if res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Via: reeve.ViaGo}); err != nil || res.State != reeve.Parked {
+			t.Fatalf("%+v, %v", res, err)
+		}
+	}
+	if _, _, err := g.claim(ctx, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.DB.View(ctx, func(s *store.Snap) error {
+		left, err := s.DueApprovals(ctx, 101)
+		if len(left) != 0 {
+			t.Errorf("%d are left", len(left))
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // An agent that was damaged and is mended acts at once, and so does one that runs on its behalf: a refusal is by what holds now, not by what somebody has read before.
 func TestI09_AMendedAgentIsNotRefused(t *testing.T) {
 	t.Parallel()
