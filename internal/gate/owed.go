@@ -9,8 +9,8 @@ import (
 	"reeve/internal/store"
 )
 
-// owed is what this process knows and could not write down: outcomes of requests that have left, while the store takes no
-// writes. The loop tries again until it does; if the process ends first, the operation is taken up like any other it left.
+// owed is what this process knows of operations in its hands and could not write down, while the store takes no writes: outcomes of requests that have left, and
+// that it lets go of what it has not sent. The loop tries again until it can, or somebody else was faster; if the process ends first, the operation is taken up like any other it left.
 type owed struct {
 	mu   sync.Mutex
 	debt map[string]func(context.Context) error // by operation
