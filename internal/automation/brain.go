@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/fnv"
-	"sync"
 
 	"reeve"
 	"reeve/internal/sandbox/js"
@@ -42,8 +41,7 @@ func (r *Room) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 
 // begin reads what the run is to do, and notes it the first time. Held says why it does nothing.
 func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, held string, err error) {
-	w = &work{Room: r, ctx: ctx, run: run, began: reeve.Monotonic(), named: map[string]string{}, looks: map[string]bool{}, places: map[string]*opened{}, again: map[string]bool{}}
-	w.idle = sync.NewCond(&w.mu)
+	w = r.newWork(ctx, run)
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		m, err := tx.GetAutomation(ctx, run.WorkspaceID, run.AgentID)
 		if err != nil {

@@ -11,9 +11,7 @@ import (
 
 // What the planner does: try, save, schedule, ask.
 
-const (
-	mostShown = 100 // items and changes of a trial that are shown
-)
+const mostShown = 100 // items and changes of a trial that are shown
 
 func (r *Room) toolEval(ctx context.Context, in evalArgs) (any, error) {
 	inv := reeve.InvocationFrom(ctx)

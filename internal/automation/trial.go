@@ -66,12 +66,12 @@ func (r *Room) try(ctx context.Context, t trial) (tried, error) {
 	if t.like != nil {
 		run.Key, run.StartedAt = t.like.Key, t.like.StartedAt
 	}
-	w := &work{Room: r, ctx: ctx, run: run, began: reeve.Monotonic(), named: map[string]string{}, looks: map[string]bool{}, places: map[string]*opened{}, again: map[string]bool{}, script: reeve.ScriptVersion{Source: t.source, Language: t.language},
-		note: reeve.ScriptRun{RunKey: run.ID, RunID: run.ID, Type: reeve.DryRun}, trial: &rehearsed{items: []triedItem{}, changes: []triedCall{}}}
+	w := r.newWork(ctx, run)
+	w.script, w.note = reeve.ScriptVersion{Source: t.source, Language: t.language}, reeve.ScriptRun{RunKey: run.ID, RunID: run.ID, Type: reeve.DryRun}
+	w.trial = &rehearsed{items: []triedItem{}, changes: []triedCall{}}
 	if t.tape != nil {
 		w.trial.player = &player{t.tape, map[string]int{}}
 	}
-	w.idle = sync.NewCond(&w.mu)
 	tools, err := r.Gate.Offer(ctx, reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID})
 	if err != nil {
 		return tried{}, err

@@ -53,6 +53,13 @@ type work struct {
 	trial *rehearsed // of a script that is only tried; nil means that this is a run
 }
 
+// newWork is a run that begins.
+func (r *Room) newWork(ctx context.Context, run reeve.Run) *work {
+	w := &work{Room: r, ctx: ctx, run: run, began: reeve.Monotonic(), named: map[string]string{}, looks: map[string]bool{}, places: map[string]*opened{}, again: map[string]bool{}}
+	w.idle = sync.NewCond(&w.mu)
+	return w
+}
+
 // opened is the item that is open.
 type opened struct {
 	reeve.Item
