@@ -91,7 +91,6 @@ var goroutines = map[string]string{
 	"cmd/reeve/importmail.go":                "mail is read while what was read before is sent",
 	"cmd/reeve/main.go":                      "a second signal ends the process at once",
 	"host/host.go":                           "Run's own group",
-	"internal/agent/act.go":                  "a call outlives a server that is told to stop, and not its run",
 	"internal/automation/ledger.go":          "what a script has noted is written after a while, if no call takes it along",
 	"internal/automation/step.go":            "a step ends when whoever waits for it leaves",
 	"internal/gate/batch.go":                 "reads of one response run together",
@@ -117,6 +116,7 @@ var goroutines = map[string]string{
 	"internal/store/postgres/postgres.go":    "taking leave of a server that stands still must not keep us",
 	"internal/store/postgres/socket_unix.go": "a socket is shut when its deadline has come",
 	"internal/wake/loop.go":                  "Run's own group, with the runs that it serves",
+	"lasting.go":                             "a call outlives a server that is told to stop, and not its run",
 	"toolbox/web/send.go":                    "the rest of a long answer is waited for no longer than this",
 }
 

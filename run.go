@@ -190,9 +190,6 @@ func (r Run) Sound() error {
 		Hintf("end the run with reeve runs cancel %s, and have it begun anew", r.ID)
 }
 
-// ErrEnded is why the context of a run's brain ends when a person ended the run.
-var ErrEnded = Errorf(Canceled, "a person ended the run")
-
 // RunEnd is what a brain says when it stops.
 type RunEnd struct {
 	State   RunState // completed, failed, parked, paused or cancelled

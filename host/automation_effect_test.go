@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -138,6 +139,68 @@ func TestK15_CrashInAHandler(t *testing.T) {
 				return a.state("b") == reeve.ItemDone
 			})
 			equal(t, d.String(), "map[a1:1 a2:1 b1:1 b2:1]", "what was done")
+		})
+	}
+}
+
+// TestK15_AStopInACall stops the server while a script, or a plan that is applied, is in a call: the call is finished, the run is taken up, and the item is done.
+func TestK15_AStopInACall(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		plan bool
+	}{{"send", false}, {"note", false}, {"send", true}, {"note", true}} {
+		t.Run(spoken(c.name, c.plan), func(t *testing.T) {
+			cfg, d := quick(t), newDeeds()
+			began, stopping := make(chan struct{}, 1), make(chan struct{})
+			tools := d.tools()
+			for i, what := range tools[:2] { // send and note
+				tools[i].Handler = func(ctx context.Context, inv *reeve.Invocation) (any, error) {
+					select {
+					case began <- struct{}{}:
+						select {
+						case <-ctx.Done():
+							return nil, ctx.Err()
+						case <-stopping:
+						}
+					default:
+					}
+					return what.Handler(ctx, inv)
+				}
+			}
+			h := reevetest.Run(t, cfg, tools...)
+			a := newAuto(t, h, "mailer", strings.ReplaceAll(`await Items.withItem('a', 'A', async (ctx) => { if (ctx.item.isDone) return; await Mail.NAME({ to: '1' }); await Mail.NAME({ to: '2' }) })`, "NAME", c.name))
+			ended := func() (r reeve.AutomationRun) {
+				eventually(t, "the run ends", func() bool {
+					runs := listRuns(a)
+					if len(runs) > 0 {
+						r = runs[0]
+					}
+					return r.Run != nil && r.Run.State.Final()
+				})
+				return r
+			}
+			if c.plan {
+				a.Want(201, nil, "POST", a.at("/runs"), call{"type": "dry"})
+				a.Want(201, nil, "POST", "/api/plans/"+ended().Run.ID+"/apply", nil)
+			} else {
+				a.Want(201, nil, "POST", a.at("/runs"), call{})
+			}
+			<-began
+			stopped := make(chan struct{})
+			go func() { h.Stop(); close(stopped) }()
+			eventually(t, "the server stops", func() bool {
+				c, err := net.Dial("tcp", strings.TrimPrefix(h.URL, "http://"))
+				if err == nil {
+					_ = c.Close()
+				}
+				return err != nil
+			})
+			close(stopping)
+			<-stopped
+			began <- struct{}{} // nobody waits any more
+			a.Host = reevetest.Run(t, cfg, tools...)
+			r := ended()
+			equal(t, spoken(r.Run.State, r.Run.Message, a.state("a"), d, a.get().Status), "completed  done map[1:1 2:1] active", "after the stop")
 		})
 	}
 }

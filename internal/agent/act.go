@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -12,7 +11,7 @@ import (
 // act makes calls of an answer through the gate, in order; reads that follow each other together. An end means that the run
 // waits: for a person, or for an outcome that is being found out.
 func (v *turn) act(ctx context.Context, open []*call) *reeve.RunEnd {
-	ctx, cancel := lasting(ctx)
+	ctx, cancel := reeve.Lasting(ctx)
 	defer cancel()
 	if err := v.know(ctx); err != nil {
 		return v.fail(err)
@@ -65,25 +64,6 @@ func (v *turn) awaits(calls []*call) int {
 		}
 	}
 	return len(calls)
-}
-
-// lasting is a context that outlives a server that is told to stop, because a call that is refused for that would count as made,
-// but not a person's word that the run is over.
-func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
-	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		if ended(ctx) != nil {
-			cancel()
-		}
-	})
-	return out, func() { stop(); cancel() }
-}
-
-// ended is why a person ended the run; nil means that none has, though its server may be stopping.
-func ended(ctx context.Context) *reeve.Error {
-	var why *reeve.Error
-	errors.As(context.Cause(ctx), &why)
-	return why
 }
 
 // know reads which tools the agent has, once.

@@ -52,7 +52,7 @@ func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 		answer, spent, err = v.asked(ctx, r)
 		return spent, err
 	}, func(ctx context.Context, tx *store.Tx) error { return v.keep(ctx, tx, answer, spent) })
-	if why := ended(ctx); err != nil && why != nil {
+	if why := reeve.WhyEnded(ctx); err != nil && why != nil {
 		v.keepPart(context.WithoutCancel(ctx))
 		err = why
 	}

@@ -33,7 +33,7 @@ func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	for i := at.step; i < len(plan.Steps); i++ {
 		s := plan.Steps[i]
 		if !reeve.Pause(ctx, time.Duration(s.DelayMS)*time.Millisecond) {
-			if why := ended(ctx); why != nil {
+			if why := reeve.WhyEnded(ctx); why != nil {
 				return reeve.RunEnd{State: reeve.RunCancelled, Err: why}
 			}
 			return failed(reeve.Errorf(reeve.Canceled, "the server is stopping"))

@@ -146,11 +146,11 @@ func (w *work) settle(ctx context.Context, end reeve.RunEnd) error {
 func (w *work) verdict(ctx context.Context, value json.RawMessage, err error) reeve.RunEnd {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var ended *reeve.Error
+	ended := reeve.WhyEnded(ctx)
 	switch {
 	case w.stop != nil:
 		return *w.stop
-	case errors.As(context.Cause(ctx), &ended): // by a person, and not by a server that stops
+	case ended != nil: // by a person, and not by a server that stops
 		return reeve.RunEnd{State: reeve.RunCancelled, Err: ended}
 	case ctx.Err() != nil:
 		return failed(reeve.Errorf(reeve.Canceled, "the server is stopping"))

@@ -167,7 +167,7 @@ func (w *work) applyCall(ctx context.Context, o *opened, p reeve.PlannedCall) *r
 	c := w.request(p.Tool, json.RawMessage(p.Args), o)
 	c.Base = p.Base
 	defer w.landed(c.Ref)
-	res, err := w.Gate.Call(ctx, c)
+	res, err := w.lastingCall(ctx, c)
 	if _, err = w.result(ctx, res, err); err != nil {
 		return reeve.AsError(err)
 	}

@@ -308,12 +308,12 @@ func (w *work) change(ctx context.Context, c reeve.Call, t reeve.Tool) (json.Raw
 		if err := w.flush(ctx); err != nil {
 			return nil, err
 		}
-		res, err := w.Gate.Call(ctx, c)
+		res, err := w.lastingCall(ctx, c)
 		return w.result(ctx, res, err)
 	}
 	w.ledger.writing.Lock()
 	w.carry(c.Ref)
-	res, err := w.Gate.Call(ctx, c)
+	res, err := w.lastingCall(ctx, c)
 	if taken := w.carry(""); taken && err == nil && (res.State == reeve.Committed || res.State == reeve.Failed) && !res.Replayed {
 		w.wrote()
 		w.mu.Lock()
@@ -322,6 +322,13 @@ func (w *work) change(ctx context.Context, c reeve.Call, t reeve.Tool) (json.Raw
 	}
 	w.ledger.writing.Unlock()
 	return w.result(ctx, res, err)
+}
+
+// lastingCall makes a call that was decided on, also when the server is told to stop meanwhile.
+func (w *work) lastingCall(ctx context.Context, c reeve.Call) (reeve.Result, error) {
+	ctx, done := reeve.Lasting(ctx)
+	defer done()
+	return w.Gate.Call(ctx, c)
 }
 
 // carry names the call that takes the ledger along, or none, and tells whether the last one did. The caller holds
