@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -229,6 +230,33 @@ func TestK17_PauseAndResume(t *testing.T) {
 	var w reeve.Wake
 	a.Want(201, &w, "POST", "/api/agents/mailer/wake", call{})
 	equal(t, a.served(reeve.AutomationRun{Wake: &w}).Run.State, reeve.RunPaused, "a run while it is paused")
+}
+
+// TestK17_ResumedBeforeThePausedRunHasEnded: one of its calls has seen the pause, and another is still under way when the automation is resumed.
+func TestK17_ResumedBeforeThePausedRunHasEnded(t *testing.T) {
+	d := newDeeds()
+	var a *auto
+	tools := d.tools()
+	looks := 0
+	tools[len(tools)-1].Handler = func(ctx context.Context, _ *reeve.Invocation) (any, error) {
+		if looks++; looks == 1 {
+			a.Want(200, nil, "POST", a.at("/pause"), nil)
+			<-ctx.Done()
+			a.Want(200, nil, "POST", a.at("/resume"), nil)
+		}
+		return nil, ctx.Err()
+	}
+	a = newAuto(t, reevetest.StartWith(t, quick(t), tools...), "mailer", `
+		await Items.withItem('a', 'A', async (ctx) => {
+		  if (ctx.item.isDone) return;
+		  let looked = false;
+		  Mail.list({}).then(() => { looked = true });
+		  while (!looked) await Items.list({});
+		  await Mail.send({ to: input });
+		})`)
+	equal(t, a.start(call{"input": "one"}).Run.State, reeve.RunPaused, "the run")
+	a.Settle(t.Context())
+	equal(t, spoken(a.get().Status, a.state("a"), d, len(listRuns(a))), "active done map[one:1] 2", "another carried on")
 }
 
 // A resume whose commit fails, whichever it is, has not happened: asked for again it carries on, also with a plan that was being applied.

@@ -58,11 +58,13 @@ func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, held string, 
 		if w.note, _, err = tx.FindScriptRun(ctx, run.Key); err != nil {
 			return err
 		}
-		switch {
-		case m.PausedAt != nil:
-			held = "paused"
-			return tx.PausedIn(ctx, run.AgentID, run.ID)
-		case m.Trouble != nil && w.note.Type == reeve.ProductionRun && run.Reason != reeve.ReasonManual: // a person may always try
+		if m.PausedAt != nil {
+			if still, err := tx.PausedIn(ctx, run.AgentID, run.ID); err != nil || still {
+				held = "paused"
+				return err
+			}
+		}
+		if m.Trouble != nil && w.note.Type == reeve.ProductionRun && run.Reason != reeve.ReasonManual { // a person may always try
 			held = m.Trouble.Held()
 		}
 		return nil
@@ -126,7 +128,7 @@ func (w *work) finish(ctx context.Context, value json.RawMessage, err error) ree
 	return end
 }
 
-// settle writes the last of the run: its ledger, and which run a pause ended.
+// settle writes the last of the run: its ledger, and which run a pause ended. Where the automation was resumed before that, nobody knew of this run, and another carries on.
 func (w *work) settle(ctx context.Context, end reeve.RunEnd) error {
 	w.ledger.writing.Lock()
 	defer w.ledger.writing.Unlock()
@@ -134,7 +136,11 @@ func (w *work) settle(ctx context.Context, end reeve.RunEnd) error {
 		if err := w.write(ctx, tx, true); err != nil || end.State != reeve.RunPaused {
 			return err
 		}
-		return tx.PausedIn(ctx, w.run.AgentID, w.run.ID)
+		still, err := tx.PausedIn(ctx, w.run.AgentID, w.run.ID)
+		if err != nil || still {
+			return err
+		}
+		return w.carryOn(ctx, tx, w.run.WorkspaceID, w.run.ID, w.run.UserID)
 	})
 	if err == nil {
 		w.wrote()

@@ -22,7 +22,7 @@ func (r *Room) Pause(ctx context.Context, workspace, id string) (reeve.Automatio
 func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error) {
 	m, err := r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
 		if m.PausedRun != "" {
-			if err := r.carryOn(ctx, tx, *m, user); err != nil {
+			if err := r.carryOn(ctx, tx, workspace, m.PausedRun, user); err != nil {
 				return err
 			}
 		}
@@ -39,19 +39,19 @@ func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Au
 }
 
 // carryOn begins a run that carries on with the one that a pause ended.
-func (r *Room) carryOn(ctx context.Context, tx *store.Tx, m reeve.Automation, user string) error {
-	run, err := tx.GetRun(ctx, m.WorkspaceID, m.PausedRun)
+func (r *Room) carryOn(ctx context.Context, tx *store.Tx, workspace, id, user string) error {
+	run, err := tx.GetRun(ctx, workspace, id)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	note, _, err := tx.FindScriptRunOf(ctx, m.WorkspaceID, run.ID)
+	note, _, err := tx.FindScriptRunOf(ctx, workspace, id)
 	if err != nil {
 		return err
 	}
-	w, fresh, err := r.Waker.WakeIn(ctx, tx, m.WorkspaceID, m.AgentID, user, "resume:"+run.ID, run.Input)
+	w, fresh, err := r.Waker.WakeIn(ctx, tx, workspace, run.AgentID, user, "resume:"+id, run.Input)
 	if err != nil || !fresh {
 		return err
 	}

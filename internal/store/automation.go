@@ -47,9 +47,10 @@ func (t *Tx) HoldAutomation(ctx context.Context, workspace, id string) (reeve.Au
 	return t.GetAutomation(ctx, workspace, m.AgentID) // as it is now
 }
 
-// PausedIn notes which run a pause ended, if the automation is paused still.
-func (t *Tx) PausedIn(ctx context.Context, agent, run string) error {
-	return t.exec(ctx, `UPDATE automations SET paused_run = $2 WHERE agent_id = $1 AND paused_at > 0`, agent, run)
+// PausedIn notes which run a pause ended; false means that the automation is not paused any more.
+func (t *Tx) PausedIn(ctx context.Context, agent, run string) (bool, error) {
+	n, err := t.affect(ctx, `UPDATE automations SET paused_run = $2 WHERE agent_id = $1 AND paused_at > 0`, agent, run)
+	return n == 1, err
 }
 
 // GetAutomation reads an automation of a workspace, by its agent's id or name.
