@@ -260,6 +260,11 @@ func (e ended) Ending(ctx context.Context, tx *store.Tx, runs []reeve.Run) error
 	return e.auto.Ending(ctx, tx, runs)
 }
 
+// Skipped writes what follows from wakes that no run will serve.
+func (e ended) Skipped(ctx context.Context, tx *store.Tx, wakes []reeve.Wake) error {
+	return e.auto.Skipped(ctx, tx, wakes)
+}
+
 // Over tells them.
 func (e ended) Over(run reeve.Run) {
 	e.Desk.Over(run)

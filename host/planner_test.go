@@ -190,6 +190,87 @@ answers:
 	}
 }
 
+// TestK27_ARepairThatNobodyDoes: the maintainer is stopped when a script fails. The repair has failed then, and the automation waits for its person, who can resume it.
+func TestK27_ARepairThatNobodyDoes(t *testing.T) {
+	everywhere(t, func(t *testing.T, cfg host.Config) {
+		a, d := planning(t, cfg)
+		a.Want(201, nil, "POST", "/api/agents", call{"name": "mender", "kind": "maintainer"})
+		a.save(strings.Replace(goodScript, "await Mail.send", "if (!input) oops(); await Mail.send", 1), false)
+		a.Want(204, nil, "POST", "/api/stop", call{"agent": "mender", "reason": "not now"})
+		a.fails(reeve.LogicFailure)
+		a.Settle(t.Context())
+		a.Want(204, nil, "POST", "/api/resume", call{"agent": "mender"})
+		k := a.errands()[0]
+		equal(t, spoken(k.State, k.Message, a.get().Status), "failed its run skipped: the agent is stopped stopped", "the repair")
+		if told := a.told(); len(told) != 1 || !strings.Contains(told[0].Title, "the maintainer has not mended it") || !strings.Contains(told[0].Body, "the agent is stopped") {
+			t.Errorf("the person was told %+v", told)
+		}
+		a.Want(200, nil, "POST", a.at("/resume"), nil)
+		equal(t, len(a.retries(reeve.WakeQueued)), 1, "runs that carry on")
+		a.start(call{"input": "well"})
+		equal(t, spoken(d, a.get().Trouble == nil), "map[a:1 b:1 c:1] true", "after a run that succeeded")
+	})
+}
+
+// TestK27_APlanThatNobodyMakes: whatever becomes of the planner, its errand ends, its person is told, and another can be asked for.
+func TestK27_APlanThatNobodyMakes(t *testing.T) {
+	gone := func(a *auto) { a.Want(204, nil, "DELETE", "/api/agents/planner", nil) }
+	for name, c := range map[string]struct {
+		before, during, after func(*auto)
+		want                  string
+	}{
+		"all is stopped":        {func(a *auto) { a.Want(204, nil, "POST", "/api/stop", call{}) }, nil, func(a *auto) { a.Want(204, nil, "POST", "/api/resume", call{}) }, "skipped: everything in the workspace is stopped"},
+		"it is removed":         {gone, nil, nil, "skipped: the agent is gone"},
+		"it is removed at work": {nil, gone, nil, "cancelled: the agent was removed"},
+		"it is destroyed at work": {nil, func(a *auto) { a.Want(200, nil, "PATCH", "/api/agents/planner", call{"lifecycle": "destroyed"}) }, nil,
+			"cancelled: the agent was destroyed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, cfg host.Config) {
+				var a *auto
+				cfg.Mind = interposed{script(t, plannerScript), func(model.Request) {
+					if during := c.during; during != nil {
+						c.during = nil
+						during(a)
+					}
+				}}
+				defer func(f func(*auto)) { c.during = f }(c.during)
+				a, _ = planning(t, cfg)
+				var k reeve.Errand
+				a.Want(201, &k, "POST", a.at("/plan"), call{"request": "answer my letters"})
+				if c.before != nil {
+					c.before(a)
+				}
+				a.Settle(t.Context())
+				if c.after != nil {
+					c.after(a)
+				}
+				a.Want(200, &k, "GET", "/api/errands/"+k.ID, nil)
+				equal(t, spoken(k.State, k.Message), "failed its run "+c.want, "the errand")
+				if told := a.told(); len(told) != 1 || !strings.Contains(told[0].Title, "wrote no script for letters") || !strings.Contains(told[0].Body, c.want) {
+					t.Errorf("the person was told %+v", told)
+				}
+				equal(t, a.plan("answer my letters").State, reeve.ErrandAsking, "another errand")
+			})
+		})
+	}
+}
+
+// TestK27_AnAnswerToAPlannerThatIsGone reaches the one that is there now.
+func TestK27_AnAnswerToAPlannerThatIsGone(t *testing.T) {
+	everywhere(t, func(t *testing.T, cfg host.Config) {
+		cfg.Mind = script(t, plannerScript)
+		a, _ := planning(t, cfg)
+		k := a.plan("answer my letters")
+		was := k.WorkerID
+		a.Want(204, nil, "DELETE", "/api/agents/planner", nil)
+		a.Want(200, nil, "POST", "/api/errands/"+k.ID+"/answer", call{"answer": "every morning"})
+		a.Settle(t.Context())
+		a.Want(200, &k, "GET", "/api/errands/"+k.ID, nil)
+		equal(t, spoken(k.State, k.Result, k.WorkerID != was), "done 1.0 true", "the errand")
+	})
+}
+
 // TestK27_InAConversation lets a person talk with the planner instead: it names the automation itself, and asks in words.
 func TestK27_InAConversation(t *testing.T) {
 	a, _ := planning(t, quick(t)) // the rehearsal model calls what it is told to

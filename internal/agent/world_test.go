@@ -72,9 +72,10 @@ type world struct {
 	ends  []reeve.Run
 }
 
-// Ending and Over note how runs ended.
-func (w *world) Ending(context.Context, *store.Tx, []reeve.Run) error { return nil }
-func (w *world) Over(run reeve.Run)                                   { w.ends = append(w.ends, run) }
+// Ending, Skipped and Over note how runs ended.
+func (w *world) Ending(context.Context, *store.Tx, []reeve.Run) error   { return nil }
+func (w *world) Skipped(context.Context, *store.Tx, []reeve.Wake) error { return nil }
+func (w *world) Over(run reeve.Run)                                     { w.ends = append(w.ends, run) }
 
 func newWorld(t testing.TB, config string, tools []reeve.Tool, plan ...func(model.Request) (model.Answer, error)) *world {
 	t.Helper()

@@ -56,6 +56,11 @@ func (r *Room) Answer(ctx context.Context, workspace, id, answer string) (k reev
 		if k.State != reeve.ErrandAsking {
 			return reeve.Errorf(reeve.Conflict, "the errand asks nothing: it is %s", k.State)
 		}
+		a, err := r.worker(ctx, tx, workspace, k.Kind) // who asked may be gone by now
+		if err != nil {
+			return err
+		}
+		k.WorkerID = a.ID
 		k.Talk = append(k.Talk, reeve.Exchange{Question: k.Question, Answer: answer})
 		k.State, k.Question = reeve.ErrandOpen, ""
 		k.RunKey = reeve.Key("wake", string(reeve.ReasonErrand), k.ID, fmt.Sprint(k.Tries, ":", len(k.Talk)))
@@ -166,12 +171,32 @@ func goalOf(ctx context.Context, tx *store.Tx, m reeve.Automation) (string, erro
 	return "", err
 }
 
-// returned closes an errand whose run is over and which came to nothing: a person takes it up. Where only the network failed its
-// agent, it is sent again, later each time.
+// returned settles the errand of a run that is over.
 func (r *Room) returned(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	k, ok, err := tx.FindErrandOf(ctx, run.WorkspaceID, run.ID)
-	if err != nil || !ok || k.State != reeve.ErrandOpen {
+	if err != nil || !ok {
 		return err
+	}
+	return r.conclude(ctx, tx, run, k)
+}
+
+// Retire settles the errands that an agent is at which is about to be destroyed or removed, as end says. Those that it would still have been woken for are settled when they are due.
+func (r *Room) Retire(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
+	open, err := tx.OpenRuns(ctx, a.WorkspaceID, a.ID)
+	for i := 0; i < len(open) && err == nil; i++ {
+		if run := open[i]; run.Reason == reeve.ReasonErrand {
+			run.State, run.Message = reeve.RunCancelled, "the agent was "+end
+			err = r.returned(ctx, tx, run)
+		}
+	}
+	return err
+}
+
+// conclude closes an errand whose run is over, or never began, and which came to nothing: a person takes it up. Where only the network failed its
+// agent, it is sent again, later each time.
+func (r *Room) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve.Errand) error {
+	if k.State != reeve.ErrandOpen {
+		return nil
 	}
 	was := k.State
 	if run.State == reeve.RunFailed && reeve.ClassOf(run.Code) == reeve.NetworkFailure && k.Tries < r.Backoff.Tries {

@@ -41,6 +41,34 @@ func (r *Room) Ending(ctx context.Context, tx *store.Tx, runs []reeve.Run) error
 	return nil
 }
 
+// Skipped decides, in the transaction that skips wakes, what follows from each: an errand that nobody does is a person's.
+func (r *Room) Skipped(ctx context.Context, tx *store.Tx, wakes []reeve.Wake) error {
+	var err error
+	for i := 0; i < len(wakes) && err == nil; i++ {
+		if w := wakes[i]; w.Reason == reeve.ReasonErrand {
+			err = r.undone(ctx, tx, w)
+		}
+	}
+	return err
+}
+
+// undone closes an errand whose agent was not woken.
+func (r *Room) undone(ctx context.Context, tx *store.Tx, w reeve.Wake) error {
+	k, err := tx.GetErrand(ctx, w.WorkspaceID, w.ReasonID)
+	if reeve.CodeOf(err) == reeve.NotFound || err == nil && k.RunKey != w.RunKey {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.conclude(ctx, tx, unserved(w), k)
+}
+
+// unserved is the run that a skipped wake has not become.
+func unserved(w reeve.Wake) reeve.Run {
+	return reeve.Run{WorkspaceID: w.WorkspaceID, AgentID: w.AgentID, UserID: w.UserID, State: reeve.RunSkipped, Message: w.Why}
+}
+
 // follows tells whether something may follow from a run. Whoever waits for a step deals with it.
 func follows(run reeve.Run) bool {
 	return run.State.Final() && run.Reason != reeve.ReasonUser && !store.IsStep(run)

@@ -201,7 +201,7 @@ func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struc
 			return err
 		}
 		if a.Lifecycle == reeve.AgentDestroyed { // before its turns end, which tells what their calls came to
-			if err := s.Gate.Retire(ctx, tx, a, "destroyed"); err != nil {
+			if err := s.retire(ctx, tx, a, "destroyed"); err != nil {
 				return err
 			}
 		}
@@ -218,6 +218,14 @@ func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struc
 	return out, err
 }
 
+// retire settles what an agent leaves that is about to be destroyed or removed, as end says.
+func (s *server) retire(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
+	if err := s.Gate.Retire(ctx, tx, a, end); err != nil {
+		return err
+	}
+	return s.Automations.Retire(ctx, tx, a, end)
+}
+
 func (s *server) deleteAgent(ctx context.Context, who reeve.Principal, in *AgentPath) (*none, error) {
 	var a reeve.Agent
 	err := s.DB.Update(ctx, func(tx *store.Tx) (err error) {
@@ -227,7 +235,7 @@ func (s *server) deleteAgent(ctx context.Context, who reeve.Principal, in *Agent
 		if a, err = tx.GetAgent(ctx, who.Workspace, in.Agent); err != nil {
 			return err
 		}
-		if err := s.Gate.Retire(ctx, tx, a, "removed"); err != nil { // before its turns end, which tells what their calls came to
+		if err := s.retire(ctx, tx, a, "removed"); err != nil { // before its turns end, which tells what their calls came to
 			return err
 		}
 		return tx.DeleteAgent(ctx, who.Workspace, a.ID)

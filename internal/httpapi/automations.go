@@ -17,9 +17,15 @@ import (
 type Automations interface {
 	Create(ctx context.Context, workspace, user string, agent reeve.Agent, q reeve.AutomationRequest) (reeve.Automation, error)
 	Save(ctx context.Context, workspace, id, user string, q reeve.ScriptRequest) (reeve.ScriptVersion, error)
+	Errands
+	Steer
+}
+
+// Errands is what the planner and the maintainer are sent to do.
+type Errands interface {
 	Plan(ctx context.Context, workspace, id, user string, q reeve.PlanRequest) (reeve.Errand, error)
 	Answer(ctx context.Context, workspace, id, answer string) (reeve.Errand, error)
-	Steer
+	Retire(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error
 }
 
 // Steer is what people do with an automation that is there.

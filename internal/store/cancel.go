@@ -57,10 +57,15 @@ func (t *Tx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is re
 	return is, t.exec(ctx, `UPDATE operations SET next_attempt_at = $2 WHERE id = $1 AND state = 'dispatched' AND owner = ''`, is.Answers, reeve.Millis(t.now))
 }
 
+// OpenRuns lists the runs of an agent that are under way.
+func (s *Snap) OpenRuns(ctx context.Context, workspace, agent string) ([]reeve.Run, error) {
+	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs
+		WHERE workspace_id = $1 AND id IN (SELECT run_id FROM open_runs WHERE agent_id = $2 AND turn = 0 UNION ALL SELECT run_id FROM open_runs WHERE agent_id = $2 AND turn = 1)`, workspace, agent)
+}
+
 // cancelRuns ends every run of an agent that is under way.
 func (t *Tx) cancelRuns(ctx context.Context, workspace, agent, why string) error {
-	open, err := all(ctx, &t.Snap, scanRun, `SELECT `+runColumns+` FROM runs
-		WHERE workspace_id = $1 AND id IN (SELECT run_id FROM open_runs WHERE agent_id = $2 AND turn = 0 UNION ALL SELECT run_id FROM open_runs WHERE agent_id = $2 AND turn = 1)`, workspace, agent)
+	open, err := t.OpenRuns(ctx, workspace, agent)
 	if err != nil {
 		return err
 	}

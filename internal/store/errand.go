@@ -42,8 +42,8 @@ func (t *Tx) MoveErrand(ctx context.Context, was reeve.ErrandState, k reeve.Erra
 	if k.State.Over() {
 		closed = reeve.Millis(t.now)
 	}
-	n, err := t.affect(ctx, `UPDATE errands SET run_key = $3, state = $4, question = $5, talk = $6, result_id = $7, timer_id = $8, message = $9, tries = $10, closed_at = $11 WHERE id = $1 AND state = $2`,
-		k.ID, string(was), k.RunKey, string(k.State), reeve.Clean(k.Question), text(k.Talk), k.ResultID, k.TimerID, reeve.Clean(k.Message), k.Tries, closed)
+	n, err := t.affect(ctx, `UPDATE errands SET run_key = $3, state = $4, question = $5, talk = $6, result_id = $7, timer_id = $8, message = $9, tries = $10, closed_at = $11, worker_id = $12 WHERE id = $1 AND state = $2`,
+		k.ID, string(was), k.RunKey, string(k.State), reeve.Clean(k.Question), text(k.Talk), k.ResultID, k.TimerID, reeve.Clean(k.Message), k.Tries, closed, k.WorkerID)
 	return n == 1, err
 }
 

@@ -198,12 +198,13 @@ func (t *Tx) HoldWorkspace(ctx context.Context, id string) (reeve.Workspace, err
 	return w, err
 }
 
-// skipWakes ends every queued wake of an agent or, with an empty agent, of a workspace.
+// skipWakes ends the queued wakes of an agent or, with an empty agent, of a workspace. Errands stay: more follows from it when they are skipped, which is
+// decided when they are due.
 func (t *Tx) skipWakes(ctx context.Context, workspace, agent, why string) error {
-	return t.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $3 WHERE state = 'queued' AND workspace_id = $1 AND ($2 = '' OR agent_id = $2)`, workspace, agent, why)
+	return t.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $3 WHERE state = 'queued' AND workspace_id = $1 AND ($2 = '' OR agent_id = $2) AND reason <> 'errand'`, workspace, agent, why)
 }
 
-// settleAgent does what an agent's new settings mean for its wakes. One that is stopped has none left. One that is destroyed
+// settleAgent does what an agent's new settings mean for its wakes. One that is stopped has none left but errands. One that is destroyed
 // watches nothing, has no firings, and its runs are over: what they still try to write is refused.
 func (t *Tx) settleAgent(ctx context.Context, a reeve.Agent) error {
 	if a.Lifecycle != reeve.AgentDestroyed {

@@ -69,7 +69,7 @@ func (t *Tx) TouchAll(ctx context.Context) error {
 	return t.exec(ctx, `UPDATE workspaces SET revision = revision + 1`)
 }
 
-// StopWorkspace turns the kill switch on (a time) or off (the zero time). What is queued then is skipped. A count of changes that is damaged begins anew.
+// StopWorkspace turns the kill switch on (a time) or off (the zero time). What is queued then is skipped, see skipWakes. A count of changes that is damaged begins anew.
 func (t *Tx) StopWorkspace(ctx context.Context, id string, at time.Time, reason string) error {
 	if err := t.Touch(ctx, id); err != nil {
 		return err

@@ -170,6 +170,8 @@ type eager struct {
 
 func (e *eager) Ending(context.Context, *store.Tx, []reeve.Run) error { return nil }
 
+func (e *eager) Skipped(context.Context, *store.Tx, []reeve.Wake) error { return nil }
+
 func (e *eager) Over(run reeve.Run) {
 	if run.State == reeve.RunParked {
 		runs, _, err := e.Step(e.t.Context(), 10)

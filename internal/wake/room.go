@@ -44,9 +44,10 @@ type Config struct {
 	Ended      Ended    // told of runs that end. Default: nobody
 }
 
-// Ended writes what belongs to the ends of runs into the transaction that ends them, and is told once that is committed.
+// Ended writes what belongs to the ends of runs, and to wakes that no run will serve, into the transaction that ends them, and is told of runs once that is committed.
 type Ended interface {
 	Ending(ctx context.Context, tx *store.Tx, runs []reeve.Run) error
+	Skipped(ctx context.Context, tx *store.Tx, wakes []reeve.Wake) error
 	Over(run reeve.Run)
 }
 

@@ -137,8 +137,9 @@ func TestL11_GlobalConcurrency(t *testing.T) {
 // slow takes its time to hear of ends.
 type slow struct{ over func() }
 
-func (s slow) Ending(context.Context, *store.Tx, []reeve.Run) error { return nil }
-func (s slow) Over(reeve.Run)                                       { time.Sleep(time.Second); s.over() }
+func (s slow) Ending(context.Context, *store.Tx, []reeve.Run) error   { return nil }
+func (s slow) Skipped(context.Context, *store.Tx, []reeve.Wake) error { return nil }
+func (s slow) Over(reeve.Run)                                         { time.Sleep(time.Second); s.over() }
 
 // However fast brains are, no more runs are begun and not ended than twice as many as run at once: a crash has no more taken up again.
 func TestL11_EndsThatAreNotWrittenYet(t *testing.T) {

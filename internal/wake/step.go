@@ -224,6 +224,7 @@ func (r *Room) begin(ctx context.Context, tx *store.Tx, due []reeve.Wake, runs [
 func (r *Room) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n int) (started []reeve.Run, settled bool, err error) {
 	var plans []reeve.Run
 	var ends []store.WakeEnd
+	var skipped []reeve.Wake
 	known, err := tx.Roster(ctx, due)
 	if err != nil {
 		return nil, false, err
@@ -244,11 +245,11 @@ func (r *Room) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n int)
 				return nil, false, err
 			}
 		}
-		kept, skipped, err := r.sift(ctx, tx, known, wakes)
+		kept, unwanted, err := r.sift(ctx, tx, known, wakes)
 		if err != nil {
 			return nil, false, err
 		}
-		ends = append(ends, skipped...)
+		skipped = append(skipped, unwanted...)
 		if len(kept) == 0 {
 			continue
 		}
@@ -273,12 +274,18 @@ func (r *Room) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n int)
 			}
 		}
 	}
-	ends = slices.DeleteFunc(ends, func(e store.WakeEnd) bool { return e.RunID != "" && !made[e.RunID] })
-	return started, len(ends) > 0, tx.EndAll(ctx, ends)
+	ends = slices.DeleteFunc(ends, func(e store.WakeEnd) bool { return !made[e.RunID] })
+	for _, w := range skipped {
+		ends = append(ends, store.WakeEnd{RunKey: w.RunKey, State: w.State, Why: w.Why})
+	}
+	if err = tx.EndAll(ctx, ends); err == nil && r.Ended != nil {
+		err = r.Ended.Skipped(ctx, tx, skipped)
+	}
+	return started, len(ends) > 0, err
 }
 
 // sift parts the wakes that are wanted from those that are not, with the reason why.
-func (r *Room) sift(ctx context.Context, tx *store.Tx, known store.Roster, wakes []reeve.Wake) (kept []reeve.Wake, skipped []store.WakeEnd, err error) {
+func (r *Room) sift(ctx context.Context, tx *store.Tx, known store.Roster, wakes []reeve.Wake) (kept, unwanted []reeve.Wake, err error) {
 	for _, w := range wakes {
 		agent, why := awake(known, w)
 		if why == "" && !agent.Mode.Wakes(w.Reason) {
@@ -292,10 +299,11 @@ func (r *Room) sift(ctx context.Context, tx *store.Tx, known store.Roster, wakes
 		if why == "" {
 			kept = append(kept, w)
 		} else {
-			skipped = append(skipped, store.WakeEnd{RunKey: w.RunKey, State: reeve.WakeSkipped, Why: why})
+			w.State, w.Why = reeve.WakeSkipped, why
+			unwanted = append(unwanted, w)
 		}
 	}
-	return kept, skipped, nil
+	return kept, unwanted, nil
 }
 
 // together reads the wakes that one run can serve with the first: all changes that wait, or all firings of one timer unless each
