@@ -190,6 +190,28 @@ func TestK18_RetriesByItself(t *testing.T) {
 	}
 }
 
+// TestK18_ARetryThatIsDueWhileAllIsStopped is not made, and its person is told: they have it made again when the kill switch is off.
+func TestK18_ARetryThatIsDueWhileAllIsStopped(t *testing.T) {
+	everywhere(t, func(t *testing.T, cfg host.Config) {
+		a, f := routed(t, cfg, catchAll)
+		f.fail(reeve.Unavailable)
+		a.fails(reeve.NetworkFailure)
+		a.Want(204, nil, "POST", "/api/stop", call{"reason": "a drill"})
+		equal(t, len(a.retries(reeve.WakeQueued)), 1, "retries that wait")
+		eventually(t, "the retry is due", func() bool { a.Settle(t.Context()); return len(a.retries(reeve.WakeSkipped)) == 1 })
+		a.Want(204, nil, "POST", "/api/resume", call{})
+		m := a.get()
+		equal(t, spoken(m.Status, m.Trouble.Class, m.Trouble.RetryAt == nil), "stopped network true", "the automation")
+		if told := a.told(); len(told) != 1 || !strings.Contains(told[0].Title, "it was not tried again, because everything in the workspace is stopped") {
+			t.Errorf("the person was told %+v", told)
+		}
+		f.fail("")
+		a.Want(200, nil, "POST", a.at("/resume"), nil)
+		a.Settle(t.Context())
+		equal(t, spoken(f.deeds, a.state("a"), a.get().Status), "map[tried:1] done active", "resumed, it carries on")
+	})
+}
+
 // TestK18_ThreeFixesThenAPerson lets a maintainer whose fixes do not help mend a script three times.
 func TestK18_ThreeFixesThenAPerson(t *testing.T) {
 	source := `await Items.withItem('a', 'A', () => { undefinedFunction() })`

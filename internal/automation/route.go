@@ -41,12 +41,15 @@ func (r *Room) Ending(ctx context.Context, tx *store.Tx, runs []reeve.Run) error
 	return nil
 }
 
-// Skipped decides, in the transaction that skips wakes, what follows from each: an errand that nobody does is a person's.
+// Skipped decides, in the transaction that skips wakes, what follows from each: an errand that nobody does, and a run that failed and is not made again, are a person's.
 func (r *Room) Skipped(ctx context.Context, tx *store.Tx, wakes []reeve.Wake) error {
 	var err error
 	for i := 0; i < len(wakes) && err == nil; i++ {
-		if w := wakes[i]; w.Reason == reeve.ReasonErrand {
+		switch w := wakes[i]; {
+		case w.Reason == reeve.ReasonErrand:
 			err = r.undone(ctx, tx, w)
+		case w.Reason == reeve.ReasonRetry:
+			err = r.untried(ctx, tx, w)
 		}
 	}
 	return err
@@ -62,6 +65,22 @@ func (r *Room) undone(ctx context.Context, tx *store.Tx, w reeve.Wake) error {
 		return err
 	}
 	return r.conclude(ctx, tx, unserved(w), k)
+}
+
+// untried stops an automation whose failed run was to be made again, and was not.
+func (r *Room) untried(ctx context.Context, tx *store.Tx, w reeve.Wake) error {
+	m, err := tx.GetAutomation(ctx, w.WorkspaceID, w.AgentID)
+	if reeve.CodeOf(err) == reeve.NotFound || err == nil && (m.Trouble == nil || m.Trouble.RetryKey != w.RunKey) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	is, err := r.stop(ctx, tx, m, unserved(w), *m.Trouble, "it was not tried again, because "+w.Why, "Resume the automation to try again")
+	if err != nil {
+		return err
+	}
+	return tx.PutTrouble(ctx, is)
 }
 
 // unserved is the run that a skipped wake has not become.
@@ -230,7 +249,7 @@ func (r *Room) stop(ctx context.Context, tx *store.Tx, m reeve.Automation, run r
 	now := tx.Now()
 	first := is.StoppedAt == nil
 	is.StoppedAt, is.RetryAt, is.RetryKey, is.ErrandID = &now, nil, "", ""
-	if err := tx.SkipRetries(ctx, m.AgentID, "the automation is stopped"); err != nil || !first {
+	if err := tx.SkipRetries(ctx, m.WorkspaceID, m.AgentID, "the automation is stopped"); err != nil || !first {
 		return is, err
 	}
 	return is, r.tell(ctx, tx, m, run, m.Name+" is stopped: "+why, fmt.Sprintf("%s\n\n%s: reeve automations resume %s (run %s)", is.Message, do, m.Name, is.RunID))

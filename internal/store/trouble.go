@@ -31,8 +31,8 @@ func (t *Tx) DropTrouble(ctx context.Context, agent string) error {
 }
 
 // SkipRetries ends the queued wakes that would make an automation's failed runs again.
-func (t *Tx) SkipRetries(ctx context.Context, agent, why string) error {
-	return t.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $2 WHERE agent_id = $1 AND state = 'queued' AND reason = 'retry'`, agent, why)
+func (t *Tx) SkipRetries(ctx context.Context, workspace, agent, why string) error {
+	return t.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $3 WHERE workspace_id = $1 AND agent_id = $2 AND state = 'queued' AND reason = 'retry'`, workspace, agent, why)
 }
 
 // NeedsAttention tells whether a run left an item that a person must decide on.

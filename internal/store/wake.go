@@ -198,13 +198,13 @@ func (t *Tx) HoldWorkspace(ctx context.Context, id string) (reeve.Workspace, err
 	return w, err
 }
 
-// skipWakes ends the queued wakes of an agent or, with an empty agent, of a workspace. Errands stay: more follows from it when they are skipped, which is
+// skipWakes ends the queued wakes of an agent or, with an empty agent, of a workspace. Errands and retries stay: more follows from it when they are skipped, which is
 // decided when they are due.
 func (t *Tx) skipWakes(ctx context.Context, workspace, agent, why string) error {
-	return t.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $3 WHERE state = 'queued' AND workspace_id = $1 AND ($2 = '' OR agent_id = $2) AND reason <> 'errand'`, workspace, agent, why)
+	return t.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $3 WHERE state = 'queued' AND workspace_id = $1 AND ($2 = '' OR agent_id = $2) AND reason NOT IN ('errand', 'retry')`, workspace, agent, why)
 }
 
-// settleAgent does what an agent's new settings mean for its wakes. One that is stopped has none left but errands. One that is destroyed
+// settleAgent does what an agent's new settings mean for its wakes. One that is stopped has none left but errands and retries. One that is destroyed
 // watches nothing, has no firings, and its runs are over: what they still try to write is refused.
 func (t *Tx) settleAgent(ctx context.Context, a reeve.Agent) error {
 	if a.Lifecycle != reeve.AgentDestroyed {
@@ -213,7 +213,7 @@ func (t *Tx) settleAgent(ctx context.Context, a reeve.Agent) error {
 		}
 		return nil
 	}
-	if err := t.skipWakes(ctx, a.WorkspaceID, a.ID, "the agent is destroyed"); err != nil {
+	if err := first(t.skipWakes(ctx, a.WorkspaceID, a.ID, "the agent is destroyed"), t.SkipRetries(ctx, a.WorkspaceID, a.ID, "the agent is destroyed")); err != nil {
 		return err
 	}
 	timers, err := t.timersOf(ctx, a.WorkspaceID, a.ID)

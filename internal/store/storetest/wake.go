@@ -553,12 +553,13 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		})
 		queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription, DueAt: later})
 		queue(t, db, reeve.Wake{RunKey: "errand", Reason: reeve.ReasonErrand, SessionID: store.ErrandLane + "x", DueAt: later})
+		queue(t, db, reeve.Wake{RunKey: "retry", Reason: reeve.ReasonRetry, SessionID: store.ManualLane + "retry", DueAt: later})
 		update(t, db, func(tx *store.Tx) error { return tx.StopWorkspace(ctx, ws, tx.Now(), "enough") })
 		wake := func(key string) reeve.Wake {
 			return view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.GetWake(ctx, key) })
 		}
 		equal(t, wake("k1").State, reeve.WakeSkipped, "queued when everything was stopped")
-		equal(t, wake("errand").State, reeve.WakeQueued, "what is judged when it is due")
+		equal(t, wake("errand").State+" "+wake("retry").State, "queued queued", "what is judged when it is due")
 		queue(t, db, reeve.Wake{RunKey: "k2", Reason: reeve.ReasonSubscription})
 		update(t, db, func(tx *store.Tx) error { return tx.StopWorkspace(ctx, ws, time.Time{}, "") })
 		equal(t, wake("k2").State, reeve.WakeQueued, "queued when it was resumed")
@@ -570,11 +571,11 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		foreign := a
 		foreign.WorkspaceID = "ws_two"
 		update(t, db, func(tx *store.Tx) error { return tx.UpdateAgent(ctx, foreign) })
-		equal(t, wake("k3").State, reeve.WakeQueued, "after another workspace's order")
+		equal(t, wake("k3").State+" "+wake("retry").State, "queued queued", "after another workspace's order")
 		update(t, db, func(tx *store.Tx) error { return tx.UpdateAgent(ctx, a) })
 		equal(t, wake("k3").State, reeve.WakeSkipped, "queued when it was destroyed")
 		equal(t, wake("k3").Why, "the agent is destroyed", "why")
-		equal(t, wake("errand").State, reeve.WakeQueued, "an errand of it")
+		equal(t, wake("errand").State+" "+wake("retry").State, "queued skipped", "an errand and a retry of it")
 		equal(t, runOf(t, db, "run_1").State, reeve.RunCancelled, "its run")
 		timer := view(t, db, func(s *store.Snap) (reeve.Timer, error) { return s.GetTimer(ctx, ws, "ann", "sch") })
 		if timer.State != reeve.TimerCompleted || timer.NextAt != nil {
