@@ -17,14 +17,14 @@ func (v *turn) act(ctx context.Context, open []*call) *reeve.RunEnd {
 		return v.fail(err)
 	}
 	for len(open) > 0 {
-		if n := v.awaits(open); n > 1 {
+		if n := v.front(open, func(t reeve.Tool) bool { return t.Awaits }); n > 1 {
 			if end := v.start(ctx, open[:n]); end != nil {
 				return end
 			}
 			open = open[n:]
 			continue
 		}
-		n := max(1, v.reads(open))
+		n := max(1, v.front(open, func(t reeve.Tool) bool { return t.Effect == reeve.Read && !t.Async }))
 		requests := make([]reeve.Call, n)
 		for i, c := range open[:n] {
 			requests[i] = v.request(c)
@@ -56,10 +56,10 @@ func (v *turn) start(ctx context.Context, calls []*call) (waits *reeve.RunEnd) {
 	return waits
 }
 
-// awaits counts the calls at the front whose callers wait for what they begin.
-func (v *turn) awaits(calls []*call) int {
+// front counts the calls at the front that are of such tools.
+func (v *turn) front(calls []*call, such func(reeve.Tool) bool) int {
 	for n, c := range calls {
-		if !slices.ContainsFunc(v.tools, func(t reeve.Tool) bool { return t.ID == c.Name && t.Awaits }) {
+		if !slices.ContainsFunc(v.tools, func(t reeve.Tool) bool { return t.ID == c.Name && such(t) }) {
 			return n
 		}
 	}
@@ -72,20 +72,6 @@ func (v *turn) know(ctx context.Context) (err error) {
 		v.tools, err = v.Gate.Offer(ctx, v.who())
 	}
 	return err
-}
-
-// reads counts the calls at the front that change nothing.
-func (v *turn) reads(calls []*call) int {
-	for n, c := range calls {
-		read := false
-		for _, t := range v.tools {
-			read = read || t.ID == c.Name && t.Effect == reeve.Read && !t.Async
-		}
-		if !read {
-			return n
-		}
-	}
-	return len(calls)
 }
 
 // request is a call as the gate takes it.

@@ -297,7 +297,7 @@ func (s *stream) midway() bool {
 	return len(s.tail) > 0
 }
 
-// state gives the last number, whether the store must be read again, and up to where it must be asked.
+// state gives the last number, up to where the store must be asked, and whether it must be read again.
 func (s *stream) state() (number, floor int64, stale bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

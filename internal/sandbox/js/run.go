@@ -118,12 +118,11 @@ func (r *run) do(ctx context.Context) (json.RawMessage, error) {
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.cancel(nil)
 	defer context.AfterFunc(ctx, r.proc.Kill)()
-	var killer *time.Timer
 	timer := time.AfterFunc(r.limits.Time, func() {
 		r.cancel(r.timeout())
 		_ = r.send(wire.Stop()) // one that cannot hear it is killed
 	})
-	killer = time.AfterFunc(r.limits.Time+guest.Grace, func() {
+	killer := time.AfterFunc(r.limits.Time+guest.Grace, func() {
 		r.mu.Lock()
 		r.late = true
 		r.mu.Unlock()

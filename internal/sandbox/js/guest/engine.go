@@ -42,9 +42,7 @@ type value = quickjs.TJSValue
 // rejection is a promise that was rejected while nobody listened.
 type rejection struct{ promise, reason value }
 
-var (
-	undefined = value{Ftag: quickjs.EJS_TAG_UNDEFINED}
-)
+var undefined = value{Ftag: quickjs.EJS_TAG_UNDEFINED}
 
 const valueSize = unsafe.Sizeof(value{})
 

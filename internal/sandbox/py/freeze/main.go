@@ -2,7 +2,9 @@
 //
 //	freeze python.wasm python.gz
 //
-// It writes python.sha256 too, the checksum of what is packed. // CPython takes a sixth of a second to start and to import what code may import, and it can import much more. So it is started here,
+// It writes python.sha256 too, the checksum of what is packed.
+//
+// CPython takes a sixth of a second to start and to import what code may import, and it can import much more. So it is started here,
 // once: prepare.py readies it, and then the machine is stopped in the middle of a call and its memory is written into a new
 // module. That one begins ready, and is entered by the function run. The same input gives the same output, bit by bit.
 package main
