@@ -191,11 +191,15 @@ func (r repository) remove(ctx context.Context, branch string) error {
 	return err
 }
 
+// stillScript refuses if the repository's owner has checked out another branch since it was looked at, or the default branch has moved.
+const stillScript = `[ "$(git symbolic-ref -q HEAD)" = "$HEAD" ] && [ "$(git rev-parse "refs/heads/$DEFAULT")" = "$OLD" ] || { echo "somebody has checked out another branch or moved it meanwhile" >&2; exit 1; }
+`
+
 // advance moves the default branch from one commit to a later one. If the repository has it checked out, its files come along,
 // unless that would overwrite what somebody has changed there.
 func (r repository) advance(ctx context.Context, f facts, to string) error {
 	const hand = "merge the branch by hand, in the repository"
-	by := `git update-ref -m "merged by Reeve" "refs/heads/$DEFAULT" "$TIP" "$OLD"`
+	by := stillScript + `git update-ref -m "merged by Reeve" "refs/heads/$DEFAULT" "$TIP" "$OLD"`
 	switch here := !f.bare && f.head == "refs/heads/"+r.DefaultBranch; {
 	case f.elsewhere:
 		return reeve.Errorf(reeve.Conflict, "%s is checked out in another worktree of project %q", r.DefaultBranch, r.Name).Hintf("%s", hand)
@@ -203,12 +207,13 @@ func (r repository) advance(ctx context.Context, f facts, to string) error {
 		return reeve.Errorf(reeve.Conflict, "project %q has %s checked out, and programs of its own that filter files", r.Name, r.DefaultBranch).Hintf("%s", hand)
 	case here:
 		// Somebody else's git, or one that a server left behind when it died, may have the index for a moment.
-		by = `i=0; while [ -e "$GIT_DIR/index.lock" ] && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done; export GIT_WORK_TREE="$PWD"; git update-index -q --refresh; git merge -q --ff-only --no-stat "$TIP"`
+		by = `i=0; while [ -e "$GIT_DIR/index.lock" ] && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done
+` + stillScript + `export GIT_WORK_TREE="$PWD"; git update-index -q --refresh; git merge -q --ff-only --no-stat "$TIP"`
 	}
-	res, err := r.do(ctx, by, nil, "OLD="+f.tip, "TIP="+to)
+	res, err := r.do(ctx, by, nil, "HEAD="+f.head, "OLD="+f.tip, "TIP="+to)
 	if err == nil && res.ExitCode != 0 {
 		e := reeve.Errorf(reeve.Conflict, "%s of project %q was not moved, and is as it was: %s", r.DefaultBranch, r.Name, said(res, r.Path+"/", r.Path))
-		err = e.Hintf("commit or put away what is changed in the repository's folder, or try again if somebody else just committed")
+		err = e.Hintf("commit or put away what is changed in the repository's folder, or try again if somebody else is at work there")
 	}
 	return err
 }
