@@ -68,6 +68,23 @@ r`})
 	}
 }
 
+// TestW02_WhatAnAssemblyLeavesOut: what the automation does not say is the agent's own, and an empty text is no instructions.
+func TestW02_WhatAnAssemblyLeavesOut(t *testing.T) {
+	h, heard, _ := stepper(t, object{"assembly": "context", "temperature": 0.2, "effort": "high", "max_tokens": 77}, map[string]string{"context": `
+const said = input.user_message.parts[0].text, messages = [{ role: 'user', text: said }];
+said === 'bare' ? { messages, system: '', effort: 'low', temperature: 0.9, max_tokens: 5 } : { messages }`})
+	c := h.Talk("bot")
+	for said, want := range map[string]model.Request{"plain": {System: "I am bot.", Effort: "high", MaxTokens: 77}, "bare": {Effort: "low", MaxTokens: 5}} {
+		if d := over(h, speak(h, c.ID, said).ID); d.State != reeve.RunCompleted {
+			t.Fatalf("%+v", d.Turn)
+		}
+		cold := map[string]float64{"plain": 0.2, "bare": 0.9}[said]
+		if is := heard.asked[len(heard.asked)-1]; is.System != want.System || is.Effort != want.Effort || is.MaxTokens != want.MaxTokens || is.Temperature == nil || *is.Temperature != cold || len(is.Tools) == 0 {
+			t.Errorf("%s: the model was asked with %q, %q, %d, %v", said, is.System, is.Effort, is.MaxTokens, is.Temperature)
+		}
+	}
+}
+
 // TestW09_AnAssemblyThatFails: after three tries, or at once if trying again would change nothing, the turn fails with its code, and no model is asked.
 func TestW09_AnAssemblyThatFails(t *testing.T) {
 	h, heard, _ := stepper(t, object{}, map[string]string{

@@ -91,6 +91,7 @@ func (s *scripted) read(value json.RawMessage, in AssemblyInput, ask model.Reque
 			Hintf(`it must come to {"messages": [{"role": "user", "text": "..."}], "system": "...", ...}; docs/automations.md has the contract`)
 	}
 	var out scriptedRequest
+	out.System, out.Effort = ask.System, ask.Effort // an empty text is none
 	d := json.NewDecoder(bytes.NewReader(value))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&out); err != nil {
@@ -131,6 +132,9 @@ func (s *scripted) read(value json.RawMessage, in AssemblyInput, ask model.Reque
 	}
 	if r.MaxTokens == 0 {
 		r.MaxTokens = ask.MaxTokens
+	}
+	if r.Temperature == nil {
+		r.Temperature = ask.Temperature
 	}
 	return r, nil
 }
