@@ -241,18 +241,18 @@ func (r *Room) started(ctx context.Context, tx *store.Tx, m reeve.Automation, v 
 	if k.TimerID == "" {
 		return nil
 	}
-	list, err := tx.ListErrands(ctx, m.AgentID, 200)
+	list, err := tx.PlannedTimers(ctx, m.AgentID)
 	if err != nil {
 		return err
 	}
 	var changed []reeve.Token
 	for _, other := range list {
-		if other.TimerID == "" || other.TimerID == k.TimerID {
+		if other == k.TimerID {
 			continue
 		}
-		t, err := tx.GetTimer(ctx, m.WorkspaceID, "", other.TimerID)
+		t, err := tx.GetTimer(ctx, m.WorkspaceID, "", other)
 		if reeve.CodeOf(err) == reeve.NotFound {
-			continue // it ended with an earlier one
+			continue // a person has just deleted it
 		}
 		if err != nil {
 			return err

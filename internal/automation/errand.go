@@ -138,12 +138,12 @@ func failure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve
 	if run.Input != "" {
 		fmt.Fprintf(&b, "\nIts input was: %s\n", reeve.Clip(run.Input, logTail))
 	}
-	goal, err := goalOf(ctx, tx, m)
+	goal, _, err := tx.LastPlan(ctx, m.AgentID)
 	if err != nil {
 		return "", err
 	}
-	if goal != "" {
-		fmt.Fprintf(&b, "\nWhat the person asked for: %s\n", goal)
+	if goal.Request != "" {
+		fmt.Fprintf(&b, "\nWhat the person asked for: %s\n", goal.Request)
 	}
 	all, err := tx.ListVersions(ctx, m.AgentID, mostChange)
 	if err != nil {
@@ -158,17 +158,6 @@ func failure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve
 		fmt.Fprintf(&b, "\n\nThe end of its log:\n%s", log[max(0, len(log)-logTail):])
 	}
 	return strings.ToValidUTF8(b.String(), ""), nil
-}
-
-// goalOf is what a person last asked the planner for, of this automation.
-func goalOf(ctx context.Context, tx *store.Tx, m reeve.Automation) (string, error) {
-	list, err := tx.ListErrands(ctx, m.AgentID, 50)
-	for _, k := range list {
-		if k.Kind == reeve.PlanErrand {
-			return k.Request, err
-		}
-	}
-	return "", err
 }
 
 // returned settles the errand of a run that is over.

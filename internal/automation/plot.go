@@ -174,16 +174,11 @@ func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 
 // lastPlan is what the planner last did for an automation.
 func lastPlan(ctx context.Context, tx *store.Tx, m reeve.Automation) (reeve.Errand, error) {
-	list, err := tx.ListErrands(ctx, m.AgentID, 50)
-	for _, k := range list {
-		if k.Kind == reeve.PlanErrand && k.ResultID != "" {
-			return k, err
-		}
-	}
-	if err == nil {
+	k, ok, err := tx.LastSaved(ctx, m.AgentID)
+	if err == nil && !ok {
 		err = reeve.Errorf(reeve.Conflict, "there is no version of yours to schedule").Hintf("save one first")
 	}
-	return reeve.Errand{}, err
+	return k, err
 }
 
 func (r *Room) toolAsk(ctx context.Context, in askArgs) (any, error) {

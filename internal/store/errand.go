@@ -66,6 +66,21 @@ func (s *Snap) ListErrands(ctx context.Context, agent string, limit int) ([]reev
 	return page(ctx, s, "errands", scanErrand, 2, selectErrand+`WHERE k.agent_id = $1 ORDER BY k.id DESC LIMIT $2`, agent, limit)
 }
 
+// LastPlan reads what the planner was last asked for, of an automation; false means nothing.
+func (s *Snap) LastPlan(ctx context.Context, agent string) (reeve.Errand, bool, error) {
+	return one(ctx, s, scanErrand, selectErrand+`WHERE k.agent_id = $1 AND k.kind = 'plan' ORDER BY k.id DESC LIMIT 1`, agent)
+}
+
+// LastSaved reads the last plan of an automation of which a version came; false means that there is none.
+func (s *Snap) LastSaved(ctx context.Context, agent string) (reeve.Errand, bool, error) {
+	return one(ctx, s, scanErrand, selectErrand+`WHERE k.agent_id = $1 AND k.kind = 'plan' AND k.result_id <> '' ORDER BY k.id DESC LIMIT 1`, agent)
+}
+
+// PlannedTimers lists the schedules that there are of an automation's plans, by id.
+func (s *Snap) PlannedTimers(ctx context.Context, agent string) ([]string, error) {
+	return all(ctx, s, value[string], `SELECT t.id FROM errands k JOIN timers t ON t.id = k.timer_id WHERE k.agent_id = $1 AND k.timer_id <> '' ORDER BY t.id`, agent)
+}
+
 // OpenErrands reads an automation's errands that are not over.
 func (s *Snap) OpenErrands(ctx context.Context, agent string) ([]reeve.Errand, error) {
 	return all(ctx, s, scanErrand, selectErrand+`WHERE k.agent_id = $1 AND k.state IN ('open', 'asking') ORDER BY k.id`, agent)
