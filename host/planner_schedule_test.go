@@ -78,12 +78,30 @@ func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 		t.Errorf("scheduling: %s", out)
 	}
 	a.activate("2.0")
-	equal(t, a.schedules(), "0 8 * * * active true owner", "the schedules")
+	equal(t, a.schedules(), "0 7 * * * completed false owner; 0 8 * * * active true owner", "the schedules")
 	a.save("oops()", false)
 	a.fails(reeve.LogicFailure)
 	var k reeve.Errand
 	a.Want(200, &k, "GET", "/api/errands/"+a.get().Trouble.ErrandID, nil)
 	if !strings.Contains(k.Request, "What the person asked for: says it") {
 		t.Errorf("the maintainer was told %s", k.Request)
+	}
+}
+
+// TestK27_GoingBackTakesTheScheduleAlong: the schedule of a plan ends when another is activated, and begins again with its version.
+func TestK27_GoingBackTakesTheScheduleAlong(t *testing.T) {
+	a, _ := planning(t, quick(t))
+	tell := a.tells()
+	a.written(tell, "1.0")
+	tell(scheduleSeven)
+	a.activate("1.0")
+	a.written(tell, "2.0")
+	tell(scheduleEight)
+	equal(t, a.schedules(), "0 7 * * * active true owner; 0 8 * * * paused false owner", "before 2.0")
+	for range 2 {
+		a.activate("2.0")
+		equal(t, a.schedules(), "0 7 * * * completed false owner; 0 8 * * * active true owner", "with 2.0")
+		a.activate("1.0")
+		equal(t, a.schedules(), "0 7 * * * active true owner; 0 8 * * * completed false owner", "with 1.0 again")
 	}
 }

@@ -226,7 +226,7 @@ func (r *Room) Activate(ctx context.Context, workspace, id, version string) (ree
 	})
 }
 
-// started activates what the planner wrote: it must have been tried, and its schedule begins. A schedule of an earlier plan ends.
+// started activates what the planner wrote: it must have been tried, and its schedule begins. That of another plan ends.
 func (r *Room) started(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
 	k, err := tx.GetErrand(ctx, m.WorkspaceID, v.ErrandID)
 	if err != nil || k.Kind != reeve.PlanErrand {
@@ -241,40 +241,67 @@ func (r *Room) started(ctx context.Context, tx *store.Tx, m reeve.Automation, v 
 	if k.TimerID == "" {
 		return nil
 	}
-	list, err := tx.PlannedTimers(ctx, m.AgentID)
+	ended, err := endOthers(ctx, tx, m, k.TimerID)
 	if err != nil {
 		return err
 	}
-	var changed []reeve.Token
-	for _, other := range list {
-		if other == k.TimerID {
-			continue
-		}
-		t, err := tx.GetTimer(ctx, m.WorkspaceID, "", other)
-		if reeve.CodeOf(err) == reeve.NotFound {
-			continue // a person has just deleted it
-		}
-		if err != nil {
-			return err
-		}
-		if err := tx.DeleteTimer(ctx, m.WorkspaceID, t.ID); err != nil {
-			return err
-		}
-		changed = append(changed, t.Tokens()...)
-	}
-	t, err := tx.GetTimer(ctx, m.WorkspaceID, "", k.TimerID)
-	if err != nil && reeve.CodeOf(err) != reeve.NotFound { // a person may have deleted it
+	begun, err := r.beginTimer(ctx, tx, m, k.TimerID)
+	if err != nil {
 		return err
 	}
-	if err == nil && t.State == reeve.TimerPaused && t.LastAt == nil {
-		if t, _, err = r.Timers.Plan(t, tx.Now()); err != nil {
-			return err
+	return tx.Tell(ctx, m.WorkspaceID, append(ended, begun...), store.Window)
+}
+
+// endOthers ends the schedules of an automation's other plans: they are over until their version is activated again.
+func endOthers(ctx context.Context, tx *store.Tx, m reeve.Automation, id string) (changed []reeve.Token, err error) {
+	list, err := tx.PlannedTimers(ctx, m.AgentID)
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range list {
+		t, err := tx.GetTimer(ctx, m.WorkspaceID, "", other)
+		if reeve.CodeOf(err) == reeve.NotFound || err == nil && t.State != reeve.TimerActive || other == id {
+			continue // a person has just ended it, or it is the plan's own
 		}
-		t.State = reeve.TimerActive
+		if err != nil {
+			return nil, err
+		}
+		t.State, t.NextAt = reeve.TimerCompleted, nil
 		if err := tx.PutTimer(ctx, t); err != nil {
-			return err
+			return nil, err
+		}
+		if err := tx.SkipFirings(ctx, t.ID, "another plan was activated"); err != nil {
+			return nil, err
 		}
 		changed = append(changed, t.Tokens()...)
 	}
-	return tx.Tell(ctx, m.WorkspaceID, changed, store.Window)
+	return changed, nil
+}
+
+// beginTimer begins the schedule of a plan: for the first time, or again after it has ended with another's activation. One that a person deleted, or paused since it
+// began, stays so.
+func (r *Room) beginTimer(ctx context.Context, tx *store.Tx, m reeve.Automation, id string) ([]reeve.Token, error) {
+	t, err := tx.GetTimer(ctx, m.WorkspaceID, "", id)
+	over := t.State == reeve.TimerCompleted
+	switch {
+	case reeve.CodeOf(err) == reeve.NotFound:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !over && (t.State != reeve.TimerPaused || t.LastAt != nil):
+		return nil, nil
+	}
+	if t, _, err = r.Timers.Plan(t, tx.Now()); err != nil {
+		if over && reeve.CodeOf(err) == reeve.Validation {
+			return nil, nil // it was for one time, which has passed
+		}
+		return nil, err
+	}
+	if over {
+		if err := r.Timers.Admit(ctx, tx, t); err != nil {
+			return nil, err
+		}
+	}
+	t.State = reeve.TimerActive
+	return t.Tokens(), tx.PutTimer(ctx, t)
 }

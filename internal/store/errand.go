@@ -76,9 +76,9 @@ func (s *Snap) LastSaved(ctx context.Context, agent string) (reeve.Errand, bool,
 	return one(ctx, s, scanErrand, selectErrand+`WHERE k.agent_id = $1 AND k.kind = 'plan' AND k.result_id <> '' ORDER BY k.id DESC LIMIT 1`, agent)
 }
 
-// PlannedTimers lists the schedules that there are of an automation's plans, by id.
+// PlannedTimers lists the schedules of an automation's plans that are active, by id.
 func (s *Snap) PlannedTimers(ctx context.Context, agent string) ([]string, error) {
-	return all(ctx, s, value[string], `SELECT t.id FROM errands k JOIN timers t ON t.id = k.timer_id WHERE k.agent_id = $1 AND k.timer_id <> '' ORDER BY t.id`, agent)
+	return all(ctx, s, value[string], `SELECT t.id FROM errands k JOIN timers t ON t.id = k.timer_id WHERE k.agent_id = $1 AND k.timer_id <> '' AND t.state = 'active' ORDER BY t.id`, agent)
 }
 
 // OpenErrands reads an automation's errands that are not over.
