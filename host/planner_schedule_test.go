@@ -105,3 +105,44 @@ func TestK27_GoingBackTakesTheScheduleAlong(t *testing.T) {
 		equal(t, a.schedules(), "0 7 * * * active true owner; 0 8 * * * completed false owner", "with 1.0 again")
 	}
 }
+
+// TestK27_AnotherTimeForWhatRuns: the planner gives an active version another time, or its first, and it holds at once; the schedule is whose word it was. What nobody has activated
+// waits, and so does what a person has paused.
+func TestK27_AnotherTimeForWhatRuns(t *testing.T) {
+	a, _ := planning(t, quick(t))
+	tell := a.tells()
+	a.written(tell, "1.0")
+	a.activate("1.0")
+	tell(scheduleSeven)
+	equal(t, a.schedules(), "0 7 * * * active true owner", "its first schedule")
+	tell(scheduleEight)
+	equal(t, a.schedules(), "0 8 * * * active true owner", "at another time")
+	a.save("'by hand'", false)
+	tell(scheduleSeven)
+	equal(t, a.schedules(), "0 7 * * * active true owner", "with a version of a person's")
+	a.written(tell, "3.0")
+	tell(scheduleEight)
+	equal(t, a.schedules(), "0 7 * * * active true owner; 0 8 * * * paused false owner", "of a version that nobody has activated")
+	tell(scheduleSeven)
+	equal(t, a.schedules(), "0 7 * * * active true owner; 0 7 * * * paused false owner", "of that version, at another time")
+	a.activate("3.0")
+	equal(t, a.schedules(), "0 7 * * * completed false owner; 0 7 * * * active true owner", "activated")
+	a.written(tell, "4.0")
+	a.activate("4.0")
+	tell(scheduleEight)
+	equal(t, a.schedules(), "0 7 * * * completed false owner; 0 7 * * * completed false owner; 0 8 * * * active true owner", "in place of that of an earlier plan")
+	var l reeve.ScheduleList
+	a.Want(200, &l, "GET", "/api/schedules", nil)
+	a.Want(200, nil, "PATCH", "/api/schedules/"+l.Schedules[2].ID, call{"status": "paused"})
+	tell(scheduleSeven)
+	equal(t, a.schedules(), "0 7 * * * completed false owner; 0 7 * * * completed false owner; 0 7 * * * paused false owner", "that a person has paused")
+	var made reeve.NewToken
+	a.Want(201, &made, "POST", "/api/tokens", reeve.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
+	bob := []string{"Authorization", "Bearer " + made.Token}
+	var c reeve.Conversation
+	a.Want(201, &c, "POST", "/api/conversations", call{"agent": "planner"}, bob...)
+	a.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns", call{"content": scheduleEight}, bob...)
+	a.Settle(t.Context())
+	a.Want(200, &l, "GET", "/api/schedules", nil, bob...)
+	equal(t, spoken(l.Total, l.Schedules[0].Value, l.Schedules[0].UserID), "1 0 8 * * * bob", "by another person's word")
+}

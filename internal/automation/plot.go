@@ -3,6 +3,7 @@ package automation
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"reeve"
 	"reeve/internal/sandbox/js"
@@ -132,25 +133,31 @@ func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m, err = tx.HoldAutomation(ctx, m.WorkspaceID, m.AgentID); err != nil {
+		return nil, err
+	}
 	if k.ID == "" {
 		if k, err = lastPlan(ctx, tx, m); err != nil {
 			return nil, err
 		}
 	}
-	user := k.UserID
-	if user == "" {
+	if inv.User == "" {
 		return nil, reeve.Errorf(reeve.ToolFailed, "a schedule belongs to a person, and this errand is nobody's")
 	}
-	t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, UserID: user, Name: m.Name, Kind: in.CadenceType, Value: in.CadenceValue, Zone: in.Timezone,
+	t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, UserID: inv.User, Name: m.Name, Kind: in.CadenceType, Value: in.CadenceValue, Zone: in.Timezone,
 		Misfire: reeve.CatchUpOnce, Notify: reeve.Notify(in.Notification), State: reeve.TimerPaused, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
 	if t.Notify == "" {
 		t.Notify = reeve.NotifyConditional
 	}
-	if k.TimerID != "" {
-		if err := tx.DeleteTimer(ctx, m.WorkspaceID, k.TimerID); err != nil && reeve.CodeOf(err) != reeve.NotFound {
+	was, err := tx.GetTimer(ctx, m.WorkspaceID, "", k.TimerID)
+	if err != nil && reeve.CodeOf(err) != reeve.NotFound {
+		return nil, err
+	}
+	if err == nil {
+		if err := tx.DeleteTimer(ctx, m.WorkspaceID, was.ID); err != nil {
 			return nil, err
 		}
-		inv.EmitAll(reeve.Timer{ID: k.TimerID}.Tokens())
+		inv.EmitAll(was.Tokens())
 	}
 	if err := r.Timers.Admit(ctx, tx, t); err != nil {
 		return nil, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).Hintf("%s", reeve.AsError(err).Hint)
@@ -159,17 +166,36 @@ func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.NextAt = nil // until it is activated
+	said := "It begins when a person activates the version."
+	switch {
+	case was.State == reeve.TimerActive, was.State != reeve.TimerPaused && runs(m, k):
+		t.State, said = reeve.TimerActive, "It holds from now on: the automation runs by it."
+		ended, err := endOthers(ctx, tx, m, t.ID)
+		if err != nil {
+			return nil, err
+		}
+		inv.EmitAll(ended)
+	case runs(m, k):
+		t.NextAt, said = nil, "It is paused, as the one before was, until a person resumes it."
+	default:
+		t.NextAt = nil
+	}
 	if err := tx.PutTimer(ctx, t); err != nil {
 		return nil, err
 	}
 	inv.EmitAll(t.Tokens())
-	was := k.State
 	k.TimerID = t.ID
-	if moved, err := tx.MoveErrand(ctx, was, k); err != nil || !moved {
+	if moved, err := tx.MoveErrand(ctx, k.State, k); err != nil || !moved {
 		return nil, overtaken(err)
 	}
-	return map[string]any{"schedule": t.ID, "timezone": t.Zone, "would_run_at": upcoming, "message": "It begins when a person activates the version."}, nil
+	return map[string]any{"schedule": t.ID, "timezone": t.Zone, "would_run_at": upcoming, "message": said}, nil
+}
+
+// runs tells whether what came of a plan is active, or a repair of it.
+func runs(m reeve.Automation, k reeve.Errand) bool {
+	is, _, _ := strings.Cut(m.Version, ".")
+	of, _, saved := strings.Cut(k.Result, ".")
+	return saved && is == of
 }
 
 // lastPlan is what the planner last did for an automation.
