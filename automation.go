@@ -91,7 +91,7 @@ func ClassOf(c Code) FailureClass {
 		return AuthFailure
 	case Forbidden, Denied, OutOfScope, BudgetExceeded, ApprovalRequired, Stopped:
 		return PermissionFailure
-	case Unavailable, RateLimited, Timeout:
+	case Unavailable, RateLimited, Timeout, UnknownOutcome: // the last is the database's: a call of unknown outcome waits for a person
 		return NetworkFailure
 	case Internal, Crashed, AssemblyFailed, ModelFailed:
 		return InternalFailure

@@ -166,7 +166,9 @@ func (w *work) verdict(ctx context.Context, value json.RawMessage, err error) re
 		e := reeve.AsError(err)
 		var thrown *js.Error
 		if errors.As(err, &thrown) {
-			e = &reeve.Error{Code: e.Code, Message: thrown.Error(), Hint: e.Hint, Fields: e.Fields}
+			said := *e
+			said.Message = thrown.Error()
+			e = &said
 		}
 		return failed(e)
 	case w.note.Progress.Failed > 0:

@@ -3,6 +3,7 @@ package automation
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -135,6 +136,9 @@ func (w *work) ended(o *opened) {
 func (w *work) Call(ctx context.Context, name string, args []js.Arg) (json.RawMessage, error) {
 	defer w.ended(place(ctx))
 	value, err := w.perform(ctx, name, args)
+	if errors.As(err, new(store.Fault)) {
+		err = w.serious(err)
+	}
 	w.correct(ctx)
 	w.mu.Lock()
 	fatal := w.fatal
