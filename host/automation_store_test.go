@@ -45,3 +45,12 @@ func TestK18_TheDatabaseFailsARun(t *testing.T) {
 	r := a.run()
 	equal(t, spoken(r.Run.State, r.Run.Output, a.get().Status, d), "completed  active map[a:1 b:1 c:1]", "the run")
 }
+
+// TestK28_TheDatabaseFailsAnApply: a plan that is being applied when the database fails is carried on with, and no item of it fails.
+func TestK28_TheDatabaseFailsAnApply(t *testing.T) {
+	a, d := breaking(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: id }) })`)
+	asked := a.start(call{"type": "dry"})
+	a.Want(201, &asked, "POST", "/api/plans/"+asked.Run.ID+"/apply", nil)
+	r := a.served(asked)
+	equal(t, spoken(r.Run.State, r.Run.Message, a.items("status=done").Total, d), "completed  3 map[a:1 b:1 c:1]", "the run")
+}

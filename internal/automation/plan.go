@@ -128,7 +128,10 @@ func (w *work) applyItem(ctx context.Context, calls []reeve.PlannedCall) error {
 		if p.Tool == "" {
 			break // it is done without any change
 		}
-		if why = w.applyCall(ctx, o, p); why != nil {
+		if why, err = w.applyCall(ctx, o, p); err != nil {
+			return err
+		}
+		if why != nil {
 			break
 		}
 	}
@@ -153,23 +156,23 @@ func (w *work) applyItem(ctx context.Context, calls []reeve.PlannedCall) error {
 	return nil
 }
 
-// applyCall performs one call of a plan.
-func (w *work) applyCall(ctx context.Context, o *opened, p reeve.PlannedCall) *reeve.Error {
+// applyCall performs one call of a plan, and gives why that failed. An error is that the run must end.
+func (w *work) applyCall(ctx context.Context, o *opened, p reeve.PlannedCall) (why *reeve.Error, err error) {
 	if err := w.goesOn(ctx); err != nil {
-		return reeve.AsError(err)
+		return nil, err
 	}
 	if err := w.flush(ctx); err != nil {
-		return reeve.AsError(err)
+		return nil, err
 	}
 	if err := w.stands(ctx, o); err != nil {
-		return reeve.AsError(err)
+		return nil, err
 	}
 	c := w.request(p.Tool, json.RawMessage(p.Args), o)
 	c.Base = p.Base
 	defer w.landed(c.Ref)
 	res, err := w.lastingCall(ctx, c)
 	if _, err = w.result(ctx, res, err); err != nil {
-		return reeve.AsError(err)
+		return reeve.AsError(err), nil
 	}
-	return nil
+	return nil, nil
 }

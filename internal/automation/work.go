@@ -376,7 +376,7 @@ func (w *work) result(ctx context.Context, res reeve.Result, err error) (json.Ra
 	content := res.Content
 	if res.Truncated {
 		if content, err = w.whole(ctx, res.Hash); err != nil {
-			return nil, err
+			return nil, w.serious(err)
 		}
 	}
 	return asJSON(content), nil
