@@ -1,11 +1,14 @@
 package host_test
 
 import (
+	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
+	"reeve"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
 )
@@ -16,21 +19,28 @@ func breaking(t *testing.T, source string) (*auto, *deeds) {
 	cfg, d := quick(t), newDeeds()
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	a := newAuto(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer", source)
-	c, err := pgx.Connect(t.Context(), cfg.Database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close(t.Context()) }()
-	for _, query := range []string{`CREATE SEQUENCE entered`,
+	asked(t, cfg.Database, `CREATE SEQUENCE entered`,
 		`CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			IF NEW.item_id = 'b' AND nextval('entered') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
 			RETURN NULL; END $$`,
-		`CREATE CONSTRAINT TRIGGER lose AFTER INSERT ON items DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION lose()`} {
+		`CREATE CONSTRAINT TRIGGER lose AFTER INSERT ON items DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION lose()`)
+	return a, d
+}
+
+// asked has PostgreSQL do something beside the server, and gives the connection.
+func asked(t *testing.T, database string, queries ...string) *pgx.Conn {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	for _, query := range queries {
 		if _, err := c.Exec(t.Context(), query); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return a, d
+	return c
 }
 
 // TestK18_TheDatabaseFailsARun: a script learns nothing of a database that fails it, whatever it catches, and its run goes on when the database is there.
@@ -53,4 +63,33 @@ func TestK28_TheDatabaseFailsAnApply(t *testing.T) {
 	a.Want(201, &asked, "POST", "/api/plans/"+asked.Run.ID+"/apply", nil)
 	r := a.served(asked)
 	equal(t, spoken(r.Run.State, r.Run.Message, a.items("status=done").Total, d), "completed  3 map[a:1 b:1 c:1]", "the run")
+}
+
+// TestK19_ASaveWhileAFailureIsDecided: a version that a person saves while it is decided what follows from the failure of the one before is not held by that.
+func TestK19_ASaveWhileAFailureIsDecided(t *testing.T) {
+	cfg := quick(t)
+	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
+	a := newAuto(t, reevetest.StartWith(t, cfg, newDeeds().tools()...), "mailer", `oops()`)
+	c := asked(t, cfg.Database, // whoever writes what a failure led to waits for us
+		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
+		`CREATE TRIGGER wait BEFORE INSERT ON troubles FOR EACH ROW EXECUTE FUNCTION wait()`, `SELECT pg_advisory_lock(1)`)
+	waiting := func() (n int) {
+		if err := c.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n); err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	var both sync.WaitGroup
+	both.Go(func() { a.run() })
+	eventually(t, "the failure is decided", func() bool { return waiting() == 1 })
+	saved := make(chan string, 1)
+	both.Go(func() { saved <- a.save(`'well'`, false) })
+	eventually(t, "the version is saved, or waits", func() bool { return len(saved) == 1 || waiting() == 2 })
+	if _, err := c.Exec(t.Context(), `SELECT pg_advisory_unlock(1)`); err != nil {
+		t.Fatal(err)
+	}
+	both.Wait()
+	m := a.get()
+	equal(t, spoken(m.Version, m.Status, m.Trouble == nil), "2.0 active true", "the automation")
+	equal(t, a.errands()[0].State, reeve.ErrandStale, "the repair of the version before")
 }

@@ -134,9 +134,9 @@ func (r *Room) wellAgain(ctx context.Context, tx *store.Tx, agent, why string) e
 	return tx.DropTrouble(ctx, agent)
 }
 
-// route decides what follows from a failure, by its class.
+// route decides what follows from a failure, by its class. Whoever saves a version at the same moment comes before it, or after.
 func (r *Room) route(ctx context.Context, tx *store.Tx, run reeve.Run, note reeve.ScriptRun) error {
-	m, err := tx.GetAutomation(ctx, run.WorkspaceID, run.AgentID)
+	m, err := tx.HoldAutomation(ctx, run.WorkspaceID, run.AgentID)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return nil // it was removed while it ran
 	}
