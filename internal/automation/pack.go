@@ -92,7 +92,7 @@ func (r *Room) Tools() []reeve.Tool {
 		reeve.MustTool(tool("scripts_runs", "Script Runs", "List an automation's last runs and how they ended, or show one with its log.", seeScripts, reeve.Read), r.toolRuns),
 		reeve.MustTool(eval, r.toolEval),
 		reeve.MustTool(save, r.toolSave),
-		reeve.MustTool(tool("scripts_schedule", "Schedule Script", "Say when the automation runs by itself. It begins when a person activates the version.", planScripts, reeve.Local), r.toolSchedule),
+		reeve.MustTool(tool("scripts_schedule", "Schedule Script", "Say when the automation runs by itself. It begins when a person activates the version, or at once if that is active.", planScripts, reeve.Local), r.toolSchedule),
 		reeve.MustTool(tool("scripts_ask", "Ask the Person", "Ask the person who wants the automation. End your answer after it: you are called again with the reply.", planScripts, reeve.Local), r.toolAsk),
 		reeve.MustTool(fix, r.toolFix),
 	}
