@@ -57,14 +57,14 @@ func (s *server) removeInbox(ctx context.Context, who reeve.Principal, in *struc
 	for {
 		var n int64
 		if err := s.DB.Update(ctx, func(tx *store.Tx) error {
-			box, err := tx.GetInbox(ctx, who.Workspace, in.Name)
+			box, err := tx.HoldInbox(ctx, who.Workspace, in.Name)
 			if err != nil {
 				return err
 			}
 			if err := mineOrOwners(who, box.User, "remove the inbox"); err != nil {
 				return err
 			}
-			n, err = tx.RemoveMail(ctx, who.Workspace, in.Name, removeSome)
+			n, err = tx.RemoveMail(ctx, box, removeSome)
 			return err
 		}); err != nil || n == 0 {
 			return nil, err

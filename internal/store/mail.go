@@ -51,6 +51,16 @@ func (s *Snap) GetInbox(ctx context.Context, workspace, name string) (Inbox, err
 	return v, err
 }
 
+// HoldInbox is GetInbox for a transaction that removes mail of it: whoever adds some waits until it is over, and was waited for.
+func (t *Tx) HoldInbox(ctx context.Context, workspace, name string) (Inbox, error) {
+	if !t.db.engine.Alone() {
+		if err := t.exec(ctx, `UPDATE inboxes SET last = last WHERE workspace_id = $1 AND name = $2`, workspace, name); err != nil {
+			return Inbox{}, err
+		}
+	}
+	return t.GetInbox(ctx, workspace, name)
+}
+
 // MailCount is what became of some mails.
 type MailCount struct {
 	Added, Replaced, Duplicate int64
@@ -79,12 +89,7 @@ func (t *Tx) AddMail(ctx context.Context, workspace, user string, mails []reeve.
 
 // addTo adds mails to one inbox.
 func (t *Tx) addTo(ctx context.Context, workspace, user, name string, mails []mailRow, replace bool, n *MailCount) error {
-	id, err := t.inbox(ctx, workspace, user, name)
-	if err != nil {
-		return err
-	}
-	// The row stays locked until the transaction ends: whoever adds to the same inbox waits, and then sees what was added.
-	last, _, err := one(ctx, &t.Snap, value[int64], `UPDATE inboxes SET last = last + $2 WHERE id = $1 RETURNING last`, id, len(mails))
+	id, last, err := t.reserve(ctx, workspace, user, name, len(mails))
 	if err != nil {
 		return err
 	}
@@ -131,35 +136,44 @@ func (t *Tx) addTo(ctx context.Context, workspace, user, name string, mails []ma
 	return t.exec(ctx, `UPDATE inboxes SET messages = messages + $2 WHERE id = $1`, id, len(fresh))
 }
 
-// inbox gives the id of an inbox, which is made if it is not there.
-func (t *Tx) inbox(ctx context.Context, workspace, user, name string) (int64, error) {
-	const find = `SELECT id FROM inboxes WHERE workspace_id = $1 AND name = $2`
-	id, ok, err := one(ctx, &t.Snap, value[int64], find, workspace, name)
-	if err != nil || ok {
-		return id, err
+// reserve takes n numbers for mails of an inbox, which is made if it is not there, and gives its id and the last of them. The row stays locked until the transaction ends: whoever adds to the same
+// inbox waits, and then sees what was added.
+func (t *Tx) reserve(ctx context.Context, workspace, user, name string, n int) (id, last int64, err error) {
+	type taken struct{ id, last int64 }
+	for { // others may remove it, or make it, while we wait for them
+		v, ok, err := one(ctx, &t.Snap, func(r scanner) (v taken, err error) { return v, r.Scan(&v.id, &v.last) },
+			`UPDATE inboxes SET last = last + $3 WHERE workspace_id = $1 AND name = $2 RETURNING id, last`, workspace, name, n)
+		if err != nil || ok {
+			return v.id, v.last, err
+		}
+		if err := t.makeInbox(ctx, workspace, user, name); err != nil {
+			return 0, 0, err
+		}
 	}
+}
+
+// makeInbox makes an inbox, unless somebody else has just done so.
+func (t *Tx) makeInbox(ctx context.Context, workspace, user, name string) error {
 	// One at a time: this row is the lock.
 	if err := t.exec(ctx, `UPDATE mail_numbers SET last = last WHERE name = 'workspace'`); err != nil {
-		return 0, err
-	}
-	if id, ok, err = one(ctx, &t.Snap, value[int64], find, workspace, name); err != nil || ok {
-		return id, err
+		return err
 	}
 	newest, _, err := one(ctx, &t.Snap, value[int64], `SELECT coalesce(max(id), 0) FROM inboxes WHERE workspace_id = $1`, workspace)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if newest == 0 {
 		number, _, err := one(ctx, &t.Snap, value[int64], `UPDATE mail_numbers SET last = last + 1 WHERE name = 'workspace' RETURNING last`)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		newest = number << inboxBits
 	}
-	if id = newest + 1; id>>inboxBits != newest>>inboxBits {
-		return 0, reeve.Errorf(reeve.TooLarge, "the workspace has %d inboxes, and cannot have more", 1<<inboxBits-1)
+	id := newest + 1
+	if id>>inboxBits != newest>>inboxBits {
+		return reeve.Errorf(reeve.TooLarge, "the workspace has %d inboxes, and cannot have more", 1<<inboxBits-1)
 	}
-	return id, t.exec(ctx, `INSERT INTO inboxes (id, workspace_id, name, user_id, last, messages) VALUES ($1, $2, $3, $4, 0, 0)`, id, workspace, name, user)
+	return t.exec(ctx, `INSERT INTO inboxes (id, workspace_id, name, user_id, last, messages) VALUES ($1, $2, $3, $4, 0, 0) ON CONFLICT (workspace_id, name) DO NOTHING`, id, workspace, name, user)
 }
 
 // keptMail is a mail that is there: where, and what it says. Row 0 means that it came with the same batch.
@@ -306,12 +320,8 @@ func scanMail(r scanner) (e reeve.Email, err error) {
 	return e, nil
 }
 
-// RemoveMail removes some mails of an inbox and gives how many; when there are none left it removes the inbox.
-func (t *Tx) RemoveMail(ctx context.Context, workspace, name string, most int) (int64, error) {
-	box, err := t.GetInbox(ctx, workspace, name)
-	if err != nil {
-		return 0, err
-	}
+// RemoveMail removes some mails of an inbox that is held and gives how many; when there are none left it removes the inbox.
+func (t *Tx) RemoveMail(ctx context.Context, box Inbox, most int) (int64, error) {
 	n, err := t.affect(ctx, `DELETE FROM emails WHERE id IN (SELECT id FROM emails WHERE inbox_id = $1 ORDER BY id LIMIT $2)`, box.ID, most)
 	if err != nil {
 		return n, err

@@ -369,6 +369,96 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
+// waits comes back when one transaction waits for another.
+func waits(t *testing.T, h *sql.DB) {
+	t.Helper()
+	for n := 0; n == 0; {
+		if err := h.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Whoever adds mail to an inbox and whoever removes it take turns: no mail is left without an inbox.
+func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
+	t.Parallel()
+	const ws, box = "ws_one", "box"
+	for name, first := range map[string]string{"added behind the removal": "remove", "removed behind the adding": "add"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			url := storetest.PostgresURL(t)
+			db := storetest.Open(t, postgres.Config{URL: url}, storetest.Key)
+			h, err := sql.Open("pgx", url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.Close()
+			add := func(tx *store.Tx) error {
+				n, err := tx.AddMail(ctx, ws, "ann", []reeve.Email{{MessageID: "a", Inbox: box}, {MessageID: "b", Inbox: box}}, false)
+				if err == nil && n.Added != 2 {
+					t.Errorf("%+v", n)
+				}
+				return err
+			}
+			remove := func(tx *store.Tx) error {
+				held, err := tx.HoldInbox(ctx, ws, box)
+				if err == nil {
+					_, err = tx.RemoveMail(ctx, held, 100)
+				}
+				return err
+			}
+			for _, f := range []func(*store.Tx) error{
+				func(tx *store.Tx) error {
+					_, err := tx.AddMail(ctx, ws, "ann", []reeve.Email{{MessageID: "of another", Inbox: "another"}, {MessageID: "before", Inbox: box}}, false)
+					return err
+				},
+				remove, // the mail; the inbox is still there
+			} {
+				if err := db.Update(ctx, f); err != nil {
+					t.Fatal(err)
+				}
+			}
+			one, other := add, remove
+			if first == "remove" {
+				one, other = remove, add
+			}
+			done := make(chan error, 1)
+			if err := db.Update(ctx, func(tx *store.Tx) error {
+				if err := one(tx); err != nil {
+					return err
+				}
+				if _, err := tx.ListInboxes(ctx, ws); err != nil { // after which all is written that was held back
+					return err
+				}
+				go func() { done <- db.Update(ctx, other) }()
+				waits(t, h)
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Update(ctx, func(tx *store.Tx) error {
+				_, err := tx.AddMail(ctx, ws, "ann", []reeve.Email{{MessageID: "after", Inbox: box}}, false)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			var lost, counted, kept int
+			if err := h.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM emails e WHERE NOT EXISTS (SELECT 1 FROM inboxes i WHERE i.id = e.inbox_id AND i.id = e.id >> 28)),
+				(SELECT messages FROM inboxes WHERE name = $1), (SELECT count(*) FROM emails e JOIN inboxes i ON i.id = e.inbox_id WHERE i.name = $1)`, box).Scan(&lost, &counted, &kept); err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]int{"remove": 3, "add": 1}[first]
+			if lost != 0 || counted != want || kept != want {
+				t.Errorf("%d mails in no inbox, %d counted, %d kept; want 0, %d, %d", lost, counted, kept, want, want)
+			}
+		})
+	}
+}
+
 func TestCannotBeReached(t *testing.T) {
 	t.Parallel()
 	_, err := postgres.Open(t.Context(), postgres.Config{URL: "postgres://me:hunter2@/x?host=" + t.TempDir()})
