@@ -38,6 +38,9 @@ func scanAgent(r scanner) (a reeve.Agent, err error) {
 
 // InsertAgent adds an agent.
 func (t *Tx) InsertAgent(ctx context.Context, a reeve.Agent) error {
+	if err := t.lockNode(ctx); err != nil { // before its name, which others may be giving to theirs; see Tx.Revise
+		return err
+	}
 	n, err := t.affect(ctx, `INSERT INTO agents (`+agentColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $9, $10, $11, '', 0, '')
 		ON CONFLICT (workspace_id, name) DO NOTHING`,
 		a.ID, a.WorkspaceID, a.Name, a.Kind, string(a.Lifecycle), text(a.Categories), text(a.Policy), configOf(a), reeve.Millis(a.CreatedAt),

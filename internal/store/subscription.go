@@ -17,7 +17,7 @@ func scanSubscription(r scanner) (v reeve.Subscription, err error) {
 
 // InsertSubscription adds a subscription.
 func (t *Tx) InsertSubscription(ctx context.Context, v reeve.Subscription) error {
-	if err := t.Touch(ctx, v.WorkspaceID); err != nil { // whether anybody watches is part of what calls are judged by
+	if err := t.Revise(ctx, v.WorkspaceID); err != nil { // whether anybody watches is part of what calls are judged by
 		return err
 	}
 	if err := t.alive(ctx, v.WorkspaceID, v.AgentID); err != nil {
@@ -46,7 +46,7 @@ func (s *Snap) ListSubscriptions(ctx context.Context, workspace, agent string) (
 
 // DeleteSubscription removes a subscription.
 func (t *Tx) DeleteSubscription(ctx context.Context, workspace, id string) error {
-	if err := t.Touch(ctx, workspace); err != nil {
+	if err := t.Revise(ctx, workspace); err != nil {
 		return err
 	}
 	if err := t.bury(ctx, SharedSubscriptions, workspace, id); err != nil {

@@ -21,6 +21,9 @@ func scanTimer(r scanner) (v reeve.Timer, err error) {
 
 // PutTimer adds a timer or replaces its row, as a person or an agent wants it. A destroyed agent has no firings.
 func (t *Tx) PutTimer(ctx context.Context, v reeve.Timer) error {
+	if err := t.lockNode(ctx); err != nil { // before the agent; see Tx.Revise
+		return err
+	}
 	if v.State == reeve.TimerActive {
 		if err := t.alive(ctx, v.WorkspaceID, v.AgentID); err != nil {
 			return err
@@ -43,8 +46,11 @@ func (t *Tx) SkipFirings(ctx context.Context, id, why string) error {
 		id, TimerLane+id, ScheduleLane+id, why)
 }
 
-// alive refuses an agent that is destroyed, and keeps the others from being so until the transaction ends.
+// alive refuses an agent that is destroyed, and keeps the others from being so until the transaction ends. The workspace is held before it, as in every change of an agent.
 func (t *Tx) alive(ctx context.Context, workspace, agent string) error {
+	if _, err := t.HoldWorkspace(ctx, workspace); err != nil {
+		return err
+	}
 	l, ok, err := one(ctx, &t.Snap, value[string], `SELECT lifecycle FROM agents WHERE workspace_id = $1 AND id = $2`+t.db.engine.Share(), workspace, agent)
 	switch {
 	case err != nil:
@@ -81,6 +87,9 @@ func (t *Tx) AdvanceTimers(ctx context.Context, fired []reeve.Timer) error {
 // else has just written.
 func (t *Tx) GetTimer(ctx context.Context, workspace, user, id string) (reeve.Timer, error) {
 	if !t.db.engine.Alone() { // a writer that is alone needs to hold nothing
+		if err := t.lockNode(ctx); err != nil { // as a change of its agent does, which may end it
+			return reeve.Timer{}, err
+		}
 		if err := t.exec(ctx, `UPDATE timers SET missed = missed WHERE workspace_id = $1 AND id = $2`, workspace, id); err != nil {
 			return reeve.Timer{}, err
 		}
@@ -167,7 +176,7 @@ func (s *Snap) ListTimers(ctx context.Context, workspace string, f TimerFilter) 
 
 // DeleteTimer removes a timer; its runs stay.
 func (t *Tx) DeleteTimer(ctx context.Context, workspace, id string) error {
-	if err := first(t.SkipFirings(ctx, id, "the schedule is gone"), t.bury(ctx, SharedTimers, workspace, id)); err != nil {
+	if err := first(t.bury(ctx, SharedTimers, workspace, id), t.SkipFirings(ctx, id, "the schedule is gone")); err != nil {
 		return err
 	}
 	return t.exec(ctx, `DELETE FROM timers WHERE workspace_id = $1 AND id = $2`, workspace, id)

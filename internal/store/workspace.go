@@ -55,8 +55,8 @@ func (t *Tx) Touch(ctx context.Context, workspace string) error {
 }
 
 // Revise begins a change to what calls are judged by that is made of what is there, such as one of an agent's settings. A workspace's are made one after another, and each reads what the one before
-// has left: where transactions overlap, it would otherwise write back what it read before that, and a stop would be gone. The node comes before the workspace, as in a call that writes to the journal:
-// one order of locks.
+// has left: where transactions overlap, it would otherwise write back what it read before that, and a stop would be gone. The node comes before the workspace, as in a call that writes to the journal,
+// and the workspace before its agents and what is theirs: one order of locks.
 func (t *Tx) Revise(ctx context.Context, workspace string) error {
 	if err := t.lockNode(ctx); err != nil {
 		return err

@@ -459,6 +459,115 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 	}
 }
 
+// Node, workspace, agent, and what belongs to an agent: whoever changes several of them takes them in this order, so that nobody is refused for waiting in a circle, and begins again.
+func TestLocksAreTakenInOneOrder(t *testing.T) {
+	t.Parallel()
+	const ws = "ws_one"
+	ctx := t.Context()
+	revise := func(tx *store.Tx) error { return tx.Revise(ctx, ws) }
+	rename := func(name string) func(*store.Tx) error {
+		return func(tx *store.Tx) error {
+			a, err := tx.GetAgent(ctx, ws, "agt_one")
+			a.Name = name
+			return errors.Join(err, tx.ChangeAgent(ctx, a))
+		}
+	}
+	destroy := func(tx *store.Tx) error {
+		a, err := tx.GetAgent(ctx, ws, "agt_one")
+		a.Lifecycle = reeve.AgentDestroyed
+		return errors.Join(err, tx.ChangeAgent(ctx, a))
+	}
+	stop := func(tx *store.Tx) error {
+		a, err := tx.GetAgent(ctx, ws, "agt_one")
+		a.StoppedAt = new(tx.Now())
+		return errors.Join(err, tx.UpdateAgent(ctx, a))
+	}
+	write := func(tx *store.Tx) error { // as a call that writes to the journal does, before it is recorded
+		_, err := tx.JournalWriter(ctx, store.Hand{Workspace: ws, All: true})
+		return err
+	}
+	record := func(tx *store.Tx) error {
+		_, err := tx.HoldWorkspace(ctx, ws)
+		return err
+	}
+	timer := func(id string) reeve.Timer {
+		return reeve.Timer{ID: id, WorkspaceID: ws, AgentID: "agt_one", UserID: "ann", State: reeve.TimerPaused}
+	}
+	subscription := func(id string) reeve.Subscription {
+		return reeve.Subscription{ID: id, WorkspaceID: ws, AgentID: "agt_one", Token: reeve.Token{Class: reeve.SemanticKey, Name: "x"}}
+	}
+	for name, c := range map[string]struct{ first, then, other func(*store.Tx) error }{
+		"schedule made": {revise, rename("two"), func(tx *store.Tx) error {
+			v := timer("tmr_two")
+			v.State = reeve.TimerActive
+			return tx.PutTimer(ctx, v)
+		}},
+		"schedule changed": {revise, destroy, func(tx *store.Tx) error {
+			v, err := tx.GetTimer(ctx, ws, "", "tmr_one")
+			return errors.Join(err, tx.PutTimer(ctx, v))
+		}},
+		"schedule made by a call": {func(tx *store.Tx) error { return tx.Touch(ctx, ws) }, stop, func(tx *store.Tx) error {
+			v := timer("tmr_two")
+			v.State = reeve.TimerActive
+			if err := tx.PutTimer(ctx, v); err != nil {
+				return err
+			}
+			return record(tx)
+		}},
+		"subscription made":    {write, record, func(tx *store.Tx) error { return tx.InsertSubscription(ctx, subscription("sub_two")) }},
+		"subscription removed": {write, record, func(tx *store.Tx) error { return tx.DeleteSubscription(ctx, ws, "sub_one") }},
+		"agent made": {revise, rename("two"), func(tx *store.Tx) error {
+			if err := tx.InsertAgent(ctx, reeve.Agent{ID: "agt_two", WorkspaceID: ws, Name: "two"}); err != nil {
+				return err
+			}
+			return tx.StampAgent(ctx, "agt_two")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := storetest.PostgresURL(t)
+			db := storetest.Open(t, postgres.Config{URL: url}, storetest.Key)
+			h, err := sql.Open("pgx", url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.Close()
+			if err := db.Update(ctx, func(tx *store.Tx) error {
+				_, err := tx.InsertWorkspace(ctx, ws, ws)
+				return errors.Join(err, tx.InsertAgent(ctx, reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Lifecycle: reeve.AgentActive}), tx.StampAgent(ctx, "agt_one"),
+					tx.PutTimer(ctx, timer("tmr_one")), tx.InsertSubscription(ctx, subscription("sub_one")))
+			}); err != nil {
+				t.Fatal(err)
+			}
+			var runs atomic.Int32
+			done := make(chan error, 1)
+			begin := sync.OnceFunc(func() {
+				go func() { done <- db.Update(ctx, func(tx *store.Tx) error { runs.Add(1); return c.other(tx) }) }()
+				waits(t, h)
+			})
+			if err := db.Update(ctx, func(tx *store.Tx) error {
+				runs.Add(1)
+				if err := c.first(tx); err != nil {
+					return err
+				}
+				if _, err := tx.GetWorkspace(ctx, ws); err != nil { // after which all is written that was held back
+					return err
+				}
+				begin()
+				return c.then(tx)
+			}); err != nil {
+				t.Error(err)
+			}
+			if err := <-done; err != nil && name != "agent made" { // whose name is taken by then
+				t.Error(err)
+			}
+			if n := runs.Load(); n != 2 {
+				t.Errorf("%d runs of two transactions", n)
+			}
+		})
+	}
+}
+
 func TestCannotBeReached(t *testing.T) {
 	t.Parallel()
 	_, err := postgres.Open(t.Context(), postgres.Config{URL: "postgres://me:hunter2@/x?host=" + t.TempDir()})
