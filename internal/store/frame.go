@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"reeve"
 )
@@ -192,20 +190,11 @@ func (s *Snap) LastFrames(ctx context.Context, conversations []string) (map[stri
 		id string
 		n  int64
 	}
-	found := make(map[string]int64, len(conversations))
-	for some := range slices.Chunk(conversations, 500) {
-		marks, args := make([]string, len(some)), make([]any, len(some))
-		for i, id := range some {
-			marks[i], args[i] = "$"+strconv.Itoa(i+1), id
-		}
-		list, err := all(ctx, s, func(r scanner) (l last, err error) { return l, r.Scan(&l.id, &l.n) },
-			`SELECT c.id, COALESCE((SELECT max(n) FROM frames f WHERE f.conversation_id = c.id), 0) FROM conversations c WHERE c.id IN (`+strings.Join(marks, ", ")+`)`, args...)
-		if err != nil {
-			return nil, err
-		}
-		for _, l := range list {
-			found[l.id] = l.n * FrameStep
-		}
+	list, err := among(ctx, s, func(r scanner) (l last, err error) { return l, r.Scan(&l.id, &l.n) },
+		`SELECT c.id, COALESCE((SELECT max(n) FROM frames f WHERE f.conversation_id = c.id), 0) FROM conversations c WHERE c.id IN (?)`, conversations)
+	found := make(map[string]int64, len(list))
+	for _, l := range list {
+		found[l.id] = l.n * FrameStep
 	}
-	return found, nil
+	return found, err
 }

@@ -192,17 +192,21 @@ func (c *clause) add(text string, args ...any) {
 	c.parts = append(c.parts, text)
 }
 
-// among asks for a column to be one of a list.
+// among asks for a column to be one of a list, in one of few texts; see sizes.
 func (c *clause) among(column string, list []string) {
 	if len(list) == 0 {
 		c.parts = append(c.parts, "1 = 0")
 		return
 	}
-	args := make([]any, len(list))
-	for i, v := range list {
-		args[i] = v
+	var args []any
+	for len(list) > 0 {
+		var some []string
+		some, list = pad(list)
+		for _, v := range some {
+			args = append(args, v)
+		}
 	}
-	c.add(column+" IN ("+strings.TrimSuffix(strings.Repeat("?, ", len(list)), ", ")+")", args...)
+	c.add(column+" IN ("+strings.TrimSuffix(strings.Repeat("?, ", len(args)), ", ")+")", args...)
 }
 
 // within asks for a column to be one of the hand's categories.

@@ -52,19 +52,13 @@ func (r *JournalReader) Labels(ctx context.Context) ([]reeve.Label, error) {
 
 // withLabels fills in the labels of tasks, in the order they were put on.
 func (r *JournalReader) withLabels(ctx context.Context, tasks []reeve.Task) error {
-	if len(tasks) == 0 {
-		return nil
-	}
 	at := map[string]int{}
 	ids := make([]string, len(tasks))
 	for i, t := range tasks {
 		at[t.ID], ids[i] = i, t.ID
 	}
-	var c clause
-	c.add("tl.deleted_at = 0 AND l.deleted_at = 0")
-	c.among("tl.task_id", ids)
-	found, err := all(ctx, r.snap, func(s scanner) (l taskLabel, err error) { return l, s.Scan(&l.task, &l.label) },
-		`SELECT tl.task_id, tl.label_id FROM task_labels tl JOIN labels l ON l.id = tl.label_id WHERE `+c.String()+` ORDER BY tl.created_at, tl.label_id`, c.args...)
+	found, err := among(ctx, r.snap, func(s scanner) (l taskLabel, err error) { return l, s.Scan(&l.task, &l.label) },
+		`SELECT tl.task_id, tl.label_id FROM task_labels tl JOIN labels l ON l.id = tl.label_id WHERE tl.deleted_at = 0 AND l.deleted_at = 0 AND tl.task_id IN (?) ORDER BY tl.created_at, tl.label_id`, ids)
 	for _, l := range found {
 		t := &tasks[at[l.task]]
 		t.LabelIDs = append(t.LabelIDs, l.label)

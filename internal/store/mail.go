@@ -190,27 +190,14 @@ func (t *Tx) keptMail(ctx context.Context, inbox int64, mails []mailRow) (map[st
 		ids = append(ids, m.id)
 	}
 	read := func(ids []string) error {
-		for len(ids) > 0 {
-			var some []string
-			some, ids = pad(ids)
-			args := []any{inbox}
-			for _, id := range some {
-				args = append(args, id)
-			}
-			const query = `SELECT message_id, id, hash FROM emails WHERE inbox_id = $1 AND message_id IN `
-			text := t.db.texts.get(query, len(some), func() string { return query + tuples(1, 1, make([]string, len(some))...) })
-			_, err := all(ctx, &t.Snap, func(r scanner) (v struct{}, err error) {
-				var id string
-				var k keptMail
-				err = r.Scan(&id, &k.row, &k.hash)
-				kept[id] = k
-				return v, err
-			}, text, args...)
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		_, err := among(ctx, &t.Snap, func(r scanner) (v struct{}, err error) {
+			var id string
+			var k keptMail
+			err = r.Scan(&id, &k.row, &k.hash)
+			kept[id] = k
+			return v, err
+		}, `SELECT message_id, id, hash FROM emails WHERE inbox_id = $1 AND message_id IN (?)`, ids, inbox)
+		return err
 	}
 	if err := read(ids); err != nil || len(kept) == 0 {
 		return kept, err

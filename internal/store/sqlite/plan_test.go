@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"reeve"
 	"reeve/internal/store"
 	"reeve/internal/store/sqlite"
 	"reeve/internal/store/storetest"
@@ -72,6 +74,68 @@ func TestNothingIsFoundByReadingAll(t *testing.T) {
 			if why := slow(text, line); why != "" {
 				t.Errorf("%s: %s\n\t%s", why, line, text)
 			}
+		}
+	}
+}
+
+// An engine keeps what it has prepared, so the text of a statement does not follow how many ids it is about.
+func TestAnyNumberOfIDsIsOfFewTexts(t *testing.T) {
+	texts := &recorder{seen: map[string]bool{}}
+	e, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := store.Open(t.Context(), watched{e, texts}, storetest.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	ids := make([]string, 64)
+	for i := range ids {
+		ids[i] = fmt.Sprint("id_", i)
+	}
+	mails := make([]reeve.Email, len(ids))
+	for i, id := range ids {
+		mails[i] = reeve.Email{MessageID: id, Inbox: "box"}
+	}
+	if err := db.Update(t.Context(), func(tx *store.Tx) error {
+		w, err := tx.JournalWriter(t.Context(), store.Hand{Workspace: "ws", All: true})
+		if err != nil {
+			return err
+		}
+		c, err := w.CreateCategory(t.Context(), reeve.CategoryRequest{Name: "c"})
+		for range ids {
+			if err == nil {
+				_, err = w.CreateTask(t.Context(), reeve.TaskDraft{CategoryID: c.ID, Title: "t"})
+			}
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for name, ask := range map[string]func(tx *store.Tx, n int) error{
+		"last frames": func(tx *store.Tx, n int) error { _, err := tx.LastFrames(t.Context(), ids[:n]); return err },
+		"labels": func(tx *store.Tx, n int) error {
+			_, err := tx.Journal(store.Hand{Workspace: "ws", All: true}).Tasks(t.Context(), store.TaskFilter{Limit: n})
+			return err
+		},
+		"categories": func(tx *store.Tx, n int) error {
+			_, err := tx.Journal(store.Hand{Workspace: "ws", Categories: ids[:n]}).Tasks(t.Context(), store.TaskFilter{Limit: 1})
+			return err
+		},
+		"mails": func(tx *store.Tx, n int) error {
+			_, err := tx.AddMail(t.Context(), "ws", "", mails[:n], false)
+			return err
+		},
+	} {
+		clear(texts.seen)
+		for n := 1; n <= len(ids); n++ {
+			if err := db.Update(t.Context(), func(tx *store.Tx) error { return ask(tx, n) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(texts.seen) > 20 {
+			t.Errorf("%s: %d texts for up to %d ids", name, len(texts.seen), len(ids))
 		}
 	}
 }
