@@ -25,13 +25,17 @@ func (e *Engine) Backup(ctx context.Context, file string) (err error) {
 		return reeve.Errorf(reeve.Unsupported, "pg_dump, which copies a PostgreSQL database, is not in the server's PATH").
 			Hintf("install the PostgreSQL client package where the server runs, or put the directory of pg_dump into its PATH")
 	}
+	from, err := address(e.cfg.URL)
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp(filepath.Dir(file), ".reeve-backup-*")
 	if err != nil {
 		return reeve.Errorf(reeve.Unavailable, "nothing can be written beside %s: %w", file, errors.Unwrap(err))
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	part := filepath.Join(dir, "part")
-	cmd := exec.CommandContext(ctx, "pg_dump", "--format=custom", "--no-owner", "--file="+part, "--dbname="+address(e.cfg.URL))
+	cmd := exec.CommandContext(ctx, "pg_dump", "--format=custom", "--no-owner", "--file="+part, "--dbname="+from)
 	if secret := e.pool.Config().ConnConfig.Password; secret != "" {
 		cmd.Env = append(os.Environ(), "PGPASSWORD="+secret) // every user can read a command line
 	}
@@ -55,23 +59,34 @@ func (e *Engine) Backup(ctx context.Context, file string) (err error) {
 
 var ours = regexp.MustCompile(`(?i)\b(?:password|pool_\w+|\w+_cache_capacity|default_query_exec_mode)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)`)
 
-// address is the URL without the password and without what only our driver understands.
-func address(s string) string {
+var locked = regexp.MustCompile(`\bsslpassword\s*=`)
+
+// address is the URL without the password and without what only our driver understands. One with the password of a key is refused: pg_dump could be told it nowhere but on its command line.
+func address(s string) (string, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme == "" {
-		return ours.ReplaceAllString(s, "")
+		if locked.MatchString(s) {
+			return "", errLocked
+		}
+		return ours.ReplaceAllString(s, ""), nil
 	}
 	if u.User != nil {
 		u.User = url.User(u.User.Username())
 	}
 	q := u.Query()
+	if q.Has("sslpassword") {
+		return "", errLocked
+	}
 	for k := range q {
 		if k == "password" || strings.HasPrefix(k, "pool_") || strings.HasSuffix(k, "_cache_capacity") || k == "default_query_exec_mode" {
 			q.Del(k)
 		}
 	}
 	u.RawQuery = q.Encode()
-	return u.String()
+	return u.String(), nil
 }
+
+var errLocked = reeve.Errorf(reeve.Unsupported, "the database's address has an sslpassword, which pg_dump can be given only where all users of the machine could read it").
+	Hintf("give the server a key without a password, in a file that only it can read; or copy the database with pg_dump yourself")
 
 var _ store.Engine = (*Engine)(nil)

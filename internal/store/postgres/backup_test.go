@@ -37,9 +37,18 @@ func TestAddressHidesThePassword(t *testing.T) {
 		"host=h user=me password=hunter2 pool_max_conns=3 sslmode=require",
 		"host=h user=me password = 'hunter2 \\' x' sslmode=require",
 	} {
-		got := address(s)
-		if strings.Contains(got, "hunter2") || strings.Contains(got, "pool_") || !strings.Contains(got, "sslmode=require") || !strings.Contains(got, "me") {
-			t.Errorf("%s became %s", s, got)
+		got, err := address(s)
+		if err != nil || strings.Contains(got, "hunter2") || strings.Contains(got, "pool_") || !strings.Contains(got, "sslmode=require") || !strings.Contains(got, "me") {
+			t.Errorf("%s became %s, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{
+		"postgres://me:x@host/db?sslmode=verify-full&sslkey=/k&sslpassword=hunter2",
+		"host=h user=me password=x sslkey=/k sslpassword = 'hunter2'",
+	} {
+		got, err := address(s)
+		if told := reeve.AsError(err); got != "" || told.Code != reeve.Unsupported || !strings.Contains(told.Message, "sslpassword") || strings.Contains(told.Error()+told.Hint, "hunter2") {
+			t.Errorf("%s became %s, %v", s, got, err)
 		}
 	}
 }
