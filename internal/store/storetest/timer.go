@@ -70,6 +70,17 @@ var timers = map[string]func(*testing.T, *store.DB){
 		}
 		equal(t, list(store.TimerFilter{Name: "ALPHA"}), "a c", "by name")
 		equal(t, list(store.TimerFilter{User: "ann", Offset: 2}), "d e", "by user, second page")
+		put(reeve.Timer{ID: "f", UserID: "eva", Name: "Übersicht", Kind: "cron", State: reeve.TimerPaused})
+		put(reeve.Timer{ID: "g", UserID: "eva", Name: "die ÜBERSICHT", Kind: "cron", State: reeve.TimerPaused})
+		for _, name := range []string{"Übersicht", "übersicht", "ÜBER"} {
+			equal(t, list(store.TimerFilter{Name: name}), "f g", "by the name %s", name)
+			equal(t, list(store.TimerFilter{Name: name, Offset: 1}), "g", "by the name %s, second page", name)
+			total := view(t, db, func(s *store.Snap) (int, error) {
+				_, n, err := s.ListTimers(ctx, ws, store.TimerFilter{Name: name, Limit: 1})
+				return n, err
+			})
+			equal(t, total, 2, "how many have the name %s", name)
+		}
 		equal(t, list(store.TimerFilter{Kind: "once", State: reeve.TimerCompleted}), "e", "by kind and state")
 
 		// Two who change it at once both have their way.
