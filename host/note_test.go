@@ -86,6 +86,35 @@ func TestW02_NotesThatFitAmongMany(t *testing.T) {
 	})
 }
 
+// TestO11_PagesOfNotesGoOnBehindOneThatIsGone: the note that a page ended with may be deleted before the next page is asked for.
+func TestO11_PagesOfNotesGoOnBehindOneThatIsGone(t *testing.T) {
+	everywhere(t, func(t *testing.T, cfg host.Config) {
+		h := reevetest.Run(t, cfg)
+		h.Agent("bot")
+		for i := range 4 {
+			h.Want(http.StatusCreated, nil, "POST", "/api/notes", object{"agent": "bot", "content": fmt.Sprint("note ", i)})
+		}
+		var got []string
+		for next, more := "", true; more; {
+			var l reeve.NoteList
+			h.Want(http.StatusOK, &l, "GET", "/api/notes?limit=1&cursor="+next, nil)
+			for _, n := range l.Notes {
+				got = append(got, n.Content)
+				h.Want(http.StatusNoContent, nil, "DELETE", "/api/notes/"+n.ID, nil)
+			}
+			next, more = l.Next, l.Next != ""
+		}
+		if fmt.Sprint(got) != "[note 3 note 2 note 1 note 0]" {
+			t.Errorf("the pages were %v", got)
+		}
+		for _, c := range []string{"note_one", "0", "-1", "1.5", "99999999999999999999"} {
+			if r := h.Do("GET", "/api/notes?cursor="+c, nil); r.Status != http.StatusBadRequest {
+				t.Errorf("the cursor %s: %d %s", c, r.Status, r.Body)
+			}
+		}
+	})
+}
+
 // TestW09_NotesThatCannotBeTaken: a model that gives no notes only flags the turn.
 func TestW09_NotesThatCannotBeTaken(t *testing.T) {
 	heard := &eavesdropper{Model: script(t, "answers:\n- {when: {system: /take notes/}, text: 'I would rather not'}\n- {when: {said: /./}, text: fine}\n")}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"reeve"
@@ -14,22 +15,26 @@ func (s *server) listNotes(ctx context.Context, who reeve.Principal, in *struct 
 	Page
 	Agent string `query:"agent" maxLength:"128" doc:"Name or id of the agent that remembers them"`
 }) (*body[reeve.NoteList], error) {
-	if err := checkCursor(in.Cursor); err != nil {
-		return nil, err
+	f := store.NoteFilter{User: chat.Sees(who), Limit: in.Limit}
+	if in.Cursor != "" {
+		var err error
+		if f.Before, err = strconv.ParseInt(in.Cursor, 10, 64); err != nil || f.Before <= 0 {
+			return nil, badCursor()
+		}
 	}
 	out := &body[reeve.NoteList]{}
 	err := s.DB.View(ctx, func(snap *store.Snap) error {
-		f := store.NoteFilter{User: chat.Sees(who), Before: in.Cursor, Limit: in.Limit}
+		var next int64
 		var err error
 		if f.Agent, err = agentID(ctx, snap, who.Workspace, in.Agent); err != nil {
 			return err
 		}
-		out.Body.Notes, err = snap.ListNotes(ctx, who.Workspace, f)
+		out.Body.Notes, next, err = snap.ListNotes(ctx, who.Workspace, f)
+		if len(out.Body.Notes) == in.Limit {
+			out.Body.Next = strconv.FormatInt(next, 10)
+		}
 		return err
 	})
-	if n := len(out.Body.Notes); n == in.Limit {
-		out.Body.Next = out.Body.Notes[n-1].ID
-	}
 	return out, err
 }
 

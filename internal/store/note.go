@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,11 +13,13 @@ import (
 
 const noteColumns = `o.id, o.user_id, o.agent_id, o.conversation_id, o.turn_id, o.content, o.created_at`
 
-func scanNote(r scanner) (n reeve.Note, err error) {
+func scanNote(r scanner) (n reeve.Note, err error) { return n, scanNoteInto(r, &n) }
+
+func scanNoteInto(r scanner, n *reeve.Note, more ...any) error {
 	var created int64
-	err = r.Scan(&n.ID, &n.UserID, &n.AgentID, &n.ConversationID, &n.TurnID, &n.Content, &created)
+	err := r.Scan(append([]any{&n.ID, &n.UserID, &n.AgentID, &n.ConversationID, &n.TurnID, &n.Content, &created}, more...)...)
 	n.CreatedAt = reeve.FromMillis(created)
-	return n, err
+	return err
 }
 
 // noteOwner is whose notes an agent's notes of a user are, in one word.
@@ -48,14 +52,24 @@ func (t *Tx) DeleteNote(ctx context.Context, workspace, user, id string) error {
 type NoteFilter struct {
 	User   string
 	Agent  string // its id
-	Before string // a note's id
+	Before int64  // what the page before gave
 	Limit  int
 }
 
-// ListNotes reads a page of notes, newest first.
-func (s *Snap) ListNotes(ctx context.Context, workspace string, f NoteFilter) ([]reeve.Note, error) {
-	return page(ctx, s, "notes", scanNote, 5, `SELECT `+noteColumns+` FROM notes o WHERE o.workspace_id = $1 AND ($2 = '' OR o.user_id = $2) AND ($3 = '' OR o.agent_id = $3)
-		AND ($4 = '' OR o.n < (SELECT b.n FROM notes b WHERE b.id = $4)) ORDER BY o.n DESC LIMIT $5`, workspace, f.User, f.Agent, f.Before, f.Limit)
+// ListNotes reads a page of notes, newest first, and where the next one begins: a place that is still there when the note is not.
+func (s *Snap) ListNotes(ctx context.Context, workspace string, f NoteFilter) (notes []reeve.Note, next int64, err error) {
+	type placed struct {
+		reeve.Note
+		n int64
+	}
+	list, err := page(ctx, s, "notes", func(r scanner) (v placed, err error) { return v, scanNoteInto(r, &v.Note, &v.n) }, 5,
+		`SELECT `+noteColumns+`, o.n FROM notes o WHERE o.workspace_id = $1 AND ($2 = '' OR o.user_id = $2) AND ($3 = '' OR o.agent_id = $3) AND o.n < $4 ORDER BY o.n DESC LIMIT $5`,
+		workspace, f.User, f.Agent, cmp.Or(f.Before, math.MaxInt64), f.Limit)
+	notes = make([]reeve.Note, len(list))
+	for i, v := range list {
+		notes[i], next = v.Note, v.n
+	}
+	return notes, next, err
 }
 
 // mostTerms bounds how many words of a text notes are searched by.
