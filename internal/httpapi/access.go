@@ -104,7 +104,6 @@ type SecretPath struct {
 	Name string `path:"name" minLength:"1" maxLength:"64" pattern:"^[A-Za-z_][A-Za-z0-9_]*$"`
 }
 
-// putSecret stores a secret and touches the workspace, so that the scrubber knows it at once.
 func (s *server) putSecret(ctx context.Context, who reeve.Principal, in *struct {
 	SecretPath
 	Body reeve.SecretRequest
@@ -112,21 +111,11 @@ func (s *server) putSecret(ctx context.Context, who reeve.Principal, in *struct 
 	if err := reeve.CheckSecret(in.Body.Value); err != nil {
 		return nil, err
 	}
-	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.PutSecret(ctx, who.Workspace, in.Name, in.Body.Value); err != nil {
-			return err
-		}
-		return tx.Touch(ctx, who.Workspace)
-	})
+	return nil, s.DB.Update(ctx, func(tx *store.Tx) error { return tx.PutSecret(ctx, who.Workspace, in.Name, in.Body.Value) })
 }
 
 func (s *server) deleteSecret(ctx context.Context, who reeve.Principal, in *SecretPath) (*none, error) {
-	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.DeleteSecret(ctx, who.Workspace, in.Name); err != nil {
-			return err
-		}
-		return tx.Touch(ctx, who.Workspace)
-	})
+	return nil, s.DB.Update(ctx, func(tx *store.Tx) error { return tx.DeleteSecret(ctx, who.Workspace, in.Name) })
 }
 
 func (s *server) listWorkspaces(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.WorkspaceList], error) {

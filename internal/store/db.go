@@ -44,7 +44,8 @@ type Snap struct {
 // Tx is a transaction: all that a Snap can, and writing.
 type Tx struct {
 	Snap
-	node *nodeClock // this node's counter, once it was asked for
+	node    *nodeClock // this node's counter, once it was asked for
+	touched []string   // workspaces; see Touch
 }
 
 // Now is the time of the transaction, the same throughout.

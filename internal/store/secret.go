@@ -38,8 +38,11 @@ func (s sealer) open(workspace, name string, sealed []byte) (string, error) {
 	return string(b), nil
 }
 
-// PutSecret stores a secret.
+// PutSecret stores a secret and touches the workspace, so that it is taken out of what is shown at once.
 func (t *Tx) PutSecret(ctx context.Context, workspace, name, value string) error {
+	if err := t.Touch(ctx, workspace); err != nil {
+		return err
+	}
 	return t.exec(ctx, `INSERT INTO secrets (workspace_id, name, sealed, updated_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (workspace_id, name) DO UPDATE SET sealed = $3, updated_at = $4`,
 		workspace, name, t.db.seal.close(workspace, name, value), reeve.Millis(t.now))
@@ -86,8 +89,11 @@ func (s *Snap) SealedSecrets(ctx context.Context) (total, shut int, err error) {
 	return len(opened), shut, err
 }
 
-// DeleteSecret removes a secret.
+// DeleteSecret removes a secret and touches the workspace.
 func (t *Tx) DeleteSecret(ctx context.Context, workspace, name string) error {
+	if err := t.Touch(ctx, workspace); err != nil {
+		return err
+	}
 	n, err := t.affect(ctx, `DELETE FROM secrets WHERE workspace_id = $1 AND name = $2`, workspace, name)
 	if err == nil && n == 0 {
 		return notFound("secret", name)

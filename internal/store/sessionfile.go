@@ -19,8 +19,7 @@ func (s *Snap) GetSessionFile(ctx context.Context, workspace, session, path stri
 	return one(ctx, s, value[[]byte], `SELECT body FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path = $3`, workspace, session, path)
 }
 
-// ListSessionFiles reads the files of a session whose path begins with a prefix. (A range of paths would depend on the
-// database's collation.)
+// ListSessionFiles reads the files of a session whose path begins with a prefix.
 func (s *Snap) ListSessionFiles(ctx context.Context, workspace, session, prefix string, limit int) ([]reeve.SessionFile, error) {
 	return all(ctx, s, func(r scanner) (f reeve.SessionFile, err error) {
 		var created, updated int64

@@ -151,7 +151,7 @@ type Caller struct {
 	SessionID   string
 }
 
-// waiting is the queue without what a run that goes first keeps from being served. See laneOf.
+// waiting is the queue without what a run that goes first keeps from being served. See laneOf; steps are not queued, they begin at once.
 const waiting = ` FROM wakes WHERE state = 'queued' AND CASE WHEN reason = 'user_initiated' THEN 1 = 1 ELSE NOT EXISTS (SELECT 1 FROM open_runs x
 		WHERE x.agent_id = wakes.agent_id AND x.turn = 0 AND x.lane = CASE WHEN substr(wakes.session_id, 1, 9) = 'schedule:' THEN wakes.session_id ELSE '' END) END`
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"reeve"
@@ -48,9 +49,13 @@ func (s *Snap) ListWorkspaces(ctx context.Context) ([]reeve.Workspace, error) {
 	return all(ctx, s, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces ORDER BY id`)
 }
 
-// Touch counts a change to what calls are judged by. Every change to tools, agents, attachments, profiles and the kill switch
-// touches its workspace in the same transaction, so that a call judged before it cannot be recorded after it.
+// Touch counts a change to what calls are judged by, once in a transaction. Every change to tools, agents, attachments, profiles, budgets, subscriptions, secrets and the kill switch, and the end
+// of a run that somebody cancels, touches its workspace in the same transaction, so that a call judged before it cannot be recorded after it.
 func (t *Tx) Touch(ctx context.Context, workspace string) error {
+	if slices.Contains(t.touched, workspace) {
+		return nil
+	}
+	t.touched = append(t.touched, workspace)
 	return t.exec(ctx, `UPDATE workspaces SET revision = revision + 1 WHERE id = $1`, workspace)
 }
 

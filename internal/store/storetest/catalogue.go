@@ -210,6 +210,35 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		exactlyOne(t, errs, reeve.AlreadyExists)
 		equal(t, revision(t, db, ws), before+1, "revision")
 	},
+
+	"one change is one revision": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		a := setUp(t, db)
+		for what, change := range map[string]func(*store.Tx) error{
+			"an agent": func(tx *store.Tx) error { return firstOf([]error{tx.Revise(ctx, ws), tx.ChangeAgent(ctx, a)}) },
+			"a tool": func(tx *store.Tx) error {
+				return firstOf([]error{tx.Touch(ctx, ws), tx.PutTool(ctx, tool(ws, "mine"))})
+			},
+			"a secret": func(tx *store.Tx) error { return tx.PutSecret(ctx, ws, "key", "value") },
+			"a subscription": func(tx *store.Tx) error {
+				return tx.InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID})
+			},
+			"two of them": func(tx *store.Tx) error {
+				return firstOf([]error{tx.Touch(ctx, ws), tx.Touch(ctx, "ws_two"), tx.Touch(ctx, ws)})
+			},
+		} {
+			before, other := revision(t, db, ws), revision(t, db, "ws_two")
+			update(t, db, change)
+			equal(t, revision(t, db, ws), before+1, "the revision after %s", what)
+			if what == "two of them" {
+				other++
+			}
+			equal(t, revision(t, db, "ws_two"), other, "that of the other workspace after %s", what)
+		}
+		before := revision(t, db, ws)
+		update(t, db, func(tx *store.Tx) error { return tx.DeleteSecret(ctx, ws, "key") })
+		equal(t, revision(t, db, ws), before+1, "the revision after a secret was removed")
+	},
 }
 
 func revision(t testing.TB, db *store.DB, workspace string) int64 {
