@@ -425,7 +425,8 @@ type unwritten struct{}
 func (unwritten) Ending(context.Context, *store.Tx, []reeve.Run) error {
 	return reeve.Errorf(reeve.Unavailable, "no")
 }
-func (unwritten) Over(reeve.Run) {}
+func (unwritten) Skipped(context.Context, *store.Tx, []reeve.Wake) error { return nil }
+func (unwritten) Over(reeve.Run)                                         {}
 
 // Whoever serves a step of another run is not told to stop; when the server is, they do not wait for a store that takes nothing.
 func TestL08_AStoppedServerWaitsForNoStore(t *testing.T) {
