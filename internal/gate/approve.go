@@ -75,7 +75,7 @@ func (p *pass) resumedBy() (string, error) {
 		return "", reeve.Errorf(reeve.Denied, "the approval is %s", p.approval.State).Hintf("%s", askAgain)
 	}
 	if p.approval.ArgsHash != p.argsHash || p.approval.ToolVersion != p.entry.fingerprint || p.approval.Policy != p.policyHash() {
-		return "", reeve.Errorf(reeve.Stale, "the tool or the policy has changed since it was approved").Hintf("make the call again to ask again")
+		return "", reeve.Errorf(reeve.Stale, "the tool or the policy has changed since a person was asked").Hintf("make the call again to ask again")
 	}
 	return "approved by " + p.approval.DecidedBy, nil
 }
