@@ -29,6 +29,10 @@ func (p *pass) validate(context.Context) (string, error) {
 	if len(fields) == 1 && fields[0].Message == endless {
 		return "", reeve.Errorf(reeve.Unsupported, "the tool %q cannot take these arguments: its schema refers to itself in a circle", p.call.Tool).Hintf("whoever made the tool must mend its parameters")
 	}
+	if len(fields) == 1 && fields[0].Message == tangled {
+		return "", &reeve.Error{Code: reeve.Validation, Message: "it takes too long to check whether the arguments fit the tool: its schema has too many ways through it", Fields: fields,
+			Hint: "send less, or less deeply nested; whoever made the tool can make its parameters simpler"}
+	}
 	if len(fields) > 0 {
 		return "", &reeve.Error{Code: reeve.Validation, Message: "the arguments do not fit the tool: " + describe(fields), Fields: fields,
 			Hint: "correct the arguments named and call again"}

@@ -19,6 +19,7 @@ type schema struct {
 	compiled *jsonschema.Schema
 	tree     map[string]any
 	printer  *message.Printer
+	bound    bound
 }
 
 // refuse answers every reference that leads out of the schema itself: the library's default would open files.
@@ -49,7 +50,9 @@ func compile(text []byte) (*schema, error) {
 	if err != nil {
 		return nil, reeve.Errorf(reeve.Validation, "the schema does not compile: %s", strings.ReplaceAll(err.Error(), here, ""))
 	}
-	return &schema{compiled: s, tree: tree, printer: message.NewPrinter(language.English)}, nil
+	out := &schema{compiled: s, tree: tree, printer: message.NewPrinter(language.English)}
+	out.bound.keep(append(anchored(c, here, doc, nil), s))
+	return out, nil
 }
 
 // maxFields bounds how many wrong inputs one answer names.
@@ -57,7 +60,10 @@ const maxFields = 50
 
 // check lists every failing path with what was expected there, below a prefix.
 func (s *schema) check(v any, prefix string) []reeve.Field {
-	err := s.compiled.Validate(v)
+	var err error
+	if s.bound.spent(v, func() { err = s.compiled.Validate(v) }) {
+		return []reeve.Field{{Path: prefix, Message: tangled, Expected: "less, or less deeply nested"}}
+	}
 	if err == nil {
 		return nil
 	}
@@ -75,6 +81,9 @@ func (s *schema) check(v any, prefix string) []reeve.Field {
 
 // endless is what is wrong where a value was checked in a circle and nothing else is. It is the schema's fault; what else is wrong is the value's.
 const endless = "cannot be checked: the tool's schema refers to itself in a circle"
+
+// tangled is what is wrong where nobody knows whether a value fits, because finding out takes too long.
+const tangled = "takes too long to check: the tool's schema has too many ways through it"
 
 func (s *schema) leaves(e *jsonschema.ValidationError, prefix string, out *[]reeve.Field) {
 	if len(*out) >= maxFields {

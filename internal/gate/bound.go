@@ -1,0 +1,102 @@
+package gate
+
+import (
+	"errors"
+	"net/url"
+	"strconv"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// maxSteps and stepsEach bound how much a value is compared with: so much, and so much for each of its parts. Where several ways lead to one part of a schema, each level of the schema, or of the value, can ask for a
+// multiple of what the one before it does.
+const maxSteps, stepsEach = 250_000, 10
+
+// bound counts what a value is compared with. The library that checks has no limit and takes no context; but wherever it goes further down it first asks whether the value has the schema's format, so there the count is
+// kept, and there a check without end is ended. A compiled schema has one count, so values take turns.
+type bound struct {
+	mu   sync.Mutex
+	left int
+}
+
+var errSteps = errors.New("too much to compare")
+
+// keep has the count kept wherever these schemas lead.
+func (b *bound) keep(roots []*jsonschema.Schema) {
+	c := circles{known: map[*jsonschema.Schema]bool{}, anchors: map[string]int{}}
+	for _, s := range roots {
+		c.gather(s)
+	}
+	for _, s := range c.all {
+		must, either := sameValue(s, nil)
+		ways := 1 + len(must) + len(s.PatternProperties)
+		for _, list := range either {
+			ways += len(list)
+		}
+		format := jsonschema.Format{Validate: func(any) error { return nil }}
+		if s.Format != nil {
+			format = *s.Format
+		}
+		s.Format = &jsonschema.Format{Name: format.Name, Validate: func(v any) error {
+			if b.left -= ways + width(v); b.left < 0 {
+				return errSteps
+			}
+			return format.Validate(v)
+		}}
+	}
+}
+
+// spent tells whether checking a value takes more than it may.
+func (b *bound) spent(v any, check func()) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left = maxSteps + stepsEach*size(v)
+	check()
+	return b.left < 0
+}
+
+// width is how many parts a value has, and size how many with theirs.
+func width(v any) int {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v)
+	case []any:
+		return len(v)
+	}
+	return 0
+}
+
+func size(v any) int {
+	n := width(v)
+	switch v := v.(type) {
+	case map[string]any:
+		for _, part := range v {
+			n += size(part)
+		}
+	case []any:
+		for _, part := range v {
+			n += size(part)
+		}
+	}
+	return n
+}
+
+// anchored finds the parts of a schema that dynamic references can lead to: nothing else need lead there.
+func anchored(c *jsonschema.Compiler, at string, doc any, path []string) (found []*jsonschema.Schema) {
+	m, _ := doc.(map[string]any)
+	if m["$dynamicAnchor"] != nil {
+		if s, err := c.Compile(at + "#" + (&url.URL{Fragment: pointer(path)}).EscapedFragment()); err == nil { // what cannot be one is a value that looks like one
+			found = append(found, s)
+		}
+	}
+	for name, v := range m {
+		found = append(found, anchored(c, at, v, append(path[:len(path):len(path)], name))...)
+	}
+	if list, ok := doc.([]any); ok {
+		for i, v := range list {
+			found = append(found, anchored(c, at, v, append(path[:len(path):len(path)], strconv.Itoa(i)))...)
+		}
+	}
+	return found
+}
