@@ -18,6 +18,11 @@ func (a Amount) Plus(b Amount) Amount {
 	return Amount{Calls: Add(a.Calls, b.Calls), Tokens: Add(a.Tokens, b.Tokens), Micros: Add(a.Micros, b.Micros), Millis: Add(a.Millis, b.Millis)}
 }
 
+// Minus is how much more a is than b.
+func (a Amount) Minus(b Amount) Amount {
+	return Amount{Calls: a.Calls - b.Calls, Tokens: a.Tokens - b.Tokens, Micros: a.Micros - b.Micros, Millis: a.Millis - b.Millis}
+}
+
 // Add adds two counts without ever passing from the most that can be counted to less than nothing.
 func Add(a, b int64) int64 {
 	switch {

@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -565,5 +566,60 @@ func TestG17_BudgetsAreHeldInOneOrder(t *testing.T) {
 		if status := <-done; status != http.StatusOK {
 			t.Errorf("a call that %s: %d", when, status)
 		}
+	}
+}
+
+// What a run spent is what its budgets were charged, also for a call of which a person says what became of it, and for one that ends after the run was cancelled.
+func TestG17_ARunShowsWhatItsCallsCost(t *testing.T) {
+	for _, way := range []string{"happened", "skip", "cancel", "cancel and try again", "cancel and doubt"} {
+		t.Run(way, func(t *testing.T) {
+			entered, finish := make(chan struct{}, 1), make(chan struct{})
+			var sent atomic.Int64
+			send := tool("send", reeve.Unsafe, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+				inv.Spend(7, 0)
+				if strings.HasPrefix(way, "cancel") {
+					entered <- struct{}{}
+					<-finish
+				}
+				if n := sent.Add(1); way == "cancel" || way == "cancel and try again" && n > 1 {
+					return "done", nil
+				}
+				return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
+			})
+			if way == "cancel and try again" {
+				send.Effect = reeve.Keyed
+			}
+			eachTalker(t, "- {when: begin, calls: [{name: send, args: {}}]}\n- {text: well}\n", []reeve.Tool{send}, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+				finish = make(chan struct{})
+				sent.Store(0)
+				turn := speak(h, h.Talk("bot").ID, "begin")
+				if strings.HasPrefix(way, "cancel") {
+					<-entered
+					h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
+					close(finish)
+				} else {
+					eventually(t, "a person to be asked", func() bool { return len(inbox(h).Unknown) == 1 })
+					h.Want(http.StatusOK, nil, "POST", "/api/operations/"+inbox(h).Unknown[0].ID+"/resolve", object{"resolution": way})
+				}
+				if way == "cancel and try again" {
+					<-entered
+				}
+				var op reeve.Operation
+				eventually(t, "the call to be over", func() bool { op = operations(h)[0]; return op.State == reeve.Committed || op.State == reeve.Unknown })
+				d := over(h, turn.ID)
+				for _, m := range d.Messages { // what the model cost
+					var info struct{ Spent reeve.Amount }
+					if err := json.Unmarshal(m.Metadata, &info); err != nil {
+						t.Fatal(err)
+					}
+					if m.Kind == reeve.Thought {
+						d.Spent = d.Spent.Minus(info.Spent)
+					}
+				}
+				if op.Spent.Calls != 1 || op.Spent.Tokens != 7*sent.Load() || d.Spent != op.Spent {
+					t.Errorf("sent %d times: the call cost %+v, and the calls of the turn %+v", sent.Load(), op.Spent, d.Spent)
+				}
+			})
+		})
 	}
 }

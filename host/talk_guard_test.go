@@ -209,6 +209,9 @@ func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
 	if len(list.Budgets) != 1 || list.Budgets[0].Used.Tokens == 0 {
 		t.Errorf("%+v", list.Budgets)
 	}
+	if spent := detail(h, token.TurnID).Spent; spent.Tokens != list.Budgets[0].Used.Tokens {
+		t.Errorf("the turn spent %+v, of %+v", spent, list.Budgets)
+	}
 }
 
 // A budget that is set while an agent talks, and calls nothing, holds from its next turn on.

@@ -52,15 +52,16 @@ func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 		answer, spent, err = v.asked(ctx, r)
 		return spent, err
 	}, func(ctx context.Context, tx *store.Tx) error { return v.keep(ctx, tx, answer, spent) })
+	if spent.Tokens == 0 && spent.Micros == 0 { // which is not charged, if it came to nothing
+		spent = reeve.Amount{}
+	}
 	if why := reeve.WhyEnded(ctx); err != nil && why != nil {
-		v.keepPart(context.WithoutCancel(ctx))
+		v.keepPart(context.WithoutCancel(ctx), spent)
 		err = why
 	}
 	if err != nil {
 		end := v.fail(err)
-		if spent.Tokens > 0 || spent.Micros > 0 { // which was charged
-			end.Wasted = spent
-		}
+		end.Wasted = spent
 		return end
 	}
 	v.changed()
@@ -145,14 +146,14 @@ func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent ree
 }
 
 // keepPart writes down what was said of an answer that a person cut off: they have read it, and the next turn may be about it. The turn has ended by then.
-func (v *turn) keepPart(ctx context.Context) {
+func (v *turn) keepPart(ctx context.Context, spent reeve.Amount) {
 	text := strings.TrimSpace(v.words.String())
-	if text == "" {
-		return
-	}
 	err := v.DB.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.SpendLate(ctx, v.run.ID, spent); err != nil {
+			return err
+		}
 		run, err := tx.GetRun(ctx, v.run.WorkspaceID, v.run.ID)
-		if err != nil || run.State != reeve.RunCancelled || run.Code != reeve.Canceled {
+		if err != nil || text == "" || run.State != reeve.RunCancelled || run.Code != reeve.Canceled {
 			return err
 		}
 		info, err := json.Marshal(reeve.MessageInfo{Type: partType, Move: len(v.log.moves) + 1})

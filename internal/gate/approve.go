@@ -227,7 +227,7 @@ func (g *Gate) deny(ctx context.Context, tx *store.Tx, op reeve.Operation, why *
 	if err := tx.AppendResult(ctx, m); err != nil {
 		return err
 	}
-	return tx.Late(ctx, is)
+	return tx.Late(ctx, op, is)
 }
 
 // note is the result of an operation that a person, not its tool, brought to an end.
@@ -324,10 +324,10 @@ func (g *Gate) Resolve(ctx context.Context, workspace, id string, in reeve.Resol
 		switch in.Resolution {
 		case reeve.Happened:
 			is.State, is.Code, is.Message = reeve.Committed, "", ""
-			m = g.note(was, "A person confirmed that it happened; its output is not known.", reeve.ResultInfo{Status: "success"})
+			m = g.note(was, "A person confirmed that it happened; its output is not known.", reeve.ResultInfo{Status: "success", Spent: was.Spent})
 		case reeve.SkipIt:
 			m = g.note(was, "A person chose to leave it; whether it happened is not known.",
-				reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "a person chose to leave it"})
+				reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "a person chose to leave it", Spent: was.Spent})
 		case reeve.RunAgain:
 			info, err := askedAs(ctx, &tx.Snap, was)
 			if err != nil {
@@ -355,7 +355,7 @@ func (g *Gate) Resolve(ctx context.Context, workspace, id string, in reeve.Resol
 		if err := tx.MoveOperation(ctx, was, is); err != nil {
 			return err
 		}
-		return tx.Late(ctx, is)
+		return tx.Late(ctx, was, is)
 	})
 	if err == nil {
 		g.Nudge()

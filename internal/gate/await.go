@@ -69,7 +69,7 @@ func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string,
 	if err := tx.AppendResult(ctx, m); err != nil {
 		return err
 	}
-	return tx.Late(ctx, is)
+	return tx.Late(ctx, was, is)
 }
 
 // tellUnknown tells the clients of the conversation that a call was made in that a person must say what became of it: with the row that says so,

@@ -381,9 +381,11 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 				return err
 			}
 			if is.State == reeve.Unknown {
-				return p.g.tellUnknown(ctx, tx, is)
+				if err := p.g.tellUnknown(ctx, tx, is); err != nil {
+					return err
+				}
 			}
-			return tx.Late(ctx, is)
+			return tx.Late(ctx, was, is)
 		})
 	}
 	record := func(ctx context.Context) error {

@@ -39,18 +39,18 @@ func (t *Tx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is re
 		return was, err
 	}
 	is = was
-	if is.Spent, err = t.runSpent(ctx, was.ID); err != nil {
-		return was, err
-	}
 	now := t.now
 	is.State, is.FinishedAt, is.Owner, is.Code, is.Message = reeve.RunCancelled, &now, "", why.Code, why.Message
+	if err := t.Forgo(ctx, is); err != nil {
+		return was, err
+	}
+	if is.Spent, err = t.runSpent(ctx, was.ID); err != nil { // when its calls are held: one that is recorded at this moment is counted here, or by Late
+		return was, err
+	}
 	if err := t.MoveRun(ctx, was, is); err != nil {
 		return was, err
 	}
-	if err := t.DropRunBudgets(ctx, was); err != nil {
-		return was, err
-	}
-	if err := t.Forgo(ctx, is); err != nil || is.Answers == "" {
+	if err := t.DropRunBudgets(ctx, was); err != nil || is.Answers == "" {
 		return is, err
 	}
 	// Whoever ends a run tells the call that waits for it. Should one forget, the gate's loop looks at once.

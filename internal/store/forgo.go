@@ -49,10 +49,10 @@ func (t *Tx) forgo(ctx context.Context, run reeve.Run, op reeve.Operation) error
 	return first(t.Spend(ctx, op.WorkspaceID, nil, op.CallID, reeve.Amount{}), t.MoveOperation(ctx, op, is), t.AppendResult(ctx, m), t.tellResult(ctx, run, action, m))
 }
 
-// Late does what is left to do for a call whose run may be over by now, after its row was moved: its brain is not there any more. Clients are told what it came to; an outcome that is to come from outside is not
-// waited for.
-func (t *Tx) Late(ctx context.Context, op reeve.Operation) error {
-	if op.RunID == "" || op.ResultID == "" && !op.Awaited() {
+// Late does what is left to do for a call whose run may be over by now, after its row was moved: its brain is not there any more. What it cost since is added to what the run spent. Clients are told what it came to; an
+// outcome that is to come from outside is not waited for.
+func (t *Tx) Late(ctx context.Context, was, op reeve.Operation) error {
+	if op.RunID == "" || op.ResultID == "" && !op.Awaited() && op.Spent == was.Spent {
 		return nil
 	}
 	run, err := t.GetRun(ctx, op.WorkspaceID, op.RunID)
@@ -60,6 +60,9 @@ func (t *Tx) Late(ctx context.Context, op reeve.Operation) error {
 		return nil
 	}
 	if err != nil {
+		return err
+	}
+	if err := t.SpendLate(ctx, run.ID, op.Spent.Minus(was.Spent)); err != nil || op.ResultID == "" && !op.Awaited() {
 		return err
 	}
 	if op.ResultID == "" {

@@ -309,6 +309,19 @@ func (s *Snap) runSpent(ctx context.Context, run string) (reeve.Amount, error) {
 	return spent[run], err
 }
 
+// SpendLate adds what a run cost after it was over. One that is not over counts it at its end.
+func (t *Tx) SpendLate(ctx context.Context, run string, more reeve.Amount) error {
+	if more.IsZero() {
+		return nil
+	}
+	was, over, err := one(ctx, &t.Snap, value[string], `UPDATE runs SET owner = owner WHERE id = $1 AND state NOT IN ('running', 'parked') RETURNING spent`, run) // held: two calls may end at once
+	var spent reeve.Amount
+	if err := first(err, fromText(was, &spent)); err != nil || !over {
+		return err
+	}
+	return t.exec(ctx, `UPDATE runs SET spent = $2 WHERE id = $1`, run, spentText(spent.Plus(more)))
+}
+
 // spending is a part of what a run spent: the metadata of a result, or what an operation cost so far.
 type spending struct{ run, info, open string }
 
