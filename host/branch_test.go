@@ -191,6 +191,32 @@ func TestG21_WhatABranchLeavesOfASecret(t *testing.T) {
 	}
 }
 
+// Nor is what it leaves of it in another file, in a file's name or in a commit's message; a word of it is.
+func TestG21_WhatABranchLeavesOfASecretElsewhere(t *testing.T) {
+	const secret = "Zq8sPw4LtXv9Kd2Jm7"
+	r := newRepo(t, map[string]string{"a.txt": "key=" + secret + "\n", "tok-" + secret + ".txt": "one\n"})
+	w, ok := newWorker(t, r, nil)
+	if !ok {
+		return
+	}
+	w.h.Want(204, nil, "PUT", "/api/secrets/LAMP", object{"value": secret})
+	c := w.talk()
+	w.run(c, "echo no > a.txt; echo "+secret[:16]+" > new.txt; echo 'for Zq8s' > for.txt; git mv tok-"+secret+".txt tok-"+secret[2:]+".txt; git add -A; git commit -qm 'not "+secret+" but "+secret[3:]+"'")
+	var d reeve.BranchDiff
+	diff := string(w.h.Want(200, &d, "GET", "/api/branches/"+c+"/diff", nil).Body)
+	for _, line := range []string{"-key=[REDACTED]", "+[REDACTED]", "+for Zq8s", "+++ b/tok-[REDACTED].txt"} {
+		if !strings.Contains(d.Patch, "\n"+line+"\n") {
+			t.Errorf("%s is not in %s", line, d.Patch)
+		}
+	}
+	log := string(w.h.Want(200, nil, "GET", "/api/branches/"+c+"/log", nil).Body)
+	for i := range len(secret) - 8 {
+		if part := secret[i : i+8]; strings.Contains(diff, part) || strings.Contains(log, part) {
+			t.Errorf("%s is shown: %s\n%s", part, diff, log)
+		}
+	}
+}
+
 // TestW15_AWorkflowsCallUsesItsBranch has an automation work on a project.
 func TestW15_AWorkflowsCallUsesItsBranch(t *testing.T) {
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})

@@ -42,8 +42,48 @@ func (v Shown) Stored(text string, cut bool) string {
 	return inv.Head(text, len(text))
 }
 
-// Patch is a diff by git as it is shown: as Stored, and without what a change leaves of a secret in other lines of the same file.
-func (v Shown) Patch(text string, cut bool) string {
+// Change is what is shown of a change: it may leave a part of a secret in another place.
+type Change struct {
+	Shown
+	known reeve.Pieces // of the stored secrets that are anywhere in it
+}
+
+// Change knows the secrets in all texts that are shown of a change.
+func (v Shown) Change(texts ...string) Change {
+	c := Change{v, reeve.Pieces{}}
+	for _, text := range texts {
+		for _, s := range v.view.scrubber.known.spelt(text) {
+			c.known.Add(text[s.From:s.To])
+		}
+	}
+	return c
+}
+
+// longPart is how many characters of a secret are shown nowhere in a change. Fewer may be a word of somebody's, and are left out only where the secret was.
+const longPart = 8
+
+// long finds long parts of the change's secrets.
+func (v Change) long(text string) (found []reeve.Range) {
+	at := 0
+	for line := range strings.SplitAfterSeq(text, "\n") {
+		for _, s := range v.known.In(line) {
+			if s.To-s.From >= longPart {
+				found = append(found, reeve.Range{From: at + s.From, To: at + s.To})
+			}
+		}
+		at += len(line)
+	}
+	return found
+}
+
+// Text is a name or a message as it is shown: as Stored, and without long parts of the change's secrets.
+func (v Change) Text(text string) string {
+	shown, _ := reeve.Veiled(text, append(v.view.scrubber.known.spelt(text), v.long(text)...))
+	return v.Stored(shown, false)
+}
+
+// Patch is a diff by git as it is shown: as Text, and without what a change leaves of a secret in other lines of the same file.
+func (v Change) Patch(text string, cut bool) string {
 	var out strings.Builder
 	for text != "" {
 		file := text
@@ -63,7 +103,7 @@ func (v Shown) Patch(text string, cut bool) string {
 			}
 			at += len(line)
 		}
-		shown, _ := reeve.Veiled(file, hidden)
+		shown, _ := reeve.Veiled(file, append(hidden, v.long(file)...))
 		out.WriteString(shown)
 	}
 	return v.Stored(out.String(), cut)

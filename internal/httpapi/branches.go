@@ -156,9 +156,14 @@ func (s *server) diffBranch(ctx context.Context, who reeve.Principal, in *IDPath
 	if err != nil {
 		return nil, err
 	}
-	d.Patch = shown.Patch(d.Patch, d.Truncated)
-	for i := range d.Files {
-		d.Files[i].Path = shown.Stored(d.Files[i].Path, false)
+	texts := []string{d.Patch}
+	for _, f := range d.Files {
+		texts = append(texts, f.Path)
+	}
+	change := shown.Change(texts...)
+	d.Patch = change.Patch(d.Patch, d.Truncated)
+	for i, f := range d.Files {
+		d.Files[i].Path = change.Text(f.Path)
 	}
 	return &body[reeve.BranchDiff]{d}, nil
 }
@@ -184,8 +189,13 @@ func (s *server) logBranch(ctx context.Context, who reeve.Principal, in *IDPath)
 	if err != nil {
 		return nil, err
 	}
+	var texts []string
+	for _, c := range l.Commits {
+		texts = append(texts, c.Author, c.Message)
+	}
+	change := shown.Change(texts...)
 	for i, c := range l.Commits {
-		l.Commits[i].Author, l.Commits[i].Message = shown.Stored(c.Author, false), shown.Stored(c.Message, false)
+		l.Commits[i].Author, l.Commits[i].Message = change.Text(c.Author), change.Text(c.Message)
 	}
 	return &body[reeve.BranchLog]{l}, nil
 }
