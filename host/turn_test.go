@@ -224,6 +224,22 @@ func TestI19_ModelsThatNobodyKnowsAreCountedTogether(t *testing.T) {
 	}
 }
 
+// An operation of which a person has said what becomes of it waits for nobody.
+func TestI19_WhatWaitsForAPerson(t *testing.T) {
+	h := reevetest.Start(t, tool("send", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
+		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
+	}))
+	res := h.Call(h.Agent("a", "send").ID, "send", nil)
+	for _, n := range []string{"1", "0"} {
+		if metrics := string(h.Do("GET", "/metrics", nil).Body); !strings.Contains(metrics, `reeve_waiting{what="operations_for_a_person"} `+n+"\n") {
+			t.Errorf("not %s: %s", n, metrics)
+		}
+		if n == "1" {
+			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/resolve", object{"resolution": "skip"})
+		}
+	}
+}
+
 func TestI19_SpansAndMetrics(t *testing.T) {
 	var mu sync.Mutex
 	var got []string
