@@ -162,6 +162,35 @@ func TestIdempotencyKey_TheAnswerIsKnownWithTheChange(t *testing.T) {
 	}
 }
 
+// An inbox that somebody removes is gone, though they leave when a part of it is: nobody else would remove the rest.
+func TestI15_TheCallerGoesAwayWhileAnInboxIsRemoved(t *testing.T) {
+	w := newWorld(t)
+	watch := w.watch()
+	h := w.start(t)
+	v := decode[reeve.MailImport](t, h.Want(201, nil, "POST", "/api/mail/imports", object{"source": "box"}))
+	var lines strings.Builder
+	for i := range 1500 { // more than are removed at once
+		lines.WriteString(mailLine(object{"message_id": fmt.Sprint(i), "inbox": "box"}))
+	}
+	h.Want(200, nil, "POST", "/api/mail/imports/"+v.ID+"/batches?position=1", lines.String())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	leave := func(after bool) {
+		if after {
+			cancel()
+		}
+	}
+	watch.Store(&leave)
+	r := httptest.NewRequestWithContext(ctx, "DELETE", "http://localhost/api/mail/inboxes/box", nil)
+	r.Header.Set("Authorization", "Bearer "+h.Token)
+	r.Header.Set("X-Workspace-Id", "default")
+	h.Server.Config.Handler.ServeHTTP(httptest.NewRecorder(), r)
+	watch.Store(nil)
+	if left := decode[reeve.MailboxList](t, h.Want(200, nil, "GET", "/api/mail/inboxes", nil)).Mailboxes; ctx.Err() == nil || len(left) > 0 {
+		t.Errorf("%v: %+v is left", ctx.Err(), left)
+	}
+}
+
 // A client that goes away just as its turn begins ends it, as one does that has heard of it: nobody would hear what it says.
 func TestW23_TheClientGoesAwayAsItsTurnBegins(t *testing.T) {
 	w := newWorld(t)

@@ -54,6 +54,8 @@ func (s *server) removeInbox(ctx context.Context, who reeve.Principal, in *struc
 	Scoped
 	Name string `path:"name" maxLength:"300"`
 }) (*none, error) {
+	ctx, cancel := outlive(ctx) // nobody else would remove the rest
+	defer cancel()
 	for {
 		var n int64
 		if err := s.DB.Update(ctx, func(tx *store.Tx) error {
