@@ -134,6 +134,7 @@ type Inbox struct {
 	Approvals []Approval  `json:"approvals" doc:"Answer each with approve or deny"`
 	Unknown   []Operation `json:"unknown" doc:"Answer each with happened, retry or skip"`
 	Proposals []Proposal  `json:"proposals" doc:"Accept or reject each, or its whole change set"`
+	More      bool        `json:"more,omitempty" doc:"There are more of a kind than are shown"`
 }
 
 // StopRequest turns the kill switch on or off.
@@ -228,6 +229,7 @@ type Status struct {
 	Role      Role      `json:"role" doc:"Of the token that asks"`
 	User      string    `json:"user"`
 	Waiting   int       `json:"waiting" doc:"How much waits for a person"`
+	More      bool      `json:"more,omitempty" doc:"More than that waits: of each kind no more than the inbox shows is counted"`
 	Broken    []string  `json:"broken,omitempty" doc:"Tools that cannot be called"`
 	StartedAt time.Time `json:"started_at"`
 }

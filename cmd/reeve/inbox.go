@@ -46,6 +46,9 @@ func inboxCommand(a *app) *cobra.Command {
 							aside(w, p.ID, "reeve proposals show", p.Reason, p.Preview)
 						}
 					}
+					if in.More {
+						fmt.Fprintln(w, "There is more: answer some of these to see it.")
+					}
 					fmt.Fprint(w, news)
 				})
 			})

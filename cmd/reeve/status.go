@@ -25,8 +25,12 @@ func statusCommand(a *app) *cobra.Command {
 					if s.Workspace.StoppedAt != nil {
 						stopped = whenSet(s.Workspace.StoppedAt) + " " + s.Workspace.StopReason
 					}
+					waiting := strconv.Itoa(s.Waiting)
+					if s.More {
+						waiting += " or more"
+					}
 					details(w, "server", c.URL(), "version", s.Version, "database", s.Engine, "started", when(s.StartedAt), "workspace", s.Workspace.ID,
-						"you", s.User+" ("+string(s.Role)+")", "stopped", stopped, "waiting for a person", strconv.Itoa(s.Waiting),
+						"you", s.User+" ("+string(s.Role)+")", "stopped", stopped, "waiting for a person", waiting,
 						"broken tools", strings.Join(s.Broken, "\n"))
 				})
 			})

@@ -106,16 +106,8 @@ func (s *server) status(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 		if out.Body.Workspace, err = snap.GetWorkspace(ctx, who.Workspace); err != nil {
 			return err
 		}
-		waiting, err := snap.ListApprovals(ctx, who.Workspace, reeve.Pending, "", inboxLimit)
-		if err != nil {
-			return err
-		}
-		unknown, err := snap.ListUnknown(ctx, who.Workspace, inboxLimit)
-		if err != nil {
-			return err
-		}
-		proposed, err := snap.ListProposals(ctx, who.Workspace, store.ProposalFilter{State: reeve.ProposalPending, Limit: inboxLimit})
-		out.Body.Waiting = len(waiting) + len(unknown) + len(proposed)
+		in, err := waiting(ctx, snap, who.Workspace)
+		out.Body.Waiting, out.Body.More = len(in.Approvals)+len(in.Unknown)+len(in.Proposals), in.More
 		return err
 	})
 }

@@ -19,18 +19,13 @@ func (s *server) planAutomation(ctx context.Context, who reeve.Principal, in *st
 const mostErrands = 200
 
 func (s *server) listErrands(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ErrandList], error) {
-	out := &body[reeve.ErrandList]{reeve.ErrandList{Errands: []reeve.Errand{}}}
+	out := &body[reeve.ErrandList]{}
 	return out, s.DB.View(ctx, func(snap *store.Snap) error {
 		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
 		}
-		all, err := snap.ListErrands(ctx, m.AgentID, mostErrands)
-		for _, k := range all {
-			if sees(who, k.UserID) {
-				out.Body.Errands = append(out.Body.Errands, k)
-			}
-		}
+		out.Body.Errands, err = snap.ListErrands(ctx, m.AgentID, eyes(who), mostErrands)
 		return err
 	})
 }

@@ -181,13 +181,20 @@ func v1ModelOf(a reeve.Agent) v1ModelInfo {
 func (s *server) v1Models(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
 	list := []v1ModelInfo{}
 	err := s.DB.View(r.Context(), func(snap *store.Snap) error {
-		agents, err := snap.ListAgents(r.Context(), who.Workspace, "", 1000)
-		for _, a := range agents {
-			if a.Lifecycle == reeve.AgentActive && a.Mode.Wakes(reeve.ReasonUser) {
-				list = append(list, v1ModelOf(a))
+		const page = 500
+		for after, more := "", true; more; {
+			agents, err := snap.ListAgents(r.Context(), who.Workspace, after, page)
+			if err != nil {
+				return err
 			}
+			for _, a := range agents {
+				if after = a.Name; a.Lifecycle == reeve.AgentActive && a.Mode.Wakes(reeve.ReasonUser) {
+					list = append(list, v1ModelOf(a))
+				}
+			}
+			more = len(agents) == page
 		}
-		return err
+		return nil
 	})
 	if err == nil {
 		s.v1Write(w, http.StatusOK, map[string]any{"object": "list", "data": list})

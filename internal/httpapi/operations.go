@@ -139,21 +139,29 @@ func (s *server) undo(ctx context.Context, who reeve.Principal, in *IDPath) (*ca
 func (s *server) inbox(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.Inbox], error) {
 	out := &body[reeve.Inbox]{}
 	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body.Approvals, err = snap.ListApprovals(ctx, who.Workspace, reeve.Pending, "", inboxLimit); err != nil {
-			return err
+		out.Body, err = waiting(ctx, snap, who.Workspace)
+		for i := 0; i < len(out.Body.Unknown) && err == nil; i++ {
+			err = withArgs(ctx, snap, &out.Body.Unknown[i])
 		}
-		if out.Body.Unknown, err = snap.ListUnknown(ctx, who.Workspace, inboxLimit); err != nil {
-			return err
-		}
-		for i := range out.Body.Unknown {
-			if err := withArgs(ctx, snap, &out.Body.Unknown[i]); err != nil {
-				return err
-			}
-		}
-		out.Body.Proposals, err = snap.ListProposals(ctx, who.Workspace, store.ProposalFilter{State: reeve.ProposalPending, Limit: inboxLimit})
 		return err
 	})
 }
+
+// waiting reads what waits for a person: of each kind so much as the inbox shows.
+func waiting(ctx context.Context, snap *store.Snap, workspace string) (in reeve.Inbox, err error) {
+	if in.Approvals, err = snap.ListApprovals(ctx, workspace, reeve.Pending, "", inboxLimit+1); err != nil {
+		return in, err
+	}
+	if in.Unknown, err = snap.ListUnknown(ctx, workspace, inboxLimit+1); err != nil {
+		return in, err
+	}
+	in.Proposals, err = snap.ListProposals(ctx, workspace, store.ProposalFilter{State: reeve.ProposalPending, Limit: inboxLimit + 1})
+	in.More = max(len(in.Approvals), len(in.Unknown), len(in.Proposals)) > inboxLimit
+	in.Approvals, in.Unknown, in.Proposals = shownOf(in.Approvals), shownOf(in.Unknown), shownOf(in.Proposals)
+	return in, err
+}
+
+func shownOf[T any](list []T) []T { return list[:min(len(list), inboxLimit)] }
 
 func (s *server) listApprovals(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped

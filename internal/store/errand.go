@@ -61,9 +61,9 @@ func (s *Snap) FindErrandOf(ctx context.Context, workspace, run string) (reeve.E
 	return one(ctx, s, scanErrand, selectErrand+`JOIN runs r ON r.run_key = k.run_key WHERE k.workspace_id = $1 AND r.id = $2`, workspace, run)
 }
 
-// ListErrands reads an automation's errands, newest first.
-func (s *Snap) ListErrands(ctx context.Context, agent string, limit int) ([]reeve.Errand, error) {
-	return page(ctx, s, "errands", scanErrand, 2, selectErrand+`WHERE k.agent_id = $1 ORDER BY k.id DESC LIMIT $2`, agent, limit)
+// ListErrands reads an automation's errands, newest first: a user's and nobody's, or, with no user, all.
+func (s *Snap) ListErrands(ctx context.Context, agent, user string, limit int) ([]reeve.Errand, error) {
+	return page(ctx, s, "errands", scanErrand, 2, selectErrand+`WHERE k.agent_id = $1 AND ($3 = '' OR k.user_id = '' OR k.user_id = $3) ORDER BY k.id DESC LIMIT $2`, agent, limit, user)
 }
 
 // LastPlan reads what the planner was last asked for, of an automation; false means nothing.

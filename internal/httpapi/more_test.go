@@ -1,0 +1,67 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"reeve"
+)
+
+// copies makes rows of the one that a table has, each with its number in some columns.
+func copies(t *testing.T, w world, table string, n int, set string) {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "CREATE TEMP TABLE one AS SELECT * FROM %s LIMIT 1;", table)
+	for i := range n {
+		fmt.Fprintf(&b, "UPDATE one SET %s; INSERT INTO %s SELECT * FROM one;", strings.ReplaceAll(set, "#", fmt.Sprintf("%05d", i)), table)
+	}
+	file(t, w, b.String())
+}
+
+// A member's errands are not crowded out of the list by those of others.
+func TestO11_ErrandsAmongMany(t *testing.T) {
+	w := newWorld(t)
+	h := w.start(t)
+	ann := person(t, h, "ann", reeve.Member)
+	h.Want(201, nil, "POST", "/api/automations", object{"name": "mill"})
+	h.Want(201, nil, "POST", "/api/automations/mill/plan", object{"request": "grind"}, ann...)
+	h.Stop()
+	copies(t, w, "errands", 250, "id = 'z#', run_key = 'z#', user_id = 'bob'")
+	h = w.start(t)
+	if list := decode[reeve.ErrandList](t, h.Want(200, nil, "GET", "/api/automations/mill/errands", nil, ann...)).Errands; len(list) != 1 || list[0].UserID != "ann" {
+		t.Errorf("ann sees %d errands", len(list))
+	}
+}
+
+// Every agent that can be talked with is a model, however many there are.
+func TestW23_ModelsAmongMany(t *testing.T) {
+	w := newWorld(t)
+	h := w.start(t)
+	h.Agent("coach")
+	h.Stop()
+	file(t, w, "DELETE FROM agents WHERE name <> 'coach'")
+	copies(t, w, "agents", 1200, "id = 'z#', name = 'z#'")
+	h = w.start(t)
+	list := decode[struct{ Data []struct{ ID string } }](t, h.Want(200, nil, "GET", "/v1/models", nil)).Data
+	if n := len(list); n < 1201 || list[n-1].ID != "z01199" {
+		t.Errorf("%d models", n)
+	}
+}
+
+// Where more waits for a person than is shown, that is said.
+func TestI10_MoreThanTheInboxShows(t *testing.T) {
+	w := newWorld(t)
+	h := w.start(t, tricks()...)
+	h.Call(h.Agent("a", "loses").ID, "loses", nil)
+	for i, n := range []int{200, 201} {
+		h.Stop()
+		copies(t, w, "operations", []int{199, 1}[i], fmt.Sprintf("id = 'z%d#'", n))
+		h = w.start(t, tricks()...)
+		in := decode[reeve.Inbox](t, h.Want(200, nil, "GET", "/api/inbox", nil))
+		s := decode[reeve.Status](t, h.Want(200, nil, "GET", "/api/status", nil))
+		if want := min(n, 200); len(in.Unknown) != want || s.Waiting != want || in.More != (n > 200) || s.More != (n > 200) {
+			t.Errorf("of %d: %d, %v; %d, %v", n, len(in.Unknown), in.More, s.Waiting, s.More)
+		}
+	}
+}
