@@ -146,7 +146,7 @@ type Run struct {
 	GoesOn    bool       `json:"goes_on,omitempty" doc:"Of one that is parked, when it is read by itself: it waits for agents that it called, and for no person"`
 
 	Owner   string `json:"-"`
-	Results int    `json:"-"` // of a parked run: how many results of calls that are answered later it knows of
+	Results int    `json:"-"` // of a parked run: see RunEnd
 
 	TakenUp bool `json:"-"` // somebody had begun it, and left it in the middle
 	Pending int  `json:"-"` // of one that is just ending: see RunEnd
@@ -199,7 +199,7 @@ type RunEnd struct {
 	Moves   int
 	Issues  TurnIssues
 	Pending int    // calls whose results are still to come
-	Results int    // of one that is parked: how many results of calls that are answered later it knows of
+	Results int    // of one that is parked: with how many results of calls that are answered later it goes on; 0 means that it waits for another call, and for none of them
 	Wasted  Amount // what a question cost that came to nothing: none of the run's messages says so
 }
 

@@ -46,6 +46,9 @@ func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 		res, err := r.Gate.Call(context.WithoutCancel(ctx), reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID, Tool: s.Tool, Args: s.Args, Run: run.ID, User: run.UserID,
 			Via: reeve.ViaRun, Operation: reeve.PlanKey(run.Key, i, s.Tool), Reason: string(run.Reason)})
 		if end, stop := r.judge(s, res, err); stop {
+			if res.Deferred {
+				end.Results = at.results + 1
+			}
 			return end
 		}
 		if err != nil && r.over(ctx, run) {
@@ -102,8 +105,9 @@ func failed(err error) reeve.RunEnd {
 
 // place is how far a run has come.
 type place struct {
-	step int
-	end  reeve.RunEnd // what a step came to that the run did not survive
+	step    int
+	end     reeve.RunEnd // what a step came to that the run did not survive
+	results int          // how many results of calls that are answered later there are
 }
 
 // recall gives the run's plan and its place in it. The plan is stored before anything is done, so that a run taken up after a
@@ -119,7 +123,9 @@ func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan reeve.Rehea
 				if err := json.Unmarshal([]byte(m.Content), &plan); err != nil {
 					return err
 				}
-				at, err = find(run, plan, list)
+				if at, err = find(run, plan, list); err == nil {
+					at.results, err = tx.LaterResults(ctx, run.ID)
+				}
 				return err
 			}
 		}

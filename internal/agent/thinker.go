@@ -76,7 +76,7 @@ func (v *turn) loop(ctx context.Context, begin start) reeve.RunEnd {
 			return v.failed(err)
 		}
 		if end := v.step(ctx); end != nil {
-			end.Moves, end.Issues, end.Pending, end.Results = len(v.log.moves), v.issues(), len(v.log.awaited()), v.log.results
+			end.Moves, end.Issues, end.Pending = len(v.log.moves), v.issues(), len(v.log.awaited())
 			return *end
 		}
 		err = v.read(ctx)
@@ -106,7 +106,7 @@ func (v *turn) step(ctx context.Context) *reeve.RunEnd {
 		return v.ask(ctx)
 	}
 	if len(v.log.awaited()) > 0 {
-		return &reeve.RunEnd{State: reeve.RunParked, Output: last.answer.Text()}
+		return &reeve.RunEnd{State: reeve.RunParked, Output: last.answer.Text(), Results: v.log.results + 1}
 	}
 	return v.end(ctx, last)
 }

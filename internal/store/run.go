@@ -245,8 +245,8 @@ func (s *Snap) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]r
 }
 
 // ClaimRuns takes up to n runs that nobody works on any more, for a process: those of processes that are gone, and parked
-// ones none of whose calls waits for a person now; what a person accepted of its proposals goes its own way. Workspaces and
-// agents that are stopped keep theirs.
+// ones none of whose calls waits for a person now; what a person accepted of its proposals goes its own way. One that waits
+// for results alone is taken up with the next of them. Workspaces and agents that are stopped keep theirs.
 //
 // One that its server let go of in order is taken up without being counted. One that is damaged is taken too, and left out: it is not looked at again by this process.
 //
@@ -255,9 +255,10 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 	const left = `((state = 'running' AND owner NOT IN (SELECT id FROM processes))
 		OR (state = 'parked'
 			AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> '' AND o.result_id = ''
-				AND ((o.deferred = 0 AND o.state IN ('parked', 'prepared', 'dispatched')) OR (o.state = 'unknown' AND o.resolution = ''))
+				AND ((o.deferred = 0 AND o.state IN ('parked', 'prepared', 'dispatched')) OR (o.state = 'parked' AND runs.results = 0)
+					OR (o.state = 'unknown' AND o.resolution = ''))
 				AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.operation_id = o.id AND p.operation_id <> ''))
-			AND ((SELECT count(*) FROM operations o WHERE o.run_id = runs.id AND o.run_id <> '' AND o.deferred = 1 AND o.result_id <> '') > runs.results
+			AND ((SELECT count(*) FROM operations o WHERE o.run_id = runs.id AND o.run_id <> '' AND o.deferred = 1 AND o.result_id <> '') >= runs.results
 				OR NOT EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> ''
 					AND o.deferred = 1 AND o.state IN ('parked', 'prepared', 'dispatched')))))`
 	type found struct{ id, state string }

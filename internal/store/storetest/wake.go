@@ -426,7 +426,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		equal(t, left(), false, "none is left")
 	},
 
-	// A run that waits for calls that are answered later is taken up when there is a result that it does not know of, whenever that was written.
+	// A run that waits for calls that are answered later is taken up when there is a result that it does not know of, whenever that was written. One that waits for another call is taken up when that has its own.
 	"results that come later": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
@@ -434,9 +434,9 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		queue(t, db, reeve.Wake{RunKey: "k", Reason: reeve.ReasonTimer, SessionID: "schedule:1"})
 		started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "schedule:1"}, "run_1", "proc_1")
 		ops := map[string]reeve.Operation{}
-		for _, id := range []string{"op_1", "op_2", "op_3"} {
+		for _, id := range []string{"op_1", "op_2", "op_3", "op_other"} {
 			o := operation(id, reeve.Dispatched)
-			o.RunID, o.Deferred = "run_1", true
+			o.RunID, o.Deferred = "run_1", id != "op_other"
 			ops[id] = o
 			update(t, db, func(tx *store.Tx) error { return tx.InsertOperation(ctx, o) })
 		}
@@ -445,14 +445,17 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			is.State, is.ResultID = reeve.Committed, "msg_"+id
 			update(t, db, func(tx *store.Tx) error { return tx.MoveOperation(ctx, ops[id], is) })
 		}
-		parked := func() int {
-			known := view(t, db, func(s *store.Snap) (int, error) { return s.LaterResults(ctx, "run_1") })
+		park := func(results int) {
 			update(t, db, func(tx *store.Tx) error {
 				was, err := tx.GetRun(ctx, ws, "run_1")
 				is := was
-				is.State, is.Owner, is.Results = reeve.RunParked, "", known
+				is.State, is.Owner, is.Results = reeve.RunParked, "", results
 				return cmp.Or(err, tx.MoveRun(ctx, was, is))
 			})
+		}
+		parked := func() int {
+			known := view(t, db, func(s *store.Snap) (int, error) { return s.LaterResults(ctx, "run_1") })
+			park(known + 1)
 			return known
 		}
 		claimed := func() (n int) {
@@ -463,6 +466,10 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			})
 			return n
 		}
+		park(0)
+		equal(t, claimed(), 0, "taken up before the call that it waits for has a result")
+		answered("op_other")
+		equal(t, claimed(), 1, "taken up after that, while others are awaited")
 		for i, id := range []string{"op_1", "op_2", "op_3"} {
 			equal(t, parked(), i, "results that it knows of")
 			equal(t, claimed(), 0, "taken up before a result has come")
