@@ -18,11 +18,11 @@ func WhyEnded(ctx context.Context) *Error {
 // Lasting is a context for the calls of a run. It outlives a server that is told to stop, because a call that is refused for that would count as made,
 // but not the run: see WhyEnded.
 func Lasting(ctx context.Context) (context.Context, context.CancelFunc) {
-	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		if WhyEnded(ctx) != nil {
-			cancel()
+		if why := WhyEnded(ctx); why != nil {
+			cancel(why)
 		}
 	})
-	return out, func() { stop(); cancel() }
+	return out, func() { stop(); cancel(nil) }
 }

@@ -261,6 +261,79 @@ func TestW21_CallsThatWereNeverRecorded(t *testing.T) {
 	})
 }
 
+// underWay lists tools whose calls say when they are under way. A read ends with its caller, others when they are told to finish.
+func underWay(entered chan<- struct{}, finish *chan struct{}) (tools []reeve.Tool) {
+	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed, reeve.Unsafe} {
+		tools = append(tools, tool(string(effect), effect, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
+			entered <- struct{}{}
+			if effect == reeve.Read {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			<-*finish
+			return "done", nil
+		}))
+	}
+	return tools
+}
+
+// recorded checks that a call of a turn left one action and one result.
+func recorded(t *testing.T, h *reevetest.Host, turn, tool string) {
+	t.Helper()
+	kinds := map[reeve.MessageKind]int{}
+	eventually(t, "the call of "+tool+" to be recorded", func() bool {
+		clear(kinds)
+		for _, m := range detail(h, turn).Messages {
+			kinds[m.Kind]++
+		}
+		return kinds[reeve.ToolResult] > 0
+	})
+	if kinds[reeve.Action] != 1 || kinds[reeve.ToolResult] != 1 {
+		t.Errorf("%s: %v", tool, kinds)
+	}
+}
+
+// A call that is under way when its turn is ended is recorded, and told once, however the turn is ended.
+func TestW22_ACallThatIsUnderWayWhenItsTurnIsEnded(t *testing.T) {
+	entered, finish := make(chan struct{}, 1), make(chan struct{})
+	tools := underWay(entered, &finish)
+	ways := map[string]func(h *reevetest.Host, turn string){
+		"agent stopped": func(h *reevetest.Host, _ string) {
+			h.Want(http.StatusNoContent, nil, "POST", "/api/stop", object{"agent": "bot"})
+		},
+		"agent stopped and resumed": func(h *reevetest.Host, _ string) {
+			h.Want(http.StatusNoContent, nil, "POST", "/api/stop", object{"agent": "bot"})
+			h.Want(http.StatusNoContent, nil, "POST", "/api/resume", object{"agent": "bot"})
+		},
+		"everything stopped": func(h *reevetest.Host, _ string) {
+			h.Want(http.StatusNoContent, nil, "POST", "/api/stop", object{"reason": "a fire drill"})
+		},
+		"cancelled": func(h *reevetest.Host, turn string) {
+			h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn+"/cancel", nil)
+		},
+	}
+	script := ""
+	for _, tool := range tools {
+		script += "- {when: begin " + tool.ID + ", calls: [{name: " + tool.ID + ", args: {}}]}\n"
+	}
+	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+		for way, end := range ways {
+			for _, tool := range tools {
+				finish = make(chan struct{})
+				turn := speak(h, h.Talk("bot").ID, "begin "+tool.ID)
+				<-entered
+				end(h, turn.ID)
+				close(finish)
+				over(h, turn.ID)
+				recorded(t, h, turn.ID, tool.ID)
+				settled(t, h, detail(h, turn.ID), way == "cancelled")
+				h.Want(http.StatusNoContent, nil, "POST", "/api/resume", object{"agent": "bot"})
+				h.Want(http.StatusNoContent, nil, "POST", "/api/resume", object{})
+			}
+		}
+	})
+}
+
 // What becomes of calls that wait for a person when their agent is removed is told before the end of its turns.
 func TestW21_AnAgentThatIsRemovedWhileAPersonIsAsked(t *testing.T) {
 	tools := []reeve.Tool{tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) { return "sent", nil })}

@@ -382,6 +382,25 @@ func TestG02_ACallerThatGoesAwayIsRecorded(t *testing.T) {
 	}
 }
 
+// So does one that goes away while the workspace changes: the call is judged again, and nobody is there for it.
+func TestG02_ACallerThatGoesAwayFromAWorkspaceThatChanges(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var h *reevetest.Host
+	h = reevetest.Start(t, tool("leave", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
+		h.Want(http.StatusNoContent, nil, "POST", "/api/resume", map[string]any{"agent": "a"})
+		cancel()
+		return nil, ctx.Err()
+	}))
+	a := h.Agent("a", "leave")
+	res, err := h.Host.Call(ctx, reeve.Call{Workspace: "default", Agent: a.ID, Tool: "leave"})
+	if reeve.CodeOf(err) != reeve.Canceled {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if got := pairs(h, thread(h, a.ID, "")); len(got) != 1 || got[res.CallID][0].ID != res.CallID {
+		t.Errorf("the call %q left %+v", res.CallID, got)
+	}
+}
+
 // A tool that is not there, one that is another's and one of another workspace are told apart by nobody.
 func TestG03_NotFoundSaysNothingMore(t *testing.T) {
 	h := reevetest.Start(t)

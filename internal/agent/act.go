@@ -17,6 +17,9 @@ func (v *turn) act(ctx context.Context, open []*call) *reeve.RunEnd {
 		return v.fail(err)
 	}
 	for len(open) > 0 {
+		if why := reeve.WhyEnded(ctx); why != nil {
+			return v.fail(why)
+		}
 		if n := v.front(open, func(t reeve.Tool) bool { return t.Awaits }); n > 1 {
 			if end := v.start(ctx, open[:n]); end != nil {
 				return end
@@ -91,7 +94,7 @@ func (v *turn) made(ctx context.Context, c *call, a reeve.Answered) *reeve.RunEn
 	case a.Err != nil && a.Result.CallID == "":
 		return v.fail(a.Err) // it could not even be recorded
 	case a.Err != nil:
-		if code := reeve.CodeOf(a.Err); code == reeve.Stopped {
+		if reeve.CodeOf(a.Err) == reeve.Stopped || reeve.WhyEnded(ctx) != nil { // told with the turn's end
 			return v.fail(a.Err)
 		}
 		return v.failIf(v.tellResult(ctx, c, a.Result))

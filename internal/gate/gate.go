@@ -101,9 +101,9 @@ func (g *Gate) Call(ctx context.Context, c reeve.Call) (reeve.Result, error) {
 
 // call is Call for a call that may be there to take an operation back.
 func (g *Gate) call(ctx context.Context, c reeve.Call, undoes string) (res reeve.Result, err error) {
-	foreign := false
+	foreign, keep := false, context.WithoutCancel(ctx) // whoever goes away leaves a record, also of a call that is judged again
 	for n := range rejudge {
-		p, err := g.begin(ctx, c)
+		p, err := g.begin(keep, c)
 		if err != nil {
 			return reeve.Result{}, err
 		}
@@ -120,7 +120,7 @@ func (g *Gate) call(ctx context.Context, c reeve.Call, undoes string) (res reeve
 			p.told()
 			return res, err
 		}
-		if foreign, err = p.catchUp(ctx, err); err != nil {
+		if foreign, err = p.catchUp(keep, err); err != nil {
 			return res, err
 		}
 	}
@@ -136,7 +136,7 @@ func overtaken(err error) bool {
 func (p *pass) settle(ctx context.Context, refusal error) (reeve.Result, error) {
 	switch {
 	case ctx.Err() != nil:
-		return p.refuse(ctx, reeve.Errorf(reeve.Canceled, "the caller went away before anything was done"))
+		return p.refuse(ctx, gone(ctx))
 	case refusal != nil:
 		return p.refuse(ctx, refusal)
 	case p.call.PreviewOnly:
@@ -156,6 +156,15 @@ func (p *pass) settle(ctx context.Context, refusal error) (reeve.Result, error) 
 	default:
 		return p.dispatch(ctx)
 	}
+}
+
+// gone says why nobody is there for a call any more.
+func gone(ctx context.Context) error {
+	var why *reeve.Error
+	if errors.As(context.Cause(ctx), &why) { // its run was ended
+		return why
+	}
+	return reeve.Errorf(reeve.Canceled, "the caller went away before anything was done")
 }
 
 // onlyReads tells whether a call that was let through is made now and leaves no operation: no earlier one counts, and nobody waits for a later one.

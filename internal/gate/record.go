@@ -110,7 +110,10 @@ func (p *pass) record(ctx context.Context, o outcome) (res reeve.Result, err err
 		_, res, err = p.appendResult(keep, tx, o)
 		return err
 	})
-	return res, err
+	if err != nil {
+		return reeve.Result{}, err // what was not recorded names no call
+	}
+	return res, nil
 }
 
 // refuse records a refusal.
