@@ -334,6 +334,38 @@ func TestW22_ACallThatIsUnderWayWhenItsTurnIsEnded(t *testing.T) {
 	})
 }
 
+// A turn that the kill switch ended says so, whatever it did at that moment.
+func TestG23_ATurnThatIsStoppedSaysSo(t *testing.T) {
+	entered, finish := make(chan struct{}, 1), make(chan struct{})
+	tools := underWay(entered, &finish)
+	script := ""
+	for _, tool := range tools {
+		script += "- {when: begin " + tool.ID + ", calls: [{name: " + tool.ID + ", args: {}}]}\n"
+	}
+	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+		for _, tool := range tools {
+			for _, c := range []struct {
+				stop object
+				want string
+			}{
+				{object{"agent": "bot"}, "the agent bot was stopped"},
+				{object{}, "everything in this workspace was stopped"},
+				{object{"reason": "a fire drill"}, "everything in this workspace was stopped: a fire drill"},
+			} {
+				finish = make(chan struct{})
+				turn := speak(h, h.Talk("bot").ID, "begin "+tool.ID)
+				<-entered
+				h.Want(http.StatusNoContent, nil, "POST", "/api/stop", c.stop)
+				close(finish)
+				if d := over(h, turn.ID); d.State != reeve.RunCancelled || d.Code != reeve.Stopped || d.Message != c.want {
+					t.Errorf("%s, %v: %s %s %q", tool.ID, c.stop, d.State, d.Code, d.Message)
+				}
+				h.Want(http.StatusNoContent, nil, "POST", "/api/resume", c.stop)
+			}
+		}
+	})
+}
+
 // What becomes of calls that wait for a person when their agent is removed is told before the end of its turns.
 func TestW21_AnAgentThatIsRemovedWhileAPersonIsAsked(t *testing.T) {
 	tools := []reeve.Tool{tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) { return "sent", nil })}

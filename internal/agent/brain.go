@@ -27,8 +27,16 @@ type start struct {
 	log    *log
 }
 
-// Run runs it.
+// Run runs it. Whatever a brain ran into because a person ended the run, it is that which ended it.
 func (b *Brain) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
+	end := b.run(ctx, run)
+	if why := ended(ctx); why != nil && (end.State == reeve.RunFailed || end.State == reeve.RunCancelled) {
+		end.State, end.Err = reeve.RunCancelled, why
+	}
+	return end
+}
+
+func (b *Brain) run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	var begin start
 	err := b.DB.View(ctx, func(s *store.Snap) (err error) {
 		if begin.script, err = s.IsAutomation(ctx, run.AgentID); err != nil || begin.script {

@@ -203,11 +203,14 @@ func (s *server) stop(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.StopRequest
 }) (*none, error) {
-	agent := ""
+	agent, why := "", "everything in this workspace was stopped"
+	if in.Body.Reason != "" {
+		why += ": " + in.Body.Reason
+	}
 	if in.Body.Agent != "" { // before the switch is set: the caller may leave then
 		if err := s.DB.View(ctx, func(snap *store.Snap) error {
 			a, err := snap.GetAgent(ctx, who.Workspace, in.Body.Agent)
-			agent = a.ID
+			agent, why = a.ID, "the agent "+a.Name+" was stopped"
 			return err
 		}); err != nil {
 			return nil, err
@@ -216,7 +219,7 @@ func (s *server) stop(ctx context.Context, who reeve.Principal, in *struct {
 	if err := s.Gate.Stop(ctx, who.Workspace, agent, in.Body.Reason); err != nil {
 		return nil, err
 	}
-	s.Wake.Interrupt(who.Workspace, agent, reeve.Errorf(reeve.Stopped, "the kill switch was turned on"))
+	s.Wake.Interrupt(who.Workspace, agent, reeve.Errorf(reeve.Stopped, "%s", why))
 	return nil, nil
 }
 
