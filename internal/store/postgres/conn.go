@@ -129,7 +129,9 @@ func (t *conn) release(ctx context.Context) {
 	if t.lent != nil {
 		t.rollback(ctx)
 		t.engine.haste.leave(t)
-		_ = t.hurry(0) // of one that is closed, nobody minds
+		if t.hurry(0) != nil { // its caller went away as it was answered, and the socket is shut
+			_ = t.c.Close(context.WithoutCancel(ctx)) // the pool drops a closed connection
+		}
 		t.lent.Release()
 	}
 }
@@ -173,7 +175,7 @@ func (t *conn) hurry(d time.Duration) error {
 func (t *conn) settled(err error) error {
 	if err == nil {
 		t.engine.haste.leave(t)
-		err = t.hurry(0)
+		_ = t.hurry(0) // what was answered counts, whatever became of the connection since
 	}
 	return t.fault(err)
 }
@@ -203,9 +205,7 @@ func (t *conn) flush(ctx context.Context, query string, args ...any) (pgx.BatchR
 			return nil, err
 		}
 	}
-	if err := t.hurry(t.engine.haste.enter(t)); err != nil {
-		return nil, t.fault(err)
-	}
+	_ = t.hurry(t.engine.haste.enter(t)) // one that is shut says so itself
 	r := t.c.SendBatch(ctx, b)
 	if begins {
 		if _, err := r.Exec(); err != nil {

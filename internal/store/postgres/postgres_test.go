@@ -188,6 +188,31 @@ func TestCanceledWhileTheServerWorks(t *testing.T) {
 	}
 }
 
+// A caller who goes away just as the server has answered leaves no connection behind that is of no use: whoever took it next was told that the database is down. The statement ends the transaction, so that nothing
+// is left to be asked of the connection.
+func TestCanceledAsTheServerAnswers(t *testing.T) {
+	t.Parallel()
+	e, err := postgres.Open(t.Context(), postgres.Config{URL: storetest.PostgresURL(t), Conns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := e.View(ctx, func(c store.Conn) error {
+		answer, err := c.Query(ctx, "rollback")
+		cancel()
+		if err != nil {
+			return err
+		}
+		return answer.Close()
+	}); err != nil {
+		t.Errorf("what was answered: %v", err)
+	}
+	if err := e.View(t.Context(), func(c store.Conn) error { _, err := c.Affect(t.Context(), "SELECT 1"); return err }); err != nil {
+		t.Errorf("whoever comes next: %v", err)
+	}
+}
+
 // A server that does not answer any more is not waited for without end, and is used again when it does.
 func TestAServerThatStandsStill(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ import (
 
 // socket is a connection that is waited for in the kernel, by the thread that asked. Go would have its poller wait, and a second thread look for work meanwhile; with few
 // calls under way there is none, and looking takes the processor from the server that we wait for, where it is on the same machine: a lone call took up to twice as long.
-// A deadline that has passed is final: nobody uses a connection any more of which one did.
+// A deadline that has passed is final, and whoever sets another is told so: nobody uses a connection any more of which one did.
 type socket struct {
 	net.Conn // for its addresses; it is closed
 	file     *os.File
@@ -90,6 +90,9 @@ func (s *socket) SetDeadline(t time.Time) error {
 	if s.deadline != nil {
 		s.deadline.Stop()
 		s.deadline = nil
+	}
+	if s.expired.Load() {
+		return os.ErrDeadlineExceeded
 	}
 	if t.IsZero() {
 		return nil
