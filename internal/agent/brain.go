@@ -30,7 +30,7 @@ type start struct {
 // Run runs it. Whatever a brain ran into because a person ended the run, it is that which ended it.
 func (b *Brain) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	end := b.run(ctx, run)
-	if why := ended(ctx); why != nil && (end.State == reeve.RunFailed || end.State == reeve.RunCancelled) {
+	if why := reeve.WhyEnded(ctx); why != nil && (end.State == reeve.RunFailed || end.State == reeve.RunCancelled) {
 		end.State, end.Err = reeve.RunCancelled, why
 	}
 	return end

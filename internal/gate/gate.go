@@ -160,8 +160,7 @@ func (p *pass) settle(ctx context.Context, refusal error) (reeve.Result, error) 
 
 // gone says why nobody is there for a call any more.
 func gone(ctx context.Context) error {
-	var why *reeve.Error
-	if errors.As(context.Cause(ctx), &why) { // its run was ended
+	if why := reeve.WhyEnded(ctx); why != nil {
 		return why
 	}
 	return reeve.Errorf(reeve.Canceled, "the caller went away before anything was done")
