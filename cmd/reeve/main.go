@@ -17,9 +17,20 @@ import (
 
 func main() {
 	host.ServeWorker() // a worker must not become a second server
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(run(ctx, os.Args[1:], surroundings{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, home: os.UserHomeDir}))
+	os.Exit(run(untilSignal(), os.Args[1:], surroundings{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, home: os.UserHomeDir}))
+}
+
+// untilSignal is a context that the first signal ends. The next one ends the process at once, also if it comes as soon as anybody can see that the first was heard.
+func untilSignal() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		signal.Stop(signals)
+		cancel()
+	}()
+	return ctx
 }
 
 // surroundings is what a command takes from the process it runs in.
