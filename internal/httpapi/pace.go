@@ -20,7 +20,9 @@ const (
 func paced(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody {
-			r.Body = &pacedBody{ReadCloser: r.Body, conn: http.NewResponseController(w), began: reeve.Monotonic()}
+			body := &pacedBody{ReadCloser: r.Body, conn: http.NewResponseController(w), began: reeve.Monotonic()}
+			_ = body.conn.SetReadDeadline(body.began.Add(bodySilence)) // net/http reads what nobody here does, as of one who is refused, before it answers
+			r.Body = body
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -33,26 +33,28 @@ func (l wire) Addr() net.Addr { return &net.TCPAddr{} }
 func TestBadInput_SlowBodies(t *testing.T) {
 	for name, c := range map[string]struct {
 		piece int
-		pause time.Duration
+		pause time.Duration // before each piece; 0 means that none ever comes
 		works time.Duration // how long the request takes once its body is there
+		role  reeve.Role    // of who sends it
 		want  int
 	}{
-		"slow":     {80 << 10, 10 * time.Second, time.Minute, 200},
-		"standing": {80 << 10, 31 * time.Second, 0, http.StatusGatewayTimeout},
-		"trickles": {10, 5 * time.Second, 0, http.StatusGatewayTimeout},
+		"slow":     {80 << 10, 10 * time.Second, time.Minute, reeve.Member, 200},
+		"standing": {80 << 10, 31 * time.Second, 0, reeve.Member, http.StatusGatewayTimeout},
+		"trickles": {10, 5 * time.Second, 0, reeve.Member, http.StatusGatewayTimeout},
+		"not read": {10, 0, 0, reeve.Viewer, http.StatusForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				installProblems()
 				mux := http.NewServeMux()
-				handle(humago.New(mux, (&server{}).document()), route{http.MethodPost, "/x", "x", "x", "x", reeve.Viewer, 0}, func(ctx context.Context, _ reeve.Principal, in *struct{ RawBody []byte }) (*body[string], error) {
+				handle(humago.New(mux, (&server{}).document()), route{http.MethodPost, "/x", "x", "x", "x", reeve.Member, 0}, func(ctx context.Context, _ reeve.Principal, in *struct{ RawBody []byte }) (*body[string], error) {
 					if !reeve.Pause(ctx, c.works) {
 						return nil, ctx.Err()
 					}
 					return &body[string]{fmt.Sprint(len(in.RawBody))}, nil
 				})
 				srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					paced(mux).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey, reeve.Principal{Role: reeve.Viewer})))
+					paced(mux).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey, reeve.Principal{Role: c.role})))
 				})}
 				mine, theirs := net.Pipe()
 				l := wire{make(chan net.Conn, 1)}
@@ -61,7 +63,7 @@ func TestBadInput_SlowBodies(t *testing.T) {
 				all.Go(func() { _ = srv.Serve(l) })
 				all.Go(func() {
 					_, err := fmt.Fprintf(mine, "POST /x HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n", 10*c.piece)
-					for n := 0; n < 10 && err == nil && reeve.Pause(t.Context(), c.pause); n++ {
+					for n := 0; n < 10 && err == nil && c.pause > 0 && reeve.Pause(t.Context(), c.pause); n++ {
 						_, err = mine.Write(make([]byte, c.piece))
 					}
 				})
