@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -212,6 +213,31 @@ func TestCalls_PagesHoldEverythingOnce(t *testing.T) {
 		slices.Sort(wakes)
 		same("wakes", got, wakes)
 	})
+}
+
+// What a tool itself forbids is refused there, in whichever of its judgements: the word of one that is not asked has the same code.
+func TestG01_WhatAToolForbidsIsRefused(t *testing.T) {
+	no := reeve.Errorf(reeve.Forbidden, "not to them")
+	ran := 0
+	tool := func(id string) reeve.Tool {
+		return trick(id, reeve.Keyed, reeve.SideEffecting, func(context.Context, *reeve.Invocation) (any, error) { ran++; return "done", nil })
+	}
+	security, scope, preview := tool("guarded"), tool("bound"), tool("foreseen")
+	security.Check = func(context.Context, *reeve.Invocation) error { return no }
+	scope.Categories = func(context.Context, *reeve.Invocation) ([]string, error) { return nil, no }
+	preview.Preview = func(context.Context, *reeve.Invocation) (reeve.Preview, error) { return reeve.Preview{}, no }
+	h := start(t, security, scope, preview)
+	h.Agent("coach", "guarded", "bound", "foreseen")
+	for tool, step := range map[string]string{"guarded": "security", "bound": "scope", "foreseen": "preview"} {
+		p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": tool, "args": object{}}), 403, reeve.Forbidden)
+		x := decode[reeve.Explanation](t, h.Want(200, nil, "GET", "/api/calls/"+p.CallID+"/explanation", nil))
+		if last := x.Steps[slices.IndexFunc(x.Steps, func(s reeve.Step) bool { return s.Verdict == reeve.Refused })]; last.Name != step || last.Why != no.Message {
+			t.Errorf("%s was refused by %+v", tool, last)
+		}
+	}
+	if ran > 0 {
+		t.Errorf("%d calls were made", ran)
+	}
 }
 
 func TestG03_OneAnswerForEveryToolThatIsNotThere(t *testing.T) {
