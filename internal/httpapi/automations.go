@@ -271,24 +271,24 @@ func (s *server) settleItem(ctx context.Context, who reeve.Principal, in *ItemBo
 // placeCursor begins a cursor of a list in the order of places: the number behind it is the last one that was shown.
 const placeCursor = "place."
 
-// parsePlaceCursor gives the place that the page before ended with.
-func parsePlaceCursor(c string) (int, error) {
+// parsePlaceCursor gives the place that the page before ended with, in a list whose places have so many bits.
+func parsePlaceCursor(c string, bits int) (int64, error) {
 	if c == "" {
 		return 0, nil
 	}
 	text, ok := strings.CutPrefix(c, placeCursor)
-	n, err := strconv.ParseUint(text, 10, 31)
+	n, err := strconv.ParseUint(text, 10, bits)
 	if !ok || err != nil {
 		return 0, badCursor()
 	}
-	return int(n), nil
+	return int64(n), nil
 }
 
 func (s *server) getRunPlan(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Page
 }) (*body[reeve.Plan], error) {
-	after, err := parsePlaceCursor(in.Cursor)
+	after, err := parsePlaceCursor(in.Cursor, 31)
 	if err != nil {
 		return nil, err
 	}
@@ -299,7 +299,7 @@ func (s *server) getRunPlan(ctx context.Context, who reeve.Principal, in *struct
 			return err
 		}
 		out.Body.RunID, out.Body.AgentID = note.RunID, note.AgentID
-		out.Body.Calls, err = snap.ListPlanned(ctx, who.Workspace, in.ID, after, in.Limit)
+		out.Body.Calls, err = snap.ListPlanned(ctx, who.Workspace, in.ID, int(after), in.Limit)
 		return err
 	})
 	if n := len(out.Body.Calls); n == in.Limit {

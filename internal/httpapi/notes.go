@@ -15,15 +15,13 @@ func (s *server) listNotes(ctx context.Context, who reeve.Principal, in *struct 
 	Page
 	Agent string `query:"agent" maxLength:"128" doc:"Name or id of the agent that remembers them"`
 }) (*body[reeve.NoteList], error) {
-	f := store.NoteFilter{User: chat.Sees(who), Limit: in.Limit}
-	if in.Cursor != "" {
-		var err error
-		if f.Before, err = strconv.ParseInt(in.Cursor, 10, 64); err != nil || f.Before <= 0 {
-			return nil, badCursor()
-		}
+	before, err := parsePlaceCursor(in.Cursor, 63)
+	if err != nil {
+		return nil, err
 	}
+	f := store.NoteFilter{User: chat.Sees(who), Before: before, Limit: in.Limit}
 	out := &body[reeve.NoteList]{}
-	err := s.DB.View(ctx, func(snap *store.Snap) error {
+	err = s.DB.View(ctx, func(snap *store.Snap) error {
 		var next int64
 		var err error
 		if f.Agent, err = agentID(ctx, snap, who.Workspace, in.Agent); err != nil {
@@ -31,7 +29,7 @@ func (s *server) listNotes(ctx context.Context, who reeve.Principal, in *struct 
 		}
 		out.Body.Notes, next, err = snap.ListNotes(ctx, who.Workspace, f)
 		if len(out.Body.Notes) == in.Limit {
-			out.Body.Next = strconv.FormatInt(next, 10)
+			out.Body.Next = placeCursor + strconv.FormatInt(next, 10)
 		}
 		return err
 	})
