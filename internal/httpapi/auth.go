@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
-	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -52,7 +51,7 @@ func note(ctx context.Context, err error) {
 
 // noteFailure is note for errors that are nobody's but the server's, unless it only stops.
 func noteFailure(ctx context.Context, err error) {
-	if !errors.Is(err, errStopping) && statuses[reeve.CodeOf(err)] >= http.StatusInternalServerError {
+	if reeve.AsError(err) != errStopping && statuses[reeve.CodeOf(err)] >= http.StatusInternalServerError {
 		note(ctx, err)
 	}
 }
