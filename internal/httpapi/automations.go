@@ -317,10 +317,10 @@ func planFor(ctx context.Context, snap *store.Snap, who reeve.Principal, id stri
 	if !ok || note.Type != reeve.DryRun {
 		return note, absent("plan", id)
 	}
-	if _, err := runFor(ctx, snap, who, id); err != nil {
-		return note, absent("plan", id)
+	if _, err = runFor(ctx, snap, who, id); reeve.CodeOf(err) == reeve.NotFound {
+		err = absent("plan", id)
 	}
-	return note, nil
+	return note, err
 }
 
 func (s *server) applyRunPlan(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.AutomationRun], error) {

@@ -180,6 +180,26 @@ func TestI09_ADamagedRunHoldsUpNobodyElse(t *testing.T) {
 	})
 }
 
+// A run that cannot be read is not said to be none, as a plan or a response either: somebody would plan, or ask, again.
+func TestI09_ADamagedRunIsNotSaidToBeGone(t *testing.T) {
+	w := newWorld(t)
+	h := w.start(t)
+	plan := furnishAutomation(t, h).plan
+	h.Agent("coach")
+	c := decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": "coach"}))
+	turn := decode[reeve.Turn](t, h.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": "hi"}))
+	for id, paths := range map[string][]string{plan: {"/api/runs/" + plan, "/api/plans/" + plan}, turn.ID: {"/api/turns/" + turn.ID, "/v1/responses/resp_" + turn.ID}} {
+		w.exec(t, `UPDATE runs SET issues = 'x' WHERE id = $1`, id)
+		for _, path := range paths {
+			h.Want(500, nil, "GET", path, nil)
+		}
+	}
+	r := h.Want(500, nil, "POST", "/v1/responses", object{"model": "coach", "input": "and?", "previous_response_id": "resp_" + turn.ID})
+	if strings.Contains(string(r.Body), "previous_response_not_found") {
+		t.Errorf("%s", r.Body)
+	}
+}
+
 // A damaged row is left out of every list that is shown, and hides nothing else.
 func TestI09_ADamagedRowIsLeftOutOfLists(t *testing.T) {
 	w := newWorld(t)

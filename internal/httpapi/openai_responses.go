@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"reeve"
-	"reeve/internal/chat"
 	"reeve/internal/store"
 	"reeve/model"
 )
@@ -135,10 +134,7 @@ func (s *server) v1Respond(w http.ResponseWriter, r *http.Request, who reeve.Pri
 // v1Find finds the turn that a response is.
 func (s *server) v1Find(r *http.Request, who reeve.Principal, id string) (run reeve.Run, err error) {
 	err = s.DB.View(r.Context(), func(snap *store.Snap) error {
-		if run, err = snap.GetRun(r.Context(), who.Workspace, strings.TrimPrefix(id, v1ResponseID)); err != nil || run.Reason != reeve.ReasonUser {
-			return reeve.Errorf(reeve.NotFound, "there is no response %q", id)
-		}
-		_, err = snap.GetConversation(r.Context(), who.Workspace, chat.Sees(who), run.SessionID)
+		run, err = seeTurn(r.Context(), snap, who, strings.TrimPrefix(id, v1ResponseID))
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound { // the same answer for one that is another's and one that is not there
