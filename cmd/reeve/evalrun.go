@@ -265,7 +265,7 @@ func (x *examiner) await(ctx context.Context, id string) (limit string, err erro
 				limit = "its limit of tokens"
 			}
 			if limit != "" {
-				if _, err := x.client.CancelTurn(ctx, id); err != nil && reeve.CodeOf(err) != reeve.Conflict {
+				if err := x.client.Insist(ctx, func() error { _, err := x.client.CancelTurn(ctx, id); return err }); err != nil && reeve.CodeOf(err) != reeve.Conflict {
 					return limit, err
 				}
 			}
