@@ -111,24 +111,54 @@ func sendable(p Part, r Role, provider string) bool {
 
 // asked is a call and where its answer will be.
 type asked struct {
-	id     string // as it was
-	by     int    // the message that made it
 	call   *Part
 	result *Part
+}
+
+// unanswered are the calls without a result by their ids as they were, in the order of the messages that made them. They are looked up, for there may be very many.
+type unanswered map[string][]askedAtOnce
+
+// askedAtOnce are calls of one message.
+type askedAtOnce struct {
+	by    int // the message
+	calls []*asked
+}
+
+func (u unanswered) add(id string, by int, a *asked) {
+	if n := len(u[id]); n == 0 || u[id][n-1].by != by {
+		u[id] = append(u[id], askedAtOnce{by: by})
+	}
+	last := &u[id][len(u[id])-1]
+	last.calls = append(last.calls, a)
+}
+
+// take gives the first call of the newest message that has one; none when all have their results.
+func (u unanswered) take(id string) (a *asked, known bool) {
+	list, known := u[id]
+	if len(list) == 0 {
+		return nil, known
+	}
+	last := &list[len(list)-1]
+	a, last.calls = last.calls[0], last.calls[1:]
+	if len(last.calls) == 0 {
+		u[id] = list[:len(list)-1]
+	}
+	return a, known
 }
 
 // pair puts each result right behind its call, gives every call an id of its own that providers take, and says where a result is missing.
 func pair(ms []Message) []Message {
 	seen := map[string]bool{}
-	var open []*asked           // all calls so far
+	open := unanswered{}
 	calls := map[int][]*asked{} // by the message that made them
 	for i := range ms {
 		for j := range ms[i].Parts {
 			switch p := &ms[i].Parts[j]; p.Type {
 			case ToolCall:
-				a := &asked{id: p.ID, by: i, call: p}
+				a := &asked{call: p}
+				open.add(p.ID, i, a)
 				p.ID = fit(p.ID, seen, i, j)
-				open, calls[i] = append(open, a), append(calls[i], a)
+				calls[i] = append(calls[i], a)
 			case Result:
 				settle(open, p)
 			case Text, Media, Reasoning:
@@ -153,17 +183,8 @@ func pair(ms []Message) []Message {
 
 // settle gives a result to the call with its id that has none, of the newest message that has one; its own place becomes empty. A second result for a
 // call is dropped, and one of a call that nobody knows is told in words.
-func settle(open []*asked, p *Part) {
-	known := false
-	var to *asked
-	for _, a := range slices.Backward(open) {
-		if a.id != p.ID {
-			continue
-		}
-		if known = true; a.result == nil && (to == nil || a.by == to.by) {
-			to = a
-		}
-	}
+func settle(open unanswered, p *Part) {
+	to, known := open.take(p.ID)
 	if to != nil {
 		r := *p
 		r.ID, r.Name = to.call.ID, to.call.Name

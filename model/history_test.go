@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -196,6 +198,31 @@ func TestAnyHistoryIsSendable(t *testing.T) {
 }
 
 // TestMediaThatCannotBeSent: a typed error that says what can be.
+// What a long history takes grows with its length, and not with its square: a client may bring very many parts, and calls.
+func TestW23_AHistoryOfManyParts(t *testing.T) {
+	const n = 20_000
+	words := strings.Repeat("word ", 20)
+	var said, results []model.Part
+	for range n {
+		said = append(said, model.Part{Type: model.Text, Text: words})
+	}
+	for i := range n {
+		id := "call_" + strconv.Itoa(i)
+		said = append(said, model.Part{Type: model.ToolCall, ID: id, Name: "look", Args: json.RawMessage("{}")})
+		results = append(results, model.Part{Type: model.Result, ID: id, Name: "look", Text: "seen"})
+	}
+	r := model.Request{Messages: []model.Message{model.Said(model.User, "go"), {Role: model.Assistant, Parts: said}, {Role: model.User, Parts: results}}}
+	for provider := range adapters {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		body, err := sent(t, provider, r)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; err != nil || len(body) < n*len(words) || took > 1<<30 {
+			t.Errorf("%s was sent %d bytes, which took %d MB: %v", provider, len(body), took>>20, err)
+		}
+	}
+}
+
 func TestMediaThatCannotBeSent(t *testing.T) {
 	for provider := range adapters {
 		_, err := sent(t, provider, model.Request{Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Type: model.Media, Name: "a.zip", MediaType: "application/zip", Data: []byte("PK")}}}}})

@@ -137,12 +137,13 @@ func (m *ollamaModel) refuses(p Part) error {
 func (m *ollamaModel) messages(msg Message, n names) []ollamaMessage {
 	var out []ollamaMessage
 	said := ollamaMessage{Role: string(msg.Role)}
+	var words, thoughts []string // joined at the end: there may be very many
 	for _, p := range msg.Parts {
 		switch p.Type {
 		case Text:
-			said.Content = paragraph(said.Content, p.Text)
+			words = append(words, p.Text)
 		case Reasoning:
-			said.Thinking += p.Text
+			thoughts = append(thoughts, p.Text)
 		case ToolCall:
 			c := ollamaCall{ID: p.ID}
 			c.Function.Name, c.Function.Arguments = n.theirs(p.Name), object(p.Args)
@@ -153,22 +154,15 @@ func (m *ollamaModel) messages(msg Message, n names) []ollamaMessage {
 			if mediaKind(p) == imageMedia {
 				said.Images = append(said.Images, p.Data)
 			} else {
-				said.Content = paragraph(said.Content, quoted(p))
+				words = append(words, quoted(p))
 			}
 		}
 	}
+	said.Content, said.Thinking = strings.Join(words, "\n\n"), strings.Join(thoughts, "")
 	if said.Content != "" || len(said.Images) > 0 || len(said.Calls) > 0 {
 		out = append(out, said)
 	}
 	return out
-}
-
-// paragraph adds text below what is there.
-func paragraph(to, text string) string {
-	if to == "" {
-		return text
-	}
-	return to + "\n\n" + text
 }
 
 // listen turns the lines of a stream into an answer.

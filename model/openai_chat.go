@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 )
 
 type chatRequest struct {
@@ -131,13 +132,13 @@ func (m *chatModel) request(r Request, ms []Message, n names) (any, error) {
 // refuse those of earlier ones.
 func (m *chatModel) assistant(msg Message, n names, present bool) chatMessage {
 	a := chatMessage{Role: "assistant"}
-	var text, thoughts string
+	var text, thoughts strings.Builder // there may be very many parts
 	for _, p := range msg.Parts {
 		switch p.Type {
 		case Text:
-			text += p.Text
+			text.WriteString(p.Text)
 		case Reasoning:
-			thoughts += p.Text
+			thoughts.WriteString(p.Text)
 		case ToolCall:
 			c := chatCall{ID: p.ID, Type: "function"}
 			c.Function.Name, c.Function.Arguments = n.theirs(p.Name), piece(written(p.Args))
@@ -145,11 +146,11 @@ func (m *chatModel) assistant(msg Message, n names, present bool) chatMessage {
 		case Media, Result:
 		}
 	}
-	if text != "" {
-		a.Content = text
+	if text.Len() > 0 {
+		a.Content = text.String()
 	}
 	if present && len(a.Calls) > 0 && !m.server.genuine() {
-		a.Reasoning = thoughts
+		a.Reasoning = thoughts.String()
 	}
 	return a
 }

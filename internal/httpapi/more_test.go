@@ -1,7 +1,9 @@
 package httpapi_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -63,5 +65,26 @@ func TestI10_MoreThanTheInboxShows(t *testing.T) {
 		if want := min(n, 200); len(in.Unknown) != want || s.Waiting != want || in.More != (n > 200) || s.More != (n > 200) {
 			t.Errorf("of %d: %d, %v; %d, %v", n, len(in.Unknown), in.More, s.Waiting, s.More)
 		}
+	}
+}
+
+// What is said in very many parts takes as much as it is long, and not the square of that. What is wrong with the request is found behind it.
+func TestW23_AMessageOfManyParts(t *testing.T) {
+	h := start(t)
+	h.Agent("coach")
+	var parts []object
+	for range 20_000 {
+		parts = append(parts, object{"type": "text", "text": strings.Repeat("word ", 20)})
+	}
+	body, err := json.Marshal(object{"model": "coach", "tool_choice": "nonsense", "messages": []object{{"role": "user", "content": parts}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := h.Want(400, nil, "POST", "/v1/chat/completions", string(body))
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<30 || !strings.Contains(string(r.Body), "tool_choice") {
+		t.Errorf("it took %d MB: %s", took>>20, r.Body)
 	}
 }

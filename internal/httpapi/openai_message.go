@@ -199,10 +199,11 @@ func (t *v1Talk) split() (request reeve.TurnRequest, history []model.Message) {
 	}
 	last := t.list[n-1]
 	var kept []model.Part
+	var said []string // joined at the end: there may be very many
 	for _, p := range last.Parts {
 		switch {
 		case p.Type == model.Text && len(kept) == 0:
-			request.Content = strings.TrimPrefix(request.Content+"\n"+p.Text, "\n")
+			said = append(said, p.Text)
 		case p.Type == model.Media && len(kept) == 0:
 			request.Attachments = append(request.Attachments, reeve.Attachment{Name: p.Name, MediaType: p.MediaType, Data: p.Data, URL: p.URL})
 		default:
@@ -212,6 +213,7 @@ func (t *v1Talk) split() (request reeve.TurnRequest, history []model.Message) {
 	if kept != nil {
 		return reeve.TurnRequest{}, t.list
 	}
+	request.Content = strings.Join(said, "\n")
 	return request, t.list[:n-1]
 }
 
