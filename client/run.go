@@ -101,16 +101,23 @@ func (c *Client) RunOf(ctx context.Context, w reeve.Wake, behind ...reeve.RunSta
 // first gives the run of an agent in a state that its wakes wait for: not a turn, nor one that is served beside the others. One that is
 // parked only until an agent has answered goes on, and is none.
 func (c *Client) first(ctx context.Context, agent string, state reeve.RunState) (run reeve.Run, err error) {
-	list, err := c.Runs(ctx, RunFilter{Agent: agent, State: state})
-	for _, r := range list.Runs {
-		if r.Reason == reeve.ReasonUser || strings.HasPrefix(r.SessionID, "schedule:") || strings.HasPrefix(r.SessionID, "step:") {
-			continue
+	for f := (RunFilter{Agent: agent, State: state, Page: Page{Limit: 500}}); ; {
+		list, err := c.Runs(ctx, f)
+		if err != nil {
+			return run, err
 		}
-		if r, err = c.Run(ctx, r.ID); err != nil || r.State == state && !r.GoesOn {
-			return r, err
+		for _, r := range list.Runs {
+			if r.Reason == reeve.ReasonUser || strings.HasPrefix(r.SessionID, "schedule:") || strings.HasPrefix(r.SessionID, "step:") {
+				continue
+			}
+			if r, err = c.Run(ctx, r.ID); err != nil || r.State == state && !r.GoesOn {
+				return r, err
+			}
+		}
+		if f.Cursor = list.Next; f.Cursor == "" {
+			return run, nil
 		}
 	}
-	return run, err
 }
 
 // WaitRun looks at a run until it has ended, or is in one of the states given. One that is parked only until an agent has answered goes on.

@@ -41,17 +41,17 @@ func TestRunOf(t *testing.T) {
 	}
 }
 
-// A wake behind a run that waits for a person says so to whoever asks for it; a turn, or a run that only waits for an agent, is in nobody's way.
+// A wake behind a run that waits for a person says so to whoever asks for it, however many wait; a turn, or a run that only waits for an agent, is in nobody's way.
 func TestRunOf_Behind(t *testing.T) {
 	goesOn := `,"goes_on":true`
 	looks := 0
 	c := speak(t, func(w http.ResponseWriter, r *http.Request) {
 		body := map[string]string{
 			"/api/wakes/mine": `{"run_key":"mine","state":"queued"}`,
-			"/api/runs": `{"runs":[{"id":"run_3","state":"parked","reason":"` + string(reeve.ReasonUser) + `","session_id":"conv_1"},{"id":"run_2","state":"parked","reason":"timer","session_id":"schedule:sch_1"},` +
-				`{"id":"run_1","state":"parked","reason":"manual","session_id":"manual:other"}]}`,
+			"/api/runs":       `{"runs":[{"id":"run_3","state":"parked","reason":"` + string(reeve.ReasonUser) + `","session_id":"conv_1"},{"id":"run_2","state":"parked","reason":"timer","session_id":"schedule:sch_1"}],"next_cursor":"run_2"}`,
+			"/api/runs?run_2": `{"runs":[{"id":"run_1","state":"parked","reason":"manual","session_id":"manual:other"}]}`,
 			"/api/runs/run_1": `{"id":"run_1","state":"parked","reason":"manual"` + goesOn + `}`,
-		}[r.URL.Path]
+		}[strings.TrimSuffix(r.URL.Path+"?"+r.URL.Query().Get("cursor"), "?")]
 		if r.URL.Path == "/api/runs/run_1" {
 			looks++
 			goesOn = ""
