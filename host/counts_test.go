@@ -215,3 +215,19 @@ func TestW08_AnAnswerWithoutEnd(t *testing.T) {
 		t.Errorf("%+v", d.Turn)
 	}
 }
+
+// A budget holds however long an answer may be: a number that is too large to be added counts as the most there is.
+func TestG17_AnAnswerOfAnyLengthIsWithinTheBudget(t *testing.T) {
+	asked := 0
+	h := provider(t, quick(t), func(w io.Writer) {
+		asked++
+		chunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":"yes"},"finish_reason":"stop"}]}`)
+	})
+	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:bot", object{"limit": object{"tokens": 1}})
+	said := []object{{"role": "user", "content": strings.Repeat("tell ", 1000)}}
+	for _, most := range []int64{100, 9007199254740991, 9223372036854775000} {
+		if r := h.Do("POST", "/v1/chat/completions", object{"model": "bot", "max_tokens": most, "messages": said}); r.Status != http.StatusPaymentRequired || asked > 0 {
+			t.Errorf("at most %d tokens: asked %d times, %d %s", most, asked, r.Status, r.Body)
+		}
+	}
+}

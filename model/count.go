@@ -99,7 +99,7 @@ func (a Answer) tokens() int64 {
 
 // Foreseen is what a question may cost, as far as can be told before it is asked: what is read by an estimate, what is written only where that is limited, and the time of one try.
 func (r Request) Foreseen() reeve.Amount {
-	return reeve.Amount{Tokens: r.tokens() + int64(r.MaxTokens), Millis: tryLimit.Milliseconds()}
+	return reeve.Amount{Tokens: reeve.Add(r.tokens(), max(0, int64(r.MaxTokens))), Millis: tryLimit.Milliseconds()} // who asks may say any number
 }
 
 // Spent is what an answer cost that took so long.
