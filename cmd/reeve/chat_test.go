@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"reeve"
 	"reeve/client"
 	"reeve/host"
 	"reeve/reevetest"
@@ -69,5 +70,14 @@ func TestChat_AtATerminal(t *testing.T) {
 	}
 	if strings.ContainsRune(shown, 0x1b) {
 		t.Errorf("the terminal was written to by the agent: %q", shown)
+	}
+}
+
+// What a tool said of a call that waits for a person's word writes nothing to the terminal either.
+func TestChat_ACallOfUnknownOutcome(t *testing.T) {
+	var errs bytes.Buffer
+	p := &piped{talk: &talk{app: &app{surroundings: surroundings{err: &errs}}}, waits: &reeve.Frame{Tool: "send", Message: "the line said \x1b[2J"}}
+	if err := p.end(t.Context()); err != (silent{exitNotDone}) || strings.ContainsRune(errs.String(), 0x1b) || !strings.Contains(errs.String(), "send waits: the line said") {
+		t.Errorf("%v: %q", err, errs.String())
 	}
 }

@@ -60,7 +60,7 @@ func (p *piped) end(ctx context.Context) error {
 		p.note("then go on with: reeve chat %s --conversation %s", p.conversation.AgentID, p.conversation.ID)
 		return silent{exitNotDone}
 	case p.waits != nil:
-		p.note("%s waits: %s", p.waits.Tool, p.waits.Message)
+		p.note("%s waits: %s", p.waits.Tool, plain(p.waits.Message))
 		return silent{exitNotDone}
 	case p.last.State == reeve.RunCompleted && !p.said && !p.json:
 		return p.output(ctx, p.last.TurnID)
