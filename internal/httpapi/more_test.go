@@ -88,3 +88,18 @@ func TestW23_AMessageOfManyParts(t *testing.T) {
 		t.Errorf("it took %d MB: %s", took>>20, r.Body)
 	}
 }
+
+// A turn is shown with all that was said and done in it: what comes last is the answer.
+func TestW14_ALongTurnIsShownWhole(t *testing.T) {
+	w := newWorld(t)
+	h := w.start(t)
+	h.Agent("coach")
+	c := decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": "coach"}))
+	turn := decode[reeve.Turn](t, h.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": "hi"}))
+	h.Stop()
+	copies(t, w, "messages", 2100, "id = 'z#'")
+	h = w.start(t)
+	if list := decode[reeve.TurnDetail](t, h.Want(200, nil, "GET", "/api/turns/"+turn.ID, nil)).Messages; len(list) != 2101 || list[2100].ID != "z02099" {
+		t.Errorf("%d messages", len(list))
+	}
+}

@@ -14,9 +14,6 @@ import (
 	"reeve/internal/store"
 )
 
-// mostInTurn bounds how many messages a turn is shown with.
-const mostInTurn = 2000
-
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 func (s *server) listTurns(ctx context.Context, who reeve.Principal, in *struct {
@@ -133,7 +130,7 @@ func (s *server) getTurn(ctx context.Context, who reeve.Principal, in *IDPath) (
 			return err
 		}
 		out.Body.Turn = run.Turn()
-		if out.Body.Messages, err = snap.RunMessages(ctx, who.Workspace, run.ID, "", mostInTurn); err != nil {
+		if out.Body.Messages, err = snap.WholeRun(ctx, who.Workspace, run.ID); err != nil {
 			return err
 		}
 		out.Body.Feedback, err = snap.ListFeedback(ctx, who.Workspace, run.ID)
