@@ -103,3 +103,16 @@ func TestW14_ALongTurnIsShownWhole(t *testing.T) {
 		t.Errorf("%d messages", len(list))
 	}
 }
+
+// A response that was given can be read when its agent is gone, as its turn can.
+func TestW23_AResponseOutlivesItsAgent(t *testing.T) {
+	h := start(t)
+	a := h.Agent("coach")
+	c := decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": "coach"}))
+	turn := decode[reeve.Turn](t, h.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": "hi"}))
+	h.Want(204, nil, "DELETE", "/api/agents/coach", nil)
+	got := decode[struct{ ID, Status, Model string }](t, h.Want(200, nil, "GET", "/v1/responses/resp_"+turn.ID, nil))
+	if got.ID != "resp_"+turn.ID || got.Status != "failed" || got.Model != a.ID {
+		t.Errorf("%+v", got)
+	}
+}

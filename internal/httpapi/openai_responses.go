@@ -267,7 +267,9 @@ func (s *server) v1Response(w http.ResponseWriter, r *http.Request, who reeve.Pr
 	b := newResponse(run.Turn(), v1RespondRequest{})
 	err = s.DB.View(r.Context(), func(snap *store.Snap) error {
 		a, err := snap.GetAgent(r.Context(), who.Workspace, run.AgentID)
-		b.Model = a.Name
+		if b.Model = a.Name; reeve.CodeOf(err) == reeve.NotFound {
+			b.Model, err = run.AgentID, nil // it was removed since: what it said stays
+		}
 		return err
 	})
 	if err != nil {
