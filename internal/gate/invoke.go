@@ -30,8 +30,8 @@ func (p *pass) invoke(ctx context.Context, inv *reeve.Invocation) (string, error
 	})
 }
 
-// errUnasked stands for the word of a tool that is not asked.
-var errUnasked = reeve.Errorf(reeve.Forbidden, "left out: the tool itself would have to be asked, which takes the role of a member")
+// errUnasked stands for the word of a tool that is not asked. It has no code: errors are told apart by that, and a tool may refuse a call by any.
+var errUnasked = errors.New("left out: the tool itself would have to be asked, which takes the role of a member")
 
 // ask runs one of a tool's own judgements. What goes wrong in it counts as the tool's refusal, and is recorded as one.
 func ask[T any](ctx context.Context, p *pass, f func(context.Context, *reeve.Invocation) (T, error)) (T, error) {

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -38,8 +39,8 @@ func (p *pass) judge(ctx context.Context) error {
 		why, err := s.run(p, ctx)
 		step := reeve.Step{Name: s.name, Why: why}
 		switch {
-		case err == error(errUnasked): //nolint:errorlint,goerr113 // errors.Is goes by the code, and a tool may forbid a call by the same
-			step.Verdict, step.Why, err = reeve.NotReached, errUnasked.Message, nil
+		case errors.Is(err, errUnasked):
+			step.Verdict, step.Why, err = reeve.NotReached, errUnasked.Error(), nil
 		case err != nil:
 			step.Verdict, step.Why = reeve.Refused, p.brief(reeve.AsError(err).Message)
 		case p.waits != waited:
