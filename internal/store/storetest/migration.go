@@ -57,6 +57,7 @@ func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 	// What cannot be opened can be stored again.
 	update(t, db, func(tx *store.Tx) error { return tx.PutSecret(ctx, ws, "key", "value") })
 	equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.GetSecret(ctx, ws, "key") }), "value", "stored again")
+	was := revision(t, db, ws)
 	must(t, db.Close())
 
 	runUnderWay(t, open)
@@ -72,7 +73,7 @@ func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 	must(t, raw(ctx, e, "DELETE FROM goose_db_version WHERE version_id = 99999"))
 	db, err = store.Open(ctx, e, Key)
 	must(t, err)
-	equal(t, revision(t, db, ws), 1, "what was there")
+	equal(t, revision(t, db, ws), was, "what was there")
 	must(t, db.Close())
 }
 
