@@ -195,16 +195,11 @@ func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string
 	if w.watched, err = s.Watched(ctx, id); err != nil {
 		return nil, err
 	}
-	values := g.Secrets
-	names, err := s.ListSecrets(ctx, id)
+	stored, err := s.OpenSecrets(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range names {
-		if value, err := s.GetSecret(ctx, id, n.Name); err == nil { // one that cannot be opened cannot be shown either
-			values = append(values[:len(values):len(values)], value)
-		}
-	}
+	values := slices.Concat(g.Secrets, stored)
 	if cached != nil && slices.Equal(cached.scrubber.values, values) {
 		w.scrubber = cached.scrubber
 	} else {

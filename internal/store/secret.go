@@ -70,6 +70,22 @@ func (s *Snap) ListSecrets(ctx context.Context, workspace string) ([]reeve.Secre
 	}, `SELECT name, updated_at FROM secrets WHERE workspace_id = $1 ORDER BY name`, workspace)
 }
 
+// OpenSecrets reads the values of a workspace's secrets, in the order of their names. One that this server's key does not open is left out: it cannot be shown either.
+func (s *Snap) OpenSecrets(ctx context.Context, workspace string) ([]string, error) {
+	return all(ctx, s, func(r scanner) (string, error) {
+		var name string
+		var sealed []byte
+		if err := r.Scan(&name, &sealed); err != nil {
+			return "", err
+		}
+		value, err := s.db.seal.open(workspace, name, sealed)
+		if err != nil {
+			return "", errLeftOut
+		}
+		return value, nil
+	}, `SELECT name, sealed FROM secrets WHERE workspace_id = $1 ORDER BY name`, workspace)
+}
+
 // SealedSecrets counts the secrets of all workspaces, and those of them that this server's key does not open.
 func (s *Snap) SealedSecrets(ctx context.Context) (total, shut int, err error) {
 	opened, err := all(ctx, s, func(r scanner) (bool, error) {

@@ -1,0 +1,52 @@
+package gate
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// leaving is a caller who goes away when it has been asked so often whether it is there.
+type leaving struct {
+	context.Context
+	left int
+}
+
+func (l *leaving) Err() error {
+	if l.left--; l.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Whoever goes away in the middle of a look leaves nothing behind by which others are shown a secret.
+func TestG21_ALookThatIsBrokenOffForgetsNoSecret(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	g, _, _ := sender(t, reeve.Keyed)
+	const secret = "no stranger than any other text"
+	if err := g.DB.Update(ctx, func(tx *store.Tx) error { return tx.PutSecret(ctx, "home", "phrase", secret) }); err != nil {
+		t.Fatal(err)
+	}
+	look := func(ctx context.Context) (shown string, err error) {
+		err = g.DB.View(ctx, func(s *store.Snap) error {
+			v, err := g.Shown(ctx, s, "home")
+			if err == nil {
+				shown = v.Stored("a "+secret, false)
+			}
+			return err
+		})
+		return shown, err
+	}
+	for n, whole := 0, false; !whole; n++ {
+		g.views.forget("home")
+		_, err := look(&leaving{ctx, n})
+		whole = err == nil
+		if shown, err := look(ctx); err != nil || strings.Contains(shown, secret) {
+			t.Fatalf("after somebody left at %d: %q, %v", n, shown, err)
+		}
+	}
+}
