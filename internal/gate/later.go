@@ -52,7 +52,7 @@ type Delivery struct {
 }
 
 // Deliver records the outcome of an operation whose tool said that it would come from outside, or is just being asked: whoever does the work may be done before its request is answered. Too late or a second time, it is
-// refused and changes nothing.
+// refused and changes nothing. What could not be recorded must be delivered again.
 func (g *Gate) Deliver(ctx context.Context, workspace, id string, d Delivery) (op reeve.Operation, err error) {
 	for range rejudge {
 		err := g.DB.View(ctx, func(s *store.Snap) (err error) {
@@ -75,7 +75,7 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, d Delivery) (o
 		if p.known(); !op.Awaited() && !p.tool().Async {
 			break
 		}
-		p.earlier, p.held = op.Tries, op.CallID
+		p.earlier, p.held, p.brought = op.Tries, op.CallID, true
 		o := outcome{out: p.output(g.text(d.Content)), attempts: max(1, op.Tries)}
 		if d.Failure != "" {
 			o = p.failure(refused, reeve.Errorf(reeve.ToolFailed, "%s", d.Failure))

@@ -143,3 +143,35 @@ func TestG12_AnOutcomeIsRecordedWhateverTheToolSays(t *testing.T) {
 		}
 	}
 }
+
+// An outcome that is brought from outside, and cannot be recorded, is not taken: only whoever brings it has it, and brings it again.
+func TestW11_AnOutcomeThatIsNotRecordedIsNotTaken(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	g, e, _ := sender(t, reeve.Keyed)
+	tool := reeve.Tool{ID: "later", Description: "Answers later.", Parameters: []byte(`{"type":"object"}`), Effect: reeve.Unsafe, Tier: reeve.SideEffecting, Async: true, TimeoutMS: 3_600_000,
+		Handler: func(context.Context, *reeve.Invocation) (any, error) {
+			return nil, reeve.Errorf(reeve.InProgress, "taken")
+		}}
+	if err := errors.Join(g.AddTool(tool), g.Open(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "later", Tools: []string{"later"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := g.Step(ctx); n != 1 || err != nil {
+		t.Fatalf("%d taken up; %v", n, err)
+	}
+	never := "INSERT INTO messages"
+	e.never.Store(&never)
+	if op, err := g.Deliver(ctx, "home", "op_1", Delivery{Content: "came"}); err == nil {
+		t.Errorf("taken, and it is %s", op.State)
+	}
+	e.never.Store(nil)
+	if g.owed.pay(ctx) {
+		t.Error("it is owed all the same")
+	}
+	if op, err := g.Deliver(ctx, "home", "op_1", Delivery{Content: "came"}); err != nil || op.State != reeve.Committed {
+		t.Errorf("brought again: %+v, %v", op, err)
+	}
+}

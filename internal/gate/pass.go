@@ -54,6 +54,7 @@ type pass struct {
 	earlier int           // how often it was sent before this pass
 	doubt   bool          // whether one of those may have had its effect
 	lapses  int64         // of the lease, when it began
+	brought bool          // its outcome is brought from outside
 }
 
 // begin finds out who calls, and prepares the pass. It fails only when there is nobody to record the call for, or nothing to judge it by.

@@ -400,6 +400,9 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 		return err
 	}
 	if err := record(ctx); err != nil {
+		if p.brought { // whoever has it is told, and brings it again: kept here, it would be gone with this process
+			return reeve.Result{}, err
+		}
 		return p.owe(was, record, err)
 	}
 	if is.State == reeve.Dispatched {
