@@ -140,6 +140,9 @@ func (p *parser) text() (s string, err error) {
 	return s, p.surrogates(start, raw, s)
 }
 
+// longest is how many characters a number may have. Every double fits, written out; to reckon with a million digits takes seconds.
+const longest = 2000
+
 // number refuses what a double cannot hold: two such numbers could not be told apart by their canonical form.
 func (p *parser) number() (n json.Number, err error) {
 	at := p.at
@@ -147,8 +150,11 @@ func (p *parser) number() (n json.Number, err error) {
 		p.at++
 	}
 	n = json.Number(p.src[at:p.at])
+	if len(n) > longest {
+		return n, wrongJSON(p.src, at, "the number "+Clip(string(n), 24)+", which is longer than "+strconv.Itoa(longest)+" characters")
+	}
 	f, err := strconv.ParseFloat(string(n), 64)
-	if err != nil || math.IsInf(f, 0) {
+	if err != nil || math.IsInf(f, 0) || f == 0 && !isZero(string(n)) {
 		return n, wrongJSON(p.src, at, "the number "+Clip(string(n), 24)+", which is out of range")
 	}
 	if strings.ContainsAny(string(n), ".eE") || math.Abs(f) < 1<<53 {
@@ -158,6 +164,14 @@ func (p *parser) number() (n json.Number, err error) {
 		return n, wrongJSON(p.src, at, "the integer "+Clip(string(n), 24)+", which cannot be held exactly: whole numbers are "+Integers+"; an id that is longer is sent as a string")
 	}
 	return n, nil
+}
+
+// isZero tells whether a number is written as nothing but zeros, whatever its exponent.
+func isZero(n string) bool {
+	if i := strings.IndexAny(n, "eE"); i >= 0 {
+		n = n[:i]
+	}
+	return strings.Trim(n, "-0.") == ""
 }
 
 // surrogates refuses a lone surrogate: the decoder turns it into U+FFFD in silence.

@@ -30,14 +30,14 @@ func TestCanonicalForm(t *testing.T) {
 
 func TestParseJSONRefusesWhatCannotBeToldApart(t *testing.T) {
 	for _, in := range []string{
-		``, `{`, `{"a":1}{"a":2}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, "\"\xff\"", `"\ud800"`, `"\ud800\u0041"`, `{"\udc00":1}`, `1e400`, `-1e400`,
+		``, `{`, `{"a":1}{"a":2}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, "\"\xff\"", `"\ud800"`, `"\ud800\u0041"`, `{"\udc00":1}`, `1e400`, `-1e400`, `1e-400`, `-0.1e-2000000`, `0.` + strings.Repeat("0", 400) + `1`, `0.1` + strings.Repeat("0", 2000),
 		`9007199254740993`, `[9007199254740993]`, `nul`, `01`, `{"a":}`, `[1,]`, strings.Repeat("[", 101) + strings.Repeat("]", 101),
 	} {
 		if _, err := reeve.ParseJSON([]byte(in)); reeve.CodeOf(err) != reeve.Validation {
 			t.Errorf("ParseJSON(%.40q) = %v, want VALIDATION_ERROR", in, err)
 		}
 	}
-	for _, in := range []string{`"\ufffd"`, `"�"`, `"\\ud800"`, `"\ud83d\ude00"`, `9007199254740992`, `-9007199254740992`, `1e300`, `0.1`, `"\u0000"`,
+	for _, in := range []string{`"\ufffd"`, `"�"`, `"\\ud800"`, `"\ud83d\ude00"`, `9007199254740992`, `-9007199254740992`, `1e300`, `0.1`, `5e-324`, `0e2000000`, `-0.0E-2000000`, `0.` + strings.Repeat("1", 1998), `"\u0000"`,
 		strings.Repeat("[", 100) + strings.Repeat("]", 100)} {
 		if _, err := reeve.ParseJSON([]byte(in)); err != nil {
 			t.Errorf("ParseJSON(%.40q): %v", in, err)

@@ -12,7 +12,7 @@ import (
 const shape = `{"type":"object","additionalProperties":false,"required":["name"],"properties":{
 	"name":{"type":"string","minLength":2,"maxLength":5,"pattern":"^[a-z]+$"},
 	"n":{"type":"integer","minimum":1,"maximum":10},
-	"x":{"type":"number"},
+	"x":{"type":"number","minimum":-1000000},
 	"on":{"type":"boolean"},
 	"kind":{"enum":["a","b c",3]},
 	"tags":{"type":"array","items":{"type":"integer"},"minItems":1,"maxItems":3,"uniqueItems":true},
@@ -88,6 +88,8 @@ func TestArgumentsThatDoNot(t *testing.T) {
 		`{"name":"ab"} trailing`:                                      {"more after"},
 		`{"name":"ab","name":"cd"}`:                                   {"twice"},
 		`{"name":"ab","x":1e400}`:                                     {"out of range"},
+		`{"name":"ab","x":1e-2000000}`:                                {"out of range"},
+		`{"name":"ab","n":0.` + strings.Repeat("1", 1<<20) + `}`:      {"longer than 2000"},
 		`{"name":"ab","n":12345678901234567890}`:                      {"held exactly"},
 		`{"name":"\ud800"}`:                                           {"lone surrogate"},
 		"{\"name\":\"\xff\"}":                                         {"UTF-8"},
