@@ -50,9 +50,10 @@ func spendable(a reeve.Amount, most int64) reeve.Amount {
 // mostClaimed bounds one claim, so that all claims on a budget can be summed. No limit is as high.
 const mostClaimed = 1 << 53
 
-// PutBudget sets a subject's limits; what it has used stays, as far as it can be read. A parent that leads back to the budget is refused. The workspace is touched first: of two changes that would make a circle together, the second finds the first.
+// PutBudget sets a subject's limits; what it has used stays, as far as it can be read. A parent that leads back to the budget is refused. The workspace is touched before anything is read: of two changes that would make a circle together, the
+// second finds the first. The budget is held before that, as by a call that draws on it: one order of locks.
 func (t *Tx) PutBudget(ctx context.Context, workspace string, b reeve.Budget) error {
-	if err := first(t.Touch(ctx, workspace), t.leadsOut(ctx, workspace, b)); err != nil {
+	if err := first(t.holdBudget(ctx, workspace, b.Subject), t.Touch(ctx, workspace), t.leadsOut(ctx, workspace, b)); err != nil {
 		return err
 	}
 	was, _, err := t.GetBudget(ctx, workspace, b.Subject)
@@ -94,7 +95,7 @@ func (t *Tx) leadsOut(ctx context.Context, workspace string, b reeve.Budget) err
 
 // DeleteBudget removes a subject's limits.
 func (t *Tx) DeleteBudget(ctx context.Context, workspace, subject string) error {
-	if err := t.Touch(ctx, workspace); err != nil {
+	if err := first(t.holdBudget(ctx, workspace, subject), t.Touch(ctx, workspace)); err != nil {
 		return err
 	}
 	n, err := t.affect(ctx, `DELETE FROM budgets WHERE workspace_id = $1 AND subject = $2`, workspace, subject)
@@ -116,10 +117,14 @@ func (s *Snap) GetBudget(ctx context.Context, workspace, subject string) (reeve.
 
 // LockBudget is GetBudget for a transaction that will reserve or spend: others that would wait.
 func (t *Tx) LockBudget(ctx context.Context, workspace, subject string) (reeve.Budget, bool, error) {
-	if err := t.exec(ctx, `UPDATE budgets SET parent = parent WHERE workspace_id = $1 AND subject = $2`, workspace, subject); err != nil {
+	if err := t.holdBudget(ctx, workspace, subject); err != nil {
 		return reeve.Budget{}, false, err
 	}
 	return t.GetBudget(ctx, workspace, subject)
+}
+
+func (t *Tx) holdBudget(ctx context.Context, workspace, subject string) error {
+	return t.exec(ctx, `UPDATE budgets SET parent = parent WHERE workspace_id = $1 AND subject = $2`, workspace, subject)
 }
 
 // Reserve claims an amount of a budget for a call under way.

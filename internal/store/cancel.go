@@ -10,9 +10,22 @@ import (
 // CancelRun ends a run that is under way, and the runs that its calls began: the run itself first. It touches the workspace, so
 // that no call of any of them that was judged before can be recorded after. That a turn has ended is told by AppendEnd, when all else of it is.
 func (t *Tx) CancelRun(ctx context.Context, was reeve.Run, why *reeve.Error) ([]reeve.Run, error) {
-	if err := t.Touch(ctx, was.WorkspaceID); err != nil {
+	all := []reeve.Run{was}
+	for i := 0; i < len(all); i++ {
+		more, err := t.children(ctx, all[i].ID)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	// A call that draws on their budgets holds those first, and then the workspace.
+	if err := first(t.DropRunBudgets(ctx, all...), t.Touch(ctx, was.WorkspaceID)); err != nil {
 		return nil, err
 	}
+	return t.cancelAll(ctx, was, why)
+}
+
+func (t *Tx) cancelAll(ctx context.Context, was reeve.Run, why *reeve.Error) ([]reeve.Run, error) {
 	is, err := t.cancel(ctx, was, why)
 	if err != nil {
 		return nil, err
@@ -20,7 +33,7 @@ func (t *Tx) CancelRun(ctx context.Context, was reeve.Run, why *reeve.Error) ([]
 	ended := []reeve.Run{is}
 	children, err := t.children(ctx, was.ID)
 	for _, child := range children {
-		more, err := t.CancelRun(ctx, child, reeve.Errorf(reeve.Canceled, "the run that called it was ended"))
+		more, err := t.cancelAll(ctx, child, reeve.Errorf(reeve.Canceled, "the run that called it was ended"))
 		if err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
 			return nil, err
 		}
@@ -50,7 +63,7 @@ func (t *Tx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is re
 	if err := t.MoveRun(ctx, was, is); err != nil {
 		return was, err
 	}
-	if err := t.DropRunBudgets(ctx, was); err != nil || is.Answers == "" {
+	if err := t.DropRunBudgets(ctx, was); err != nil || is.Answers == "" { // one that was begun just now has its own still
 		return is, err
 	}
 	// Whoever ends a run tells the call that waits for it. Should one forget, the gate's loop looks at once.

@@ -484,7 +484,7 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 	}
 }
 
-// Node, workspace, agent, and what belongs to an agent: whoever changes several of them takes them in this order, so that nobody is refused for waiting in a circle, and begins again.
+// Budgets, node, workspace, agent, and what belongs to an agent: whoever changes several of them takes them in this order, so that nobody is refused for waiting in a circle, and begins again.
 func TestLocksAreTakenInOneOrder(t *testing.T) {
 	t.Parallel()
 	const ws = "ws_one"
@@ -521,7 +521,31 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 	subscription := func(id string) reeve.Subscription {
 		return reeve.Subscription{ID: id, WorkspaceID: ws, AgentID: "agt_one", Token: reeve.Token{Class: reeve.SemanticKey, Name: "x"}}
 	}
+	begun := func(tx *store.Tx) error { // a turn, and the one that a call of it began
+		one := reeve.Run{ID: "run_one", Key: "one", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser, Owner: "proc"}
+		two := reeve.Run{ID: "run_two", Key: "two", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser, Owner: "proc", ParentID: one.ID}
+		_, err := tx.InsertRuns(ctx, []reeve.Run{one, two})
+		return errors.Join(err, tx.PutRunBudget(ctx, one, reeve.Amount{Calls: 9}), tx.PutRunBudget(ctx, two, reeve.Amount{Calls: 9}))
+	}
+	draw := func(subject string) func(*store.Tx) error { // as a call does, before it is recorded
+		return func(tx *store.Tx) error {
+			_, _, err := tx.LockBudget(ctx, ws, subject)
+			return err
+		}
+	}
 	for name, c := range map[string]struct{ first, then, other func(*store.Tx) error }{
+		"budget changed": {draw("workspace"), record, func(tx *store.Tx) error {
+			return tx.PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", Limit: reeve.Amount{Calls: 2}})
+		}},
+		"budget removed": {draw("workspace"), record, func(tx *store.Tx) error { return tx.DeleteBudget(ctx, ws, "workspace") }},
+		"run cancelled": {draw("run:run_two"), record, func(tx *store.Tx) error {
+			run, err := tx.GetRun(ctx, ws, "run_one")
+			if err != nil {
+				return err
+			}
+			_, err = tx.CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "enough"))
+			return err
+		}},
 		"schedule made": {revise, rename("two"), func(tx *store.Tx) error {
 			v := timer("tmr_two")
 			v.State = reeve.TimerActive
@@ -560,7 +584,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			if err := db.Update(ctx, func(tx *store.Tx) error {
 				_, err := tx.InsertWorkspace(ctx, ws, ws)
 				return errors.Join(err, tx.InsertAgent(ctx, reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Lifecycle: reeve.AgentActive}), tx.StampAgent(ctx, "agt_one"),
-					tx.PutTimer(ctx, timer("tmr_one")), tx.InsertSubscription(ctx, subscription("sub_one")))
+					tx.PutTimer(ctx, timer("tmr_one")), tx.InsertSubscription(ctx, subscription("sub_one")), tx.PutBudget(ctx, ws, reeve.Budget{Subject: "workspace"}), begun(tx))
 			}); err != nil {
 				t.Fatal(err)
 			}
