@@ -10,9 +10,10 @@ import (
 // Forgo settles what the calls of a run that is over still wait for from outside: nobody takes an outcome any more. A call that has not begun is denied, one that only reads has failed, and of any other
 // nobody can tell whether it happens, so it is left as by a person who skips it. What is being sent at this moment is recorded when it is over, and told by Late.
 //
-// The rows are held first. Whoever records an outcome at the same moment comes before this, or finds the run over.
+// The rows are held first. Whoever records an outcome at the same moment comes before this, or finds the run over. What waits for an approval is not held: whoever answers that holds the approval first.
 func (t *Tx) Forgo(ctx context.Context, run reeve.Run) error {
-	list, err := all(ctx, &t.Snap, scanOperation, openOperations+t.db.engine.Share(), run.ID, run.WorkspaceID)
+	list, err := all(ctx, &t.Snap, scanOperation, `SELECT `+operationColumns+` FROM operations WHERE run_id = $1 AND run_id <> '' AND result_id = '' AND `+ofWorkspace+`
+		AND state IN ('prepared', 'dispatched', 'unknown') ORDER BY created_at, id`+t.db.engine.Share(), run.ID, run.WorkspaceID)
 	for i := 0; i < len(list) && err == nil; i++ {
 		err = t.forgo(ctx, run, list[i])
 	}

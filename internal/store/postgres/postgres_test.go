@@ -484,7 +484,7 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 	}
 }
 
-// Budgets, node, workspace, agent, and what belongs to an agent: whoever changes several of them takes them in this order, so that nobody is refused for waiting in a circle, and begins again.
+// Budgets, node, workspace, agent, and what belongs to an agent; approval and operation: whoever changes several of them takes them in this order, so that nobody is refused for waiting in a circle, and begins again.
 func TestLocksAreTakenInOneOrder(t *testing.T) {
 	t.Parallel()
 	const ws = "ws_one"
@@ -521,11 +521,13 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 	subscription := func(id string) reeve.Subscription {
 		return reeve.Subscription{ID: id, WorkspaceID: ws, AgentID: "agt_one", Token: reeve.Token{Class: reeve.SemanticKey, Name: "x"}}
 	}
-	begun := func(tx *store.Tx) error { // a turn, and the one that a call of it began
+	begun := func(tx *store.Tx) error { // a turn that waits for a person, and the one that a call of it began
 		one := reeve.Run{ID: "run_one", Key: "one", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser, Owner: "proc"}
 		two := reeve.Run{ID: "run_two", Key: "two", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser, Owner: "proc", ParentID: one.ID}
 		_, err := tx.InsertRuns(ctx, []reeve.Run{one, two})
-		return errors.Join(err, tx.PutRunBudget(ctx, one, reeve.Amount{Calls: 9}), tx.PutRunBudget(ctx, two, reeve.Amount{Calls: 9}))
+		op := reeve.Operation{ID: "op_one", WorkspaceID: ws, AgentID: "agt_one", CallID: "msg_one", RunID: one.ID, State: reeve.Parked}
+		apr := reeve.Approval{ID: "apr_one", WorkspaceID: ws, OperationID: op.ID, CallID: op.CallID, AgentID: "agt_one", State: reeve.Pending}
+		return errors.Join(err, tx.InsertOperation(ctx, op), tx.InsertApproval(ctx, apr), tx.PutRunBudget(ctx, one, reeve.Amount{Calls: 9}), tx.PutRunBudget(ctx, two, reeve.Amount{Calls: 9}))
 	}
 	draw := func(subject string) func(*store.Tx) error { // as a call does, before it is recorded
 		return func(tx *store.Tx) error {
@@ -545,6 +547,26 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			}
 			_, err = tx.CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "enough"))
 			return err
+		}},
+		"run cancelled while an approval is answered": {func(tx *store.Tx) error {
+			return tx.MoveApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Approved}, reeve.Pending)
+		}, func(tx *store.Tx) error {
+			was, err := tx.GetOperation(ctx, ws, "op_one")
+			is := was
+			is.State = reeve.Prepared
+			return errors.Join(err, tx.MoveOperation(ctx, was, is))
+		}, func(tx *store.Tx) error {
+			run, err := tx.GetRun(ctx, ws, "run_one")
+			if err != nil {
+				return err
+			}
+			if _, err = tx.CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "enough")); err != nil {
+				return err
+			}
+			if err := tx.MoveApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Lapsed}, reeve.Pending); reeve.CodeOf(err) != reeve.Conflict {
+				return errors.Join(errors.New("it was answered, and has lapsed"), err)
+			}
+			return nil
 		}},
 		"schedule made": {revise, rename("two"), func(tx *store.Tx) error {
 			v := timer("tmr_two")
