@@ -233,6 +233,56 @@ func TestG25_ASwitchOnOneServerStopsTheOther(t *testing.T) {
 	}
 }
 
+// What a person has approved does not begin after a stop that came while it was let go: here, while it waited for a budget that another call held.
+func TestG25_NothingApprovedBeginsAfterAStop(t *testing.T) {
+	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Local} {
+		t.Run(string(effect), func(t *testing.T) {
+			ctx := t.Context()
+			cfg := quick(t)
+			cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
+			act := tool("act", effect, new(counter).handle)
+			act.Tier = reeve.Privileged
+			h := reevetest.StartWith(t, cfg, act)
+			a := h.Agent("a", "act")
+			budget(h, "workspace", object{"limit": object{"calls": 100}})
+			res := h.Call(a.ID, "act", nil)
+			decide(h, res.ApprovalID, "approve")
+			other, err := pgx.Connect(ctx, cfg.Database)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = other.Close(context.Background()) })
+			tx, err := other.Begin(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tx.Exec(ctx, "SELECT 1 FROM budgets WHERE subject = 'workspace' FOR UPDATE"); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error, 1)
+			go func() { _, err := h.Step(ctx); done <- err }()
+			eventually(t, "it waits for the budget", func() (waits bool) {
+				err := tx.QueryRow(ctx, "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waits)
+				return err == nil && waits
+			})
+			stop(h, "a")
+			if err := tx.Commit(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			if op := operation(h, res.OperationID); op.State != reeve.Prepared {
+				t.Errorf("after the stop it is %s", op.State)
+			}
+			resume(h, "a")
+			if op := settle(h, res.OperationID); op.State != reeve.Committed {
+				t.Errorf("resumed, it is %s", op.State)
+			}
+		})
+	}
+}
+
 // The owner's token of each server is valid in every workspace, whoever made it; other tokens stay where they are.
 func TestI06_EveryServersOwnerIsOwnerOfAll(t *testing.T) {
 	servers := two(t)

@@ -20,7 +20,7 @@ func (p *pass) recordAwaited(ctx context.Context, tx *store.Tx, o outcome) (reev
 	}
 	if p.resumed != nil {
 		op.Resolution, op.ResolvedBy = p.resumed.Resolution, p.resumed.ResolvedBy
-		return res, tx.MoveOperation(ctx, *p.resumed, op)
+		return res, p.move(ctx, tx, op)
 	}
 	if err := p.appendAction(ctx, tx); err != nil {
 		return res, err

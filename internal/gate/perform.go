@@ -216,15 +216,9 @@ func (p *pass) performLocal(ctx context.Context) (res reeve.Result, err error) {
 	return res, nil
 }
 
-// admit begins the transaction that lets a call go: it names it, reserves what it may spend, and makes sure that it was judged
-// by what still holds.
+// admit begins the transaction that lets a call go: it names it, and reserves what it may spend. That it was judged by what still holds is found out when its action is written, or by move.
 func (p *pass) admit(ctx context.Context, tx *store.Tx) error {
 	p.name(tx)
-	if p.resumed != nil {
-		if err := p.stillJudged(ctx, tx); err != nil {
-			return err
-		}
-	}
 	if p.call.Automation != "" {
 		if err := p.g.ItemRule.Admit(ctx, tx, p.call); err != nil {
 			return err
@@ -248,7 +242,7 @@ func (p *pass) recordLocal(ctx context.Context, tx *store.Tx, o outcome, s reeve
 	if p.resumed == nil {
 		return res, tx.InsertOperation(ctx, op)
 	}
-	return res, tx.MoveOperation(ctx, *p.resumed, op)
+	return res, p.move(ctx, tx, op)
 }
 
 // dispatch runs a call whose effect is outside: first the row, then the request, then the outcome. Once the row is written the
@@ -266,7 +260,7 @@ func (p *pass) dispatch(ctx context.Context) (reeve.Result, error) {
 		op.Owner = p.g.process
 		if p.resumed != nil {
 			op.Resolution, op.ResolvedBy, op.Spent, op.Tries, op.Deferred = p.resumed.Resolution, p.resumed.ResolvedBy, p.resumed.Spent, p.resumed.Tries, p.resumed.Deferred
-			return tx.MoveOperation(keep, *p.resumed, op)
+			return p.move(keep, tx, op)
 		}
 		if err := p.appendAction(keep, tx); err != nil {
 			return err

@@ -309,9 +309,17 @@ func (p *pass) known() bool {
 	return true
 }
 
-// stillJudged checks, for an operation whose action is written already, that the workspace is as it was judged.
+// move lets an operation go on whose action is written already.
+func (p *pass) move(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
+	if err := p.stillJudged(ctx, tx); err != nil {
+		return err
+	}
+	return tx.MoveOperation(ctx, *p.resumed, op)
+}
+
+// stillJudged checks, for an operation whose action is written already, that the workspace is as it was judged, and keeps it so until the transaction ends: a stop comes before it, or after it.
 func (p *pass) stillJudged(ctx context.Context, tx *store.Tx) error {
-	w, err := tx.GetWorkspace(ctx, p.call.Workspace)
+	w, err := tx.HoldWorkspace(ctx, p.call.Workspace)
 	if err == nil && w.Revision != p.view.ws.Revision {
 		return store.Stale{}
 	}
