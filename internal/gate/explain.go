@@ -23,8 +23,11 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 			call = op.CallID
 		}
 		m, err := s.GetMessage(ctx, workspace, call)
-		if err != nil || m.Kind != reeve.Action {
+		if reeve.CodeOf(err) == reeve.NotFound || err == nil && m.Kind != reeve.Action {
 			return reeve.Errorf(reeve.NotFound, "call %q not found", id)
+		}
+		if err != nil {
+			return err
 		}
 		if !found && m.OperationID != "" {
 			if op, found, err = s.FindOperation(ctx, workspace, m.OperationID); err != nil {

@@ -50,3 +50,20 @@ func TestG21_ALookThatIsBrokenOffForgetsNoSecret(t *testing.T) {
 		}
 	}
 }
+
+// A call that could not be looked up is not said to be none.
+func TestG26_ACallThatCannotBeReadIsNotGone(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	g, _, _ := sender(t, reeve.Keyed)
+	res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Via: reeve.ViaGo})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, whole := 0, false; !whole; n++ {
+		_, err := g.Explain(&leaving{ctx, n}, "home", res.CallID)
+		if whole = err == nil; !whole && reeve.CodeOf(err) != reeve.Canceled {
+			t.Errorf("to somebody who left at %d: %v", n, err)
+		}
+	}
+}
