@@ -91,7 +91,7 @@ func findPEM(text string) (found []reeve.Range) {
 }
 
 // userinfo is a name and a password before the host of an address.
-var userinfo = regexp.MustCompile(`://[^/\s:@"']*:([^/\s@"']+)@`)
+var userinfo = regexp.MustCompile(`://[^/\s:@"']*:([^/\s"']+)@`)
 
 func findAddress(text string) (found []reeve.Range) {
 	if !strings.Contains(text, "://") {

@@ -64,6 +64,18 @@ func TestScrubTakes(t *testing.T) {
 	}
 }
 
+// A password in an address ends where a program that reads the address has it end: at the last @.
+func TestG21_APasswordWithAnAtSign(t *testing.T) {
+	for _, text := range []string{"postgres://me:hunt@er2@db.example.com:5432/x", "see https://me:@h:u@n@db.example.com, or mail me@example.com"} {
+		got := newScrubber(nil).scrub(text)
+		before, _, _ := strings.Cut(text, "me:")
+		_, after, _ := strings.Cut(text, "@db.")
+		if want := before + "me:" + redacted + "@db." + after; got != want {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
 func TestScrubLeaves(t *testing.T) {
 	for _, text := range []string{
 		"op_01hzy2w8q4x6v5n3m1k0j9h8g7 and msg_01hzy2w8q4x6v5n3m1k0j9h8g7",
