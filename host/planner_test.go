@@ -256,6 +256,30 @@ func TestK27_APlanThatNobodyMakes(t *testing.T) {
 	}
 }
 
+// TestK27_APlanOfAnAutomationThatIsGone: it is removed when the planner has saved a version of it. The errand ends all the same, whether the planner is woken for it or not, and holds nobody up.
+func TestK27_APlanOfAnAutomationThatIsGone(t *testing.T) {
+	for _, stopped := range []bool{true, false} {
+		everywhere(t, func(t *testing.T, cfg host.Config) {
+			cfg.Mind = script(t, `
+answers:
+  - {when: {said: "/The person answered/", system: You are the planner}, text: "It is saved."}
+  - {when: {said: answer my letters, system: You are the planner}, calls: [{name: scripts_save, args: {source: "'hello'", comment: "Says hello."}}, {name: scripts_ask, args: {question: "How often?"}}]}
+  - {when: {tool: scripts_ask}, text: "I wait for your answer."}`)
+			a, _ := planning(t, cfg)
+			k := a.plan("answer my letters")
+			equal(t, spoken(k.State, k.Result), "asking 1.0", "before it is removed")
+			a.Want(200, nil, "POST", "/api/errands/"+k.ID+"/answer", call{"answer": "every morning"})
+			a.Want(204, nil, "DELETE", "/api/agents/letters", nil)
+			if stopped {
+				a.Want(204, nil, "POST", "/api/stop", call{"agent": "planner"})
+			}
+			a.Settle(t.Context())
+			a.Want(200, &k, "GET", "/api/errands/"+k.ID, nil)
+			equal(t, k.State, reeve.ErrandDone, "the errand")
+		})
+	}
+}
+
 // TestK27_AnAnswerToAPlannerThatIsGone reaches the one that is there now.
 func TestK27_AnAnswerToAPlannerThatIsGone(t *testing.T) {
 	everywhere(t, func(t *testing.T, cfg host.Config) {

@@ -228,6 +228,9 @@ func (r *Room) written(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve
 		return err
 	}
 	m, err := tx.GetAutomation(ctx, k.WorkspaceID, k.AgentID)
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return nil // it was removed meanwhile
+	}
 	if err != nil {
 		return err
 	}
