@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/host"
 	"reeve/reevetest"
 )
 
@@ -230,6 +231,31 @@ func TestK17_PauseAndResume(t *testing.T) {
 	var w reeve.Wake
 	a.Want(201, &w, "POST", "/api/agents/mailer/wake", call{})
 	equal(t, a.served(reeve.AutomationRun{Wake: &w}).Run.State, reeve.RunPaused, "a run while it is paused")
+}
+
+// TestK17_EveryRunThatAPauseHeldCarriesOn: of a run that was under way when it came, of one that waited for its turn, and of those that it then kept from beginning, each is made up for, and what was
+// asked for twice is once.
+func TestK17_EveryRunThatAPauseHeldCarriesOn(t *testing.T) {
+	everywhere(t, func(t *testing.T, cfg host.Config) {
+		d := newDeeds()
+		a := newAuto(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer", `
+			for (const id of ['a', 'b']) await Items.withItem(input + id, id, async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: input + id }) })`)
+		d.hook = func(what string) {
+			if what == "onea" {
+				a.Want(201, nil, "POST", a.at("/runs"), call{"input": "two"})
+				a.Want(200, nil, "POST", a.at("/pause"), nil)
+			}
+		}
+		first := a.start(call{"input": "one"})
+		for range 3 {
+			a.Want(201, nil, "POST", "/api/agents/mailer/wake", call{"input": "three"})
+		}
+		a.Settle(t.Context())
+		equal(t, spoken(first.Run.State, a.get().PausedRun == first.Run.ID, d, len(listRuns(a))), "paused true map[onea:1] 5", "while it is paused")
+		a.Want(200, nil, "POST", a.at("/resume"), nil)
+		a.Settle(t.Context())
+		equal(t, spoken(d, len(listRuns(a))), "map[onea:1 oneb:1 threea:1 threeb:1 twoa:1 twob:1] 8", "resumed")
+	})
 }
 
 // TestK17_ResumedBeforeThePausedRunHasEnded: one of its calls has seen the pause, and another is still under way when the automation is resumed.

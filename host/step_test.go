@@ -114,6 +114,23 @@ func TestW09_AnAssemblyThatFails(t *testing.T) {
 	}
 }
 
+// TestK17_AStepThatAPauseEnded is not carried on with when the automation is resumed: whoever waited for it has been told.
+func TestK17_AStepThatAPauseEnded(t *testing.T) {
+	h, _, d := stepper(t, object{"assembly": "context"}, map[string]string{"context": `
+await Items.withItem('a', 'A', async ({ item }) => { await Mail.send({ to: 'one' }); await Mail.send({ to: 'two' }) });
+input.request`})
+	d.hook = func(string) { h.Want(http.StatusOK, nil, "POST", "/api/automations/context/pause", nil) }
+	turn := over(h, speak(h, h.Talk("bot").ID, "hello").ID)
+	equal(t, spoken(turn.State, turn.Code, d), "failed CONTEXT_ASSEMBLY_FAILED map[one:1]", "the turn")
+	var m reeve.Automation
+	h.Want(http.StatusOK, &m, "GET", "/api/automations/context", nil)
+	equal(t, m.PausedRun, "", "what is to be carried on with")
+	h.Want(http.StatusOK, nil, "POST", "/api/automations/context/resume", nil)
+	var l reeve.WakeList
+	h.Want(http.StatusOK, &l, "GET", "/api/agents/context/wakes", nil)
+	equal(t, len(l.Wakes), 0, "wakes of the automation")
+}
+
 // TestW22_AnAutomationTakesNotes: an automation takes notes of each turn once; one that fails only flags the turn.
 func TestW22_AnAutomationTakesNotes(t *testing.T) {
 	h, _, d := stepper(t, object{"extraction": "notes"}, map[string]string{"notes": `

@@ -59,7 +59,7 @@ func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, held string, 
 			return err
 		}
 		if m.PausedAt != nil {
-			if still, err := tx.PausedIn(ctx, run.AgentID, run.ID); err != nil || still {
+			if still, err := noteHeld(ctx, tx, run); err != nil || still {
 				held = "paused"
 				return err
 			}
@@ -136,7 +136,7 @@ func (w *work) settle(ctx context.Context, end reeve.RunEnd) error {
 		if err := w.write(ctx, tx, true); err != nil || end.State != reeve.RunPaused {
 			return err
 		}
-		still, err := tx.PausedIn(ctx, w.run.AgentID, w.run.ID)
+		still, err := noteHeld(ctx, tx, w.run)
 		if err != nil || still {
 			return err
 		}
@@ -146,6 +146,14 @@ func (w *work) settle(ctx context.Context, end reeve.RunEnd) error {
 		w.wrote()
 	}
 	return err
+}
+
+// noteHeld notes that a pause ended a run, for whoever resumes the automation; false means that it is not paused any more. Whoever waits for a step deals with it.
+func noteHeld(ctx context.Context, tx *store.Tx, run reeve.Run) (bool, error) {
+	if store.IsStep(run) {
+		return true, nil
+	}
+	return tx.PausedIn(ctx, run.AgentID, run.ID)
 }
 
 // verdict says how the run ended.

@@ -18,12 +18,18 @@ func (r *Room) Pause(ctx context.Context, workspace, id string) (reeve.Automatio
 	})
 }
 
-// Resume lets an automation go on. If a run was ended by the pause, another carries on with the same version, type and input.
+// Resume lets an automation go on. If a run was ended by the pause, another carries on with the same version, type and input; so it is for those that the pause kept from beginning.
 func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error) {
 	m, err := r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
 		if m.PausedRun != "" {
-			if err := r.carryOn(ctx, tx, workspace, m.PausedRun, user); err != nil {
+			kept, err := tx.KeptFrom(ctx, *m)
+			if err != nil {
 				return err
+			}
+			for _, run := range append([]string{m.PausedRun}, kept...) {
+				if err := r.carryOn(ctx, tx, workspace, run, user); err != nil {
+					return err
+				}
 			}
 		}
 		m.PausedAt, m.PausedRun = nil, ""

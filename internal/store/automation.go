@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"reeve"
 )
@@ -47,10 +48,21 @@ func (t *Tx) HoldAutomation(ctx context.Context, workspace, id string) (reeve.Au
 	return t.GetAutomation(ctx, workspace, m.AgentID) // as it is now
 }
 
-// PausedIn notes which run a pause ended; false means that the automation is not paused any more.
+// PausedIn notes which run a pause ended: the last, but one that the pause kept from beginning does not take the place of one that was under way. False means that the automation is not paused any more.
 func (t *Tx) PausedIn(ctx context.Context, agent, run string) (bool, error) {
-	n, err := t.affect(ctx, `UPDATE automations SET paused_run = $2 WHERE agent_id = $1 AND paused_at > 0`, agent, run)
+	n, err := t.affect(ctx, `UPDATE automations SET paused_run = CASE WHEN EXISTS (SELECT 1 FROM runs a, runs b WHERE a.id = paused_run AND a.started_at < paused_at AND b.id = $2 AND b.started_at >= paused_at)
+		THEN paused_run ELSE $2 END WHERE agent_id = $1 AND paused_at > 0`, agent, run)
 	return n == 1, err
+}
+
+// KeptFrom lists the runs that a pause kept from beginning, of those that were to do the same the last, oldest first. Those that were to do what the run does that is noted of it are left out.
+func (s *Snap) KeptFrom(ctx context.Context, m reeve.Automation) ([]string, error) {
+	var ids reeve.IDs
+	since := reeve.SameTime(reeve.PrefixRun, ids.New(reeve.PrefixRun, m.PausedAt.Add(-time.Minute))) // what is older need not be read; an id is a little older than what it names
+	return all(ctx, s, value[string], `SELECT max(r.id) FROM runs r JOIN script_runs q ON q.run_key = r.run_key
+		WHERE r.agent_id = $1 AND r.id >= $2 AND r.started_at >= $3 AND r.state = 'paused' AND r.output = 'paused' AND substr(r.session_id, 1, 5) <> 'step:'
+		AND NOT EXISTS (SELECT 1 FROM runs a JOIN script_runs b ON b.run_key = a.run_key WHERE a.id = $4 AND a.input = r.input AND b.type = q.type AND b.plan_of = q.plan_of)
+		GROUP BY r.input, q.type, q.plan_of ORDER BY 1`, m.AgentID, since, reeve.Millis(*m.PausedAt), m.PausedRun)
 }
 
 // GetAutomation reads an automation of a workspace, by its agent's id or name.
