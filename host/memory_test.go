@@ -3,12 +3,14 @@ package host_test
 import (
 	"fmt"
 	"net/http"
+	seq "slices"
 	"strings"
 	"testing"
 	"time"
 
 	"reeve"
 	"reeve/host"
+	"reeve/internal/store/storetest"
 	"reeve/reevetest"
 )
 
@@ -108,4 +110,38 @@ func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 			t.Errorf("%+v", list)
 		}
 	})
+}
+
+// TestL14_ASummaryThatTheDatabaseFailed: the server can say neither what came of it nor that it is to be tried again. It is, when the database is there.
+func TestL14_ASummaryThatTheDatabaseFailed(t *testing.T) {
+	cfg := quick(t)
+	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
+	cfg.Mind = script(t, "answers:\n- {when: {system: /keep the memory/}, text: IN SHORT}\n- {when: {said: /./}, text: answered}\n")
+	h := reevetest.StartWith(t, cfg)
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "bot", "config": object{"recent_turns": 1, "summaries": true}})
+	c := h.Talk("bot")
+	away := asked(t, cfg.Database, `CREATE TABLE away (yes INT)`, `INSERT INTO away VALUES (1)`,
+		`CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF NEW.owner = '' AND EXISTS (SELECT 1 FROM away) THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+			RETURN NEW; END $$`,
+		`CREATE TRIGGER lose BEFORE UPDATE ON summaries FOR EACH ROW EXECUTE FUNCTION lose()`)
+	var failed error
+	for n := 0; n < 5 && failed == nil; n++ {
+		h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": fmt.Sprint("q", n)})
+		for more := 1; more > 0 && failed == nil; {
+			more, failed = h.Step(t.Context())
+		}
+	}
+	if failed == nil {
+		t.Fatal("the database was to fail")
+	}
+	if _, err := away.Exec(t.Context(), `DELETE FROM away`); err != nil {
+		t.Fatal(err)
+	}
+	h.Settle(t.Context())
+	var page reeve.MessageList
+	h.Want(http.StatusOK, &page, "GET", "/api/conversations/"+c.ID+"/messages?limit=500", nil)
+	if !seq.ContainsFunc(page.Messages, func(m reeve.Message) bool { return m.Kind == reeve.Summary && m.Content == "IN SHORT" }) {
+		t.Error("it was not made when the database was there again")
+	}
 }

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"reeve"
@@ -35,6 +36,7 @@ type Config struct {
 type Room struct {
 	Config
 	nudged reeve.Bell
+	making sync.Mutex // one at a time: what else is ours by the store was dropped
 }
 
 // New makes the room.
@@ -51,7 +53,7 @@ func (r *Room) Run(ctx context.Context) error {
 			r.Log.Error("could not look for turns to put into a few words", "error", err)
 			next = pause
 		}
-		if !did {
+		if !did || err != nil {
 			r.nudged.Rest(ctx, next)
 		}
 	}
@@ -61,9 +63,13 @@ func (r *Room) Run(ctx context.Context) error {
 // Step makes one summary that is due. It tells whether there was one, and how long until the next is.
 func (r *Room) Step(ctx context.Context) (bool, time.Duration, error) {
 	next := poll
+	if !r.making.TryLock() {
+		return false, next, nil
+	}
+	defer r.making.Unlock()
 	var due bool
 	err := r.DB.View(ctx, func(s *store.Snap) error { // most looks find nothing, and should not wait for the writer
-		at, ok, err := s.NextSummary(ctx)
+		at, ok, err := s.NextSummary(ctx, r.Process)
 		if ok {
 			next = min(next, max(0, at.Sub(s.Now())))
 			due = next == 0
