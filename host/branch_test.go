@@ -240,6 +240,21 @@ func TestW15_AWorkflowsCallUsesItsBranch(t *testing.T) {
 	}
 }
 
+// TestW15_ATrialSeesTheWorkflowsBranch: a script that is only tried, for the planner say, reads the project as the automation's own runs do.
+func TestW15_ATrialSeesTheWorkflowsBranch(t *testing.T) {
+	w, ok := newWorker(t, newRepo(t, map[string]string{"page.txt": "one\n"}), nil)
+	if !ok {
+		return
+	}
+	w.h.Want(201, nil, "POST", "/api/automations", map[string]any{"name": "dev", "source": `await Items.withItem("page", "page", () => Tools.call("shell_exec", {command: "touch scripted.txt"}))`})
+	w.h.Want(201, nil, "POST", "/api/automations/dev/runs", map[string]any{})
+	w.h.Settle(t.Context())
+	a := &auto{Host: w.h, t: t, name: "dev"}
+	if out := a.tells()(`scripts_eval {"automation": "dev", "source": "JSON.stringify(await Tools.call('file_list', {path: '/project'}))"}`); !strings.Contains(out, "scripted.txt") {
+		t.Errorf("the trial came to %s", out)
+	}
+}
+
 // TestW15_WhoIsCalledWorksWhereItsCallerDoes has an automation, and an agent in a conversation, hand work to another agent.
 func TestW15_WhoIsCalledWorksWhereItsCallerDoes(t *testing.T) {
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})

@@ -180,7 +180,7 @@ func whose(ctx context.Context, s *store.Snap, inv *reeve.Invocation, agent stri
 	}
 	if began != "" { // whichever agent answers in a conversation, it is the conversation's
 		run, err := s.GetRun(ctx, inv.Workspace, began)
-		if err != nil {
+		if err != nil && reeve.CodeOf(err) != reeve.NotFound { // a script that is only tried has no run
 			return "", "", err
 		}
 		session = run.SessionID
