@@ -126,6 +126,23 @@ func TestW09_NotesThatCannotBeTaken(t *testing.T) {
 	}
 }
 
+// TestW22_NotesAreTakenAfterAStop: a server that is told to stop while it takes notes leaves that to the next, as one that is killed does.
+func TestW22_NotesAreTakenAfterAStop(t *testing.T) {
+	heard := &eavesdropper{Model: script(t, "answers:\n- {when: {system: /take notes/}, text: wait, fail: {hang: true}}\n- {when: {said: /./}, text: fine}\n")}
+	cfg := host.Config{Dir: t.TempDir(), Mind: heard}
+	h := reevetest.Run(t, cfg)
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "bot", "config": object{"instructions": "I am bot.", "notes": true}})
+	turn := speak(h, h.Talk("bot").ID, "hello")
+	eventually(t, "notes are being taken", func() bool { return heard.last("take notes") != "" })
+	h.Stop()
+	cfg.Mind = script(t, "answers:\n- {when: {system: /take notes/}, text: '{\"notes\": [\"They said hello.\"]}'}\n- {when: {said: /./}, text: again}\n")
+	h = reevetest.Run(t, cfg)
+	d := over(h, turn.ID)
+	if got := fmt.Sprint(notes(h, "")); d.State != reeve.RunCompleted || d.Issues.ExtractionFailed || d.Output != "fine" || got != "[They said hello.]" {
+		t.Errorf("%+v, and the notes %s", d.Turn, got)
+	}
+}
+
 // TestW22_AnAutomationGivesNotes: what an automation comes to that takes notes is remembered too.
 func TestW22_AnAutomationGivesNotes(t *testing.T) {
 	h, heard, _ := stepper(t, object{"extraction": "notes", "notes": true}, map[string]string{"notes": `({ notes: [input.input + ' was said'] })`})

@@ -220,6 +220,9 @@ func (v *turn) fail(err error) *reeve.RunEnd {
 // end completes the run with what was said last.
 func (v *turn) end(ctx context.Context, last *move) *reeve.RunEnd {
 	v.run.Issues.ExtractionFailed = !v.extract(ctx)
+	if v.run.Issues.ExtractionFailed && ctx.Err() != nil && reeve.WhyEnded(ctx) == nil { // the server is stopping: whoever takes the run up takes the notes
+		return v.fail(context.Cause(ctx))
+	}
 	end := &reeve.RunEnd{State: reeve.RunCompleted, Output: last.answer.Text(), Notify: true}
 	if len(v.log.moves) > v.set.MaxMoves {
 		end.Err = reeve.Errorf(reeve.StepLimit, "the turn came to its limit of %d moves", v.set.MaxMoves)
