@@ -212,6 +212,35 @@ func TestK27_ARepairThatNobodyDoes(t *testing.T) {
 	})
 }
 
+// TestK27_AMendedRunThatIsNotMade: the automation is stopped just when its script was mended. Its person is told, and has the run made when they resume it.
+func TestK27_AMendedRunThatIsNotMade(t *testing.T) {
+	everywhere(t, func(t *testing.T, cfg host.Config) {
+		var a *auto
+		cfg.Mind = interposed{script(t, `
+answers:
+  - {when: {said: "/Version 1.0/", system: You are the maintainer}, calls: [{name: scripts_fix, args: {source: "`+goodScript+`", comment: "oops is not there"}}]}
+  - {when: {tool: scripts_fix, result: '"applied":true'}, text: "Mended."}`), func(r model.Request) {
+			if last := r.Messages[len(r.Messages)-1]; last.Parts[0].Type == model.Result {
+				a.Want(204, nil, "POST", "/api/stop", call{"agent": "letters"})
+			}
+		}}
+		var d *deeds
+		a, d = planning(t, cfg)
+		a.save(strings.Replace(goodScript, "await Mail.send", "oops(); await Mail.send", 1), false)
+		a.fails(reeve.LogicFailure)
+		a.Settle(t.Context())
+		a.Want(204, nil, "POST", "/api/resume", call{"agent": "letters"})
+		m := a.get()
+		equal(t, spoken(m.Version, m.Status, d), "1.1 stopped map[]", "the automation")
+		if told := a.told(); len(told) != 1 || !strings.Contains(told[0].Title, "it was not tried again, because the agent is stopped") {
+			t.Errorf("the person was told %+v", told)
+		}
+		a.Want(200, nil, "POST", a.at("/resume"), nil)
+		a.Settle(t.Context())
+		equal(t, spoken(d, a.get().Status), "map[a:1 b:1 c:1] active", "resumed")
+	})
+}
+
 // TestK27_APlanThatNobodyMakes: whatever becomes of the planner, its errand ends, its person is told, and another can be asked for.
 func TestK27_APlanThatNobodyMakes(t *testing.T) {
 	gone := func(a *auto) { a.Want(204, nil, "DELETE", "/api/agents/planner", nil) }

@@ -270,8 +270,9 @@ func (r *Room) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k
 	if moved, err := tx.MoveErrand(ctx, reeve.ErrandOpen, k); err != nil || !moved {
 		return out, overtaken(err)
 	}
+	again := reeve.Key("wake", string(reeve.ReasonRetry), k.ID)
 	if t := m.Trouble; t != nil && t.ErrandID == k.ID {
-		t.ErrandID = ""
+		t.ErrandID, t.RetryKey = "", again
 		if err := tx.PutTrouble(ctx, *t); err != nil {
 			return out, err
 		}
@@ -281,5 +282,5 @@ func (r *Room) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k
 		return out, err
 	}
 	return fixed{Applied: true, Version: v.Version(), Message: "Saved and active. The automation goes on with it."},
-		r.repeat(ctx, tx, run, reeve.Key("wake", string(reeve.ReasonRetry), k.ID), tx.Now())
+		r.repeat(ctx, tx, run, again, tx.Now())
 }
