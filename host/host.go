@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -410,7 +411,7 @@ func (h *Host) secret(ctx context.Context, workspace, name string) (value string
 	return value, err
 }
 
-// knownSecrets is what the scrubber must never let through, besides stored secrets: provider keys in the environment, and what the server itself lives on.
+// knownSecrets is what the scrubber must never let through, besides stored secrets: provider keys in the environment and in the configuration, and what the server itself lives on.
 func knownSecrets(cfg Config) []string {
 	var out []string
 	for _, kv := range os.Environ() {
@@ -420,6 +421,11 @@ func knownSecrets(cfg Config) []string {
 		}
 	}
 	own := []string{cfg.SecretKey, cfg.Webhook} // the address of a webhook is its password
+	for _, e := range append(slices.Collect(maps.Values(cfg.Models.Servers)), cfg.Models.Anthropic, cfg.Models.OpenAI, cfg.Models.Gemini, cfg.Models.Ollama) {
+		if len(e.Key) >= 16 { // a server of one's own may go by a word
+			own = append(own, e.Key)
+		}
+	}
 	for _, name := range []string{tokenFile, keyFile} {
 		if b, err := os.ReadFile(filepath.Join(cfg.Dir, name)); err == nil {
 			own = append(own, strings.TrimSpace(string(b)))

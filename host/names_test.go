@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"reeve/model"
 	"reeve/reevetest"
 )
 
@@ -93,5 +94,17 @@ func TestG21_WhatTheServerLivesOnIsNotShown(t *testing.T) {
 		if res := h.Call("clerk", "file_write", object{"path": "/shared/" + value, "content": "x"}); res.IsError || strings.Contains(res.Content, value) {
 			t.Errorf("%s: %+v", name, res)
 		}
+	}
+}
+
+// TestG21_KeysOfTheConfigAreNotShown: a provider's key that the configuration holds is known like one in the environment. A word that a server of one's own is content with is no secret.
+func TestG21_KeysOfTheConfigAreNotShown(t *testing.T) {
+	cfg := quick(t)
+	cfg.Models.Servers = map[string]model.Endpoint{"mine": {URL: "http://127.0.0.1:1", Key: "correct-horse-battery-staple"}, "local": {URL: "http://127.0.0.1:1", Key: "not-needed"}}
+	h := reevetest.StartWith(t, cfg)
+	h.Agent("clerk", "file_write", "file_read")
+	h.Call("clerk", "file_write", object{"path": "/shared/env", "content": "MINE correct-horse-battery-staple\nLOCAL not-needed\n"})
+	if res := h.Call("clerk", "file_read", object{"path": "/shared/env"}); strings.Contains(res.Content, "horse") || !strings.Contains(res.Content, "LOCAL not-needed") {
+		t.Errorf("%+v", res)
 	}
 }
