@@ -316,6 +316,44 @@ func TestG14_ApprovalInAScript(t *testing.T) {
 	equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
 }
 
+// TestK28_APlanThatWasBegunTwice: a dry run that is taken up after a crash plans anew. What only the first try had found is not part of the plan.
+func TestK28_APlanThatWasBegunTwice(t *testing.T) {
+	d := newDeeds()
+	lists := func(found []string, then func()) []reeve.Tool {
+		tools := d.tools()
+		tools[len(tools)-1].Handler = func(_ context.Context, inv *reeve.Invocation) (any, error) {
+			if then != nil {
+				then()
+			}
+			return found, nil
+		}
+		return tools
+	}
+	var old, next *reevetest.Host
+	looks := 0
+	old = reevetest.StartWith(t, quick(t), lists([]string{"a", "b", "c"}, func() {
+		if looks++; looks == 2 { // all is planned by then
+			next = crashed(old, lists([]string{"c"}, nil)...)
+		}
+	})...)
+	a := newAuto(t, old, "mailer", `
+		for (const id of await Mail.list({})) await Items.withItem(id, id, async () => { await Mail.send({ to: id }) });
+		await Mail.list({})`)
+	run := a.start(call{"type": "dry"}).Run.ID
+	a.Host = next
+	a.Settle(t.Context())
+	var plan reeve.Plan
+	a.Want(200, &plan, "GET", "/api/plans/"+run, nil)
+	var items []string
+	for _, c := range plan.Calls {
+		items = append(items, c.ItemID)
+	}
+	equal(t, strings.Join(items, " "), "c", "what is planned")
+	a.Want(201, nil, "POST", "/api/plans/"+run+"/apply", nil)
+	a.Settle(t.Context())
+	equal(t, d.String(), "map[c:1]", "what was done")
+}
+
 // Of several who apply a plan at the same moment one is the first; the others are told so, whoever they are.
 func TestK28_AppliedAtOnce(t *testing.T) {
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {

@@ -67,6 +67,9 @@ func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, held string, 
 		if m.Trouble != nil && w.note.Type == reeve.ProductionRun && run.Reason != reeve.ReasonManual { // a person may always try
 			held = m.Trouble.Held()
 		}
+		if w.note.Type == reeve.DryRun { // one that is taken up plans anew
+			return tx.DropPlanned(ctx, run.ID)
+		}
 		return nil
 	})
 	if err != nil || held != "" {

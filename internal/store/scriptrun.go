@@ -80,7 +80,12 @@ func (s *Snap) FindApplied(ctx context.Context, workspace, plan string) (reeve.S
 	return one(ctx, s, scanScriptRun, selectScriptRun+`WHERE q.workspace_id = $1 AND q.plan_of = $2 AND q.plan_of <> '' ORDER BY q.run_key LIMIT 1`, workspace, plan)
 }
 
-// InsertPlanned writes a call of a dry run. The same again stays as it is: a run that is taken up plans anew.
+// DropPlanned forgets what a dry run has planned so far.
+func (t *Tx) DropPlanned(ctx context.Context, run string) error {
+	return t.exec(ctx, `DELETE FROM planned_calls WHERE run_id = $1`, run)
+}
+
+// InsertPlanned writes a call of a dry run. One that is written again, because nobody could tell whether it was, is there once.
 func (t *Tx) InsertPlanned(ctx context.Context, workspace, run string, c reeve.PlannedCall) error {
 	return t.exec(ctx, `INSERT INTO planned_calls (run_id, ordinal, workspace_id, item_id, title, attempt, tool, args, preview, base, operation_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (run_id, ordinal) DO UPDATE SET item_id = $4, title = $5, attempt = $6, tool = $7, args = $8,
