@@ -263,6 +263,21 @@ func TestK25_Progress(t *testing.T) {
 	equal(t, spoken(r.Script.Progress.Done, r.Script.Progress.Total, r.Script.Progress.Current, r.Script.Progress.Spent.Calls), "3 3  3", "at its end")
 }
 
+// TestK25_WhatARunSpentIsCountedOnce: a run that waited for a person runs its script again, and shows what it has really cost; so does one that finds calls of an earlier run done.
+func TestK25_WhatARunSpentIsCountedOnce(t *testing.T) {
+	a, d := automate(t, `await Items.withItem('a', 'A', async () => { await Mail.send({ to: 'one' }); await Mail.note({ to: 'two' }); await Mail.send({ to: 'three' }) })`)
+	a.Want(200, nil, "PATCH", "/api/agents/mailer", call{"policy": call{"tools": call{"mail_note": "ask"}}})
+	d.refuse("three", true)
+	r := a.run()
+	decide(a.Host, inbox(a.Host).Approvals[0].ID, "approve")
+	a.Settle(t.Context())
+	a.Want(200, &r, "GET", a.at("/runs/"+r.Run.ID), nil)
+	equal(t, spoken(r.Run.State, r.Run.Spent.Calls, r.Script.Progress.Spent.Calls), "failed 3 3", "with the one that was refused")
+	d.refuse("three", false)
+	r = a.completes()
+	equal(t, spoken(r.Run.Spent.Calls, r.Script.Progress.Spent.Calls, d), "1 1 map[one:1 three:1 two:1]", "the next run")
+}
+
 // lostInAScript runs a script whose call nobody can tell the outcome of.
 func lostInAScript(t *testing.T) (*auto, *deeds) {
 	t.Helper()

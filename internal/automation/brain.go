@@ -58,6 +58,9 @@ func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, held string, 
 		if w.note, _, err = tx.FindScriptRun(ctx, run.Key); err != nil {
 			return err
 		}
+		if w.note.Progress.Spent, err = tx.RunSpent(ctx, run.ID); err != nil { // also what it cost while nobody ran it: an approved call
+			return err
+		}
 		if m.PausedAt != nil {
 			if still, err := noteHeld(ctx, tx, run); err != nil || still {
 				held = "paused"

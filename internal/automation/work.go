@@ -355,7 +355,9 @@ func (w *work) carries(ref string) bool {
 // it had done is replayed.
 func (w *work) result(ctx context.Context, res reeve.Result, err error) (json.RawMessage, error) {
 	w.mu.Lock()
-	w.spend(res.Spent)
+	if !res.Replayed { // what was done before cost something then
+		w.spend(res.Spent)
+	}
 	w.mu.Unlock()
 	if err != nil {
 		return nil, w.serious(w.refused(ctx, err))

@@ -57,7 +57,7 @@ func (t *Tx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is re
 	if err := t.Forgo(ctx, is); err != nil {
 		return was, err
 	}
-	if is.Spent, err = t.runSpent(ctx, was.ID); err != nil { // when its calls are held: one that is recorded at this moment is counted here, or by Late
+	if is.Spent, err = t.RunSpent(ctx, was.ID); err != nil { // when its calls are held: one that is recorded at this moment is counted here, or by Late
 		return was, err
 	}
 	if err := t.MoveRun(ctx, was, is); err != nil {

@@ -300,8 +300,8 @@ func (s *Snap) RunsOf(ctx context.Context, process string) ([]reeve.Run, error) 
 	return all(ctx, s, sound(s, "runs", scanRun), `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND state = 'running' AND owner = $1 ORDER BY id`, process)
 }
 
-// runSpent sums what a run's calls cost: what their results say, and what those cost so far that have none.
-func (s *Snap) runSpent(ctx context.Context, run string) (reeve.Amount, error) {
+// RunSpent sums what a run's calls cost: what their results say, and what those cost so far that have none.
+func (s *Snap) RunSpent(ctx context.Context, run string) (reeve.Amount, error) {
 	var parts []spending
 	if err := first(s.askSpent(ctx, &parts, []string{run}), s.settle(ctx)); err != nil {
 		return reeve.Amount{}, err
