@@ -217,6 +217,34 @@ func TestG21_WhatABranchLeavesOfASecretElsewhere(t *testing.T) {
 	}
 }
 
+// TestW15_WhatAPersonCommitsToABranchStays: the agent's next command does not take the branch back from it. It is told, and brings both once it has merged what is there.
+func TestW15_WhatAPersonCommitsToABranchStays(t *testing.T) {
+	r := newRepo(t, map[string]string{"page.txt": "one\n"})
+	w, ok := newWorker(t, r, nil)
+	if !ok {
+		return
+	}
+	talk := w.talk()
+	branch := w.run(talk, "echo two > page.txt").Branch
+	r.git("checkout", "-q", branch)
+	r.commit(map[string]string{"review.txt": "by a person\n"})
+	r.git("checkout", "-q", "main")
+	theirs := r.git("rev-parse", branch)
+	got := w.run(talk, "echo three > page.txt")
+	if got.Commit != "" || !strings.Contains(got.Note, "git merge origin/"+branch) || r.git("rev-parse", branch) != theirs {
+		t.Errorf("the branch is at %s, and not at %s: %+v", r.git("rev-parse", branch), theirs, got)
+	}
+	if got := w.run(talk, "git fetch -q && git merge -q origin/"+branch); got.Commit == "" || got.Note != "" || r.git("rev-parse", branch) != got.Commit {
+		t.Errorf("merged: %+v", got)
+	}
+	if got := r.git("show", branch+":review.txt") + " " + r.git("show", branch+":page.txt"); got != "by a person three" {
+		t.Errorf("the branch has %q", got)
+	}
+	if got := w.run(talk, "git reset -q --hard HEAD~1"); got.Commit == "" || r.git("rev-parse", branch) != got.Commit { // its own commits are the agent's to take back
+		t.Errorf("taken back: %+v", got)
+	}
+}
+
 // TestW15_AWorkflowsCallUsesItsBranch has an automation work on a project.
 func TestW15_AWorkflowsCallUsesItsBranch(t *testing.T) {
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})

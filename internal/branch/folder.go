@@ -142,7 +142,11 @@ func (f folder) save(ctx context.Context, message string, author []string) (s sa
 		s.tip, s.note = f.branch.Head, "somebody has this branch checked out in the repository; what was committed is brought there once they do not"
 		return s, nil
 	}
-	return s, f.bring(ctx, pack, f.branch.Name, f.branch.Base, tip, "brought by Reeve")
+	brought, err := f.point(ctx, pack, f.branch.Name, f.branch.Base, f.branch.Head, facts.branch, tip)
+	if err == nil && !brought {
+		s.tip, s.note = f.branch.Head, "somebody has committed to this branch in the repository; what was committed here is brought there once it has that too: git fetch, then git merge origin/"+f.branch.Name
+	}
+	return s, err
 }
 
 // header reads the line before the pack, which code of the agent's may have written, and leaves the file at its end.

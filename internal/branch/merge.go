@@ -90,7 +90,7 @@ func (d *Desk) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch, m
 		out.Branch, err = d.noted(keep, b, pack)
 		return out, err
 	}
-	if err := a.bring(ctx, pack, "", a.facts.tip, commit, ""); err != nil {
+	if err := a.bring(ctx, pack, a.facts.tip, commit); err != nil {
 		return out, err
 	}
 	if err := a.advance(keep, a.facts, commit); err != nil {

@@ -138,20 +138,31 @@ case $COUNT in
 esac
 git rev-parse -q --verify "$TIP^{commit}" >/dev/null || { echo "it has no commit $TIP" >&2; exit 1; }
 git rev-list --objects --quiet "$TIP" "^$BASE" || exit 1
-[ -z "$BRANCH" ] || git update-ref -m "$WHY" "refs/heads/$BRANCH" "$TIP"`
+[ -n "$BRANCH" ] || exit 0
+[ -z "$OLD" ] || [ "$OLD" = "$KNOWN" ] || git merge-base --is-ancestor "$OLD" "$TIP" || exit 8
+git update-ref -m "$WHY" "refs/heads/$BRANCH" "$TIP" "$OLD"`
 
-// bring takes in a pack of objects, checked like a stranger's, and points a branch at one of them. Without a branch it only
-// takes them in.
-func (r repository) bring(ctx context.Context, pack *os.File, branch, base, tip, why string) error {
+// apart is how bringScript ends when the branch has commits of somebody else's in the repository.
+const apart = 8
+
+// bring takes in a pack of objects, checked like a stranger's.
+func (r repository) bring(ctx context.Context, pack *os.File, base, tip string) error {
+	_, err := r.point(ctx, pack, "", base, "", "", tip)
+	return err
+}
+
+// point is bring that also points a branch at one of the objects, from where it is, if that is where it was known to be, or is part of what it is pointed at. False means that it is not: somebody else has
+// committed there.
+func (r repository) point(ctx context.Context, pack *os.File, branch, base, known, is, tip string) (bool, error) {
 	count, err := objectsIn(pack)
 	if err != nil {
-		return err
+		return false, err
 	}
-	res, err := r.do(ctx, bringScript, pack, "BRANCH="+branch, "BASE="+base, "TIP="+tip, "WHY="+why, "COUNT="+itoa(count))
-	if err == nil && res.ExitCode != 0 {
+	res, err := r.do(ctx, bringScript, pack, "BRANCH="+branch, "BASE="+base, "TIP="+tip, "WHY=brought by Reeve", "COUNT="+itoa(count), "KNOWN="+known, "OLD="+is)
+	if err == nil && res.ExitCode != 0 && res.ExitCode != apart {
 		err = r.refuse(res, "what was committed cannot be taken in")
 	}
-	return err
+	return res.ExitCode == 0, err
 }
 
 // objectsIn counts the objects of a pack, which begins where the file stands, and leaves it there. No pack is none.
