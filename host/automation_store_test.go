@@ -65,6 +65,35 @@ func TestK28_TheDatabaseFailsAnApply(t *testing.T) {
 	equal(t, spoken(r.Run.State, r.Run.Message, a.items("status=done").Total, d), "completed  3 map[a:1 b:1 c:1]", "the run")
 }
 
+// TestK14_OneOfTwoWhoMakeAnAutomation: two people make an automation of the same agent at once. The second is told that it is there, and the first one's version stays the active one.
+func TestK14_OneOfTwoWhoMakeAnAutomation(t *testing.T) {
+	cfg := quick(t)
+	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
+	a := &auto{Host: reevetest.StartWith(t, cfg), t: t, name: "mailer"}
+	a.Agent("mailer")
+	c := asked(t, cfg.Database, `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
+		`CREATE TRIGGER wait BEFORE INSERT ON automations FOR EACH ROW EXECUTE FUNCTION wait()`, `SELECT pg_advisory_lock(1)`)
+	var both sync.WaitGroup
+	answers := make([]int, 2)
+	for i, body := range []call{{"name": "mailer", "source": "'first'"}, {"name": "mailer"}} {
+		both.Go(func() { answers[i] = a.Do("POST", "/api/automations", body).Status })
+		eventually(t, "it waits", func() bool { return locked(t, c) == i+1 })
+	}
+	if _, err := c.Exec(t.Context(), `SELECT pg_advisory_unlock(1)`); err != nil {
+		t.Fatal(err)
+	}
+	both.Wait()
+	equal(t, spoken(answers, a.get().Status), "[201 409] active", "the answers, and the automation")
+}
+
+// locked counts who waits for somebody else in the database.
+func locked(t *testing.T, c *pgx.Conn) (n int) {
+	if err := c.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n); err != nil {
+		t.Error(err)
+	}
+	return n
+}
+
 // TestK19_ASaveWhileAFailureIsDecided: a version that a person saves while it is decided what follows from the failure of the one before is not held by that.
 func TestK19_ASaveWhileAFailureIsDecided(t *testing.T) {
 	cfg := quick(t)
@@ -73,18 +102,12 @@ func TestK19_ASaveWhileAFailureIsDecided(t *testing.T) {
 	c := asked(t, cfg.Database, // whoever writes what a failure led to waits for us
 		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
 		`CREATE TRIGGER wait BEFORE INSERT ON troubles FOR EACH ROW EXECUTE FUNCTION wait()`, `SELECT pg_advisory_lock(1)`)
-	waiting := func() (n int) {
-		if err := c.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n); err != nil {
-			t.Error(err)
-		}
-		return n
-	}
 	var both sync.WaitGroup
 	both.Go(func() { a.run() })
-	eventually(t, "the failure is decided", func() bool { return waiting() == 1 })
+	eventually(t, "the failure is decided", func() bool { return locked(t, c) == 1 })
 	saved := make(chan string, 1)
 	both.Go(func() { saved <- a.save(`'well'`, false) })
-	eventually(t, "the version is saved, or waits", func() bool { return len(saved) == 1 || waiting() == 2 })
+	eventually(t, "the version is saved, or waits", func() bool { return len(saved) == 1 || locked(t, c) == 2 })
 	if _, err := c.Exec(t.Context(), `SELECT pg_advisory_unlock(1)`); err != nil {
 		t.Fatal(err)
 	}

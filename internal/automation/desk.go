@@ -137,6 +137,9 @@ func (r *Room) Create(ctx context.Context, workspace, user string, agent reeve.A
 		}
 	}
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.Revise(ctx, workspace); err != nil { // of two who make one of the same agent, the second finds it
+			return err
+		}
 		a, err := tx.GetAgent(ctx, workspace, q.Name)
 		if reeve.CodeOf(err) == reeve.NotFound {
 			if err := reeve.CheckName(q.Name); err != nil {
