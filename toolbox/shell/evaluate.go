@@ -176,6 +176,10 @@ func (j *judge) evaluated(n syntax.Node) {
 			j.set(n, strings.Trim(n.N.Value, "{}"))
 		}
 	case *syntax.FuncDecl:
+		if n.Name == nil {
+			j.refuse(n, "give it one name", "a function has no name, or more than one")
+			return
+		}
 		j.program(n, n.Name.Value, nil) // or a name that is not allowed could be run where it is not defined yet, or no more
 	}
 }

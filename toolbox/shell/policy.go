@@ -43,11 +43,19 @@ var interpreters = []string{".", "alias", "ash", "awk", "bash", "bind", "compgen
 // folders are where a program may be named by its path; elsewhere anything may bear its name.
 var folders = []string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"}
 
+// noProgram is what the shell takes for an option or an assignment where the tree may show a program: time -- rm, coproc a=b rm.
+var noProgram = regexp.MustCompile(`^-|^[A-Za-z_][A-Za-z_0-9]*\+?=`)
+
 // listed tells whether it matters which programs are run.
 func (p policy) listed() bool { return len(p.deny) > 0 || !slices.Contains(p.allow, "*") }
 
+// free tells whether nothing is forbidden, so that it does not matter how a line is read.
+func (p policy) free() bool {
+	return !p.listed() && !slices.ContainsFunc(operators(), func(o string) bool { return !slices.Contains(p.operators, o) })
+}
+
 func parse(line string) (*syntax.File, error) {
-	return syntax.NewParser(syntax.Variant(language)).Parse(strings.NewReader(line), "")
+	return syntax.NewParser(syntax.Variant(language), syntax.KeepComments(true)).Parse(strings.NewReader(line), "")
 }
 
 // check refuses a command line that policy forbids. It names the first thing that is wrong, and where.
@@ -56,7 +64,10 @@ func (p policy) check(line string) error {
 	if err != nil {
 		return reeve.Errorf(reeve.Validation, "the command cannot be read: %v", err).Hintf("check its quotes and brackets")
 	}
-	j := &judge{policy: p, numbers: numbers(file)}
+	j := &judge{policy: p, line: line, numbers: numbers(file)}
+	if !p.free() && strings.Contains(line, "\r") {
+		j.refuse(file, "end lines with a newline alone", "it holds a carriage return, which the shell takes for text")
+	}
 	if len(file.Stmts) == 0 {
 		return reeve.Errorf(reeve.Validation, "there is no command in this line")
 	}
@@ -75,6 +86,7 @@ func (p policy) check(line string) error {
 // judge goes over one syntax tree.
 type judge struct {
 	policy
+	line    string
 	numbers map[string]bool // see numbers
 	err     error
 }
@@ -93,6 +105,7 @@ func (j *judge) operator(n syntax.Node, name string) {
 }
 
 func (j *judge) node(n syntax.Node) {
+	j.misread(n)
 	j.evaluated(n)
 	switch n := n.(type) {
 	case *syntax.Stmt:
@@ -170,6 +183,8 @@ func (j *judge) program(n syntax.Node, word string, args []*syntax.Word) {
 	switch {
 	case !j.listed():
 		return
+	case noProgram.MatchString(word):
+		j.refuse(n, "name the program itself", "which program this runs cannot be told beforehand")
 	case slices.Contains(j.deny, name) || slices.Contains(j.deny, word):
 		j.refuse(n, hint, "the command %q is denied", word)
 	case slices.Contains(j.allow, word):

@@ -68,7 +68,7 @@ func TestO04_NothingRunsThatTheSyntaxDoesNotShow(t *testing.T) {
 	}
 	for _, line := range []string{
 		halves + "echo $z", "for ((i=0; i<3; i++)); do echo $((i*2)) ${#i} $((16#ff)); done", "i=0; while [ $i -lt 3 ]; do i=$((i+1)); done", "for i in {1..3}; do echo $((i+1)); done", "((n=2, n<<=1)); [[ $n -gt $# ]]", "n=${#PWD}; echo $((n % 7))",
-		`[ "$a" = "$b" ] && [ -n "$a" -a ! -f ~/x ]`, `test "$(wc -l < f)" -gt 5`, `[[ $a == *.txt && -n $b ]]`, `printf '%s\n' "$a"`, `printf "a $b\n"`, "printf -v a %s x", "ls & p=$!; wait $p", `while read -r line; do echo "$line"; done < f`,
+		`[ "$a" = "$b" ] && [ -n "$a" -a ! -f ~/x ]`, `test "$(wc -l < f)" -gt 5`, `[[ $a == *.txt && -n $b ]]`, `printf '%s\n' "$a"`, `printf "a $b\n"`, "printf -v a %s x", `printf '100%%n%s\n' "$a"`, "ls & p=$!; wait $p", `while read -r line; do echo "$line"; done < f`,
 		`export A="$b" C`, "declare -A m=([k]=v [l]=w); declare -a l=(1 2)", `echo "${l[@]}" "${l[0]}" "${!l[@]}" "${a:1:2}" "${a:-x}" "${a@Q}" "${!A@}"`, "unset a 'l[0]'", "set -euo pipefail; shopt -s nullglob", `set -- "$a"`, "f() { local a=$1; ls; }; f x",
 	} {
 		if err := denies.check(line); err != nil {
@@ -89,6 +89,32 @@ func TestO04_NothingRunsThatTheSyntaxDoesNotShow(t *testing.T) {
 	free := policy{allow: []string{"*"}, operators: operators()}
 	if err := free.check(halves + `read PATH; set -k; echo $((z)) ${!z} ${z@P} $"hi"; declare -i i=$z; [ $z ]`); err != nil {
 		t.Error("nothing is listed, but", err)
+	}
+}
+
+// TestO04_NothingRunsThatTheShellReadsOtherwise has lines whose tree shows less than the shell runs: each was seen to run rm.
+func TestO04_NothingRunsThatTheShellReadsOtherwise(t *testing.T) {
+	denies := policy{allow: []string{"*"}, deny: []string{"rm"}, operators: operators()}
+	for _, line := range []string{
+		"ls # a\\\nrm f", "echo a\r#; rm f", "echo \\\r\nrm f", "a=()#`rm f`", "[[ x == @($(rm f)) ]]", "[[ x == @(`rm f`) ]]", "[[ x == @(')' ) ]]; rm f # ' ]]", "shopt -s extglob\necho @($(rm f))",
+		"shopt -s extglob\ncase x in @($(rm f))) ;; esac", "time -- rm f", "time -p -- rm f", "coproc rm f|&ls", "coproc a=! rm f", "ls >&1'$(rm f)'", ">&-rm f", "<&-rm f", "x='1`rm f`'; ls 2>&$x", "() ls",
+	} {
+		if err := denies.check(line); reeve.CodeOf(err) != reeve.Denied {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	for _, line := range []string{"ls # rm f", "# a\nls", "ls;# rm", "ls 2>&1 >&2", "ls >& out", "n=3; ls >&$n 3>&-", "[[ $a == @(x|y) ]]", "[[ $a == *.@(jp|jpe)g ]]", "coproc c { ls; }", "time -p ls", "echo {a,b}>f", `echo "${a[0]}">f`} {
+		if err := denies.check(line); err != nil {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	for _, line := range []string{"ls # a\\\nid", "!(ls;id)", "ls \\\r\nid"} {
+		if err := (policy{allow: []string{"*"}}).check(line); reeve.CodeOf(err) != reeve.Denied {
+			t.Errorf("with all operators off, %q: %v", line, err)
+		}
+		if err := (policy{allow: []string{"*"}, operators: operators()}).check(line); err != nil {
+			t.Errorf("nothing is forbidden, but %q: %v", line, err)
+		}
 	}
 }
 
