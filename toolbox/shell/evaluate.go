@@ -173,7 +173,11 @@ func (j *judge) evaluated(n syntax.Node) {
 		}
 	case *syntax.Redirect:
 		if n.N != nil {
-			j.set(n, strings.Trim(n.N.Value, "{}"))
+			name := strings.Trim(n.N.Value, "{}")
+			if strings.Contains(name, "[") {
+				j.refuse(n, "name a variable without an index", "what this index is worked out to cannot be told beforehand")
+			}
+			j.set(n, name)
 		}
 	case *syntax.FuncDecl:
 		if n.Name == nil {
@@ -233,7 +237,7 @@ func (j *judge) expansion(n *syntax.ParamExp) {
 	}
 	const hint = "name the variable itself"
 	switch {
-	case n.Excl && n.Names == 0 && !all(n.Index):
+	case n.Excl && n.Names == 0 && (!all(n.Index) || n.Exp != nil || n.Slice != nil || n.Repl != nil):
 		j.refuse(n, hint, "which variable this gives cannot be told beforehand")
 	case n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word.Lit() == "P":
 		j.refuse(n, hint, "this runs commands that it finds in text")
@@ -333,7 +337,10 @@ func (j *judge) tested(args []*syntax.Word) {
 	}
 }
 
-// printed judges printf: with -v it sets a variable.
+// counts is a format of printf that sets a variable: to how much was written so far.
+var counts = regexp.MustCompile(`%[-+ #'0-9.*hjlLqtz]*n`)
+
+// printed judges printf: with -v it sets a variable, and where its format says %n.
 func (j *judge) printed(args []*syntax.Word) {
 	for len(args) > 0 {
 		text, ok := literal(args[0])
@@ -347,7 +354,18 @@ func (j *judge) printed(args []*syntax.Word) {
 		case strings.HasPrefix(text, "-v"):
 			j.named(args[0])
 			args = args[1:]
+		case text == "--" && len(args) > 1:
+			args = args[1:]
+			if text, ok = literal(args[0]); !ok && !single(args[0]) {
+				j.refuse(args[0], "put quotes around it", "how many words this is cannot be told beforehand")
+			}
+			fallthrough
 		default:
+			if !ok || counts.MatchString(strings.ReplaceAll(text, "%%", "")) {
+				for _, a := range args[1:] {
+					j.named(a)
+				}
+			}
 			return
 		}
 	}

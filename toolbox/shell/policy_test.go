@@ -60,6 +60,8 @@ func TestO04_NothingRunsThatTheSyntaxDoesNotShow(t *testing.T) {
 		"set -H", "shopt -so histexpand", "set -k; ls PATH=/shared/x", "set -o keyword; ls PATH=/shared/x", `o=-k; set "$o"; ls PATH=/shared/x`, `LC_ALL=C.UTF-8 TEXTDOMAIN=x TEXTDOMAINDIR=/shared; echo $"hi"`,
 		"for PATH in /shared/x; do ls; done", "select PATH in /shared/x; do ls; done", "read PATH < list; ls", "read -aPATH < list; ls", "printf -v PATH /shared/x; ls", "printf -v a -vPATH /shared/x; ls", `o=-vPATH; printf "$o" /shared/x; ls`,
 		`export "PATH=/shared/x"; ls`, `\export PATH=/shared/x; ls`, "'declare' PATH=/shared/x; ls", "declare -n r=PATH; r=/shared/x; ls", "unset PATH; ls", ": ${PATH:=/shared/x}; ls", "((PATH=5)); ls", ": {PATH}>f; ls", "coproc PATH { ls; }",
+		halves + ": {q[z]}>f", halves + ": {q[$z]}>f", ": {PATH[0]}>f; ls", halves + `r=("$z"); echo "${!r[@]:-x}"`, halves + `r=("$z"); echo "${!r[*]@Q}"`, halves + `r=("$z"); echo "${!r[@]:0:1}"`, halves + `r=("$z"); echo "${!r[@]/x/y}"`,
+		"printf 'xx%n' PATH; ls", "printf -- 'xx%5ln' PATH; ls", "x='%n PATH'; printf -- $x; ls", `f=%n; printf "a$f" PATH; ls`, `n=PATH; printf %n "$n"; ls`,
 		"getopts a PATH -a; ls", ": ${BASH_CMDS[ls]:=/bin/rm}; ls", "read 'BASH_CMDS[ls]' < list; ls", "set -x; for PS4 in '$(rm f)'; do ls; done",
 	} {
 		if err := denies.check(line); reeve.CodeOf(err) != reeve.Denied {
