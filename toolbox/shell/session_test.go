@@ -119,3 +119,19 @@ func TestO04_AKeptShellIsJudgedByTheListsOfNow(t *testing.T) {
 		}
 	}
 }
+
+// TestO20_AKeptShellIsJudgedByTheListsOfAllInvolved has an agent that may run everything leave a function, and run its name for one that may not.
+func TestO20_AKeptShellIsJudgedByTheListsOfAllInvolved(t *testing.T) {
+	if mode, reason := confine.Available(); mode == confine.Off {
+		t.Log("no confinement here: ", reason)
+		return
+	}
+	w := newWorld(t)
+	const free, listed = `{"backend":"session"}`, `{"deny":["uname"]}`
+	if _, err := w.try(free, map[string]any{"command": "touch f; ls() { uname; }; d=x"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := w.try(free, map[string]any{"command": "ls f; echo $d"}, listed, free); err != nil || got.Stdout != "f\nx\n" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

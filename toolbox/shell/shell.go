@@ -166,12 +166,17 @@ func (p *Pack) read(config json.RawMessage) (s settings, err error) {
 	return s, nil
 }
 
-// bounded takes from settings what those do not grant on whose behalf a command runs: the network, variables and time.
-func (p *Pack) bounded(s settings, lent []json.RawMessage) (settings, error) {
+// bounded takes from settings what those do not grant on whose behalf a command runs: the network, variables and time. The line itself is judged by check, for each of them;
+// judge is what a kept shell is judged by.
+func (p *Pack) bounded(s settings, lent []json.RawMessage) (_ settings, judge policy, err error) {
+	judge = s.policy()
 	for _, config := range lent {
 		their, err := p.read(config)
 		if err != nil {
-			return s, err
+			return s, judge, err
+		}
+		if their.policy().listed() {
+			judge = their.policy()
 		}
 		s.Network = s.Network && their.Network
 		s.Env = slices.DeleteFunc(slices.Clone(s.Env), func(name string) bool { return !slices.Contains(their.Env, name) })
@@ -179,7 +184,7 @@ func (p *Pack) bounded(s settings, lent []json.RawMessage) (settings, error) {
 			s.TimeoutMS = their.TimeoutMS
 		}
 	}
-	return s, nil
+	return s, judge, nil
 }
 
 // check refuses what the agent's settings forbid, before anybody is asked to approve it.
@@ -260,7 +265,8 @@ func (p *Pack) exec(ctx context.Context, in execArgs) (out execResult, err error
 	if err != nil {
 		return out, err
 	}
-	if s, err = p.bounded(s, inv.Lent); err != nil {
+	s, judge, err := p.bounded(s, inv.Lent)
+	if err != nil {
 		return out, err
 	}
 	c, l, err := p.plan(in, s)
@@ -271,7 +277,7 @@ func (p *Pack) exec(ctx context.Context, in execArgs) (out execResult, err error
 		if c.Root, err = p.Root(inv.Workspace); err != nil {
 			return out, err
 		}
-		return p.run(ctx, inv, in, s, c, l)
+		return p.run(ctx, inv, in, s, judge, c, l)
 	}
 	work, err := p.Projects.Enter(ctx, inv, s.Project)
 	if err != nil {
@@ -279,7 +285,7 @@ func (p *Pack) exec(ctx context.Context, in execArgs) (out execResult, err error
 	}
 	defer work.Leave()
 	c.Root, c.ReadOnly, c.Env = work.Root, work.ReadOnly, append(c.Env, work.Env...)
-	if out, err = p.run(ctx, inv, in, s, c, l); err != nil {
+	if out, err = p.run(ctx, inv, in, s, judge, c, l); err != nil {
 		return out, err
 	}
 	var note string
@@ -289,7 +295,7 @@ func (p *Pack) exec(ctx context.Context, in execArgs) (out execResult, err error
 }
 
 // run runs the command, in the shell of its session if it has one.
-func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s settings, c confine.Command, l confine.Limits) (out execResult, err error) {
+func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s settings, judge policy, c confine.Command, l confine.Limits) (out execResult, err error) {
 	if s.Backend != sessions {
 		r, err := confine.Run(ctx, c, l)
 		return tell(inv, r), err
@@ -302,7 +308,7 @@ func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s se
 		return out, err
 	}
 	defer done()
-	shell, err := p.open(ctx, inv, &c, s.policy(), in.Command, in.Cwd != "")
+	shell, err := p.open(ctx, inv, &c, judge, in.Command, in.Cwd != "")
 	if err != nil {
 		return out, err
 	}

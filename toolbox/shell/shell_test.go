@@ -30,17 +30,24 @@ func newWorld(t *testing.T) world {
 	return world{t, p.Tools()[0], shells}
 }
 
-func (w world) try(config string, args map[string]any) (execResult, error) {
+func (w world) try(config string, args map[string]any, lent ...string) (execResult, error) {
 	w.t.Helper()
 	b, err := json.Marshal(args)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	inv := &reeve.Invocation{Workspace: "w", Agent: "a", Thread: "a:session:s", Args: b, Config: json.RawMessage(config)}
-	if err := w.tool.Check(w.t.Context(), inv); err != nil {
-		return execResult{}, err
+	for _, c := range append([]string{config}, lent...) { // the gate's part, played here
+		inv.Config = json.RawMessage(c)
+		if err := w.tool.Check(w.t.Context(), inv); err != nil {
+			return execResult{}, err
+		}
 	}
-	run := w.tool.Handler // the gate's part, played here
+	inv.Config = json.RawMessage(config)
+	for _, c := range lent {
+		inv.Lent = append(inv.Lent, json.RawMessage(c))
+	}
+	run := w.tool.Handler
 	out, err := run(context.WithoutCancel(w.t.Context()), inv)
 	r, _ := out.(execResult)
 	return r, err
