@@ -57,10 +57,14 @@ func Message(r io.Reader) (reeve.Email, []string, error) {
 // header reads the lines up to the first empty one. Lines that are none of a header are passed over.
 func (l *letter) header(in *bufio.Reader) (message.Header, error) {
 	var h message.Header
-	var fields [][2]string
+	type field struct {
+		name  string
+		value []string // by lines, to be put together once: a header may have hundreds of thousands
+	}
+	var fields []field
 	size, wrong := 0, 0
 	for {
-		line, err := in.ReadString('\n')
+		line, err := headerLine(in)
 		if size += len(line); size > mostHeader {
 			l.note("the header is longer than 1 MiB; the rest was taken for text")
 			break
@@ -80,10 +84,10 @@ func (l *letter) header(in *bufio.Reader) (message.Header, error) {
 		switch {
 		case text[0] == ' ' || text[0] == '\t':
 			if n := len(fields); n > 0 {
-				fields[n-1][1] += " " + strings.TrimSpace(text)
+				fields[n-1].value = append(fields[n-1].value, strings.TrimSpace(text))
 			}
 		case found && isName(name):
-			fields = append(fields, [2]string{name, strings.TrimSpace(value)})
+			fields = append(fields, field{name, []string{strings.TrimSpace(value)}})
 		case strings.HasPrefix(text, "From ") || strings.HasPrefix(text, ">From "): // of an mbox
 		default:
 			l.note("the header has lines that belong to none")
@@ -99,9 +103,20 @@ func (l *letter) header(in *bufio.Reader) (message.Header, error) {
 		return h, fmt.Errorf("it does not begin with a header, so it is no mail")
 	}
 	for i := len(fields) - 1; i >= 0; i-- { // Add puts each first
-		h.Add(fields[i][0], fields[i][1])
+		h.Add(fields[i].name, strings.Join(fields[i].value, " "))
 	}
 	return h, nil
+}
+
+// headerLine reads a line, or the beginning of one that is longer than a header may be: what is no mail need not have any.
+func headerLine(in *bufio.Reader) (string, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if line = append(line, part...); err != bufio.ErrBufferFull || len(line) > mostHeader { //nolint:errorlint // it is never wrapped
+			return string(line), err
+		}
+	}
 }
 
 func isName(s string) bool {

@@ -154,3 +154,38 @@ func FuzzMessage(f *testing.F) {
 		}
 	})
 }
+
+// nothing is a file that is no mail: zeros without end.
+type nothing struct{ read int }
+
+func (n *nothing) Read(b []byte) (int, error) {
+	if n.read += len(b); n.read > 64<<20 {
+		return 0, io.EOF
+	}
+	clear(b)
+	return len(b), nil
+}
+
+// TestWhatIsNoMailIsNotReadWhole has a header that never ends a line, as a disk image has none.
+func TestWhatIsNoMailIsNotReadWhole(t *testing.T) {
+	var in nothing
+	if _, _, err := Message(&in); err == nil || in.read > 4<<20 {
+		t.Errorf("%d bytes were read of what is no mail: %v", in.read, err)
+	}
+}
+
+// TestALongHeaderCostsWhatItIsLong has a field of very many lines: each was put together anew with all before it.
+func TestALongHeaderCostsWhatItIsLong(t *testing.T) {
+	const lines = 50_000
+	text := "Subject: a\n" + strings.Repeat(" x\n", lines) + "\nhello\n"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	e, _, err := Message(strings.NewReader(text))
+	runtime.ReadMemStats(&after)
+	if err != nil || e.Subject != "a"+strings.Repeat(" x", lines) || e.Body != "hello" {
+		t.Errorf("a subject of %d bytes, %q, %v", len(e.Subject), e.Body, err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 256<<20 {
+		t.Errorf("%d bytes were copied for a header of %d", took, len(text))
+	}
+}
