@@ -28,7 +28,7 @@ func (j *job) prepare(ctx context.Context) (undo func(), err error) {
 			return undo, broken("workspace", err)
 		}
 		defer root.Close()
-		if err := give(ctx, root); err != nil {
+		if err := give(ctx, root, 0); err != nil {
 			return undo, broken("workspace", err)
 		}
 	}
@@ -70,22 +70,18 @@ func user(c Command) (uid, gid int, err error) {
 	return int(s.Uid), int(s.Gid), nil
 }
 
+// deepest is how far down things are given. Each folder on the way is open meanwhile, and a command may nest more of them than the server may open files. Only
+// commands go so deep, whose user has what they make: the file tools do not.
+const deepest = 200
+
 // give makes a folder and all in it the unprivileged user's. Links are given, not followed; a file with other names may be
 // somebody else's too, and is left alone.
-func give(ctx context.Context, dir *os.Root) error {
+func give(ctx context.Context, dir *os.Root, depth int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	f, err := dir.Open(".")
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := f.Chown(nobody, nobody); err != nil {
-		return err
-	}
-	entries, err := f.ReadDir(-1)
-	if err != nil {
+	entries, err := take(dir)
+	if err != nil || depth == deepest {
 		return err
 	}
 	for _, e := range entries {
@@ -104,7 +100,7 @@ func give(ctx context.Context, dir *os.Root) error {
 			if err != nil {
 				continue // it was swapped for something else meanwhile
 			}
-			err = give(ctx, sub)
+			err = give(ctx, sub, depth+1)
 			_ = sub.Close()
 			if err != nil {
 				return err
@@ -116,6 +112,19 @@ func give(ctx context.Context, dir *os.Root) error {
 		}
 	}
 	return nil
+}
+
+// take gives a folder itself, and lists what is in it.
+func take(dir *os.Root) ([]fs.DirEntry, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := f.Chown(nobody, nobody); err != nil {
+		return nil, err
+	}
+	return f.ReadDir(-1)
 }
 
 // reachable tells whether everybody may walk to a folder, which the unprivileged user must without namespaces.
