@@ -1,7 +1,9 @@
 package files
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -101,6 +103,37 @@ func TestO01_List(t *testing.T) {
 	}
 	w.refuse(reeve.ToolFailed, "file_list", m{"path": "/shared/none"})
 	w.refuse(reeve.ToolFailed, "file_list", m{"path": "/shared/d/00"})
+}
+
+// leaving is a caller who goes away after having been asked for a number of times.
+type leaving struct {
+	context.Context
+	asked int
+}
+
+func (l *leaving) Err() error {
+	if l.asked--; l.asked < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestG18_ASearchEndsWithItsCaller compares a line with an expression of many states, which takes hours for a line as long as a file may be.
+func TestG18_ASearchEndsWithItsCaller(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.host("/shared/long"), strings.Repeat("a", 400)+"\n")
+	inv := w.invocation(m{"query": strings.Repeat("(a?){1000}", 20) + "b", "regexp": true, "path": "/shared/long"})
+	caller := &leaving{context.Background(), 100}
+	search := w.tools["file_search"].Handler
+	if out, err := search(caller, inv); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v", out, err)
+	}
+	for line, want := range map[string]bool{strings.Repeat("a", 400): false, strings.Repeat("€", 1000) + "b": true, "b": true, "": false} {
+		match, err := expression("(a?){1000}b$")
+		if err != nil || match(context.Background(), []byte(line)) != want {
+			t.Errorf("%.10s…: not %v, %v", line, want, err)
+		}
+	}
 }
 
 func TestO01_Search(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"os"
 	"path"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -66,7 +65,7 @@ type search struct {
 	pack    *Pack
 	from    vpath
 	glob    string
-	match   func(line []byte) bool
+	match   matcher
 	inv     *reeve.Invocation
 	limit   int
 	visited int
@@ -95,13 +94,11 @@ func newSearch(in searchArgs) (*search, error) {
 		return wrong("query", "the query is empty")
 	}
 	query := []byte(in.Query)
-	s.match = func(line []byte) bool { return bytes.Contains(line, query) }
+	s.match = func(_ context.Context, line []byte) bool { return bytes.Contains(line, query) }
 	if in.Regexp {
-		re, err := regexp.Compile(in.Query)
-		if err != nil {
+		if s.match, err = expression(in.Query); err != nil {
 			return wrong("query", "the query is not a regular expression: %v", err)
 		}
-		s.match = re.Match
 	}
 	return s, nil
 }
@@ -255,7 +252,12 @@ func (s *search) file(ctx context.Context, pl place) error {
 	for line := range bytes.Lines(b) {
 		at := next
 		n, next = n+1, next+len(line)
-		if line = bytes.TrimRight(line, "\r\n"); !s.match(line) {
+		line = bytes.TrimRight(line, "\r\n")
+		matches := s.match(ctx, line)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !matches {
 			continue
 		}
 		if len(s.out.Matches) == s.limit {
