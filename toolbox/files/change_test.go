@@ -19,6 +19,10 @@ func TestO03_EditWantsExactlyOne(t *testing.T) {
 			t.Errorf("%q: %s", old, e.Message)
 		}
 	}
+	w.put(w.host("/shared/z.txt"), strings.Repeat("z", 1000)) // a file of z could have millions, each as long as the text that is looked for
+	if e := w.refuse(reeve.ToolFailed, "file_edit", m{"path": "/shared/z.txt", "old": "zzz", "new": "x"}); !strings.Contains(e.Message, "occurs 100 times or more") {
+		t.Error(e.Message)
+	}
 	w.refuse(reeve.Validation, "file_edit", m{"path": "/shared/a.txt", "old": "", "new": "x"})
 	w.refuse(reeve.Validation, "file_edit", m{"path": "/shared/a.txt", "old": "one", "new": "one"})
 	if e := w.refuse(reeve.ToolFailed, "file_edit", m{"path": "/shared/no.txt", "old": "a", "new": "b"}); e.Message != "file not found: /shared/no.txt" {

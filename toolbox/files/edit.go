@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strconv"
 
 	"reeve"
 )
@@ -68,7 +69,11 @@ func (p *Pack) editing(v vpath, in editArgs, old []byte) (data []byte, line int,
 		return nil, 0, reeve.Errorf(reeve.ToolFailed, "the old text does not occur in %s", v).
 			Hintf("read the file and copy the text exactly, with its spaces and line ends")
 	case n > 1:
-		return nil, 0, reeve.Errorf(reeve.ToolFailed, "the old text occurs %d times in %s; it must occur once", n, v).
+		times := strconv.Itoa(n) + " times"
+		if n == mostCounted {
+			times += " or more"
+		}
+		return nil, 0, reeve.Errorf(reeve.ToolFailed, "the old text occurs %s in %s; it must occur once", times, v).
 			Hintf("give more of what is around it")
 	}
 	data = append(append(bytes.Clone(old[:at]), in.New...), old[at+len(in.Old):]...)
@@ -78,9 +83,12 @@ func (p *Pack) editing(v vpath, in editArgs, old []byte) (data []byte, line int,
 	return data, 1 + bytes.Count(old[:at], []byte{'\n'}), nil
 }
 
+// mostCounted is how many occurrences are counted. Millions that overlap would take hours: each is as long as the text that is looked for.
+const mostCounted = 100
+
 // occurrences counts where sep occurs in b, overlaps included: "aa" is at two places in "aaa", so it says not which is meant.
 func occurrences(b, sep []byte) (first, n int) {
-	for from := 0; ; n++ {
+	for from := 0; n < mostCounted; n++ {
 		i := bytes.Index(b[from:], sep)
 		if i < 0 {
 			return first, n
@@ -90,6 +98,7 @@ func occurrences(b, sep []byte) (first, n int) {
 		}
 		from += i + 1
 	}
+	return first, n
 }
 
 // editChange works out the change and, once it was made, the line.
