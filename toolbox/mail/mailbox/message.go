@@ -225,7 +225,7 @@ func (l *letter) text(e *message.Entity, depth int) string {
 		l.note("its parts are broken: %s", plainError(err))
 	} else if rest, _ := io.Copy(io.Discard, e.Body); rest > 0 {
 		l.email.Cut += rest
-		l.note("its text is longer than 1 MiB and was cut")
+		l.note(cutNote)
 	}
 	text := l.decode(b.Bytes(), params["charset"])
 	if html {

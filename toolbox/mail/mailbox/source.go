@@ -291,6 +291,7 @@ func (r *reader) kind(rel string, head []byte) Format {
 
 // give hands over what was read up to a place.
 func (r *reader) give(line reeve.MailLine, bytes int64) error {
+	fit(&line)
 	if !r.yield(Item{Line: line, Position: r.at.String(), Bytes: bytes}, nil) {
 		return errStop
 	}

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -276,4 +277,29 @@ func TestOpenWhatIsNotThere(t *testing.T) {
 	if got, _ := read(t, t.TempDir(), Options{}, ""); len(got) != 0 {
 		t.Errorf("an empty folder: %v", got)
 	}
+}
+
+// TestOneLargeMailHoldsUpNoOther reads mails that a server would not take: it takes 16 MiB at once, and whoever is refused one mail would never get past it.
+func TestOneLargeMailHoldsUpNoOther(t *testing.T) {
+	long := strings.Repeat("\xff", 7<<20) // each is read as a character of three bytes
+	dir := lay(t, map[string]string{
+		"a.jsonl": `{"id":"1","subject":"text","body":"` + long + `"}` + "\n" + `{"id":"2","subject":"` + long + `"}` + "\n" + `{"id":"3","subject":"small","body":"x"}` + "\n",
+	})
+	s, err := Open(filepath.Join(dir, "a.jsonl"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for item, err := range s.Items("") {
+		b, bad := json.Marshal(item.Line)
+		if err != nil || bad != nil || len(b) > 15<<20 {
+			t.Errorf("a line of %d bytes, %v, %v", len(b), err, bad)
+		}
+		if e := item.Line.Email; e != nil {
+			got = append(got, fmt.Sprintf("%s: %d bytes, %d cut, %q", e.Subject, len(e.Body), e.Cut, item.Line.Notes[len(item.Line.Notes)-1]))
+		} else {
+			got = append(got, "! "+item.Line.Bad)
+		}
+	}
+	same(t, got, `text: 1048575 bytes, 20971521 cut, "its text is longer than 1 MiB and was cut"`, "! it has more than 8 MiB of subject, addresses and names of attachments", `small: 1 bytes, 0 cut, "it has no date"`)
 }
