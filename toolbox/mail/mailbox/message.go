@@ -141,7 +141,10 @@ func (l *letter) envelope(h message.Header) {
 		for f := h.FieldsByKey(name); f.Next(); {
 			*to = append(*to, l.addresses(f.Value())...)
 		}
-		*to = (*to)[:min(len(*to), mostRecipients)]
+		if len(*to) > mostRecipients {
+			*to = (*to)[:mostRecipients]
+			l.note("it has more than %d recipients; the rest was left out", mostRecipients)
+		}
 	}
 	e.Date = l.date(h.Get("Date"), h.Get("Received"))
 }

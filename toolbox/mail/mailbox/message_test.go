@@ -189,3 +189,11 @@ func TestALongHeaderCostsWhatItIsLong(t *testing.T) {
 		t.Errorf("%d bytes were copied for a header of %d", took, len(text))
 	}
 }
+
+// TestRecipientsThatAreLeftOutAreNoted writes to more people than are kept.
+func TestRecipientsThatAreLeftOutAreNoted(t *testing.T) {
+	e, notes, err := Message(strings.NewReader("To: " + strings.Repeat("a@x, ", mostRecipients) + "b@x\r\n\r\n"))
+	if err != nil || len(e.To) != mostRecipients || !slices.Contains(notes, "it has more than 10000 recipients; the rest was left out") {
+		t.Errorf("%d recipients, %q, %v", len(e.To), notes, err)
+	}
+}
