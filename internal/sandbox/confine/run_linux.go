@@ -176,7 +176,7 @@ func attend(ctx context.Context, p *os.Process, j job, out, errs *os.File) (r Re
 		late, look := time.NewTimer(j.Time), time.NewTicker(glance)
 		defer late.Stop()
 		defer look.Stop()
-		free, files := disk(j)
+		free, files, known := disk(j)
 		for {
 			select {
 			case <-done:
@@ -185,7 +185,8 @@ func attend(ctx context.Context, p *os.Process, j job, out, errs *os.File) (r Re
 			case <-late.C:
 				r.TimedOut = true
 			case <-look.C:
-				if f, n := disk(j); free-f <= j.Disk && n-files <= j.Files {
+				f, n, ok := disk(j)
+				if !ok || !known || free-f <= j.Disk && n-files <= j.Files {
 					continue
 				}
 				r.DiskFull = true
@@ -226,16 +227,21 @@ func killAll(pid int) {
 }
 
 // disk is how much room there is where the command can write, and how many files there are, counted twice if that is one disk: then a byte taken
-// weighs two, and with a limit this rough that is no matter. File systems that do not count files give none.
-func disk(j job) (free, files int64) {
+// weighs two, and with a limit this rough that is no matter. File systems that do not count files give none. False means that it cannot be told just now, as when the folder is
+// gone, or a disk over the network is: that is no full disk.
+func disk(j job) (free, files int64, ok bool) {
 	for _, dir := range []string{j.Root, j.TempDir} {
-		var s unix.Statfs_t
-		if dir != "" && unix.Statfs(dir, &s) == nil {
-			free += int64(s.Bavail) * s.Bsize
-			files += int64(s.Files - s.Ffree)
+		if dir == "" {
+			continue
 		}
+		var s unix.Statfs_t
+		if unix.Statfs(dir, &s) != nil {
+			return 0, 0, false
+		}
+		free += int64(s.Bavail) * s.Bsize
+		files += int64(s.Files - s.Ffree)
 	}
-	return free, files
+	return free, files, true
 }
 
 // capped keeps the beginning of what is written to it, and counts the rest.
