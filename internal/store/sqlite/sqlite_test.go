@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"reeve"
 	"reeve/internal/store"
 	"reeve/internal/store/sqlite"
 	"reeve/internal/store/storetest"
@@ -91,4 +92,36 @@ func BenchmarkUpdate(b *testing.B) {
 	storetest.Benchmark(b, func(b *testing.B) *store.DB {
 		return open(b, sqlite.Config{File: filepath.Join(b.TempDir(), "reeve.db")})
 	})
+}
+
+// A summary whose row is damaged is taken once, and is not in the way of the others then.
+func TestADamagedSummaryIsNotTakenAgain(t *testing.T) {
+	ctx := t.Context()
+	e, err := sqlite.Open(ctx, sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := store.Open(ctx, e, storetest.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var taken store.Summary
+	var ok bool
+	claim := func(tx *store.Tx) (err error) { taken, ok, err = tx.ClaimSummary(ctx, "proc_1"); return err }
+	if err := db.Update(ctx, func(tx *store.Tx) error {
+		_, err := tx.InsertWorkspace(ctx, "home", "Home")
+		return errors.Join(err, tx.JoinProcess(ctx, "proc_1"), tx.InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: "home"}),
+			tx.QueueSummary(ctx, store.Summary{ThreadID: "damaged", WorkspaceID: "home", ConversationID: "cnv_1"}), tx.QueueSummary(ctx, store.Summary{ThreadID: "sound", WorkspaceID: "home", ConversationID: "cnv_1"}))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(e.Update(ctx, func(c store.Conn) error {
+		return c.Exec(ctx, nil, "UPDATE summaries SET due_at = 1.5 WHERE thread_id = 'damaged'")
+	}), db.Update(ctx, claim)); err != nil || ok {
+		t.Fatalf("%+v, %v", taken, err)
+	}
+	if err := db.Update(ctx, claim); err != nil || !ok || taken.ThreadID != "sound" {
+		t.Errorf("%+v, %v", taken, err)
+	}
 }

@@ -17,6 +17,27 @@ import (
 
 // work tests what processes do: claiming, heartbeats, approvals, budgets.
 var work = map[string]func(*testing.T, *store.DB){
+	// A summary that a process has taken, and of which it could not write what became of it, is not lost while the process lives: it takes it again, and nobody else does.
+	"summary that is left": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		update(t, db, func(tx *store.Tx) error {
+			return errors.Join(tx.JoinProcess(ctx, "proc_1"), tx.InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: ws, AgentID: "agt_one"}),
+				tx.QueueSummary(ctx, store.Summary{ThreadID: "th", UpTo: "run_1", WorkspaceID: ws, AgentID: "agt_one", ConversationID: "cnv_1"}))
+		})
+		claim := func(process string) (v store.Summary) {
+			update(t, db, func(tx *store.Tx) (err error) { v, _, err = tx.ClaimSummary(ctx, process); return err })
+			return v
+		}
+		due := func(process string) bool {
+			return view(t, db, func(s *store.Snap) (bool, error) { _, ok, err := s.NextSummary(ctx, process); return ok, err })
+		}
+		equal(t, claim("proc_1").Attempts, 1, "taken")
+		equal(t, due("proc_2"), false, "for another process, while this one lives")
+		equal(t, claim("proc_2").Attempts, 0, "by another process")
+		equal(t, due("proc_1"), true, "for the one that has left it")
+		equal(t, claim("proc_1").Attempts, 2, "taken again")
+	},
 	"claiming": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		a := setUp(t, db)
