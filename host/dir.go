@@ -96,13 +96,25 @@ func secretKey(cfg Config) ([]byte, error) {
 	return key, nil
 }
 
-// writePrivate writes a whole file that only we can read.
+// writePrivate writes a whole file that only we can read. It outlives a machine that goes down, as the database does that needs it: what was sealed with a lost key cannot be opened.
 func writePrivate(file, text string) error {
 	part := file + ".part"
-	if err := os.WriteFile(part, []byte(text), 0o600); err != nil {
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
 		return err
 	}
-	return os.Rename(part, file)
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(part, file); err != nil {
+		return err
+	}
+	if dir, err := os.Open(filepath.Dir(file)); err == nil {
+		_ = dir.Sync() // not every system can
+		_ = dir.Close()
+	}
+	return nil
 }
 
 // ownerToken reads the token in the data directory; false means that there is none.
