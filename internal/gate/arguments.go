@@ -9,12 +9,18 @@ import (
 	"reeve"
 )
 
+// mostParts is how many values arguments may hold. Each that is wrong takes some memory, however few of them are named then: megabytes of wrong numbers took gigabytes.
+const mostParts = 200_000
+
 // validate reads the arguments and checks them against the tool's schema. What models really send is either repaired by one of
 // the rules in repair.go or answered with every path that is wrong.
 func (p *pass) validate(context.Context) (string, error) {
 	v, notes, err := readArguments(p.call.Args)
 	if err != nil {
 		return "", err
+	}
+	if size(v) > mostParts {
+		return "", reeve.Errorf(reeve.TooLarge, "the arguments hold more than %d values", mostParts).Hintf("send less at once")
 	}
 	s := p.entry.args
 	fields := s.check(v, "")

@@ -62,3 +62,16 @@ func TestI10_LongArgumentsAreChecked(t *testing.T) {
 		t.Error(fields)
 	}
 }
+
+// Arguments of very many values are refused before anything is made of each that is wrong.
+func TestI10_ArgumentsOfVeryManyValues(t *testing.T) {
+	s, err := compile([]byte(`{"properties":{"list":{"items":{"type":"string"}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pass{view: &agentView{workspace: &workspaceView{scrubber: newScrubber(nil)}}, entry: &entry{args: s},
+		call: reeve.Call{Tool: "many", Args: json.RawMessage(`{"list":[` + strings.Repeat("0,", mostParts) + `0]}`)}}
+	if _, err := p.validate(t.Context()); reeve.CodeOf(err) != reeve.TooLarge {
+		t.Error(err)
+	}
+}
