@@ -199,6 +199,7 @@ func TestK18_ARetryThatIsDueWhileAllIsStopped(t *testing.T) {
 		a.Want(204, nil, "POST", "/api/stop", call{"reason": "a drill"})
 		equal(t, len(a.retries(reeve.WakeQueued)), 1, "retries that wait")
 		eventually(t, "the retry is due", func() bool { a.Settle(t.Context()); return len(a.retries(reeve.WakeSkipped)) == 1 })
+		a.Want(423, nil, "POST", a.at("/resume"), nil) // what would be skipped is not begun
 		a.Want(204, nil, "POST", "/api/resume", call{})
 		m := a.get()
 		equal(t, spoken(m.Status, m.Trouble.Class, m.Trouble.RetryAt == nil), "stopped network true", "the automation")

@@ -21,6 +21,12 @@ func (r *Room) Pause(ctx context.Context, workspace, id string) (reeve.Automatio
 // Resume lets an automation go on. If a run was ended by the pause, another carries on with the same version, type and input; so it is for those that the pause kept from beginning.
 func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error) {
 	m, err := r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
+		stopped := m.Trouble != nil && m.Trouble.StoppedAt != nil
+		if m.PausedRun != "" || stopped {
+			if err := mayRun(ctx, tx, *m); err != nil {
+				return err
+			}
+		}
 		if m.PausedRun != "" {
 			kept, err := tx.KeptFrom(ctx, *m)
 			if err != nil {
@@ -33,7 +39,7 @@ func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Au
 			}
 		}
 		m.PausedAt, m.PausedRun = nil, ""
-		if m.Trouble == nil || m.Trouble.StoppedAt == nil {
+		if !stopped {
 			return nil
 		}
 		return r.goOn(ctx, tx, *m, user)
@@ -42,6 +48,26 @@ func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Au
 		r.Waker.Nudge()
 	}
 	return m, err
+}
+
+// mayRun refuses to begin a run that would be skipped: nobody would have it made again.
+func mayRun(ctx context.Context, tx *store.Tx, m reeve.Automation) error {
+	ws, err := tx.GetWorkspace(ctx, m.WorkspaceID)
+	if err != nil {
+		return err
+	}
+	a, err := tx.GetAgent(ctx, m.WorkspaceID, m.AgentID)
+	switch {
+	case err != nil:
+		return err
+	case ws.StoppedAt != nil:
+		return reeve.Errorf(reeve.Stopped, "the automation cannot go on: everything in the workspace is stopped").Hintf("turn the kill switch off first: reeve resume; nothing was changed")
+	case a.StoppedAt != nil:
+		return reeve.Errorf(reeve.Stopped, "the automation cannot go on: its agent is stopped").Hintf("turn its kill switch off first: reeve resume --agent %s; nothing was changed", a.Name)
+	case a.Lifecycle != reeve.AgentActive:
+		return reeve.Errorf(reeve.Conflict, "the automation cannot go on: its agent is %s", a.Lifecycle).Hintf("make it active first; nothing was changed")
+	}
+	return nil
 }
 
 // carryOn begins a run that carries on with the one that a pause ended.
