@@ -96,6 +96,9 @@ func keyed(r *http.Request, who reeve.Principal, key string) (store.Request, err
 			Fields: []reeve.Field{{Path: "header/" + keyHeader, Message: "is too long", Expected: "at most 255 bytes"}}}
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, bodyLimit+1))
+	if reeve.CodeOf(err) == reeve.Timeout {
+		return store.Request{}, err // it came too slowly
+	}
 	if err != nil {
 		return store.Request{}, reeve.Errorf(reeve.Validation, "the body could not be read to its end")
 	}

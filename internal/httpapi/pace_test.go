@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -78,5 +80,13 @@ func TestBadInput_SlowBodies(t *testing.T) {
 				all.Wait()
 			})
 		})
+	}
+}
+
+// A body that comes too slowly is told so with a key, too.
+func TestIdempotencyKey_OfASlowBody(t *testing.T) {
+	r := httptest.NewRequest(http.MethodPost, "/x", iotest.ErrReader(reeve.Errorf(reeve.Timeout, "the body came too slowly")))
+	if _, err := keyed(r, reeve.Principal{}, "k"); reeve.CodeOf(err) != reeve.Timeout {
+		t.Error(err)
 	}
 }
