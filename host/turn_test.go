@@ -425,6 +425,9 @@ func TestW23_Responses(t *testing.T) {
 		at += i
 	}
 	h.Want(http.StatusBadRequest, nil, "POST", "/v1/responses", object{"model": "mock", "input": "hi", "previous_response_id": "resp_nosuch"})
+	for _, nothing := range []any{"", nil, []object{}} {
+		h.Want(http.StatusBadRequest, nil, "POST", "/v1/responses", object{"model": "mock", "input": nothing})
+	}
 }
 
 // A request that is refused leaves nothing behind, however often it is made.

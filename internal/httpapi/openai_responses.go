@@ -49,13 +49,12 @@ func (q v1RespondRequest) talk() (*v1Talk, error) {
 		t.system = append(t.system, q.Instructions)
 	}
 	var text string
-	if json.Unmarshal(q.Input, &text) == nil {
-		t.add(model.User, model.Part{Type: model.Text, Text: text})
-		return t, nil
-	}
 	var items []v1Item
-	if err := json.Unmarshal(q.Input, &items); err != nil {
+	if json.Unmarshal(q.Input, &text) != nil && json.Unmarshal(q.Input, &items) != nil {
 		return nil, wrongV1("input", "input is a text or a list of items")
+	}
+	if text != "" {
+		t.add(model.User, model.Part{Type: model.Text, Text: text})
 	}
 	for i, m := range items {
 		if err := t.item(m, fmt.Sprintf("input[%d]", i), q.Previous != ""); err != nil {
