@@ -40,6 +40,10 @@ func (j *judge) misread(n syntax.Node) {
 		if strings.HasPrefix(text, "-") && text != "-" { // >&-rm
 			j.refuse(n, "write a space after the -", "the shell takes what follows the - for a word of its own")
 		}
+	case *syntax.ParamExp: // between double quotes, and in a here-document, a single quote in it is text to the shell, and what it encloses for the tree is not
+		for _, w := range words(n) {
+			j.quotes(n, w)
+		}
 	case *syntax.ExtGlob: // to the tree it is text up to a bracket, which may be quoted
 		if strings.ContainsAny(n.Pattern.Value, "'\"\\$`<>") {
 			j.refuse(n, "put it into a variable first", "a pattern in brackets holds quotes, or what the shell runs")
@@ -59,6 +63,35 @@ func (j *judge) misread(n syntax.Node) {
 			j.refuse(n, "write a space after the !", "the shell may run what is in these brackets")
 		}
 	}
+}
+
+// words are the texts that an expansion may give in place of its variable's.
+func words(n *syntax.ParamExp) (list []*syntax.Word) {
+	if n.Exp != nil {
+		list = append(list, n.Exp.Word)
+	}
+	if n.Repl != nil {
+		list = append(list, n.Repl.Orig, n.Repl.With)
+	}
+	return list
+}
+
+// quotes refuses single quotes around anything that would mean something without them. In a command within, quotes are the shell's again.
+func (j *judge) quotes(at syntax.Node, w *syntax.Word) {
+	if w == nil {
+		return
+	}
+	syntax.Walk(w, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst, *syntax.ProcSubst:
+			return false
+		case *syntax.SglQuoted:
+			if strings.ContainsAny(n.Value, "$`\\\"}") {
+				j.refuse(at, "put the text into a variable first", "the shell may run what is in these quotes")
+			}
+		}
+		return true
+	})
 }
 
 // compound tells whether a command is more than a program and its arguments.

@@ -100,12 +100,14 @@ func TestO04_NothingRunsThatTheShellReadsOtherwise(t *testing.T) {
 	for _, line := range []string{
 		"ls # a\\\nrm f", "echo a\r#; rm f", "echo \\\r\nrm f", "a=()#`rm f`", "[[ x == @($(rm f)) ]]", "[[ x == @(`rm f`) ]]", "[[ x == @(')' ) ]]; rm f # ' ]]", "shopt -s extglob\necho @($(rm f))",
 		"shopt -s extglob\ncase x in @($(rm f))) ;; esac", "time -- rm f", "time -p -- rm f", "coproc rm f|&ls", "coproc a=! rm f", "ls >&1'$(rm f)'", ">&-rm f", "<&-rm f", "x='1`rm f`'; ls 2>&$x", "() ls",
+		`echo "${y:-'$(rm f)'}"`, "echo \"${y+'`rm f`'}\"", `echo "${y:=$'$(rm f)'}"`, `cat <<< "${y:-'$(rm f)'}"`, "cat <<E\n${y:-'$(rm f)'}\nE", `echo "${y:-${z:-'$(rm f)'}}"`, `echo "${y:-'}"; rm f; echo "'}"`,
+		`echo "${y:-it's}" ; rm f; echo "${z:-it's}"`,
 	} {
 		if err := denies.check(line); reeve.CodeOf(err) != reeve.Denied {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
-	for _, line := range []string{"ls # rm f", "# a\nls", "ls;# rm", "ls 2>&1 >&2", "ls >& out", "n=3; ls >&$n 3>&-", "[[ $a == @(x|y) ]]", "[[ $a == *.@(jp|jpe)g ]]", "coproc c { ls; }", "time -p ls", "echo {a,b}>f", `echo "${a[0]}">f`} {
+	for _, line := range []string{"ls # rm f", "# a\nls", "ls;# rm", "ls 2>&1 >&2", "ls >& out", "n=3; ls >&$n 3>&-", "[[ $a == @(x|y) ]]", "[[ $a == *.@(jp|jpe)g ]]", "coproc c { ls; }", "time -p ls", "echo {a,b}>f", `echo "${a[0]}">f`, `echo "${y:-'a b'}"`, `echo ${y:-'a;b'} "${y:-$(echo 'a}$b')}"`} {
 		if err := denies.check(line); err != nil {
 			t.Errorf("%q: %v", line, err)
 		}
