@@ -63,7 +63,7 @@ func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, held string, 
 		}
 		if m.PausedAt != nil {
 			if still, err := noteHeld(ctx, tx, run); err != nil || still {
-				held = "paused"
+				held = paused
 				return err
 			}
 		}
@@ -134,7 +134,7 @@ func (w *work) finish(ctx context.Context, value json.RawMessage, err error) ree
 	return end
 }
 
-// settle writes the last of the run: its ledger, and which run a pause ended. Where the automation was resumed before that, nobody knew of this run, and another carries on.
+// settle writes the last of the run: its ledger, and which run a pause ended. Where the automation is resumed before the run has ended, its end has another carry on.
 func (w *work) settle(ctx context.Context, end reeve.RunEnd) error {
 	w.ledger.writing.Lock()
 	defer w.ledger.writing.Unlock()
@@ -142,11 +142,8 @@ func (w *work) settle(ctx context.Context, end reeve.RunEnd) error {
 		if err := w.write(ctx, tx, true); err != nil || end.State != reeve.RunPaused {
 			return err
 		}
-		still, err := noteHeld(ctx, tx, w.run)
-		if err != nil || still {
-			return err
-		}
-		return w.carryOn(ctx, tx, w.run.WorkspaceID, w.run.ID, w.run.UserID)
+		_, err := noteHeld(ctx, tx, w.run)
+		return err
 	})
 	if err == nil {
 		w.wrote()

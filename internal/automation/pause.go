@@ -7,6 +7,9 @@ import (
 	"reeve/internal/store"
 )
 
+// paused is the output of a run that a pause ended or kept from beginning, until another carries on with it.
+const paused = "paused"
+
 // Pause keeps an automation from making calls: a run under way ends at its next.
 func (r *Room) Pause(ctx context.Context, workspace, id string) (reeve.Automation, error) {
 	return r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
@@ -22,20 +25,23 @@ func (r *Room) Pause(ctx context.Context, workspace, id string) (reeve.Automatio
 func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Automation, error) {
 	m, err := r.change(ctx, workspace, id, func(tx *store.Tx, m *reeve.Automation) error {
 		stopped := m.Trouble != nil && m.Trouble.StoppedAt != nil
-		if m.PausedRun != "" || stopped {
+		held, err := heldRuns(ctx, tx, *m)
+		if err != nil {
+			return err
+		}
+		if len(held) > 0 || stopped {
 			if err := mayRun(ctx, tx, *m); err != nil {
 				return err
 			}
 		}
-		if m.PausedRun != "" {
-			kept, err := tx.KeptFrom(ctx, *m)
-			if err != nil {
+		for _, run := range held {
+			if err := r.carryOn(ctx, tx, workspace, run, user); err != nil {
 				return err
 			}
-			for _, run := range append([]string{m.PausedRun}, kept...) {
-				if err := r.carryOn(ctx, tx, workspace, run, user); err != nil {
-					return err
-				}
+		}
+		if m.PausedAt != nil {
+			if err := tx.CarriedOn(ctx, *m); err != nil {
+				return err
 			}
 		}
 		m.PausedAt, m.PausedRun = nil, ""
@@ -48,6 +54,47 @@ func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Au
 		r.Waker.Nudge()
 	}
 	return m, err
+}
+
+// heldRuns lists the runs that a pause has ended, the one that was under way first. Those that are just ending are carried on with by their ends: see released.
+func heldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]string, error) {
+	if m.PausedAt == nil {
+		return nil, nil
+	}
+	kept, err := tx.KeptFrom(ctx, m)
+	if err != nil || m.PausedRun == "" {
+		return kept, err
+	}
+	run, err := tx.GetRun(ctx, m.WorkspaceID, m.PausedRun)
+	switch {
+	case reeve.CodeOf(err) == reeve.NotFound:
+		return kept, nil
+	case err == nil && run.State == reeve.RunPaused:
+		kept = append([]string{run.ID}, kept...)
+	}
+	return kept, err
+}
+
+// released carries on with a run that ends as paused when its automation is so no more: whoever resumed that did not find this run among the ended ones.
+func (r *Room) released(ctx context.Context, tx *store.Tx, run reeve.Run) error {
+	m, err := tx.HoldAutomation(ctx, run.WorkspaceID, run.AgentID)
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return nil
+	}
+	if err != nil || m.PausedAt != nil {
+		return err
+	}
+	a, err := tx.GetAgent(ctx, run.WorkspaceID, run.AgentID)
+	if reeve.CodeOf(err) == reeve.NotFound || err == nil && (a.Lifecycle == reeve.AgentDestroyed || a.Sound() != nil) {
+		return nil // nobody could
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.carryOn(ctx, tx, run.WorkspaceID, run.ID, run.UserID); err != nil {
+		return err
+	}
+	return tx.CarriedOnWith(ctx, run.ID)
 }
 
 // mayRun refuses to begin a run that would be skipped: nobody would have it made again.

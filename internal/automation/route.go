@@ -29,6 +29,8 @@ func (r *Room) Ending(ctx context.Context, tx *store.Tx, runs []reeve.Run) error
 		note, noted := notes[run.Key]
 		switch {
 		case !follows(run):
+		case run.State == reeve.RunPaused && run.Output == paused:
+			err = r.released(ctx, tx, run)
 		case run.Reason == reeve.ReasonErrand:
 			err = r.returned(ctx, tx, run)
 		case noted && note.Type == reeve.ProductionRun || !noted && scripts[run.AgentID] && run.State == reeve.RunFailed: // tests, and what a person looks at, are nobody's task

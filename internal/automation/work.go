@@ -278,16 +278,16 @@ func (w *work) goesOn(ctx context.Context) error {
 	if w.trial != nil {
 		return nil
 	}
-	var paused bool
+	var is bool
 	err := w.DB.View(ctx, func(s *store.Snap) (err error) {
-		paused, err = s.Paused(ctx, w.run.AgentID)
+		is, err = s.Paused(ctx, w.run.AgentID)
 		return err
 	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.looked = reeve.Monotonic()
-	if err == nil && paused {
-		return w.halt(reeve.RunEnd{State: reeve.RunPaused, Output: "paused"})
+	if err == nil && is {
+		return w.halt(reeve.RunEnd{State: reeve.RunPaused, Output: paused})
 	}
 	return err
 }

@@ -55,14 +55,30 @@ func (t *Tx) PausedIn(ctx context.Context, agent, run string) (bool, error) {
 	return n == 1, err
 }
 
-// KeptFrom lists the runs that a pause kept from beginning, of those that were to do the same the last, oldest first. Those that were to do what the run does that is noted of it are left out.
+// heldRuns are runs that a pause ended, or kept from beginning, and that nobody has carried on with. $2 bounds how far back is looked.
+const heldRuns = `r.agent_id = $1 AND r.id >= $2 AND r.state = 'paused' AND r.output = 'paused' AND substr(r.session_id, 1, 5) <> 'step:'`
+
+// KeptFrom lists the runs that a pause held, of those that were to do the same the last, oldest first. Those that were to do what the run does that is noted of it are left out.
 func (s *Snap) KeptFrom(ctx context.Context, m reeve.Automation) ([]string, error) {
+	return all(ctx, s, value[string], `SELECT max(r.id) FROM runs r JOIN script_runs q ON q.run_key = r.run_key WHERE `+heldRuns+`
+		AND NOT EXISTS (SELECT 1 FROM runs a JOIN script_runs b ON b.run_key = a.run_key WHERE a.id = $3 AND a.input = r.input AND b.type = q.type AND b.plan_of = q.plan_of)
+		GROUP BY r.input, q.type, q.plan_of ORDER BY 1`, m.AgentID, dayBefore(*m.PausedAt), m.PausedRun)
+}
+
+// CarriedOn notes that the runs that a pause held are carried on with.
+func (t *Tx) CarriedOn(ctx context.Context, m reeve.Automation) error {
+	return first(t.exec(ctx, `UPDATE runs AS r SET output = 'resumed' WHERE `+heldRuns, m.AgentID, dayBefore(*m.PausedAt)), t.CarriedOnWith(ctx, m.PausedRun))
+}
+
+// CarriedOnWith is CarriedOn for one of them.
+func (t *Tx) CarriedOnWith(ctx context.Context, run string) error {
+	return t.exec(ctx, `UPDATE runs SET output = 'resumed' WHERE id = $1 AND state = 'paused' AND output = 'paused'`, run)
+}
+
+// dayBefore is older than the ids of all runs that began within a day of a moment.
+func dayBefore(at time.Time) string {
 	var ids reeve.IDs
-	since := reeve.SameTime(reeve.PrefixRun, ids.New(reeve.PrefixRun, m.PausedAt.Add(-time.Minute))) // what is older need not be read; an id is a little older than what it names
-	return all(ctx, s, value[string], `SELECT max(r.id) FROM runs r JOIN script_runs q ON q.run_key = r.run_key
-		WHERE r.agent_id = $1 AND r.id >= $2 AND r.started_at >= $3 AND r.state = 'paused' AND r.output = 'paused' AND substr(r.session_id, 1, 5) <> 'step:'
-		AND NOT EXISTS (SELECT 1 FROM runs a JOIN script_runs b ON b.run_key = a.run_key WHERE a.id = $4 AND a.input = r.input AND b.type = q.type AND b.plan_of = q.plan_of)
-		GROUP BY r.input, q.type, q.plan_of ORDER BY 1`, m.AgentID, since, reeve.Millis(*m.PausedAt), m.PausedRun)
+	return reeve.SameTime(reeve.PrefixRun, ids.New(reeve.PrefixRun, at.Add(-24*time.Hour)))
 }
 
 // GetAutomation reads an automation of a workspace, by its agent's id or name.

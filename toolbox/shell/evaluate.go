@@ -27,7 +27,7 @@ var takers = []string{"[", "declare", "export", "getopts", "local", "printf", "r
 var implied = []string{"_", "COPROC", "DIRSTACK", "FUNCNAME", "MAPFILE", "OLDPWD", "OPTARG", "PWD", "REPLY"}
 
 var (
-	digits     = regexp.MustCompile(`^-?[0-9]*$|^[0-9]+#[0-9A-Za-z]+$`)
+	digits     = regexp.MustCompile(`^-?[0-9]*$|^-?0[xX][0-9A-Fa-f]+$|^[0-9]+#[0-9A-Za-z]+$`)
 	span       = regexp.MustCompile(`^\{-?[0-9]+\.\.-?[0-9]+(\.\.-?[0-9]+)?\}$`)
 	target     = regexp.MustCompile(`^([A-Za-z_][A-Za-z_0-9]*)(?:$|[\[=+])`)
 	plainIndex = regexp.MustCompile(`^[A-Za-z_][A-Za-z_0-9]*\[(?:[0-9]+|[@*])\](?:=|$)`)

@@ -69,7 +69,7 @@ func TestO04_NothingRunsThatTheSyntaxDoesNotShow(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
-		halves + "echo $z", "for ((i=0; i<3; i++)); do echo $((i*2)) ${#i} $((16#ff)); done", "i=0; while [ $i -lt 3 ]; do i=$((i+1)); done", "for i in {1..3}; do echo $((i+1)); done", "((n=2, n<<=1)); [[ $n -gt $# ]]", "n=${#PWD}; echo $((n % 7))",
+		halves + "echo $z", "for ((i=0; i<3; i++)); do echo $((i*2)) ${#i} $((16#ff + 0x1F)); done", "i=0; while [ $i -lt 3 ]; do i=$((i+1)); done", "for i in {1..3}; do echo $((i+1)); done", "((n=2, n<<=1)); [[ $n -gt $# ]]", "n=${#PWD}; echo $((n % 7))",
 		`[ "$a" = "$b" ] && [ -n "$a" -a ! -f ~/x ]`, `test "$(wc -l < f)" -gt 5`, `[[ $a == *.txt && -n $b ]]`, `printf '%s\n' "$a"`, `printf "a $b\n"`, "printf -v a %s x", `printf '100%%n%s\n' "$a"`, "ls & p=$!; wait $p", `while read -r line; do echo "$line"; done < f`,
 		`export A="$b" C`, "declare -A m=([k]=v [l]=w); declare -a l=(1 2)", `echo "${l[@]}" "${l[0]}" "${!l[@]}" "${a:1:2}" "${a:-x}" "${a@Q}" "${!A@}"`, "unset a 'l[0]'", "set -euo pipefail; shopt -s nullglob", `set -- "$a"`, "f() { local a=$1; ls; }; f x",
 	} {
