@@ -61,16 +61,17 @@ func heldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]string, 
 	if m.PausedAt == nil {
 		return nil, nil
 	}
-	kept, err := tx.KeptFrom(ctx, m)
-	if err != nil || m.PausedRun == "" {
-		return kept, err
+	noted, err := tx.GetRun(ctx, m.WorkspaceID, m.PausedRun)
+	if err != nil && reeve.CodeOf(err) != reeve.NotFound {
+		return nil, err
 	}
-	run, err := tx.GetRun(ctx, m.WorkspaceID, m.PausedRun)
-	switch {
-	case reeve.CodeOf(err) == reeve.NotFound:
-		return kept, nil
-	case err == nil && run.State == reeve.RunPaused:
-		kept = append([]string{run.ID}, kept...)
+	ended := noted.State == reeve.RunPaused
+	if err != nil || noted.State.Final() && !ended {
+		m.PausedRun = "" // it is not there, or was cancelled: others are to do the same
+	}
+	kept, err := tx.KeptFrom(ctx, m)
+	if ended {
+		kept = append([]string{noted.ID}, kept...)
 	}
 	return kept, err
 }
