@@ -35,7 +35,7 @@ const (
 	PrefixTrial        = "try"
 )
 
-// IDs issues time-ordered ids. Two ids from one issuer sort in the order they were issued, even within a millisecond.
+// IDs issues time-ordered ids. Two ids from one issuer sort in the order they were issued, even within a millisecond. Every second one is left out, for AnswerTo.
 // The zero value is ready to use.
 type IDs struct {
 	mu   sync.Mutex
@@ -50,7 +50,7 @@ func (s *IDs) New(prefix string, now time.Time) string {
 	ms := now.UnixMilli()
 	if ms <= s.last {
 		ms = s.last
-		if s.lo++; s.lo == 0 {
+		if s.lo += 2; s.lo == 0 {
 			s.hi++
 		}
 	} else {
@@ -66,6 +66,25 @@ func (s *IDs) New(prefix string, now time.Time) string {
 func SameTime(prefix, id string) string {
 	_, rest, _ := strings.Cut(id, "_")
 	return prefix + "_" + rest[:min(len(rest), timeDigits)]
+}
+
+// AnswerTo is the id of the answer to a call that was answered when it was recorded: the next one, which is issued to nobody. So a call and its answer are one behind the other in every
+// order of ids, and either of them tells the other's.
+func AnswerTo(call string) string {
+	n := len(call) - 1
+	return call[:n] + idAlphabet[strings.IndexByte(idAlphabet, call[n])+1:][:1]
+}
+
+// Issued is when an id was issued, in milliseconds; 0 for what is none.
+func Issued(id string) (ms int64) {
+	if !IsID(id) {
+		return 0
+	}
+	_, rest, _ := strings.Cut(id, "_")
+	for i := range timeDigits {
+		ms = ms<<5 | int64(strings.IndexByte(idAlphabet, rest[i]))
+	}
+	return ms
 }
 
 // timeDigits is how many characters of an id are its time, in milliseconds.
@@ -88,7 +107,7 @@ func RandomBytes(n int) []byte {
 func entropy() (uint16, uint64) {
 	var b [10]byte
 	rand.Read(b[:])
-	return binary.BigEndian.Uint16(b[:2]), binary.BigEndian.Uint64(b[2:]) >> 1 // room to count up
+	return binary.BigEndian.Uint16(b[:2]), binary.BigEndian.Uint64(b[2:]) >> 1 &^ 1 // room to count up
 }
 
 // idAlphabet is Crockford's base 32 in lower case: no letter is easily mistaken for another, and order is kept.

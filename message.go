@@ -54,7 +54,7 @@ type ActionInfo struct {
 	Base        string   `json:"base,omitempty"`
 	ProposalID  string   `json:"proposal_id,omitempty" doc:"The proposal that the call applies"`
 	Undoes      string   `json:"undoes,omitempty" doc:"The operation that the call takes back"`
-	Trail       []Step   `json:"trail" doc:"What each step of the gate said"`
+	Trail       []Step   `json:"trail,omitempty" doc:"What each step of the gate said"`
 }
 
 // ResultInfo is the metadata of a result message.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -55,6 +56,33 @@ func (w *world) overhead(ctx context.Context, c config, name string, t *table) e
 	return nil
 }
 
+// written is what one gated call left, to be written again.
+type written struct {
+	op             reeve.Operation
+	action, result reeve.Message
+	trail          string // what the gate said, which is not in the action then
+	judged         store.Judged
+}
+
+// read reads what an operation left.
+func (w *world) read(ctx context.Context, operation string) (v written, err error) {
+	return v, w.db.View(ctx, func(s *store.Snap) error {
+		ws, err := s.GetWorkspace(ctx, workspace)
+		if err != nil {
+			return err
+		}
+		v.judged.Revision = ws.Revision
+		if v.op, err = s.GetOperation(ctx, workspace, operation); err != nil {
+			return err
+		}
+		if v.action, err = s.GetMessage(ctx, workspace, v.op.CallID); err != nil {
+			return err
+		}
+		v.result, err = s.GetMessage(ctx, workspace, v.op.ResultID)
+		return err
+	})
+}
+
 // bare is the lane of transactions without a gate. What they write is what one gated call wrote, copied, with ids and
 // sessions of their own: row for row and byte for byte as much.
 func (w *world) bare(ctx context.Context, n int) (lane, error) {
@@ -66,50 +94,44 @@ func (w *world) bare(ctx context.Context, n int) (lane, error) {
 }
 
 // bareAs writes the rows that an operation left, under operation ids that name gives.
-func (w *world) bareAs(ctx context.Context, n int, operation string, name func(caller, i int) string) (_ lane, err error) {
-	var op reeve.Operation
-	var action, result reeve.Message
-	var revision int64
-	err = w.db.View(ctx, func(s *store.Snap) (err error) {
-		ws, err := s.GetWorkspace(ctx, workspace)
-		if err != nil {
-			return err
-		}
-		revision = ws.Revision
-		if op, err = s.GetOperation(ctx, workspace, operation); err != nil {
-			return err
-		}
-		if action, err = s.GetMessage(ctx, workspace, op.CallID); err != nil {
-			return err
-		}
-		result, err = s.GetMessage(ctx, workspace, op.ResultID)
-		return err
-	})
+func (w *world) bareAs(ctx context.Context, n int, operation string, name func(caller, i int) string) (lane, error) {
+	v, err := w.read(ctx, operation)
 	if err != nil {
 		return nil, err
 	}
+	var info reeve.ActionInfo
+	if err := json.Unmarshal(v.action.Metadata, &info); err != nil {
+		return nil, err
+	}
+	for v.trail == "" { // what is said once is not kept
+		if v.trail, err = w.db.Trail(ctx, info.Trail); err != nil {
+			return nil, err
+		}
+	}
+	info.Trail = nil
+	if v.action.Metadata, err = json.Marshal(info); err != nil {
+		return nil, err
+	}
+	return w.writing(n, "bare", func(ctx context.Context, tx *store.Tx, session, file string, caller, i int) error {
+		a, o := v.action, v.op
+		a.ID, o.ID, o.ThreadID = tx.NewID(reeve.PrefixMessage), name(caller, i), session
+		if err := tx.RecordCall(ctx, a, v.result, v.trail, o, v.judged); err != nil || w.tool != "write_file" {
+			return err
+		}
+		return tx.InsertEvents(ctx, workspace, w.agent, o.ID, []reeve.Token{{Class: reeve.SemanticKey, Name: "SESSION_FILE"}, {Class: reeve.EntityID, Name: session + file}})
+	}), nil
+}
+
+// writing is a lane of transactions that write an effect, and what else is said.
+func (w *world) writing(n int, name string, more func(ctx context.Context, tx *store.Tx, session, file string, caller, i int) error) lane {
 	body := []byte(content)
 	return callers(n, func(ctx context.Context, caller, i int) error {
-		session := fmt.Sprintf("%s:session:bare-%d-of-%d", w.agent, caller, n)
-		file := path(i)
-		a, r, o := action, result, op
-		a.ID, o.ID, r.ID = w.db.NewID(reeve.PrefixMessage), name(caller, i), w.db.NewID(reeve.PrefixMessage)
-		a.ThreadID, r.ThreadID, o.ThreadID = session, session, session
-		a.OperationID, r.OperationID, r.ActionID, o.CallID, o.ResultID = o.ID, o.ID, a.ID, a.ID, r.ID
-		events := []reeve.Token{{Class: reeve.SemanticKey, Name: "SESSION_FILE"}, {Class: reeve.EntityID, Name: session + file}}
+		session, file := fmt.Sprintf("%s:session:%s-%d-of-%d", w.agent, name, caller, n), path(i)
 		return w.db.Update(ctx, func(tx *store.Tx) error {
 			if err := tx.PutSessionFile(ctx, workspace, session, file, body); err != nil {
 				return err
 			}
-			if err := tx.AppendCall(ctx, a, r, store.Judged{Revision: revision}); err != nil {
-				return err
-			}
-			if w.tool == "write_file" {
-				if err := tx.InsertEvents(ctx, workspace, w.agent, o.ID, events); err != nil {
-					return err
-				}
-			}
-			return tx.InsertOperation(ctx, o)
+			return more(ctx, tx, session, file, caller, i)
 		})
-	}), nil
+	})
 }

@@ -124,13 +124,10 @@ func multiply(ctx context.Context, db *sql.DB, isSQLite bool, agent, op string, 
 	opID, call, result := `'op' || `+id+`i AS TEXT)`, `'msg' || `+id+`2 * i AS TEXT)`, `'msg' || `+id+`2 * i + 1 AS TEXT)`
 	statements := []string{
 		fill(`INSERT INTO operations (id, workspace_id, agent_id, call_id, result_id, thread_id, run_id, tool, tool_version, policy,
-			effect, state, args_hash, base, code, message, tries, next_attempt_at, owner, resolution, resolved_by, undo, spent, created_at, updated_at) SELECT ` + opID + `, workspace_id, agent_id, ` + call + `, ` + result + `, ` + thread + `, run_id, tool, tool_version, policy,
-			effect, state, args_hash, base, code, message, tries, next_attempt_at, owner, resolution, resolved_by, undo, spent, ` + age + `, ` + age + `
+			effect, state, args_hash, base, code, message, tries, next_attempt_at, owner, resolution, resolved_by, undo, spent, created_at, updated_at, trail, asked, asked_info, answer, answer_info)
+			SELECT ` + opID + `, workspace_id, agent_id, ` + call + `, ` + result + `, ` + thread + `, run_id, tool, tool_version, policy,
+			effect, state, args_hash, base, code, message, tries, next_attempt_at, owner, resolution, resolved_by, undo, spent, ` + age + `, ` + age + `, trail, asked, asked_info, answer, answer_info
 			FROM n, operations WHERE operations.id = $3`),
-		fill(`INSERT INTO messages (id, workspace_id, thread_id, agent_id, kind, prev_id, action_id, operation_id, content, metadata, created_at) SELECT ` + call + `, workspace_id, ` + thread + `, agent_id, kind, prev_id, '', ` + opID + `, content, metadata, ` + age + `
-			FROM n, messages WHERE messages.operation_id = $3 AND messages.action_id = ''`),
-		fill(`INSERT INTO messages (id, workspace_id, thread_id, agent_id, kind, prev_id, action_id, operation_id, content, metadata, created_at) SELECT ` + result + `, workspace_id, ` + thread + `, agent_id, kind, ` + call + `, ` + call + `, ` + opID + `, content, metadata, ` + age + `
-			FROM n, messages WHERE messages.operation_id = $3 AND messages.action_id <> ''`),
 		fill(`INSERT INTO events (id, workspace_id, class, name, agent_id, operation_id, created_at) SELECT 'evt' || ` + id + `2 * i + CASE WHEN class = 'key' THEN 0 ELSE 1 END AS TEXT), workspace_id, class, name, agent_id, ` + opID + `, ` + age + `
 			FROM n, events WHERE events.operation_id = $3`),
 	}

@@ -150,7 +150,7 @@ func path(i int) string { return fmt.Sprintf("/steps/%d.txt", i%50) }
 // quietStep is write_file without its notifications: a step of a workflow, whose effect is one row and which nobody watches, as
 // a step of River's.
 func quietStep() reeve.Tool {
-	return reeve.MustTool(reeve.Tool{ID: "step", Description: "A step of a workflow.", Effect: reeve.Local, TimeoutMS: 10_000},
+	return reeve.MustTool(reeve.Tool{ID: "step", Description: "A step of a workflow.", Effect: reeve.Local, TimeoutMS: 10_000, Inline: true},
 		func(ctx context.Context, in struct {
 			Path    string `json:"path"`
 			Content string `json:"content"`

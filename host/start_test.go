@@ -220,7 +220,7 @@ func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 		{"ALTER TABLE agents DROP COLUMN config; DROP INDEX agent_tools_tool", lacks + "agent_tools.agent_tools_tool, agents.config", reeve.Validation},
 		{"DROP TRIGGER notes_deleted", lacks + "notes.notes_deleted", reeve.Validation},
 		{"DELETE FROM goose_db_version WHERE version_id = 12", lacks + "goose_db_version.12", reeve.Validation},
-		{"DELETE FROM goose_db_version WHERE version_id >= 33", "its schema version is 32, and it has what only later ones have: payloads.payloads_age", reeve.Validation},
+		{"DELETE FROM goose_db_version WHERE version_id >= 33", "its schema version is 32, and it has what only later ones have: operations.answer, ", reeve.Validation},
 		{"DELETE FROM goose_db_version WHERE version_id >= 30", "its schema version is 29, and it has what only later ones have: approvals.approvals_pending, ", reeve.Validation},
 		{"DROP INDEX operations_inbox; CREATE UNIQUE INDEX operations_inbox ON operations (id)", "these are not as in its schema version ", reeve.Validation},
 		{"CREATE TABLE other AS SELECT * FROM secrets; DROP TABLE secrets; ALTER TABLE other RENAME TO secrets", ": secrets; nothing", reeve.Validation}, // without its primary key
@@ -235,7 +235,8 @@ func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 	if now, err := os.ReadFile(filepath.Join(dir, "reeve.db")); err != nil || !bytes.Equal(now, before) || listing(t, dir) != names {
 		t.Errorf("something was changed: there is %s (%v)", listing(t, dir), err)
 	}
-	const back = `ALTER TABLE runs RENAME COLUMN results TO seen_at; DROP INDEX payloads_age; ALTER TABLE subscriptions DROP COLUMN user_id; ALTER TABLE payloads DROP COLUMN uses; DELETE FROM goose_db_version WHERE version_id > 30`
+	const back = `DROP INDEX operations_thread; DROP INDEX operations_turn; DROP TABLE trails; ALTER TABLE operations DROP COLUMN trail; ALTER TABLE operations DROP COLUMN asked;
+		ALTER TABLE operations DROP COLUMN asked_info; ALTER TABLE operations DROP COLUMN answer; ALTER TABLE operations DROP COLUMN answer_info; ALTER TABLE runs RENAME COLUMN results TO seen_at; DROP INDEX payloads_age; ALTER TABLE subscriptions DROP COLUMN user_id; ALTER TABLE payloads DROP COLUMN uses; DELETE FROM goose_db_version WHERE version_id > 30`
 	older := changed(t, h, filepath.Join(files, "older.db"), back)
 	if _, err := host.Restore(t.Context(), host.Config{Dir: dir}, older); err != nil {
 		t.Errorf("an older one: %v", err)

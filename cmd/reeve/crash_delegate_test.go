@@ -26,7 +26,7 @@ var wrongDelegations = []count{
 	{"conversations beside the two", `SELECT count(*) - 2 FROM conversations`},
 	{"answers beside the six", `SELECT count(*) - 6 FROM messages WHERE kind = 'thought'`},
 	{"questions beside the three", `SELECT count(*) - 3 FROM messages WHERE kind = 'user'`},
-	{"calls beside the three", `SELECT count(*) - 3 FROM messages WHERE kind = 'action'`},
+	{"calls beside the three", withLog + `SELECT count(*) - 3 FROM log WHERE kind = 'action'`},
 	{"delegations without the one answer", `SELECT count(*) - 1 FROM operations o, messages r WHERE o.tool = 'delegate' AND o.state = 'committed' AND r.id = o.result_id AND r.content = 'It is reached.'`},
 	{"loop-ins without the one answer", `SELECT count(*) - 1 FROM operations o, messages r WHERE o.tool = 'loop_in' AND o.state = 'committed' AND r.id = o.result_id AND r.content = 'I reached it.'`},
 	{"participants beside the four", `SELECT count(*) - 5 FROM participants`}, // the person and the helper in one; the person, the boss and the helper in the other

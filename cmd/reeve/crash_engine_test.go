@@ -189,20 +189,22 @@ func integrity(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
+// withLog begins a query of every message that there is: also those of calls that are told in their operation's row.
+const withLog = `WITH log AS (SELECT id, kind, action_id, operation_id FROM messages
+	UNION ALL SELECT call_id, 'action', '', id FROM operations WHERE asked_info <> ''
+	UNION ALL SELECT result_id, 'tool_result', call_id, id FROM operations WHERE asked_info <> '') `
+
 // never lists what must not be in the ledger when everything has come to an end: each counts offending rows.
 var never = []count{
 	{"operations that have no end", `SELECT count(*) FROM operations WHERE state IN ('prepared', 'dispatched', 'parked')
 		OR (state = 'unknown' AND resolution = '')`},
-	{"actions without a result", `SELECT count(*) FROM messages a WHERE a.kind = 'action'
-		AND NOT EXISTS (SELECT 1 FROM messages r WHERE r.action_id = a.id AND r.action_id <> '')`},
-	{"results without an action", `SELECT count(*) FROM messages r WHERE r.kind = 'tool_result'
-		AND NOT EXISTS (SELECT 1 FROM messages a WHERE a.id = r.action_id AND a.kind = 'action')`},
-	{"actions with several results", `SELECT count(*) FROM (SELECT action_id FROM messages WHERE action_id <> '' GROUP BY action_id HAVING count(*) > 1) x`},
-	{"operations with several actions", `SELECT count(*) FROM (SELECT operation_id FROM messages WHERE kind = 'action' AND operation_id <> ''
+	{"actions without a result", withLog + `SELECT count(*) FROM (SELECT id FROM log WHERE kind = 'action' EXCEPT SELECT action_id FROM log) x`},
+	{"results without an action", withLog + `SELECT count(*) FROM (SELECT action_id FROM log WHERE kind = 'tool_result' EXCEPT SELECT id FROM log WHERE kind = 'action') x`},
+	{"actions with several results", withLog + `SELECT count(*) FROM (SELECT action_id FROM log WHERE action_id <> '' GROUP BY action_id HAVING count(*) > 1) x`},
+	{"operations with several actions", withLog + `SELECT count(*) FROM (SELECT operation_id FROM log WHERE kind = 'action' AND operation_id <> ''
 		GROUP BY operation_id HAVING count(*) > 1) x`},
-	{"operations without their action or result", `SELECT count(*) FROM operations o
-		WHERE NOT EXISTS (SELECT 1 FROM messages a WHERE a.id = o.call_id AND a.kind = 'action' AND a.operation_id = o.id)
-		OR NOT EXISTS (SELECT 1 FROM messages r WHERE r.id = o.result_id AND r.action_id = o.call_id)`},
+	{"operations without their action", withLog + `SELECT count(*) FROM (SELECT id, call_id FROM operations EXCEPT SELECT operation_id, id FROM log WHERE kind = 'action') x`},
+	{"operations without their result", withLog + `SELECT count(*) FROM (SELECT result_id, call_id FROM operations EXCEPT SELECT id, action_id FROM log) x`},
 	{"reservations", `SELECT count(*) FROM reservations`},
 	{"approvals that nobody used or answered", `SELECT count(*) FROM approvals WHERE state <> 'approved'`},
 	{"operations with several approvals", `SELECT count(*) FROM (SELECT operation_id FROM approvals GROUP BY operation_id HAVING count(*) > 1) x`},

@@ -54,7 +54,7 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 				x.Approval = new(asked[n-1].At(s.Now()))
 			}
 		}
-		res, answered, err := s.GetResult(ctx, m.ID)
+		res, answered, err := s.GetResult(ctx, m.WorkspaceID, m.ID)
 		if err != nil {
 			return err
 		}

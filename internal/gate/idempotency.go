@@ -121,7 +121,7 @@ func (g *Gate) Stands(ctx context.Context, workspace, operation string) (res ree
 }
 
 func standsAs(ctx context.Context, s *store.Snap, op reeve.Operation) (res reeve.Result, err error) {
-	m, ok, err := s.GetResult(ctx, op.CallID)
+	m, ok, err := s.GetResult(ctx, op.WorkspaceID, op.CallID)
 	if err == nil && ok && op.ResultID != m.ID { // it came after the operation was read: what is told must be of one moment
 		op, err = s.GetOperation(ctx, op.WorkspaceID, op.ID)
 	}

@@ -55,26 +55,49 @@ func guard[T any](ctx context.Context, p *pass, f func(context.Context) (T, erro
 	limit := p.limit()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	type answer struct {
-		v   T
-		err error
+	var a answer[T]
+	if p.tool().Inline {
+		a = survive(ctx, f)
+	} else {
+		a = aside(ctx, p.g, f)
 	}
-	done := make(chan answer, 1)
-	p.g.hands.do(func() {
-		a := answer{err: &crashed{what: "it ended its goroutine"}} // unless it returns
-		defer func() {
-			if r := recover(); r != nil {
-				a.err = &crashed{what: fmt.Sprint(r), stack: debug.Stack()}
-			}
-			done <- a
-		}()
-		v, err := f(ctx)
-		if err != nil {
-			_ = err.Error() // a nil *reeve.Error in an error panics here, where that does no harm
+	if a.err == nil || ctx.Err() == nil {
+		return a.v, a.err
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return a.v, reeve.Errorf(reeve.Canceled, "the call was cancelled")
+	}
+	return a.v, reeve.Errorf(reeve.Timeout, "the tool did not finish within %s", limit)
+}
+
+// answer is what a tool's function came to.
+type answer[T any] struct {
+	v   T
+	err error
+}
+
+// survive runs a tool's function, and turns a panic into an error.
+func survive[T any](ctx context.Context, f func(context.Context) (T, error)) (a answer[T]) {
+	defer func() {
+		if r := recover(); r != nil {
+			a.err = &crashed{what: fmt.Sprint(r), stack: debug.Stack()}
 		}
-		a = answer{v, err}
+	}()
+	a.v, a.err = f(ctx)
+	if a.err != nil {
+		_ = a.err.Error() // a nil *reeve.Error in an error panics here, where that does no harm
+	}
+	return a
+}
+
+// aside runs a tool's function on a goroutine of its own, and leaves it behind if it does not end with its context.
+func aside[T any](ctx context.Context, g *Gate, f func(context.Context) (T, error)) (a answer[T]) {
+	done := make(chan answer[T], 1)
+	g.hands.do(func() {
+		a := answer[T]{err: &crashed{what: "it ended its goroutine"}} // unless it returns
+		defer func() { done <- a }()
+		a = survive(ctx, f)
 	})
-	var a answer
 	select {
 	case a = <-done:
 	case <-ctx.Done():
@@ -86,13 +109,7 @@ func guard[T any](ctx context.Context, p *pass, f func(context.Context) (T, erro
 			a.err = ctx.Err()
 		}
 	}
-	if a.err == nil || ctx.Err() == nil {
-		return a.v, a.err
-	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return a.v, reeve.Errorf(reeve.Canceled, "the call was cancelled")
-	}
-	return a.v, reeve.Errorf(reeve.Timeout, "the tool did not finish within %s", limit)
+	return a
 }
 
 // hands run what tools do. While the gate's loop runs, a few of their goroutines are used again: the stack of a new one has to grow,

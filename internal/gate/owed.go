@@ -51,7 +51,7 @@ func (p *pass) bare(o outcome) outcome {
 func (p *pass) answered(ctx context.Context, was, is reeve.Operation, spent reeve.Amount) (_ reeve.Operation, res reeve.Result, err error) {
 	ends := is
 	err = p.g.DB.Update(ctx, func(tx *store.Tx) error {
-		m, found, err := tx.GetResult(ctx, was.CallID)
+		m, found, err := tx.GetResult(ctx, was.WorkspaceID, was.CallID)
 		if err == nil && !found {
 			err = reeve.Errorf(reeve.Conflict, "operation %s is in other hands", was.ID)
 		}

@@ -1,8 +1,10 @@
 package gate
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +47,7 @@ type pass struct {
 	began    *reeve.Invocation // the attempt that went well
 	trail    []reeve.Step
 	info     json.RawMessage // metadata of the action; see ready
+	said     string          // the trail that has what the steps said; see readyOver
 	policy   string          // hash of the policy; see ready
 
 	held    string        // the id under which amounts are reserved; empty means none are
@@ -157,10 +160,30 @@ func (p *pass) policyHash() string {
 	if p.policy != "" {
 		return p.policy
 	}
+	own := len(p.lenders()) == 0
+	if last, ok := p.view.hashed.Load(p.tool().ID); ok && own && last.(policy).of(p) {
+		p.policy = last.(policy).hash
+		return p.policy
+	}
 	answer, _ := p.answer()
 	b, _ := json.Marshal([]any{answer, p.view.agent.Kind, p.categories(), p.view.profile.Capabilities, string(p.config), p.call.Tools})
 	p.policy = reeve.Hash(b)[:16]
+	if own {
+		p.view.hashed.Store(p.tool().ID, policy{p.tool().Tier, p.config, slices.Clone(p.call.Tools), p.policy})
+	}
 	return p.policy
+}
+
+// policy is a hash of one, and what it was made of beside what is known of the agent.
+type policy struct {
+	tier   reeve.Tier
+	config json.RawMessage
+	tools  []string
+	hash   string
+}
+
+func (y policy) of(p *pass) bool {
+	return y.tier == p.tool().Tier && bytes.Equal(y.config, p.config) && slices.Equal(y.tools, p.call.Tools) && (y.tools == nil) == (p.call.Tools == nil)
 }
 
 // ready computes what the records of a judged call need ahead of the transaction that writes them: on SQLite everybody waits
@@ -168,6 +191,23 @@ func (p *pass) policyHash() string {
 func (p *pass) ready() {
 	p.info = p.actionInfo()
 	p.policyHash()
+}
+
+// readyOver is ready for a call that will be over when it is recorded. What the gate said of it is left to a trail, if it often says so.
+func (p *pass) readyOver(ctx context.Context) (err error) {
+	if p.resumed == nil { // otherwise its action is there
+		p.said, err = p.g.DB.Trail(ctx, p.trail)
+	}
+	p.ready()
+	return err
+}
+
+// unsaid has the action say what the gate said, whatever was made ready.
+func (p *pass) unsaid() {
+	if p.said != "" {
+		p.said = ""
+		p.info = p.actionInfo()
+	}
 }
 
 // action is the message that says what was asked for, and what the gate said.
@@ -187,7 +227,10 @@ func (p *pass) action() reeve.Message {
 // actionInfo is the metadata of the action message.
 func (p *pass) actionInfo() json.RawMessage {
 	info := reeve.ActionInfo{Type: "tool_call", Tool: p.call.Tool, ArgsHash: p.argsHash, Categories: p.categories(), Via: p.call.Via,
-		User: p.call.User, Session: p.call.Session, Reason: p.call.Reason, Ref: p.call.Ref, Item: p.call.Item, Attempt: p.call.Attempt, Preview: p.call.PreviewOnly, Tools: p.call.Tools, Base: p.call.Base, Undoes: p.undoes, Trail: p.trail}
+		User: p.call.User, Session: p.call.Session, Reason: p.call.Reason, Ref: p.call.Ref, Item: p.call.Item, Attempt: p.call.Attempt, Preview: p.call.PreviewOnly, Tools: p.call.Tools, Base: p.call.Base, Undoes: p.undoes}
+	if p.said == "" {
+		info.Trail = p.trail
+	}
 	if p.entry != nil {
 		info.ToolVersion = p.entry.fingerprint
 	}
@@ -205,6 +248,7 @@ func (p *pass) operationID() string {
 // appendAction writes the action under the revision it was judged at.
 func (p *pass) appendAction(ctx context.Context, tx *store.Tx) error {
 	p.acted = true
+	p.unsaid()
 	return tx.AppendAction(ctx, p.action(), p.judged())
 }
 

@@ -162,7 +162,9 @@ func (p *pass) recordRead(ctx context.Context, o outcome) (reeve.Result, error) 
 // performLocal runs a call whose effect lives in our own database: effect and record are one transaction.
 func (p *pass) performLocal(ctx context.Context) (res reeve.Result, err error) {
 	keep := context.WithoutCancel(ctx)
-	p.ready()
+	if err := p.readyOver(keep); err != nil {
+		return p.notReserved(err)
+	}
 	ran := false
 	o := p.repeat(ctx, false, func(n int) (o outcome) {
 		err = p.g.DB.Update(keep, func(tx *store.Tx) (err error) {
@@ -227,21 +229,22 @@ func (p *pass) admit(ctx context.Context, tx *store.Tx) error {
 	return p.reserveIn(ctx, tx)
 }
 
-// recordLocal writes the operation in its final state, and the messages.
+// recordLocal writes the operation in its final state, and what was asked and answered.
 func (p *pass) recordLocal(ctx context.Context, tx *store.Tx, o outcome, s reeve.State) (res reeve.Result, err error) {
-	m, res, err := p.appendResult(ctx, tx, o)
-	if err != nil {
-		return res, err
-	}
 	op := p.operation(s)
-	op.ResultID, op.Undo, op.Spent, op.Tries = m.ID, o.undo, o.spent, 1
+	op.Undo, op.Spent, op.Tries = o.undo, o.spent, 1
 	if o.err != nil {
 		op.Code, op.Message = o.err.Code, o.err.Message
 	}
+	m, res, err := p.appendResult(ctx, tx, o, &op)
+	if err != nil {
+		return res, err
+	}
 	res.State = s
 	if p.resumed == nil {
-		return res, tx.InsertOperation(ctx, op)
+		return res, nil
 	}
+	op.ResultID = m.ID
 	return res, p.move(ctx, tx, op)
 }
 
@@ -357,7 +360,7 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 			case reeve.Committed, reeve.Failed:
 				all := o
 				all.spent = is.Spent // the message says what the whole of it cost; the budgets have had a part of that before
-				if m, res, err = p.appendMessage(ctx, tx, all); err != nil {
+				if m, res, err = p.appendMessage(ctx, tx, all, nil); err != nil {
 					return err
 				}
 				is.ResultID = m.ID

@@ -67,7 +67,7 @@ func (p *pass) propose(ctx context.Context) (res reeve.Result, err error) {
 		}
 		var m reeve.Message
 		o := outcome{out: p.g.cut(text), spent: reeve.Amount{Calls: 1}, proposal: item.ID}
-		if m, res, err = p.appendResult(keep, tx, o); err != nil {
+		if m, res, err = p.appendResult(keep, tx, o, nil); err != nil {
 			return err
 		}
 		op := p.operation(reeve.ProposedOp)

@@ -63,9 +63,9 @@ func (p *pass) briefly(fields []reeve.Field) []reeve.Field {
 	return out
 }
 
-// appendResult writes the result and what was spent.
-func (p *pass) appendResult(ctx context.Context, tx *store.Tx, o outcome) (reeve.Message, reeve.Result, error) {
-	m, res, err := p.appendMessage(ctx, tx, o)
+// appendResult writes the result and what was spent, and the operation if the call leaves one that is over.
+func (p *pass) appendResult(ctx context.Context, tx *store.Tx, o outcome, over *reeve.Operation) (reeve.Message, reeve.Result, error) {
+	m, res, err := p.appendMessage(ctx, tx, o, over)
 	if err != nil {
 		return m, res, err
 	}
@@ -74,21 +74,24 @@ func (p *pass) appendResult(ctx context.Context, tx *store.Tx, o outcome) (reeve
 
 // appendMessage writes the result, after the action unless that was written before, the whole output where it was cut, and what is
 // notified.
-func (p *pass) appendMessage(ctx context.Context, tx *store.Tx, o outcome) (reeve.Message, reeve.Result, error) {
+func (p *pass) appendMessage(ctx context.Context, tx *store.Tx, o outcome, over *reeve.Operation) (reeve.Message, reeve.Result, error) {
 	m, res := p.result(o)
 	if err := p.keep(ctx, tx, o.out); err != nil {
 		return m, res, err
 	}
-	if err := p.appendTo(ctx, tx, m); err != nil {
+	if err := p.appendTo(ctx, tx, m, over); err != nil {
 		return m, res, err
 	}
 	return m, res, p.tell(ctx, tx, m.OperationID, o.changed)
 }
 
 // appendTo writes the result to the thread, and the action before it unless it is there already.
-func (p *pass) appendTo(ctx context.Context, tx *store.Tx, result reeve.Message) error {
+func (p *pass) appendTo(ctx context.Context, tx *store.Tx, result reeve.Message, over *reeve.Operation) error {
 	if p.resumed != nil || p.acted {
 		return tx.AppendResult(ctx, result)
+	}
+	if over != nil {
+		return tx.RecordCall(ctx, p.action(), result, p.said, *over, p.judged())
 	}
 	return tx.AppendCall(ctx, p.action(), result, p.judged())
 }
@@ -107,7 +110,7 @@ func (p *pass) record(ctx context.Context, o outcome) (res reeve.Result, err err
 	keep := context.WithoutCancel(ctx)
 	err = p.g.DB.Update(keep, func(tx *store.Tx) (err error) {
 		p.name(tx)
-		_, res, err = p.appendResult(keep, tx, o)
+		_, res, err = p.appendResult(keep, tx, o, nil)
 		return err
 	})
 	if err != nil {

@@ -21,11 +21,10 @@ type Seen struct {
 // observed wraps an attempt in a span by the GenAI conventions, and tells those who measure. What the span says of arguments and
 // output is what is recorded of them: scrubbed.
 func (p *pass) observed(ctx context.Context, n int, do func(context.Context) outcome) outcome {
-	tracer := p.g.Tracer
-	if tracer == nil {
-		tracer = noop.Tracer{}
+	var span trace.Span = noop.Span{}
+	if p.g.Tracer != nil {
+		ctx, span = p.g.Tracer.Start(ctx, "execute_tool "+p.tool().ID, trace.WithSpanKind(trace.SpanKindInternal))
 	}
-	ctx, span := tracer.Start(ctx, "execute_tool "+p.tool().ID, trace.WithSpanKind(trace.SpanKindInternal))
 	o := do(ctx)
 	seen := Seen{Tool: p.tool().ID, Spent: o.spent}
 	if o.err != nil {

@@ -17,6 +17,7 @@ type DB struct {
 	seal   sealer
 	append map[bool]appending // by [Judged.Assumed]; put together once
 	texts  statements
+	trails trails
 	arrays bool // a parameter can be a list, as on PostgreSQL; see rows.go
 	spoilt spoilage
 	unsure atomic.Int64 // see Unsure

@@ -41,19 +41,24 @@ type Judged struct {
 	Assumed  bool  // that its run goes on was not looked up: the row cannot be written if the run has ended, waits for a person, or its automation is paused
 }
 
-// appending are the texts that AppendAction and AppendCall run.
-type appending struct{ action, call string }
+// appending are the texts that AppendAction, AppendCall and RecordCall run.
+type appending struct{ action, call, record string }
 
 func newAppending(e Engine) map[bool]appending {
 	m := map[bool]appending{}
-	for assumed, standing := range map[bool]string{false: "", true: ` AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = $11 AND r.state NOT IN ('running', 'parked'))
-				AND NOT EXISTS (SELECT 1 FROM automations m WHERE m.agent_id = $5 AND m.paused_at > 0)
-				AND NOT EXISTS (SELECT 1 FROM operations WHERE run_id = $11 AND ` + awaitsPerson + `)`} {
+	for _, assumed := range []bool{false, true} {
+		standing := func(run, agent string) string {
+			if !assumed {
+				return e.Share()
+			}
+			return ` AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = ` + run + ` AND r.state NOT IN ('running', 'parked'))
+				AND NOT EXISTS (SELECT 1 FROM automations m WHERE m.agent_id = ` + agent + ` AND m.paused_at > 0)
+				AND NOT EXISTS (SELECT 1 FROM operations WHERE run_id = ` + run + ` AND ` + awaitsPerson + `)` + e.Share()
+		}
 		action := `INSERT INTO messages (` + messageColumns + `)
-		VALUES ($1, (SELECT id FROM workspaces WHERE id = $2 AND revision = $3` + standing + e.Share() + `), $4, $5, $6,
-			COALESCE((SELECT max(id) FROM messages WHERE thread_id = $4), ''), '', $7, $8, $9, $10, $11)`
+		VALUES ($1, (SELECT id FROM workspaces WHERE id = $2 AND revision = $3` + standing("$11", "$5") + `), $4, $5, $6, ` + messageBefore("$4", "") + `, '', $7, $8, $9, $10, $11)`
 		// The result's row beside the action's: same thread, agent, run and operation, and the action before it.
-		m[assumed] = appending{action, action + `, ($12, $2, $4, $5, $13, $1, $1, $7, $14, $15, $10, $11)`}
+		m[assumed] = appending{action, action + `, ($12, $2, $4, $5, $13, $1, $1, $7, $14, $15, $10, $11)`, newRecord(standing("$8", "$4"))}
 	}
 	return m
 }
@@ -65,7 +70,7 @@ func stale(f Fault) error {
 	return nil
 }
 
-// AppendCall is AppendAction and AppendResult in one statement, for a call that is over when it is recorded.
+// AppendCall is AppendAction and AppendResult in one statement, for a call that is over when it is recorded and leaves no operation.
 func (t *Tx) AppendCall(ctx context.Context, action, result reeve.Message, j Judged) error {
 	return t.execOr(ctx, stale, t.db.append[j.Assumed].call, action.ID, action.WorkspaceID, j.Revision, action.ThreadID, action.AgentID, string(action.Kind), action.OperationID,
 		reeve.Clean(action.Content), reeve.Clean(string(action.Metadata)), reeve.Millis(t.now), action.RunID,
@@ -89,13 +94,15 @@ func (t *Tx) AppendThought(ctx context.Context, m reeve.Message) error {
 
 func (t *Tx) appendMessage(ctx context.Context, m reeve.Message, refused func(Fault) error) error {
 	return t.execOr(ctx, refused, `INSERT INTO messages (`+messageColumns+`)
-		VALUES ($1, $2, $3, $4, $5, COALESCE((SELECT max(id) FROM messages WHERE thread_id = $3), ''), $6, $7, $8, $9, $10, $11)`,
+		VALUES ($1, $2, $3, $4, $5, `+messageBefore("$3", "")+`, $6, $7, $8, $9, $10, $11)`,
 		m.ID, m.WorkspaceID, m.ThreadID, m.AgentID, string(m.Kind), m.ActionID, m.OperationID, reeve.Clean(m.Content), reeve.Clean(string(m.Metadata)), reeve.Millis(t.now), m.RunID)
 }
 
 // GetMessage reads a message of a workspace.
 func (s *Snap) GetMessage(ctx context.Context, workspace, id string) (reeve.Message, error) {
-	m, ok, err := one(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE id = $2 AND workspace_id = $1`, workspace, id)
+	m, ok, err := one(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE id = $2 AND workspace_id = $1
+		UNION ALL SELECT `+askedColumns+` FROM operations WHERE call_id = $2 AND `+toldAt+`
+		UNION ALL SELECT `+answerColumns+` FROM operations WHERE result_id = $2 AND `+toldAt, workspace, id, reeve.Issued(id))
 	if err == nil && !ok {
 		err = notFound("message", id)
 	}
@@ -103,20 +110,19 @@ func (s *Snap) GetMessage(ctx context.Context, workspace, id string) (reeve.Mess
 }
 
 // GetResult reads the result of an action; false means there is none yet.
-func (s *Snap) GetResult(ctx context.Context, action string) (reeve.Message, bool, error) {
-	return one(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE action_id = $1 AND action_id <> ''`, action)
+func (s *Snap) GetResult(ctx context.Context, workspace, action string) (reeve.Message, bool, error) {
+	return one(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE action_id = $2 AND action_id <> '' AND workspace_id = $1
+		UNION ALL SELECT `+answerColumns+` FROM operations WHERE call_id = $2 AND `+toldAt, workspace, action, reeve.Issued(action))
 }
 
 // ListMessages reads a page of a thread as it is shown, oldest first, after a message.
 func (s *Snap) ListMessages(ctx context.Context, workspace, thread, after string, limit int) ([]reeve.Message, error) {
-	return page(ctx, s, "messages", scanMessage, 4, `SELECT `+messageColumns+` FROM messages WHERE thread_id = $2 AND workspace_id = $1 AND id > $3
-		ORDER BY id LIMIT $4`, workspace, thread, after, limit)
+	return page(ctx, s, "messages", scanMessage, 4, threadPage, workspace, thread, after, limit)
 }
 
 // RunMessages reads what was written in a run, oldest first, after a message.
 func (s *Snap) RunMessages(ctx context.Context, workspace, run, after string, limit int) ([]reeve.Message, error) {
-	return all(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE run_id = $2 AND run_id <> '' AND workspace_id = $1 AND id > $3
-		ORDER BY id LIMIT $4`, workspace, run, after, limit)
+	return all(ctx, s, scanMessage, runPage, workspace, run, after, limit)
 }
 
 // WholeRun reads all that was written in a run, oldest first.
@@ -136,7 +142,9 @@ const somePage = 1000
 
 // TurnMessages reads the last messages of some runs, oldest first. The order is said so that no index is taken for it: that of all ids has it, and every message that there ever was.
 func (s *Snap) TurnMessages(ctx context.Context, workspace string, runs []string, limit int) ([]reeve.Message, error) {
-	list, err := among(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE run_id IN (?) AND run_id <> '' ORDER BY id || '' DESC LIMIT $1`, runs, limit)
+	list, err := among(ctx, s, scanMessage, `SELECT * FROM (SELECT `+messageColumns+` FROM messages WHERE run_id IN (?) AND run_id <> ''
+		UNION ALL SELECT `+askedColumns+` FROM operations WHERE run_id IN (?) AND run_id <> '' AND `+isTold+`
+		UNION ALL SELECT `+answerColumns+` FROM operations WHERE run_id IN (?) AND run_id <> '' AND `+isTold+`) AS told ORDER BY id || '' DESC LIMIT $1`, runs, limit)
 	slices.SortFunc(list, func(a, b reeve.Message) int { return cmp.Compare(a.ID, b.ID) })
 	list = list[max(0, len(list)-limit):]
 	return slices.DeleteFunc(list, func(m reeve.Message) bool { return m.WorkspaceID != workspace }), err

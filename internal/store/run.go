@@ -329,6 +329,7 @@ type spending struct{ run, info, open string }
 func (s *Snap) askSpent(ctx context.Context, into *[]spending, runs []string) error {
 	return askAmong(ctx, s, func(r scanner) (p spending, err error) { return p, r.Scan(&p.run, &p.info, &p.open) }, into, `SELECT run_id, metadata, '' FROM messages
 		WHERE run_id IN (?) AND run_id <> '' AND kind IN ('tool_result', 'thought')
+		UNION ALL SELECT run_id, answer_info, '' FROM operations WHERE run_id IN (?) AND run_id <> '' AND `+isTold+`
 		UNION ALL SELECT run_id, '', spent FROM operations WHERE run_id IN (?) AND run_id <> '' AND result_id = ''`, runs)
 }
 

@@ -108,24 +108,30 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		n := 0
-		record := func(run string, assumed bool) (both [2]error) {
-			for i := range both {
+		record := func(run string, assumed bool) (each [3]error) {
+			for i := range each {
 				n++
 				a, r := action(fmt.Sprintf("msg_%03d", 2*n), "th"), result(fmt.Sprintf("msg_%03d", 2*n+1), "th", fmt.Sprintf("msg_%03d", 2*n))
 				a.RunID = run
-				both[i] = db.Update(ctx, func(tx *store.Tx) error {
+				each[i] = db.Update(ctx, func(tx *store.Tx) error {
 					w, err := tx.GetWorkspace(ctx, ws)
 					if err != nil {
 						return err
 					}
 					j := store.Judged{Revision: w.Revision, Assumed: assumed}
-					if i == 0 {
+					switch i {
+					case 0:
 						return tx.AppendAction(ctx, a, j)
+					case 1:
+						return tx.AppendCall(ctx, a, r, j)
 					}
-					return tx.AppendCall(ctx, a, r, j)
+					o := operation(tx.NewID(reeve.PrefixOperation), reeve.Committed)
+					o.RunID = run
+					a.ID = tx.NewID(reeve.PrefixMessage)
+					return tx.RecordCall(ctx, a, r, "", o, j)
 				})
 			}
-			return both
+			return each
 		}
 		check := func(run string, goes bool, when string) {
 			t.Helper()
@@ -303,7 +309,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			return tx.AppendAction(ctx, action("msg_a", "th"), store.Judged{Revision: 1})
 		})
 		update(t, db, func(tx *store.Tx) error {
-			_, ok, err := tx.GetResult(ctx, "msg_a")
+			_, ok, err := tx.GetResult(ctx, ws, "msg_a")
 			equal(t, ok, false, "a result before there is one")
 			return err
 		})
@@ -314,7 +320,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		})
 		exactlyOne(t, errs, reeve.Conflict)
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.AppendResult(ctx, result("msg_z", "th", "msg_a")) }), reeve.Conflict)
-		m := view(t, db, func(s *store.Snap) (reeve.Message, error) { m, _, err := s.GetResult(ctx, "msg_a"); return m, err })
+		m := view(t, db, func(s *store.Snap) (reeve.Message, error) { m, _, err := s.GetResult(ctx, ws, "msg_a"); return m, err })
 		equal(t, m.ActionID, "msg_a", "the result's action")
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "", 10) })), 2, "messages")
 	},

@@ -178,7 +178,7 @@ func tool(workspace, id string) reeve.Tool {
 
 // Exercise runs the conformance suite. Each test opens a store of its own.
 func Exercise(t *testing.T, open func(t *testing.T) *store.DB) {
-	for _, group := range []map[string]func(*testing.T, *store.DB){catalogue, ledger, work, keeping, transactions, journal, wakes, timers, states, proposals, automations, branches, mail} {
+	for _, group := range []map[string]func(*testing.T, *store.DB){catalogue, ledger, told, work, keeping, transactions, journal, wakes, timers, states, proposals, automations, branches, mail} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -202,7 +202,7 @@ var transactions = map[string]func(*testing.T, *store.DB){
 			equal(t, want[o.ID], true, "%s is there but was reported as failed", o.ID)
 			delete(want, o.ID)
 			update(t, db, func(tx *store.Tx) error {
-				_, ok, err := tx.GetResult(ctx, "msg_"+o.ID[3:])
+				_, ok, err := tx.GetResult(ctx, ws, "msg_"+o.ID[3:])
 				equal(t, ok, true, "the result of %s", o.ID)
 				return err
 			})
