@@ -147,14 +147,17 @@ var content = strings.Repeat("what a step found out, ", 9)[:200]
 // path is one of a few files per session, so that steps both add and replace.
 func path(i int) string { return fmt.Sprintf("/steps/%d.txt", i%50) }
 
+// step is what a step is told.
+type step struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}
+
 // quietStep is write_file without its notifications: a step of a workflow, whose effect is one row and which nobody watches, as
 // a step of River's.
 func quietStep() reeve.Tool {
 	return reeve.MustTool(reeve.Tool{ID: "step", Description: "A step of a workflow.", Effect: reeve.Local, TimeoutMS: 10_000, Inline: true},
-		func(ctx context.Context, in struct {
-			Path    string `json:"path"`
-			Content string `json:"content"`
-		}) (string, error) {
+		func(ctx context.Context, in step) (string, error) {
 			tx, err := store.TxFrom(ctx)
 			if err != nil {
 				return "", err
@@ -166,7 +169,7 @@ func quietStep() reeve.Tool {
 
 // step makes one gated local call, whose effect is one row.
 func (w *world) step(ctx context.Context, session string, i int) (reeve.Result, error) {
-	args, err := json.Marshal(map[string]string{"path": path(i), "content": content})
+	args, err := json.Marshal(step{path(i), content})
 	if err != nil {
 		return reeve.Result{}, err
 	}

@@ -75,8 +75,12 @@ var told = map[string]func(*testing.T, *store.DB){
 		}
 		for size := 1; size <= 4; size++ {
 			for which, read := range map[string]func(s *store.Snap, after string) ([]reeve.Message, error){
-				"thread": func(s *store.Snap, after string) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", after, size) },
-				"run":    func(s *store.Snap, after string) ([]reeve.Message, error) { return s.RunMessages(ctx, ws, "run_1", after, size) },
+				"thread": func(s *store.Snap, after string) ([]reeve.Message, error) {
+					return s.ListMessages(ctx, ws, "th", after, size)
+				},
+				"run": func(s *store.Snap, after string) ([]reeve.Message, error) {
+					return s.RunMessages(ctx, ws, "run_1", after, size)
+				},
 			} {
 				var got []string
 				for after := ""; ; {
@@ -92,7 +96,9 @@ var told = map[string]func(*testing.T, *store.DB){
 				equal(t, strings.Join(got, " "), strings.Join(all, " "), "%s in pages of %d", which, size)
 			}
 		}
-		last := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.TurnMessages(ctx, ws, []string{"run_1", "run_none"}, 4) })
+		last := view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+			return s.TurnMessages(ctx, ws, []string{"run_1", "run_none"}, 4)
+		})
 		equal(t, ids(last, func(m reeve.Message) string { return m.ID }), strings.Join(all[len(all)-4:], " "), "the last of a turn")
 		spent := view(t, db, func(s *store.Snap) (reeve.Amount, error) { return s.RunSpent(ctx, "run_1") })
 		equal(t, fmt.Sprint(spent.Calls, spent.Tokens), "6 30", "what the run spent")

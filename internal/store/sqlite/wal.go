@@ -1,0 +1,177 @@
+package sqlite
+
+import (
+	"sync"
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// SQLite writes each page of a commit to its log with two small writes, its head and the page, right behind each other. A call changes half a dozen pages, and a write costs a microsecond or two:
+// this layer between SQLite and its files keeps what is written to a log behind one another, and writes it at once, before it is synced, read or looked at in any other way. With a full
+// sync for each commit, which is how we open databases, others learn of nothing in the log before that.
+
+// logged is the name of the layer, as in a database's address; "" if there is none.
+var logged = sync.OnceValue(func() string {
+	tls := libc.NewTLS() // for good
+	plain := lib.Xsqlite3_vfs_find(tls, 0)
+	name, err := libc.CString("reeve")
+	if plain == 0 || err != nil {
+		return ""
+	}
+	layer := libc.Xmalloc(tls, libc.Tsize_t(unsafe.Sizeof(lib.Tsqlite3_vfs{})))
+	if layer == 0 {
+		return ""
+	}
+	v := at[lib.Tsqlite3_vfs](layer)
+	*v = *at[lib.Tsqlite3_vfs](plain)
+	openPlain = v.FxOpen
+	v.FzName, v.FpNext, v.FxOpen = name, 0, pointer(openLogged)
+	if lib.Xsqlite3_vfs_register(tls, layer, 0) != lib.SQLITE_OK {
+		return ""
+	}
+	return "reeve"
+})
+
+// through is what an address says of the layer.
+func through(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "&vfs=" + name
+}
+
+// at is what an address of SQLite's holds.
+func at[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
+
+// pointer is a function as SQLite keeps it. Only those that are there for good can be kept so.
+func pointer(f any) uintptr { return (*[2]uintptr)(unsafe.Pointer(&f))[1] }
+
+// function is what pointer was given.
+func function[F any](kept uintptr) F { return *(*F)(unsafe.Pointer(&struct{ uintptr }{kept})) }
+
+type (
+	opener  = func(tls *libc.TLS, vfs, name, file uintptr, flags int32, out uintptr) int32
+	closer  = func(tls *libc.TLS, file uintptr) int32
+	mover   = func(tls *libc.TLS, file, data uintptr, n int32, at int64) int32 // xRead, xWrite
+	cutter  = func(tls *libc.TLS, file uintptr, size int64) int32
+	syncer  = func(tls *libc.TLS, file uintptr, flags int32) int32
+	sizer   = func(tls *libc.TLS, file, size uintptr) int32
+	control = func(tls *libc.TLS, file uintptr, op int32, arg uintptr) int32
+)
+
+var (
+	openPlain uintptr  // xOpen of what is below
+	logs      sync.Map // *log, by address of its file
+	methods   sync.Map // those of a log, by those of what is below
+)
+
+// log is a log's file that is open.
+type log struct {
+	below *lib.Tsqlite3_io_methods
+	from  int64
+	kept  []byte // from there on, not written yet
+}
+
+// mostKept is how much of a log is kept: more than most commits are.
+const mostKept = 128 << 10
+
+func openLogged(tls *libc.TLS, vfs, name, file uintptr, flags int32, out uintptr) int32 {
+	if rc := function[opener](openPlain)(tls, vfs, name, file, flags, out); rc != lib.SQLITE_OK || flags&lib.SQLITE_OPEN_WAL == 0 {
+		return rc
+	}
+	f := at[lib.Tsqlite3_file](file)
+	below := f.FpMethods
+	if below == 0 {
+		return lib.SQLITE_OK
+	}
+	above, ok := methods.Load(below)
+	if !ok {
+		m := new(lib.Tsqlite3_io_methods)
+		*m = *at[lib.Tsqlite3_io_methods](below)
+		m.FxClose, m.FxRead, m.FxWrite, m.FxTruncate = pointer(closeLog), pointer(readLog), pointer(writeLog), pointer(truncateLog)
+		m.FxSync, m.FxFileSize, m.FxFileControl = pointer(syncLog), pointer(sizeLog), pointer(controlLog)
+		above, _ = methods.LoadOrStore(below, m)
+	}
+	logs.Store(file, &log{below: at[lib.Tsqlite3_io_methods](below), kept: make([]byte, 0, mostKept)})
+	f.FpMethods = uintptr(unsafe.Pointer(above.(*lib.Tsqlite3_io_methods)))
+	return lib.SQLITE_OK
+}
+
+// flushed writes what is kept of a log.
+func flushed(tls *libc.TLS, file uintptr) (l *log, rc int32) {
+	v, _ := logs.Load(file)
+	l = v.(*log)
+	if len(l.kept) == 0 {
+		return l, lib.SQLITE_OK
+	}
+	n := len(l.kept)
+	l.kept = l.kept[:0]
+	return l, function[mover](l.below.FxWrite)(tls, file, uintptr(unsafe.Pointer(unsafe.SliceData(l.kept))), int32(n), l.from)
+}
+
+func writeLog(tls *libc.TLS, file, data uintptr, n int32, to int64) int32 {
+	v, _ := logs.Load(file)
+	l := v.(*log)
+	if len(l.kept) > 0 && (to != l.from+int64(len(l.kept)) || len(l.kept)+int(n) > mostKept) {
+		if _, rc := flushed(tls, file); rc != lib.SQLITE_OK {
+			return rc
+		}
+	}
+	if int(n) > mostKept {
+		return function[mover](l.below.FxWrite)(tls, file, data, n, to)
+	}
+	if len(l.kept) == 0 {
+		l.from = to
+	}
+	l.kept = append(l.kept, unsafe.Slice(at[byte](data), n)...)
+	return lib.SQLITE_OK
+}
+
+func closeLog(tls *libc.TLS, file uintptr) int32 {
+	l, rc := flushed(tls, file)
+	logs.Delete(file)
+	at[lib.Tsqlite3_file](file).FpMethods = uintptr(unsafe.Pointer(l.below))
+	return max(rc, function[closer](l.below.FxClose)(tls, file))
+}
+
+func readLog(tls *libc.TLS, file, data uintptr, n int32, from int64) int32 {
+	l, rc := flushed(tls, file)
+	if rc != lib.SQLITE_OK {
+		return rc
+	}
+	return function[mover](l.below.FxRead)(tls, file, data, n, from)
+}
+
+func truncateLog(tls *libc.TLS, file uintptr, size int64) int32 {
+	l, rc := flushed(tls, file)
+	if rc != lib.SQLITE_OK {
+		return rc
+	}
+	return function[cutter](l.below.FxTruncate)(tls, file, size)
+}
+
+func syncLog(tls *libc.TLS, file uintptr, flags int32) int32 {
+	l, rc := flushed(tls, file)
+	if rc != lib.SQLITE_OK {
+		return rc
+	}
+	return function[syncer](l.below.FxSync)(tls, file, flags)
+}
+
+func sizeLog(tls *libc.TLS, file, size uintptr) int32 {
+	l, rc := flushed(tls, file)
+	if rc != lib.SQLITE_OK {
+		return rc
+	}
+	return function[sizer](l.below.FxFileSize)(tls, file, size)
+}
+
+func controlLog(tls *libc.TLS, file uintptr, op int32, arg uintptr) int32 {
+	l, rc := flushed(tls, file)
+	if rc != lib.SQLITE_OK {
+		return rc
+	}
+	return function[control](l.below.FxFileControl)(tls, file, op, arg)
+}
