@@ -20,12 +20,11 @@ var logged = sync.OnceValue(func() string {
 	if plain == 0 || err != nil {
 		return ""
 	}
-	layer := libc.Xmalloc(tls, libc.Tsize_t(unsafe.Sizeof(lib.Tsqlite3_vfs{})))
+	layer := copied[lib.Tsqlite3_vfs](tls, plain)
 	if layer == 0 {
 		return ""
 	}
 	v := at[lib.Tsqlite3_vfs](layer)
-	*v = *at[lib.Tsqlite3_vfs](plain)
 	openPlain = v.FxOpen
 	v.FzName, v.FpNext, v.FxOpen = name, 0, pointer(openLogged)
 	if lib.Xsqlite3_vfs_register(tls, layer, 0) != lib.SQLITE_OK {
@@ -40,6 +39,15 @@ func through(name string) string {
 		return ""
 	}
 	return "&vfs=" + name
+}
+
+// copied is the address of a copy of what another holds, 0 if there is no memory. What SQLite looks at must be in memory of its own.
+func copied[T any](tls *libc.TLS, address uintptr) uintptr {
+	to := libc.Xmalloc(tls, libc.Tsize_t(unsafe.Sizeof(*new(T))))
+	if to != 0 {
+		*at[T](to) = *at[T](address)
+	}
+	return to
 }
 
 // at is what an address of SQLite's holds.
@@ -62,16 +70,20 @@ type (
 )
 
 var (
-	openPlain uintptr  // xOpen of what is below
-	logs      sync.Map // *log, by address of its file
-	methods   sync.Map // those of a log, by those of what is below
+	openPlain uintptr    // xOpen of what is below
+	logs      sync.Map   // *log, by address of its file
+	methods   = struct { // those of a log, by those of what is below
+		sync.Mutex
+		of map[uintptr]uintptr
+	}{of: map[uintptr]uintptr{}}
 )
 
 // log is a log's file that is open.
 type log struct {
 	below *lib.Tsqlite3_io_methods
 	from  int64
-	kept  []byte // from there on, not written yet
+	kept  uintptr // what belongs there, and is not written yet
+	n     int     // bytes of it
 }
 
 // mostKept is how much of a log is kept: more than most commits are.
@@ -83,38 +95,53 @@ func openLogged(tls *libc.TLS, vfs, name, file uintptr, flags int32, out uintptr
 	}
 	f := at[lib.Tsqlite3_file](file)
 	below := f.FpMethods
-	if below == 0 {
-		return lib.SQLITE_OK
+	above, kept := logMethods(tls, below), libc.Xmalloc(tls, mostKept)
+	if above == 0 || kept == 0 {
+		libc.Xfree(tls, kept)
+		return lib.SQLITE_OK // it does without
 	}
-	above, ok := methods.Load(below)
+	logs.Store(file, &log{below: at[lib.Tsqlite3_io_methods](below), kept: kept})
+	f.FpMethods = above
+	return lib.SQLITE_OK
+}
+
+// logMethods are those of a log, made once of those of what is below.
+func logMethods(tls *libc.TLS, below uintptr) uintptr {
+	methods.Lock()
+	defer methods.Unlock()
+	above, ok := methods.of[below]
 	if !ok {
-		m := new(lib.Tsqlite3_io_methods)
-		*m = *at[lib.Tsqlite3_io_methods](below)
+		if above = copied[lib.Tsqlite3_io_methods](tls, below); above == 0 {
+			return 0
+		}
+		m := at[lib.Tsqlite3_io_methods](above)
 		m.FxClose, m.FxRead, m.FxWrite, m.FxTruncate = pointer(closeLog), pointer(readLog), pointer(writeLog), pointer(truncateLog)
 		m.FxSync, m.FxFileSize, m.FxFileControl = pointer(syncLog), pointer(sizeLog), pointer(controlLog)
-		above, _ = methods.LoadOrStore(below, m)
+		methods.of[below] = above
 	}
-	logs.Store(file, &log{below: at[lib.Tsqlite3_io_methods](below), kept: make([]byte, 0, mostKept)})
-	f.FpMethods = uintptr(unsafe.Pointer(above.(*lib.Tsqlite3_io_methods)))
-	return lib.SQLITE_OK
+	return above
+}
+
+// of is the log of a file.
+func of(file uintptr) *log {
+	l, _ := logs.Load(file)
+	return l.(*log)
 }
 
 // flushed writes what is kept of a log.
 func flushed(tls *libc.TLS, file uintptr) (l *log, rc int32) {
-	v, _ := logs.Load(file)
-	l = v.(*log)
-	if len(l.kept) == 0 {
+	l = of(file)
+	if l.n == 0 {
 		return l, lib.SQLITE_OK
 	}
-	n := len(l.kept)
-	l.kept = l.kept[:0]
-	return l, function[mover](l.below.FxWrite)(tls, file, uintptr(unsafe.Pointer(unsafe.SliceData(l.kept))), int32(n), l.from)
+	n := l.n
+	l.n = 0
+	return l, function[mover](l.below.FxWrite)(tls, file, l.kept, int32(n), l.from)
 }
 
 func writeLog(tls *libc.TLS, file, data uintptr, n int32, to int64) int32 {
-	v, _ := logs.Load(file)
-	l := v.(*log)
-	if len(l.kept) > 0 && (to != l.from+int64(len(l.kept)) || len(l.kept)+int(n) > mostKept) {
+	l := of(file)
+	if l.n > 0 && (to != l.from+int64(l.n) || l.n+int(n) > mostKept) {
 		if _, rc := flushed(tls, file); rc != lib.SQLITE_OK {
 			return rc
 		}
@@ -122,17 +149,18 @@ func writeLog(tls *libc.TLS, file, data uintptr, n int32, to int64) int32 {
 	if int(n) > mostKept {
 		return function[mover](l.below.FxWrite)(tls, file, data, n, to)
 	}
-	if len(l.kept) == 0 {
+	if l.n == 0 {
 		l.from = to
 	}
-	l.kept = append(l.kept, unsafe.Slice(at[byte](data), n)...)
+	copy(unsafe.Slice(at[byte](l.kept+uintptr(l.n)), n), unsafe.Slice(at[byte](data), n))
+	l.n += int(n)
 	return lib.SQLITE_OK
 }
 
 func closeLog(tls *libc.TLS, file uintptr) int32 {
 	l, rc := flushed(tls, file)
 	logs.Delete(file)
-	at[lib.Tsqlite3_file](file).FpMethods = uintptr(unsafe.Pointer(l.below))
+	libc.Xfree(tls, l.kept)
 	return max(rc, function[closer](l.below.FxClose)(tls, file))
 }
 
