@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -18,7 +19,7 @@ type series struct {
 }
 
 // turns lets the lanes take turns, in the other order every second round so that none always follows the same one, after one
-// short turn each to warm up.
+// short turn each to warm up. Before a turn the disk has written what the one before left to it: nobody waits for another's.
 func turns(ctx context.Context, c config, lanes ...lane) ([]series, error) {
 	got := make([]series, len(lanes))
 	used, done := make([]time.Duration, len(lanes)), make([]float64, len(lanes))
@@ -35,6 +36,7 @@ func turns(ctx context.Context, c config, lanes ...lane) ([]series, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
+			syscall.Sync()
 			before, start := cpuTime(), time.Now()
 			rate, err := lanes[i](ctx, c.slice)
 			if err != nil {
