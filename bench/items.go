@@ -53,15 +53,16 @@ func items(ctx context.Context, c config, t *table) (err error) {
 		return w.worked(ctx, room, seen-each, each)
 	}
 	w.tool = "step"
-	bare, err := w.bareItem(ctx, room)
+	pattern, bare, err := w.bareItems(ctx, room)
 	if err != nil {
 		return err
 	}
-	got, err := turns(ctx, c, fresh, bare)
+	got, err := turns(ctx, c, fresh, pattern, bare)
 	if err != nil {
 		return err
 	}
-	t.add(compare(row{Section: "items", Name: "items with one local effect", Unit: "items/s", Against: "bare transaction", Target: itemRate}, got[0], got[1]))
+	t.add(compare(row{Section: "items", Name: "items with one local effect", Unit: "items/s", Against: "bare store, four rows", Target: itemRate}, got[0], got[1]))
+	t.add(compare(row{Section: "items", Name: "items with one local effect", Unit: "items/s", Against: "bare store, the two rows of a call"}, got[0], got[2]))
 	again := func(ctx context.Context, _ time.Duration) (float64, error) { return w.worked(ctx, room, each, each) }
 	limit := func(context.Context, time.Duration) (float64, error) { return skipRate, nil }
 	if got, err = turns(ctx, c, again, limit); err != nil {
@@ -92,19 +93,25 @@ func (w *world) automate(ctx context.Context, room *automation.Room, source stri
 	return err
 }
 
-// bareItem writes what a call of an item leaves, its run and the kind of its id included, and nothing else.
-func (w *world) bareItem(ctx context.Context, room *automation.Room) (lane, error) {
+// bareItems write what a call of an item leaves, its run and the kind of its id included, and nothing else: in four rows, as calls did when the target was set, and as they do.
+func (w *world) bareItems(ctx context.Context, room *automation.Room) (four, two lane, err error) {
 	if _, err := w.worked(ctx, room, 1_000_000, 1); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var last []reeve.Operation
 	if err := w.db.View(ctx, func(s *store.Snap) (err error) {
 		last, err = s.ListOperations(ctx, workspace, store.OperationFilter{Agent: w.agent, Limit: 1})
 		return err
 	}); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return w.bareAs(ctx, 1, last[0].ID, func(_, i int) string { return reeve.ItemKey(w.agent, strconv.Itoa(i), 1, "bare", "", 0) })
+	key := func(kind string) func(int, int) string {
+		return func(_, i int) string { return reeve.ItemKey(w.agent, strconv.Itoa(i), 1, kind, "", 0) }
+	}
+	if four, err = w.patternAs(ctx, 1, last[0].ID, key("pattern")); err == nil {
+		two, err = w.bareAs(ctx, 1, last[0].ID, key("bare"))
+	}
+	return four, two, err
 }
 
 // worked is how many items a second one run works through, its start included. The run has a row, as every one has.

@@ -76,10 +76,15 @@ func (w *world) pattern(ctx context.Context, n int) (lane, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := w.read(ctx, res.OperationID)
-	return w.writing(n, "pattern", func(ctx context.Context, tx *store.Tx, session, _ string, _, _ int) error {
+	return w.patternAs(ctx, n, res.OperationID, func(int, int) string { return w.db.NewID(reeve.PrefixOperation) })
+}
+
+// patternAs writes what an operation left in this way, under operation ids that name gives.
+func (w *world) patternAs(ctx context.Context, n int, operation string, name func(caller, i int) string) (lane, error) {
+	v, err := w.read(ctx, operation)
+	return w.writing(n, "pattern", func(ctx context.Context, tx *store.Tx, session, _ string, caller, i int) error {
 		a, r, o := v.action, v.result, v.op
-		a.ID, o.ID, r.ID = tx.NewID(reeve.PrefixMessage), tx.NewID(reeve.PrefixOperation), tx.NewID(reeve.PrefixMessage)
+		a.ID, o.ID, r.ID = tx.NewID(reeve.PrefixMessage), name(caller, i), tx.NewID(reeve.PrefixMessage)
 		a.ThreadID, r.ThreadID, o.ThreadID = session, session, session
 		a.OperationID, r.OperationID, r.ActionID, o.CallID, o.ResultID = o.ID, o.ID, a.ID, a.ID, r.ID
 		if err := tx.AppendCall(ctx, a, r, v.judged); err != nil {
