@@ -113,9 +113,9 @@ func (w *world) bareAs(ctx context.Context, n int, operation string, name func(c
 		return nil, err
 	}
 	return w.writing(n, "bare", func(ctx context.Context, tx *store.Tx, session, file string, caller, i int) error {
-		a, o := v.action, v.op
+		a, r, o := v.action, v.result, v.op
 		a.ID, o.ID, o.ThreadID = tx.NewID(reeve.PrefixMessage), name(caller, i), session
-		if err := tx.RecordCall(ctx, a, v.result, v.trail, o, v.judged); err != nil || w.tool != "write_file" {
+		if err := tx.RecordCall(ctx, a, &r, v.trail, o, v.judged); err != nil || w.tool != "write_file" {
 			return err
 		}
 		return tx.InsertEvents(ctx, workspace, w.agent, o.ID, []reeve.Token{{Class: reeve.SemanticKey, Name: "SESSION_FILE"}, {Class: reeve.EntityID, Name: session + file}})

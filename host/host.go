@@ -426,6 +426,9 @@ func knownSecrets(cfg Config) []string {
 			own = append(own, e.Key)
 		}
 	}
+	if password := postgres.Password(cfg.Database); len(password) >= 8 {
+		own = append(own, password)
+	}
 	for _, name := range []string{tokenFile, keyFile} {
 		if b, err := os.ReadFile(filepath.Join(cfg.Dir, name)); err == nil {
 			own = append(own, strings.TrimSpace(string(b)))

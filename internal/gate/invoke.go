@@ -183,13 +183,14 @@ const (
 
 // judgeError tells what an error proves, by its type and never by its text.
 func judgeError(err error) ending {
+	if err == nil {
+		return succeeded
+	}
 	var e *reeve.Error
 	var op *net.OpError
 	var dns *net.DNSError
 	var timeout net.Error
 	switch {
-	case err == nil:
-		return succeeded
 	case errors.As(err, &e):
 		switch e.Code {
 		case reeve.Unavailable, reeve.RateLimited:

@@ -31,6 +31,7 @@ type pass struct {
 
 	view     *agentView
 	behalf   []behalf        // on whose behalf the call is made, the first one first
+	session  string          // see sessionOf
 	home     string          // the thread that the run's own messages are in
 	entry    *entry          // the tool
 	args     json.RawMessage // canonical
@@ -82,7 +83,7 @@ func (g *Gate) begin(ctx context.Context, c reeve.Call) (*pass, error) {
 	if err := checkName("run", c.Run); err != nil {
 		return nil, err
 	}
-	p := &pass{g: g, call: c, id: g.DB.NewID(reeve.PrefixMessage), op: c.Operation, chose: c.Operation != "", view: v, lapses: g.lease.lapses.Load()}
+	p := &pass{g: g, call: c, id: g.DB.NewID(reeve.PrefixMessage), op: c.Operation, chose: c.Operation != "", view: v, session: sessionOf(c), lapses: g.lease.lapses.Load()}
 	if err := p.trace(ctx); err != nil {
 		return nil, err
 	}
@@ -119,32 +120,38 @@ func (p *pass) thread() string {
 	if p.home != "" {
 		return p.home
 	}
-	return p.session()
+	return p.session
 }
 
-// session is what session-scoped tools keep their things under: one agent's, in one session or run.
-func (p *pass) session() string {
-	if p.call.Run != "" && p.call.Session == "" {
-		return reeve.RunThread(p.call.Agent, p.call.Run)
+// sessionOf is what session-scoped tools keep their things under: one agent's, in one session or run.
+func sessionOf(c reeve.Call) string {
+	if c.Run != "" && c.Session == "" {
+		return reeve.RunThread(c.Agent, c.Run)
 	}
-	return reeve.SessionThread(p.call.Agent, p.call.Session)
+	return reeve.SessionThread(c.Agent, c.Session)
+}
+
+// base is what the change that is judged rests on, where its tool or the caller can say.
+func (p *pass) base() string {
+	switch {
+	case p.call.Base != "":
+		return p.call.Base
+	case p.preview != nil && p.preview.Base != "":
+		return p.preview.Base
+	case p.resumed != nil:
+		return p.resumed.Base
+	}
+	return ""
 }
 
 // invocation is one attempt, as the handler sees it.
 func (p *pass) invocation(attempt int) *reeve.Invocation {
-	base := p.call.Base
-	if base == "" && p.preview != nil {
-		base = p.preview.Base
-	}
-	if base == "" && p.resumed != nil {
-		base = p.resumed.Base
-	}
 	var lent []json.RawMessage
 	for _, b := range p.lenders() {
 		lent = append(lent, b.attached[p.tool().ID])
 	}
-	return &reeve.Invocation{Workspace: p.call.Workspace, Agent: p.call.Agent, User: p.call.User, Session: p.session(), Thread: p.thread(),
-		Run: p.call.Run, CallID: p.id, Operation: p.op, Attempt: attempt, Args: p.args, Config: p.config, Base: base,
+	return &reeve.Invocation{Workspace: p.call.Workspace, Agent: p.call.Agent, User: p.call.User, Session: p.session, Thread: p.thread(),
+		Run: p.call.Run, CallID: p.id, Operation: p.op, Attempt: attempt, Args: p.args, Config: p.config, Base: p.base(),
 		Categories: p.categories(), Ancestors: p.ancestors(), Lent: lent, Secrets: p.view.workspace.scrubber.find, Begun: p.view.workspace.scrubber.begun, Fits: p.fits}
 }
 
@@ -152,7 +159,7 @@ func (p *pass) invocation(attempt int) *reeve.Invocation {
 func (p *pass) operation(s reeve.State) reeve.Operation {
 	return reeve.Operation{ID: p.op, WorkspaceID: p.call.Workspace, AgentID: p.call.Agent, CallID: p.id, ThreadID: p.thread(), RunID: p.call.Run,
 		Tool: p.tool().ID, ToolVersion: p.entry.fingerprint, Policy: p.policyHash(), Effect: p.tool().Effect, State: s, ArgsHash: p.argsHash,
-		Base: p.invocation(0).Base}
+		Base: p.base()}
 }
 
 // policyHash names the policy that judges this agent's calls of this tool: an approval given under it holds under no other.

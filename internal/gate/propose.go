@@ -170,9 +170,6 @@ func (p *pass) changeSet() string {
 	return reeve.ChangeSetKey(p.call.Workspace, p.call.Agent, "session", p.call.Session)
 }
 
-// base is what the change that is judged rests on, where its tool can say.
-func (p *pass) base() string { return p.invocation(0).Base }
-
 // settingsHash names the agent's settings for the tool.
 func (p *pass) settingsHash() string { return reeve.Hash(p.config)[:16] }
 

@@ -21,7 +21,7 @@ type outcome struct {
 	store    error  // what went wrong was the store's, and passes
 }
 
-// result is the message that answers the call, and what the caller is shown.
+// result is the message that answers the call, without its id, and what the caller is shown.
 func (p *pass) result(o outcome) (reeve.Message, reeve.Result) {
 	undo := p.view.workspace.shownUndo(o.undo)
 	info := reeve.ResultInfo{Status: "success", Size: o.out.size, Truncated: o.out.truncated, Changed: o.changed, Undo: undo, Spent: o.spent,
@@ -40,7 +40,7 @@ func (p *pass) result(o outcome) (reeve.Message, reeve.Result) {
 		res.IsError, res.Code, res.Message, res.Hint, res.Fields = true, e.Code, e.Message, e.Hint, e.Fields
 		info.Step = p.refusedBy()
 	}
-	m := reeve.Message{ID: p.g.DB.NewID(reeve.PrefixMessage), WorkspaceID: p.call.Workspace, ThreadID: p.thread(), AgentID: p.call.Agent, RunID: p.call.Run,
+	m := reeve.Message{WorkspaceID: p.call.Workspace, ThreadID: p.thread(), AgentID: p.call.Agent, RunID: p.call.Run,
 		Kind: reeve.ToolResult, ActionID: p.id, OperationID: res.OperationID, Content: o.out.content, Metadata: mustJSON(info)}
 	return m, res
 }
@@ -79,21 +79,23 @@ func (p *pass) appendMessage(ctx context.Context, tx *store.Tx, o outcome, over 
 	if err := p.keep(ctx, tx, o.out); err != nil {
 		return m, res, err
 	}
-	if err := p.appendTo(ctx, tx, m, over); err != nil {
+	if err := p.appendTo(ctx, tx, &m, over); err != nil {
 		return m, res, err
 	}
 	return m, res, p.tell(ctx, tx, m.OperationID, o.changed)
 }
 
-// appendTo writes the result to the thread, and the action before it unless it is there already.
-func (p *pass) appendTo(ctx context.Context, tx *store.Tx, result reeve.Message, over *reeve.Operation) error {
-	if p.resumed != nil || p.acted {
-		return tx.AppendResult(ctx, result)
-	}
-	if over != nil {
+// appendTo gives the result its id and writes it to the thread, and the action before it unless it is there already.
+func (p *pass) appendTo(ctx context.Context, tx *store.Tx, result *reeve.Message, over *reeve.Operation) error {
+	acted := p.resumed != nil || p.acted
+	if !acted && over != nil {
 		return tx.RecordCall(ctx, p.action(), result, p.said, *over, p.judged())
 	}
-	return tx.AppendCall(ctx, p.action(), result, p.judged())
+	result.ID = p.g.DB.NewID(reeve.PrefixMessage)
+	if acted {
+		return tx.AppendResult(ctx, *result)
+	}
+	return tx.AppendCall(ctx, p.action(), *result, p.judged())
 }
 
 // keep stores the whole of an output that was cut.

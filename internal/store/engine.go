@@ -114,10 +114,13 @@ func Passing(err error) bool {
 
 // Explain turns a fault into an error fit for people. Any other error stays as it is.
 func Explain(err error) error {
+	if err == nil {
+		return nil
+	}
 	var f Fault
 	var told *reeve.Error
 	switch {
-	case err == nil || errors.As(err, &told):
+	case errors.As(err, &told):
 		return err
 	case errors.As(err, &f):
 	case errors.Is(err, context.Canceled):

@@ -52,17 +52,18 @@ func newRecord(standing string) string {
 }
 
 // RecordCall writes a call that is over, its answer and its operation. As with AppendAction, the row cannot be written unless the call was judged by what still holds; it says Taken if the
-// operation id has been used. Metadata of the action are without what the gate said, if that is kept as a trail. The answer's id is that of its call, and so is the time of the operation.
-func (t *Tx) RecordCall(ctx context.Context, action, result reeve.Message, trail string, o reeve.Operation, j Judged) error {
+// operation id has been used. Metadata of the action are without what the gate said, if that is kept as a trail. The result is given its id, the answer's to its call; the time of the operation is that of its call.
+func (t *Tx) RecordCall(ctx context.Context, action reeve.Message, result *reeve.Message, trail string, o reeve.Operation, j Judged) error {
 	if err := reeve.State("").To(o.State); err != nil {
 		return err
 	}
+	result.ID = reeve.AnswerTo(action.ID)
 	return t.execOr(ctx, func(f Fault) error {
 		if f.Kind == FaultUnique {
 			return Taken{}
 		}
 		return stale(f)
-	}, t.db.append[j.Assumed].record, o.ID, o.WorkspaceID, j.Revision, o.AgentID, action.ID, reeve.AnswerTo(action.ID), o.ThreadID, o.RunID, o.Tool, o.ToolVersion, o.Policy, string(o.Effect),
+	}, t.db.append[j.Assumed].record, o.ID, o.WorkspaceID, j.Revision, o.AgentID, action.ID, result.ID, o.ThreadID, o.RunID, o.Tool, o.ToolVersion, o.Policy, string(o.Effect),
 		string(o.State), o.ArgsHash, o.Base, string(o.Code), reeve.Clean(o.Message), o.Tries, undoText(o.Undo), spentText(o.Spent), reeve.Issued(action.ID),
 		trail, reeve.Clean(action.Content), reeve.Clean(string(action.Metadata)), reeve.Clean(result.Content), reeve.Clean(string(result.Metadata)))
 }

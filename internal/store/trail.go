@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strings"
 	"sync"
 
 	"reeve"
@@ -19,23 +18,19 @@ const mostTrails = 1000
 
 // Trail gives the id of what the gate said of a call, if it says that often enough to be kept once for all. It may commit a transaction of its own, and must be called outside of others.
 func (db *DB) Trail(ctx context.Context, steps []reeve.Step) (string, error) {
-	var b strings.Builder
+	key := make([]byte, 0, 1000) // which most need
 	for _, s := range steps {
-		b.WriteString(s.Name)
-		b.WriteByte(0)
-		b.WriteString(string(s.Verdict))
-		b.WriteByte(0)
-		b.WriteString(s.Why)
-		b.WriteByte(0)
+		for _, part := range [...]string{s.Name, string(s.Verdict), s.Why} {
+			key = append(append(key, part...), 0)
+		}
 	}
-	key := b.String()
 	db.trails.mu.Lock()
-	id, known := db.trails.known[key]
+	id, known := db.trails.known[string(key)]
 	if !known {
 		if len(db.trails.known) >= mostTrails || db.trails.known == nil {
 			db.trails.known = map[string]string{}
 		}
-		db.trails.known[key] = ""
+		db.trails.known[string(key)] = ""
 	}
 	db.trails.mu.Unlock()
 	if !known || id != "" {
@@ -50,7 +45,7 @@ func (db *DB) Trail(ctx context.Context, steps []reeve.Step) (string, error) {
 		return "", err
 	}
 	db.trails.mu.Lock()
-	db.trails.known[key] = id
+	db.trails.known[string(key)] = id
 	db.trails.mu.Unlock()
 	return id, nil
 }

@@ -67,6 +67,15 @@ func IsConns(s string) bool {
 	return err == nil && n >= 1
 }
 
+// Password is the one that a URL has, or that is known for its user otherwise (PGPASSWORD, a password file); empty if none is.
+func Password(url string) string {
+	c, err := pgconn.ParseConfig(url)
+	if url == "" || err != nil {
+		return ""
+	}
+	return c.Password
+}
+
 // pooled reads the URL.
 func pooled(cfg Config) (*pgxpool.Config, error) {
 	unread := reeve.Errorf(reeve.Validation, "the database URL cannot be read").Hintf("write it as postgres://user:password@host:5432/database")

@@ -93,12 +93,12 @@ func (p *change) exec(c *conn, given []any) (n int64, err error) {
 		switch v := given[k].(type) {
 		case string:
 			c.wrote += len(v)
-			p.args[i].Value = v
+			p.args[i].Value = given[k]
 		case []byte:
 			c.wrote += len(v)
-			p.args[i].Value = v
+			p.args[i].Value = given[k]
 		case int64:
-			p.args[i].Value = v
+			p.args[i].Value = given[k]
 		case int:
 			p.args[i].Value = int64(v)
 		default:

@@ -193,8 +193,11 @@ func (e *Engine) Close() error {
 
 // fault names a refusal by SQLite's code.
 func fault(err error) error {
+	if err == nil {
+		return nil
+	}
 	var se *driver.Error
-	if err == nil || !errors.As(err, &se) {
+	if !errors.As(err, &se) {
 		return err
 	}
 	kind := store.FaultOther

@@ -128,7 +128,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 					o := operation(tx.NewID(reeve.PrefixOperation), reeve.Committed)
 					o.RunID = run
 					a.ID = tx.NewID(reeve.PrefixMessage)
-					return tx.RecordCall(ctx, a, r, "", o, j)
+					return tx.RecordCall(ctx, a, &r, "", o, j)
 				})
 			}
 			return each

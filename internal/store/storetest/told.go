@@ -20,7 +20,7 @@ func record(t *testing.T, db *store.DB, thread, run, trail string, change func(a
 		if change != nil {
 			change(&a, &r, &o)
 		}
-		return tx.RecordCall(t.Context(), a, r, trail, o, store.Judged{Revision: 1})
+		return tx.RecordCall(t.Context(), a, &r, trail, o, store.Judged{Revision: 1})
 	})
 	return call
 }
@@ -112,7 +112,8 @@ var told = map[string]func(*testing.T, *store.DB){
 		try := func(id string, s reeve.State, revision int64) error {
 			return db.Update(ctx, func(tx *store.Tx) error {
 				call := tx.NewID(reeve.PrefixMessage)
-				return tx.RecordCall(ctx, action(call, "th"), result("", "th", call), "", operation(id, s), store.Judged{Revision: revision})
+				r := result("", "th", call)
+				return tx.RecordCall(ctx, action(call, "th"), &r, "", operation(id, s), store.Judged{Revision: revision})
 			})
 		}
 		wantAs[store.Taken](t, try(used, reeve.Committed, 1))
