@@ -128,15 +128,16 @@ func of(file uintptr) *log {
 	return l.(*log)
 }
 
-// flushed writes what is kept of a log.
+// flushed writes what is kept of a log. If that fails it stays kept: SQLite was told that it is written, and may take back a part of its change only, and go on.
 func flushed(tls *libc.TLS, file uintptr) (l *log, rc int32) {
 	l = of(file)
 	if l.n == 0 {
 		return l, lib.SQLITE_OK
 	}
-	n := l.n
-	l.n = 0
-	return l, function[mover](l.below.FxWrite)(tls, file, l.kept, int32(n), l.from)
+	if rc = function[mover](l.below.FxWrite)(tls, file, l.kept, int32(l.n), l.from); rc == lib.SQLITE_OK {
+		l.n = 0
+	}
+	return l, rc
 }
 
 func writeLog(tls *libc.TLS, file, data uintptr, n int32, to int64) int32 {

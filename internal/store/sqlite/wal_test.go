@@ -1,11 +1,13 @@
 package sqlite_test
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"reeve/internal/store"
@@ -113,5 +115,74 @@ func TestAChangeLargerThanTheCache(t *testing.T) {
 	db := open(t, sqlite.Config{File: file})
 	if n, m := seen(db, "made"), seen(db, "taken back"); n != many || m != 0 {
 		t.Errorf("opened again: %d are there of what was made, %d of what was taken back", n, m)
+	}
+}
+
+// What SQLite was told is written is, also when the disk was full meanwhile. Not beside others: how much SQLite keeps depends on them.
+func TestFullDiskWithinAChange(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
+		t.Fatalf("a small disk cannot be mounted (%v): run the tests as root on Linux", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	open(t, sqlite.Config{File: filepath.Join(dir, "reeve.db")}) // the layer is there from now on
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "other.db")+"?_pragma=synchronous(FULL)&_pragma=journal_mode(WAL)&_pragma=cache_size(10)&vfs=reeve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	c, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	do := func(q string) error { _, err := c.ExecContext(t.Context(), q); return err }
+	must := func(q string) {
+		t.Helper()
+		if err := do(q); err != nil {
+			t.Fatal(q, err)
+		}
+	}
+	must("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER UNIQUE, b BLOB)")
+	must("BEGIN IMMEDIATE")
+	for i := range 50 {
+		must(fmt.Sprintf("INSERT INTO t VALUES (%d, %d, randomblob(3900))", i, i))
+	}
+	must("SAVEPOINT s")
+	ballast := filepath.Join(dir, "ballast")
+	f, err := os.Create(ballast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := f.Write(make([]byte, 4096)); err != nil {
+			break
+		}
+	}
+	f.Close()
+	err = do("UPDATE t SET n = -n - 1 WHERE id < 10")
+	if err == nil {
+		t.Fatal("the disk is not full")
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	want := 50
+	if err := errors.Join(do("ROLLBACK TO s"), do("COMMIT")); err != nil {
+		t.Log("all of it was taken back:", err)
+		want = 0
+	}
+	other, err := sql.Open("sqlite", filepath.Join(dir, "other.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	var n int
+	var verdict string
+	if err := other.QueryRow("SELECT count(b) FROM t").Scan(&n); err != nil || n != want {
+		t.Errorf("%d of %d are there (%v)", n, want, err)
+	}
+	if err := other.QueryRow("PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {
+		t.Errorf("%s (%v)", verdict, err)
 	}
 }
