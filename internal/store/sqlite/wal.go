@@ -67,20 +67,35 @@ type (
 	syncer  = func(tls *libc.TLS, file uintptr, flags int32) int32
 	sizer   = func(tls *libc.TLS, file, size uintptr) int32
 	control = func(tls *libc.TLS, file uintptr, op int32, arg uintptr) int32
+	locker  = func(tls *libc.TLS, file uintptr, from, n, flags int32) int32 // xShmLock
 )
 
 var (
 	openPlain uintptr    // xOpen of what is below
 	logs      sync.Map   // *log, by address of its file
-	methods   = struct { // those of a log, by those of what is below
+	bases     sync.Map   // *base, by address of the database's file
+	methods   = struct { // ours, by those of what is below
 		sync.Mutex
-		of map[uintptr]uintptr
-	}{of: map[uintptr]uintptr{}}
+		of map[source]uintptr
+	}{of: map[source]uintptr{}}
 )
+
+// source is what methods of ours are made of: those below, of a log or of a database.
+type source struct {
+	below uintptr
+	log   bool
+}
+
+// base is a database's file that is open.
+type base struct {
+	below *lib.Tsqlite3_io_methods
+	log   uintptr // the file of its log; 0 while there is none
+}
 
 // log is a log's file that is open.
 type log struct {
 	below *lib.Tsqlite3_io_methods
+	base  *base
 	from  int64
 	kept  uintptr // what belongs there, and is not written yet
 	n     int     // bytes of it
@@ -90,36 +105,71 @@ type log struct {
 const mostKept = 128 << 10
 
 func openLogged(tls *libc.TLS, vfs, name, file uintptr, flags int32, out uintptr) int32 {
-	if rc := function[opener](openPlain)(tls, vfs, name, file, flags, out); rc != lib.SQLITE_OK || flags&lib.SQLITE_OPEN_WAL == 0 {
+	rc := function[opener](openPlain)(tls, vfs, name, file, flags, out)
+	if rc != lib.SQLITE_OK || flags&(lib.SQLITE_OPEN_WAL|lib.SQLITE_OPEN_MAIN_DB) == 0 {
 		return rc
 	}
 	f := at[lib.Tsqlite3_file](file)
-	below := f.FpMethods
-	above, kept := logMethods(tls, below), libc.Xmalloc(tls, mostKept)
-	if above == 0 || kept == 0 {
-		libc.Xfree(tls, kept)
+	from := source{f.FpMethods, flags&lib.SQLITE_OPEN_WAL != 0}
+	above := methodsOf(tls, from)
+	if above == 0 {
 		return lib.SQLITE_OK // it does without
 	}
-	logs.Store(file, &log{below: at[lib.Tsqlite3_io_methods](below), kept: kept})
+	below := at[lib.Tsqlite3_io_methods](from.below)
+	if from.log {
+		db, ok := bases.Load(lib.Xsqlite3_database_file_object(tls, name))
+		if !ok {
+			return lib.SQLITE_OK
+		}
+		kept := libc.Xmalloc(tls, mostKept)
+		if kept == 0 {
+			return lib.SQLITE_OK
+		}
+		logs.Store(file, &log{below: below, base: db.(*base), kept: kept})
+		db.(*base).log = file
+	} else {
+		bases.Store(file, &base{below: below})
+	}
 	f.FpMethods = above
 	return lib.SQLITE_OK
 }
 
-// logMethods are those of a log, made once of those of what is below.
-func logMethods(tls *libc.TLS, below uintptr) uintptr {
+// methodsOf makes ours, once.
+func methodsOf(tls *libc.TLS, from source) uintptr {
 	methods.Lock()
 	defer methods.Unlock()
-	above, ok := methods.of[below]
+	above, ok := methods.of[from]
 	if !ok {
-		if above = copied[lib.Tsqlite3_io_methods](tls, below); above == 0 {
+		if above = copied[lib.Tsqlite3_io_methods](tls, from.below); above == 0 {
 			return 0
 		}
 		m := at[lib.Tsqlite3_io_methods](above)
-		m.FxClose, m.FxRead, m.FxWrite, m.FxTruncate = pointer(closeLog), pointer(readLog), pointer(writeLog), pointer(truncateLog)
-		m.FxSync, m.FxFileSize, m.FxFileControl = pointer(syncLog), pointer(sizeLog), pointer(controlLog)
-		methods.of[below] = above
+		if from.log {
+			m.FxClose, m.FxRead, m.FxWrite, m.FxTruncate = pointer(closeLog), pointer(readLog), pointer(writeLog), pointer(truncateLog)
+			m.FxSync, m.FxFileSize, m.FxFileControl = pointer(syncLog), pointer(sizeLog), pointer(controlLog)
+		} else {
+			m.FxClose, m.FxShmLock = pointer(closeBase), pointer(lockBase)
+		}
+		methods.of[from] = above
 	}
 	return above
+}
+
+func closeBase(tls *libc.TLS, file uintptr) int32 {
+	b, _ := bases.LoadAndDelete(file)
+	return function[closer](b.(*base).below.FxClose)(tls, file)
+}
+
+// lockBase ends what is kept of the log before others may write to it. Nothing is then but what was taken back: what was made is synced. It is written all the same, as SQLite itself would have,
+// but it is no harm if that fails.
+func lockBase(tls *libc.TLS, file uintptr, from, n, flags int32) int32 {
+	l, _ := bases.Load(file)
+	b := l.(*base)
+	if b.log != 0 && from == 0 && flags == lib.SQLITE_SHM_UNLOCK|lib.SQLITE_SHM_EXCLUSIVE { // the first of its locks is that of whoever writes
+		l, _ := flushed(tls, b.log)
+		l.n = 0
+	}
+	return function[locker](b.below.FxShmLock)(tls, file, from, n, flags)
 }
 
 // of is the log of a file.
@@ -161,6 +211,7 @@ func writeLog(tls *libc.TLS, file, data uintptr, n int32, to int64) int32 {
 func closeLog(tls *libc.TLS, file uintptr) int32 {
 	l, rc := flushed(tls, file)
 	logs.Delete(file)
+	l.base.log = 0
 	libc.Xfree(tls, l.kept)
 	return max(rc, function[closer](l.below.FxClose)(tls, file))
 }

@@ -118,6 +118,57 @@ func TestAChangeLargerThanTheCache(t *testing.T) {
 	}
 }
 
+// What was taken back is written over nothing that somebody else has written since. Not beside others: how much SQLite keeps depends on them.
+func TestWhatWasTakenBackIsNotWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "reeve.db")
+	one, other := open(t, sqlite.Config{File: file}), open(t, sqlite.Config{File: file})
+	put := func(db *store.DB, session string, many int, made error) error {
+		return db.Update(t.Context(), func(tx *store.Tx) error {
+			for i := range many {
+				if err := tx.PutSessionFile(t.Context(), "ws", session, fmt.Sprint(i), random(60_000)); err != nil {
+					return err
+				}
+			}
+			return made
+		})
+	}
+	raw, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	if _, err := raw.Exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := put(one, "taken back", 400, os.ErrClosed); !errors.Is(err, os.ErrClosed) { // twice the cache
+		t.Fatal(err)
+	}
+	const many = 205 // as much as was taken back, and no more than the log holds
+	for i := range many {
+		if err := put(other, fmt.Sprint("made ", i), 1, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := put(one, "made", 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	for i := range many {
+		err := other.View(t.Context(), func(s *store.Snap) error {
+			_, ok, err := s.GetSessionFile(t.Context(), "ws", fmt.Sprint("made ", i), "0")
+			if err == nil && !ok {
+				err = fmt.Errorf("what was made %d is gone", i)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := sqlite.Check(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // What SQLite was told is written is, also when the disk was full meanwhile. Not beside others: how much SQLite keeps depends on them.
 func TestFullDiskWithinAChange(t *testing.T) {
 	dir := t.TempDir()
