@@ -101,7 +101,7 @@ func (t *Tx) appendMessage(ctx context.Context, m reeve.Message, refused func(Fa
 // GetMessage reads a message of a workspace.
 func (s *Snap) GetMessage(ctx context.Context, workspace, id string) (reeve.Message, error) {
 	m, ok, err := one(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE id = $2 AND workspace_id = $1
-		UNION ALL SELECT `+askedColumns+` FROM operations WHERE call_id = $2 AND `+toldAt+`
+		UNION ALL SELECT `+askedColumns+` FROM operations WHERE `+isCall+`
 		UNION ALL SELECT `+answerColumns+` FROM operations WHERE result_id = $2 AND `+toldAt, workspace, id, reeve.Issued(id))
 	if err == nil && !ok {
 		err = notFound("message", id)
@@ -112,7 +112,7 @@ func (s *Snap) GetMessage(ctx context.Context, workspace, id string) (reeve.Mess
 // GetResult reads the result of an action; false means there is none yet.
 func (s *Snap) GetResult(ctx context.Context, workspace, action string) (reeve.Message, bool, error) {
 	return one(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE action_id = $2 AND action_id <> '' AND workspace_id = $1
-		UNION ALL SELECT `+answerColumns+` FROM operations WHERE call_id = $2 AND `+toldAt, workspace, action, reeve.Issued(action))
+		UNION ALL SELECT `+answerColumns+` FROM operations WHERE `+isCall, workspace, action, reeve.Issued(action))
 }
 
 // ListMessages reads a page of a thread as it is shown, oldest first, after a message.

@@ -17,8 +17,10 @@ var (
 		created_at, run_id`
 )
 
+// What PostgreSQL takes no index for is said so that it cannot: a plan that it made for few calls, or before it has counted them, would read all that there ever were.
 const (
 	isTold = `asked_info <> ''`
+	isCall = `call_id || '' = $2 AND ` + toldAt
 	toldAt = `workspace_id = $1 AND created_at = $3 AND ` + isTold // one of the few calls of the moment that an id was issued at
 )
 
@@ -31,7 +33,7 @@ var (
 
 func pageOf(which string) string {
 	part := func(columns, table, behind, order string) string {
-		return `SELECT * FROM (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + which + ` AND workspace_id = $1 AND ` + behind + ` ORDER BY ` + order + ` LIMIT $4) AS part`
+		return `SELECT * FROM (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + which + ` AND workspace_id || '' = $1 AND ` + behind + ` ORDER BY ` + order + ` LIMIT $4) AS part`
 	}
 	return `SELECT * FROM (` + part(messageColumns, "messages", `id > $3`, "id") + ` UNION ALL ` + part(askedColumns, "operations", isTold+` AND call_id > $3`, "call_id") +
 		` UNION ALL ` + part(answerColumns, "operations", isTold+` AND call_id >= $3`, "call_id") + `) AS page ORDER BY id LIMIT $4`
@@ -40,7 +42,7 @@ func pageOf(which string) string {
 // messageBefore is the id of the last message m of a thread, of those that a condition leaves; empty if there is none. A call and its answer have one place in the order, so that the last call
 // has the last answer.
 func messageBefore(thread, condition string) string {
-	return `(SELECT COALESCE(max(id), '') FROM (SELECT (SELECT max(m.id) FROM messages m WHERE m.thread_id = ` + thread + condition + `) AS id
+	return `(SELECT COALESCE(max(id), '') FROM (SELECT (SELECT m.id FROM messages m WHERE m.thread_id = ` + thread + condition + ` ORDER BY m.id DESC LIMIT 1) AS id
 		UNION ALL SELECT (SELECT m.result_id FROM operations m WHERE m.thread_id = ` + thread + ` AND m.` + isTold + strings.ReplaceAll(condition, "m.id", "m.call_id") + `
 			ORDER BY m.call_id DESC LIMIT 1)) AS latest)`
 }
