@@ -252,7 +252,7 @@ func Canonical(b []byte) ([]byte, error) {
 }
 
 // CanonicalValue gives the canonical form of a value made by [ParseJSON].
-func CanonicalValue(v any) []byte { return appendCanonical(nil, v) }
+func CanonicalValue(v any) []byte { return appendCanonical(make([]byte, 0, 64), v) }
 
 func appendCanonical(out []byte, v any) []byte {
 	switch t := v.(type) {
