@@ -69,10 +69,17 @@ func SameTime(prefix, id string) string {
 }
 
 // AnswerTo is the id of the answer to a call that was answered when it was recorded: the next one, which is issued to nobody. So a call and its answer are one behind the other in every
-// order of ids, and either of them tells the other's.
+// order of ids, and either of them tells the other's. It is empty for what was never issued so.
 func AnswerTo(call string) string {
 	n := len(call) - 1
-	return call[:n] + idAlphabet[strings.IndexByte(idAlphabet, call[n])+1:][:1]
+	if n < 0 {
+		return ""
+	}
+	i := strings.IndexByte(idAlphabet, call[n])
+	if i < 0 || i%2 != 0 {
+		return ""
+	}
+	return call[:n] + idAlphabet[i+1:i+2]
 }
 
 // Issued is when an id was issued, in milliseconds; 0 for what is none.

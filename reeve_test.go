@@ -162,6 +162,11 @@ func TestAnswerTo(t *testing.T) {
 		}
 		last = answer
 	}
+	for _, none := range []string{"", "msg_1", "msg_z", "msg_-"} {
+		if answer := reeve.AnswerTo(none); answer != "" {
+			t.Errorf("%q is answered by %s", none, answer)
+		}
+	}
 	for _, none := range []string{"", "msg_1", "msg_", "one"} {
 		if at := reeve.Issued(none); at != 0 {
 			t.Errorf("%q was issued at %d", none, at)

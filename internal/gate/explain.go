@@ -120,6 +120,9 @@ func (g *Gate) foresee(ctx context.Context, c reeve.Call, alone bool) (reeve.Exp
 
 // fill adds the verdicts and steps that records leave out.
 func fill(trail []reeve.Step) []reeve.Step {
+	if len(trail) > 0 && trail[0].Name != steps[0].name { // it is lost, and says so
+		return slices.Clone(trail)
+	}
 	out := make([]reeve.Step, 0, len(steps)+len(after))
 	for i, s := range steps {
 		if i < len(trail) {

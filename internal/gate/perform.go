@@ -205,8 +205,13 @@ func (p *pass) performLocal(ctx context.Context) (res reeve.Result, err error) {
 		o.spent, o.attempts = spent, attempts
 	}
 	o.ending = refused // its transaction was rolled back: it had no effect, whatever went wrong
+	p.nothing = p.chose && p.resumed == nil && ctx.Err() != nil && o.err.Code == reeve.Canceled // whoever comes back uses the same operation id
 	err = p.g.DB.Update(keep, func(tx *store.Tx) (err error) {
 		if err := p.admit(keep, tx); err != nil {
+			return err
+		}
+		if p.nothing {
+			_, res, err = p.appendResult(keep, tx, o, nil)
 			return err
 		}
 		res, err = p.recordLocal(keep, tx, o, reeve.Failed)

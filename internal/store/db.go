@@ -124,6 +124,17 @@ func TxFrom(ctx context.Context) (*Tx, error) {
 	return nil, reeve.Errorf(reeve.Internal, "a local tool was called outside a transaction")
 }
 
+// Within tells whether a context is lent by a transaction that is not over: who waited for another one with it could wait for ever.
+func Within(ctx context.Context) bool {
+	tx, ok := ctx.Value(txKey{}).(*Tx)
+	if !ok {
+		return false
+	}
+	tx.conn.mu.Lock()
+	defer tx.conn.mu.Unlock()
+	return tx.conn.conn != nil
+}
+
 // guarded serves one goroutine at a time, and nobody once the transaction is over or a statement of it has failed.
 type guarded struct {
 	mu      sync.Mutex

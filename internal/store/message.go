@@ -8,13 +8,16 @@ import (
 	"reeve"
 )
 
-const messageColumns = `id, workspace_id, thread_id, agent_id, kind, prev_id, action_id, operation_id, content, metadata, created_at, run_id`
+const (
+	messageColumns = `id, workspace_id, thread_id, agent_id, kind, action_id, operation_id, content, metadata, created_at, run_id`
+	newMessage     = `INSERT INTO messages (prev_id, ` + messageColumns + `) VALUES ('', ` // which message came before is worked out; see Link
+)
 
 // scanMessage reads a row of messages. What a message of damaged metadata was about nobody can tell.
 func scanMessage(r scanner) (m reeve.Message, err error) {
 	var meta string
 	var created int64
-	if err := r.Scan(&m.ID, &m.WorkspaceID, &m.ThreadID, &m.AgentID, &m.Kind, &m.PrevID, &m.ActionID, &m.OperationID, &m.Content, &meta, &created, &m.RunID); err != nil {
+	if err := r.Scan(&m.ID, &m.WorkspaceID, &m.ThreadID, &m.AgentID, &m.Kind, &m.ActionID, &m.OperationID, &m.Content, &meta, &created, &m.RunID); err != nil {
 		return m, err
 	}
 	var d damage
@@ -55,10 +58,9 @@ func newAppending(e Engine) map[bool]appending {
 				AND NOT EXISTS (SELECT 1 FROM automations m WHERE m.agent_id = ` + agent + ` AND m.paused_at > 0)
 				AND NOT EXISTS (SELECT 1 FROM operations WHERE run_id = ` + run + ` AND ` + awaitsPerson + `)` + e.Share()
 		}
-		action := `INSERT INTO messages (` + messageColumns + `)
-		VALUES ($1, (SELECT id FROM workspaces WHERE id = $2 AND revision = $3` + standing("$11", "$5") + `), $4, $5, $6, ` + messageBefore("$4", "") + `, '', $7, $8, $9, $10, $11)`
-		// The result's row beside the action's: same thread, agent, run and operation, and the action before it.
-		m[assumed] = appending{action, action + `, ($12, $2, $4, $5, $13, $1, $1, $7, $14, $15, $10, $11)`, newRecord(standing("$8", "$4"))}
+		action := newMessage + `$1, (SELECT id FROM workspaces WHERE id = $2 AND revision = $3` + standing("$11", "$5") + `), $4, $5, $6, '', $7, $8, $9, $10, $11)`
+		// The result's row beside the action's: same thread, agent, run and operation.
+		m[assumed] = appending{action, action + `, ('', $12, $2, $4, $5, $13, $1, $7, $14, $15, $10, $11)`, newRecord(standing("$8", "$4"))}
 	}
 	return m
 }
@@ -93,8 +95,7 @@ func (t *Tx) AppendThought(ctx context.Context, m reeve.Message) error {
 }
 
 func (t *Tx) appendMessage(ctx context.Context, m reeve.Message, refused func(Fault) error) error {
-	return t.execOr(ctx, refused, `INSERT INTO messages (`+messageColumns+`)
-		VALUES ($1, $2, $3, $4, $5, `+messageBefore("$3", "")+`, $6, $7, $8, $9, $10, $11)`,
+	return t.execOr(ctx, refused, newMessage+`$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		m.ID, m.WorkspaceID, m.ThreadID, m.AgentID, string(m.Kind), m.ActionID, m.OperationID, reeve.Clean(m.Content), reeve.Clean(string(m.Metadata)), reeve.Millis(t.now), m.RunID)
 }
 
@@ -117,7 +118,11 @@ func (s *Snap) GetResult(ctx context.Context, workspace, action string) (reeve.M
 
 // ListMessages reads a page of a thread as it is shown, oldest first, after a message.
 func (s *Snap) ListMessages(ctx context.Context, workspace, thread, after string, limit int) ([]reeve.Message, error) {
-	return page(ctx, s, "messages", scanMessage, 4, threadPage, workspace, thread, after, limit)
+	list, err := page(ctx, s, "messages", scanMessage, 4, threadPage, workspace, thread, after, limit)
+	if err != nil {
+		return list, err
+	}
+	return list, s.Link(ctx, list)
 }
 
 // RunMessages reads what was written in a run, oldest first, after a message.

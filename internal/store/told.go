@@ -10,10 +10,10 @@ import (
 // A call that is over when it is recorded is told in its operation's row: what was asked, what was answered, and what the gate said of it. All others have messages of their own, as they
 // are written when each is known. Whoever reads messages reads both; these are the columns of messages, of the row of such a call.
 var (
-	askedColumns = `call_id AS id, workspace_id, thread_id, agent_id, 'action' AS kind, ` + messageBefore("operations.thread_id", " AND m.id < operations.call_id") + ` AS prev_id, '' AS action_id,
+	askedColumns = `call_id AS id, workspace_id, thread_id, agent_id, 'action' AS kind, '' AS action_id,
 		id AS operation_id, asked AS content, CASE WHEN trail = '' THEN asked_info
-			ELSE substr(asked_info, 1, length(asked_info) - 1) || ',"trail":' || COALESCE((SELECT steps FROM trails WHERE trails.id = operations.trail), '') || '}' END AS metadata, created_at, run_id`
-	answerColumns = `result_id AS id, workspace_id, thread_id, agent_id, 'tool_result' AS kind, call_id AS prev_id, call_id AS action_id, id AS operation_id, answer AS content, answer_info AS metadata,
+			ELSE substr(asked_info, 1, length(asked_info) - 1) || ',"trail":' || COALESCE((SELECT steps FROM trails WHERE trails.id = operations.trail), '` + trailLost + `') || '}' END AS metadata, created_at, run_id`
+	answerColumns = `result_id AS id, workspace_id, thread_id, agent_id, 'tool_result' AS kind, call_id AS action_id, id AS operation_id, answer AS content, answer_info AS metadata,
 		created_at, run_id`
 )
 

@@ -232,9 +232,11 @@ func truncateLog(tls *libc.TLS, file uintptr, size int64) int32 {
 	return function[cutter](l.below.FxTruncate)(tls, file, size)
 }
 
+// syncLog syncs a log. What cannot be written then is forgotten: the whole change fails, and that it was made, which the last page says, must not be found in the log by and by.
 func syncLog(tls *libc.TLS, file uintptr, flags int32) int32 {
 	l, rc := flushed(tls, file)
 	if rc != lib.SQLITE_OK {
+		l.n = 0
 		return rc
 	}
 	return function[syncer](l.below.FxSync)(tls, file, flags)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"reeve"
 	"reeve/internal/store"
 )
 
@@ -46,11 +47,16 @@ type group struct {
 	err     error // errAgain: nothing of it remains; run it again
 }
 
+var errWithin = reeve.Errorf(reeve.Unsupported, "a local tool that writes to this database cannot wait for another transaction, or call another tool that needs one")
+
 var errAgain = errors.New("a change that shared the transaction failed")
 
 func (w *writer) update(ctx context.Context, f func(store.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if store.Within(ctx) {
+		return errWithin
 	}
 	for again := false; ; again = true {
 		w.waiting.Add(1)

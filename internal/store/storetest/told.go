@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +62,7 @@ var told = map[string]func(*testing.T, *store.DB){
 			}
 			equal(t, m.PrevID, before, "a chain")
 			got := view(t, db, func(s *store.Snap) (reeve.Message, error) { return s.GetMessage(ctx, ws, m.ID) })
+			got.PrevID = m.PrevID // which it is not asked for
 			equal(t, fmt.Sprint(got), fmt.Sprint(m), "one of them")
 			wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetMessage(ctx, "ws_two", m.ID); return err }), reeve.NotFound)
 			if m.Kind != reeve.Action {
@@ -102,6 +105,67 @@ var told = map[string]func(*testing.T, *store.DB){
 		equal(t, ids(last, func(m reeve.Message) string { return m.ID }), strings.Join(all[len(all)-4:], " "), "the last of a turn")
 		spent := view(t, db, func(s *store.Snap) (reeve.Amount, error) { return s.RunSpent(ctx, "run_1") })
 		equal(t, fmt.Sprint(spent.Calls, spent.Tokens), "6 30", "what the run spent")
+	},
+
+	"a thread is one chain": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		made := make([]string, 8)
+		update(t, db, func(tx *store.Tx) error {
+			for i := range made {
+				made[i] = tx.NewID(reeve.PrefixMessage)
+			}
+			return nil
+		})
+		var all []string
+		for i, id := range made {
+			if all = append(all, id); i%2 == 1 {
+				all = append(all, reeve.AnswerTo(id))
+			}
+		}
+		for _, i := range []int{5, 2, 7, 0, 1, 6, 3, 4} { // as others' transactions may end
+			update(t, db, func(tx *store.Tx) error {
+				if i%2 == 0 {
+					a := action(made[i], "th")
+					a.RunID = "run_" + fmt.Sprint(i%4)
+					return tx.AppendAction(ctx, a, store.Judged{Revision: 1})
+				}
+				a, r, o := action(made[i], "th"), result("", "th", made[i]), operation(tx.NewID(reeve.PrefixOperation), reeve.Committed)
+				o.ThreadID, o.RunID = "th", "run_"+fmt.Sprint(i%4)
+				return tx.RecordCall(ctx, a, &r, "", o, store.Judged{Revision: 1})
+			})
+		}
+		linked := func(list []reeve.Message) {
+			t.Helper()
+			for _, m := range list {
+				before := ""
+				if i := slices.Index(all, m.ID); i > 0 {
+					before = all[i-1]
+				}
+				equal(t, m.PrevID, before, "before %s", m.ID)
+			}
+		}
+		for size := 1; size <= len(all); size++ {
+			var got []string
+			for after := ""; len(got) < len(all); after = got[len(got)-1] {
+				list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", after, size) })
+				linked(list)
+				for _, m := range list {
+					got = append(got, m.ID)
+				}
+			}
+			equal(t, strings.Join(got, " "), strings.Join(all, " "), "in pages of %d", size)
+		}
+		for i := range 4 { // each with others' between
+			list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+				list, err := s.WholeRun(ctx, ws, fmt.Sprint("run_", i))
+				return list, errors.Join(err, s.Link(ctx, list))
+			})
+			equal(t, len(list), 2+2*(i%2), "messages of a run")
+			linked(list)
+		}
+		none := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return nil, s.Link(ctx, nil) })
+		equal(t, len(none), 0, "nothing")
 	},
 
 	"a call told in its row, refused": func(t *testing.T, db *store.DB) {
@@ -148,11 +212,12 @@ var told = map[string]func(*testing.T, *store.DB){
 		trail(steps)
 		equal(t, trail(steps), id, "forgotten, and kept again")
 
-		lost := record(t, db, "th", "", "none", nil)
-		if err := db.View(ctx, func(s *store.Snap) error { _, err := s.GetMessage(ctx, ws, lost); return err }); err == nil || errors.Is(err, &reeve.Error{Code: reeve.NotFound}) {
-			t.Fatalf("what the gate said is lost: %v", err)
-		}
+		lost := record(t, db, "th", "", "none", func(a, _ *reeve.Message, _ *reeve.Operation) { a.Metadata = []byte(`{"type":"tool_call"}`) })
+		m = view(t, db, func(s *store.Snap) (reeve.Message, error) { return s.GetMessage(ctx, ws, lost) })
+		var info reeve.ActionInfo
+		must(t, json.Unmarshal(m.Metadata, &info))
+		equal(t, fmt.Sprint(info), fmt.Sprint(reeve.ActionInfo{Type: "tool_call", Trail: []reeve.Step{{Name: "gate", Verdict: reeve.NotReached, Why: "what the gate said of this call is lost"}}}), "all but what is lost")
 		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "", 100) })
-		equal(t, len(list), 3, "the others, and the answer")
+		equal(t, len(list), 4, "the whole thread")
 	},
 }

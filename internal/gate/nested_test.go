@@ -1,0 +1,33 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"reeve"
+)
+
+// A local tool that calls another while its own transaction is open is told that it cannot; it would wait for itself, and everybody for it.
+func TestG08_ALocalToolThatCallsAnother(t *testing.T) {
+	ctx := t.Context()
+	g, _, _ := sender(t, reeve.Keyed)
+	call := func(ctx context.Context, tool string) (reeve.Result, error) {
+		return g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: tool, Tools: []string{tool}, Args: []byte("{}"), Via: reeve.ViaGo})
+	}
+	local := func(id string, inline bool, do func(context.Context) error) reeve.Tool {
+		return reeve.Tool{ID: id, Description: "For tests.", Parameters: []byte(`{"type":"object"}`), Effect: reeve.Local, Tier: reeve.SideEffecting, TimeoutMS: 60_000, Inline: inline,
+			Handler: func(ctx context.Context, _ *reeve.Invocation) (any, error) { return "done", do(ctx) }}
+	}
+	var within error
+	outer := func(ctx context.Context) error { _, within = call(ctx, "inner"); return nil }
+	if err := errors.Join(g.AddTool(local("inner", true, func(context.Context) error { return nil })), g.AddTool(local("inline", true, outer)), g.AddTool(local("aside", false, outer)), g.Open(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range []string{"inline", "aside", "inner"} {
+		within = reeve.Errorf(reeve.Unsupported, "not called")
+		if res, err := call(ctx, tool); err != nil || res.IsError || reeve.CodeOf(within) != reeve.Unsupported {
+			t.Errorf("%s: %+v, %v; within it %v", tool, res, err, within)
+		}
+	}
+}
