@@ -216,20 +216,29 @@ func closeLog(tls *libc.TLS, file uintptr) int32 {
 	return max(rc, function[closer](l.below.FxClose)(tls, file))
 }
 
-func readLog(tls *libc.TLS, file, data uintptr, n int32, from int64) int32 {
+// after writes what is kept of a log, and does then what is to be done below.
+func after(tls *libc.TLS, file uintptr, do func(below *lib.Tsqlite3_io_methods) int32) int32 {
 	l, rc := flushed(tls, file)
 	if rc != lib.SQLITE_OK {
 		return rc
 	}
-	return function[mover](l.below.FxRead)(tls, file, data, n, from)
+	return do(l.below)
+}
+
+func readLog(tls *libc.TLS, file, data uintptr, n int32, from int64) int32 {
+	return after(tls, file, func(m *lib.Tsqlite3_io_methods) int32 { return function[mover](m.FxRead)(tls, file, data, n, from) })
 }
 
 func truncateLog(tls *libc.TLS, file uintptr, size int64) int32 {
-	l, rc := flushed(tls, file)
-	if rc != lib.SQLITE_OK {
-		return rc
-	}
-	return function[cutter](l.below.FxTruncate)(tls, file, size)
+	return after(tls, file, func(m *lib.Tsqlite3_io_methods) int32 { return function[cutter](m.FxTruncate)(tls, file, size) })
+}
+
+func sizeLog(tls *libc.TLS, file, size uintptr) int32 {
+	return after(tls, file, func(m *lib.Tsqlite3_io_methods) int32 { return function[sizer](m.FxFileSize)(tls, file, size) })
+}
+
+func controlLog(tls *libc.TLS, file uintptr, op int32, arg uintptr) int32 {
+	return after(tls, file, func(m *lib.Tsqlite3_io_methods) int32 { return function[control](m.FxFileControl)(tls, file, op, arg) })
 }
 
 // syncLog syncs a log. What cannot be written then is forgotten: the whole change fails, and that it was made, which the last page says, must not be found in the log by and by.
@@ -240,20 +249,4 @@ func syncLog(tls *libc.TLS, file uintptr, flags int32) int32 {
 		return rc
 	}
 	return function[syncer](l.below.FxSync)(tls, file, flags)
-}
-
-func sizeLog(tls *libc.TLS, file, size uintptr) int32 {
-	l, rc := flushed(tls, file)
-	if rc != lib.SQLITE_OK {
-		return rc
-	}
-	return function[sizer](l.below.FxFileSize)(tls, file, size)
-}
-
-func controlLog(tls *libc.TLS, file uintptr, op int32, arg uintptr) int32 {
-	l, rc := flushed(tls, file)
-	if rc != lib.SQLITE_OK {
-		return rc
-	}
-	return function[control](l.below.FxFileControl)(tls, file, op, arg)
 }
