@@ -59,7 +59,9 @@ func (t *Tx) RecordCall(ctx context.Context, action reeve.Message, result *reeve
 	if err := reeve.State("").To(o.State); err != nil {
 		return err
 	}
-	result.ID = reeve.AnswerTo(action.ID)
+	if result.ID = reeve.AnswerTo(action.ID); result.ID == "" || len(action.Metadata) == 0 {
+		return reeve.Errorf(reeve.Internal, "the call %q cannot be told in its operation's row", action.ID) // nobody would find it
+	}
 	return t.execOr(ctx, func(f Fault) error {
 		if f.Kind == FaultUnique {
 			return Taken{}

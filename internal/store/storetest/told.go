@@ -181,6 +181,13 @@ var told = map[string]func(*testing.T, *store.DB){
 			})
 		}
 		wantAs[store.Taken](t, try(used, reeve.Committed, 1))
+		for call, info := range map[string]string{"msg_1": "{}", "msg_0": ""} {
+			wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
+				a, r := action(call, "th"), result("", "th", call)
+				a.Metadata = []byte(info)
+				return tx.RecordCall(ctx, a, &r, "", operation("op_none", reeve.Committed), store.Judged{Revision: 1})
+			}), reeve.Internal)
+		}
 		wantAs[store.Stale](t, try("op_new", reeve.Committed, 2))
 		if err := try("op_new", reeve.Unknown, 1); reeve.CodeOf(err) != reeve.Conflict {
 			t.Fatalf("in a state that nothing begins in: %v", err)
