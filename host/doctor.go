@@ -1,7 +1,9 @@
 package host
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,7 +32,7 @@ func (h *Host) doctor(ctx context.Context) []reeve.PartHealth {
 
 func health(name string, err error, good, hint string) reeve.PartHealth {
 	if err != nil {
-		return reeve.PartHealth{Name: name, Detail: reeve.AsError(err).Message + errorDetail(err), Hint: hint}
+		return reeve.PartHealth{Name: name, Detail: reeve.AsError(err).Message + errorDetail(err), Hint: cmp.Or(reeve.AsError(err).Hint, hint)}
 	}
 	return reeve.PartHealth{Name: name, OK: true, Detail: good}
 }
@@ -43,21 +45,51 @@ func errorDetail(err error) string {
 }
 
 func (h *Host) checkDir() reeve.PartHealth {
-	f, err := os.CreateTemp(h.cfg.Dir, probeFile)
+	err := scarce(h.cfg.Dir)
 	if err == nil {
-		name := f.Name()
-		_ = f.Close()
-		err = os.Remove(name)
+		err = probe(h.cfg.Dir)
 	}
 	return health("data directory", err, h.cfg.Dir+" can be written", "check its permissions and free space")
+}
+
+// probe writes a file to a directory, about as much as a call does, and removes it: a full disk takes an empty one, and a quota shows nowhere else.
+func probe(dir string) error {
+	f, err := os.CreateTemp(dir, probeFile)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, oneCall))
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
+const (
+	oneCall    = 64 << 10 // what a call may write to the database and its log
+	enoughRoom = 32 << 20 // SQLite's log takes 16 MB before it is copied into the database, which may grow by as much
+)
+
+// scarce refuses a disk on which so little is left that calls are refused for it, or soon will be. A small write tells nothing of it: there may be room for that inside of SQLite's log.
+func scarce(file string) error {
+	left, known := room(file)
+	if !known || left >= enoughRoom {
+		return nil
+	}
+	how := "nearly full"
+	if left < oneCall {
+		how = "full"
+	}
+	return reeve.Errorf(reeve.Unavailable, "the disk that holds %s is %s: %d kB are left, and calls that need more are refused", file, how, left>>10).
+		Hintf("free some space on it, or make it larger; the server goes on by itself")
 }
 
 func (h *Host) checkDatabase(ctx context.Context) reeve.PartHealth {
 	start := reeve.Monotonic()
 	err := h.db.Update(ctx, func(tx *store.Tx) error {
-		_, err := tx.Heartbeat(ctx, h.gate.Process(), time.Hour) // a real write: a full disk shows here
+		_, err := tx.Heartbeat(ctx, h.gate.Process(), time.Hour) // a real write
 		return err
 	})
+	if err == nil && h.cfg.Database == "" {
+		err = scarce(filepath.Join(h.cfg.Dir, databaseFile))
+	}
 	part := health("database", err, fmt.Sprintf("%s answers and can be written (%s)", h.db.Engine(), reeve.Since(start).Round(10*time.Microsecond)), "see the server's log")
 	if _, err := exec.LookPath("pg_dump"); err != nil && h.cfg.Database != "" {
 		part.Detail += "; there is no pg_dump in the server's PATH, so it cannot be backed up with reeve backup"
