@@ -364,3 +364,60 @@ func TestI09_ADamagedMessageIsLeftOut(t *testing.T) {
 		}
 	})
 }
+
+// A call that is told in its operation's row, of which an id is damaged, is left out of its thread with its answer; the operation is named. Whatever the page, the thread ends, and has every other message once.
+func TestI09_ACallOfDamagedIDsIsLeftOut(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		h.Agent("clerk", "file_list", "scratchpad_write")
+		var calls []reeve.Result
+		for range 4 {
+			h.Call("clerk", "file_list", object{"path": "/"}) // told in messages
+			calls = append(calls, h.Call("clerk", "scratchpad_write", object{"items": []string{"a"}}))
+		}
+		read := func(size int) (ids []string) {
+			last := ""
+			for cursor := ""; len(ids) < 100; {
+				list := decode[reeve.MessageList](t, h.Want(200, nil, "GET", fmt.Sprintf("/api/agents/clerk/messages?limit=%d&cursor=%s", size, cursor), nil))
+				for _, m := range list.Messages {
+					if m.PrevID != last {
+						t.Errorf("before %s is %q, want %q", m.ID, m.PrevID, last)
+					}
+					ids, last = append(ids, m.ID), m.ID
+				}
+				if cursor = list.Next; cursor == "" {
+					break
+				}
+			}
+			return ids
+		}
+		whole := read(500)
+		damages := map[string][]any{"call_id": {"", "a", "msg_bad", calls[3].CallID}, "result_id": {"", "a", "msg_bad", calls[1].CallID, calls[0].CallID, reeve.AnswerTo(calls[3].CallID)}}
+		if w.cfg.Database == "" { // where a column of text takes anything
+			damages["call_id"], damages["result_id"] = append(damages["call_id"], []byte("msg_")), append(damages["result_id"], []byte("msg_"))
+		}
+		hurt := calls[1]
+		was := map[string]string{"call_id": hurt.CallID, "result_id": reeve.AnswerTo(hurt.CallID)}
+		want := slices.DeleteFunc(slices.Clone(whole), func(id string) bool { return id == was["call_id"] || id == was["result_id"] })
+		if len(whole) != 16 || len(want) != 14 {
+			t.Fatalf("of %q there remain %q", whole, want)
+		}
+		for column, values := range damages {
+			for _, value := range values {
+				w.exec(t, `UPDATE operations SET `+column+` = $1 WHERE id = $2`, value, hurt.OperationID)
+				for _, size := range []int{1, 2, 3, 4, 500} {
+					if got := read(size); !slices.Equal(got, want) {
+						t.Errorf("%s %q, in pages of %d: %q, want %q", column, value, size, got, want)
+					}
+				}
+			}
+			w.exec(t, `UPDATE operations SET `+column+` = $1 WHERE id = $2`, was[column], hurt.OperationID)
+		}
+		if said := ailing(t, h, "rows"); !spoilt(t, h, "operations", hurt.OperationID) || len(said) != 1 {
+			t.Errorf("the doctor says %q", said)
+		}
+		if got := read(3); !slices.Equal(got, whole) {
+			t.Errorf("mended: %q, want %q", got, whole)
+		}
+	})
+}

@@ -54,5 +54,5 @@ func isAnswer(m *reeve.Message) bool {
 
 // threadIDs reads the ids of the messages of a thread ($1) from one ($2) to another ($3).
 const threadIDs = `SELECT id FROM messages WHERE thread_id = $1 AND id >= $2 AND id <= $3
-	UNION ALL SELECT call_id FROM operations WHERE thread_id = $1 AND ` + isTold + ` AND call_id >= $2 AND call_id <= $3
-	UNION ALL SELECT result_id FROM operations WHERE thread_id = $1 AND ` + isTold + ` AND call_id >= $2 AND call_id <= $3`
+	UNION ALL SELECT call_id FROM operations WHERE thread_id = $1 AND ` + isTold + ` AND ` + isPair + ` AND call_id >= $2 AND call_id <= $3
+	UNION ALL SELECT result_id FROM operations WHERE thread_id = $1 AND ` + isTold + ` AND ` + isPair + ` AND call_id >= $2 AND call_id <= $3`

@@ -20,6 +20,9 @@ func scanMessage(r scanner) (m reeve.Message, err error) {
 	if err := r.Scan(&m.ID, &m.WorkspaceID, &m.ThreadID, &m.AgentID, &m.Kind, &m.ActionID, &m.OperationID, &m.Content, &meta, &created, &m.RunID); err != nil {
 		return m, err
 	}
+	if m.Kind == noPair {
+		return m, unpaired{m.OperationID}
+	}
 	var d damage
 	m.Metadata, m.CreatedAt = d.whole("metadata", meta), reeve.FromMillis(created)
 	return m, d.err()

@@ -78,10 +78,19 @@ func soundBut[T any](s *Snap, table string, scan func(scanner) (T, error), left 
 		if err == nil || row.failed {
 			return v, err
 		}
-		s.db.spoilt.note(Spoilt{table, row.id, unreadable(err)}, err)
+		s.db.spoilt.note(spoiltBy(err, table, row.id), err)
 		left(row.id)
 		return v, errLeftOut
 	}
+}
+
+// spoiltBy names a row that cannot be read: that of a table, unless a call's was read, which is told in its operation's.
+func spoiltBy(err error, table, id string) Spoilt {
+	var u unpaired
+	if errors.As(err, &u) {
+		return Spoilt{"operations", u.operation, u.Error()}
+	}
+	return Spoilt{table, id, unreadable(err)}
 }
 
 // columnOf is how package sql names the column that it could not convert.

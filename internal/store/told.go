@@ -13,9 +13,13 @@ var (
 	askedColumns = `call_id AS id, workspace_id, thread_id, agent_id, 'action' AS kind, '' AS action_id,
 		id AS operation_id, asked AS content, CASE WHEN trail = '' THEN asked_info
 			ELSE substr(asked_info, 1, length(asked_info) - 1) || ',"trail":' || COALESCE((SELECT steps FROM trails WHERE trails.id = operations.trail), '` + trailLost + `') || '}' END AS metadata, created_at, run_id`
-	answerColumns = `result_id AS id, workspace_id, thread_id, agent_id, 'tool_result' AS kind, call_id AS action_id, id AS operation_id, answer AS content, answer_info AS metadata,
-		created_at, run_id`
+	answerColumns = answeredAs(`result_id`, `'tool_result'`)
 )
+
+func answeredAs(id, kind string) string {
+	return id + ` AS id, workspace_id, thread_id, agent_id, ` + kind + ` AS kind, call_id AS action_id, id AS operation_id, answer AS content, answer_info AS metadata,
+		created_at, run_id`
+}
 
 // What PostgreSQL takes no index for is said so that it cannot: a plan that it made for few calls, or before it has counted them, would read all that there ever were.
 const (
@@ -25,7 +29,7 @@ const (
 )
 
 // threadPage and runPage read messages of a workspace ($1), of a thread or a run ($2) and behind one ($3), the first of them ($4). Each part is read in its index's order: the answers in that of
-// their calls, which is theirs too.
+// their calls, which is theirs too, unless an id is damaged: of such a row there is no call, and noPair in place of its answer.
 var (
 	threadPage = pageOf("thread_id = $2")
 	runPage    = pageOf("run_id = $2 AND run_id <> ''")
@@ -35,15 +39,15 @@ func pageOf(which string) string {
 	part := func(columns, table, behind, order string) string {
 		return `SELECT * FROM (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + which + ` AND workspace_id || '' = $1 AND ` + behind + ` ORDER BY ` + order + ` LIMIT $4) AS part`
 	}
-	return `SELECT * FROM (` + part(messageColumns, "messages", `id > $3`, "id") + ` UNION ALL ` + part(askedColumns, "operations", isTold+` AND call_id > $3`, "call_id") +
-		` UNION ALL ` + part(answerColumns, "operations", isTold+` AND call_id >= $3`, "call_id") + `) AS page ORDER BY id LIMIT $4`
+	return `SELECT * FROM (` + part(messageColumns, "messages", `id > $3`, "id") + ` UNION ALL ` + part(askedColumns, "operations", isTold+` AND call_id > $3 AND `+isPair, "call_id") +
+		` UNION ALL ` + part(answerOrNone, "operations", isTold+` AND call_id >= $3`, "call_id") + `) AS page ORDER BY id LIMIT $4`
 }
 
 // messageBefore is the id of the last message m of a thread, of those that a condition leaves; empty if there is none. A call and its answer have one place in the order, so that the last call
 // has the last answer.
 func messageBefore(thread, condition string) string {
 	return `(SELECT COALESCE(max(id), '') FROM (SELECT (SELECT m.id FROM messages m WHERE m.thread_id = ` + thread + condition + ` ORDER BY m.id DESC LIMIT 1) AS id
-		UNION ALL SELECT (SELECT m.result_id FROM operations m WHERE m.thread_id = ` + thread + ` AND m.` + isTold + strings.ReplaceAll(condition, "m.id", "m.call_id") + `
+		UNION ALL SELECT (SELECT m.result_id FROM operations m WHERE m.thread_id = ` + thread + ` AND m.` + isTold + ` AND ` + isPair + strings.ReplaceAll(condition, "m.id", "m.call_id") + `
 			ORDER BY m.call_id DESC LIMIT 1)) AS latest)`
 }
 

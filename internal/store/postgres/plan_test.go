@@ -68,7 +68,7 @@ func TestCallsAreFoundAmongMany(t *testing.T) {
 	}
 	do(`INSERT INTO operations (id, workspace_id, agent_id, call_id, result_id, thread_id, run_id, tool, tool_version, policy, effect, state, args_hash, base, code, message, tries, next_attempt_at, owner, resolution,
 			resolved_by, undo, spent, created_at, updated_at, deferred, timeout_at, asked_info, answer_info)
-		SELECT 'op_' || i, 'ws', 'agt', 'msg_' || lpad((i * 2)::text, 11, '0'), 'msg_' || lpad((i * 2 + 1)::text, 11, '0'), 'th' || i % 5000, 'run' || i % 5000, 'echo', '', '', 'local', 'committed', '', '', '', '', 1, 0, '', '',
+		SELECT 'op_' || i, 'ws', 'agt', 'msg_' || lpad((i * 2)::text, 26, '0'), 'msg_' || lpad((i * 2 + 1)::text, 26, '0'), 'th' || i % 5000, 'run' || i % 5000, 'echo', '', '', 'local', 'committed', '', '', '', '', 1, 0, '', '',
 			'', '', '', i, i, 0, 0, '{}', '{}' FROM generate_series(1, 40000) i`)
 	late := storetest.Open(t, postgres.Config{URL: url, Conns: 1}, storetest.Key)
 	for when, db := range map[string]*store.DB{"early": early, "late": late} {
