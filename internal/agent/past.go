@@ -8,8 +8,11 @@ import (
 // past is a turn that is over, as the model may be shown it.
 type past struct {
 	TurnSnapshot
-	first  string // its first message
-	tokens int
+	first   string // its first message
+	tokens  int
+	settled bool // nothing can come to it any more
+	unread  bool // it is still to be read
+	words   bool // it is shown by its words only
 }
 
 // mostPast bounds how many bytes of past turns are kept ready, about.
@@ -35,11 +38,11 @@ func (p *pasts) get(run string) (past, bool) {
 	return e.Value.(past), true
 }
 
-// put keeps a turn, unless it is large: what people attach is read when it is needed.
+// put keeps a turn that is settled, unless it is large: what people attach is read when it is needed.
 func (p *pasts) put(t past) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, ok := p.byRun[t.ID]; ok || size(t) > mostPast/64 {
+	if _, ok := p.byRun[t.ID]; ok || !t.settled || size(t) > mostPast/64 {
 		return
 	}
 	if p.byRun == nil {

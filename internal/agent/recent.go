@@ -11,12 +11,12 @@ import (
 	"reeve/model"
 )
 
-// window is how many messages are looked at for one earlier turn, on average.
+// window is how many messages are looked at for one earlier turn, on average, when all are read at once.
 const window = 20
 
 // recent reads the turns before this one, and what the agent was told between them: as many as the settings say and fit, oldest
-// first. How much is read is bounded, and only turns that are not known yet are; one that is cut off at its beginning is left out.
-// A turn that called this one is among them, as far as it has come.
+// first. Only turns that are not known yet are read, and how much at once is bounded; long ones are read by themselves, as far as they
+// may be shown. A turn that called this one is among them, as far as it has come.
 func (v *turn) recent(ctx context.Context, s *store.Snap, people *cast) ([]TurnSnapshot, error) {
 	out := []TurnSnapshot{}
 	n := *v.set.RecentTurns
@@ -46,15 +46,24 @@ func (v *turn) recent(ctx context.Context, s *store.Snap, people *cast) ([]TurnS
 	}
 	for _, m := range told {
 		t := TurnSnapshot{ID: m.ID, Input: m.Content, AgentID: v.run.AgentID, Messages: []model.Message{model.Said(model.User, "[Notice] "+m.Content)}}
-		found = append(found, past{t, m.ID, tokens(t.Messages)})
+		found = append(found, past{TurnSnapshot: t, first: m.ID, tokens: tokens(t.Messages)})
 	}
 	slices.SortFunc(found, func(a, b past) int { return cmp.Compare(b.first, a.first) })
 	left := v.set.ContextTokens
 	for _, p := range found {
-		t, cost := p.TurnSnapshot, p.tokens
-		if len(out) >= n && !t.open() {
+		if len(out) >= n && !p.open() {
 			continue
 		}
+		if p.unread {
+			var ok bool
+			if p, ok, err = v.long(ctx, s, people, p, left); err != nil {
+				return nil, err
+			}
+			if !ok {
+				continue
+			}
+		}
+		t, cost := p.TurnSnapshot, p.tokens
 		if cost > left && t.AgentID == v.run.AgentID { // at least what was said, and answered
 			t.Messages = brief(t)
 			cost = tokens(t.Messages)
@@ -69,19 +78,20 @@ func (v *turn) recent(ctx context.Context, s *store.Snap, people *cast) ([]TurnS
 	return nest(out), nil
 }
 
-// earlier gives turns, as far as they have something to show. Those that are not known are read.
+// earlier gives turns, as far as they have something to show. Those that are not known are read, so many messages of all of them; one
+// whose beginning is not among these is still to be read.
 func (v *turn) earlier(ctx context.Context, s *store.Snap, people *cast, list []reeve.Run, most int) (out []past, err error) {
-	runs := map[string]reeve.Run{}
-	var unknown []string
+	var unknown []TurnSnapshot
+	var ids []string
 	for _, r := range list {
 		if p, ok := v.past.get(r.ID); ok && r.AgentID == v.run.AgentID {
 			out = append(out, p)
 			continue
 		}
-		runs[r.ID] = r
-		unknown = append(unknown, r.ID)
+		unknown = append(unknown, TurnSnapshot{ID: r.ID, State: r.State, AgentID: r.AgentID, ParentID: r.ParentID})
+		ids = append(ids, r.ID)
 	}
-	read, err := s.TurnMessages(ctx, v.run.WorkspaceID, unknown, most)
+	read, err := s.TurnMessages(ctx, v.run.WorkspaceID, ids, most)
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +101,15 @@ func (v *turn) earlier(ctx context.Context, s *store.Snap, people *cast, list []
 			byTurn[m.RunID] = append(byTurn[m.RunID], m)
 		}
 	}
-	for _, id := range unknown {
-		if len(byTurn[id]) == 0 {
-			continue
+	for _, t := range unknown {
+		var p past
+		var ok bool
+		if list := byTurn[t.ID]; begins(list) || len(read) < most {
+			p, ok, err = v.snapshot(ctx, s, people, t, list)
+			v.past.put(p)
+		} else {
+			p, ok, err = v.unread(ctx, s, t)
 		}
-		p, ok, err := v.snapshot(ctx, s, people, runs[id], byTurn[id])
 		if err != nil {
 			return nil, err
 		}
@@ -106,11 +120,15 @@ func (v *turn) earlier(ctx context.Context, s *store.Snap, people *cast, list []
 	return out, nil
 }
 
+// begins tells whether messages of a turn, in order, begin where it does: with what was said.
+func begins(list []reeve.Message) bool {
+	return len(list) > 0 && (list[0].Kind == reeve.UserMessage || list[0].Kind == reeve.Observation)
+}
+
 // snapshot makes an earlier turn of its messages; false means that its beginning is not among them, that it has nothing to show, or
 // that it is still under way and none of this one's callers.
-func (v *turn) snapshot(ctx context.Context, s *store.Snap, people *cast, run reeve.Run, list []reeve.Message) (p past, ok bool, err error) {
-	first := list[0]
-	if first.Kind != reeve.UserMessage && first.Kind != reeve.Observation || !run.State.Final() && run.AgentID == v.run.AgentID {
+func (v *turn) snapshot(ctx context.Context, s *store.Snap, people *cast, t TurnSnapshot, list []reeve.Message) (p past, ok bool, err error) {
+	if !begins(list) || !t.State.Final() && t.AgentID == v.run.AgentID {
 		return p, false, nil
 	}
 	l, err := readLog(list)
@@ -121,25 +139,25 @@ func (v *turn) snapshot(ctx context.Context, s *store.Snap, people *cast, run re
 	if err != nil {
 		return p, false, err
 	}
-	t := TurnSnapshot{ID: run.ID, State: run.State, Input: first.Content, AgentID: run.AgentID, ParentID: run.ParentID}
+	t.Input = list[0].Content
 	if last := l.end(); last != nil {
 		t.Output = last.answer.Text()
 	}
 	if l.part != "" {
 		t.Output = l.part
 	}
-	if run.AgentID != v.run.AgentID || l.info.Agent != "" {
-		t, ok, err = v.overheard(ctx, s, people, t, said, l)
-		return past{t, first.ID, tokens(t.Messages)}, ok, err
+	p.first = list[0].ID
+	if v.overhears(t, l.info) {
+		p.TurnSnapshot, ok, err = v.overheard(ctx, s, people, t, said, l)
+		p.tokens = tokens(p.Messages)
+		return p, ok, err
 	}
 	t.Messages = append([]model.Message{said}, l.messages()...)
 	if n := len(t.Messages); t.Messages[n-1].Role == model.User {
-		t.Messages = append(t.Messages, model.Said(model.Assistant, strings.TrimSpace(l.part+"\n["+ending(run.State)+"]")))
+		t.Messages = append(t.Messages, model.Said(model.Assistant, strings.TrimSpace(l.part+"\n["+ending(t.State)+"]")))
 	}
-	p = past{t, first.ID, tokens(t.Messages)}
-	if l.settled() && (run.State != reeve.RunCancelled || l.part != "") { // what was said of one that was cancelled may still come
-		v.past.put(p)
-	}
+	p.TurnSnapshot, p.tokens = t, tokens(t.Messages)
+	p.settled = l.settled() && (t.State != reeve.RunCancelled || l.part != "") // what was said of one that was cancelled may still come
 	return p, true, nil
 }
 
@@ -160,11 +178,16 @@ func brief(t TurnSnapshot) []model.Message {
 	return []model.Message{model.Said(model.User, reeve.Clip(t.Input, 4000)), model.Said(model.Assistant, reeve.Clip(output, 4000))}
 }
 
+const (
+	perToken = 4 // bytes, about
+	perPart  = 4 // tokens of a part, besides what it says
+)
+
 // tokens is about how many tokens messages have.
 func tokens(list []model.Message) (n int) {
 	for _, m := range list {
 		for _, p := range m.Parts {
-			n += (len(p.Text)+len(p.Args))/4 + 4
+			n += (len(p.Text)+len(p.Args))/perToken + perPart
 			if p.Type == model.Media {
 				n += 1500
 			}
