@@ -9,7 +9,7 @@ import (
 // MessageFilter chooses a thread and a part of it.
 type MessageFilter struct {
 	Session string // the thread of a session. Default: the session "default"
-	Run     string // the thread of a run instead
+	Run     string // the thread of a run instead, or what a turn wrote
 	Page
 }
 

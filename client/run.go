@@ -35,13 +35,9 @@ func (c *Client) RunWakes(ctx context.Context, id string, p Page) (reeve.WakeLis
 	return get[reeve.WakeList](ctx, c, path("runs", id, "wakes"), p.query())
 }
 
-// RunMessages lists a part of the thread a run writes to, oldest first. Of a turn that is its session's.
+// RunMessages lists a part of what a run thought and did, oldest first.
 func (c *Client) RunMessages(ctx context.Context, run reeve.Run, p Page) (reeve.MessageList, error) {
-	f := MessageFilter{Run: run.ID, Page: p}
-	if _, session, ok := strings.Cut(run.ThreadID, ":session:"); ok {
-		f.Run, f.Session = "", session
-	}
-	return c.Messages(ctx, run.AgentID, f)
+	return c.Messages(ctx, run.AgentID, MessageFilter{Run: run.ID, Page: p})
 }
 
 // CancelRun ends a run. What it has begun is still recorded.

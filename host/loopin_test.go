@@ -99,6 +99,9 @@ func TestW18_LoopIn(t *testing.T) {
 	if len(list) != 1 || list[0].SessionID != c.ID || list[0].AgentID != lawyer.ID || list[0].State != reeve.RunCompleted {
 		t.Fatalf("%+v", list)
 	}
+	if got := pages(h, "lawyer", list[0].ID, 500); len(got) != 2 || messageIDs(got) != messageIDs(detail(h, list[0].ID).Messages) {
+		t.Errorf("the lawyer's turn is %+v", got)
+	}
 	told := "user: hello | user: [boss] Good morning, I am the boss. | user: go | user: [boss] One moment, I ask our lawyer. | user: [boss asks you] May we?"
 	if got := heard.last("I am lawyer"); got != told {
 		t.Errorf("the lawyer was told %s", got)

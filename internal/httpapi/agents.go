@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"regexp"
@@ -251,7 +252,7 @@ func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *stru
 	AgentPath
 	Page
 	Session string `query:"session" maxLength:"128" doc:"The session; default if neither is given"`
-	Run     string `query:"run" maxLength:"128" doc:"The run"`
+	Run     string `query:"run" maxLength:"128" doc:"The run; of a turn, what was written in it, and not the thread of its conversation"`
 }) (*body[reeve.MessageList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
@@ -268,18 +269,7 @@ func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *stru
 			out.Body.Messages = []reeve.Message{} // as of a session that never was
 			return err
 		}
-		thread := reeve.SessionThread(a.ID, in.Session)
-		if in.Session == "" {
-			thread = a.ID + ":session:default"
-		}
-		if in.Run != "" {
-			if no, err := hiddenRun(ctx, snap, who, in.Run); err != nil || no {
-				out.Body.Messages = []reeve.Message{} // as of a run that never was
-				return err
-			}
-			thread = reeve.RunThread(a.ID, in.Run)
-		}
-		list, err := snap.ListMessages(ctx, who.Workspace, thread, in.Cursor, in.Limit)
+		list, err := messages(ctx, snap, who, a.ID, in.Session, in.Run, in.Page)
 		if err == nil && len(list) == 0 && gone != nil {
 			return gone
 		}
@@ -290,6 +280,24 @@ func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *stru
 		out.Body.Next = out.Body.Messages[n-1].ID
 	}
 	return out, err
+}
+
+// messages reads a page of an agent's thread: of a session or a run, or of the session default. What a turn wrote is in the thread of its conversation, with all other turns.
+func messages(ctx context.Context, snap *store.Snap, who reeve.Principal, agent, session, run string, page Page) ([]reeve.Message, error) {
+	if run == "" {
+		return snap.ListMessages(ctx, who.Workspace, reeve.SessionThread(agent, cmp.Or(session, "default")), page.Cursor, page.Limit)
+	}
+	if no, err := hiddenRun(ctx, snap, who, run); err != nil || no {
+		return []reeve.Message{}, err // as of a run that never was
+	}
+	is, err := snap.GetRun(ctx, who.Workspace, run)
+	switch {
+	case err == nil && is.Reason == reeve.ReasonUser && is.AgentID == agent:
+		return snap.ListRunMessages(ctx, who.Workspace, run, page.Cursor, page.Limit)
+	case err != nil && reeve.CodeOf(err) != reeve.NotFound: // any name may be a run's
+		return nil, err
+	}
+	return snap.ListMessages(ctx, who.Workspace, reeve.RunThread(agent, run), page.Cursor, page.Limit)
 }
 
 func (s *server) listProfiles(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.ProfileList], error) {

@@ -128,6 +128,11 @@ func (s *Snap) ListMessages(ctx context.Context, workspace, thread, after string
 	return list, s.Link(ctx, list)
 }
 
+// ListRunMessages reads a page of what was written in a run as it is shown, oldest first, after a message.
+func (s *Snap) ListRunMessages(ctx context.Context, workspace, run, after string, limit int) ([]reeve.Message, error) {
+	return page(ctx, s, "messages", scanMessage, 4, runPage, workspace, run, after, limit)
+}
+
 // RunMessages reads what was written in a run, oldest first, after a message.
 func (s *Snap) RunMessages(ctx context.Context, workspace, run, after string, limit int) ([]reeve.Message, error) {
 	return all(ctx, s, scanMessage, runPage, workspace, run, after, limit)
