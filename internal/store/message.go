@@ -121,16 +121,20 @@ func (s *Snap) GetResult(ctx context.Context, workspace, action string) (reeve.M
 
 // ListMessages reads a page of a thread as it is shown, oldest first, after a message.
 func (s *Snap) ListMessages(ctx context.Context, workspace, thread, after string, limit int) ([]reeve.Message, error) {
-	list, err := page(ctx, s, "messages", scanMessage, 4, threadPage, workspace, thread, after, limit)
-	if err != nil {
-		return list, err
-	}
-	return list, s.Link(ctx, list)
+	return s.linked(ctx, threadPage, workspace, thread, after, limit)
 }
 
 // ListRunMessages reads a page of what was written in a run as it is shown, oldest first, after a message.
 func (s *Snap) ListRunMessages(ctx context.Context, workspace, run, after string, limit int) ([]reeve.Message, error) {
-	return page(ctx, s, "messages", scanMessage, 4, runPage, workspace, run, after, limit)
+	return s.linked(ctx, runPage, workspace, run, after, limit)
+}
+
+func (s *Snap) linked(ctx context.Context, query, workspace, of, after string, limit int) ([]reeve.Message, error) {
+	list, err := page(ctx, s, "messages", scanMessage, 4, query, workspace, of, after, limit)
+	if err != nil {
+		return list, err
+	}
+	return list, s.Link(ctx, list)
 }
 
 // RunMessages reads what was written in a run, oldest first, after a message.
