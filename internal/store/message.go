@@ -48,7 +48,7 @@ type Judged struct {
 }
 
 // appending are the texts that AppendAction, AppendCall and RecordCall run.
-type appending struct{ action, call, record string }
+type appending struct{ action, call, record, special string }
 
 func newAppending(e Engine) map[bool]appending {
 	m := map[bool]appending{}
@@ -63,7 +63,7 @@ func newAppending(e Engine) map[bool]appending {
 		}
 		action := newMessage + `$1, (SELECT id FROM workspaces WHERE id = $2 AND revision = $3` + standing("$11", "$5") + `), $4, $5, $6, '', $7, $8, $9, $10, $11)`
 		// The result's row beside the action's: same thread, agent, run and operation.
-		m[assumed] = appending{action, action + `, ('', $12, $2, $4, $5, $13, $1, $7, $14, $15, $10, $11)`, newRecord(standing("$8", "$4"))}
+		m[assumed] = appending{action, action + `, ('', $12, $2, $4, $5, $13, $1, $7, $14, $15, $10, $11)`, newRecord(standing("$8", "$4"), false), newRecord(standing("$8", "$4"), true)}
 	}
 	return m
 }

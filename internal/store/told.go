@@ -51,10 +51,15 @@ func messageBefore(thread, condition string) string {
 			ORDER BY m.call_id DESC LIMIT 1)) AS latest)`
 }
 
-// newRecord is the text that RecordCall runs. Standing is what must hold of the workspace's row. What is over waits for nothing, and is in nobody's hands.
-func newRecord(standing string) string {
+// newRecord is the text that RecordCall runs. Standing is what must hold of the workspace's row. What is over waits for nothing, and is in nobody's hands. Most calls went well at once and have nothing more
+// to tell, and each argument costs; those that have are special.
+func newRecord(standing string, special bool) string {
+	state, base, code, message, tries, undo := `'committed'`, `''`, `''`, `''`, `1`, `''`
+	if special {
+		state, base, code, message, tries, undo = `$21`, `$22`, `$23`, `$24`, `$25`, `$26`
+	}
 	return `INSERT INTO operations (` + operationColumns + `, trail, asked, asked_info, answer, answer_info) VALUES ($1, (SELECT id FROM workspaces WHERE id = $2 AND revision = $3` + standing + `),
-		$4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, 0, '', '', '', $19, $20, $21, $21, 0, 0, $22, $23, $24, $25, $26)`
+		$4, $5, $6, $7, $8, $9, $10, $11, $12, ` + state + `, $13, ` + base + `, ` + code + `, ` + message + `, ` + tries + `, 0, '', '', '', ` + undo + `, $14, $15, $15, 0, 0, $16, $17, $18, $19, $20)`
 }
 
 // RecordCall writes a call that is over, its answer and its operation. As with AppendAction, the row cannot be written unless the call was judged by what still holds; it says Taken if the
@@ -66,12 +71,17 @@ func (t *Tx) RecordCall(ctx context.Context, action reeve.Message, result *reeve
 	if result.ID = reeve.AnswerTo(action.ID); result.ID == "" || len(action.Metadata) == 0 {
 		return reeve.Errorf(reeve.Internal, "the call %q cannot be told in its operation's row", action.ID) // nobody would find it
 	}
+	text := t.db.append[j.Assumed].record
+	args := []any{o.ID, o.WorkspaceID, j.Revision, o.AgentID, action.ID, result.ID, o.ThreadID, o.RunID, o.Tool, o.ToolVersion, o.Policy, string(o.Effect), o.ArgsHash, spentText(o.Spent), reeve.Issued(action.ID),
+		trail, reeve.Clean(action.Content), reeve.Clean(string(action.Metadata)), reeve.Clean(result.Content), reeve.Clean(string(result.Metadata))}
+	if o.State != reeve.Committed || o.Base != "" || o.Code != "" || o.Message != "" || o.Tries != 1 || o.Undo != nil {
+		text = t.db.append[j.Assumed].special
+		args = append(args, string(o.State), o.Base, string(o.Code), reeve.Clean(o.Message), o.Tries, undoText(o.Undo))
+	}
 	return t.execOr(ctx, func(f Fault) error {
 		if f.Kind == FaultUnique {
 			return Taken{}
 		}
 		return stale(f)
-	}, t.db.append[j.Assumed].record, o.ID, o.WorkspaceID, j.Revision, o.AgentID, action.ID, result.ID, o.ThreadID, o.RunID, o.Tool, o.ToolVersion, o.Policy, string(o.Effect),
-		string(o.State), o.ArgsHash, o.Base, string(o.Code), reeve.Clean(o.Message), o.Tries, undoText(o.Undo), spentText(o.Spent), reeve.Issued(action.ID),
-		trail, reeve.Clean(action.Content), reeve.Clean(string(action.Metadata)), reeve.Clean(result.Content), reeve.Clean(string(result.Metadata)))
+	}, text, args...)
 }

@@ -93,6 +93,10 @@ func (t *conn) commit(ctx context.Context) error {
 		if err := t.acquire(ctx); err != nil {
 			return err
 		}
+		if held := t.held; postable(held) {
+			t.held = nil
+			return t.post(ctx, held)
+		}
 	}
 	tag, err := t.send(ctx, query)
 	if err == nil && tag.String() == "ROLLBACK" {
