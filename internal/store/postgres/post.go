@@ -14,7 +14,7 @@ import (
 	"reeve/internal/store"
 )
 
-// Most transactions are a few statements that give nothing back, and go as one batch. What pgx does for each of them, and for each of their arguments, takes a tenth of a call's time, and it asks the
+// Most transactions are a few statements that give nothing back, and go as one batch. What pgx does for each of them, and for each of their arguments, costs more than writing them does, and it asks the
 // server each time what rows such a statement gives. So they are written here as the protocol has them: for each a Bind and an Execute, then a Sync, which ends the transaction that they are.
 
 // mostPosted is how many statements are sent so. The server answers each while others are still being sent, and of so many the answers have room.
