@@ -204,8 +204,9 @@ func (p *pass) performLocal(ctx context.Context) (res reeve.Result, err error) {
 		o = p.failure(refused, reeve.Errorf(reeve.ToolFailed, "what the tool wrote could not be kept: %s", reeve.AsError(err).Message))
 		o.spent, o.attempts = spent, attempts
 	}
-	o.ending = refused                                                                          // its transaction was rolled back: it had no effect, whatever went wrong
-	p.nothing = p.chose && p.resumed == nil && ctx.Err() != nil && o.err.Code == reeve.Canceled // whoever comes back uses the same operation id
+	// Its transaction was rolled back: it had no effect, whatever went wrong. Whoever went away and comes back uses the same operation id.
+	o.ending = refused
+	p.nothing = p.chose && p.resumed == nil && ctx.Err() != nil && o.err.Code == reeve.Canceled
 	err = p.g.DB.Update(keep, func(tx *store.Tx) (err error) {
 		if err := p.admit(keep, tx); err != nil {
 			return err

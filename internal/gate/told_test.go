@@ -45,3 +45,14 @@ func TestG26_WhatIsSaidOfManyCallsIsToldOfEach(t *testing.T) {
 		}
 	}
 }
+
+// Of a call of which it is lost what the gate said, the explanation says so, and nothing of steps of which nobody knows.
+func TestG26_WhatTheGateSaidIsLost(t *testing.T) {
+	lost := []reeve.Step{{Name: "gate", Verdict: reeve.NotReached, Why: "lost"}}
+	if got := fill(lost); len(got) != 1 || got[0] != lost[0] {
+		t.Errorf("%+v", got)
+	}
+	if got := fill([]reeve.Step{{Name: steps[0].name}}); len(got) != len(steps) || got[0].Verdict != reeve.Passed || got[1].Verdict != reeve.NotReached {
+		t.Errorf("%+v", got)
+	}
+}
