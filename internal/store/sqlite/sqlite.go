@@ -51,7 +51,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	var err error
 	// Pages that are written again and again are copied into the database once in a while only: the log holds up to 16 MB. The last pages of a thousand threads, and of their
 	// files, stay at hand: what a call costs does not grow with how many there were.
-	if e.db, err = sql.Open("sqlite", e.dsn("synchronous(FULL)", "journal_mode(WAL)", "wal_autocheckpoint(4000)", "cache_size(-12000)")+through(logged())); err != nil {
+	if e.db, err = sql.Open("sqlite", e.dsn("synchronous(FULL)", "journal_mode(WAL)", "wal_autocheckpoint(4000)", "cache_size(-12000)")); err != nil {
 		return nil, err
 	}
 	w, err := open(ctx, e.db)
@@ -76,7 +76,9 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-func (e *Engine) dsn(pragmas ...string) string { return dsn(e.cfg.File, e.cfg.Busy, pragmas...) }
+func (e *Engine) dsn(pragmas ...string) string {
+	return dsn(e.cfg.File, e.cfg.Busy, pragmas...) + through(logged())
+}
 
 func dsn(file string, busy time.Duration, pragmas ...string) string {
 	q := url.Values{}

@@ -14,50 +14,95 @@ import (
 	"reeve/internal/store/sqlite"
 )
 
-// writes counts the writes that this process has made.
-func writes(t *testing.T) (n int) {
+// counted is how often this process has read ("syscr") or written ("syscw").
+func counted(t *testing.T, what string) (n int) {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/io")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(b), "syscw: ")
+	_, rest, _ := strings.Cut(string(b), what+": ")
 	if _, err := fmt.Sscan(rest, &n); err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
-// A commit of several pages is written to the log at once. Not beside others, who write too.
-func TestACommitIsWrittenAtOnce(t *testing.T) {
-	db := open(t, sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
-	commit := func(i int) {
-		err := db.Update(t.Context(), func(tx *store.Tx) error {
-			for j := range 4 {
-				if err := tx.PutSessionFile(t.Context(), "ws", fmt.Sprint(i), fmt.Sprint(j), random(5000)); err != nil {
-					return err
+// both runs a test of a database whose log is written past the system's cache, and of one whose log is not.
+func both(t *testing.T, f func(t *testing.T, opened func(*testing.T) *store.DB)) {
+	for _, direct := range []bool{true, false} {
+		t.Run(fmt.Sprint("direct ", direct), func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "reeve.db")
+			f(t, func(t *testing.T) *store.DB {
+				db := open(t, sqlite.Config{File: file})
+				if _, err := put(db, random(1)); err != nil {
+					t.Fatal(err)
 				}
-			}
-			return nil
+				if !direct && !sqlite.Undirected(file) {
+					t.Fatal("the layer does not know the file")
+				}
+				return db
+			})
 		})
-		if err != nil {
-			t.Fatal(err)
+	}
+}
+
+// A commit of several pages is written to the log at once, and read from memory. Not beside others, who write too.
+func TestACommitIsWrittenAtOnce(t *testing.T) {
+	both(t, func(t *testing.T, opened func(*testing.T) *store.DB) {
+		db := opened(t)
+		commit := func(i int) {
+			err := db.Update(t.Context(), func(tx *store.Tx) error {
+				for j := range 4 {
+					if err := tx.PutSessionFile(t.Context(), "ws", fmt.Sprint(i), fmt.Sprint(j), random(5000)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	commit(0)
-	before := writes(t)
-	for i := range 20 {
-		commit(i + 1)
-	}
-	if n := writes(t) - before; n > 20*4 {
-		t.Errorf("20 commits took %d writes", n)
-	}
+		read := func(i int) {
+			err := db.View(t.Context(), func(s *store.Snap) error {
+				for j := range 4 {
+					if b, ok, err := s.GetSessionFile(t.Context(), "ws", fmt.Sprint(i), fmt.Sprint(j)); err != nil || !ok || len(b) != 5000 {
+						return fmt.Errorf("%d bytes (%v, %w)", len(b), ok, err)
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		commit(0)
+		read(0)
+		before := counted(t, "syscw")
+		for i := range 20 {
+			commit(i + 1)
+		}
+		if n := counted(t, "syscw") - before; n > 20*4 {
+			t.Errorf("20 commits took %d writes", n)
+		}
+		before = counted(t, "syscr")
+		for i := range 20 {
+			read(i + 1)
+		}
+		if n := counted(t, "syscr") - before; n > 20 {
+			t.Errorf("reading them took %d reads", n)
+		}
+	})
 }
 
 // A change that is larger than what is kept of it is read by whoever makes it, seen by nobody else before it is made, and whole or not there.
 func TestAChangeLargerThanTheCache(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "reeve.db")
+	both(t, larger)
+}
+
+func larger(t *testing.T, opened func(*testing.T) *store.DB) {
 	const many, size = 400, 60_000 // twice the cache
 	bodies := make([][]byte, many)
 	for i := range bodies {
@@ -101,7 +146,7 @@ func TestAChangeLargerThanTheCache(t *testing.T) {
 		})
 	}
 	t.Run("made", func(t *testing.T) {
-		db := open(t, sqlite.Config{File: file})
+		db := opened(t)
 		if err := write(db, "made", nil); err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +157,7 @@ func TestAChangeLargerThanTheCache(t *testing.T) {
 			t.Errorf("%d are there of what was made, %d of what was taken back", n, m)
 		}
 	})
-	db := open(t, sqlite.Config{File: file})
+	db := opened(t)
 	if n, m := seen(db, "made"), seen(db, "taken back"); n != many || m != 0 {
 		t.Errorf("opened again: %d are there of what was made, %d of what was taken back", n, m)
 	}

@@ -1,0 +1,105 @@
+package sqlite
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// image is a log as it is in its file, as far as this process knows it. A log that is written past the system's cache, in whole blocks, is on the disk sooner than one that the system writes
+// when it is synced, by a quarter; but it would have to be read from the disk then. So all of the process's connections read from here what it has written itself. Others may write to the log
+// too, programs of their own for example: what they wrote is read from the file.
+type image struct {
+	name   string
+	memory uintptr // as it was given
+	bytes  uintptr // mostSeen of them, at a whole block
+	direct int     // the file, for writing past the cache; -1 if it cannot be
+	held   int     // by how many connections
+	known  atomic.Pointer[stretch]
+}
+
+// stretch is what of an image is sure to be as it is in the file: it was written by this process, and committed. A log is written from its beginning again and again, with another salt each time.
+type stretch struct {
+	salt     [2]uint32
+	from, to int64
+}
+
+const (
+	block    = 4096     // what is written past the cache begins and ends with one
+	mostSeen = 20 << 20 // of a log: more than it holds when SQLite begins it anew, if nobody reads for long
+)
+
+var images = struct {
+	sync.Mutex
+	of map[string]*image
+}{of: map[string]*image{}}
+
+// imageOf is that of the log of this name; nil if there is no memory for it.
+func imageOf(tls *libc.TLS, name string) *image {
+	images.Lock()
+	defer images.Unlock()
+	i, ok := images.of[name]
+	if !ok {
+		memory := libc.Xmalloc(tls, mostSeen+block)
+		if memory == 0 {
+			return nil
+		}
+		i = &image{name: name, memory: memory, bytes: (memory + block - 1) &^ (block - 1), direct: openDirect(name)}
+		images.of[name] = i
+	}
+	i.held++
+	return i
+}
+
+func (i *image) release(tls *libc.TLS) {
+	images.Lock()
+	defer images.Unlock()
+	if i.held--; i.held > 0 {
+		return
+	}
+	delete(images.of, i.name)
+	closeDirect(i.direct)
+	libc.Xfree(tls, i.memory)
+}
+
+// part is n of its bytes.
+func (i *image) part(from int64, n int) []byte {
+	return unsafe.Slice(at[byte](i.bytes+uintptr(from)), n)
+}
+
+// sure is what of it is as it is in the file, of the log which an index is of. A log is not begun anew while somebody reads in it or writes to it.
+func (i *image) sure(index *lib.TWalIndexHdr) (from, to int64) {
+	if s := i.known.Load(); s != nil && index != nil && s.salt == saltOf(index) {
+		return s.from, s.to
+	}
+	return 0, 0
+}
+
+// read reads bytes of the log, if they are sure to be here.
+func (i *image) read(index *lib.TWalIndexHdr, into []byte, at int64) bool {
+	from, to := i.sure(index)
+	if at < from || at+int64(len(into)) > to {
+		return false
+	}
+	copy(into, i.part(at, len(into)))
+	return true
+}
+
+// settle says what of it is as it is in the file, once somebody has written: what was not committed may be written over by others.
+func (i *image) settle(index *lib.TWalIndexHdr, from, to int64) {
+	if index == nil || index.FmxFrame == 0 {
+		i.known.Store(nil)
+		return
+	}
+	page := int64(index.FszPage&0xfe00) + int64(index.FszPage&1)<<16 // 64 kB do not fit
+	committed := lib.WAL_HDRSIZE + int64(index.FmxFrame)*(lib.WAL_FRAME_HDRSIZE+page)
+	i.known.Store(&stretch{saltOf(index), from, min(to, committed)})
+}
+
+// saltOf is that of the log which an index is of.
+func saltOf(index *lib.TWalIndexHdr) [2]uint32 {
+	return [2]uint32{atomic.LoadUint32(&index.FaSalt[0]), atomic.LoadUint32(&index.FaSalt[1])}
+}
