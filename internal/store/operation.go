@@ -124,7 +124,7 @@ func (s *Snap) ListOperations(ctx context.Context, workspace string, f Operation
 		f.Before.At = math.MaxInt64
 	}
 	where, args := `workspace_id = $1`, []any{workspace, f.Before.At, f.Before.ID, f.Limit, string(f.State)}
-	if f.Agent != "" { // a condition of its own, so that its own index serves it
+	if f.Agent != "" { // a condition of its own, so that it is asked of the index
 		where, args = where+` AND agent_id = $6`, append(args, f.Agent)
 	}
 	return page(ctx, s, "operations", scanOperation, 4, `SELECT `+operationColumns+` FROM operations WHERE `+where+`

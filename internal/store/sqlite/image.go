@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
 )
 
@@ -14,10 +13,10 @@ import (
 // too, programs of their own for example: what they wrote is read from the file.
 type image struct {
 	name   string
-	memory uintptr // as it was given
-	bytes  uintptr // mostSeen of them, at a whole block
-	direct int     // the file, for writing past the cache; -1 if it cannot be
-	held   int     // by how many connections
+	given  []byte // the memory that it is in
+	bytes  []byte // mostSeen of them
+	direct int    // the file, for writing past the cache; -1 if it cannot be
+	held   int    // by how many connections
 	known  atomic.Pointer[stretch]
 }
 
@@ -38,23 +37,23 @@ var images = struct {
 }{of: map[string]*image{}}
 
 // imageOf is that of the log of this name; nil if there is no memory for it.
-func imageOf(tls *libc.TLS, name string) *image {
+func imageOf(name string) *image {
 	images.Lock()
 	defer images.Unlock()
 	i, ok := images.of[name]
 	if !ok {
-		memory := libc.Xmalloc(tls, mostSeen+block)
-		if memory == 0 {
+		given, bytes := reserve(mostSeen)
+		if bytes == nil {
 			return nil
 		}
-		i = &image{name: name, memory: memory, bytes: (memory + block - 1) &^ (block - 1), direct: openDirect(name)}
+		i = &image{name: name, given: given, bytes: bytes, direct: openDirect(name)}
 		images.of[name] = i
 	}
 	i.held++
 	return i
 }
 
-func (i *image) release(tls *libc.TLS) {
+func (i *image) release() {
 	images.Lock()
 	defer images.Unlock()
 	if i.held--; i.held > 0 {
@@ -62,13 +61,11 @@ func (i *image) release(tls *libc.TLS) {
 	}
 	delete(images.of, i.name)
 	closeDirect(i.direct)
-	libc.Xfree(tls, i.memory)
+	giveBack(i.given)
 }
 
-// part is n of its bytes.
-func (i *image) part(from int64, n int) []byte {
-	return unsafe.Slice(at[byte](i.bytes+uintptr(from)), n)
-}
+// address is where a part of it begins, for SQLite.
+func (i *image) address(from int64) uintptr { return uintptr(unsafe.Pointer(&i.bytes[from])) }
 
 // sure is what of it is as it is in the file, of the log which an index is of. A log is not begun anew while somebody reads in it or writes to it.
 func (i *image) sure(index *lib.TWalIndexHdr) (from, to int64) {
@@ -84,7 +81,7 @@ func (i *image) read(index *lib.TWalIndexHdr, into []byte, at int64) bool {
 	if at < from || at+int64(len(into)) > to {
 		return false
 	}
-	copy(into, i.part(at, len(into)))
+	copy(into, i.bytes[at:])
 	return true
 }
 

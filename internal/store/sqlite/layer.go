@@ -111,7 +111,7 @@ func openLogged(tls *libc.TLS, vfs, name, file uintptr, flags int32, out uintptr
 		if !ok {
 			return lib.SQLITE_OK
 		}
-		i := imageOf(tls, libc.GoString(name))
+		i := imageOf(libc.GoString(name))
 		if i == nil {
 			return lib.SQLITE_OK
 		}

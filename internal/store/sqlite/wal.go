@@ -50,7 +50,7 @@ func (l *log) flush(tls *libc.TLS, file uintptr) int32 {
 	}
 	for l.n > 0 {
 		n := min(l.n, 64<<10) // as SQLite's own writes are: of a multiple of 128 kB it would write nothing at all
-		if rc := function[mover](l.below.FxWrite)(tls, file, l.image.bytes+uintptr(l.from), int32(n), l.from); rc != lib.SQLITE_OK {
+		if rc := function[mover](l.below.FxWrite)(tls, file, l.image.address(l.from), int32(n), l.from); rc != lib.SQLITE_OK {
 			return rc
 		}
 		l.from, l.n = l.from+int64(n), l.n-n
@@ -66,13 +66,13 @@ func (l *log) flushDirect(tls *libc.TLS, file uintptr) bool {
 		return false
 	}
 	from, to := l.from&^(block-1), (l.from+int64(l.n)+block-1)&^(block-1)
-	if from < l.first && function[mover](l.below.FxRead)(tls, file, i.bytes+uintptr(from), int32(l.first-from), from) != lib.SQLITE_OK {
+	if from < l.first && function[mover](l.below.FxRead)(tls, file, i.address(from), int32(l.first-from), from) != lib.SQLITE_OK {
 		return false
 	}
 	if l.end < to {
-		clear(i.part(l.end, int(to-l.end)))
+		clear(i.bytes[l.end:to])
 	}
-	return writeDirect(i.direct, i.part(from, int(to-from)), from)
+	return writeDirect(i.direct, i.bytes[from:to], from)
 }
 
 func writeLog(tls *libc.TLS, file, data uintptr, n int32, to int64) int32 {
@@ -92,7 +92,7 @@ func writeLog(tls *libc.TLS, file, data uintptr, n int32, to int64) int32 {
 	if l.n == 0 {
 		l.from = to
 	}
-	copy(l.image.part(to, int(n)), unsafe.Slice(at[byte](data), n))
+	copy(l.image.bytes[to:], unsafe.Slice(at[byte](data), n))
 	l.n += int(n)
 	l.end = max(l.end, end)
 	return lib.SQLITE_OK
@@ -103,7 +103,7 @@ func closeLog(tls *libc.TLS, file uintptr) int32 {
 	rc := l.flush(tls, file)
 	logs.Delete(file)
 	l.base.log = nil
-	l.image.release(tls)
+	l.image.release()
 	return max(rc, function[closer](l.below.FxClose)(tls, file))
 }
 

@@ -98,6 +98,7 @@ func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
 		"CREATE INDEX runs_open ON runs (state) WHERE state IN ('running', 'parked')",
 		"DROP TABLE open_runs",
 		"DROP INDEX payloads_age",
+		"DROP INDEX operations_workspace", "CREATE INDEX operations_workspace ON operations (workspace_id, created_at, id)", "CREATE INDEX operations_agent ON operations (agent_id, created_at, id)",
 		"DROP INDEX operations_thread", "DROP INDEX operations_turn", "DROP TABLE trails",
 		"ALTER TABLE operations DROP COLUMN trail", "ALTER TABLE operations DROP COLUMN asked", "ALTER TABLE operations DROP COLUMN asked_info",
 		"ALTER TABLE operations DROP COLUMN answer", "ALTER TABLE operations DROP COLUMN answer_info",
