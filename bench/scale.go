@@ -41,7 +41,7 @@ func scale(ctx context.Context, c config, t *table) error {
 		if err := large.starts(ctx, program, name, many, t); err != nil {
 			return err
 		}
-		if err := large.perCall(ctx, c, name, many, small, t); err != nil {
+		if err := errors.Join(large.perCall(ctx, c, name, many, small, t), large.listing(ctx, name, many, t)); err != nil {
 			return err
 		}
 	}
@@ -213,4 +213,39 @@ func (a archive) perCall(ctx context.Context, c config, engine string, n int, sm
 	}
 	t.add(compareCosts(row{Section: "scale", Name: fmt.Sprintf("%s, cost per call with %d operations", engine, n), Unit: "µs", Against: "with 1000", Target: 1.2}, got[0], got[1]))
 	return nil
+}
+
+// listing times the operations of an agent that has none, for which all of its workspace's are looked through, beside the newest of the workspace's.
+func (a archive) listing(ctx context.Context, engine string, n int, t *table) error {
+	e, err := a.engine(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := reopenWorld(ctx, e)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	list := func(agent string) (float64, error) {
+		var took []float64
+		for range 5 {
+			start := time.Now()
+			err := w.db.View(ctx, func(s *store.Snap) error {
+				_, err := s.ListOperations(ctx, workspace, store.OperationFilter{Agent: agent, Limit: 50})
+				return err
+			})
+			if err != nil {
+				return 0, err
+			}
+			took = append(took, float64(time.Since(start).Microseconds())/1000)
+		}
+		return median(took), nil
+	}
+	quiet, err := list("agt_quiet")
+	if err != nil {
+		return err
+	}
+	all, err := list("")
+	t.add(row{Section: "scale", Name: fmt.Sprintf("%s, operations of an agent without any, of %d", engine, n), Unit: "ms", Ours: quiet, Against: "the newest 50 of all", Peer: all, Ratio: quiet / all})
+	return err
 }
