@@ -28,7 +28,7 @@ type stretch struct {
 
 const (
 	block    = 4096     // what is written past the cache begins and ends with one
-	mostSeen = 20 << 20 // of a log: more than it holds when SQLite begins it anew, if nobody reads for long
+	mostSeen = 32 << 20 // of a log: it holds 16 MB when SQLite begins it anew, and some more if somebody reads meanwhile. What is behind is as SQLite does it
 )
 
 var images = struct {

@@ -103,7 +103,7 @@ func TestAChangeLargerThanTheCache(t *testing.T) {
 }
 
 func larger(t *testing.T, opened func(*testing.T) *store.DB) {
-	const many, size = 400, 60_000 // twice the cache
+	const many, size = 700, 60_000 // thrice the cache, and more than there is of a log in memory
 	bodies := make([][]byte, many)
 	for i := range bodies {
 		bodies[i] = random(size)
