@@ -77,13 +77,20 @@ func (l *log) flushDirect(tls *libc.TLS, file uintptr) bool {
 
 func writeLog(tls *libc.TLS, file, data uintptr, n int32, to int64) int32 {
 	l := of(file)
-	end := to + int64(n)
-	if l.n > 0 && (to != l.from+int64(l.n) || end > mostSeen) {
+	end, most := to+int64(n), int64(len(l.image.bytes))
+	if to < most && most < end { // where the image ends
+		head := int32(most - to)
+		if rc := writeLog(tls, file, data, head, to); rc != lib.SQLITE_OK {
+			return rc
+		}
+		return writeLog(tls, file, data+uintptr(head), n-head, most)
+	}
+	if l.n > 0 && to != l.from+int64(l.n) || to >= most {
 		if rc := l.flush(tls, file); rc != lib.SQLITE_OK {
 			return rc
 		}
 	}
-	if end > mostSeen {
+	if to >= most {
 		return function[mover](l.below.FxWrite)(tls, file, data, n, to)
 	}
 	if to < l.first || to > l.end {
