@@ -9,7 +9,7 @@ import (
 )
 
 // image is a log as it is in its file, as far as this process knows it. A log that is written past the system's cache, in whole blocks, is on the disk sooner than one that the system writes
-// when it is synced, by a quarter; but it would have to be read from the disk then. So all of the process's connections read from here what it has written itself. Others may write to the log
+// when it is synced, by a third; but it would have to be read from the disk then. So all of the process's connections read from here what it has written itself. Others may write to the log
 // too, programs of their own for example: what they wrote is read from the file.
 type image struct {
 	name   string
