@@ -8,6 +8,11 @@ func Undirected(file string) bool {
 	})
 }
 
+// Directed tells whether a database's log is written past the system's cache.
+func Directed(file string) (is bool) {
+	return meddle(file, func(i *image) { is = i.direct >= 0 }) && is
+}
+
 // Small has little of a database's log kept in memory from now on.
 func Small(file string, bytes int) bool {
 	return meddle(file, func(i *image) {

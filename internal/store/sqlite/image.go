@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"os"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -13,10 +14,11 @@ import (
 // too, programs of their own for example: what they wrote is read from the file.
 type image struct {
 	name   string
-	given  []byte // the memory that it is in
-	bytes  []byte // mostSeen of them
-	direct int    // the file, for writing past the cache; -1 if it cannot be
-	held   int    // by how many connections
+	file   os.FileInfo // which one has that name
+	given  []byte      // the memory that it is in
+	bytes  []byte      // mostSeen of them
+	direct int         // the file, for writing past the cache; -1 if it cannot be
+	held   int         // by how many connections
 	known  atomic.Pointer[stretch]
 }
 
@@ -36,17 +38,21 @@ var images = struct {
 	of map[string]*image
 }{of: map[string]*image{}}
 
-// imageOf is that of the log of this name; nil if there is no memory for it.
+// imageOf is that of the log of this name, which is there; nil if there can be none. Of another that had its name before somebody may still have one.
 func imageOf(name string) *image {
+	file, err := os.Stat(name)
+	if err != nil {
+		return nil
+	}
 	images.Lock()
 	defer images.Unlock()
 	i, ok := images.of[name]
-	if !ok {
+	if !ok || !os.SameFile(i.file, file) {
 		given, bytes := reserve(mostSeen)
 		if bytes == nil {
 			return nil
 		}
-		i = &image{name: name, given: given, bytes: bytes, direct: openDirect(name)}
+		i = &image{name: name, file: file, given: given, bytes: bytes, direct: openDirect(name)}
 		images.of[name] = i
 	}
 	i.held++
@@ -59,7 +65,9 @@ func (i *image) release() {
 	if i.held--; i.held > 0 {
 		return
 	}
-	delete(images.of, i.name)
+	if images.of[i.name] == i {
+		delete(images.of, i.name)
+	}
 	closeDirect(i.direct)
 	giveBack(i.given)
 }

@@ -192,3 +192,29 @@ func TestEverybodySeesWhatIsInTheLog(t *testing.T) {
 		}
 	}
 }
+
+// A log of the same name is another one, also while somebody still has the first.
+func TestALogOfTheSameName(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "it.db")
+	const table, row = "CREATE TABLE t (id INTEGER PRIMARY KEY, b BLOB)", "INSERT INTO t VALUES (?, ?)"
+	before := newHand(t, file, "", true)
+	before.do(table)
+	for _, end := range []string{"", "-wal", "-shm"} {
+		if err := os.Rename(file+end, file+".before"+end); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := newHand(t, file, "", true)
+	now.do(table)
+	is, was := map[int][]byte{}, map[int][]byte{}
+	for i := range 3 {
+		is[i], was[i] = []byte{1, byte(i)}, []byte{2, byte(i)}
+		now.do(row, i, is[i])
+		before.do(row, i, was[i])
+	}
+	now.mustSee(is, "who came later")
+	before.mustSee(was, "who was there before")
+	found(t, file, is, "what is there now")
+	found(t, file+".before", was, "what was there before")
+}

@@ -38,6 +38,12 @@ func both(t *testing.T, f func(t *testing.T, opened func(*testing.T) *store.DB))
 				if _, err := put(db, random(1)); err != nil {
 					t.Fatal(err)
 				}
+				if fd, err := syscall.Open(file+"-wal", syscall.O_RDONLY|syscall.O_DIRECT, 0); err == nil {
+					_ = syscall.Close(fd)
+					if direct && !sqlite.Directed(file) {
+						t.Error("the log could be written past the system's cache, and is not")
+					}
+				}
 				if !direct && !sqlite.Undirected(file) {
 					t.Fatal("the layer does not know the file")
 				}
