@@ -15,7 +15,7 @@ type Engine interface {
 	Name() string
 	// Update runs f in one write transaction and commits it. It may run f again after a conflict with another transaction.
 	Update(ctx context.Context, f func(Conn) error) error
-	// View runs f on one consistent snapshot.
+	// View runs f on one consistent snapshot. A query that still runs when ctx ends is stopped.
 	View(ctx context.Context, f func(Conn) error) error
 	// Lock is the clause that lets several processes claim rows of one table without waiting for each other, or "".
 	Lock() string
@@ -53,21 +53,6 @@ type Conn interface {
 	// Settle waits for what was asked.
 	Settle(ctx context.Context) error
 }
-
-// Settled are the tables that are read for long and seldom change. What a statement changes in them it names.
-var Settled = []string{"emails", "inboxes"}
-
-// stoppable is the mark of a context whose end stops a statement that runs.
-type stoppable struct{}
-
-// Stoppable gives a context whose end stops a statement of an embedded engine while it runs. Others are checked before a statement only, which costs less; this is for the few
-// that may take long. They read nothing but settled tables: of others they may be shown what was there a while ago.
-func Stoppable(ctx context.Context) context.Context {
-	return context.WithValue(ctx, stoppable{}, true)
-}
-
-// IsStoppable tells whether a context is one.
-func IsStoppable(ctx context.Context) bool { return ctx.Value(stoppable{}) != nil }
 
 // Rows is the part of *sql.Rows that we use.
 type Rows interface {

@@ -161,7 +161,7 @@ const (
 func within(ctx context.Context, most time.Duration, read func(context.Context) error) (late bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	err = read(store.Stoppable(limited))
+	err = read(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return true, nil
 	}

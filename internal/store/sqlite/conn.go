@@ -20,17 +20,15 @@ type conn struct {
 	changes map[string]*change
 	sure    []func() // of the change that is being made; see store.Conn
 
-	wrote int   // bytes, since the last commit. These two are the writer's
-	moved bool  // a settled table was changed
-	age   int64 // which snapshots are to be kept with its own. These two are a shelf's
-	kept  bool  // a snapshot is kept
+	// interruptible has a query stopped when its context ends. Readers are; the writer is not, because an interrupted
+	// statement would take the changes of the other callers in its group with it.
+	interruptible bool
 }
 
 // query is a prepared statement that gives rows, with the order in which it takes its arguments.
 type query struct {
-	stmt    *sql.Stmt
-	order   []int
-	settled bool // it names a settled table
+	stmt  *sql.Stmt
+	order []int
 }
 
 // change is one that gives none. It is the driver's own: what package sql does for each argument costs as much as binding it.
@@ -38,7 +36,6 @@ type change struct {
 	stmt  driver.StmtExecContext
 	order []int
 	args  []driver.NamedValue // used again and again; a connection serves one at a time
-	moves bool                // it changes a settled table
 }
 
 func open(ctx context.Context, db *sql.DB) (*conn, error) {
@@ -58,7 +55,7 @@ func (c *conn) query(text string) (*query, error) {
 	if err != nil {
 		return nil, fault(err)
 	}
-	q := &query{s, order, settled(text)}
+	q := &query{s, order}
 	c.queries[text] = q
 	return q, nil
 }
@@ -68,7 +65,7 @@ func (c *conn) change(text string) (*change, error) {
 		return p, nil
 	}
 	plain, order := positional(text)
-	p := &change{order: order, args: make([]driver.NamedValue, len(order)), moves: settled(text)}
+	p := &change{order: order, args: make([]driver.NamedValue, len(order))}
 	for i := range p.args {
 		p.args[i].Ordinal = i + 1
 	}
@@ -88,17 +85,10 @@ func (c *conn) change(text string) (*change, error) {
 
 // exec runs the statement and counts the rows it changed.
 func (p *change) exec(c *conn, given []any) (n int64, err error) {
-	c.moved = c.moved || p.moves
 	for i, k := range p.order {
 		switch v := given[k].(type) {
-		case string:
-			c.wrote += len(v)
-			p.args[i].Value = given[k]
-		case []byte:
-			c.wrote += len(v)
-			p.args[i].Value = given[k]
-		case int64:
-			p.args[i].Value = given[k]
+		case string, []byte, int64:
+			p.args[i].Value = v
 		case int:
 			p.args[i].Value = int64(v)
 		default:
@@ -153,8 +143,8 @@ func positional(query string) (text string, order []int) {
 	return b.String(), order
 }
 
-// run executes a statement. The driver spends a goroutine per call on a context that can end, and an interrupt would hit
-// whatever the connection does next; statements are short, so the context is checked before instead.
+// run executes a statement. The context is checked before the statement and not while it runs: statements that change
+// something are short.
 func (c *conn) run(ctx context.Context, query string, args ...any) error {
 	_, err := c.Affect(ctx, query, args...)
 	return err
@@ -200,13 +190,12 @@ func (c *conn) Query(ctx context.Context, query string, args ...any) (store.Rows
 	if err != nil {
 		return nil, err
 	}
-	c.moved = c.moved || q.settled // it may change what it names
 	ordered := make([]any, len(q.order))
 	for i, k := range q.order {
 		ordered[i] = args[k]
 	}
 	until := context.Background()
-	if store.IsStoppable(ctx) {
+	if c.interruptible {
 		until = ctx
 	}
 	r, err := q.stmt.QueryContext(until, ordered...)
@@ -245,7 +234,6 @@ func (c *conn) idle() bool { return c.must("BEGIN") == nil && c.must("ROLLBACK")
 // that fails, every later call says so.
 func (c *conn) renew() {
 	_ = c.forget()
-	c.kept, c.age = false, 0
 	_ = c.c.Raw(func(any) error { return driver.ErrBadConn }) // makes the pool close it
 	if fresh, err := c.db.Conn(context.Background()); err == nil {
 		c.c = fresh

@@ -33,7 +33,6 @@ type Engine struct {
 	rdb     *sql.DB // the readers' handle
 	writer  writer
 	readers chan *conn
-	long    *shelf // those who read for long
 }
 
 // Open opens or creates the file.
@@ -59,26 +58,18 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 		_ = e.db.Close()
 		return nil, store.Explain(err)
 	}
-	// mmap bypasses the page cache, whose one lock all readers would share.
+	// Readers map the file: the driver's page cache has one lock that all of them would share.
 	if e.rdb, err = sql.Open("sqlite", e.dsn("query_only(1)", "mmap_size(268435456)")); err != nil {
 		return nil, errors.Join(err, w.close(), e.db.Close())
 	}
-	// After each commit of another a mapping is thrown away, which costs the more the more of it was read. Who reads much reads it into a cache of its own.
-	ldb, err := sql.Open("sqlite", e.dsn("query_only(1)", "cache_size(-16000)"))
-	if err != nil {
-		return nil, errors.Join(err, w.close(), e.db.Close(), e.rdb.Close())
-	}
-	e.long = newShelf(ldb, cfg.Readers)
-	e.writer = writer{conn: w, hook: cfg.Hook, written: e.long.written}
+	e.writer = writer{conn: w, hook: cfg.Hook}
 	for range cfg.Readers {
 		e.readers <- nil // opened on first use
 	}
 	return e, nil
 }
 
-func (e *Engine) dsn(pragmas ...string) string {
-	return dsn(e.cfg.File, e.cfg.Busy, pragmas...) + through(logged())
-}
+func (e *Engine) dsn(pragmas ...string) string { return dsn(e.cfg.File, e.cfg.Busy, pragmas...) }
 
 func dsn(file string, busy time.Duration, pragmas ...string) string {
 	q := url.Values{}
@@ -115,11 +106,8 @@ func (e *Engine) Update(ctx context.Context, f func(store.Conn) error) error {
 	return e.writer.update(ctx, f)
 }
 
-// View runs f on a reader's snapshot.
+// View runs f on a reader's snapshot. A query of it that still runs when ctx ends is interrupted.
 func (e *Engine) View(ctx context.Context, f func(store.Conn) error) (err error) {
-	if store.IsStoppable(ctx) {
-		return e.long.view(ctx, f)
-	}
 	var c *conn
 	select {
 	case c = <-e.readers:
@@ -131,11 +119,16 @@ func (e *Engine) View(ctx context.Context, f func(store.Conn) error) (err error)
 		if c, err = open(ctx, e.rdb); err != nil {
 			return err
 		}
+		c.interruptible = true
 	}
 	if err := c.run(ctx, "BEGIN"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.run(context.WithoutCancel(ctx), "ROLLBACK")) }()
+	defer func() { // also when f panics
+		if c.must("ROLLBACK") != nil && !c.idle() {
+			c.renew()
+		}
+	}()
 	return f(c)
 }
 
@@ -189,7 +182,7 @@ func (e *Engine) Close() error {
 			errs = append(errs, c.close())
 		}
 	}
-	errs = append(errs, e.writer.conn.close(), e.long.close(), e.rdb.Close(), e.db.Close())
+	errs = append(errs, e.writer.conn.close(), e.rdb.Close(), e.db.Close())
 	return errors.Join(errs...)
 }
 

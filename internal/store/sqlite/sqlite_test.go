@@ -37,7 +37,7 @@ func open(t testing.TB, cfg sqlite.Config) *store.DB {
 	return db
 }
 
-// A context that ends stops a statement that would run for ever, if it was asked to; and the connection serves the next as if nothing had been.
+// A context that ends stops a query that would run for ever, and the connection serves the next caller.
 func TestStoppedRead(t *testing.T) {
 	e, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db"), Readers: 1})
 	if err != nil {
@@ -50,7 +50,7 @@ func TestStoppedRead(t *testing.T) {
 	}()
 	// The driver interrupts once, and in vain if the statement has not yet begun: on a busy machine, one that is prepared for longer than it may take comes to its end, which is some seconds away.
 	stopped := func() bool {
-		ctx, cancel := context.WithTimeout(store.Stoppable(t.Context()), 20*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		err := e.View(ctx, func(c store.Conn) error {
 			rows, err := c.Query(ctx, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000000) SELECT count(*) FROM n")

@@ -15,42 +15,33 @@ import (
 // maxGroup bounds how many callers share a commit, and so how long the first of them waits.
 const maxGroup = 64
 
-// writer is the one connection that writes. Callers take turns on it within one open transaction, and whoever finds nobody
-// behind them commits for all: with a full sync per commit this is what lets many callers be faster than one.
+// writer is the one connection that writes. Callers take turns on it within one open transaction, and the caller that finds
+// no other waiting commits for all: with a full sync per commit this is what lets many callers be faster than one.
 //
-// Whoever holds the turn and leaves an open transaction behind relies on those it counted as waiting: each of them takes the
-// turn, whatever becomes of its own change, and the last one commits.
-//
-// A change that fails must leave nothing, and take nobody along. A savepoint before each does that, and costs a tenth of a short
-// change; most changes do not fail. So there is none at first: when a change fails in company, the whole group is run again, now
-// with savepoints, and what it then says is final.
+// A caller that leaves the transaction open relies on those it counted as waiting: each of them takes its turn, whatever
+// becomes of its own change, and the last one commits. A savepoint before each change but the first takes back a change that
+// fails without touching the others.
 type writer struct {
 	conn    *conn
 	hook    store.CommitHook
-	written func(settled bool, bytes int) // called after each commit
 	turn    sync.Mutex
 	waiting atomic.Int32
 	group   *group // the open transaction; nil when there is none
-	careful int    // changes that still get a savepoint because one has failed
 	company bool   // the last group was more than one
 }
 
-// carefully is how many changes get a savepoint after one has failed in company: where one fails, others do.
-const carefully = 256
-
 // group is the callers whose changes commit together.
 type group struct {
-	size    int
-	careful bool     // somebody in it runs again: nobody else's failure may make it do so once more
-	sure    []func() // to call before the commit
-	done    chan struct{}
-	err     error // errAgain: nothing of it remains; run it again
+	size int
+	sure []func() // to call before the commit
+	done chan struct{}
+	err  error
 }
 
 var errWithin = reeve.Errorf(reeve.Unsupported, "a local tool that writes to this database cannot wait for another transaction, or call another tool that needs one")
 
-var errAgain = errors.New("a change that shared the transaction failed")
-
+// update runs f in the group's transaction and returns when that has been committed. A caller whose own change was refused
+// waits as well: the reason may be something another member has written, which nobody can read before the commit.
 func (w *writer) update(ctx context.Context, f func(store.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -58,27 +49,25 @@ func (w *writer) update(ctx context.Context, f func(store.Conn) error) error {
 	if store.Within(ctx) {
 		return errWithin
 	}
-	for again := false; ; again = true {
-		w.waiting.Add(1)
-		w.turn.Lock()
-		w.waiting.Add(-1)
-		g, err := w.take(ctx, f, again)
-		if g != nil {
-			<-g.done // also who was refused: that may be because of what others have written, which nobody can read before
-			if err == nil || g.err != nil {
-				err = g.err
-			}
-		}
-		if err != errAgain { //nolint:errorlint // it is ours, and never wrapped
-			return err
-		}
+	w.waiting.Add(1)
+	w.turn.Lock()
+	w.waiting.Add(-1)
+	g, err := w.join(ctx, f)
+	if g == nil {
+		return err
 	}
+	<-g.done
+	if err == nil || g.err != nil {
+		return g.err
+	}
+	return err
 }
 
-// take is a caller's turn. The group it gives is the one whose commit decides, also over what it told f; an error means that nothing of f remains.
-func (w *writer) take(ctx context.Context, f func(store.Conn) error, again bool) (_ *group, err error) {
+// join runs f as a member of the open group, or of a new one, and commits the group when no other caller waits. It releases
+// the turn that its caller took.
+func (w *writer) join(ctx context.Context, f func(store.Conn) error) (_ *group, err error) {
 	defer w.turn.Unlock()
-	defer func() { // also when f panics or ends its goroutine: those before us wait for a commit
+	defer func() { // also when f panics or ends its goroutine: the other members wait for a commit
 		if g := w.group; g != nil && (g.size >= maxGroup || w.last()) {
 			w.commit(g)
 		}
@@ -91,11 +80,10 @@ func (w *writer) take(ctx context.Context, f func(store.Conn) error, again bool)
 		g = &group{done: make(chan struct{})}
 		w.group = g
 	}
-	return g, w.member(g, f, again)
+	return g, w.member(g, f)
 }
 
-// last tells whether nobody is behind. Where callers came together just before, others may be about to come: those who can run now
-// are let run first.
+// last tells whether no caller waits. After a group of several others may be about to come: they are let run first.
 func (w *writer) last() bool {
 	if w.waiting.Load() == 0 && w.company {
 		runtime.Gosched()
@@ -113,33 +101,24 @@ func (w *writer) begin(ctx context.Context) error {
 }
 
 // member runs one caller's change. The first needs no savepoint: if it fails, the transaction holds nothing else yet.
-func (w *writer) member(g *group, f func(store.Conn) error, again bool) (err error) {
+func (w *writer) member(g *group, f func(store.Conn) error) (err error) {
 	first := g.size == 0
-	saved := !first && (g.careful || again || w.careful > 0)
-	g.careful = g.careful || again
-	w.careful = max(0, w.careful-1)
-	if saved {
+	if !first {
 		if err := w.conn.must("SAVEPOINT member"); err != nil {
 			w.fail(g, err)
 			return err
 		}
 	}
-	settled := false
+	kept := false
 	defer func() {
 		w.conn.sure = nil
 		switch {
-		case settled:
+		case kept:
 		case first:
 			w.fail(g, err)
-		case !saved:
-			w.careful = carefully
-			w.fail(g, errAgain)
-			if err != nil { // and no panic
-				err = errAgain
-			}
 		default:
 			if undo := errors.Join(w.conn.must("ROLLBACK TO member"), w.conn.must("RELEASE member")); undo != nil {
-				// SQLite has ended the transaction by itself, as it does when the disk is full. The others are told why.
+				// SQLite has ended the transaction by itself, as it does when the disk is full. The others get the reason.
 				if err == nil {
 					err = undo
 				}
@@ -150,12 +129,12 @@ func (w *writer) member(g *group, f func(store.Conn) error, again bool) (err err
 	if err := f(w.conn); err != nil {
 		return err
 	}
-	if saved {
+	if !first {
 		if err := w.conn.must("RELEASE member"); err != nil {
 			return err
 		}
 	}
-	settled = true
+	kept = true
 	g.sure = append(g.sure, w.conn.sure...)
 	g.size++
 	return nil
@@ -178,8 +157,6 @@ func (w *writer) commit(g *group) {
 		err = unsure(err)
 		return
 	}
-	w.written(w.conn.moved, w.conn.wrote)
-	w.conn.moved, w.conn.wrote = false, 0
 	w.hook.After()
 }
 
