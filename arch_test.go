@@ -103,7 +103,6 @@ var goroutines = map[string]string{
 	"internal/sandbox/confine/run_linux.go":  "output is drained and the deadline watched while the command runs; Run waits for both",
 	"internal/sandbox/js/call.go":            "a script's calls run side by side; Run waits for them",
 	"internal/sandbox/js/guest/describe.go":  "a script's error may take no longer to describe than this",
-	"internal/sandbox/js/guest/outlet.go":    "what a script has said is sent when it has run on for a while",
 	"internal/sandbox/js/guest/worker.go":    "a script whose time is over is stopped, and a worker that does not stop ends",
 	"internal/sandbox/js/pool.go":            "workers are started ahead; Close waits for them",
 	"internal/sandbox/js/process.go":         "a worker that does not start is killed",

@@ -6,32 +6,23 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 
 	"reeve"
 	"reeve/internal/sandbox/js"
 	"reeve/internal/store"
 )
 
-// given is what a handler is given: these texts, with the id and the title of its item between them.
-func given(done bool, attempt int) []string {
-	return []string{`{"item":{"id":`, `,"title":`, `,"isDone":` + strconv.FormatBool(done) + `,"attempt":` + strconv.Itoa(attempt) + `}}`}
-}
-
-// handed is what the handler of an item is given, with the item's id and title in JSON.
-func handed(v reeve.Item, id, title []byte) json.RawMessage {
-	parts := given(v.State == reeve.ItemDone, v.Attempt)
-	return slices.Concat([]byte(parts[0]), id, []byte(parts[1]), title, []byte(parts[2]))
-}
-
-// handedDone is what the handler of an item is given that is done: the title is the one that it was done under.
-func handedDone(v reeve.Item) (json.RawMessage, error) {
-	id, err := json.Marshal(v.ID)
-	if err != nil {
-		return nil, err
+// handlerArgument is what the handler of an item is called with.
+func handlerArgument(v reeve.Item) (json.RawMessage, error) {
+	type item struct {
+		ID      string `json:"id"`
+		Title   string `json:"title"`
+		IsDone  bool   `json:"isDone"`
+		Attempt int    `json:"attempt"`
 	}
-	title, err := json.Marshal(v.Title)
-	return handed(v, id, title), err
+	return json.Marshal(struct {
+		Item item `json:"item"`
+	}{item{v.ID, v.Title, v.State == reeve.ItemDone, v.Attempt}})
 }
 
 // withItem works on one item: it enters it, lets the handler work, and leaves it done or failed. An item that is done is only
@@ -56,66 +47,15 @@ func (w *work) withItem(ctx context.Context, args []js.Arg) (json.RawMessage, er
 			return nil, err
 		}
 	}
-	o, err := w.enter(ctx, id, title, handler.Begun())
+	o, err := w.enter(ctx, id, title)
 	if err != nil || o == nil {
 		return nil, err
 	}
-	text := handed(o.Item, args[0].JSON, args[1].JSON)
-	if o.settled {
-		if text, err = handedDone(o.Item); err != nil {
-			return nil, err
-		}
+	argument, err := handlerArgument(o.Item)
+	if err != nil {
+		return nil, err
 	}
-	if w.handler = handler; w.near.ahead > 0 && !w.near.told {
-		if err := w.foresee(id); err != nil {
-			return nil, err
-		}
-	}
-	return nil, handler.Become(func(err error) { w.leave(o, err) }, text)
-}
-
-// correct tells the script's process anew what is known, before it is answered, if a person has settled an item since: it would pass over one that is to be done again. The script waits
-// for nothing but this call, so that no item is entered meanwhile.
-func (w *work) correct(ctx context.Context) {
-	w.mu.Lock()
-	news, open := w.untold && w.near.told && js.EarlyFrom(ctx) != nil, ""
-	if w.untold = w.untold && !news; w.open != nil {
-		open = w.open.ID
-	}
-	w.mu.Unlock()
-	if news {
-		_ = w.foresee(open) // it is gone otherwise, which whoever reads finds out
-	}
-}
-
-// foresee tells the script's process what of the ledger is known around an item, so that it need not ask: a done item is passed over, and a
-// new one entered, with the script's next call.
-func (w *work) foresee(id string) error {
-	n := &w.near
-	if n.told = true; n.rows == nil || !n.end && len(n.rows) < fewAhead {
-		return nil
-	}
-	f := js.Foresight{From: n.from, To: n.to, Open: n.end, Known: make(map[string]json.RawMessage, len(n.rows)), Others: given(false, 1)}
-	for _, v := range n.rows {
-		f.Known[v.ID] = nil
-		if v.State == reeve.ItemDone {
-			text, err := handedDone(v)
-			if err != nil {
-				return err
-			}
-			f.Known[v.ID] = text
-		}
-	}
-	w.mu.Lock()
-	for _, e := range w.ledger.waits {
-		f.Known[e.item.ID] = nil
-	}
-	for id := range w.again {
-		f.Known[id] = nil
-	}
-	w.mu.Unlock()
-	f.Known[id] = nil
-	return w.handler.Foresee(f)
+	return nil, handler.Become(func(err error) { w.leave(o, err) }, argument)
 }
 
 func itemArgs(args []js.Arg) (id, title string, handler *js.Func, err error) {
@@ -154,7 +94,7 @@ func half(text []byte) bool {
 }
 
 // enter opens an item; nil means that it is passed over.
-func (w *work) enter(ctx context.Context, id, title string, begun bool) (*opened, error) {
+func (w *work) enter(ctx context.Context, id, title string) (*opened, error) {
 	o := &opened{Item: reeve.Item{AgentID: w.run.AgentID, WorkspaceID: w.run.WorkspaceID, ID: id, Title: title, State: reeve.ItemProcessing, Attempt: 1, CreatedBy: "automation",
 		FirstRun: w.run.ID, LastRun: w.run.ID}, counts: map[string]int{}, flying: map[string]int{}, keys: map[string]string{}}
 	w.mu.Lock()
@@ -172,7 +112,7 @@ func (w *work) enter(ctx context.Context, id, title string, begun bool) (*opened
 	}
 	w.open = o
 	w.mu.Unlock()
-	was, found, err := w.find(ctx, id, begun)
+	was, found, err := w.find(ctx, id)
 	if err == nil && found {
 		err = w.free(ctx, was)
 	}
@@ -293,7 +233,9 @@ func (w *work) close(v reeve.Item, state reeve.ItemState, why *reeve.Error) {
 		v.Code, v.Message = why.Code, reeve.Clip(why.Message, 4000)
 	}
 	w.noteEntry(entry{item: v})
-	w.near.keep(v)
+	if w.dry() {
+		w.closed[v.ID] = v
+	}
 }
 
 // listItems lists the automation's own items.

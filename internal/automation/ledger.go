@@ -148,75 +148,30 @@ func (w *work) wrote() {
 	w.ledger.written, w.ledger.taken, w.ledger.last = 0, false, reeve.Monotonic()
 }
 
-// mostAhead is how many items are read ahead, and fewAhead how many of them the script's process is told of: fewer are not worth it.
-const mostAhead, fewAhead = 1024, 8
-
-// nearby is the part of the ledger around the item that was last looked for. Scripts often go through their items in order, and
-// then most are known without asking.
-type nearby struct {
-	from, to string // every item in between is in rows
-	end      bool   // and every item behind
-	rows     map[string]reeve.Item
-	ahead    int
-	hits     int
-	told     bool // the script's process knows
-}
-
-// find gives an item as the ledger, with what waits to be written, has it; false means that it is new. One that the script went ahead with is as the script was told: a
-// person who wanted it otherwise came too late for this run.
-func (w *work) find(ctx context.Context, id string, begun bool) (reeve.Item, bool, error) {
-	w.mu.Lock()
-	for i := len(w.ledger.waits) - 1; i >= 0; i-- {
-		if e := w.ledger.waits[i]; e.item.ID == id {
-			w.mu.Unlock()
-			return e.item, true, nil
-		}
+// find gives an item as the ledger has it, with what waits to be written; false means that it is new.
+func (w *work) find(ctx context.Context, id string) (v reeve.Item, found bool, err error) {
+	if v, found = w.unwritten(id); found {
+		return v, true, nil
 	}
-	settled := w.again[id] && !begun
-	w.mu.Unlock()
-	n := &w.near
-	if n.rows != nil && id >= n.from && (n.end || id <= n.to) {
-		n.hits++
-		v, ok := n.rows[id]
-		if !ok || v.State == reeve.ItemDone && !settled {
-			return v, ok, nil
-		}
-		err := w.DB.View(ctx, func(s *store.Snap) (err error) { // a person may have settled it since
-			v, err = s.GetItem(ctx, w.run.AgentID, id)
-			return err
-		})
-		return v, true, err
-	}
-	if n.hits == 0 {
-		n.ahead = max(1, n.ahead/2)
-	} else {
-		n.ahead = mostAhead
-	}
-	if n.rows == nil {
-		n.ahead = 64
-	}
-	var list []reeve.Item
-	err := w.DB.View(ctx, func(s *store.Snap) (err error) {
-		list, err = s.ItemsFrom(ctx, w.run.AgentID, id, n.ahead)
+	err = w.DB.View(ctx, func(s *store.Snap) (err error) {
+		v, err = s.GetItem(ctx, w.run.AgentID, id)
 		return err
 	})
-	if err != nil {
-		return reeve.Item{}, false, err
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return v, false, nil
 	}
-	*n = nearby{from: id, to: id, end: len(list) < n.ahead, rows: make(map[string]reeve.Item, len(list)), ahead: n.ahead}
-	for _, v := range list {
-		n.rows[v.ID], n.to = v, v.ID
-	}
-	v, ok := n.rows[id]
-	return v, ok, nil
+	return v, err == nil, err
 }
 
-// keep notes what became of an item, for when it is looked for again.
-func (n *nearby) keep(v reeve.Item) {
-	if n.rows == nil || v.ID < n.from || !n.end && v.ID > n.to {
-		return
+// unwritten gives an item as this run left it, if the store does not have that yet.
+func (w *work) unwritten(id string) (v reeve.Item, found bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := len(w.ledger.waits) - 1; i >= 0; i-- {
+		if e := w.ledger.waits[i]; e.item.ID == id {
+			return e.item, true
+		}
 	}
-	if n.rows[v.ID] = v; len(n.rows) > 16*mostAhead {
-		n.rows = nil
-	}
+	v, found = w.closed[id]
+	return v, found
 }

@@ -112,7 +112,7 @@ func (w *work) applyItem(ctx context.Context, calls []reeve.PlannedCall) error {
 	if err := w.goesOn(ctx); err != nil {
 		return err
 	}
-	o, err := w.enter(ctx, calls[0].ItemID, calls[0].Title, false)
+	o, err := w.enter(ctx, calls[0].ItemID, calls[0].Title)
 	if err != nil || o == nil {
 		return err
 	}

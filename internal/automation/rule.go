@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"reeve"
-	"reeve/internal/sandbox/js"
 	"reeve/internal/store"
 )
 
@@ -167,15 +166,4 @@ func (r *Room) Admit(ctx context.Context, tx *store.Tx, c reeve.Call) error {
 		return nil
 	}
 	return w.write(ctx, tx, false)
-}
-
-// Wrote answers the script once only the disk can take its call back: it works out what it does next while that is written. Nothing that it does is heard before.
-func (r *Room) Wrote(ctx context.Context, tx *store.Tx, c reeve.Call, res reeve.Result) error {
-	w := r.working(c.Run)
-	early := js.EarlyFrom(ctx)
-	if w == nil || early == nil || !w.carries(c.Ref) || res.IsError || res.Truncated {
-		return nil
-	}
-	value := asJSON(res.Content)
-	return tx.Sure(ctx, func() { early.Answer(value) })
 }

@@ -28,21 +28,5 @@ func (r *Room) Settle(ctx context.Context, workspace, id, item string, to reeve.
 		}
 		return r.Gate.Withdraw(ctx, tx, was, said)
 	})
-	if err == nil {
-		r.reopened(v)
-	}
 	return v, err
-}
-
-// reopened tells the runs that are under way here that an item is not as they have read it.
-func (r *Room) reopened(v reeve.Item) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, w := range r.live {
-		if w.run.AgentID == v.AgentID {
-			w.mu.Lock()
-			w.again[v.ID], w.untold = true, true
-			w.mu.Unlock()
-		}
-	}
 }

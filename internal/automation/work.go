@@ -46,17 +46,14 @@ type work struct {
 
 	looked time.Time // when it was last seen whether the automation is paused
 
-	near    nearby          // used by the one withItem there is at a time
-	handler *js.Func        // the last one that withItem was given
-	again   map[string]bool // items that a person has settled since the run began: what was read of them before does not hold
-	untold  bool            // the script's process does not know of all of them
+	closed map[string]reeve.Item // items that a dry run has closed, by id; nothing of them is written
 
 	trial *rehearsed // of a script that is only tried; nil means that this is a run
 }
 
 // newWork is a run that begins.
 func (r *Room) newWork(ctx context.Context, run reeve.Run) *work {
-	w := &work{Room: r, ctx: ctx, run: run, began: reeve.Monotonic(), named: map[string]string{}, looks: map[string]bool{}, places: map[string]*opened{}, again: map[string]bool{}}
+	w := &work{Room: r, ctx: ctx, run: run, began: reeve.Monotonic(), named: map[string]string{}, looks: map[string]bool{}, places: map[string]*opened{}, closed: map[string]reeve.Item{}}
 	w.idle = sync.NewCond(&w.mu)
 	return w
 }
@@ -139,7 +136,6 @@ func (w *work) Call(ctx context.Context, name string, args []js.Arg) (json.RawMe
 	if errors.As(err, new(store.Fault)) {
 		err = w.serious(err)
 	}
-	w.correct(ctx)
 	w.mu.Lock()
 	fatal := w.fatal
 	w.mu.Unlock()

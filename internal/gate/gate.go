@@ -43,8 +43,6 @@ type ItemRule interface {
 	Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (operation string, unused bool, err error)
 	// Admit writes what of the ledger belongs to the transaction that lets a call go.
 	Admit(ctx context.Context, tx *store.Tx, c reeve.Call) error
-	// Wrote is told what a call came to in the transaction that writes it.
-	Wrote(ctx context.Context, tx *store.Tx, c reeve.Call, res reeve.Result) error
 }
 
 // Builder makes a handler from a user-defined tool's row.

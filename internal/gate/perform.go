@@ -181,9 +181,7 @@ func (p *pass) performLocal(ctx context.Context) (res reeve.Result, err error) {
 			if o.err != nil {
 				return o.err // takes back whatever the handler wrote
 			}
-			if res, err = p.recordLocal(keep, tx, o, reeve.Committed); err == nil && p.call.Automation != "" {
-				err = p.g.ItemRule.Wrote(keep, tx, p.call, res)
-			}
+			res, err = p.recordLocal(keep, tx, o, reeve.Committed)
 			return err
 		})
 		return o

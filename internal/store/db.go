@@ -237,12 +237,6 @@ func (t *Tx) affect(ctx context.Context, query string, args ...any) (n int64, er
 	return n, err
 }
 
-// Sure has f called, if ever, when the change is written and only the disk can take it back, right before it is committed: what is told then is not durable yet, and must not
-// leave this machine. Everybody waits for f.
-func (t *Tx) Sure(ctx context.Context, f func()) error {
-	return t.conn.use(ctx, func(c Conn) error { c.Sure(f); return nil })
-}
-
 // scanner is what a row is read from.
 type scanner interface{ Scan(dest ...any) error }
 

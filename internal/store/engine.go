@@ -45,9 +45,6 @@ type Conn interface {
 	Affect(ctx context.Context, query string, args ...any) (int64, error)
 	// Query runs a statement that gives rows. They must be closed before the next call.
 	Query(ctx context.Context, query string, args ...any) (Rows, error)
-	// Sure has f called right before the commit, when nothing but the disk can take the change back any more. An engine in which something else can does not
-	// call it. Everybody waits for f.
-	Sure(f func())
 	// Ask runs a statement that gives rows which nobody waits for yet. They are read by this call, a later one or the commit; perhaps again, if the commit is.
 	Ask(ctx context.Context, read func(Rows) error, query string, args ...any) error
 	// Settle waits for what was asked.

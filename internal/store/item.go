@@ -80,11 +80,6 @@ func (s *Snap) GetItem(ctx context.Context, agent, id string) (reeve.Item, error
 	return v, err
 }
 
-// ItemsFrom reads up to n items in the order of their ids, from an id on.
-func (s *Snap) ItemsFrom(ctx context.Context, agent, id string, n int) ([]reeve.Item, error) {
-	return all(ctx, s, scanLedger, `SELECT `+ledgerColumns+` FROM items WHERE agent_id = $1 AND item_id >= $2 ORDER BY item_id LIMIT $3`, agent, id, n)
-}
-
 // ListLedger reads a page of an automation's items, newest first, and how many there are in all.
 func (s *Snap) ListLedger(ctx context.Context, agent string, f reeve.ItemFilter) (l reeve.ItemList, err error) {
 	const where = ` FROM items WHERE agent_id = $1 AND ($2 = '' OR state = $2) AND ($3 = '' OR item_id = $3)`

@@ -10,9 +10,6 @@ import (
 // Self is this program's file.
 func Self() (string, error) { return os.Executable() }
 
-// WriteNow does not write.
-func (p *Process) WriteNow([]byte) bool { return false }
-
 // environment is what a worker needs of the system's variables.
 func environment() []string { return []string{"SYSTEMROOT=" + os.Getenv("SYSTEMROOT")} }
 

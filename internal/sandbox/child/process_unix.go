@@ -25,23 +25,6 @@ func directory() string { return "/" }
 // attributes put a worker in a process group of its own, so that all of it can be killed, and keep terminal signals from it.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// WriteNow writes a few bytes to the process, whole or not at all, and never waits. False means that it did not.
-func (p *Process) WriteNow(b []byte) (done bool) {
-	if len(b) > 512 && (runtime.GOOS != "linux" || len(b) > 4096) { // more may be written in parts
-		return false
-	}
-	raw, err := p.In.SyscallConn()
-	if err != nil {
-		return false
-	}
-	err = raw.Write(func(fd uintptr) bool {
-		n, err := syscall.Write(int(fd), b)
-		done = err == nil && n == len(b)
-		return true
-	})
-	return done && err == nil
-}
-
 func killGroup(p *os.Process) {
 	if syscall.Kill(-p.Pid, syscall.SIGKILL) != nil {
 		_ = p.Kill() // not yet in its group, or gone

@@ -47,12 +47,6 @@ func lie(how string) {
 		say(first.Encode(1))
 	case "foreign handle":
 		say((&wire.Call{Function: 0, Args: []wire.Argument{{Function: 7}}}).Encode(1))
-	case "begun what nobody foresaw":
-		say((&wire.Call{Function: 0, Args: []wire.Argument{{Function: 1}}, Begun: []byte("1")}).Encode(1))
-	case "idle before time":
-		say(wire.Idle(77))
-		say(wire.Idle(1))
-		say(wire.JSON(wire.KindDone, 0, []byte("{no")))
 	case "answer nobody asked for":
 		say(wire.JSON(wire.KindReturned, 5, []byte("1")))
 	case "host's words":
@@ -79,7 +73,7 @@ func TestWorkerThatLiesOrDies(t *testing.T) {
 	for how, kind := range map[string]js.Kind{
 		"dies": js.Crashed, "killed": js.Crashed, "rubbish": js.Crashed, "endless frame": js.Crashed, "half a frame": js.Crashed, "not JSON": js.Crashed,
 		"unknown function": js.Crashed, "negative function": js.Crashed, "same call twice": js.Crashed, "foreign handle": js.Crashed,
-		"begun what nobody foresaw": js.Crashed, "idle before time": js.Crashed, "answer nobody asked for": js.Crashed, "host's words": js.Crashed, "made-up failure": js.Crashed, "unknown level": js.Crashed,
+		"answer nobody asked for": js.Crashed, "host's words": js.Crashed, "made-up failure": js.Crashed, "unknown level": js.Crashed,
 		"too many calls": js.Crashed, "too much output": js.Output, "silence": js.Timeout,
 	} {
 		t.Run(how, func(t *testing.T) {

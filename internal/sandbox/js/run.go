@@ -18,9 +18,8 @@ import (
 // keptErrors is how many errors of host calls a run remembers, to say which of them a script died of.
 const keptErrors = 256
 
-// run is one script on its way, as the host sees it. One goroutine reads what the worker says. Host calls that run side by side are
-// performed by others. One that the worker can do nothing but wait for is performed by the reader itself: a script that awaits each call is
-// served by one goroutine, and waking another would cost as much as a short call.
+// run is one script on its way, as the host sees it. One goroutine reads what the worker says, and each host call has a goroutine
+// of its own.
 type run struct {
 	proc   *child.Process
 	begin  wire.Start
@@ -31,17 +30,10 @@ type run struct {
 	cancel context.CancelCauseFunc
 	ended  chan struct{}  // closed when the worker's last word has been heard
 	work   sync.WaitGroup // host calls under way
-	jobs   chan job       // taken by whoever of the crew is idle
-	crew   sync.WaitGroup // who performs them
-	heard  chan outcome   // the worker's last word, if not the first reader heard it
 
 	write sync.Mutex // one frame at a time
-	sent  uint32     // frames
 
 	mu             sync.Mutex
-	busy           int            // host calls that somebody performs
-	away           bool           // the reader performs one, and nobody reads
-	reader         int            // how often another took over from a reader that was away
 	fatal          error          // a host call aborted the run: nothing that begins after this is performed
 	late           bool           // the worker was killed because its time was over
 	open           map[uint32]int // host calls under way, and the size of their arguments
@@ -52,7 +44,6 @@ type run struct {
 	lastInvocation uint32
 	become         map[uint32]becoming // invocations whose outcome is that of a call
 	handed         map[uint32]bool     // those calls, until whoever performs them has returned
-	foreseen       int64               // the host function whose calls were foreseen; -1 means none
 	errors         map[uint32]error    // of the last host calls that failed
 	output         int64
 
@@ -109,8 +100,8 @@ func newStart(s Script, l Limits) (wire.Start, Limits, error) {
 }
 
 func newRun(p *child.Process, s wire.Start, l Limits, h Host) *run {
-	return &run{proc: p, begin: s, limits: l, host: h, ended: make(chan struct{}), jobs: make(chan job), heard: make(chan outcome, 1),
-		open: map[uint32]int{}, waiting: map[uint32]chan outcome{}, become: map[uint32]becoming{}, handed: map[uint32]bool{}, foreseen: -1, errors: map[uint32]error{}}
+	return &run{proc: p, begin: s, limits: l, host: h, ended: make(chan struct{}),
+		open: map[uint32]int{}, waiting: map[uint32]chan outcome{}, become: map[uint32]becoming{}, handed: map[uint32]bool{}, errors: map[uint32]error{}}
 }
 
 // do runs the script to its end.
@@ -131,75 +122,50 @@ func (r *run) do(ctx context.Context) (json.RawMessage, error) {
 	defer timer.Stop()
 	defer killer.Stop()
 	r.stillborn = r.send(r.begin.Encode()) != nil
-	last, told := r.listen()
-	if !told {
-		last = <-r.heard
-	}
+	last := r.listen()
 	close(r.ended)
 	r.proc.End()
 	r.work.Wait()
-	r.crew.Wait()
 	return last.value, r.verdict(ctx, last.err)
 }
 
-// listen takes what the worker says until its last word. False means that another reader has taken over, and will hear that.
-func (r *run) listen() (last outcome, told bool) {
-	var next *job // the last call that was heard: it is begun when it is known what follows
+// listen takes what the worker says until its last word.
+func (r *run) listen() outcome {
 	for {
 		f, err := wire.ReadFrame(r.proc.Read)
 		if err != nil {
-			if next != nil {
-				r.share(*next)
-			}
-			return outcome{err: err}, true
-		}
-		if next != nil {
-			j := *next
-			if next = nil; f.Kind != wire.KindIdle || !r.alone(f.ID) {
-				r.share(j)
-			} else if j.alone = true; !r.performHere(j) {
-				return outcome{}, false
-			}
+			return outcome{err: err}
 		}
 		if r.over() { // whatever it says now does not count any more, but where it was
 			if t, err := wire.DecodeFault(f); f.Kind == wire.KindFailed && err == nil {
-				return outcome{err: r.failure(t)}, true
+				return outcome{err: r.failure(t)}
 			}
 			continue
 		}
 		switch f.Kind {
 		case wire.KindCall:
-			if next, err = r.call(f); next == nil {
-				break
-			}
-			if r.note(next); next.inOrder {
-				j := *next
-				if next = nil; !r.performHere(j) {
-					return outcome{}, false
-				}
-			}
+			err = r.call(f)
 		case wire.KindReturned, wire.KindThrew:
 			err = r.settle(f)
 		case wire.KindLog:
 			err = r.log(f)
-		case wire.KindIdle:
 		case wire.KindDone:
 			value, err := wire.DecodeJSON(f)
 			if err == nil {
 				err = r.count(len(value))
 			}
-			return outcome{value, err}, true
+			return outcome{value, err}
 		case wire.KindFailed:
 			t, err := wire.DecodeFault(f)
 			if err == nil {
 				err = r.failure(t)
 			}
-			return outcome{err: err}, true
-		case wire.KindStart, wire.KindResolve, wire.KindReject, wire.KindInvoke, wire.KindStop, wire.KindAbort, wire.KindForesee, wire.KindReady:
+			return outcome{err: err}
+		case wire.KindStart, wire.KindResolve, wire.KindReject, wire.KindInvoke, wire.KindStop, wire.KindAbort, wire.KindReady:
 			err = wire.ErrMalformed
 		}
 		if err != nil {
-			return outcome{err: err}, true
+			return outcome{err: err}
 		}
 	}
 }
@@ -277,7 +243,6 @@ func (r *run) over() bool {
 func (r *run) send(frame []byte) error {
 	r.write.Lock()
 	defer r.write.Unlock()
-	r.sent++
 	_, err := r.proc.In.Write(frame)
 	return err
 }

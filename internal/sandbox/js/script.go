@@ -97,11 +97,10 @@ type Arg struct {
 
 // Func is a function that the script passed to the host. It can be called until the host call that received it returns.
 type Func struct {
-	run      *run
-	call     uint32
-	handle   uint32
-	function int64  // the host function that it was given to
-	begun    []byte // what it was called with already
+	run    *run
+	call   uint32
+	handle uint32
+	calls  *signal // of its call
 }
 
 // Call calls the function with JSON arguments, waits until what it returns is settled, and gives that, nil for undefined.
@@ -118,23 +117,6 @@ func (f *Func) Call(ctx context.Context, args ...json.RawMessage) (json.RawMessa
 func (f *Func) Become(done func(error), args ...json.RawMessage) error {
 	return f.run.handOver(f, args, done)
 }
-
-// Begun tells whether the script has called the function already, as it was foreseen; see [Func.Foresee].
-func (f *Func) Begun() bool { return f.begun != nil }
-
-// Foresight says what a host function would hand to the function that is its last argument, see [Func.Become], by its first argument,
-// which is a text.
-type Foresight struct {
-	From, To string                     // it holds for first arguments from here to there
-	Open     bool                       // and for everything behind
-	Known    map[string]json.RawMessage // for these it is that; nil means that the host must be asked
-	Others   []string                   // for all others it is these texts with the call's arguments between them
-}
-
-// Foresee lets the script go on by itself where it would only wait: each first argument is foreseen once, and never while another call waits. The host is called all
-// the same and in the same order, before whatever the script does next; what it then hands over must be what it foresaw, to the byte. If it is not, or the
-// call comes to anything else, the run is aborted.
-func (f *Func) Foresee(s Foresight) error { return f.run.foresee(f, s) }
 
 // checkName refuses names that no script could call.
 func checkName(name string) error {

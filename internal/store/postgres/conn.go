@@ -44,9 +44,6 @@ func (t *conn) Exec(ctx context.Context, refused func(store.Fault) error, query 
 	return nil
 }
 
-// Sure keeps nothing: another transaction can have this one made again up to its very end.
-func (t *conn) Sure(func()) {}
-
 // Ask holds a question back like the rest.
 func (t *conn) Ask(ctx context.Context, read func(store.Rows) error, query string, args ...any) error {
 	if err := ctx.Err(); err != nil {

@@ -18,7 +18,6 @@ type conn struct {
 	c       *sql.Conn
 	queries map[string]*query
 	changes map[string]*change
-	sure    []func() // of the change that is being made; see store.Conn
 
 	// interruptible has a query stopped when its context ends. Readers are; the writer is not, because an interrupted
 	// statement would take the changes of the other callers in its group with it.
@@ -166,9 +165,6 @@ func (c *conn) Exec(ctx context.Context, refused func(store.Fault) error, query 
 	}
 	return err
 }
-
-// Sure keeps f for the writer.
-func (c *conn) Sure(f func()) { c.sure = append(c.sure, f) }
 
 func (c *conn) Affect(ctx context.Context, query string, args ...any) (int64, error) {
 	if err := ctx.Err(); err != nil {

@@ -33,7 +33,6 @@ type writer struct {
 // group is the callers whose changes commit together.
 type group struct {
 	size int
-	sure []func() // to call before the commit
 	done chan struct{}
 	err  error
 }
@@ -111,7 +110,6 @@ func (w *writer) member(g *group, f func(store.Conn) error) (err error) {
 	}
 	kept := false
 	defer func() {
-		w.conn.sure = nil
 		switch {
 		case kept:
 		case first:
@@ -135,7 +133,6 @@ func (w *writer) member(g *group, f func(store.Conn) error) (err error) {
 		}
 	}
 	kept = true
-	g.sure = append(g.sure, w.conn.sure...)
 	g.size++
 	return nil
 }
@@ -149,9 +146,6 @@ func (w *writer) commit(g *group) {
 		}
 		w.end(g, err)
 	}()
-	for _, f := range g.sure {
-		f()
-	}
 	w.hook.Before()
 	if err = w.conn.must("COMMIT"); err != nil {
 		err = unsure(err)

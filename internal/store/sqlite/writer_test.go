@@ -329,40 +329,6 @@ func TestLostConnection(t *testing.T) {
 	}
 }
 
-// TestSure tells, right before a commit, what it will keep: every change that stays, once, and none that failed.
-func TestSure(t *testing.T) {
-	var told sync.Map
-	e := bare(t, store.CommitHook{})
-	var all sync.WaitGroup
-	for i := range 60 {
-		all.Go(func() {
-			id := fmt.Sprint(i)
-			err := e.Update(context.Background(), func(c store.Conn) error {
-				c.Sure(func() {
-					if _, twice := told.LoadOrStore(id, true); twice {
-						t.Errorf("%s was told twice", id)
-					}
-				})
-				runtime.Gosched() // others join
-				if err := add(context.Background(), c, id); err != nil || i%7 != 0 {
-					return err
-				}
-				return errors.New("no")
-			})
-			if (err != nil) != (i%7 == 0) {
-				t.Errorf("%s: %v", id, err)
-			}
-		})
-	}
-	all.Wait()
-	kept := things(t, e)
-	for i := range 60 {
-		if _, ok := told.Load(fmt.Sprint(i)); ok != kept[fmt.Sprint(i)] {
-			t.Errorf("%d: told %t, kept %t", i, ok, kept[fmt.Sprint(i)])
-		}
-	}
-}
-
 // Whoever is refused because of what others have written in the same group finds it when told so.
 func TestRefusedInCompany(t *testing.T) {
 	t.Parallel()

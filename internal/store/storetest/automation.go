@@ -166,6 +166,4 @@ func items(t *testing.T, db *store.DB) {
 	}
 	equal(t, list(reeve.ItemFilter{Limit: 2, State: reeve.ItemProcessing}), fmt.Sprint(ids([]string{"b4", "b3"}, func(s string) string { return s }), 5, true), "a page")
 	equal(t, list(reeve.ItemFilter{ID: "a"}), fmt.Sprint("a", 1, false), "one")
-	from := view(t, db, func(s *store.Snap) ([]reeve.Item, error) { return s.ItemsFrom(ctx, a.ID, "b1", 2) })
-	equal(t, ids(from, func(v reeve.Item) string { return v.ID }), ids([]string{"b1", "b2"}, func(s string) string { return s }), "from an id on")
 }

@@ -13,7 +13,6 @@ type pending struct {
 	resolve, reject value
 	where           value // an Error made at the call: it becomes the error if the call fails
 	size            int
-	given           []byte // what its function is called with, if that need not wait for the host
 	functions       []uint32
 	thrown          []uint32
 }
@@ -71,14 +70,10 @@ func (w *worker) call(args []value, index int32) value {
 		return refuse("the arguments of all calls that wait for the host have %d bytes and are too large together; at most %d MB are possible, so await some first",
 			w.pendingSize+p.size, wire.MaxPending>>20)
 	}
-	m.Begun = w.ahead(index, m.Args)
 	w.lastCall++
 	w.calls[w.lastCall] = p
 	w.pendingSize += p.size
-	w.out.send(m.Encode(w.lastCall))
-	if m.Begun != nil {
-		w.next, p.given = w.lastCall, m.Begun
-	}
+	w.send(m.Encode(w.lastCall))
 	return promise
 }
 

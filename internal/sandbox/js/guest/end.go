@@ -21,7 +21,7 @@ func (w *worker) finish() {
 	if !w.settled {
 		w.fail(wire.Fault{Failure: wire.Stalled, Message: "the script waits for a promise that nothing can settle any more"})
 	}
-	w.out.send(wire.JSON(wire.KindDone, 0, w.result))
+	w.send(wire.JSON(wire.KindDone, 0, w.result))
 	w.end()
 }
 
@@ -53,8 +53,8 @@ func (w *worker) log(args []value, _ int32) value {
 	if w.printed += int64(len(text)) + 1; w.printed > w.start.Output {
 		w.fail(w.overflow())
 	}
-	w.out.send(wire.Log(uint32(w.engine.toInt(args[0])), text))
-	w.out.flush() // what was said before a crash should be seen
+	w.send(wire.Log(uint32(w.engine.toInt(args[0])), text))
+	w.flush() // what was said before a crash should be seen
 	return undefined
 }
 
@@ -75,13 +75,13 @@ func (w *worker) fit(text []byte) []byte {
 
 // fail ends the run with a fault, whatever the script is doing. It does not return.
 func (w *worker) fail(t wire.Fault) {
-	w.out.send(t.Encode(wire.KindFailed, 0))
+	w.send(t.Encode(wire.KindFailed, 0))
 	w.end()
 }
 
 // end ends the process when the host has read everything, which it shows by closing its end.
 func (w *worker) end() {
-	w.out.flush()
+	w.flush()
 	_, _ = io.Copy(io.Discard, w.in)
 	os.Exit(0)
 }

@@ -53,7 +53,7 @@ func (w *worker) returned(args []value, _ int32) value {
 	id := w.engine.id(args[0])
 	if _, last := w.last[id]; last {
 		w.invocations--
-		w.out.send(wire.JSON(wire.KindReturned, id, nil))
+		w.send(wire.JSON(wire.KindReturned, id, nil))
 		w.settleLast(id, args[1], func(p *pending) value { return p.resolve })
 		return undefined
 	}
@@ -62,7 +62,7 @@ func (w *worker) returned(args []value, _ int32) value {
 		return w.engine.rethrow()
 	}
 	w.invocations--
-	w.out.send(wire.JSON(wire.KindReturned, id, w.fit(text)))
+	w.send(wire.JSON(wire.KindReturned, id, w.fit(text)))
 	return undefined
 }
 
@@ -71,7 +71,7 @@ func (w *worker) threw(args []value, _ int32) value {
 	e, id := w.engine, w.engine.id(args[0])
 	w.invocations--
 	t := w.describe(wire.Thrown, e.dup(args[1]))
-	w.out.send(t.Encode(wire.KindThrew, id))
+	w.send(t.Encode(wire.KindThrew, id))
 	if _, last := w.last[id]; last {
 		w.settleLast(id, args[1], func(p *pending) value { return p.reject })
 	} else {

@@ -30,8 +30,7 @@ const preludeName = "reeve:prelude" // scriptFile makes no such name
 func Serve(in io.Reader, out io.Writer) {
 	// The Go side of a worker only holds frames: a small heap, collected often, keeps two hundred of them small.
 	debug.SetGCPercent(50)
-	in, out = attend(in, out)
-	w := &worker{in: bufio.NewReader(in), out: newOutlet(out), calls: map[uint32]*pending{}, functions: map[uint32]value{}, thrown: map[uint32]value{}, last: map[uint32]uint32{}}
+	w := &worker{in: bufio.NewReader(in), out: bufio.NewWriter(out), calls: map[uint32]*pending{}, functions: map[uint32]value{}, thrown: map[uint32]value{}, last: map[uint32]uint32{}}
 	e, err := newEngine()
 	if err != nil {
 		os.Exit(exitEngine)
@@ -39,13 +38,12 @@ func Serve(in io.Reader, out io.Writer) {
 	w.engine = e
 	w.prepare()
 	debug.FreeOSMemory() // what the start of the program left behind
-	w.out.send(wire.Ready(Version()))
-	w.out.flush()
+	w.send(wire.Ready(Version()))
+	w.flush()
 	f, err := wire.ReadFrame(w.in)
 	if err != nil || f.Kind != wire.KindStart {
 		os.Exit(exitHost)
 	}
-	w.heard++
 	if w.start, err = wire.DecodeStart(f); err != nil {
 		os.Exit(exitHost)
 	}
@@ -76,11 +74,10 @@ func watchOver(limit time.Duration) {
 // worker is the process that runs one script.
 type worker struct {
 	in     *bufio.Reader
-	out    *outlet
+	out    *bufio.Writer
 	engine *engine
 	start  wire.Start
 	source *source
-	heard  uint32 // frames of the host's
 	hooks  struct{ fix, describe, fail, invoke, watch value }
 
 	calls       map[uint32]*pending
@@ -91,8 +88,6 @@ type worker struct {
 	invocations int               // functions of the script's that the host has called and that have not settled
 	thrown      map[uint32]value  // what invocations threw, until the call ends that they belong to
 	last        map[uint32]uint32 // invocations whose outcome is that of a call
-	foreseen    *foresight        // nil means that nothing is
-	next        uint32            // the call whose function is to be called when the script has nothing else to do; 0 means none
 	printed     int64             // bytes of console output
 
 	settled bool   // the script has come to its end
@@ -130,20 +125,14 @@ func (w *worker) run() {
 		if exception, ok := e.drain(); !ok {
 			w.fail(w.describe(wire.Thrown, exception))
 		}
-		if w.next != 0 {
-			w.begin()
-			continue
-		}
 		if len(w.calls) == 0 && w.invocations == 0 {
 			w.finish()
 		}
-		w.out.send(wire.Idle(w.heard))
-		w.out.flush()
+		w.flush()
 		f, err := wire.ReadFrame(w.in)
 		if err != nil {
 			os.Exit(exitHost)
 		}
-		w.heard++
 		if err := w.handle(f); err != nil {
 			os.Exit(exitHost)
 		}
@@ -218,6 +207,20 @@ func (w *worker) fixed(space string) int32 {
 	return quickjs.MJS_PROP_ENUMERABLE
 }
 
+// send queues a frame for the host. Frames are written together when the script waits.
+func (w *worker) send(frame []byte) {
+	if _, err := w.out.Write(frame); err != nil {
+		os.Exit(exitHost)
+	}
+}
+
+// flush writes the queued frames.
+func (w *worker) flush() {
+	if err := w.out.Flush(); err != nil {
+		os.Exit(exitHost)
+	}
+}
+
 // handle takes one message of the host's.
 func (w *worker) handle(f wire.Frame) error {
 	switch f.Kind {
@@ -225,15 +228,13 @@ func (w *worker) handle(f wire.Frame) error {
 		return w.answer(f)
 	case wire.KindInvoke:
 		return w.invoke(f)
-	case wire.KindForesee:
-		return w.foresee(f)
 	case wire.KindStop:
 		w.late()
 		return nil
 	case wire.KindAbort:
 		w.abort(f.ID)
 		return nil
-	case wire.KindStart, wire.KindReady, wire.KindCall, wire.KindReturned, wire.KindThrew, wire.KindLog, wire.KindDone, wire.KindFailed, wire.KindIdle:
+	case wire.KindStart, wire.KindReady, wire.KindCall, wire.KindReturned, wire.KindThrew, wire.KindLog, wire.KindDone, wire.KindFailed:
 	}
 	return wire.ErrMalformed
 }

@@ -37,7 +37,6 @@ const (
 	KindInvoke                  // call a function that the script handed over
 	KindStop                    // the time is over
 	KindAbort                   // the run ends for what a call did: say where that was made, and nothing else
-	KindForesee                 // what calls of a host function would be answered with
 
 	// From the worker.
 	KindReady    // it can take a script
@@ -47,7 +46,6 @@ const (
 	KindLog      // a line on the console
 	KindDone     // the script's value
 	KindFailed   // how the script failed
-	KindIdle     // it has nothing to do until the host speaks; the id counts what the host has said so far
 )
 
 // Frame is one message between host and worker.
@@ -71,7 +69,7 @@ func ReadFrame(r io.Reader) (Frame, error) {
 		return Frame{}, fmt.Errorf("%w: length %d", ErrMalformed, n)
 	}
 	f := Frame{Kind: Kind(h[4]), ID: binary.LittleEndian.Uint32(h[5:])}
-	if f.Kind == 0 || f.Kind > KindIdle {
+	if f.Kind == 0 || f.Kind > KindFailed {
 		return Frame{}, fmt.Errorf("%w: kind %d", ErrMalformed, f.Kind)
 	}
 	size := int(n) - (head - 4)

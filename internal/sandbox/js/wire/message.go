@@ -19,9 +19,6 @@ func Stop() []byte { return newFrame(KindStop, 0).bytes() }
 // Abort tells a worker that its run ends because of a call.
 func Abort(call uint32) []byte { return newFrame(KindAbort, call).bytes() }
 
-// Idle says that a worker waits for its host, and how many frames of the host's it has heard, the start included.
-func Idle(heard uint32) []byte { return newFrame(KindIdle, heard).bytes() }
-
 // Start is everything a worker learns about its run.
 type Start struct {
 	Name      string // the script's
@@ -111,7 +108,6 @@ func (r *body) json(text []byte) []byte {
 type Call struct {
 	Function int64 // index in Start.Functions
 	Args     []Argument
-	Begun    []byte // what the function among the arguments was called with, as the host had foreseen; empty means that it was not called
 }
 
 // Encode makes the frame.
@@ -119,7 +115,6 @@ func (c *Call) Encode(id uint32) []byte {
 	b := newFrame(KindCall, id)
 	b.number(c.Function)
 	encodeArguments(b, c.Args)
-	b.block(c.Begun)
 	return b.bytes()
 }
 
@@ -127,53 +122,7 @@ func (c *Call) Encode(id uint32) []byte {
 func DecodeCall(f Frame) (Call, error) {
 	r := body{b: f.Body}
 	c := Call{Function: r.number(), Args: r.arguments()}
-	if b := r.block(); len(b) > 0 {
-		c.Begun = b
-	}
 	return c, r.end()
-}
-
-// Foresee says what the host will call the function with that is the last argument of one of its own, by that one's first argument. A worker that finds a call
-// here need not wait for the host to do so.
-type Foresee struct {
-	Function int64    // index in Start.Functions
-	From, To string   // what is said holds for first arguments from here to there
-	Open     bool     // and for everything behind
-	Asked    []string // but not for these
-	Known    []string // for these,
-	Given    [][]byte // it is this
-	Others   []string // for all others it is these texts with the call's arguments between them
-}
-
-// Encode makes the frame.
-func (m *Foresee) Encode() []byte {
-	b := newFrame(KindForesee, 0)
-	b.number(m.Function)
-	b.text(m.From)
-	b.text(m.To)
-	open := int64(0)
-	if m.Open {
-		open = 1
-	}
-	b.number(open)
-	b.texts(m.Asked)
-	b.texts(m.Known)
-	for _, g := range m.Given {
-		b.block(g)
-	}
-	b.texts(m.Others)
-	return b.bytes()
-}
-
-// DecodeForesee reads one.
-func DecodeForesee(f Frame) (Foresee, error) {
-	r := body{b: f.Body}
-	m := Foresee{Function: r.number(), From: r.text(), To: r.text(), Open: r.number() == 1, Asked: r.texts(), Known: r.texts()}
-	for range m.Known {
-		m.Given = append(m.Given, r.block())
-	}
-	m.Others = r.texts()
-	return m, r.end()
 }
 
 // Invoke is a call of the script by the host.

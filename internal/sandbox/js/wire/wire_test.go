@@ -33,15 +33,6 @@ func TestMessagesSurviveTheWire(t *testing.T) {
 	c := Call{Function: 3, Args: []Argument{{JSON: []byte(`[1]`)}, {Function: 9}, {JSON: []byte{}}}}
 	gotCall, err := DecodeCall(read(t, c.Encode(7)))
 	same(t, gotCall, err, c)
-	c.Begun = []byte(`{}`)
-	gotCall, err = DecodeCall(read(t, c.Encode(7)))
-	same(t, gotCall, err, c)
-	fs := Foresee{Function: 2, From: "a", To: "z", Open: true, Asked: []string{"b"}, Known: []string{"c", "d"}, Given: [][]byte{[]byte(`1`), []byte(`2`)}, Others: []string{"[", "]"}}
-	gotForesee, err := DecodeForesee(read(t, fs.Encode()))
-	same(t, gotForesee, err, fs)
-	if got := read(t, Idle(9)); got.Kind != KindIdle || got.ID != 9 {
-		t.Errorf("got %+v", got)
-	}
 	i := Invoke{Function: 2, Args: []Argument{{JSON: []byte(`"x"`)}}}
 	gotInvoke, err := DecodeInvoke(read(t, i.Encode(7)))
 	same(t, gotInvoke, err, i)
