@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"reeve"
@@ -252,7 +253,11 @@ func newMailRow(e reeve.Email) mailRow {
 	if e.Date != nil {
 		m.sent = cmp.Or(reeve.Millis(*e.Date), 1) // 0 means that there is none
 	}
-	m.recipients = reeve.Clean(verbatim(slices.Concat([]string{}, e.To, e.Cc, e.Bcc)))
+	recipients := slices.Concat([]string{}, e.To, e.Cc, e.Bcc)
+	for i, r := range recipients {
+		recipients[i] = spaced(r)
+	}
+	m.recipients = reeve.Clean(verbatim(recipients))
 	var names []string
 	for _, a := range e.Attachments {
 		names = append(names, a.Name)
@@ -260,6 +265,17 @@ func newMailRow(e reeve.Email) mailRow {
 	m.attached = reeve.Clean(strings.Join(names, "\n"))
 	m.detail = reeve.Clean(verbatim(mailDetail{Cc: len(e.Cc), Bcc: len(e.Bcc), Cut: e.Cut, Attachments: e.Attachments}))
 	return m
+}
+
+// spaced puts spaces in the place of tabs and other control characters. JSON would write letters for them, which the
+// indexes would take for the beginning of a word.
+func spaced(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
 }
 
 // line is a text that belongs on one line.

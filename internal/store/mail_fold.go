@@ -1,6 +1,10 @@
 package store
 
-import "strings"
+import (
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+)
 
 // The letters that the index of PostgreSQL keeps without their marks, and those it keeps. SQLite folds these and more by itself. A migration says the same.
 const (
@@ -19,3 +23,24 @@ var marks = func() *strings.Replacer {
 	}
 	return strings.NewReplacer(pairs...)
 }()
+
+// foldWritten writes a word as PostgreSQL's index of words as written has it: see reeve_fold in the migrations.
+func foldWritten(w string) string {
+	var b strings.Builder
+	latin := false
+	for _, r := range norm.NFD.String(w) {
+		if r >= 0x300 && r <= 0x36F && latin {
+			continue
+		}
+		latin = r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		b.WriteRune(r)
+	}
+	return writtenDigits.Replace(strings.ToLower(norm.NFC.String(b.String())))
+}
+
+// foldAttached is foldWritten for a word of an attachment's name.
+func foldAttached(w string) string { return "ë" + foldWritten(w) }
+
+// writtenDigits keeps the parser from taking digits for numbers, and a final sigma is a sigma.
+var writtenDigits = strings.NewReplacer("0", "à", "1", "á", "2", "â", "3", "ã", "4", "ä", "5", "å", "6", "ç", "7", "è",
+	"8", "é", "9", "ê", "ς", "σ")

@@ -122,10 +122,14 @@ func (s *Snap) rankMail(ctx context.Context, w mailWords, q MailSearch) ([]ranke
 	}
 	form := rankForm{newest: q.Newest, some: some != "", dated: q.dated(), after: q.After != nil}
 	terms, alone := q.Query.terms()
-	form.count = !w.bm25 || q.Newest || form.after || !alone
+	match := w.match(q.Query)
+	form.count = !w.bm25 || q.Newest || form.after || !alone || !match.single()
+	own := []any{first.first, last.last, some, from, to, q.Most + 1, q.Limit + 1, after.ID, after.Score}
 	for {
+		args := &matchArgs{own: len(own)}
+		statement := w.rank(form, match, args)
 		list, err := all(ctx, s, func(r scanner) (v ranked, err error) { return v, r.Scan(&v.id, &v.score, &v.of) },
-			w.rank(form), w.text(q.Query), first.first, last.last, some, from, to, q.Most+1, q.Limit+1, after.ID, after.Score)
+			statement, slices.Concat(own, args.list)...)
 		if err != nil || form.count || len(list) == 0 {
 			return list, err
 		}
@@ -145,24 +149,20 @@ func mostBM25(terms int, kept, most int64) float64 {
 
 // walkMail goes through the inboxes by date.
 func (s *Snap) walkMail(ctx context.Context, w mailWords, q MailSearch) ([]ranked, error) {
-	none, some := "", ""
-	if len(q.Query.None) > 0 {
-		none = w.any(q.Query.None)
-	}
-	if q.Query.positive() {
-		some = w.text(MailQuery{All: q.Query.All})
-	}
 	from, to := q.times()
 	sent, id := int64(math.MaxInt64), int64(math.MaxInt64)
 	if q.After != nil {
 		sent, id = -int64(q.After.Score), q.After.ID
 	}
+	own := []any{numbers(q.Inboxes, func(i Inbox) int64 { return i.ID }), from, min(to, sent), sent, id, q.Limit + 1}
+	args := &matchArgs{own: len(own)}
+	statement := w.walk(q.dated(), w.match(q.Query), args)
 	return all(ctx, s, func(r scanner) (v ranked, err error) {
 		var at int64
 		err = r.Scan(&v.id, &at)
 		v.score = -float64(at)
 		return v, err
-	}, w.walk(q.dated()), numbers(q.Inboxes, func(i Inbox) int64 { return i.ID }), from, min(to, sent), sent, id, q.Limit+1, some, none)
+	}, statement, slices.Concat(own, args.list)...)
 }
 
 // foundMail reads the mails of a page.

@@ -29,13 +29,14 @@ type needle struct {
 	words  []string // folded
 	stems  []string
 	prefix bool // the last may go on
+	exact  bool // words match as they are written, not by their stems
 }
 
 func newMarker(inv *reeve.Invocation, q store.MailQuery) marker {
 	m := marker{inv: inv}
 	for _, any := range q.All {
 		for _, t := range any {
-			n := needle{field: t.Field, prefix: t.Prefix}
+			n := needle{field: t.Field, prefix: t.Prefix, exact: t.AsWritten()}
 			for _, w := range t.Words {
 				w = fold(w)
 				n.words, n.stems = append(n.words, w), append(n.stems, stem(w))
@@ -180,8 +181,10 @@ func (n needle) is(i int, word string, prefix, loosely bool) bool {
 		return false
 	}
 	switch {
-	case word == w, prefix && (strings.HasPrefix(word, w) || strings.HasPrefix(word, s)):
+	case word == w, prefix && strings.HasPrefix(word, w):
 		return true
+	case n.exact:
+		return false
 	case loosely:
 		least := max(3, min(len(w), len(word))*2/3)
 		return len(w) >= least && len(word) >= least && w[:least] == word[:least]

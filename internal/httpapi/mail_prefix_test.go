@@ -1,0 +1,233 @@
+package httpapi_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"mime/quotedprintable"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"reeve"
+	"reeve/toolbox/mail/mailbox"
+)
+
+// scanWords are the words of a text by the rule of docs/mail.md, written down a second time.
+func scanWords(text string) []string {
+	list := strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Co)
+	})
+	for i, w := range list {
+		list[i] = scanFold(w)
+	}
+	return list
+}
+
+// scanFold takes case and the accents of Latin letters off a word.
+func scanFold(word string) string {
+	var out []rune
+	for _, r := range norm.NFD.String(word) {
+		n := len(out)
+		if unicode.Is(unicode.Mn, r) && n > 0 && out[n-1] < 128 && unicode.IsLetter(out[n-1]) {
+			continue
+		}
+		out = append(out, r)
+	}
+	return strings.ReplaceAll(strings.ToLower(norm.NFC.String(string(out))), "ς", "σ")
+}
+
+// scanned is a mail as the plain scan sees it: its words by field.
+type scanned struct {
+	id     string
+	fields map[string][]string
+}
+
+// has reports whether some words stand in a row in a field, or in any; the last may go on if prefix says so.
+func (s scanned) has(field string, words []string, prefix bool) bool {
+	for name, text := range s.fields {
+		if field != "" && field != name {
+			continue
+		}
+		for i := 0; i+len(words) <= len(text); i++ {
+			last := i + len(words) - 1
+			if slices.Equal(text[i:last], words[:len(words)-1]) &&
+				(text[last] == words[len(words)-1] || prefix && strings.HasPrefix(text[last], words[len(words)-1])) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var (
+	variedWords = strings.Fields(`pervasive pervasively running runs policies policy happily happiness organization
+		organizations meeting meetings meet considered consideration generalised relational conditional hopping agreed
+		Café naïveté ÅNGSTRÖM façade résumé re\u0301sume\u0301 Müller São Việt Łódź Straße STRASSE don't O’Brien's
+		well-known state-of-the-art co-operate snake_case iPhone MacBook 2026 2026-11-18 1e5abc 2e3e4 12th 0x1F 3.14 v2
+		user@example.org https://example.org/running?x=policies Привет привычка ΟΔΟΣ οδός 東京都 हिन्दी हिम 🎉party €100
+		50% C++ (bracketed) "quoted" “curly” ½cup x² the a I`)
+	variedNames = []string{"Harry Potter", "Emmylou Harris", "Traci Lords", "Dick Tracy", "Ann Jones", "Jone Olsen",
+		"Ms. O'Neil-Núñez", "Jürgen Müller", "MULLER, Hans", "Jean-Luc  Dupont", "Policy\tDesk", "Никита Иванов"}
+)
+
+// variedMails makes mails of all sorts, the same each time, out of what a mail program would send: the texts are quoted
+// printable. The second list has their words.
+func variedMails(t *testing.T, n int) (mails []reeve.Email, words []scanned) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(7, 43))
+	pick := func(list []string) string {
+		return strings.ReplaceAll(list[r.IntN(len(list))], `\u0301`, "\u0301")
+	}
+	some := func(n int) string {
+		var b strings.Builder
+		for range n {
+			b.WriteString(pick(variedWords) + []string{" ", " ", "\n", ", ", " – ", "\u00a0"}[r.IntN(6)])
+		}
+		return b.String()
+	}
+	address := func() string {
+		name := pick(variedNames)
+		parts := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) })
+		box := strings.ToLower(strings.Join(parts, "."))
+		return fmt.Sprintf("%s <%s@%s.example>", name, box, []string{"harris", "harry", "policy"}[r.IntN(3)])
+	}
+	for i := range n {
+		var body strings.Builder
+		w := quotedprintable.NewWriter(&body)
+		if _, err := w.Write([]byte(some(r.IntN(25)))); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		e, _, err := mailbox.Message(strings.NewReader("MIME-Version: 1.0\nContent-Type: text/plain; charset=utf-8\n" +
+			"Content-Transfer-Encoding: quoted-printable\n\n" + body.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.MessageID, e.Inbox, e.Subject = fmt.Sprintf("m%03d", i), "box", strings.TrimSpace(some(r.IntN(5)))
+		e.Sender, e.SenderName = reeve.Address(address())
+		e.To, e.Cc = []string{address()}, []string{address(), address()}[:r.IntN(3)]
+		if r.IntN(3) == 0 {
+			e.Attachments = []reeve.EmailAttachment{{Name: strings.TrimSpace(some(2)) + ".pdf"}, {Name: "running_a.txt"}}
+		}
+		var files []string
+		for _, a := range e.Attachments {
+			files = append(files, a.Name)
+		}
+		mails = append(mails, e)
+		// A row of words may go from one recipient or file to the next: each list is one text.
+		words = append(words, scanned{e.MessageID, map[string][]string{
+			"subject": scanWords(e.Subject), "body": scanWords(e.Body),
+			"from":       scanWords(e.SenderName + " <" + e.Sender + ">"),
+			"to":         scanWords(strings.Join(slices.Concat(e.To, e.Cc), " ")),
+			"attachment": scanWords(strings.Join(files, " "))}})
+	}
+	return mails, words
+}
+
+// all gives the ids of all mails that a search finds, page by page.
+func (p post) all(args object) []string {
+	p.t.Helper()
+	ids := []string{}
+	args["limit"] = 50
+	for {
+		f := p.search(args)
+		ids = append(ids, f.ids()...)
+		if f.Next == "" {
+			slices.Sort(ids)
+			return ids
+		}
+		args["cursor"] = f.Next
+	}
+}
+
+// TestI13_PrefixesAndNamesMatchAsWritten compares searches with a plain scan over mails of all sorts: prefixes match the
+// beginnings of words as they are written, and names have no word forms.
+func TestI13_PrefixesAndNamesMatchAsWritten(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		t.Parallel()
+		p := newPost(t, w)
+		mails, words := variedMails(t, 120)
+		batch := make([]object, len(mails))
+		for i, e := range mails {
+			batch[i] = object{"message_id": e.MessageID, "inbox": e.Inbox, "subject": e.Subject, "sender": e.Sender,
+				"sender_name": e.SenderName, "to": e.To, "cc": e.Cc, "body": e.Body, "attachments": e.Attachments}
+		}
+		p.add("varied", "", "1", batch...)
+		check := func(args object, keep func(scanned) bool) {
+			t.Helper()
+			want := []string{}
+			for _, s := range words {
+				if keep(s) {
+					want = append(want, s.id)
+				}
+			}
+			if got := p.all(args); !slices.Equal(got, want) {
+				t.Errorf("%v found %v, want %v", args, got, want)
+			}
+		}
+		r := rand.New(rand.NewPCG(43, 7))
+		name := func(field string) string {
+			if field == "" {
+				return ""
+			}
+			return field + ":"
+		}
+		fields := []string{"", "", "subject", "body", "from", "to", "attachment"}
+		for range 250 {
+			field := fields[r.IntN(len(fields))]
+			text := words[r.IntN(len(words))].fields[cmp.Or(field, "body")]
+			if len(text) == 0 {
+				continue
+			}
+			at := r.IntN(len(text))
+			letters := []rune(text[at])
+			start := string(letters[:1+r.IntN(len(letters))])
+			asked := []string{scanFold(start)}
+			if r.IntN(5) == 0 && at > 0 { // jane.do* is two words in a row
+				start, asked = text[at-1]+"."+start, []string{text[at-1], asked[0]}
+			}
+			if r.IntN(3) == 0 {
+				start = strings.ToUpper(start)
+			}
+			check(object{"query": name(field) + start + "*"}, func(s scanned) bool { return s.has(field, asked, true) })
+		}
+		for range 40 { // names: whole words of one, as from:, to:, and as the arguments
+			field, argument := "from", "sender"
+			if r.IntN(2) == 0 {
+				field, argument = "to", "recipient"
+			}
+			text := words[r.IntN(len(words))].fields[field]
+			asked := text[r.IntN(len(text)):][:1]
+			keep := func(s scanned) bool { return s.has(field, asked, false) }
+			check(object{"query": field + ":" + asked[0]}, keep)
+			check(object{"query": "", argument: strings.ToUpper(asked[0])}, keep)
+		}
+		// Prefixes and names together with words that have forms, which another index knows.
+		body := func(s scanned, words ...string) bool {
+			return slices.ContainsFunc(words, func(w string) bool { return s.has("", []string{w}, false) })
+		}
+		runs := func(s scanned) bool { return body(s, "running", "runs") }
+		starts := func(s scanned, w string) bool { return s.has("", []string{w}, true) }
+		harry := func(s scanned) bool { return s.has("from", []string{"harry"}, false) }
+		runsOrX := func(s scanned) bool { return runs(s) || starts(s, "x") }
+		for query, keep := range map[string]func(scanned) bool{
+			"run policie*":           func(s scanned) bool { return runs(s) && starts(s, "policie") },
+			"policie* run":           func(s scanned) bool { return runs(s) && starts(s, "policie") },
+			"run OR policie*":        func(s scanned) bool { return runs(s) || starts(s, "policie") },
+			"run -policie*":          func(s scanned) bool { return runs(s) && !starts(s, "policie") },
+			"policie* -run":          func(s scanned) bool { return !runs(s) && starts(s, "policie") },
+			"-policie* -run":         func(s scanned) bool { return !runs(s) && !starts(s, "policie") },
+			"from:harry run":         func(s scanned) bool { return runs(s) && harry(s) },
+			"run OR x* from:harry":   func(s scanned) bool { return runsOrX(s) && harry(s) },
+			"run OR x* mull* OR hop": func(s scanned) bool { return runsOrX(s) && (starts(s, "mull") || body(s, "hopping")) },
+		} {
+			check(object{"query": query}, keep)
+		}
+	})
+}
