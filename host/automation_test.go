@@ -161,6 +161,37 @@ func TestK12_List(t *testing.T) {
 	equal(t, a.completes().Run.Output, "100 150 true i149; 150 150 false i149; 1 150 false i000; 1 1 false i007; 1 1 false i003; 0 0 false ; VALIDATION_ERROR", "lists")
 }
 
+// TestK12_NewestFirst begins items in an order that neither their ids nor their titles have, most of them within the same
+// millisecond, and fails some of them. The newest is the one that was begun last, for the script, over REST and page by page.
+func TestK12_NewestFirst(t *testing.T) {
+	var ids []string
+	for i := range 60 {
+		ids = append(ids, fmt.Sprintf("i%02d", i*37%60)) // each once
+	}
+	a, _ := automate(t, `for (const id of `+string(mustJSON(ids))+`) {
+		try { await Items.withItem(id, 'Item', () => { if (id > 'i54') throw new Error('no') }) } catch (e) {}
+	}`)
+	a.run()
+	var want string // the last comes first
+	for _, id := range ids {
+		want = strings.TrimSpace(id + " " + want)
+	}
+	a.save(`const list = await Items.list(), pages = [];
+		for (let offset = 0; offset < 60; offset += 7) pages.push(...(await Items.list({ limit: 7, offset })).items);
+		[list.items, pages].map((l) => l.map((i) => i.id).join(' ')).join('; ')`, false)
+	equal(t, a.completes().Run.Output, want+"; "+want, "for the script")
+	var rest []string
+	for more := true; more; {
+		var l reeve.ItemList
+		a.Want(200, &l, "GET", a.at(fmt.Sprintf("/items?limit=7&offset=%d", len(rest))), nil)
+		for _, v := range l.Items {
+			rest = append(rest, v.ID)
+		}
+		more = l.HasMore
+	}
+	equal(t, strings.Join(rest, " "), want, "over REST")
+}
+
 func TestK13_Docs(t *testing.T) {
 	a, _ := automate(t, `[typeof Items.withItem, typeof Items.list, typeof globalThis.Scripts, await getDocs('Items'), await getDocs('Mail.send'), await getDocs('Mail.list'), await getDocs()].join('\n')`)
 	out := a.completes().Run.Output

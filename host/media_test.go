@@ -45,7 +45,7 @@ func painter(t *testing.T, more ...string) *reevetest.Host {
 	return h
 }
 
-func TestO08_SentMediaReachesTheConversationThatAsked(t *testing.T) {
+func TestSendMedia_SentMediaReachesTheConversationThatAsked(t *testing.T) {
 	h := painter(t)
 	c, other := h.Talk("bot"), h.Talk("bot")
 	if d := over(h, speak(h, c.ID, "the picture please").ID); d.State != reeve.RunCompleted || d.Issues.ToolFailures > 0 {
@@ -74,7 +74,7 @@ func TestO08_SentMediaReachesTheConversationThatAsked(t *testing.T) {
 	h.Want(http.StatusBadRequest, nil, "GET", "/api/conversations/"+c.ID+"/media/nonsense", nil)
 }
 
-func TestO08_WhatCannotBeSent(t *testing.T) {
+func TestSendMedia_WhatCannotBeSent(t *testing.T) {
 	h := painter(t)
 	c := h.Talk("bot")
 	for _, text := range []string{"the secret please", "the absent one please"} {
@@ -93,7 +93,7 @@ func TestO08_WhatCannotBeSent(t *testing.T) {
 	}
 }
 
-func TestO08_AScheduleSendsToTheConversationItWasMadeIn(t *testing.T) {
+func TestSendMedia_AScheduleSendsToTheConversationItWasMadeIn(t *testing.T) {
 	soon := time.Now().Add(5 * time.Second).UTC().Format(time.RFC3339)
 	h := painter(t, "- {when: {tool: schedule_create}, text: Planned.}\n",
 		"- {when: {said: later}, calls: [{name: schedule_create, args: {goal: send the picture, cadence_type: once, cadence_value: '"+soon+"'}}]}\n")

@@ -240,45 +240,6 @@ func TestI19_WhatWaitsForAPerson(t *testing.T) {
 	}
 }
 
-func TestI19_SpansAndMetrics(t *testing.T) {
-	var mu sync.Mutex
-	var got []string
-	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		b, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		mu.Lock()
-		got = append(got, r.URL.Path+" "+string(b))
-		mu.Unlock()
-	}))
-	defer collector.Close()
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
-	t.Setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
-	h := talker(t, "- {when: begin, calls: [{id: c1, name: look, args: {}}], usage: {input: 11, output: 7}}\n- {when: {tool: look}, text: done}\n",
-		tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "what was seen", nil }))
-	d := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
-	if d.Spent.Tokens < 18 {
-		t.Errorf("the turn spent %+v", d.Spent)
-	}
-	metrics := string(h.Do("GET", "/metrics", nil).Body)
-	for _, want := range []string{`reeve_tool_attempts_total{code="",tool="user_defined"} 1`, `reeve_model_answers_total{code="",model="rehearsal"} 2`, `reeve_waiting{what="approvals"} 0`,
-		`reeve_runs_ended_total{reason="user_initiated",state="completed"} 1`} {
-		if !strings.Contains(metrics, want) {
-			t.Errorf("/metrics lacks %s", want)
-		}
-	}
-	h.Stop() // sends what is left
-	mu.Lock()
-	all := strings.Join(got, "\n")
-	mu.Unlock()
-	for _, want := range []string{"/v1/traces", "invoke_agent bot", "execute_tool look", "gen_ai.usage.input_tokens", "what was seen", "gen_ai.tool.call.id", "c1", d.ID} {
-		if !strings.Contains(all, want) {
-			t.Errorf("no span says %q", want)
-		}
-	}
-}
-
 func TestW04_ParallelTurnsWhileOneWaits(t *testing.T) {
 	var sent sync.Map
 	h := talker(t, farScript+"- {when: weather, text: 'It rains.'}\n", far(&sent))

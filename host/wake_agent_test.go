@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"reeve"
@@ -214,34 +215,52 @@ func TestL03_TokenClassesDoNotCrossOver(t *testing.T) {
 	}
 }
 
-// Fifty edits within the window are one run that names them all, and each of their keys is terminal.
+// Fifty edits within the window of 100 ms are one run that was triggered by all of them, and each of their keys is
+// terminal. The server looks for work after every edit, so that without a window each would be a run of its own. The next
+// edit, when the window is over, is another run.
 func TestL04_FiftyEditsOneRun(t *testing.T) {
-	h := reevetest.Start(t, emitter())
-	source, a := h.Agent("source", "emit"), h.Agent("coach")
-	rehearse(h, a.ID, "ok")
-	watch(h, a.ID, "key", "TASK", "")
-	for range 50 {
-		h.Call(source.ID, "emit", object{"class": "key", "name": "TASK"})
-	}
-	// All of them within 100 ms on a busy machine is not a promise, so they are made to wait for each other.
-	quiet(h)
-	runs, keys := runsOf(h, "agent=coach"), map[string]bool{}
-	for _, r := range runs {
-		var list reeve.WakeList
-		h.Want(200, &list, "GET", "/api/runs/"+r.ID+"/wakes", nil)
-		if len(list.Wakes) != r.Wakes || !r.State.Final() {
-			t.Errorf("run %s serves %d wakes and says %d; it is %s", r.ID, len(list.Wakes), r.Wakes, r.State)
+	synctest.Test(t, func(t *testing.T) {
+		b := inBubble(t, host.Config{})
+		var gym reeve.Category
+		b.want(201, &gym, "POST", "/api/journal/categories", object{"name": "Gym"})
+		var task reeve.Task
+		b.want(201, &task, "POST", "/api/journal/tasks", object{"category_id": gym.ID, "title": "Squat"})
+		b.agent("coach", object{"categories": []string{gym.ID}})
+		b.want(201, nil, "POST", "/api/agents/coach/subscriptions", object{"class": "key", "name": "TASK"})
+		b.pass(time.Second, 100*time.Millisecond)
+		if runs := b.runs("agent=coach"); len(runs) != 0 {
+			t.Fatalf("%d runs before any edit", len(runs))
 		}
+		edit := func(i int) {
+			b.want(200, nil, "PATCH", "/api/journal/tasks/"+task.ID, object{"title": fmt.Sprint("Squat ", i)})
+		}
+		for i := range 50 {
+			edit(i)
+			b.pass(time.Millisecond, time.Millisecond)
+		}
+		b.pass(time.Second, 5*time.Millisecond)
+		runs := b.runs("agent=coach")
+		if len(runs) != 1 || runs[0].Wakes != 50 || !runs[0].State.Final() || runs[0].Reason != reeve.ReasonSubscription {
+			t.Fatalf("50 edits are %d runs: %+v", len(runs), runs)
+		}
+		var list reeve.WakeList
+		b.want(200, &list, "GET", "/api/runs/"+runs[0].ID+"/wakes?limit=100", nil)
+		keys, changes := map[string]bool{}, map[string]bool{}
 		for _, w := range list.Wakes {
-			keys[w.RunKey] = true
+			keys[w.RunKey], changes[w.OperationID] = true, true
 			if w.State != reeve.WakeTaken || w.OperationID == "" {
 				t.Errorf("%+v", w)
 			}
 		}
-	}
-	if len(keys) != 50 || len(runs) > 10 {
-		t.Errorf("%d runs serve %d keys", len(runs), len(keys))
-	}
+		if len(keys) != 50 || len(changes) != 50 {
+			t.Errorf("the run serves %d keys of %d edits", len(keys), len(changes))
+		}
+		edit(50)
+		b.pass(time.Second, 5*time.Millisecond)
+		if runs := b.runs("agent=coach"); len(runs) != 2 || runs[0].Wakes != 1 {
+			t.Errorf("after one more edit: %+v", runs)
+		}
+	})
 }
 
 // A change during a run is one more run; the agent's own writes are none.

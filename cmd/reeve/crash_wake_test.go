@@ -63,11 +63,11 @@ func (w world) auditRuns(ctx context.Context) error {
 	return errors.Join(wrong...)
 }
 
-// TestL08_O16_KillAtEveryCommitOfARun kills the real server before and after every commit from the moment a schedule is due:
+// TestO16_L08_KillAtEveryCommitOfAFiring kills the real server before and after every commit from the moment a schedule is due:
 // fired, started, planned, each effect and result, and the end with its notification; beside it runs an agent that a client woke
 // by hand, and wakes again with the same key after every crash. Afterwards every run is terminal, every operation was applied
 // once, one run was made for the due instant, and its person was told once.
-func TestL08_O16_KillAtEveryCommitOfARun(t *testing.T) {
+func TestO16_L08_KillAtEveryCommitOfAFiring(t *testing.T) {
 	r := newRig(t)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		var due time.Time
@@ -86,7 +86,7 @@ func TestL08_O16_KillAtEveryCommitOfARun(t *testing.T) {
 					return err
 				}
 				due = time.Now().Add(ahead)
-				return c.do(ctx, "POST", "/api/schedules", thing{"agent": "nightly", "goal": "go", "cadence_type": "once", "cadence_value": due.UTC().Format(time.RFC3339)}, nil)
+				return c.do(ctx, "POST", "/api/schedules", thing{"agent": "nightly", "goal": "go", "cadence_type": "once", "cadence_value": due.UTC().Format(time.RFC3339), "notification": "always"}, nil)
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -9,13 +9,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"io/fs"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"reeve"
 	"reeve/host"
@@ -124,6 +128,103 @@ func TestOracle_Notmuch(t *testing.T) {
 			t.Errorf("%s: %d queries, %.2f%% found, want at least 95", kind, asked, 100*share)
 		}
 	}
+}
+
+// TestOracle_MailPrefixes compares searches for the beginnings of words in real mail with a plain scan over the same mail.
+func TestOracle_MailPrefixes(t *testing.T) {
+	from := os.Getenv("REEVE_ORACLES")
+	if from == "" {
+		t.Fatal("REEVE_ORACLES is not set: it names the folder of outside test suites")
+	}
+	dir := t.TempDir()
+	archive := filepath.Join(from, "enron", "foldered.tar.zst")
+	if out, err := exec.CommandContext(t.Context(), "tar", "--zstd", "-xf", archive, "-C", dir).CombinedOutput(); err != nil {
+		t.Fatalf("tar: %v %s", err, out)
+	}
+	h := reevetest.Run(t, host.Config{OutputCap: 1 << 20})
+	var out, wrong bytes.Buffer
+	began := reeve.Monotonic()
+	if code := run(t.Context(), []string{"import", "mail", dir, "--url", h.URL, "--json"}, surroundings{in: strings.NewReader(""),
+		out: &out, err: &wrong, env: func(name string) string { return map[string]string{"REEVE_TOKEN": h.Token}[name] },
+		home: func() (string, error) { return dir, nil }}); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &wrong)
+	}
+	t.Logf("imported in %s", reeve.Since(began))
+	// beginnings lists the mails that have a word which begins so, for the whole mail and for its sender.
+	beginnings := map[string]map[string]bool{}
+	n := 0
+	note := func(field, text, id string) {
+		for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) }) {
+			letters := []rune(w)
+			for i := 2; i <= min(len(letters), 12); i++ {
+				k := field + string(letters[:i]) + "*"
+				if beginnings[k] == nil {
+					beginnings[k] = map[string]bool{}
+				}
+				beginnings[k][id] = true
+			}
+		}
+	}
+	if err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		e, _, err := mailbox.Message(f)
+		if err != nil {
+			return err
+		}
+		n++
+		sender := e.SenderName + " " + e.Sender
+		people := strings.Join(slices.Concat(e.To, e.Cc, e.Bcc), " ")
+		var files []string
+		for _, a := range e.Attachments {
+			files = append(files, a.Name)
+		}
+		note("", strings.Join([]string{e.Subject, e.Body, sender, people, strings.Join(files, " ")}, " | "), e.MessageID)
+		note("from:", sender, e.MessageID)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	agent := h.Agent("reader", "email_search").ID
+	queries := slices.Sorted(maps.Keys(beginnings))
+	r := rand.New(rand.NewPCG(4, 3))
+	asked, bad := 0, 0
+	for asked < 650 {
+		q := queries[r.IntN(len(queries))]
+		if asked%3 == 0 && !strings.HasPrefix(q, "from:") || len(beginnings[q]) > 300 || strings.ContainsFunc(q, func(r rune) bool { return r > 126 }) {
+			continue
+		}
+		asked++
+		got := map[string]bool{}
+		for cursor := ""; ; {
+			res := h.Call(agent, "email_search", map[string]any{"query": q, "limit": most, "cursor": cursor})
+			var found struct {
+				Emails []reeve.MailHit
+				Next   string `json:"next_cursor"`
+			}
+			if res.IsError || json.Unmarshal([]byte(res.Content), &found) != nil {
+				t.Fatalf("%s: %s", q, res.Content)
+			}
+			for _, e := range found.Emails {
+				id, _, _ := strings.Cut(e.MessageID, "#") // another mail may have the same id
+				got[id] = true
+			}
+			if cursor = found.Next; cursor == "" {
+				break
+			}
+		}
+		if !maps.Equal(got, beginnings[q]) {
+			bad++
+			t.Errorf("%s: %d found, the scan has %d", q, len(got), len(beginnings[q]))
+		}
+	}
+	t.Logf("%d mails, %d prefixes, %d differ", n, asked, bad)
 }
 
 var word = regexp.MustCompile(`^[A-Za-z]{2,20}$`)

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"mime/quotedprintable"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/jackc/pgx/v5"
 	"golang.org/x/text/unicode/norm"
 
 	"reeve"
@@ -230,4 +232,64 @@ func TestI13_PrefixesAndNamesMatchAsWritten(t *testing.T) {
 			check(object{"query": query}, keep)
 		}
 	})
+}
+
+// TestI15_OldMailIsIndexedAsWritten opens a database that an older Reeve made, which had only the index of stems: the mails
+// in it are found by prefix and by name, and follow changes.
+func TestI15_OldMailIsIndexedAsWritten(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		t.Parallel()
+		p := newPost(t, w)
+		mail := func(id, body string) object {
+			return object{"message_id": id, "inbox": "box", "sender": "harris@x.example", "body": body}
+		}
+		p.add("one", "", "1", mail("a", "a pervasive smell"), mail("b", "all pervading"))
+		p.Stop()
+		for _, s := range older(w) {
+			execute(t, w, s)
+		}
+		p.Host = w.start(t)
+		p.finds(object{"query": "pervasi*"}, "a")
+		p.finds(object{"query": "pervad*"}, "b")
+		p.finds(object{"query": "from:harris"}, "a", "b")
+		p.finds(object{"query": "from:harry"})
+		v := decode[reeve.MailImport](t, p.Want(201, nil, "POST", "/api/mail/imports", object{"source": "two", "replace": true}))
+		p.Want(200, nil, "POST", "/api/mail/imports/"+v.ID+"/batches?position=1", mailLine(mail("a", "an intrusive smell")))
+		p.finds(object{"query": "pervasi*"})
+		p.finds(object{"query": "intrusi*"}, "a")
+		p.Want(204, nil, "DELETE", "/api/mail/inboxes/box", nil)
+		p.add("three", "", "1", mail("c", "a decisive smell"))
+		p.finds(object{"query": "intrusi* OR pervad* OR decisi*"}, "c")
+		if w.cfg.Database == "" {
+			p.Stop()
+			execute(t, w, "INSERT INTO emails_written (emails_written, rank) VALUES ('integrity-check', 1)")
+		}
+	})
+}
+
+// older are the statements that take a database back to what it was before it had an index of words as written.
+func older(w world) []string {
+	list := []string{"DELETE FROM goose_db_version WHERE version_id = 43"}
+	if w.cfg.Database != "" {
+		return append(list, "ALTER TABLE emails DROP COLUMN written", "DROP FUNCTION reeve_fold")
+	}
+	return append(list, "DROP TRIGGER emails_written_inserted", "DROP TRIGGER emails_written_deleted",
+		"DROP TRIGGER emails_written_updated", "DROP TABLE emails_written")
+}
+
+// execute runs a statement on a database that no server uses.
+func execute(t *testing.T, w world, statement string) {
+	t.Helper()
+	if w.cfg.Database == "" {
+		file(t, w, statement)
+		return
+	}
+	c, err := pgx.Connect(t.Context(), w.cfg.Database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	if _, err := c.Exec(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,7 +1,6 @@
 package httpapi_test
 
 import (
-	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	_ "modernc.org/sqlite"
 
 	"reeve"
@@ -370,16 +368,9 @@ func TestI15_IndexFollows(t *testing.T) {
 func compact(t *testing.T, w world) {
 	t.Helper()
 	if w.cfg.Database == "" {
-		file(t, w, "VACUUM")
-		return
-	}
-	c, err := pgx.Connect(t.Context(), w.cfg.Database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close(context.Background())
-	if _, err := c.Exec(t.Context(), "VACUUM FULL emails"); err != nil {
-		t.Fatal(err)
+		execute(t, w, "VACUUM")
+	} else {
+		execute(t, w, "VACUUM FULL emails")
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"reeve"
 )
 
-func TestO07_PrivateAddressesAreNotPublic(t *testing.T) {
+func TestGuard_PrivateAddressesAreNotPublic(t *testing.T) {
 	for _, s := range []string{
 		"0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.255.254", "168.63.129.16",
 		"169.254.169.254", "172.16.0.1", "172.31.255.255", "192.0.0.1", "192.0.0.192", "192.0.2.1", "192.88.99.1", "192.168.1.1",
@@ -43,7 +43,7 @@ func get(g Guard, u string) (string, error) {
 	return string(b), err
 }
 
-func TestO07_NoSpellingReachesLoopback(t *testing.T) {
+func TestGuard_NoSpellingReachesLoopback(t *testing.T) {
 	base, got := serve(t, reply(200, "text/plain", "inside"))
 	port := base[strings.LastIndexByte(base, ':'):]
 	g := Guard{resolver: names(t, func(n string) []string {
@@ -65,14 +65,14 @@ func TestO07_NoSpellingReachesLoopback(t *testing.T) {
 	}
 }
 
-func TestO07_OnlyHTTP(t *testing.T) {
+func TestGuard_OnlyHTTP(t *testing.T) {
 	for _, u := range []string{"file:///etc/passwd", "ftp://127.0.0.1/", "gopher://127.0.0.1/", "unix:///run/x"} {
 		_, err := get(Guard{Allow: []string{"0.0.0.0/0"}}, u)
 		wantCode(t, err, reeve.Denied)
 	}
 }
 
-func TestO07_Rebinding(t *testing.T) {
+func TestGuard_Rebinding(t *testing.T) {
 	base, got := serve(t, reply(200, "text/plain", "inside"))
 	port := base[strings.LastIndexByte(base, ':'):]
 	var n atomic.Int32
@@ -95,7 +95,7 @@ func TestO07_Rebinding(t *testing.T) {
 	}
 }
 
-func TestO07_AllowlistOpensOnlyWhatItSays(t *testing.T) {
+func TestGuard_AllowlistOpensOnlyWhatItSays(t *testing.T) {
 	base, _ := serve(t, reply(200, "text/plain", "inside"))
 	other, _ := serve(t, reply(200, "text/plain", "other"))
 	port, otherPort := base[strings.LastIndexByte(base, ':'):], other[strings.LastIndexByte(other, ':'):]
@@ -131,7 +131,7 @@ func TestO07_AllowlistOpensOnlyWhatItSays(t *testing.T) {
 	}
 }
 
-func TestO07_AllowlistIsValidated(t *testing.T) {
+func TestGuard_AllowlistIsValidated(t *testing.T) {
 	ok := Guard{Allow: []string{"a.test", "a.test:80", "10.0.0.1", "10.0.0.1:80", "[::1]:80", "::1", "[::1]", "10.0.0.0/8", "fd00::/8"}}
 	if err := ok.Validate(); err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestO07_AllowlistIsValidated(t *testing.T) {
 	}
 }
 
-func TestO07_RedirectsAreGuarded(t *testing.T) {
+func TestGuard_RedirectsAreGuarded(t *testing.T) {
 	inside, got := serve(t, reply(200, "text/plain", "inside"))
 	var target atomic.Value
 	outside, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -159,7 +159,7 @@ func TestO07_RedirectsAreGuarded(t *testing.T) {
 	}
 }
 
-func TestO07_RedirectsEnd(t *testing.T) {
+func TestGuard_RedirectsEnd(t *testing.T) {
 	var hops atomic.Int32
 	base, got := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if hops.Add(-1) >= 0 {
@@ -176,7 +176,7 @@ func TestO07_RedirectsEnd(t *testing.T) {
 	wantCode(t, err, reeve.ToolFailed)
 }
 
-func TestO07_CredentialsStayHome(t *testing.T) {
+func TestGuard_CredentialsStayHome(t *testing.T) {
 	var home, away atomic.Value
 	foreign, atForeign := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/back" {
@@ -226,7 +226,7 @@ func TestO07_CredentialsStayHome(t *testing.T) {
 	}
 }
 
-func TestO07_OtherMethodsAreNotRedirected(t *testing.T) {
+func TestGuard_OtherMethodsAreNotRedirected(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		base, got := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", status) })
 		resp, err := Guard{Allow: []string{"127.0.0.1"}}.Client().PostForm(base, url.Values{"a": {"b"}})
@@ -237,14 +237,14 @@ func TestO07_OtherMethodsAreNotRedirected(t *testing.T) {
 	}
 }
 
-func TestO07_NoProxy(t *testing.T) {
+func TestGuard_NoProxy(t *testing.T) {
 	// net/http reads the environment once per process, so a test cannot set a proxy and see it ignored.
 	if tr, ok := (Guard{}).Transport().(schemes).next.(*http.Transport); !ok || tr.Proxy != nil {
 		t.Fatal("the transport has a proxy")
 	}
 }
 
-func TestO07_SealedWhateverTheZone(t *testing.T) {
+func TestGuard_SealedWhateverTheZone(t *testing.T) {
 	for _, s := range []string{"fe80::1%eth0", "fe80::1", "::ffff:169.254.169.254", "169.254.169.254", "fd00:ec2::254", "100.100.100.200", "0.0.0.0", "::"} {
 		if !isSealed(plain(netip.MustParseAddr(s))) {
 			t.Errorf("an allowed name may lead to %s", s)
