@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,13 +17,13 @@ import (
 // maxDepth is how deeply arguments may nest.
 const maxDepth = 100
 
-// Integers says which whole numbers are taken: those that a double tells apart.
+// Integers says which whole numbers the API's own fields take: those that a double tells apart.
 const Integers = "from -9007199254740991 to 9007199254740991"
 
 var tooDeep = fmt.Sprintf("nesting deeper than %d", maxDepth)
 
-// ParseJSON reads one JSON value, strictly: valid UTF-8, no duplicate keys, no lone surrogates, no number that a double
-// cannot hold exactly where it looks like an integer, nothing after the value. Numbers come as json.Number.
+// ParseJSON reads one JSON value, strictly: valid UTF-8, no duplicate keys, no lone surrogates, no number beyond the range of a
+// double, nothing after the value. Numbers come as json.Number, in the digits that were sent.
 func ParseJSON(b []byte) (any, error) {
 	if !utf8.Valid(b) {
 		return nil, wrongJSON(b, invalidUTF8At(b), "bytes that are not UTF-8")
@@ -143,7 +144,7 @@ func (p *parser) text() (s string, err error) {
 // longest is how many characters a number may have. Every double fits, written out; to reckon with a million digits takes seconds.
 const longest = 2000
 
-// number refuses what a double cannot hold: two such numbers could not be told apart by their canonical form.
+// number refuses what is beyond the range of a double, and what is too long to reckon with.
 func (p *parser) number() (n json.Number, err error) {
 	at := p.at
 	for p.at < len(p.src) && strings.IndexByte("+-.0123456789eE", p.src[p.at]) >= 0 {
@@ -156,12 +157,6 @@ func (p *parser) number() (n json.Number, err error) {
 	f, err := strconv.ParseFloat(string(n), 64)
 	if err != nil || math.IsInf(f, 0) || f == 0 && !isZero(string(n)) {
 		return n, wrongJSON(p.src, at, "the number "+Clip(string(n), 24)+", which is out of range")
-	}
-	if strings.ContainsAny(string(n), ".eE") || math.Abs(f) < 1<<53 {
-		return n, nil
-	}
-	if strconv.FormatFloat(f, 'f', -1, 64) != string(n) {
-		return n, wrongJSON(p.src, at, "the integer "+Clip(string(n), 24)+", which cannot be held exactly: whole numbers are "+Integers+"; an id that is longer is sent as a string")
 	}
 	return n, nil
 }
@@ -242,7 +237,8 @@ func invalidUTF8At(b []byte) int {
 	return len(b)
 }
 
-// Canonical gives the canonical form of a JSON text (RFC 8785): sorted keys, no space, numbers as ECMAScript prints them.
+// Canonical gives the canonical form of a JSON text (RFC 8785): sorted keys, no space, numbers as ECMAScript prints them. RFC 8785
+// has no form for a whole number that a double cannot hold; here it keeps all of its digits.
 func Canonical(b []byte) ([]byte, error) {
 	v, err := ParseJSON(b)
 	if err != nil {
@@ -261,8 +257,7 @@ func appendCanonical(out []byte, v any) []byte {
 	case bool:
 		return strconv.AppendBool(out, t)
 	case json.Number:
-		f, _ := strconv.ParseFloat(string(t), 64) // ParseJSON let it pass
-		return appendNumber(out, f)
+		return appendExact(out, string(t))
 	case float64:
 		return appendNumber(out, t)
 	case string:
@@ -306,6 +301,26 @@ func compareUTF16(a, b string) int {
 		a, b = a[na:], b[nb:]
 	}
 	return len(a) - len(b)
+}
+
+// appendExact prints a number that ParseJSON let pass: as ECMAScript prints the double, or, for a whole number that the double does
+// not hold exactly, all of its digits.
+func appendExact(out []byte, n string) []byte {
+	f, _ := strconv.ParseFloat(n, 64) // ParseJSON let it pass
+	if math.Abs(f) < 1<<53 {
+		return appendNumber(out, f)
+	}
+	if strings.ContainsAny(n, ".eE") {
+		exact, ok := new(big.Rat).SetString(n)
+		if !ok || !exact.IsInt() {
+			return appendNumber(out, f)
+		}
+		n = exact.Num().String()
+	}
+	if strconv.FormatFloat(f, 'f', -1, 64) == n {
+		return appendNumber(out, f)
+	}
+	return append(out, n...)
 }
 
 // appendNumber prints a double as ECMAScript's Number.prototype.toString does.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -19,6 +20,9 @@ func TestCanonicalForm(t *testing.T) {
 		{"[\"\\u20ac$\\u000f\\nA'\\u0042\\u0022\\u005c\\\\\\\"\\/\"]", `["€$\u000f\nA'B\"\\\\\"/"]`},
 		{`{"\u20ac":"Euro","\r":"CR","\ufb33":"dalet","1":"One","\ud83d\ude00":"smile","\u0080":"ctl","\u00f6":"o"}`,
 			"{\"\\r\":\"CR\",\"1\":\"One\",\"\u0080\":\"ctl\",\"ö\":\"o\",\"€\":\"Euro\",\"😀\":\"smile\",\"\ufb33\":\"dalet\"}"},
+		{`[9007199254740993,-9223372036854775808,9.223372036854775807e18,9223372036854775807.00,9007199254740993.5,12345678901234567890123]`,
+			`[9007199254740993,-9223372036854775808,9223372036854775807,9223372036854775807,9007199254740994,12345678901234567890123]`},
+		{`[9007199254740992,10e20,1000000000000000000000,1.7976931348623157e308]`, `[9007199254740992,1e+21,1e+21,1.7976931348623157e+308]`},
 		{` [ null , true , false , "x" ] `, `[null,true,false,"x"]`},
 	} {
 		got, err := reeve.Canonical([]byte(c.in))
@@ -31,19 +35,22 @@ func TestCanonicalForm(t *testing.T) {
 func TestParseJSONRefusesWhatCannotBeToldApart(t *testing.T) {
 	for _, in := range []string{
 		``, `{`, `{"a":1}{"a":2}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, "\"\xff\"", `"\ud800"`, `"\ud800\u0041"`, `{"\udc00":1}`, `1e400`, `-1e400`, `1e-400`, `-0.1e-2000000`, `0.` + strings.Repeat("0", 400) + `1`, `0.1` + strings.Repeat("0", 2000),
-		`9007199254740993`, `[9007199254740993]`, `nul`, `01`, `{"a":}`, `[1,]`, strings.Repeat("[", 101) + strings.Repeat("]", 101),
+		`1` + strings.Repeat("0", 400), `nul`, `01`, `{"a":}`, `[1,]`, strings.Repeat("[", 101) + strings.Repeat("]", 101),
 	} {
 		if _, err := reeve.ParseJSON([]byte(in)); reeve.CodeOf(err) != reeve.Validation {
 			t.Errorf("ParseJSON(%.40q) = %v, want VALIDATION_ERROR", in, err)
 		}
 	}
-	for _, in := range []string{`"\ufffd"`, `"�"`, `"\\ud800"`, `"\ud83d\ude00"`, `9007199254740992`, `-9007199254740992`, `1e300`, `0.1`, `5e-324`, `0e2000000`, `-0.0E-2000000`, `0.` + strings.Repeat("1", 1998), `"\u0000"`,
+	for _, in := range []string{`"\ufffd"`, `"�"`, `"\\ud800"`, `"\ud83d\ude00"`, `9007199254740992`, `-9007199254740993`, `[9223372036854775807]`, `1e300`, `0.1`, `5e-324`, `0e2000000`, `-0.0E-2000000`, `0.` + strings.Repeat("1", 1998), `"\u0000"`,
 		strings.Repeat("[", 100) + strings.Repeat("]", 100)} {
 		if _, err := reeve.ParseJSON([]byte(in)); err != nil {
 			t.Errorf("ParseJSON(%.40q): %v", in, err)
 		}
 	}
 }
+
+// wide matches whole numbers that a double may not hold.
+var wide = regexp.MustCompile(`[0-9]{16}`)
 
 // FuzzCanonical holds our canonical form against an independent implementation of RFC 8785.
 func FuzzCanonical(f *testing.F) {
@@ -65,6 +72,9 @@ func FuzzCanonical(f *testing.F) {
 		}
 		if bytes.ContainsRune(got, '\ufffd') || bytes.Contains(got, []byte("\x7f")) {
 			return // the other implementation differs on these
+		}
+		if wide.Match(got) {
+			return // the other implementation rounds whole numbers to doubles
 		}
 		want, err := jcs.Transform(append(append([]byte("["), in...), ']')) // it takes objects and arrays only
 		if err != nil {

@@ -2,8 +2,6 @@ package gate
 
 import (
 	"errors"
-	"net/url"
-	"strconv"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -22,12 +20,11 @@ type bound struct {
 
 var errSteps = errors.New("too much to compare")
 
-// keep has the count kept wherever these schemas lead.
-func (b *bound) keep(roots []*jsonschema.Schema) {
+// keep has the count kept wherever a schema leads. A dynamic reference leads to no other place than the one it was compiled with:
+// that takes several resources, and a schema is one (see onlyFragments).
+func (b *bound) keep(root *jsonschema.Schema) {
 	c := circles{known: map[*jsonschema.Schema]bool{}, anchors: map[string]int{}}
-	for _, s := range roots {
-		c.gather(s)
-	}
+	c.gather(root)
 	for _, s := range c.all {
 		must, either := sameValue(s, nil)
 		ways := 1 + len(must) + len(s.PatternProperties)
@@ -80,23 +77,4 @@ func size(v any) int {
 		}
 	}
 	return n
-}
-
-// anchored finds the parts of a schema that dynamic references can lead to: nothing else need lead there.
-func anchored(c *jsonschema.Compiler, at string, doc any, path []string) (found []*jsonschema.Schema) {
-	m, _ := doc.(map[string]any)
-	if m["$dynamicAnchor"] != nil {
-		if s, err := c.Compile(at + "#" + (&url.URL{Fragment: pointer(path)}).EscapedFragment()); err == nil { // what cannot be one is a value that looks like one
-			found = append(found, s)
-		}
-	}
-	for name, v := range m {
-		found = append(found, anchored(c, at, v, append(path[:len(path):len(path)], name))...)
-	}
-	if list, ok := doc.([]any); ok {
-		for i, v := range list {
-			found = append(found, anchored(c, at, v, append(path[:len(path):len(path)], strconv.Itoa(i)))...)
-		}
-	}
-	return found
 }

@@ -24,8 +24,8 @@ func TestI10_CheckingHasAnEnd(t *testing.T) {
 		"not":                     {`{"not":{"$ref":"#/$defs/l9"},"$defs":{` + levels + `}}`, `{"a":1}`},
 		"a format": {`{"$schema":"http://json-schema.org/draft-07/schema#","allOf":[{"$ref":"#/definitions/x"}],"definitions":{"x":{"format":"date","properties":{"a":{"allOf":[
 			{"$ref":"#/definitions/x"},{"$ref":"#/definitions/x"}]}}}}}`, nested},
-		"a dynamic reference": {`{"$id":"https://a.example/outer","$ref":"inner","$defs":{"inner":{"$id":"inner","$dynamicRef":"#n","$defs":{"n":{"$dynamicAnchor":"n"}}},
-			"x/%":{"$dynamicAnchor":"n","properties":{"a":{"allOf":[{"$ref":"#/$defs/x~1%25"},{"$ref":"#/$defs/x~1%25"}]}}}}}`, nested},
+		"a dynamic reference": {`{"$dynamicRef":"#n","$defs":{"x/%":{"$dynamicAnchor":"n","properties":{"a":{"allOf":[
+			{"$ref":"#/$defs/x~1%25"},{"$ref":"#/$defs/x~1%25"}]}}}}}`, nested},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := compile([]byte(c.text))

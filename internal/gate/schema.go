@@ -42,7 +42,10 @@ func compile(text []byte) (*schema, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(refuse{})
-	const here = "reeve:schema"
+	if err := onlyFragments(doc); err != nil {
+		return nil, err
+	}
+	const here = "https://reeve.invalid/schema" // with a path, so that a relative reference means another document
 	if err := c.AddResource(here, doc); err != nil {
 		return nil, reeve.Errorf(reeve.Validation, "the schema cannot be read: %v", err)
 	}
@@ -51,7 +54,7 @@ func compile(text []byte) (*schema, error) {
 		return nil, reeve.Errorf(reeve.Validation, "the schema does not compile: %s", strings.ReplaceAll(err.Error(), here, ""))
 	}
 	out := &schema{compiled: s, tree: tree, printer: message.NewPrinter(language.English)}
-	out.bound.keep(append(anchored(c, here, doc, nil), s))
+	out.bound.keep(s)
 	return out, nil
 }
 
@@ -174,6 +177,9 @@ func article(kind string) string {
 }
 
 func decimal(r *big.Rat) string {
+	if r.IsInt() {
+		return string(reeve.CanonicalValue(json.Number(r.Num().String())))
+	}
 	f, _ := r.Float64()
 	return string(reeve.CanonicalValue(f))
 }

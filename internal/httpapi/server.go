@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -153,7 +154,7 @@ func handle[I, O any](api huma.API, r route, f func(context.Context, reeve.Princ
 	op.Middlewares = huma.Middlewares{r.only}
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 		who := principal(ctx)
-		if err := checkText(in); err != nil {
+		if err := cmp.Or(checkText(in), checkIntegers(in)); err != nil {
 			return nil, problem(ctx, err)
 		}
 		out, err := f(ctx, who, in)

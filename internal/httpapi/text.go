@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"fmt"
 	"reflect"
 	"strings"
 	"unicode/utf8"
@@ -55,6 +56,57 @@ func badText(v reflect.Value, path string) *string {
 			}
 		}
 	default: // holds no text
+	}
+	return nil
+}
+
+// maxInteger is the largest whole number that the API's own fields take; programs that read JSON into doubles would change others.
+const maxInteger = 1<<53 - 1
+
+// checkIntegers refuses a body with a whole number that a double cannot hold. JSON that is kept as it came is not looked into.
+func checkIntegers(in any) error {
+	f := wideInteger(reflect.ValueOf(in), "")
+	if f == nil {
+		return nil
+	}
+	return &reeve.Error{Code: reeve.Validation, Message: "the request is not valid: " + f.Path + " " + f.Message, Fields: []reeve.Field{*f}}
+}
+
+// wideInteger gives the first such number, or nil.
+func wideInteger(v reflect.Value, path string) *reeve.Field {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return wideInteger(v.Elem(), path)
+		}
+	case reflect.Int, reflect.Int64:
+		if n := v.Int(); n > maxInteger || n < -maxInteger {
+			return &reeve.Field{Path: path, Message: fmt.Sprintf("cannot be %d: whole numbers are %s", n, reeve.Integers), Expected: reeve.Integers}
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return nil // bytes
+		}
+		for i := range v.Len() {
+			if f := wideInteger(v.Index(i), fmt.Sprintf("%s/%d", path, i)); f != nil {
+				return f
+			}
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			if f := wideInteger(it.Value(), fmt.Sprintf("%s/%v", path, it.Key())); f != nil {
+				return f
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() {
+				if wrong := wideInteger(v.Field(i), path+inputName(f)); wrong != nil {
+					return wrong
+				}
+			}
+		}
+	default: // is no number and holds none
 	}
 	return nil
 }
