@@ -150,6 +150,8 @@ type Run struct {
 
 	TakenUp bool `json:"-"` // somebody had begun it, and left it in the middle
 	Pending int  `json:"-"` // of one that is just ending: see RunEnd
+
+	RetryAfter time.Duration `json:"-"` // of one that is just ending: what its error names
 }
 
 // Over says how a run that is over came to its end, in words that can begin a sentence.

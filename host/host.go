@@ -212,11 +212,12 @@ func (h *Host) open(ctx context.Context) error {
 // wake assembles what runs agents: the brains, the conversations, and the room that wakes them.
 func (h *Host) wake() (err error) {
 	mind := h.cfg.Mind
+	var resolve func(string) (string, string)
 	if mind == nil {
 		if h.models, err = model.Open(h.cfg.modelConfig()); err != nil {
 			return h.cfg.place(err)
 		}
-		mind, h.metrics.known = h.models, h.models.Known
+		mind, h.metrics.known, resolve = h.models, h.models.Known, h.models.Resolve
 	} else {
 		mind = model.Counted(mind, h.log)
 	}
@@ -224,7 +225,7 @@ func (h *Host) wake() (err error) {
 	h.memory = memory.New(memory.Config{DB: h.db, Gate: h.gate, Model: mind, Log: h.log, Process: h.gate.Process()})
 	h.desk = &chat.Desk{DB: h.db, Hub: h.hub, Process: h.gate.Process(), Fetcher: web.NewFetcher(h.guard)}
 	brain := &agent.Brain{DB: h.db, Script: h.auto, Rehearsal: &agent.Rehearsal{DB: h.db, Gate: h.gate}, Thinker: &agent.Thinker{DB: h.db, Gate: h.gate, Model: mind, Stage: h.hub,
-		Assemble: h.cfg.Assemble, Extract: h.cfg.Extract, Steps: h.auto, Remember: h.memory.Nudge, Tracer: h.tracer(), OnAnswer: h.metrics.answered, Log: h.log}}
+		Assemble: h.cfg.Assemble, Extract: h.cfg.Extract, Steps: h.auto, Remember: h.memory.Nudge, Tracer: h.tracer(), Resolve: resolve, OnAnswer: h.metrics.answered, Log: h.log}}
 	h.room, err = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: brain, Concurrent: h.cfg.Runs, Attempts: h.cfg.RunAttempts, Entities: &journal.Pack{DB: h.db},
 		Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client(), Ended: ended{h.desk, h.gate, h.calls, h.auto, h.metrics}})
 	if err == nil {

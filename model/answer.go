@@ -1,17 +1,29 @@
 package model
 
 import (
+	"slices"
 	"strings"
 
 	"reeve"
 )
 
-// Text is all that an answer says in words. Most say it in one part, which is not copied: it may be long, and is asked for often.
+// Gap stands between texts of an answer that a tool call separates.
+const Gap = "\n\n"
+
+// Text is all that an answer says in words, with a Gap where a tool call stands between two texts. Most say it in one part, which
+// is not copied: it may be long, and is asked for often.
 func (a Answer) Text() string {
 	var texts []string
+	called := false
 	for _, p := range a.Parts {
-		if p.Type == Text {
-			texts = append(texts, p.Text)
+		switch {
+		case p.Type == ToolCall:
+			called = true
+		case p.Type == Text && p.Text != "":
+			if called && len(texts) > 0 {
+				texts = append(texts, Gap)
+			}
+			texts, called = append(texts, p.Text), false
 		}
 	}
 	return strings.Join(texts, "")
@@ -38,6 +50,16 @@ func (a Answer) Calls() []Part {
 		}
 	}
 	return calls
+}
+
+// KeepOneCall leaves out all calls but the first.
+func (a *Answer) KeepOneCall() {
+	seen := false
+	a.Parts = slices.DeleteFunc(a.Parts, func(p Part) bool {
+		again := seen && p.Type == ToolCall
+		seen = seen || p.Type == ToolCall
+		return again
+	})
 }
 
 // Said makes a message of one text.

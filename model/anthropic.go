@@ -15,7 +15,9 @@ type anthropicRequest struct {
 	Output      *anthropicOutput   `json:"output_config,omitempty"`
 	System      []anthropicBlock   `json:"system,omitempty"`
 	Thinking    *anthropicThink    `json:"thinking,omitempty"`
-	Choice      *anthropicMark     `json:"tool_choice,omitempty"`
+	StopAt      []string           `json:"stop_sequences,omitempty"`
+	TopP        *float64           `json:"top_p,omitempty"`
+	Choice      *anthropicChoice   `json:"tool_choice,omitempty"`
 	Tools       []anthropicTool    `json:"tools,omitempty"`
 	Stream      bool               `json:"stream"`
 }
@@ -33,6 +35,12 @@ type anthropicThink struct {
 // anthropicMark is an object that is only of a type.
 type anthropicMark struct {
 	Type string `json:"type"`
+}
+
+type anthropicChoice struct {
+	Type       string `json:"type"`
+	Name       string `json:"name,omitempty"`
+	NoParallel bool   `json:"disable_parallel_tool_use,omitempty"`
 }
 
 type anthropicTool struct {
@@ -95,7 +103,7 @@ func (m *anthropicModel) address(Request) (string, http.Header) {
 }
 
 func (m *anthropicModel) request(r Request, ms []Message, n names) (any, error) {
-	p := &anthropicRequest{Model: r.Model, MaxTokens: anthropicMax, Stream: true}
+	p := &anthropicRequest{Model: r.Model, MaxTokens: anthropicMax, StopAt: r.StopAt, Stream: true}
 	if r.MaxTokens > 0 {
 		p.MaxTokens = r.MaxTokens
 	}
@@ -119,17 +127,32 @@ func (m *anthropicModel) request(r Request, ms []Message, n names) (any, error) 
 		}
 		p.Tools = append(p.Tools, tool)
 	}
-	if choice := map[Choice]string{MustCall: "any", NoCall: "none"}[r.Choice]; choice != "" && len(r.Tools) > 0 {
-		p.Choice = &anthropicMark{Type: choice}
+	if len(r.Tools) > 0 {
+		p.Choice = anthropicChoiceOf(r, n)
 	}
 	m.effort(r, ms, p)
 	if p.Thinking == nil {
-		p.Temperature = r.Temperature
+		p.Temperature, p.TopP = r.Temperature, r.TopP
 	}
 	for _, msg := range ms {
 		p.Messages = append(p.Messages, anthropicMessage{Role: string(msg.Role), Content: m.blocks(msg, n)})
 	}
 	return p, nil
+}
+
+// anthropicChoiceOf says which tools may or must be called; nil means what the API assumes by itself.
+func anthropicChoiceOf(r Request, n names) *anthropicChoice {
+	switch {
+	case r.Choice == NoCall:
+		return &anthropicChoice{Type: "none"}
+	case r.Choice == MustCall && r.ChoiceTool != "":
+		return &anthropicChoice{Type: "tool", Name: n.theirs(r.ChoiceTool), NoParallel: r.OneCall}
+	case r.Choice == MustCall:
+		return &anthropicChoice{Type: "any", NoParallel: r.OneCall}
+	case r.OneCall:
+		return &anthropicChoice{Type: "auto", NoParallel: true}
+	}
+	return nil
 }
 
 // effort says how hard to think. Thinking does not go with having to call a tool.

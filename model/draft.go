@@ -74,13 +74,35 @@ func (d *draft) tooLong() error {
 		Hintf("Ask for less at once. A model that does not stop by itself is better replaced by another.")
 }
 
-// say adds a piece of text.
+// say adds a piece of text. One that comes after a tool call begins a new part, also where the provider has one key for all text.
 func (d *draft) say(key string, next piece) {
+	if n := len(d.parts); n > 0 && d.parts[n-1].Type == ToolCall {
+		delete(d.byKey, string(Text)+" "+key)
+	}
 	p := d.part(key, Text)
 	if text := p.join(next); text != "" && d.takes(len(text)) {
+		if p.text.Len() == 0 && d.followsCall(p) {
+			d.watch(Delta{Type: TextDelta, Text: Gap})
+		}
 		p.text.WriteString(text)
 		d.watch(Delta{Type: TextDelta, Text: text})
 	}
+}
+
+// followsCall tells whether a tool call stands between a text and the one before it, as in Answer.Text.
+func (d *draft) followsCall(of *draftPart) bool {
+	said, called := false, false
+	for _, p := range d.parts {
+		switch {
+		case p == of:
+			return said && called
+		case p.Type == ToolCall:
+			called = true
+		case p.Type == Text && p.text.Len() > 0:
+			said, called = true, false
+		}
+	}
+	return false
 }
 
 // think adds a piece of reasoning; text may be empty, for reasoning that is not shown.

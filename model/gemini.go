@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 )
 
@@ -65,13 +66,16 @@ type geminiFunction struct {
 
 type geminiChoice struct {
 	Calling struct {
-		Mode string `json:"mode"`
+		Mode    string   `json:"mode"`
+		Allowed []string `json:"allowedFunctionNames,omitempty"`
 	} `json:"functionCallingConfig"`
 }
 
 type geminiConfig struct {
 	MaxTokens   int             `json:"maxOutputTokens,omitempty"`
 	Temperature *float64        `json:"temperature,omitempty"`
+	TopP        *float64        `json:"topP,omitempty"`
+	StopAt      []string        `json:"stopSequences,omitempty"`
 	Thinking    *geminiThinking `json:"thinkingConfig,omitempty"`
 	MediaType   string          `json:"responseMimeType,omitempty"`
 	Schema      any             `json:"responseJsonSchema,omitempty"`
@@ -130,10 +134,13 @@ func (m *geminiModel) request(r Request, ms []Message, n names) (any, error) {
 		if mode := map[Choice]string{MustCall: "ANY", NoCall: "NONE"}[r.Choice]; mode != "" {
 			body.Choice = &geminiChoice{}
 			body.Choice.Calling.Mode = mode
+			if r.Choice == MustCall && r.ChoiceTool != "" {
+				body.Choice.Calling.Allowed = []string{n.theirs(r.ChoiceTool)}
+			}
 		}
 	}
 	third := strings.Contains(r.Model, "gemini-3")
-	config := geminiConfig{MaxTokens: r.MaxTokens, Temperature: r.Temperature}
+	config := geminiConfig{MaxTokens: r.MaxTokens, Temperature: r.Temperature, TopP: r.TopP, StopAt: r.StopAt}
 	switch {
 	case r.Effort == "":
 	case strings.Contains(r.Model, "gemini-2") || strings.Contains(r.Model, "gemini-1"):
@@ -147,7 +154,7 @@ func (m *geminiModel) request(r Request, ms []Message, n names) (any, error) {
 			config.Schema = &f.Schema
 		}
 	}
-	if config != (geminiConfig{}) {
+	if !reflect.ValueOf(config).IsZero() {
 		body.Config = &config
 	}
 	ids := map[string]string{} // the ids that Gemini itself gave, by ours

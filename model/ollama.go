@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"reeve"
 )
 
 // Ollama's own API, not its OpenAI-compatible one: only there models can be told to think.
@@ -22,6 +24,8 @@ type ollamaRequest struct {
 
 type ollamaOptions struct {
 	Temperature *float64 `json:"temperature,omitempty"`
+	TopP        *float64 `json:"top_p,omitempty"`
+	StopAt      []string `json:"stop,omitempty"`
 	MaxTokens   int      `json:"num_predict,omitempty"`
 }
 
@@ -90,6 +94,10 @@ func (m *ollamaModel) address(Request) (string, http.Header) {
 }
 
 func (m *ollamaModel) request(r Request, ms []Message, n names) (any, error) {
+	if r.Choice == MustCall {
+		return nil, reeve.Errorf(reeve.Unsupported, "%s cannot be made to call a tool (tool_choice)", m.server.Name).
+			Hintf("Let the model choose (auto), or ask a model of another provider.")
+	}
 	body := &ollamaRequest{Model: r.Model, Stream: true}
 	if r.Effort != "" {
 		body.Think = true
@@ -103,13 +111,13 @@ func (m *ollamaModel) request(r Request, ms []Message, n names) (any, error) {
 			body.Format = f.Schema
 		}
 	}
-	if r.MaxTokens > 0 || r.Temperature != nil {
-		body.Options = &ollamaOptions{Temperature: r.Temperature, MaxTokens: r.MaxTokens}
+	if r.MaxTokens > 0 || r.Temperature != nil || r.TopP != nil || len(r.StopAt) > 0 {
+		body.Options = &ollamaOptions{Temperature: r.Temperature, MaxTokens: r.MaxTokens, TopP: r.TopP, StopAt: r.StopAt}
 	}
 	if r.System != "" {
 		body.Messages = append(body.Messages, ollamaMessage{Role: "system", Content: r.System})
 	}
-	if r.Choice != NoCall { // there is no field for the choice: tools that must not be called are not offered, and none can be forced
+	if r.Choice != NoCall { // there is no field for the choice: tools that must not be called are not offered
 		for _, t := range r.Tools {
 			s, err := rooted(t)
 			if err != nil {

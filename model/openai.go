@@ -21,6 +21,15 @@ func openaiHeader(s Server) http.Header {
 	return h
 }
 
+// parallel says that tools may not be called at once; nil means what the API assumes by itself.
+func (r Request) parallel() *bool {
+	if !r.OneCall {
+		return nil
+	}
+	no := false
+	return &no
+}
+
 // openaiKinds are the statuses of error codes and types, which come without one in mid-stream.
 var openaiKinds = map[string]int{
 	"rate_limit_exceeded": 429, "rate_limit_error": 429, "tokens": 429, "requests": 429, "insufficient_quota": 429, "server_error": 500, "internal_error": 500,

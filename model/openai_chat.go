@@ -16,7 +16,10 @@ type chatRequest struct {
 	Temperature         *float64      `json:"temperature,omitempty"`
 	Effort              string        `json:"reasoning_effort,omitempty"`
 	StreamOptions       chatOptions   `json:"stream_options"`
-	Choice              Choice        `json:"tool_choice,omitempty"`
+	Choice              any           `json:"tool_choice,omitempty"` // a Choice, or a tool
+	Parallel            *bool         `json:"parallel_tool_calls,omitempty"`
+	StopAt              []string      `json:"stop,omitempty"`
+	TopP                *float64      `json:"top_p,omitempty"`
 	Format              *openaiFormat `json:"response_format,omitempty"`
 	Tools               []chatTool    `json:"tools,omitempty"`
 	Stream              bool          `json:"stream"`
@@ -71,6 +74,16 @@ type chatTool struct {
 	Type     string       `json:"type"`
 }
 
+// chatChoice is the one tool that must be called.
+type chatChoice struct {
+	Type     string     `json:"type"`
+	Function chatChosen `json:"function"`
+}
+
+type chatChosen struct {
+	Name string `json:"name"`
+}
+
 type chatFunction struct {
 	Name        string `json:"name"`
 	Strict      bool   `json:"strict,omitempty"`
@@ -95,7 +108,8 @@ func (m *chatModel) address(Request) (string, http.Header) {
 }
 
 func (m *chatModel) request(r Request, ms []Message, n names) (any, error) {
-	p := &chatRequest{Model: r.Model, Temperature: r.Temperature, Effort: r.Effort, StreamOptions: chatOptions{Usage: true}, Stream: true}
+	p := &chatRequest{Model: r.Model, Temperature: r.Temperature, TopP: r.TopP, StopAt: r.StopAt, Effort: r.Effort,
+		StreamOptions: chatOptions{Usage: true}, Stream: true}
 	if m.server.genuine() {
 		p.MaxCompletionTokens = r.MaxTokens // thinking models of OpenAI's refuse the old name; other servers know only that
 	} else {
@@ -112,7 +126,15 @@ func (m *chatModel) request(r Request, ms []Message, n names) (any, error) {
 		}
 		p.Tools = append(p.Tools, chatTool{Type: "function",
 			Function: chatFunction{Name: n.theirs(t.Name), Description: t.Description, Parameters: s, Strict: m.server.genuine() && strict(s)}})
-		p.Choice = r.Choice
+	}
+	if len(r.Tools) > 0 {
+		p.Parallel = r.parallel()
+		switch {
+		case r.Choice == MustCall && r.ChoiceTool != "":
+			p.Choice = chatChoice{Type: "function", Function: chatChosen{Name: n.theirs(r.ChoiceTool)}}
+		case r.Choice != MayCall:
+			p.Choice = r.Choice
+		}
 	}
 	if r.System != "" {
 		p.Messages = append(p.Messages, chatMessage{Role: "system", Content: r.System})
@@ -132,22 +154,20 @@ func (m *chatModel) request(r Request, ms []Message, n names) (any, error) {
 // refuse those of earlier ones.
 func (m *chatModel) assistant(msg Message, n names, present bool) chatMessage {
 	a := chatMessage{Role: "assistant"}
-	var text, thoughts strings.Builder // there may be very many parts
+	var thoughts strings.Builder // there may be very many parts
 	for _, p := range msg.Parts {
 		switch p.Type {
-		case Text:
-			text.WriteString(p.Text)
 		case Reasoning:
 			thoughts.WriteString(p.Text)
 		case ToolCall:
 			c := chatCall{ID: p.ID, Type: "function"}
 			c.Function.Name, c.Function.Arguments = n.theirs(p.Name), piece(written(p.Args))
 			a.Calls = append(a.Calls, c)
-		case Media, Result:
+		case Text, Media, Result:
 		}
 	}
-	if text.Len() > 0 {
-		a.Content = text.String()
+	if text := (Answer{Parts: msg.Parts}).Text(); text != "" {
+		a.Content = text
 	}
 	if present && len(a.Calls) > 0 && !m.server.genuine() {
 		a.Reasoning = thoughts.String()

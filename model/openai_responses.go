@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"reeve"
 )
 
 type responsesRequest struct {
@@ -17,10 +19,18 @@ type responsesRequest struct {
 	Input        []any               `json:"input"` // items, or what came as one
 	Model        string              `json:"model"`
 	Reasoning    *responsesReasoning `json:"reasoning,omitempty"`
-	Choice       Choice              `json:"tool_choice,omitempty"`
+	Choice       any                 `json:"tool_choice,omitempty"` // a Choice, or a tool
+	Parallel     *bool               `json:"parallel_tool_calls,omitempty"`
+	TopP         *float64            `json:"top_p,omitempty"`
 	Text         *responsesText      `json:"text,omitempty"`
 	Tools        []responsesTool     `json:"tools,omitempty"`
 	Stream       bool                `json:"stream"`
+}
+
+// responsesChoice is the one tool that must be called.
+type responsesChoice struct {
+	Type string `json:"type"`
+	Name string `json:"name"`
 }
 
 type responsesText struct {
@@ -93,7 +103,11 @@ func (m *responsesModel) address(Request) (string, http.Header) {
 }
 
 func (m *responsesModel) request(r Request, ms []Message, n names) (any, error) {
-	p := &responsesRequest{Model: r.Model, Instructions: r.System, MaxTokens: r.MaxTokens, Temperature: r.Temperature, Stream: true}
+	if len(r.StopAt) > 0 {
+		return nil, reeve.Errorf(reeve.Unsupported, "%s cannot be told texts to stop at (stop) by its Responses API", m.server.Name).
+			Hintf("Leave stop out, or set the provider's api to chat in reeve.yaml.")
+	}
+	p := &responsesRequest{Model: r.Model, Instructions: r.System, MaxTokens: r.MaxTokens, Temperature: r.Temperature, TopP: r.TopP, Stream: true}
 	if !slices.ContainsFunc(thoughtless, func(begins string) bool { return strings.HasPrefix(r.Model, begins) }) {
 		p.Include = []string{"reasoning.encrypted_content"}
 	}
@@ -111,7 +125,15 @@ func (m *responsesModel) request(r Request, ms []Message, n names) (any, error) 
 		}
 		// Strict is what the API assumes when it is not told.
 		p.Tools = append(p.Tools, responsesTool{Type: "function", Name: n.theirs(t.Name), Description: t.Description, Parameters: s, Strict: strict(s)})
-		p.Choice = r.Choice
+	}
+	if len(r.Tools) > 0 {
+		p.Parallel = r.parallel()
+		switch {
+		case r.Choice == MustCall && r.ChoiceTool != "":
+			p.Choice = responsesChoice{Type: "function", Name: n.theirs(r.ChoiceTool)}
+		case r.Choice != MayCall:
+			p.Choice = r.Choice
+		}
 	}
 	for _, msg := range ms {
 		p.Input = append(p.Input, m.items(msg, n)...)

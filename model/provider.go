@@ -132,6 +132,22 @@ func (p *Providers) find(name string) (provider, string, error) {
 	}
 }
 
+// Resolve gives the provider that a model belongs to, and the provider's own name of it. Of a name that is not known it gives the
+// name alone.
+func (p *Providers) Resolve(name string) (provider, model string) {
+	who, own, err := p.find(name)
+	if err == nil {
+		return who.server.Name, own
+	}
+	if to, ok := p.names[name]; ok {
+		name = to
+	}
+	if before, after, ok := strings.Cut(name, "/"); ok && p.by[before].model != nil { // it has no key
+		return before, after
+	}
+	return "", name
+}
+
 // rehearsed is the name under which the rehearsal model is asked when it is only called by its kind.
 func (p *Providers) rehearsed() string {
 	if len(p.script.Models) > 0 {

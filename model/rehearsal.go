@@ -41,6 +41,9 @@ func (m *rehearsal) Answer(ctx context.Context, r Request, watch func(Delta)) (A
 	if !ok {
 		l = unscripted(r, h)
 	}
+	if r.OneCall && len(l.Calls) > 1 {
+		l.Calls = l.Calls[:1]
+	}
 	d := newDraft(rehearsalServer, r, names{}, watch)
 	d.answer.ID = "rehearsal_" + strings.TrimPrefix(callID(r.Model, r.System, fmt.Sprint(len(r.Messages)), h.said, h.results), "call_")
 	return play(ctx, d, l, r, h)
@@ -130,7 +133,7 @@ const maxEcho = 1000
 
 // unscripted is what the model says by itself.
 func unscripted(r Request, h hearing) Line {
-	if calls := spelled(h.said, r.Tools); len(calls) > 0 && r.Choice != NoCall {
+	if calls := chosen(r, spelled(h.said, r.Tools)); len(calls) > 0 {
 		return Line{Calls: calls}
 	}
 	if len(h.tools) > 0 {
@@ -150,6 +153,34 @@ func unscripted(r Request, h hearing) Line {
 		return Line{Text: "This is the rehearsal model. Say something, or name a tool."}
 	}
 	return Line{Text: "You said: " + reeve.Clip(strings.TrimSpace(h.said), maxEcho)}
+}
+
+// chosen makes calls fit the request's choice of tools: none, or at least one, which may have to be of a certain tool.
+func chosen(r Request, calls []LineCall) []LineCall {
+	switch r.Choice {
+	case NoCall:
+		return nil
+	case MustCall:
+		if r.ChoiceTool != "" {
+			calls = slices.DeleteFunc(calls, func(c LineCall) bool { return c.Name != r.ChoiceTool })
+		}
+		if len(calls) == 0 && r.ChoiceTool != "" {
+			return []LineCall{{Name: r.ChoiceTool}}
+		}
+		if len(calls) == 0 && len(r.Tools) > 0 {
+			return []LineCall{{Name: r.Tools[0].Name}}
+		}
+	case MayCall:
+	}
+	return calls
+}
+
+// stopped cuts a text before the first of the texts that it is to stop at.
+func stopped(text string, at []string) string {
+	for _, s := range at {
+		text, _, _ = strings.Cut(text, s)
+	}
+	return text
 }
 
 // spelled finds the calls that a person spells out: on a line, the name of a tool that is offered, and its arguments or nothing.
@@ -216,6 +247,7 @@ func play(ctx context.Context, d *draft, l Line, r Request, h hearing) (Answer, 
 		}
 	}
 	text := strings.NewReplacer("{{said}}", h.asked, "{{results}}", h.results).Replace(l.Text)
+	text = stopped(text, r.StopAt)
 	for _, w := range pieces(text, l.Pieces) {
 		steps = append(steps, func() { d.say("", piece(w)) })
 	}

@@ -34,13 +34,15 @@ func (v *turn) ask(ctx context.Context) *reeve.RunEnd {
 	}
 	r := *v.base
 	r.Messages = append(append([]model.Message{}, r.Messages...), v.log.messages()...)
-	if f := v.given().Format; len(f) > 0 {
+	given := v.given()
+	if f := given.Format; len(f) > 0 {
 		if err := json.Unmarshal(f, &r.Format); err != nil {
 			return v.fail(err)
 		}
 	}
+	r.StopAt, r.TopP, r.OneCall = given.StopAt, given.TopP, given.OneCall
 	if n == 0 {
-		r.Choice = model.Choice(v.given().Choice)
+		r.Choice, r.ChoiceTool = model.Choice(given.Choice), given.ChoiceTool
 	}
 	if n == v.set.MaxMoves {
 		r.Choice = model.NoCall

@@ -106,6 +106,9 @@ func (v *turn) input(ctx context.Context) (AssemblyInput, error) {
 	if given.Temperature != nil {
 		in.Settings.Temperature = given.Temperature
 	}
+	if given.Effort != "" {
+		in.Settings.Effort = given.Effort
+	}
 	if err := v.know(ctx); err != nil {
 		return in, err
 	}

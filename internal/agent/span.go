@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -29,14 +30,59 @@ func (t *Thinker) tracer() trace.Tracer {
 	return t.Tracer
 }
 
+// resolved gives the provider that a model belongs to and the provider's own name of it, as far as they are known.
+func (t *Thinker) resolved(name string) (provider, own string) {
+	if t.Resolve == nil {
+		return "", name
+	}
+	return t.Resolve(name)
+}
+
+// conventionalProviders are the names that the GenAI conventions have for providers that are called otherwise here.
+var conventionalProviders = map[string]string{"gemini": "gcp.gemini", "mistral": "mistral_ai", "xai": "x_ai"}
+
+// conventionalStops are the reasons to stop in the words of the GenAI conventions.
+var conventionalStops = map[model.Stop]string{
+	model.StopEnd: "stop", model.StopTools: "tool_call", model.StopLength: "length", model.StopRefused: "content_filter",
+}
+
+// spanAttributes are the attributes of a span.
+type spanAttributes []attribute.KeyValue
+
+// text adds an attribute, unless there is nothing to say.
+func (a *spanAttributes) text(key, value string) {
+	if value != "" {
+		*a = append(*a, attribute.String(key, value))
+	}
+}
+
+func (a *spanAttributes) provider(name string) {
+	a.text("gen_ai.provider.name", cmp.Or(conventionalProviders[name], name))
+}
+
 // whole wraps a run in a span by the GenAI conventions.
 func (v *turn) whole(ctx context.Context, do func(context.Context) reeve.RunEnd) reeve.RunEnd {
-	ctx, span := v.tracer().Start(ctx, "invoke_agent "+v.agent.Name, trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(
-		attribute.String("gen_ai.operation.name", "invoke_agent"), attribute.String("gen_ai.agent.id", v.agent.ID), attribute.String("gen_ai.agent.name", v.agent.Name),
-		attribute.String("gen_ai.conversation.id", v.conversation()), attribute.String("reeve.run.id", v.run.ID), attribute.String("reeve.reason", string(v.run.Reason))))
+	ctx, span := v.tracer().Start(ctx, "invoke_agent "+v.agent.Name, trace.WithSpanKind(trace.SpanKindInternal))
 	defer span.End()
 	end := do(ctx)
-	span.SetAttributes(attribute.String("reeve.run.state", string(end.State)), attribute.Int("reeve.moves", end.Moves))
+	if !span.IsRecording() {
+		return end
+	}
+	name := v.set.Model
+	if v.base != nil {
+		name = v.base.Model
+	}
+	provider, asked := v.resolved(name)
+	a := spanAttributes{attribute.String("gen_ai.operation.name", "invoke_agent"), attribute.Int("reeve.moves", end.Moves)}
+	a.provider(provider)
+	a.text("gen_ai.request.model", asked)
+	a.text("gen_ai.agent.id", v.agent.ID)
+	a.text("gen_ai.agent.name", v.agent.Name)
+	a.text("gen_ai.conversation.id", v.conversation())
+	a.text("reeve.run.id", v.run.ID)
+	a.text("reeve.reason", string(v.run.Reason))
+	a.text("reeve.run.state", string(end.State))
+	span.SetAttributes(a...)
 	if end.Err != nil {
 		span.SetAttributes(attribute.String("error.type", string(end.Err.Code)))
 		span.SetStatus(codes.Error, end.Err.Message)
@@ -46,11 +92,15 @@ func (v *turn) whole(ctx context.Context, do func(context.Context) reeve.RunEnd)
 
 // asked wraps a question in a span, and tells those who measure.
 func (v *turn) asked(ctx context.Context, r model.Request) (a model.Answer, spent reeve.Amount, err error) {
-	ctx, span := v.tracer().Start(ctx, "chat "+r.Model, trace.WithSpanKind(trace.SpanKindClient))
+	provider, name := v.resolved(r.Model)
+	ctx, span := v.tracer().Start(ctx, "chat "+name, trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()
 	start := reeve.Monotonic()
 	v.words.Reset()
 	if a, err = v.Model.Answer(ctx, r, v.watch); err == nil {
+		if r.OneCall { // not every provider can be told
+			a.KeepOneCall()
+		}
 		err = v.check(&a)
 	}
 	spent = a.Usage.Spent(reeve.Since(start))
@@ -59,11 +109,7 @@ func (v *turn) asked(ctx context.Context, r model.Request) (a model.Answer, spen
 		seen.Code = reeve.CodeOf(err)
 	}
 	if span.IsRecording() {
-		span.SetAttributes(attribute.String("gen_ai.operation.name", "chat"), attribute.String("gen_ai.provider.name", a.Provider), attribute.String("gen_ai.request.model", r.Model),
-			attribute.String("gen_ai.response.model", a.Model), attribute.String("gen_ai.response.id", a.ID), attribute.StringSlice("gen_ai.response.finish_reasons", []string{string(a.Stop)}),
-			attribute.Int64("gen_ai.usage.input_tokens", a.Usage.Input), attribute.Int64("gen_ai.usage.output_tokens", a.Usage.Output),
-			attribute.Int("gen_ai.request.max_tokens", r.MaxTokens), attribute.String("gen_ai.conversation.id", v.conversation()), attribute.String("reeve.run.id", v.run.ID),
-			attribute.Int64("reeve.cost.micros", a.Usage.Micros))
+		span.SetAttributes(v.questionAttributes(r, cmp.Or(a.Provider, provider), name, a)...)
 		if err != nil {
 			span.SetAttributes(attribute.String("error.type", string(seen.Code)))
 			span.SetStatus(codes.Error, reeve.AsError(err).Message)
@@ -73,4 +119,29 @@ func (v *turn) asked(ctx context.Context, r model.Request) (a model.Answer, spen
 		v.OnAnswer(seen)
 	}
 	return a, spent, err
+}
+
+// questionAttributes says what a model was asked, and what is known of its answer.
+func (v *turn) questionAttributes(r model.Request, provider, name string, answer model.Answer) spanAttributes {
+	a := spanAttributes{attribute.String("gen_ai.operation.name", "chat")}
+	a.provider(provider)
+	a.text("gen_ai.request.model", name)
+	a.text("gen_ai.response.model", answer.Model)
+	a.text("gen_ai.response.id", answer.ID)
+	a.text("gen_ai.conversation.id", v.conversation())
+	a.text("reeve.run.id", v.run.ID)
+	if stop := conventionalStops[answer.Stop]; stop != "" {
+		a = append(a, attribute.StringSlice("gen_ai.response.finish_reasons", []string{stop}))
+	}
+	if r.MaxTokens > 0 {
+		a = append(a, attribute.Int("gen_ai.request.max_tokens", r.MaxTokens))
+	}
+	if r.Temperature != nil {
+		a = append(a, attribute.Float64("gen_ai.request.temperature", *r.Temperature))
+	}
+	if answer.Usage != (model.Usage{}) {
+		a = append(a, attribute.Int64("gen_ai.usage.input_tokens", answer.Usage.Input), attribute.Int64("gen_ai.usage.output_tokens", answer.Usage.Output),
+			attribute.Int64("reeve.cost.micros", answer.Usage.Micros))
+	}
+	return a
 }

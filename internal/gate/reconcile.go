@@ -341,6 +341,9 @@ func (p *pass) abandon(ctx context.Context, refusal error) (reeve.Result, error)
 		}
 		return p.g.takeBack(keep, tx, op, why, p.refusedBy())
 	})
+	if err == nil {
+		p.spanRefusal(ctx, why)
+	}
 	return reeve.Result{CallID: op.CallID, OperationID: op.ID, State: reeve.DeniedOp, IsError: true, Code: why.Code, Message: why.Message}, err
 }
 

@@ -135,6 +135,7 @@ func (p *pass) refuse(ctx context.Context, refusal error) (reeve.Result, error) 
 	if err != nil {
 		return reeve.Result{}, err
 	}
+	p.spanRefusal(ctx, o.err)
 	return res, o.err
 }
 

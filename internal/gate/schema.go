@@ -58,6 +58,12 @@ func compile(text []byte) (*schema, error) {
 	return out, nil
 }
 
+// CheckParameters says what is wrong with a JSON Schema that is to describe a tool's arguments; nil means nothing.
+func CheckParameters(text []byte) error {
+	_, err := compile(text)
+	return err
+}
+
 // maxFields bounds how many wrong inputs one answer names.
 const maxFields = 50
 

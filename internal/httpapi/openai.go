@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"strings"
+	"time"
 
 	"reeve"
 	"reeve/internal/store"
@@ -84,8 +86,27 @@ type v1Problem struct {
 	Code    string  `json:"code"`
 }
 
+// v1Fault is an error of a request's, with the code that OpenAI has for it.
+type v1Fault struct {
+	code string
+	err  *reeve.Error
+}
+
+func (f *v1Fault) Error() string { return f.err.Error() }
+func (f *v1Fault) Unwrap() error { return f.err }
+
+// isV1 tells whether a path is one where OpenAI's clients call, however it is written.
+func isV1(p string) bool {
+	p = path.Clean("/" + p)
+	return p == "/v1" || strings.HasPrefix(p, "/v1/")
+}
+
+// v1ProblemOf is an error as OpenAI's clients know it, with its status. What is internal stays inside, as in problem.
 func v1ProblemOf(err error) (v1Problem, int) {
 	e := reeve.AsError(err)
+	if e.Code == reeve.Internal {
+		e = reeve.Errorf(reeve.Internal, "internal error").Hintf("the server's log has the details under the request id")
+	}
 	status, ok := statuses[e.Code]
 	if !ok {
 		status = http.StatusInternalServerError
@@ -106,10 +127,15 @@ func v1ProblemOf(err error) (v1Problem, int) {
 		p.Code = "model_not_found"
 	case e.Code == reeve.NotFound && param == "previous_response_id":
 		p.Code, status = "previous_response_not_found", http.StatusBadRequest
+	case e.Code == reeve.Unsupported: // a server error would be tried again
+		status = http.StatusBadRequest
 	case e.Code == reeve.RateLimited:
 		p.Type, p.Code = "rate_limit_error", "rate_limit_exceeded"
 	case status >= 500:
 		p.Type = "server_error"
+	}
+	if fault, ok := errors.AsType[*v1Fault](err); ok {
+		p.Code = fault.code
 	}
 	return p, status
 }
@@ -122,7 +148,11 @@ func (s *server) v1Error(w http.ResponseWriter, r *http.Request, err error) {
 	err = s.interrupted(r.Context(), err)
 	noteFailure(r.Context(), err)
 	p, status := v1ProblemOf(err)
-	if after := reeve.AsError(err).RetryAfter; after > 0 {
+	after := reeve.AsError(err).RetryAfter
+	if status == http.StatusTooManyRequests {
+		after = max(after, time.Second)
+	}
+	if after > 0 {
 		w.Header().Set("Retry-After", retrySeconds(after))
 	}
 	s.v1Write(w, status, map[string]any{"error": p})
@@ -134,18 +164,25 @@ func (s *server) v1Write(w http.ResponseWriter, status int, v any) {
 	_ = marshal(w, v) // whoever does not listen any more has gone
 }
 
-// v1Read decodes a request. Fields that mean nothing to us are left alone: clients send many.
-func v1Read(r *http.Request, v any) error {
+// v1Read decodes a request, and refuses parameters that the rules do not allow.
+func v1Read(r *http.Request, rules map[string]v1Rule, v any) error {
 	b, err := io.ReadAll(r.Body)
 	if err != nil {
 		return err
 	}
-	err = unmarshal(b, v)
-	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+	var parameters map[string]json.RawMessage
+	err = unmarshal(b, &parameters)
+	if err == nil {
+		if err := v1CheckParameters(parameters, rules); err != nil {
+			return err
+		}
+		err = unmarshal(b, v)
+	}
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && t.Field != "" {
 		return wrongV1(t.Field, "%s cannot be a %s", t.Field, t.Value)
 	}
 	if err != nil {
-		return reeve.Errorf(reeve.Validation, "the body is not right: %v", err)
+		return reeve.Errorf(reeve.Validation, "the body is not a JSON object of parameters: %v", reeve.AsError(err).Message)
 	}
 	return nil
 }

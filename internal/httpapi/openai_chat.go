@@ -5,46 +5,84 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"reeve"
 	"reeve/model"
 )
 
-// v1ChatRequest is what POST /v1/chat/completions understands.
+// v1ChatRequest is what POST /v1/chat/completions heeds; v1ChatParameters says what becomes of other parameters.
 type v1ChatRequest struct {
 	Model               string          `json:"model"`
 	Messages            []v1Message     `json:"messages"`
 	Tools               []v1Tool        `json:"tools"`
 	ToolChoice          json.RawMessage `json:"tool_choice"`
+	Parallel            *bool           `json:"parallel_tool_calls"`
 	Stream              bool            `json:"stream"`
 	N                   *int            `json:"n"`
 	MaxTokens           *int            `json:"max_tokens"`
 	MaxCompletionTokens *int            `json:"max_completion_tokens"`
 	Temperature         *float64        `json:"temperature"`
+	TopP                *float64        `json:"top_p"`
+	Stop                json.RawMessage `json:"stop"`
+	Effort              string          `json:"reasoning_effort"`
+	Metadata            json.RawMessage `json:"metadata"`
 	ResponseFormat      *v1Format       `json:"response_format"`
 	StreamOptions       struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
 }
 
-// v1Chunk is a completion, or a piece of one.
-type v1Chunk struct {
-	ID      string     `json:"id"`
-	Object  string     `json:"object"`
-	Created int64      `json:"created"`
-	Model   string     `json:"model"`
+// v1Head is what a completion and its pieces have in common.
+type v1Head struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	Model   string `json:"model"`
+}
+
+// v1Completion is a completion.
+type v1Completion struct {
+	v1Head
 	Choices []v1Choose `json:"choices"`
-	Usage   *v1Usage   `json:"usage,omitempty"`
+	Usage   *v1Usage   `json:"usage"`
 }
 
 type v1Choose struct {
-	Index   int     `json:"index"`
-	Message *v1Said `json:"message,omitempty"`
-	Delta   *v1Said `json:"delta,omitempty"`
-	Finish  *string `json:"finish_reason"`
+	Index    int     `json:"index"`
+	Message  v1Said  `json:"message"`
+	Finish   string  `json:"finish_reason"`
+	Logprobs *string `json:"logprobs"` // always null, and yet required
 }
 
 type v1Said struct {
+	Role        string       `json:"role"`
+	Content     *string      `json:"content"`
+	Refusal     *string      `json:"refusal"`
+	Annotations []any        `json:"annotations"`
+	ToolCalls   []v1ToolCall `json:"tool_calls,omitempty"`
+}
+
+// v1Chunk is a piece of a completion.
+type v1Chunk struct {
+	v1Head
+	Choices []v1ChunkChoose `json:"choices"`
+}
+
+// v1UsageChunk is a piece of a completion whose client wants to know the usage, which only the last one has.
+type v1UsageChunk struct {
+	v1Chunk
+	Usage *v1Usage `json:"usage"`
+}
+
+type v1ChunkChoose struct {
+	Index    int     `json:"index"`
+	Delta    v1Delta `json:"delta"`
+	Finish   *string `json:"finish_reason"`
+	Logprobs *string `json:"logprobs"` // always null
+}
+
+type v1Delta struct {
 	Role      string       `json:"role,omitempty"`
 	Content   *string      `json:"content,omitempty"`
 	ToolCalls []v1ToolCall `json:"tool_calls,omitempty"`
@@ -52,9 +90,25 @@ type v1Said struct {
 
 // v1Usage is what a completion cost.
 type v1Usage struct {
-	Prompt     int64 `json:"prompt_tokens"`
-	Completion int64 `json:"completion_tokens"`
-	Total      int64 `json:"total_tokens"`
+	Prompt        int64 `json:"prompt_tokens"`
+	Completion    int64 `json:"completion_tokens"`
+	Total         int64 `json:"total_tokens"`
+	PromptDetails struct {
+		Cached int64 `json:"cached_tokens"`
+		Audio  int64 `json:"audio_tokens"`
+	} `json:"prompt_tokens_details"`
+	CompletionDetails struct {
+		Reasoning int64 `json:"reasoning_tokens"`
+		Audio     int64 `json:"audio_tokens"`
+		Accepted  int64 `json:"accepted_prediction_tokens"`
+		Rejected  int64 `json:"rejected_prediction_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+func v1UsageOf(u model.Usage) *v1Usage {
+	out := &v1Usage{Prompt: u.Input, Completion: u.Output, Total: reeve.Add(u.Input, u.Output)}
+	out.PromptDetails.Cached, out.CompletionDetails.Reasoning = u.CacheRead, u.Reasoning
+	return out
 }
 
 // talk reads the messages.
@@ -73,7 +127,13 @@ func (q v1ChatRequest) talk() (*v1Talk, error) {
 		case "user":
 			t.add(model.User, parts...)
 		case "assistant":
+			if len(m.FunctionCall) > 0 && string(m.FunctionCall) != "null" {
+				return nil, v1Unsupported(path+".function_call", "function_call is not supported: calls are in tool_calls")
+			}
 			t.add(model.Assistant, parts...)
+			if m.Refusal != "" {
+				t.add(model.Assistant, model.Part{Type: model.Text, Text: m.Refusal})
+			}
 			for _, c := range m.ToolCalls {
 				t.call(c.ID, c.Function.Name, c.Function.Arguments)
 			}
@@ -93,20 +153,30 @@ func (q v1ChatRequest) talk() (*v1Talk, error) {
 
 func (s *server) v1Chat(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
 	var q v1ChatRequest
-	if err := v1Read(r, &q); err != nil {
+	if err := v1Read(r, v1ChatParameters, &q); err != nil {
 		return err
 	}
 	if q.N != nil && *q.N != 1 {
-		return wrongV1("n", "an agent gives one answer")
+		return v1Unsupported("n", "an agent gives one answer, so n is 1")
 	}
 	talk, err := q.talk()
 	if err != nil {
 		return err
 	}
-	asked := v1Asked{model: q.Model, talk: talk, tools: q.Tools, choice: q.ToolChoice, temperature: q.Temperature,
+	asked := v1Asked{model: q.Model, talk: talk, tools: q.Tools, choice: q.ToolChoice, temperature: q.Temperature, topP: q.TopP,
 		limits: map[string]*int{"max_tokens": q.MaxTokens, "max_completion_tokens": q.MaxCompletionTokens}}
+	asked.given.OneCall = q.Parallel != nil && !*q.Parallel
+	if asked.given.StopAt, err = v1Stop(q.Stop); err != nil {
+		return err
+	}
+	if asked.given.Effort, err = v1Effort(q.Effort, "reasoning_effort"); err != nil {
+		return err
+	}
+	if asked.given.Metadata, err = v1Metadata(q.Metadata); err != nil {
+		return err
+	}
 	if f := q.ResponseFormat; f != nil {
-		if asked.format, err = f.read("response_format", f.JSONSchema); err != nil {
+		if asked.given.Format, err = f.read("response_format", f.JSONSchema); err != nil {
 			return err
 		}
 	}
@@ -114,7 +184,7 @@ func (s *server) v1Chat(w http.ResponseWriter, r *http.Request, who reeve.Princi
 	if err != nil {
 		return err
 	}
-	head := v1Chunk{ID: "chatcmpl-" + t.turn.ID, Created: t.turn.StartedAt.Unix(), Model: q.Model}
+	head := v1Head{ID: "chatcmpl-" + t.turn.ID, Created: t.turn.StartedAt.Unix(), Model: q.Model}
 	if q.Stream {
 		return s.v1ChatStream(w, r, t, head, q.StreamOptions.IncludeUsage)
 	}
@@ -122,17 +192,37 @@ func (s *server) v1Chat(w http.ResponseWriter, r *http.Request, who reeve.Princi
 }
 
 // v1Finish is why a completion ended.
-func v1Finish(calls int, stop model.Stop) *string {
-	why := "stop"
+func v1Finish(calls int, stop model.Stop) string {
 	switch {
 	case calls > 0:
-		why = "tool_calls"
+		return "tool_calls"
 	case stop == model.StopLength:
-		why = "length"
+		return "length"
 	case stop == model.StopRefused:
-		why = "content_filter"
+		return "content_filter"
 	}
-	return &why
+	return "stop"
+}
+
+// v1OneText puts the messages of a turn into the one content that a completion has, with a gap between two of them.
+type v1OneText struct {
+	said bool // there is a message before
+	over bool // and it is over
+}
+
+// piece is what a client is told of a piece of a message.
+func (o *v1OneText) piece(seen v1Seen) string {
+	text := seen.text
+	if text != "" {
+		if o.said && o.over {
+			text = model.Gap + text
+		}
+		o.said, o.over = true, false
+	}
+	if seen.end {
+		o.over = true
+	}
+	return text
 }
 
 func v1CallOf(f *reeve.Frame) v1ToolCall {
@@ -142,11 +232,13 @@ func v1CallOf(f *reeve.Frame) v1ToolCall {
 }
 
 // v1ChatWhole answers when all has been said.
-func (s *server) v1ChatWhole(w http.ResponseWriter, r *http.Request, t *v1Turn, out v1Chunk) error {
-	said, text := v1Said{Role: "assistant"}, ""
+func (s *server) v1ChatWhole(w http.ResponseWriter, r *http.Request, t *v1Turn, head v1Head) error {
+	said := v1Said{Role: "assistant", Annotations: []any{}}
 	var failure error
+	var one v1OneText
+	var text strings.Builder
 	usage, last, err := t.heard(r.Context(), func(seen v1Seen) error {
-		text += seen.text
+		text.WriteString(one.piece(seen))
 		if seen.call != nil {
 			said.ToolCalls = append(said.ToolCalls, v1CallOf(seen.call))
 		}
@@ -156,42 +248,46 @@ func (s *server) v1ChatWhole(w http.ResponseWriter, r *http.Request, t *v1Turn, 
 	if err := cmp.Or(failure, err); err != nil {
 		return err
 	}
-	if text != "" || len(said.ToolCalls) == 0 {
-		said.Content = &text
+	if content := text.String(); content != "" || len(said.ToolCalls) == 0 {
+		said.Content = &content
 	}
-	out.Object, out.Usage = "chat.completion", &v1Usage{Prompt: usage.Input, Completion: usage.Output, Total: usage.Input + usage.Output}
-	out.Choices = []v1Choose{{Message: &said, Finish: v1Finish(len(said.ToolCalls), last.Stop)}}
-	s.v1Write(w, http.StatusOK, out)
+	head.Object = "chat.completion"
+	s.v1Write(w, http.StatusOK, v1Completion{v1Head: head, Usage: v1UsageOf(usage),
+		Choices: []v1Choose{{Message: said, Finish: v1Finish(len(said.ToolCalls), last.Stop)}}})
 	return nil
 }
 
 // v1ChatStream answers piece by piece. Once it has begun, an error is an event.
-func (s *server) v1ChatStream(w http.ResponseWriter, r *http.Request, t *v1Turn, head v1Chunk, withUsage bool) error {
+func (s *server) v1ChatStream(w http.ResponseWriter, r *http.Request, t *v1Turn, head v1Head, withUsage bool) error {
 	head.Object = "chat.completion.chunk"
 	e := newEvents(w, http.StatusOK)
-	calls := 0
-	piece := func(d v1Said, finish *string) error {
-		c := head
-		c.Choices = []v1Choose{{Delta: &d, Finish: finish}}
+	send := func(choices []v1ChunkChoose, usage *v1Usage) error {
+		c := v1Chunk{v1Head: head, Choices: choices}
+		if withUsage {
+			return e.send("", v1UsageChunk{v1Chunk: c, Usage: usage})
+		}
 		return e.send("", c)
 	}
+	piece := func(d v1Delta, finish *string) error { return send([]v1ChunkChoose{{Delta: d, Finish: finish}}, nil) }
 	empty := ""
-	if err := piece(v1Said{Role: "assistant", Content: &empty}, nil); err != nil {
+	if err := piece(v1Delta{Role: "assistant", Content: &empty}, nil); err != nil {
 		_ = t.left(r.Context(), err)
 		t.reader.Close()
 		return nil //nolint:nilerr // the client has gone
 	}
 	var failure error
+	var one v1OneText
+	calls := 0
 	usage, last, err := t.heard(r.Context(), func(seen v1Seen) error {
 		failure = seen.fail
-		if seen.text != "" {
-			return piece(v1Said{Content: &seen.text}, nil)
+		if text := one.piece(seen); text != "" {
+			return piece(v1Delta{Content: &text}, nil)
 		}
 		if seen.call != nil {
 			c, at := v1CallOf(seen.call), calls
 			c.Index = &at
 			calls++
-			return piece(v1Said{ToolCalls: []v1ToolCall{c}}, nil)
+			return piece(v1Delta{ToolCalls: []v1ToolCall{c}}, nil)
 		}
 		return nil
 	})
@@ -199,20 +295,19 @@ func (s *server) v1ChatStream(w http.ResponseWriter, r *http.Request, t *v1Turn,
 	if failure != nil {
 		noteFailure(r.Context(), failure)
 		p, _ := v1ProblemOf(failure)
-		_ = e.send("", map[string]any{"error": p}) // whoever does not listen any more has gone
+		_ = e.send("", map[string]any{"error": p}) // the client may have gone
 		return nil
 	}
-	if err := piece(v1Said{}, v1Finish(calls, last.Stop)); err != nil {
+	finish := v1Finish(calls, last.Stop)
+	if err := piece(v1Delta{}, &finish); err != nil {
 		return nil //nolint:nilerr // the client has gone
 	}
 	if withUsage {
-		c := head
-		c.Choices, c.Usage = []v1Choose{}, &v1Usage{Prompt: usage.Input, Completion: usage.Output, Total: usage.Input + usage.Output}
-		if err := e.send("", c); err != nil {
+		if err := send([]v1ChunkChoose{}, v1UsageOf(usage)); err != nil {
 			return nil //nolint:nilerr // the client has gone
 		}
 	}
 	e.over()
-	_ = e.flush() // whoever does not listen any more has gone
+	_ = e.flush() // the client may have gone
 	return nil
 }

@@ -1,14 +1,17 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"reeve"
 	"reeve/internal/chat"
+	"reeve/internal/gate"
 	"reeve/model"
 )
 
@@ -16,8 +19,11 @@ import (
 type v1Message struct {
 	Role       string          `json:"role"`
 	Content    json.RawMessage `json:"content"`
+	Refusal    string          `json:"refusal"`
 	ToolCalls  []v1ToolCall    `json:"tool_calls"`
 	ToolCallID string          `json:"tool_call_id"`
+
+	FunctionCall json.RawMessage `json:"function_call"` // of clients before there were tool calls
 }
 
 // v1ToolCall is a call of a tool.
@@ -35,6 +41,7 @@ type v1ToolCall struct {
 type v1Part struct {
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
+	Refusal  string          `json:"refusal"`
 	ImageURL json.RawMessage `json:"image_url"`
 	File     *struct {
 		Name string `json:"filename"`
@@ -55,6 +62,12 @@ type v1Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// v1Unsupported is the error for a parameter, or a value of one, that would change the answer and that nothing here can heed.
+func v1Unsupported(path, format string, args ...any) error {
+	e := reeve.AsError(wrongV1(path, format, args...))
+	return &v1Fault{code: "unsupported_parameter", err: e.Hintf("leave it out; docs/conversations.md says which parameters are heeded")}
 }
 
 func wrongV1(path, format string, args ...any) error {
@@ -81,6 +94,11 @@ func v1Tools(list []v1Tool) ([]model.Tool, error) {
 		case seen[v.Name]:
 			return nil, wrongV1(path, "two tools are called %q", v.Name)
 		}
+		if len(v.Parameters) > 0 && string(v.Parameters) != "null" {
+			if err := gate.CheckParameters(v.Parameters); err != nil {
+				return nil, wrongV1(path, "the parameters of the tool %q cannot be used: %s", v.Name, reeve.AsError(err).Message)
+			}
+		}
 		seen[v.Name] = true
 		if len(v.Parameters) == 0 || string(v.Parameters) == "null" {
 			v.Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
@@ -90,22 +108,40 @@ func v1Tools(list []v1Tool) ([]model.Tool, error) {
 	return out, nil
 }
 
-// v1Choice reads whether tools may be called. One that must be is the same to us as any that must.
-func v1Choice(raw json.RawMessage) (string, error) {
+// v1Choice reads whether tools may or must be called, and which one. A tool that is named must be one that the client offers.
+func v1Choice(raw json.RawMessage, offers []model.Tool) (choice model.Choice, tool string, err error) {
+	const at = "tool_choice"
 	if len(raw) == 0 || string(raw) == "null" {
-		return "", nil
+		return model.MayCall, "", nil
 	}
 	var word string
-	if json.Unmarshal(raw, &word) != nil {
-		return string(model.MustCall), nil
+	if json.Unmarshal(raw, &word) == nil {
+		switch word {
+		case "auto":
+			return model.MayCall, "", nil
+		case "none", "required":
+			return model.Choice(word), "", nil
+		}
+		return "", "", wrongV1(at, "tool_choice is auto, none, required or a tool, and not %q", word)
 	}
-	switch word {
-	case "auto":
-		return "", nil
-	case "none", "required":
-		return word, nil
+	var named struct {
+		Type     string `json:"type"`
+		Name     string `json:"name"`
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
 	}
-	return "", wrongV1("tool_choice", "tool_choice is auto, none, required or a tool, and not %q", word)
+	if err := json.Unmarshal(raw, &named); err != nil {
+		return "", "", wrongV1(at, "tool_choice is auto, none, required or a tool")
+	}
+	tool = cmp.Or(named.Function.Name, named.Name)
+	switch {
+	case named.Type != "function":
+		return "", "", v1Unsupported(at, "a tool_choice of type %q is not supported: it is auto, none, required or a function", named.Type)
+	case !slices.ContainsFunc(offers, func(t model.Tool) bool { return t.Name == tool }):
+		return "", "", wrongV1(at, "tool_choice names the function %q, which is not among the tools of the request", tool)
+	}
+	return model.MustCall, tool, nil
 }
 
 // v1Talk is a conversation as a client tells it.
@@ -256,8 +292,10 @@ func v1Content(raw json.RawMessage, path string) ([]model.Part, error) {
 
 func (p v1Part) read(path string) (model.Part, error) {
 	switch p.Type {
-	case "text", "input_text", "output_text", "refusal":
+	case "text", "input_text", "output_text":
 		return model.Part{Type: model.Text, Text: p.Text}, nil
+	case "refusal":
+		return model.Part{Type: model.Text, Text: p.Refusal}, nil
 	case "image_url", "input_image":
 		var u string
 		if json.Unmarshal(p.ImageURL, &u) != nil {

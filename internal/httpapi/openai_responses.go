@@ -1,10 +1,10 @@
 package httpapi
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"reeve"
@@ -12,7 +12,7 @@ import (
 	"reeve/model"
 )
 
-// v1RespondRequest is what POST /v1/responses understands.
+// v1RespondRequest is what POST /v1/responses heeds; v1ResponseParameters says what becomes of other parameters.
 type v1RespondRequest struct {
 	Model           string          `json:"model"`
 	Input           json.RawMessage `json:"input"`
@@ -23,8 +23,16 @@ type v1RespondRequest struct {
 	Stream          bool            `json:"stream"`
 	MaxOutputTokens *int            `json:"max_output_tokens"`
 	Temperature     *float64        `json:"temperature"`
-	Text            struct {
-		Format *v1Format `json:"format"`
+	TopP            *float64        `json:"top_p"`
+	Parallel        *bool           `json:"parallel_tool_calls"`
+	Metadata        json.RawMessage `json:"metadata"`
+	Include         []string        `json:"include"`
+	Reasoning       struct {
+		Effort string `json:"effort"`
+	} `json:"reasoning"`
+	Text struct {
+		Format    *v1Format `json:"format"`
+		Verbosity string    `json:"verbosity"`
 	} `json:"text"`
 }
 
@@ -105,29 +113,48 @@ func (t *v1Talk) item(m v1Item, path string, before bool) error {
 
 func (s *server) v1Respond(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
 	var q v1RespondRequest
-	if err := v1Read(r, &q); err != nil {
+	if err := v1Read(r, v1ResponseParameters, &q); err != nil {
 		return err
 	}
 	talk, err := q.talk()
 	if err != nil {
 		return err
 	}
-	asked := v1Asked{model: q.Model, talk: talk, tools: q.Tools, choice: q.ToolChoice, temperature: q.Temperature,
+	asked := v1Asked{model: q.Model, talk: talk, tools: q.Tools, choice: q.ToolChoice, temperature: q.Temperature, topP: q.TopP,
 		limits: map[string]*int{"max_output_tokens": q.MaxOutputTokens}, previous: q.Previous}
-	if f := q.Text.Format; f != nil {
-		if asked.format, err = f.read("text.format", &f.v1Shape); err != nil {
-			return err
-		}
+	if asked.given, err = q.given(); err != nil {
+		return err
 	}
 	t, err := s.v1Ask(r, who, asked)
 	if err != nil {
 		return err
 	}
-	out := newResponse(t.turn, q)
+	out := newResponse(t.turn, q.Model, t.given, q.Instructions)
 	if !q.Stream {
 		return s.v1RespondWhole(w, r, t, out)
 	}
 	return s.v1RespondStream(w, r, t, out)
+}
+
+// given reads what goes along with the request as it is.
+func (q v1RespondRequest) given() (g reeve.Given, err error) {
+	g.OneCall = q.Parallel != nil && !*q.Parallel
+	if slices.Contains(q.Include, "message.output_text.logprobs") {
+		return g, v1Unsupported("include", "log probabilities are not supported")
+	}
+	if v := q.Text.Verbosity; v != "" && v != "medium" {
+		return g, v1Unsupported("text.verbosity", "the parameter text.verbosity is not supported")
+	}
+	if g.Effort, err = v1Effort(q.Reasoning.Effort, "reasoning.effort"); err != nil {
+		return g, err
+	}
+	if g.Metadata, err = v1Metadata(q.Metadata); err != nil {
+		return g, err
+	}
+	if f := q.Text.Format; f != nil {
+		g.Format, err = f.read("text.format", &f.v1Shape)
+	}
+	return g, err
 }
 
 // v1Find finds the turn that a response is.
@@ -140,148 +167,4 @@ func (s *server) v1Find(r *http.Request, who reeve.Principal, id string) (run re
 		err = reeve.Errorf(reeve.NotFound, "there is no response %q", id)
 	}
 	return run, err
-}
-
-// v1Output is an item of a response: a message, or a call that the client is to make.
-type v1Output struct {
-	ID        string       `json:"id"`
-	Type      string       `json:"type"`
-	Status    string       `json:"status"`
-	Role      string       `json:"role,omitempty"`
-	Content   []v1TextPart `json:"content,omitempty"`
-	CallID    string       `json:"call_id,omitempty"`
-	Name      string       `json:"name,omitempty"`
-	Arguments *string      `json:"arguments,omitempty"`
-}
-
-type v1TextPart struct {
-	Type        string `json:"type"`
-	Text        string `json:"text"`
-	Annotations []any  `json:"annotations"`
-}
-
-func v1TextOf(text string) v1TextPart {
-	return v1TextPart{Type: "output_text", Text: text, Annotations: []any{}}
-}
-
-// v1ResponseBody is a response.
-type v1ResponseBody struct {
-	ID           string          `json:"id"`
-	Object       string          `json:"object"`
-	CreatedAt    int64           `json:"created_at"`
-	Status       string          `json:"status"`
-	Error        *v1Problem      `json:"error"`
-	Incomplete   any             `json:"incomplete_details"`
-	Instructions *string         `json:"instructions"`
-	Model        string          `json:"model"`
-	Output       []v1Output      `json:"output"`
-	Previous     *string         `json:"previous_response_id"`
-	Parallel     bool            `json:"parallel_tool_calls"`
-	ToolChoice   string          `json:"tool_choice"`
-	Tools        []v1Tool        `json:"tools"`
-	Metadata     json.RawMessage `json:"metadata"`
-	Usage        *v1ResponseCost `json:"usage"`
-}
-
-type v1ResponseCost struct {
-	Input        int64 `json:"input_tokens"`
-	InputDetails struct {
-		Cached int64 `json:"cached_tokens"`
-	} `json:"input_tokens_details"`
-	Output        int64 `json:"output_tokens"`
-	OutputDetails struct {
-		Reasoning int64 `json:"reasoning_tokens"`
-	} `json:"output_tokens_details"`
-	Total int64 `json:"total_tokens"`
-}
-
-func newResponse(t reeve.Turn, q v1RespondRequest) *v1ResponseBody {
-	b := &v1ResponseBody{ID: v1ResponseID + t.ID, Object: "response", CreatedAt: t.StartedAt.Unix(), Status: "in_progress", Model: q.Model, Output: []v1Output{},
-		Parallel: true, ToolChoice: "auto", Tools: []v1Tool{}, Metadata: json.RawMessage("{}")}
-	if q.Instructions != "" {
-		b.Instructions = &q.Instructions
-	}
-	if q.Previous != "" {
-		b.Previous = &q.Previous
-	}
-	return b
-}
-
-// conclude fills in how a response ended.
-func (b *v1ResponseBody) conclude(u model.Usage, stop model.Stop, failure error) {
-	b.Status = "completed"
-	if why := map[model.Stop]string{model.StopLength: "max_output_tokens", model.StopRefused: "content_filter"}[stop]; why != "" {
-		b.Status, b.Incomplete = "incomplete", map[string]string{"reason": why}
-	}
-	if failure != nil {
-		p, _ := v1ProblemOf(failure)
-		b.Status, b.Error = "failed", &p
-	}
-	b.Usage = &v1ResponseCost{Input: u.Input, Output: u.Output, Total: u.Input + u.Output}
-	b.Usage.InputDetails.Cached, b.Usage.OutputDetails.Reasoning = u.CacheRead, u.Reasoning
-}
-
-func (b *v1ResponseBody) call(f *reeve.Frame) v1Output {
-	args := string(f.Args)
-	o := v1Output{ID: fmt.Sprint("fc_", len(b.Output), "_", f.TurnID), Type: "function_call", Status: "completed", CallID: f.ToolCallID, Name: f.Tool, Arguments: &args}
-	b.Output = append(b.Output, o)
-	return o
-}
-
-// v1RespondWhole answers when all has been said.
-func (s *server) v1RespondWhole(w http.ResponseWriter, r *http.Request, t *v1Turn, b *v1ResponseBody) error {
-	text := ""
-	var failure error
-	usage, last, err := t.heard(r.Context(), func(seen v1Seen) error {
-		text += seen.text
-		if seen.call != nil {
-			b.call(seen.call)
-		}
-		failure = seen.fail
-		return nil
-	})
-	if err := cmp.Or(failure, err); err != nil {
-		return err
-	}
-	if text != "" || len(b.Output) == 0 {
-		said := v1Output{ID: "msg_" + t.turn.ID, Type: "message", Status: "completed", Role: "assistant", Content: []v1TextPart{v1TextOf(text)}}
-		b.Output = append([]v1Output{said}, b.Output...)
-	}
-	b.conclude(usage, last.Stop, nil)
-	s.v1Write(w, http.StatusOK, b)
-	return nil
-}
-
-// v1Response shows a response that was given before.
-func (s *server) v1Response(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
-	run, err := s.v1Find(r, who, r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	t := &v1Turn{server: s, who: who, turn: run.Turn()}
-	usage, last, err := t.sum(r.Context())
-	if err != nil {
-		return err
-	}
-	b := newResponse(run.Turn(), v1RespondRequest{})
-	err = s.DB.View(r.Context(), func(snap *store.Snap) error {
-		a, err := snap.GetAgent(r.Context(), who.Workspace, run.AgentID)
-		if b.Model = a.Name; reeve.CodeOf(err) == reeve.NotFound {
-			b.Model, err = run.AgentID, nil // it was removed since: what it said stays
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	b.Output = append(b.Output, v1Output{ID: "msg_" + run.ID, Type: "message", Status: "completed", Role: "assistant", Content: []v1TextPart{v1TextOf(last.Text())}})
-	if run.State.Final() || last.Stop != "" && len(last.Calls()) == 0 { // it has said all, though its end may not be recorded yet
-		var failure error
-		if run.State.Final() && run.State != reeve.RunCompleted {
-			failure = &reeve.Error{Code: run.Code, Message: run.Message}
-		}
-		b.conclude(usage, last.Stop, failure)
-	}
-	s.v1Write(w, http.StatusOK, b)
-	return nil
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 
 	"reeve"
 	"reeve/internal/chat"
@@ -18,15 +20,16 @@ type v1Asked struct {
 	talk        *v1Talk
 	tools       []v1Tool // that the client offers
 	choice      json.RawMessage
-	format      json.RawMessage
+	given       reeve.Given // what else goes along with the request as it is
 	temperature *float64
+	topP        *float64
 	limits      map[string]*int // of the answer's length, by their names
 	previous    string          // the response that it goes on from
 }
 
 // v1Ask begins the turn that a request asks for. Nothing has happened when it is refused.
 func (s *server) v1Ask(r *http.Request, who reeve.Principal, q v1Asked) (*v1Turn, error) {
-	most, err := v1Bounds(q.temperature, q.limits)
+	most, err := v1Bounds(q)
 	if err != nil {
 		return nil, err
 	}
@@ -55,10 +58,14 @@ func (s *server) v1Ask(r *http.Request, who reeve.Principal, q v1Asked) (*v1Turn
 	if conversation != "" {
 		b.Messages = nil // the conversation's own history counts
 	}
-	if b.Choice, err = v1Choice(q.choice); err != nil {
+	choice, tool, err := v1Choice(q.choice, offers)
+	if err != nil {
 		return nil, err
 	}
-	b.Format, b.MaxTokens, b.Temperature = q.format, most, q.temperature
+	q.given.System = b.System
+	b.Given = q.given
+	b.Choice, b.ChoiceTool = string(choice), tool
+	b.MaxTokens, b.Temperature, b.TopP, b.Previous = most, q.temperature, q.topP, q.previous
 	return s.v1Begin(r.Context(), who, a, conversation, request, b, offers)
 }
 
@@ -76,11 +83,14 @@ func (s *server) v1Previous(r *http.Request, who reeve.Principal, a reeve.Agent,
 }
 
 // v1Bounds checks how long and how free an answer may be, and gives what it may take; 0 means what the agent's own settings say.
-func v1Bounds(temperature *float64, limits map[string]*int) (most int, err error) {
-	if temperature != nil && (*temperature < 0 || *temperature > 2) {
-		return 0, wrongV1("temperature", "temperature is from 0 to 2, and not %v", *temperature)
+func v1Bounds(q v1Asked) (most int, err error) {
+	if t := q.temperature; t != nil && (*t < 0 || *t > 2) {
+		return 0, wrongV1("temperature", "temperature is from 0 to 2, and not %v", *t)
 	}
-	for name, n := range limits {
+	if p := q.topP; p != nil && (*p < 0 || *p > 1) {
+		return 0, wrongV1("top_p", "top_p is from 0 to 1, and not %v", *p)
+	}
+	for name, n := range q.limits {
 		if n != nil && *n < 1 {
 			return 0, wrongV1(name, "%s is at least 1, and not %d", name, *n)
 		}
@@ -96,6 +106,7 @@ type v1Turn struct {
 	server  *server
 	who     reeve.Principal
 	turn    reeve.Turn
+	given   reeve.Given // what the request brought along
 	offered map[string]bool
 	reader  *chat.Reader
 }
@@ -123,6 +134,7 @@ func (s *server) v1Begin(ctx context.Context, who reeve.Principal, a reeve.Agent
 	for _, o := range offers {
 		t.offered[o.Name] = true
 	}
+	t.given = b.Given
 	if t.turn, err = s.Desk.Relay(ctx, who, conversation, r, b); err != nil {
 		return nil, err
 	}
@@ -135,6 +147,7 @@ func (s *server) v1Begin(ctx context.Context, who reeve.Principal, a reeve.Agent
 // v1Seen is what a client is to be told next.
 type v1Seen struct {
 	text string
+	end  bool         // the message under way is over; what follows is another one
 	call *reeve.Frame // a call of a tool that the client offers
 	over bool
 	fail error
@@ -176,7 +189,7 @@ func (t *v1Turn) follow(ctx context.Context, tell func(v1Seen) error) error {
 			case reeve.FrameMessage:
 				seen.text = rest(f.Text, sent)
 				sent, held = "", false
-				seen.over = f.Final
+				seen.end, seen.over = true, f.Final
 			case reeve.FrameTool:
 				if t.offered[f.Tool] {
 					seen.call = &f
@@ -185,12 +198,12 @@ func (t *v1Turn) follow(ctx context.Context, tell func(v1Seen) error) error {
 				seen.text = "[" + f.Tool + " waits for a person: " + f.Message + ". It goes on by itself when it is approved: " + f.ApprovalID + "]"
 				seen.over = true
 			case reeve.FrameError:
-				seen.fail = &reeve.Error{Code: f.Code, Message: f.Message, Hint: f.Hint}
+				seen.fail = &reeve.Error{Code: f.Code, Message: f.Message, Hint: f.Hint, RetryAfter: time.Duration(f.RetryAfterMS) * time.Millisecond}
 			case reeve.FrameComplete:
 				seen.over = true
 			case reeve.FrameStarted, reeve.FrameResult, reeve.FrameConnected, reeve.FramePong, reeve.FrameMedia:
 			}
-			if seen.text == "" && seen.call == nil && seen.fail == nil && !seen.over {
+			if seen.text == "" && seen.call == nil && seen.fail == nil && !seen.over && !seen.end {
 				continue
 			}
 			if err := tell(seen); err != nil {
@@ -223,12 +236,20 @@ func (t *v1Turn) heard(ctx context.Context, tell func(v1Seen) error) (u model.Us
 	if err = t.follow(ctx, tell); err != nil {
 		return u, last, err
 	}
-	u, last, err = t.sum(ctx)
-	return u, last, t.server.interrupted(ctx, err)
+	p, err := t.past(ctx)
+	return p.usage, p.last, t.server.interrupted(ctx, err)
 }
 
-// sum is what the turn's answers cost, and the last of them.
-func (t *v1Turn) sum(ctx context.Context) (u model.Usage, last model.Answer, err error) {
+// v1Past is what a turn has come to so far.
+type v1Past struct {
+	given   reeve.Given // what its request brought along
+	answers []model.Answer
+	last    model.Answer
+	usage   model.Usage // of all answers
+}
+
+// past reads what the turn has come to.
+func (t *v1Turn) past(ctx context.Context) (p v1Past, err error) {
 	err = t.server.DB.View(ctx, func(snap *store.Snap) error {
 		list, err := snap.WholeRun(ctx, t.who.Workspace, t.turn.ID)
 		if err != nil {
@@ -236,14 +257,43 @@ func (t *v1Turn) sum(ctx context.Context) (u model.Usage, last model.Answer, err
 		}
 		for _, m := range list {
 			var info reeve.MessageInfo
-			var a model.Answer
-			if m.Kind != reeve.Thought || json.Unmarshal(m.Metadata, &info) != nil || len(info.Answer) == 0 || json.Unmarshal(info.Answer, &a) != nil {
+			if json.Unmarshal(m.Metadata, &info) != nil {
 				continue
 			}
-			u.Input, u.Output, last = reeve.Add(u.Input, a.Usage.Input), reeve.Add(u.Output, a.Usage.Output), a
-			u.CacheRead, u.Reasoning = reeve.Add(u.CacheRead, a.Usage.CacheRead), reeve.Add(u.Reasoning, a.Usage.Reasoning)
+			if m.Kind == reeve.UserMessage && info.Given != nil {
+				p.given = *info.Given
+			}
+			var a model.Answer
+			if m.Kind != reeve.Thought || len(info.Answer) == 0 || json.Unmarshal(info.Answer, &a) != nil {
+				continue
+			}
+			p.answers, p.last = append(p.answers, a), a
+			u := &p.usage
+			u.Input, u.Output = reeve.Add(u.Input, a.Usage.Input), reeve.Add(u.Output, a.Usage.Output)
+			u.CacheRead, u.CacheWrite = reeve.Add(u.CacheRead, a.Usage.CacheRead), reeve.Add(u.CacheWrite, a.Usage.CacheWrite)
+			u.Reasoning = reeve.Add(u.Reasoning, a.Usage.Reasoning)
 		}
 		return nil
 	})
-	return u, last, err
+	return p, err
+}
+
+// tell tells the answers again as they were told: their texts, and the calls of tools that the client offered.
+func (p v1Past) tell(e *responseStream) error {
+	var offers []model.Tool
+	_ = json.Unmarshal(p.given.Offered, &offers) // we wrote it; there may be none
+	for _, a := range p.answers {
+		if err := e.tell(v1Seen{text: a.Text(), end: true}); err != nil {
+			return err
+		}
+		for _, c := range a.Calls() {
+			if !slices.ContainsFunc(offers, func(o model.Tool) bool { return o.Name == c.Name }) {
+				continue
+			}
+			if err := e.call(c.ID, c.Name, c.Args); err != nil {
+				return err
+			}
+		}
+	}
+	return e.finish()
 }

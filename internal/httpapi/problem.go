@@ -135,6 +135,10 @@ func title(status int) string {
 
 // write sends a problem from outside a huma handler.
 func (s *server) write(w http.ResponseWriter, r *http.Request, err error) {
+	if isV1(r.URL.Path) {
+		s.v1Error(w, r, err)
+		return
+	}
 	problem(r.Context(), err).write(w)
 }
 

@@ -213,9 +213,15 @@ func (s *server) otherwise(mux *http.ServeMux) http.HandlerFunc {
 			s.noRoute(w, r)
 			return
 		}
-		p := problem(r.Context(), reeve.Errorf(reeve.Unsupported, "%s cannot be done with %s", r.Method, r.URL.Path).Hintf("it takes %s", strings.Join(allowed, ", ")))
-		p.Status, p.Title = http.StatusMethodNotAllowed, http.StatusText(http.StatusMethodNotAllowed)
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		err := reeve.Errorf(reeve.Unsupported, "%s cannot be done with %s", r.Method, r.URL.Path).Hintf("it takes %s", strings.Join(allowed, ", "))
+		if isV1(r.URL.Path) {
+			p, _ := v1ProblemOf(&v1Fault{code: "method_not_allowed", err: err})
+			s.v1Write(w, http.StatusMethodNotAllowed, map[string]any{"error": p})
+			return
+		}
+		p := problem(r.Context(), err)
+		p.Status, p.Title = http.StatusMethodNotAllowed, http.StatusText(http.StatusMethodNotAllowed)
 		p.write(w)
 	}
 }

@@ -109,7 +109,7 @@ func (r *Room) finish(ctx context.Context, tx *store.Tx, list []*closing) (over 
 		is.State, is.Output, is.Owner, is.Moves, is.Issues, is.Results, is.Pending = end.State, reeve.Clean(end.Output), "", end.Moves, end.Issues, end.Results, end.Pending
 		is.Spent = end.Wasted
 		if end.Err != nil {
-			is.Code, is.Message = end.Err.Code, reeve.Clean(end.Err.Message)
+			is.Code, is.Message, is.RetryAfter = end.Err.Code, reeve.Clean(end.Err.Message), end.Err.RetryAfter
 		}
 		if is.State.Final() {
 			now := tx.Now()
