@@ -50,7 +50,7 @@ func TestW23_AnAnswerInJSON(t *testing.T) {
 		"any JSON":            {"/v1/chat/completions", with(chat, "response_format", object{"type": "json_object"}), `{}`},
 		"a shape":             {"/v1/chat/completions", with(chat, "response_format", object{"type": "json_schema", "json_schema": object{"name": "place", "strict": true, "schema": shape}}), `{"name":"place","schema":{"properties":{"city":{"type":"string"}},"type":"object"},"strict":true}`},
 		"a shape of response": {"/v1/responses", with(respond, "text", object{"format": object{"type": "json_schema", "name": "place", "schema": shape}}), `{"name":"place","schema":{"properties":{"city":{"type":"string"}},"type":"object"}}`},
-		"only a verbosity":    {"/v1/responses", with(respond, "text", object{"verbosity": "low"}), ""},
+		"only a verbosity":    {"/v1/responses", with(respond, "text", object{"verbosity": "medium"}), ""},
 	} {
 		h.Want(http.StatusOK, nil, "POST", c.path, c.body)
 		l.mu.Lock()
@@ -95,7 +95,13 @@ func TestW23_BoundsOfAnAnswer(t *testing.T) {
 		var got struct {
 			Error struct{ Message, Type, Param, Code string }
 		}
-		h.Want(http.StatusBadRequest, &got, "POST", c.path, object{"model": "bot", "input": "hi", "messages": []object{{"role": "user", "content": "hi"}}, c.field: c.value})
+		body := object{"model": "bot", c.field: c.value}
+		if c.path == "/v1/responses" {
+			body["input"] = "hi"
+		} else {
+			body["messages"] = []object{{"role": "user", "content": "hi"}}
+		}
+		h.Want(http.StatusBadRequest, &got, "POST", c.path, body)
 		if e := got.Error; e.Param != c.field || e.Type != "invalid_request_error" || e.Code == "model_not_found" || strings.Contains(e.Message, "Go ") || strings.Contains(e.Message, "v1") {
 			t.Errorf("%s: %+v", name, e)
 		}

@@ -39,3 +39,21 @@ func TestOracle_OpenAIClients(t *testing.T) {
 		run([]string{"BASE_URL=" + h.URL + "/v1", "API_KEY=" + h.Token, "ANTHROPIC=0"}, "node", client)
 	}
 }
+
+// TestOracle_OpenAIBothAPIs drives chat completions and responses with OpenAI's own client and two others.
+func TestOracle_OpenAIBothAPIs(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/openai")); err != nil {
+		t.Fatal(err)
+	}
+	h := responder(t)
+	for _, c := range [][]string{{"npm", "ci", "--no-audit", "--no-fund"}, {"node", "clients.mjs"}} {
+		cmd := exec.CommandContext(t.Context(), c[0], c[1:]...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "BASE_URL="+h.URL+"/v1", "API_KEY="+h.Token)
+		out, err := cmd.CombinedOutput()
+		t.Logf("%v\n%s", c, out)
+		if err != nil {
+			t.Fatalf("%v: %v", c, err)
+		}
+	}
+}

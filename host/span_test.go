@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,11 +13,14 @@ import (
 	"testing"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"reeve"
 	"reeve/host"
+	"reeve/model"
+	"reeve/reevetest"
 )
 
 // span is a span as a collector receives it.
@@ -56,7 +60,7 @@ func collect(t *testing.T) (url string, spans func() []span) {
 				for _, s := range scope.Spans {
 					v := span{s, map[string]string{}, map[string]int64{}}
 					for _, a := range s.Attributes {
-						v.text[a.Key], v.number[a.Key] = a.Value.GetStringValue(), a.Value.GetIntValue()
+						v.text[a.Key], v.number[a.Key] = attributeText(a.Value), a.Value.GetIntValue()
 					}
 					list = append(list, v)
 				}
@@ -68,6 +72,23 @@ func collect(t *testing.T) (url string, spans func() []span) {
 		mu.Lock()
 		defer mu.Unlock()
 		return list
+	}
+}
+
+// attributeText is an attribute's value as text; of a list, its parts.
+func attributeText(v *common.AnyValue) string {
+	switch v := v.GetValue().(type) {
+	case *common.AnyValue_StringValue:
+		return v.StringValue
+	case *common.AnyValue_ArrayValue:
+		var parts []string
+		for _, p := range v.ArrayValue.GetValues() {
+			parts = append(parts, attributeText(p))
+		}
+		return strings.Join(parts, ",")
+	default:
+		b, _ := json.Marshal(v)
+		return string(b)
 	}
 }
 
@@ -145,4 +166,65 @@ func TestI19_FeedbackAttachesToATurn(t *testing.T) {
 	if got := detail(h, other.ID).Feedback; len(got) != 0 {
 		t.Errorf("another turn has %+v", got)
 	}
+}
+
+// Spans name providers and models as the GenAI conventions do, have no empty attributes, and tell of calls that were refused too.
+func TestI19_SpansByTheConventions(t *testing.T) {
+	url, spans := collect(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "broken") {
+			http.Error(w, `{"error":{"code":400,"message":"no","status":"INVALID_ARGUMENT"}}`, http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"responseId":"r1","modelVersion":"gemini-3.5-flash","candidates":[{"content":{"role":"model","parts":[{"text":"Hello."}]},"finishReason":"STOP"}],`+
+			`"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2}}`+"\n\n")
+	}))
+	defer far.Close()
+	cfg := host.Config{Dir: t.TempDir()}
+	cfg.Models.Gemini, cfg.Models.Default = model.Endpoint{URL: far.URL, Key: "k"}, "gemini/gemini-3.5-flash"
+	strict := tool("strict", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "", nil })
+	strict.Parameters = json.RawMessage(`{"type":"object","required":["a"]}`)
+	h := reevetest.Run(t, cfg, strict)
+	bot := h.Agent("bot", "strict").ID
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "worse", "config": object{"model": "gemini/gemini-broken"}})
+	over(h, speak(h, h.Talk("bot").ID, "hi").ID)
+	over(h, speak(h, h.Talk("worse").ID, "hi").ID)
+	h.Call(bot, "strict", object{"a": 1})
+	h.Do("POST", "/api/agents/"+bot+"/calls", object{"tool": "strict", "args": object{"b": 2}})
+	h.Do("POST", "/api/agents/"+bot+"/calls", object{"tool": "nosuch", "args": object{}})
+	h.Stop() // sends what is left
+	all := map[string][]span{}
+	for _, s := range spans() {
+		all[s.Name] = append(all[s.Name], s)
+		for key, value := range s.text {
+			if value == "" || value == "[]" {
+				t.Errorf("%s has an empty %s", s.Name, key)
+			}
+		}
+	}
+	want := func(name string, at int, attributes map[string]string) {
+		t.Helper()
+		list := all[name]
+		if len(list) <= at {
+			t.Errorf("%d spans are called %q; all are %+v", len(list), name, all)
+			return
+		}
+		for key, value := range attributes {
+			if list[at].text[key] != value {
+				t.Errorf("%s: %s is %q, want %q", name, key, list[at].text[key], value)
+			}
+		}
+		if _, fails := attributes["error.type"]; fails != (list[at].Status.GetCode() == trace.Status_STATUS_CODE_ERROR) {
+			t.Errorf("%s: the status is %v", name, list[at].Status)
+		}
+	}
+	want("chat gemini-3.5-flash", 0, map[string]string{"gen_ai.provider.name": "gcp.gemini", "gen_ai.request.model": "gemini-3.5-flash",
+		"gen_ai.response.model": "gemini-3.5-flash", "gen_ai.response.id": "r1", "gen_ai.response.finish_reasons": "stop"})
+	want("chat gemini-broken", 0, map[string]string{"gen_ai.provider.name": "gcp.gemini", "gen_ai.request.model": "gemini-broken", "error.type": "MODEL_FAILED"})
+	want("invoke_agent bot", 0, map[string]string{"gen_ai.provider.name": "gcp.gemini", "gen_ai.request.model": "gemini-3.5-flash", "gen_ai.agent.name": "bot"})
+	want("execute_tool strict", 0, map[string]string{"gen_ai.tool.name": "strict", "gen_ai.agent.id": bot})
+	want("execute_tool strict", 1, map[string]string{"gen_ai.tool.call.arguments": `{"b":2}`, "error.type": "VALIDATION_ERROR", "reeve.refused_by": "arguments"})
+	want("execute_tool nosuch", 0, map[string]string{"error.type": "NOT_FOUND", "reeve.refused_by": "lookup", "gen_ai.tool.name": "nosuch"})
 }
