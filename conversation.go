@@ -152,7 +152,7 @@ type Frame struct {
 	Code           Code            `json:"code,omitempty"`
 	Message        string          `json:"message,omitempty"`
 	Hint           string          `json:"hint,omitempty"`
-	RetryAfterMS   int64           `json:"retry_after_ms,omitempty" doc:"Of error: how long to wait before the same is said again, where the model's provider named it"`
+	RetryAfterMS   int64           `json:"retry_after_ms,omitempty" doc:"Of error: when to say it again, if known"`
 	Spent          *Amount         `json:"spent,omitempty"`
 	At             *time.Time      `json:"at,omitempty"`
 }
@@ -190,14 +190,14 @@ type Given struct {
 	System      string          `json:"system,omitempty" doc:"Goes behind the agent's own instructions"`
 	Offered     json.RawMessage `json:"offered,omitempty" doc:"Tools that the client itself offers and answers"`
 	Choice      string          `json:"choice,omitempty" doc:"Whether tools must be called, or none may be: required or none"`
-	ChoiceTool  string          `json:"choice_tool,omitempty" doc:"With the choice required: the one tool that must be called"`
+	ChoiceTool  string          `json:"choice_tool,omitempty" doc:"The one tool that must be called"`
 	OneCall     bool            `json:"one_call,omitempty" doc:"At most one tool is called at once"`
 	StopAt      []string        `json:"stop_at,omitempty" doc:"Texts before which an answer ends"`
 	MaxTokens   int             `json:"max_tokens,omitempty"`
 	Temperature *float64        `json:"temperature,omitempty"`
 	TopP        *float64        `json:"top_p,omitempty"`
-	Effort      string          `json:"effort,omitempty" doc:"How hard the model is to think, instead of what the agent's settings say"`
-	Previous    string          `json:"previous,omitempty" doc:"The response that this one goes on from, as the client named it"`
+	Effort      string          `json:"effort,omitempty" doc:"How hard the model is to think"`
+	Previous    string          `json:"previous,omitempty" doc:"The response that this one goes on from"`
 	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"What the client wants to be shown again: texts by name"`
 	Format      json.RawMessage `json:"format,omitempty" doc:"That the answer is to be JSON, and of what shape: a model.Format"`
 }

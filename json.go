@@ -22,7 +22,8 @@ const Integers = "from -9007199254740991 to 9007199254740991"
 
 var tooDeep = fmt.Sprintf("nesting deeper than %d", maxDepth)
 
-// ParseJSON reads one JSON value, strictly: valid UTF-8, no duplicate keys, no lone surrogates, no number beyond the range of a
+// ParseJSON reads one JSON value, strictly: valid UTF-8, no duplicate keys, no lone surrogates, no number beyond the
+// range of a
 // double, nothing after the value. Numbers come as json.Number, in the digits that were sent.
 func ParseJSON(b []byte) (any, error) {
 	if !utf8.Valid(b) {
@@ -237,7 +238,8 @@ func invalidUTF8At(b []byte) int {
 	return len(b)
 }
 
-// Canonical gives the canonical form of a JSON text (RFC 8785): sorted keys, no space, numbers as ECMAScript prints them. RFC 8785
+// Canonical gives the canonical form of a JSON text (RFC 8785): sorted keys, no space, numbers as ECMAScript prints
+// them. RFC 8785
 // has no form for a whole number that a double cannot hold; here it keeps all of its digits.
 func Canonical(b []byte) ([]byte, error) {
 	v, err := ParseJSON(b)
@@ -303,7 +305,8 @@ func compareUTF16(a, b string) int {
 	return len(a) - len(b)
 }
 
-// appendExact prints a number that ParseJSON let pass: as ECMAScript prints the double, or, for a whole number that the double does
+// appendExact prints a number that ParseJSON let pass: as ECMAScript prints the double, or, for a whole number that the
+// double does
 // not hold exactly, all of its digits.
 func appendExact(out []byte, n string) []byte {
 	f, _ := strconv.ParseFloat(n, 64) // ParseJSON let it pass

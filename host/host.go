@@ -224,8 +224,11 @@ func (h *Host) wake() (err error) {
 	h.hub = chat.NewHub(h.db, h.log)
 	h.memory = memory.New(memory.Config{DB: h.db, Gate: h.gate, Model: mind, Log: h.log, Process: h.gate.Process()})
 	h.desk = &chat.Desk{DB: h.db, Hub: h.hub, Process: h.gate.Process(), Fetcher: web.NewFetcher(h.guard)}
-	brain := &agent.Brain{DB: h.db, Script: h.auto, Rehearsal: &agent.Rehearsal{DB: h.db, Gate: h.gate}, Thinker: &agent.Thinker{DB: h.db, Gate: h.gate, Model: mind, Stage: h.hub,
-		Assemble: h.cfg.Assemble, Extract: h.cfg.Extract, Steps: h.auto, Remember: h.memory.Nudge, Tracer: h.tracer(), Resolve: resolve, OnAnswer: h.metrics.answered, Log: h.log}}
+	thinker := &agent.Thinker{DB: h.db, Gate: h.gate, Model: mind, Stage: h.hub, Assemble: h.cfg.Assemble,
+		Extract: h.cfg.Extract, Steps: h.auto, Remember: h.memory.Nudge, Tracer: h.tracer(), Resolve: resolve,
+		OnAnswer: h.metrics.answered, Log: h.log}
+	brain := &agent.Brain{DB: h.db, Script: h.auto, Rehearsal: &agent.Rehearsal{DB: h.db, Gate: h.gate},
+		Thinker: thinker}
 	h.room, err = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: brain, Concurrent: h.cfg.Runs, Attempts: h.cfg.RunAttempts, Entities: &journal.Pack{DB: h.db},
 		Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client(), Ended: ended{h.desk, h.gate, h.calls, h.auto, h.metrics}})
 	if err == nil {

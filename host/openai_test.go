@@ -62,7 +62,9 @@ func streamed(r reevetest.Reply) (data []string) {
 
 const openAIScript = `
 - {when: begin, text: Let me look., calls: [{name: look, args: {}}]}
-- {when: {tool: look}, text: I have looked., calls: [{name: get_weather, args: {city: Paris}}, {name: get_weather, args: {city: Rome}}]}
+- when: {tool: look}
+  text: I have looked.
+  calls: [{name: get_weather, args: {city: Paris}}, {name: get_weather, args: {city: Rome}}]
 - {when: short, text: Once upon a, stop: length}
 - {when: count, text: one two three four}
 - {when: wrong, fail: {status: 400, message: Not like this.}}
@@ -87,18 +89,22 @@ func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 	fits("model", h.Want(http.StatusOK, nil, "GET", "/v1/models/bot", nil).Body)
 	shape := object{"type": "object", "properties": object{"a": object{"type": "string"}}}
 	for _, said := range []string{"hello", "short", "begin"} {
-		chat := object{"model": "bot", "messages": []object{{"role": "user", "content": said}}, "tools": []object{weather}}
+		chat := object{"model": "bot", "messages": []object{{"role": "user", "content": said}},
+			"tools": []object{weather}}
 		fits("completion", h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", chat).Body)
 		chat["stream"], chat["stream_options"] = true, object{"include_usage": true}
 		events := streamed(h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", chat))
 		for i, data := range events[:len(events)-1] {
 			fits("chunk", []byte(data))
-			if last := i == len(events)-2; last != strings.Contains(data, `"total_tokens"`) || !strings.Contains(data, `"usage"`) {
+			if last := i == len(events)-2; last != strings.Contains(data, `"total_tokens"`) ||
+				!strings.Contains(data, `"usage"`) {
 				t.Errorf("the usage of chunk %d of %d: %s", i, len(events), data)
 			}
 		}
-		respond := object{"model": "bot", "input": said, "tools": []object{offeredFunction}, "instructions": "Be kind.", "temperature": 0.5, "top_p": 0.9,
-			"metadata": object{"a": "b"}, "text": object{"format": object{"type": "json_schema", "name": "x", "schema": shape}},
+		respond := object{"model": "bot", "input": said, "tools": []object{offeredFunction},
+			"instructions": "Be kind.", "temperature": 0.5, "top_p": 0.9,
+			"metadata": object{"a": "b"}, "text": object{"format": object{"type": "json_schema", "name": "x",
+				"schema": shape}},
 			"tool_choice": "auto", "max_output_tokens": 99, "reasoning": object{"effort": "low"}}
 		whole := h.Want(http.StatusOK, nil, "POST", "/v1/responses", respond)
 		fits("response", whole.Body)
@@ -109,7 +115,8 @@ func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 		whole.Decode(t, &got)
 		again := h.Want(http.StatusOK, nil, "GET", "/v1/responses/"+got.ID, nil)
 		fits("response", again.Body)
-		for _, part := range []string{string(got.Output), `"top_p":0.9`, `"temperature":0.5`, `"metadata":{"a":"b"}`, `"max_output_tokens":99`, `"type":"json_schema"`} {
+		for _, part := range []string{string(got.Output), `"top_p":0.9`, `"temperature":0.5`, `"metadata":{"a":"b"}`,
+			`"max_output_tokens":99`, `"type":"json_schema"`} {
 			if !strings.Contains(string(whole.Body), part) || !strings.Contains(string(again.Body), part) {
 				t.Errorf("%s is not in both: %s\n%s", part, whole.Body, again.Body)
 			}
@@ -123,15 +130,18 @@ func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 			t.Errorf("%d events", len(events))
 		}
 	}
-	for _, data := range streamed(h.Want(http.StatusOK, nil, "POST", "/v1/responses", object{"model": "bot", "input": "wrong", "stream": true})) {
+	for _, data := range streamed(h.Want(http.StatusOK, nil, "POST", "/v1/responses",
+		object{"model": "bot", "input": "wrong", "stream": true})) {
 		fits("event", []byte(data))
 	}
 }
 
-// What an agent says before and after a call of a tool stays apart: in a response as items, in a completion by an empty line.
+// What an agent says before and after a call of a tool stays apart: in a response as items, in a completion by an empty
+// line.
 func TestW23_TextsAroundACallStayApart(t *testing.T) {
 	h := talker(t, openAIScript, agentTool())
-	chat := object{"model": "bot", "messages": []object{{"role": "user", "content": "begin"}}, "tools": []object{weather}}
+	chat := object{"model": "bot", "messages": []object{{"role": "user", "content": "begin"}},
+		"tools": []object{weather}}
 	const want = "Let me look.\n\nI have looked."
 	var whole struct {
 		Choices []struct{ Message struct{ Content string } }
@@ -153,7 +163,8 @@ func TestW23_TextsAroundACallStayApart(t *testing.T) {
 		t.Errorf("streamed: %q", said)
 	}
 	for _, stream := range []bool{false, true} {
-		r := h.Want(http.StatusOK, nil, "POST", "/v1/responses", object{"model": "bot", "input": "begin", "tools": []object{offeredFunction}, "stream": stream})
+		r := h.Want(http.StatusOK, nil, "POST", "/v1/responses",
+			object{"model": "bot", "input": "begin", "tools": []object{offeredFunction}, "stream": stream})
 		body := string(r.Body)
 		if stream {
 			events := streamed(r)
@@ -202,36 +213,43 @@ func farModel(t *testing.T, answer string) (*reevetest.Host, func() string) {
 	}
 }
 
-// What changes the answer reaches the model: a tool that must be called, texts to stop at, top_p, and one call at a time.
+// What changes the answer reaches the model: a tool that must be called, texts to stop at, top_p, and one call at a
+// time.
 func TestW23_ParametersReachTheModel(t *testing.T) {
 	call := func(at int, id string) string {
-		return `{"index":` + string(rune('0'+at)) + `,"id":"` + id + `","type":"function","function":{"name":"get_weather","arguments":"{}"}}`
+		return `{"index":` + string(rune('0'+at)) + `,"id":"` + id +
+			`","type":"function","function":{"name":"get_weather","arguments":"{}"}}`
 	}
-	h, asked := farModel(t, `data: {"id":"a","choices":[{"index":0,"delta":{"tool_calls":[`+call(0, "c1")+`,`+call(1, "c2")+`]}}]}
+	h, asked := farModel(t, `data: {"id":"a","choices":[{"index":0,"delta":{"tool_calls":[`+call(0, "c1")+`,`+call(1,
+		"c2")+`]}}]}
 
 data: {"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}
 
 data: [DONE]
 
 `)
-	ask := object{"model": "bot", "tools": []object{offeredFunction, otherFunction}, "input": "hi", "parallel_tool_calls": false, "top_p": 0.25,
+	ask := object{"model": "bot", "tools": []object{offeredFunction, otherFunction}, "input": "hi",
+		"parallel_tool_calls": false, "top_p": 0.25,
 		"tool_choice": object{"type": "function", "name": "get_weather"}, "reasoning": object{"effort": "high"}}
 	r := h.Want(http.StatusOK, nil, "POST", "/v1/responses", ask)
 	if n := strings.Count(string(r.Body), `"call_id"`); n != 1 {
 		t.Errorf("%d calls at once: %s", n, r.Body)
 	}
-	for _, want := range []string{`"tool_choice":{"type":"function","function":{"name":"get_weather"}}`, `"parallel_tool_calls":false`, `"top_p":0.25`, `"reasoning_effort":"high"`} {
+	for _, want := range []string{`"tool_choice":{"type":"function","function":{"name":"get_weather"}}`,
+		`"parallel_tool_calls":false`, `"top_p":0.25`, `"reasoning_effort":"high"`} {
 		if !strings.Contains(asked(), want) {
 			t.Errorf("no %s in %s", want, asked())
 		}
 	}
-	for _, want := range []string{`"tool_choice":{"name":"get_weather","type":"function"}`, `"parallel_tool_calls":false`, `"top_p":0.25`} {
+	for _, want := range []string{`"tool_choice":{"name":"get_weather","type":"function"}`,
+		`"parallel_tool_calls":false`, `"top_p":0.25`} {
 		if !strings.Contains(string(r.Body), want) {
 			t.Errorf("the response does not say %s: %s", want, r.Body)
 		}
 	}
 	time := object{"type": "function", "function": object{"name": "get_time"}}
-	chat := object{"model": "bot", "messages": []object{{"role": "user", "content": "hi"}}, "tools": []object{weather, time},
+	chat := object{"model": "bot", "messages": []object{{"role": "user", "content": "hi"}},
+		"tools":       []object{weather, time},
 		"tool_choice": time, "stop": []string{"\n", "END"}}
 	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", chat)
 	for _, want := range []string{`"function":{"name":"get_time"}`, `"stop":["\n","END"]`} {
@@ -248,7 +266,8 @@ data: [DONE]
 func TestW23_TheRehearsalModelHeedsParameters(t *testing.T) {
 	h := talker(t, openAIScript, agentTool())
 	chat := func(more object) string {
-		ask := object{"model": "bot", "messages": []object{{"role": "user", "content": "count"}}, "tools": []object{weather, {"type": "function", "function": object{"name": "get_time"}}}}
+		ask := object{"model": "bot", "messages": []object{{"role": "user", "content": "count"}},
+			"tools": []object{weather, {"type": "function", "function": object{"name": "get_time"}}}}
 		for k, v := range more {
 			ask[k] = v
 		}
@@ -257,7 +276,8 @@ func TestW23_TheRehearsalModelHeedsParameters(t *testing.T) {
 	if body := chat(object{"stop": "three"}); !strings.Contains(body, `"content":"one two "`) {
 		t.Error(body)
 	}
-	named := object{"messages": []object{{"role": "user", "content": "good day"}}, "tool_choice": object{"type": "function", "function": object{"name": "get_time"}}}
+	named := object{"messages": []object{{"role": "user", "content": "good day"}},
+		"tool_choice": object{"type": "function", "function": object{"name": "get_time"}}}
 	if body := chat(named); strings.Count(body, `"get_time"`) != 1 || strings.Contains(body, `"get_weather"`) {
 		t.Error(body)
 	}
@@ -283,9 +303,11 @@ func TestW23_ErrorsHaveOpenAIsForm(t *testing.T) {
 			}
 		}
 		r.Decode(t, &got)
-		if r.Status != status || code != "" && got.Error.Code != code || r.Header.Get("Content-Type") != "application/json" ||
+		if r.Status != status || code != "" && got.Error.Code != code ||
+			r.Header.Get("Content-Type") != "application/json" ||
 			param != "" && (got.Error.Param == nil || *got.Error.Param != param) {
-			t.Errorf("%s %s: %d %s %s, want %d %s", method, path, r.Status, r.Header.Get("Content-Type"), r.Body, status, code)
+			t.Errorf("%s %s: %d %s %s, want %d %s", method, path, r.Status, r.Header.Get("Content-Type"), r.Body,
+				status, code)
 		}
 		return r
 	}
@@ -303,29 +325,44 @@ func TestW23_ErrorsHaveOpenAIsForm(t *testing.T) {
 	refused(401, "invalid_api_key", "", "POST", "/v1/responses", object{}, "Authorization", "Bearer reeve_x_y")
 	refused(403, "", "", "GET", "/v1/models", nil, "X-Workspace-Id", "elsewhere")
 	refused(403, "", "", "GET", "/v1/models", nil, "Origin", "https://evil.example")
-	for _, text := range []string{"", "{", "[]", `"x"`, `{"model":1}`, `{"model":"bot","model":"bot"}`, "{\"model\":\"\xff\"}"} {
+	for _, text := range []string{"", "{", "[]", `"x"`, `{"model":1}`, `{"model":"bot","model":"bot"}`,
+		"{\"model\":\"\xff\"}"} {
 		refused(400, "", "", "POST", "/v1/chat/completions", text)
 		refused(400, "", "", "POST", "/v1/responses", text)
 	}
 	refused(413, "", "", "POST", "/v1/responses", `{"model":"bot","input":"`+strings.Repeat("x", 33<<20)+`"}`)
-	for name, value := range map[string]any{"seed": 7, "logit_bias": object{"50256": -100}, "logprobs": true, "top_logprobs": 2, "frequency_penalty": 0.5, "presence_penalty": -1,
-		"n": 2, "verbosity": "low", "modalities": []string{"text", "audio"}, "functions": []object{{"name": "f"}}, "function_call": "auto", "web_search_options": object{"x": 1},
-		"reasoning_effort": "extreme", "tool_choice": object{"type": "allowed_tools"}} {
-		refused(400, "unsupported_parameter", name, "POST", "/v1/chat/completions", object{"model": "bot", "messages": hi, name: value})
+	for name, value := range map[string]any{"seed": 7, "logit_bias": object{"50256": -100}, "logprobs": true,
+		"top_logprobs": 2, "frequency_penalty": 0.5, "presence_penalty": -1,
+		"n": 2, "verbosity": "low", "modalities": []string{"text",
+			"audio"}, "functions": []object{{"name": "f"}}, "function_call": "auto",
+		"web_search_options": object{"x": 1},
+		"reasoning_effort":   "extreme", "tool_choice": object{"type": "allowed_tools"}} {
+		refused(400, "unsupported_parameter", name, "POST", "/v1/chat/completions",
+			object{"model": "bot", "messages": hi, name: value})
 	}
-	for name, value := range map[string]any{"background": true, "conversation": "conv_1", "prompt": object{"id": "p"}, "max_tool_calls": 3, "top_logprobs": 1} {
-		refused(400, "unsupported_parameter", name, "POST", "/v1/responses", object{"model": "bot", "input": "hi", name: value})
+	for name, value := range map[string]any{"background": true, "conversation": "conv_1", "prompt": object{"id": "p"},
+		"max_tool_calls": 3, "top_logprobs": 1} {
+		refused(400, "unsupported_parameter", name, "POST", "/v1/responses",
+			object{"model": "bot", "input": "hi", name: value})
 	}
-	refused(400, "unknown_parameter", "top_k", "POST", "/v1/chat/completions", object{"model": "bot", "messages": hi, "top_k": 5})
-	refused(400, "unknown_parameter", "stop", "POST", "/v1/responses", object{"model": "bot", "input": "hi", "stop": "x"})
-	refused(400, "", "tool_choice", "POST", "/v1/responses", object{"model": "bot", "input": "hi", "tool_choice": object{"type": "function", "name": "none"}})
-	refused(400, "", "stop", "POST", "/v1/chat/completions", object{"model": "bot", "messages": hi, "stop": []string{"1", "2", "3", "4", "5"}})
+	refused(400, "unknown_parameter", "top_k", "POST", "/v1/chat/completions",
+		object{"model": "bot", "messages": hi, "top_k": 5})
+	refused(400, "unknown_parameter", "stop", "POST", "/v1/responses",
+		object{"model": "bot", "input": "hi", "stop": "x"})
+	refused(400, "", "tool_choice", "POST", "/v1/responses",
+		object{"model": "bot", "input": "hi", "tool_choice": object{"type": "function", "name": "none"}})
+	refused(400, "", "stop", "POST", "/v1/chat/completions",
+		object{"model": "bot", "messages": hi, "stop": []string{"1", "2", "3", "4", "5"}})
 	refused(400, "", "top_p", "POST", "/v1/chat/completions", object{"model": "bot", "messages": hi, "top_p": 1.5})
-	refused(400, "", "metadata", "POST", "/v1/chat/completions", object{"model": "bot", "messages": hi, "metadata": object{"a": 1}})
+	refused(400, "", "metadata", "POST", "/v1/chat/completions",
+		object{"model": "bot", "messages": hi, "metadata": object{"a": 1}})
 	refused(400, "", "tools[0]", "POST", "/v1/responses", object{"model": "bot", "input": "hi",
 		"tools": []object{{"type": "function", "name": "f", "parameters": object{"$ref": "city.json"}}}})
-	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", object{"model": "bot", "messages": hi, "seed": nil, "logit_bias": object{}, "logprobs": false, "n": 1, "user": "u",
-		"store": true, "frequency_penalty": 0.0, "service_tier": "auto", "safety_identifier": "s", "prompt_cache_key": "k", "verbosity": "medium", "metadata": object{"a": "b"}})
+	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions",
+		object{"model": "bot", "messages": hi, "seed": nil, "logit_bias": object{}, "logprobs": false, "n": 1,
+			"user":  "u",
+			"store": true, "frequency_penalty": 0.0, "service_tier": "auto", "safety_identifier": "s",
+			"prompt_cache_key": "k", "verbosity": "medium", "metadata": object{"a": "b"}})
 }
 
 // A provider's limit that remains after all tries reaches the client with the time to wait, and so does our own.

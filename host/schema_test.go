@@ -23,10 +23,12 @@ func TestI10_ForeignReferencesAreRefused(t *testing.T) {
 		"named so":  `{"$id":"https://example.com/a.json","type":"object","properties":{"city":{"$ref":"a.json"}}}`,
 		"elsewhere": `{"type":"object","properties":{"city":{"$ref":"#/x/y"}},"x":{"y":{"$ref":"city.json"}}}`,
 	} {
-		spec := object{"id": "weather", "description": "The weather.", "effect": "read", "tier": "read_only", "parameters": json.RawMessage(parameters),
-			"spec": object{"method": "GET", "url": "https://example.com/weather"}}
+		spec := object{"id": "weather", "description": "The weather.", "effect": "read", "tier": "read_only",
+			"parameters": json.RawMessage(parameters),
+			"spec":       object{"method": "GET", "url": "https://example.com/weather"}}
 		r := h.Do("POST", "/api/tools", spec)
-		if r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "leads outside the schema") || !strings.Contains(string(r.Body), "/parameters") {
+		if r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "leads outside the schema") ||
+			!strings.Contains(string(r.Body), "/parameters") {
 			t.Errorf("%s: %d %s", name, r.Status, r.Body)
 		}
 		built := tool("weather", reeve.Read, nil)
@@ -49,7 +51,8 @@ func TestI10_ForeignReferencesAreRefused(t *testing.T) {
 func TestI10_WideIntegersAreExact(t *testing.T) {
 	var got string
 	wide := tool("wide", reeve.Read, nil)
-	wide.Parameters = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807}}}`)
+	wide.Parameters = json.RawMessage(`{"type":"object","properties":{"n":
+		{"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807}}}`)
 	wide.Handler = func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		got = string(inv.Args)
 		return json.RawMessage(inv.Args), nil
@@ -57,17 +60,21 @@ func TestI10_WideIntegersAreExact(t *testing.T) {
 	h := reevetest.Start(t, wide)
 	agent := h.Agent("a", "wide").ID
 	for _, n := range []string{"9007199254740993", "9223372036854775807", "-9223372036854775808"} {
-		if res := h.Call(agent, "wide", json.RawMessage(`{"n":`+n+`}`)); res.IsError || got != `{"n":`+n+`}` || res.Content != got {
+		if res := h.Call(agent, "wide", json.RawMessage(`{"n":`+n+`}`)); res.IsError || got != `{"n":`+n+`}` ||
+			res.Content != got {
 			t.Errorf("%s: got %s, %+v", n, got, res)
 		}
 	}
-	r := h.Do("POST", "/api/agents/"+agent+"/calls", object{"tool": "wide", "args": json.RawMessage(`{"n":9223372036854775808}`)})
+	r := h.Do("POST", "/api/agents/"+agent+"/calls",
+		object{"tool": "wide", "args": json.RawMessage(`{"n":9223372036854775808}`)})
 	if r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "at most 9223372036854775807") {
 		t.Errorf("%d %s", r.Status, r.Body)
 	}
-	spec := object{"id": "far", "description": "Far.", "effect": "read", "tier": "read_only", "parameters": wide.Parameters,
-		"spec": object{"method": "GET", "url": "https://example.com/weather?n={n}"}}
-	if r := h.Want(http.StatusCreated, nil, "POST", "/api/tools", spec); !strings.Contains(string(r.Body), `"maximum":9223372036854775807`) {
+	spec := object{"id": "far", "description": "Far.", "effect": "read", "tier": "read_only",
+		"parameters": wide.Parameters,
+		"spec":       object{"method": "GET", "url": "https://example.com/weather?n={n}"}}
+	if r := h.Want(http.StatusCreated, nil, "POST", "/api/tools", spec); !strings.Contains(string(r.Body),
+		`"maximum":9223372036854775807`) {
 		t.Errorf("%s", r.Body)
 	}
 }

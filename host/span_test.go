@@ -168,7 +168,8 @@ func TestI19_FeedbackAttachesToATurn(t *testing.T) {
 	}
 }
 
-// Spans name providers and models as the GenAI conventions do, have no empty attributes, and tell of calls that were refused too.
+// Spans name providers and models as the GenAI conventions do, have no empty attributes, and tell of calls that were
+// refused too.
 func TestI19_SpansByTheConventions(t *testing.T) {
 	url, spans := collect(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
@@ -178,7 +179,8 @@ func TestI19_SpansByTheConventions(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, `data: {"responseId":"r1","modelVersion":"gemini-3.5-flash","candidates":[{"content":{"role":"model","parts":[{"text":"Hello."}]},"finishReason":"STOP"}],`+
+		_, _ = io.WriteString(w, `data: {"responseId":"r1","modelVersion":"gemini-3.5-flash","candidates":[`+
+			`{"content":{"role":"model","parts":[{"text":"Hello."}]},"finishReason":"STOP"}],`+
 			`"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2}}`+"\n\n")
 	}))
 	defer far.Close()
@@ -188,7 +190,8 @@ func TestI19_SpansByTheConventions(t *testing.T) {
 	strict.Parameters = json.RawMessage(`{"type":"object","required":["a"]}`)
 	h := reevetest.Run(t, cfg, strict)
 	bot := h.Agent("bot", "strict").ID
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "worse", "config": object{"model": "gemini/gemini-broken"}})
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
+		object{"name": "worse", "config": object{"model": "gemini/gemini-broken"}})
 	over(h, speak(h, h.Talk("bot").ID, "hi").ID)
 	over(h, speak(h, h.Talk("worse").ID, "hi").ID)
 	h.Call(bot, "strict", object{"a": 1})
@@ -220,11 +223,19 @@ func TestI19_SpansByTheConventions(t *testing.T) {
 			t.Errorf("%s: the status is %v", name, list[at].Status)
 		}
 	}
-	want("chat gemini-3.5-flash", 0, map[string]string{"gen_ai.provider.name": "gcp.gemini", "gen_ai.request.model": "gemini-3.5-flash",
-		"gen_ai.response.model": "gemini-3.5-flash", "gen_ai.response.id": "r1", "gen_ai.response.finish_reasons": "stop"})
-	want("chat gemini-broken", 0, map[string]string{"gen_ai.provider.name": "gcp.gemini", "gen_ai.request.model": "gemini-broken", "error.type": "MODEL_FAILED"})
-	want("invoke_agent bot", 0, map[string]string{"gen_ai.provider.name": "gcp.gemini", "gen_ai.request.model": "gemini-3.5-flash", "gen_ai.agent.name": "bot"})
+	want("chat gemini-3.5-flash", 0,
+		map[string]string{"gen_ai.provider.name": "gcp.gemini", "gen_ai.request.model": "gemini-3.5-flash",
+			"gen_ai.response.model": "gemini-3.5-flash", "gen_ai.response.id": "r1",
+			"gen_ai.response.finish_reasons": "stop"})
+	want("chat gemini-broken", 0,
+		map[string]string{"gen_ai.provider.name": "gcp.gemini", "gen_ai.request.model": "gemini-broken",
+			"error.type": "MODEL_FAILED"})
+	want("invoke_agent bot", 0, map[string]string{"gen_ai.provider.name": "gcp.gemini",
+		"gen_ai.request.model": "gemini-3.5-flash", "gen_ai.agent.name": "bot"})
 	want("execute_tool strict", 0, map[string]string{"gen_ai.tool.name": "strict", "gen_ai.agent.id": bot})
-	want("execute_tool strict", 1, map[string]string{"gen_ai.tool.call.arguments": `{"b":2}`, "error.type": "VALIDATION_ERROR", "reeve.refused_by": "arguments"})
-	want("execute_tool nosuch", 0, map[string]string{"error.type": "NOT_FOUND", "reeve.refused_by": "lookup", "gen_ai.tool.name": "nosuch"})
+	want("execute_tool strict", 1,
+		map[string]string{"gen_ai.tool.call.arguments": `{"b":2}`, "error.type": "VALIDATION_ERROR",
+			"reeve.refused_by": "arguments"})
+	want("execute_tool nosuch", 0,
+		map[string]string{"error.type": "NOT_FOUND", "reeve.refused_by": "lookup", "gen_ai.tool.name": "nosuch"})
 }

@@ -10,7 +10,8 @@ import (
 // Gap stands between texts of an answer that a tool call separates.
 const Gap = "\n\n"
 
-// Text is all that an answer says in words, with a Gap where a tool call stands between two texts. Most say it in one part, which
+// Text is all that an answer says in words, with a Gap where a tool call stands between two texts. Most say it in one
+// part, which
 // is not copied: it may be long, and is asked for often.
 func (a Answer) Text() string {
 	var texts []string

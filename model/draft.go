@@ -74,7 +74,8 @@ func (d *draft) tooLong() error {
 		Hintf("Ask for less at once. A model that does not stop by itself is better replaced by another.")
 }
 
-// say adds a piece of text. One that comes after a tool call begins a new part, also where the provider has one key for all text.
+// say adds a piece of text. One that comes after a tool call begins a new part, also where the provider has one key for
+// all text.
 func (d *draft) say(key string, next piece) {
 	if n := len(d.parts); n > 0 && d.parts[n-1].Type == ToolCall {
 		delete(d.byKey, string(Text)+" "+key)

@@ -19,7 +19,7 @@ type Request struct {
 	Messages    []Message `json:"messages"`
 	Tools       []Tool    `json:"tools,omitempty"`
 	Choice      Choice    `json:"choice,omitempty" doc:"Whether tools may or must be called; empty means may"`
-	ChoiceTool  string    `json:"choice_tool,omitempty" doc:"With the choice required: the one tool that must be called"`
+	ChoiceTool  string    `json:"choice_tool,omitempty" doc:"With required: the one tool that must be called"`
 	OneCall     bool      `json:"one_call,omitempty" doc:"At most one tool is called at once"`
 	StopAt      []string  `json:"stop_at,omitempty" doc:"Texts before which the answer ends"`
 	TopP        *float64  `json:"top_p,omitempty"`

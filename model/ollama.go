@@ -112,7 +112,8 @@ func (m *ollamaModel) request(r Request, ms []Message, n names) (any, error) {
 		}
 	}
 	if r.MaxTokens > 0 || r.Temperature != nil || r.TopP != nil || len(r.StopAt) > 0 {
-		body.Options = &ollamaOptions{Temperature: r.Temperature, MaxTokens: r.MaxTokens, TopP: r.TopP, StopAt: r.StopAt}
+		body.Options = &ollamaOptions{Temperature: r.Temperature, MaxTokens: r.MaxTokens, TopP: r.TopP,
+			StopAt: r.StopAt}
 	}
 	if r.System != "" {
 		body.Messages = append(body.Messages, ollamaMessage{Role: "system", Content: r.System})

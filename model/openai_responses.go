@@ -104,10 +104,12 @@ func (m *responsesModel) address(Request) (string, http.Header) {
 
 func (m *responsesModel) request(r Request, ms []Message, n names) (any, error) {
 	if len(r.StopAt) > 0 {
-		return nil, reeve.Errorf(reeve.Unsupported, "%s cannot be told texts to stop at (stop) by its Responses API", m.server.Name).
+		return nil, reeve.Errorf(reeve.Unsupported, "%s cannot be told texts to stop at (stop) by its Responses API",
+			m.server.Name).
 			Hintf("Leave stop out, or set the provider's api to chat in reeve.yaml.")
 	}
-	p := &responsesRequest{Model: r.Model, Instructions: r.System, MaxTokens: r.MaxTokens, Temperature: r.Temperature, TopP: r.TopP, Stream: true}
+	p := &responsesRequest{Model: r.Model, Instructions: r.System, MaxTokens: r.MaxTokens, Temperature: r.Temperature,
+		TopP: r.TopP, Stream: true}
 	if !slices.ContainsFunc(thoughtless, func(begins string) bool { return strings.HasPrefix(r.Model, begins) }) {
 		p.Include = []string{"reasoning.encrypted_content"}
 	}

@@ -28,10 +28,12 @@ func served(t *testing.T, stream string) (model.Server, *string) {
 	return model.Server{URL: s.URL, Key: secret}, asked
 }
 
-// TestParametersOfAChoice: W23, each provider is told in its own words which tool must be called, that one is called at a time, which
+// TestParametersOfAChoice: W23, each provider is told in its own words which tool must be called, that one is called at
+// a time, which
 // texts end the answer, and top_p; what it cannot be told is refused before it is asked.
 func TestParametersOfAChoice(t *testing.T) {
-	full := model.Request{Model: "m", Messages: ask("hi"), Tools: []model.Tool{weather}, Choice: model.MustCall, ChoiceTool: "weather.get", OneCall: true,
+	full := model.Request{Model: "m", Messages: ask("hi"), Tools: []model.Tool{weather}, Choice: model.MustCall,
+		ChoiceTool: "weather.get", OneCall: true,
 		StopAt: []string{"END"}, TopP: temperature(0.5)}
 	free := full
 	free.Choice, free.ChoiceTool = model.MayCall, ""
@@ -43,14 +45,22 @@ func TestParametersOfAChoice(t *testing.T) {
 		want    []string // parts of what is sent
 		refused string
 	}{
-		"anthropic": {open: model.Anthropic, request: full, want: []string{`"tool_choice":{"type":"tool","name":"weather_get","disable_parallel_tool_use":true}`,
-			`"stop_sequences":["END"]`, `"top_p":0.5`}},
-		"anthropic, free":  {open: model.Anthropic, request: free, want: []string{`"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`}},
-		"chat":             {open: model.OpenAIChat, request: full, want: []string{`"tool_choice":{"type":"function","function":{"name":"weather_get"}}`, `"parallel_tool_calls":false`, `"stop":["END"]`, `"top_p":0.5`}},
-		"chat, free":       {open: model.OpenAIChat, request: free, want: []string{`"parallel_tool_calls":false`}},
-		"responses":        {open: model.OpenAIResponses, request: unstopped, want: []string{`"tool_choice":{"type":"function","name":"weather_get"}`, `"parallel_tool_calls":false`, `"top_p":0.5`}},
-		"responses, stop":  {open: model.OpenAIResponses, request: full, refused: "stop"},
-		"gemini":           {open: model.Gemini, request: full, want: []string{`"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["weather_get"]}`, `"stopSequences":["END"]`, `"topP":0.5`}},
+		"anthropic": {open: model.Anthropic, request: full,
+			want: []string{`"tool_choice":{"type":"tool","name":"weather_get","disable_parallel_tool_use":true}`,
+				`"stop_sequences":["END"]`, `"top_p":0.5`}},
+		"anthropic, free": {open: model.Anthropic, request: free,
+			want: []string{`"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`}},
+		"chat": {open: model.OpenAIChat, request: full,
+			want: []string{`"tool_choice":{"type":"function","function":{"name":"weather_get"}}`,
+				`"parallel_tool_calls":false`, `"stop":["END"]`, `"top_p":0.5`}},
+		"chat, free": {open: model.OpenAIChat, request: free, want: []string{`"parallel_tool_calls":false`}},
+		"responses": {open: model.OpenAIResponses, request: unstopped,
+			want: []string{`"tool_choice":{"type":"function","name":"weather_get"}`, `"parallel_tool_calls":false`,
+				`"top_p":0.5`}},
+		"responses, stop": {open: model.OpenAIResponses, request: full, refused: "stop"},
+		"gemini": {open: model.Gemini, request: full,
+			want: []string{`"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["weather_get"]}`,
+				`"stopSequences":["END"]`, `"topP":0.5`}},
 		"ollama":           {open: model.Ollama, request: free, want: []string{`"top_p":0.5`, `"stop":["END"]`}},
 		"ollama, required": {open: model.Ollama, request: full, refused: "tool_choice"},
 	} {
@@ -72,7 +82,8 @@ func TestParametersOfAChoice(t *testing.T) {
 	}
 }
 
-// TestTextsAroundACall: W23, texts before and after a call of one answer stay apart, also where the provider has one text for all, and
+// TestTextsAroundACall: W23, texts before and after a call of one answer stay apart, also where the provider has one
+// text for all, and
 // what is streamed is what the whole says.
 func TestTextsAroundACall(t *testing.T) {
 	const want = "Before.\n\nAfter."
@@ -98,11 +109,12 @@ data: [DONE]
 		t.Run(name, func(t *testing.T) {
 			s, _ := served(t, c.stream)
 			told := ""
-			a, err := c.open(s).Answer(t.Context(), model.Request{Model: "m", Messages: ask("hi"), Tools: []model.Tool{weather}}, func(d model.Delta) {
-				if d.Type == model.TextDelta {
-					told += d.Text
-				}
-			})
+			a, err := c.open(s).Answer(t.Context(),
+				model.Request{Model: "m", Messages: ask("hi"), Tools: []model.Tool{weather}}, func(d model.Delta) {
+					if d.Type == model.TextDelta {
+						told += d.Text
+					}
+				})
 			if err != nil || a.Text() != want || told != want {
 				t.Errorf("%v: %q, streamed %q", err, a.Text(), told)
 			}

@@ -132,7 +132,8 @@ func (p *Providers) find(name string) (provider, string, error) {
 	}
 }
 
-// Resolve gives the provider that a model belongs to, and the provider's own name of it. Of a name that is not known it gives the
+// Resolve gives the provider that a model belongs to, and the provider's own name of it. Of a name that is not known it
+// gives the
 // name alone.
 func (p *Providers) Resolve(name string) (provider, model string) {
 	who, own, err := p.find(name)

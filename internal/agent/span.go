@@ -30,6 +30,9 @@ func (t *Thinker) tracer() trace.Tracer {
 	return t.Tracer
 }
 
+// Resolver gives the provider that a model belongs to, and the provider's own name of it.
+type Resolver func(name string) (provider, own string)
+
 // resolved gives the provider that a model belongs to and the provider's own name of it, as far as they are known.
 func (t *Thinker) resolved(name string) (provider, own string) {
 	if t.Resolve == nil {
@@ -43,7 +46,8 @@ var conventionalProviders = map[string]string{"gemini": "gcp.gemini", "mistral":
 
 // conventionalStops are the reasons to stop in the words of the GenAI conventions.
 var conventionalStops = map[model.Stop]string{
-	model.StopEnd: "stop", model.StopTools: "tool_call", model.StopLength: "length", model.StopRefused: "content_filter",
+	model.StopEnd: "stop", model.StopTools: "tool_call",
+	model.StopLength: "length", model.StopRefused: "content_filter",
 }
 
 // spanAttributes are the attributes of a span.
@@ -73,7 +77,8 @@ func (v *turn) whole(ctx context.Context, do func(context.Context) reeve.RunEnd)
 		name = v.base.Model
 	}
 	provider, asked := v.resolved(name)
-	a := spanAttributes{attribute.String("gen_ai.operation.name", "invoke_agent"), attribute.Int("reeve.moves", end.Moves)}
+	a := spanAttributes{attribute.String("gen_ai.operation.name", "invoke_agent"),
+		attribute.Int("reeve.moves", end.Moves)}
 	a.provider(provider)
 	a.text("gen_ai.request.model", asked)
 	a.text("gen_ai.agent.id", v.agent.ID)
@@ -140,7 +145,8 @@ func (v *turn) questionAttributes(r model.Request, provider, name string, answer
 		a = append(a, attribute.Float64("gen_ai.request.temperature", *r.Temperature))
 	}
 	if answer.Usage != (model.Usage{}) {
-		a = append(a, attribute.Int64("gen_ai.usage.input_tokens", answer.Usage.Input), attribute.Int64("gen_ai.usage.output_tokens", answer.Usage.Output),
+		a = append(a, attribute.Int64("gen_ai.usage.input_tokens", answer.Usage.Input),
+			attribute.Int64("gen_ai.usage.output_tokens", answer.Usage.Output),
 			attribute.Int64("reeve.cost.micros", answer.Usage.Micros))
 	}
 	return a

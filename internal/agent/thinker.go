@@ -33,14 +33,14 @@ type Thinker struct {
 	DB       *store.DB
 	Gate     Gate
 	Model    model.Model
-	Stage    Stage                                      // shows turns. Default: nobody watches
-	Assemble Assembler                                  // makes the request that begins a turn. Default: Assembly
-	Extract  Extractor                                  // takes notes of a turn that is over. Default: the model, if the agent's config says so
-	Steps    Steps                                      // runs automations that an agent's config names in their place
-	Remember func()                                     // told that turns are to be put into a few words. Default: whoever does it finds out
-	Tracer   trace.Tracer                               // gets a span for each run and question. Default: none
-	Resolve  func(name string) (provider, model string) // says who is asked for a model, under which name. Default: not known
-	OnAnswer func(Asked)                                // told of each question. Default: nobody
+	Stage    Stage        // shows turns. Default: nobody watches
+	Assemble Assembler    // makes the request that begins a turn. Default: Assembly
+	Extract  Extractor    // takes notes of a turn that is over. Default: the model, if the agent's config says so
+	Steps    Steps        // runs automations that an agent's config names in their place
+	Remember func()       // told that turns are to be put into a few words. Default: whoever does it finds out
+	Tracer   trace.Tracer // gets a span for each run and question. Default: none
+	Resolve  Resolver     // finds the provider of a model. Default: not known
+	OnAnswer func(Asked)  // told of each question. Default: nobody
 	Log      *slog.Logger
 	past     pasts
 }

@@ -307,7 +307,8 @@ func (d *Desk) Ending(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 		return nil
 	}
 	if run.State == reeve.RunFailed {
-		e := reeve.Frame{Type: reeve.FrameError, TurnID: run.ID, AgentID: run.AgentID, Code: run.Code, Message: run.Message, Hint: hint(run.Code),
+		e := reeve.Frame{Type: reeve.FrameError, TurnID: run.ID, AgentID: run.AgentID, Code: run.Code,
+			Message: run.Message, Hint: hint(run.Code),
 			RetryAfterMS: run.RetryAfter.Milliseconds()}
 		if err := tx.AppendLast(ctx, run.SessionID, "error:"+run.ID, e); err != nil {
 			return err

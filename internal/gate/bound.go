@@ -20,7 +20,8 @@ type bound struct {
 
 var errSteps = errors.New("too much to compare")
 
-// keep has the count kept wherever a schema leads. A dynamic reference leads to no other place than the one it was compiled with:
+// keep has the count kept wherever a schema leads. A dynamic reference leads to no other place than the one it was
+// compiled with:
 // that takes several resources, and a schema is one (see onlyFragments).
 func (b *bound) keep(root *jsonschema.Schema) {
 	c := circles{known: map[*jsonschema.Schema]bool{}, anchors: map[string]int{}}

@@ -10,12 +10,15 @@ import (
 	"reeve"
 )
 
-// The keywords that hold schemas: one, a list of them, or several by name. What stands elsewhere is data, such as an enum's values.
+// The keywords that hold schemas: one, a list of them, or several by name. What stands elsewhere is data, such as an
+// enum's values.
 var (
-	schemaKeywords = []string{"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
+	schemaKeywords = []string{"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if",
+		"items", "not",
 		"propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"}
 	listKeywords = []string{"allOf", "anyOf", "items", "oneOf", "prefixItems"}
-	nameKeywords = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+	nameKeywords = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties",
+		"properties"}
 )
 
 var referenceKeywords = []string{"$dynamicRef", "$recursiveRef", "$ref"}
@@ -38,7 +41,8 @@ type fragments struct {
 	seen   map[string]bool // the targets of references that were looked at, by path
 }
 
-// onlyFragments refuses a schema with a reference that is anything but a fragment of the schema itself (#...): a relative or an
+// onlyFragments refuses a schema with a reference that is anything but a fragment of the schema itself (#...): a
+// relative or an
 // absolute address, a URN, or a fragment below a nested $id, which counts from there and not from the root.
 func onlyFragments(doc any) error {
 	f := fragments{root: doc, idWord: "$id", seen: map[string]bool{}}
@@ -92,11 +96,13 @@ func (f fragments) reference(ref string, p place, word string) error {
 	fragment, ok := strings.CutPrefix(ref, "#")
 	switch {
 	case !ok:
-		return reeve.Errorf(reeve.Validation, "the reference %q at %s leads outside the schema: only references to its own parts can be "+
-			"used, such as #/$defs/name", ref, p.at(word).path)
+		return reeve.Errorf(reeve.Validation,
+			"the reference %q at %s leads outside the schema: only references to its own parts can be "+
+				"used, such as #/$defs/name", ref, p.at(word).path)
 	case p.base != "":
-		return reeve.Errorf(reeve.Validation, "the reference %q at %s counts from the %s at %s and not from the root of the schema, so it "+
-			"leads outside the schema: remove that %s", ref, p.at(word).path, f.idWord, p.base, f.idWord)
+		return reeve.Errorf(reeve.Validation,
+			"the reference %q at %s counts from the %s at %s and not from the root of the schema, so it "+
+				"leads outside the schema: remove that %s", ref, p.at(word).path, f.idWord, p.base, f.idWord)
 	}
 	path, err := url.PathUnescape(fragment)
 	if err != nil || f.seen[path] || !strings.HasPrefix(path, "/") {

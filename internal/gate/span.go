@@ -30,7 +30,8 @@ func (p *pass) observed(ctx context.Context, n int, do func(context.Context) out
 	if span.IsRecording() {
 		a := p.attributes(string(p.args))
 		a.text("gen_ai.tool.call.result", clip(o.out.content, 4000))
-		span.SetAttributes(append(a, attribute.Int("reeve.attempt", n), attribute.Int64("reeve.cost.micros", o.spent.Micros))...)
+		span.SetAttributes(append(a, attribute.Int("reeve.attempt", n),
+			attribute.Int64("reeve.cost.micros", o.spent.Micros))...)
 		failSpan(span, o.err)
 	}
 	span.End()
@@ -40,7 +41,8 @@ func (p *pass) observed(ctx context.Context, n int, do func(context.Context) out
 	return o
 }
 
-// spanRefusal gives a call that was refused a span of its own, with the refusal's code and the step of the gate that refused it.
+// spanRefusal gives a call that was refused a span of its own, with the refusal's code and the step of the gate that
+// refused it.
 func (p *pass) spanRefusal(ctx context.Context, why *reeve.Error) {
 	_, span := p.span(ctx)
 	if span.IsRecording() {
@@ -73,7 +75,8 @@ func failSpan(span trace.Span, why *reeve.Error) {
 
 // attributes says whose call it is, of which tool, and with which arguments.
 func (p *pass) attributes(args string) spanAttributes {
-	a := spanAttributes{attribute.String("gen_ai.operation.name", "execute_tool"), attribute.String("gen_ai.tool.type", "function")}
+	a := spanAttributes{attribute.String("gen_ai.operation.name", "execute_tool"),
+		attribute.String("gen_ai.tool.type", "function")}
 	a.text("gen_ai.tool.name", p.toolName())
 	if p.entry != nil {
 		a.text("gen_ai.tool.description", clip(p.tool().Description, 200))

@@ -105,7 +105,8 @@ func isV1(p string) bool {
 func v1ProblemOf(err error) (v1Problem, int) {
 	e := reeve.AsError(err)
 	if e.Code == reeve.Internal {
-		e = reeve.Errorf(reeve.Internal, "internal error").Hintf("the server's log has the details under the request id")
+		e = reeve.Errorf(reeve.Internal,
+			"internal error").Hintf("the server's log has the details under the request id")
 	}
 	status, ok := statuses[e.Code]
 	if !ok {
@@ -182,7 +183,8 @@ func v1Read(r *http.Request, rules map[string]v1Rule, v any) error {
 		return wrongV1(t.Field, "%s cannot be a %s", t.Field, t.Value)
 	}
 	if err != nil {
-		return reeve.Errorf(reeve.Validation, "the body is not a JSON object of parameters: %v", reeve.AsError(err).Message)
+		return reeve.Errorf(reeve.Validation, "the body is not a JSON object of parameters: %v",
+			reeve.AsError(err).Message)
 	}
 	return nil
 }

@@ -128,7 +128,8 @@ func (q v1ChatRequest) talk() (*v1Talk, error) {
 			t.add(model.User, parts...)
 		case "assistant":
 			if len(m.FunctionCall) > 0 && string(m.FunctionCall) != "null" {
-				return nil, v1Unsupported(path+".function_call", "function_call is not supported: calls are in tool_calls")
+				return nil, v1Unsupported(path+".function_call",
+					"function_call is not supported: calls are in tool_calls")
 			}
 			t.add(model.Assistant, parts...)
 			if m.Refusal != "" {
@@ -163,7 +164,8 @@ func (s *server) v1Chat(w http.ResponseWriter, r *http.Request, who reeve.Princi
 	if err != nil {
 		return err
 	}
-	asked := v1Asked{model: q.Model, talk: talk, tools: q.Tools, choice: q.ToolChoice, temperature: q.Temperature, topP: q.TopP,
+	asked := v1Asked{model: q.Model, talk: talk, tools: q.Tools, choice: q.ToolChoice, temperature: q.Temperature,
+		topP:   q.TopP,
 		limits: map[string]*int{"max_tokens": q.MaxTokens, "max_completion_tokens": q.MaxCompletionTokens}}
 	asked.given.OneCall = q.Parallel != nil && !*q.Parallel
 	if asked.given.StopAt, err = v1Stop(q.Stop); err != nil {

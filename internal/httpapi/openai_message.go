@@ -64,10 +64,12 @@ type v1Tool struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// v1Unsupported is the error for a parameter, or a value of one, that would change the answer and that nothing here can heed.
+// v1Unsupported is the error for a parameter, or a value of one, that would change the answer and that nothing here can
+// heed.
 func v1Unsupported(path, format string, args ...any) error {
 	e := reeve.AsError(wrongV1(path, format, args...))
-	return &v1Fault{code: "unsupported_parameter", err: e.Hintf("leave it out; docs/conversations.md says which parameters are heeded")}
+	return &v1Fault{code: "unsupported_parameter",
+		err: e.Hintf("leave it out; docs/conversations.md says which parameters are heeded")}
 }
 
 func wrongV1(path, format string, args ...any) error {
@@ -96,7 +98,8 @@ func v1Tools(list []v1Tool) ([]model.Tool, error) {
 		}
 		if len(v.Parameters) > 0 && string(v.Parameters) != "null" {
 			if err := gate.CheckParameters(v.Parameters); err != nil {
-				return nil, wrongV1(path, "the parameters of the tool %q cannot be used: %s", v.Name, reeve.AsError(err).Message)
+				return nil, wrongV1(path, "the parameters of the tool %q cannot be used: %s", v.Name,
+					reeve.AsError(err).Message)
 			}
 		}
 		seen[v.Name] = true
@@ -108,7 +111,8 @@ func v1Tools(list []v1Tool) ([]model.Tool, error) {
 	return out, nil
 }
 
-// v1Choice reads whether tools may or must be called, and which one. A tool that is named must be one that the client offers.
+// v1Choice reads whether tools may or must be called, and which one. A tool that is named must be one that the client
+// offers.
 func v1Choice(raw json.RawMessage, offers []model.Tool) (choice model.Choice, tool string, err error) {
 	const at = "tool_choice"
 	if len(raw) == 0 || string(raw) == "null" {
@@ -137,9 +141,11 @@ func v1Choice(raw json.RawMessage, offers []model.Tool) (choice model.Choice, to
 	tool = cmp.Or(named.Function.Name, named.Name)
 	switch {
 	case named.Type != "function":
-		return "", "", v1Unsupported(at, "a tool_choice of type %q is not supported: it is auto, none, required or a function", named.Type)
+		return "", "", v1Unsupported(at,
+			"a tool_choice of type %q is not supported: it is auto, none, required or a function", named.Type)
 	case !slices.ContainsFunc(offers, func(t model.Tool) bool { return t.Name == tool }):
-		return "", "", wrongV1(at, "tool_choice names the function %q, which is not among the tools of the request", tool)
+		return "", "", wrongV1(at, "tool_choice names the function %q, which is not among the tools of the request",
+			tool)
 	}
 	return model.MustCall, tool, nil
 }

@@ -12,7 +12,7 @@ import (
 // v1Rule says what becomes of a parameter of OpenAI's. Null is the same as leaving a parameter out.
 type v1Rule struct {
 	heeded bool
-	only   []string // values, in canonical JSON, that change nothing and are let pass; others are refused. Empty: all are ignored
+	only   []string // the values, in canonical JSON, that pass; others are refused. Empty: all pass, and are ignored
 }
 
 var (
@@ -20,7 +20,8 @@ var (
 	v1Ignored = v1Rule{} // it does not change the answer
 )
 
-// v1Only is for a parameter that cannot be heeded: the values that mean the same as leaving it out pass, and others are refused.
+// v1Only is for a parameter that cannot be heeded: the values that mean the same as leaving it out pass, and others are
+// refused.
 func v1Only(values ...string) v1Rule { return v1Rule{only: values} }
 
 // v1Refused is for a parameter that cannot be heeded and has no such value.
@@ -28,34 +29,69 @@ var v1Refused = v1Only("[]", "{}")
 
 // What both APIs know.
 var v1Common = map[string]v1Rule{
-	"model": v1Heeded, "stream": v1Heeded, "temperature": v1Heeded, "top_p": v1Heeded, "tools": v1Heeded, "tool_choice": v1Heeded,
-	"parallel_tool_calls": v1Heeded, "metadata": v1Heeded,
+	"model":               v1Heeded,
+	"stream":              v1Heeded,
+	"temperature":         v1Heeded,
+	"top_p":               v1Heeded,
+	"tools":               v1Heeded,
+	"tool_choice":         v1Heeded,
+	"parallel_tool_calls": v1Heeded,
+	"metadata":            v1Heeded,
 
-	"user": v1Ignored, "safety_identifier": v1Ignored, "store": v1Ignored, "service_tier": v1Ignored,
-	"prompt_cache_key": v1Ignored, "prompt_cache_options": v1Ignored, "prompt_cache_retention": v1Ignored,
+	"user":                   v1Ignored,
+	"safety_identifier":      v1Ignored,
+	"store":                  v1Ignored,
+	"service_tier":           v1Ignored,
+	"prompt_cache_key":       v1Ignored,
+	"prompt_cache_options":   v1Ignored,
+	"prompt_cache_retention": v1Ignored,
 
-	"top_logprobs": v1Only("0"), "moderation": v1Refused,
+	"top_logprobs": v1Only("0"),
+	"moderation":   v1Refused,
 }
 
 var v1ChatParameters = v1With(map[string]v1Rule{
-	"messages": v1Heeded, "n": v1Heeded, "max_tokens": v1Heeded, "max_completion_tokens": v1Heeded, "stop": v1Heeded,
-	"response_format": v1Heeded, "stream_options": v1Heeded, "reasoning_effort": v1Heeded,
+	"messages":              v1Heeded,
+	"n":                     v1Heeded,
+	"max_tokens":            v1Heeded,
+	"max_completion_tokens": v1Heeded,
+	"stop":                  v1Heeded,
+	"response_format":       v1Heeded,
+	"stream_options":        v1Heeded,
+	"reasoning_effort":      v1Heeded,
 
 	"prediction": v1Ignored, // it makes answers faster, not other ones
 
-	"frequency_penalty": v1Only("0"), "presence_penalty": v1Only("0"), "logit_bias": v1Only("{}"), "logprobs": v1Only("false"),
-	"modalities": v1Only(`["text"]`), "verbosity": v1Only(`"medium"`), "functions": v1Only("[]"), "function_call": v1Refused,
-	"audio": v1Refused, "seed": v1Refused, "web_search_options": v1Refused,
+	"frequency_penalty":  v1Only("0"),
+	"presence_penalty":   v1Only("0"),
+	"logit_bias":         v1Only("{}"),
+	"logprobs":           v1Only("false"),
+	"modalities":         v1Only(`["text"]`),
+	"verbosity":          v1Only(`"medium"`),
+	"functions":          v1Only("[]"),
+	"function_call":      v1Refused,
+	"audio":              v1Refused,
+	"seed":               v1Refused,
+	"web_search_options": v1Refused,
 })
 
 var v1ResponseParameters = v1With(map[string]v1Rule{
-	"input": v1Heeded, "instructions": v1Heeded, "previous_response_id": v1Heeded, "max_output_tokens": v1Heeded, "text": v1Heeded,
-	"reasoning": v1Heeded, "include": v1Heeded,
+	"input":                v1Heeded,
+	"instructions":         v1Heeded,
+	"previous_response_id": v1Heeded,
+	"max_output_tokens":    v1Heeded,
+	"text":                 v1Heeded,
+	"reasoning":            v1Heeded,
+	"include":              v1Heeded,
 
-	"stream_options": v1Ignored, "truncation": v1Ignored,
+	"stream_options": v1Ignored,
+	"truncation":     v1Ignored,
 
-	"background": v1Only("false"), "context_management": v1Refused, "conversation": v1Refused, "max_tool_calls": v1Refused,
-	"prompt": v1Refused,
+	"background":         v1Only("false"),
+	"context_management": v1Refused,
+	"conversation":       v1Refused,
+	"max_tool_calls":     v1Refused,
+	"prompt":             v1Refused,
 })
 
 func v1With(rules map[string]v1Rule) map[string]v1Rule {
@@ -125,7 +161,8 @@ func v1Metadata(raw json.RawMessage) (json.RawMessage, error) {
 	}
 	for name, text := range texts {
 		if len(name) > 64 || len(text) > 512 || strings.ContainsRune(name+text, 0) {
-			return nil, wrongV1("metadata."+reeve.Clip(name, 64), "a name has up to 64 characters, and a text up to 512")
+			return nil, wrongV1("metadata."+reeve.Clip(name, 64),
+				"a name has up to 64 characters, and a text up to 512")
 		}
 	}
 	return raw, nil

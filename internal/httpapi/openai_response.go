@@ -111,9 +111,10 @@ type v1ResponseCost struct {
 
 // newResponse is a response to a request, before anything was said.
 func newResponse(t reeve.Turn, name string, g reeve.Given, instructions string) *v1ResponseBody {
-	b := &v1ResponseBody{ID: v1ResponseID + t.ID, Object: "response", CreatedAt: t.StartedAt.Unix(), Status: "in_progress", Model: name,
-		Output: []any{}, Parallel: !g.OneCall, Temperature: g.Temperature, TopP: g.TopP, Truncation: "disabled", Metadata: g.Metadata,
-		Tools: []v1FunctionTool{}, ToolChoice: cmp.Or(g.Choice, "auto"), Text: v1TextConfig{v1TextFormat{Type: "text"}}}
+	b := &v1ResponseBody{ID: v1ResponseID + t.ID, Object: "response", CreatedAt: t.StartedAt.Unix(),
+		Status: "in_progress", Model: name, Output: []any{}, Parallel: !g.OneCall, Temperature: g.Temperature, TopP: g.TopP,
+		Truncation: "disabled", Metadata: g.Metadata, Tools: []v1FunctionTool{}, ToolChoice: cmp.Or(g.Choice, "auto"),
+		Text: v1TextConfig{v1TextFormat{Type: "text"}}}
 	if b.Metadata == nil {
 		b.Metadata = json.RawMessage("{}")
 	}
@@ -136,7 +137,8 @@ func newResponse(t reeve.Turn, name string, g reeve.Given, instructions string) 
 	if len(g.Format) > 0 && json.Unmarshal(g.Format, &format) == nil {
 		b.Text.Format = v1TextFormat{Type: "json_object"}
 		if len(format.Schema) > 0 {
-			b.Text.Format = v1TextFormat{Type: "json_schema", Name: format.Name, Schema: format.Schema, Strict: &format.Strict}
+			b.Text.Format = v1TextFormat{Type: "json_schema", Name: format.Name, Schema: format.Schema,
+				Strict: &format.Strict}
 		}
 	}
 	var offered []model.Tool
@@ -158,16 +160,19 @@ func (b *v1ResponseBody) itemID(prefix string) string {
 
 // message is the message that comes next.
 func (b *v1ResponseBody) message(status string, content ...v1TextPart) v1OutputMessage {
-	return v1OutputMessage{ID: b.itemID("msg"), Type: "message", Status: status, Role: "assistant", Content: append([]v1TextPart{}, content...)}
+	return v1OutputMessage{ID: b.itemID("msg"), Type: "message", Status: status, Role: "assistant",
+		Content: append([]v1TextPart{}, content...)}
 }
 
 // call is the call that comes next.
 func (b *v1ResponseBody) call(id, tool string, args json.RawMessage) v1OutputCall {
-	return v1OutputCall{ID: b.itemID("fc"), Type: "function_call", Status: "completed", CallID: id, Name: tool, Arguments: string(args)}
+	return v1OutputCall{ID: b.itemID("fc"), Type: "function_call", Status: "completed", CallID: id, Name: tool,
+		Arguments: string(args)}
 }
 
 // v1IncompleteReasons are why a response is not whole.
-var v1IncompleteReasons = map[model.Stop]string{model.StopLength: "max_output_tokens", model.StopRefused: "content_filter"}
+var v1IncompleteReasons = map[model.Stop]string{model.StopLength: "max_output_tokens",
+	model.StopRefused: "content_filter"}
 
 // conclude fills in how a response ended.
 func (b *v1ResponseBody) conclude(u model.Usage, stop model.Stop, failure error) {
@@ -220,7 +225,8 @@ func (s *server) v1Response(w http.ResponseWriter, r *http.Request, who reeve.Pr
 		return err
 	}
 	last := past.last
-	if run.State.Final() || last.Stop != "" && len(last.Calls()) == 0 { // it has said all, though its end may not be recorded yet
+	said := last.Stop != "" && len(last.Calls()) == 0 // it has said all, though its end may not be recorded yet
+	if run.State.Final() || said {
 		var failure error
 		if run.State.Final() && run.State != reeve.RunCompleted {
 			failure = &reeve.Error{Code: run.Code, Message: run.Message}

@@ -120,7 +120,8 @@ func (s *server) v1Respond(w http.ResponseWriter, r *http.Request, who reeve.Pri
 	if err != nil {
 		return err
 	}
-	asked := v1Asked{model: q.Model, talk: talk, tools: q.Tools, choice: q.ToolChoice, temperature: q.Temperature, topP: q.TopP,
+	asked := v1Asked{model: q.Model, talk: talk, tools: q.Tools, choice: q.ToolChoice, temperature: q.Temperature,
+		topP:   q.TopP,
 		limits: map[string]*int{"max_output_tokens": q.MaxOutputTokens}, previous: q.Previous}
 	if asked.given, err = q.given(); err != nil {
 		return err

@@ -12,7 +12,8 @@ import (
 // retrySeconds is a time to wait as a header says it, in whole seconds, and never less than it is.
 func retrySeconds(d time.Duration) string { return strconv.Itoa(max(1, int(math.Ceil(d.Seconds())))) }
 
-// responseStream makes a response of what a turn says, and tells of it in the events of its API. Without events it only makes it.
+// responseStream makes a response of what a turn says, and tells of it in the events of its API. Without events it only
+// makes it.
 type responseStream struct {
 	*events
 	body *v1ResponseBody
@@ -61,14 +62,16 @@ func (e *responseStream) text(piece string) error {
 		if err := e.event("response.output_item.added", map[string]any{"output_index": at, "item": item}); err != nil {
 			return err
 		}
-		if err := e.event("response.content_part.added", map[string]any{"item_id": item.ID, "output_index": at, "content_index": 0,
-			"part": v1TextOf("")}); err != nil {
+		if err := e.event("response.content_part.added",
+			map[string]any{"item_id": item.ID, "output_index": at, "content_index": 0,
+				"part": v1TextOf("")}); err != nil {
 			return err
 		}
 	}
 	e.said += piece
-	return e.event("response.output_text.delta", map[string]any{"item_id": item.ID, "output_index": at, "content_index": 0, "delta": piece,
-		"logprobs": []any{}})
+	return e.event("response.output_text.delta",
+		map[string]any{"item_id": item.ID, "output_index": at, "content_index": 0, "delta": piece,
+			"logprobs": []any{}})
 }
 
 // close ends the message under way, if one is.
@@ -80,12 +83,14 @@ func (e *responseStream) close() error {
 	item := e.body.message("completed", part)
 	e.body.Output = append(e.body.Output, item)
 	e.open, e.said = false, ""
-	if err := e.event("response.output_text.done", map[string]any{"item_id": item.ID, "output_index": at, "content_index": 0, "text": part.Text,
-		"logprobs": []any{}}); err != nil {
+	if err := e.event("response.output_text.done",
+		map[string]any{"item_id": item.ID, "output_index": at, "content_index": 0, "text": part.Text,
+			"logprobs": []any{}}); err != nil {
 		return err
 	}
-	if err := e.event("response.content_part.done", map[string]any{"item_id": item.ID, "output_index": at, "content_index": 0,
-		"part": part}); err != nil {
+	if err := e.event("response.content_part.done",
+		map[string]any{"item_id": item.ID, "output_index": at, "content_index": 0,
+			"part": part}); err != nil {
 		return err
 	}
 	return e.event("response.output_item.done", map[string]any{"output_index": at, "item": item})

@@ -198,7 +198,8 @@ func (t *v1Turn) follow(ctx context.Context, tell func(v1Seen) error) error {
 				seen.text = "[" + f.Tool + " waits for a person: " + f.Message + ". It goes on by itself when it is approved: " + f.ApprovalID + "]"
 				seen.over = true
 			case reeve.FrameError:
-				seen.fail = &reeve.Error{Code: f.Code, Message: f.Message, Hint: f.Hint, RetryAfter: time.Duration(f.RetryAfterMS) * time.Millisecond}
+				seen.fail = &reeve.Error{Code: f.Code, Message: f.Message, Hint: f.Hint,
+					RetryAfter: time.Duration(f.RetryAfterMS) * time.Millisecond}
 			case reeve.FrameComplete:
 				seen.over = true
 			case reeve.FrameStarted, reeve.FrameResult, reeve.FrameConnected, reeve.FramePong, reeve.FrameMedia:
@@ -270,7 +271,8 @@ func (t *v1Turn) past(ctx context.Context) (p v1Past, err error) {
 			p.answers, p.last = append(p.answers, a), a
 			u := &p.usage
 			u.Input, u.Output = reeve.Add(u.Input, a.Usage.Input), reeve.Add(u.Output, a.Usage.Output)
-			u.CacheRead, u.CacheWrite = reeve.Add(u.CacheRead, a.Usage.CacheRead), reeve.Add(u.CacheWrite, a.Usage.CacheWrite)
+			u.CacheRead, u.CacheWrite = reeve.Add(u.CacheRead, a.Usage.CacheRead), reeve.Add(u.CacheWrite,
+				a.Usage.CacheWrite)
 			u.Reasoning = reeve.Add(u.Reasoning, a.Usage.Reasoning)
 		}
 		return nil

@@ -214,7 +214,8 @@ func (s *server) otherwise(mux *http.ServeMux) http.HandlerFunc {
 			return
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		err := reeve.Errorf(reeve.Unsupported, "%s cannot be done with %s", r.Method, r.URL.Path).Hintf("it takes %s", strings.Join(allowed, ", "))
+		err := reeve.Errorf(reeve.Unsupported, "%s cannot be done with %s", r.Method, r.URL.Path).Hintf("it takes %s",
+			strings.Join(allowed, ", "))
 		if isV1(r.URL.Path) {
 			p, _ := v1ProblemOf(&v1Fault{code: "method_not_allowed", err: err})
 			s.v1Write(w, http.StatusMethodNotAllowed, map[string]any{"error": p})

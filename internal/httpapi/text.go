@@ -60,16 +60,19 @@ func badText(v reflect.Value, path string) *string {
 	return nil
 }
 
-// maxInteger is the largest whole number that the API's own fields take; programs that read JSON into doubles would change others.
+// maxInteger is the largest whole number that the API's own fields take; programs that read JSON into doubles would
+// change others.
 const maxInteger = 1<<53 - 1
 
-// checkIntegers refuses a body with a whole number that a double cannot hold. JSON that is kept as it came is not looked into.
+// checkIntegers refuses a body with a whole number that a double cannot hold. JSON that is kept as it came is not
+// looked into.
 func checkIntegers(in any) error {
 	f := wideInteger(reflect.ValueOf(in), "")
 	if f == nil {
 		return nil
 	}
-	return &reeve.Error{Code: reeve.Validation, Message: "the request is not valid: " + f.Path + " " + f.Message, Fields: []reeve.Field{*f}}
+	return &reeve.Error{Code: reeve.Validation, Message: "the request is not valid: " + f.Path + " " + f.Message,
+		Fields: []reeve.Field{*f}}
 }
 
 // wideInteger gives the first such number, or nil.
@@ -81,7 +84,8 @@ func wideInteger(v reflect.Value, path string) *reeve.Field {
 		}
 	case reflect.Int, reflect.Int64:
 		if n := v.Int(); n > maxInteger || n < -maxInteger {
-			return &reeve.Field{Path: path, Message: fmt.Sprintf("cannot be %d: whole numbers are %s", n, reeve.Integers), Expected: reeve.Integers}
+			return &reeve.Field{Path: path,
+				Message: fmt.Sprintf("cannot be %d: whole numbers are %s", n, reeve.Integers), Expected: reeve.Integers}
 		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
@@ -100,10 +104,13 @@ func wideInteger(v reflect.Value, path string) *reeve.Field {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() {
-				if wrong := wideInteger(v.Field(i), path+inputName(f)); wrong != nil {
-					return wrong
-				}
+			f := v.Type().Field(i)
+			name := inputName(f)
+			if !f.IsExported() || name != "" && !strings.HasPrefix(name, "/") { // the latter is not of the body
+				continue
+			}
+			if wrong := wideInteger(v.Field(i), path+name); wrong != nil {
+				return wrong
 			}
 		}
 	default: // is no number and holds none
