@@ -88,6 +88,10 @@ type Operation struct {
 	UpdatedAt     time.Time  `json:"updated_at"`
 
 	Owner string `json:"-"` // the process that works on it; empty when none does
+
+	// InFlightUntil is when the time limit of the last request of a verifiable operation ends. Until then the request may
+	// still take effect, so a look-up that does not find the effect proves nothing. Nil if no request was sent.
+	InFlightUntil *time.Time `json:"-"`
 }
 
 // Awaited tells whether an operation has been sent and its outcome is to come from elsewhere.

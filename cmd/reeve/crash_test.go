@@ -275,6 +275,8 @@ type plan struct {
 	Do   string `json:"do"`
 	When string `json:"when"`
 	PID  int    `json:"pid,omitempty"`
+
+	SlowMS int `json:"slow_ms,omitempty"`
 }
 
 // fault is what goes wrong during one life of the server.

@@ -69,9 +69,14 @@ type plan struct {
 	Do   string `json:"do"`            // kill, drop, hang or fail; empty for nothing
 	When string `json:"when"`          // before the effect is counted, when it is counted, or when it is answered
 	PID  int    `json:"pid,omitempty"` // of the process to kill
+	// SlowMS has the effect counted so much later, though nobody waits for it any more. It goes with kill, drop and nothing, before.
+	SlowMS int `json:"slow_ms,omitempty"`
 }
 
 func (p plan) valid() error {
+	if p.SlowMS != 0 && (p.SlowMS < 0 || p.Do == "hang" || p.Do == "fail" || p.Do != "" && p.When != "before") {
+		return fmt.Errorf("%s when %q cannot be slow", p.Do, p.When)
+	}
 	switch p.Do {
 	case "":
 		return nil
@@ -162,14 +167,17 @@ func (w *witness) effect(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p := w.next(e.Lane)
-	if p.act("before", rw, r) {
+	if p.SlowMS > 0 {
+		p.leave(rw)
+		time.Sleep(time.Duration(p.SlowMS) * time.Millisecond)
+	} else if p.act("before", rw, r) {
 		return
 	}
 	if err := w.count(e); err != nil {
 		fmt.Fprintln(os.Stderr, "witness:", err)
 		os.Exit(1) // a witness that cannot count must not testify
 	}
-	if p.act("counted", rw, r) {
+	if p.SlowMS > 0 && p.Do != "" || p.act("counted", rw, r) {
 		return
 	}
 	// A repeat gets the answer that the first one got: it says nothing of the count.
@@ -177,6 +185,20 @@ func (w *witness) effect(rw http.ResponseWriter, r *http.Request) {
 	if p.When == "answered" {
 		_ = http.NewResponseController(rw).Flush() // the client may have died of something else
 		p.act("answered", rw, r)
+	}
+}
+
+// leave has the client of a slow effect die or lose its connection, as the plan says.
+func (p plan) leave(rw http.ResponseWriter) {
+	switch p.Do {
+	case "kill":
+		if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
+			fmt.Fprintf(os.Stderr, "witness: cannot kill %d: %v\n", p.PID, err)
+		}
+	case "drop":
+		if c, _, err := http.NewResponseController(rw).Hijack(); err == nil {
+			_ = c.Close()
+		}
 	}
 }
 

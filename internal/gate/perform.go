@@ -265,6 +265,7 @@ func (p *pass) dispatch(ctx context.Context) (reeve.Result, error) {
 		}
 		op = p.operation(reeve.Dispatched)
 		op.Owner = p.g.process
+		p.putInFlight(&op, tx.Now())
 		if p.resumed != nil {
 			op.Resolution, op.ResolvedBy, op.Spent, op.Tries, op.Deferred = p.resumed.Resolution, p.resumed.ResolvedBy, p.resumed.Spent, p.resumed.Tries, p.resumed.Deferred
 			return p.move(keep, tx, op)
@@ -290,11 +291,14 @@ func (p *pass) send(ctx context.Context, op reeve.Operation) (reeve.Result, erro
 		p.g.disown(op)
 		return pending(op), nil
 	}
-	o := p.attempts(ctx, p.tool().Effect == reeve.Keyed)
-	if o.ending == ambiguous && p.tool().Effect == reeve.Verifiable {
+	if op.Effect != reeve.Verifiable {
+		return p.conclude(ctx, op, p.attempts(ctx, p.tool().Effect == reeve.Keyed))
+	}
+	op, o := p.sendVerifiable(ctx, op)
+	if o.ending == ambiguous {
 		o = p.verify(ctx, op, o)
-		if o.ending == unsent && o.err.Code != reeve.Internal {
-			o.ending = ambiguous // a request that was given up may still be on its way: look again before it counts as not sent
+		if o.ending == unsent {
+			o.ending = ambiguous // the request may still be on its way: the loop looks again, see takeUpVerifiable
 		}
 	}
 	return p.conclude(ctx, op, o)

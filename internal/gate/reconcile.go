@@ -236,11 +236,7 @@ func (g *Gate) resume(ctx context.Context, op reeve.Operation) (reeve.Result, er
 		p.doubt = true
 		return p.send(ctx, op)
 	case reeve.Verifiable:
-		o := p.verify(ctx, op, lost)
-		if o.ending == unsent { // proven not to have happened
-			return p.send(ctx, op)
-		}
-		return p.conclude(ctx, op, o)
+		return p.takeUpVerifiable(ctx, op, lost)
 	case reeve.Local, reeve.Unsafe:
 	}
 	return p.conclude(ctx, op, lost)

@@ -11,17 +11,17 @@ import (
 
 const operationColumns = `id, workspace_id, agent_id, call_id, result_id, thread_id, run_id, tool, tool_version, policy, effect, state, args_hash,
 	base, code, message, tries, next_attempt_at, owner, resolution, resolved_by, undo, spent, created_at, updated_at,
-	deferred, timeout_at`
+	deferred, timeout_at, in_flight_until`
 
 func scanOperation(r scanner) (o reeve.Operation, err error) {
-	var next, created, updated, deferred, timeout int64
+	var next, created, updated, deferred, timeout, inFlight int64
 	var undo, spent string
 	if err := r.Scan(&o.ID, &o.WorkspaceID, &o.AgentID, &o.CallID, &o.ResultID, &o.ThreadID, &o.RunID, &o.Tool, &o.ToolVersion, &o.Policy,
 		&o.Effect, &o.State, &o.ArgsHash, &o.Base, &o.Code, &o.Message, &o.Tries, &next, &o.Owner, &o.Resolution, &o.ResolvedBy, &undo, &spent,
-		&created, &updated, &deferred, &timeout); err != nil {
+		&created, &updated, &deferred, &timeout, &inFlight); err != nil {
 		return o, err
 	}
-	o.Deferred, o.TimeoutAt = deferred != 0, optional(timeout)
+	o.Deferred, o.TimeoutAt, o.InFlightUntil = deferred != 0, optional(timeout), optional(inFlight)
 	o.NextAttemptAt, o.CreatedAt, o.UpdatedAt = optional(next), reeve.FromMillis(created), reeve.FromMillis(updated)
 	if err := fromText(undo, &o.Undo); err != nil {
 		return o, err
@@ -45,10 +45,10 @@ func (t *Tx) InsertOperation(ctx context.Context, o reeve.Operation) error {
 		}
 		return nil
 	}, `INSERT INTO operations (`+operationColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-			$20, $21, $22, $23, $24, $24, $25, $26)`,
+			$20, $21, $22, $23, $24, $24, $25, $26, $27)`,
 		o.ID, o.WorkspaceID, o.AgentID, o.CallID, o.ResultID, o.ThreadID, o.RunID, o.Tool, o.ToolVersion, o.Policy, string(o.Effect),
 		string(o.State), o.ArgsHash, o.Base, string(o.Code), reeve.Clean(o.Message), o.Tries, orZero(o.NextAttemptAt), o.Owner, string(o.Resolution),
-		o.ResolvedBy, undoText(o.Undo), spentText(o.Spent), reeve.Millis(t.now), flag(o.Deferred), orZero(o.TimeoutAt))
+		o.ResolvedBy, undoText(o.Undo), spentText(o.Spent), reeve.Millis(t.now), flag(o.Deferred), orZero(o.TimeoutAt), orZero(o.InFlightUntil))
 }
 
 // MoveOperation takes an operation from one state to another, provided nobody else has since: the row must still be in the
@@ -60,11 +60,13 @@ func (t *Tx) MoveOperation(ctx context.Context, was, is reeve.Operation) error {
 		}
 	}
 	n, err := t.affect(ctx, `UPDATE operations SET state = $4, result_id = $5, base = $6, code = $7, message = $8, tries = $9, next_attempt_at = $10,
-			owner = $11, resolution = $12, resolved_by = $13, undo = $14, spent = $15, updated_at = $16, tool_version = $17, policy = $18, timeout_at = $19
+			owner = $11, resolution = $12, resolved_by = $13, undo = $14, spent = $15, updated_at = $16, tool_version = $17, policy = $18, timeout_at = $19,
+			in_flight_until = $23
 		WHERE id = $1 AND state = $2 AND owner = $3 AND tries = $20 AND resolution = $21 AND result_id = $22`,
 		is.ID, string(was.State), was.Owner, string(is.State), is.ResultID, is.Base, string(is.Code), reeve.Clean(is.Message), is.Tries,
 		orZero(is.NextAttemptAt), is.Owner, string(is.Resolution), is.ResolvedBy, undoText(is.Undo), spentText(is.Spent), reeve.Millis(t.now),
-		is.ToolVersion, is.Policy, orZero(is.TimeoutAt), was.Tries, string(was.Resolution), was.ResultID)
+		is.ToolVersion, is.Policy, orZero(is.TimeoutAt), was.Tries, string(was.Resolution), was.ResultID,
+		orZero(is.InFlightUntil))
 	if err == nil && n == 0 {
 		return reeve.Errorf(reeve.Conflict, "operation %s is no longer %s as it was", is.ID, was.State)
 	}

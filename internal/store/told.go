@@ -59,7 +59,7 @@ func newRecord(standing string, special bool) string {
 		state, base, code, message, tries, undo = `$21`, `$22`, `$23`, `$24`, `$25`, `$26`
 	}
 	return `INSERT INTO operations (` + operationColumns + `, trail, asked, asked_info, answer, answer_info) VALUES ($1, (SELECT id FROM workspaces WHERE id = $2 AND revision = $3` + standing + `),
-		$4, $5, $6, $7, $8, $9, $10, $11, $12, ` + state + `, $13, ` + base + `, ` + code + `, ` + message + `, ` + tries + `, 0, '', '', '', ` + undo + `, $14, $15, $15, 0, 0, $16, $17, $18, $19, $20)`
+		$4, $5, $6, $7, $8, $9, $10, $11, $12, ` + state + `, $13, ` + base + `, ` + code + `, ` + message + `, ` + tries + `, 0, '', '', '', ` + undo + `, $14, $15, $15, 0, 0, 0, $16, $17, $18, $19, $20)`
 }
 
 // RecordCall writes a call that is over, its answer and its operation. As with AppendAction, the row cannot be written unless the call was judged by what still holds; it says Taken if the
