@@ -24,8 +24,10 @@ func (r *Room) Save(ctx context.Context, workspace, id, user string, q reeve.Scr
 		return v, err
 	}
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		v, err = r.save(ctx, tx, workspace, id, user, q)
-		return err
+		if v, err = r.save(ctx, tx, workspace, id, user, q); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, v)
 	})
 	return v, err
 }
@@ -181,8 +183,10 @@ func (r *Room) Create(ctx context.Context, workspace, user string, agent reeve.A
 				return err
 			}
 		}
-		m, err = tx.GetAutomation(ctx, workspace, a.ID)
-		return err
+		if m, err = tx.GetAutomation(ctx, workspace, a.ID); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, m)
 	})
 	return m, err
 }
@@ -199,8 +203,10 @@ func (r *Room) change(ctx context.Context, workspace, id string, f func(tx *stor
 		if err := tx.PutAutomation(ctx, m); err != nil {
 			return err
 		}
-		m, err = tx.GetAutomation(ctx, workspace, m.AgentID)
-		return err
+		if m, err = tx.GetAutomation(ctx, workspace, m.AgentID); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, m)
 	})
 	return m, err
 }

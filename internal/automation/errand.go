@@ -35,8 +35,11 @@ func (r *Room) Plan(ctx context.Context, workspace, id, user string, q reeve.Pla
 			request = fmt.Sprintf("%s\n\n(The automation %q is at version %s: read it with scripts_get and change it.)", q.Request, m.Name, m.Version)
 		}
 		k, _, err = r.send(ctx, tx, reeve.Errand{Kind: reeve.PlanErrand, WorkspaceID: workspace, AgentID: m.AgentID, ScriptID: m.ScriptID, UserID: user, Request: request})
+		if err != nil {
+			return err
+		}
 		k.Automation, k.Version = m.Name, m.Version
-		return err
+		return tx.Answer(ctx, k)
 	})
 	if err == nil {
 		r.Waker.Nudge()
@@ -69,7 +72,10 @@ func (r *Room) Answer(ctx context.Context, workspace, id, answer string) (k reev
 		} else if !moved {
 			return reeve.Errorf(reeve.Conflict, "somebody answered it meanwhile")
 		}
-		return r.wakeWorker(ctx, tx, k, tx.Now())
+		if err := r.wakeWorker(ctx, tx, k, tx.Now()); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, k)
 	})
 	if err == nil {
 		r.Waker.Nudge()

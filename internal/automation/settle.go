@@ -26,7 +26,10 @@ func (r *Room) Settle(ctx context.Context, workspace, id, item string, to reeve.
 		if to == reeve.ItemProcessing {
 			said = "a person began the item " + strconv.Quote(was.ID) + " anew"
 		}
-		return r.Gate.Withdraw(ctx, tx, was, said)
+		if err := r.Gate.Withdraw(ctx, tx, was, said); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, v)
 	})
 	return v, err
 }

@@ -60,7 +60,12 @@ func (r *Room) Apply(ctx context.Context, workspace, run, user string) (out reev
 	}
 	note.Type, note.PlanOf = reeve.ApplyRun, run
 	if out, err = r.wake(ctx, workspace, note.AgentID, user, "apply:"+run, "", note); errors.Is(err, errApplied) {
-		err = r.DB.Update(ctx, func(tx *store.Tx) error { return look(&tx.Snap) }) // which returns when what it has read is committed
+		err = r.DB.Update(ctx, func(tx *store.Tx) error { // which returns when what it has read is committed
+			if err := look(&tx.Snap); err != nil {
+				return err
+			}
+			return tx.Answer(ctx, out)
+		})
 	}
 	return out, err
 }
@@ -104,8 +109,10 @@ func (r *Room) wake(ctx context.Context, workspace, agent, user, key, input stri
 			return err
 		}
 		out.Wake, out.Again = &w, note.PlanOf != "" && !fresh
-		out.Script, _, err = tx.FindScriptRun(ctx, w.RunKey)
-		return err
+		if out.Script, _, err = tx.FindScriptRun(ctx, w.RunKey); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, out)
 	})
 	if err == nil {
 		r.Waker.Nudge()

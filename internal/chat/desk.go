@@ -41,8 +41,10 @@ func (d *Desk) Open(ctx context.Context, who reeve.Principal, id, origin string,
 		}
 	}
 	begin := func(tx *store.Tx) (err error) {
-		c, err = open(ctx, tx, who, id, origin, r)
-		return err
+		if c, err = open(ctx, tx, who, id, origin, r); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, c)
 	}
 	if err = d.DB.Update(ctx, begin); id != "" && reeve.CodeOf(err) == reeve.AlreadyExists {
 		err = d.DB.Update(ctx, begin) // somebody else has just begun it

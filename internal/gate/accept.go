@@ -121,8 +121,10 @@ func (g *Gate) decideOn(ctx context.Context, workspace, id string, word func(*st
 			if err := word(tx, p); err != nil {
 				return err
 			}
-			p, err = tx.GetProposal(ctx, workspace, id)
-			return err
+			if p, err = tx.GetProposal(ctx, workspace, id); err != nil {
+				return err
+			}
+			return tx.Answer(ctx, p)
 		})
 		if !overtaken(err) {
 			return p, err

@@ -135,14 +135,20 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 			if is.Code != reeve.BudgetExceeded { // which tells the budget step what the person was asked
 				is.Code = ""
 			}
-			return tx.MoveOperation(ctx, op, is)
+			if err := tx.MoveOperation(ctx, op, is); err != nil {
+				return err
+			}
+			return tx.Answer(ctx, a)
 		}
 		why := "a person denied it"
 		if comment != "" {
 			why += ": " + comment
 		}
 		said := reeve.Errorf(reeve.Denied, "%s", why)
-		return g.deny(ctx, tx, op, said, unwanted(said))
+		if err := g.deny(ctx, tx, op, said, unwanted(said)); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, a)
 	})
 	if err != nil {
 		return a, err
@@ -355,7 +361,10 @@ func (g *Gate) Resolve(ctx context.Context, workspace, id string, in reeve.Resol
 		if err := tx.MoveOperation(ctx, was, is); err != nil {
 			return err
 		}
-		return tx.Late(ctx, was, is)
+		if err := tx.Late(ctx, was, is); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, op)
 	})
 	if err == nil {
 		g.Nudge()

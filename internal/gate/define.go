@@ -53,7 +53,10 @@ func (g *Gate) PutTool(ctx context.Context, t reeve.Tool, replace bool, by reeve
 		if found && !old.CreatedAt.IsZero() { // unless that is what was damaged
 			t.CreatedAt = old.CreatedAt
 		}
-		return tx.PutTool(ctx, t)
+		if err := tx.PutTool(ctx, t); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, t)
 	})
 	return t, err
 }

@@ -390,7 +390,14 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 					return err
 				}
 			}
-			return tx.Late(ctx, was, is)
+			if err := tx.Late(ctx, was, is); err != nil || !p.brought {
+				return err
+			}
+			now, err := tx.GetOperation(ctx, was.WorkspaceID, was.ID)
+			if err != nil {
+				return err
+			}
+			return tx.Answer(ctx, now)
 		})
 	}
 	record := func(ctx context.Context) error {

@@ -28,7 +28,10 @@ func (g *Gate) flip(ctx context.Context, workspace, agent, reason string, on boo
 			if on {
 				at = tx.Now()
 			}
-			return tx.StopWorkspace(ctx, workspace, at, reason)
+			if err := tx.StopWorkspace(ctx, workspace, at, reason); err != nil {
+				return err
+			}
+			return tx.Answer(ctx, nil)
 		}
 		if err := tx.Touch(ctx, workspace); err != nil { // before it is read: see Tx.Revise
 			return err
@@ -43,6 +46,9 @@ func (g *Gate) flip(ctx context.Context, workspace, agent, reason string, on boo
 			now := tx.Now()
 			a.StoppedAt = &now
 		}
-		return tx.UpdateAgent(ctx, a)
+		if err := tx.UpdateAgent(ctx, a); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, nil)
 	})
 }

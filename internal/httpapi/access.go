@@ -60,7 +60,10 @@ func (s *server) createToken(ctx context.Context, who reeve.Principal, in *struc
 		}
 		text, c := newCredential(tx.NewID(reeve.PrefixToken), t)
 		out.Body = reeve.NewToken{AccessToken: c.AccessToken, Token: text}
-		return tx.InsertCredential(ctx, c)
+		if err := tx.InsertCredential(ctx, c); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, nil) // its text is not kept
 	})
 }
 
@@ -178,6 +181,6 @@ func (s *server) createWorkspace(ctx context.Context, who reeve.Principal, in *s
 				return err
 			}
 		}
-		return nil
+		return tx.Answer(ctx, out.Body)
 	})
 }

@@ -101,8 +101,10 @@ func (s *server) createAgent(ctx context.Context, who reeve.Principal, in *struc
 		if err := tx.StampAgent(ctx, a.ID); err != nil {
 			return err
 		}
-		out.Body, err = tx.GetAgent(ctx, who.Workspace, a.ID) // as the store has it
-		return err
+		if out.Body, err = tx.GetAgent(ctx, who.Workspace, a.ID); err != nil { // as the store has it
+			return err
+		}
+		return tx.Answer(ctx, out.Body)
 	})
 }
 

@@ -25,6 +25,7 @@ type ctxKey int
 const (
 	principalKey ctxKey = iota
 	requestKey
+	attemptKey
 )
 
 // request is what we know of a request from its start.

@@ -78,7 +78,10 @@ func (s *server) createProject(ctx context.Context, who reeve.Principal, in *str
 	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
 		p.ID, p.CreatedAt = tx.NewID(reeve.PrefixProject), tx.Now()
 		out.Body = p
-		return tx.InsertProject(ctx, p)
+		if err := tx.InsertProject(ctx, p); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, out.Body)
 	})
 }
 
@@ -216,6 +219,9 @@ func (s *server) discardBranch(ctx context.Context, who reeve.Principal, in *IDP
 	b, err := s.branchFor(ctx, who, in.ID)
 	if err != nil {
 		return nil, err
+	}
+	if b.State == reeve.BranchDiscarded && takenOver(ctx) { // by the attempt that was cut off, or by the server after it
+		return &body[reeve.Branch]{b}, nil
 	}
 	b, err = s.Branches.Discard(ctx, b)
 	return &body[reeve.Branch]{b}, err

@@ -170,8 +170,10 @@ func (s *server) addParticipant(ctx context.Context, who reeve.Principal, in *st
 		if err != nil {
 			return err
 		}
-		out.Body, err = tx.GetConversation(ctx, who.Workspace, "", in.ID)
-		return err
+		if out.Body, err = tx.GetConversation(ctx, who.Workspace, "", in.ID); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, out.Body)
 	})
 }
 

@@ -118,9 +118,15 @@ func read[T any](ctx context.Context, s *server, who reeve.Principal, f func(*st
 
 func wrote[T any](ctx context.Context, s *server, who reeve.Principal, f func(*store.JournalWriter) (T, error)) (*body[T], error) {
 	out := &body[T]{}
-	return out, s.writeJournal(ctx, who, func(w *store.JournalWriter) (err error) {
-		out.Body, err = f(w)
-		return err
+	return out, s.tell(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
+		w, err := tx.JournalWriter(ctx, person(who))
+		if err != nil {
+			return nil, err
+		}
+		if out.Body, err = f(w); err != nil {
+			return nil, err
+		}
+		return w.Tokens(), tx.Answer(ctx, out.Body)
 	})
 }
 

@@ -94,8 +94,10 @@ func (s *server) beginImport(ctx context.Context, who reeve.Principal, in *struc
 	}
 	out := &body[reeve.MailImport]{}
 	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		out.Body, err = tx.BeginImport(ctx, who.Workspace, self(who), in.Body)
-		return err
+		if out.Body, err = tx.BeginImport(ctx, who.Workspace, self(who), in.Body); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, out.Body)
 	})
 }
 
@@ -188,8 +190,10 @@ func (s *server) finishImport(ctx context.Context, who reeve.Principal, in *stru
 		if err != nil {
 			return err
 		}
-		out.Body, err = tx.FinishImport(ctx, who.Workspace, in.ID, in.Position)
-		return err
+		if out.Body, err = tx.FinishImport(ctx, who.Workspace, in.ID, in.Position); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, out.Body)
 	})
 }
 

@@ -51,7 +51,10 @@ func (s *server) createNote(ctx context.Context, who reeve.Principal, in *struct
 			return err
 		}
 		out.Body = reeve.Note{ID: tx.NewID(reeve.PrefixNote), UserID: who.User, AgentID: a.ID, Content: in.Body.Content, CreatedAt: tx.Now()}
-		return tx.InsertNote(ctx, who.Workspace, out.Body)
+		if err := tx.InsertNote(ctx, who.Workspace, out.Body); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, out.Body)
 	})
 	return out, err
 }

@@ -2,13 +2,14 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -26,11 +27,11 @@ const (
 	tokensPath   = "/api/tokens"
 )
 
-// ownKey matches the routes whose requests carry their key into the ledger: the gate makes each call once, for good, the wake
+// ownKeys matches the routes whose requests carry their key into the ledger: the gate makes each call once, for good, the wake
 // room each wake, and the chat room each turn. A batch of mails is known by its position.
-var ownKey = regexp.MustCompile(`^/api/(agents/[^/]+/(calls(/|$)|wake$)|conversations/[^/]+/turns$|playground/|mail/imports/[^/]+/batches$)`)
+var ownKeys = regexp.MustCompile(`^/api/(agents/[^/]+/(calls(/|$)|wake$)|conversations/[^/]+/turns$|playground/|mail/imports/[^/]+/batches$)`)
 
-func hasOwnKey(path string) bool { return ownKey.MatchString(path) }
+func hasOwnKey(path string) bool { return ownKeys.MatchString(path) }
 
 // keepsKey tells whether a request's key is kept here. Nobody has been asked for a token yet where OpenAI's clients call.
 func keepsKey(r *http.Request) bool {
@@ -44,13 +45,124 @@ func keyParameter() *huma.Param {
 		Description: "The same key with the same request within 24 hours gives the same answer again and changes nothing; with another request it is refused"}
 }
 
+// keyRule says how a POST route makes sure that one Idempotency-Key makes its change once, also when the server dies.
+type keyRule int
+
+const (
+	// inTransaction: the transaction that makes the change also keeps the answer, with store.Tx.Answer. After a crash
+	// the key has its answer, or nothing was changed and the request is made anew.
+	inTransaction keyRule = iota + 1
+	// repeatable: the change takes several transactions or happens outside the database, and making the same request
+	// again finishes what a crash cut off and repeats nothing. The answer is kept afterwards.
+	repeatable
+	// ownKey: the gate, the wakes, the turns or the import keep the key themselves; see ownKeys.
+	ownKey
+)
+
+// keyRules has the rule of every POST route, by the id of its operation. A route without one cannot be registered.
+var keyRules = map[string]keyRule{
+	"createTool": inTransaction, "createAgent": inTransaction, "attachTool": inTransaction,
+	"createSubscription": inTransaction, "createSchedule": inTransaction, "createNote": inTransaction,
+	"readNotification": inTransaction, "stop": inTransaction, "resume": inTransaction,
+	"createToken": inTransaction, "createWorkspace": inTransaction, "cancelRun": inTransaction,
+	"resolveOperation": inTransaction, "deliverResult": inTransaction, "decide": inTransaction,
+	"acceptProposal": inTransaction, "rejectProposal": inTransaction, "reopenProposal": inTransaction,
+
+	"createConversation": inTransaction, "addParticipant": inTransaction, "cancelTurn": inTransaction, "rateTurn": inTransaction,
+
+	"createCategory": inTransaction, "createLabel": inTransaction, "createTask": inTransaction, "assignLabels": inTransaction,
+	"createFollowUp": inTransaction, "concludeTask": inTransaction, "createChecklist": inTransaction, "addItems": inTransaction,
+	"moveItems": inTransaction, "splitItems": inTransaction, "createTimeEntry": inTransaction, "startTimer": inTransaction,
+	"stopTimer": inTransaction, "changeBlocks": inTransaction, "pinTasks": inTransaction,
+
+	"createAutomation": inTransaction, "saveVersion": inTransaction, "activateVersion": inTransaction,
+	"pauseAutomation": inTransaction, "resumeAutomation": inTransaction, "startAutomation": inTransaction,
+	"skipItem": inTransaction, "reprocessItem": inTransaction, "planAutomation": inTransaction,
+	"answerErrand": inTransaction, "applyRunPlan": inTransaction,
+
+	"beginImport": inTransaction, "finishImport": inTransaction, "createProject": inTransaction,
+
+	"undoOperation":   repeatable, // a call whose operation id derives from what it takes back
+	"acceptChangeSet": repeatable, // each item is a transaction, and one that is accepted stays so
+	"rejectChangeSet": repeatable,
+	"mergeBranch":     repeatable, // a merge that is made is found, and noted
+	"discardBranch":   repeatable, // see discardBranch
+
+	"call": ownKey, "callAll": ownKey, "judge": ownKey, "wakeAgent": ownKey, "createTurn": ownKey, "playgroundChat": ownKey, "addBatch": ownKey,
+}
+
+// attempt is one attempt at a request with a key.
+type attempt struct {
+	request   store.Request
+	answering *store.Answering // of a route that keeps its answer in its transaction
+}
+
+// answering has the route's transaction keep the answer of a request with a key, if the route's rule says so.
+func (r route) answering(ctx context.Context) context.Context {
+	a, ok := ctx.Value(attemptKey).(*attempt)
+	if !ok || keyRules[r.id] != inTransaction {
+		return ctx
+	}
+	a.answering = &store.Answering{Request: a.request, Encode: func(v any) (int, []byte, error) {
+		status := cmp.Or(r.status, http.StatusOK)
+		if v == nil {
+			return status, nil, nil
+		}
+		var b bytes.Buffer
+		err := marshal(&b, v)
+		return status, b.Bytes(), err
+	}}
+	return store.WithAnswering(ctx, a.answering)
+}
+
+// answerAs has what a room keeps as the answer shown as the route shows it.
+func answerAs[T any](ctx context.Context, shown func(T) any) {
+	if a := store.AnsweringFrom(ctx); a != nil {
+		encode := a.Encode
+		a.Encode = func(v any) (int, []byte, error) { return encode(shown(v.(T))) }
+	}
+}
+
+// takenOver tells whether an earlier attempt at this request was cut off, and may have done a part of it.
+func takenOver(ctx context.Context) bool {
+	a, ok := ctx.Value(attemptKey).(*attempt)
+	return ok && a.request.TakenOver
+}
+
+// attempts are the attempts at requests with a key that are under way in this process.
+type attempts struct {
+	mu   sync.Mutex
+	here map[string]bool // by claim
+}
+
+func (a *attempts) begin(claim string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.here == nil {
+		a.here = map[string]bool{}
+	}
+	a.here[claim] = true
+}
+
+func (a *attempts) end(claim string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.here, claim)
+}
+
+func (a *attempts) active(claim string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.here[claim]
+}
+
 // once makes a POST that carries an Idempotency-Key at most once in 24 hours.
 //
-// The key is taken in a transaction of its own before the request is looked at, and its answer is kept in another one after
-// the change, so a crash between the two leaves a key that is taken and has no answer. The change may then have been made or
-// not: a later request with that key is refused as IN_PROGRESS until the key is forgotten, and so never makes it a second
-// time. The same holds when the change ended in an error that does not say whether it was made. Any other error gives the key
-// back: nothing was changed, or only what the same request finds changed and does not change again, as an item of a set that is decided on. What a new token's text was is not kept at all: asking for it again is a CONFLICT.
+// A request first claims its key, in a transaction of its own. The answer is then kept as the route's rule says; see
+// keyRules. A claim without an answer counts only while its attempt is under way in a process that lives: until then the
+// same key is refused as IN_PROGRESS, and afterwards it is claimed anew. An attempt whose claim was taken over cannot
+// commit its change any more. Any error gives the key back, unless the change was made. The text of a new token is not
+// kept at all: asking for it again is a CONFLICT.
 //
 // A caller who goes away ends nothing: they have the key to ask again with, and then find the change made and its answer kept.
 func (s *server) once(next http.Handler) http.Handler {
@@ -64,6 +176,9 @@ func (s *server) once(next http.Handler) http.Handler {
 			s.write(w, r, err)
 			return
 		}
+		req.Process, req.Claim = s.Gate.Process(), s.ids.New(reeve.PrefixRequest, reeve.Now())
+		s.attempts.begin(req.Claim)
+		defer s.attempts.end(req.Claim)
 		ctx, cancel := outlive(r.Context())
 		defer cancel()
 		r = r.WithContext(ctx)
@@ -72,9 +187,10 @@ func (s *server) once(next http.Handler) http.Handler {
 		case err != nil:
 			s.write(w, r, err)
 		case mine:
+			a := &attempt{request: old}
 			got := &recorder{ResponseWriter: w}
-			next.ServeHTTP(got, r)
-			s.keep(r, req, got)
+			next.ServeHTTP(got, r.WithContext(context.WithValue(ctx, attemptKey, a)))
+			s.keep(r, a, got)
 			got.send()
 		default:
 			s.replay(w, r, req, old)
@@ -115,31 +231,38 @@ func keyed(r *http.Request, who reeve.Principal, key string) (store.Request, err
 
 func (s *server) claim(ctx context.Context, req store.Request) (old store.Request, mine bool, err error) {
 	err = s.DB.Update(ctx, func(tx *store.Tx) error {
-		old, mine, err = tx.ClaimRequest(ctx, req, tx.Now().Add(-keyLife))
+		old, mine, err = tx.ClaimRequest(ctx, req, tx.Now().Add(-keyLife), s.attempts.active)
 		return err
 	})
 	return old, mine, err
 }
 
-// keep records what became of a request, even if its caller has gone.
-func (s *server) keep(r *http.Request, req store.Request, got *recorder) {
-	if got.unsure() {
+// keep records what became of a request, even if its caller has gone. If that fails, the same key makes the request anew.
+func (s *server) keep(r *http.Request, a *attempt, got *recorder) {
+	if got.status < http.StatusBadRequest && a.answering != nil && a.answering.Kept {
 		return
 	}
+	req := a.request
 	if req.Status = got.status; r.URL.Path != tokensPath {
 		req.Body = got.body.Bytes()
 	}
 	ctx := context.WithoutCancel(r.Context())
 	err := s.DB.Update(ctx, func(tx *store.Tx) error {
 		if got.status >= http.StatusBadRequest {
-			return tx.DropRequest(ctx, req.ID)
+			return tx.DropRequest(ctx, req)
 		}
 		return tx.AnswerRequest(ctx, req)
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		s.Log.Error("the answer to a request with a key was not kept", "request", requestID(ctx), "error", err)
+	case got.status < http.StatusBadRequest:
+		s.Log.Debug(keptAfter, "path", r.URL.Path)
 	}
 }
+
+// keptAfter is logged for an answer that was not kept by the transaction that made the change.
+const keptAfter = "the answer to a request with a key was kept after its change"
 
 // replay answers a request whose key was taken before.
 func (s *server) replay(w http.ResponseWriter, r *http.Request, req, old store.Request) {
@@ -147,8 +270,8 @@ func (s *server) replay(w http.ResponseWriter, r *http.Request, req, old store.R
 	case old.Hash != req.Hash:
 		s.write(w, r, reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used before, for another request").Hintf("use a new key for a new request; nothing was done"))
 	case old.Status == 0:
-		s.write(w, r, reeve.Errorf(reeve.InProgress, "a request with this Idempotency-Key has begun, and how it ended is not known").
-			Hintf("if it was cut off, look whether the change is there before you use a new key"))
+		s.write(w, r, reeve.Errorf(reeve.InProgress, "a request with this Idempotency-Key is under way").
+			Hintf("repeat it with the same key in a while: that gives its answer, or makes it if it was cut off"))
 	case len(old.Body) == 0 && r.URL.Path == tokensPath:
 		s.write(w, r, reeve.Errorf(reeve.Conflict, "the token was made before, and its text is shown only once").Hintf("revoke it and make another with a new key"))
 	default:
@@ -205,16 +328,4 @@ func (r *recorder) Write(b []byte) (int, error) {
 func (r *recorder) send() {
 	r.ResponseWriter.WriteHeader(r.status)
 	_, _ = r.ResponseWriter.Write(r.body.Bytes()) // nobody is there to be told
-}
-
-// unsure tells whether the answer leaves open if the change was made.
-func (r *recorder) unsure() bool {
-	if r.status < http.StatusBadRequest {
-		return false
-	}
-	var p reeve.Problem
-	if json.Unmarshal(r.body.Bytes(), &p) != nil {
-		return true
-	}
-	return slices.Contains([]reeve.Code{reeve.Internal, reeve.UnknownOutcome, reeve.Timeout, reeve.Canceled}, p.Code)
 }

@@ -1,14 +1,21 @@
 package httpapi_test
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"reeve"
+	"reeve/internal/store"
+	"reeve/internal/store/postgres"
 	"reeve/internal/store/sqlite"
 	"reeve/reevetest"
 )
@@ -18,6 +25,8 @@ const key = "Idempotency-Key"
 // Every POST but calls, wakes and turns, which the ledger keeps, is made once for one key.
 func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, w world) {
+		var said logged
+		w.cfg.Log = slog.New(slog.NewJSONHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		h := w.start(t, tricks()...)
 		x := furnish(t, h)
 		h.Agent("other")
@@ -44,6 +53,10 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 				t.Errorf("%s: %d %s", id, first.Status, first.Body)
 				continue
 			}
+			// G30: the transaction that makes the change keeps the answer.
+			if after := said.take("kept after its change"); after != severalSteps[id] {
+				t.Errorf("%s: that its answer is kept after its change is %v", id, after)
+			}
 			before := picture(t, h)
 			again := s.request(h, "POST", key, "key of "+id)
 			if id == "createToken" {
@@ -62,6 +75,55 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 			unchanged(t, before, picture(t, h))
 		}
 	})
+}
+
+// A result from outside is delivered once for one key, and its answer is kept with it.
+func TestG30_ADeliveredResultIsKeptWithItsKey(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		var said logged
+		w.cfg.Log = slog.New(slog.NewJSONHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		waits := reeve.Tool{ID: "waits", Description: "Has its outcome brought from outside.", Effect: reeve.Unsafe, Tier: reeve.SideEffecting,
+			Async: true, Parameters: json.RawMessage(`{"type":"object"}`), Handler: func(context.Context, *reeve.Invocation) (any, error) {
+				return nil, reeve.Errorf(reeve.InProgress, "it has begun")
+			}}
+		h := w.start(t, waits)
+		h.Agent("coach", "waits")
+		op := decode[reeve.Result](t, h.Want(202, nil, "POST", "/api/agents/coach/calls", object{"tool": "waits"})).OperationID
+		h.Settle(t.Context())
+		at := "/api/operations/" + op + "/result"
+		first := h.Want(200, nil, "POST", at, object{"content": "done"}, key, "k")
+		if said.take("kept after its change") {
+			t.Error("the answer is kept after the result")
+		}
+		again := h.Want(200, nil, "POST", at, object{"content": "done"}, key, "k")
+		if string(again.Body) != string(first.Body) || again.Header.Get("Idempotency-Replayed") != "true" {
+			t.Errorf("first %s, again %s", first.Body, again.Body)
+		}
+		refused(t, h.Do("POST", at, object{"content": "done"}, key, "k2"), 409, reeve.Conflict)
+	})
+}
+
+// severalSteps are the POSTs whose change is not one transaction. Made again, they finish what was begun and repeat nothing.
+var severalSteps = map[string]bool{"undoOperation": true, "acceptChangeSet": true, "rejectChangeSet": true, "mergeBranch": true, "discardBranch": true}
+
+// logged is what a server has logged since it was looked at.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+// take tells whether something was logged, and forgets it all.
+func (l *logged) take(what string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.text.Reset()
+	return strings.Contains(l.text.String(), what)
 }
 
 func TestIdempotencyKey_Scope(t *testing.T) {
@@ -197,29 +259,68 @@ func TestIdempotencyKey_IsOfOneSession(t *testing.T) {
 	}
 }
 
-// A crash between the change and the record of its answer leaves a key without one: it is never used again to make the change,
-// until it is forgotten.
-func TestIdempotencyKey_CrashBeforeTheAnswerIsKept(t *testing.T) {
-	w := newWorld(t)
-	h := w.start(t)
-	body := object{"name": "one", "role": "viewer"}
-	h.Want(201, nil, "POST", "/api/tokens", body, key, "k")
-	h = w.rewind(t, h, `UPDATE requests SET status = 0, body = ''`) // as it is between the two commits
-	before := picture(t, h)
-	if p := refused(t, h.Do("POST", "/api/tokens", body, key, "k"), 409, reeve.InProgress); !strings.Contains(p.Hint, "look whether") {
-		t.Errorf("hint %q", p.Hint)
-	}
-	refused(t, h.Do("POST", "/api/tokens", object{"name": "two", "role": "viewer"}, key, "k"), 409, reeve.Conflict)
-	unchanged(t, before, picture(t, h))
-	h = w.rewind(t, h, `UPDATE requests SET created_at = created_at - 86400001`)
-	h.Want(201, nil, "POST", "/api/tokens", body, key, "k")
+// A crash before the change is committed leaves a key without an answer. The same request then makes the change; another
+// request with the key is refused. Such a key of an older version, whose change may have been made, is refused for a day.
+func TestG30_AKeyThatACrashLeftMakesTheChange(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		body := object{"name": "one", "role": "viewer"}
+		tokens := func() (n int) {
+			for _, v := range decode[reeve.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens {
+				if v.Name == "one" {
+					n++
+				}
+			}
+			return n
+		}
+		h.Want(201, nil, "POST", "/api/tokens", body, key, "k")
+		h = w.rewind(t, h, `UPDATE requests SET status = 0, body = '', process = 'gone'`, `DELETE FROM access_tokens WHERE name = 'one'`)
+		refused(t, h.Do("POST", "/api/tokens", object{"name": "two", "role": "viewer"}, key, "k"), 409, reeve.Conflict)
+		h.Want(201, nil, "POST", "/api/tokens", body, key, "k")
+		if p := refused(t, h.Do("POST", "/api/tokens", body, key, "k"), 409, reeve.Conflict); !strings.Contains(p.Detail, "only once") || tokens() != 1 {
+			t.Errorf("%d tokens, detail %q", tokens(), p.Detail)
+		}
+		h = w.rewind(t, h, `UPDATE requests SET status = 0, body = '', process = '', claim = ''`)
+		if p := refused(t, h.Do("POST", "/api/tokens", body, key, "k"), 409, reeve.InProgress); tokens() != 1 {
+			t.Errorf("%d tokens, %+v", tokens(), p)
+		}
+		h = w.rewind(t, h, `UPDATE requests SET created_at = created_at - 86400001`)
+		h.Want(201, nil, "POST", "/api/tokens", body, key, "k")
+	})
+}
+
+// The same request is refused as in progress only while a process that lives works on it.
+func TestG30_InProgressIsOfALivingProcess(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		body := object{"name": "coach"}
+		h.Want(201, nil, "POST", "/api/agents", body, key, "k")
+		h = w.rewind(t, h, `UPDATE requests SET status = 0, body = '', process = 'other'`, `DELETE FROM agents WHERE name = 'coach'`)
+		w.change(t, `INSERT INTO processes (id, heartbeat_at, started_at) VALUES ('other', 9000000000000, 1)`)
+		refused(t, h.Do("POST", "/api/agents", body, key, "k"), 409, reeve.InProgress)
+		w.change(t, `DELETE FROM processes WHERE id = 'other'`)
+		h.Want(201, nil, "POST", "/api/agents", body, key, "k")
+	})
 }
 
 // rewind stops a Reeve, changes what it has stored, and starts it again.
-func (w world) rewind(t *testing.T, h *reevetest.Host, query string) *reevetest.Host {
+func (w world) rewind(t *testing.T, h *reevetest.Host, queries ...string) *reevetest.Host {
 	t.Helper()
 	h.Stop()
-	e, err := sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(w.cfg.Dir, "reeve.db")})
+	w.change(t, queries...)
+	return w.start(t)
+}
+
+// change changes what is stored, past the server.
+func (w world) change(t *testing.T, queries ...string) {
+	t.Helper()
+	var e store.Engine
+	var err error
+	if w.cfg.Database != "" {
+		e, err = postgres.Open(t.Context(), postgres.Config{URL: w.cfg.Database})
+	} else {
+		e, err = sqlite.Open(t.Context(), sqlite.Config{File: filepath.Join(w.cfg.Dir, "reeve.db")})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,11 +328,12 @@ func (w world) rewind(t *testing.T, h *reevetest.Host, query string) *reevetest.
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.ExecContext(t.Context(), query); err != nil {
-		t.Fatal(err)
+	for _, query := range queries {
+		if _, err := db.ExecContext(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := errors.Join(db.Close(), e.Close()); err != nil {
 		t.Fatal(err)
 	}
-	return w.start(t)
 }

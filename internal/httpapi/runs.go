@@ -142,7 +142,10 @@ func (s *server) createSubscription(ctx context.Context, who reeve.Principal, in
 		}
 		out.Body = reeve.Subscription{ID: tx.NewID(reeve.PrefixSubscription), WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Token: reeve.Token{Class: in.Body.Class, Name: in.Body.Name},
 			Predicate: in.Body.Predicate, CreatedAt: tx.Now()}
-		return tx.InsertSubscription(ctx, out.Body)
+		if err := tx.InsertSubscription(ctx, out.Body); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, out.Body)
 	})
 }
 

@@ -72,7 +72,10 @@ func (s *server) createSchedule(ctx context.Context, who reeve.Principal, in *st
 			return nil, err
 		}
 		out.Body.Timer = t
-		return t.Tokens(), tx.PutTimer(ctx, t)
+		if err := tx.PutTimer(ctx, t); err != nil {
+			return nil, err
+		}
+		return t.Tokens(), tx.Answer(ctx, out.Body)
 	})
 	if err == nil {
 		s.Wake.Nudge()
@@ -175,5 +178,10 @@ func (s *server) getNotification(ctx context.Context, who reeve.Principal, in *I
 }
 
 func (s *server) readNotification(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
-	return nil, s.DB.Update(ctx, func(tx *store.Tx) error { return tx.ReadNotification(ctx, who.Workspace, who.User, in.ID) })
+	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.ReadNotification(ctx, who.Workspace, who.User, in.ID); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, nil)
+	})
 }

@@ -46,8 +46,9 @@ type Config struct {
 // server is what handlers share.
 type server struct {
 	Config
-	limit limiter
-	ids   reeve.IDs
+	limit    limiter
+	ids      reeve.IDs
+	attempts attempts
 }
 
 // bodyLimit is the most bytes a request body may have. A session file of its largest size fits, escaped.
@@ -148,6 +149,9 @@ type route struct {
 func handle[I, O any](api huma.API, r route, f func(context.Context, reeve.Principal, *I) (*O, error)) {
 	op := huma.Operation{Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary, Tags: []string{r.tag}, DefaultStatus: r.status,
 		MaxBodyBytes: mostBody(r.path), BodyReadTimeout: -1} // as paced has it
+	if r.method == http.MethodPost && keyRules[r.id] == 0 {
+		panic("the route " + r.id + " has no rule for its Idempotency-Key; see keyRules")
+	}
 	if r.method == http.MethodPost && !hasOwnKey(r.path) {
 		op.Parameters = append(op.Parameters, keyParameter())
 	}
@@ -157,7 +161,7 @@ func handle[I, O any](api huma.API, r route, f func(context.Context, reeve.Princ
 		if err := cmp.Or(checkText(in), checkIntegers(in)); err != nil {
 			return nil, problem(ctx, err)
 		}
-		out, err := f(ctx, who, in)
+		out, err := f(r.answering(ctx), who, in)
 		if err != nil {
 			return nil, problem(ctx, err)
 		}

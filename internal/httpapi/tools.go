@@ -50,6 +50,7 @@ func (s *server) createTool(ctx context.Context, who reeve.Principal, in *struct
 	Scoped
 	Body reeve.ToolRequest
 }) (*body[reeve.ToolView], error) {
+	answerAs(ctx, func(t reeve.Tool) any { return show(t, nil) })
 	t, err := s.Gate.PutTool(ctx, in.Body.Tool(who.Workspace), false, who.Role)
 	return &body[reeve.ToolView]{show(t, nil)}, err
 }
@@ -129,7 +130,10 @@ func (s *server) attachTool(ctx context.Context, who reeve.Principal, in *struct
 		if names := s.Gate.Owners(t, config); len(names) > 0 && !who.Role.Allows(reeve.Owner) {
 			return reeve.Errorf(reeve.Forbidden, "a token with role %s cannot set %s of %s", who.Role, strings.Join(names, " and "), t.ID).Hintf("it takes the role %s", reeve.Owner)
 		}
-		return tx.Attach(ctx, a, t, config)
+		if err := tx.Attach(ctx, a, t, config); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, showAttached(t, config))
 	})
 	return &body[reeve.ToolView]{showAttached(t, config)}, err
 }

@@ -143,6 +143,7 @@ func (s *server) getTurn(ctx context.Context, who reeve.Principal, in *IDPath) (
 
 // cancelTurn ends a turn by the word of somebody who sees it.
 func (s *server) cancelTurn(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Turn], error) {
+	answerAs(ctx, func(run reeve.Run) any { return run.Turn() })
 	t, err := s.cancel(ctx, who, "", in.ID)
 	return &body[reeve.Turn]{t}, err
 }
@@ -174,6 +175,9 @@ func (s *server) rateTurn(ctx context.Context, who reeve.Principal, in *struct {
 			return err
 		}
 		out.Body = reeve.Feedback{ID: tx.NewID(reeve.PrefixFeedback), TurnID: run.ID, UserID: who.User, Score: in.Body.Score, Comment: in.Body.Comment, CreatedAt: tx.Now()}
-		return tx.InsertFeedback(ctx, who.Workspace, out.Body)
+		if err := tx.InsertFeedback(ctx, who.Workspace, out.Body); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, out.Body)
 	})
 }

@@ -163,10 +163,15 @@ func (r *Room) End(ctx context.Context, workspace, id string, why *reeve.Error) 
 		if was.State.Final() {
 			return reeve.Errorf(reeve.Conflict, "the run has ended: it is %s", was.State)
 		}
-		if over, err = tx.CancelRun(ctx, was, why); err != nil || r.Ended == nil {
+		if over, err = tx.CancelRun(ctx, was, why); err != nil {
 			return err
 		}
-		return r.Ended.Ending(ctx, tx, over)
+		if r.Ended != nil {
+			if err := r.Ended.Ending(ctx, tx, over); err != nil {
+				return err
+			}
+		}
+		return tx.Answer(ctx, over[0])
 	})
 	if err != nil {
 		return run, err

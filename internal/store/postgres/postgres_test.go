@@ -744,10 +744,15 @@ func TestIdempotencyKey_GivenBackMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
+	if err := db.Update(ctx, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "prc_1") }); err != nil {
+		t.Fatal(err)
+	}
+	request := store.Request{ID: "req_1", Hash: "h", Process: "prc_1", Claim: "first"}
+	active := func(string) bool { return true }
 	claim := func() (old store.Request, mine bool) {
 		t.Helper()
 		if err := db.Update(ctx, func(tx *store.Tx) (err error) {
-			old, mine, err = tx.ClaimRequest(ctx, store.Request{ID: "req_1", Hash: "h"}, tx.Now().Add(-time.Hour))
+			old, mine, err = tx.ClaimRequest(ctx, request, tx.Now().Add(-time.Hour), active)
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -758,7 +763,7 @@ func TestIdempotencyKey_GivenBackMeanwhile(t *testing.T) {
 		t.Fatal("the key is new")
 	}
 	b.then = func() {
-		if err := db.Update(ctx, func(tx *store.Tx) error { return tx.DropRequest(ctx, "req_1") }); err != nil {
+		if err := db.Update(ctx, func(tx *store.Tx) error { return tx.DropRequest(ctx, request) }); err != nil {
 			t.Error(err)
 		}
 	}
