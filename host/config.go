@@ -38,6 +38,7 @@ type Config struct {
 	Dir         string       `yaml:"dir" json:"dir,omitempty" doc:"Data directory. Default: ~/.reeve"`
 	Listen      string       `yaml:"listen" json:"listen,omitempty" doc:"Address to listen on. Default: 127.0.0.1:7410"`
 	Database    string       `yaml:"database" json:"database,omitempty" doc:"postgres:// URL. Default: SQLite in the data directory"`
+	DirectDB    string       `yaml:"database_direct" json:"database_direct,omitempty" doc:"postgres:// URL of PostgreSQL itself, for backups, when database leads to a connection pooler. Default: none"`
 	Hosts       []string     `yaml:"hosts" json:"hosts,omitempty" doc:"Host names the server answers to, besides loopback ones. Default: none"`
 	Origins     []string     `yaml:"origins" json:"origins,omitempty" doc:"Web origins that may call the server, besides its own. Default: none"`
 	Shell       string       `yaml:"shell" json:"shell,omitempty" enum:"host,session,disabled" doc:"Backend of shell_exec for agents whose settings do not say; disabled is for all. Default: host"`
@@ -85,7 +86,7 @@ type Config struct {
 
 // FromEnv overrides settings with REEVE_* variables. One that is empty stands for the default.
 func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
-	text := map[string]*string{"REEVE_DIR": &c.Dir, "REEVE_LISTEN": &c.Listen, "REEVE_DATABASE": &c.Database, "REEVE_LOG_LEVEL": &c.LogLevel, "REEVE_SECRET_KEY": &c.SecretKey,
+	text := map[string]*string{"REEVE_DIR": &c.Dir, "REEVE_LISTEN": &c.Listen, "REEVE_DATABASE": &c.Database, "REEVE_DATABASE_DIRECT": &c.DirectDB, "REEVE_LOG_LEVEL": &c.LogLevel, "REEVE_SECRET_KEY": &c.SecretKey,
 		"REEVE_WEBHOOK": &c.Webhook, "REEVE_SHELL": &c.Shell, "REEVE_WEATHER_URL": &c.WeatherURL, "REEVE_PLACES_URL": &c.PlacesURL, "REEVE_MODEL": &c.Models.Default, "REEVE_MODEL_SCRIPT": &c.Models.Script, "REEVE_PYTHON_CACHE": &c.Python.Cache}
 	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins, "REEVE_HTTP_ALLOW": &c.HTTPAllow, "REEVE_SHELL_ENV": &c.ShellEnv}
 	spans := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETENTION": &c.Retention, "REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,

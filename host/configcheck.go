@@ -33,13 +33,13 @@ func (c Config) check() (name, reason string) {
 	if name, reason = c.wrongEntry(); name != "" {
 		return name, reason
 	}
-	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {
-		return "database", "it must begin with postgres://"
+	for _, v := range []struct{ name, url string }{{"database", c.Database}, {"database_direct", c.DirectDB}} {
+		if reason = wrongDatabase(v.url); reason != "" {
+			return v.name, reason
+		}
 	}
-	if u, err := url.Parse(c.Database); err != nil {
-		return "database", "it is no URL like postgres://user:password@host:5432/database" // it may hold the password, and is not shown
-	} else if n := u.Query()["pool_max_conns"]; len(n) > 0 && !postgres.IsConns(n[0]) {
-		return "database", fmt.Sprintf("pool_max_conns is %q, and not how many connections the server may open", n[0])
+	if c.Database == "" && c.DirectDB != "" {
+		return "database_direct", "there is no database beside it, and SQLite needs none"
 	}
 	if c.Shell != "" && !slices.Contains(shell.Backends(), c.Shell) {
 		return "shell", fmt.Sprintf("%q is not %s", c.Shell, strings.Join(shell.Backends(), ", "))
@@ -74,6 +74,23 @@ func (c Config) check() (name, reason string) {
 		return "log_level", fmt.Sprintf("%q is not debug, info, warn or error", c.LogLevel)
 	}
 	return "", ""
+}
+
+// wrongDatabase says what is wrong with the URL of a database. It does not show the URL, which may hold the password.
+func wrongDatabase(s string) string {
+	u, err := url.Parse(s)
+	switch {
+	case s == "":
+		return ""
+	case !strings.HasPrefix(s, "postgres://") && !strings.HasPrefix(s, "postgresql://"):
+		return "it must begin with postgres://"
+	case err != nil:
+		return "it is no URL like postgres://user:password@host:5432/database"
+	}
+	if n := u.Query()["pool_max_conns"]; len(n) > 0 && !postgres.IsConns(n[0]) {
+		return fmt.Sprintf("pool_max_conns is %q, and not how many connections the server may open", n[0])
+	}
+	return ""
 }
 
 // wrongEntry finds an entry of a list that can be none.

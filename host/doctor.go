@@ -91,6 +91,12 @@ func (h *Host) checkDatabase(ctx context.Context) reeve.PartHealth {
 		err = scarce(filepath.Join(h.cfg.Dir, databaseFile))
 	}
 	part := health("database", err, fmt.Sprintf("%s answers and can be written (%s)", h.db.Engine(), reeve.Since(start).Round(10*time.Microsecond)), "see the server's log")
+	if h.pooler {
+		part.Detail += "; it is reached through a connection pooler"
+		if h.cfg.DirectDB == "" {
+			part.Detail += ", so reeve backup needs database_direct, which is not set"
+		}
+	}
 	if _, err := exec.LookPath("pg_dump"); err != nil && h.cfg.Database != "" {
 		part.Detail += "; there is no pg_dump in the server's PATH, so it cannot be backed up with reeve backup"
 	}

@@ -72,6 +72,7 @@ type Host struct {
 	streams *httpapi.Streams
 	guard   web.Guard
 	started time.Time
+	pooler  bool // the database is reached through a connection pooler
 	renewed bool // the owner's token was of no use, and made anew
 	unlock  func() error
 	opening sync.Mutex // whoever comes while it is opened waits
@@ -105,6 +106,9 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if pg, ok := engine.(*postgres.Engine); ok {
+		h.pooler = pg.Pooler()
+	}
 	if h.db, err = store.Open(ctx, engine, key); err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
@@ -121,7 +125,7 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 
 func openEngine(ctx context.Context, cfg Config) (store.Engine, error) {
 	if cfg.Database != "" {
-		return postgres.Open(ctx, postgres.Config{URL: cfg.Database, Hook: cfg.OnFault})
+		return postgres.Open(ctx, postgres.Config{URL: cfg.Database, Direct: cfg.DirectDB, Hook: cfg.OnFault})
 	}
 	return sqlite.Open(ctx, sqlite.Config{File: filepath.Join(cfg.Dir, databaseFile), Hook: cfg.OnFault})
 }
@@ -374,7 +378,10 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	})
 	group.Go(func() error {
 		<-inner.Done()
-		h.db.Hasten(patience / 2) // who is asked to stop has little time, and a store that stands still has nothing to say
+		return h.closeSilentDatabase(context.WithoutCancel(ctx))
+	})
+	group.Go(func() error {
+		<-inner.Done()
 		quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 		return errors.Join(withdraw(), h.streams.Close(quiet), srv.Shutdown(quiet))
@@ -384,6 +391,17 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	}
 	debug.FreeOSMemory() // what only the start needed
 	return group.Wait()
+}
+
+// closeSilentDatabase closes a database server that does not answer any more, so that nothing waits for it during shutdown.
+func (h *Host) closeSilentDatabase(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience/2)
+	defer cancel()
+	if h.db.Alone() || h.ready(ctx) == nil {
+		return nil
+	}
+	h.log.Warn("the database does not answer; what is under way is taken up after the next start")
+	return h.db.Close()
 }
 
 // patience is how long calls under way may take to finish when the server is asked to stop.
@@ -430,8 +448,10 @@ func knownSecrets(cfg Config) []string {
 			own = append(own, e.Key)
 		}
 	}
-	if password := postgres.Password(cfg.Database); len(password) >= 8 {
-		own = append(own, password)
+	for _, url := range []string{cfg.Database, cfg.DirectDB} {
+		if password := postgres.Password(url); len(password) >= 8 {
+			own = append(own, password)
+		}
 	}
 	for _, name := range []string{tokenFile, keyFile} {
 		if b, err := os.ReadFile(filepath.Join(cfg.Dir, name)); err == nil {

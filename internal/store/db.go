@@ -101,13 +101,6 @@ func (db *DB) Backup(ctx context.Context, file string) error {
 	return Explain(db.engine.Backup(ctx, file))
 }
 
-// Hasten is for whoever is about to close: a store that does not answer is waited for no longer than this.
-func (db *DB) Hasten(most time.Duration) {
-	if e, ok := db.engine.(Hasty); ok {
-		e.Hasten(most)
-	}
-}
-
 // Close ends the store.
 func (db *DB) Close() error { return db.engine.Close() }
 

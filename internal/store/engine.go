@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"time"
 
 	"reeve"
 )
@@ -29,12 +28,9 @@ type Engine interface {
 	Backup(ctx context.Context, file string) error
 	// Alone tells whether no other process can be using this database.
 	Alone() bool
-	// Close ends it. No call may be under way.
+	// Close ends it. No call may be under way, unless Alone is false: then those under way fail.
 	Close() error
 }
-
-// Hasty is an engine whose answers may be long in coming, and can be waited for less from now on.
-type Hasty interface{ Hasten(most time.Duration) }
 
 // Conn is a transaction as the engine gives it.
 type Conn interface {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"embed"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"regexp"
@@ -31,18 +32,17 @@ func migrate(ctx context.Context, e Engine) (err error) {
 	if err != nil {
 		return err
 	}
+	if !e.Alone() {
+		unlock, err := lockMigrations(ctx, handle)
+		if err != nil {
+			return told(e, err)
+		}
+		defer unlock()
+	}
 	if err := vacant(ctx, e, handle, files); err != nil {
 		return err
 	}
-	var options []goose.ProviderOption
-	if !e.Alone() {
-		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300), lock.WithUnlockTimeout(1, 60)) // every second, for five minutes
-		if err != nil {
-			return err
-		}
-		options = append(options, goose.WithSessionLocker(locker))
-	}
-	p, err := goose.NewProvider(goose.Dialect(dialect), handle, files, options...)
+	p, err := goose.NewProvider(goose.Dialect(dialect), handle, files)
 	if err != nil {
 		return err
 	}
@@ -59,6 +59,26 @@ func migrate(ctx context.Context, e Engine) (err error) {
 		return told(e, err)
 	}
 	return nil
+}
+
+// lockMigrations waits until no other server migrates the database, for up to five minutes. The lock belongs to a transaction
+// that stays open and not to a session, because a connection pooler may give each transaction another session.
+func lockMigrations(ctx context.Context, handle *sql.DB) (unlock func(), err error) {
+	tx, err := handle.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, query := range []string{
+		"SET LOCAL lock_timeout = '5min'",
+		"SET LOCAL statement_timeout = 0",
+		"SET LOCAL idle_in_transaction_session_timeout = 0",
+		fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", lock.DefaultLockID), // which earlier versions take too
+	} {
+		if _, err := tx.ExecContext(ctx, query); err != nil {
+			return nil, errors.Join(err, tx.Rollback())
+		}
+	}
+	return func() { _ = tx.Rollback() }, nil // a connection that broke holds no lock
 }
 
 // scripts are the migrations as an engine gets them.

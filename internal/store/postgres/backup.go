@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -25,7 +26,13 @@ func (e *Engine) Backup(ctx context.Context, file string) (err error) {
 		return reeve.Errorf(reeve.Unsupported, "pg_dump, which copies a PostgreSQL database, is not in the server's PATH").
 			Hintf("install the PostgreSQL client package where the server runs, or put the directory of pg_dump into its PATH")
 	}
-	from, err := address(e.cfg.URL)
+	direct := e.cfg.Direct
+	if direct == "" && e.pooler {
+		return reeve.Errorf(reeve.Unsupported, "the database is reached through a connection pooler, and pg_dump needs PostgreSQL itself").
+			Hintf("set database_direct to PostgreSQL's own address, such as postgres://user@host:5432/database, and start the server again")
+	}
+	direct = cmp.Or(direct, e.cfg.URL)
+	from, err := address(direct)
 	if err != nil {
 		return err
 	}
@@ -36,7 +43,7 @@ func (e *Engine) Backup(ctx context.Context, file string) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	part := filepath.Join(dir, "part")
 	cmd := exec.CommandContext(ctx, "pg_dump", "--format=custom", "--no-owner", "--file="+part, "--dbname="+from)
-	if secret := e.pool.Config().ConnConfig.Password; secret != "" {
+	if secret := Password(direct); secret != "" {
 		cmd.Env = append(os.Environ(), "PGPASSWORD="+secret) // every user can read a command line
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {

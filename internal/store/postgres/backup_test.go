@@ -15,14 +15,14 @@ func TestConnectionsAreThoseOfTheURL(t *testing.T) {
 		"host=h user=me pool_max_conns=40":                      40,
 	} {
 		for conns, want := range map[int]int32{0: want, 7: 7} {
-			pc, err := pooled(Config{URL: url, Conns: conns})
+			pc, err := poolConfig(Config{URL: url, Conns: conns})
 			if err != nil || pc.MaxConns != want {
 				t.Errorf("%s, %d: %v, %v", url, conns, pc.MaxConns, err)
 			}
 		}
 	}
 	for _, bad := range []string{"0", "-1", "many", "", "99999999999"} {
-		_, err := pooled(Config{URL: "postgres://me:hunter2@host/db?pool_max_conns=" + bad})
+		_, err := poolConfig(Config{URL: "postgres://me:hunter2@host/db?pool_max_conns=" + bad})
 		if told := reeve.AsError(err); told.Code != reeve.Validation || !strings.Contains(told.Message, "pool_max_conns") || strings.Contains(told.Error(), "hunter2") {
 			t.Errorf("%q: %v", bad, err)
 		}

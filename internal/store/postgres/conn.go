@@ -10,37 +10,36 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"reeve"
 	"reeve/internal/store"
 )
 
-// conn is one transaction. Statements that nobody waits for are held back and sent together with the next one that somebody
-// does wait for, or with the commit: a round trip costs as much as a statement.
+// conn is one transaction. It queues statements whose result is not needed yet and sends them in one pgx.Batch with the next
+// statement whose result is needed, or with the commit.
 type conn struct {
-	engine *Engine
-	lent   *pgxpool.Conn // taken from the pool when something is sent first
-	c      *pgx.Conn
-	begin  string // held back like the rest, until something is sent
-	held   []statement
+	engine   *Engine
+	start    []string      // statements that begin the transaction, sent with the first batch
+	borrowed *pgxpool.Conn // nil until the first batch is sent
+	queued   []statement
 }
 
+// statement is a queued statement. If read is not nil it reads the statement's rows.
 type statement struct {
 	query   string
 	args    []any
 	refused func(store.Fault) error
-	read    func(store.Rows) error // what is done with its rows, if it gives any
+	read    func(store.Rows) error
 }
 
 func (t *conn) Exec(ctx context.Context, refused func(store.Fault) error, query string, args ...any) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for i, a := range args { // the caller may use its buffer again before we send
+	for i, a := range args { // the caller may reuse its buffer before the batch is sent
 		if b, ok := a.([]byte); ok {
 			args[i] = bytes.Clone(b)
 		}
 	}
-	t.held = append(t.held, statement{query: query, args: args, refused: refused})
+	t.queued = append(t.queued, statement{query: query, args: args, refused: refused})
 	return nil
 }
 
@@ -49,17 +48,16 @@ func (t *conn) Ask(ctx context.Context, read func(store.Rows) error, query strin
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t.held = append(t.held, statement{query: query, args: args, read: read})
+	t.queued = append(t.queued, statement{query: query, args: args, read: read})
 	return nil
 }
 
-// Settle sends everything held.
 func (t *conn) Settle(ctx context.Context) error {
 	_, err := t.send(ctx, "")
 	return err
 }
 
-func (t *conn) Affect(ctx context.Context, query string, args ...any) (n int64, err error) {
+func (t *conn) Affect(ctx context.Context, query string, args ...any) (int64, error) {
 	tag, err := t.send(ctx, query, args...)
 	return tag.RowsAffected(), err
 }
@@ -71,84 +69,74 @@ func (t *conn) Query(ctx context.Context, query string, args ...any) (store.Rows
 	}
 	q, err := r.Query()
 	if err != nil {
-		_ = r.Close() // reports the same error
-		return nil, t.fault(err)
+		_ = r.close() // reports the same error
+		return nil, r.fault(err)
 	}
-	return &rows{Rows: q, conn: t, batch: r}, nil
+	return &rows{Rows: q, reply: r}, nil
 }
 
-// commit sends what is held and ends the transaction. If nothing was sent before, all goes in one batch, which PostgreSQL
-// runs as one transaction by itself. Once asked for, a commit is not interrupted: its outcome could not be told.
+// commit sends the queued statements and commits. If nothing was sent before, all statements go in one batch without begin
+// and commit, which PostgreSQL runs as one transaction. The caller's cancellation does not interrupt a commit: its outcome
+// would be unknown.
 func (t *conn) commit(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	ctx = context.WithoutCancel(ctx)
 	query := "commit"
-	if t.c == nil {
-		query = ""
+	if t.borrowed == nil {
+		t.start, query = t.engine.start(), ""
 		if err := t.acquire(ctx); err != nil {
 			return err
-		}
-		if held := t.held; postable(held) {
-			t.held = nil
-			return t.post(ctx, held)
 		}
 	}
 	tag, err := t.send(ctx, query)
 	if err == nil && tag.String() == "ROLLBACK" {
 		err = store.Fault{Kind: store.FaultOther, Err: errors.New("the transaction had failed before its commit")}
 	}
-	return t.unsure(err)
+	if err != nil && t.broken() && !pgconn.SafeToRetry(err) {
+		return store.Fault{Kind: store.FaultUnsure, Err: err} // the server may have committed before the connection broke
+	}
+	return err
 }
 
-// acquire takes a connection from the pool. That there is none for so long is the server's doing, and not the caller's, who may have all the time there is.
-func (t *conn) acquire(ctx context.Context) (err error) {
-	patient, cancel := context.WithTimeout(ctx, t.engine.haste.patience())
+// acquire takes a connection from the pool. If there is none within the engine's time limit, the database counts as down.
+func (t *conn) acquire(ctx context.Context) error {
+	limited, cancel := t.engine.limit(ctx)
 	defer cancel()
-	if t.lent, err = t.engine.pool.Acquire(patient); err != nil {
-		if ctx.Err() == nil && patient.Err() != nil {
-			return store.Fault{Kind: store.FaultDown, Err: err}
-		}
-		return fault(err)
+	c, err := t.engine.pool.Acquire(limited)
+	if err == nil {
+		t.borrowed = c
+		return nil
 	}
-	t.c = t.lent.Conn()
-	return nil
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if f, ok := faultOf(fault(err)); ok && f.Kind != store.FaultOther {
+		return f
+	}
+	return store.Fault{Kind: store.FaultDown, Err: err}
 }
 
-// unsure tells whether a failed commit may have been made: when the connection broke before the server answered.
-func (t *conn) unsure(err error) error {
-	if err == nil || t.c == nil || !t.c.IsClosed() || pgconn.SafeToRetry(err) {
-		return err
-	}
-	return store.Fault{Kind: store.FaultUnsure, Err: err}
-}
+// broken reports whether the transaction's connection is closed.
+func (t *conn) broken() bool { return t.borrowed != nil && t.borrowed.Conn().IsClosed() }
 
-// release ends the transaction, unless it has ended, and gives the connection back.
+// release rolls the transaction back unless it has ended, and gives the connection back. The pool drops closed connections.
 func (t *conn) release(ctx context.Context) {
-	t.held = nil
-	if t.lent != nil {
-		t.rollback(ctx)
-		t.engine.haste.leave(t)
-		if t.hurry(0) != nil { // its caller went away as it was answered, and the socket is shut
-			_ = t.c.Close(context.WithoutCancel(ctx)) // the pool drops a closed connection
-		}
-		t.lent.Release()
+	t.queued = nil
+	if t.borrowed == nil {
+		return
 	}
-}
-
-func (t *conn) rollback(ctx context.Context) {
-	if t.c.IsClosed() || t.c.PgConn().TxStatus() == 'I' && !t.c.PgConn().IsBusy() {
+	defer t.borrowed.Release()
+	c := t.borrowed.Conn()
+	if c.IsClosed() || c.PgConn().TxStatus() == 'I' && !c.PgConn().IsBusy() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if _, err := t.c.Exec(ctx, "rollback"); err != nil {
-		_ = t.c.Close(ctx) // the pool drops a closed connection
+	if _, err := c.Exec(ctx, "rollback"); err != nil {
+		_ = c.Close(ctx)
 	}
 }
 
-// send sends everything held, and then a statement if there is one, and waits for them.
+// send sends the queued statements, and then query unless it is empty, and waits for their results.
 func (t *conn) send(ctx context.Context, query string, args ...any) (tag pgconn.CommandTag, err error) {
 	r, err := t.flush(ctx, query, args...)
 	if err != nil || r == nil {
@@ -156,43 +144,23 @@ func (t *conn) send(ctx context.Context, query string, args ...any) (tag pgconn.
 	}
 	if query != "" {
 		if tag, err = r.Exec(); err != nil {
-			_ = r.Close() // reports the same error
-			return tag, t.fault(err)
+			_ = r.close() // reports the same error
+			return tag, r.fault(err)
 		}
 	}
-	return tag, t.settled(r.Close()) // where a batch that is its own transaction says how its commit went
+	return tag, r.close() // reports a failed commit of a batch that is its own transaction
 }
 
-// hurry gives the server its time to answer. A deadline costs less than a context that ends, for which pgx starts a goroutine.
-func (t *conn) hurry(d time.Duration) error {
-	at := time.Time{}
-	if d > 0 {
-		at = reeve.Now().Add(d)
-	}
-	return t.c.PgConn().Conn().SetDeadline(at)
-}
-
-// settled takes the deadline back once all was answered.
-func (t *conn) settled(err error) error {
-	if err == nil {
-		t.engine.haste.leave(t)
-		_ = t.hurry(0) // what was answered counts, whatever became of the connection since
-	}
-	return t.fault(err)
-}
-
-// flush sends everything held, and then a statement if there is one, in one round trip, and reads up to that statement. There
-// is no answer to read if there was nothing to send.
-func (t *conn) flush(ctx context.Context, query string, args ...any) (pgx.BatchResults, error) {
+// flush sends the queued statements, and then query unless it is empty, in one round trip. It reads the results of the queued
+// statements. The reply is nil if there was nothing to send; otherwise the caller closes it.
+func (t *conn) flush(ctx context.Context, query string, args ...any) (*reply, error) {
 	b := &pgx.Batch{}
-	begins := t.begin != ""
-	if begins {
-		b.Queue(t.begin)
-		t.begin = ""
+	start, queued := t.start, t.queued
+	t.start, t.queued = nil, nil
+	for _, s := range start {
+		b.Queue(s)
 	}
-	held := t.held
-	t.held = nil
-	for _, s := range held {
+	for _, s := range queued {
 		b.Queue(s.query, s.args...)
 	}
 	if query != "" {
@@ -201,30 +169,48 @@ func (t *conn) flush(ctx context.Context, query string, args ...any) (pgx.BatchR
 	if b.Len() == 0 {
 		return nil, nil
 	}
-	if t.c == nil {
+	if t.borrowed == nil {
 		if err := t.acquire(ctx); err != nil {
 			return nil, err
 		}
 	}
-	_ = t.hurry(t.engine.haste.enter(t)) // one that is shut says so itself
-	r := t.c.SendBatch(ctx, b)
-	if begins {
+	limited, cancel := t.engine.limit(ctx)
+	r := &reply{BatchResults: t.borrowed.Conn().SendBatch(limited, b), conn: t, ctx: ctx, cancel: cancel}
+	for range start {
 		if _, err := r.Exec(); err != nil {
-			_ = r.Close()
-			return nil, t.fault(err)
+			_ = r.close()
+			return nil, r.fault(err)
 		}
 	}
-	for _, s := range held {
-		if err := t.answer(r, s); err != nil {
-			_ = r.Close()
-			return nil, s.judge(t.fault(err))
+	for _, s := range queued {
+		if err := r.read(s); err != nil {
+			_ = r.close()
+			return nil, s.explain(r.fault(err))
 		}
 	}
 	return r, nil
 }
 
-// answer reads what a statement of a batch gave.
-func (t *conn) answer(r pgx.BatchResults, s statement) error {
+// explain lets the statement's refused function replace its failure.
+func (s statement) explain(err error) error {
+	if f, ok := faultOf(err); ok && s.refused != nil {
+		if better := s.refused(f); better != nil {
+			return better
+		}
+	}
+	return err
+}
+
+// reply is the answer to one batch.
+type reply struct {
+	pgx.BatchResults
+	conn   *conn
+	ctx    context.Context // the caller's, without the engine's time limit
+	cancel context.CancelFunc
+}
+
+// read reads the result of a queued statement.
+func (r *reply) read(s statement) error {
 	if s.read == nil {
 		_, err := r.Exec()
 		return err
@@ -233,7 +219,7 @@ func (t *conn) answer(r pgx.BatchResults, s statement) error {
 	if err != nil {
 		return err
 	}
-	err = s.read(&answered{q, t})
+	err = s.read(&queuedRows{q, r})
 	q.Close()
 	if e := q.Err(); e != nil {
 		err = e
@@ -241,53 +227,49 @@ func (t *conn) answer(r pgx.BatchResults, s statement) error {
 	return err
 }
 
-// answered is rows of a batch that goes on.
-type answered struct {
-	pgx.Rows
-	conn *conn
+func (r *reply) close() error {
+	defer r.cancel()
+	return r.fault(r.BatchResults.Close())
 }
 
-func (r *answered) Err() error { return r.conn.fault(r.Rows.Err()) }
-
-func (r *answered) Close() error {
-	r.Rows.Close()
-	return r.Err()
-}
-
-// fault is the package's fault with what the connection itself knows: that it broke.
-func (t *conn) fault(err error) error {
+// fault classifies an error. An expired time limit of the engine, or a connection that broke, means that the database is down.
+func (r *reply) fault(err error) error {
+	if r.ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+		return store.Fault{Kind: store.FaultDown, Err: err}
+	}
 	err = fault(err)
-	var f store.Fault
-	if errors.As(err, &f) && f.Kind == store.FaultOther && t.c != nil && t.c.IsClosed() {
+	if f, ok := faultOf(err); ok && f.Kind == store.FaultOther && r.conn.broken() {
 		return store.Fault{Kind: store.FaultDown, Err: f.Err}
 	}
 	return err
 }
 
-func (s statement) judge(err error) error {
-	var f store.Fault
-	if s.refused != nil && errors.As(err, &f) {
-		if better := s.refused(f); better != nil {
-			return better
-		}
+// rows are the rows of a batch's last statement. Closing them ends the batch.
+type rows struct {
+	pgx.Rows
+	reply *reply
+}
+
+func (r *rows) Err() error { return r.reply.fault(r.Rows.Err()) }
+
+func (r *rows) Close() error {
+	r.Rows.Close()
+	err := r.Err()
+	if e := r.reply.close(); err == nil {
+		err = e
 	}
 	return err
 }
 
-// rows ends its batch when it is closed.
-type rows struct {
+// queuedRows are the rows of a queued statement; the batch goes on after them.
+type queuedRows struct {
 	pgx.Rows
-	conn  *conn
-	batch pgx.BatchResults
+	reply *reply
 }
 
-func (r *rows) Err() error { return r.conn.fault(r.Rows.Err()) }
+func (r *queuedRows) Err() error { return r.reply.fault(r.Rows.Err()) }
 
-func (r *rows) Close() error {
+func (r *queuedRows) Close() error {
 	r.Rows.Close()
-	if err := r.Rows.Err(); err != nil {
-		_ = r.batch.Close()
-		return r.conn.fault(err)
-	}
-	return r.conn.settled(r.batch.Close())
+	return r.Err()
 }

@@ -5,9 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"net"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,47 +17,75 @@ import (
 	"reeve/internal/store"
 )
 
-// Config says where and how.
+// Config says which database to use, and how.
 type Config struct {
-	URL   string           // postgres://user@host/database
-	Conns int              // most connections. Default: pool_max_conns of the URL, or else 16
-	Hook  store.CommitHook // called before and after each commit, for fault tests. Default: nothing
-	// Patience is how long the server may take to answer. Then its connection is given up; what became of a commit, nobody can tell. Default: 30 s
-	Patience time.Duration
+	URL    string           // postgres://user@host/database, of PostgreSQL itself or of a connection pooler before it
+	Direct string           // URL of PostgreSQL itself, for backups. Default: URL, unless that is a pooler's
+	Conns  int              // most connections. Default: pool_max_conns of the URL, or else 16
+	Hook   store.CommitHook // called before and after each commit, for fault tests. Default: nothing
+	// Timeout is how long the server may take to answer a batch of statements. After that its connection is closed; the
+	// outcome of a commit is then unknown. Default: 30 s
+	Timeout time.Duration
 }
 
 // Engine is a PostgreSQL database. It implements [store.Engine].
 type Engine struct {
-	cfg   Config
-	pool  *pgxpool.Pool
-	group group
-	open  atomic.Int32 // transactions that are being made or written
-	haste haste
+	cfg    Config
+	pool   *pgxpool.Pool
+	pooler bool            // URL leads to a connection pooler
+	closed context.Context // done once Close is called
+	close  context.CancelFunc
 }
 
-// Open connects.
+// Open connects. It finds out whether the URL leads to a connection pooler such as PgBouncer; see pooler.go.
 func Open(ctx context.Context, cfg Config) (*Engine, error) {
-	pc, err := pooled(cfg)
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 30 * time.Second
+	}
+	e := &Engine{cfg: cfg}
+	err := e.connect(ctx)
+	if errors.Is(err, errPooler) {
+		e.pooler = true
+		err = e.connect(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, pc)
-	if err != nil {
-		return nil, fault(err)
-	}
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
-		f := fault(err)
-		return nil, reeve.Errorf(reeve.Unavailable, "PostgreSQL at %s cannot be reached: %w", pc.ConnConfig.Host, f).
-			Hintf("check that it runs, and the user, password and database in the URL")
-	}
-	if cfg.Patience == 0 {
-		cfg.Patience = 30 * time.Second
-	}
-	e := &Engine{cfg: cfg, pool: pool, haste: haste{most: cfg.Patience, under: map[*conn]bool{}}}
-	e.group.engine = e
+	e.closed, e.close = context.WithCancel(context.Background())
 	return e, nil
 }
+
+// connect opens the pool and one connection of it.
+func (e *Engine) connect(ctx context.Context) error {
+	pc, err := poolConfig(e.cfg)
+	if err != nil {
+		return err
+	}
+	pc.AfterConnect = setUp
+	if e.pooler {
+		pc.AfterConnect = nil
+		pc.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+	if e.pool, err = pgxpool.NewWithConfig(ctx, pc); err != nil {
+		return fault(err)
+	}
+	err = e.pool.Ping(ctx)
+	if err == nil && e.pooler {
+		err = allowsTransactions(ctx, e.pool)
+	}
+	if err == nil {
+		return nil
+	}
+	e.pool.Close()
+	if _, ok := errors.AsType[*reeve.Error](err); ok {
+		return err
+	}
+	return reeve.Errorf(reeve.Unavailable, "PostgreSQL at %s cannot be reached: %w", pc.ConnConfig.Host, fault(err)).
+		Hintf("check that it runs, and the user, password and database in the URL")
+}
+
+// Pooler reports whether the database is reached through a connection pooler.
+func (e *Engine) Pooler() bool { return e.pooler }
 
 // IsConns tells whether a text says how many connections a server may open.
 func IsConns(s string) bool {
@@ -76,16 +102,18 @@ func Password(url string) string {
 	return c.Password
 }
 
-// pooled reads the URL.
-func pooled(cfg Config) (*pgxpool.Config, error) {
-	unread := reeve.Errorf(reeve.Validation, "the database URL cannot be read").Hintf("write it as postgres://user:password@host:5432/database")
+// poolConfig reads the URL.
+func poolConfig(cfg Config) (*pgxpool.Config, error) {
+	unread := reeve.Errorf(reeve.Validation, "the database URL cannot be read").
+		Hintf("write it as postgres://user:password@host:5432/database")
 	plain, err := pgconn.ParseConfig(cfg.URL)
 	if err != nil {
 		return nil, unread
 	}
-	conns, said := plain.RuntimeParams["pool_max_conns"] // pgxpool puts a number of its own where the URL says none
-	if said && !IsConns(conns) {
-		return nil, reeve.Errorf(reeve.Validation, "pool_max_conns in the database URL is %q", conns).Hintf("write how many connections the server may open, 1 or more")
+	conns, set := plain.RuntimeParams["pool_max_conns"] // pgxpool has another default
+	if set && !IsConns(conns) {
+		return nil, reeve.Errorf(reeve.Validation, "pool_max_conns in the database URL is %q", conns).
+			Hintf("write how many connections the server may open, 1 or more")
 	}
 	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
@@ -94,29 +122,12 @@ func pooled(cfg Config) (*pgxpool.Config, error) {
 	switch {
 	case cfg.Conns != 0:
 		pc.MaxConns = int32(cfg.Conns)
-	case !said:
+	case !set:
 		pc.MaxConns = 16
 	}
 	pc.ConnConfig.ConnectTimeout = 5 * time.Second
 	pc.ConnConfig.RuntimeParams["application_name"] = "reeve"
-	pc.AfterConnect = settings
-	dial := pc.ConnConfig.DialFunc
-	pc.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		return newSocket(c)
-	}
 	return pc, nil
-}
-
-// settings makes a connection plan by the indexes there are, and not by how much a table held at that moment. A plan is kept for as long as its statement is, and one that was
-// made for an empty queue would read all of a full one, row by row, for each of its steps. A page that is read by an index costs no more than another: they are in memory, or on a
-// disk that has no head to move. What has no index is read as before; compiling plans takes longer than ours run.
-func settings(ctx context.Context, c *pgx.Conn) error {
-	_, err := c.Exec(ctx, "SET enable_seqscan = off; SET random_page_cost = 1; SET jit = off")
-	return err
 }
 
 // Name is "postgres".
@@ -136,13 +147,11 @@ func (e *Engine) Migrator(context.Context) (*sql.DB, string, error) {
 	return stdlib.OpenDB(*e.pool.Config().ConnConfig), "postgres", nil
 }
 
-// tries is how often a transaction that lost to another is run again.
+// tries is how often a transaction that lost to another is run.
 const tries = 10
 
 // Update runs f in one transaction, again when it lost to another.
 func (e *Engine) Update(ctx context.Context, f func(store.Conn) error) error {
-	e.open.Add(1)
-	defer e.open.Add(-1)
 	var err error
 	for range tries {
 		if err = e.once(ctx, f); !lost(err) {
@@ -152,11 +161,11 @@ func (e *Engine) Update(ctx context.Context, f func(store.Conn) error) error {
 	return err
 }
 
-func (e *Engine) once(ctx context.Context, f func(store.Conn) error) (err error) {
+func (e *Engine) once(ctx context.Context, f func(store.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t := &conn{engine: e, begin: "begin"}
+	t := &conn{engine: e, start: e.start("begin")}
 	defer t.release(ctx)
 	if err := f(t); err != nil {
 		return err
@@ -164,10 +173,8 @@ func (e *Engine) once(ctx context.Context, f func(store.Conn) error) (err error)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if t.begin != "" { // nothing was asked for on the way, so it can travel with others
-		held := t.held
-		t.held = nil
-		return e.group.commit(ctx, held)
+	if t.borrowed == nil && len(t.queued) == 0 {
+		return nil
 	}
 	e.cfg.Hook.Before()
 	if err := t.commit(ctx); err != nil {
@@ -182,19 +189,27 @@ func (e *Engine) View(ctx context.Context, f func(store.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t := &conn{engine: e, begin: "begin isolation level repeatable read, read only"}
+	t := &conn{engine: e, start: e.start("begin isolation level repeatable read, read only")}
 	defer t.release(ctx)
 	return f(t)
+}
+
+// limit gives a context that ends when the server has taken too long to answer, or the engine is closed.
+func (e *Engine) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
+	stop := context.AfterFunc(e.closed, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // Fault names an error of a handle that Migrator lent.
 func (e *Engine) Fault(err error) error { return fault(err) }
 
-// Close ends it. The pool takes its leave of the server, which may stand still: it is waited for no longer than for anything else.
+// Close fails the calls under way and closes the connections. It waits a few seconds at most for a server that hangs.
 func (e *Engine) Close() error {
+	e.close()
 	done := make(chan struct{})
 	go func() { e.pool.Close(); close(done) }()
-	late := time.NewTimer(e.haste.patience())
+	late := time.NewTimer(5 * time.Second)
 	defer late.Stop()
 	select {
 	case <-done:

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -170,7 +169,7 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
-// A statement that a caller no longer wants is not waited for, though its thread waits in the kernel.
+// A statement that a caller no longer wants is not waited for.
 func TestCanceledWhileTheServerWorks(t *testing.T) {
 	t.Parallel()
 	e, h := bare(t, store.CommitHook{})
@@ -223,7 +222,7 @@ func TestAServerThatStandsStill(t *testing.T) {
 		t.Fatal(err)
 	}
 	between, hold := standstill(t)
-	e, err := postgres.Open(ctx, postgres.Config{URL: fmt.Sprintf("postgres://reeve@%s/%s?sslmode=disable&pool_max_conns=2", between, url), Patience: 2 * time.Second})
+	e, err := postgres.Open(ctx, postgres.Config{URL: fmt.Sprintf("postgres://reeve@%s/%s?sslmode=disable&pool_max_conns=2", between, url), Timeout: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,8 +268,8 @@ func TestAServerThatStandsStill(t *testing.T) {
 	t.Fatalf("it is not used again: %v", last)
 }
 
-// Whoever is about to close waits less for a server that stands still, also for what was asked before.
-func TestAServerThatStandsStillIsLeft(t *testing.T) {
+// Closing the engine ends what waits for a server that hangs, and does not wait for it either.
+func TestCloseWhileTheServerHangs(t *testing.T) {
 	t.Parallel()
 	_, h := bare(t, store.CommitHook{})
 	ctx := t.Context()
@@ -279,32 +278,34 @@ func TestAServerThatStandsStillIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	between, hold := standstill(t)
-	e, err := postgres.Open(ctx, postgres.Config{URL: fmt.Sprintf("postgres://reeve@%s/%s?sslmode=disable", between, name), Patience: time.Hour})
+	url := fmt.Sprintf("postgres://reeve@%s/%s?sslmode=disable", between, name)
+	e, err := postgres.Open(ctx, postgres.Config{URL: url, Timeout: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := func(asked func()) error {
-		return e.View(ctx, func(c store.Conn) error {
+	asked := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- e.View(ctx, func(c store.Conn) error {
 			if err := c.Settle(ctx); err != nil { // which begins
 				return err
 			}
 			hold(true)
-			asked()
-			rows, err := c.Query(ctx, "SELECT id FROM things")
-			if err != nil {
-				return err
-			}
-			return rows.Close()
+			close(asked)
+			_, err := c.Query(ctx, "SELECT id FROM things")
+			return err
 		})
-	}
-	if err := ask(func() { time.AfterFunc(100*time.Millisecond, func() { e.Hasten(time.Second) }) }); kind(err) != store.FaultDown {
-		t.Errorf("asked before: %v", err)
-	}
-	if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "b") }); kind(err) != store.FaultUnsure && kind(err) != store.FaultDown {
-		t.Errorf("asked after: %v", err)
-	}
+	}()
+	<-asked
 	if err := e.Close(); err != nil {
 		t.Error(err)
+	}
+	if err := <-ended; kind(err) != store.FaultDown {
+		t.Errorf("asked before: %v", err)
+	}
+	err = e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "b") })
+	if kind(err) != store.FaultDown {
+		t.Errorf("asked after: %v", err)
 	}
 }
 
@@ -667,44 +668,58 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// However many commit at once, and whenever they come to run, all are served: a sender's place is never lost, and never given twice.
-func TestGroupsServeEverybody(t *testing.T) {
+// What is sent arrives as it is; the failure of a statement is reported as that statement's; a transaction is kept whole or not at all.
+func TestStatementsOfOneBatch(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
-	e, err := postgres.Open(ctx, postgres.Config{URL: storetest.PostgresURL(t), Hook: store.CommitHook{OnBefore: runtime.Gosched, OnAfter: runtime.Gosched}})
-	if err != nil {
+	e, h := bare(t, store.CommitHook{})
+	if _, err := h.ExecContext(ctx, `CREATE TABLE kinds (id BIGINT PRIMARY KEY, words TEXT NOT NULL, bytes BYTEA NOT NULL,
+		other BIGINT UNIQUE DEFERRABLE INITIALLY DEFERRED)`); err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
-	if err := e.Update(ctx, func(c store.Conn) error { return c.Exec(ctx, nil, "CREATE TABLE served (n BIGINT)") }); err != nil {
-		t.Fatal(err)
-	}
-	const callers, each = 64, 100
-	var wg sync.WaitGroup
-	for i := range callers {
-		wg.Go(func() {
-			for n := range each {
-				if n%(i%5+2) == 0 {
-					runtime.Gosched()
-				}
-				if err := e.Update(ctx, func(c store.Conn) error { return c.Exec(ctx, nil, "INSERT INTO served (n) VALUES ($1)", n) }); err != nil {
-					t.Error(err)
-				}
+	const insert = "INSERT INTO kinds (id, words, bytes, other) VALUES ($1, $2, $3, $4)"
+	words, raw := `a 'quote', a "quote", a \\ and \\x41, $1, ünïcode 😀`, []byte("\x00\\x41 \\ \xff '")
+	update := func(statements ...[]any) error {
+		return e.Update(ctx, func(c store.Conn) error {
+			var errs []error
+			for i, args := range statements {
+				refused := func(f store.Fault) error { return fmt.Errorf("statement %d: %w", i, f) }
+				errs = append(errs, c.Exec(ctx, refused, insert, args...))
 			}
+			return errors.Join(errs...)
 		})
 	}
-	wg.Wait()
-	var n int64
-	if err := e.View(ctx, func(c store.Conn) error {
-		rows, err := c.Query(ctx, "SELECT count(*) FROM served")
-		if err != nil {
-			return err
+	check := func(want int) {
+		t.Helper()
+		var n int
+		if err := h.QueryRowContext(ctx, "SELECT count(*) FROM kinds WHERE words = $1 AND bytes = $2", words, raw).Scan(&n); err != nil {
+			t.Fatal(err)
 		}
-		defer rows.Close()
-		rows.Next()
-		return rows.Scan(&n)
-	}); err != nil || n != callers*each {
-		t.Errorf("%d of %d, %v", n, callers*each, err)
+		if n != want {
+			t.Fatalf("%d rows, want %d", n, want)
+		}
 	}
+	if err := update([]any{1, words, raw, int64(-1)}, []any{int64(1) << 62, words, raw, 2}); err != nil {
+		t.Fatal(err)
+	}
+	check(2)
+	err := update([]any{3, words, raw, 3}, []any{1, words, raw, 4}, []any{5, words, raw, 5})
+	if kind(err) != store.FaultUnique || !strings.HasPrefix(err.Error(), "statement 1: ") {
+		t.Errorf("the second is refused: %v", err)
+	}
+	err = update([]any{3, words, raw, 3}, []any{4, words, raw, 2})
+	if kind(err) != store.FaultUnique || strings.Contains(err.Error(), "statement") {
+		t.Errorf("the commit is refused: %v", err)
+	}
+	check(2)
+	var many [][]any
+	for i := range 700 {
+		many = append(many, []any{100 + i, words, raw, 100 + i})
+	}
+	if err := update(many...); err != nil {
+		t.Fatal(err)
+	}
+	check(702)
 }
 
 // between has something done once, right before a question is asked in a transaction.
