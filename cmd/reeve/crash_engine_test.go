@@ -27,6 +27,7 @@ type engine struct {
 	template world  // what prepared worlds are copies of
 	admin    *sql.DB
 	server   *url.URL
+	through  func(database string) string // the URL that servers get for a database. Default: its own
 }
 
 // world is a data directory and its database.
@@ -51,6 +52,22 @@ func postgresEngine(t *testing.T) *engine {
 	}
 	t.Cleanup(func() { _ = e.admin.Close() })
 	return e
+}
+
+// pgbouncerEngine is PostgreSQL whose servers reach it through PgBouncer in transaction mode. They share few connections.
+func pgbouncerEngine(t *testing.T) *engine {
+	t.Helper()
+	e := postgresEngine(t)
+	e.name, e.through = "pgbouncer", storetest.PgBouncer(t, "pool_mode = transaction", "default_pool_size = 8")
+	return e
+}
+
+// url is the database as servers get it.
+func (w world) url() string {
+	if w.engine.through != nil {
+		return w.engine.through(w.database)
+	}
+	return w.database
 }
 
 // empty makes a world where no server has ever run.

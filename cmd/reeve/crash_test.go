@@ -185,7 +185,7 @@ func (r *rig) furnish(ctx context.Context, e *engine, f func(caller) error) (wor
 
 // environment is how servers are started here: quick to try again, so that the test is.
 func (r *rig) environment(w world) []string {
-	return []string{"HOME=" + w.dir, "REEVE_DIR=" + w.dir, "REEVE_DATABASE=" + w.database, "REEVE_LISTEN=127.0.0.1:0", "REEVE_LOG_LEVEL=warn",
+	return []string{"HOME=" + w.dir, "REEVE_DIR=" + w.dir, "REEVE_DATABASE=" + w.url(), "REEVE_LISTEN=127.0.0.1:0", "REEVE_LOG_LEVEL=warn",
 		"REEVE_HTTP_ALLOW=" + strings.TrimPrefix(r.witness.url, "http://"), "REEVE_RATE=1000000", "REEVE_BURST=1000000",
 		"REEVE_RETRY_FIRST=50ms", "REEVE_RETRY_MAX=200ms", "REEVE_RETRY_TRIES=8"}
 }

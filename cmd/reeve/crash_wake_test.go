@@ -240,9 +240,16 @@ func (r *rig) checkWakes(ctx context.Context, w world) error {
 
 // TestL11_ThreeServersShareTheQueue runs three real servers on one PostgreSQL, wakes agents through each of them, and kills two in
 // the middle of their runs: the third takes up what they left, and every wake is served once.
-func TestL11_ThreeServersShareTheQueue(t *testing.T) {
+func TestL11_ThreeServersShareTheQueue(t *testing.T) { threeServersShareTheQueue(t, postgresEngine(t)) }
+
+// Behind PgBouncer in transaction mode it is the same.
+func TestL11_ThreeServersBehindPgBouncer(t *testing.T) {
+	threeServersShareTheQueue(t, pgbouncerEngine(t))
+}
+
+func threeServersShareTheQueue(t *testing.T, e *engine) {
 	const agents = 24
-	r, e, ctx := newRig(t), postgresEngine(t), t.Context()
+	r, ctx := newRig(t), t.Context()
 	w, err := r.furnish(ctx, e, func(c caller) error {
 		if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
 			return err
