@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,8 +12,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"reeve"
 	"reeve/internal/store"
@@ -221,7 +218,7 @@ func TestAServerThatStandsStill(t *testing.T) {
 	if err := h.QueryRowContext(ctx, "SELECT current_database()").Scan(&url); err != nil {
 		t.Fatal(err)
 	}
-	between, hold := standstill(t)
+	between, hold, _ := storetest.Hang(t)
 	e, err := postgres.Open(ctx, postgres.Config{URL: fmt.Sprintf("postgres://reeve@%s/%s?sslmode=disable&pool_max_conns=2", between, url), Timeout: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -277,7 +274,7 @@ func TestCloseWhileTheServerHangs(t *testing.T) {
 	if err := h.QueryRowContext(ctx, "SELECT current_database()").Scan(&name); err != nil {
 		t.Fatal(err)
 	}
-	between, hold := standstill(t)
+	between, hold, _ := storetest.Hang(t)
 	url := fmt.Sprintf("postgres://reeve@%s/%s?sslmode=disable", between, name)
 	e, err := postgres.Open(ctx, postgres.Config{URL: url, Timeout: time.Hour})
 	if err != nil {
@@ -307,52 +304,6 @@ func TestCloseWhileTheServerHangs(t *testing.T) {
 	if kind(err) != store.FaultDown {
 		t.Errorf("asked after: %v", err)
 	}
-}
-
-// standstill is a way to the server that can be held: what is sent then goes nowhere.
-func standstill(t *testing.T) (address string, hold func(bool)) {
-	t.Helper()
-	server, err := pgconn.ParseConfig(os.Getenv("REEVE_TEST_POSTGRES"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	var held atomic.Bool
-	pass := func(to, from net.Conn) {
-		defer func() { _, _ = to.Close(), from.Close() }()
-		for b := make([]byte, 32<<10); ; {
-			n, err := from.Read(b)
-			if err != nil {
-				return
-			}
-			if held.Load() {
-				continue // it is gone
-			}
-			if _, err := to.Write(b[:n]); err != nil {
-				return
-			}
-		}
-	}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			s, err := net.Dial("unix", filepath.Join(server.Host, fmt.Sprintf(".s.PGSQL.%d", server.Port)))
-			if err != nil {
-				_ = c.Close()
-				return
-			}
-			go pass(s, c)
-			go pass(c, s)
-		}
-	}()
-	return l.Addr().String(), held.Store
 }
 
 // Two that wait for each other both succeed in the end: the one that is refused runs again.
