@@ -344,8 +344,8 @@ func (h *Host) changed() {
 	}
 }
 
-// Run serves until ctx ends, then lets what is under way finish, for a while, and closes. Ready, when it is not nil, is told
-// the address once requests are answered.
+// Run serves until ctx ends, then lets what is under way finish, for a while, and closes. Ready, when it is not nil,
+// is told the address once requests are answered.
 func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	defer func() { err = errors.Join(err, h.Close()) }()
 	handler, err := h.Handler(ctx)
@@ -393,7 +393,8 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	return group.Wait()
 }
 
-// closeSilentDatabase closes a database server that does not answer any more, so that nothing waits for it during shutdown.
+// closeSilentDatabase closes a database server that does not answer any more, so that nothing waits for it during
+// shutdown.
 func (h *Host) closeSilentDatabase(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience/2)
 	defer cancel()

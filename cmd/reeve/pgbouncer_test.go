@@ -13,8 +13,8 @@ import (
 	"reeve"
 )
 
-// Three servers behind PgBouncer in transaction mode answer calls and turns. One is killed meanwhile, and its clients go on at
-// the others. Everything was done once, and reeve doctor says how the database is reached.
+// Three servers behind PgBouncer in transaction mode answer calls and turns. One is killed meanwhile, and its clients
+// go on at the others. Everything was done once, and reeve doctor says how the database is reached.
 func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 	const clients, each = 6, 20
 	r, e := newRig(t), pgbouncerEngine(t)
@@ -83,11 +83,13 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 			name := fmt.Sprint("client-", i)
 			err := insist(i, "POST", "/api/conversations", thing{"agent": "bot"}, &talk, "Idempotency-Key", name+"-talk")
 			if err == nil {
-				err = insist(i, "POST", "/api/conversations/"+talk.ID+"/turns", thing{"content": "go"}, &turn, "Idempotency-Key", name+"-turn")
+				path := "/api/conversations/" + talk.ID + "/turns"
+				err = insist(i, "POST", path, thing{"content": "go"}, &turn, "Idempotency-Key", name+"-turn")
 			}
 			for k := 0; k < each && err == nil; k++ {
 				key := fmt.Sprint(name, "-", k)
-				err = insist(i+k, "POST", "/api/agents/bot/calls", thing{"tool": "far_keyed", "args": thing{"lane": key}}, nil, "Idempotency-Key", key)
+				body := thing{"tool": "far_keyed", "args": thing{"lane": key}}
+				err = insist(i+k, "POST", "/api/agents/bot/calls", body, nil, "Idempotency-Key", key)
 				if k == 2 {
 					begin()
 				}
@@ -109,7 +111,8 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 
 	doctor := exec.CommandContext(ctx, r.program, "doctor")
 	doctor.Env = append([]string{"PATH=" + os.Getenv("PATH")}, r.environment(w)...)
-	if out, err := doctor.CombinedOutput(); !strings.Contains(string(out), "through a connection pooler, so reeve backup needs database_direct") {
+	out, err := doctor.CombinedOutput()
+	if !strings.Contains(string(out), "through a connection pooler, so reeve backup needs database_direct") {
 		t.Errorf("reeve doctor: %v\n%s", err, out)
 	}
 	db, err := w.open()
@@ -134,7 +137,8 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 	}
 	const operations = clients * (each + 2) // each call, and the two of each turn that change something
 	wrong := counted(ctx, db, []count{
-		{"turns too few or too many", fmt.Sprintf(`SELECT abs(count(*) - %d) FROM runs WHERE state = 'completed' AND output = 'All is done.'`, clients)},
+		{"turns too few or too many", fmt.Sprintf(`SELECT abs(count(*) - %d) FROM runs
+			WHERE state = 'completed' AND output = 'All is done.'`, clients)},
 		{"runs too few or too many", fmt.Sprintf(`SELECT abs(count(*) - %d) FROM runs`, clients)},
 		{"operations too few or too many", fmt.Sprintf(`SELECT abs(count(*) - %d) FROM operations`, operations)},
 		{"operations that failed", `SELECT count(*) FROM operations WHERE state <> 'committed'`},

@@ -61,8 +61,9 @@ func migrate(ctx context.Context, e Engine) (err error) {
 	return nil
 }
 
-// lockMigrations waits until no other server migrates the database, for up to five minutes. The lock belongs to a transaction
-// that stays open and not to a session, because a connection pooler may give each transaction another session.
+// lockMigrations waits until no other server migrates the database, for up to five minutes. The lock belongs to a
+// transaction that stays open and not to a session, because a connection pooler may give each transaction another
+// session.
 func lockMigrations(ctx context.Context, handle *sql.DB) (unlock func(), err error) {
 	tx, err := handle.BeginTx(ctx, nil)
 	if err != nil {

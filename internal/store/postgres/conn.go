@@ -13,8 +13,8 @@ import (
 	"reeve/internal/store"
 )
 
-// conn is one transaction. It queues statements whose result is not needed yet and sends them in one pgx.Batch with the next
-// statement whose result is needed, or with the commit.
+// conn is one transaction. It queues statements whose result is not needed yet and sends them in one pgx.Batch with
+// the next statement whose result is needed, or with the commit.
 type conn struct {
 	engine   *Engine
 	start    []string      // statements that begin the transaction, sent with the first batch
@@ -75,9 +75,9 @@ func (t *conn) Query(ctx context.Context, query string, args ...any) (store.Rows
 	return &rows{Rows: q, reply: r}, nil
 }
 
-// commit sends the queued statements and commits. If nothing was sent before, all statements go in one batch without begin
-// and commit, which PostgreSQL runs as one transaction. The caller's cancellation does not interrupt a commit: its outcome
-// would be unknown.
+// commit sends the queued statements and commits. If nothing was sent before, all statements go in one batch without
+// begin and commit, which PostgreSQL runs as one transaction. The caller's cancellation does not interrupt a commit:
+// its outcome would be unknown.
 func (t *conn) commit(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	query := "commit"
@@ -97,7 +97,8 @@ func (t *conn) commit(ctx context.Context) error {
 	return err
 }
 
-// acquire takes a connection from the pool. If there is none within the engine's time limit, the database counts as down.
+// acquire takes a connection from the pool. If there is none within the engine's time limit, the database counts as
+// down.
 func (t *conn) acquire(ctx context.Context) error {
 	limited, cancel := t.engine.limit(ctx)
 	defer cancel()
@@ -118,7 +119,8 @@ func (t *conn) acquire(ctx context.Context) error {
 // broken reports whether the transaction's connection is closed.
 func (t *conn) broken() bool { return t.borrowed != nil && t.borrowed.Conn().IsClosed() }
 
-// release rolls the transaction back unless it has ended, and gives the connection back. The pool drops closed connections.
+// release rolls the transaction back unless it has ended, and gives the connection back. The pool drops closed
+// connections.
 func (t *conn) release(ctx context.Context) {
 	t.queued = nil
 	if t.borrowed == nil {
@@ -151,8 +153,8 @@ func (t *conn) send(ctx context.Context, query string, args ...any) (tag pgconn.
 	return tag, r.close() // reports a failed commit of a batch that is its own transaction
 }
 
-// flush sends the queued statements, and then query unless it is empty, in one round trip. It reads the results of the queued
-// statements. The reply is nil if there was nothing to send; otherwise the caller closes it.
+// flush sends the queued statements, and then query unless it is empty, in one round trip. It reads the results of
+// the queued statements. The reply is nil if there was nothing to send; otherwise the caller closes it.
 func (t *conn) flush(ctx context.Context, query string, args ...any) (*reply, error) {
 	b := &pgx.Batch{}
 	start, queued := t.start, t.queued
@@ -232,7 +234,8 @@ func (r *reply) close() error {
 	return r.fault(r.BatchResults.Close())
 }
 
-// fault classifies an error. An expired time limit of the engine, or a connection that broke, means that the database is down.
+// fault classifies an error. An expired time limit of the engine, or a connection that broke, means that the database
+// is down.
 func (r *reply) fault(err error) error {
 	if r.ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
 		return store.Fault{Kind: store.FaultDown, Err: err}

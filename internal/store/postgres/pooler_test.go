@@ -56,7 +56,9 @@ func TestPgBouncer_ManyStartAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := number(t, own, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"); n != 0 {
+	const locks = `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+	if n := number(t, own, locks); n != 0 {
 		t.Errorf("%d locks are left", n)
 	}
 }
@@ -174,7 +176,8 @@ func TestPgBouncer_Backup(t *testing.T) {
 		defer e.Close()
 		return e.Backup(t.Context(), filepath.Join(t.TempDir(), "copy"))
 	}
-	if e := reeve.AsError(backup("")); e == nil || e.Code != reeve.Unsupported || !strings.Contains(e.Hint, "database_direct") {
+	e := reeve.AsError(backup(""))
+	if e == nil || e.Code != reeve.Unsupported || !strings.Contains(e.Hint, "database_direct") {
 		t.Errorf("through the pooler: %v", e)
 	}
 	if err := backup(own); err != nil {

@@ -93,7 +93,8 @@ func IsConns(s string) bool {
 	return err == nil && n >= 1
 }
 
-// Password is the one that a URL has, or that is known for its user otherwise (PGPASSWORD, a password file); empty if none is.
+// Password is the one that a URL has, or that is known for its user otherwise (PGPASSWORD, a password file); empty if
+// none is.
 func Password(url string) string {
 	c, err := pgconn.ParseConfig(url)
 	if url == "" || err != nil {

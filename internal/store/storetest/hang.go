@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Hang opens a way to the test server that can be made to hang: while hold(true) applies, everything sent in either direction
-// disappears. Lost is closed when something first does.
+// Hang opens a way to the test server that can be made to hang: while hold(true) applies, everything sent in either
+// direction disappears. Lost is closed when something first does.
 func Hang(t testing.TB) (address string, hold func(bool), lost <-chan struct{}) {
 	t.Helper()
 	server, err := pgconn.ParseConfig(os.Getenv("REEVE_TEST_POSTGRES"))

@@ -15,8 +15,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// PgBouncer starts a PgBouncer before the test server, with lines added to its settings, such as "pool_mode = transaction". It
-// returns a function that turns the URL of a database into one that leads through PgBouncer. It stops with the test.
+// PgBouncer starts a PgBouncer before the test server, with lines added to its settings, such as "pool_mode =
+// transaction". It returns a function that turns the URL of a database into one that leads through PgBouncer. It
+// stops with the test.
 func PgBouncer(t testing.TB, settings ...string) func(database string) string {
 	t.Helper()
 	command := strings.Fields(os.Getenv("REEVE_TEST_PGBOUNCER"))
@@ -30,8 +31,10 @@ func PgBouncer(t testing.TB, settings ...string) func(database string) string {
 	must(t, os.Chmod(dir, 0o777)) // PgBouncer may run as another user
 	users, config := filepath.Join(dir, "users"), filepath.Join(dir, "pgbouncer.ini")
 	must(t, os.WriteFile(users, []byte("\"reeve\" \"\"\n"), 0o644))
-	must(t, os.WriteFile(config, fmt.Appendf(nil, "[databases]\n* = host=%s\n[pgbouncer]\nlisten_addr =\nunix_socket_dir = %s\n"+
-		"auth_type = trust\nauth_file = %s\nmax_client_conn = 500\n%s\n", server.Query().Get("host"), dir, users, strings.Join(settings, "\n")), 0o644))
+	text := fmt.Sprintf("[databases]\n* = host=%s\n[pgbouncer]\nlisten_addr =\nunix_socket_dir = %s\n"+
+		"auth_type = trust\nauth_file = %s\nmax_client_conn = 500\n%s\n",
+		server.Query().Get("host"), dir, users, strings.Join(settings, "\n"))
+	must(t, os.WriteFile(config, []byte(text), 0o644))
 	log := &bytes.Buffer{}
 	cmd := exec.Command(command[0], append(command[1:], "-q", config)...)
 	cmd.Stdout, cmd.Stderr = log, log
