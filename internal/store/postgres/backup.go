@@ -28,8 +28,8 @@ func (e *Engine) Backup(ctx context.Context, file string) (err error) {
 	}
 	direct := e.cfg.Direct
 	if direct == "" && e.pooler {
-		return reeve.Errorf(reeve.Unsupported, "the database is reached through a connection pooler, and pg_dump needs PostgreSQL itself").
-			Hintf("set database_direct to PostgreSQL's own address, such as postgres://user@host:5432/database, and start the server again")
+		return reeve.Errorf(reeve.Unsupported, "pg_dump cannot copy a database through a connection pooler").
+			Hintf("set database_direct to PostgreSQL's own address (postgres://user@host:5432/database) and restart the server")
 	}
 	direct = cmp.Or(direct, e.cfg.URL)
 	from, err := address(direct)

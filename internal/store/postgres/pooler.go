@@ -23,7 +23,7 @@ const (
 		"set_config('jit', 'off', true)"
 )
 
-var errPooler = reeve.Errorf(reeve.Unavailable, "since the server started, a connection pooler was put before PostgreSQL").
+var errPooler = reeve.Errorf(reeve.Unavailable, "a connection pooler was put before PostgreSQL while the server ran").
 	Hintf("start the server again; it then uses the pooler as it should")
 
 // setUp prepares a new connection to PostgreSQL itself. It fails with errPooler if the connection leads to a pooler:
