@@ -90,7 +90,7 @@ func TestArgumentsThatDoNot(t *testing.T) {
 		`{"name":"ab","x":1e400}`:                                     {"out of range"},
 		`{"name":"ab","x":1e-2000000}`:                                {"out of range"},
 		`{"name":"ab","n":0.` + strings.Repeat("1", 1<<20) + `}`:      {"longer than 2000"},
-		`{"name":"ab","n":12345678901234567890}`:                      {"held exactly"},
+		`{"name":"ab","n":12345678901234567890}`:                      {"/n"},
 		`{"name":"\ud800"}`:                                           {"lone surrogate"},
 		"{\"name\":\"\xff\"}":                                         {"UTF-8"},
 		"{\"name\":\"a\x00b\"}":                                       {"not valid JSON"},
