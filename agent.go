@@ -105,6 +105,7 @@ type Workspace struct {
 	StopReason string     `json:"stop_reason,omitempty"`
 	CreatedAt  time.Time  `json:"created_at"`
 	Revision   int64      `json:"revision" doc:"Counts every change to tools, agents and policy"`
+	Hold       *Hold      `json:"hold,omitempty" doc:"Set while the whole server is held, as after a restore"`
 	Broken     string     `json:"broken,omitempty" doc:"What of it is damaged in the database; it counts as stopped until it is resumed"`
 }
 

@@ -135,9 +135,10 @@ type Inbox struct {
 	Unknown   []Operation `json:"unknown" doc:"Answer each with happened, retry or skip"`
 	Proposals []Proposal  `json:"proposals" doc:"Accept or reject each, or its whole change set"`
 	More      bool        `json:"more,omitempty" doc:"There are more of a kind than are shown"`
+	Hold      *Hold       `json:"hold,omitempty" doc:"Set while the server is held: nothing goes on until a person resumes it"`
 }
 
-// StopRequest turns the kill switch on or off.
+// StopRequest turns the kill switch on.
 type StopRequest struct {
 	Agent  string `json:"agent,omitempty" maxLength:"128" doc:"One agent; everything in the workspace if left out"`
 	Reason string `json:"reason,omitempty" maxLength:"500"`
@@ -232,6 +233,8 @@ type Status struct {
 	More      bool      `json:"more,omitempty" doc:"More than that waits: of each kind no more than the inbox shows is counted"`
 	Broken    []string  `json:"broken,omitempty" doc:"Tools that cannot be called"`
 	StartedAt time.Time `json:"started_at"`
+	Hold      *Hold     `json:"hold,omitempty" doc:"Set while the server is held: nothing goes on until a person resumes it"`
+	Node      string    `json:"node" doc:"This node's id in the version vectors of what nodes share"`
 }
 
 // CheckUp is the health of a server's parts.

@@ -22,7 +22,12 @@ func (c *Client) Stop(ctx context.Context, s reeve.StopRequest) error {
 	return c.do(ctx, &request{method: http.MethodPost, path: path("stop"), body: s}, nil)
 }
 
-// Resume turns the kill switch off again.
-func (c *Client) Resume(ctx context.Context, s reeve.StopRequest) error {
+// Hold lists what a held server would go on with.
+func (c *Client) Hold(ctx context.Context) (reeve.HoldReport, error) {
+	return get[reeve.HoldReport](ctx, c, path("hold"), nil)
+}
+
+// Resume lets a held server go on; of one that is not held it turns the kill switch off again.
+func (c *Client) Resume(ctx context.Context, s reeve.ResumeRequest) error {
 	return c.do(ctx, &request{method: http.MethodPost, path: path("resume"), body: s}, nil)
 }

@@ -103,7 +103,7 @@ func sameDir(a, b string) bool {
 }
 
 // Restore puts a copy made by Backup in the place of the SQLite database of a stopped server. The replaced file, if there was one, is kept beside
-// it, under the name that is given back.
+// it, under the name that is given back. A server that starts on it is held until a person resumes it.
 func Restore(ctx context.Context, cfg Config, file string) (kept string, err error) {
 	if cfg, err = cfg.withDefaults(); err != nil {
 		return "", err
@@ -124,6 +124,10 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 	}
 	target := filepath.Join(cfg.Dir, databaseFile)
 	part := filepath.Join(cfg.Dir, partFile)
+	if err := sqlite.Finish(target); err != nil {
+		return "", reeve.Errorf(reeve.Unavailable, "an earlier restore that was interrupted cannot be ended: %w", err).
+			Hintf("check the permissions of the data directory and its disk")
+	}
 	for _, name := range []string{target, part} {
 		if what := notAFile(name); what != "" {
 			return "", reeve.Errorf(reeve.Conflict, "%s is %s, and not a database; nothing was changed", name, what).Hintf("look whose it is, and move it away")
@@ -133,7 +137,11 @@ func Restore(ctx context.Context, cfg Config, file string) (kept string, err err
 		_ = os.Remove(part) // the next start does, if this cannot
 		return "", reeve.Errorf(reeve.Unavailable, "the backup cannot be copied into the data directory: %w; nothing was changed", err).Hintf("check its permissions, its free space and the limit on the size of files (ulimit -f)")
 	}
-	return sqlite.Replace(target, part)
+	if err := sqlite.Mark(ctx, part); err != nil { // so that the server that opens it knows that it was restored
+		_ = os.Remove(part)
+		return "", store.Explain(err)
+	}
+	return sqlite.Replace(target, part, cfg.OnFault.Before)
 }
 
 // checkBackup refuses what is no whole backup of a SQLite database, and one that this Reeve could not start with.
@@ -158,12 +166,13 @@ func checkBackup(ctx context.Context, file string) error {
 	if info.Size() == 0 { // which SQLite takes for a database that holds nothing
 		return bad("it is empty")
 	}
+	var broken store.Fault
 	version, err := sqlite.Check(ctx, file)
 	switch told := reeve.AsError(err); {
 	case err == nil:
 	case told.Code == reeve.Validation:
 		return bad("it is a database, but not one of Reeve's")
-	case told.Code == reeve.Unavailable:
+	case errors.As(err, &broken) && broken.Kind == store.FaultCorrupt:
 		return bad(told.Message)
 	default:
 		return err

@@ -72,6 +72,8 @@ type Config struct {
 	Models      model.Config `yaml:"model" json:"model,omitzero" doc:"Which models there are; see docs/models.md"`
 	SecretKey   string       `yaml:"secret_key" json:"secret_key,omitempty" doc:"64 hex digits that seal stored secrets; servers that share a database share it. Default: made in the data directory"`
 
+	Held bool `yaml:"held" json:"held,omitempty" doc:"Start held, as after a restore: nothing goes on until a person says reeve resume. Default: only after a restore"`
+
 	from *source // the file that it was read from, if it was
 
 	Log     *slog.Logger     `yaml:"-" json:"-"` // where to log. Default: standard error
@@ -133,6 +135,13 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 			return reeve.Errorf(reeve.Validation, "REEVE_PYTHON_DISABLED: %q is neither true nor false", v)
 		}
 		c.Python.Disabled = off
+	}
+	if v, ok := lookup("REEVE_HELD"); ok {
+		held, err := strconv.ParseBool(v)
+		if v != "" && err != nil {
+			return reeve.Errorf(reeve.Validation, "REEVE_HELD: %q is neither true nor false", v)
+		}
+		c.Held = held
 	}
 	if v, ok := lookup("REEVE_RATE"); ok {
 		n, err := strconv.ParseFloat(v, 64)

@@ -66,7 +66,7 @@ func (h *Host) sweep() {
 	entries, err := os.ReadDir(h.cfg.Dir)
 	for _, e := range entries {
 		name := e.Name()
-		if e.Type().IsRegular() && (name == partFile || strings.HasPrefix(name, probeFile)) || e.IsDir() && strings.HasPrefix(name, copyFolder) {
+		if e.Type().IsRegular() && (strings.HasPrefix(name, partFile) || strings.HasPrefix(name, probeFile)) || e.IsDir() && strings.HasPrefix(name, copyFolder) {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(h.cfg.Dir, name)))
 		}
 	}

@@ -19,6 +19,9 @@ import (
 
 // ready tells whether the store answers.
 func (h *Host) ready(ctx context.Context) error {
+	if err := h.db.Present(); err != nil {
+		return err
+	}
 	return h.db.View(ctx, func(s *store.Snap) error {
 		_, err := s.ListWorkspaces(ctx)
 		return err
@@ -27,7 +30,7 @@ func (h *Host) ready(ctx context.Context) error {
 
 // doctor looks at each part and says what is wrong with it, and what to do.
 func (h *Host) doctor(ctx context.Context) []reeve.PartHealth {
-	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkRows(ctx), h.checkSecrets(ctx), h.checkToken(ctx), h.checkClock(ctx), h.checkModels(), h.checkSandbox(), h.checkPython()}
+	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkHold(ctx), h.checkRows(ctx), h.checkSecrets(ctx), h.checkToken(ctx), h.checkClock(ctx), h.checkModels(), h.checkSandbox(), h.checkPython()}
 }
 
 func health(name string, err error, good, hint string) reeve.PartHealth {

@@ -127,7 +127,12 @@ func openEngine(ctx context.Context, cfg Config) (store.Engine, error) {
 	if cfg.Database != "" {
 		return postgres.Open(ctx, postgres.Config{URL: cfg.Database, Direct: cfg.DirectDB, Hook: cfg.OnFault})
 	}
-	return sqlite.Open(ctx, sqlite.Config{File: filepath.Join(cfg.Dir, databaseFile), Hook: cfg.OnFault})
+	file := filepath.Join(cfg.Dir, databaseFile)
+	if err := sqlite.Finish(file); err != nil {
+		return nil, reeve.Errorf(reeve.Unavailable, "a restore that was interrupted cannot be ended: %w", err).
+			Hintf("check the permissions of the data directory and its disk, then start again")
+	}
+	return sqlite.Open(ctx, sqlite.Config{File: file, Hook: cfg.OnFault})
 }
 
 // assemble makes the gate and fills it with the built-in packs.
@@ -197,6 +202,9 @@ func (h *Host) open(ctx context.Context) error {
 	}
 	if h.closed {
 		return errors.New("closed")
+	}
+	if err := h.adopt(ctx); err != nil {
+		return err
 	}
 	if err := h.gate.Open(ctx); err != nil {
 		return err
@@ -297,7 +305,7 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 		return nil, err
 	}
 	return httpapi.New(httpapi.Config{DB: h.db, Gate: h.gate, Wake: h.room, Desk: h.desk, Automations: h.auto, Branches: h.branch, Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: h.cfg.Hosts, Origins: h.cfg.Origins,
-		Rate: h.cfg.Rate, Burst: h.cfg.Burst, Heartbeat: h.cfg.Pulse, Doctor: h.doctor, Ready: h.ready, Backup: h.snapshot, Metrics: h.metrics.handler()}), nil
+		Rate: h.cfg.Rate, Burst: h.cfg.Burst, Heartbeat: h.cfg.Pulse, Doctor: h.doctor, Ready: h.ready, Held: h.held, Backup: h.snapshot, Metrics: h.metrics.handler()}), nil
 }
 
 // Step takes up operations that are due, runs the agents that are, sends what people are to be told, and forgets what was kept for long enough, once; a program

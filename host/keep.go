@@ -61,6 +61,10 @@ func (h *Host) forget(ctx context.Context) (n int, err error) {
 	var before time.Time
 	var some bool
 	err = h.db.View(ctx, func(s *store.Snap) error {
+		held, err := s.Held(ctx)
+		if err != nil || held {
+			return err
+		}
 		before = s.Now().Add(-time.Duration(h.cfg.Retention))
 		some, err = s.HasForgettable(ctx, before)
 		return err

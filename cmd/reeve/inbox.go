@@ -25,6 +25,9 @@ func inboxCommand(a *app) *cobra.Command {
 					return err
 				}
 				return a.print(in, func(w io.Writer) {
+					if in.Hold != nil {
+						fmt.Fprintln(w, "The server is held: "+holdLine(in.Hold))
+					}
 					if len(in.Approvals)+len(in.Unknown)+len(in.Proposals) == 0 {
 						fmt.Fprintln(w, "Nothing waits for a person.")
 					}

@@ -17,7 +17,8 @@ func restoreCommand(a *app) *cobra.Command {
 		Use: "restore FILE", Short: "Put a backup in place of the database of a stopped server", Args: cobra.ExactArgs(1),
 		Long: "Checks the backup, then puts it in place of the SQLite database in the data directory. The server must not run. The replaced\n" +
 			"database is kept beside it, as reeve.db.before-restore and the time. A backup of PostgreSQL is restored into an\n" +
-			"empty database, with pg_restore --no-owner --dbname=URL FILE; then start reeve serve --database URL.",
+			"empty database, with pg_restore --no-owner --dbname=URL FILE; then start reeve serve --database URL.\n" +
+			"A server on a restored database starts held: it does nothing until you have looked at reeve held and say reeve resume.",
 		Example: "  reeve restore reeve-monday.db --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
@@ -31,6 +32,7 @@ func restoreCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			a.note("the server will start held: reeve held lists what it would go on with, and reeve resume lets it")
 			if kept == "" {
 				return a.done("restored %s; there was no database before", args[0])
 			}

@@ -43,6 +43,7 @@ func serveCommand() *cobra.Command {
 	f.StringVar(&flags.Listen, "listen", "", "address to listen on (default 127.0.0.1:7410)")
 	f.StringVar(&flags.Database, "database", "", "postgres:// URL (default: SQLite in the data directory)")
 	f.BoolVar(&sample, "sample", false, "put a sample mailbox and an automation that sorts it into a data directory in which no agent was ever made")
+	f.BoolVar(&flags.Held, "held", false, "start held, as after a restore: nothing goes on until reeve resume")
 	f.StringSliceVar(&flags.HTTPAllow, "http-allow", nil, "host, host:port or CIDR that HTTP tools may reach although private")
 	return cmd
 }
@@ -82,6 +83,7 @@ func serverConfig(file string, cmd *cobra.Command, flags host.Config) (cfg host.
 	if flags.HTTPAllow != nil {
 		cfg.HTTPAllow = flags.HTTPAllow
 	}
+	cfg.Held = cfg.Held || flags.Held
 	cfg.OnFault, err = fault(os.Getenv("REEVE_FAULT"))
 	return cfg, err
 }
@@ -108,6 +110,9 @@ func serve(ctx context.Context, cfg host.Config, sample bool, out io.Writer) err
 		note := ""
 		if h.Renewed() {
 			note = " (a new one: the one before is not valid in this database)"
+		}
+		if hold, err := h.Held(ctx); err == nil && hold != nil {
+			next = "HELD: " + hold.Reason + "; reeve held lists what would go on, reeve resume lets it"
 		}
 		fmt.Fprintf(out, "Reeve %s is ready at %s\n  docs   %s/docs\n  token  %s%s\n  next   %s\n",
 			host.Version, url, url, filepath.Join(h.Dir(), "owner.token"), note, next)

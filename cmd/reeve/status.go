@@ -30,7 +30,7 @@ func statusCommand(a *app) *cobra.Command {
 						waiting += " or more"
 					}
 					details(w, "server", c.URL(), "version", s.Version, "database", s.Engine, "started", when(s.StartedAt), "workspace", s.Workspace.ID,
-						"you", s.User+" ("+string(s.Role)+")", "stopped", stopped, "waiting for a person", waiting,
+						"you", s.User+" ("+string(s.Role)+")", "node", s.Node, "held", holdLine(s.Hold), "stopped", stopped, "waiting for a person", waiting,
 						"broken tools", strings.Join(s.Broken, "\n"))
 				})
 			})

@@ -31,19 +31,35 @@ func stopCommand(a *app) *cobra.Command {
 }
 
 func resumeCommand(a *app) *cobra.Command {
-	var s reeve.StopRequest
+	var r reeve.ResumeRequest
 	c := &cobra.Command{
-		Use: "resume", Short: "Turn the kill switch off", Args: cobra.NoArgs, Example: "  reeve resume\n  reeve resume --agent clerk",
+		Use: "resume", Short: "Let a held server go on, or turn the kill switch off", Args: cobra.NoArgs,
+		Long: "A server that was restored from a backup is held: this lets it go on, with all that reeve held lists, or without what you skip.\n" +
+			"Calls that were under way when the backup was made become unknown, and wait in reeve inbox for your word whether they happened.\n" +
+			"Of a server that is not held, this turns the kill switch off, for one agent or for everything in the workspace.",
+		Example: "  reeve resume\n  reeve resume --skip-all\n  reeve resume --skip run_... --skip tmr_...\n  reeve resume --agent clerk",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				if err := c.Resume(ctx, s); err != nil {
+				was, err := c.Status(ctx)
+				if err != nil {
 					return err
 				}
-				return a.done("resumed %s", whom(c, s))
+				if err := c.Resume(ctx, r); err != nil {
+					return err
+				}
+				if was.Hold == nil {
+					return a.done("resumed %s", whom(c, reeve.StopRequest{Agent: r.Agent}))
+				}
+				if was.Workspace.StoppedAt != nil {
+					a.note("the kill switch of workspace %s is still on; turn it off with another reeve resume", was.Workspace.ID)
+				}
+				return a.done("the server goes on; reeve inbox shows what waits for you")
 			})
 		},
 	}
-	c.Flags().StringVar(&s.Agent, "agent", "", "one agent only")
+	c.Flags().StringVar(&r.Agent, "agent", "", "one agent only")
+	c.Flags().StringSliceVar(&r.Skip, "skip", nil, "of a held server: a run, wake or overdue schedule that does not go on")
+	c.Flags().BoolVar(&r.SkipAll, "skip-all", false, "of a held server: no run, wake or overdue firing goes on")
 	return c
 }
 
@@ -58,6 +74,9 @@ func whom(c *client.Client, s reeve.StopRequest) string {
 func (a *app) await(ctx context.Context, c *client.Client, op reeve.Operation) (reeve.Operation, error) {
 	if op.State.Final() || op.State == reeve.Unknown {
 		return op, nil
+	}
+	if s, err := c.Status(ctx); err == nil && s.Hold != nil {
+		a.note("the server is held; it runs after: reeve resume")
 	}
 	if list, err := c.Workspaces(ctx); err == nil && slices.ContainsFunc(list.Workspaces, func(w reeve.Workspace) bool { return w.ID == c.Workspace() && w.StoppedAt != nil }) {
 		a.note("the kill switch is on; it runs after: reeve resume")

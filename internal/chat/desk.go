@@ -205,6 +205,8 @@ func enter(ctx context.Context, s *store.Snap, w reeve.Workspace, who reeve.Prin
 		return c, a, reeve.Errorf(reeve.Conflict, "the conversation's agent is gone").Hintf("begin a conversation with another")
 	case err != nil:
 		return c, a, err
+	case w.Hold != nil:
+		return c, a, w.Hold.Err()
 	case w.StoppedAt != nil:
 		return c, a, reeve.Errorf(reeve.Stopped, "everything in the workspace is stopped").Hintf("turn the kill switch off first")
 	case a.StoppedAt != nil:

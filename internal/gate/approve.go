@@ -97,6 +97,9 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 	var void error
 	err = g.DB.Update(ctx, func(tx *store.Tx) error {
 		void = nil
+		if err := held(ctx, &tx.Snap); err != nil {
+			return err
+		}
 		if a, err = tx.GetApproval(ctx, workspace, id); err != nil {
 			return err
 		}

@@ -120,6 +120,10 @@ func (g *Gate) claim(ctx context.Context, n int) (ops []reeve.Operation, next ti
 	if g.owed.pay(ctx) {
 		next = heartbeat / 5
 	}
+	held := false
+	if err := g.DB.View(ctx, func(s *store.Snap) (err error) { held, err = s.Held(ctx); return err }); err != nil || held {
+		return nil, next, err
+	}
 	if err := g.expire(ctx); err != nil {
 		return nil, next, err
 	}
@@ -352,17 +356,7 @@ func (g *Gate) orphan(ctx context.Context, op reeve.Operation, why *reeve.Error)
 		if op.State == reeve.Prepared {
 			return g.takeBack(ctx, tx, op, why, reeve.Step{Name: "lookup", Verdict: reeve.Refused, Why: why.Message})
 		}
-		is := op
-		is.State, is.Code, is.Message, is.Resolution = reeve.Unknown, reeve.UnknownOutcome, why.Message+", so nobody can tell what happened", ""
-		is.Owner, is.NextAttemptAt, is.TimeoutAt = "", nil, nil
-		is.Tries++
-		if err := tx.Spend(ctx, op.WorkspaceID, nil, op.CallID, reeve.Amount{}); err != nil { // it holds on to no budget
-			return err
-		}
-		if err := tx.MoveOperation(ctx, op, is); err != nil {
-			return err
-		}
-		return g.tellUnknown(ctx, tx, is)
+		return g.setUnknown(ctx, tx, op, why.Message+", so nobody can tell what happened")
 	})
 	return reeve.Result{CallID: op.CallID, OperationID: op.ID}, err
 }

@@ -20,6 +20,12 @@ func (g *Gate) Resume(ctx context.Context, workspace, agent string) error {
 	return err
 }
 
+// Resumed has the loop look at once, and every call judged anew, after a held server was resumed.
+func (g *Gate) Resumed() {
+	g.views.forgetAll()
+	g.Nudge()
+}
+
 func (g *Gate) flip(ctx context.Context, workspace, agent, reason string, on bool) error {
 	defer g.views.forget(workspace)
 	return g.DB.Update(ctx, func(tx *store.Tx) error {

@@ -49,6 +49,14 @@ func (v *views) forget(workspace string) {
 	v.drop(workspace)
 }
 
+// forgetAll drops all that is known of every workspace.
+func (v *views) forgetAll() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	clear(v.workspaces)
+	clear(v.agents)
+}
+
 // doubt has it looked up whether what is known of a workspace still holds, the next time that it is needed. Its catalogue stays if it does: to read it takes a tenth of a second.
 func (v *views) doubt(workspace string) {
 	v.mu.Lock()
@@ -209,8 +217,11 @@ func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string
 	return w, nil
 }
 
-// stopped says so when the kill switch is on.
+// stopped says so when the server is held or the kill switch is on.
 func (v *agentView) stopped() error {
+	if v.ws.Hold != nil {
+		return v.ws.Hold.Err()
+	}
 	if v.ws.StoppedAt != nil {
 		what := "everything in this workspace is stopped"
 		if v.ws.StopReason != "" {

@@ -106,6 +106,12 @@ func (s *server) status(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 		if out.Body.Workspace, err = snap.GetWorkspace(ctx, who.Workspace); err != nil {
 			return err
 		}
+		if out.Body.Hold, err = snap.Hold(ctx); err != nil {
+			return err
+		}
+		if out.Body.Node, err = snap.Node(ctx); err != nil {
+			return err
+		}
 		in, err := waiting(ctx, snap, who.Workspace)
 		out.Body.Waiting, out.Body.More = len(in.Approvals)+len(in.Unknown)+len(in.Proposals), in.More
 		return err

@@ -140,6 +140,9 @@ func (s *server) inbox(ctx context.Context, who reeve.Principal, _ *Scoped) (*bo
 	out := &body[reeve.Inbox]{}
 	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body, err = waiting(ctx, snap, who.Workspace)
+		if err == nil {
+			out.Body.Hold, err = snap.Hold(ctx)
+		}
 		for i := 0; i < len(out.Body.Unknown) && err == nil; i++ {
 			err = withArgs(ctx, snap, &out.Body.Unknown[i])
 		}
@@ -221,11 +224,4 @@ func (s *server) stop(ctx context.Context, who reeve.Principal, in *struct {
 	}
 	s.Wake.Interrupt(who.Workspace, agent, reeve.Errorf(reeve.Stopped, "%s", why))
 	return nil, nil
-}
-
-func (s *server) resume(ctx context.Context, who reeve.Principal, in *struct {
-	Scoped
-	Body reeve.StopRequest
-}) (*none, error) {
-	return nil, s.Gate.Resume(ctx, who.Workspace, in.Body.Agent)
 }

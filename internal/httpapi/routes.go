@@ -85,7 +85,8 @@ func (s *server) routes(api huma.API) {
 	handle(api, route{post, "/api/notifications/{id}/read", "readNotification", "Note that you have seen it", "schedules", member, gone}, s.readNotification)
 
 	handle(api, route{post, "/api/stop", "stop", "Turn the kill switch on", "control", member, gone}, s.stop)
-	handle(api, route{post, "/api/resume", "resume", "Turn the kill switch off", "control", member, gone}, s.resume)
+	handle(api, route{post, "/api/resume", "resume", "Let a held server go on, or turn the kill switch off", "control", member, gone}, s.resume)
+	handle(api, route{get, "/api/hold", "hold", "What a held server would go on with", "control", viewer, 0}, s.held)
 	handle(api, route{get, "/api/profiles", "listProfiles", "List capability profiles", "control", viewer, 0}, s.listProfiles)
 	handle(api, route{put, "/api/profiles/{kind}", "putProfile", "Set what agents of a kind may do", "control", owner, 0}, s.putProfile)
 	handle(api, route{get, "/api/budgets", "listBudgets", "List budgets", "control", viewer, 0}, s.listBudgets)

@@ -39,6 +39,7 @@ type Config struct {
 	Heartbeat   time.Duration                                    // between signs of life, and looks at whether a client may still listen. Default: 15 s
 	Doctor      func(ctx context.Context) []reeve.PartHealth     // checks the server's parts
 	Ready       func(ctx context.Context) error                  // whether it can serve
+	Held        func(ctx context.Context) bool                   // whether it is held. Default: never
 	Backup      func(ctx context.Context) (io.ReadCloser, error) // makes a whole copy of the database
 	Metrics     http.Handler                                     // what is measured. Default: not served
 }
@@ -95,7 +96,7 @@ func New(cfg Config) http.Handler {
 	mux.HandleFunc("GET /docs", s.docs(api.OpenAPI()))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs", http.StatusFound) })
 	mux.HandleFunc("/", s.otherwise(mux))
-	return s.identify(paced(s.checkOrigin(s.checkPath(s.authenticate(s.once(mux))))))
+	return s.identify(paced(s.checkOrigin(s.checkPath(s.authenticate(s.whileHeld(s.once(mux)))))))
 }
 
 // document is the head of the OpenAPI document.
@@ -193,6 +194,10 @@ func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
 			s.write(w, r, reeve.Errorf(reeve.Unavailable, "not ready: %s", reeve.AsError(err).Message))
 			return
 		}
+	}
+	if s.Held != nil && s.Held(r.Context()) {
+		io.WriteString(w, "ready, held: nothing goes on until a person says reeve resume\n")
+		return
 	}
 	io.WriteString(w, "ready\n")
 }

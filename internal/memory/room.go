@@ -69,6 +69,10 @@ func (r *Room) Step(ctx context.Context) (bool, time.Duration, error) {
 	defer r.making.Unlock()
 	var due bool
 	err := r.DB.View(ctx, func(s *store.Snap) error { // most looks find nothing, and should not wait for the writer
+		held, err := s.Held(ctx)
+		if err != nil || held {
+			return err
+		}
 		at, ok, err := s.NextSummary(ctx, r.Process)
 		if ok {
 			next = min(next, max(0, at.Sub(s.Now())))

@@ -28,6 +28,10 @@ type Engine interface {
 	Backup(ctx context.Context, file string) error
 	// Alone tells whether no other process can be using this database.
 	Alone() bool
+	// Identity names this database, as distinct from a copy of it: a copy that was restored has another one.
+	Identity(ctx context.Context) (string, error)
+	// Present refuses when the database's files are gone, replaced or cut off, although those that are open still answer.
+	Present() error
 	// Close ends it. No call may be under way, unless Alone is false: then those under way fail.
 	Close() error
 }
@@ -73,6 +77,8 @@ const (
 	FaultFull     FaultKind = "full"      // no room on disk
 	FaultReadOnly FaultKind = "read only" // the file or server takes no writes
 	FaultCorrupt  FaultKind = "corrupt"   // not a database, or a damaged one
+	FaultDisk     FaultKind = "disk"      // reading or writing a file failed; what the file holds may be sound
+	FaultGone     FaultKind = "gone"      // the database's file was moved away, replaced or cut off
 	FaultDown     FaultKind = "down"      // cannot be reached
 	FaultUnsure   FaultKind = "unsure"    // the commit was asked for, and nobody can tell whether it was made
 	FaultLarge    FaultKind = "large"     // a value is longer than the engine takes
@@ -83,6 +89,13 @@ func (f Fault) Error() string { return "database: " + string(f.Kind) + ": " + f.
 
 // Unwrap gives the engine's own error.
 func (f Fault) Unwrap() error { return f.Err }
+
+// keepFile is what to do when a disk fails: the database may well be sound.
+const keepFile = "check the disk, quotas and limits on the size of files (the kernel's log, ulimit -f), and keep the database file: " +
+	"nothing says that it is damaged"
+
+// diskError is the cause of a disk's failure in the engine's words.
+func diskError(f Fault) string { return reeve.Clean(f.Err.Error()) }
 
 // Passing tells whether an error is the store's own, and not for long: it could not be reached, was busy, or went away. What was asked of it can be asked again.
 func Passing(err error) bool {
@@ -123,10 +136,21 @@ func Explain(err error) error {
 	case FaultReadOnly:
 		return say(reeve.Unavailable, "the database cannot be written; nothing was changed", "check the permissions of the data directory and of the database user")
 	case FaultCorrupt:
-		return say(reeve.Unavailable, "the database file is damaged or is not a database", "restore a backup with reeve restore")
+		return say(reeve.Unavailable, "the database file is damaged or is not a database",
+			"stop the server, keep a copy of the file, and restore a backup with reeve restore")
+	case FaultDisk:
+		return say(reeve.Unavailable, "the disk that holds the database failed: "+diskError(f), keepFile)
+	case FaultGone:
+		return say(reeve.Unavailable, f.Err.Error()+"; nothing was changed",
+			"stop the server, put the file back with its -wal beside it, or restore a backup with reeve restore, and start it again")
 	case FaultDown:
 		return say(reeve.Unavailable, "the database cannot be reached", "check that it runs and that the address is right")
 	case FaultUnsure:
+		var cause Fault
+		if errors.As(f.Err, &cause) && cause.Kind == FaultDisk {
+			return say(reeve.UnknownOutcome, "the disk that holds the database failed during a commit: "+diskError(cause)+
+				"; the change may or may not have been made", keepFile+"; then look whether the change was made before trying again")
+		}
 		return say(reeve.UnknownOutcome, "the database failed during a commit; the change may or may not have been made", "look whether it was made before trying again; the server's log says how the database failed")
 	case FaultLarge:
 		return say(reeve.TooLarge, "it is more than the database can hold in one place; nothing was changed", "")

@@ -14,6 +14,7 @@ type Outlook struct {
 	Timers []reeve.Timer // active, and their time has come
 	Left   bool          // there are runs under way that are not the process's own, or wait
 	Wakes  []reeve.Wake  // of agents that do not run and are not throttled, the longest waiting first
+	Held   bool          // the server is held: nothing else is told
 }
 
 // Outlook reads up to so many timers, and up to about so many wakes; where none are wanted, it does not look for what was left either. All of them are locked against
@@ -22,13 +23,18 @@ func (t *Tx) Outlook(ctx context.Context, process string, timers, wakes int) (o 
 	var aside aside
 	asked := []error{t.askTimers(ctx, &o.Timers, timers, &aside)}
 	var left []string
+	var held []int64
+	asked = append(asked, ask(ctx, &t.Snap, value[int64], &held, selectHeld))
 	if wakes > 0 {
 		// A question about each of the few that are open, and not a join: PostgreSQL would read all there are.
 		asked = append(asked, ask(ctx, &t.Snap, value[string], &left, `SELECT run_id FROM open_runs
 			WHERE (SELECT CASE WHEN state = 'parked' THEN '' ELSE owner END FROM runs WHERE id = open_runs.run_id) <> $1 LIMIT 1`, process),
 			t.askWakes(ctx, &o.Wakes, wakes, nil, &aside))
 	}
-	if err = first(append(asked, t.settle(ctx))...); err == nil {
+	if err = first(append(asked, t.settle(ctx))...); err == nil && len(held) > 0 {
+		return Outlook{Held: true}, nil
+	}
+	if err == nil {
 		err = t.putAside(ctx, aside)
 	}
 	o.Left = len(left) > 0

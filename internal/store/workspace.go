@@ -8,13 +8,18 @@ import (
 	"reeve"
 )
 
-const workspaceColumns = `id, name, revision, stopped_at, stop_reason, created_at`
+const workspaceColumns = `id, name, revision, stopped_at, stop_reason, created_at, ` +
+	`COALESCE((SELECT held_at FROM database_state WHERE id = 1), 0), COALESCE((SELECT hold_reason FROM database_state WHERE id = 1), '')`
 
 // scanWorkspace reads a row of workspaces. One of which a stop, or the count of changes that calls are judged by, cannot be read counts as stopped, and harms no other; StopWorkspace mends it. When it was made decides nothing.
 func scanWorkspace(r scanner) (w reeve.Workspace, err error) {
-	var revision, stopped, created number
-	if err := r.Scan(&w.ID, &w.Name, &revision, &stopped, &w.StopReason, &created); err != nil {
+	var revision, stopped, created, held number
+	var reason string
+	if err := r.Scan(&w.ID, &w.Name, &revision, &stopped, &w.StopReason, &created, &held, &reason); err != nil {
 		return w, err
+	}
+	if held.damaged || held.value != 0 {
+		w.Hold = &reeve.Hold{HeldAt: reeve.FromMillis(held.value), Reason: reason}
 	}
 	var d damage
 	w.Revision, w.StoppedAt, w.CreatedAt = d.count("revision", revision), optional(d.count("stopped_at", stopped)), reeve.FromMillis(created.value)
@@ -27,7 +32,7 @@ func scanWorkspace(r scanner) (w reeve.Workspace, err error) {
 // InsertWorkspace adds a workspace.
 func (t *Tx) InsertWorkspace(ctx context.Context, id, name string) (reeve.Workspace, error) {
 	w := reeve.Workspace{ID: id, Name: name, Revision: 1, CreatedAt: t.now}
-	n, err := t.affect(ctx, `INSERT INTO workspaces (`+workspaceColumns+`) VALUES ($1, $2, $3, 0, '', $4) ON CONFLICT (id) DO NOTHING`,
+	n, err := t.affect(ctx, `INSERT INTO workspaces (id, name, revision, stopped_at, stop_reason, created_at) VALUES ($1, $2, $3, 0, '', $4) ON CONFLICT (id) DO NOTHING`,
 		id, name, w.Revision, reeve.Millis(t.now))
 	if err == nil && n == 0 {
 		err = reeve.Errorf(reeve.AlreadyExists, "workspace %q is there already", id)

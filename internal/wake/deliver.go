@@ -44,7 +44,11 @@ func (r *Room) DeliverStep(ctx context.Context) (int, time.Duration, error) {
 		return 0, poll, nil
 	}
 	var due []reeve.Notification
-	err := r.DB.Update(ctx, func(tx *store.Tx) (err error) {
+	err := r.DB.Update(ctx, func(tx *store.Tx) error {
+		held, err := tx.Held(ctx)
+		if err != nil || held {
+			return err
+		}
 		due, err = tx.ClaimDeliveries(ctx, putOff, mostSent)
 		return err
 	})
@@ -65,6 +69,10 @@ func (r *Room) DeliverStep(ctx context.Context) (int, time.Duration, error) {
 	}
 	next := poll
 	err = r.DB.View(ctx, func(s *store.Snap) error {
+		held, err := s.Held(ctx)
+		if err != nil || held {
+			return err
+		}
 		at, ok, err := s.NextDelivery(ctx)
 		if ok {
 			next = min(next, max(time.Millisecond, reeve.FromMillis(at).Sub(s.Now())))

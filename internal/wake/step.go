@@ -73,6 +73,9 @@ func (r *Room) stepOnce(ctx context.Context, n int, doubt bool) (runs []reeve.Ru
 		if err != nil {
 			return err
 		}
+		if ahead.Held {
+			return nil
+		}
 		if more, err = r.fire(ctx, tx, ahead.Timers); err != nil {
 			return err
 		}

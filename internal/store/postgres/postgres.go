@@ -143,6 +143,24 @@ func (e *Engine) Share() string { return " FOR SHARE" }
 // Alone is false: other servers may share the database.
 func (e *Engine) Alone() bool { return false }
 
+// Present is nil: the database's files are the server's to watch.
+func (e *Engine) Present() error { return nil }
+
+// Identity names the cluster and the database in it. One that pg_restore has filled is another database, whatever its name; one
+// that was moved to another cluster, too. Where a user may not ask for the cluster, the database's own number has to do.
+func (e *Engine) Identity(ctx context.Context) (id string, err error) {
+	if err := e.pool.QueryRow(ctx, `SELECT oid::text FROM pg_database WHERE datname = current_database()`).Scan(&id); err != nil {
+		return "", fault(err)
+	}
+	var cluster string
+	err = e.pool.QueryRow(ctx, `SELECT system_identifier::text FROM pg_control_system()`).Scan(&cluster)
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) { // it is not allowed, or not there
+		return id, nil
+	}
+	return cluster + "/" + id, fault(err)
+}
+
 // Migrator lends a database/sql handle.
 func (e *Engine) Migrator(context.Context) (*sql.DB, string, error) {
 	return stdlib.OpenDB(*e.pool.Config().ConnConfig), "postgres", nil

@@ -3,9 +3,13 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
+	"time"
 
 	driver "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
@@ -27,6 +31,9 @@ func (e *Engine) Backup(ctx context.Context, file string) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	part := filepath.Join(dir, "part")
 	if err := e.copy(ctx, part); err != nil {
+		return err
+	}
+	if err := Mark(ctx, part); err != nil {
 		return err
 	}
 	if err := settle(part); err != nil {
@@ -61,6 +68,18 @@ func (e *Engine) copy(ctx context.Context, part string) (err error) {
 		return fault(err)
 	}
 	return nil
+}
+
+// Mark gives a copy of a database an identity of its own; see [Engine.Identity]. Nobody may have it open.
+func Mark(ctx context.Context, file string) (err error) {
+	db, err := sql.Open("sqlite", dsn(file, 5*time.Second))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	mark := 1 + binary.BigEndian.Uint32(reeve.RandomBytes(4))%math.MaxInt32 // never 0, which is that of no copy
+	_, err = db.ExecContext(ctx, "PRAGMA user_version = "+strconv.FormatInt(int64(mark), 10))
+	return fault(err)
 }
 
 // settle makes the copy private and durable: it holds all that the database holds, and outlives it.

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -105,9 +104,5 @@ func Whole(f *os.File) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	page, pages := int64(binary.BigEndian.Uint16(head[16:])), int64(binary.BigEndian.Uint32(head[28:]))
-	if page == 1 { // which two bytes cannot say
-		page = 65536
-	}
-	return info.Size() == page*pages, nil
+	return info.Size() == sizeOf(head), nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"runtime"
 	"time"
 
@@ -33,6 +34,7 @@ type Engine struct {
 	rdb     *sql.DB // the readers' handle
 	writer  writer
 	readers chan *conn
+	files   *files
 }
 
 // Open opens or creates the file.
@@ -56,13 +58,16 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	w, err := open(ctx, e.db)
 	if err != nil {
 		_ = e.db.Close()
-		return nil, store.Explain(err)
+		return nil, store.Explain(diagnose(cfg.File, err))
 	}
-	// Readers map the file: the driver's page cache has one lock that all of them would share.
-	if e.rdb, err = sql.Open("sqlite", e.dsn("query_only(1)", "mmap_size(268435456)")); err != nil {
+	if e.files, err = watch(cfg.File); err != nil {
 		return nil, errors.Join(err, w.close(), e.db.Close())
 	}
-	e.writer = writer{conn: w, hook: cfg.Hook}
+	// Readers do not map the file: a mapping of a file that is cut off, or on a disk that fails, ends the process.
+	if e.rdb, err = sql.Open("sqlite", e.dsn("query_only(1)")); err != nil {
+		return nil, errors.Join(err, w.close(), e.db.Close(), e.files.close())
+	}
+	e.writer = writer{conn: w, hook: cfg.Hook, files: e.files}
 	for range cfg.Readers {
 		e.readers <- nil // opened on first use
 	}
@@ -79,8 +84,19 @@ func dsn(file string, busy time.Duration, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}).String()
 }
 
-// checkFile finds early, and in words, what SQLite would report late.
+// checkFile finds early, and in words, what SQLite would report late. A log without its database is never opened: SQLite would
+// take it for a leftover and delete it, with every change in it.
 func checkFile(file string) error {
+	if info, err := os.Stat(file); errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
+		for _, left := range []string{file + "-wal", file + "-shm"} {
+			if s, err := os.Stat(left); err == nil && (info == nil || s.Size() > 0) {
+				return reeve.Errorf(reeve.Unavailable, "the database %s is gone, but %s is there, which holds its last changes; nothing was changed",
+					file, filepath.Base(left)).
+					Hintf("put the database file back beside it, or restore a backup with reeve restore; to begin with an empty database, move %s-wal and %s-shm away",
+						filepath.Base(file), filepath.Base(file))
+			}
+		}
+	}
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return reeve.Errorf(reeve.Unavailable, "the database file %s cannot be opened for writing: %w", file, errors.Unwrap(err)).
@@ -103,11 +119,23 @@ func (e *Engine) Alone() bool { return true }
 
 // Update runs f on the writer.
 func (e *Engine) Update(ctx context.Context, f func(store.Conn) error) error {
-	return e.writer.update(ctx, f)
+	return e.files.diagnose(e.writer.update(ctx, f))
+}
+
+// Present refuses when the database's files are not those that SQLite has open.
+func (e *Engine) Present() error { return e.files.present() }
+
+// Identity is the number in the file's header that every backup has of its own; empty for a database that is no copy.
+func (e *Engine) Identity(ctx context.Context) (id string, err error) {
+	if err := e.rdb.QueryRowContext(ctx, "PRAGMA user_version").Scan(&id); err != nil || id == "0" {
+		return "", fault(err)
+	}
+	return id, nil
 }
 
 // View runs f on a reader's snapshot. A query of it that still runs when ctx ends is interrupted.
 func (e *Engine) View(ctx context.Context, f func(store.Conn) error) (err error) {
+	defer func() { err = e.files.diagnose(err) }()
 	var c *conn
 	select {
 	case c = <-e.readers:
@@ -150,7 +178,7 @@ func Check(ctx context.Context, file string) (version int64, err error) {
 	defer func() { err = store.Explain(errors.Join(err, db.Close())) }()
 	var verdict string
 	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
-		return 0, fault(err)
+		return 0, diagnose(file, fault(err))
 	}
 	if verdict != "ok" {
 		return 0, store.Fault{Kind: store.FaultCorrupt, Err: fmt.Errorf("quick_check says %s", verdict)}
@@ -182,7 +210,7 @@ func (e *Engine) Close() error {
 			errs = append(errs, c.close())
 		}
 	}
-	errs = append(errs, e.writer.conn.close(), e.rdb.Close(), e.db.Close())
+	errs = append(errs, e.writer.conn.close(), e.rdb.Close(), e.db.Close(), e.files.close())
 	return errors.Join(errs...)
 }
 
@@ -217,6 +245,8 @@ func fault(err error) error {
 			kind = store.FaultLarge
 		case codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB:
 			kind = store.FaultCorrupt
+		case codes.SQLITE_IOERR:
+			kind = store.FaultDisk
 		}
 	}
 	return store.Fault{Kind: kind, Err: err}

@@ -24,6 +24,7 @@ const maxGroup = 64
 type writer struct {
 	conn    *conn
 	hook    store.CommitHook
+	files   *files // looked at before each commit
 	turn    sync.Mutex
 	waiting atomic.Int32
 	group   *group // the open transaction; nil when there is none
@@ -93,7 +94,7 @@ func (w *writer) last() bool {
 func (w *writer) begin(ctx context.Context) error {
 	err := w.conn.run(ctx, "BEGIN IMMEDIATE")
 	if errors.Is(err, sql.ErrConnDone) { // given up by a rollback that could not replace it then
-		w.conn.renew()
+		w.renew()
 		err = w.conn.run(ctx, "BEGIN IMMEDIATE")
 	}
 	return err
@@ -146,6 +147,9 @@ func (w *writer) commit(g *group) {
 		}
 		w.end(g, err)
 	}()
+	if err = w.files.present(); err != nil {
+		return
+	}
 	w.hook.Before()
 	if err = w.conn.must("COMMIT"); err != nil {
 		err = unsure(err)
@@ -172,15 +176,21 @@ func (w *writer) rollback() {
 	if w.conn.must("ROLLBACK") == nil || w.conn.idle() {
 		return
 	}
+	w.renew()
+}
+
+// renew replaces the connection. If it was the only one, SQLite removes the log with it and makes another.
+func (w *writer) renew() {
 	w.conn.renew()
+	w.files.forgetLog()
 }
 
 // unsure tells whether a failed commit may yet be found in the log after a crash: after an I/O error nobody can say. A full
 // disk or a lock refuses before the commit is written.
 func unsure(err error) error {
 	var f store.Fault
-	if errors.As(err, &f) && f.Kind == store.FaultOther {
-		return store.Fault{Kind: store.FaultUnsure, Err: f.Err}
+	if errors.As(err, &f) && (f.Kind == store.FaultOther || f.Kind == store.FaultDisk) {
+		return store.Fault{Kind: store.FaultUnsure, Err: f}
 	}
 	return err
 }

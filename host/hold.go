@@ -1,0 +1,59 @@
+package host
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// adopt finds out, before anything is done, whether the database is the one that the last server used. One that was restored from a
+// backup is held.
+func (h *Host) adopt(ctx context.Context) error {
+	identity, err := h.db.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	reason := ""
+	if h.cfg.Held {
+		reason = "it was started with --held or REEVE_HELD"
+	}
+	var hold *reeve.Hold
+	err = h.db.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.Adopt(ctx, identity, reason); err != nil {
+			return err
+		}
+		hold, err = tx.Hold(ctx)
+		return err
+	})
+	if err == nil && hold != nil {
+		h.log.Warn("the server is held, and does nothing until a person says reeve resume", "reason", hold.Reason, "list", "reeve held")
+	}
+	return err
+}
+
+// held tells whether the server is held. A store that does not answer is told of by ready.
+func (h *Host) held(ctx context.Context) (held bool) {
+	_ = h.db.View(ctx, func(s *store.Snap) (err error) { held, err = s.Held(ctx); return err })
+	return held
+}
+
+// Held says why the server is held; nil if it is not.
+func (h *Host) Held(ctx context.Context) (hold *reeve.Hold, err error) {
+	if err := h.open(ctx); err != nil {
+		return nil, err
+	}
+	err = h.db.View(ctx, func(s *store.Snap) error { hold, err = s.Hold(ctx); return err })
+	return hold, err
+}
+
+// checkHold fails while the server is held: it looks well and does nothing.
+func (h *Host) checkHold(ctx context.Context) reeve.PartHealth {
+	var hold *reeve.Hold
+	err := h.db.View(ctx, func(s *store.Snap) (err error) { hold, err = s.Hold(ctx); return err })
+	if err == nil && hold != nil {
+		err = reeve.Errorf(reeve.Stopped, "the server is held since %s: %s", hold.HeldAt.Format("2006-01-02 15:04:05"), hold.Reason).
+			Hintf("look at what would go on with reeve held, then let it go on with reeve resume")
+	}
+	return health("hold", err, "the server is not held", "see the server's log")
+}

@@ -1,0 +1,56 @@
+package gate
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Doubt makes every operation of a restored database unknown that may have happened since the backup and whose tool cannot tell: a
+// person says what became of it, and nothing is sent a second time. It is part of the transaction that resumes a held server.
+func (g *Gate) Doubt(ctx context.Context, tx *store.Tx) error {
+	workspaces, err := tx.ListWorkspaces(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range workspaces {
+		ops, err := tx.UnderWay(ctx, w.ID)
+		if err != nil {
+			return err
+		}
+		for _, op := range ops {
+			if !op.Doubtful() {
+				continue
+			}
+			if err := g.setUnknown(ctx, tx, op, "the server was restored from a backup, and this may have been done since"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// setUnknown leaves an operation to a person, without asking anybody what became of it. It holds on to no budget.
+func (g *Gate) setUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation, why string) error {
+	is := op
+	is.State, is.Code, is.Message, is.Resolution = reeve.Unknown, reeve.UnknownOutcome, why, ""
+	is.Owner, is.NextAttemptAt, is.TimeoutAt = "", nil, nil
+	is.Tries++
+	if err := tx.Spend(ctx, op.WorkspaceID, nil, op.CallID, reeve.Amount{}); err != nil {
+		return err
+	}
+	if err := tx.MoveOperation(ctx, op, is); err != nil {
+		return err
+	}
+	return g.tellUnknown(ctx, tx, is)
+}
+
+// held refuses what only a person may let go on while the server is held.
+func held(ctx context.Context, s *store.Snap) error {
+	hold, err := s.Hold(ctx)
+	if err == nil && hold != nil {
+		err = hold.Err()
+	}
+	return err
+}

@@ -1,0 +1,180 @@
+package store
+
+import (
+	"context"
+	"math"
+
+	"reeve"
+)
+
+// selectHeld gives a row while the server is held.
+const selectHeld = `SELECT held_at FROM database_state WHERE id = 1 AND held_at <> 0`
+
+// Identity names the database as distinct from copies of it; see [Engine.Identity].
+func (db *DB) Identity(ctx context.Context) (string, error) {
+	id, err := db.engine.Identity(ctx)
+	return id, Explain(err)
+}
+
+// Present refuses when the database's files are gone, replaced or cut off.
+func (db *DB) Present() error { return Explain(db.engine.Present()) }
+
+// Adopt notes which database this is. One that is another than the last server used was restored from a backup or copied: it is
+// held, and gets a node of its own, so that its counter never gives a number that the original gives too. So does one that is to
+// be held for another reason, if one is given.
+func (t *Tx) Adopt(ctx context.Context, identity, reason string) error {
+	scan := func(r scanner) (was string, err error) { return was, r.Scan(&was) }
+	was, _, err := one(ctx, &t.Snap, scan, `UPDATE database_state SET identity = identity WHERE id = 1 RETURNING identity`)
+	if err != nil {
+		return err
+	}
+	// On PostgreSQL a database that no server has named yet is new, or was upgraded. On SQLite only copies have a name.
+	if copied := was != identity && (was != "" || t.db.engine.Alone()); copied && reason == "" {
+		reason = "its database was restored from a backup or copied, and what happened after that is not in it"
+	}
+	if reason == "" {
+		if was == identity {
+			return nil
+		}
+		return t.exec(ctx, `UPDATE database_state SET identity = $1 WHERE id = 1`, identity)
+	}
+	if err := t.exec(ctx, `UPDATE database_state SET identity = $1, held_at = $2, hold_reason = $3,
+			as_of = COALESCE((SELECT max(heartbeat_at) FROM processes), 0) WHERE id = 1`, identity, reeve.Millis(t.now), reason); err != nil {
+		return err
+	}
+	if err := t.exec(ctx, `UPDATE nodes SET self = 0 WHERE self = 1`); err != nil {
+		return err
+	}
+	if err := t.lockNode(ctx); err != nil {
+		return err
+	}
+	return t.TouchAll(ctx)
+}
+
+// Release lets a held server go on.
+func (t *Tx) Release(ctx context.Context) error {
+	if err := t.exec(ctx, `UPDATE database_state SET held_at = 0, hold_reason = '', as_of = 0 WHERE id = 1`); err != nil {
+		return err
+	}
+	return t.TouchAll(ctx)
+}
+
+// Held tells whether the server is held.
+func (s *Snap) Held(ctx context.Context) (bool, error) {
+	_, held, err := one(ctx, s, value[int64], selectHeld)
+	return held, err
+}
+
+// Hold says why the server is held; nil if it is not.
+func (s *Snap) Hold(ctx context.Context) (*reeve.Hold, error) {
+	h, held, err := one(ctx, s, func(r scanner) (h reeve.Hold, err error) {
+		var at, asOf int64
+		err = r.Scan(&at, &h.Reason, &asOf)
+		h.HeldAt, h.AsOf = reeve.FromMillis(at), optional(asOf)
+		return h, err
+	}, `SELECT held_at, hold_reason, as_of FROM database_state WHERE id = 1 AND held_at <> 0`)
+	if err != nil || !held {
+		return nil, err
+	}
+	return &h, nil
+}
+
+// Node is this node's id; empty before it has written anything that nodes share.
+func (s *Snap) Node(ctx context.Context) (string, error) {
+	id, _, err := one(ctx, s, value[string], `SELECT id FROM nodes WHERE self = 1`)
+	return id, err
+}
+
+// heldQuery reads work of one kind in a workspace: id, agent, what, at. Limit is its second argument.
+type heldQuery struct {
+	kind        reeve.HeldKind
+	from, order string // from has the workspace as $1
+	columns     string
+	then        string
+}
+
+const agentName = `COALESCE((SELECT name FROM agents WHERE agents.id = x.agent_id), '')`
+
+var heldQueries = []heldQuery{
+	{reeve.HeldRun, `open_runs o JOIN runs x ON x.id = o.run_id WHERE x.workspace_id || '' = $1`, `x.id`,
+		`x.id, ` + agentName + `, x.state || ': ' || x.reason || ' ' || x.input, x.started_at`,
+		"goes on where the backup left it; calls that it made since are made again"},
+	{reeve.HeldWake, `wakes x WHERE x.state = 'queued' AND x.workspace_id = $1`, `x.due_at, x.created_at, x.agent_id, x.session_id`,
+		`x.run_key, ` + agentName + `, x.reason || ' ' || x.input, x.due_at`,
+		"starts a run, although one may have served it since the backup"},
+	{reeve.HeldSchedule, `timers x WHERE x.state = 'active' AND x.next_at > 0 AND x.workspace_id || '' = $1`, `x.next_at, x.id`,
+		`x.id, ` + agentName + `, x.name || ' ' || x.goal, x.next_at`,
+		"fires at its time; a firing that is overdue happens at once or is noted as missed, as the schedule says"},
+	{reeve.HeldApproval, `approvals x WHERE x.state = 'pending' AND x.workspace_id = $1`, `x.id`,
+		`x.id, ` + agentName + `, x.tool || ' ' || x.args, x.created_at`,
+		"waits for a person as before, who may have answered it since the backup: look whether it was done before you approve it"},
+	{reeve.HeldAutomation, `automations x WHERE x.workspace_id = $1 AND x.paused_at = 0`, `x.agent_id`,
+		`x.agent_id, ` + agentName + `, 'automation', 0`,
+		"runs when it is woken; items that it has done since the backup are done again"},
+	{reeve.HeldScriptJob, `errands x WHERE x.workspace_id = $1 AND x.closed_at = 0`, `x.id`,
+		`x.id, ` + agentName + `, x.kind || ' (' || x.state || '): ' || x.request, x.created_at`,
+		"goes on, although its script may have been written since the backup"},
+	{reeve.HeldNotification, `notifications x WHERE x.delivered_at = 0 AND x.next_at > 0 AND x.workspace_id || '' = $1`, `x.next_at`,
+		`x.id, '', x.title, x.next_at`,
+		"is sent to the webhook under its id, which may know it already"},
+}
+
+// HeldWork lists up to limit things of each kind that go on in a workspace when the server does, and counts all of them.
+func (s *Snap) HeldWork(ctx context.Context, workspace string, limit int) (work []reeve.HeldWork, counts map[reeve.HeldKind]int, err error) {
+	counts = map[reeve.HeldKind]int{}
+	for _, q := range heldQueries {
+		list, err := all(ctx, s, func(r scanner) (w reeve.HeldWork, err error) {
+			var at int64
+			err = r.Scan(&w.ID, &w.Agent, &w.What, &at)
+			w.Kind, w.WorkspaceID, w.Then, w.At = q.kind, workspace, q.then, optional(at)
+			w.What = reeve.Clip(w.What, 200)
+			switch q.kind {
+			case reeve.HeldRun:
+				w.Overdue = true
+			case reeve.HeldWake, reeve.HeldSchedule, reeve.HeldNotification:
+				w.Overdue = at <= reeve.Millis(s.now)
+			}
+			return w, err
+		}, `SELECT `+q.columns+` FROM `+q.from+` ORDER BY `+q.order+` LIMIT $2`, workspace, limit)
+		if err != nil {
+			return nil, nil, err
+		}
+		n := int64(len(list))
+		if len(list) == limit {
+			if n, _, err = one(ctx, s, value[int64], `SELECT count(*) FROM `+q.from, workspace); err != nil {
+				return nil, nil, err
+			}
+		}
+		work = append(work, list...)
+		if n > 0 {
+			counts[q.kind] = int(n)
+		}
+	}
+	ops, err := s.UnderWay(ctx, workspace)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, op := range ops {
+		if i == limit {
+			break
+		}
+		at := op.CreatedAt
+		w := reeve.HeldWork{Kind: reeve.HeldOperation, ID: op.ID, WorkspaceID: workspace, Agent: op.AgentID, At: &at, Overdue: true,
+			What: string(op.State) + ", " + string(op.Effect) + ": " + op.Tool, Then: "is taken up again"}
+		if op.Doubtful() {
+			w.Then = "becomes unknown: a person says whether it happened since the backup"
+		}
+		work = append(work, w)
+	}
+	if len(ops) > 0 {
+		counts[reeve.HeldOperation] = len(ops)
+	}
+	return work, counts, nil
+}
+
+// UnderWay lists a workspace's operations that were let through and are not over: approved and not begun, or sent without an
+// outcome so far. Those that are damaged are left out.
+func (s *Snap) UnderWay(ctx context.Context, workspace string) ([]reeve.Operation, error) {
+	return all(ctx, s, sound(s, "operations", scanOperation), `SELECT `+operationColumns+` FROM operations
+		WHERE state IN ('prepared', 'dispatched') AND workspace_id || '' = $1 ORDER BY next_attempt_at, id LIMIT $2`, workspace, math.MaxInt32)
+}
