@@ -24,7 +24,7 @@ const (
 // transitions is the whole life of an operation. A state that is not a key is final.
 var transitions = map[State][]State{
 	"":         {Prepared, Parked, Dispatched, Committed, Failed, ProposedOp},
-	Prepared:   {Dispatched, Committed, Failed, Parked, DeniedOp, Unknown}, // unknown: in a restored database
+	Prepared:   {Dispatched, Committed, Failed, Parked, DeniedOp},
 	Parked:     {Prepared, DeniedOp},
 	Dispatched: {Committed, Failed, Unknown, Prepared},
 	Unknown:    {Committed, Prepared},

@@ -10,22 +10,11 @@ import (
 // adopt finds out, before anything is done, whether the database is the one that the last server used. One that was restored from a
 // backup is held.
 func (h *Host) adopt(ctx context.Context) error {
-	identity, err := h.db.Identity(ctx)
-	if err != nil {
-		return err
-	}
 	reason := ""
 	if h.cfg.Held {
 		reason = "it was started with --held or REEVE_HELD"
 	}
-	var hold *reeve.Hold
-	err = h.db.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.Adopt(ctx, identity, reason); err != nil {
-			return err
-		}
-		hold, err = tx.Hold(ctx)
-		return err
-	})
+	hold, err := h.db.Adopt(ctx, reason)
 	if err == nil && hold != nil {
 		h.log.Warn("the server is held, and does nothing until a person says reeve resume", "reason", hold.Reason, "list", "reeve held")
 	}

@@ -106,7 +106,20 @@ func (e *engine) make(from world) (w world, err error) {
 	u := *e.server
 	u.Path = "/" + name
 	w.database = u.String()
-	return w, nil
+	if from.database != "" {
+		err = w.original()
+	}
+	return w, err
+}
+
+// original makes a copy of a database one that no server has seen: a server would hold a copy.
+func (w world) original() error {
+	db, err := w.open()
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec("UPDATE database_state SET identity = ''")
+	return errors.Join(err, db.Close())
 }
 
 // remove takes a world away.

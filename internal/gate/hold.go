@@ -23,6 +23,14 @@ func (g *Gate) Doubt(ctx context.Context, tx *store.Tx) error {
 			if !op.Doubtful() {
 				continue
 			}
+			if op.State == reeve.Prepared { // it may have left since the backup
+				sent := op
+				sent.State = reeve.Dispatched
+				if err := tx.MoveOperation(ctx, op, sent); err != nil {
+					return err
+				}
+				op = sent
+			}
 			if err := g.setUnknown(ctx, tx, op, "the server was restored from a backup, and this may have been done since"); err != nil {
 				return err
 			}

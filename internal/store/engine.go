@@ -28,12 +28,16 @@ type Engine interface {
 	Backup(ctx context.Context, file string) error
 	// Alone tells whether no other process can be using this database.
 	Alone() bool
+	// Close ends it. No call may be under way, unless Alone is false: then those under way fail.
+	Close() error
+}
+
+// Placed is an engine that knows which database it has open.
+type Placed interface {
 	// Identity names this database, as distinct from a copy of it: a copy that was restored has another one.
 	Identity(ctx context.Context) (string, error)
 	// Present refuses when the database's files are gone, replaced or cut off, although those that are open still answer.
 	Present() error
-	// Close ends it. No call may be under way, unless Alone is false: then those under way fail.
-	Close() error
 }
 
 // Conn is a transaction as the engine gives it.

@@ -10,14 +10,31 @@ import (
 // selectHeld gives a row while the server is held.
 const selectHeld = `SELECT held_at FROM database_state WHERE id = 1 AND held_at <> 0`
 
-// Identity names the database as distinct from copies of it; see [Engine.Identity].
-func (db *DB) Identity(ctx context.Context) (string, error) {
-	id, err := db.engine.Identity(ctx)
-	return id, Explain(err)
+// Present refuses when the database's files are gone, replaced or cut off; see [Placed].
+func (db *DB) Present() error {
+	if e, ok := db.engine.(Placed); ok {
+		return Explain(e.Present())
+	}
+	return nil
 }
 
-// Present refuses when the database's files are gone, replaced or cut off.
-func (db *DB) Present() error { return Explain(db.engine.Present()) }
+// Adopt finds out which database this is before anything is done with it; see [Tx.Adopt]. It says why it is held, if it is.
+func (db *DB) Adopt(ctx context.Context, reason string) (hold *reeve.Hold, err error) {
+	identity := ""
+	if e, ok := db.engine.(Placed); ok {
+		if identity, err = e.Identity(ctx); err != nil {
+			return nil, Explain(err)
+		}
+	}
+	err = db.Update(ctx, func(tx *Tx) error {
+		if err := tx.Adopt(ctx, identity, reason); err != nil {
+			return err
+		}
+		hold, err = tx.Hold(ctx)
+		return err
+	})
+	return hold, err
+}
 
 // Adopt notes which database this is. One that is another than the last server used was restored from a backup or copied: it is
 // held, and gets a node of its own, so that its counter never gives a number that the original gives too. So does one that is to

@@ -96,4 +96,7 @@ func address(s string) (string, error) {
 var errLocked = reeve.Errorf(reeve.Unsupported, "the database's address has an sslpassword, which pg_dump can be given only where all users of the machine could read it").
 	Hintf("give the server a key without a password, in a file that only it can read; or copy the database with pg_dump yourself")
 
-var _ store.Engine = (*Engine)(nil)
+var (
+	_ store.Engine = (*Engine)(nil)
+	_ store.Placed = (*Engine)(nil)
+)

@@ -24,6 +24,9 @@ func (e *Engine) Backup(ctx context.Context, file string) (err error) {
 	if _, err := os.Lstat(file); err == nil {
 		return there(file)
 	}
+	if err := e.files.present(); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp(filepath.Dir(file), ".reeve-backup-*")
 	if err != nil {
 		return reeve.Errorf(reeve.Unavailable, "nothing can be written beside %s: %w", file, errors.Unwrap(err))
@@ -102,4 +105,7 @@ func there(file string) error {
 	return reeve.Errorf(reeve.AlreadyExists, "%s is there already", file).Hintf("name a new file")
 }
 
-var _ store.Engine = (*Engine)(nil)
+var (
+	_ store.Engine = (*Engine)(nil)
+	_ store.Placed = (*Engine)(nil)
+)

@@ -111,10 +111,13 @@ func sizeOf(head []byte) int64 {
 }
 
 // diagnose tells a disk that fails from a database that is damaged: SQLite has one code for both when reading fails. What it calls
-// damaged is read once more; if that fails, it is the disk.
+// damaged is read once more; if that fails, it is the disk. A file that was cut off is told first.
 func (f *files) diagnose(err error) error {
 	var was store.Fault
 	if !errors.As(err, &was) || was.Kind != store.FaultCorrupt {
+		return err
+	}
+	if err := f.present(); err != nil {
 		return err
 	}
 	f.mu.Lock()

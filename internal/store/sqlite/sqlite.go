@@ -77,7 +77,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 func (e *Engine) dsn(pragmas ...string) string { return dsn(e.cfg.File, e.cfg.Busy, pragmas...) }
 
 func dsn(file string, busy time.Duration, pragmas ...string) string {
-	q := url.Values{}
+	q := url.Values{"mode": {"rw"}} // a connection that is opened later makes no new file in the place of one that is gone
 	for _, p := range append(pragmas, "foreign_keys(1)", fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()), "temp_store(MEMORY)") {
 		q.Add("_pragma", p)
 	}
@@ -144,6 +144,9 @@ func (e *Engine) View(ctx context.Context, f func(store.Conn) error) (err error)
 	}
 	defer func() { e.readers <- c }()
 	if c == nil {
+		if err = e.files.present(); err != nil { // it would read another database
+			return err
+		}
 		if c, err = open(ctx, e.rdb); err != nil {
 			return err
 		}

@@ -97,6 +97,7 @@ func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
 		"CREATE UNIQUE INDEX runs_lane ON runs (agent_id, session_id) WHERE state IN ('running', 'parked') AND reason <> 'user_initiated'",
 		"CREATE INDEX runs_open ON runs (state) WHERE state IN ('running', 'parked')",
 		"DROP TABLE open_runs",
+		"DROP TABLE database_state",
 		"DROP INDEX payloads_age",
 		"DROP INDEX operations_workspace", "CREATE INDEX operations_workspace ON operations (workspace_id, created_at, id)", "CREATE INDEX operations_agent ON operations (agent_id, created_at, id)",
 		"DROP INDEX operations_thread", "DROP INDEX operations_turn", "DROP TABLE trails",

@@ -1,0 +1,137 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/host"
+	"reeve/reevetest"
+)
+
+// A database whose file is moved away, replaced or cut off under a server answers as before, and what it takes is found by no later
+// start: changes are refused, and readiness and doctor say why. Put back, it goes on.
+func TestDatabaseFile_GoneReplacedOrCutOff(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(t *testing.T, file string) (mend func()){
+		"moved away": func(t *testing.T, file string) func() {
+			ok(t, os.Rename(file, file+".moved"))
+			return func() { ok(t, os.Rename(file+".moved", file)) }
+		},
+		"replaced": func(t *testing.T, file string) func() {
+			b, err := os.ReadFile(file)
+			ok(t, err)
+			ok(t, os.Rename(file, file+".moved"))
+			ok(t, os.WriteFile(file, b, 0o600))
+			return func() { ok(t, os.Rename(file+".moved", file)) }
+		},
+		"log moved away": func(t *testing.T, file string) func() {
+			ok(t, os.Rename(file+"-wal", file+".moved"))
+			return func() { ok(t, os.Rename(file+".moved", file+"-wal")) }
+		},
+		"cut off": func(t *testing.T, file string) func() {
+			b, err := os.ReadFile(file)
+			ok(t, err)
+			ok(t, os.Truncate(file, int64(len(b)/2)))
+			return nil // what was cut off is lost
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// Started twice, so that the file holds what the log did.
+			w := newWorld(t)
+			first := w.start(t)
+			first.Agent("clerk")
+			first.Stop()
+			h := w.start(t)
+			call := func(status int, out any) {
+				t.Helper()
+				h.Want(status, out, "POST", "/api/agents/clerk/calls", reeve.CallRequest{Tool: "write_file", Args: []byte(`{"path":"a","content":"b"}`)})
+			}
+			call(http.StatusOK, nil)
+			for range 2 * max(4, runtime.NumCPU()) { // every reader has the file open: what is read is answered as before
+				h.Want(http.StatusOK, nil, "GET", "/api/agents", nil)
+			}
+			mend := spoil(t, filepath.Join(h.Dir(), "reeve.db"))
+			var p reeve.Problem
+			call(http.StatusServiceUnavailable, &p)
+			if p.Code != reeve.Unavailable || !strings.Contains(p.Detail, "reeve.db") || !strings.Contains(p.Hint, "put the file back") {
+				t.Errorf("%+v", p)
+			}
+			h.Want(http.StatusServiceUnavailable, &p, "GET", "/readyz", nil)
+			if !strings.Contains(p.Detail, "reeve.db") {
+				t.Errorf("readyz: %+v", p)
+			}
+			if name != "cut off" { // of which nothing can be read any more
+				var up reeve.CheckUp
+				h.Want(http.StatusOK, &up, "GET", "/api/doctor", nil)
+				for _, c := range up.Checks {
+					if c.Name == "database" && (c.OK || !strings.Contains(c.Detail, "reeve.db")) {
+						t.Errorf("doctor: %+v", c)
+					}
+				}
+			}
+			if mend == nil {
+				return
+			}
+			mend()
+			call(http.StatusOK, nil)
+			h.Want(http.StatusOK, nil, "GET", "/readyz", nil)
+		})
+	}
+}
+
+// A log without its database holds all that was not yet copied into it. SQLite would delete it: the server does not start.
+func TestDatabaseFile_LogWithoutDatabase(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(file string) error{
+		"gone":  func(file string) error { return os.Rename(file, file+".moved") },
+		"empty": func(file string) error { return os.WriteFile(file+"x", nil, 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := start(t)
+			live.Agent("clerk")
+			from, dir := filepath.Join(live.Dir(), "reeve.db"), t.TempDir()
+			file := filepath.Join(dir, "reeve.db")
+			for _, ending := range []string{"", "-wal"} { // as a crash leaves them
+				b, err := os.ReadFile(from + ending)
+				ok(t, err)
+				ok(t, os.WriteFile(file+ending, b, 0o600))
+			}
+			ok(t, spoil(file))
+			if name == "empty" {
+				ok(t, os.Rename(file, file+".moved"))
+				ok(t, os.Rename(file+"x", file))
+			}
+			log, err := os.ReadFile(file + "-wal")
+			ok(t, err)
+			_, err = host.New(t.Context(), host.Config{Dir: dir})
+			told := reeve.AsError(err)
+			if told.Code != reeve.Unavailable || !strings.Contains(told.Message, "reeve.db-wal") || !strings.Contains(told.Hint, "put the database file back") {
+				t.Fatalf("%v; %s", err, told.Hint)
+			}
+			if now, err := os.ReadFile(file + "-wal"); err != nil || len(now) != len(log) {
+				t.Fatalf("the log has %d bytes, and had %d: %v", len(now), len(log), err)
+			}
+			ok(t, os.Rename(file+".moved", file))
+			h := reevetest.StartWith(t, host.Config{Dir: dir})
+			var list reeve.AgentList
+			h.Want(http.StatusOK, &list, "GET", "/api/agents", nil)
+			if len(list.Agents) != 1 {
+				t.Errorf("%+v", list.Agents)
+			}
+		})
+	}
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
