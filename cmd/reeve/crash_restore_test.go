@@ -23,9 +23,9 @@ func TestG27_RestoreRepeatsNothingByItself(t *testing.T) {
 	for name, engine := range map[string]func(*testing.T) *engine{"sqlite": sqliteEngine, "postgres": postgresEngine} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-			defer cancel()
 			r := newRig(t)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*limit)
+			defer cancel()
 			s := r.backedUp(ctx, engine(t))
 			t.Run("resumed without what was under way", func(t *testing.T) { r.restored(ctx, t, s, "--skip-all") })
 			t.Run("resumed with everything", func(t *testing.T) { r.restored(ctx, t, s) })
@@ -290,4 +290,74 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 		}
 	}
 	must(errors.Join(p.stop(), w.remove()))
+}
+
+// A restore that is killed before any of its steps leaves the old database or the new one, whole, and never one with the other's log.
+func TestG27_RestoreKilledAtEveryStep(t *testing.T) {
+	t.Parallel()
+	r, e := newRig(t), sqliteEngine(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*limit)
+	defer cancel()
+	file := filepath.Join(t.TempDir(), "backup.db")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := e.empty()
+	must(err)
+	p, err := r.serve(w)
+	must(err)
+	must(p.await(ctx))
+	c, err := w.owner(p, unlimited)
+	must(err)
+	must(c.do(ctx, "POST", "/api/agents", thing{"name": "before"}, nil))
+	if out, err := r.cli(ctx, w, "backup", file); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	must(c.do(ctx, "POST", "/api/agents", thing{"name": "after"}, nil))
+	p.kill() // what is new is in the log
+	e.template = w
+	for step, killed := 1, true; killed; step++ {
+		w, err := e.fresh()
+		must(err)
+		cmd := exec.CommandContext(ctx, r.program, "restore", file, "--yes")
+		cmd.Env = append(r.environment(w), "REEVE_FAULT="+fmt.Sprintf("commit:%d:before", step))
+		out, err := cmd.CombinedOutput()
+		var ended *exec.ExitError
+		if killed = errors.As(err, &ended) && !ended.Exited(); err != nil && !killed {
+			t.Fatalf("step %d: %v: %s", step, err, out)
+		}
+		must(w.sound(ctx))
+		p, err := r.serve(w)
+		must(err)
+		must(p.await(ctx))
+		c, err := w.owner(p, unlimited)
+		must(err)
+		var list reeve.AgentList
+		must(c.do(ctx, "GET", "/api/agents", nil, &list))
+		var status reeve.Status
+		must(c.do(ctx, "GET", "/api/status", nil, &status))
+		must(p.stop())
+		left, err := filepath.Glob(filepath.Join(w.dir, "reeve.db*"))
+		must(err)
+		names := strings.ReplaceAll(strings.Join(left, " "), w.dir+"/", "")
+		switch {
+		case len(list.Agents) == 2 && status.Hold == nil && !strings.Contains(names, "restor"): // the old one
+			if step > 1 {
+				t.Errorf("step %d: the old database is there, although the restore was decided: %s", step, names)
+			}
+		case len(list.Agents) == 1 && status.Hold != nil && !strings.Contains(names, "restoring"): // the new one, and the old one beside it
+			if step == 1 || strings.Count(names, ".before-restore-") < 2 {
+				t.Errorf("step %d: %s", step, names)
+			}
+		default:
+			t.Errorf("step %d: %d agents, hold %+v: %s", step, len(list.Agents), status.Hold, names)
+		}
+		if !killed && step < 7 {
+			t.Errorf("the restore took only %d steps", step)
+		}
+		must(w.remove())
+	}
 }

@@ -37,7 +37,7 @@ func TestDatabaseFile_GoneReplacedOrCutOff(t *testing.T) {
 			b, err := os.ReadFile(file)
 			ok(t, err)
 			ok(t, os.Truncate(file, int64(len(b)/2)))
-			return nil // what was cut off is lost
+			return func() { ok(t, os.Truncate(file, int64(len(b)))) } // what was cut off is lost all the same
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,10 +75,9 @@ func TestDatabaseFile_GoneReplacedOrCutOff(t *testing.T) {
 					}
 				}
 			}
-			if mend == nil {
+			if mend(); name == "cut off" {
 				return
 			}
-			mend()
 			call(http.StatusOK, nil)
 			h.Want(http.StatusOK, nil, "GET", "/readyz", nil)
 		})
