@@ -6,6 +6,7 @@ import (
 
 	"reeve"
 	"reeve/internal/sandbox/confine"
+	"reeve/internal/sandbox/lock"
 	"reeve/internal/sandbox/py"
 	"reeve/toolbox/python"
 )
@@ -47,6 +48,10 @@ func (h *Host) newPython() *python.Pack {
 func (h *Host) pythonOff() (reason, hint string) {
 	if h.cfg.Python.Disabled {
 		return "the server's configuration switches it off", "set python.disabled to false in it"
+	}
+	if err := lock.Available(); err != nil {
+		return "this kernel takes no filter for system calls, without which the interpreter would not be confined (" +
+			err.Error() + ")", "use a kernel with seccomp filters, or a container that permits them"
 	}
 	return py.Available()
 }

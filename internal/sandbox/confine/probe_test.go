@@ -45,6 +45,16 @@ func probe(args []string) {
 		}
 		say(name, err)
 	}
+	switch args[0] {
+	case "others":
+		others(say, args[1:])
+		fmt.Println("end=reached")
+		return
+	case "user":
+		everybody()
+		fmt.Println("end=reached")
+		return
+	}
 	host, port, secret, path := args[0], args[1], args[2], args[3]
 	pid, _ := strconv.Atoi(host)
 

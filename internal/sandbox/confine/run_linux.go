@@ -158,7 +158,12 @@ func attributes(c Command) (*syscall.SysProcAttr, error) {
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: cell.Inside, HostID: uid, Size: 1}}
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: cell.Inside, HostID: gid, Size: 1}}
 	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP} // over its own namespaces, until they are set up
-	a.Credential = &syscall.Credential{Uid: cell.Inside, Gid: cell.Inside, NoSetGroups: true}
+	a.Credential = &syscall.Credential{Uid: cell.Inside, Gid: cell.Inside}
+	if os.Getuid() == 0 {
+		a.GidMappingsEnableSetgroups = true // so that the groups of root are dropped; only root may do that
+	} else {
+		a.Credential.NoSetGroups = true
+	}
 	return a, nil
 }
 

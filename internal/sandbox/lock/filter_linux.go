@@ -3,7 +3,6 @@
 package lock
 
 import (
-	"errors"
 	"os"
 	"runtime"
 	"unsafe"
@@ -60,7 +59,17 @@ func filter() error {
 	}
 	f := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&f)))
-	if errno != 0 && !errors.Is(errno, unix.ENOSYS) && !errors.Is(errno, unix.EINVAL) { // a kernel without filters: the process is all there is
+	if errno != 0 {
+		return os.NewSyscallError("seccomp", errno)
+	}
+	return nil
+}
+
+// Available says why this kernel takes no filter, without which Down fails; nil means that it takes one.
+func Available() error {
+	action := uint32(unix.SECCOMP_RET_ERRNO)
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
+	if errno != 0 {
 		return os.NewSyscallError("seccomp", errno)
 	}
 	return nil
