@@ -211,3 +211,28 @@ func TestO05_ProgramsManageTheirOwnProcesses(t *testing.T) {
 		}
 	})
 }
+
+// TestO05_GroupsOfRootAreDropped runs a command as a server that is root and has further groups would.
+func TestO05_GroupsOfRootAreDropped(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Log("only root can take further groups")
+		return
+	}
+	each(t, func(t *testing.T, b *box) {
+		before, err := syscall.Getgroups()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = syscall.Setgroups(before) }()
+		if err := syscall.Setgroups([]int{4, 27, 1234}); err != nil {
+			t.Fatal(err)
+		}
+		want := "1000\n"
+		if b.mode == confine.Landlock {
+			want = "65534\n"
+		}
+		if r := b.sh("id -G", confine.Limits{}); string(r.Stdout) != want {
+			t.Errorf("its groups are %q, %q", r.Stdout, r.Stderr)
+		}
+	})
+}

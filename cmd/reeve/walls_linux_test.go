@@ -1,0 +1,139 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"reeve"
+)
+
+// withoutFilters is the name under which this test binary becomes another program that cannot install a system call filter.
+// Its arguments are the error that the kernel answers, and the program with its arguments.
+const withoutFilters = "without-filters"
+
+func init() {
+	if filepath.Base(os.Args[0]) == withoutFilters {
+		fmt.Fprintln(os.Stderr, startWithoutFilters(os.Args[1], os.Args[2:]))
+		os.Exit(1)
+	}
+}
+
+// startWithoutFilters becomes a program for which the system call seccomp fails with an error. It returns if it cannot.
+func startWithoutFilters(errno string, args []string) error {
+	n, err := strconv.ParseUint(errno, 10, 16)
+	if err != nil {
+		return err
+	}
+	program := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_SECCOMP, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(n)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	runtime.LockOSThread() // a filter belongs to its thread, and to what that becomes
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	f := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&f))); e != 0 {
+		return e
+	}
+	return syscall.Exec(args[0], args, os.Environ())
+}
+
+// TestO05_WithoutFiltersIsOff runs the real server where the kernel takes no system call filter, whatever it says: commands and
+// Python are off with a reason that the doctor gives, and nothing is run without the filter.
+func TestO05_WithoutFiltersIsOff(t *testing.T) {
+	r := newRig(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrapper := filepath.Join(t.TempDir(), withoutFilters)
+	if err := os.Symlink(self, wrapper); err != nil {
+		t.Fatal(err)
+	}
+	for _, errno := range []syscall.Errno{unix.ENOSYS, unix.EINVAL} {
+		for _, level := range []string{"", "landlock"} {
+			w, err := sqliteEngine(t).empty()
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := r.family.start(append(r.environment(w), "REEVE_CONFINE="+level), wrapper, strconv.Itoa(int(errno)), r.program, "serve")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.kill()
+			if err := p.await(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			c, err := w.owner(p, "default")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if health := sandbox(t, c); health.OK || !strings.Contains(health.Detail, "seccomp") || health.Hint == "" {
+				t.Errorf("%v: the doctor says %+v", errno, health)
+			}
+			if err := engineer(t.Context(), c, thing{}); err != nil && !refusedWith(err, 501) {
+				t.Fatal(err)
+			}
+			err = c.do(t.Context(), "POST", "/api/agents/dev/calls", thing{"tool": "shell_exec", "args": thing{"command": "true"}}, nil)
+			if !refusedWith(err, 501) {
+				t.Errorf("%v: a command: %v", errno, err)
+			}
+			var python reeve.Tool
+			if err := c.do(t.Context(), "GET", "/api/tools/execute_python", nil, &python); err != nil || !strings.Contains(python.Broken, "seccomp") {
+				t.Errorf("%v: execute_python: %v %q", errno, err, python.Broken)
+			}
+			p.kill()
+		}
+	}
+}
+
+// TestO05_CommandsHaveNoGroupsOfRoot runs the real server as root with further groups: its commands have none of them.
+func TestO05_CommandsHaveNoGroupsOfRoot(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Log("only root can start a server with groups of its choice")
+		return
+	}
+	r := newRig(t)
+	w, err := sqliteEngine(t).empty()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := r.family.start(r.environment(w), "setpriv", "--groups=4,27,1234", r.program, "serve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.kill()
+	if err := p.await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := w.owner(p, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if health := sandbox(t, c); !strings.Contains(health.Detail, "namespaces, Landlock") {
+		t.Log("no namespaces here: ", health.Detail)
+		return
+	}
+	if err := engineer(t.Context(), c, thing{}); err != nil {
+		t.Fatal(err)
+	}
+	var res reeve.Result
+	if err := c.do(t.Context(), "POST", "/api/agents/dev/calls", thing{"tool": "shell_exec", "args": thing{"command": "id -G"}}, &res); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(res.Content, `"stdout":"1000\n"`) {
+		t.Error(res.Content)
+	}
+}
