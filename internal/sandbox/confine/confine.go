@@ -65,6 +65,9 @@ type Result struct {
 	DiskFull       bool // it was killed because it took too much of the disk, or made too many files
 	Truncated      bool // not all of its output was kept
 	Duration       time.Duration
+	Taken          int64 // bytes by which the free space of its disk shrank meanwhile, whoever took them
+	Removed        int64 // files that it had made and that were removed, because it took too much of the disk
+	RemovedBytes   int64 // what they held
 }
 
 func (l Limits) withDefaults() Limits {

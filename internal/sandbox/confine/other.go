@@ -4,6 +4,7 @@ package confine
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
@@ -27,6 +28,12 @@ func Room(int64) (*os.File, error) {
 	_, reason := Available()
 	return nil, off("%s", reason)
 }
+
+// Spare notes that the server itself made a file, which matters only where commands run.
+func Spare(fs.FileInfo) {}
+
+// Usage is how many bytes of its disk a folder holds, which is not looked at here.
+func Usage(context.Context, string) (int64, error) { return 0, nil }
 
 // Carries tells whether this program carries a small one along to start as a sandbox, which is of no use here.
 func Carries() bool { return false }

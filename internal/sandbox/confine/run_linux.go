@@ -91,6 +91,8 @@ func run(ctx context.Context, c Command, l Limits) (Result, error) {
 	runtime.LockOSThread() // the child is killed when the thread that made it ends, so this one must not
 	defer runtime.UnlockOSThread()
 	start := reeve.Monotonic()
+	doing := begin(c.Root)
+	defer doing.end()
 	given := append([]*os.File{stdin, stdout, errsWrite, told, statusWrite}, trees...)
 	path, started, err := child.Aside(program(), given)
 	if err != nil {
@@ -106,6 +108,9 @@ func run(ctx context.Context, c Command, l Limits) (Result, error) {
 	}
 	r, state, err := attend(ctx, p, j, out, errs)
 	r.Duration = reeve.Since(start)
+	if r.DiskFull {
+		r.Removed, r.RemovedBytes = doing.remove(start)
+	}
 	if err != nil {
 		return Result{}, err
 	}
@@ -167,9 +172,6 @@ func attributes(c Command) (*syscall.SysProcAttr, error) {
 	return a, nil
 }
 
-// glance is how often the disk is looked at.
-const glance = 50 * time.Millisecond
-
 // attend waits for the command and kills it when it must not go on. When it returns, all of the command is gone.
 func attend(ctx context.Context, p *os.Process, j job, out, errs *os.File) (r Result, state syscall.WaitStatus, err error) {
 	stdout, stderr := &capped{most: j.Output}, &capped{most: j.Output}
@@ -177,11 +179,11 @@ func attend(ctx context.Context, p *os.Process, j job, out, errs *os.File) (r Re
 	readers.Go(func() { _, _ = io.Copy(stdout, out) })
 	readers.Go(func() { _, _ = io.Copy(stderr, errs) })
 	done := make(chan struct{})
+	free, files, known := disk(j)
 	watcher.Go(func() {
-		late, look := time.NewTimer(j.Time), time.NewTicker(glance)
+		late, look := time.NewTimer(j.Time), time.NewTimer(nextLook(j.Disk, j.Files))
 		defer late.Stop()
 		defer look.Stop()
-		free, files, known := disk(j)
 		for {
 			select {
 			case <-done:
@@ -191,7 +193,12 @@ func attend(ctx context.Context, p *os.Process, j job, out, errs *os.File) (r Re
 				r.TimedOut = true
 			case <-look.C:
 				f, n, ok := disk(j)
-				if !ok || !known || free-f <= j.Disk && n-files <= j.Files {
+				left, rest := j.Disk-(free-f), j.Files-(n-files)
+				if !ok || !known || left >= 0 && rest >= 0 {
+					if !ok || !known {
+						left, rest = j.Disk, j.Files
+					}
+					look.Reset(nextLook(left, rest))
 					continue
 				}
 				r.DiskFull = true
@@ -213,6 +220,9 @@ func attend(ctx context.Context, p *os.Process, j job, out, errs *os.File) (r Re
 			err = nil // it ended by itself, just before
 		}
 	}
+	if now, _, ok := disk(j); ok && known {
+		r.Taken = max(0, free-now)
+	}
 	r.Stdout, r.Stderr, r.StdoutSize, r.StderrSize = stdout.kept, stderr.kept, stdout.size, stderr.size
 	r.Truncated = stdout.size > int64(len(stdout.kept)) || stderr.size > int64(len(stderr.kept))
 	return r, state, err
@@ -231,17 +241,23 @@ func killAll(pid int) {
 	_ = syscall.Kill(pid, syscall.SIGKILL) // not yet in its group
 }
 
-// disk is how much room there is where the command can write, and how many files there are, counted twice if that is one disk: then a byte taken
-// weighs two, and with a limit this rough that is no matter. File systems that do not count files give none. False means that it cannot be told just now, as when the folder is
-// gone, or a disk over the network is: that is no full disk.
+// disk is how much room there is where the command can write, and how many files there are. File systems that do not count files
+// give none. False means that it cannot be told just now, as when the folder is gone, or a disk over the network is: that is
+// no full disk.
 func disk(j job) (free, files int64, ok bool) {
-	for _, dir := range []string{j.Root, j.TempDir} {
+	var first unix.Fsid
+	for i, dir := range []string{j.Root, j.TempDir} {
 		if dir == "" {
 			continue
 		}
 		var s unix.Statfs_t
 		if unix.Statfs(dir, &s) != nil {
 			return 0, 0, false
+		}
+		if i == 0 {
+			first = s.Fsid
+		} else if s.Fsid == first {
+			continue // one disk is counted once
 		}
 		free += int64(s.Bavail) * s.Bsize
 		files += int64(s.Files - s.Ffree)
