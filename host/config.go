@@ -43,6 +43,7 @@ type Config struct {
 	Origins     []string     `yaml:"origins" json:"origins,omitempty" doc:"Web origins that may call the server, besides its own. Default: none"`
 	Shell       string       `yaml:"shell" json:"shell,omitempty" enum:"host,session,disabled" doc:"Backend of shell_exec for agents whose settings do not say; disabled is for all. Default: host"`
 	ShellEnv    []string     `yaml:"shell_env" json:"shell_env,omitempty" doc:"names of the server's variables that an agent's settings may pass to its commands. Default: none"`
+	ShellDisk   int          `yaml:"shell_disk_mb" json:"shell_disk_mb,omitempty" minimum:"16" maximum:"1048576" doc:"What /shared of a workspace, or the folder of a branch, may hold in MiB before commands are refused. Default: 10240"`
 	Python      PythonConfig `yaml:"python" json:"python,omitzero" doc:"Whether and how Python is run; see docs/python.md"`
 	HTTPAllow   []string     `yaml:"http_allow" json:"http_allow,omitempty" doc:"host, host:port or CIDR that HTTP tools may reach although private. Default: none"`
 	OutputCap   int          `yaml:"output_cap" json:"output_cap,omitempty" minimum:"1024" maximum:"1048576" doc:"Bytes of a tool's output that callers are shown. Default: 16384"`
@@ -96,7 +97,7 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_TRIES": &c.RetryTries, "REEVE_BURST": &c.Burst, "REEVE_RUNS": &c.Runs, "REEVE_RUN_ATTEMPTS": &c.RunAttempts,
 		"REEVE_DELEGATION_DEPTH": &c.Depth, "REEVE_SCHEDULES_PER_USER": &c.PerUser, "REEVE_ALERT_AFTER": &c.AlertAfter, "REEVE_DISABLE_AFTER": &c.GiveUpAfter,
 		"REEVE_RUN_CALLS": &c.RunCalls, "REEVE_RUN_TOKENS": &c.RunTokens, "REEVE_RUN_MICROS": &c.RunMicros, "REEVE_RUN_MILLIS": &c.RunMillis,
-		"REEVE_PYTHON_MEMORY_MB": &c.Python.MemoryMB, "REEVE_PYTHON_OUTPUT_KB": &c.Python.OutputKB, "REEVE_PYTHON_RUNS": &c.Python.Runs}
+		"REEVE_PYTHON_MEMORY_MB": &c.Python.MemoryMB, "REEVE_PYTHON_OUTPUT_KB": &c.Python.OutputKB, "REEVE_PYTHON_RUNS": &c.Python.Runs, "REEVE_SHELL_DISK_MB": &c.ShellDisk}
 	for name, p := range text {
 		if v, ok := lookup(name); ok {
 			*p = v

@@ -12,6 +12,7 @@ import (
 
 	"reeve"
 	"reeve/internal/httpapi"
+	"reeve/internal/sandbox/confine"
 	"reeve/internal/store"
 )
 
@@ -63,6 +64,7 @@ func lockDir(dir string) (func() error, error) {
 
 // sweep removes what a process left that was killed while it copied the database: nobody else holds the lock.
 func (h *Host) sweep() {
+	confine.Sweep()
 	entries, err := os.ReadDir(h.cfg.Dir)
 	for _, e := range entries {
 		name := e.Name()

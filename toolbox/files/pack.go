@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,6 +16,8 @@ type Config struct {
 	Keep Keeper // where old bytes go before they are overwritten or deleted. No default
 
 	Projects Projects // what /project may be. Default: there is none
+
+	Made func(fs.FileInfo) // is told of each file that is made, before it is in place. Default: nobody is
 
 	MaxFile    int64 // the most bytes a call may write, edit, search or copy in one file. Default 10 MiB
 	MaxKeep    int64 // the most old bytes one call may replace or delete, since all of them are kept. Default 64 MiB

@@ -87,7 +87,7 @@ func (p *Pack) swapIn(ctx context.Context, inv *reeve.Invocation, pl place, old 
 		sweep(inv, pl)
 	}
 	tmp := ownName(inv)
-	if err := writeFile(pl.dir, tmp, data, mode); err != nil {
+	if err := p.writeFile(pl.dir, tmp, data, mode); err != nil {
 		pl.dir.Remove(tmp)
 		return fault(err, pl.path)
 	}
@@ -128,10 +128,15 @@ func (p *Pack) settled(pl place) error {
 }
 
 // writeFile makes a new file and flushes it.
-func writeFile(dir *os.Root, name string, data []byte, mode fs.FileMode) error {
+func (p *Pack) writeFile(dir *os.Root, name string, data []byte, mode fs.FileMode) error {
 	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return err
+	}
+	if p.cfg.Made != nil {
+		if info, err := f.Stat(); err == nil {
+			p.cfg.Made(info)
+		}
 	}
 	_, err = f.Write(data)
 	if err == nil {

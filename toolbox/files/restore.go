@@ -239,7 +239,7 @@ func (p *Pack) grow(ctx context.Context, workspace string, at place, records []r
 			if left -= int64(len(b)); left < 0 {
 				return tooLarge(at.path, p.cfg.MaxKeep)
 			}
-			err = writeFile(top, rel, b, permissions(r.Mode, usual(r.Kind)))
+			err = p.writeFile(top, rel, b, permissions(r.Mode, usual(r.Kind)))
 		}
 		if err != nil {
 			return err

@@ -1,8 +1,10 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -42,6 +44,7 @@ const (
 	mostTime    = 10 * time.Minute
 	spareTime   = 2 * time.Minute // for setting up and clearing away, so that a command's end is always told
 	mostOutput  = 256 << 10
+	mostDisk    = 2 << 30
 )
 
 // Pack is the shell tool.
@@ -53,7 +56,10 @@ type Pack struct {
 	Projects Projects // what agents can be set to work on; nil means nothing
 	Shells   Shells   // keeps shells between commands; nil means that there is no backend session
 
+	Total int64 // bytes that the folder which a command works in may hold. Default: 10 GiB
+
 	locks reeve.Locks // commands of one session wait for each other
+	rooms rooms
 }
 
 // Projects are repositories on which commands can work, each conversation on a branch of its own.
@@ -82,7 +88,7 @@ type execResult struct {
 	Stdout     string `json:"stdout"`
 	Stderr     string `json:"stderr"`
 	TimedOut   bool   `json:"timed_out,omitempty" doc:"It did not end in time, and was killed with all that it started"`
-	DiskFull   bool   `json:"disk_full,omitempty" doc:"It took too much of the disk, or made too many files, and was killed with all that it started"`
+	DiskFull   bool   `json:"disk_full,omitempty" doc:"It took too much of the disk, or made too many files, and was killed with all that it started; the files that it had made are removed"`
 	Truncated  bool   `json:"truncated,omitempty" doc:"There was more output than is kept"`
 	Binary     bool   `json:"binary,omitempty" doc:"The output is not all text; what is not was replaced"`
 	StdoutSize int64  `json:"stdout_bytes,omitempty" doc:"How much there was, if not all is here"`
@@ -228,7 +234,7 @@ func (p *Pack) plan(in execArgs, s settings) (c confine.Command, l confine.Limit
 		}
 		c.Env = append(c.Env, name+"="+v)
 	}
-	l = confine.Limits{Time: defaultTime, Output: mostOutput + reeve.Around}
+	l = confine.Limits{Time: defaultTime, Output: mostOutput + reeve.Around, Disk: mostDisk}
 	if in.TimeoutMS > 0 {
 		l.Time = time.Duration(in.TimeoutMS) * time.Millisecond
 	}
@@ -297,7 +303,7 @@ func (p *Pack) exec(ctx context.Context, in execArgs) (out execResult, err error
 // run runs the command, in the shell of its session if it has one.
 func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s settings, judge policy, c confine.Command, l confine.Limits) (out execResult, err error) {
 	if s.Backend != sessions {
-		r, err := confine.Run(ctx, c, l)
+		r, err := p.confined(ctx, c, l)
 		return tell(inv, r), err
 	}
 	if p.Shells == nil {
@@ -313,15 +319,29 @@ func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s se
 		return out, err
 	}
 	defer shell.close()
-	r, err := confine.Run(ctx, c, l)
+	r, err := p.confined(ctx, c, l)
 	if err != nil {
 		return out, err
 	}
 	out = tell(inv, r)
-	if out.Note, err = shell.keep(ctx, r); err != nil {
-		out.Note = "the shell's directory and variables could not be kept: " + reeve.AsError(err).Message
+	note, err := shell.keep(ctx, r)
+	if err != nil {
+		note = "the shell's directory and variables could not be kept: " + reeve.AsError(err).Message
 	}
+	out.Note = join(out.Note, note)
 	return out, nil
+}
+
+// confined runs a command that may take no more of the disk than its folder may grow.
+func (p *Pack) confined(ctx context.Context, c confine.Command, l confine.Limits) (confine.Result, error) {
+	left, err := p.rooms.left(ctx, c.Root, cmp.Or(p.Total, defaultTotal))
+	if err != nil {
+		return confine.Result{}, err
+	}
+	l.Disk = min(l.Disk, left)
+	r, err := confine.Run(ctx, c, l)
+	p.rooms.took(c.Root, r.Taken)
+	return r, err
 }
 
 // join puts two notes together.
@@ -345,6 +365,9 @@ func tell(inv *reeve.Invocation, r confine.Result) execResult {
 	out.Stdout, out.Stderr = text(r.Stdout, r.StdoutSize), text(r.Stderr, r.StderrSize)
 	if out.Truncated {
 		out.StdoutSize, out.StderrSize = r.StdoutSize, r.StderrSize
+	}
+	if r.Removed > 0 {
+		out.Note = fmt.Sprintf("%d files that it had made, of %d MiB, were removed", r.Removed, r.RemovedBytes>>20)
 	}
 	return out
 }

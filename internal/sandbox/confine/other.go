@@ -32,6 +32,9 @@ func Room(int64) (*os.File, error) {
 // Spare notes that the server itself made a file, which matters only where commands run.
 func Spare(fs.FileInfo) {}
 
+// Sweep clears away what servers left that died, which is nothing here.
+func Sweep() {}
+
 // Usage is how many bytes of its disk a folder holds, which is not looked at here.
 func Usage(context.Context, string) (int64, error) { return 0, nil }
 

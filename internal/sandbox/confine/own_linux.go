@@ -41,14 +41,15 @@ func (j *job) prepare(ctx context.Context) (undo func(), err error) {
 		}
 	}
 	j.Tasks = tasksOf(uid) // the kernel counts a user's processes wherever they run; in a namespace of its own it begins at none
-	if j.TempDir, err = os.MkdirTemp("", "reeve-command-"); err != nil {
+	temp, err := newTempFolder(uid)
+	if err != nil {
 		return undo, broken("temporary folder", err)
 	}
-	undo = func() { _ = os.RemoveAll(j.TempDir) }
-	if err := os.Chown(j.TempDir, uid, -1); err != nil {
-		return undo, broken("temporary folder", err)
+	j.TempDir = temp.path
+	if !j.Owner { // which goes on if the server dies
+		j.started = temp.started
 	}
-	return undo, nil
+	return temp.remove, nil
 }
 
 // user is who a command runs as outside: the server's own user, unless that is root.

@@ -33,6 +33,8 @@ type job struct {
 	Limits
 	Tasks   int    // tasks that the user has outside, which the kernel counts too
 	TempDir string // its folder for temporary files, where it has no /tmp of its own
+
+	started func(pid int) error // notes which process it is; nil means that nobody need know
 }
 
 // tell is what the child is told.
@@ -105,6 +107,13 @@ func run(ctx context.Context, c Command, l Limits) (Result, error) {
 	}
 	for _, f := range []*os.File{outWrite, errsWrite, statusWrite} {
 		_ = f.Close()
+	}
+	if j.started != nil {
+		if err := j.started(p.Pid); err != nil {
+			killAll(p.Pid)
+			_, _ = p.Wait()
+			return Result{}, broken("temporary folder", err)
+		}
 	}
 	r, state, err := attend(ctx, p, j, out, errs)
 	r.Duration = reeve.Since(start)

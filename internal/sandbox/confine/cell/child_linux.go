@@ -41,7 +41,7 @@ func become() error {
 		return err
 	}
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // it goes first when the machine runs out of memory
-	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, 5) // the server, which watches it, goes before it
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, 5)                   // the server, which watches it, goes before it
 	at, temp := j.Root, j.TempDir
 	if j.Namespaces {
 		if j.At != "" {
