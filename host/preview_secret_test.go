@@ -10,8 +10,9 @@ import (
 	"reeve"
 )
 
-// A diff shows some lines of a file. Those that are part of a secret are not shown, whatever else the file holds: not in a preview, nor to who decides on the call or on a proposal. That a secret
-// changes is seen.
+// A diff shows some lines of a file. Those that are part of a secret are not shown in a preview, whatever else the file holds. That a
+// secret changes is seen. A person who decides on the call or on a proposal is shown all but stored secrets: what only looks like a
+// secret may be what will be run.
 func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
 	dir := t.TempDir()
 	h := talkerIn(t, dir, "- {text: hello}\n")
@@ -65,6 +66,18 @@ func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(shared, "k"), []byte(c.before), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		stored := strings.Contains(c.before, phrase) || strings.Contains(c.before, stored)
+		decidable := func(where, text string) {
+			t.Helper()
+			for _, secret := range []string{phrase, "amber lynx A sleeps"} {
+				if strings.Contains(text, secret) {
+					t.Errorf("%d, %s shows a stored secret:\n%s", i, where, text)
+				}
+			}
+			if !stored && strings.Contains(text, "[REDACTED]") {
+				t.Errorf("%d, %s hides what is decided on:\n%s", i, where, text)
+			}
+		}
 		seen := func(where, text string) {
 			t.Helper()
 			if _, diff, ok := strings.Cut(text, "@@"); !ok || "@@"+diff != c.want {
@@ -89,7 +102,7 @@ func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
 		if len(list) != 1 {
 			t.Fatalf("%d approvals wait", len(list))
 		}
-		seen("an approval", list[0].Preview)
+		decidable("an approval", list[0].Preview)
 		decide(h, list[0].ID, "deny")
 		set("propose")
 		do(h, "clerk", c.call)
@@ -99,7 +112,7 @@ func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
 				last = p
 			}
 		}
-		seen("a proposal", last.Preview)
+		decidable("a proposal", last.Preview)
 		h.Want(200, nil, "POST", "/api/proposals/"+last.ID+"/reject", object{})
 	}
 }

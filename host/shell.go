@@ -42,6 +42,11 @@ func (p projects) Enter(ctx context.Context, inv *reeve.Invocation, project stri
 	}}, nil
 }
 
+// Look gives the folder that a call would work in.
+func (p projects) Look(ctx context.Context, inv *reeve.Invocation, project string) (string, error) {
+	return p.Desk.Look(ctx, inv, project, false)
+}
+
 // worktrees shows branches to the file tools.
 type worktrees struct{ *branch.Desk }
 

@@ -7,8 +7,10 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -136,4 +138,73 @@ func TestO05_CommandsHaveNoGroupsOfRoot(t *testing.T) {
 	if !strings.Contains(res.Content, `"stdout":"1000\n"`) {
 		t.Error(res.Content)
 	}
+}
+
+// TestO06_WhatACrashLeftIsClearedAway kills the real server while it runs a command without namespaces, of which processes go on.
+// The next server ends them and removes the temporary files.
+func TestO06_WhatACrashLeftIsClearedAway(t *testing.T) {
+	r := newRig(t)
+	temp := t.TempDir()
+	if err := os.Chmod(temp, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	p, c, w := r.ordinaryWith(t, "REEVE_CONFINE=landlock", "TMPDIR="+temp)
+	if health := sandbox(t, c); !health.OK {
+		t.Log("no confinement here: ", health.Detail)
+		return
+	}
+	if err := engineer(t.Context(), c, thing{}); err != nil {
+		t.Fatal(err)
+	}
+	mark := "7" + strconv.Itoa(os.Getpid()) // seconds that nobody else sleeps
+	var calls sync.WaitGroup
+	calls.Go(func() { // it is never answered
+		_ = c.do(t.Context(), "POST", "/api/agents/dev/calls", thing{"tool": "shell_exec",
+			"args": thing{"command": "sleep " + mark + " & head -c 1M /dev/zero > $TMPDIR/f; sleep " + mark, "timeout_ms": 600000}}, nil)
+	})
+	until := func(what string, ok func() bool) {
+		t.Helper()
+		for !ok() {
+			if t.Context().Err() != nil {
+				t.Fatal(what)
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	folders := func() []string {
+		list, _ := filepath.Glob(temp + "/reeve-command-*/tmp/f")
+		return list
+	}
+	sleepers := func() (n int) {
+		list, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, file := range list {
+			if line, _ := os.ReadFile(file); strings.HasPrefix(string(line), "sleep\x00"+mark+"\x00") {
+				n++
+			}
+		}
+		return n
+	}
+	until("the command did not begin", func() bool { return len(folders()) == 1 && sleepers() == 2 })
+	p.kill()
+	calls.Wait()
+	if len(folders()) != 1 || sleepers() == 0 {
+		t.Fatal("nothing was left, so that nothing is tested")
+	}
+	args := []string{"serve"}
+	program := r.program
+	if os.Getuid() == 0 {
+		program, args = "setpriv", append([]string{"--reuid=1234", "--regid=1234", "--clear-groups", r.program}, args...)
+	}
+	again, err := r.family.start(append(r.environment(w), "REEVE_CONFINE=landlock", "TMPDIR="+temp), program, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.kill()
+	if err := again.await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(temp + "/reeve-command-*"); len(left) > 0 {
+		t.Errorf("left is %v", left)
+	}
+	until("processes go on", func() bool { return sleepers() == 0 })
 }

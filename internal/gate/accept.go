@@ -62,8 +62,12 @@ func (g *Gate) apply(ctx context.Context, tx *store.Tx, p reeve.Proposal) error 
 	if err != nil {
 		return err
 	}
+	content := p.Args
+	if info.Undoes != "" { // the person is shown more of these than the thread is
+		content = asked.Content
+	}
 	action := reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: p.WorkspaceID, ThreadID: p.ThreadID, AgentID: p.AgentID, RunID: p.RunID, Kind: reeve.Action,
-		OperationID: p.OperationID, Content: p.Args, Metadata: mustJSON(info)}
+		OperationID: p.OperationID, Content: content, Metadata: mustJSON(info)}
 	if err := tx.AppendAction(ctx, action, store.Judged{Revision: w.Revision}); err != nil {
 		return err
 	}

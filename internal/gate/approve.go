@@ -13,9 +13,9 @@ import (
 // when it has run, or when it is denied or expires.
 func (p *pass) park(ctx context.Context) (res reeve.Result, err error) {
 	keep := context.WithoutCancel(ctx)
-	var diff output
-	if p.preview != nil {
-		diff = p.output(p.preview.Change)
+	diff, err := p.decidable(ctx)
+	if err != nil {
+		return p.refuse(ctx, err)
 	}
 	err = p.g.DB.Update(keep, func(tx *store.Tx) error {
 		p.name(tx)
@@ -25,7 +25,7 @@ func (p *pass) park(ctx context.Context) (res reeve.Result, err error) {
 			op.Code = reeve.BudgetExceeded
 		}
 		a := reeve.Approval{ID: tx.NewID(reeve.PrefixApproval), WorkspaceID: op.WorkspaceID, OperationID: op.ID, CallID: p.id, AgentID: op.AgentID,
-			Tool: op.Tool, Args: p.shownArgs(), ArgsHash: op.ArgsHash, ToolVersion: op.ToolVersion, Policy: op.Policy, Why: p.waits,
+			Tool: op.Tool, Args: p.decidedArgs(), ArgsHash: op.ArgsHash, ToolVersion: op.ToolVersion, Policy: op.Policy, Why: p.waits,
 			Reason: p.call.Reason, Preview: diff.content, State: reeve.Pending, ExpiresAt: tx.Now().Add(p.g.ApprovalTTL)}
 		res = pending(op)
 		res.ApprovalID, res.Message = a.ID, p.waits

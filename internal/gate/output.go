@@ -67,9 +67,12 @@ func encodeSafely(enc *json.Encoder, v any) (err error) {
 func (g *Gate) readable(s string) string { return reeve.Clean(head(s, g.OutputCap)) }
 
 // cut bounds an output, keeping the whole of it aside.
-func (g *Gate) cut(s string) output {
+func (g *Gate) cut(s string) output { return cutAfter(s, g.OutputCap) }
+
+// cutAfter is cut after so many bytes.
+func cutAfter(s string, most int) output {
 	o := output{size: len(s)}
-	shown := head(s, g.OutputCap)
+	shown := head(s, most)
 	if o.content = reeve.Clean(shown); len(shown) == len(s) {
 		return o
 	}

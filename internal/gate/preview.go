@@ -16,11 +16,17 @@ func (p *pass) previewed(ctx context.Context) (string, error) {
 		}
 		return "the tool has no preview", nil
 	}
-	needed := p.call.PreviewOnly || p.call.Base != "" || p.waits != "" || p.proposes || t.Effect.Leaves() || (p.resumed != nil && p.resumed.Base != "")
+	needed := p.call.PreviewOnly || p.call.Base != "" || p.waits != "" || p.proposes || t.Effect == reeve.Keyed || t.Effect == reeve.Verifiable ||
+		(p.resumed != nil && p.resumed.Base != "")
 	if !needed || p.existing != nil {
 		return "not needed", nil
 	}
-	v, err := ask(ctx, p, func(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) { return t.Preview(ctx, inv) })
+	v, err := ask(ctx, p, func(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
+		if !p.call.PreviewOnly { // it is for a person who decides, who must see what only looks like a secret
+			inv.Secrets = p.view.workspace.scrubber.known.spelt
+		}
+		return t.Preview(ctx, inv)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -33,4 +39,35 @@ func (p *pass) previewed(ctx context.Context) (string, error) {
 	}
 	p.preview = &v
 	return "the change is known", nil
+}
+
+// decidable is what a person is shown of a change on which they decide. Stored secrets are taken out of it. What only looks like a
+// secret stays: otherwise a change could be written so that it is hidden from the person who lets it happen.
+func (p *pass) decidable(ctx context.Context) (output, error) {
+	if p.preview == nil && p.tool().Preview != nil { // it waits for something that was found out after the preview
+		if _, err := p.previewed(ctx); err != nil {
+			return output{}, err
+		}
+	}
+	if p.preview == nil {
+		return output{}, nil
+	}
+	return cutAfter(p.view.workspace.stored(p.preview.Change), max(p.g.OutputCap, decidableCap)), nil
+}
+
+// decidableCap is how many bytes of a change are shown to the person who decides on it.
+const decidableCap = 256 << 10
+
+// decidedArgs are the call's arguments for a person who decides on it: the exact ones. Those of an undo are what was there before,
+// and may hold stored secrets that no argument ever had.
+func (p *pass) decidedArgs() string {
+	if p.undoes == "" {
+		return string(p.args)
+	}
+	return p.view.workspace.stored(string(p.args))
+}
+
+// stored is a text without the secrets that are stored.
+func (w *workspaceView) stored(text string) string {
+	return reeve.Redact(text, w.scrubber.known.spelt(text))
 }

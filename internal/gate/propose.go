@@ -49,9 +49,9 @@ func verdictOn(p reeve.Proposal, did string) string {
 // applied.
 func (p *pass) propose(ctx context.Context) (res reeve.Result, err error) {
 	keep := context.WithoutCancel(ctx)
-	var diff output
-	if p.preview != nil {
-		diff = p.output(p.preview.Change)
+	diff, err := p.decidable(ctx)
+	if err != nil {
+		return p.refuse(ctx, err)
 	}
 	p.ready()
 	err = p.g.DB.Update(keep, func(tx *store.Tx) error {
@@ -109,7 +109,7 @@ func (p *pass) enter(ctx context.Context, tx *store.Tx, diff output) (item reeve
 		}
 	}
 	item = reeve.Proposal{ID: tx.NewID(reeve.PrefixProposal), WorkspaceID: p.call.Workspace, SetID: p.changeSet(), Round: round + 1,
-		AgentID: p.call.Agent, RunID: p.call.Run, ThreadID: p.thread(), CallID: p.id, Tool: p.tool().ID, Args: p.shownArgs(), ArgsHash: p.argsHash,
+		AgentID: p.call.Agent, RunID: p.call.Run, ThreadID: p.thread(), CallID: p.id, Tool: p.tool().ID, Args: p.decidedArgs(), ArgsHash: p.argsHash,
 		ToolVersion: p.entry.fingerprint, Settings: p.settingsHash(), Base: p.base(), Preview: diff.content, Reason: p.call.Reason, UserID: p.call.User,
 		State: reeve.ProposalPending}
 	if item.Ordinal, err = tx.LastOrdinal(ctx, item.SetID); err != nil {

@@ -141,6 +141,9 @@ func (s *server) stream(ctx context.Context, e *events, f *following) error {
 			if f.turn != "" && l.Turn != f.turn {
 				continue
 			}
+			if l.Data, err = s.overseen(ctx, f.who, l); err != nil {
+				return err
+			}
 			if err := f.write(e, l); err != nil {
 				return err
 			}

@@ -139,7 +139,9 @@ func (s *server) undo(ctx context.Context, who reeve.Principal, in *IDPath) (*ca
 func (s *server) inbox(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.Inbox], error) {
 	out := &body[reeve.Inbox]{}
 	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body, err = waiting(ctx, snap, who.Workspace)
+		if out.Body, err = waiting(ctx, snap, who.Workspace); err == nil {
+			err = s.oversee(ctx, snap, who, out.Body.Approvals, out.Body.Proposals)
+		}
 		if err == nil {
 			out.Body.Hold, err = snap.Hold(ctx)
 		}
@@ -176,8 +178,10 @@ func (s *server) listApprovals(ctx context.Context, who reeve.Principal, in *str
 	}
 	out := &body[reeve.ApprovalList]{}
 	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body.Approvals, err = snap.ListApprovals(ctx, who.Workspace, in.State, in.Cursor, in.Limit)
-		return err
+		if out.Body.Approvals, err = snap.ListApprovals(ctx, who.Workspace, in.State, in.Cursor, in.Limit); err != nil {
+			return err
+		}
+		return s.oversee(ctx, snap, who, out.Body.Approvals, nil)
 	})
 	if n := len(out.Body.Approvals); n == in.Limit {
 		out.Body.Next = out.Body.Approvals[n-1].ID
@@ -189,7 +193,12 @@ func (s *server) getApproval(ctx context.Context, who reeve.Principal, in *IDPat
 	out := &body[reeve.Approval]{}
 	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
 		a, err := snap.GetApproval(ctx, who.Workspace, in.ID)
-		out.Body = a.At(snap.Now())
+		if err != nil {
+			return err
+		}
+		one := []reeve.Approval{a.At(snap.Now())}
+		err = s.oversee(ctx, snap, who, one, nil)
+		out.Body = one[0]
 		return err
 	})
 }

@@ -33,7 +33,10 @@ func (s *server) listProposals(ctx context.Context, who reeve.Principal, in *str
 			return err
 		}
 		out.Body.Proposals, err = snap.ListProposals(ctx, who.Workspace, store.ProposalFilter{Agent: agent, Set: in.Set, State: in.State, Before: in.Cursor, Limit: in.Limit})
-		return err
+		if err != nil {
+			return err
+		}
+		return s.oversee(ctx, snap, who, nil, out.Body.Proposals)
 	})
 	if n := len(out.Body.Proposals); n == in.Limit {
 		out.Body.Next = out.Body.Proposals[n-1].ID
@@ -44,7 +47,13 @@ func (s *server) listProposals(ctx context.Context, who reeve.Principal, in *str
 func (s *server) getProposal(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Proposal], error) {
 	out := &body[reeve.Proposal]{}
 	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body, err = snap.GetProposal(ctx, who.Workspace, in.ID)
+		p, err := snap.GetProposal(ctx, who.Workspace, in.ID)
+		if err != nil {
+			return err
+		}
+		one := []reeve.Proposal{p}
+		err = s.oversee(ctx, snap, who, nil, one)
+		out.Body = one[0]
 		return err
 	})
 }
@@ -102,8 +111,10 @@ func (s *server) getChangeSet(ctx context.Context, who reeve.Principal, in *IDPa
 		if out.Body, err = snap.GetChangeSet(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
-		out.Body.Items, err = snap.ListItems(ctx, who.Workspace, in.ID, false, 0, setLimit)
-		return err
+		if out.Body.Items, err = snap.ListItems(ctx, who.Workspace, in.ID, false, 0, setLimit); err != nil {
+			return err
+		}
+		return s.oversee(ctx, snap, who, nil, out.Body.Items)
 	})
 }
 

@@ -158,7 +158,8 @@ func (l *line) speak(ctx context.Context) {
 			return
 		}
 		for _, f := range lines {
-			if l.write(ctx, f.Data) != nil {
+			data, err := l.overseen(ctx, l.who, f)
+			if err != nil || l.write(ctx, data) != nil {
 				return
 			}
 		}

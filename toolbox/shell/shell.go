@@ -66,6 +66,8 @@ type Pack struct {
 type Projects interface {
 	Check(ctx context.Context, workspace, project string) error
 	Enter(ctx context.Context, inv *reeve.Invocation, project string) (Place, error)
+	// Look gives the folder of the branch that a call would work on. CONFLICT means that it is not made yet.
+	Look(ctx context.Context, inv *reeve.Invocation, project string) (string, error)
 }
 
 // Place is where one command works on a project.
@@ -135,7 +137,7 @@ func (p *Pack) Tools() []reeve.Tool {
 			"There is no network unless granted. Nothing goes on running after the command has ended.",
 		TimeoutMS: (mostTime + spareTime).Milliseconds()}
 	t.ConfigSchema, _ = reeve.SchemaFor[settings]() // a plain struct: it cannot fail, and a test reads it
-	t.Check = p.check
+	t.Check, t.Preview = p.check, p.preview
 	t = reeve.MustTool(t, p.exec)
 	if mode, reason := confine.Available(); mode == confine.Off {
 		t.Broken = "commands cannot be confined here: " + reason
@@ -303,6 +305,9 @@ func (p *Pack) exec(ctx context.Context, in execArgs) (out execResult, err error
 // run runs the command, in the shell of its session if it has one.
 func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s settings, judge policy, c confine.Command, l confine.Limits) (out execResult, err error) {
 	if s.Backend != sessions {
+		if err := p.unchanged(ctx, inv, in, s, c.Root); err != nil {
+			return out, err
+		}
 		r, err := p.confined(ctx, c, l)
 		return tell(inv, r), err
 	}
@@ -314,6 +319,9 @@ func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s se
 		return out, err
 	}
 	defer done()
+	if err := p.unchanged(ctx, inv, in, s, c.Root); err != nil {
+		return out, err
+	}
 	shell, err := p.open(ctx, inv, &c, judge, in.Command, in.Cwd != "")
 	if err != nil {
 		return out, err

@@ -1,0 +1,53 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+
+	"reeve"
+	"reeve/internal/chat"
+	"reeve/internal/store"
+)
+
+// A person who decides on a call sees all of what it would do. Those who may look but not decide are not shown what looks like a
+// secret in it.
+
+// oversee makes approvals and proposals fit for who asks for them.
+func (s *server) oversee(ctx context.Context, snap *store.Snap, who reeve.Principal, approvals []reeve.Approval, items []reeve.Proposal) error {
+	if who.Role.Allows(reeve.Member) || len(approvals)+len(items) == 0 {
+		return nil
+	}
+	shown, err := s.Gate.Shown(ctx, snap, who.Workspace)
+	if err != nil {
+		return err
+	}
+	for i := range approvals {
+		approvals[i].Args, approvals[i].Preview = shown.Overseen(approvals[i].Args), shown.Overseen(approvals[i].Preview)
+	}
+	for i := range items {
+		items[i].Args, items[i].Preview = shown.Overseen(items[i].Args), shown.Overseen(items[i].Preview)
+	}
+	return nil
+}
+
+// overseen makes one line of a conversation fit for who listens.
+func (s *server) overseen(ctx context.Context, who reeve.Principal, l chat.Line) (json.RawMessage, error) {
+	if l.Type != reeve.FrameApproval || who.Role.Allows(reeve.Member) {
+		return l.Data, nil
+	}
+	var f reeve.Frame
+	if err := json.Unmarshal(l.Data, &f); err != nil {
+		return nil, err
+	}
+	err := s.DB.View(ctx, func(snap *store.Snap) error {
+		shown, err := s.Gate.Shown(ctx, snap, who.Workspace)
+		if err == nil {
+			f.Preview = shown.Overseen(f.Preview)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(f)
+}
