@@ -120,7 +120,7 @@ func TestG31_ACommandIsBoundToTheFilesThatItRuns(t *testing.T) {
 		"bash run.sh": "run.sh", "./run.sh": "run.sh", "/shared/run.sh": "run.sh", "sh < run.sh": "run.sh", "source run.sh": "run.sh",
 		". ./run.sh": "run.sh", "cat run.sh | bash": "run.sh", "cp run.sh /tmp/x && bash /tmp/x": "run.sh", "cd sub && bash run.sh": "sub/run.sh",
 		"cd sub; cd deep; ./run.sh": "sub/deep/run.sh", "bash -c 'bash ./run.sh'": "run.sh", `ba"sh" r"un".sh`: "run.sh", "env X=1 nice bash run.sh": "run.sh",
-		"eval 'bash run.sh'": "run.sh", "bash <<'E'\n. ./run.sh\nE": "run.sh", "PATH=/shared:$PATH; run.sh": "run.sh", "bash --rcfile=x run.sh": "run.sh",
+		"eval 'bash run.sh'": "run.sh", "bash <<'E'\n. ./run.sh\nE": "run.sh", "PATH=/shared:$PATH; run.sh": "run.sh", "bash --norc run.sh": "run.sh",
 		"f() { bash run.sh; }; f": "run.sh", "x=run.sh; bash $x": "run.sh", "if true; then bash run.sh; fi": "run.sh", "bash ~/run.sh": "run.sh",
 		"make": "Makefile", "make -f other.mk": "other.mk", "make -C sub": "sub/Makefile", "awk -frun.awk /dev/null": "run.awk",
 		"python3 run.py": "run.py",
@@ -195,5 +195,40 @@ func TestG31_ACommandIsBoundToTheFilesThatItRuns(t *testing.T) {
 	h.Settle(t.Context())
 	if op := operation(h, plain.OperationID); op.State != reeve.Committed || plain.Preview != "" {
 		t.Errorf("a plain command: %s %s, shown %q", op.State, op.Message, plain.Preview)
+	}
+}
+
+// TestG31_ACommandIsBoundToItsShell has a session's shell change after a person was asked about a command that goes on with it.
+func TestG31_ACommandIsBoundToItsShell(t *testing.T) {
+	h := reevetest.StartWith(t, quick(t))
+	commander(h, object{"backend": "session"})
+	if reason := shellBroken(h); reason != "" {
+		t.Log("no confinement here: ", reason)
+		return
+	}
+	run := func(command string) reeve.Operation {
+		t.Helper()
+		a := askedFor(h, object{"command": command})
+		decide(h, a.ID, "approve")
+		h.Settle(t.Context())
+		return operation(h, a.OperationID)
+	}
+	if op := run("mkdir -p sub; cd sub; echo 'echo one' > run.sh; ls() { echo harmless; }"); op.State != reeve.Committed {
+		t.Fatalf("%+v", op)
+	}
+	first := askedFor(h, object{"command": "ls; bash run.sh"})
+	if !strings.Contains(first.Preview, "echo harmless") || !strings.Contains(first.Preview, `"sub/run.sh"`) || !strings.Contains(first.Preview, "| echo one") {
+		t.Errorf("the card shows\n%s", first.Preview)
+	}
+	if op := run("ls() { echo evil; }"); op.State != reeve.Committed {
+		t.Fatalf("%+v", op)
+	}
+	decide(h, first.ID, "approve")
+	h.Settle(t.Context())
+	if op := operation(h, first.OperationID); op.State != reeve.DeniedOp || op.Code != reeve.Stale {
+		t.Errorf("%s %s", op.State, op.Message)
+	}
+	if op := run("ls; bash run.sh"); op.State != reeve.Committed {
+		t.Errorf("asked again: %s %s", op.State, op.Message)
 	}
 }
