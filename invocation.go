@@ -27,6 +27,8 @@ type Invocation struct {
 	Ancestors  []Ancestor // of a call in a run: who led to it, the run itself last; of any other, the agent
 	Behalf     string     // of a check: the agent on whose behalf the call is made, whose settings these are; empty means the agent itself
 
+	Decides bool // of a preview: it is shown to a person who decides on the call, and not to the caller
+
 	Lent []json.RawMessage // the settings for this tool of those on whose behalf the call is made: what they do not grant, the agent's own do not either
 
 	Secrets func(text string) []Range // where secrets stand in a text, in order, for tools that give a text in slices, which use [Invocation.Slice]; it may be nil

@@ -10,8 +10,9 @@ import (
 	"reeve/reevetest"
 )
 
-// TestG31_AnApproverSeesAllThatIsWritten writes a script whose lines look like secrets. The person who decides sees each of them, in
-// the inbox, as a proposal, and behind a lot of other text; those who may only look do not, and stored secrets are shown to nobody.
+// TestG31_AnApproverSeesAllThatIsWritten writes a script whose lines look like secrets. The person who decides sees
+// each of them, in the inbox, as a proposal, and behind a lot of other text; those who may only look do not, and
+// stored secrets are shown to nobody.
 func TestG31_AnApproverSeesAllThatIsWritten(t *testing.T) {
 	h := reevetest.StartWith(t, quick(t))
 	a := h.Agent("clerk", "file_write")
@@ -90,8 +91,9 @@ func askedFor(h *reevetest.Host, args object) reeve.Approval {
 	return a
 }
 
-// TestG31_ACommandIsBoundToTheFilesThatItRuns has a person approve commands that run files of the workspace, in many ways: the card
-// shows what is in them, and a file that changes before the command runs, or comes to be, keeps it from running.
+// TestG31_ACommandIsBoundToTheFilesThatItRuns has a person approve commands that run files of the workspace, in many
+// ways: the card shows what is in them, and a file that changes before the command runs, or comes to be, keeps it
+// from running.
 func TestG31_ACommandIsBoundToTheFilesThatItRuns(t *testing.T) {
 	h := reevetest.StartWith(t, quick(t))
 	commander(h, object{})
@@ -117,13 +119,32 @@ func TestG31_ACommandIsBoundToTheFilesThatItRuns(t *testing.T) {
 		return string(b)
 	}
 	for command, file := range map[string]string{
-		"bash run.sh": "run.sh", "./run.sh": "run.sh", "/shared/run.sh": "run.sh", "sh < run.sh": "run.sh", "source run.sh": "run.sh",
-		". ./run.sh": "run.sh", "cat run.sh | bash": "run.sh", "cp run.sh /tmp/x && bash /tmp/x": "run.sh", "cd sub && bash run.sh": "sub/run.sh",
-		"cd sub; cd deep; ./run.sh": "sub/deep/run.sh", "bash -c 'bash ./run.sh'": "run.sh", `ba"sh" r"un".sh`: "run.sh", "env X=1 nice bash run.sh": "run.sh",
-		"eval 'bash run.sh'": "run.sh", "bash <<'E'\n. ./run.sh\nE": "run.sh", "PATH=/shared:$PATH; run.sh": "run.sh", "bash --norc run.sh": "run.sh",
-		"f() { bash run.sh; }; f": "run.sh", "x=run.sh; bash $x": "run.sh", "if true; then bash run.sh; fi": "run.sh", "bash ~/run.sh": "run.sh",
-		"make": "Makefile", "make -f other.mk": "other.mk", "make -C sub": "sub/Makefile", "awk -frun.awk /dev/null": "run.awk",
-		"python3 run.py": "run.py",
+		"bash run.sh":                     "run.sh",
+		"./run.sh":                        "run.sh",
+		"/shared/run.sh":                  "run.sh",
+		"sh < run.sh":                     "run.sh",
+		"source run.sh":                   "run.sh",
+		". ./run.sh":                      "run.sh",
+		"cat run.sh | bash":               "run.sh",
+		"cp run.sh /tmp/x && bash /tmp/x": "run.sh",
+		"cd sub && bash run.sh":           "sub/run.sh",
+		"cd sub; cd deep; ./run.sh":       "sub/deep/run.sh",
+		"bash -c 'bash ./run.sh'":         "run.sh",
+		`ba"sh" r"un".sh`:                 "run.sh",
+		"env X=1 nice bash run.sh":        "run.sh",
+		"eval 'bash run.sh'":              "run.sh",
+		"bash <<'E'\n. ./run.sh\nE":       "run.sh",
+		"PATH=/shared:$PATH; run.sh":      "run.sh",
+		"bash --norc run.sh":              "run.sh",
+		"f() { bash run.sh; }; f":         "run.sh",
+		"x=run.sh; bash $x":               "run.sh",
+		"if true; then bash run.sh; fi":   "run.sh",
+		"bash ~/run.sh":                   "run.sh",
+		"make":                            "Makefile",
+		"make -f other.mk":                "other.mk",
+		"make -C sub":                     "sub/Makefile",
+		"awk -frun.awk /dev/null":         "run.awk",
+		"python3 run.py":                  "run.py",
 	} {
 		body := func(text string) string {
 			switch filepath.Ext(file) {
@@ -140,7 +161,7 @@ func TestG31_ACommandIsBoundToTheFilesThatItRuns(t *testing.T) {
 		put(file, body(good))
 		a := askedFor(h, object{"command": command})
 		shown := strings.TrimSpace(strings.TrimPrefix(body(good), "all:\n"))
-		if !strings.Contains(a.Preview, strings.TrimSpace(shown)) || !strings.Contains(a.Preview, reeve.Hash([]byte(body(good)))) {
+		if !strings.Contains(a.Preview, shown) || !strings.Contains(a.Preview, reeve.Hash([]byte(body(good)))) {
 			t.Errorf("%s: the card does not show %s:\n%s", command, file, a.Preview)
 		}
 		put(file, body(bad)) // after the person has seen it
@@ -183,9 +204,17 @@ func TestG31_ACommandIsBoundToTheFilesThatItRuns(t *testing.T) {
 		t.Errorf("a file that came late: %s %s", op.State, op.Message)
 	}
 	// What cannot be known is said.
-	if a := askedFor(h, object{"command": `bash "$(ls | head -1)" && python3 -c 'print(1)' && ./*.sh`}); !strings.Contains(a.Preview, "Not known beforehand") ||
-		!strings.Contains(a.Preview, "$(ls | head -1)") || !strings.Contains(a.Preview, "./*.sh") || !strings.Contains(a.Preview, "python3") {
-		t.Errorf("the card shows\n%s", a.Preview)
+	unclear := askedFor(h, object{"command": `bash "$(ls | head -1)" && python3 -c 'print(1)' && ./*.sh`})
+	for _, said := range []string{"Not known beforehand", "$(ls | head -1)", "./*.sh", "python3"} {
+		if !strings.Contains(unclear.Preview, said) {
+			t.Errorf("the card does not say %q:\n%s", said, unclear.Preview)
+		}
+	}
+	// Who may not run a command yet does not read files by asking what it would do.
+	put("note.sh", "nobody approved this")
+	res, p, _ := do(h, "ops", call{"tool": "shell_exec", "args": object{"command": "bash note.sh"}, "preview_only": true})
+	if !strings.Contains(res.Content, "note.sh") || strings.Contains(res.Content, "nobody approved") {
+		t.Errorf("a preview: %+v %+v", res, p)
 	}
 	// A command that runs no file is bound to none.
 	put("data.txt", "1")
@@ -193,12 +222,14 @@ func TestG31_ACommandIsBoundToTheFilesThatItRuns(t *testing.T) {
 	put("data.txt", "12")
 	decide(h, plain.ID, "approve")
 	h.Settle(t.Context())
-	if op := operation(h, plain.OperationID); op.State != reeve.Committed || plain.Preview != "" {
+	op := operation(h, plain.OperationID)
+	if op.State != reeve.Committed || !strings.Contains(plain.Preview, "runs no file") {
 		t.Errorf("a plain command: %s %s, shown %q", op.State, op.Message, plain.Preview)
 	}
 }
 
-// TestG31_ACommandIsBoundToItsShell has a session's shell change after a person was asked about a command that goes on with it.
+// TestG31_ACommandIsBoundToItsShell has a session's shell change after a person was asked about a command that goes
+// on with it.
 func TestG31_ACommandIsBoundToItsShell(t *testing.T) {
 	h := reevetest.StartWith(t, quick(t))
 	commander(h, object{"backend": "session"})
@@ -217,8 +248,10 @@ func TestG31_ACommandIsBoundToItsShell(t *testing.T) {
 		t.Fatalf("%+v", op)
 	}
 	first := askedFor(h, object{"command": "ls; bash run.sh"})
-	if !strings.Contains(first.Preview, "echo harmless") || !strings.Contains(first.Preview, `"sub/run.sh"`) || !strings.Contains(first.Preview, "| echo one") {
-		t.Errorf("the card shows\n%s", first.Preview)
+	for _, said := range []string{"echo harmless", `"sub/run.sh"`, "| echo one"} {
+		if !strings.Contains(first.Preview, said) {
+			t.Errorf("the card does not show %q:\n%s", said, first.Preview)
+		}
 	}
 	if op := run("ls() { echo evil; }"); op.State != reeve.Committed {
 		t.Fatalf("%+v", op)

@@ -97,7 +97,8 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_TRIES": &c.RetryTries, "REEVE_BURST": &c.Burst, "REEVE_RUNS": &c.Runs, "REEVE_RUN_ATTEMPTS": &c.RunAttempts,
 		"REEVE_DELEGATION_DEPTH": &c.Depth, "REEVE_SCHEDULES_PER_USER": &c.PerUser, "REEVE_ALERT_AFTER": &c.AlertAfter, "REEVE_DISABLE_AFTER": &c.GiveUpAfter,
 		"REEVE_RUN_CALLS": &c.RunCalls, "REEVE_RUN_TOKENS": &c.RunTokens, "REEVE_RUN_MICROS": &c.RunMicros, "REEVE_RUN_MILLIS": &c.RunMillis,
-		"REEVE_PYTHON_MEMORY_MB": &c.Python.MemoryMB, "REEVE_PYTHON_OUTPUT_KB": &c.Python.OutputKB, "REEVE_PYTHON_RUNS": &c.Python.Runs, "REEVE_SHELL_DISK_MB": &c.ShellDisk}
+		"REEVE_PYTHON_MEMORY_MB": &c.Python.MemoryMB, "REEVE_PYTHON_OUTPUT_KB": &c.Python.OutputKB, "REEVE_PYTHON_RUNS": &c.Python.Runs,
+		"REEVE_SHELL_DISK_MB": &c.ShellDisk}
 	for name, p := range text {
 		if v, ok := lookup(name); ok {
 			*p = v

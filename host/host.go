@@ -151,8 +151,8 @@ func (h *Host) assemble() error {
 	if err := h.branch.Open(); err != nil {
 		return err
 	}
-	roots, err := files.New(files.Config{Dir: filepath.Join(h.cfg.Dir, workspaceFolder), Keep: keeper{h.db}, Projects: worktrees{h.branch},
-		Made: confine.Spare})
+	roots, err := files.New(files.Config{Dir: filepath.Join(h.cfg.Dir, workspaceFolder), Keep: keeper{h.db},
+		Projects: worktrees{h.branch}, Made: confine.Spare})
 	if err != nil {
 		return err
 	}

@@ -10,9 +10,9 @@ import (
 	"reeve"
 )
 
-// A diff shows some lines of a file. Those that are part of a secret are not shown in a preview, whatever else the file holds. That a
-// secret changes is seen. A person who decides on the call or on a proposal is shown all but stored secrets: what only looks like a
-// secret may be what will be run.
+// A diff shows some lines of a file. Those that are part of a secret are not shown in a preview, whatever else the
+// file holds. That a secret changes is seen. A person who decides on the call or on a proposal is shown all but
+// stored secrets: what only looks like a secret may be what will be run.
 func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
 	dir := t.TempDir()
 	h := talkerIn(t, dir, "- {text: hello}\n")

@@ -15,8 +15,8 @@ import (
 
 // shell is the pack of commands: in the workspace's /shared, or on a project's branch.
 func (h *Host) shell(roots *files.Pack) *shell.Pack {
-	return &shell.Pack{Root: roots.Shared, Env: h.shellEnv, Backend: h.cfg.Shell, Projects: projects{h.branch}, Shells: shells{h.db},
-		Total: int64(h.cfg.ShellDisk) << 20}
+	return &shell.Pack{Root: roots.Shared, Env: h.shellEnv, Backend: h.cfg.Shell, Projects: projects{h.branch},
+		Shells: shells{h.db}, Total: int64(h.cfg.ShellDisk) << 20}
 }
 
 // shellEnv gives a variable that the operator lets commands have.

@@ -14,12 +14,13 @@ import (
 func free(h *reevetest.Host, name string, tools ...string) reeve.Agent {
 	h.T.Helper()
 	a := h.Agent(name, append([]string{"shell_exec"}, tools...)...)
-	h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, object{"kind": "engineer", "policy": object{"tools": object{"shell_exec": "allow"}}})
+	policy := object{"tools": object{"shell_exec": "allow"}}
+	h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, object{"kind": "engineer", "policy": policy})
 	return a
 }
 
-// TestO06_AWorkspaceHasATotal fills a workspace: a command may take what is left and no more, and once the workspace is full
-// none is run until something was deleted.
+// TestO06_AWorkspaceHasATotal fills a workspace: a command may take what is left and no more, and once the workspace
+// is full none is run until something was deleted.
 func TestO06_AWorkspaceHasATotal(t *testing.T) {
 	cfg := quick(t)
 	cfg.ShellDisk = 64

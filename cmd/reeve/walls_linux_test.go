@@ -18,8 +18,8 @@ import (
 	"reeve"
 )
 
-// withoutFilters is the name under which this test binary becomes another program that cannot install a system call filter.
-// Its arguments are the error that the kernel answers, and the program with its arguments.
+// withoutFilters is the name under which this test binary becomes another program that cannot install a system call
+// filter. Its arguments are the error that the kernel answers, and the program with its arguments.
 const withoutFilters = "without-filters"
 
 func init() {
@@ -52,8 +52,8 @@ func startWithoutFilters(errno string, args []string) error {
 	return syscall.Exec(args[0], args, os.Environ())
 }
 
-// TestO05_WithoutFiltersIsOff runs the real server where the kernel takes no system call filter, whatever it says: commands and
-// Python are off with a reason that the doctor gives, and nothing is run without the filter.
+// TestO05_WithoutFiltersIsOff runs the real server where the kernel takes no system call filter, whatever it says:
+// commands and Python are off with a reason that the doctor gives, and nothing is run without the filter.
 func TestO05_WithoutFiltersIsOff(t *testing.T) {
 	r := newRig(t)
 	self, err := os.Executable()
@@ -70,7 +70,8 @@ func TestO05_WithoutFiltersIsOff(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := r.family.start(append(r.environment(w), "REEVE_CONFINE="+level), wrapper, strconv.Itoa(int(errno)), r.program, "serve")
+			env := append(r.environment(w), "REEVE_CONFINE="+level)
+			p, err := r.family.start(env, wrapper, strconv.Itoa(int(errno)), r.program, "serve")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,12 +89,14 @@ func TestO05_WithoutFiltersIsOff(t *testing.T) {
 			if err := engineer(t.Context(), c, thing{}); err != nil && !refusedWith(err, 501) {
 				t.Fatal(err)
 			}
-			err = c.do(t.Context(), "POST", "/api/agents/dev/calls", thing{"tool": "shell_exec", "args": thing{"command": "true"}}, nil)
+			try := thing{"tool": "shell_exec", "args": thing{"command": "true"}}
+			err = c.do(t.Context(), "POST", "/api/agents/dev/calls", try, nil)
 			if !refusedWith(err, 501) {
 				t.Errorf("%v: a command: %v", errno, err)
 			}
 			var python reeve.Tool
-			if err := c.do(t.Context(), "GET", "/api/tools/execute_python", nil, &python); err != nil || !strings.Contains(python.Broken, "seccomp") {
+			err = c.do(t.Context(), "GET", "/api/tools/execute_python", nil, &python)
+			if err != nil || !strings.Contains(python.Broken, "seccomp") {
 				t.Errorf("%v: execute_python: %v %q", errno, err, python.Broken)
 			}
 			p.kill()
@@ -132,7 +135,8 @@ func TestO05_CommandsHaveNoGroupsOfRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	var res reeve.Result
-	if err := c.do(t.Context(), "POST", "/api/agents/dev/calls", thing{"tool": "shell_exec", "args": thing{"command": "id -G"}}, &res); err != nil {
+	groups := thing{"tool": "shell_exec", "args": thing{"command": "id -G"}}
+	if err := c.do(t.Context(), "POST", "/api/agents/dev/calls", groups, &res); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(res.Content, `"stdout":"1000\n"`) {
@@ -140,8 +144,8 @@ func TestO05_CommandsHaveNoGroupsOfRoot(t *testing.T) {
 	}
 }
 
-// TestO06_WhatACrashLeftIsClearedAway kills the real server while it runs a command without namespaces, of which processes go on.
-// The next server ends them and removes the temporary files.
+// TestO06_WhatACrashLeftIsClearedAway kills the real server while it runs a command without namespaces, of which
+// processes go on. The next server ends them and removes the temporary files.
 func TestO06_WhatACrashLeftIsClearedAway(t *testing.T) {
 	r := newRig(t)
 	temp := t.TempDir()
@@ -159,8 +163,9 @@ func TestO06_WhatACrashLeftIsClearedAway(t *testing.T) {
 	mark := "7" + strconv.Itoa(os.Getpid()) // seconds that nobody else sleeps
 	var calls sync.WaitGroup
 	calls.Go(func() { // it is never answered
-		_ = c.do(t.Context(), "POST", "/api/agents/dev/calls", thing{"tool": "shell_exec",
-			"args": thing{"command": "sleep " + mark + " & head -c 1M /dev/zero > $TMPDIR/f; sleep " + mark, "timeout_ms": 600000}}, nil)
+		command := "sleep " + mark + " & head -c 1M /dev/zero > $TMPDIR/f; sleep " + mark
+		_ = c.do(t.Context(), "POST", "/api/agents/dev/calls",
+			thing{"tool": "shell_exec", "args": thing{"command": command, "timeout_ms": 600000}}, nil)
 	})
 	until := func(what string, ok func() bool) {
 		t.Helper()

@@ -6,8 +6,8 @@ import (
 	"reeve"
 )
 
-// previewed computes what the call would change, where that is asked for or needed: for a person who decides on it, to refuse a
-// stale base, and so that a verifiable tool can later tell before from after.
+// previewed computes what the call would change, where that is asked for or needed: for a person who decides on it,
+// to refuse a stale base, and so that a verifiable tool can later tell before from after.
 func (p *pass) previewed(ctx context.Context) (string, error) {
 	t := p.tool()
 	if t.Preview == nil {
@@ -16,14 +16,14 @@ func (p *pass) previewed(ctx context.Context) (string, error) {
 		}
 		return "the tool has no preview", nil
 	}
-	needed := p.call.PreviewOnly || p.call.Base != "" || p.waits != "" || p.proposes || t.Effect == reeve.Keyed || t.Effect == reeve.Verifiable ||
-		(p.resumed != nil && p.resumed.Base != "")
+	decided := p.waits != "" || p.proposes || (p.resumed != nil && p.resumed.Base != "")
+	needed := p.call.PreviewOnly || p.call.Base != "" || decided || t.Effect == reeve.Keyed || t.Effect == reeve.Verifiable
 	if !needed || p.existing != nil {
 		return "not needed", nil
 	}
 	v, err := ask(ctx, p, func(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
 		if !p.call.PreviewOnly { // it is for a person who decides, who must see what only looks like a secret
-			inv.Secrets = p.view.workspace.scrubber.known.spelt
+			inv.Decides, inv.Secrets = true, p.view.workspace.scrubber.known.spelt
 		}
 		return t.Preview(ctx, inv)
 	})
@@ -41,8 +41,9 @@ func (p *pass) previewed(ctx context.Context) (string, error) {
 	return "the change is known", nil
 }
 
-// decidable is what a person is shown of a change on which they decide. Stored secrets are taken out of it. What only looks like a
-// secret stays: otherwise a change could be written so that it is hidden from the person who lets it happen.
+// decidable is what a person is shown of a change on which they decide. Stored secrets are taken out of it. What only
+// looks like a secret stays: otherwise a change could be written so that it is hidden from the person who lets it
+// happen.
 func (p *pass) decidable(ctx context.Context) (output, error) {
 	if p.preview == nil && p.tool().Preview != nil { // it waits for something that was found out after the preview
 		if _, err := p.previewed(ctx); err != nil {
@@ -58,8 +59,8 @@ func (p *pass) decidable(ctx context.Context) (output, error) {
 // decidableCap is how many bytes of a change are shown to the person who decides on it.
 const decidableCap = 256 << 10
 
-// decidedArgs are the call's arguments for a person who decides on it: the exact ones. Those of an undo are what was there before,
-// and may hold stored secrets that no argument ever had.
+// decidedArgs are the call's arguments for a person who decides on it: the exact ones. Those of an undo are what was
+// there before, and may hold stored secrets that no argument ever had.
 func (p *pass) decidedArgs() string {
 	if p.undoes == "" {
 		return string(p.args)

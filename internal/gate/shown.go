@@ -42,7 +42,8 @@ func (v Shown) Stored(text string, cut bool) string {
 	return inv.Head(text, len(text))
 }
 
-// Overseen is what is shown of an approval or a proposal to those who may look but not decide: without what looks like a secret.
+// Overseen is what is shown of an approval or a proposal to those who may look but not decide: without what looks
+// like a secret.
 func (v Shown) Overseen(preview string) string { return v.view.scrubber.scrub(preview) }
 
 // Change is what is shown of a change: it may leave a part of a secret in another place.

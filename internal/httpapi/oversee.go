@@ -9,11 +9,12 @@ import (
 	"reeve/internal/store"
 )
 
-// A person who decides on a call sees all of what it would do. Those who may look but not decide are not shown what looks like a
-// secret in it.
+// A person who decides on a call sees all of what it would do. Those who may look but not decide are not shown what
+// looks like a secret in it.
 
 // oversee makes approvals and proposals fit for who asks for them.
-func (s *server) oversee(ctx context.Context, snap *store.Snap, who reeve.Principal, approvals []reeve.Approval, items []reeve.Proposal) error {
+func (s *server) oversee(ctx context.Context, snap *store.Snap, who reeve.Principal, approvals []reeve.Approval,
+	items []reeve.Proposal) error {
 	if who.Role.Allows(reeve.Member) || len(approvals)+len(items) == 0 {
 		return nil
 	}

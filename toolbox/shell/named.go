@@ -9,20 +9,38 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// plainPrograms only read, copy or print what they are given: none of them runs a file. A line that uses no other program runs
-// nothing that the workspace holds.
-var plainPrograms = []string{"[", "basename", "base64", "cat", "cd", "chmod", "cksum", "cmp", "comm", "cp", "cut", "date", "df", "diff",
-	"dirname", "du", "echo", "exit", "expand", "expr", "false", "file", "fold", "grep", "head", "id", "ln", "ls", "md5sum", "mkdir", "mv", "nl",
-	"paste", "printf", "pwd", "readlink", "realpath", "rev", "rm", "rmdir", "seq", "sha1sum", "sha256sum", "sha512sum", "sleep", "stat",
-	"tac", "tail", "tee", "test", "touch", "tr", "true", "truncate", "uname", "uniq", "wc", "whoami"}
+// plainPrograms only read, copy or print what they are given: none of them runs a file. A line that uses no other
+// program runs nothing that the workspace holds.
+var plainPrograms = []string{
+	"[", "basename", "base64", "cat", "cd", "chmod", "cksum", "cmp", "comm", "cp", "cut", "date", "df",
+	"diff", "dirname", "du", "echo", "exit", "expand", "expr", "false", "file", "fold", "grep", "head",
+	"id", "ln", "ls", "md5sum", "mkdir", "mv", "nl", "paste", "printf", "pwd", "readlink", "realpath",
+	"rev", "rm", "rmdir", "seq", "sha1sum", "sha256sum", "sha512sum", "sleep", "stat", "tac", "tail", "tee",
+	"test", "touch", "tr", "true", "truncate", "uname", "uniq", "wc", "whoami",
+}
 
 // obeyed are files that programs run or obey though no command names them.
 var obeyed = map[string][]string{
-	"make": {"GNUmakefile", "makefile", "Makefile"}, "gmake": {"GNUmakefile", "makefile", "Makefile"}, "ninja": {"build.ninja"},
-	"just": {"justfile", "Justfile"}, "rake": {"Rakefile"}, "npm": {"package.json"}, "npx": {"package.json"}, "yarn": {"package.json"},
-	"pnpm": {"package.json"}, "bun": {"package.json"}, "cargo": {"Cargo.toml", "build.rs"}, "cmake": {"CMakeLists.txt"},
-	"meson": {"meson.build"}, "mvn": {"pom.xml"}, "gradle": {"build.gradle", "build.gradle.kts"}, "ant": {"build.xml"},
-	"tox": {"tox.ini"}, "nox": {"noxfile.py"}, "pytest": {"conftest.py", "pytest.ini", "pyproject.toml"}, "go": {"go.mod"},
+	"make":   {"GNUmakefile", "makefile", "Makefile"},
+	"gmake":  {"GNUmakefile", "makefile", "Makefile"},
+	"ninja":  {"build.ninja"},
+	"just":   {"justfile", "Justfile"},
+	"rake":   {"Rakefile"},
+	"npm":    {"package.json"},
+	"npx":    {"package.json"},
+	"yarn":   {"package.json"},
+	"pnpm":   {"package.json"},
+	"bun":    {"package.json"},
+	"cargo":  {"Cargo.toml", "build.rs"},
+	"cmake":  {"CMakeLists.txt"},
+	"meson":  {"meson.build"},
+	"mvn":    {"pom.xml"},
+	"gradle": {"build.gradle", "build.gradle.kts"},
+	"ant":    {"build.xml"},
+	"tox":    {"tox.ini"},
+	"nox":    {"noxfile.py"},
+	"pytest": {"conftest.py", "pytest.ini", "pyproject.toml"},
+	"go":     {"go.mod"},
 }
 
 // named is what a line says of the files that it may run.
@@ -69,10 +87,13 @@ func namedIn(line string) (n named, err error) {
 				break
 			}
 			text, ok := literal(node.Args[0])
-			if name := path.Base(text); !ok || name != text && !slices.Contains(folders, path.Dir(text)) || !slices.Contains(plainPrograms, name) {
+			name := path.Base(text)
+			known := name == text || slices.Contains(folders, path.Dir(text))
+			if !ok || !known || !slices.Contains(plainPrograms, name) {
 				add(&n.programs, line[node.Args[0].Pos().Offset():node.Args[0].End().Offset()])
 			}
-		case *syntax.DeclClause, *syntax.FuncDecl, *syntax.CoprocClause, *syntax.ProcSubst: // a function may have a plain program's name
+		case *syntax.DeclClause, *syntax.FuncDecl, *syntax.CoprocClause, *syntax.ProcSubst:
+			// A function may have a plain program's name.
 			add(&n.programs, strings.Fields(line[node.Pos().Offset():node.End().Offset()])[0])
 		}
 		return true

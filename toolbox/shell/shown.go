@@ -69,10 +69,11 @@ func (p *Pack) preview(ctx context.Context, inv *reeve.Invocation) (reeve.Previe
 		return reeve.Preview{}, err
 	}
 	b, err := p.bind(ctx, inv, in, s, root)
-	return reeve.Preview{Change: b.text(), Base: b.base()}, err
+	return reeve.Preview{Change: b.text(inv.Decides), Base: b.base()}, err
 }
 
-// unchanged refuses to run a command if what it names is not what a person was shown. A call that nobody decided on has no base.
+// unchanged refuses to run a command if what it names is not what a person was shown. A call that nobody decided on
+// has no base.
 func (p *Pack) unchanged(ctx context.Context, inv *reeve.Invocation, in execArgs, s settings, root string) error {
 	if inv.Base == "" {
 		return nil
@@ -89,8 +90,8 @@ func (p *Pack) unchanged(ctx context.Context, inv *reeve.Invocation, in execArgs
 }
 
 // bind finds what a command names. An empty root means that the folder is not made yet.
-func (p *Pack) bind(ctx context.Context, inv *reeve.Invocation, in execArgs, s settings, root string) (b bound, err error) {
-	b.place = place
+func (p *Pack) bind(ctx context.Context, inv *reeve.Invocation, in execArgs, s settings, root string) (bound, error) {
+	b := bound{place: place}
 	if s.Project != "" {
 		b.place = projectPlace
 	}
@@ -192,8 +193,8 @@ func (b *bound) find(ctx context.Context, root, start string, n named) error {
 			b.note("%s: this is no ordinary file", name)
 			return nil
 		case len(b.files) == mostFiles:
-			return reeve.Errorf(reeve.TooLarge, "the command names more than %d files, which is more than a person can be shown", mostFiles).
-				Hintf("make more than one command of it")
+			return reeve.Errorf(reeve.TooLarge, "the command names more than %d files", mostFiles).
+				Hintf("a person could not look at all of them; make more than one command of it")
 		}
 		f, err := read(ctx, top, name, info)
 		if err != nil {
@@ -268,7 +269,8 @@ func read(ctx context.Context, top *os.Root, name string, info fs.FileInfo) (scr
 	}
 	f.size, f.id = n, "sha256 "+hex.EncodeToString(hash.Sum(nil))
 	f.text = head.Bytes()
-	for cut := 0; cut < utf8.UTFMax && f.size > int64(len(f.text)) && !utf8.Valid(f.text); cut++ { // it may end within a character
+	cut := f.size > int64(len(f.text)) // then it may end within a character
+	for n := 0; n < utf8.UTFMax && cut && !utf8.Valid(f.text); n++ {
 		f.text = f.text[:len(f.text)-1]
 	}
 	f.binary = !utf8.Valid(f.text) || bytes.IndexByte(f.text, 0) >= 0
@@ -299,14 +301,17 @@ func (b bound) base() string {
 	return "files:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// text is what a person is shown.
-func (b bound) text() string {
+// text is what a person is shown. A caller, who has not been let through yet, is shown no content.
+func (b bound) text(content bool) string {
 	if b.plain {
-		return ""
+		return "The command runs no file that " + b.place + " holds.\n"
 	}
 	var out strings.Builder
 	left := mostShownAll
 	show := func(text []byte, size int64) {
+		if !content {
+			return
+		}
 		text = text[:min(len(text), left)]
 		left -= len(text)
 		for line := range strings.Lines(strings.ToValidUTF8(string(text), "\uFFFD")) {
@@ -319,7 +324,8 @@ func (b bound) text() string {
 	if len(b.files) == 0 {
 		fmt.Fprintf(&out, "The command names no file in %s.\n", b.place)
 	} else {
-		fmt.Fprintf(&out, "The command names these files in %s, and may run them. If one changes before it runs, nothing is run.\n", b.place)
+		fmt.Fprintf(&out, "The command names these files in %s, and may run them. ", b.place)
+		out.WriteString("If one changes before it runs, nothing is run.\n")
 	}
 	for _, f := range b.files {
 		fmt.Fprintf(&out, "\n%q, %d bytes, %s\n", f.path, f.size, f.id)
@@ -330,7 +336,8 @@ func (b bound) text() string {
 		show(f.text, f.size)
 	}
 	if len(b.shell) > 0 {
-		fmt.Fprintf(&out, "\nIt goes on with the shell of earlier commands: their directory, variables, functions and aliases.\n")
+		out.WriteString("\nIt goes on with the shell of earlier commands: ")
+		out.WriteString("their directory, variables, functions and aliases.\n")
 		show(b.shell, int64(len(b.shell)))
 	}
 	if len(b.notes) > 0 {

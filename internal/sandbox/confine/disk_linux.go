@@ -98,9 +98,9 @@ func (a *activity) spares(s *unix.Statx_t) bool {
 // ownPrefix begins the names of files that the server is about to put in place.
 const ownPrefix = ".reeve-"
 
-// remove takes away the files and folders that a command made which was killed because it took too much: those that did not
-// exist when it began. What it changed stays. Nothing is removed if another command worked in the same folder, since
-// nobody can tell whose is whose. It gives the number of files, and their bytes.
+// remove takes away the files and folders that a command made which was killed because it took too much: those that
+// did not exist when it began. What it changed stays. Nothing is removed if another command worked in the same
+// folder, since nobody can tell whose is whose. It gives the number of files, and their bytes.
 func (a *activity) remove(since time.Time) (files, bytes int64) {
 	activities.mu.Lock()
 	shared := a.shared

@@ -44,7 +44,8 @@ for i in range(1, 41):
   for at in range(0, 200 << 20, 4096): m[at] = 1'; sleep 60`,
 }
 
-// TestO06_TheDiskLimitHolds has commands take 8 GB against a limit of 64 MB. They are killed with little more than that taken.
+// TestO06_TheDiskLimitHolds has commands take 8 GB against a limit of 64 MB. They are killed with little more than
+// that taken.
 func TestO06_TheDiskLimitHolds(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		for name, line := range takers {
@@ -72,8 +73,8 @@ func (b *box) fill(name, text string) {
 	}
 }
 
-// TestO06_WhatAKilledCommandMadeIsRemoved has a command hide a lot in its workspace and take too much: what it made is gone,
-// what was there before it, and what the server made meanwhile, is there.
+// TestO06_WhatAKilledCommandMadeIsRemoved has a command hide a lot in its workspace and take too much: what it made
+// is gone, what was there before it, and what the server made meanwhile, is there.
 func TestO06_WhatAKilledCommandMadeIsRemoved(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		b.fill("mine", "as before")
@@ -99,9 +100,11 @@ func TestO06_WhatAKilledCommandMadeIsRemoved(t *testing.T) {
 			}
 		})
 		r := b.sh(`echo more >> mine; mkdir -p a/b; mv moved a/b; touch begun; while ! test -e go; do sleep 0.01; done
-			p=.; for i in $(seq 300); do p=$p/d; done; mkdir -p $p; head -c 9000000 /dev/zero > $p/deep; echo x > a/new; ln -s mine link
+			p=.; for i in $(seq 300); do p=$p/d; done; mkdir -p $p; head -c 9000000 /dev/zero > $p/deep
+			echo x > a/new; ln -s mine link
 			mkdir shut; head -c 9000000 /dev/zero > shut/f; chmod 0 shut || true
-			i=0; while :; do head -c 1000000 /dev/zero > f$i; i=$((i+1)); done`, confine.Limits{Disk: 64 << 20, Time: time.Minute})
+			i=0; while :; do head -c 1000000 /dev/zero > f$i; i=$((i+1)); done`,
+			confine.Limits{Disk: 64 << 20, Time: time.Minute})
 		group.Wait()
 		if !r.DiskFull || r.Removed < 5 || r.RemovedBytes < 10_000_000 {
 			t.Errorf("%+v", r)
@@ -128,7 +131,8 @@ func TestO06_WhatAKilledCommandMadeIsRemoved(t *testing.T) {
 func TestO06_UsageCountsAll(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		r := b.sh(`p=.; for i in $(seq 1500); do mkdir -p d; cd d; done; head -c 5000000 /dev/zero > deep; cd $HOME
-			mkdir shut; head -c 5000000 /dev/zero > shut/f; head -c 5000000 /dev/zero > one; ln one two; chmod 0 shut || true; truncate -s 200M sparse`, confine.Limits{})
+			mkdir shut; head -c 5000000 /dev/zero > shut/f; head -c 5000000 /dev/zero > one; ln one two
+			chmod 0 shut || true; truncate -s 200M sparse`, confine.Limits{})
 		if got := held(t, b.root); got < 15_000_000 || got > 30_000_000 {
 			t.Errorf("%d bytes: %+v", got, r)
 		}

@@ -57,8 +57,9 @@ func state(t *testing.T, pid int) string {
 	return fmt.Sprint(string(limits), set, attr.Policy, attr.Nice, attr.Priority, io)
 }
 
-// TestO05_ProcessesOutsideAreNotTouched has a command use every call that takes the id of a process on one of the same user
-// outside. All of them fail, the process is as it was, and a command can still do as much to itself and its children.
+// TestO05_ProcessesOutsideAreNotTouched has a command use every call that takes the id of a process on one of the
+// same user outside. All of them fail, the process is as it was, and a command can still do as much to itself and its
+// children.
 func TestO05_ProcessesOutsideAreNotTouched(t *testing.T) {
 	each(t, func(t *testing.T, b *box) {
 		v := victim(t)

@@ -250,9 +250,9 @@ func killAll(pid int) {
 	_ = syscall.Kill(pid, syscall.SIGKILL) // not yet in its group
 }
 
-// disk is how much room there is where the command can write, and how many files there are. File systems that do not count files
-// give none. False means that it cannot be told just now, as when the folder is gone, or a disk over the network is: that is
-// no full disk.
+// disk is how much room there is where the command can write, and how many files there are. File systems that do not
+// count files give none. False means that it cannot be told just now, as when the folder is gone, or a disk over the
+// network is: that is no full disk.
 func disk(j job) (free, files int64, ok bool) {
 	var first unix.Fsid
 	for i, dir := range []string{j.Root, j.TempDir} {

@@ -16,9 +16,9 @@ import (
 	"reeve"
 )
 
-// A command without namespaces has a folder of its own for temporary files, in one that is the server's: there is also the file
-// that says which session of processes the command is. The server keeps a lock on it for as long as it attends to the
-// command, so that another server can tell what one that died has left.
+// A command without namespaces has a folder of its own for temporary files, in one that is the server's: there is
+// also the file that says which session of processes the command is. The server keeps a lock on it for as long as it
+// attends to the command, so that another server can tell what one that died has left.
 const (
 	tempPrefix  = "reeve-command-"
 	sessionFile = "session"
@@ -95,12 +95,12 @@ func lockFolder(path string) (*os.File, error) {
 	return f, nil
 }
 
-// quietTime is how old a folder without a session must be to be taken for a leftover: a trusted command goes on without its
-// server, and may still use its own.
+// quietTime is how old a folder without a session must be to be taken for a leftover: a trusted command goes on
+// without its server, and may still use its own.
 const quietTime = time.Hour
 
-// Sweep clears away what servers left that died while they ran commands without namespaces: processes that go on, and temporary
-// files. With namespaces the kernel does so.
+// Sweep clears away what servers left that died while they ran commands without namespaces: processes that go on, and
+// temporary files. With namespaces the kernel does so.
 func Sweep() {
 	list, _ := filepath.Glob(filepath.Join(os.TempDir(), tempPrefix+"*"))
 	for _, top := range list {
@@ -122,8 +122,8 @@ func Sweep() {
 	}
 }
 
-// killSession kills the confined processes of a session. They cannot leave it, but its number may be another's by now: so only
-// those are killed that are confined as a command is and run as its user.
+// killSession kills the confined processes of a session. They cannot leave it, but its number may be another's by
+// now: so only those are killed that are confined as a command is and run as its user.
 func killSession(session int) {
 	for range 100 { // while it is killed, it may start others
 		found := false

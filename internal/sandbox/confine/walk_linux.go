@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// visitor is told of each thing below a folder: the open folder that it is in, its name there, and what it is. A folder comes
-// after all that is in it.
+// visitor is told of each thing below a folder: the open folder that it is in, its name there, and what it is. A
+// folder comes after all that is in it.
 type visitor func(dir int, name string, s *unix.Statx_t)
 
 // errMoved says that folders were moved while they were walked through.
@@ -33,8 +33,8 @@ const (
 	statMask = unix.STATX_BASIC_STATS | unix.STATX_BTIME
 )
 
-// walk visits all below a folder and follows no links. It has two folders open at most, however deep a command nested them:
-// it goes up by "..", and stops with errMoved where that is not the folder it came from.
+// walk visits all below a folder and follows no links. It has two folders open at most, however deep a command nested
+// them: it goes up by "..", and stops with errMoved where that is not the folder it came from.
 func walk(ctx context.Context, root string, visit visitor) error {
 	fd, err := unix.Open(root, openDir, 0)
 	if err != nil {
@@ -104,8 +104,8 @@ func enter(at []level, fd int, name string, info unix.Statx_t, visit visitor) ([
 	return at, nil
 }
 
-// descend enters a folder of the last level. One that its owner closed to themselves is opened to them first: what is hidden
-// in it takes room too.
+// descend enters a folder of the last level. One that its owner closed to themselves is opened to them first: what is
+// hidden in it takes room too.
 func descend(at []level, name string, visit visitor) ([]level, error) {
 	dir := int(at[len(at)-1].dir.Fd())
 	var s unix.Statx_t

@@ -15,8 +15,8 @@ var refused = []uint32{
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_SETNS, unix.SYS_UNSHARE,
 	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_MOUNT_SETATTR,
 	unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT,
-	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_PROCESS_MRELEASE,
-	unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
+	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE,
+	unix.SYS_PROCESS_MRELEASE, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
 	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 	unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET, unix.SYS_MSGGET, unix.SYS_SEMGET, // memory that no limit counts
@@ -28,12 +28,12 @@ var refused = []uint32{
 // leaving are the calls by which a process leaves its group, in which it would be found and killed where there are no namespaces.
 var leaving = []uint32{unix.SYS_SETSID, unix.SYS_SETPGID}
 
-// foreign are calls that take the id of any process and that no program depends on. They are refused without namespaces,
-// where processes outside have ids too.
+// foreign are calls that take the id of any process and that no program depends on. They are refused without
+// namespaces, where processes outside have ids too.
 var foreign = []uint32{unix.SYS_PIDFD_OPEN, unix.SYS_GET_ROBUST_LIST}
 
-// rule lets a call pass only if the low half of one argument has one of the values given. The kernel takes these arguments
-// as 32 bits, so the high half says nothing.
+// rule lets a call pass only if the low half of one argument has one of the values given. The kernel takes these
+// arguments as 32 bits, so the high half says nothing.
 type rule struct {
 	call   uint32
 	arg    uint32
@@ -44,8 +44,8 @@ type rule struct {
 // self is the id by which a process means itself, and the group by which it means its own.
 var self = []uint32{0}
 
-// ownOnly are calls that change how a process is run or what it may use. Without namespaces they could slow down or kill
-// processes outside, the server too. So a process may use them on itself or on its own group only.
+// ownOnly are calls that change how a process is run or what it may use. Without namespaces they could slow down or
+// kill processes outside, the server too. So a process may use them on itself or on its own group only.
 var ownOnly = []rule{
 	{call: unix.SYS_PRLIMIT64, arg: firstArg, values: self},
 	{call: unix.SYS_SCHED_SETAFFINITY, arg: firstArg, values: self},
@@ -71,7 +71,7 @@ type valued struct {
 	answer    uint32
 }
 
-// always are refused everywhere: typing on somebody's terminal, reserving disk space in a moment, however much it is (see
+// always are refused everywhere: typing on a terminal, reserving disk space in a moment, however much it is (see
 // fallocate), and scheduling other processes together with this one.
 var always = []valued{
 	{unix.SYS_IOCTL, secondArg, []uint32{unix.TIOCSTI, unix.TIOCLINUX}, refuse},
