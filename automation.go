@@ -40,6 +40,8 @@ type ScriptVersion struct {
 	CreatedBy   string    `json:"created_by,omitempty"`
 	ErrandID    string    `json:"errand_id,omitempty" doc:"The errand that it came of, if the planner or the maintainer wrote it"`
 	CreatedAt   time.Time `json:"created_at"`
+
+	OnBehalfOf []Delegator `json:"on_behalf_of,omitempty" doc:"The agents on whose behalf it was written, whose rights limit its runs"`
 }
 
 // Version is the version as people write it, such as 2.1.
@@ -182,6 +184,12 @@ type Item struct {
 	Message     string    `json:"message,omitempty"`
 	CreatedAt   time.Time `json:"created_at"`
 	UpdatedAt   time.Time `json:"updated_at"`
+}
+
+// WaitingItem is an item that needs attention, and whose it is.
+type WaitingItem struct {
+	Item
+	Automation string `json:"automation" doc:"The automation's name"`
 }
 
 // ItemAttempt is one attempt at an item, by one version after another until it is over.

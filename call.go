@@ -38,6 +38,8 @@ type Call struct {
 	Base        string          // apply only if what a preview was based on still holds
 	Reason      string          // why, for the person who approves
 	Ref         string          // the caller's own name of the call, such as a model's tool call id
+
+	OnBehalfOf []Delegator // whose rights limit the call, besides those that its run names
 }
 
 // Result is what a call came to.
@@ -120,6 +122,7 @@ type Asking struct {
 	Input        string
 	Operation    string     // the call that waits for the answer
 	Ancestors    []Ancestor // who led to it; the last one asks
+	OnBehalfOf   []Delegator
 }
 
 // By is who asks.

@@ -32,6 +32,9 @@ func (c Conversation) ThreadID() string { return SessionThread(c.AgentID, c.ID) 
 // SessionThread is the thread of an agent's session.
 func SessionThread(agent, session string) string { return agent + ":session:" + session }
 
+// AutomationSession is the session whose files and scratchpad all runs of an automation share.
+const AutomationSession = "automation"
+
 // RunThread is the thread of a run that has one of its own.
 func RunThread(agent, run string) string { return agent + ":run:" + run }
 

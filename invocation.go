@@ -34,6 +34,9 @@ type Invocation struct {
 	Secrets func(text string) []Range // where secrets stand in a text, in order, for tools that give a text in slices, which use [Invocation.Slice]; it may be nil
 	Begun   func(text string) int     // where a secret begins of which a text that broke off ends in a part, or the text's length; see [Invocation.Head]. It may be nil
 
+	// Delegators is what [Invocation.OnBehalfOf] calls. It may be nil.
+	Delegators func(self bool) []Delegator
+
 	// Fits tells whether callers are shown all of a result; see [Page]. It may be nil.
 	Fits func(result any) bool
 
@@ -59,6 +62,15 @@ func InvocationFrom(ctx context.Context) *Invocation {
 		return inv
 	}
 	return &Invocation{}
+}
+
+// OnBehalfOf lists the agents whose rights limit what the call leaves behind to act later, such as a schedule. With self
+// the calling agent is one of them.
+func (i *Invocation) OnBehalfOf(self bool) []Delegator {
+	if i.Delegators == nil {
+		return nil
+	}
+	return i.Delegators(self)
 }
 
 // Emit notes that something changed. Subscriptions see it once the call has committed. What is no token (see [Token.Check]) fails a local call; of any other it is left out, and logged.

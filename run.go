@@ -1,6 +1,7 @@
 package reeve
 
 import (
+	"reflect"
 	"slices"
 	"time"
 )
@@ -76,6 +77,8 @@ type Wake struct {
 	Why         string     `json:"why,omitempty" doc:"Why it was skipped"`
 	RunID       string     `json:"run_id,omitempty"`
 	CreatedAt   time.Time  `json:"created_at"`
+
+	OnBehalfOf []Delegator `json:"on_behalf_of,omitempty" doc:"The agents whose rights limit the run"`
 }
 
 // RunState is where a run stands.
@@ -143,7 +146,10 @@ type Run struct {
 	ParentID  string     `json:"parent_id,omitempty" doc:"The run whose call began it"`
 	Answers   string     `json:"answers,omitempty" doc:"The operation of that call: what this run comes to is its result"`
 	Ancestors []Ancestor `json:"ancestors,omitempty" doc:"The runs that led to it by their calls, the first one first"`
-	GoesOn    bool       `json:"goes_on,omitempty" doc:"Of one that is parked, when it is read by itself: it waits for agents that it called, and for no person"`
+
+	OnBehalfOf []Delegator `json:"on_behalf_of,omitempty" doc:"The agents on whose behalf it was made to run, whose rights limit it"`
+
+	GoesOn bool `json:"goes_on,omitempty" doc:"Of one that is parked, when it is read by itself: it waits for agents that it called, and for no person"`
 
 	Owner   string `json:"-"`
 	Results int    `json:"-"` // of a parked run: see RunEnd
@@ -181,6 +187,12 @@ type Ancestor struct {
 // Chain is everybody who led to a run, and the run itself: what runs that it begins have for ancestors.
 func (r Run) Chain(tools []string) []Ancestor {
 	return append(slices.Clone(r.Ancestors), Ancestor{RunID: r.ID, AgentID: r.AgentID, Tools: tools})
+}
+
+// ActsFor tells whether a run acts on behalf of an agent other than its own.
+func (r Run) ActsFor(agent string) bool {
+	return slices.ContainsFunc(r.Ancestors, func(a Ancestor) bool { return a.AgentID == agent }) ||
+		slices.ContainsFunc(r.OnBehalfOf, func(d Delegator) bool { return d.AgentID == agent })
 }
 
 // Sound refuses a run that another began, and of which the database does not say so all the way: by whose rights its calls are judged is lost.
@@ -268,6 +280,8 @@ type Timer struct {
 	Missed      int        `json:"missed" doc:"Firings that nobody was there for"`
 	CreatedAt   time.Time  `json:"created_at"`
 	UpdatedAt   time.Time  `json:"updated_at"`
+
+	OnBehalfOf []Delegator `json:"on_behalf_of,omitempty" doc:"The agents on whose behalf it was made or changed, whose rights limit its runs"`
 }
 
 // Tokens are what a change of a schedule tells of.
@@ -282,7 +296,7 @@ func (t Timer) Same(was Timer) bool {
 		return false
 	}
 	t.NextAt, t.LastAt, t.CreatedAt, t.UpdatedAt = was.NextAt, was.LastAt, was.CreatedAt, was.UpdatedAt
-	return t == was
+	return reflect.DeepEqual(t, was)
 }
 
 // Notification tells a person something, once.

@@ -83,6 +83,7 @@ func (d *Delegation) ask(ctx context.Context, inv *reeve.Invocation, a reeve.Ask
 		return err
 	}
 	a.Workspace, a.User, a.Operation, a.Ancestors = inv.Workspace, inv.User, inv.Operation, inv.Ancestors
+	a.OnBehalfOf = inv.OnBehalfOf(true)
 	if a.Agent, err = d.find(ctx, tx, inv.Workspace, to); err != nil {
 		return err
 	}

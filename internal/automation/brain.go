@@ -70,6 +70,9 @@ func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, held string, 
 		if m.Trouble != nil && w.note.Type == reeve.ProductionRun && run.Reason != reeve.ReasonManual { // a person may always try
 			held = m.Trouble.Held()
 		}
+		if err := w.narrow(ctx, tx); err != nil {
+			return err
+		}
 		if w.note.Type == reeve.DryRun { // one that is taken up plans anew
 			return tx.DropPlanned(ctx, run.ID)
 		}
@@ -78,6 +81,7 @@ func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, held string, 
 	if err != nil || held != "" {
 		return nil, held, err
 	}
+	r.Gate.Meet(w.run)
 	w.note.Progress = reeve.Progress{Total: w.note.Progress.Total, Spent: w.note.Progress.Spent}
 	if w.note.ScriptID == "" && w.note.Type != reeve.ApplyRun {
 		return nil, "", reeve.Errorf(reeve.Conflict, "the automation has no active version").Hintf("save one: reeve automations save")
@@ -93,6 +97,19 @@ func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, held string, 
 	tools, err := r.Gate.Offer(ctx, reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID})
 	w.names = nameTools(tools)
 	return w, "", err
+}
+
+// narrow limits the run to the rights of those on whose behalf its version of the script was written.
+func (w *work) narrow(ctx context.Context, tx *store.Tx) error {
+	if w.note.ScriptID == "" {
+		return nil
+	}
+	v, err := tx.GetScript(ctx, w.run.WorkspaceID, w.note.ScriptID)
+	if err != nil || len(v.OnBehalfOf) == 0 {
+		return err
+	}
+	w.run.OnBehalfOf = reeve.JoinDelegators(w.run.OnBehalfOf, v.OnBehalfOf)
+	return tx.PutDelegators(ctx, w.run)
 }
 
 // text is the script as the sandbox takes it. Its clock and its chance are the run's: taken up again, it sees the same.

@@ -18,6 +18,7 @@ type mending struct {
 	m      reeve.Automation
 	base   reeve.ScriptVersion
 	run    reeve.Run // that failed
+	behalf []reeve.Delegator
 }
 
 // checkFix refuses a fix that cannot be read, or that names items in another way than the version it mends. It compares what the two do, on
@@ -27,7 +28,7 @@ func (r *Room) checkFix(ctx context.Context, inv *reeve.Invocation) error {
 	if err != nil {
 		return err
 	}
-	var x mending
+	x := mending{behalf: inv.OnBehalfOf(false)}
 	open := false
 	err = r.DB.View(ctx, func(s *store.Snap) (err error) {
 		if x.errand, open, err = s.FindErrandOf(ctx, inv.Workspace, inv.Run); err != nil || !open {
@@ -60,7 +61,7 @@ func (r *Room) checkFix(ctx context.Context, inv *reeve.Invocation) error {
 // items had read, and must work on those.
 func (r *Room) compare(ctx context.Context, x mending, source string) error {
 	heard := newTape()
-	t := trial{automation: x.m, source: x.base.Source, language: x.base.Language, input: x.run.Input, user: x.run.UserID, like: &x.run, tape: heard}
+	t := trial{automation: x.m, source: x.base.Source, language: x.base.Language, input: x.run.Input, user: x.run.UserID, like: &x.run, tape: heard, behalf: x.behalf}
 	old, err := r.try(ctx, t)
 	if err != nil {
 		return err
@@ -239,7 +240,7 @@ func (r *Room) toolFix(ctx context.Context, in fixArgs) (out fixed, err error) {
 	case m.ScriptID != base.ID:
 		return r.discard(ctx, tx, m, k, inv, "version "+m.Version+" is active by now")
 	}
-	return r.applyFix(ctx, tx, m, k, base, in)
+	return r.applyFix(ctx, tx, m, k, base, in, inv.OnBehalfOf(false))
 }
 
 // discard ends a repair that was overtaken. If the version that fails is still the active one, a person must choose.
@@ -252,13 +253,14 @@ func (r *Room) discard(ctx context.Context, tx *store.Tx, m reeve.Automation, k 
 	return out, r.unmended(ctx, tx, m, reeve.Run{ID: inv.Run, UserID: k.UserID}, k, "its script failed, and "+why, "")
 }
 
-func (r *Room) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.Errand, base reeve.ScriptVersion, in fixArgs) (out fixed, err error) {
+func (r *Room) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.Errand, base reeve.ScriptVersion, in fixArgs,
+	behalf []reeve.Delegator) (out fixed, err error) {
 	last, err := tx.LastVersion(ctx, m.AgentID, base.Major)
 	if err != nil {
 		return out, err
 	}
 	v := reeve.ScriptVersion{ID: tx.NewID(reeve.PrefixScript), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, Major: base.Major, Minor: last.Minor + 1, Source: in.Source, Language: base.Language,
-		Comment: in.Comment, CreatedBy: MaintainerKind, ErrandID: k.ID}
+		Comment: in.Comment, CreatedBy: MaintainerKind, ErrandID: k.ID, OnBehalfOf: reeve.JoinDelegators(base.OnBehalfOf, behalf)}
 	if err := tx.InsertScript(ctx, v); err != nil {
 		return out, err
 	}

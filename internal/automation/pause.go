@@ -131,7 +131,8 @@ func (r *Room) carryOn(ctx context.Context, tx *store.Tx, workspace, id, user st
 	if err != nil {
 		return err
 	}
-	w, fresh, err := r.Waker.WakeIn(ctx, tx, workspace, run.AgentID, user, "resume:"+id, run.Input)
+	again := reeve.Wake{WorkspaceID: workspace, AgentID: run.AgentID, UserID: user, Input: run.Input, OnBehalfOf: run.OnBehalfOf}
+	w, fresh, err := r.Waker.WakeIn(ctx, tx, again, "resume:"+id)
 	if err != nil || !fresh {
 		return err
 	}

@@ -16,7 +16,7 @@ const mostShown = 100 // items and changes of a trial that are shown
 
 func (r *Room) toolEval(ctx context.Context, in evalArgs) (any, error) {
 	inv := reeve.InvocationFrom(ctx)
-	t := trial{source: in.Source, language: in.Language, input: in.Input, user: inv.User, task: true}
+	t := trial{source: in.Source, language: in.Language, input: in.Input, user: inv.User, task: true, behalf: inv.OnBehalfOf(false)}
 	if t.language == "" {
 		t.language = string(js.JavaScript)
 	}
@@ -91,7 +91,7 @@ func (r *Room) toolSave(ctx context.Context, in saveArgs) (any, error) {
 		in.Language = string(js.JavaScript)
 	}
 	v := reeve.ScriptVersion{ID: tx.NewID(reeve.PrefixScript), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, Major: last.Major + 1, Source: in.Source, Language: in.Language, Comment: in.Comment,
-		CreatedBy: PlannerKind, ErrandID: k.ID}
+		CreatedBy: PlannerKind, ErrandID: k.ID, OnBehalfOf: inv.OnBehalfOf(false)}
 	if err := tx.InsertScript(ctx, v); err != nil {
 		return nil, err
 	}
@@ -145,7 +145,8 @@ func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 		return nil, reeve.Errorf(reeve.ToolFailed, "a schedule belongs to a person, and this errand is nobody's")
 	}
 	t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, UserID: inv.User, Name: m.Name, Kind: in.CadenceType, Value: in.CadenceValue, Zone: in.Timezone,
-		Misfire: reeve.CatchUpOnce, Notify: reeve.Notify(in.Notification), State: reeve.TimerPaused, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
+		Misfire: reeve.CatchUpOnce, Notify: reeve.Notify(in.Notification), State: reeve.TimerPaused, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
+		OnBehalfOf: inv.OnBehalfOf(false)}
 	if t.Notify == "" {
 		t.Notify = reeve.NotifyConditional
 	}
@@ -158,6 +159,7 @@ func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 			return nil, err
 		}
 		inv.EmitAll(was.Tokens())
+		t.OnBehalfOf = reeve.JoinDelegators(was.OnBehalfOf, t.OnBehalfOf)
 	}
 	if err := r.Timers.Admit(ctx, tx, t); err != nil {
 		return nil, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).Hintf("%s", reeve.AsError(err).Hint)

@@ -16,6 +16,8 @@ type Gate interface {
 	Call(ctx context.Context, c reeve.Call) (reeve.Result, error)
 	Judge(ctx context.Context, c reeve.Call) (reeve.Explanation, error)
 	Offer(ctx context.Context, who reeve.Call) ([]reeve.Tool, error)
+	// Meet tells the gate on whose behalf a run acts.
+	Meet(run reeve.Run)
 	// Withdraw takes back the calls of an item that wait for a person.
 	Withdraw(ctx context.Context, tx *store.Tx, v reeve.Item, why string) error
 }
@@ -23,7 +25,7 @@ type Gate interface {
 // Waker begins runs.
 type Waker interface {
 	Nudge()
-	WakeIn(ctx context.Context, tx *store.Tx, workspace, agent, user, key, input string) (w reeve.Wake, fresh bool, err error)
+	WakeIn(ctx context.Context, tx *store.Tx, w reeve.Wake, key string) (_ reeve.Wake, fresh bool, err error)
 }
 
 // Timers plans schedules.

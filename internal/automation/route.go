@@ -214,7 +214,8 @@ func (v verdict) again(ctx context.Context, tx *store.Tx, is reeve.Trouble) (ree
 // repeat queues a run that does what another was to do. One key is one run.
 func (r *Room) repeat(ctx context.Context, tx *store.Tx, run reeve.Run, key string, at time.Time) error {
 	fresh, err := tx.InsertWake(ctx, reeve.Wake{RunKey: key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID, Reason: reeve.ReasonRetry, ReasonID: root(run), SessionID: store.ManualLane + key,
-		UserID: run.UserID, Input: run.Input, Origins: run.Origins, ScheduledAt: run.ScheduledAt, DueAt: at, State: reeve.WakeQueued})
+		UserID: run.UserID, Input: run.Input, Origins: run.Origins, ScheduledAt: run.ScheduledAt, DueAt: at, State: reeve.WakeQueued,
+		OnBehalfOf: run.OnBehalfOf})
 	if err != nil || !fresh {
 		return err
 	}

@@ -101,7 +101,7 @@ func applied(ctx context.Context, s *store.Snap, workspace, run string) (note re
 // whether it was asked for before.
 func (r *Room) wake(ctx context.Context, workspace, agent, user, key, input string, note reeve.ScriptRun) (out reeve.AutomationRun, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		w, fresh, err := r.Waker.WakeIn(ctx, tx, workspace, agent, user, key, input)
+		w, fresh, err := r.Waker.WakeIn(ctx, tx, reeve.Wake{WorkspaceID: workspace, AgentID: agent, UserID: user, Input: input}, key)
 		if err == nil && fresh {
 			err = noted(ctx, tx, w, note)
 		}

@@ -22,7 +22,8 @@ type trial struct {
 	user       string
 	like       *reeve.Run // its clock and its chance are this run's; nil means its own
 	tape       *tape      // what its reads give; nil means what they give now
-	task       bool       // it is for whoever plans or mends, and may look at scripts
+	behalf     []reeve.Delegator
+	task       bool // it is for whoever plans or mends, and may look at scripts
 }
 
 // tried is what a trial came to.
@@ -66,13 +67,14 @@ func (r *Room) try(ctx context.Context, t trial) (tried, error) {
 	if t.like != nil {
 		run.Key, run.StartedAt = t.like.Key, t.like.StartedAt
 	}
+	run.OnBehalfOf = t.behalf
 	w := r.newWork(ctx, run)
 	w.script, w.note = reeve.ScriptVersion{Source: t.source, Language: t.language}, reeve.ScriptRun{RunKey: run.ID, RunID: run.ID, Type: reeve.DryRun}
 	w.trial = &rehearsed{items: []triedItem{}, changes: []triedCall{}}
 	if t.tape != nil {
 		w.trial.player = &player{t.tape, map[string]int{}}
 	}
-	tools, err := r.Gate.Offer(ctx, reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID})
+	tools, err := r.Gate.Offer(ctx, reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID, OnBehalfOf: t.behalf})
 	if err != nil {
 		return tried{}, err
 	}

@@ -262,9 +262,13 @@ func (w *work) request(id string, input json.RawMessage, in *opened) reeve.Call 
 	w.refs++
 	w.places[strconv.Itoa(w.refs)] = in
 	c := reeve.Call{Workspace: w.run.WorkspaceID, Agent: w.run.AgentID, Tool: id, Args: input, Run: w.run.ID, Automation: w.run.AgentID, User: w.run.UserID,
-		Via: reeve.ViaScript, Ref: strconv.Itoa(w.refs), Reason: string(w.run.Reason)}
+		Session: reeve.AutomationSession,
+		Via:     reeve.ViaScript, Ref: strconv.Itoa(w.refs), Reason: string(w.run.Reason)}
 	if in != nil {
 		c.Item, c.Attempt = in.ID, in.Attempt
+	}
+	if w.trial != nil { // which is no run that the gate could look up
+		c.OnBehalfOf = w.run.OnBehalfOf
 	}
 	return c
 }

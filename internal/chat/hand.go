@@ -35,7 +35,9 @@ func (d *Desk) Hand(ctx context.Context, tx *store.Tx, a reeve.Asking) (run reev
 	if err != nil {
 		return run, err
 	}
-	run, _, err = d.begin(ctx, tx, c, reeve.Run{AgentID: a.Agent.ID, UserID: a.User, ParentID: by.RunID, Answers: a.Operation, Ancestors: a.Ancestors}, a.Operation, task, nil)
+	asked := reeve.Run{AgentID: a.Agent.ID, UserID: a.User, ParentID: by.RunID, Answers: a.Operation, Ancestors: a.Ancestors,
+		OnBehalfOf: a.OnBehalfOf}
+	run, _, err = d.begin(ctx, tx, c, asked, a.Operation, task, nil)
 	return run, err
 }
 

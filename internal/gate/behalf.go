@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"sync"
 
@@ -14,6 +15,14 @@ import (
 type behalf struct {
 	*agentView
 	reeve.Ancestor
+	later bool // it is no ancestor of the run: it led to it by what an earlier call left behind (see reeve.Delegator)
+}
+
+// source is an agent on whose behalf a call is made, before its view is read.
+type source struct {
+	reeve.Ancestor
+	had   *reeve.Rights // what it could do when it delegated; nil means that only what it can do now counts
+	later bool
 }
 
 // lines remembers who led to which run. That never changes, so nothing of it is ever out of date.
@@ -26,7 +35,25 @@ type line struct {
 	agent     string
 	thread    string
 	ancestors []reeve.Ancestor
+	behalf    []reeve.Delegator
 	damaged   error // see reeve.Run.Sound
+}
+
+func lineOf(r reeve.Run) line {
+	return line{r.AgentID, r.ThreadID, r.Ancestors, r.OnBehalfOf, r.Sound()}
+}
+
+// sources lists on whose behalf a call in the run is made. An ancestor from which the run acts apart is no delegator, so that delegators
+// come after all ancestors.
+func (l line) sources(more []reeve.Delegator) []source {
+	var list []source
+	for _, a := range l.ancestors {
+		list = append(list, source{Ancestor: a})
+	}
+	for _, d := range slices.Concat(l.behalf, more) {
+		list = append(list, source{reeve.Ancestor{AgentID: d.AgentID, Tools: d.Tools}, d.Had, true})
+	}
+	return list
 }
 
 // of gives who led to a run. One that the store does not know has nobody.
@@ -40,7 +67,7 @@ func (l *lines) of(ctx context.Context, db *store.DB, workspace, run string) (li
 	}
 	err := db.View(ctx, func(s *store.Snap) error {
 		r, err := s.GetRun(ctx, workspace, run)
-		found = line{r.AgentID, r.ThreadID, r.Ancestors, r.Sound()}
+		found = lineOf(r)
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {
@@ -64,49 +91,32 @@ func (l *lines) put(key string, found line) {
 
 // Meet tells who led to a run that somebody has read, who then need not wait until it is read again.
 func (g *Gate) Meet(run reeve.Run) {
-	g.lines.put(run.WorkspaceID+"\x00"+run.ID, line{run.AgentID, run.ThreadID, run.Ancestors, run.Sound()})
+	g.lines.put(run.WorkspaceID+"\x00"+run.ID, lineOf(run))
 }
 
 // trace finds on whose behalf the call is made, everybody as they are at one revision of the workspace: a call that is proven by it
 // is proven for all of them.
 func (p *pass) trace(ctx context.Context) error {
-	p.behalf, p.home = nil, ""
-	if p.call.Run == "" {
-		return nil
-	}
-	l, err := p.g.lines.of(ctx, p.g.DB, p.call.Workspace, p.call.Run)
-	if p.call.Via.Brain() && l.agent == p.call.Agent { // in a conversation that another agent leads it is that one's
-		p.home = l.thread
-	}
-	if err == nil {
-		err = l.damaged
-	}
-	if err != nil || len(l.ancestors) == 0 {
-		return err
-	}
-	for range rejudge {
-		p.behalf = p.behalf[:0]
-		for _, a := range l.ancestors {
-			v, err := p.g.views.agent(ctx, p.g, p.call.Workspace, a.AgentID)
-			if reeve.CodeOf(err) == reeve.NotFound {
-				return reeve.Errorf(reeve.Denied, "the agent on whose behalf this runs is gone").Hintf("what was begun for it neither goes on nor is undone; an agent that is there must do it anew")
-			}
-			if err == nil && v.damaged() != nil {
-				v, err = p.g.views.current(ctx, p.g, v, a.AgentID)
-			}
-			if err == nil {
-				err = v.damaged()
-			}
-			if err != nil {
-				return err
-			}
-			if v.ws.Revision != p.view.ws.Revision {
-				break
-			}
-			p.behalf = append(p.behalf, behalf{v, a})
+	p.behalf, p.home, p.given = nil, "", nil
+	var l line
+	if p.call.Run != "" {
+		var err error
+		if l, err = p.g.lines.of(ctx, p.g.DB, p.call.Workspace, p.call.Run); err != nil {
+			return err
 		}
-		if len(p.behalf) == len(l.ancestors) {
-			return nil
+		if p.call.Via.Brain() && l.agent == p.call.Agent { // in a conversation that another agent leads it is that one's
+			p.home = l.thread
+		}
+		if l.damaged != nil {
+			return l.damaged
+		}
+	}
+	p.given = slices.Concat(l.behalf, p.call.OnBehalfOf)
+	list := l.sources(p.call.OnBehalfOf)
+	for range rejudge {
+		same, err := p.meet(ctx, list)
+		if same || err != nil {
+			return err
 		}
 		p.g.views.forget(p.call.Workspace)
 		if p.view, err = p.g.views.agent(ctx, p.g, p.call.Workspace, p.call.Agent); err != nil {
@@ -114,6 +124,84 @@ func (p *pass) trace(ctx context.Context) error {
 		}
 	}
 	return reeve.Errorf(reeve.Unavailable, "the workspace keeps changing").Hintf("try again")
+}
+
+// meet reads everybody on whose behalf the call is made. False means that one of them is at another revision than the caller.
+func (p *pass) meet(ctx context.Context, list []source) (same bool, err error) {
+	p.behalf = p.behalf[:0]
+	for _, a := range list {
+		v, err := p.g.views.agent(ctx, p.g, p.call.Workspace, a.AgentID)
+		if reeve.CodeOf(err) == reeve.NotFound {
+			return false, reeve.Errorf(reeve.Denied, "the agent on whose behalf this runs is gone").
+				Hintf("what was begun for it neither goes on nor is undone; an agent that is there must do it anew")
+		}
+		if err == nil && v.damaged() != nil {
+			v, err = p.g.views.current(ctx, p.g, v, a.AgentID)
+		}
+		if err == nil {
+			err = v.damaged()
+		}
+		if err != nil {
+			return false, err
+		}
+		if v.ws.Revision != p.view.ws.Revision {
+			return false, nil
+		}
+		p.behalf = append(p.behalf, behalf{v, a.Ancestor, a.later})
+		if a.had != nil {
+			was, tools := v.as(*a.had)
+			p.behalf = append(p.behalf, behalf{was, reeve.Ancestor{AgentID: a.AgentID, Tools: tools}, true})
+		}
+	}
+	return true, nil
+}
+
+// as is the view of the agent with the rights that it had at an earlier moment, and the tools that it had.
+func (v *agentView) as(had reeve.Rights) (*agentView, []string) {
+	out := &agentView{workspace: v.workspace, ws: v.ws, agent: v.agent, barred: v.barred, attached: map[string]json.RawMessage{}}
+	out.agent.Kind, out.agent.Categories, out.agent.Policy = had.Kind, had.Categories, had.Policy
+	out.profile = reeve.Profile{Kind: had.Kind, Capabilities: had.Capabilities}
+	tools := []string{} // not nil: without any tool it had none, and not the default ones
+	for id, config := range had.Tools {
+		if string(config) == "null" {
+			config = nil
+		}
+		out.attached[id] = config
+		tools = append(tools, id)
+	}
+	return out, tools
+}
+
+// rights is what the agent can do now. Tools is the list of tools that its call came with; nil means none.
+func (v *agentView) rights(tools []string) *reeve.Rights {
+	had := reeve.Rights{Kind: v.agent.Kind, Capabilities: v.profile.Capabilities, Categories: v.agent.Categories, Policy: v.agent.Policy,
+		Tools: map[string]json.RawMessage{}}
+	if v.profile.Broken != "" {
+		had.Capabilities = nil
+	}
+	for id := range v.workspace.tools {
+		if v.granted(tools, id) != "" {
+			had.Tools[id] = v.attached[id]
+		}
+	}
+	return &had
+}
+
+// delegators is on whose behalf that acts which the call leaves behind: everybody whose rights limit the call, with the rights they have
+// now, and with self the caller too.
+func (p *pass) delegators(self bool) []reeve.Delegator {
+	list := slices.Clone(p.given)
+	for _, b := range p.lenders() {
+		if !b.later {
+			d := reeve.Delegator{AgentID: b.AgentID, RunID: b.RunID, Tools: b.Tools, Had: b.rights(b.Tools)}
+			list = reeve.JoinDelegators(list, []reeve.Delegator{d})
+		}
+	}
+	if self {
+		d := reeve.Delegator{AgentID: p.call.Agent, RunID: p.call.Run, Tools: p.call.Tools, Had: p.view.rights(p.call.Tools)}
+		list = reeve.JoinDelegators(list, []reeve.Delegator{d})
+	}
+	return list
 }
 
 // lenders lists those whose rights bound the call's. Where one acts apart, by rights of its own, those before it do not count.
@@ -228,7 +316,9 @@ func (p *pass) forbidden(why string) error {
 func (p *pass) ancestors() []reeve.Ancestor {
 	out := make([]reeve.Ancestor, 0, len(p.behalf)+1)
 	for _, b := range p.behalf {
-		out = append(out, b.Ancestor)
+		if !b.later {
+			out = append(out, b.Ancestor)
+		}
 	}
 	return append(out, reeve.Ancestor{RunID: p.call.Run, AgentID: p.call.Agent, Tools: p.call.Tools})
 }

@@ -25,12 +25,14 @@ type pass struct {
 	hasty    bool   // whatever the write that lets the call go would find out is not read before; it was not overtaken yet
 	unused   bool   // the operation id has not been used, as far as anybody knows
 	assumed  bool   // that its run goes on was not read
+	guarded  bool   // its run must not end before the call is written; see holdRun
 	anothers bool   // the operation id was used on behalf of somebody else
 	nothing  bool   // it was refused, and is no operation; the same may be asked for again
 	alone    bool   // its tool is not asked anything
 
 	view     *agentView
-	behalf   []behalf        // on whose behalf the call is made, the first one first
+	behalf   []behalf // on whose behalf the call is made, the first one first
+	given    []reeve.Delegator
 	session  string          // see sessionOf
 	home     string          // the thread that the run's own messages are in
 	entry    *entry          // the tool
@@ -152,7 +154,8 @@ func (p *pass) invocation(attempt int) *reeve.Invocation {
 	}
 	return &reeve.Invocation{Workspace: p.call.Workspace, Agent: p.call.Agent, User: p.call.User, Session: p.session, Thread: p.thread(),
 		Run: p.call.Run, CallID: p.id, Operation: p.op, Attempt: attempt, Args: p.args, Config: p.config, Base: p.base(),
-		Categories: p.categories(), Ancestors: p.ancestors(), Lent: lent, Secrets: p.view.workspace.scrubber.find, Begun: p.view.workspace.scrubber.begun, Fits: p.fits}
+		Categories: p.categories(), Ancestors: p.ancestors(), Lent: lent, Secrets: p.view.workspace.scrubber.find, Begun: p.view.workspace.scrubber.begun, Fits: p.fits,
+		Delegators: p.delegators}
 }
 
 // operation is the row the pass will leave.

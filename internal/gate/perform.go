@@ -105,10 +105,14 @@ func (p *pass) pause(ctx context.Context, d time.Duration) bool {
 
 // goesOn tells whether a call that was let through may still change something, by what holds now: the kill switch is on for nobody whom it concerns, and the run of a brain is not over.
 func (p *pass) goesOn(ctx context.Context) bool {
-	for _, who := range p.ancestors() { // the caller is the last of them
-		now, err := p.g.views.agent(ctx, p.g, p.call.Workspace, who.AgentID)
+	all := []string{p.call.Agent}
+	for _, b := range p.behalf {
+		all = append(all, b.AgentID)
+	}
+	for _, who := range all {
+		now, err := p.g.views.agent(ctx, p.g, p.call.Workspace, who)
 		if err == nil {
-			now, err = p.g.views.current(ctx, p.g, now, who.AgentID)
+			now, err = p.g.views.current(ctx, p.g, now, who)
 		}
 		if err != nil || now.stopped() != nil {
 			return false

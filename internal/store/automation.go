@@ -119,12 +119,16 @@ func (s *Snap) ListAutomations(ctx context.Context, workspace, after string, lim
 	return page(ctx, s, "automations", scanAutomation, 3, selectAutomation+`WHERE m.workspace_id = $1 AND a.name > $2 ORDER BY a.name LIMIT $3`, workspace, after, limit)
 }
 
-const scriptColumns = `id, workspace_id, agent_id, major, minor, source, language, comment, created_by, created_at, errand_id`
+const scriptColumns = `id, workspace_id, agent_id, major, minor, source, language, comment, created_by, created_at, errand_id, on_behalf_of`
 
 func scanScript(r scanner) (v reeve.ScriptVersion, err error) {
 	var created int64
-	err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.Major, &v.Minor, &v.Source, &v.Language, &v.Comment, &v.CreatedBy, &created, &v.ErrandID)
+	var behalf string
+	if err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.Major, &v.Minor, &v.Source, &v.Language, &v.Comment, &v.CreatedBy, &created, &v.ErrandID, &behalf); err != nil {
+		return v, err
+	}
 	v.CreatedAt = reeve.FromMillis(created)
+	v.OnBehalfOf, err = delegatorsFrom(behalf)
 	return v, err
 }
 
@@ -135,8 +139,8 @@ func (t *Tx) InsertScript(ctx context.Context, v reeve.ScriptVersion) error {
 			return reeve.Errorf(reeve.AlreadyExists, "version %s is there already", v.Version()).Hintf("somebody saved another at the same time; save again")
 		}
 		return nil
-	}, `INSERT INTO scripts (`+scriptColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		v.ID, v.WorkspaceID, v.AgentID, v.Major, v.Minor, v.Source, v.Language, v.Comment, v.CreatedBy, reeve.Millis(t.now), v.ErrandID)
+	}, `INSERT INTO scripts (`+scriptColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		v.ID, v.WorkspaceID, v.AgentID, v.Major, v.Minor, v.Source, v.Language, v.Comment, v.CreatedBy, reeve.Millis(t.now), v.ErrandID, delegatorsText(v.OnBehalfOf))
 }
 
 // LastVersion gives the highest version there is; with a major number of 0 or more, the highest of that. 0.0 means none.
@@ -165,6 +169,6 @@ func (s *Snap) GetVersion(ctx context.Context, agent string, major, minor int) (
 
 // ListVersions reads an automation's versions without their text, newest first.
 func (s *Snap) ListVersions(ctx context.Context, agent string, limit int) ([]reeve.ScriptVersion, error) {
-	return page(ctx, s, "scripts", scanScript, 2, `SELECT id, workspace_id, agent_id, major, minor, '', language, comment, created_by, created_at, errand_id FROM scripts
+	return page(ctx, s, "scripts", scanScript, 2, `SELECT id, workspace_id, agent_id, major, minor, '', language, comment, created_by, created_at, errand_id, on_behalf_of FROM scripts
 		WHERE agent_id = $1 ORDER BY major DESC, minor DESC LIMIT $2`, agent, limit)
 }

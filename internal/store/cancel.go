@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"slices"
 
 	"reeve"
 )
@@ -133,17 +132,20 @@ func (s *Snap) RunsOver(ctx context.Context, runs []string) ([]string, error) {
 	return among(ctx, s, value[string], `SELECT id FROM runs WHERE id IN (?) AND state NOT IN ('running', 'parked')`, runs)
 }
 
-// RunsFor tells which of some runs there are on behalf of an agent: a call of its own led to them, at whatever distance.
+// RunsFor tells which of some runs act on behalf of an agent: by a call of its own, or by what such a call left behind.
 func (s *Snap) RunsFor(ctx context.Context, agent string, runs []string) (map[string]bool, error) {
 	led := map[string]bool{}
 	_, err := among(ctx, s, func(r scanner) (none struct{}, err error) {
-		var id, ancestors string
-		var list []reeve.Ancestor
-		if err = r.Scan(&id, &ancestors); err == nil {
-			err = fromText(ancestors, &list)
+		var run reeve.Run
+		var ancestors, behalf string
+		if err = r.Scan(&run.ID, &ancestors, &behalf); err == nil {
+			err = fromText(ancestors, &run.Ancestors)
 		}
-		led[id] = slices.ContainsFunc(list, func(a reeve.Ancestor) bool { return a.AgentID == agent })
+		if err == nil {
+			run.OnBehalfOf, err = delegatorsFrom(behalf)
+		}
+		led[run.ID] = run.ActsFor(agent)
 		return none, err
-	}, `SELECT id, ancestors FROM runs WHERE id IN (?) AND ancestors <> ''`, runs)
+	}, `SELECT id, ancestors, on_behalf_of FROM runs WHERE id IN (?) AND (ancestors <> '' OR on_behalf_of <> '')`, runs)
 	return led, err
 }

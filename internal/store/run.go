@@ -11,14 +11,14 @@ import (
 
 const runColumns = `id, run_key, workspace_id, agent_id, reason, reason_id, session_id, user_id, input, origins, thread_id, state, output, code, message,
 	wakes, attempts, spent, owner, scheduled_at, started_at, finished_at, moves, issues, results,
-	parent_id, answers, ancestors`
+	parent_id, answers, ancestors, on_behalf_of`
 
 func scanRun(r scanner) (v reeve.Run, err error) {
-	var origins, spent, issues, ancestors string
+	var origins, spent, issues, ancestors, behalf string
 	var scheduled, started, finished int64
 	if err := r.Scan(&v.ID, &v.Key, &v.WorkspaceID, &v.AgentID, &v.Reason, &v.ReasonID, &v.SessionID, &v.UserID, &v.Input, &origins, &v.ThreadID,
 		&v.State, &v.Output, &v.Code, &v.Message, &v.Wakes, &v.Attempts, &spent, &v.Owner, &scheduled, &started, &finished,
-		&v.Moves, &issues, &v.Results, &v.ParentID, &v.Answers, &ancestors); err != nil {
+		&v.Moves, &issues, &v.Results, &v.ParentID, &v.Answers, &ancestors, &behalf); err != nil {
 		return v, err
 	}
 	v.Origins, v.ScheduledAt, v.StartedAt, v.FinishedAt = splitOrigins(origins), optional(scheduled), reeve.FromMillis(started), optional(finished)
@@ -26,6 +26,9 @@ func scanRun(r scanner) (v reeve.Run, err error) {
 		return v, err
 	}
 	if err := fromText(ancestors, &v.Ancestors); err != nil {
+		return v, err
+	}
+	if v.OnBehalfOf, err = delegatorsFrom(behalf); err != nil {
 		return v, err
 	}
 	return v, fromText(spent, &v.Spent)
@@ -81,12 +84,19 @@ func (t *Tx) InsertRuns(ctx context.Context, runs []reeve.Run) (made map[string]
 		}
 		if made[v.ID] {
 			rows = append(rows, []any{v.ID, v.Key, v.WorkspaceID, v.AgentID, string(v.Reason), v.ReasonID, v.SessionID, v.UserID, v.Input, joinOrigins(v.Origins), v.ThreadID,
-				v.Wakes, v.Owner, orZero(v.ScheduledAt), reeve.Millis(v.StartedAt), v.ParentID, v.Answers, ancestorsText(v.Ancestors)})
+				v.Wakes, v.Owner, orZero(v.ScheduledAt), reeve.Millis(v.StartedAt), v.ParentID, v.Answers, ancestorsText(v.Ancestors),
+				delegatorsText(v.OnBehalfOf)})
 		}
 	}
 	return made, t.insert(`INSERT INTO runs (`+runColumns+`) SELECT v.column1, v.column2, v.column3, v.column4, v.column5, v.column6, v.column7, v.column8, v.column9, v.column10,
-		v.column11, 'running', '', '', '', v.column12, 1, '', v.column13, v.column14, v.column15, 0, 0, '', 0, v.column16, v.column17, v.column18 FROM (VALUES (?)) AS v`,
+		v.column11, 'running', '', '', '', v.column12, 1, '', v.column13, v.column14, v.column15, 0, 0, '', 0, v.column16, v.column17, v.column18, v.column19
+		FROM (VALUES (?)) AS v`,
 		rows, t.unheard(ctx))
+}
+
+// PutDelegators writes on whose behalf a run acts.
+func (t *Tx) PutDelegators(ctx context.Context, v reeve.Run) error {
+	return t.exec(ctx, `UPDATE runs SET on_behalf_of = $2 WHERE id = $1`, v.ID, delegatorsText(v.OnBehalfOf))
 }
 
 func setOf(list []string) map[string]bool {

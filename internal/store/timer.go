@@ -10,13 +10,17 @@ import (
 )
 
 const timerColumns = `id, workspace_id, agent_id, user_id, name, goal, kind, value, zone, misfire, notify, origin, state, next_at, last_at, failures, missed,
-	created_at, updated_at`
+	created_at, updated_at, on_behalf_of`
 
 func scanTimer(r scanner) (v reeve.Timer, err error) {
 	var next, last, created, updated int64
-	err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.UserID, &v.Name, &v.Goal, &v.Kind, &v.Value, &v.Zone, &v.Misfire, &v.Notify, &v.Origin, &v.State,
-		&next, &last, &v.Failures, &v.Missed, &created, &updated)
+	var behalf string
+	if err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.UserID, &v.Name, &v.Goal, &v.Kind, &v.Value, &v.Zone, &v.Misfire, &v.Notify, &v.Origin, &v.State,
+		&next, &last, &v.Failures, &v.Missed, &created, &updated, &behalf); err != nil {
+		return v, err
+	}
 	v.NextAt, v.LastAt, v.CreatedAt, v.UpdatedAt = optional(next), optional(last), reeve.FromMillis(created), reeve.FromMillis(updated)
+	v.OnBehalfOf, err = delegatorsFrom(behalf)
 	return v, err
 }
 
@@ -66,12 +70,14 @@ func (t *Tx) alive(ctx context.Context, workspace, agent string) error {
 
 // MoveTimer writes a timer's row as the clock or a run's end left it.
 func (t *Tx) MoveTimer(ctx context.Context, v reeve.Timer) error {
-	return t.exec(ctx, `INSERT INTO timers (`+timerColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+	return t.exec(ctx, `INSERT INTO timers (`+timerColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
 		ON CONFLICT (id) DO UPDATE SET agent_id = excluded.agent_id, name = excluded.name, goal = excluded.goal, kind = excluded.kind, value = excluded.value,
 			zone = excluded.zone, misfire = excluded.misfire, notify = excluded.notify, state = excluded.state, next_at = excluded.next_at, last_at = excluded.last_at,
-			failures = excluded.failures, missed = excluded.missed, updated_at = excluded.updated_at`,
+			failures = excluded.failures, missed = excluded.missed, updated_at = excluded.updated_at,
+			on_behalf_of = excluded.on_behalf_of`,
 		v.ID, v.WorkspaceID, v.AgentID, v.UserID, v.Name, v.Goal, v.Kind, v.Value, v.Zone, string(v.Misfire), string(v.Notify), v.Origin, string(v.State),
-		orZero(v.NextAt), orZero(v.LastAt), v.Failures, v.Missed, reeve.Millis(t.now), reeve.Millis(t.now))
+		orZero(v.NextAt), orZero(v.LastAt), v.Failures, v.Missed, reeve.Millis(t.now), reeve.Millis(t.now),
+		delegatorsText(v.OnBehalfOf))
 }
 
 // AdvanceTimers writes when timers that fired do so next.

@@ -10,15 +10,18 @@ import (
 )
 
 const wakeColumns = `run_key, workspace_id, agent_id, reason, reason_id, session_id, user_id, input, operation_id, class, name, origins,
-	scheduled_at, due_at, state, why, run_id, created_at`
+	scheduled_at, due_at, state, why, run_id, created_at, on_behalf_of`
 
 func scanWake(r scanner) (w reeve.Wake, err error) {
-	var origins string
+	var origins, behalf string
 	var scheduled, due, created int64
-	err = r.Scan(&w.RunKey, &w.WorkspaceID, &w.AgentID, &w.Reason, &w.ReasonID, &w.SessionID, &w.UserID, &w.Input, &w.OperationID, &w.Token.Class,
-		&w.Token.Name, &origins, &scheduled, &due, &w.State, &w.Why, &w.RunID, &created)
+	if err = r.Scan(&w.RunKey, &w.WorkspaceID, &w.AgentID, &w.Reason, &w.ReasonID, &w.SessionID, &w.UserID, &w.Input, &w.OperationID, &w.Token.Class,
+		&w.Token.Name, &origins, &scheduled, &due, &w.State, &w.Why, &w.RunID, &created, &behalf); err != nil {
+		return w, err
+	}
 	w.Origins, w.ScheduledAt = splitOrigins(origins), optional(scheduled)
 	w.DueAt, w.CreatedAt = reeve.FromMillis(due), reeve.FromMillis(created)
+	w.OnBehalfOf, err = delegatorsFrom(behalf)
 	return w, err
 }
 
@@ -62,7 +65,7 @@ func (t *Tx) Notify(ctx context.Context, c Change) error {
 		rows[i] = []any{c.Workspace, string(k.Class), k.Name, c.Operation, c.Run, self, reeve.Millis(t.now.Add(c.Window)), reeve.Millis(t.now)}
 	}
 	return t.change(ctx, `INSERT INTO wakes (`+wakeColumns+`)
-		SELECT agent_id || '/' || id || '/' || operation, workspace_id, agent_id, 'subscription', id, '', '', '', operation, class, name, led, 0, due, 'queued', '', '', now
+		SELECT agent_id || '/' || id || '/' || operation, workspace_id, agent_id, 'subscription', id, '', '', '', operation, class, name, led, 0, due, 'queued', '', '', now, ''
 		FROM (SELECT s.*, v.column4 AS operation, v.column7 AS due, v.column8 AS now, COALESCE((SELECT origins FROM runs WHERE id = v.column5), '') || v.column6 AS led
 			FROM (VALUES (?)) AS v CROSS JOIN subscriptions s WHERE s.workspace_id = v.column1 AND s.class = v.column2 AND s.name = v.column3) watching
 		WHERE replace(led, agent_id || ',', '') = led ON CONFLICT (run_key) DO NOTHING`,
@@ -103,7 +106,7 @@ func (t *Tx) queue(list []reeve.Wake, do func(query string, args []any) error) e
 	rows := make([][]any, len(list))
 	for i, w := range list {
 		rows[i] = []any{w.RunKey, w.WorkspaceID, w.AgentID, string(w.Reason), w.ReasonID, w.SessionID, w.UserID, w.Input, w.OperationID, string(w.Token.Class), w.Token.Name,
-			joinOrigins(w.Origins), orZero(w.ScheduledAt), reeve.Millis(w.DueAt), string(w.State), w.Why, "", reeve.Millis(t.now)}
+			joinOrigins(w.Origins), orZero(w.ScheduledAt), reeve.Millis(w.DueAt), string(w.State), w.Why, "", reeve.Millis(t.now), delegatorsText(w.OnBehalfOf)}
 	}
 	return t.insert(`INSERT INTO wakes (`+wakeColumns+`) VALUES (?) ON CONFLICT (run_key) DO NOTHING`, rows, do)
 }

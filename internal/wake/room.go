@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -110,7 +109,7 @@ func (r *Room) Nudge() { r.nudged.Ring() }
 // Wake asks for a run of an agent by hand. The same key again gives the same wake, as it is by then.
 func (r *Room) Wake(ctx context.Context, workspace, agent, user, key, input string) (w reeve.Wake, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		w, _, err = r.WakeIn(ctx, tx, workspace, agent, user, key, input)
+		w, _, err = r.WakeIn(ctx, tx, reeve.Wake{WorkspaceID: workspace, AgentID: agent, UserID: user, Input: input}, key)
 		return err
 	})
 	if err == nil {
@@ -119,9 +118,10 @@ func (r *Room) Wake(ctx context.Context, workspace, agent, user, key, input stri
 	return w, err
 }
 
-// WakeIn is Wake as a part of somebody's transaction, who nudges when it is over. It tells whether the wake is new.
-func (r *Room) WakeIn(ctx context.Context, tx *store.Tx, workspace, agent, user, key, input string) (w reeve.Wake, fresh bool, err error) {
-	a, err := tx.GetAgent(ctx, workspace, agent)
+// WakeIn is Wake as a part of the caller's transaction. The caller nudges when that is committed. The wake says whom to wake, for which
+// user, with what input and on whose behalf. WakeIn tells whether it is new.
+func (r *Room) WakeIn(ctx context.Context, tx *store.Tx, w reeve.Wake, key string) (_ reeve.Wake, fresh bool, err error) {
+	a, err := tx.GetAgent(ctx, w.WorkspaceID, w.AgentID)
 	if err != nil {
 		return w, false, err
 	}
@@ -135,8 +135,10 @@ func (r *Room) WakeIn(ctx context.Context, tx *store.Tx, workspace, agent, user,
 	if unique == "" {
 		unique = tx.NewID(reeve.PrefixRun)
 	}
-	w = reeve.Wake{RunKey: reeve.Key("wake", string(reeve.ReasonManual), a.ID, user, unique), WorkspaceID: workspace, AgentID: a.ID, Reason: reeve.ReasonManual,
-		ReasonID: user, UserID: user, Input: input, DueAt: tx.Now(), State: reeve.WakeQueued, CreatedAt: tx.Now()}
+	input := w.Input
+	w = reeve.Wake{RunKey: reeve.Key("wake", string(reeve.ReasonManual), a.ID, w.UserID, unique), WorkspaceID: a.WorkspaceID, AgentID: a.ID,
+		Reason: reeve.ReasonManual, ReasonID: w.UserID, UserID: w.UserID, Input: input, DueAt: tx.Now(), State: reeve.WakeQueued, CreatedAt: tx.Now(),
+		OnBehalfOf: w.OnBehalfOf}
 	w.SessionID = store.ManualLane + w.RunKey // what a person asks for is not mixed with anything
 	if fresh, err = tx.InsertWake(ctx, w); err != nil || fresh {
 		return w, fresh, err
@@ -217,14 +219,10 @@ func (r *Room) Interrupt(workspace, agent string, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, g := range r.held {
-		if g.cancel != nil && g.run.WorkspaceID == workspace && (agent == "" || g.run.AgentID == agent || leadsTo(agent, g.run)) {
+		if g.cancel != nil && g.run.WorkspaceID == workspace && (agent == "" || g.run.AgentID == agent || g.run.ActsFor(agent)) {
 			g.cancel(why)
 		}
 	}
-}
-
-func leadsTo(agent string, run reeve.Run) bool {
-	return slices.ContainsFunc(run.Ancestors, func(a reeve.Ancestor) bool { return a.AgentID == agent })
 }
 
 // interrupt tells the brain of a run in our hands that it is over. One in another server's finds out when that looks; see watch.

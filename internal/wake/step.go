@@ -380,6 +380,7 @@ func (r *Room) plan(wakes []reeve.Wake) reeve.Run {
 	}
 	seen := map[string]bool{}
 	for _, w := range wakes {
+		run.OnBehalfOf = reeve.JoinDelegators(run.OnBehalfOf, w.OnBehalfOf)
 		for _, o := range w.Origins {
 			if !seen[o] {
 				seen[o] = true

@@ -117,7 +117,7 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 	}
 	t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: inv.Workspace, AgentID: inv.Agent, UserID: who, Name: in.Name, Goal: in.Goal, Kind: in.CadenceType,
 		Value: in.CadenceValue, Zone: in.Timezone, Misfire: reeve.Misfire(in.Misfire), Notify: reeve.Notify(in.Notification), Origin: inv.Thread,
-		State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
+		State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now(), OnBehalfOf: inv.OnBehalfOf(limited(inv))}
 	if t.Name == "" {
 		t.Name = headline(inv, in.Goal)
 	}
@@ -137,6 +137,12 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 	inv.EmitAll(t.Tokens())
 	inv.UndoWith("schedule_delete", remove{t.ID, reeve.Left(told(t))})
 	return view{t, upcoming}, tx.PutTimer(ctx, t)
+}
+
+// limited tells whether the agent had only some of its tools in the call. Its schedules then have no others either.
+func limited(inv *reeve.Invocation) bool {
+	n := len(inv.Ancestors)
+	return n > 0 && inv.Ancestors[n-1].Tools != nil
 }
 
 // headline is a name for a goal that has none.
@@ -213,6 +219,9 @@ func (p *Pack) edit(ctx context.Context, in edit) (view, error) {
 	if err != nil || t.Same(was) {
 		return view{t, upcoming}, err
 	}
+	// Another agent's schedule that is told a new goal does not do for this agent what this agent may not do.
+	self := limited(inv) || t.AgentID != inv.Agent && t.Goal != was.Goal
+	t.OnBehalfOf = reeve.JoinDelegators(was.OnBehalfOf, inv.OnBehalfOf(self))
 	inv.EmitAll(t.Tokens())
 	return view{t, upcoming}, tx.PutTimer(ctx, t)
 }
