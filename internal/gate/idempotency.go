@@ -160,15 +160,16 @@ func stored(op reeve.Operation, m reeve.Message) (reeve.Result, error) {
 		Changed: info.Changed, Spent: info.Spent, ProposalID: info.ProposalID}, nil
 }
 
-// standing refuses calls of a run that waits for a person, and those that a brain makes in one that has ended. What a brain wants to
-// change is not looked up at first: the write that lets it go finds out (see [store.Judged]), and the call is then judged again.
+// standing refuses calls of a run that waits for a person, and new calls in one that has ended. What a brain wants to change is not
+// looked up at first: the write that lets it go finds out (see [store.Judged]), and the call is then judged again. A call from outside is
+// looked up, and its run is held while the call is written (see holdRun).
 func (p *pass) standing(ctx context.Context) error {
 	brain := p.call.Via.Brain()
 	if p.assumed = p.hasty && brain && p.resumed == nil && p.leavesOperation(); p.assumed {
 		return nil
 	}
 	return p.g.DB.View(ctx, func(s *store.Snap) error {
-		if brain {
+		if brain || p.resumed == nil {
 			over, err := ended(ctx, s, p.call.Workspace, p.call.Run)
 			if err != nil {
 				return err
@@ -180,6 +181,7 @@ func (p *pass) standing(ctx context.Context) error {
 		if p.resumed != nil {
 			return nil
 		}
+		p.guarded = !brain
 		parked, err := s.RunIsParked(ctx, p.call.Workspace, p.call.Run)
 		if err == nil && parked != "" {
 			err = p.inTime(ctx, s, parked)
@@ -191,11 +193,24 @@ func (p *pass) standing(ctx context.Context) error {
 	})
 }
 
+// holdRun keeps the run of a call from ending before the call is written. If the run has ended meanwhile, the call is judged again.
+func (p *pass) holdRun(ctx context.Context, tx *store.Tx) error {
+	if !p.guarded {
+		return nil
+	}
+	state, err := tx.HoldRun(ctx, p.call.Workspace, p.call.Run)
+	if err == nil && state != "" && state.Final() {
+		return store.Stale{}
+	}
+	return err
+}
+
 // ended refuses, once a run is over.
 func ended(ctx context.Context, s *store.Snap, workspace, run string) (over, err error) {
 	state, err := s.RunState(ctx, workspace, run)
 	if err == nil && state != "" && state.Final() {
-		over = reeve.Errorf(reeve.Denied, "the run has ended: it is %s", state).Hintf("nothing more is done in it; wake the agent again")
+		over = reeve.Errorf(reeve.Conflict, "the run has ended: it is %s", state).
+			Hintf("nothing more is done in it; make the call in another run or in a session, or wake the agent again")
 	}
 	return over, err
 }

@@ -259,7 +259,10 @@ func (p *pass) operationID() string {
 func (p *pass) appendAction(ctx context.Context, tx *store.Tx) error {
 	p.acted = true
 	p.unsaid()
-	return tx.AppendAction(ctx, p.action(), p.judged())
+	if err := tx.AppendAction(ctx, p.action(), p.judged()); err != nil {
+		return err
+	}
+	return p.holdRun(ctx, tx)
 }
 
 // judged is what the call was judged by.

@@ -89,13 +89,19 @@ func (p *pass) appendMessage(ctx context.Context, tx *store.Tx, o outcome, over 
 func (p *pass) appendTo(ctx context.Context, tx *store.Tx, result *reeve.Message, over *reeve.Operation) error {
 	acted := p.resumed != nil || p.acted
 	if !acted && over != nil {
-		return tx.RecordCall(ctx, p.action(), result, p.said, *over, p.judged())
+		if err := tx.RecordCall(ctx, p.action(), result, p.said, *over, p.judged()); err != nil {
+			return err
+		}
+		return p.holdRun(ctx, tx)
 	}
 	result.ID = p.g.DB.NewID(reeve.PrefixMessage)
 	if acted {
 		return tx.AppendResult(ctx, *result)
 	}
-	return tx.AppendCall(ctx, p.action(), *result, p.judged())
+	if err := tx.AppendCall(ctx, p.action(), *result, p.judged()); err != nil {
+		return err
+	}
+	return p.holdRun(ctx, tx)
 }
 
 // keep stores the whole of an output that was cut.
@@ -129,6 +135,7 @@ func (p *pass) refuse(ctx context.Context, refusal error) (reeve.Result, error) 
 	if p.resumed != nil {
 		return p.abandon(ctx, refusal)
 	}
+	p.guarded = false                                       // the refusal is recorded, also of a call in a run that has ended
 	p.nothing = p.call.Automation != "" || ctx.Err() != nil // a script that runs again, and whoever comes back, uses the same operation id
 	o := p.failure(refused, refusal)
 	res, err := p.record(ctx, o)
