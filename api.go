@@ -131,11 +131,19 @@ type ResolveRequest struct {
 
 // Inbox is everything that waits for a person.
 type Inbox struct {
-	Approvals []Approval  `json:"approvals" doc:"Answer each with approve or deny"`
-	Unknown   []Operation `json:"unknown" doc:"Answer each with happened, retry or skip"`
-	Proposals []Proposal  `json:"proposals" doc:"Accept or reject each, or its whole change set"`
-	More      bool        `json:"more,omitempty" doc:"There are more of a kind than are shown"`
-	Hold      *Hold       `json:"hold,omitempty" doc:"Set while the server is held: nothing goes on until a person resumes it"`
+	Approvals []Approval    `json:"approvals" doc:"Answer each with approve or deny"`
+	Unknown   []Operation   `json:"unknown" doc:"Answer each with happened, retry or skip"`
+	Proposals []Proposal    `json:"proposals" doc:"Accept or reject each, or its whole change set"`
+	Items     []WaitingItem `json:"items" doc:"Items of automations that need attention: skip or reprocess each"`
+	Questions []Errand      `json:"questions" doc:"Questions of the planner: answer each"`
+	More      bool          `json:"more,omitempty" doc:"There are more of a kind than are shown"`
+
+	Hold *Hold `json:"hold,omitempty" doc:"Set while the server is held: nothing goes on until a person resumes it"`
+}
+
+// Waiting is how much of an inbox waits for a person.
+func (i Inbox) Waiting() int {
+	return len(i.Approvals) + len(i.Unknown) + len(i.Proposals) + len(i.Items) + len(i.Questions)
 }
 
 // StopRequest turns the kill switch on.

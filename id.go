@@ -16,6 +16,7 @@ const (
 	PrefixChange       = "chg"
 	PrefixChangeSet    = "cs"
 	PrefixConversation = "conv"
+	PrefixEntry        = "ent"
 	PrefixErrand       = "ern"
 	PrefixFeedback     = "fb"
 	PrefixEvent        = "evt"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reeve"
 	"reeve/client"
 )
 
@@ -28,7 +29,7 @@ func inboxCommand(a *app) *cobra.Command {
 					if in.Hold != nil {
 						fmt.Fprintln(w, "The server is held: "+holdLine(in.Hold))
 					}
-					if len(in.Approvals)+len(in.Unknown)+len(in.Proposals) == 0 {
+					if in.Waiting() == 0 {
 						fmt.Fprintln(w, "Nothing waits for a person.")
 					}
 					if len(in.Approvals) > 0 {
@@ -48,6 +49,18 @@ func inboxCommand(a *app) *cobra.Command {
 						for _, p := range in.Proposals {
 							aside(w, p.ID, "reeve proposals show", p.Reason, p.Preview)
 						}
+					}
+					if len(in.Items) > 0 {
+						fmt.Fprintln(w, "Items that need attention (reeve items get|skip|reprocess AUTOMATION ITEM):")
+						a.table(w, "AUTOMATION ITEM TITLE CODE SINCE WHY", rows(in.Items, func(v reeve.WaitingItem) []string {
+							return []string{v.Automation, v.ID, cut(v.Title, 40), string(v.Code), when(v.UpdatedAt), cut(v.Message, 60)}
+						}))
+					}
+					if len(in.Questions) > 0 {
+						fmt.Fprintln(w, "Questions of the planner (reeve automations answer ERRAND ANSWER):")
+						a.table(w, "ERRAND AUTOMATION QUESTION", rows(in.Questions, func(k reeve.Errand) []string {
+							return []string{k.ID, k.Automation, cut(k.Question, 80)}
+						}))
 					}
 					if in.More {
 						fmt.Fprintln(w, "There is more: answer some of these to see it.")

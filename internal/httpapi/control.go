@@ -112,8 +112,8 @@ func (s *server) status(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 		if out.Body.Node, err = snap.Node(ctx); err != nil {
 			return err
 		}
-		in, err := waiting(ctx, snap, who.Workspace)
-		out.Body.Waiting, out.Body.More = len(in.Approvals)+len(in.Unknown)+len(in.Proposals), in.More
+		in, err := waiting(ctx, snap, who)
+		out.Body.Waiting, out.Body.More = in.Waiting(), in.More
 		return err
 	})
 }

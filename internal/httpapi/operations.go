@@ -139,7 +139,7 @@ func (s *server) undo(ctx context.Context, who reeve.Principal, in *IDPath) (*ca
 func (s *server) inbox(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.Inbox], error) {
 	out := &body[reeve.Inbox]{}
 	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body, err = waiting(ctx, snap, who.Workspace); err == nil {
+		if out.Body, err = waiting(ctx, snap, who); err == nil {
 			err = s.oversee(ctx, snap, who, out.Body.Approvals, out.Body.Proposals)
 		}
 		if err == nil {
@@ -153,16 +153,24 @@ func (s *server) inbox(ctx context.Context, who reeve.Principal, _ *Scoped) (*bo
 }
 
 // waiting reads what waits for a person: of each kind so much as the inbox shows.
-func waiting(ctx context.Context, snap *store.Snap, workspace string) (in reeve.Inbox, err error) {
-	if in.Approvals, err = snap.ListApprovals(ctx, workspace, reeve.Pending, "", inboxLimit+1); err != nil {
+func waiting(ctx context.Context, snap *store.Snap, who reeve.Principal) (in reeve.Inbox, err error) {
+	const most = inboxLimit + 1
+	if in.Approvals, err = snap.ListApprovals(ctx, who.Workspace, reeve.Pending, "", most); err != nil {
 		return in, err
 	}
-	if in.Unknown, err = snap.ListUnknown(ctx, workspace, inboxLimit+1); err != nil {
+	if in.Unknown, err = snap.ListUnknown(ctx, who.Workspace, most); err != nil {
 		return in, err
 	}
-	in.Proposals, err = snap.ListProposals(ctx, workspace, store.ProposalFilter{State: reeve.ProposalPending, Limit: inboxLimit + 1})
-	in.More = max(len(in.Approvals), len(in.Unknown), len(in.Proposals)) > inboxLimit
+	if in.Proposals, err = snap.ListProposals(ctx, who.Workspace, store.ProposalFilter{State: reeve.ProposalPending, Limit: most}); err != nil {
+		return in, err
+	}
+	if in.Items, err = snap.WaitingItems(ctx, who.Workspace, most); err != nil {
+		return in, err
+	}
+	in.Questions, err = snap.AskingErrands(ctx, who.Workspace, eyes(who), most)
+	in.More = max(len(in.Approvals), len(in.Unknown), len(in.Proposals), len(in.Items), len(in.Questions)) > inboxLimit
 	in.Approvals, in.Unknown, in.Proposals = shownOf(in.Approvals), shownOf(in.Unknown), shownOf(in.Proposals)
+	in.Items, in.Questions = shownOf(in.Items), shownOf(in.Questions)
 	return in, err
 }
 

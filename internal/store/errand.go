@@ -66,6 +66,12 @@ func (s *Snap) ListErrands(ctx context.Context, agent, user string, limit int) (
 	return page(ctx, s, "errands", scanErrand, 2, selectErrand+`WHERE k.agent_id = $1 AND ($3 = '' OR k.user_id = '' OR k.user_id = $3) ORDER BY k.id DESC LIMIT $2`, agent, limit, user)
 }
 
+// AskingErrands reads a workspace's errands that wait for an answer, newest first: a user's and nobody's, or, with no user, all.
+func (s *Snap) AskingErrands(ctx context.Context, workspace, user string, limit int) ([]reeve.Errand, error) {
+	return page(ctx, s, "errands", scanErrand, 2, selectErrand+`WHERE k.workspace_id = $1 AND k.state = 'asking' AND ($3 = '' OR k.user_id = '' OR k.user_id = $3)
+		ORDER BY k.id DESC LIMIT $2`, workspace, limit, user)
+}
+
 // LastPlan reads what the planner was last asked for, of an automation; false means nothing.
 func (s *Snap) LastPlan(ctx context.Context, agent string) (reeve.Errand, bool, error) {
 	return one(ctx, s, scanErrand, selectErrand+`WHERE k.agent_id = $1 AND k.kind = 'plan' ORDER BY k.id DESC LIMIT 1`, agent)

@@ -18,14 +18,14 @@ func scanLedger(r scanner) (v reeve.Item, err error) {
 // EnterItem begins, or goes on with, an attempt at an item. Doing it twice is doing it once. One that is settled by now, or at
 // another attempt, or that another run is at, is a conflict: somebody was faster.
 func (t *Tx) EnterItem(ctx context.Context, v reeve.Item, script string) error {
-	n, err := t.affect(ctx, `INSERT INTO items (`+ledgerColumns+`, attempt_run, script_id, started_at, finished_at)
-			VALUES ($1, $2, $3, $4, 'processing', $5, $6, $7, $7, '', '', $8, $8, $7, $9, $8, 0)
+	n, err := t.affect(ctx, `INSERT INTO items (`+ledgerColumns+`, attempt_run, script_id, started_at, finished_at, entry_id)
+			VALUES ($1, $2, $3, $4, 'processing', $5, $6, $7, $7, '', '', $8, $8, $7, $9, $8, 0, $10)
 		ON CONFLICT (agent_id, item_id) DO UPDATE SET title = $4, state = 'processing', first_run = CASE WHEN items.first_run = '' THEN $7 ELSE items.first_run END,
 			last_run = $7, code = '', message = '', updated_at = $8, attempt_run = CASE WHEN items.attempt_run = '' THEN $7 ELSE items.attempt_run END,
 			script_id = $9, finished_at = 0
 		WHERE items.state IN ('processing', 'failed') AND items.attempt = $5 AND (items.last_run = $7 OR items.state = 'failed'
 			OR NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = items.last_run AND r.state IN ('running', 'parked')))`,
-		v.AgentID, v.ID, v.WorkspaceID, v.Title, v.Attempt, v.CreatedBy, v.LastRun, reeve.Millis(t.now), script)
+		v.AgentID, v.ID, v.WorkspaceID, v.Title, v.Attempt, v.CreatedBy, v.LastRun, reeve.Millis(t.now), script, t.NewID(reeve.PrefixEntry))
 	if err == nil && n == 0 {
 		err = reeve.Errorf(reeve.Conflict, "item %q was settled by somebody else meanwhile, or another run is at it", v.ID)
 	}
@@ -80,10 +80,25 @@ func (s *Snap) GetItem(ctx context.Context, agent, id string) (reeve.Item, error
 	return v, err
 }
 
-// ListLedger reads a page of an automation's items, newest first, and how many there are in all.
+// WaitingItems reads a workspace's items that need attention, newest first.
+func (s *Snap) WaitingItems(ctx context.Context, workspace string, limit int) ([]reeve.WaitingItem, error) {
+	return page(ctx, s, "items", func(r scanner) (v reeve.WaitingItem, err error) {
+		var created, updated int64
+		err = r.Scan(&v.AgentID, &v.ID, &v.WorkspaceID, &v.Title, &v.State, &v.Attempt, &v.CreatedBy, &v.FirstRun, &v.LastRun, &v.Code, &v.Message,
+			&created, &updated, &v.Automation)
+		v.CreatedAt, v.UpdatedAt = reeve.FromMillis(created), reeve.FromMillis(updated)
+		return v, err
+	}, 2, `SELECT i.agent_id, i.item_id, i.workspace_id, i.title, i.state, i.attempt, i.created_by, i.first_run, i.last_run, i.code, i.message,
+			i.created_at, i.updated_at, a.name
+		FROM items i JOIN agents a ON a.id = i.agent_id WHERE i.workspace_id = $1 AND i.state = 'needs_attention'
+		ORDER BY i.created_at DESC, i.entry_id DESC, i.item_id DESC LIMIT $2`, workspace, limit)
+}
+
+// ListLedger reads a page of an automation's items, newest first, and how many there are in all. Of those that were entered at one time, the
+// last is the newest.
 func (s *Snap) ListLedger(ctx context.Context, agent string, f reeve.ItemFilter) (l reeve.ItemList, err error) {
 	const where = ` FROM items WHERE agent_id = $1 AND ($2 = '' OR state = $2) AND ($3 = '' OR item_id = $3)`
-	if l.Items, err = page(ctx, s, "items", scanLedger, 4, `SELECT `+ledgerColumns+where+` ORDER BY created_at DESC, item_id DESC LIMIT $4 OFFSET $5`,
+	if l.Items, err = page(ctx, s, "items", scanLedger, 4, `SELECT `+ledgerColumns+where+` ORDER BY created_at DESC, entry_id DESC, item_id DESC LIMIT $4 OFFSET $5`,
 		agent, string(f.State), f.ID, f.Limit, f.Offset); err != nil {
 		return l, err
 	}
