@@ -95,6 +95,16 @@ func (c *Client) Items(ctx context.Context, id string, f reeve.ItemFilter) (reev
 	return get[reeve.ItemList](ctx, c, path("automations", id, "items"), q)
 }
 
+// AutomationFiles lists the files that an automation has written.
+func (c *Client) AutomationFiles(ctx context.Context, id string, p Page) (reeve.SessionFileList, error) {
+	return get[reeve.SessionFileList](ctx, c, path("automations", id, "files"), p.query())
+}
+
+// AutomationFile reads a file that an automation has written.
+func (c *Client) AutomationFile(ctx context.Context, id, name string) (reeve.SessionFileContent, error) {
+	return get[reeve.SessionFileContent](ctx, c, path("automations", id, "files", "content"), url.Values{"path": {name}})
+}
+
 // Item gives an item and all attempts at it.
 func (c *Client) Item(ctx context.Context, id, item string) (reeve.ItemHistory, error) {
 	return get[reeve.ItemHistory](ctx, c, path("automations", id, "items", item), nil)

@@ -19,11 +19,38 @@ func automationsCommand(a *app) *cobra.Command {
 	c := family("automations", "See, write and run automations", `An automation is an agent whose brain is a script. Its script calls the agent's tools as functions and works through items, each
 once: what is done stays done, whatever crashes. NAME is the agent's name or id.`,
 		automationsList(a), automationsGet(a), automationsCreate(a), automationsSave(a), automationsVersions(a), automationsShow(a), automationsActivate(a), automationsRun(a), automationsRuns(a),
-		automationsPause(a), automationsResume(a), automationsPlan(a), automationsAnswer(a), automationsErrands(a))
+		automationsPause(a), automationsResume(a), automationsPlan(a), automationsAnswer(a), automationsErrands(a), automationsFiles(a))
 	c.Example = `  reeve automations create mailer triage.js --tool mail_list --tool mail_send
   reeve automations run mailer --wait
   reeve automations save mailer triage.js --fix
   reeve automations activate mailer 1.0`
+	return c
+}
+
+func automationsFiles(a *app) *cobra.Command {
+	var page client.Page
+	c := a.named("files NAME [PATH]", "List the files that an automation has written, or print one", "automations files tidy /summary.md", cobra.RangeArgs(1, 2),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			if len(args) == 2 {
+				f, err := c.AutomationFile(ctx, args[0], args[1])
+				if err != nil {
+					return err
+				}
+				return a.print(f, func(w io.Writer) { fmt.Fprint(w, f.Content) })
+			}
+			l, err := c.AutomationFiles(ctx, args[0], page)
+			if err != nil {
+				return err
+			}
+			defer a.more(l.Next)
+			return a.print(l, func(w io.Writer) {
+				a.table(w, "PATH SIZE UPDATED", rows(l.Files, func(f reeve.SessionFile) []string {
+					return []string{f.Path, strconv.Itoa(f.Size), when(f.UpdatedAt)}
+				}))
+			})
+		})
+	c.Long = "All runs of an automation share one set of session files. They stay until a run overwrites them."
+	paged(c, &page)
 	return c
 }
 

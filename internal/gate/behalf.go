@@ -107,6 +107,9 @@ func (p *pass) trace(ctx context.Context) error {
 		if p.call.Via.Brain() && l.agent == p.call.Agent { // in a conversation that another agent leads it is that one's
 			p.home = l.thread
 		}
+		if p.call.Via == reeve.ViaScript && l.agent == "" { // a script that is only tried has no run
+			p.home = reeve.RunThread(p.call.Agent, p.call.Run)
+		}
 		if l.damaged != nil {
 			return l.damaged
 		}

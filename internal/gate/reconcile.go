@@ -279,6 +279,7 @@ func (g *Gate) recall(ctx context.Context, op reeve.Operation) (*pass, error) {
 		return nil, err
 	}
 	p.id, p.op, p.undoes, p.resumed = op.CallID, op.ID, info.Undoes, &op
+	p.home = op.ThreadID // where its action is
 	p.args, p.argsHash, p.proposal = args, op.ArgsHash, item
 	if asked {
 		p.approval = &a

@@ -68,6 +68,8 @@ func (s *server) automationRoutes(api huma.API) {
 	handle(api, route{get, at + "/{id}/items/{item}", "getItem", "Get an item and all attempts at it", tag, viewer, 0}, s.getItem)
 	handle(api, route{post, at + "/{id}/items/skip", "skipItem", "Leave an item alone", tag, member, 0}, s.skipItem)
 	handle(api, route{post, at + "/{id}/items/reprocess", "reprocessItem", "Begin another attempt at an item", tag, member, 0}, s.reprocessItem)
+	handle(api, route{get, at + "/{id}/files", "listAutomationFiles", "List the files that it has written", tag, viewer, 0}, s.listAutomationFiles)
+	handle(api, route{get, at + "/{id}/files/content", "getAutomationFile", "Read one of its files", tag, viewer, 0}, s.getAutomationFile)
 	handle(api, route{post, at + "/{id}/plan", "planAutomation", "Have the planner write its script", tag, member, made}, s.planAutomation)
 	handle(api, route{get, at + "/{id}/errands", "listErrands", "List what the planner and the maintainer do for it", tag, viewer, 0}, s.listErrands)
 	handle(api, route{get, "/api/errands/{id}", "getErrand", "Get an errand", tag, viewer, 0}, s.getErrand)

@@ -19,13 +19,29 @@ func (s *Snap) GetSessionFile(ctx context.Context, workspace, session, path stri
 	return one(ctx, s, value[[]byte], `SELECT body FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path = $3`, workspace, session, path)
 }
 
+const sessionFileColumns = `path, size, created_at, updated_at`
+
+func scanSessionFile(r scanner) (f reeve.SessionFile, err error) {
+	var created, updated int64
+	err = r.Scan(&f.Path, &f.Size, &created, &updated)
+	f.CreatedAt, f.UpdatedAt = reeve.FromMillis(created), reeve.FromMillis(updated)
+	return f, err
+}
+
 // ListSessionFiles reads the files of a session whose path begins with a prefix.
 func (s *Snap) ListSessionFiles(ctx context.Context, workspace, session, prefix string, limit int) ([]reeve.SessionFile, error) {
-	return all(ctx, s, func(r scanner) (f reeve.SessionFile, err error) {
-		var created, updated int64
-		err = r.Scan(&f.Path, &f.Size, &created, &updated)
-		f.CreatedAt, f.UpdatedAt = reeve.FromMillis(created), reeve.FromMillis(updated)
-		return f, err
-	}, `SELECT path, size, created_at, updated_at FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND substr(path, 1, $3) = $4
+	return all(ctx, s, scanSessionFile, `SELECT `+sessionFileColumns+` FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND substr(path, 1, $3) = $4
 		ORDER BY path LIMIT $5`, workspace, session, utf8.RuneCountInString(prefix), prefix, limit)
+}
+
+// SessionFilesAfter reads a page of the files of a session, in the order of their paths, after a path.
+func (s *Snap) SessionFilesAfter(ctx context.Context, workspace, session, after string, limit int) ([]reeve.SessionFile, error) {
+	return all(ctx, s, scanSessionFile, `SELECT `+sessionFileColumns+` FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path > $3
+		ORDER BY path LIMIT $4`, workspace, session, after, limit)
+}
+
+// FindSessionFile reads what is known of a session's file; false means that there is none.
+func (s *Snap) FindSessionFile(ctx context.Context, workspace, session, path string) (reeve.SessionFile, bool, error) {
+	return one(ctx, s, scanSessionFile, `SELECT `+sessionFileColumns+` FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path = $3`,
+		workspace, session, path)
 }

@@ -1,0 +1,121 @@
+package host_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/host"
+	"reeve/reevetest"
+)
+
+// What an automation's script writes is there for its later runs, of whatever version, and for people, in pages.
+func TestK32_FilesOfAnAutomationAreFound(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, cfg host.Config) {
+		t.Parallel()
+		h := reevetest.StartWith(t, cfg)
+		a := &auto{Host: h, t: t, name: "tidy"}
+		h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "source": `
+			for (const day of ['mon', 'tue', 'wed']) {
+				await Items.withItem(day, day, async (ctx) => {
+					if (!ctx.item.isDone) await Session.writeFile({ path: '/days/' + day + '.md', content: '# ' + day });
+				});
+			}`})
+		if run := a.start(call{}); run.Run.State != reeve.RunCompleted {
+			t.Fatalf("%+v", run.Run)
+		}
+		var list reeve.SessionFileList
+		var seen []string
+		for more := true; more; more = list.Next != "" {
+			path := a.at("/files?limit=2&cursor=" + url.QueryEscape(list.Next))
+			list = reeve.SessionFileList{}
+			h.Want(200, &list, "GET", path, nil)
+			for _, f := range list.Files {
+				seen = append(seen, fmt.Sprint(f.Path, " ", f.Size))
+			}
+		}
+		if got := strings.Join(seen, ", "); got != "/days/mon.md 5, /days/tue.md 5, /days/wed.md 5" {
+			t.Errorf("its files: %s", got)
+		}
+		var f reeve.SessionFileContent
+		h.Want(200, &f, "GET", a.at("/files/content?path=/days/tue.md"), nil)
+		if f.Content != "# tue" || f.Path != "/days/tue.md" {
+			t.Errorf("%+v", f)
+		}
+		h.Want(http.StatusNotFound, nil, "GET", a.at("/files/content?path=/days/sun.md"), nil)
+		h.Want(http.StatusBadRequest, nil, "GET", a.at("/files?cursor=days"), nil)
+		a.save(`await Session.readFile({ path: '/days/wed.md' })`, false)
+		if run := a.start(call{}); run.Run.Output != "# wed" {
+			t.Errorf("a later run read %q: %s", run.Run.Output, run.Run.Message)
+		}
+		if res := h.Call("tidy", "read_file", object{"path": "/days/mon.md"}); !res.IsError { // of a session of the caller's own
+			t.Errorf("%+v", res)
+		}
+	})
+}
+
+// Items are listed newest first, and completely, also those that one batch entered at the same time.
+func TestK12_ItemsAreListedNewestFirst(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, cfg host.Config) {
+		t.Parallel()
+		h := reevetest.StartWith(t, cfg)
+		a := &auto{Host: h, t: t, name: "many"}
+		const n = 400
+		h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "source": fmt.Sprintf(`
+			for (let i = 0; i < %d; i++) await Items.withItem('item-' + (i * 7919 %% %d), 'number ' + i, async () => {});
+			(await Items.list({limit: 1000})).items.map(v => v.title).join()`, n, n)})
+		run := a.start(call{})
+		want := make([]string, n)
+		for i := range n {
+			want[i] = fmt.Sprint("number ", n-1-i)
+		}
+		if run.Run.State != reeve.RunCompleted || run.Run.Output != strings.Join(want, ",") {
+			t.Errorf("the script sees, as %s: %.200s", run.Run.State, run.Run.Output)
+		}
+		var got []string
+		for offset := 0; offset < n; offset += 150 {
+			var list reeve.ItemList
+			h.Want(200, &list, "GET", a.at(fmt.Sprint("/items?limit=150&offset=", offset)), nil)
+			for _, v := range list.Items {
+				got = append(got, v.Title)
+			}
+		}
+		if strings.Join(got, ",") != strings.Join(want, ",") {
+			t.Errorf("in pages: %.200s", strings.Join(got, ","))
+		}
+	})
+}
+
+// An item that needs attention waits for a person, and so do questions of the planner: the inbox shows them until somebody has decided.
+func TestK13_WhatNeedsAttentionIsInTheInbox(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, cfg host.Config) {
+		t.Parallel()
+		d := newDeeds()
+		h := reevetest.StartWith(t, cfg, d.tools()...)
+		a := newAuto(t, h, "mailer", `Items.withItem('x', 'Letter', async () => { await Mail.send({to: 'ann', text: '1'}); throw new Error('halt'); })`)
+		a.start(call{})
+		a.save(`Items.withItem('x', 'Letter', async () => { await Mail.send({to: 'ann', text: '2'}); })`, true)
+		a.start(call{})
+		var box reeve.Inbox
+		h.Want(200, &box, "GET", "/api/inbox", nil)
+		if len(box.Items) != 1 || box.Items[0].ID != "x" || box.Items[0].Automation != "mailer" || box.Items[0].State != reeve.ItemNeedsAttention {
+			t.Fatalf("the inbox: %+v", box.Items)
+		}
+		var s reeve.Status
+		if h.Want(200, &s, "GET", "/api/status", nil); s.Waiting != box.Waiting() || s.Waiting == 0 {
+			t.Errorf("%d wait, and the status says %d", box.Waiting(), s.Waiting)
+		}
+		h.Want(200, nil, "POST", a.at("/items/skip"), call{"item": "x"})
+		raw := map[string]json.RawMessage{}
+		if h.Want(200, &raw, "GET", "/api/inbox", nil); string(raw["items"]) != "[]" {
+			t.Errorf("after the decision: %s", raw["items"])
+		}
+	})
+}

@@ -1,0 +1,72 @@
+package httpapi
+
+import (
+	"context"
+	"strings"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// pathCursor begins the cursors of lists that are ordered by path.
+const pathCursor = "path:"
+
+func (s *server) listAutomationFiles(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
+	Cursor string `query:"cursor" maxLength:"600" doc:"What the page before gave as next_cursor"`
+}) (*body[reeve.SessionFileList], error) {
+	after, ok := strings.CutPrefix(in.Cursor, pathCursor)
+	if in.Cursor != "" && (!ok || !strings.HasPrefix(after, "/")) {
+		return nil, badCursor()
+	}
+	out := &body[reeve.SessionFileList]{}
+	err := s.DB.View(ctx, func(snap *store.Snap) error {
+		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
+		if err != nil {
+			return err
+		}
+		out.Body.Files, err = snap.SessionFilesAfter(ctx, who.Workspace, filesOf(m), after, in.Limit)
+		return err
+	})
+	if n := len(out.Body.Files); n == in.Limit {
+		out.Body.Next = pathCursor + out.Body.Files[n-1].Path
+	}
+	return out, err
+}
+
+func (s *server) getAutomationFile(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Path string `query:"path" required:"true" minLength:"1" maxLength:"512" doc:"Path of the file, such as /summary.md"`
+}) (*body[reeve.SessionFileContent], error) {
+	out := &body[reeve.SessionFileContent]{}
+	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
+		if err != nil {
+			return err
+		}
+		name := "/" + strings.TrimPrefix(in.Path, "/")
+		f, ok, err := snap.FindSessionFile(ctx, who.Workspace, filesOf(m), name)
+		if err == nil && !ok {
+			err = reeve.Errorf(reeve.NotFound, "the automation has no file %s", name).Hintf("list its files: reeve automations files %s", m.Name)
+		}
+		if err != nil {
+			return err
+		}
+		text, _, err := snap.GetSessionFile(ctx, who.Workspace, filesOf(m), name)
+		if err != nil {
+			return err
+		}
+		shown, err := s.Gate.Shown(ctx, snap, who.Workspace)
+		if err != nil {
+			return err
+		}
+		out.Body = reeve.SessionFileContent{SessionFile: f, Content: shown.Stored(string(text), false)}
+		return nil
+	})
+}
+
+// filesOf is the session that an automation's files are in.
+func filesOf(m reeve.Automation) string {
+	return reeve.SessionThread(m.AgentID, reeve.AutomationSession)
+}
