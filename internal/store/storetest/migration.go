@@ -111,6 +111,13 @@ func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
 		"ALTER TABLE agent_runtimes ADD COLUMN seen BIGINT NOT NULL DEFAULT 0",
 		"ALTER TABLE agent_runtimes ADD COLUMN active_run TEXT NOT NULL DEFAULT ''",
 		"UPDATE agent_runtimes SET active_run = 'run_under_way', seen = 7 WHERE agent_id = 'agt_one'",
+		"ALTER TABLE timers DROP COLUMN on_behalf_of", "ALTER TABLE wakes DROP COLUMN on_behalf_of",
+		"ALTER TABLE runs DROP COLUMN on_behalf_of", "ALTER TABLE scripts DROP COLUMN on_behalf_of",
+		"DROP INDEX items_newest", "DROP INDEX items_waiting", "DROP INDEX errands_asking", "ALTER TABLE items DROP COLUMN entry_id",
+		"CREATE INDEX items_newest ON items (agent_id, created_at, item_id)",
+		"INSERT INTO automations (agent_id, workspace_id, script_id, paused_at, paused_run, owner, created_at, updated_at) VALUES ('agt_one', '" + ws + "', '', 0, '', '', 1, 1)",
+		"UPDATE runs SET thread_id = 'agt_one:run:run_under_way' WHERE id = 'run_under_way'",
+		"INSERT INTO session_files (workspace_id, session_id, path, size, body, created_at, updated_at) VALUES ('" + ws + "', 'agt_one:run:run_under_way', '/old.md', 3, 'old', 1, 1)",
 		"DELETE FROM goose_db_version WHERE version_id >= 27",
 	} {
 		must(t, raw(ctx, e, query))
@@ -124,6 +131,11 @@ func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
 		equal(t, ok, false, "a second run at a time")
 		return err
 	})
+	file := view(t, db, func(s *store.Snap) (string, error) {
+		b, _, err := s.GetSessionFile(ctx, ws, reeve.SessionThread("agt_one", reeve.AutomationSession), "/old.md")
+		return string(b), err
+	})
+	equal(t, file, "old", "what an automation's run wrote")
 	must(t, ended(t, db, "run_under_way", reeve.RunCompleted))
 	state := view(t, db, func(s *store.Snap) (reeve.AgentState, error) { return s.AgentState(ctx, "agt_one") })
 	equal(t, fmt.Sprint(slices.Collect(maps.Values(state.Processed))), "[7]", "what it had seen when it began")
