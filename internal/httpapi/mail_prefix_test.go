@@ -271,7 +271,7 @@ func TestI15_OldMailIsIndexedAsWritten(t *testing.T) {
 func older(w world) []string {
 	list := []string{"DELETE FROM goose_db_version WHERE version_id = 43"}
 	if w.cfg.Database != "" {
-		return append(list, "ALTER TABLE emails DROP COLUMN written", "DROP FUNCTION reeve_fold")
+		return append(list, "ALTER TABLE emails DROP COLUMN written", "DROP FUNCTION reeve_fold", "DROP FUNCTION reeve_lower")
 	}
 	return append(list, "DROP TRIGGER emails_written_inserted", "DROP TRIGGER emails_written_deleted",
 		"DROP TRIGGER emails_written_updated", "DROP TABLE emails_written")

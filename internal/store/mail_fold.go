@@ -35,12 +35,12 @@ func foldWritten(w string) string {
 		latin = r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 		b.WriteRune(r)
 	}
-	return writtenDigits.Replace(strings.ToLower(norm.NFC.String(b.String())))
+	w = strings.ReplaceAll(strings.ToLower(norm.NFC.String(b.String())), "ς", "σ")
+	if w != "" && w[0] >= '0' && w[0] <= '9' {
+		w = "ê" + w
+	}
+	return w
 }
 
 // foldAttached is foldWritten for a word of an attachment's name.
 func foldAttached(w string) string { return "ë" + foldWritten(w) }
-
-// writtenDigits keeps the parser from taking digits for numbers, and a final sigma is a sigma.
-var writtenDigits = strings.NewReplacer("0", "à", "1", "á", "2", "â", "3", "ã", "4", "ä", "5", "å", "6", "ç", "7", "è",
-	"8", "é", "9", "ê", "ς", "σ")

@@ -31,16 +31,30 @@ END;
 
 -- only postgres
 -- reeve_fold prepares a text for PostgreSQL's parser: small letters, Latin ones without accents, and a space for all
--- that is not a letter, a digit or a mark. Digits become accented letters, which no text has any more then: the parser
--- would take 1e5a for the number 1e5 and a word. In a database of locale C lower() knows only a to z, so that other
--- letters are listed. Package store writes the words of a query in the same way.
+-- that is not a letter, a digit or a mark. A word that begins with a digit gets an accented letter in front, which no
+-- text has any more then: the parser would take 1e5a for the number 1e5 and a word. Where lower() knows only a to z, as
+-- in a database of locale C, reeve_lower lists the letters. Package store writes the words of a query in the same way.
+-- +goose StatementBegin
+CREATE FUNCTION reeve_lower (text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $f$
+  SELECT CASE WHEN lower('Я') = 'я' THEN replace(lower($1), 'ς', 'σ') ELSE translate(lower($1),
+      'ςÆÐØÞĐĦĲĿŁŊŒŦƁƂƄƆƇƉƊƋƎƏƐƑƓƔƖƗƘƜƝƟƢƤƦƧƩƬƮƱƲƳƵƷƸƼǄǅǇǈǊǋǢǤǮǱǲǶǷǼǾȜȠȢȤȺȻȽȾɁɃɄɅɆɈɊɌɎͰͲͶͿΆΈΉΊΌΎΏΑΒΓΔΕΖΗΘΙΚ'
+      'ΛΜΝΞΟΠΡΣΤΥΦΧΨΩΪΫϏϘϚϜϞϠϢϤϦϨϪϬϮϴϷϹϺϽϾϿЀЁЂЃЄЅІЇЈЉЊЋЌЍЎЏАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯѠѢѤѦѨѪѬѮѰѲѴѶѸѺѼѾ'
+      'ҀҊҌҎҐҒҔҖҘҚҜҞҠҢҤҦҨҪҬҮҰҲҴҶҸҺҼҾӀӁӃӅӇӉӋӍӐӒӔӖӘӚӜӞӠӢӤӦӨӪӬӮӰӲӴӶӸӺӼӾԀԂԄԆԈԊԌԎԐԒԔԖԘԚԜԞԠԢԤԦԨԪԬԮԱԲԳԴԵԶԷԸԹԺԻԼԽԾԿՀ'
+      'ՁՂՃՄՅՆՇՈՉՊՋՌՍՎՏՐՑՒՓՔՕՖ',
+      'σæðøþđħĳŀłŋœŧɓƃƅɔƈɖɗƌǝəɛƒɠɣɩɨƙɯɲɵƣƥʀƨʃƭʈʊʋƴƶʒƹƽǆǆǉǉǌǌǣǥǯǳǳƕƿǽǿȝƞȣȥⱥȼƚⱦɂƀʉʌɇɉɋɍɏͱͳͷϳάέήίόύώαβγδεζηθικ'
+      'λμνξοπρστυφχψωϊϋϗϙϛϝϟϡϣϥϧϩϫϭϯθϸϲϻͻͼͽѐёђѓєѕіїјљњћќѝўџабвгдежзийклмнопрстуфхцчшщъыьэюяѡѣѥѧѩѫѭѯѱѳѵѷѹѻѽѿ'
+      'ҁҋҍҏґғҕҗҙқҝҟҡңҥҧҩҫҭүұҳҵҷҹһҽҿӏӂӄӆӈӊӌӎӑӓӕӗәӛӝӟӡӣӥӧөӫӭӯӱӳӵӷӹӻӽӿԁԃԅԇԉԋԍԏԑԓԕԗԙԛԝԟԡԣԥԧԩԫԭԯաբգդեզէըթժիլխծկհ'
+      'ձղճմյնշոչպջռսվտրցւփքօֆ') END
+$f$;
+-- +goose StatementEnd
 -- +goose StatementBegin
 CREATE FUNCTION reeve_fold (text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $f$
-  SELECT translate(CASE WHEN octet_length($1) = length($1) THEN lower($1) ELSE
-    translate(lower(normalize(regexp_replace(
-      regexp_replace(normalize($1, NFD),
-      '[\u0080-\u00A9\u00AB-\u00B1\u00B4\u00B6-\u00B8\u00BB\u00BF\u00D7\u00F7\u02C2-\u02C5\u02D2-\u02DF'
-      '\u02E5-\u02EB\u02ED\u02EF-\u02FF\u0375\u037E\u0384-\u0385\u0387\u03F6\u0482\u055A-\u055F'
+  SELECT regexp_replace(
+    CASE WHEN octet_length($1) = length($1) THEN regexp_replace(lower($1), '[^a-z0-9]+', ' ', 'g')
+    ELSE regexp_replace(
+      reeve_lower(normalize(regexp_replace(normalize($1, NFD), '([A-Za-z])[\u0300-\u036F]+', '\1', 'g'), NFC)),
+      '[\u0001-\u002F\u003A-\u0040\u005B-\u0060\u007B-\u00A9\u00AB-\u00B1\u00B4\u00B6-\u00B8\u00BB\u00BF\u00D7\u00F7'
+      '\u02C2-\u02C5\u02D2-\u02DF\u02E5-\u02EB\u02ED\u02EF-\u02FF\u0375\u037E\u0384-\u0385\u0387\u03F6\u0482\u055A-\u055F'
       '\u0589-\u058F\u05BE\u05C0\u05C3\u05C6\u05F3-\u060F\u061B-\u061F\u066A-\u066D\u06D4\u06DD-\u06DE'
       '\u06E9\u06FD-\u06FE\u0700-\u070F\u07F6-\u07F9\u07FE-\u07FF\u0830-\u083E\u085E\u0888\u0890-\u0891'
       '\u08E2\u0964-\u0965\u0970\u09F2-\u09F3\u09FA-\u09FB\u09FD\u0A76\u0AF0-\u0AF1\u0B70\u0BF3-\u0BFA'
@@ -60,17 +74,9 @@ CREATE FUNCTION reeve_fold (text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL S
       '\uA8F8-\uA8FA\uA8FC\uA92E-\uA92F\uA95F\uA9C1-\uA9CD\uA9DE-\uA9DF\uAA5C-\uAA5F\uAA77-\uAA79'
       '\uAADE-\uAADF\uAAF0-\uAAF1\uAB5B\uAB6A-\uAB6B\uABEB\uFB29\uFBB2-\uFBC2\uFD3E-\uFD4F\uFDCF'
       '\uFDFC-\uFDFF\uFE10-\uFE19\uFE30-\uFE6B\uFEFF-\uFF0F\uFF1A-\uFF20\uFF3B-\uFF40\uFF5B-\uFF65'
-      '\uFFE0-\uFFFF\U0001F000-\U0001F0F5\U0001F10D-\U0001FBCA]',
-      ' ', 'g'), '([A-Za-z])[\u0300-\u036F]+', '\1', 'g'), NFC)),
-      'ςÆÐØÞĐĦĲĿŁŊŒŦƁƂƄƆƇƉƊƋƎƏƐƑƓƔƖƗƘƜƝƟƢƤƦƧƩƬƮƱƲƳƵƷƸƼǄǅǇǈǊǋǢǤǮǱǲǶǷǼǾȜȠȢȤȺȻȽȾɁɃɄɅɆɈɊɌɎͰͲͶͿΆΈΉΊΌΎΏΑΒΓΔΕΖΗΘΙΚ'
-      'ΛΜΝΞΟΠΡΣΤΥΦΧΨΩΪΫϏϘϚϜϞϠϢϤϦϨϪϬϮϴϷϹϺϽϾϿЀЁЂЃЄЅІЇЈЉЊЋЌЍЎЏАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯѠѢѤѦѨѪѬѮѰѲѴѶѸѺѼѾ'
-      'ҀҊҌҎҐҒҔҖҘҚҜҞҠҢҤҦҨҪҬҮҰҲҴҶҸҺҼҾӀӁӃӅӇӉӋӍӐӒӔӖӘӚӜӞӠӢӤӦӨӪӬӮӰӲӴӶӸӺӼӾԀԂԄԆԈԊԌԎԐԒԔԖԘԚԜԞԠԢԤԦԨԪԬԮԱԲԳԴԵԶԷԸԹԺԻԼԽԾԿՀ'
-      'ՁՂՃՄՅՆՇՈՉՊՋՌՍՎՏՐՑՒՓՔՕՖ',
-      'σæðøþđħĳŀłŋœŧɓƃƅɔƈɖɗƌǝəɛƒɠɣɩɨƙɯɲɵƣƥʀƨʃƭʈʊʋƴƶʒƹƽǆǆǉǉǌǌǣǥǯǳǳƕƿǽǿȝƞȣȥⱥȼƚⱦɂƀʉʌɇɉɋɍɏͱͳͷϳάέήίόύώαβγδεζηθικ'
-      'λμνξοπρστυφχψωϊϋϗϙϛϝϟϡϣϥϧϩϫϭϯθϸϲϻͻͼͽѐёђѓєѕіїјљњћќѝўџабвгдежзийклмнопрстуфхцчшщъыьэюяѡѣѥѧѩѫѭѯѱѳѵѷѹѻѽѿ'
-      'ҁҋҍҏґғҕҗҙқҝҟҡңҥҧҩҫҭүұҳҵҷҹһҽҿӏӂӄӆӈӊӌӎӑӓӕӗәӛӝӟӡӣӥӧөӫӭӯӱӳӵӷӹӻӽӿԁԃԅԇԉԋԍԏԑԓԕԗԙԛԝԟԡԣԥԧԩԫԭԯաբգդեզէըթժիլխծկհ'
-      'ձղճմյնշոչպջռսվտրցւփքօֆ') END,
-    '0123456789!"#$%&''()*+,-./:;<=>?@[\]^_`{|}~', 'àáâãäåçèéê' || repeat(' ', 32))
+      '\uFFE0-\uFFFF\U0001F000-\U0001F0F5\U0001F10D-\U0001FBCA]+',
+      ' ', 'g') END,
+    '(^| )(?=[0-9])', '\1ê', 'g')
 $f$;
 -- +goose StatementEnd
 -- There are only four labels: words of attachments have a letter of their own in front.
@@ -78,7 +84,7 @@ ALTER TABLE emails ADD COLUMN written tsvector GENERATED ALWAYS AS (
   setweight(to_tsvector('simple', reeve_fold(subject)), 'A') ||
   setweight(to_tsvector('simple', reeve_fold(sender)), 'B') ||
   setweight(to_tsvector('simple', reeve_fold(left(recipients, 131072))), 'C') ||
-  setweight(to_tsvector('simple', regexp_replace(reeve_fold(left(attached, 16384)), '([^[:cntrl:] ]+)', 'ë\1', 'g') ||
+  setweight(to_tsvector('simple', regexp_replace(reeve_fold(left(attached, 16384)), '([^ ]+)', 'ë\1', 'g') ||
     ' ' || reeve_fold(left(body, 262144))), 'D')) STORED;
 CREATE INDEX emails_written ON emails USING gin (written);
 -- end
@@ -93,4 +99,5 @@ DROP TABLE emails_written;
 -- only postgres
 ALTER TABLE emails DROP COLUMN written;
 DROP FUNCTION reeve_fold;
+DROP FUNCTION reeve_lower;
 -- end
