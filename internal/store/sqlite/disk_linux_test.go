@@ -1,0 +1,113 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"reeve"
+	"reeve/internal/store"
+	"reeve/internal/store/sqlite"
+	"reeve/internal/store/storetest"
+)
+
+// unreadable names the database that a process of this test reads when the kernel refuses to.
+const unreadable = "REEVE_TEST_UNREADABLE"
+
+// SQLite has one code for a database that is damaged and for a disk that cannot be read (EIO). Only the first is damage: nobody is
+// told to restore a backup because of a cable. The process that reads is one of its own, since nothing takes its filter back.
+func TestDiskThatCannotBeReadIsNotDamage(t *testing.T) {
+	if file := os.Getenv(unreadable); file != "" {
+		readBadly(t, file)
+		return
+	}
+	file := filepath.Join(t.TempDir(), "reeve.db")
+	e, err := sqlite.Open(t.Context(), sqlite.Config{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := store.Open(t.Context(), e, storetest.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := put(db, random(1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestDiskThatCannotBeReadIsNotDamage$", "-test.v")
+	cmd.Env = append(os.Environ(), unreadable+"="+file)
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "the disk that holds the database failed") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	damaged, err := os.OpenFile(file, os.O_WRONLY, 0) // the same database, damaged: that is told as before
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := int64(4096); at < 400_000; at += 4096 {
+		if _, err := damaged.WriteAt(random(100), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := damaged.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = sqlite.Check(t.Context(), file)
+	wantCode(t, err, reeve.Unavailable, "damaged")
+}
+
+// readBadly opens a database, has the kernel refuse to read any file from then on, and reads.
+func readBadly(t *testing.T, file string) {
+	e, err := sqlite.Open(t.Context(), sqlite.Config{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := failReads(); err != nil {
+		t.Fatal(err)
+	}
+	err = store.Explain(e.Update(t.Context(), func(c store.Conn) error {
+		rows, err := c.Query(t.Context(), "SELECT hash FROM payloads")
+		if err != nil {
+			return err
+		}
+		for rows.Next() {
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		return rows.Close()
+	}))
+	told := reeve.AsError(err)
+	fmt.Println(told.Message)
+	if told.Code != reeve.Unavailable || strings.Contains(told.Message, "damaged") || strings.Contains(told.Hint, "restore") ||
+		!strings.Contains(told.Hint, "keep the database file") {
+		t.Errorf("%v; %s", err, told.Hint)
+	}
+}
+
+// failReads makes pread fail with EIO in every thread of this process, for good.
+func failReads() error {
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number of the system call
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_PREAD64, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EIO)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
