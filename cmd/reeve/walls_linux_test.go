@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -169,11 +170,10 @@ func TestO06_WhatACrashLeftIsClearedAway(t *testing.T) {
 	})
 	until := func(what string, ok func() bool) {
 		t.Helper()
-		for !ok() {
-			if t.Context().Err() != nil {
-				t.Fatal(what)
-			}
-			time.Sleep(5 * time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		if err := poll(ctx, what, func() (bool, error) { return ok(), nil }); err != nil {
+			t.Fatal(err)
 		}
 	}
 	folders := func() []string {
@@ -189,7 +189,7 @@ func TestO06_WhatACrashLeftIsClearedAway(t *testing.T) {
 		}
 		return n
 	}
-	until("the command did not begin", func() bool { return len(folders()) == 1 && sleepers() == 2 })
+	until("the command begins", func() bool { return len(folders()) == 1 && sleepers() == 2 })
 	p.kill()
 	calls.Wait()
 	if len(folders()) != 1 || sleepers() == 0 {
@@ -211,5 +211,5 @@ func TestO06_WhatACrashLeftIsClearedAway(t *testing.T) {
 	if left, _ := filepath.Glob(temp + "/reeve-command-*"); len(left) > 0 {
 		t.Errorf("left is %v", left)
 	}
-	until("processes go on", func() bool { return sleepers() == 0 })
+	until("its processes end", func() bool { return sleepers() == 0 })
 }
