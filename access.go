@@ -33,6 +33,9 @@ type AccessToken struct {
 	RevokedAt  *time.Time `json:"revoked_at,omitempty"`
 }
 
+// OwnerUser is the user that a server's own token acts for.
+const OwnerUser = "owner"
+
 // Principal is who makes a request.
 type Principal struct {
 	TokenID   string

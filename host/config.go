@@ -75,6 +75,8 @@ type Config struct {
 
 	Held bool `yaml:"held" json:"held,omitempty" doc:"Start held, as after a restore: nothing goes on until a person says reeve resume. Default: only after a restore"`
 
+	MetricsToken string `yaml:"metrics_token" json:"metrics_token,omitempty" minLength:"16" doc:"A bearer token that reads /metrics and nothing else. Default: only server tokens read it"`
+
 	from *source // the file that it was read from, if it was
 
 	Log     *slog.Logger     `yaml:"-" json:"-"` // where to log. Default: standard error
@@ -89,7 +91,7 @@ type Config struct {
 
 // FromEnv overrides settings with REEVE_* variables. One that is empty stands for the default.
 func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
-	text := map[string]*string{"REEVE_DIR": &c.Dir, "REEVE_LISTEN": &c.Listen, "REEVE_DATABASE": &c.Database, "REEVE_DATABASE_DIRECT": &c.DirectDB, "REEVE_LOG_LEVEL": &c.LogLevel, "REEVE_SECRET_KEY": &c.SecretKey,
+	text := map[string]*string{"REEVE_DIR": &c.Dir, "REEVE_LISTEN": &c.Listen, "REEVE_DATABASE": &c.Database, "REEVE_DATABASE_DIRECT": &c.DirectDB, "REEVE_LOG_LEVEL": &c.LogLevel, "REEVE_SECRET_KEY": &c.SecretKey, "REEVE_METRICS_TOKEN": &c.MetricsToken,
 		"REEVE_WEBHOOK": &c.Webhook, "REEVE_SHELL": &c.Shell, "REEVE_WEATHER_URL": &c.WeatherURL, "REEVE_PLACES_URL": &c.PlacesURL, "REEVE_MODEL": &c.Models.Default, "REEVE_MODEL_SCRIPT": &c.Models.Script, "REEVE_PYTHON_CACHE": &c.Python.Cache}
 	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins, "REEVE_HTTP_ALLOW": &c.HTTPAllow, "REEVE_SHELL_ENV": &c.ShellEnv}
 	spans := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETENTION": &c.Retention, "REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,

@@ -70,6 +70,9 @@ func (c Config) check() (name, reason string) {
 	if b, err := hex.DecodeString(c.SecretKey); c.SecretKey != "" && (err != nil || len(b) != 32) {
 		return "secret_key", "it must be 64 hex digits"
 	}
+	if n := len(c.MetricsToken); n > 0 && n < 16 {
+		return "metrics_token", "it must have at least 16 characters"
+	}
 	if _, ok := c.level(); !ok {
 		return "log_level", fmt.Sprintf("%q is not debug, info, warn or error", c.LogLevel)
 	}

@@ -146,22 +146,18 @@ func (h *Host) bootstrap(ctx context.Context) error {
 		}
 		broken = slices.DeleteFunc(slices.Clone(list), func(w reeve.Workspace) bool { return w.Broken == "" })
 		if len(list) == 0 {
-			if list, err = firstWorkspace(ctx, tx); err != nil {
+			if err := firstWorkspace(ctx, tx); err != nil {
 				return err
 			}
 		}
 		if there {
-			c, err := httpapi.Recognize(ctx, &tx.Snap, old)
-			if reeve.CodeOf(err) != reeve.Unauthenticated {
-				return enter(ctx, tx, c, list, err)
+			known, err := adopt(ctx, tx, old)
+			if err != nil || known {
+				return err
 			}
 		}
-		ids := make([]string, len(list))
-		for i, w := range list {
-			ids[i] = w.ID
-		}
 		var c store.Credential
-		token, c = httpapi.NewOwner(tx.NewID(reeve.PrefixToken), ids, tx.Now())
+		token, c = httpapi.NewOwner(tx.NewID(reeve.PrefixToken), tx.Now())
 		return tx.InsertCredential(ctx, c)
 	})
 	for _, w := range broken {
@@ -181,22 +177,30 @@ func (h *Host) bootstrap(ctx context.Context) error {
 }
 
 // firstWorkspace makes the first workspace, unless another server does so in the same moment.
-func firstWorkspace(ctx context.Context, tx *store.Tx) ([]reeve.Workspace, error) {
-	w, err := tx.InsertWorkspace(ctx, "default", "Default")
+func firstWorkspace(ctx context.Context, tx *store.Tx) error {
+	_, err := tx.InsertWorkspace(ctx, "default", "Default")
 	if reeve.CodeOf(err) == reeve.AlreadyExists {
-		return tx.ListWorkspaces(ctx)
-	}
-	return []reeve.Workspace{w}, err
-}
-
-// enter lets an owner's token into the workspaces that were made without it, by a Reeve that shared the database and did not know better.
-func enter(ctx context.Context, tx *store.Tx, c store.Credential, list []reeve.Workspace, err error) error {
-	for _, w := range list {
-		if err == nil && c.Role == reeve.Owner && !slices.Contains(c.Workspaces, w.ID) {
-			err = tx.BindCredential(ctx, c.ID, w.ID)
-		}
+		return nil
 	}
 	return err
+}
+
+// adopt makes the token in the data directory a server token, as one from before server tokens were marked is not yet. False
+// means that the token is not valid in this database, or is not an owner's. Holding the file is the proof: whoever can write
+// the data directory owns the server, and no API can.
+func adopt(ctx context.Context, tx *store.Tx, text string) (known bool, err error) {
+	c, err := httpapi.Recognize(ctx, &tx.Snap, text)
+	switch {
+	case reeve.CodeOf(err) == reeve.Unauthenticated:
+		return false, nil
+	case err != nil:
+		return false, err
+	case c.Role != reeve.Owner:
+		return false, nil
+	case !c.Server:
+		return true, tx.MarkServerCredential(ctx, c.ID)
+	}
+	return true, nil
 }
 
 // Renewed tells whether this start has put a new owner's token in the place of one that its database does not know, or no longer takes.

@@ -306,7 +306,8 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 		return nil, err
 	}
 	return httpapi.New(httpapi.Config{DB: h.db, Gate: h.gate, Wake: h.room, Desk: h.desk, Automations: h.auto, Branches: h.branch, Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: h.cfg.Hosts, Origins: h.cfg.Origins,
-		Rate: h.cfg.Rate, Burst: h.cfg.Burst, Heartbeat: h.cfg.Pulse, Doctor: h.doctor, Ready: h.ready, Held: h.held, Backup: h.snapshot, Metrics: h.metrics.handler()}), nil
+		Rate: h.cfg.Rate, Burst: h.cfg.Burst, Heartbeat: h.cfg.Pulse, Doctor: h.doctor, Ready: h.ready, Held: h.held, Backup: h.snapshot,
+		Metrics: h.metrics.handler(), MetricsToken: h.cfg.MetricsToken}), nil
 }
 
 // Step takes up operations that are due, runs the agents that are, sends what people are to be told, and forgets what was kept for long enough, once; a program
@@ -452,7 +453,7 @@ func knownSecrets(cfg Config) []string {
 			out = append(out, v)
 		}
 	}
-	own := []string{cfg.SecretKey, cfg.Webhook} // the address of a webhook is its password
+	own := []string{cfg.SecretKey, cfg.MetricsToken, cfg.Webhook} // the address of a webhook is its password
 	for _, e := range append(slices.Collect(maps.Values(cfg.Models.Servers)), cfg.Models.Anthropic, cfg.Models.OpenAI, cfg.Models.Gemini, cfg.Models.Ollama) {
 		if len(e.Key) >= 16 { // a server of one's own may go by a word
 			own = append(own, e.Key)

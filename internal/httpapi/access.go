@@ -81,6 +81,9 @@ func (s *server) revokeToken(ctx context.Context, who reeve.Principal, in *IDPat
 		if err != nil {
 			return err
 		}
+		if c.Server && !mine.Server {
+			return reeve.Errorf(reeve.Forbidden, "the token is a server's own").Hintf("only a server token can revoke it")
+		}
 		if !within(c.Workspaces, mine.Workspaces) {
 			return reeve.Errorf(reeve.Forbidden, "the token is valid in a workspace that yours is not valid in").Hintf("an owner of all its workspaces can revoke it")
 		}
@@ -139,23 +142,7 @@ func (s *server) listWorkspaces(ctx context.Context, who reeve.Principal, _ *Sco
 	})
 }
 
-// owners are the tokens that servers keep in their data directories, of which each that shares a database has its own, if they are valid in every workspace as the caller's is.
-func owners(ctx context.Context, snap *store.Snap, who reeve.Principal) (ids []string, err error) {
-	mine, _, err := snap.GetCredential(ctx, who.TokenID)
-	if err != nil {
-		return nil, err
-	}
-	list, err := snap.ListCredentials(ctx, who.Workspace)
-	for _, c := range list {
-		if c.Name == ownerName && c.User == ownerName && c.Role == reeve.Owner && c.RevokedAt == nil && c.ExpiresAt == nil && within(mine.Workspaces, c.Workspaces) {
-			ids = append(ids, c.ID)
-		}
-	}
-	return ids, err
-}
-
-// createWorkspace makes a workspace and lets the maker's token into it, and the owners'. Only who is in every other may: so the server's owner can
-// always enter all of them.
+// createWorkspace makes a workspace. Server tokens are valid in it at once; no other token is until an owner makes one for it.
 func (s *server) createWorkspace(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.WorkspaceRequest
@@ -166,20 +153,11 @@ func (s *server) createWorkspace(ctx context.Context, who reeve.Principal, in *s
 	}
 	out := &body[reeve.Workspace]{}
 	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		if err := everywhere(ctx, &tx.Snap, who); err != nil {
-			return err
-		}
-		tokens, err := owners(ctx, &tx.Snap, who)
-		if err != nil {
+		if err := serverWide(ctx, &tx.Snap, who); err != nil {
 			return err
 		}
 		if out.Body, err = tx.InsertWorkspace(ctx, in.Body.ID, name); err != nil {
 			return err
-		}
-		for _, id := range append(tokens, who.TokenID) {
-			if err := tx.BindCredential(ctx, id, in.Body.ID); err != nil {
-				return err
-			}
 		}
 		return tx.Answer(ctx, out.Body)
 	})

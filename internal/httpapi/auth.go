@@ -164,17 +164,8 @@ func bearer(r *http.Request) string {
 // whoIs finds out who makes a request, by its token and the workspace it names.
 func (s *server) whoIs(r *http.Request, token, workspace string) (reeve.Principal, error) {
 	var who reeve.Principal
-	if token == "" {
-		return who, s.slow(r, reeve.Errorf(reeve.Unauthenticated, "no bearer token was sent").Hintf("send Authorization: Bearer <token>; the owner's is in the data directory"))
-	}
-	c, err := s.credential(r.Context(), token)
+	c, err := s.admit(r, token)
 	if err != nil {
-		if reeve.CodeOf(err) == reeve.Unauthenticated {
-			return who, s.slow(r, err)
-		}
-		return who, err
-	}
-	if err := s.limit.allow("token:" + c.ID); err != nil {
 		return who, err
 	}
 	if workspace == "" {
@@ -185,6 +176,44 @@ func (s *server) whoIs(r *http.Request, token, workspace string) (reeve.Principa
 		return who, reeve.Errorf(reeve.Forbidden, "the token is not valid in that workspace")
 	}
 	return reeve.Principal{TokenID: c.ID, User: c.User, Role: c.Role, Workspace: workspace}, nil
+}
+
+// admit finds the token of a request, and limits how fast one token, or an address without a valid one, may ask.
+func (s *server) admit(r *http.Request, token string) (store.Credential, error) {
+	if token == "" {
+		return store.Credential{}, s.slow(r, reeve.Errorf(reeve.Unauthenticated, "no bearer token was sent").
+			Hintf("send Authorization: Bearer <token>; the owner's is in the data directory"))
+	}
+	c, err := s.credential(r.Context(), token)
+	if reeve.CodeOf(err) == reeve.Unauthenticated {
+		return c, s.slow(r, err)
+	}
+	if err == nil {
+		err = s.limit.allow("token:" + c.ID)
+	}
+	return c, err
+}
+
+// metrics serves what is measured. It counts all workspaces together, so it takes a server token, or the token that the
+// configuration has for it.
+func (s *server) metrics(w http.ResponseWriter, r *http.Request) {
+	if err := s.mayMeasure(r, bearer(r)); err != nil {
+		s.write(w, r, err)
+		return
+	}
+	s.Metrics.ServeHTTP(w, r)
+}
+
+func (s *server) mayMeasure(r *http.Request, token string) error {
+	if s.MetricsToken != "" && subtle.ConstantTimeCompare([]byte(token), []byte(s.MetricsToken)) == 1 {
+		return nil
+	}
+	c, err := s.admit(r, token)
+	if err == nil && !c.Server {
+		err = reeve.Errorf(reeve.Forbidden, "the metrics count all workspaces together, and take a server token").
+			Hintf("use the token in owner.token of the data directory, or the server's metrics_token")
+	}
+	return err
 }
 
 // slow limits how fast tokens can be guessed from one address.
@@ -209,12 +238,11 @@ func newCredential(id string, t reeve.AccessToken) (string, store.Credential) {
 	return tokenPrefix + id + "_" + secret, store.Credential{AccessToken: t, Hash: hashSecret(secret)}
 }
 
-// ownerName is the name, and the user, of the tokens that servers keep in their data directories.
-const ownerName = "owner"
-
-// NewOwner makes the token that a server keeps in its data directory. It is valid in every workspace, also in those that are made later.
-func NewOwner(id string, workspaces []string, at time.Time) (string, store.Credential) {
-	return newCredential(id, reeve.AccessToken{Name: ownerName, User: ownerName, Role: reeve.Owner, Workspaces: workspaces, CreatedAt: at})
+// NewOwner makes the token that a server keeps in its data directory: a server token, valid in every workspace.
+func NewOwner(id string, at time.Time) (string, store.Credential) {
+	text, c := newCredential(id, reeve.AccessToken{Name: reeve.OwnerUser, User: reeve.OwnerUser, Role: reeve.Owner, CreatedAt: at})
+	c.Server = true
+	return text, c
 }
 
 func hashSecret(s string) string { // a random secret of 256 bits needs no slow hash

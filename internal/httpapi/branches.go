@@ -64,7 +64,7 @@ func (s *server) createProject(ctx context.Context, who reeve.Principal, in *str
 	Body reeve.ProjectRequest
 }) (*body[reeve.Project], error) {
 	// A path of the server's disk is no single tenant's business: what is there may be another's.
-	if err := s.DB.View(ctx, func(snap *store.Snap) error { return everywhere(ctx, snap, who) }); err != nil {
+	if err := s.DB.View(ctx, func(snap *store.Snap) error { return serverWide(ctx, snap, who) }); err != nil {
 		return nil, err
 	}
 	if err := reeve.CheckName(in.Body.Name); err != nil {

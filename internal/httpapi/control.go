@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"regexp"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -118,28 +117,22 @@ func (s *server) status(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 	})
 }
 
-// everywhere checks that a token is valid in every workspace: what concerns the whole server is no single tenant's business.
-func everywhere(ctx context.Context, snap *store.Snap, who reeve.Principal) error {
-	list, err := snap.ListWorkspaces(ctx) // first: on PostgreSQL one may be made in between, and the token is bound to it in the same moment
-	if err != nil {
-		return err
-	}
+// serverWide lets only server tokens through: what concerns the whole server is no single workspace's business.
+func serverWide(ctx context.Context, snap *store.Snap, who reeve.Principal) error {
 	mine, _, err := snap.GetCredential(ctx, who.TokenID)
 	if err != nil {
 		return err
 	}
-	for _, w := range list {
-		if !slices.Contains(mine.Workspaces, w.ID) {
-			return reeve.Errorf(reeve.Forbidden, "this concerns every workspace, and the token is not valid in all of them").
-				Hintf("use the owner's token of the data directory")
-		}
+	if !mine.Server {
+		return reeve.Errorf(reeve.Forbidden, "this concerns the whole server, and takes a server token").
+			Hintf("use the token in owner.token of the server's data directory")
 	}
 	return nil
 }
 
-// backup copies the whole database, so it takes a token that is valid in every workspace.
+// backup copies the whole database, so it takes a server token.
 func (s *server) backup(ctx context.Context, who reeve.Principal, _ *Scoped) (*huma.StreamResponse, error) {
-	if err := s.DB.View(ctx, func(snap *store.Snap) error { return everywhere(ctx, snap, who) }); err != nil {
+	if err := s.DB.View(ctx, func(snap *store.Snap) error { return serverWide(ctx, snap, who) }); err != nil {
 		return nil, err
 	}
 	whole, err := s.Backup(ctx) // before the answer begins, so that a copy that cannot be made is answered by the reason

@@ -42,6 +42,8 @@ type Config struct {
 	Held        func(ctx context.Context) bool                   // whether it is held. Default: never
 	Backup      func(ctx context.Context) (io.ReadCloser, error) // makes a whole copy of the database
 	Metrics     http.Handler                                     // what is measured. Default: not served
+
+	MetricsToken string // a token that reads the metrics and nothing else. Default: only server tokens do
 }
 
 // server is what handlers share.
@@ -91,7 +93,7 @@ func New(cfg Config) http.Handler {
 	mux.HandleFunc("GET /automations/{id}/runs/{runId}", s.runSocket)
 	s.openAI(mux)
 	if s.Metrics != nil {
-		mux.Handle("GET /metrics", s.Metrics)
+		mux.HandleFunc("GET /metrics", s.metrics)
 	}
 	mux.HandleFunc("GET /docs", s.docs(api.OpenAPI()))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs", http.StatusFound) })

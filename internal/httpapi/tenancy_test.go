@@ -202,7 +202,7 @@ func TestI06_NothingOfAnotherWorkspace(t *testing.T) {
 			}
 			r := s.request(h, o.method, in...)
 			if o.id == "backup" || o.id == "createWorkspace" || o.id == "createProject" {
-				refused(t, r, 403, reeve.Forbidden) // it concerns every workspace
+				refused(t, r, 403, reeve.Forbidden) // it concerns the whole server
 				continue
 			}
 			if r.Status >= 300 {
@@ -251,6 +251,12 @@ func TestI06_Roles(t *testing.T) {
 				if s.body != nil { // who may not is not told what a request should be like
 					s.body = object{"no such field": []int{}}
 					refused(t, s.request(h, o.method, as(mine)...), 403, reeve.Forbidden)
+				}
+				continue
+			}
+			if slices.Contains([]string{"backup", "createWorkspace", "createProject"}, o.id) { // they concern the whole server
+				if p := refused(t, r, 403, reeve.Forbidden); !strings.Contains(p.Hint, "owner.token") {
+					t.Errorf("%s as %s: hint %q", o.id, role, p.Hint)
 				}
 				continue
 			}

@@ -11,46 +11,48 @@ import (
 // Credential is a bearer token as it is kept: by its hash.
 type Credential struct {
 	reeve.AccessToken
-	Hash string
+	Hash   string
+	Server bool // kept in a server's data directory, and valid in every workspace; no API sets it
 }
 
-const credentialColumns = `id, name, user_name, role, hash, created_at, expires_at, revoked_at`
+const credentialColumns = `id, name, user_name, role, hash, created_at, expires_at, revoked_at, server`
 
 // scanCredential reads a row of access_tokens. In one that is damaged may be that it is valid no more, or for whom it is: nobody gets in by it. When it was made decides nothing.
 func scanCredential(r scanner) (c Credential, err error) {
-	var created, expires, revoked number
-	if err := r.Scan(&c.ID, &c.Name, &c.User, &c.Role, &c.Hash, &created, &expires, &revoked); err != nil {
+	var created, expires, revoked, server number
+	if err := r.Scan(&c.ID, &c.Name, &c.User, &c.Role, &c.Hash, &created, &expires, &revoked, &server); err != nil {
 		return c, err
 	}
 	var d damage
 	d.word("user_name", c.User, c.User != "")
 	d.word("role", string(c.Role), slices.Contains(reeve.Roles(), c.Role))
 	c.CreatedAt, c.ExpiresAt, c.RevokedAt = reeve.FromMillis(created.value), optional(d.count("expires_at", expires)), optional(d.count("revoked_at", revoked))
+	c.Server = d.truth("server", server)
 	return c, d.err()
 }
 
 // InsertCredential adds a token and the workspaces it is valid in.
 func (t *Tx) InsertCredential(ctx context.Context, c Credential) error {
-	if err := t.exec(ctx, `INSERT INTO access_tokens (`+credentialColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, 0)`,
-		c.ID, c.Name, c.User, string(c.Role), c.Hash, reeve.Millis(c.CreatedAt), orZero(c.ExpiresAt)); err != nil {
+	if err := t.exec(ctx, `INSERT INTO access_tokens (`+credentialColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8)`,
+		c.ID, c.Name, c.User, string(c.Role), c.Hash, reeve.Millis(c.CreatedAt), orZero(c.ExpiresAt), flag(c.Server)); err != nil {
 		return err
 	}
 	for _, w := range c.Workspaces {
-		if err := t.BindCredential(ctx, c.ID, w); err != nil {
+		if err := t.execOr(ctx, func(f Fault) error {
+			if f.Kind == FaultForeign {
+				return notFound("workspace", w)
+			}
+			return nil
+		}, `INSERT INTO access_token_workspaces (token_id, workspace_id) VALUES ($1, $2) ON CONFLICT (token_id, workspace_id) DO NOTHING`, c.ID, w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// BindCredential makes a token valid in one more workspace.
-func (t *Tx) BindCredential(ctx context.Context, token, workspace string) error {
-	return t.execOr(ctx, func(f Fault) error {
-		if f.Kind == FaultForeign {
-			return notFound("workspace", workspace)
-		}
-		return nil
-	}, `INSERT INTO access_token_workspaces (token_id, workspace_id) VALUES ($1, $2) ON CONFLICT (token_id, workspace_id) DO NOTHING`, token, workspace)
+// MarkServerCredential makes a token a server's own. Only the start of a server does this, for the token in its data directory.
+func (t *Tx) MarkServerCredential(ctx context.Context, id string) error {
+	return t.exec(ctx, `UPDATE access_tokens SET server = 1 WHERE id = $1`, id)
 }
 
 // GetCredential reads a token by its id; false means there is none, or that it is damaged.
@@ -59,21 +61,25 @@ func (s *Snap) GetCredential(ctx context.Context, id string) (Credential, bool, 
 	if err != nil || !ok {
 		return c, ok, err
 	}
-	c.Workspaces, err = s.credentialWorkspaces(ctx, id)
+	c.Workspaces, err = s.credentialWorkspaces(ctx, c)
 	return c, true, err
 }
 
-func (s *Snap) credentialWorkspaces(ctx context.Context, id string) ([]string, error) {
-	return all(ctx, s, value[string], `SELECT workspace_id FROM access_token_workspaces WHERE token_id = $1 ORDER BY workspace_id`, id)
+// credentialWorkspaces lists where a token is valid: a server token is in every workspace.
+func (s *Snap) credentialWorkspaces(ctx context.Context, c Credential) ([]string, error) {
+	if c.Server {
+		return all(ctx, s, value[string], `SELECT id FROM workspaces ORDER BY id`)
+	}
+	return all(ctx, s, value[string], `SELECT workspace_id FROM access_token_workspaces WHERE token_id = $1 ORDER BY workspace_id`, c.ID)
 }
 
 // ListCredentials reads the tokens that are valid in a workspace. Those that are damaged are left out.
 func (s *Snap) ListCredentials(ctx context.Context, workspace string) ([]Credential, error) {
 	list, err := all(ctx, s, sound(s, "access_tokens", scanCredential), `SELECT `+credentialColumns+` FROM access_tokens
-		WHERE id IN (SELECT token_id FROM access_token_workspaces WHERE workspace_id = $1) ORDER BY id`, workspace)
+		WHERE server = 1 OR id IN (SELECT token_id FROM access_token_workspaces WHERE workspace_id = $1) ORDER BY id`, workspace)
 	for i := range list {
 		if err == nil {
-			list[i].Workspaces, err = s.credentialWorkspaces(ctx, list[i].ID)
+			list[i].Workspaces, err = s.credentialWorkspaces(ctx, list[i])
 		}
 	}
 	return list, err
@@ -81,7 +87,8 @@ func (s *Snap) ListCredentials(ctx context.Context, workspace string) ([]Credent
 
 // HasUser tells whether somebody has, or had, a token of a workspace.
 func (s *Snap) HasUser(ctx context.Context, workspace, user string) (bool, error) {
-	_, ok, err := one(ctx, s, value[string], `SELECT t.id FROM access_token_workspaces w JOIN access_tokens t ON t.id = w.token_id WHERE w.workspace_id = $1 AND t.user_name = $2 LIMIT 1`, workspace, user)
+	_, ok, err := one(ctx, s, value[string], `SELECT id FROM access_tokens WHERE user_name = $2
+		AND (server = 1 OR id IN (SELECT token_id FROM access_token_workspaces WHERE workspace_id = $1)) LIMIT 1`, workspace, user)
 	return ok, err
 }
 

@@ -88,13 +88,14 @@ func scripts(engine string) (fs.FS, error) {
 	return spoken{files, engine}, err
 }
 
-// Schema makes the tables of a schema version in an empty SQLite database.
-func Schema(ctx context.Context, handle *sql.DB, version int64) error {
-	files, err := scripts("sqlite")
+// Schema makes the tables of a schema version in an empty database of an engine, sqlite or postgres.
+func Schema(ctx context.Context, handle *sql.DB, engine string, version int64) error {
+	dialects := map[string]goose.Dialect{"sqlite": goose.DialectSQLite3, "postgres": goose.DialectPostgres}
+	files, err := scripts(engine)
 	if err != nil {
 		return err
 	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, handle, files)
+	p, err := goose.NewProvider(dialects[engine], handle, files)
 	if err == nil {
 		_, err = p.UpTo(ctx, version)
 	}

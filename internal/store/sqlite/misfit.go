@@ -64,7 +64,7 @@ func schema(ctx context.Context, version int64) (list map[string]string, err err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	db.SetMaxOpenConns(1) // each has a memory of its own
-	if err := store.Schema(ctx, db, version); err != nil {
+	if err := store.Schema(ctx, db, "sqlite", version); err != nil {
 		return nil, err
 	}
 	return parts(ctx, db)

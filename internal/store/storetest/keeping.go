@@ -165,16 +165,8 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		expires := reeve.Now().Add(time.Hour)
-		c := store.Credential{AccessToken: reeve.AccessToken{ID: "tok_1", Name: "laptop", User: "ann", Role: reeve.Member, Workspaces: []string{ws}, CreatedAt: reeve.Now(), ExpiresAt: &expires}, Hash: "h"}
+		c := store.Credential{AccessToken: reeve.AccessToken{ID: "tok_1", Name: "laptop", User: "ann", Role: reeve.Member, Workspaces: []string{ws, "ws_two", ws}, CreatedAt: reeve.Now(), ExpiresAt: &expires}, Hash: "h"}
 		update(t, db, func(tx *store.Tx) error { return tx.InsertCredential(ctx, c) })
-		update(t, db, func(tx *store.Tx) error {
-			for range 2 { // twice is once
-				if err := tx.BindCredential(ctx, "tok_1", "ws_two"); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
 		read := func(id string) (store.Credential, bool) {
 			var ok bool
 			c := view(t, db, func(s *store.Snap) (c store.Credential, err error) {
@@ -191,7 +183,6 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		if _, ok := read("tok_none"); ok {
 			t.Fatal("a token that is not there")
 		}
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.BindCredential(ctx, "tok_1", "none") }), reeve.NotFound)
 		c.ID, c.Workspaces = "tok_2", []string{"none"}
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.InsertCredential(ctx, c) }), reeve.NotFound)
 		if _, ok := read("tok_2"); ok {
@@ -206,6 +197,19 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		list := view(t, db, func(s *store.Snap) ([]store.Credential, error) { return s.ListCredentials(ctx, "ws_two") })
 		if len(list) != 1 || len(list[0].Workspaces) != 2 {
 			t.Fatalf("tokens: %+v", list)
+		}
+		update(t, db, func(tx *store.Tx) error { return tx.MarkServerCredential(ctx, "tok_1") })
+		c.ID, c.Workspaces, c.Server = "tok_3", nil, true
+		update(t, db, func(tx *store.Tx) error { return tx.InsertCredential(ctx, c) })
+		for _, id := range []string{"tok_1", "tok_3"} { // a server token is valid in every workspace
+			if got, _ = read(id); !got.Server || strings.Join(got.Workspaces, " ") != "ws_one ws_two" {
+				t.Fatalf("server token: %+v", got)
+			}
+		}
+		list = view(t, db, func(s *store.Snap) ([]store.Credential, error) { return s.ListCredentials(ctx, "ws_two") })
+		equal(t, ids(list, func(c store.Credential) string { return c.ID }), "tok_1 tok_3", "tokens of a workspace")
+		for user, known := range map[string]bool{"ann": true, "bob": false} {
+			equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.HasUser(ctx, "ws_two", user) }), known, "user %s", user)
 		}
 	},
 
