@@ -67,6 +67,7 @@ type Agent struct {
 	Kind        string          `json:"kind" doc:"Chooses the capability profile"`
 	Lifecycle   Lifecycle       `json:"lifecycle"`
 	Mode        Mode            `json:"mode" doc:"Who may wake it"`
+	OwnTools    bool            `json:"-"` // a tool was attached to it once: it has no default tools, also when none is left
 	ThrottleMS  int64           `json:"throttle_ms" doc:"How long after a run changes and timers wait before they wake it again"`
 	Categories  []string        `json:"categories" doc:"The categories it may touch; empty means none"`
 	Policy      Policy          `json:"policy"`

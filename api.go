@@ -65,7 +65,7 @@ type AgentRequest struct {
 	Lifecycle  *Lifecycle      `json:"lifecycle,omitempty" enum:"created,active,dormant,destroyed" doc:"A new one is active if left out, and is not made as destroyed"`
 	Mode       *Mode           `json:"mode,omitempty" enum:"autonomous,interactive,hybrid" doc:"Who may wake it"`
 	ThrottleMS *int64          `json:"throttle_ms,omitempty" minimum:"0" maximum:"86400000" doc:"How long after a run changes and timers wait"`
-	Categories *[]string       `json:"categories,omitempty" maxItems:"1000" doc:"The categories it may touch"`
+	Categories *[]string       `json:"categories,omitempty" maxItems:"1000" doc:"The categories it may touch, by id or name; kept by id"`
 	Policy     *Policy         `json:"policy,omitempty" doc:"Which calls a person must approve or accept"`
 	Config     json.RawMessage `json:"config,omitempty" doc:"An object: the settings of its brain, schema_version, and extension by namespace; see docs/agents.md"`
 }
@@ -80,7 +80,7 @@ type AgentList struct {
 type CallRequest struct {
 	Tool        string          `json:"tool" minLength:"1" maxLength:"128"`
 	Args        json.RawMessage `json:"args,omitempty" doc:"The arguments: an object, or the text a model sent"`
-	Session     string          `json:"session,omitempty" maxLength:"128" doc:"Names the thread; default if left out"`
+	Session     string          `json:"session,omitempty" maxLength:"128" doc:"Names the thread; your own default session if left out"`
 	Run         string          `json:"run,omitempty" maxLength:"128" doc:"Names the run the call belongs to"`
 	Tools       []string        `json:"tools,omitempty" maxItems:"200" doc:"An explicit list of tools for this call"`
 	PreviewOnly bool            `json:"preview_only,omitempty" doc:"Say what would change, change nothing"`

@@ -26,7 +26,7 @@ type Call struct {
 	Tool        string          // what
 	Args        json.RawMessage // with what; need not be valid JSON yet
 	Operation   string          // operation id; empty means a new one for each call
-	Session     string          // names the thread agent:session:<Session>; empty means a thread of its own
+	Session     string          // names the thread agent:session:<Session>; empty means the run's or, without a run, the user's default session
 	Run         string          // names the thread agent:run:<Run>, and parks with the run
 	Automation  string          // set for calls of a script: the item rule applies
 	Item        string          // the automation's item that a script makes it for

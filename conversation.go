@@ -2,6 +2,7 @@ package reeve
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -28,6 +29,22 @@ const (
 
 // ThreadID is the thread that a conversation's messages are in.
 func (c Conversation) ThreadID() string { return SessionThread(c.AgentID, c.ID) }
+
+// SharedDefault is the default session of the server's owner, and of programs that call on behalf of nobody.
+const SharedDefault = "default"
+
+// DefaultSession is the session of calls that name none. Each user has one of their own.
+func DefaultSession(user string) string {
+	if user == "" || user == OwnerUser {
+		return SharedDefault
+	}
+	return SharedDefault + ":" + user
+}
+
+// IsDefaultSession tells whether a session is the default session of some user.
+func IsDefaultSession(session string) bool {
+	return session == SharedDefault || strings.HasPrefix(session, SharedDefault+":")
+}
 
 // SessionThread is the thread of an agent's session.
 func SessionThread(agent, session string) string { return agent + ":session:" + session }

@@ -8,7 +8,7 @@ import (
 
 // MessageFilter chooses a thread and a part of it.
 type MessageFilter struct {
-	Session string // the thread of a session. Default: the session "default"
+	Session string // the thread of a session. Default: the caller's own default session
 	Run     string // the thread of a run instead, or what a turn wrote
 	Page
 }

@@ -47,7 +47,7 @@ func (c *Client) Wait(ctx context.Context, id string) (op reeve.Operation, err e
 	return op, err
 }
 
-// Result gives what an operation came to. One that has no result yet gives its state alone.
+// Result gives what an operation came to. One that has no result yet, or whose thread the caller does not see, gives its state alone.
 func (c *Client) Result(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
 	res := reeve.Result{CallID: op.CallID, OperationID: op.ID, State: op.State, Code: op.Code, Message: op.Message, Undo: op.Undo, Spent: op.Spent}
 	if op.ResultID == "" {
@@ -71,7 +71,7 @@ func (c *Client) Result(ctx context.Context, op reeve.Operation) (reeve.Result, 
 			}
 		}
 		if f.Cursor = page.Next; f.Cursor == "" {
-			return res, reeve.Errorf(reeve.NotFound, "the result of operation %s is not in its thread", op.ID)
+			return res, nil // the thread is another user's
 		}
 	}
 }

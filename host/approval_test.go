@@ -105,7 +105,7 @@ func TestG14_AnApprovalLapsesWhenWhatItWasGivenForChanges(t *testing.T) {
 	for name, change := range map[string]func(h *reevetest.Host, a reeve.Agent, g *guarded){
 		"base": func(_ *reevetest.Host, _ reeve.Agent, g *guarded) { g.base.Store("v2") },
 		"categories": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
-			patch(h, a, map[string]any{"categories": []string{"new"}})
+			patch(h, a, map[string]any{"categories": []string{category(h, "new")}})
 		},
 		"policy": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
 			patch(h, a, map[string]any{"policy": map[string]any{"tools": map[string]any{"guarded": "deny"}}})

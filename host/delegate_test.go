@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -214,7 +215,10 @@ func TestO20_NoToolItsParentLacks(t *testing.T) {
 func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 	var asked, touched, checked counter
 	ask, touch, narrow := tool("ask", reeve.Keyed, asked.handle), tool("touch", reeve.Keyed, touched.handle), tool("narrow", reeve.Keyed, checked.handle)
-	touch.Categories = func(context.Context, *reeve.Invocation) ([]string, error) { return []string{"b"}, nil }
+	var other atomic.Value // a category
+	touch.Categories = func(context.Context, *reeve.Invocation) ([]string, error) {
+		return []string{other.Load().(string)}, nil
+	}
 	narrow.ConfigSchema = json.RawMessage(anything)
 	narrow.Check = func(_ context.Context, inv *reeve.Invocation) error {
 		if !strings.Contains(string(inv.Config), "wide") {
@@ -229,6 +233,8 @@ func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 - {when: {system: I am helper, tool: ask}, text: "Done."}
 - {when: {system: I am helper, said: go}, calls: [{name: touch, args: {}}, {name: narrow, args: {}}, {name: capable, args: {}}, {name: ask, args: {}}]}
 `, ask, touch, narrow, capable)
+	category(h, "a")
+	other.Store(category(h, "b"))
 	persona(h, "boss", object{"categories": []string{"a"}, "policy": object{"tools": object{"ask": "ask"}}}, "delegate", "ask", "touch", "narrow", "capable")
 	persona(h, "helper", object{"kind": "engineer", "categories": []string{"a", "b"}}, "ask", "touch", "narrow", object{"mode": "wide"}, "capable")
 	for _, id := range []string{"touch", "narrow", "capable"} { // by itself it can

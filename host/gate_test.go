@@ -22,16 +22,34 @@ type watched struct {
 	scope, check, preview, handler atomic.Int64
 	refuseCheck                    atomic.Bool
 	base                           atomic.Value
+	category                       atomic.Value // that every call touches; see in
+}
+
+// in makes a category that every call of the tool touches from now on.
+func (w *watched) in(h *reevetest.Host, name string) string {
+	h.T.Helper()
+	id := category(h, name)
+	w.category.Store(id)
+	return id
+}
+
+// category makes a category and gives its id.
+func category(h *reevetest.Host, name string) string {
+	h.T.Helper()
+	var c reeve.Category
+	h.Want(http.StatusCreated, &c, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: name})
+	return c.ID
 }
 
 func (w *watched) tool(id string) reeve.Tool {
 	w.base.Store("base-1")
+	w.category.Store("none yet")
 	t := tool(id, reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) { w.handler.Add(1); return "ran", nil })
 	t.Parameters = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false}`)
 	t.Capability = "files.read"
 	t.Categories = func(context.Context, *reeve.Invocation) ([]string, error) {
 		w.scope.Add(1)
-		return []string{"work"}, nil
+		return []string{w.category.Load().(string)}, nil
 	}
 	t.Check = func(context.Context, *reeve.Invocation) error {
 		if w.check.Add(1); w.refuseCheck.Load() {
@@ -54,6 +72,7 @@ func (w *watched) counts() [4]int64 {
 func TestG01_ARefusalEndsTheWayAndNamesItsStep(t *testing.T) {
 	var w watched
 	h := reevetest.Start(t, w.tool("watched"))
+	w.in(h, "work")
 	scoped := func(name string, tools ...string) reeve.Agent {
 		a := h.Agent(name, tools...)
 		h.Want(http.StatusOK, &a, "PATCH", "/api/agents/"+a.ID, map[string]any{"categories": []string{"work"}})
@@ -133,6 +152,7 @@ func TestG01_BudgetIsTheLastStep(t *testing.T) {
 	costly := w.tool("watched")
 	costly.Cost = reeve.Amount{Micros: 5}
 	h := reevetest.Start(t, costly)
+	w.in(h, "work")
 	a := h.Agent("a", "watched")
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/a", map[string]any{"categories": []string{"work"}})
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/workspace", map[string]any{"limit": map[string]any{"micros": 4}})
@@ -153,6 +173,8 @@ func TestG01_BudgetIsTheLastStep(t *testing.T) {
 func TestG01_ACallThatPassesHasSeenEveryStep(t *testing.T) {
 	var w watched
 	h := reevetest.Start(t, w.tool("watched"))
+	w.in(h, "work")
+	category(h, "other")
 	a := h.Agent("a", "watched")
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/a", map[string]any{"categories": []string{"work", "other"}})
 	res := h.Call(a.ID, "watched", map[string]any{"n": 1})

@@ -73,6 +73,7 @@ type Host struct {
 	guard   web.Guard
 	started time.Time
 	pooler  bool // the database is reached through a connection pooler
+	added   bool // the program has brought tools of its own
 	renewed bool // the owner's token was of no use, and made anew
 	unlock  func() error
 	opening sync.Mutex // whoever comes while it is opened waits
@@ -192,7 +193,10 @@ func (h *Host) tracer() oteltrace.Tracer {
 }
 
 // AddTool registers a tool of your own. Do it before Handler, Call or Run.
-func (h *Host) AddTool(t reeve.Tool) error { return h.gate.AddTool(t) }
+func (h *Host) AddTool(t reeve.Tool) error {
+	h.added = true
+	return h.gate.AddTool(t)
+}
 
 // open writes the catalogue and makes the first workspace and token, once. What fails, because its caller went away, say, is tried again from the beginning by the next.
 func (h *Host) open(ctx context.Context) error {
@@ -307,7 +311,7 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 	}
 	return httpapi.New(httpapi.Config{DB: h.db, Gate: h.gate, Wake: h.room, Desk: h.desk, Automations: h.auto, Branches: h.branch, Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: h.cfg.Hosts, Origins: h.cfg.Origins,
 		Rate: h.cfg.Rate, Burst: h.cfg.Burst, Heartbeat: h.cfg.Pulse, Doctor: h.doctor, Ready: h.ready, Held: h.held, Backup: h.snapshot,
-		Metrics: h.metrics.handler(), MetricsToken: h.cfg.MetricsToken}), nil
+		Metrics: h.metrics.handler(), MetricsToken: h.cfg.MetricsToken, OpenTokens: h.added}), nil
 }
 
 // Step takes up operations that are due, runs the agents that are, sends what people are to be told, and forgets what was kept for long enough, once; a program

@@ -619,7 +619,7 @@ func TestG26_AHypotheticalCallIsJudgedAndNotMade(t *testing.T) {
 			t.Errorf("%v: %+v", c.call, x)
 		}
 	}
-	patch(h, a, map[string]any{"categories": []string{"work"}}) // seen at once
+	patch(h, a, map[string]any{"categories": []string{w.in(h, "work")}}) // seen at once
 	if x := judge(call{"tool": "watched"}); x.Outcome != "It would run." || verdict(x, "budget") != reeve.Passed || verdict(x, "invoke") != reeve.NotReached {
 		t.Errorf("%+v", x)
 	}

@@ -235,7 +235,7 @@ func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 	if now, err := os.ReadFile(filepath.Join(dir, "reeve.db")); err != nil || !bytes.Equal(now, before) || listing(t, dir) != names {
 		t.Errorf("something was changed: there is %s (%v)", listing(t, dir), err)
 	}
-	const back = `DROP INDEX operations_workspace; CREATE INDEX operations_workspace ON operations (workspace_id, created_at, id); CREATE INDEX operations_agent ON operations (agent_id, created_at, id);
+	const back = `ALTER TABLE access_tokens DROP COLUMN server; ALTER TABLE agents DROP COLUMN own_tools; DROP INDEX operations_workspace; CREATE INDEX operations_workspace ON operations (workspace_id, created_at, id); CREATE INDEX operations_agent ON operations (agent_id, created_at, id);
 		DROP INDEX operations_thread; DROP INDEX operations_turn; DROP TABLE trails; ALTER TABLE operations DROP COLUMN trail; ALTER TABLE operations DROP COLUMN asked;
 		ALTER TABLE operations DROP COLUMN asked_info; ALTER TABLE operations DROP COLUMN answer; ALTER TABLE operations DROP COLUMN answer_info; ALTER TABLE runs RENAME COLUMN results TO seen_at; DROP INDEX payloads_age; ALTER TABLE subscriptions DROP COLUMN user_id; ALTER TABLE payloads DROP COLUMN uses; DELETE FROM goose_db_version WHERE version_id > 30`
 	older := changed(t, h, filepath.Join(files, "older.db"), back)

@@ -28,7 +28,7 @@ func (f *agentFlags) add(c *cobra.Command, lives ...reeve.Lifecycle) {
 	c.Flags().StringVar(&f.kind, "kind", "", "chooses the capability profile")
 	c.Flags().StringVar(&f.mode, "mode", "", "who may wake it: autonomous (itself), interactive (a person) or hybrid (both)")
 	c.Flags().DurationVar(&f.throttle, "throttle", 0, "how long after a run changes and timers wait before they wake it again, such as 30s")
-	c.Flags().StringSliceVar(&f.categories, "category", nil, "a category it may touch; repeat for more")
+	c.Flags().StringSliceVar(&f.categories, "category", nil, "a category it may touch, by name or id; repeat for more")
 	c.Flags().StringArrayVar(&f.policy, "policy", nil, "TOOL=allow|ask|propose|deny or tier:TIER=allow|ask|propose|deny; repeat for more; none alone removes the policy")
 	c.Flags().StringVar(&f.config, "config", "", "settings, a JSON object")
 	fixed(c, "lifecycle", lives)

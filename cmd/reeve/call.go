@@ -16,7 +16,7 @@ type callFlags struct {
 }
 
 func (f *callFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.Session, "session", "", "names the thread (default \"default\")")
+	c.Flags().StringVar(&f.Session, "session", "", "names the thread; a session that several people name is shared (default: your own default session)")
 	c.Flags().StringVar(&f.Run, "run", "", "names the run the call belongs to")
 	c.Flags().StringSliceVar(&f.Tools, "tools", nil, "an explicit list of tools for this call, a,b,c")
 	c.Flags().BoolVar(&f.PreviewOnly, "preview", false, "show what would change, change nothing")

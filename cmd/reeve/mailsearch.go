@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,14 +37,22 @@ type mailPage struct {
 
 func mailSearchCommand(a *app) *cobra.Command {
 	var q mailSearch
-	c := a.task("search AGENT [WORD...]", "Have an agent search the mail, as email_search does", `mail search reader '"quarterly report" from:jane' --since 2026-01-01
-  reeve mail search reader budget --inbox dasovich-j --cursor ...   # the next page`, cobra.MinimumNArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		q.Query = strings.Join(args[1:], " ")
+	var agent string
+	c := a.task("search [WORD...]", "Have an agent search the mail, as email_search does", `mail search '"quarterly report" from:jane' --since 2026-01-01
+  reeve mail search budget --agent reader --inbox dasovich-j --cursor ...   # the next page`, cobra.ArbitraryArgs, func(ctx context.Context, c *client.Client, args []string) error {
+		who := agent
+		if who == "" {
+			var err error
+			if who, err = mailAgent(ctx, c, args); err != nil {
+				return err
+			}
+		}
+		q.Query = strings.Join(args, " ")
 		b, err := json.Marshal(q)
 		if err != nil {
 			return err
 		}
-		res, err := c.Call(ctx, args[0], reeve.CallRequest{Tool: "email_search", Args: b})
+		res, err := c.Call(ctx, who, reeve.CallRequest{Tool: "email_search", Args: b})
 		if err != nil {
 			return err
 		}
@@ -53,7 +62,8 @@ func mailSearchCommand(a *app) *cobra.Command {
 		}
 		return a.print(page, func(w io.Writer) { page.print(w) })
 	})
-	c.Long = `Searches imported mail with the rights of an agent that has email_search attached: the search is one of its calls, and is in the ledger. The best come first; without words, the
+	c.Long = `Searches imported mail with the rights of an agent that has email_search attached: the search is one of its calls, and is in the ledger. --agent names the
+agent; it may be left out when only one can search. All words are what is searched for. The best come first; without words, the
 newest. When there are more, the last line says how to go on.`
 	f := c.Flags()
 	f.StringVar(&q.Inbox, "inbox", "", "whose mailbox (default: all)")
@@ -63,8 +73,39 @@ newest. When there are more, the last line says how to go on.`
 	f.StringVar(&q.To, "until", "", "only mail sent before; a day is included")
 	f.IntVar(&q.Limit, "limit", 0, "most mails to give, 1 to 50 (default: 10, or as the agent is configured)")
 	f.StringVar(&q.Cursor, "cursor", "", "the next page: what the page before ended with")
-	c.ValidArgsFunction = a.complete(agentNames)
+	f.StringVar(&agent, "agent", "", "who searches (default: the only agent that has email_search)")
+	a.suggest(c, "agent", agentNames)
 	return c
+}
+
+// mailAgent finds the only agent that can search mail. The name of an agent as the first word is refused: it may be meant either way.
+func mailAgent(ctx context.Context, c *client.Client, words []string) (string, error) {
+	list, err := c.Agents(ctx, client.Page{Limit: 100})
+	if err != nil {
+		return "", err
+	}
+	var able []string
+	for _, g := range list.Agents {
+		if len(words) > 0 && words[0] == g.Name {
+			return "", usagef("%s is an agent: to have it search, say --agent %s; to search for the word, say also --agent", g.Name, g.Name)
+		}
+		tools, err := c.AgentTools(ctx, g.ID)
+		if err != nil {
+			return "", err
+		}
+		if slices.ContainsFunc(tools.Tools, func(t reeve.ToolView) bool { return t.ID == "email_search" }) {
+			able = append(able, g.Name)
+		}
+	}
+	switch {
+	case list.Next != "":
+		return "", usagef("say which agent searches, with --agent")
+	case len(able) == 0:
+		return "", usagef("no agent can search mail: attach email_search to one, with reeve agents attach AGENT email_search")
+	case len(able) > 1:
+		return "", usagef("several agents can search mail, %s: say which, with --agent", strings.Join(able, ", "))
+	}
+	return able[0], nil
 }
 
 // print writes what was found.

@@ -38,7 +38,7 @@ func messagesCommand(a *app) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&f.Session, "session", "", "the thread of a session (default \"default\")")
+	c.Flags().StringVar(&f.Session, "session", "", "the thread of a session (default: your own default session)")
 	c.Flags().StringVar(&f.Run, "run", "", "the thread of a run, or what a turn wrote")
 	paged(c, &f.Page)
 	return c

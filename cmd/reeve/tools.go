@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,10 +30,13 @@ func toolsCommand(a *app) *cobra.Command {
 func toolsList(a *app) *cobra.Command {
 	var category string
 	c := &cobra.Command{
-		Use: "list", Short: "List the catalogue", Args: cobra.NoArgs, Example: "  reeve tools list --category files",
+		Use: "list", Short: "List the catalogue", Args: cobra.NoArgs, Example: "  reeve tools list --category filesystem",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				l, err := c.Tools(ctx, category)
+				if err == nil && len(l.Tools) == 0 && category != "" {
+					err = noToolCategory(ctx, c, category)
+				}
 				if err != nil {
 					return err
 				}
@@ -42,6 +46,21 @@ func toolsList(a *app) *cobra.Command {
 	}
 	c.Flags().StringVar(&category, "category", "", "of one category only")
 	return c
+}
+
+// noToolCategory says that no tool is of a category, and which categories there are.
+func noToolCategory(ctx context.Context, c *client.Client, category string) error {
+	all, err := c.Tools(ctx, "")
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, t := range all.Tools {
+		if t.Category != "" && !slices.Contains(names, t.Category) {
+			names = append(names, t.Category)
+		}
+	}
+	return reeve.Errorf(reeve.NotFound, "no tool is of the category %q", category).Hintf("there are %s", strings.Join(names, ", "))
 }
 
 func (a *app) printTools(l reeve.ToolList) error {

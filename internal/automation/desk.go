@@ -171,6 +171,9 @@ func (r *Room) Create(ctx context.Context, workspace, user string, agent reeve.A
 			if err != nil {
 				return err
 			}
+			if _, err := r.Gate.CheckConfig(t, nil); err != nil { // a tool that needs settings is attached with them
+				return err
+			}
 			if err := tx.Attach(ctx, a, t, nil); err != nil {
 				return err
 			}

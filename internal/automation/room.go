@@ -2,6 +2,7 @@ package automation
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"sync"
 	"time"
@@ -18,6 +19,8 @@ type Gate interface {
 	Offer(ctx context.Context, who reeve.Call) ([]reeve.Tool, error)
 	// Meet tells the gate on whose behalf a run acts.
 	Meet(run reeve.Run)
+	// CheckConfig validates an agent's settings for a tool.
+	CheckConfig(t reeve.Tool, config []byte) (json.RawMessage, error)
 	// Withdraw takes back the calls of an item that wait for a person.
 	Withdraw(ctx context.Context, tx *store.Tx, v reeve.Item, why string) error
 }

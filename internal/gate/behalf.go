@@ -256,19 +256,28 @@ func revive(a reeve.Agent) string {
 func (v *agentView) granted(list []string, id string) string {
 	_, attached := v.attached[id]
 	switch {
-	case v.barred[id] != "":
+	case v.barred[id] != "" || !attached && v.needsSettings(id):
 	case list != nil:
 		if slices.Contains(list, id) {
 			return "in the call's own list of tools"
 		}
 	case attached:
 		return "attached to the agent"
-	case len(v.attached) == 0 && isDefault(id):
-		return "in the default set, as nothing is attached to the agent"
+	case v.defaults() && isDefault(id):
+		return "in the default set, as nothing was ever attached to the agent"
 	case id == OutputRead:
 		return "comes with every agent"
 	}
 	return ""
+}
+
+// defaults tells whether the agent has the default tools: nothing was ever attached to it.
+func (v *agentView) defaults() bool { return len(v.attached) == 0 && !v.agent.OwnTools }
+
+// needsSettings tells whether a tool cannot be called without settings.
+func (v *agentView) needsSettings(id string) bool {
+	e := v.workspace.tools[id]
+	return e != nil && e.needs
 }
 
 // lacking names an agent on whose behalf the call is made and that does not have the tool; empty means that all have it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -18,6 +19,7 @@ type entry struct {
 	fingerprint string // what an approval is bound to
 	args        *schema
 	config      *schema
+	needs       bool // it cannot be called without settings
 }
 
 func rowHash(t reeve.Tool) string {
@@ -120,6 +122,7 @@ func (g *Gate) equip(e *entry) (err error) {
 		if e.config, err = compile(row.ConfigSchema); err != nil {
 			return err
 		}
+		e.needs = len(e.config.check(map[string]any{}, "/config")) > 0
 	}
 	if e.args, err = compile(row.Parameters); err != nil {
 		return err
@@ -167,6 +170,9 @@ func checkSchemas(t reeve.Tool) error {
 		c, err := compile(t.ConfigSchema)
 		if err != nil {
 			return wrongField("/config_schema", "a valid JSON Schema (2020-12)", "%s", reeve.AsError(err).Message)
+		}
+		if kind, said := c.tree["type"]; said && kind != "object" {
+			return wrongField("/config_schema/type", `"object"`, "settings are always an object")
 		}
 		if c.circular() {
 			return wrongField("/config_schema", "references that lead further", "the schema refers to itself in a circle, so that what is checked there could never fit")
@@ -236,29 +242,58 @@ func empty(v any) bool {
 	return v == nil || v == ""
 }
 
-// CheckConfig validates an agent's settings for a tool, and gives them as the tool is to read them: 20.0 is 20.
+// CheckConfig validates an agent's settings for a tool, and gives them as the tool is to read them: 20.0 is 20. A tool without
+// a schema for its settings takes none, and what a schema requires cannot be left out.
 func (g *Gate) CheckConfig(t reeve.Tool, config []byte) (json.RawMessage, error) {
-	e := g.entry(t)
-	if len(config) == 0 || string(config) == "null" {
+	return g.entry(t).settings(config)
+}
+
+// settings is CheckConfig of a tool that is ready to be called.
+func (e *entry) settings(config []byte) (json.RawMessage, error) {
+	given := map[string]any{}
+	if len(config) > 0 && string(config) != "null" {
+		v, err := reeve.ParseJSON(config)
+		if err != nil {
+			return nil, err
+		}
+		var ok bool
+		if given, ok = v.(map[string]any); !ok {
+			return nil, wrongField("/config", "an object", "the config of a tool is an object")
+		}
+	}
+	id := e.tool.ID
+	switch {
+	case e.config == nil && len(given) == 0:
+		return nil, nil
+	case e.config == nil && e.tool.Broken != "":
+		return nil, reeve.Errorf(reeve.Unsupported, "the settings for %s cannot be checked, for it is broken: %s", id, e.tool.Broken).
+			Hintf("attach it without settings, or mend it first")
+	case e.config == nil:
+		fields := make([]reeve.Field, 0, len(given))
+		for _, name := range slices.Sorted(maps.Keys(given)) {
+			fields = append(fields, reeve.Field{Path: "/config/" + name, Message: "is no setting of " + id, Expected: "nothing"})
+		}
+		return nil, (&reeve.Error{Code: reeve.Validation, Message: "the tool " + id + " takes no settings", Fields: fields}).
+			Hintf("attach it without settings; a tool takes settings if it is defined with a config_schema")
+	}
+	if fields := e.config.check(given, "/config"); len(fields) > 0 {
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "the config does not fit the tool: " + fields[0].Path + " " + fields[0].Message,
+			Fields: fields, Hint: "reeve tools get " + id + " shows the settings that it takes"}
+	}
+	if len(given) == 0 {
 		return nil, nil
 	}
-	v, err := reeve.ParseJSON(config)
-	if err != nil {
-		return nil, err
+	return reeve.CanonicalValue(given), nil
+}
+
+// Unfit says why an agent cannot call a tool with the settings that it has for it; empty means that it can.
+func (g *Gate) Unfit(t reeve.Tool, config []byte) string { return g.entry(t).unfit(config) }
+
+func (e *entry) unfit(config []byte) string {
+	if _, err := e.settings(config); err != nil && e.tool.Broken == "" {
+		return "the agent's settings for it are not as the tool takes them: detach it and attach it again"
 	}
-	if _, ok := v.(map[string]any); !ok {
-		return nil, wrongField("/config", "an object", "the config of a tool is an object")
-	}
-	if e.config == nil && e.tool.Broken != "" {
-		return nil, reeve.Errorf(reeve.Unsupported, "the settings for %s cannot be checked, for it is broken: %s", t.ID, e.tool.Broken).Hintf("attach it without settings, or mend it first")
-	}
-	if e.config == nil {
-		return reeve.CanonicalValue(v), nil
-	}
-	if fields := e.config.check(v, "/config"); len(fields) > 0 {
-		return nil, &reeve.Error{Code: reeve.Validation, Message: "the config does not fit the tool: " + fields[0].Path + " " + fields[0].Message, Fields: fields}
-	}
-	return reeve.CanonicalValue(v), nil
+	return ""
 }
 
 // Broken says why a tool cannot be called; empty means that it can.

@@ -105,6 +105,10 @@ func (p *pass) attachment(context.Context) (string, error) {
 	}
 	if why == "" {
 		p.entry = nil
+		if e.needs && slices.Contains(p.call.Tools, e.tool.ID) {
+			return "", reeve.Errorf(reeve.Unsupported, "the tool %q cannot be called without settings, and the agent has none for it", e.tool.ID).
+				Hintf("attach it to the agent with its settings")
+		}
 		return "", noTool(p.call.Tool)
 	}
 	if who := p.lacking(e.tool.ID); who != "" {
@@ -121,7 +125,7 @@ func (p *pass) attachment(context.Context) (string, error) {
 // OutputRead is the tool that reads the rest of an output that was cut.
 const OutputRead = "output_read"
 
-// DefaultTools is what an agent without attachments has: tools that touch nothing but its own session.
+// DefaultTools is what an agent has that no tool was ever attached to: tools that touch nothing but its own session.
 func DefaultTools() []string { return []string{"list_files", OutputRead, "read_file", "write_file"} }
 
 func isDefault(id string) bool {

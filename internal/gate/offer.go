@@ -20,7 +20,7 @@ func (g *Gate) Offer(ctx context.Context, who reeve.Call) ([]reeve.Tool, error) 
 		for id := range p.view.attached {
 			ids = append(ids, id)
 		}
-		if len(ids) == 0 {
+		if p.view.defaults() {
 			ids = DefaultTools()
 		}
 		if !slices.Contains(ids, OutputRead) {
@@ -29,7 +29,7 @@ func (g *Gate) Offer(ctx context.Context, who reeve.Call) ([]reeve.Tool, error) 
 	}
 	var out []reeve.Tool
 	for _, id := range ids {
-		if e, ok := p.view.workspace.tools[id]; ok && e.tool.Broken == "" && p.view.barred[id] == "" && p.lacking(id) == "" {
+		if e, ok := p.view.workspace.tools[id]; ok && e.tool.Broken == "" && p.view.granted(who.Tools, id) != "" && p.lacking(id) == "" {
 			out = append(out, e.tool)
 		}
 	}

@@ -77,7 +77,7 @@ func (g *Gate) begin(ctx context.Context, c reeve.Call) (*pass, error) {
 	}
 	c.Agent = v.agent.ID
 	if c.Session == "" && c.Run == "" {
-		c.Session = "default"
+		c.Session = reeve.DefaultSession(c.User)
 	}
 	if err := checkName("session", c.Session); err != nil {
 		return nil, err

@@ -155,6 +155,10 @@ func (v *views) load(ctx context.Context, g *Gate, s *store.Snap, workspace, age
 			out.barred[at.Tool.ID] = takenID
 		} else if at.Tool.Broken != "" {
 			out.barred[at.Tool.ID] = at.Tool.Broken
+		} else if e != nil {
+			if why := e.unfit(at.Config); why != "" {
+				out.barred[at.Tool.ID] = why
+			}
 		}
 	}
 	return out, nil

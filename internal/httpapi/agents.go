@@ -108,10 +108,17 @@ func (s *server) createAgent(ctx context.Context, who reeve.Principal, in *struc
 	})
 }
 
-// settle applies what a request says to an agent. A policy may only name tools that are there, so that a slip of the pen does not leave the one that was meant
+// settle applies what a request says to an agent. Categories are named by id or name, and must be there. A policy may only name tools that are there, so that a slip of the pen does not leave the one that was meant
 // unguarded; what it named before, and is gone since, may stay.
 func settle(ctx context.Context, tx *store.Tx, a *reeve.Agent, r reeve.AgentRequest) error {
 	was := a.Policy.Tools
+	if r.Categories != nil {
+		ids, err := tx.ResolveCategories(ctx, a.WorkspaceID, *r.Categories, a.Categories)
+		if err != nil {
+			return err
+		}
+		r.Categories = &ids
+	}
 	if err := change(a, r); err != nil || r.Policy == nil {
 		return err
 	}
@@ -253,7 +260,7 @@ func (s *server) deleteAgent(ctx context.Context, who reeve.Principal, in *Agent
 func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
 	Page
-	Session string `query:"session" maxLength:"128" doc:"The session; default if neither is given"`
+	Session string `query:"session" maxLength:"128" doc:"The session; your own default session if neither is given"`
 	Run     string `query:"run" maxLength:"128" doc:"The run; of a turn, what was written in it, and not the thread of its conversation"`
 }) (*body[reeve.MessageList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
@@ -267,6 +274,7 @@ func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *stru
 		} else if gone != nil {
 			return gone
 		}
+		in.Session = sessionFor(who, in.Session)
 		if no, err := hidden(ctx, snap, who, in.Session); err != nil || no {
 			out.Body.Messages = []reeve.Message{} // as of a session that never was
 			return err
@@ -284,10 +292,10 @@ func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *stru
 	return out, err
 }
 
-// messages reads a page of an agent's thread: of a session or a run, or of the session default. What a turn wrote is in the thread of its conversation, with all other turns.
+// messages reads a page of an agent's thread: of a session or a run, or of the caller's default session. What a turn wrote is in the thread of its conversation, with all other turns.
 func messages(ctx context.Context, snap *store.Snap, who reeve.Principal, agent, session, run string, page Page) ([]reeve.Message, error) {
 	if run == "" {
-		return snap.ListMessages(ctx, who.Workspace, reeve.SessionThread(agent, cmp.Or(session, "default")), page.Cursor, page.Limit)
+		return snap.ListMessages(ctx, who.Workspace, reeve.SessionThread(agent, cmp.Or(session, reeve.DefaultSession(who.User))), page.Cursor, page.Limit)
 	}
 	if no, err := hiddenRun(ctx, snap, who, run); err != nil || no {
 		return []reeve.Message{}, err // as of a run that never was

@@ -25,7 +25,7 @@ func asCall(who reeve.Principal, agent, key string, r reeve.CallRequest) (reeve.
 		return reeve.Call{}, &reeve.Error{Code: reeve.Validation, Message: "the Idempotency-Key header and idempotency_key disagree",
 			Fields: []reeve.Field{{Path: "/idempotency_key", Message: "is not the header's", Expected: key}}}
 	}
-	c := reeve.Call{Workspace: who.Workspace, Agent: agent, Tool: r.Tool, Args: r.Args, Session: r.Session, Run: r.Run, User: who.User, Via: reeve.ViaREST,
+	c := reeve.Call{Workspace: who.Workspace, Agent: agent, Tool: r.Tool, Args: r.Args, Session: sessionFor(who, r.Session), Run: r.Run, User: who.User, Via: reeve.ViaREST,
 		Tools: r.Tools, PreviewOnly: r.PreviewOnly, Base: r.Base, Reason: r.Reason}
 	if key != "" {
 		c.Operation = key // made an operation id once the agent is known

@@ -86,7 +86,12 @@ func (s *server) listConversations(ctx context.Context, who reeve.Principal, in 
 	out := &body[reeve.ConversationList]{}
 	err := s.DB.View(ctx, func(snap *store.Snap) error {
 		f := store.ConversationFilter{User: chat.Sees(who), State: in.State, Before: in.Cursor, Limit: in.Limit}
-		if f.User == "" {
+		if f.User == "" && in.User != "" {
+			if known, err := snap.HasUser(ctx, who.Workspace, in.User); err != nil {
+				return err
+			} else if !known {
+				return absent("user", in.User)
+			}
 			f.User = in.User
 		} else if in.User != "" && in.User != f.User {
 			return reeve.Errorf(reeve.Forbidden, "only an owner sees the conversations of others")

@@ -46,6 +46,15 @@ func (s *server) checkTools(ctx context.Context, who reeve.Principal) (reeve.Par
 func (s *server) checkAgents(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
 	return part, s.DB.View(ctx, func(snap *store.Snap) error {
 		said, err := snap.BrokenAgents(ctx, who.Workspace)
+		if err != nil {
+			return err
+		}
+		settings, err := snap.ListSettings(ctx, who.Workspace)
+		for _, v := range settings {
+			if why := s.Gate.Unfit(v.Tool, v.Config); why != "" {
+				said = append(said, v.Agent+": the tool "+v.Tool.ID+": "+why)
+			}
+		}
 		part = ailing("agents", said, "every agent and its state can be read",
 			"set what is damaged again (reeve agents update, reeve agents state, reeve resume), or delete the agent; all others work")
 		return err

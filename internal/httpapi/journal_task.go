@@ -38,6 +38,15 @@ func (s *server) listTasks(ctx context.Context, who reeve.Principal, in *struct 
 		}
 	}
 	return read(ctx, s, who, func(r *store.JournalReader) (l reeve.TaskList, err error) {
+		if f.Label != "" {
+			labels, err := r.Labels(ctx)
+			if err != nil {
+				return l, err
+			}
+			if !slices.ContainsFunc(labels, func(v reeve.Label) bool { return v.ID == f.Label }) {
+				return l, absent("label", f.Label)
+			}
+		}
 		l.Tasks, err = r.Tasks(ctx, f)
 		if n := len(l.Tasks); n == in.Limit {
 			l.Next = pageEnd(reeve.Millis(l.Tasks[n-1].CreatedAt), l.Tasks[n-1].ID)

@@ -43,6 +43,11 @@ func (s *server) listTime(ctx context.Context, who reeve.Principal, in *struct {
 		return nil, err
 	}
 	return read(ctx, s, who, func(r *store.JournalReader) (l reeve.TimeEntryList, err error) {
+		if f.Task != "" {
+			if _, err := r.TaskView(ctx, f.Task); err != nil {
+				return l, err
+			}
+		}
 		l.TimeEntries, err = r.TimeEntries(ctx, f)
 		if n := len(l.TimeEntries); n == in.Limit {
 			l.Next = pageEnd(l.TimeEntries[n-1].StartedAt.UnixMilli(), l.TimeEntries[n-1].ID)

@@ -11,10 +11,22 @@ import (
 // Conversations belong to those who take part. Wherever a session or a run can be named, one that somebody does not take part in
 // does not exist for them.
 
-// hidden tells whether a session is a conversation that somebody does not see.
+// sessionFor is the session that a caller means by a name. By "default" everybody means their own, but owners, who see all, mean
+// the one that is stored under that name: everybody's once, and the server owner's now.
+func sessionFor(who reeve.Principal, name string) string {
+	if name == reeve.SharedDefault && chat.Sees(who) != "" {
+		return reeve.DefaultSession(who.User)
+	}
+	return name
+}
+
+// hidden tells whether a session is another user's default session, or a conversation that somebody does not see.
 func hidden(ctx context.Context, snap *store.Snap, who reeve.Principal, session string) (bool, error) {
 	if session == "" || chat.Sees(who) == "" {
 		return false, nil
+	}
+	if reeve.IsDefaultSession(session) {
+		return session != reeve.DefaultSession(who.User), nil
 	}
 	if _, err := snap.GetConversation(ctx, who.Workspace, "", session); err != nil {
 		if reeve.CodeOf(err) == reeve.NotFound {

@@ -32,6 +32,11 @@ func (s *server) listProposals(ctx context.Context, who reeve.Principal, in *str
 		if err != nil {
 			return err
 		}
+		if in.Set != "" {
+			if _, err := snap.GetChangeSet(ctx, who.Workspace, in.Set); err != nil {
+				return err
+			}
+		}
 		out.Body.Proposals, err = snap.ListProposals(ctx, who.Workspace, store.ProposalFilter{Agent: agent, Set: in.Set, State: in.State, Before: in.Cursor, Limit: in.Limit})
 		if err != nil {
 			return err

@@ -140,7 +140,11 @@ func (s *server) createSubscription(ctx context.Context, who reeve.Principal, in
 		if a.Lifecycle == reeve.AgentDestroyed {
 			return reeve.Errorf(reeve.Conflict, "the agent is destroyed")
 		}
-		out.Body = reeve.Subscription{ID: tx.NewID(reeve.PrefixSubscription), WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Token: reeve.Token{Class: in.Body.Class, Name: in.Body.Name},
+		watched := reeve.Token{Class: in.Body.Class, Name: in.Body.Name}
+		if err := s.checkWatched(ctx, &tx.Snap, who, watched); err != nil {
+			return err
+		}
+		out.Body = reeve.Subscription{ID: tx.NewID(reeve.PrefixSubscription), WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Token: watched,
 			Predicate: in.Body.Predicate, CreatedAt: tx.Now()}
 		if err := tx.InsertSubscription(ctx, out.Body); err != nil {
 			return err

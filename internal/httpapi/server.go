@@ -43,6 +43,7 @@ type Config struct {
 	Backup      func(ctx context.Context) (io.ReadCloser, error) // makes a whole copy of the database
 	Metrics     http.Handler                                     // what is measured. Default: not served
 
+	OpenTokens   bool   // whether tools of a program's own may tell of other things than the built-in ones do. Default: they do not
 	MetricsToken string // a token that reads the metrics and nothing else. Default: only server tokens do
 }
 

@@ -77,7 +77,7 @@ type AgentPath struct {
 	Agent string `path:"agentId" maxLength:"128" doc:"Id or name"`
 }
 
-// listAgentTools lists what an agent can call: its attachments or, when it has none, the default set.
+// listAgentTools lists what an agent can call: its attachments or, when it never had one, the default set.
 func (s *server) listAgentTools(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.ToolList], error) {
 	out := &body[reeve.ToolList]{Body: reeve.ToolList{Tools: []reeve.ToolView{}}}
 	err := s.DB.View(ctx, func(snap *store.Snap) error {
@@ -87,9 +87,12 @@ func (s *server) listAgentTools(ctx context.Context, who reeve.Principal, in *Ag
 		}
 		list, err := snap.ListAttachments(ctx, a.ID)
 		for _, t := range list {
+			if t.Tool.Broken == "" {
+				t.Tool.Broken = s.Gate.Unfit(t.Tool, t.Config)
+			}
 			out.Body.Tools = append(out.Body.Tools, showAttached(t.Tool, t.Config))
 		}
-		if len(list) > 0 || err != nil {
+		if len(list) > 0 || a.OwnTools || err != nil {
 			return err
 		}
 		for _, id := range gate.DefaultTools() {

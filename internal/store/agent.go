@@ -9,14 +9,14 @@ import (
 	"reeve"
 )
 
-const agentColumns = `id, workspace_id, name, kind, lifecycle, categories, policy, config, stopped_at, created_at, updated_at, mode, throttle_ms, node, counter, clock`
+const agentColumns = `id, workspace_id, name, kind, lifecycle, categories, policy, config, stopped_at, created_at, updated_at, mode, throttle_ms, node, counter, clock, own_tools`
 
 // scanAgent reads a row of agents. One that is damaged is broken, and harms no other. What it may do may be in what is damaged, so that it can do nothing; a stop that cannot be read counts as one.
 func scanAgent(r scanner) (a reeve.Agent, err error) {
 	var categories, policy, config, clock string
-	var stopped, created, updated, throttle, counter number
+	var stopped, created, updated, throttle, counter, own number
 	if err := r.Scan(&a.ID, &a.WorkspaceID, &a.Name, &a.Kind, &a.Lifecycle, &categories, &policy, &config, &stopped, &created, &updated, &a.Mode, &throttle,
-		&a.Stamp.Node, &counter, &clock); err != nil {
+		&a.Stamp.Node, &counter, &clock, &own); err != nil {
 		return a, err
 	}
 	var d damage
@@ -32,6 +32,7 @@ func scanAgent(r scanner) (a reeve.Agent, err error) {
 	if _, damaged := d.was["stopped_at"]; damaged {
 		a.StoppedAt = &a.UpdatedAt
 	}
+	a.OwnTools = own.damaged || own.value != 0 // what cannot be read gives it no tools
 	a.Broken, a.Damaged = d.String(), d.was
 	return a, nil
 }
@@ -41,7 +42,7 @@ func (t *Tx) InsertAgent(ctx context.Context, a reeve.Agent) error {
 	if err := t.lockNode(ctx); err != nil { // before its name, which others may be giving to theirs; see Tx.Revise
 		return err
 	}
-	n, err := t.affect(ctx, `INSERT INTO agents (`+agentColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $9, $10, $11, '', 0, '')
+	n, err := t.affect(ctx, `INSERT INTO agents (`+agentColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $9, $10, $11, '', 0, '', 0)
 		ON CONFLICT (workspace_id, name) DO NOTHING`,
 		a.ID, a.WorkspaceID, a.Name, a.Kind, string(a.Lifecycle), text(a.Categories), text(a.Policy), configOf(a), reeve.Millis(a.CreatedAt),
 		string(modeOf(a)), a.ThrottleMS)
@@ -177,7 +178,7 @@ type Attachment struct {
 	Config json.RawMessage
 }
 
-// Attach gives an agent a tool and touches its workspace.
+// Attach gives an agent a tool and touches its workspace. From now on the agent has no default tools.
 func (t *Tx) Attach(ctx context.Context, a reeve.Agent, tool reeve.Tool, config json.RawMessage) error {
 	if err := first(t.Touch(ctx, a.WorkspaceID), t.alive(ctx, a.WorkspaceID, a.ID)); err != nil { // touched first, as everywhere: one order of locks
 		return err
@@ -187,7 +188,10 @@ func (t *Tx) Attach(ctx context.Context, a reeve.Agent, tool reeve.Tool, config 
 	if err == nil && n == 0 {
 		return reeve.Errorf(reeve.AlreadyExists, "the agent has the tool %q already", tool.ID).Hintf("to give it other settings, take it away and attach it again with them")
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return t.exec(ctx, `UPDATE agents SET own_tools = 1 WHERE id = $1 AND own_tools <> 1`, a.ID)
 }
 
 // Detach takes a tool from an agent and touches its workspace.
@@ -252,6 +256,32 @@ func (s *Snap) ListAttachments(ctx context.Context, agent string) ([]Attachment,
 	}, `SELECT `+toolColumns+`, agent_tools.config FROM agent_tools
 		JOIN tools ON tools.workspace_id = agent_tools.tool_workspace AND tools.id = agent_tools.tool_id
 		WHERE agent_tools.agent_id = $1 ORDER BY category, tools.name, tools.id`, agent)
+}
+
+// AgentSettings is what an agent, by its name, has set for a tool.
+type AgentSettings struct {
+	Agent string
+	Attachment
+}
+
+// ListSettings reads all settings that the agents of a workspace have for their tools, and of tools with a settings schema also
+// that there are none. Damaged settings are left out; see BrokenAgents.
+func (s *Snap) ListSettings(ctx context.Context, workspace string) ([]AgentSettings, error) {
+	list, err := all(ctx, s, func(r scanner) (v AgentSettings, err error) {
+		var config string
+		if err := scanToolInto(r, &v.Tool, &config, &v.Agent); err != nil {
+			return v, err
+		}
+		var ok bool
+		if v.Config, ok = readSettings(config); !ok {
+			v.Agent = ""
+		}
+		return v, nil
+	}, `SELECT `+toolColumns+`, agent_tools.config, (SELECT name FROM agents WHERE id = agent_tools.agent_id) AS agent FROM agent_tools
+		JOIN tools ON tools.workspace_id = agent_tools.tool_workspace AND tools.id = agent_tools.tool_id
+		WHERE agent_tools.agent_id IN (SELECT id FROM agents WHERE workspace_id = $1) AND (agent_tools.config <> '' OR config_schema <> '')
+		ORDER BY agent, tools.id`, workspace)
+	return slices.DeleteFunc(list, func(v AgentSettings) bool { return v.Agent == "" }), err
 }
 
 // GetProfile reads the capabilities of a kind; false means there is no profile.

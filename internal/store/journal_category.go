@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"slices"
+	"strconv"
+	"strings"
 
 	"reeve"
 )
@@ -31,6 +34,56 @@ func (r *JournalReader) Categories(ctx context.Context) ([]reeve.Category, error
 	c.add("workspace_id = ? AND deleted_at = 0", r.who.Workspace)
 	r.within(&c, "id")
 	return all(ctx, r.snap, scanCategory, `SELECT `+recordColumns+categoryColumns+` FROM categories WHERE `+c.String()+` ORDER BY folded, id`, c.args...)
+}
+
+// ResolveCategories gives the ids of categories that are named by id or by name, in any case. Ids that are in keep stay, also
+// when their category is gone. A name that there is not is an error that lists those there are.
+func (s *Snap) ResolveCategories(ctx context.Context, workspace string, names, keep []string) ([]string, error) {
+	out := make([]string, 0, len(names))
+	var list []reeve.Category
+	for i, name := range names {
+		if slices.Contains(keep, name) {
+			if !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+			continue
+		}
+		if list == nil {
+			var err error
+			if list, err = s.Journal(Hand{Workspace: workspace, All: true}).Categories(ctx); err != nil {
+				return nil, err
+			}
+		}
+		at := slices.IndexFunc(list, func(c reeve.Category) bool { return c.ID == name })
+		if at < 0 {
+			at = slices.IndexFunc(list, func(c reeve.Category) bool { return fold(c.Name) == fold(strings.TrimSpace(name)) })
+		}
+		if at < 0 {
+			return nil, noCategory(i, name, list)
+		}
+		if id := list[at].ID; !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
+// noCategory refuses the name of a category that is not there, and names some that are.
+func noCategory(place int, name string, list []reeve.Category) error {
+	const most = 20
+	known := "there are none yet; reeve journal categories create NAME makes one"
+	if len(list) > 0 {
+		var names []string
+		for _, c := range list[:min(len(list), most)] {
+			names = append(names, c.Name)
+		}
+		known = "there are " + strings.Join(names, ", ")
+		if len(list) > most {
+			known += " and " + strconv.Itoa(len(list)-most) + " more"
+		}
+	}
+	return (&reeve.Error{Code: reeve.Validation, Message: "category " + strconv.Quote(name) + " does not exist", Fields: []reeve.Field{
+		{Path: "/categories/" + strconv.Itoa(place), Message: "is no category", Expected: "the id or the name of a category"}}}).Hintf("%s", known)
 }
 
 func (w *JournalWriter) putCategory(ctx context.Context, c *reeve.Category) error {
