@@ -50,7 +50,7 @@ func (s *server) held(ctx context.Context, who reeve.Principal, _ *Scoped) (*bod
 		}
 		out.Body.Held, out.Body.Hold, out.Body.Counts = true, hold, map[reeve.HeldKind]int{}
 		workspaces := []reeve.Workspace{{ID: who.Workspace}}
-		switch err := everywhere(ctx, snap, who); reeve.CodeOf(err) {
+		switch err := serverWide(ctx, snap, who); reeve.CodeOf(err) {
 		case "":
 			if workspaces, err = snap.ListWorkspaces(ctx); err != nil {
 				return err
@@ -109,7 +109,7 @@ func (s *server) release(ctx context.Context, who reeve.Principal, r reeve.Resum
 			return reeve.Errorf(reeve.Forbidden, "a token with role %s cannot resume a server that is held", who.Role).
 				Hintf("use the owner's token of the data directory")
 		}
-		if err := everywhere(ctx, &tx.Snap, who); err != nil {
+		if err := serverWide(ctx, &tx.Snap, who); err != nil {
 			return err
 		}
 		skip, err := chosen(ctx, &tx.Snap, r)
