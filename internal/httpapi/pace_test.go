@@ -49,7 +49,7 @@ func TestBadInput_SlowBodies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				installProblems()
 				mux := http.NewServeMux()
-				handle(humago.New(mux, (&server{}).document()), route{http.MethodPost, "/x", "x", "x", "x", reeve.Member, 0}, func(ctx context.Context, _ reeve.Principal, in *struct{ RawBody []byte }) (*body[string], error) {
+				handle(humago.New(mux, (&server{}).document()), route{http.MethodPost, "/x", "createNote", "x", "x", reeve.Member, 0}, func(ctx context.Context, _ reeve.Principal, in *struct{ RawBody []byte }) (*body[string], error) {
 					if !reeve.Pause(ctx, c.works) {
 						return nil, ctx.Err()
 					}
