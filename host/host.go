@@ -147,7 +147,7 @@ func (h *Host) assemble() error {
 	h.gate = gate.New(gate.Config{Overdue: h.calls.Overdue, DB: h.db, Log: h.log, ItemRule: h.auto, OutputCap: h.cfg.OutputCap, ApprovalTTL: time.Duration(h.cfg.ApprovalTTL),
 		Backoff: b, OnChange: h.changed, Tracer: h.tracer(), OnCall: h.metrics.called, RunBudgets: !h.cfg.limits().Budget.IsZero(),
 		Builders: map[reeve.ToolKind]gate.Builder{reeve.HTTPTool: &web.Builder{Guard: h.guard, Secrets: h.secret}, reeve.ScriptTool: &automation.Builder{Pool: h.scripts}}})
-	h.auto.Gate, h.calls.Gate = h.gate, h.gate
+	h.auto.Gate, h.auto.Settings, h.calls.Gate = h.gate, h.gate, h.gate
 	h.branch = &branch.Desk{DB: h.db, Dir: filepath.Join(h.cfg.Dir, branchFolder)}
 	if err := h.branch.Open(); err != nil {
 		return err

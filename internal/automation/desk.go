@@ -171,7 +171,7 @@ func (r *Room) Create(ctx context.Context, workspace, user string, agent reeve.A
 			if err != nil {
 				return err
 			}
-			if _, err := r.Gate.CheckConfig(t, nil); err != nil { // a tool that needs settings is attached with them
+			if _, err := r.Settings.CheckConfig(t, nil); err != nil { // a tool that needs settings is attached with them
 				return err
 			}
 			if err := tx.Attach(ctx, a, t, nil); err != nil {

@@ -19,10 +19,13 @@ type Gate interface {
 	Offer(ctx context.Context, who reeve.Call) ([]reeve.Tool, error)
 	// Meet tells the gate on whose behalf a run acts.
 	Meet(run reeve.Run)
-	// CheckConfig validates an agent's settings for a tool.
-	CheckConfig(t reeve.Tool, config []byte) (json.RawMessage, error)
 	// Withdraw takes back the calls of an item that wait for a person.
 	Withdraw(ctx context.Context, tx *store.Tx, v reeve.Item, why string) error
+}
+
+// Settings validates an agent's settings for a tool.
+type Settings interface {
+	CheckConfig(t reeve.Tool, config []byte) (json.RawMessage, error)
 }
 
 // Waker begins runs.
@@ -39,15 +42,16 @@ type Timers interface {
 
 // Config says how automations run.
 type Config struct {
-	DB      *store.DB
-	Log     *slog.Logger
-	Pool    *js.Pool
-	Gate    Gate      // set before the first run
-	Waker   Waker     // set before the first run is asked for
-	Server  Server    // set before the first step is asked for; see Compute
-	Process string    // who owns the runs begun here; set with Server
-	Timers  Timers    // set with it
-	Limits  js.Limits // of one run. Default: an hour, and otherwise the sandbox's own
+	DB       *store.DB
+	Log      *slog.Logger
+	Pool     *js.Pool
+	Gate     Gate      // set before the first run
+	Settings Settings  // set with Gate
+	Waker    Waker     // set before the first run is asked for
+	Server   Server    // set before the first step is asked for; see Compute
+	Process  string    // who owns the runs begun here; set with Server
+	Timers   Timers    // set with it
+	Limits   js.Limits // of one run. Default: an hour, and otherwise the sandbox's own
 
 	Backoff reeve.Backoff // before a run that the network failed is made again. Default: 10 s doubling to 10 min, 5 tries
 	Webhook bool          // whether notifications are also sent to a webhook

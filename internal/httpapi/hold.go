@@ -123,7 +123,10 @@ func (s *server) release(ctx context.Context, who reeve.Principal, r reeve.Resum
 			return err
 		}
 		released = true
-		return tx.Release(ctx)
+		if err := tx.Release(ctx); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, nil)
 	})
 	if err == nil && released {
 		s.Wake.Resumed(over)

@@ -1,0 +1,33 @@
+package httpapi
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+)
+
+// Every POST route has a rule for its Idempotency-Key, and every rule a route; those that keep their key themselves are
+// the ones that once leaves alone.
+func TestG30_EveryPostHasAKeyRule(t *testing.T) {
+	t.Parallel()
+	s := &server{}
+	api := humago.New(http.NewServeMux(), s.document())
+	s.routes(api)
+	left := map[string]bool{}
+	for id := range keyRules {
+		left[id] = true
+	}
+	for path, item := range api.OpenAPI().Paths {
+		if item.Post == nil {
+			continue
+		}
+		id := item.Post.OperationID
+		if delete(left, id); (keyRules[id] == ownKey) != hasOwnKey(path) {
+			t.Errorf("%s: its rule is %d, and that it keeps its key itself is %v", id, keyRules[id], hasOwnKey(path))
+		}
+	}
+	for id := range left {
+		t.Errorf("%s is no route", id)
+	}
+}
