@@ -220,8 +220,8 @@ func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 		{"ALTER TABLE agents DROP COLUMN config; DROP INDEX agent_tools_tool", lacks + "agent_tools.agent_tools_tool, agents.config", reeve.Validation},
 		{"DROP TRIGGER notes_deleted", lacks + "notes.notes_deleted", reeve.Validation},
 		{"DELETE FROM goose_db_version WHERE version_id = 12", lacks + "goose_db_version.12", reeve.Validation},
-		{"DELETE FROM goose_db_version WHERE version_id >= 33", "its schema version is 32, and it has what only later ones have: operations.answer, ", reeve.Validation},
-		{"DELETE FROM goose_db_version WHERE version_id >= 30", "its schema version is 29, and it has what only later ones have: approvals.approvals_pending, ", reeve.Validation},
+		{"DELETE FROM goose_db_version WHERE version_id >= 33", "its schema version is 32, and it has what only later ones have: ", reeve.Validation},
+		{"DELETE FROM goose_db_version WHERE version_id >= 30", "its schema version is 29, and it has what only later ones have: ", reeve.Validation},
 		{"DROP INDEX operations_inbox; CREATE UNIQUE INDEX operations_inbox ON operations (id)", "these are not as in its schema version ", reeve.Validation},
 		{"CREATE TABLE other AS SELECT * FROM secrets; DROP TABLE secrets; ALTER TABLE other RENAME TO secrets", ": secrets; nothing", reeve.Validation}, // without its primary key
 		{"DELETE FROM goose_db_version", "not one of Reeve's", reeve.Validation},

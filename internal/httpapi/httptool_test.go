@@ -157,7 +157,7 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 		t.Error("the secret can be read")
 	}
 	h.Want(204, nil, "DELETE", "/api/tools/order", nil)
-	if got := attached(t, h, "coach"); fmt.Sprint(got) != fmt.Sprint(defaults) {
+	if got := attached(t, h, "coach"); len(got) > 0 {
 		t.Errorf("after its removal the agent has %v", got)
 	}
 	refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "order", "args": object{"item": "tea"}}), 404, reeve.NotFound)

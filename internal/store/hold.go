@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"math"
 
 	"reeve"
@@ -136,6 +137,9 @@ var heldQueries = []heldQuery{
 		"is sent to the webhook under its id, which may know it already"},
 }
 
+// dueKinds are the kinds of held work that have a time at which they go on.
+var dueKinds = []reeve.HeldKind{reeve.HeldWake, reeve.HeldSchedule, reeve.HeldNotification}
+
 // HeldWork lists up to limit things of each kind that go on in a workspace when the server does, and counts all of them.
 func (s *Snap) HeldWork(ctx context.Context, workspace string, limit int) (work []reeve.HeldWork, counts map[reeve.HeldKind]int, err error) {
 	counts = map[reeve.HeldKind]int{}
@@ -145,12 +149,7 @@ func (s *Snap) HeldWork(ctx context.Context, workspace string, limit int) (work 
 			err = r.Scan(&w.ID, &w.Agent, &w.What, &at)
 			w.Kind, w.WorkspaceID, w.Then, w.At = q.kind, workspace, q.then, optional(at)
 			w.What = reeve.Clip(w.What, 200)
-			switch q.kind {
-			case reeve.HeldRun:
-				w.Overdue = true
-			case reeve.HeldWake, reeve.HeldSchedule, reeve.HeldNotification:
-				w.Overdue = at <= reeve.Millis(s.now)
-			}
+			w.Overdue = q.kind == reeve.HeldRun || slices.Contains(dueKinds, q.kind) && at <= reeve.Millis(s.now)
 			return w, err
 		}, `SELECT `+q.columns+` FROM `+q.from+` ORDER BY `+q.order+` LIMIT $2`, workspace, limit)
 		if err != nil {

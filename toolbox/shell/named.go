@@ -54,6 +54,9 @@ type named struct {
 // token is what may be the name of a file in a text that is not read as shell, such as a script in quotes.
 var token = regexp.MustCompile("[^\\s;|&<>()$`\"'\\\\{}*?\\[\\]#=:,!]+")
 
+// onlyWrite are the redirections that write to a file and do not read it.
+var onlyWrite = []syntax.RedirOperator{syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll}
+
 // namedIn reads a line.
 func namedIn(line string) (n named, err error) {
 	file, err := parse(line)
@@ -68,11 +71,8 @@ func namedIn(line string) (n named, err error) {
 	syntax.Walk(file, func(node syntax.Node) bool {
 		switch node := node.(type) {
 		case *syntax.Redirect: // what is only written to is not run by this
-			switch node.Op {
-			case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll:
-				if _, ok := literal(node.Word); ok {
-					return false
-				}
+			if _, ok := literal(node.Word); ok && slices.Contains(onlyWrite, node.Op) {
+				return false
 			}
 		case *syntax.Assign:
 			n.setsPath = n.setsPath || node.Name != nil && decides(node.Name.Value)

@@ -96,6 +96,7 @@ func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
 		"CREATE INDEX runs_talking ON runs (session_id, id) WHERE reason = 'user_initiated' AND state IN ('running', 'parked')",
 		"CREATE UNIQUE INDEX runs_lane ON runs (agent_id, session_id) WHERE state IN ('running', 'parked') AND reason <> 'user_initiated'",
 		"CREATE INDEX runs_open ON runs (state) WHERE state IN ('running', 'parked')",
+		"ALTER TABLE access_tokens DROP COLUMN server", "ALTER TABLE agents DROP COLUMN own_tools",
 		"DROP TABLE open_runs",
 		"DROP TABLE database_state",
 		"DROP INDEX payloads_age",
