@@ -2,8 +2,8 @@ package store
 
 import (
 	"context"
-	"slices"
 	"math"
+	"slices"
 
 	"reeve"
 )
