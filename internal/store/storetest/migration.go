@@ -104,6 +104,7 @@ func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
 		"DROP INDEX operations_thread", "DROP INDEX operations_turn", "DROP TABLE trails",
 		"ALTER TABLE operations DROP COLUMN trail", "ALTER TABLE operations DROP COLUMN asked", "ALTER TABLE operations DROP COLUMN asked_info",
 		"ALTER TABLE operations DROP COLUMN answer", "ALTER TABLE operations DROP COLUMN answer_info",
+		"ALTER TABLE operations DROP COLUMN in_flight_until", "ALTER TABLE requests DROP COLUMN process", "ALTER TABLE requests DROP COLUMN claim",
 		"ALTER TABLE runs RENAME COLUMN results TO seen_at",
 		"ALTER TABLE payloads DROP COLUMN uses",
 		"ALTER TABLE subscriptions DROP COLUMN user_id",
