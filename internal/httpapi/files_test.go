@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -84,41 +85,39 @@ func TestDatabaseFile_GoneReplacedOrCutOff(t *testing.T) {
 	}
 }
 
-// A log without its database holds all that was not yet copied into it. SQLite would delete it: the server does not start.
-func TestDatabaseFile_LogWithoutDatabase(t *testing.T) {
+// A log without its database, or beside another, holds all that was not yet copied into it. SQLite would delete it, or write it into
+// the other: the server does not start, and does when the database is back.
+func TestDatabaseFile_LogWithoutItsDatabase(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(file string) error{
-		"gone":  func(file string) error { return os.Rename(file, file+".moved") },
-		"empty": func(file string) error { return os.WriteFile(file+"x", nil, 0o600) },
+	for name, spoil := range map[string]func(h *reevetest.Host, file string) error{
+		"gone":     func(*reevetest.Host, string) error { return nil },
+		"empty":    func(_ *reevetest.Host, file string) error { return os.WriteFile(file, nil, 0o600) },
+		"a backup": func(h *reevetest.Host, file string) error { return h.Backup(t.Context(), file) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			live := start(t)
 			live.Agent("clerk")
-			from, dir := filepath.Join(live.Dir(), "reeve.db"), t.TempDir()
-			file := filepath.Join(dir, "reeve.db")
+			from, file := filepath.Join(live.Dir(), "reeve.db"), filepath.Join(t.TempDir(), "reeve.db")
 			for _, ending := range []string{"", "-wal"} { // as a crash leaves them
 				b, err := os.ReadFile(from + ending)
 				ok(t, err)
 				ok(t, os.WriteFile(file+ending, b, 0o600))
 			}
-			ok(t, spoil(file))
-			if name == "empty" {
-				ok(t, os.Rename(file, file+".moved"))
-				ok(t, os.Rename(file+"x", file))
-			}
+			ok(t, os.Rename(file, file+".moved"))
+			ok(t, spoil(live, file))
 			log, err := os.ReadFile(file + "-wal")
 			ok(t, err)
-			_, err = host.New(t.Context(), host.Config{Dir: dir})
+			_, err = host.New(t.Context(), host.Config{Dir: filepath.Dir(file)})
 			told := reeve.AsError(err)
 			if told.Code != reeve.Unavailable || !strings.Contains(told.Message, "reeve.db-wal") || !strings.Contains(told.Hint, "put the database file back") {
 				t.Fatalf("%v; %s", err, told.Hint)
 			}
-			if now, err := os.ReadFile(file + "-wal"); err != nil || len(now) != len(log) {
+			if now, err := os.ReadFile(file + "-wal"); err != nil || !bytes.Equal(now, log) {
 				t.Fatalf("the log has %d bytes, and had %d: %v", len(now), len(log), err)
 			}
 			ok(t, os.Rename(file+".moved", file))
-			h := reevetest.StartWith(t, host.Config{Dir: dir})
+			h := reevetest.StartWith(t, host.Config{Dir: filepath.Dir(file)})
 			var list reeve.AgentList
 			h.Want(http.StatusOK, &list, "GET", "/api/agents", nil)
 			if len(list.Agents) != 1 {

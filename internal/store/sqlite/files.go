@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -37,6 +38,47 @@ func watch(name string) (*files, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	return &files{name: name, db: db, was: was}, nil
+}
+
+// checkLog refuses a log that is not its database's, before SQLite sees the two. Without a database it would take the log for a
+// leftover and delete it, with every change in it; beside another database it would write the log's pages into that.
+func checkLog(file string) error {
+	name := filepath.Base(file)
+	again := fmt.Sprintf("put the database file back beside its log, or restore a backup with reeve restore; "+
+		"to do without what the log holds, move %s-wal and %s-shm away", name, name)
+	info, err := os.Stat(file)
+	if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
+		for _, ending := range []string{"-wal", "-shm"} {
+			if s, err := os.Stat(file + ending); err == nil && (info == nil || s.Size() > 0) {
+				return reeve.Errorf(reeve.Unavailable, "the database %s is gone, but %s%s is there, which holds its last changes; nothing was changed",
+					file, name, ending).Hintf("%s", again)
+			}
+		}
+		return nil
+	}
+	if s, err := os.Stat(file + "-wal"); err != nil || s.Size() == 0 {
+		return nil
+	}
+	head, err := header(file)
+	if err == nil && head[18] == 1 && string(head[:16]) == "SQLite format 3\x00" { // as in every backup: it was never used with a log
+		err = reeve.Errorf(reeve.Unavailable, "the database %s is another one than that which %s-wal holds changes of; nothing was changed", file, name).
+			Hintf("%s", again)
+	}
+	return err
+}
+
+// header reads the beginning of a file. What is missing is zeros.
+func header(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	head := make([]byte, 32)
+	_, err = f.ReadAt(head, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return head, errors.Join(err, f.Close())
 }
 
 func (f *files) close() error { return f.db.Close() }

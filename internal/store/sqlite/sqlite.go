@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
@@ -84,18 +83,10 @@ func dsn(file string, busy time.Duration, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}).String()
 }
 
-// checkFile finds early, and in words, what SQLite would report late. A log without its database is never opened: SQLite would
-// take it for a leftover and delete it, with every change in it.
+// checkFile finds early, and in words, what SQLite would report late.
 func checkFile(file string) error {
-	if info, err := os.Stat(file); errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
-		for _, left := range []string{file + "-wal", file + "-shm"} {
-			if s, err := os.Stat(left); err == nil && (info == nil || s.Size() > 0) {
-				return reeve.Errorf(reeve.Unavailable, "the database %s is gone, but %s is there, which holds its last changes; nothing was changed",
-					file, filepath.Base(left)).
-					Hintf("put the database file back beside it, or restore a backup with reeve restore; to begin with an empty database, move %s-wal and %s-shm away",
-						filepath.Base(file), filepath.Base(file))
-			}
-		}
+	if err := checkLog(file); err != nil {
+		return err
 	}
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
