@@ -198,7 +198,7 @@ func TestG20_TheCapHoldsForAnything(t *testing.T) {
 func TestG20_ALongPreviewIsKeptToo(t *testing.T) {
 	var g guarded
 	x := g.tool()
-	diff := strings.Repeat("+ a line\n", 5000)
+	diff := strings.Repeat("+ a line\n", 40_000)
 	x.Preview = func(context.Context, *reeve.Invocation) (reeve.Preview, error) {
 		return reeve.Preview{Change: diff, Base: "b"}, nil
 	}
@@ -206,10 +206,10 @@ func TestG20_ALongPreviewIsKeptToo(t *testing.T) {
 	a := h.Agent("a", "guarded")
 	h.Call(a.ID, "guarded", nil)
 	p := inbox(h).Approvals[0].Preview
-	if len(p) > 17<<10 || !strings.Contains(p, reeve.Hash([]byte(diff))) {
+	if len(p) < 256<<10 || len(p) > 257<<10 || !strings.Contains(p, reeve.Hash([]byte(diff))) {
 		t.Fatalf("the preview has %d bytes", len(p))
 	}
-	if got := slices(h, a.ID, reeve.Hash([]byte(diff)), 12000); got != diff {
+	if got := slices(h, a.ID, reeve.Hash([]byte(diff)), 60_000); got != diff {
 		t.Errorf("%d bytes are kept of %d", len(got), len(diff))
 	}
 }

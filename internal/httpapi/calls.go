@@ -133,7 +133,12 @@ func (s *server) judge(ctx context.Context, who reeve.Principal, in *callInput) 
 
 func (s *server) explain(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Explanation], error) {
 	x, err := s.Gate.Explain(ctx, who.Workspace, in.ID)
-	return &body[reeve.Explanation]{x}, err
+	if err != nil {
+		return nil, err
+	}
+	return &body[reeve.Explanation]{x}, s.DB.View(ctx, func(snap *store.Snap) error {
+		return s.overseeOne(ctx, snap, who, x.Approval, x.Proposal)
+	})
 }
 
 func (s *server) readOutput(ctx context.Context, who reeve.Principal, in *struct {

@@ -13,7 +13,7 @@ func TestNames_TheCategoriesOfAnAgentAreThere(t *testing.T) {
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		p := refused(t, h.Do("POST", "/api/agents", object{"name": "coach", "categories": []string{"gym"}}), 400, reeve.Validation)
-		if p.Errors[0].Path != "/categories/0" || !strings.Contains(p.Hint, "none yet") {
+		if len(p.Errors) != 1 || p.Errors[0].Path != "/categories/0" || !strings.Contains(p.Hint, "none yet") {
 			t.Errorf("%+v", p)
 		}
 		made := func(name string) string {
@@ -30,7 +30,7 @@ func TestNames_TheCategoriesOfAnAgentAreThere(t *testing.T) {
 		h.Want(201, nil, "POST", "/api/agents", object{"name": "coach", "categories": []string{"home and garden", "gym"}})
 		for _, bad := range []string{"", "gyms", "cat_nothing", "Home", gym + "x"} {
 			p := refused(t, h.Do("PATCH", "/api/agents/coach", object{"categories": []string{"gym", bad}}), 400, reeve.Validation)
-			if p.Errors[0].Path != "/categories/1" || !strings.Contains(p.Hint, "Gym, Home and garden") {
+			if len(p.Errors) != 1 || p.Errors[0].Path != "/categories/1" || !strings.Contains(p.Hint, "Gym, Home and garden") {
 				t.Errorf("%q: %+v", bad, p)
 			}
 		}

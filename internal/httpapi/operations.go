@@ -204,10 +204,8 @@ func (s *server) getApproval(ctx context.Context, who reeve.Principal, in *IDPat
 		if err != nil {
 			return err
 		}
-		one := []reeve.Approval{a.At(snap.Now())}
-		err = s.oversee(ctx, snap, who, one, nil)
-		out.Body = one[0]
-		return err
+		out.Body = a.At(snap.Now())
+		return s.overseeOne(ctx, snap, who, &out.Body, nil)
 	})
 }
 

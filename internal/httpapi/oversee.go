@@ -31,6 +31,27 @@ func (s *server) oversee(ctx context.Context, snap *store.Snap, who reeve.Princi
 	return nil
 }
 
+// overseeOne is oversee for one of each, which may be nil.
+func (s *server) overseeOne(ctx context.Context, snap *store.Snap, who reeve.Principal, a *reeve.Approval,
+	item *reeve.Proposal) error {
+	var approvals []reeve.Approval
+	var items []reeve.Proposal
+	if a != nil {
+		approvals = append(approvals, *a)
+	}
+	if item != nil {
+		items = append(items, *item)
+	}
+	err := s.oversee(ctx, snap, who, approvals, items)
+	if a != nil {
+		*a = approvals[0]
+	}
+	if item != nil {
+		*item = items[0]
+	}
+	return err
+}
+
 // overseen makes one line of a conversation fit for who listens.
 func (s *server) overseen(ctx context.Context, who reeve.Principal, l chat.Line) (json.RawMessage, error) {
 	if l.Type != reeve.FrameApproval || who.Role.Allows(reeve.Member) {

@@ -52,14 +52,10 @@ func (s *server) listProposals(ctx context.Context, who reeve.Principal, in *str
 func (s *server) getProposal(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Proposal], error) {
 	out := &body[reeve.Proposal]{}
 	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		p, err := snap.GetProposal(ctx, who.Workspace, in.ID)
-		if err != nil {
+		if out.Body, err = snap.GetProposal(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
-		one := []reeve.Proposal{p}
-		err = s.oversee(ctx, snap, who, nil, one)
-		out.Body = one[0]
-		return err
+		return s.overseeOne(ctx, snap, who, nil, &out.Body)
 	})
 }
 

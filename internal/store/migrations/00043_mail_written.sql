@@ -33,10 +33,12 @@ END;
 -- reeve_fold prepares a text for PostgreSQL's parser: small letters, Latin ones without accents, and a space for all
 -- that is not a letter, a digit or a mark. A word that begins with a digit gets an accented letter in front, which no
 -- text has any more then: the parser would take 1e5a for the number 1e5 and a word. Where lower() knows only a to z, as
--- in a database of locale C, reeve_lower lists the letters. Package store writes the words of a query in the same way.
+-- in a database of locale C, reeve_lower lists the letters; our columns are of that locale in every database. Package
+-- store writes the words of a query in the same way.
 -- +goose StatementBegin
 CREATE FUNCTION reeve_lower (text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $f$
-  SELECT CASE WHEN lower('Я') = 'я' THEN replace(lower($1), 'ς', 'σ') ELSE translate(lower($1),
+  SELECT CASE WHEN lower('Я' COLLATE "default") = 'я' THEN replace(lower($1 COLLATE "default"), 'ς', 'σ')
+    ELSE translate(lower($1 COLLATE "default"),
       'ςÆÐØÞĐĦĲĿŁŊŒŦƁƂƄƆƇƉƊƋƎƏƐƑƓƔƖƗƘƜƝƟƢƤƦƧƩƬƮƱƲƳƵƷƸƼǄǅǇǈǊǋǢǤǮǱǲǶǷǼǾȜȠȢȤȺȻȽȾɁɃɄɅɆɈɊɌɎͰͲͶͿΆΈΉΊΌΎΏΑΒΓΔΕΖΗΘΙΚ'
       'ΛΜΝΞΟΠΡΣΤΥΦΧΨΩΪΫϏϘϚϜϞϠϢϤϦϨϪϬϮϴϷϹϺϽϾϿЀЁЂЃЄЅІЇЈЉЊЋЌЍЎЏАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯѠѢѤѦѨѪѬѮѰѲѴѶѸѺѼѾ'
       'ҀҊҌҎҐҒҔҖҘҚҜҞҠҢҤҦҨҪҬҮҰҲҴҶҸҺҼҾӀӁӃӅӇӉӋӍӐӒӔӖӘӚӜӞӠӢӤӦӨӪӬӮӰӲӴӶӸӺӼӾԀԂԄԆԈԊԌԎԐԒԔԖԘԚԜԞԠԢԤԦԨԪԬԮԱԲԳԴԵԶԷԸԹԺԻԼԽԾԿՀ'
