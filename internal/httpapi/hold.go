@@ -89,6 +89,13 @@ func (s *server) resume(ctx context.Context, who reeve.Principal, in *struct {
 // release lets a held server go on, in one transaction with all that does not go on or becomes unknown. False means that it is not
 // held.
 func (s *server) release(ctx context.Context, who reeve.Principal, r reeve.ResumeRequest) (released bool, err error) {
+	var held bool
+	if err := s.DB.View(ctx, func(snap *store.Snap) (err error) { held, err = snap.Held(ctx); return err }); err != nil {
+		return false, err
+	}
+	if !held && len(r.Skip) == 0 && !r.SkipAll {
+		return false, nil
+	}
 	var over []reeve.Run
 	err = s.DB.Update(ctx, func(tx *store.Tx) error {
 		over, released = nil, false
