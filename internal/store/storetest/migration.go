@@ -91,7 +91,12 @@ func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
 	})
 	must(t, db.Close())
 	e := open(t)
-	for _, query := range []string{
+	unwritten := []string{"ALTER TABLE emails DROP COLUMN written", "DROP FUNCTION reeve_fold", "DROP FUNCTION reeve_lower"}
+	if e.Name() == "sqlite" {
+		unwritten = []string{"DROP TRIGGER emails_written_inserted", "DROP TRIGGER emails_written_deleted",
+			"DROP TRIGGER emails_written_updated", "DROP TABLE emails_written"}
+	}
+	for _, query := range append(unwritten, []string{
 		"CREATE INDEX runs_children ON runs (parent_id) WHERE parent_id <> '' AND state IN ('running', 'parked')",
 		"CREATE INDEX runs_talking ON runs (session_id, id) WHERE reason = 'user_initiated' AND state IN ('running', 'parked')",
 		"CREATE UNIQUE INDEX runs_lane ON runs (agent_id, session_id) WHERE state IN ('running', 'parked') AND reason <> 'user_initiated'",
@@ -121,7 +126,7 @@ func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
 		"UPDATE runs SET thread_id = 'agt_one:run:run_under_way' WHERE id = 'run_under_way'",
 		"INSERT INTO session_files (workspace_id, session_id, path, size, body, created_at, updated_at) VALUES ('" + ws + "', 'agt_one:run:run_under_way', '/old.md', 3, 'old', 1, 1)",
 		"DELETE FROM goose_db_version WHERE version_id >= 27",
-	} {
+	}...) {
 		must(t, raw(ctx, e, query))
 	}
 	db, err = store.Open(ctx, e, Key)
