@@ -86,7 +86,9 @@ func second(h *reevetest.Host) *reevetest.Host {
 	if _, err := host.Restore(h.T.Context(), cfg, file); err != nil {
 		h.T.Fatal(err)
 	}
-	return reevetest.StartWith(h.T, cfg)
+	next := reevetest.StartWith(h.T, cfg)
+	next.Want(http.StatusNoContent, nil, "POST", "/api/resume", object{}) // a restored server starts held
+	return next
 }
 
 // The same key of a caller on a second server of the database, and on either after a restart, is one effect.

@@ -2,7 +2,9 @@ package host_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -183,9 +185,11 @@ func crashed(h *reevetest.Host, tools ...reeve.Tool) *reevetest.Host {
 	h.T.Helper()
 	cfg := h.Config
 	dir := h.T.TempDir()
-	if err := h.Backup(h.T.Context(), filepath.Join(dir, "reeve.db")); err != nil {
+	file := filepath.Join(dir, "reeve.db")
+	if err := h.Backup(h.T.Context(), file); err != nil {
 		h.T.Fatal(err)
 	}
+	unmark(h.T, file)
 	for _, name := range []string{"owner.token", "secret.key"} {
 		b, err := os.ReadFile(filepath.Join(h.Dir(), name))
 		if err != nil {
@@ -197,6 +201,19 @@ func crashed(h *reevetest.Host, tools ...reeve.Tool) *reevetest.Host {
 	}
 	cfg.Dir = dir
 	return reevetest.StartWith(h.T, cfg, tools...)
+}
+
+// unmark has a copy of a database taken for the database itself, as a crash leaves it: a server on a backup starts held.
+func unmark(t testing.TB, file string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", file)
+	if err == nil {
+		_, err = db.Exec("PRAGMA user_version = 0")
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // settle takes up what is due until an operation has ended, waiting for its next attempt where there is one.

@@ -242,9 +242,9 @@ var never = []count{
 	{"proposals that are not applied", `SELECT count(*) FROM proposals p WHERE NOT EXISTS
 		(SELECT 1 FROM operations o WHERE o.id = p.operation_id AND o.state = 'committed' AND p.state = 'accepted')`},
 	{"file writes without their file", `SELECT count(*) FROM operations o WHERE o.tool = 'write_file' AND o.state = 'committed'
-		AND NOT EXISTS (SELECT 1 FROM session_files f WHERE f.session_id = o.thread_id)`},
+		AND NOT EXISTS (SELECT 1 FROM session_files f WHERE f.session_id IN (o.thread_id, o.agent_id || ':session:automation'))`},
 	{"files without their write", `SELECT count(*) FROM session_files f WHERE NOT EXISTS
-		(SELECT 1 FROM operations o WHERE o.thread_id = f.session_id AND o.tool = 'write_file' AND o.state = 'committed')`},
+		(SELECT 1 FROM operations o WHERE f.session_id IN (o.thread_id, o.agent_id || ':session:automation') AND o.tool = 'write_file' AND o.state = 'committed')`},
 	{"file writes not told exactly once", `SELECT count(*) FROM (SELECT o.id FROM operations o LEFT JOIN events e ON e.operation_id = o.id
 		WHERE o.tool = 'write_file' AND o.state = 'committed' GROUP BY o.id HAVING count(e.id) <> 2) x`}, // a key and an id
 	{"events of nothing", `SELECT count(*) FROM events e WHERE substr(e.operation_id, 1, 4) <> 'chg_' AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.id = e.operation_id AND o.state = 'committed')`},

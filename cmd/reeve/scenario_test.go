@@ -72,7 +72,7 @@ func TestI07_TheConfigOfAnAgentReachesTheSearch(t *testing.T) {
 	}
 	search := func(agent string, more ...string) (found, code int, errs string) {
 		var out, wrong output
-		code = command(t, h, &out, &wrong, append([]string{"mail", "search", agent, "fernhill", "--json"}, more...)...)
+		code = command(t, h, &out, &wrong, append([]string{"mail", "search", "fernhill", "--agent", agent, "--json"}, more...)...)
 		var page mailPage
 		if code == 0 {
 			if err := json.Unmarshal([]byte(out.String()), &page); err != nil {

@@ -50,7 +50,7 @@ CREATE FUNCTION reeve_lower (text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL 
 $f$;
 -- +goose StatementEnd
 -- +goose StatementBegin
-CREATE FUNCTION reeve_fold (text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $f$
+CREATE FUNCTION reeve_fold (text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path FROM CURRENT AS $f$
   SELECT regexp_replace(
     CASE WHEN octet_length($1) = length($1) THEN regexp_replace(lower($1), '[^a-z0-9]+', ' ', 'g')
     ELSE regexp_replace(

@@ -147,7 +147,8 @@ func (w *writer) commit(g *group) {
 		}
 		w.end(g, err)
 	}()
-	if err = w.files.present(); err != nil {
+	if gone := w.files.present(); gone != nil {
+		err = gone
 		return
 	}
 	w.hook.Before()
