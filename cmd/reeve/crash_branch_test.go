@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"reeve"
 )
@@ -125,7 +126,17 @@ func (r *rig) driveBranch(ctx context.Context, w world, p *process, conversation
 	if res.IsError {
 		return fmt.Errorf("file_write: %s", res.Content)
 	}
-	if err := c.do(ctx, "POST", "/api/branches/"+conversation+"/merge", thing{}, nil); err != nil {
+	merge := func() error { return c.do(ctx, "POST", "/api/branches/"+conversation+"/merge", thing{}, nil) }
+	err = merge()
+	// A write that the crash cut off may be looked up again meanwhile, which holds the branch: the person tries again.
+	for begun := reeve.Monotonic(); refusedWith(err, 409) && reeve.Since(begun) < 30*time.Second; err = merge() {
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err != nil {
 		return err
 	}
 	if err := c.do(ctx, "POST", "/api/branches/"+conversation+"/discard", nil, nil); err != nil && !refusedWith(err, 409) {
