@@ -209,7 +209,7 @@ func TestG20_ALongPreviewIsKeptToo(t *testing.T) {
 	if len(p) < 256<<10 || len(p) > 257<<10 || !strings.Contains(p, reeve.Hash([]byte(diff))) {
 		t.Fatalf("the preview has %d bytes", len(p))
 	}
-	if got := slices(h, a.ID, reeve.Hash([]byte(diff)), 60_000); got != diff {
+	if got := slices(h, a.ID, reeve.Hash([]byte(diff)), 12000); got != diff {
 		t.Errorf("%d bytes are kept of %d", len(got), len(diff))
 	}
 }
