@@ -235,7 +235,11 @@ func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 	if now, err := os.ReadFile(filepath.Join(dir, "reeve.db")); err != nil || !bytes.Equal(now, before) || listing(t, dir) != names {
 		t.Errorf("something was changed: there is %s (%v)", listing(t, dir), err)
 	}
-	const back = `ALTER TABLE access_tokens DROP COLUMN server; ALTER TABLE agents DROP COLUMN own_tools; DROP INDEX operations_workspace; CREATE INDEX operations_workspace ON operations (workspace_id, created_at, id); CREATE INDEX operations_agent ON operations (agent_id, created_at, id);
+	const back = `DROP TRIGGER emails_written_inserted; DROP TRIGGER emails_written_deleted; DROP TRIGGER emails_written_updated; DROP TABLE emails_written;
+		ALTER TABLE requests DROP COLUMN claim; ALTER TABLE requests DROP COLUMN process; ALTER TABLE operations DROP COLUMN in_flight_until; DROP TABLE database_state;
+		DROP INDEX errands_asking; DROP INDEX items_waiting; DROP INDEX items_newest; CREATE INDEX items_newest ON items (agent_id, created_at, item_id); ALTER TABLE items DROP COLUMN entry_id;
+		ALTER TABLE scripts DROP COLUMN on_behalf_of; ALTER TABLE runs DROP COLUMN on_behalf_of; ALTER TABLE wakes DROP COLUMN on_behalf_of; ALTER TABLE timers DROP COLUMN on_behalf_of;
+		ALTER TABLE access_tokens DROP COLUMN server; ALTER TABLE agents DROP COLUMN own_tools; DROP INDEX operations_workspace; CREATE INDEX operations_workspace ON operations (workspace_id, created_at, id); CREATE INDEX operations_agent ON operations (agent_id, created_at, id);
 		DROP INDEX operations_thread; DROP INDEX operations_turn; DROP TABLE trails; ALTER TABLE operations DROP COLUMN trail; ALTER TABLE operations DROP COLUMN asked;
 		ALTER TABLE operations DROP COLUMN asked_info; ALTER TABLE operations DROP COLUMN answer; ALTER TABLE operations DROP COLUMN answer_info; ALTER TABLE runs RENAME COLUMN results TO seen_at; DROP INDEX payloads_age; ALTER TABLE subscriptions DROP COLUMN user_id; ALTER TABLE payloads DROP COLUMN uses; DELETE FROM goose_db_version WHERE version_id > 30`
 	older := changed(t, h, filepath.Join(files, "older.db"), back)

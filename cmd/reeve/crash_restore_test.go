@@ -135,6 +135,10 @@ func (r *rig) backedUp(ctx context.Context, e *engine) saved {
 		}
 		return s.hung != "", err
 	}))
+	// The witness is slow with the last agent, whose run is under way for as long as a backup may take.
+	for n := range heldSteps {
+		must(r.witness.do(ctx, "PUT", fmt.Sprintf("/plans/run-%d-%d", heldAgents-1, n), []plan{{When: "before", SlowMS: 1500}}, nil))
+	}
 	for i := range heldAgents {
 		must(c.do(ctx, "POST", fmt.Sprintf("/api/agents/hand-%d/wake", i), thing{"input": "go"}, nil))
 	}

@@ -104,6 +104,7 @@ func samples(x things) map[string]sample {
 		"listWorkspaces":   {"/api/workspaces", nil, false, reeve.Viewer},
 		"createWorkspace":  {"/api/workspaces", object{"id": "made-" + x.kind}, false, reeve.Owner},
 		"status":           {"/api/status", nil, false, reeve.Viewer},
+		"hold":             {"/api/hold", nil, false, reeve.Viewer},
 		"doctor":           {"/api/doctor", nil, false, reeve.Viewer},
 		"backup":           {"/api/backup", nil, false, reeve.Owner},
 	}
