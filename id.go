@@ -36,7 +36,7 @@ const (
 	PrefixTrial        = "try"
 )
 
-// IDs issues time-ordered ids. Two ids from one issuer sort in the order they were issued, even within a millisecond. Every second one is left out, for AnswerTo.
+// IDs issues time-ordered ids. Two ids from one issuer sort in the order they were issued, even within a millisecond.
 // The zero value is ready to use.
 type IDs struct {
 	mu   sync.Mutex
@@ -51,7 +51,7 @@ func (s *IDs) New(prefix string, now time.Time) string {
 	ms := now.UnixMilli()
 	if ms <= s.last {
 		ms = s.last
-		if s.lo += 2; s.lo == 0 {
+		if s.lo++; s.lo == 0 {
 			s.hi++
 		}
 	} else {
@@ -67,32 +67,6 @@ func (s *IDs) New(prefix string, now time.Time) string {
 func SameTime(prefix, id string) string {
 	_, rest, _ := strings.Cut(id, "_")
 	return prefix + "_" + rest[:min(len(rest), timeDigits)]
-}
-
-// AnswerTo is the id of the answer to a call that was answered when it was recorded: the next one, which is issued to nobody. So a call and its answer are one behind the other in every
-// order of ids, and either of them tells the other's. It is empty for what was never issued so.
-func AnswerTo(call string) string {
-	n := len(call) - 1
-	if n < 0 {
-		return ""
-	}
-	i := strings.IndexByte(idAlphabet, call[n])
-	if i < 0 || i%2 != 0 {
-		return ""
-	}
-	return call[:n] + idAlphabet[i+1:i+2]
-}
-
-// Issued is when an id was issued, in milliseconds; 0 for what is none.
-func Issued(id string) (ms int64) {
-	if !IsID(id) {
-		return 0
-	}
-	_, rest, _ := strings.Cut(id, "_")
-	for i := range timeDigits {
-		ms = ms<<5 | int64(strings.IndexByte(idAlphabet, rest[i]))
-	}
-	return ms
 }
 
 // timeDigits is how many characters of an id are its time, in milliseconds.

@@ -147,29 +147,3 @@ func TestG07_WithoutAnEffectClassAToolIsUnsafe(t *testing.T) {
 	}
 }
 
-func TestAnswerTo(t *testing.T) {
-	var ids reeve.IDs
-	now := time.UnixMilli(1_790_000_000_123)
-	last := ""
-	for range 1000 {
-		id := ids.New(reeve.PrefixMessage, now)
-		answer := reeve.AnswerTo(id)
-		if last >= id || id >= answer || !reeve.IsID(answer) || answer[:len(answer)-1] != id[:len(id)-1] {
-			t.Fatalf("%s, then %s, answered by %s", last, id, answer)
-		}
-		if reeve.Issued(id) != now.UnixMilli() || reeve.Issued(answer) != now.UnixMilli() {
-			t.Fatalf("%s was issued at %d, its answer at %d", id, reeve.Issued(id), reeve.Issued(answer))
-		}
-		last = answer
-	}
-	for _, none := range []string{"", "msg_1", "msg_z", "msg_-"} {
-		if answer := reeve.AnswerTo(none); answer != "" {
-			t.Errorf("%q is answered by %s", none, answer)
-		}
-	}
-	for _, none := range []string{"", "msg_1", "msg_", "one"} {
-		if at := reeve.Issued(none); at != 0 {
-			t.Errorf("%q was issued at %d", none, at)
-		}
-	}
-}

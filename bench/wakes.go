@@ -165,7 +165,7 @@ func appending(ctx context.Context, c config, o opener, t *table) error {
 		}
 		do = append(do, func(int) error {
 			return w.db.Update(ctx, func(tx *store.Tx) error {
-				return tx.AppendThought(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: workspace, ThreadID: "long", AgentID: w.agent, Kind: reeve.Thought,
+				return tx.AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: workspace, ThreadID: "long", AgentID: w.agent, Kind: reeve.Thought,
 					Content: content, Metadata: []byte("{}")})
 			})
 		})

@@ -183,10 +183,13 @@ func checkBackup(ctx context.Context, file string) error {
 	if !whole {
 		return bad("it is damaged: its size is not what its header says, as of a file that was cut off")
 	}
-	newest, err := store.Newest()
+	oldest, newest, err := store.Versions()
 	switch {
 	case err != nil:
 		return err
+	case version > 0 && version < oldest:
+		return reeve.Errorf(reeve.Unsupported, "%s cannot be restored: its schema version %d is from before the first release; nothing was changed", file, version).
+			Hintf("restore it with the Reeve that made it")
 	case version > newest:
 		return reeve.Errorf(reeve.Unsupported, "%s cannot be restored: its schema version %d is of a newer Reeve; this one knows up to %d; nothing was changed", file, version, newest).
 			Hintf("restore it with the Reeve that made it, or a newer one")

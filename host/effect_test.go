@@ -47,12 +47,6 @@ func there(h *reevetest.Host, agent string) bool {
 
 // Effect, operation, messages and notification are there together, or none of them is but the record that it failed.
 func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
-	for name, inline := range map[string]bool{"aside": false, "inline": true} {
-		t.Run(name, func(t *testing.T) { localEffectAndRecordAreOne(t, inline) })
-	}
-}
-
-func localEffectAndRecordAreOne(t *testing.T, inline bool) {
 	var kept *store.Tx
 	tools := []reeve.Tool{tool("put", reeve.Local, put(nil)),
 		tool("put_fail", reeve.Local, put(func(context.Context, *store.Tx, *reeve.Invocation) error { return errors.New("changed my mind") })),
@@ -62,9 +56,6 @@ func localEffectAndRecordAreOne(t *testing.T, inline bool) {
 			return nil
 		})),
 		tool("put_keep", reeve.Local, put(func(_ context.Context, tx *store.Tx, _ *reeve.Invocation) error { kept = tx; return nil }))}
-	for i := range tools {
-		tools[i].Inline = inline
-	}
 	h := reevetest.Start(t, tools...)
 	for _, c := range []struct {
 		tool  string

@@ -434,8 +434,8 @@ func TestW23_AResponseOfALongTurn(t *testing.T) {
 	}
 	defer db.Close()
 	if _, err := db.ExecContext(t.Context(), `WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 5000)
-		INSERT INTO messages (id, workspace_id, thread_id, agent_id, kind, prev_id, action_id, operation_id, content, metadata, created_at, run_id)
-		SELECT said.id || n, said.workspace_id, said.thread_id, said.agent_id, 'thought', '', '', '', 'hm', '{}', said.created_at, said.run_id
+		INSERT INTO messages (id, workspace_id, thread_id, agent_id, kind, content, metadata, created_at, run_id)
+		SELECT said.id || n, said.workspace_id, said.thread_id, said.agent_id, 'thought', 'hm', '{}', said.created_at, said.run_id
 		FROM number, (SELECT * FROM messages ORDER BY id LIMIT 1) AS said`); err != nil {
 		t.Fatal(err)
 	}

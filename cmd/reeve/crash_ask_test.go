@@ -23,8 +23,8 @@ var wrongAsks = []count{
 	{"runs beside the script's and the helper's", `SELECT count(*) - 2 FROM runs`},
 	{"runs that did not complete", `SELECT count(*) FROM runs WHERE state <> 'completed'`},
 	{"items that are not done", `SELECT count(*) FROM items WHERE state <> 'done'`},
-	{"questions beside the one", `SELECT count(*) - 1 FROM operations WHERE tool = 'delegate'`},
-	{"answers that were lost, or came twice", `SELECT count(*) - 1 FROM operations o, messages r WHERE o.tool = 'delegate' AND o.state = 'committed' AND r.id = o.result_id AND r.content = 'It is reached.'`},
+	{"questions beside the one", `SELECT count(*) - 1 FROM calls WHERE operation_id IS NOT NULL AND tool = 'delegate'`},
+	{"answers that were lost, or came twice", `SELECT count(*) - 1 FROM calls o WHERE o.tool = 'delegate' AND o.state = 'committed' AND o.result = 'It is reached.'`},
 	{"files beside the one", `SELECT count(*) - 1 FROM session_files`},
 	{"answers of the model beside the two", `SELECT count(*) - 2 FROM messages WHERE kind = 'thought'`},
 }

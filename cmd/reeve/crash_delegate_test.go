@@ -26,9 +26,9 @@ var wrongDelegations = []count{
 	{"conversations beside the two", `SELECT count(*) - 2 FROM conversations`},
 	{"answers beside the six", `SELECT count(*) - 6 FROM messages WHERE kind = 'thought'`},
 	{"questions beside the three", `SELECT count(*) - 3 FROM messages WHERE kind = 'user'`},
-	{"calls beside the three", withLog + `SELECT count(*) - 3 FROM log WHERE kind = 'action'`},
-	{"delegations without the one answer", `SELECT count(*) - 1 FROM operations o, messages r WHERE o.tool = 'delegate' AND o.state = 'committed' AND r.id = o.result_id AND r.content = 'It is reached.'`},
-	{"loop-ins without the one answer", `SELECT count(*) - 1 FROM operations o, messages r WHERE o.tool = 'loop_in' AND o.state = 'committed' AND r.id = o.result_id AND r.content = 'I reached it.'`},
+	{"calls beside the three", `SELECT count(*) - 3 FROM calls`},
+	{"delegations without the one answer", `SELECT count(*) - 1 FROM calls o WHERE o.tool = 'delegate' AND o.state = 'committed' AND o.result = 'It is reached.'`},
+	{"loop-ins without the one answer", `SELECT count(*) - 1 FROM calls o WHERE o.tool = 'loop_in' AND o.state = 'committed' AND o.result = 'I reached it.'`},
 	{"participants beside the four", `SELECT count(*) - 5 FROM participants`}, // the person and the helper in one; the person, the boss and the helper in the other
 	{"frames with a hole before them", `SELECT count(*) FROM frames f WHERE f.n > 1 AND NOT EXISTS (SELECT 1 FROM frames g WHERE g.conversation_id = f.conversation_id AND g.n = f.n - 1)`},
 	{"ends that were told beside the three", `SELECT count(*) - 3 FROM frames WHERE body LIKE '%"turn_complete"%'`},

@@ -219,35 +219,25 @@ func integrity(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// withLog begins a query of every message that there is: also those of calls that are told in their operation's row.
-const withLog = `WITH log AS (SELECT id, kind, action_id, operation_id FROM messages
-	UNION ALL SELECT call_id, 'action', '', id FROM operations WHERE asked_info <> ''
-	UNION ALL SELECT result_id, 'tool_result', call_id, id FROM operations WHERE asked_info <> '') `
-
 // never lists what must not be in the ledger when everything has come to an end: each counts offending rows.
 var never = []count{
-	{"operations that have no end", `SELECT count(*) FROM operations WHERE state IN ('prepared', 'dispatched', 'parked')
+	{"operations that have no end", `SELECT count(*) FROM calls WHERE operation_id IS NOT NULL AND state IN ('prepared', 'dispatched', 'parked')
 		OR (state = 'unknown' AND resolution = '')`},
-	{"actions without a result", withLog + `SELECT count(*) FROM (SELECT id FROM log WHERE kind = 'action' EXCEPT SELECT action_id FROM log) x`},
-	{"results without an action", withLog + `SELECT count(*) FROM (SELECT action_id FROM log WHERE kind = 'tool_result' EXCEPT SELECT id FROM log WHERE kind = 'action') x`},
-	{"actions with several results", withLog + `SELECT count(*) FROM (SELECT action_id FROM log WHERE action_id <> '' GROUP BY action_id HAVING count(*) > 1) x`},
-	{"operations with several actions", withLog + `SELECT count(*) FROM (SELECT operation_id FROM log WHERE kind = 'action' AND operation_id <> ''
-		GROUP BY operation_id HAVING count(*) > 1) x`},
-	{"operations without their action", withLog + `SELECT count(*) FROM (SELECT id, call_id FROM operations EXCEPT SELECT operation_id, id FROM log WHERE kind = 'action') x`},
-	{"operations without their result", withLog + `SELECT count(*) FROM (SELECT result_id, call_id FROM operations EXCEPT SELECT id, action_id FROM log) x`},
+	{"calls without a result", `SELECT count(*) FROM calls WHERE result_id = '' OR result_info = ''`},
+	{"results that are there twice", `SELECT count(*) FROM (SELECT result_id FROM calls GROUP BY result_id HAVING count(*) > 1) x`},
 	{"reservations", `SELECT count(*) FROM reservations`},
 	{"approvals that nobody used or answered", `SELECT count(*) FROM approvals WHERE state <> 'approved'`},
 	{"operations with several approvals", `SELECT count(*) FROM (SELECT operation_id FROM approvals GROUP BY operation_id HAVING count(*) > 1) x`},
 	{"proposals that are there twice", `SELECT count(*) FROM (SELECT args_hash FROM proposals GROUP BY agent_id, tool, args_hash HAVING count(*) > 1) x`},
 	{"proposals that are not applied", `SELECT count(*) FROM proposals p WHERE NOT EXISTS
-		(SELECT 1 FROM operations o WHERE o.id = p.operation_id AND o.state = 'committed' AND p.state = 'accepted')`},
-	{"file writes without their file", `SELECT count(*) FROM operations o WHERE o.tool = 'write_file' AND o.state = 'committed'
+		(SELECT 1 FROM calls o WHERE o.operation_id = p.operation_id AND o.state = 'committed' AND p.state = 'accepted')`},
+	{"file writes without their file", `SELECT count(*) FROM calls o WHERE o.tool = 'write_file' AND o.state = 'committed'
 		AND NOT EXISTS (SELECT 1 FROM session_files f WHERE f.session_id IN (o.thread_id, o.agent_id || ':session:automation'))`},
 	{"files without their write", `SELECT count(*) FROM session_files f WHERE NOT EXISTS
-		(SELECT 1 FROM operations o WHERE f.session_id IN (o.thread_id, o.agent_id || ':session:automation') AND o.tool = 'write_file' AND o.state = 'committed')`},
-	{"file writes not told exactly once", `SELECT count(*) FROM (SELECT o.id FROM operations o LEFT JOIN events e ON e.operation_id = o.id
+		(SELECT 1 FROM calls o WHERE f.session_id IN (o.thread_id, o.agent_id || ':session:automation') AND o.tool = 'write_file' AND o.state = 'committed')`},
+	{"file writes not told exactly once", `SELECT count(*) FROM (SELECT o.id FROM calls o LEFT JOIN events e ON e.operation_id = o.operation_id
 		WHERE o.tool = 'write_file' AND o.state = 'committed' GROUP BY o.id HAVING count(e.id) <> 2) x`}, // a key and an id
-	{"events of nothing", `SELECT count(*) FROM events e WHERE substr(e.operation_id, 1, 4) <> 'chg_' AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.id = e.operation_id AND o.state = 'committed')`},
+	{"events of nothing", `SELECT count(*) FROM events e WHERE substr(e.operation_id, 1, 4) <> 'chg_' AND NOT EXISTS (SELECT 1 FROM calls o WHERE o.operation_id = e.operation_id AND o.state = 'committed')`},
 	{"notifications not told exactly once", `SELECT abs((SELECT count(*) FROM notifications) - (SELECT count(*) FROM events WHERE name = 'NOTIFICATION'))`},
 }
 

@@ -194,8 +194,8 @@ func (r *rig) checkItems(ctx context.Context, w world, name string) error {
 		lane := fmt.Sprintf("%s-%d", name, i)
 		n := effects[lane]
 		if i%4 == 0 {
-			if err := db.QueryRowContext(ctx, `SELECT count(*) FROM operations o
-				WHERE o.tool = 'write_file' AND o.state = 'committed' AND o.asked LIKE '%"`+lane+`"%'`).Scan(&n); err != nil {
+			if err := db.QueryRowContext(ctx, `SELECT count(*) FROM calls o
+				WHERE o.tool = 'write_file' AND o.state = 'committed' AND o.args LIKE '%"`+lane+`"%'`).Scan(&n); err != nil {
 				return err
 			}
 		}

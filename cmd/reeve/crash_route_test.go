@@ -125,7 +125,7 @@ func (r *rig) checkFailures(ctx context.Context, w world) error {
 		}
 	}
 	var far string
-	if err := db.QueryRowContext(ctx, `SELECT id FROM operations WHERE tool = 'far_keyed'`).Scan(&far); err != nil {
+	if err := db.QueryRowContext(ctx, `SELECT operation_id FROM calls WHERE tool = 'far_keyed' AND operation_id IS NOT NULL`).Scan(&far); err != nil {
 		return errors.Join(append(wrong, err)...)
 	}
 	n, err := r.effects(ctx, far)

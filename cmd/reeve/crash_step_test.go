@@ -17,7 +17,7 @@ var wrongSteps = []count{
 	{"runs without an end", `SELECT count(*) FROM runs WHERE state IN ('running', 'parked')`},
 	{"answers beside the one", `SELECT count(*) - 1 FROM messages WHERE kind = 'thought'`},
 	{"items beside the one that is done", `SELECT count(*) - 1 FROM items WHERE state = 'done'`},
-	{"notes beside the one", `SELECT count(*) - 1 FROM operations WHERE tool = 'far_keyed'`},
+	{"notes beside the one", `SELECT count(*) - 1 FROM calls WHERE operation_id IS NOT NULL AND tool = 'far_keyed'`},
 	{"runs that took notes beside the one", `SELECT count(*) - 1 FROM runs r, agents a WHERE a.id = r.agent_id AND a.name = 'notes'`},
 }
 

@@ -24,8 +24,8 @@ var wrongTogether = []count{
 	{"runs beside the one", `SELECT count(*) - 1 FROM runs`},
 	{"runs that did not complete", `SELECT count(*) FROM runs WHERE state <> 'completed'`},
 	{"items that are not done at their first attempt", `SELECT count(*) FROM items WHERE state <> 'done' OR attempt <> 1`},
-	{"calls beside the five", `SELECT count(*) - 5 FROM operations WHERE tool = 'far_keyed'`},
-	{"calls that are not committed", `SELECT count(*) FROM operations WHERE state <> 'committed'`},
+	{"calls beside the five", `SELECT count(*) - 5 FROM calls WHERE operation_id IS NOT NULL AND tool = 'far_keyed'`},
+	{"calls that are not committed", `SELECT count(*) FROM calls WHERE operation_id IS NOT NULL AND state <> 'committed'`},
 	{"files beside the one", `SELECT count(*) - 1 FROM session_files`},
 }
 

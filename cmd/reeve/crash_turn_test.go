@@ -26,7 +26,7 @@ var wrongTurns = []count{
 	{"wakes that still wait", `SELECT count(*) FROM wakes WHERE state <> 'taken'`},
 	{"answers beside the two", `SELECT count(*) - 2 FROM messages WHERE kind = 'thought'`},
 	{"messages beside the one that was said", `SELECT count(*) - 1 FROM messages WHERE kind = 'user'`},
-	{"calls beside the three", withLog + `SELECT count(*) - 3 FROM log WHERE kind = 'action'`},
+	{"calls beside the three", `SELECT count(*) - 3 FROM calls`},
 	{"frames beside those that tell it", `SELECT count(*) - 10 FROM frames WHERE body NOT LIKE '%"discard":true%'`}, // started, 2 messages, 3 calls, 3 results, complete
 	{"frames with a hole before them", `SELECT count(*) FROM frames f WHERE f.n > 1 AND NOT EXISTS (SELECT 1 FROM frames g WHERE g.conversation_id = f.conversation_id AND g.n = f.n - 1)`},
 }
@@ -102,7 +102,7 @@ func (r *rig) checkEnd(ctx context.Context, w world, also []count) error {
 	defer func() { _ = db.Close() }()
 	wrong := counted(ctx, db, also)
 	var far string
-	if err := db.QueryRowContext(ctx, `SELECT id FROM operations WHERE tool = 'far_keyed'`).Scan(&far); err != nil {
+	if err := db.QueryRowContext(ctx, `SELECT operation_id FROM calls WHERE tool = 'far_keyed' AND operation_id IS NOT NULL`).Scan(&far); err != nil {
 		return errors.Join(append(wrong, err)...)
 	}
 	n, err := r.effects(ctx, far)

@@ -221,8 +221,8 @@ func (r *rig) checkWakes(ctx context.Context, w world) error {
 	var runs, ops, files int
 	var far string
 	for query, into := range map[string]any{
-		`SELECT count(*) FROM runs`: &runs, `SELECT count(*) FROM operations WHERE state = 'committed'`: &ops, `SELECT count(*) FROM session_files`: &files,
-		`SELECT id FROM operations WHERE tool = 'far_keyed'`: &far,
+		`SELECT count(*) FROM runs`: &runs, `SELECT count(*) FROM calls WHERE operation_id IS NOT NULL AND state = 'committed'`: &ops, `SELECT count(*) FROM session_files`: &files,
+		`SELECT operation_id FROM calls WHERE tool = 'far_keyed' AND operation_id IS NOT NULL`: &far,
 	} {
 		if err := db.QueryRowContext(ctx, query).Scan(into); err != nil {
 			return err
@@ -363,7 +363,7 @@ func threeServersShareTheQueue(t *testing.T, e *engine) {
 	if runs != agents || wakes != agents || again == 0 {
 		t.Errorf("%d runs and %d wakes for %d agents; %d runs were taken up again", runs, wakes, agents, again)
 	}
-	rows, err := db.QueryContext(ctx, `SELECT id FROM operations WHERE tool = 'far_keyed'`)
+	rows, err := db.QueryContext(ctx, `SELECT operation_id FROM calls WHERE tool = 'far_keyed' AND operation_id IS NOT NULL`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,7 +122,7 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 	defer func() { _ = db.Close() }()
 	if err := poll(ctx, "the calls to end", func() (bool, error) {
 		var n int
-		err := db.QueryRowContext(ctx, `SELECT count(*) FROM operations WHERE state IN ('prepared', 'dispatched')`).Scan(&n)
+		err := db.QueryRowContext(ctx, `SELECT count(*) FROM calls WHERE operation_id IS NOT NULL AND state IN ('prepared', 'dispatched')`).Scan(&n)
 		return n == 0, err
 	}); err != nil {
 		t.Error(err)
@@ -140,15 +140,15 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 		{"turns too few or too many", fmt.Sprintf(`SELECT abs(count(*) - %d) FROM runs
 			WHERE state = 'completed' AND output = 'All is done.'`, clients)},
 		{"runs too few or too many", fmt.Sprintf(`SELECT abs(count(*) - %d) FROM runs`, clients)},
-		{"operations too few or too many", fmt.Sprintf(`SELECT abs(count(*) - %d) FROM operations`, operations)},
-		{"operations that failed", `SELECT count(*) FROM operations WHERE state <> 'committed'`},
+		{"operations too few or too many", fmt.Sprintf(`SELECT abs(count(*) - %d) FROM calls WHERE operation_id IS NOT NULL`, operations)},
+		{"operations that failed", `SELECT count(*) FROM calls WHERE operation_id IS NOT NULL AND state <> 'committed'`},
 		{"locks that are left", `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`},
 	})
 	for _, err := range wrong {
 		t.Error(err)
 	}
-	rows, err := db.QueryContext(ctx, `SELECT id FROM operations WHERE tool = 'far_keyed'`)
+	rows, err := db.QueryContext(ctx, `SELECT operation_id FROM calls WHERE tool = 'far_keyed' AND operation_id IS NOT NULL`)
 	if err != nil {
 		t.Fatal(err)
 	}

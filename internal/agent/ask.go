@@ -135,7 +135,7 @@ func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent ree
 	}
 	m := reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID, RunID: v.run.ID,
 		Kind: reeve.Thought, Content: a.Text(), Metadata: info}
-	if err := tx.AppendThought(ctx, m); err != nil {
+	if err := tx.AppendMessage(ctx, m); err != nil {
 		return err
 	}
 	if v.forgotten != "" {
@@ -162,7 +162,7 @@ func (v *turn) keepPart(ctx context.Context, spent reeve.Amount) {
 		if err != nil {
 			return err
 		}
-		return tx.AppendThought(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID, RunID: v.run.ID,
+		return tx.AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID, RunID: v.run.ID,
 			Kind: reeve.Thought, Content: text, Metadata: info})
 	})
 	if err != nil {

@@ -27,7 +27,7 @@ func (v *turn) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return tx.AppendThought(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID,
+		return tx.AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID,
 			RunID: v.run.ID, Kind: reeve.Observation, Content: text, Metadata: info})
 	})
 }

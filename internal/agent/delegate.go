@@ -221,7 +221,7 @@ func (d *Delegation) Overdue(ctx context.Context, op reeve.Operation) error {
 		return d.DB.Update(ctx, func(tx *store.Tx) error {
 			is, next := op, tx.Now().Add(again)
 			is.Owner, is.NextAttemptAt = "", &next
-			return tx.MoveOperation(ctx, op, is)
+			return tx.MoveOperation(ctx, op, is, nil)
 		})
 	}
 	if begun && !run.State.Final() {

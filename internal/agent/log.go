@@ -68,7 +68,7 @@ func readLog(list []reeve.Message) (*log, error) {
 	ordinal := 0
 	for i := range list {
 		m := &list[i]
-		l.last = m.ID
+		l.last = max(l.last, m.ID) // results stand behind their calls, and may have later ids than what follows
 		switch m.Kind {
 		case reeve.UserMessage, reeve.Observation:
 			if len(l.said) == 0 {
@@ -93,18 +93,16 @@ func readLog(list []reeve.Message) (*log, error) {
 			} else if c != nil {
 				c.action, byAction[m.ID] = m, c
 			}
-		case reeve.ToolResult: // once all calls are known: it may stand before its call, if another server wrote it whose clock is behind
+		case reeve.ToolResult: // its call stands before it
+			if c := byAction[m.ActionID]; c != nil {
+				c.result = m
+				if err := json.Unmarshal(m.Metadata, &c.info); err != nil {
+					return nil, err
+				}
+			}
 		case reeve.SystemNote:
 			l.noted = true
 		case reeve.Summary:
-		}
-	}
-	for i := range list {
-		if c := byAction[list[i].ActionID]; c != nil && list[i].Kind == reeve.ToolResult {
-			c.result = &list[i]
-			if err := json.Unmarshal(list[i].Metadata, &c.info); err != nil {
-				return nil, err
-			}
 		}
 	}
 	return l, nil

@@ -89,6 +89,6 @@ func (v *turn) noted(ctx context.Context, tx *store.Tx, notes []string) error {
 			}
 		}
 	}
-	return tx.AppendThought(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID,
+	return tx.AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID,
 		RunID: v.run.ID, Kind: reeve.SystemNote, Content: "Notes were taken of this turn.", Metadata: json.RawMessage(`{"type":"noted"}`)})
 }

@@ -137,7 +137,7 @@ func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan reeve.Rehea
 			return err
 		}
 		at = place{}
-		return tx.AppendThought(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: run.WorkspaceID, ThreadID: run.ThreadID, AgentID: run.AgentID, RunID: run.ID,
+		return tx.AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: run.WorkspaceID, ThreadID: run.ThreadID, AgentID: run.AgentID, RunID: run.ID,
 			Kind: reeve.Thought, Content: string(text), Metadata: json.RawMessage(`{"type":"plan"}`)})
 	})
 	return plan, at, err

@@ -215,7 +215,7 @@ func TestW20_ATurnOfManyMessages(t *testing.T) {
 	run := w.say("Look everywhere.")
 	w.update(func(tx *store.Tx) error {
 		for range 5000 {
-			if err := tx.AppendThought(t.Context(), reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: home, ThreadID: run.ThreadID, AgentID: w.agent.ID, RunID: run.ID,
+			if err := tx.AppendMessage(t.Context(), reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: home, ThreadID: run.ThreadID, AgentID: w.agent.ID, RunID: run.ID,
 				Kind: reeve.Thought, Content: "hm", Metadata: []byte("{}")}); err != nil {
 				return err
 			}

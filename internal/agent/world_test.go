@@ -144,7 +144,7 @@ func (w *world) say(text string) (run reeve.Run) {
 		if err != nil {
 			return err
 		}
-		if err := tx.AppendThought(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: home, ThreadID: run.ThreadID, AgentID: w.agent.ID, RunID: run.ID,
+		if err := tx.AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: home, ThreadID: run.ThreadID, AgentID: w.agent.ID, RunID: run.ID,
 			Kind: reeve.UserMessage, Content: text, Metadata: info}); err != nil {
 			return err
 		}

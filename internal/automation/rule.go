@@ -10,33 +10,33 @@ import (
 
 // Allow is the item rule: what changes something is called inside one item that is not settled, and then is the operation that
 // this item's key names. A script that breaks the rule has its run aborted. The gate asks.
-func (r *Room) Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (op string, unused bool, err error) {
+func (r *Room) Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (op string, err error) {
 	w := r.working(c.Run)
 	if w == nil {
-		return "", false, reeve.Errorf(reeve.Denied, "no script of run %s is under way here", c.Run)
+		return "", reeve.Errorf(reeve.Denied, "no script of run %s is under way here", c.Run)
 	}
 	if t.Pack == scriptsPack {
-		return "", false, reeve.Errorf(reeve.NotFound, "tool %q not found", t.ID).Hintf("it is for planning and mending scripts, and never for a script itself")
+		return "", reeve.Errorf(reeve.NotFound, "tool %q not found", t.ID).Hintf("it is for planning and mending scripts, and never for a script itself")
 	}
 	if !mutates(t, args) {
-		return "", false, nil
+		return "", nil
 	}
 	base, err := w.claim(c, t, args)
 	switch {
 	case err != nil:
-		return "", false, err
+		return "", err
 	case base.named: // it was overtaken: by a pause perhaps
-		return base.operation, false, w.goesOn(ctx)
+		return base.operation, w.goesOn(ctx)
 	}
-	if op, unused = base.operation, base.fresh; !unused {
-		if op, unused, err = w.settleName(ctx, base, t, args); err != nil {
-			return "", false, err
+	if op = base.operation; !base.fresh {
+		if op, err = w.settleName(ctx, base, t, args); err != nil {
+			return "", err
 		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.named[c.Ref] = op
-	return op, unused, nil
+	return op, nil
 }
 
 // reads tells whether a call that was not judged yet will be found to change nothing.
@@ -109,7 +109,7 @@ func (w *work) landed(ref string) {
 
 // settleName finds the operation that the call is, of an item that was begun before. One that failed in an earlier run, and is
 // proven to have had no effect, is made again under a name of its own. The same thing with other content is a person's to decide.
-func (w *work) settleName(ctx context.Context, c claimed, t reeve.Tool, args json.RawMessage) (op string, unused bool, err error) {
+func (w *work) settleName(ctx context.Context, c claimed, t reeve.Tool, args json.RawMessage) (op string, err error) {
 	op = c.operation
 	for again := 1; ; again++ {
 		var was reeve.Operation
@@ -120,9 +120,9 @@ func (w *work) settleName(ctx context.Context, c claimed, t reeve.Tool, args jso
 		})
 		switch {
 		case err != nil:
-			return "", false, err
+			return "", err
 		case !found:
-			return op, true, nil
+			return op, nil
 		case (was.State == reeve.Failed || was.State == reeve.DeniedOp) && was.RunID != w.run.ID:
 			op = reeve.AgainKey(c.operation, again)
 			continue
@@ -130,10 +130,10 @@ func (w *work) settleName(ctx context.Context, c claimed, t reeve.Tool, args jso
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.attention = true
-			return "", false, w.abort(reeve.Errorf(reeve.Conflict, "%s was called before for the same thing of item %q, with other content (operation %s)", t.ID, c.item, was.ID).
+			return "", w.abort(reeve.Errorf(reeve.Conflict, "%s was called before for the same thing of item %q, with other content (operation %s)", t.ID, c.item, was.ID).
 				Hintf("a person decides: reprocess the item to do it anew, or skip it"))
 		}
-		return op, false, w.goesOn(ctx) // nothing is written that would find out
+		return op, w.goesOn(ctx) // nothing is written that would find out
 	}
 }
 

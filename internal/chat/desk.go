@@ -249,7 +249,7 @@ func (d *Desk) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation, ru
 	if err := tx.EndWakes(ctx, []string{run.Key}, reeve.WakeTaken, run.ID, ""); err != nil {
 		return run, false, err
 	}
-	if err := tx.AppendThought(ctx, said); err != nil {
+	if err := tx.AppendMessage(ctx, said); err != nil {
 		return run, false, err
 	}
 	f := reeve.Frame{Type: reeve.FrameStarted, TurnID: run.ID, AgentID: run.AgentID, UserID: run.UserID, ParentID: run.ParentID, ByAgentID: by(run), MessageID: said.ID, Text: r.Content}

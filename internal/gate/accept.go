@@ -3,7 +3,6 @@ package gate
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 
 	"reeve"
 	"reeve/internal/store"
@@ -40,12 +39,12 @@ func (g *Gate) apply(ctx context.Context, tx *store.Tx, p reeve.Proposal) error 
 	if err := tx.MoveProposal(ctx, p, reeve.ProposalPending); err != nil {
 		return err
 	}
-	asked, err := tx.GetMessage(ctx, p.WorkspaceID, p.CallID)
+	asked, err := tx.GetCall(ctx, p.WorkspaceID, p.CallID)
 	if err != nil {
 		return err
 	}
-	var info reeve.ActionInfo
-	if err := json.Unmarshal(asked.Metadata, &info); err != nil {
+	info, err := asked.Asked()
+	if err != nil {
 		return err
 	}
 	info.Via, info.ProposalID, info.Ref = reeve.ViaProposal, p.ID, "" // no brain waits for this one
@@ -54,26 +53,18 @@ func (g *Gate) apply(ctx context.Context, tx *store.Tx, p reeve.Proposal) error 
 			info.Trail[i] = reeve.Step{Name: s.Name, Why: "accepted by " + p.DecidedBy}
 		}
 	}
-	proposed, err := tx.GetOperation(ctx, p.WorkspaceID, asked.OperationID)
-	if err != nil {
-		return err
-	}
 	w, err := tx.GetWorkspace(ctx, p.WorkspaceID)
 	if err != nil {
 		return err
 	}
-	content := p.Args
+	args := p.Args
 	if info.Undoes != "" { // the person is shown more of these than the thread is
-		content = asked.Content
+		args = asked.Args
 	}
-	action := reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: p.WorkspaceID, ThreadID: p.ThreadID, AgentID: p.AgentID, RunID: p.RunID, Kind: reeve.Action,
-		OperationID: p.OperationID, Content: content, Metadata: mustJSON(info)}
-	if err := tx.AppendAction(ctx, action, store.Judged{Revision: w.Revision}); err != nil {
-		return err
-	}
-	return tx.InsertOperation(ctx, reeve.Operation{ID: p.OperationID, WorkspaceID: p.WorkspaceID, AgentID: p.AgentID, CallID: action.ID, ThreadID: p.ThreadID,
-		RunID: p.RunID, Tool: p.Tool, ToolVersion: p.ToolVersion, Policy: proposed.Policy, Effect: proposed.Effect, State: reeve.Prepared, ArgsHash: p.ArgsHash,
-		Base: p.Base, NextAttemptAt: p.DecidedAt})
+	op := reeve.Operation{ID: p.OperationID, WorkspaceID: p.WorkspaceID, AgentID: p.AgentID, CallID: tx.NewID(reeve.PrefixMessage), ThreadID: p.ThreadID,
+		RunID: p.RunID, Tool: p.Tool, ToolVersion: p.ToolVersion, Policy: asked.Operation.Policy, Effect: asked.Operation.Effect, State: reeve.Prepared,
+		ArgsHash: p.ArgsHash, Base: p.Base, NextAttemptAt: p.DecidedAt}
+	return tx.InsertCall(ctx, store.Call{Operation: op, Args: args, Request: mustJSON(info)}, store.Judged{Revision: w.Revision})
 }
 
 // RejectProposal says no, for good: the agent is told so whenever it proposes the same again, until a person reopens it.

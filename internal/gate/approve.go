@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"reeve"
@@ -50,12 +49,9 @@ func (p *pass) park(ctx context.Context) (res reeve.Result, err error) {
 func (p *pass) parkIn(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
 	if p.resumed != nil {
 		op.Spent, op.Tries, op.ResolvedBy, op.Resolution = p.resumed.Spent, p.resumed.Tries, p.resumed.ResolvedBy, p.resumed.Resolution
-		return tx.MoveOperation(ctx, *p.resumed, op)
+		return tx.MoveOperation(ctx, *p.resumed, op, nil)
 	}
-	if err := p.appendAction(ctx, tx); err != nil {
-		return err
-	}
-	return tx.InsertOperation(ctx, op)
+	return p.insert(ctx, tx, op, nil)
 }
 
 // resumedBy tells whether a person has let this operation through, and checks that what they saw is what would run.
@@ -138,7 +134,7 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 			if is.Code != reeve.BudgetExceeded { // which tells the budget step what the person was asked
 				is.Code = ""
 			}
-			if err := tx.MoveOperation(ctx, op, is); err != nil {
+			if err := tx.MoveOperation(ctx, op, is, nil); err != nil {
 				return err
 			}
 			return tx.Answer(ctx, a)
@@ -185,21 +181,21 @@ func unasked(a reeve.Approval, now time.Time) error {
 
 // shows refuses the approval of a call that is not the one that the person is shown: somebody has changed a row of it. What an undo shows of its arguments is scrubbed, and proves nothing.
 func shows(ctx context.Context, s *store.Snap, a reeve.Approval, op reeve.Operation) error {
-	m, err := s.GetMessage(ctx, op.WorkspaceID, op.CallID)
+	c, err := s.GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {
 		return err
 	}
-	var info reeve.ActionInfo
-	if err := json.Unmarshal(m.Metadata, &info); err != nil {
+	info, err := c.Asked()
+	if err != nil {
 		return err
 	}
 	differs := ""
 	switch asked := func(args string) bool { return info.Undoes != "" || reeve.Hash([]byte(args)) == op.ArgsHash }; {
 	case a.Tool != op.Tool || info.Tool != op.Tool:
 		differs = "tool"
-	case a.AgentID != op.AgentID || m.AgentID != op.AgentID:
+	case a.AgentID != op.AgentID || c.Operation.AgentID != op.AgentID:
 		differs = "agent"
-	case a.CallID != op.CallID || a.ArgsHash != op.ArgsHash || !asked(a.Args) || !asked(m.Content):
+	case a.CallID != op.CallID || a.ArgsHash != op.ArgsHash || !asked(a.Args) || !asked(c.Args):
 		differs = "arguments"
 	default:
 		return nil
@@ -227,22 +223,18 @@ func outlived(ctx context.Context, tx *store.Tx, op reeve.Operation) (void, err 
 func (g *Gate) deny(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error, step reeve.Step) error {
 	is := op
 	is.State, is.Code, is.Message, is.Owner, is.NextAttemptAt = reeve.DeniedOp, why.Code, why.Message, "", nil
-	m := g.note(op, why.Message, reeve.ResultInfo{Status: "error", Code: why.Code, Message: why.Message, Hint: why.Hint, Fields: why.Fields,
+	r := g.note(why.Message, reeve.ResultInfo{Status: "error", Code: why.Code, Message: why.Message, Hint: why.Hint, Fields: why.Fields,
 		Step: step, Spent: op.Spent})
-	is.ResultID = m.ID
-	if err := tx.MoveOperation(ctx, op, is); err != nil { // before anything is said of it: whoever was faster says what became of it
-		return err
-	}
-	if err := tx.AppendResult(ctx, m); err != nil {
+	is.ResultID = r.ID
+	if err := tx.MoveOperation(ctx, op, is, r); err != nil {
 		return err
 	}
 	return tx.Late(ctx, op, is)
 }
 
 // note is the result of an operation that a person, not its tool, brought to an end.
-func (g *Gate) note(op reeve.Operation, content string, info reeve.ResultInfo) reeve.Message {
-	return reeve.Message{ID: g.DB.NewID(reeve.PrefixMessage), WorkspaceID: op.WorkspaceID, ThreadID: op.ThreadID, AgentID: op.AgentID, RunID: op.RunID,
-		Kind: reeve.ToolResult, ActionID: op.CallID, OperationID: op.ID, Content: content, Metadata: mustJSON(info)}
+func (g *Gate) note(content string, info reeve.ResultInfo) *store.CallResult {
+	return &store.CallResult{ID: g.DB.NewID(reeve.PrefixMessage), Content: content, Info: mustJSON(info)}
 }
 
 // askAgain is what to do about a call that nobody is asked about any more. The same key gives the same answer.
@@ -329,13 +321,13 @@ func (g *Gate) Resolve(ctx context.Context, workspace, id string, in reeve.Resol
 		}
 		is := was
 		is.Resolution, is.ResolvedBy = in.Resolution, by
-		var m reeve.Message
+		var r *store.CallResult
 		switch in.Resolution {
 		case reeve.Happened:
 			is.State, is.Code, is.Message = reeve.Committed, "", ""
-			m = g.note(was, "A person confirmed that it happened; its output is not known.", reeve.ResultInfo{Status: "success", Spent: was.Spent})
+			r = g.note("A person confirmed that it happened; its output is not known.", reeve.ResultInfo{Status: "success", Spent: was.Spent})
 		case reeve.SkipIt:
-			m = g.note(was, "A person chose to leave it; whether it happened is not known.",
+			r = g.note("A person chose to leave it; whether it happened is not known.",
 				reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "a person chose to leave it", Spent: was.Spent})
 		case reeve.RunAgain:
 			info, err := askedAs(ctx, &tx.Snap, was)
@@ -354,14 +346,11 @@ func (g *Gate) Resolve(ctx context.Context, workspace, id string, in reeve.Resol
 		default:
 			return wrongField("/resolution", "happened, retry or skip", "%q is not a resolution", in.Resolution)
 		}
-		if m.ID != "" {
-			is.ResultID = m.ID
-			if err := tx.AppendResult(ctx, m); err != nil {
-				return err
-			}
+		if r != nil {
+			is.ResultID = r.ID
 		}
 		op = is
-		if err := tx.MoveOperation(ctx, was, is); err != nil {
+		if err := tx.MoveOperation(ctx, was, is, r); err != nil {
 			return err
 		}
 		if err := tx.Late(ctx, was, is); err != nil {

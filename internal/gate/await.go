@@ -20,12 +20,9 @@ func (p *pass) recordAwaited(ctx context.Context, tx *store.Tx, o outcome) (reev
 	}
 	if p.resumed != nil {
 		op.Resolution, op.ResolvedBy = p.resumed.Resolution, p.resumed.ResolvedBy
-		return res, p.move(ctx, tx, op)
+		return res, p.move(ctx, tx, op, nil)
 	}
-	if err := p.appendAction(ctx, tx); err != nil {
-		return res, err
-	}
-	return res, tx.InsertOperation(ctx, op)
+	return res, p.insert(ctx, tx, op, nil)
 }
 
 // Conclude records what a waiting call came to, in the transaction that ends what it waits for. One that does not wait any more is
@@ -58,15 +55,12 @@ func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string,
 		is.State, is.Code, is.Message = reeve.Failed, e.Code, clip(out.content, 4000)
 		info = reeve.ResultInfo{Status: "error", Code: is.Code, Message: is.Message, Hint: clip(view.scrubber.scrub(e.Hint), 1000), Size: out.size, Spent: is.Spent, Attempts: info.Attempts}
 	}
-	m := g.note(was, out.content, info)
-	is.ResultID = m.ID
-	if err := tx.MoveOperation(ctx, was, is); err != nil {
+	r := g.note(out.content, info)
+	is.ResultID = r.ID
+	if err := tx.MoveOperation(ctx, was, is, r); err != nil {
 		if reeve.CodeOf(err) == reeve.Conflict {
 			return nil // somebody was faster
 		}
-		return err
-	}
-	if err := tx.AppendResult(ctx, m); err != nil {
 		return err
 	}
 	return tx.Late(ctx, was, is)
@@ -85,17 +79,17 @@ func (g *Gate) tellUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation
 	if err != nil {
 		return err
 	}
-	m, err := tx.GetMessage(ctx, op.WorkspaceID, op.CallID)
+	c, err := tx.GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {
 		return err
 	}
-	var info reeve.ActionInfo
-	if err := json.Unmarshal(m.Metadata, &info); err != nil {
+	info, err := c.Asked()
+	if err != nil {
 		return err
 	}
 	r := pending(op)
 	return tx.AppendFrame(ctx, run.SessionID, "unknown:"+tx.NewID(reeve.PrefixMessage), reeve.Frame{Type: reeve.FrameApproval, TurnID: run.ID, AgentID: op.AgentID, MessageID: op.CallID,
-		ToolCallID: info.Ref, Tool: op.Tool, Args: json.RawMessage(m.Content), OperationID: op.ID, Code: r.Code, Message: r.Message, Hint: r.Hint})
+		ToolCallID: info.Ref, Tool: op.Tool, Args: json.RawMessage(c.Args), OperationID: op.ID, Code: r.Code, Message: r.Message, Hint: r.Hint})
 }
 
 // overdue settles a call whose time to wait is up.

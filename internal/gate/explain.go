@@ -3,7 +3,6 @@ package gate
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -22,25 +21,18 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 		if found {
 			call = op.CallID
 		}
-		m, err := s.GetMessage(ctx, workspace, call)
-		if reeve.CodeOf(err) == reeve.NotFound || err == nil && m.Kind != reeve.Action {
-			return reeve.Errorf(reeve.NotFound, "call %q not found", id)
-		}
+		c, err := s.GetCall(ctx, workspace, call)
 		if err != nil {
 			return err
 		}
-		if !found && m.OperationID != "" {
-			if op, found, err = s.FindOperation(ctx, workspace, m.OperationID); err != nil {
-				return err
-			}
-		}
-		var info reeve.ActionInfo
-		if err := json.Unmarshal(m.Metadata, &info); err != nil {
+		info, err := c.Asked()
+		if err != nil {
 			return err
 		}
-		x = reeve.Explanation{CallID: m.ID, OperationID: m.OperationID, Agent: m.AgentID, Tool: info.Tool, Steps: info.Trail}
+		op = c.Operation
+		x = reeve.Explanation{CallID: op.CallID, OperationID: op.ID, Agent: op.AgentID, Tool: info.Tool, Steps: info.Trail}
 		var asked []reeve.Approval
-		if found && op.CallID == m.ID {
+		if op.ID != "" {
 			shown, err := g.Shown(ctx, s, workspace)
 			if err != nil {
 				return err
@@ -54,17 +46,13 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 				x.Approval = new(asked[n-1].At(s.Now()))
 			}
 		}
-		res, answered, err := s.GetResult(ctx, m.WorkspaceID, m.ID)
-		if err != nil {
-			return err
-		}
 		var r reeve.ResultInfo
-		if answered {
-			if err := json.Unmarshal(res.Metadata, &r); err != nil {
+		if c.Result != nil {
+			if r, err = c.Result.Outcome(); err != nil {
 				return err
 			}
 		}
-		complete(&x, info, r, res, answered, asked)
+		complete(&x, info, r, c.Result, asked)
 		if id := cmp.Or(info.ProposalID, r.ProposalID); id != "" {
 			item, err := s.GetProposal(ctx, workspace, id)
 			x.Proposal = &item
@@ -120,9 +108,6 @@ func (g *Gate) foresee(ctx context.Context, c reeve.Call, alone bool) (reeve.Exp
 
 // fill adds the verdicts and steps that records leave out.
 func fill(trail []reeve.Step) []reeve.Step {
-	if len(trail) > 0 && trail[0].Name != steps[0].name { // it is lost, and says so
-		return slices.Clone(trail)
-	}
 	out := make([]reeve.Step, 0, len(steps)+len(after))
 	for i, s := range steps {
 		if i < len(trail) {
@@ -139,7 +124,11 @@ func fill(trail []reeve.Step) []reeve.Step {
 }
 
 // complete describes what came after the judgement.
-func complete(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, m reeve.Message, answered bool, asked []reeve.Approval) {
+func complete(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, result *store.CallResult, asked []reeve.Approval) {
+	answered, content := result != nil, ""
+	if answered {
+		content = result.Content
+	}
 	x.Steps = fill(info.Trail)
 	for _, a := range asked {
 		decided(x.Steps, a)
@@ -148,7 +137,7 @@ func complete(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, m
 		x.Steps = append(x.Steps, reeve.Step{Name: name, Verdict: v, Why: fmt.Sprintf(format, args...)})
 	}
 	overrule(x.Steps, r.Step)
-	x.Outcome = outcomeOf(*x, info, r, m.Content, answered)
+	x.Outcome = outcomeOf(*x, info, r, content, answered)
 	switch {
 	case answered && r.Attempts > 0:
 		add("timeout", reeve.Passed, "took %d ms", r.Spent.Millis)
@@ -170,7 +159,7 @@ func complete(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInfo, m
 		}
 	}
 	if answered {
-		add("record", reeve.Passed, "as %s", m.ID)
+		add("record", reeve.Passed, "as %s", result.ID)
 	} else {
 		add("record", reeve.NotReached, "")
 	}

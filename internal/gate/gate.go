@@ -38,9 +38,9 @@ type Overdue func(ctx context.Context, op reeve.Operation) error
 
 // ItemRule judges calls of scripts, and keeps the ledger of their items.
 type ItemRule interface {
-	// Allow refuses a call that may not be made now. It names the operation of one that changes something, and tells whether that is
-	// known to be new; the same call, which its Ref tells, is judged again when it was overtaken, and is then named the same.
-	Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (operation string, unused bool, err error)
+	// Allow refuses a call that may not be made now, and names the operation of one that changes something. The same call, which its
+	// Ref tells, is judged again when it was overtaken, and is then named the same.
+	Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (operation string, err error)
 	// Admit writes what of the ledger belongs to the transaction that lets a call go.
 	Admit(ctx context.Context, tx *store.Tx, c reeve.Call) error
 }
@@ -65,7 +65,6 @@ type Gate struct {
 	live     sync.WaitGroup // calls that have left and are not recorded yet
 	owed     owed
 	lease    lease
-	hands    hands
 	lines    lines
 }
 
@@ -84,7 +83,7 @@ func New(cfg Config) *Gate {
 	if cfg.Patience == 0 {
 		cfg.Patience = 20 * time.Second
 	}
-	return &Gate{Config: cfg, handlers: map[string]reeve.Tool{}, nudged: reeve.NewBell(), hands: hands{idle: make(chan func())},
+	return &Gate{Config: cfg, handlers: map[string]reeve.Tool{}, nudged: reeve.NewBell(),
 		views: views{workspaces: map[string]*workspaceView{}, agents: map[string]*agentView{}}}
 }
 
@@ -100,12 +99,12 @@ func (g *Gate) Call(ctx context.Context, c reeve.Call) (reeve.Result, error) {
 // call is Call for a call that may be there to take an operation back.
 func (g *Gate) call(ctx context.Context, c reeve.Call, undoes string) (res reeve.Result, err error) {
 	foreign, keep := false, context.WithoutCancel(ctx) // whoever goes away leaves a record, also of a call that is judged again
-	for n := range rejudge {
+	for range rejudge {
 		p, err := g.begin(keep, c)
 		if err != nil {
 			return reeve.Result{}, err
 		}
-		p.undoes, p.foreign, p.hasty = undoes, foreign, n == 0
+		p.undoes, p.foreign = undoes, foreign
 		refusal := p.judge(ctx)
 		if p.late != "" { // the loop has not noticed yet; what it would have done counts
 			if err := g.expireOf(ctx, p.late); err != nil {

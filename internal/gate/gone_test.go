@@ -11,42 +11,38 @@ import (
 
 // Who goes away in the middle of a local call, which is then taken back, and comes back with the same operation id has it made, and is not told for ever that they went away.
 func TestG12_WhoWentAwayInTheMiddleComesBack(t *testing.T) {
-	for name, inline := range map[string]bool{"aside": false, "inline": true} {
-		t.Run(name, func(t *testing.T) {
-			g, _, _ := sender(t, reeve.Keyed)
-			ctx, leave := context.WithCancel(t.Context())
-			waits := reeve.Tool{ID: "waits", Description: "For tests.", Parameters: []byte(`{"type":"object"}`), Effect: reeve.Local, Tier: reeve.SideEffecting, TimeoutMS: 60_000, Inline: inline,
-				Handler: func(ctx context.Context, inv *reeve.Invocation) (any, error) {
-					tx, err := store.TxFrom(ctx)
-					if err == nil {
-						err = tx.PutSessionFile(ctx, inv.Workspace, inv.Session, "f", []byte("made"))
-					}
-					if leave != nil {
-						leave()
-						<-ctx.Done()
-						return nil, ctx.Err()
-					}
-					return "made", err
-				}}
-			if err := errors.Join(g.AddTool(waits), g.Open(ctx)); err != nil {
-				t.Fatal(err)
+	g, _, _ := sender(t, reeve.Keyed)
+	ctx, leave := context.WithCancel(t.Context())
+	waits := reeve.Tool{ID: "waits", Description: "For tests.", Parameters: []byte(`{"type":"object"}`), Effect: reeve.Local, Tier: reeve.SideEffecting, TimeoutMS: 60_000,
+		Handler: func(ctx context.Context, inv *reeve.Invocation) (any, error) {
+			tx, err := store.TxFrom(ctx)
+			if err == nil {
+				err = tx.PutSessionFile(ctx, inv.Workspace, inv.Session, "f", []byte("made"))
 			}
-			call := func(ctx context.Context) (reeve.Result, error) {
-				return g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "waits", Tools: []string{"waits"}, Args: []byte("{}"), Operation: "key", Via: reeve.ViaGo})
+			if leave != nil {
+				leave()
+				<-ctx.Done()
+				return nil, ctx.Err()
 			}
-			res, err := call(ctx)
-			if err != nil || res.Code != reeve.Canceled || res.OperationID != "" {
-				t.Fatalf("%+v, %v", res, err)
-			}
-			if x, err := g.Explain(t.Context(), "home", res.CallID); err != nil || x.Operation != nil {
-				t.Errorf("%+v, %v", x, err)
-			}
-			leave = nil
-			for _, again := range []bool{false, true} {
-				if res, err := call(t.Context()); err != nil || res.State != reeve.Committed || res.Content != "made" || res.Replayed != again {
-					t.Errorf("again: %+v, %v", res, err)
-				}
-			}
-		})
+			return "made", err
+		}}
+	if err := errors.Join(g.AddTool(waits), g.Open(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	call := func(ctx context.Context) (reeve.Result, error) {
+		return g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "waits", Tools: []string{"waits"}, Args: []byte("{}"), Operation: "key", Via: reeve.ViaGo})
+	}
+	res, err := call(ctx)
+	if err != nil || res.Code != reeve.Canceled || res.OperationID != "" {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if x, err := g.Explain(t.Context(), "home", res.CallID); err != nil || x.Operation != nil {
+		t.Errorf("%+v, %v", x, err)
+	}
+	leave = nil
+	for _, again := range []bool{false, true} {
+		if res, err := call(t.Context()); err != nil || res.State != reeve.Committed || res.Content != "made" || res.Replayed != again {
+			t.Errorf("again: %+v, %v", res, err)
+		}
 	}
 }

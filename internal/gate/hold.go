@@ -26,7 +26,7 @@ func (g *Gate) Doubt(ctx context.Context, tx *store.Tx) error {
 			if op.State == reeve.Prepared { // it may have left since the backup
 				sent := op
 				sent.State = reeve.Dispatched
-				if err := tx.MoveOperation(ctx, op, sent); err != nil {
+				if err := tx.MoveOperation(ctx, op, sent, nil); err != nil {
 					return err
 				}
 				op = sent
@@ -48,7 +48,7 @@ func (g *Gate) setUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation,
 	if err := tx.Spend(ctx, op.WorkspaceID, nil, op.CallID, reeve.Amount{}); err != nil {
 		return err
 	}
-	if err := tx.MoveOperation(ctx, op, is); err != nil {
+	if err := tx.MoveOperation(ctx, op, is, nil); err != nil {
 		return err
 	}
 	return g.tellUnknown(ctx, tx, is)

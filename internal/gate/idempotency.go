@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -121,16 +120,14 @@ func (g *Gate) Stands(ctx context.Context, workspace, operation string) (res ree
 }
 
 func standsAs(ctx context.Context, s *store.Snap, op reeve.Operation) (res reeve.Result, err error) {
-	m, ok, err := s.GetResult(ctx, op.WorkspaceID, op.CallID)
-	if err == nil && ok && op.ResultID != m.ID { // it came after the operation was read: what is told must be of one moment
-		op, err = s.GetOperation(ctx, op.WorkspaceID, op.ID)
-	}
+	c, err := s.GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {
 		return res, err
 	}
+	op = c.Operation // what is told is of one moment
 	switch {
-	case ok:
-		res, err = stored(op, m)
+	case c.Result != nil:
+		res, err = stored(c)
 		if err == nil && op.State == reeve.ProposedOp {
 			var item reeve.Proposal
 			item, err = s.GetProposal(ctx, op.WorkspaceID, res.ProposalID)
@@ -149,25 +146,21 @@ func standsAs(ctx context.Context, s *store.Snap, op reeve.Operation) (res reeve
 	return res, err
 }
 
-// stored reads a result back from its message.
-func stored(op reeve.Operation, m reeve.Message) (reeve.Result, error) {
-	var info reeve.ResultInfo
-	if err := json.Unmarshal(m.Metadata, &info); err != nil {
+// stored is the result of a call as its caller was shown it.
+func stored(c store.Call) (reeve.Result, error) {
+	info, err := c.Result.Outcome()
+	if err != nil {
 		return reeve.Result{}, err
 	}
-	return reeve.Result{CallID: op.CallID, OperationID: op.ID, State: op.State, Content: m.Content, IsError: info.Status == "error", Code: info.Code,
+	return reeve.Result{CallID: c.Operation.CallID, OperationID: c.Operation.ID, State: c.Operation.State, Content: c.Result.Content, IsError: info.Status == "error", Code: info.Code,
 		Message: info.Message, Hint: info.Hint, Fields: info.Fields, Truncated: info.Truncated, Size: info.Size, Hash: info.Hash, Undo: info.Undo,
 		Changed: info.Changed, Spent: info.Spent, ProposalID: info.ProposalID}, nil
 }
 
-// standing refuses calls of a run that waits for a person, and new calls in one that has ended. What a brain wants to change is not
-// looked up at first: the write that lets it go finds out (see [store.Judged]), and the call is then judged again. A call from outside is
-// looked up, and its run is held while the call is written (see holdRun).
+// standing refuses calls of a run that waits for a person, and new calls in one that has ended. That this still holds is checked again when
+// the call is written: by the row of a call of a brain (see judged), and by holdRun for a call from outside.
 func (p *pass) standing(ctx context.Context) error {
 	brain := p.call.Via.Brain()
-	if p.assumed = p.hasty && brain && p.resumed == nil && p.leavesOperation(); p.assumed {
-		return nil
-	}
 	return p.g.DB.View(ctx, func(s *store.Snap) error {
 		if brain || p.resumed == nil {
 			over, err := ended(ctx, s, p.call.Workspace, p.call.Run)
@@ -181,7 +174,7 @@ func (p *pass) standing(ctx context.Context) error {
 		if p.resumed != nil {
 			return nil
 		}
-		p.guarded = !brain
+		p.guarded = true
 		parked, err := s.RunIsParked(ctx, p.call.Workspace, p.call.Run)
 		if err == nil && parked != "" {
 			err = p.inTime(ctx, s, parked)
@@ -195,7 +188,7 @@ func (p *pass) standing(ctx context.Context) error {
 
 // holdRun keeps the run of a call from ending before the call is written. If the run has ended meanwhile, the call is judged again.
 func (p *pass) holdRun(ctx context.Context, tx *store.Tx) error {
-	if !p.guarded {
+	if !p.guarded || p.call.Via.Brain() {
 		return nil
 	}
 	state, err := tx.HoldRun(ctx, p.call.Workspace, p.call.Run)

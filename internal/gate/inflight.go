@@ -49,7 +49,7 @@ func (p *pass) renewInFlight(ctx context.Context, was reeve.Operation) (is reeve
 	err = p.g.DB.Update(ctx, func(tx *store.Tx) error {
 		is = was
 		p.putInFlight(&is, tx.Now())
-		return tx.MoveOperation(ctx, was, is)
+		return tx.MoveOperation(ctx, was, is, nil)
 	})
 	return is, err
 }
@@ -85,7 +85,7 @@ func (p *pass) lookLater(ctx context.Context, was reeve.Operation) (reeve.Result
 		next = *was.InFlightUntil
 	}
 	is.Owner, is.NextAttemptAt = "", &next
-	err := p.g.DB.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, was, is) })
+	err := p.g.DB.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, was, is, nil) })
 	if err != nil {
 		return reeve.Result{}, err
 	}

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/url"
 	"runtime/debug"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -55,12 +54,7 @@ func guard[T any](ctx context.Context, p *pass, f func(context.Context) (T, erro
 	limit := p.limit()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	var a answer[T]
-	if p.tool().Inline {
-		a = survive(ctx, f)
-	} else {
-		a = aside(ctx, p.g, f)
-	}
+	a := aside(ctx, f)
 	if a.err == nil || ctx.Err() == nil {
 		return a.v, a.err
 	}
@@ -91,13 +85,13 @@ func survive[T any](ctx context.Context, f func(context.Context) (T, error)) (a 
 }
 
 // aside runs a tool's function on a goroutine of its own, and leaves it behind if it does not end with its context.
-func aside[T any](ctx context.Context, g *Gate, f func(context.Context) (T, error)) (a answer[T]) {
+func aside[T any](ctx context.Context, f func(context.Context) (T, error)) (a answer[T]) {
 	done := make(chan answer[T], 1)
-	g.hands.do(func() {
+	go func() {
 		a := answer[T]{err: &crashed{what: "it ended its goroutine"}} // unless it returns
 		defer func() { done <- a }()
 		a = survive(ctx, f)
-	})
+	}()
 	select {
 	case a = <-done:
 	case <-ctx.Done():
@@ -110,56 +104,6 @@ func aside[T any](ctx context.Context, g *Gate, f func(context.Context) (T, erro
 		}
 	}
 	return a
-}
-
-// hands run what tools do. While the gate's loop runs, a few of their goroutines are used again: the stack of a new one has to grow,
-// which costs as much as a short tool.
-type hands struct {
-	idle chan func()
-	few  atomic.Int32 // idle ones
-	over atomic.Pointer[chan struct{}]
-}
-
-// mostIdle is how many wait for something to do.
-const mostIdle = 16
-
-// stay lets goroutines wait until leave is called.
-func (h *hands) stay() (leave func()) {
-	over := make(chan struct{})
-	h.over.Store(&over)
-	return func() {
-		h.over.Store(nil)
-		close(over)
-	}
-}
-
-func (h *hands) do(f func()) {
-	select {
-	case h.idle <- f:
-	default:
-		go h.work(f)
-	}
-}
-
-func (h *hands) work(f func()) {
-	for {
-		f()
-		over := h.over.Load()
-		if over == nil {
-			return
-		}
-		if h.few.Add(1) > mostIdle {
-			h.few.Add(-1)
-			return
-		}
-		select {
-		case f = <-h.idle:
-			h.few.Add(-1)
-		case <-*over:
-			h.few.Add(-1)
-			return
-		}
-	}
 }
 
 // crashed is a handler that panicked or vanished.

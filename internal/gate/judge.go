@@ -188,9 +188,9 @@ func (p *pass) item(ctx context.Context) (string, error) {
 	if p.g.ItemRule == nil {
 		return "", reeve.Errorf(reeve.Denied, "scripts cannot call tools here")
 	}
-	op, unused, err := p.g.ItemRule.Allow(ctx, p.call, *p.tool(), p.args)
+	op, err := p.g.ItemRule.Allow(ctx, p.call, *p.tool(), p.args)
 	if op != "" {
-		p.op, p.chose, p.unused = op, true, unused
+		p.op, p.chose = op, true
 	}
 	return "allowed by the item rule", err
 }
@@ -206,7 +206,7 @@ func (p *pass) tier(ctx context.Context) (string, error) {
 	if err := p.resting(mutates); err != nil {
 		return "", err
 	}
-	if p.chose && p.leavesOperation() && !(p.unused && p.hasty) {
+	if p.chose && p.leavesOperation() {
 		if err := p.findExisting(ctx); err != nil {
 			return "", err
 		}

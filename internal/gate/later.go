@@ -19,10 +19,7 @@ func (p *pass) later(ctx context.Context) (res reeve.Result, err error) {
 		op, now := p.operation(reeve.Prepared), tx.Now()
 		op.Deferred, op.NextAttemptAt = true, &now
 		res = pending(op)
-		if err := p.appendAction(keep, tx); err != nil {
-			return err
-		}
-		return tx.InsertOperation(keep, op)
+		return p.insert(keep, tx, op, nil)
 	})
 	if err != nil {
 		return reeve.Result{}, err

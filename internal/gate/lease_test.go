@@ -41,6 +41,13 @@ func (u unanswered) Exec(ctx context.Context, refused func(store.Fault) error, q
 	return u.Conn.Exec(ctx, refused, query, args...)
 }
 
+func (u unanswered) Affect(ctx context.Context, query string, args ...any) (int64, error) {
+	if never := u.never.Load(); never != nil && strings.HasPrefix(query, *never) {
+		return 0, store.Fault{Kind: store.FaultOther, Err: errors.New("no such change")}
+	}
+	return u.Conn.Affect(ctx, query, args...)
+}
+
 func (s *shared) Alone() bool { return !s.ready }
 
 func (s *shared) Update(ctx context.Context, f func(store.Conn) error) error {

@@ -15,16 +15,16 @@ func TestG08_ALocalToolThatCallsAnother(t *testing.T) {
 	call := func(ctx context.Context, tool string) (reeve.Result, error) {
 		return g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: tool, Tools: []string{tool}, Args: []byte("{}"), Via: reeve.ViaGo})
 	}
-	local := func(id string, inline bool, do func(context.Context) error) reeve.Tool {
-		return reeve.Tool{ID: id, Description: "For tests.", Parameters: []byte(`{"type":"object"}`), Effect: reeve.Local, Tier: reeve.SideEffecting, TimeoutMS: 60_000, Inline: inline,
+	local := func(id string, do func(context.Context) error) reeve.Tool {
+		return reeve.Tool{ID: id, Description: "For tests.", Parameters: []byte(`{"type":"object"}`), Effect: reeve.Local, Tier: reeve.SideEffecting, TimeoutMS: 60_000,
 			Handler: func(ctx context.Context, _ *reeve.Invocation) (any, error) { return "done", do(ctx) }}
 	}
 	var within error
 	outer := func(ctx context.Context) error { _, within = call(ctx, "inner"); return nil }
-	if err := errors.Join(g.AddTool(local("inner", true, func(context.Context) error { return nil })), g.AddTool(local("inline", true, outer)), g.AddTool(local("aside", false, outer)), g.Open(ctx)); err != nil {
+	if err := errors.Join(g.AddTool(local("inner", func(context.Context) error { return nil })), g.AddTool(local("outer", outer)), g.Open(ctx)); err != nil {
 		t.Fatal(err)
 	}
-	for _, tool := range []string{"inline", "aside", "inner"} {
+	for _, tool := range []string{"outer", "inner"} {
 		within = reeve.Errorf(reeve.Unsupported, "not called")
 		if res, err := call(ctx, tool); err != nil || res.IsError || reeve.CodeOf(within) != reeve.Unsupported {
 			t.Errorf("%s: %+v, %v; within it %v", tool, res, err, within)

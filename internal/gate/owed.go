@@ -47,36 +47,24 @@ func (p *pass) bare(o outcome) outcome {
 	return o
 }
 
-// answered ends an operation whose call has its result already, by what that says: a call has one, whatever was done since. One that is in other hands by now is theirs, which is a conflict.
-func (p *pass) answered(ctx context.Context, was, is reeve.Operation, spent reeve.Amount) (_ reeve.Operation, res reeve.Result, err error) {
-	ends := is
+// answered is what stands of an operation that somebody else has ended meanwhile, such as the end of its run. What its request cost is charged
+// all the same. One that is still open is another's, which is a conflict.
+func (p *pass) answered(ctx context.Context, was reeve.Operation, spent reeve.Amount) (is reeve.Operation, res reeve.Result, err error) {
 	err = p.g.DB.Update(ctx, func(tx *store.Tx) error {
-		m, found, err := tx.GetResult(ctx, was.WorkspaceID, was.CallID)
-		if err == nil && !found {
-			err = reeve.Errorf(reeve.Conflict, "operation %s is in other hands", was.ID)
-		}
+		c, err := tx.GetCall(ctx, was.WorkspaceID, was.CallID)
 		if err != nil {
 			return err
 		}
-		if res, err = stored(was, m); err != nil {
+		if c.Result == nil {
+			return reeve.Errorf(reeve.Conflict, "operation %s is in other hands", was.ID)
+		}
+		if res, err = stored(c); err != nil {
 			return err
 		}
-		ends.State, ends.Code, ends.Message, ends.ResultID, ends.NextAttemptAt, ends.TimeoutAt = reeve.Committed, res.Code, res.Message, m.ID, nil, nil
-		switch {
-		case res.Code == reeve.Skipped:
-			ends.State, ends.Resolution = reeve.Unknown, reeve.SkipIt
-		case res.IsError:
-			ends.State = reeve.Failed
-		}
-		if err := p.spend(ctx, tx, spent); err != nil {
-			return err
-		}
-		return tx.MoveOperation(ctx, was, ends)
+		is = c.Operation
+		return p.spend(ctx, tx, spent)
 	})
-	if err != nil {
-		return is, reeve.Result{}, err
-	}
-	return ends, res, nil
+	return is, res, err
 }
 
 // disown gives back an operation that nobody here works on, though it may be in this process's hands by the store: the commit that put it there was never answered, or came too
@@ -91,7 +79,7 @@ func (g *Gate) disown(op reeve.Operation) {
 			}
 			free, now := is, tx.Now()
 			free.Owner, free.NextAttemptAt = "", &now
-			return tx.MoveOperation(ctx, is, free)
+			return tx.MoveOperation(ctx, is, free, nil)
 		})
 	})
 	g.Nudge()

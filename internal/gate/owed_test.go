@@ -52,7 +52,7 @@ func TestG12_WhoOwesDoesNotWaitForOthersDebts(t *testing.T) {
 	}
 }
 
-// A call has one result. An operation whose call has it already ends by what that says, and is not sent without end.
+// A call has one result. A request that comes back when somebody else has ended its operation is answered with what stands.
 func TestG12_AResultThatIsThereCounts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -79,7 +79,9 @@ func TestG12_AResultThatIsThereCounts(t *testing.T) {
 				if err := read(); err != nil {
 					return err
 				}
-				return g.DB.Update(ctx, func(tx *store.Tx) error { return tx.AppendResult(ctx, g.note(op, "said", c.info)) })
+				is, r := op, g.note("said", c.info)
+				is.State, is.Resolution, is.ResultID, is.Owner = c.ends, c.word, r.ID, ""
+				return g.DB.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, op, is, r) })
 			})
 			res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
 			if err != nil || res.State != c.ends || res.Code != c.info.Code || res.Content != "said" {
@@ -162,7 +164,7 @@ func TestW11_AnOutcomeThatIsNotRecordedIsNotTaken(t *testing.T) {
 	if n, err := g.Step(ctx); n != 1 || err != nil {
 		t.Fatalf("%d taken up; %v", n, err)
 	}
-	never := "INSERT INTO messages"
+	never := "UPDATE calls SET state"
 	e.never.Store(&never)
 	if op, err := g.Deliver(ctx, "home", "op_1", Delivery{Content: "came"}); err == nil {
 		t.Errorf("taken, and it is %s", op.State)

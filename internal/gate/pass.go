@@ -16,16 +16,12 @@ import (
 type pass struct {
 	g        *Gate
 	call     reeve.Call
-	id       string // of the action message; see name
+	id       string // of the call; see name
 	op       string // operation id
 	undoes   string // the operation that it takes back
 	foreign  bool   // the operation id is another workspace's
-	acted    bool   // the action message is written in this transaction
 	chose    bool   // the caller chose the operation id, so it may have been used before
-	hasty    bool   // whatever the write that lets the call go would find out is not read before; it was not overtaken yet
-	unused   bool   // the operation id has not been used, as far as anybody knows
-	assumed  bool   // that its run goes on was not read
-	guarded  bool   // its run must not end before the call is written; see holdRun
+	guarded  bool   // its run must not have ended when the call is written; see standing
 	anothers bool   // the operation id was used on behalf of somebody else
 	nothing  bool   // it was refused, and is no operation; the same may be asked for again
 	alone    bool   // its tool is not asked anything
@@ -49,8 +45,7 @@ type pass struct {
 	proposes bool              // it becomes an item of a change set
 	began    *reeve.Invocation // the attempt that went well
 	trail    []reeve.Step
-	info     json.RawMessage // metadata of the action; see ready
-	said     string          // the trail that has what the steps said; see readyOver
+	info     json.RawMessage // the request; see ready
 	policy   string          // hash of the policy; see ready
 
 	held    string        // the id under which amounts are reserved; empty means none are
@@ -95,10 +90,9 @@ func (g *Gate) begin(ctx context.Context, c reeve.Call) (*pass, error) {
 	return p, nil
 }
 
-// name gives the call the id of its action message in the transaction that writes it. A thread is read in the order of ids, so
-// they must be made in the order in which messages are written, not in that in which calls came in.
+// name gives the call its id in the transaction that writes it. A thread is read in the order of ids, so they must be made in the order
+// in which calls are written, not in that in which they came in.
 func (p *pass) name(tx *store.Tx) {
-	p.acted = false
 	if p.resumed == nil {
 		p.id = tx.NewID(reeve.PrefixMessage)
 	}
@@ -158,11 +152,17 @@ func (p *pass) invocation(attempt int) *reeve.Invocation {
 		Delegators: p.delegators}
 }
 
-// operation is the row the pass will leave.
+// operation is the operation that the pass leaves in a state. The empty state is that of a call that is none, which has no operation id.
 func (p *pass) operation(s reeve.State) reeve.Operation {
-	return reeve.Operation{ID: p.op, WorkspaceID: p.call.Workspace, AgentID: p.call.Agent, CallID: p.id, ThreadID: p.thread(), RunID: p.call.Run,
-		Tool: p.tool().ID, ToolVersion: p.entry.fingerprint, Policy: p.policyHash(), Effect: p.tool().Effect, State: s, ArgsHash: p.argsHash,
-		Base: p.base()}
+	o := reeve.Operation{WorkspaceID: p.call.Workspace, AgentID: p.call.Agent, CallID: p.id, ThreadID: p.thread(), RunID: p.call.Run,
+		Tool: p.call.Tool, State: s, ArgsHash: p.argsHash, Base: p.base()}
+	if p.entry != nil {
+		o.Tool, o.ToolVersion, o.Effect = p.tool().ID, p.entry.fingerprint, p.tool().Effect
+	}
+	if s != "" {
+		o.ID, o.Policy = p.op, p.policyHash()
+	}
+	return o
 }
 
 // policyHash names the policy that judges this agent's calls of this tool: an approval given under it holds under no other.
@@ -196,51 +196,17 @@ func (y policy) of(p *pass) bool {
 	return y.tier == p.tool().Tier && bytes.Equal(y.config, p.config) && slices.Equal(y.tools, p.call.Tools) && (y.tools == nil) == (p.call.Tools == nil)
 }
 
-// ready computes what the records of a judged call need ahead of the transaction that writes them: on SQLite everybody waits
-// for its turn.
+// ready computes what the row of a judged call needs ahead of the transaction that writes it: on SQLite everybody waits for its turn.
 func (p *pass) ready() {
-	p.info = p.actionInfo()
+	p.info = p.request()
 	p.policyHash()
 }
 
-// readyOver is ready for a call that will be over when it is recorded. What the gate said of it is left to a trail, if it often says so.
-func (p *pass) readyOver(ctx context.Context) (err error) {
-	if p.resumed == nil { // otherwise its action is there
-		p.said, err = p.g.DB.Trail(ctx, p.trail)
-	}
-	p.ready()
-	return err
-}
-
-// unsaid has the action say what the gate said, whatever was made ready.
-func (p *pass) unsaid() {
-	if p.said != "" {
-		p.said = ""
-		p.info = p.actionInfo()
-	}
-}
-
-// action is the message that says what was asked for, and what the gate said.
-func (p *pass) action() reeve.Message {
-	content := p.shownArgs()
-	if p.args == nil {
-		content = p.g.readable(p.scrub(string(p.call.Args)))
-	}
-	info := p.info
-	if info == nil {
-		info = p.actionInfo()
-	}
-	return reeve.Message{ID: p.id, WorkspaceID: p.call.Workspace, ThreadID: p.thread(), AgentID: p.call.Agent, RunID: p.call.Run, Kind: reeve.Action,
-		OperationID: p.operationID(), Content: content, Metadata: info}
-}
-
-// actionInfo is the metadata of the action message.
-func (p *pass) actionInfo() json.RawMessage {
+// request says who asked for the call, how and why, and what each step decided.
+func (p *pass) request() json.RawMessage {
 	info := reeve.ActionInfo{Type: "tool_call", Tool: p.call.Tool, ArgsHash: p.argsHash, Categories: p.categories(), Via: p.call.Via,
-		User: p.call.User, Session: p.call.Session, Reason: p.call.Reason, Ref: p.call.Ref, Item: p.call.Item, Attempt: p.call.Attempt, Preview: p.call.PreviewOnly, Tools: p.call.Tools, Base: p.call.Base, Undoes: p.undoes}
-	if p.said == "" {
-		info.Trail = p.trail
-	}
+		User: p.call.User, Session: p.call.Session, Reason: p.call.Reason, Ref: p.call.Ref, Item: p.call.Item, Attempt: p.call.Attempt,
+		Preview: p.call.PreviewOnly, Tools: p.call.Tools, Base: p.call.Base, Undoes: p.undoes, Trail: p.trail}
 	if p.entry != nil {
 		info.ToolVersion = p.entry.fingerprint
 	}
@@ -255,11 +221,16 @@ func (p *pass) operationID() string {
 	return ""
 }
 
-// appendAction writes the action under the revision it was judged at.
-func (p *pass) appendAction(ctx context.Context, tx *store.Tx) error {
-	p.acted = true
-	p.unsaid()
-	if err := tx.AppendAction(ctx, p.action(), p.judged()); err != nil {
+// insert writes the row of a call, under what it was judged by.
+func (p *pass) insert(ctx context.Context, tx *store.Tx, op reeve.Operation, result *store.CallResult) error {
+	args, request := p.shownArgs(), p.info
+	if p.args == nil { // they could not be read
+		args = p.g.readable(p.scrub(string(p.call.Args)))
+	}
+	if request == nil {
+		request = p.request()
+	}
+	if err := tx.InsertCall(ctx, store.Call{Operation: op, Args: args, Request: request, Result: result}, p.judged()); err != nil {
 		return err
 	}
 	return p.holdRun(ctx, tx)
@@ -267,7 +238,11 @@ func (p *pass) appendAction(ctx context.Context, tx *store.Tx) error {
 
 // judged is what the call was judged by.
 func (p *pass) judged() store.Judged {
-	return store.Judged{Revision: p.view.ws.Revision, Assumed: p.assumed}
+	j := store.Judged{Revision: p.view.ws.Revision}
+	if p.guarded && p.call.Via.Brain() {
+		j.Run, j.Automation = p.call.Run, p.call.Agent
+	}
+	return j
 }
 
 func mustJSON(v any) json.RawMessage {

@@ -166,9 +166,7 @@ func (p *pass) recordRead(ctx context.Context, o outcome) (reeve.Result, error) 
 // performLocal runs a call whose effect lives in our own database: effect and record are one transaction.
 func (p *pass) performLocal(ctx context.Context) (res reeve.Result, err error) {
 	keep := context.WithoutCancel(ctx)
-	if err := p.readyOver(keep); err != nil {
-		return p.notReserved(err)
-	}
+	p.ready()
 	ran := false
 	o := p.repeat(ctx, false, func(n int) (o outcome) {
 		err = p.g.DB.Update(keep, func(tx *store.Tx) (err error) {
@@ -208,13 +206,13 @@ func (p *pass) performLocal(ctx context.Context) (res reeve.Result, err error) {
 	}
 	// Its transaction was rolled back: it had no effect, whatever went wrong. Whoever went away and comes back uses the same operation id.
 	o.ending = refused
-	p.nothing = p.chose && p.resumed == nil && ctx.Err() != nil && o.err.Code == reeve.Canceled
+	nothing := p.chose && p.resumed == nil && ctx.Err() != nil && o.err.Code == reeve.Canceled
 	err = p.g.DB.Update(keep, func(tx *store.Tx) (err error) {
 		if err := p.admit(keep, tx); err != nil {
 			return err
 		}
-		if p.nothing {
-			_, res, err = p.appendResult(keep, tx, o, nil)
+		if nothing {
+			res, err = p.recordNone(keep, tx, o)
 			return err
 		}
 		res, err = p.recordLocal(keep, tx, o, reeve.Failed)
@@ -237,23 +235,27 @@ func (p *pass) admit(ctx context.Context, tx *store.Tx) error {
 	return p.reserveIn(ctx, tx)
 }
 
-// recordLocal writes the operation in its final state, and what was asked and answered.
+// recordLocal writes the operation in its final state, with its result.
 func (p *pass) recordLocal(ctx context.Context, tx *store.Tx, o outcome, s reeve.State) (res reeve.Result, err error) {
 	op := p.operation(s)
 	op.Undo, op.Spent, op.Tries = o.undo, o.spent, 1
 	if o.err != nil {
 		op.Code, op.Message = o.err.Code, o.err.Message
 	}
-	m, res, err := p.appendResult(ctx, tx, o, &op)
+	r, res, err := p.conclusion(ctx, tx, o)
 	if err != nil {
 		return res, err
 	}
 	res.State = s
 	if p.resumed == nil {
-		return res, nil
+		err = p.insert(ctx, tx, op, r)
+	} else {
+		err = p.move(ctx, tx, op, r)
 	}
-	op.ResultID = m.ID
-	return res, p.move(ctx, tx, op)
+	if err != nil {
+		return res, err
+	}
+	return res, p.spend(ctx, tx, o.spent)
 }
 
 // dispatch runs a call whose effect is outside: first the row, then the request, then the outcome. Once the row is written the
@@ -272,12 +274,9 @@ func (p *pass) dispatch(ctx context.Context) (reeve.Result, error) {
 		p.putInFlight(&op, tx.Now())
 		if p.resumed != nil {
 			op.Resolution, op.ResolvedBy, op.Spent, op.Tries, op.Deferred = p.resumed.Resolution, p.resumed.ResolvedBy, p.resumed.Spent, p.resumed.Tries, p.resumed.Deferred
-			return p.move(keep, tx, op)
+			return p.move(keep, tx, op, nil)
 		}
-		if err := p.appendAction(keep, tx); err != nil {
-			return err
-		}
-		return tx.InsertOperation(keep, op)
+		return p.insert(keep, tx, op, nil)
 	})
 	if err != nil {
 		if reeve.CodeOf(err) == reeve.UnknownOutcome {
@@ -366,17 +365,15 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 	}
 	write := func(ctx context.Context, o outcome) error {
 		return p.g.DB.Update(ctx, func(tx *store.Tx) (err error) {
-			var m reeve.Message
+			var r *store.CallResult
 			is.Undo = o.undo
-			switch is.State {
-			case reeve.Committed, reeve.Failed:
+			if is.State == reeve.Committed || is.State == reeve.Failed {
 				all := o
-				all.spent = is.Spent // the message says what the whole of it cost; the budgets have had a part of that before
-				if m, res, err = p.appendMessage(ctx, tx, all, nil); err != nil {
+				all.spent = is.Spent // the result says what the whole of it cost; the budgets have had a part of that before
+				if r, res, err = p.conclusion(ctx, tx, all); err != nil {
 					return err
 				}
-				is.ResultID = m.ID
-			case reeve.Dispatched, reeve.Unknown, reeve.Prepared, reeve.Parked, reeve.DeniedOp, reeve.ProposedOp:
+				is.ResultID = r.ID
 			}
 			if err := p.spend(ctx, tx, o.spent); err != nil {
 				return err
@@ -386,7 +383,7 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 					return err
 				}
 			}
-			if err := tx.MoveOperation(ctx, was, is); err != nil {
+			if err := tx.MoveOperation(ctx, was, is, r); err != nil {
 				return err
 			}
 			if is.State == reeve.Unknown {
@@ -411,7 +408,7 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 			err = write(ctx, p.bare(o))
 		}
 		if reeve.CodeOf(err) == reeve.Conflict {
-			is, res, err = p.answered(ctx, was, is, o.spent)
+			is, res, err = p.answered(ctx, was, o.spent)
 		}
 		return err
 	}

@@ -58,21 +58,21 @@ func (p *pass) propose(ctx context.Context) (res reeve.Result, err error) {
 		if err := p.admit(keep, tx); err != nil {
 			return err
 		}
-		if err := p.appendAction(keep, tx); err != nil {
-			return err
-		}
 		item, text, err := p.enter(keep, tx, diff)
 		if err != nil {
 			return err
 		}
-		var m reeve.Message
+		var r *store.CallResult
 		o := outcome{out: p.g.cut(text), spent: reeve.Amount{Calls: 1}, proposal: item.ID}
-		if m, res, err = p.appendResult(keep, tx, o, nil); err != nil {
+		if r, res, err = p.conclusion(keep, tx, o); err != nil {
 			return err
 		}
 		op := p.operation(reeve.ProposedOp)
-		op.ResultID, op.Spent, res.State = m.ID, o.spent, op.State
-		return tx.InsertOperation(keep, op)
+		op.Spent, res.State = o.spent, op.State
+		if err := p.insert(keep, tx, op, r); err != nil {
+			return err
+		}
+		return p.spend(keep, tx, o.spent)
 	})
 	if err != nil {
 		return p.notReserved(err)
@@ -133,11 +133,11 @@ func (p *pass) lastProposal(ctx context.Context, s *store.Snap) (reeve.Proposal,
 
 // proposalOf is the item of a change set that a call became.
 func proposalOf(ctx context.Context, s *store.Snap, op reeve.Operation) (reeve.Proposal, error) {
-	m, err := s.GetMessage(ctx, op.WorkspaceID, op.ResultID)
+	c, err := s.GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {
 		return reeve.Proposal{}, err
 	}
-	res, err := stored(op, m)
+	res, err := stored(c)
 	if err != nil {
 		return reeve.Proposal{}, err
 	}

@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"encoding/json"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +24,6 @@ func (g *Gate) Run(ctx context.Context) error {
 	over := make(chan struct{})
 	go func() { defer close(over); g.keepBeating(alive) }() // on its own: it must go on while the loop is busy, and until the last is done
 	defer func() { silent(); <-over }()
-	defer g.hands.stay()()
 	var work errgroup.Group
 	var busy atomic.Int32
 	for ctx.Err() == nil {
@@ -180,7 +178,7 @@ func (g *Gate) release(ctx context.Context, op reeve.Operation) bool {
 	is := op
 	next := reeve.Now().Add(g.Backoff.First)
 	is.Owner, is.NextAttemptAt = "", &next
-	err := g.DB.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, op, is) })
+	err := g.DB.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, op, is, nil) })
 	if reeve.CodeOf(err) == reeve.Conflict {
 		return false
 	}
@@ -248,11 +246,11 @@ func (g *Gate) resume(ctx context.Context, op reeve.Operation) (reeve.Result, er
 
 // recall rebuilds a pass from what was recorded.
 func (g *Gate) recall(ctx context.Context, op reeve.Operation) (*pass, error) {
-	var m reeve.Message
+	var c store.Call
 	var a reeve.Approval
 	var asked bool
 	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
-		if m, err = s.GetMessage(ctx, op.WorkspaceID, op.CallID); err != nil {
+		if c, err = s.GetCall(ctx, op.WorkspaceID, op.CallID); err != nil {
 			return err
 		}
 		a, asked, err = s.LastApproval(ctx, op.ID)
@@ -261,15 +259,15 @@ func (g *Gate) recall(ctx context.Context, op reeve.Operation) (*pass, error) {
 	if err != nil {
 		return nil, err
 	}
-	var info reeve.ActionInfo
-	if err := json.Unmarshal(m.Metadata, &info); err != nil {
+	info, err := c.Asked()
+	if err != nil {
 		return nil, err
 	}
 	item, err := g.itemOf(ctx, op, info)
 	if err != nil {
 		return nil, err
 	}
-	args, err := g.trueArgs(ctx, op, info, m.Content)
+	args, err := g.trueArgs(ctx, op, info, c.Args)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +277,7 @@ func (g *Gate) recall(ctx context.Context, op reeve.Operation) (*pass, error) {
 		return nil, err
 	}
 	p.id, p.op, p.undoes, p.resumed = op.CallID, op.ID, info.Undoes, &op
-	p.home = op.ThreadID // where its action is
+	p.home = op.ThreadID
 	p.args, p.argsHash, p.proposal = args, op.ArgsHash, item
 	if asked {
 		p.approval = &a
@@ -310,12 +308,15 @@ func (p *pass) known() bool {
 	return true
 }
 
-// move lets an operation go on whose action is written already.
-func (p *pass) move(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
+// move lets an operation go on whose call is written already.
+func (p *pass) move(ctx context.Context, tx *store.Tx, op reeve.Operation, result *store.CallResult) error {
 	if err := p.stillJudged(ctx, tx); err != nil {
 		return err
 	}
-	return tx.MoveOperation(ctx, *p.resumed, op)
+	if result != nil {
+		op.ResultID = result.ID
+	}
+	return tx.MoveOperation(ctx, *p.resumed, op, result)
 }
 
 // stillJudged checks, for an operation whose action is written already, that the workspace is as it was judged, and keeps it so until the transaction ends: a stop comes before it, or after it.

@@ -21,8 +21,8 @@ type outcome struct {
 	store    error  // what went wrong was the store's, and passes
 }
 
-// result is the message that answers the call, without its id, and what the caller is shown.
-func (p *pass) result(o outcome) (reeve.Message, reeve.Result) {
+// result is what came of the call: as the ledger keeps it, without its id, and as the caller is shown it.
+func (p *pass) result(o outcome) (store.CallResult, reeve.Result) {
 	undo := p.view.workspace.shownUndo(o.undo)
 	info := reeve.ResultInfo{Status: "success", Size: o.out.size, Truncated: o.out.truncated, Changed: o.changed, Undo: undo, Spent: o.spent,
 		Attempts: o.attempts, ProposalID: o.proposal}
@@ -40,9 +40,7 @@ func (p *pass) result(o outcome) (reeve.Message, reeve.Result) {
 		res.IsError, res.Code, res.Message, res.Hint, res.Fields = true, e.Code, e.Message, e.Hint, e.Fields
 		info.Step = p.refusedBy()
 	}
-	m := reeve.Message{WorkspaceID: p.call.Workspace, ThreadID: p.thread(), AgentID: p.call.Agent, RunID: p.call.Run,
-		Kind: reeve.ToolResult, ActionID: p.id, OperationID: res.OperationID, Content: o.out.content, Metadata: mustJSON(info)}
-	return m, res
+	return store.CallResult{Content: o.out.content, Info: mustJSON(info)}, res
 }
 
 // failure makes the outcome of an error: scrubbed and cut like any output.
@@ -63,45 +61,15 @@ func (p *pass) briefly(fields []reeve.Field) []reeve.Field {
 	return out
 }
 
-// appendResult writes the result and what was spent, and the operation if the call leaves one that is over.
-func (p *pass) appendResult(ctx context.Context, tx *store.Tx, o outcome, over *reeve.Operation) (reeve.Message, reeve.Result, error) {
-	m, res, err := p.appendMessage(ctx, tx, o, over)
-	if err != nil {
-		return m, res, err
-	}
-	return m, res, p.spend(ctx, tx, o.spent)
-}
-
-// appendMessage writes the result, after the action unless that was written before, the whole output where it was cut, and what is
-// notified.
-func (p *pass) appendMessage(ctx context.Context, tx *store.Tx, o outcome, over *reeve.Operation) (reeve.Message, reeve.Result, error) {
-	m, res := p.result(o)
+// conclusion makes the result of an outcome, in the transaction that writes it. It stores the whole of an output that was cut, and notifies of
+// what changed.
+func (p *pass) conclusion(ctx context.Context, tx *store.Tx, o outcome) (*store.CallResult, reeve.Result, error) {
+	r, res := p.result(o)
+	r.ID = tx.NewID(reeve.PrefixMessage)
 	if err := p.keep(ctx, tx, o.out); err != nil {
-		return m, res, err
+		return nil, res, err
 	}
-	if err := p.appendTo(ctx, tx, &m, over); err != nil {
-		return m, res, err
-	}
-	return m, res, p.tell(ctx, tx, m.OperationID, o.changed)
-}
-
-// appendTo gives the result its id and writes it to the thread, and the action before it unless it is there already.
-func (p *pass) appendTo(ctx context.Context, tx *store.Tx, result *reeve.Message, over *reeve.Operation) error {
-	acted := p.resumed != nil || p.acted
-	if !acted && over != nil {
-		if err := tx.RecordCall(ctx, p.action(), result, p.said, *over, p.judged()); err != nil {
-			return err
-		}
-		return p.holdRun(ctx, tx)
-	}
-	result.ID = p.g.DB.NewID(reeve.PrefixMessage)
-	if acted {
-		return tx.AppendResult(ctx, *result)
-	}
-	if err := tx.AppendCall(ctx, p.action(), *result, p.judged()); err != nil {
-		return err
-	}
-	return p.holdRun(ctx, tx)
+	return &r, res, p.tell(ctx, tx, res.OperationID, o.changed)
 }
 
 // keep stores the whole of an output that was cut.
@@ -113,18 +81,33 @@ func (p *pass) keep(ctx context.Context, tx *store.Tx, out output) error {
 	return err
 }
 
-// record writes a call that left no operation: action and result, and nothing else.
+// record writes a call that leaves no operation.
 func (p *pass) record(ctx context.Context, o outcome) (res reeve.Result, err error) {
 	keep := context.WithoutCancel(ctx)
 	err = p.g.DB.Update(keep, func(tx *store.Tx) (err error) {
 		p.name(tx)
-		_, res, err = p.appendResult(keep, tx, o, nil)
+		res, err = p.recordNone(keep, tx, o)
 		return err
 	})
 	if err != nil {
 		return reeve.Result{}, err // what was not recorded names no call
 	}
 	return res, nil
+}
+
+// recordNone writes a call that leaves no operation, and what it cost.
+func (p *pass) recordNone(ctx context.Context, tx *store.Tx, o outcome) (reeve.Result, error) {
+	p.nothing = true
+	r, res, err := p.conclusion(ctx, tx, o)
+	if err != nil {
+		return res, err
+	}
+	op := p.operation("")
+	op.Spent = o.spent
+	if err := p.insert(ctx, tx, op, r); err != nil {
+		return res, err
+	}
+	return res, p.spend(ctx, tx, o.spent)
 }
 
 // refuse records a refusal.
@@ -135,8 +118,7 @@ func (p *pass) refuse(ctx context.Context, refusal error) (reeve.Result, error) 
 	if p.resumed != nil {
 		return p.abandon(ctx, refusal)
 	}
-	p.guarded = false                                       // the refusal is recorded, also of a call in a run that has ended
-	p.nothing = p.call.Automation != "" || ctx.Err() != nil // a script that runs again, and whoever comes back, uses the same operation id
+	p.guarded = false // the refusal is recorded, also of a call in a run that has ended
 	o := p.failure(refused, refusal)
 	res, err := p.record(ctx, o)
 	if err != nil {

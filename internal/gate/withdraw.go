@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"encoding/json"
 
 	"reeve"
 	"reeve/internal/store"
@@ -113,9 +112,9 @@ func settled(ctx context.Context, tx *store.Tx, op reeve.Operation, info reeve.A
 
 // askedAs is what an operation's call said of itself.
 func askedAs(ctx context.Context, s *store.Snap, op reeve.Operation) (info reeve.ActionInfo, err error) {
-	m, err := s.GetMessage(ctx, op.WorkspaceID, op.CallID)
-	if err == nil {
-		err = json.Unmarshal(m.Metadata, &info)
+	c, err := s.GetCall(ctx, op.WorkspaceID, op.CallID)
+	if err != nil {
+		return info, err
 	}
-	return info, err
+	return c.Asked()
 }

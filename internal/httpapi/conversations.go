@@ -234,7 +234,7 @@ func (s *server) listHistory(ctx context.Context, who reeve.Principal, in *struc
 		return err
 	})
 	if n := len(out.Body.Messages); n == in.Limit {
-		out.Body.Next = out.Body.Messages[n-1].ID
+		out.Body.Next = store.Place(out.Body.Messages[n-1])
 	}
 	return out, err
 }

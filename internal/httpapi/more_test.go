@@ -58,7 +58,7 @@ func TestI10_MoreThanTheInboxShows(t *testing.T) {
 	h.Call(h.Agent("a", "loses").ID, "loses", nil)
 	for i, n := range []int{200, 201} {
 		h.Stop()
-		copies(t, w, "operations", []int{199, 1}[i], fmt.Sprintf("id = 'z%d#'", n))
+		copies(t, w, "calls", []int{199, 1}[i], fmt.Sprintf("id = 'z%d#', operation_id = 'z%d#'", n, n))
 		h = w.start(t, tricks()...)
 		in := decode[reeve.Inbox](t, h.Want(200, nil, "GET", "/api/inbox", nil))
 		s := decode[reeve.Status](t, h.Want(200, nil, "GET", "/api/status", nil))

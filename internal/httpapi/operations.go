@@ -79,8 +79,8 @@ func (s *server) getOperation(ctx context.Context, who reeve.Principal, in *IDPa
 
 // withArgs shows an operation with what was asked for: a person cannot judge it without.
 func withArgs(ctx context.Context, snap *store.Snap, op *reeve.Operation) error {
-	m, err := snap.GetMessage(ctx, op.WorkspaceID, op.CallID)
-	op.Args = m.Content
+	c, err := snap.GetCall(ctx, op.WorkspaceID, op.CallID)
+	op.Args = c.Args
 	return err
 }
 

@@ -133,7 +133,7 @@ func (s *server) getTurn(ctx context.Context, who reeve.Principal, in *IDPath) (
 		if out.Body.Messages, err = snap.WholeRun(ctx, who.Workspace, run.ID); err != nil {
 			return err
 		}
-		if err := snap.Link(ctx, out.Body.Messages); err != nil {
+		if err := snap.SetPrevious(ctx, out.Body.Messages); err != nil {
 			return err
 		}
 		out.Body.Feedback, err = snap.ListFeedback(ctx, who.Workspace, run.ID)

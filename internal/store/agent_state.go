@@ -112,7 +112,10 @@ func (t *Tx) movePointers(ctx context.Context, ended []reeve.Run) error {
 	}
 	return t.change(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at)
 		SELECT id, 0, '', '', head, '', '', seen, '', 0, '', at FROM (SELECT id, max(head) AS head, max(seen) AS seen, max(at) AS at FROM (
-			SELECT a.id, `+messageBefore("v.column3", "")+` AS head,
+			SELECT a.id, (SELECT COALESCE(max(id), '') FROM (
+					SELECT (SELECT id FROM messages WHERE thread_id = v.column3 ORDER BY id DESC LIMIT 1) AS id
+					UNION ALL SELECT (SELECT CASE WHEN result_id = '' THEN id ELSE result_id END FROM calls WHERE thread_id = v.column3
+						ORDER BY calls.id DESC LIMIT 1)) AS entries) AS head,
 				COALESCE((SELECT o.seen FROM open_runs o WHERE o.run_id = v.column2 AND o.turn = 0 AND o.lane = ''), 0) AS seen, v.column4 AS at
 			FROM (VALUES (?)) AS v JOIN agents a ON @a.id = v.column1) ended GROUP BY id) latest
 		WHERE NOT EXISTS (SELECT 1 FROM agent_states s WHERE s.agent_id = latest.id AND s.head >= latest.head AND s.seen >= latest.seen)

@@ -160,6 +160,6 @@ func added(column string, arg int) string {
 // ReleaseLost drops the claims of calls whose process is gone and that left no operation to finish. One of unknown outcome holds none: run again, it claims anew.
 func (t *Tx) ReleaseLost(ctx context.Context) error {
 	return t.exec(ctx, `DELETE FROM reservations WHERE owner NOT IN (SELECT id FROM processes)
-		AND call_id NOT IN (SELECT call_id FROM operations WHERE state IN ('prepared', 'dispatched'))
-		AND call_id NOT IN (SELECT call_id FROM operations WHERE state IN ('parked', 'unknown') AND state = 'parked')`) // each has its index
+		AND call_id NOT IN (SELECT id FROM calls WHERE state IN ('prepared', 'dispatched'))
+		AND call_id NOT IN (SELECT id FROM calls WHERE state IN ('parked', 'unknown') AND state = 'parked')`) // each has its index
 }

@@ -66,7 +66,7 @@ func (t *Tx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is re
 		return is, err
 	}
 	// Whoever ends a run tells the call that waits for it. Should one forget, the gate's loop looks at once.
-	return is, t.exec(ctx, `UPDATE operations SET next_attempt_at = $2 WHERE id = $1 AND state = 'dispatched' AND owner = ''`, is.Answers, reeve.Millis(t.now))
+	return is, t.exec(ctx, `UPDATE calls SET next_attempt_at = $2 WHERE operation_id = $1 AND state = 'dispatched' AND owner = ''`, is.Answers, reeve.Millis(t.now))
 }
 
 // OpenRuns lists the runs of an agent that are under way.

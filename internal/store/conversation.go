@@ -135,5 +135,5 @@ func (s *Snap) OpenOperations(ctx context.Context, workspace, run string, limit 
 	return all(ctx, s, scanOperation, openOperations+` LIMIT $3`, run, workspace, limit)
 }
 
-const openOperations = `SELECT ` + operationColumns + ` FROM operations WHERE run_id = $1 AND run_id <> '' AND result_id = '' AND ` + ofWorkspace + `
-		AND state IN ('parked', 'prepared', 'dispatched', 'unknown') ORDER BY created_at, id`
+const openOperations = `SELECT ` + operationColumns + ` FROM calls WHERE run_id = $1 AND run_id <> '' AND result_id = '' AND ` + ofWorkspace + `
+		AND state IN ('parked', 'prepared', 'dispatched', 'unknown') ORDER BY created_at, operation_id`

@@ -12,15 +12,14 @@ import (
 
 // DB is an open store.
 type DB struct {
-	engine Engine
-	ids    reeve.IDs
-	seal   sealer
-	append map[bool]appending // by [Judged.Assumed]; put together once
-	texts  statements
-	trails trails
-	arrays bool // a parameter can be a list, as on PostgreSQL; see rows.go
-	spoilt spoilage
-	unsure atomic.Int64 // see Unsure
+	engine  Engine
+	ids     reeve.IDs
+	seal    sealer
+	newCall string // put together once
+	texts   statements
+	arrays  bool // a parameter can be a list, as on PostgreSQL; see rows.go
+	spoilt  spoilage
+	unsure  atomic.Int64 // see Unsure
 }
 
 // Open wraps an engine and brings its tables up to date. The key seals secrets; it must be 32 bytes.
@@ -32,7 +31,7 @@ func Open(ctx context.Context, e Engine, key []byte) (*DB, error) {
 	if err := migrate(ctx, e); err != nil {
 		return nil, err
 	}
-	return &DB{engine: e, seal: seal, append: newAppending(e), arrays: e.Name() == "postgres"}, nil
+	return &DB{engine: e, seal: seal, newCall: newCall(e), arrays: e.Name() == "postgres"}, nil
 }
 
 // Snap is a consistent view of the store.

@@ -12,8 +12,8 @@ import (
 //
 // The rows are held first. Whoever records an outcome at the same moment comes before this, or finds the run over. What waits for an approval is not held: whoever answers that holds the approval first.
 func (t *Tx) Forgo(ctx context.Context, run reeve.Run) error {
-	list, err := all(ctx, &t.Snap, scanOperation, `SELECT `+operationColumns+` FROM operations WHERE run_id = $1 AND run_id <> '' AND result_id = '' AND `+ofWorkspace+`
-		AND state IN ('prepared', 'dispatched', 'unknown') ORDER BY created_at, id`+t.db.engine.Share(), run.ID, run.WorkspaceID)
+	list, err := all(ctx, &t.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE run_id = $1 AND run_id <> '' AND result_id = '' AND `+ofWorkspace+`
+		AND state IN ('prepared', 'dispatched', 'unknown') ORDER BY created_at, operation_id`+t.db.engine.Share(), run.ID, run.WorkspaceID)
 	for i := 0; i < len(list) && err == nil; i++ {
 		err = t.forgo(ctx, run, list[i])
 	}
@@ -33,21 +33,20 @@ func (t *Tx) forgo(ctx context.Context, run reeve.Run, op reeve.Operation) error
 		is.State, is.Resolution = reeve.Unknown, reeve.SkipIt
 		info.Code, info.Message = reeve.Skipped, run.Over()+" before its outcome came; whether it happened is not known"
 	}
-	action, err := t.GetMessage(ctx, op.WorkspaceID, op.CallID)
+	c, err := t.GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {
 		return err
 	}
-	var asked reeve.ActionInfo
-	if err := json.Unmarshal(action.Metadata, &asked); err != nil {
+	asked, err := c.Asked()
+	if err != nil {
 		return err
 	}
 	if !asked.Via.Brain() || asked.Via == reeve.ViaScript && run.State != reeve.RunCancelled { // a script never waits for such an outcome: that it is done changes nothing
 		return nil
 	}
-	m := reeve.Message{ID: t.NewID(reeve.PrefixMessage), WorkspaceID: op.WorkspaceID, ThreadID: op.ThreadID, AgentID: op.AgentID, RunID: op.RunID, Kind: reeve.ToolResult, ActionID: op.CallID,
-		OperationID: op.ID, Content: info.Message, Metadata: json.RawMessage(text(info))}
-	is.Code, is.Message, is.Owner, is.NextAttemptAt, is.TimeoutAt, is.ResultID = info.Code, info.Message, "", nil, nil, m.ID
-	return first(t.Spend(ctx, op.WorkspaceID, nil, op.CallID, reeve.Amount{}), t.MoveOperation(ctx, op, is), t.AppendResult(ctx, m), t.tellResult(ctx, run, action, m))
+	c.Result = &CallResult{ID: t.NewID(reeve.PrefixMessage), Content: info.Message, Info: json.RawMessage(text(info))}
+	is.Code, is.Message, is.Owner, is.NextAttemptAt, is.TimeoutAt, is.ResultID = info.Code, info.Message, "", nil, nil, c.Result.ID
+	return first(t.Spend(ctx, op.WorkspaceID, nil, op.CallID, reeve.Amount{}), t.MoveOperation(ctx, op, is, c.Result), t.tellResult(ctx, run, c))
 }
 
 // Late does what is left to do for a call whose run may be over by now, after its row was moved: its brain is not there any more. What it cost since is added to what the run spent. Clients are told what it came to; an
@@ -69,13 +68,9 @@ func (t *Tx) Late(ctx context.Context, was, op reeve.Operation) error {
 	if op.ResultID == "" {
 		return t.Forgo(ctx, run)
 	}
-	action, err := t.GetMessage(ctx, op.WorkspaceID, op.CallID)
+	c, err := t.GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {
 		return err
 	}
-	m, err := t.GetMessage(ctx, op.WorkspaceID, op.ResultID)
-	if err != nil {
-		return err
-	}
-	return t.tellResult(ctx, run, action, m)
+	return t.tellResult(ctx, run, c)
 }

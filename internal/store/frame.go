@@ -65,16 +65,19 @@ func ResultFrame(ref, tool string, r reeve.Result) (key string, f reeve.Frame) {
 }
 
 // tellResult keeps what a call of a turn came to, unless its brain has told it. What others did in the turn was never told to begin.
-func (t *Tx) tellResult(ctx context.Context, run reeve.Run, action, result reeve.Message) error {
-	var asked reeve.ActionInfo
-	var info reeve.ResultInfo
-	if err := first(fromText(string(action.Metadata), &asked), fromText(string(result.Metadata), &info)); err != nil {
+func (t *Tx) tellResult(ctx context.Context, run reeve.Run, c Call) error {
+	asked, err := c.Asked()
+	if err != nil {
+		return err
+	}
+	info, err := c.Result.Outcome()
+	if err != nil {
 		return err
 	}
 	if run.Reason != reeve.ReasonUser || asked.Via != reeve.ViaRun || asked.Ref == "" {
 		return nil
 	}
-	key, f := ResultFrame(asked.Ref, asked.Tool, reeve.Result{CallID: action.ID, OperationID: action.OperationID, Content: result.Content, IsError: info.Status == "error", Code: info.Code,
+	key, f := ResultFrame(asked.Ref, asked.Tool, reeve.Result{CallID: c.Operation.CallID, OperationID: c.Operation.ID, Content: c.Result.Content, IsError: info.Status == "error", Code: info.Code,
 		Message: info.Message, Spent: info.Spent})
 	f.TurnID, f.AgentID = run.ID, run.AgentID
 	return t.AppendLast(ctx, run.SessionID, run.ID+":"+key, f)
@@ -87,29 +90,30 @@ func (t *Tx) tellResults(ctx context.Context, run reeve.Run) error {
 	if err != nil {
 		return err
 	}
-	list, err := t.WholeRun(ctx, run.WorkspaceID, run.ID)
+	answers, err := all(ctx, &t.Snap, value[string], `SELECT id FROM messages WHERE run_id = $2 AND run_id <> '' AND kind = 'thought'
+		AND workspace_id || '' = $1 ORDER BY id`, run.WorkspaceID, run.ID)
 	if err != nil {
 		return err
 	}
-	actions, answer := map[string]reeve.Message{}, ""
-	for _, m := range list {
-		switch m.Kind {
-		case reeve.Thought:
-			answer = m.ID
-		case reeve.Action:
-			var asked reeve.ActionInfo
-			if err := fromText(string(m.Metadata), &asked); err != nil {
+	made, err := all(ctx, &t.Snap, scanCall, `SELECT `+callColumns+` FROM calls WHERE run_id = $2 AND run_id <> ''
+		AND workspace_id || '' = $1 ORDER BY id`, run.WorkspaceID, run.ID)
+	if err != nil {
+		return err
+	}
+	for _, c := range made {
+		asked, err := c.Asked()
+		if err != nil {
+			return err
+		}
+		answer := "" // of the model, that wanted the call
+		if n, _ := slices.BinarySearch(answers, c.Operation.CallID); n > 0 {
+			answer = answers[n-1]
+		}
+		begun = slices.DeleteFunc(begun, func(f reeve.Frame) bool { return f.MessageID == answer && f.ToolCallID == asked.Ref })
+		if c.Result != nil {
+			if err := t.tellResult(ctx, run, c); err != nil {
 				return err
 			}
-			actions[m.ID] = m
-			begun = slices.DeleteFunc(begun, func(f reeve.Frame) bool { return f.MessageID == answer && f.ToolCallID == asked.Ref })
-		case reeve.ToolResult:
-			if action, ok := actions[m.ActionID]; ok {
-				if err := t.tellResult(ctx, run, action, m); err != nil {
-					return err
-				}
-			}
-		case reeve.UserMessage, reeve.Observation, reeve.SystemNote, reeve.Summary:
 		}
 	}
 	return t.tellUnmade(ctx, run, begun)

@@ -19,8 +19,8 @@ func (s *Snap) Gauges(ctx context.Context) (Gauges, error) {
 	}, `SELECT (SELECT count(*) FROM wakes WHERE state = 'queued'),
 		(SELECT count(*) FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND state = 'running'),
 		(SELECT count(*) FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND state = 'parked'),
-		(SELECT count(*) FROM operations WHERE state IN ('parked', 'unknown') AND (state = 'parked' OR resolution = '')),
-		(SELECT count(*) FROM operations WHERE state IN ('prepared', 'dispatched')),
+		(SELECT count(*) FROM calls WHERE state IN ('parked', 'unknown') AND (state = 'parked' OR resolution = '')),
+		(SELECT count(*) FROM calls WHERE state IN ('prepared', 'dispatched')),
 		(SELECT count(*) FROM approvals WHERE state = 'pending')`)
 	return g, err
 }

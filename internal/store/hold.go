@@ -191,6 +191,6 @@ func (s *Snap) HeldWork(ctx context.Context, workspace string, limit int) (work 
 // UnderWay lists a workspace's operations that were let through and are not over: approved and not begun, or sent without an
 // outcome so far. Those that are damaged are left out.
 func (s *Snap) UnderWay(ctx context.Context, workspace string) ([]reeve.Operation, error) {
-	return all(ctx, s, sound(s, "operations", scanOperation), `SELECT `+operationColumns+` FROM operations
+	return all(ctx, s, sound(s, "calls", scanOperation), `SELECT `+operationColumns+` FROM calls
 		WHERE state IN ('prepared', 'dispatched') AND workspace_id || '' = $1 ORDER BY next_attempt_at, id LIMIT $2`, workspace, math.MaxInt32)
 }

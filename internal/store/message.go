@@ -4,165 +4,206 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"reeve"
 )
 
-const (
-	messageColumns = `id, workspace_id, thread_id, agent_id, kind, action_id, operation_id, content, metadata, created_at, run_id`
-	newMessage     = `INSERT INTO messages (prev_id, ` + messageColumns + `) VALUES ('', ` // which message came before is worked out; see Link
-)
+const messageColumns = `id, workspace_id, thread_id, agent_id, run_id, kind, content, metadata, created_at`
 
-// scanMessage reads a row of messages. What a message of damaged metadata was about nobody can tell.
 func scanMessage(r scanner) (m reeve.Message, err error) {
 	var meta string
 	var created int64
-	if err := r.Scan(&m.ID, &m.WorkspaceID, &m.ThreadID, &m.AgentID, &m.Kind, &m.ActionID, &m.OperationID, &m.Content, &meta, &created, &m.RunID); err != nil {
+	if err := r.Scan(&m.ID, &m.WorkspaceID, &m.ThreadID, &m.AgentID, &m.RunID, &m.Kind, &m.Content, &meta, &created); err != nil {
 		return m, err
-	}
-	if m.Kind == noPair {
-		return m, unpaired{m.OperationID}
 	}
 	var d damage
 	m.Metadata, m.CreatedAt = d.whole("metadata", meta), reeve.FromMillis(created)
 	return m, d.err()
 }
 
-// Stale is what AppendAction says when the workspace has changed since the call was judged: judge again.
-type Stale struct{}
-
-func (Stale) Error() string { return "the workspace has changed since the call was judged" }
-
-// AppendAction writes the action message of a call that was judged at a revision of its workspace. The row cannot be written
-// at any other: the sub-select finds nothing, and a message without a workspace is refused. So a call is judged from a cached
-// view without a read, and still never slips past a change: where transactions overlap, the workspace stays as it was read
-// until this one has ended.
-func (t *Tx) AppendAction(ctx context.Context, m reeve.Message, j Judged) error {
-	return t.execOr(ctx, stale, t.db.append[j.Assumed].action, m.ID, m.WorkspaceID, j.Revision, m.ThreadID, m.AgentID, string(m.Kind), m.OperationID, reeve.Clean(m.Content), reeve.Clean(string(m.Metadata)), reeve.Millis(t.now), m.RunID)
+// AppendMessage writes what was said: a thought, an observation, a message of a person, a summary or a note of the system.
+func (t *Tx) AppendMessage(ctx context.Context, m reeve.Message) error {
+	return t.exec(ctx, `INSERT INTO messages (`+messageColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, m.ID, m.WorkspaceID, m.ThreadID,
+		m.AgentID, m.RunID, string(m.Kind), reeve.Clean(m.Content), reeve.Clean(string(m.Metadata)), reeve.Millis(t.now))
 }
 
-// Judged is what a call was judged by.
-type Judged struct {
-	Revision int64 // of its workspace
-	Assumed  bool  // that its run goes on was not looked up: the row cannot be written if the run has ended, waits for a person, or its automation is paused
-}
+// A log is what was said and done in a thread or a run: messages and calls, in the order of their ids. The result of a call has its place right
+// behind the call, whenever it came. A place in a log is the id of an entry, or that of a call with resultMark for its result.
 
-// appending are the texts that AppendAction, AppendCall and RecordCall run.
-type appending struct{ action, call, record, special string }
+const resultMark = "~" // comes after no mark, and before the next id
 
-func newAppending(e Engine) map[bool]appending {
-	m := map[bool]appending{}
-	for _, assumed := range []bool{false, true} {
-		standing := func(run, agent string) string {
-			if !assumed {
-				return e.Share()
-			}
-			return ` AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = ` + run + ` AND r.state NOT IN ('running', 'parked'))
-				AND NOT EXISTS (SELECT 1 FROM automations m WHERE m.agent_id = ` + agent + ` AND m.paused_at > 0)
-				AND NOT EXISTS (SELECT 1 FROM operations WHERE run_id = ` + run + ` AND ` + awaitsPerson + `)` + e.Share()
-		}
-		action := newMessage + `$1, (SELECT id FROM workspaces WHERE id = $2 AND revision = $3` + standing("$11", "$5") + `), $4, $5, $6, '', $7, $8, $9, $10, $11)`
-		// The result's row beside the action's: same thread, agent, run and operation.
-		m[assumed] = appending{action, action + `, ('', $12, $2, $4, $5, $13, $1, $7, $14, $15, $10, $11)`, newRecord(standing("$8", "$4"), false), newRecord(standing("$8", "$4"), true)}
+// Place is where an entry stands in its log. Reading goes on behind it.
+func Place(m reeve.Message) string {
+	if m.Kind == reeve.ToolResult {
+		return m.ActionID + resultMark
 	}
-	return m
+	return m.ID
 }
 
-func stale(f Fault) error {
-	if f.Kind == FaultNotNull {
-		return Stale{}
+// entryColumns are what a log shows of a call, and messageEntry what it shows of a message, in the same order.
+const (
+	entryColumns = `id, workspace_id, thread_id, agent_id, run_id, 'action' AS kind, args, request, created_at,
+		COALESCE(operation_id, ''), result_id, result, result_info, updated_at`
+	messageEntry = messageColumns + `, '', '', '', '', 0`
+)
+
+// scanEntries reads the entries that a row of a log makes: one of a message, and of a call also its result.
+func scanEntries(r scanner) ([]reeve.Message, error) {
+	var m, result reeve.Message
+	var meta, info string
+	var created, updated int64
+	if err := r.Scan(&m.ID, &m.WorkspaceID, &m.ThreadID, &m.AgentID, &m.RunID, &m.Kind, &m.Content, &meta, &created,
+		&m.OperationID, &result.ID, &result.Content, &info, &updated); err != nil {
+		return nil, err
 	}
-	return nil
-}
-
-// AppendCall is AppendAction and AppendResult in one statement, for a call that is over when it is recorded and leaves no operation.
-func (t *Tx) AppendCall(ctx context.Context, action, result reeve.Message, j Judged) error {
-	return t.execOr(ctx, stale, t.db.append[j.Assumed].call, action.ID, action.WorkspaceID, j.Revision, action.ThreadID, action.AgentID, string(action.Kind), action.OperationID,
-		reeve.Clean(action.Content), reeve.Clean(string(action.Metadata)), reeve.Millis(t.now), action.RunID,
-		result.ID, string(result.Kind), reeve.Clean(result.Content), reeve.Clean(string(result.Metadata)))
-}
-
-// AppendResult writes the one result of an action. A second is refused.
-func (t *Tx) AppendResult(ctx context.Context, m reeve.Message) error {
-	return t.appendMessage(ctx, m, func(f Fault) error {
-		if f.Kind == FaultUnique {
-			return reeve.Errorf(reeve.Conflict, "the call has its result already")
-		}
-		return nil
-	})
-}
-
-// AppendThought writes a message that is neither action nor result: a thought, an observation, what a person said.
-func (t *Tx) AppendThought(ctx context.Context, m reeve.Message) error {
-	return t.appendMessage(ctx, m, nil)
-}
-
-func (t *Tx) appendMessage(ctx context.Context, m reeve.Message, refused func(Fault) error) error {
-	return t.execOr(ctx, refused, newMessage+`$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		m.ID, m.WorkspaceID, m.ThreadID, m.AgentID, string(m.Kind), m.ActionID, m.OperationID, reeve.Clean(m.Content), reeve.Clean(string(m.Metadata)), reeve.Millis(t.now), m.RunID)
-}
-
-// GetMessage reads a message of a workspace.
-func (s *Snap) GetMessage(ctx context.Context, workspace, id string) (reeve.Message, error) {
-	m, ok, err := one(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE id = $2 AND workspace_id = $1
-		UNION ALL SELECT `+askedColumns+` FROM operations WHERE `+isCall+`
-		UNION ALL SELECT `+answerColumns+` FROM operations WHERE result_id = $2 AND `+toldAt, workspace, id, reeve.Issued(id))
-	if err == nil && !ok {
-		err = notFound("message", id)
+	table, column := "messages", "metadata"
+	if m.Kind == reeve.Action {
+		table, column = "calls", "request"
 	}
-	return m, err
+	var d damage
+	m.Metadata, m.CreatedAt = d.whole(column, meta), reeve.FromMillis(created)
+	entries := []reeve.Message{m}
+	if result.ID != "" {
+		id, content := result.ID, result.Content
+		result = m
+		result.ID, result.Kind, result.ActionID, result.Content = id, reeve.ToolResult, m.ID, content
+		result.Metadata, result.CreatedAt = d.whole("result_info", info), reeve.FromMillis(updated)
+		entries = append(entries, result)
+	}
+	if err := d.err(); err != nil {
+		return nil, inTable{table, err}
+	}
+	return entries, nil
 }
 
-// GetResult reads the result of an action; false means there is none yet.
-func (s *Snap) GetResult(ctx context.Context, workspace, action string) (reeve.Message, bool, error) {
-	return one(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE action_id = $2 AND action_id <> '' AND workspace_id = $1
-		UNION ALL SELECT `+answerColumns+` FROM operations WHERE `+isCall, workspace, action, reeve.Issued(action))
+// logFrom reads rows of a workspace ($1), of a thread or a run ($2), from an id on ($3), the first of them ($4). Each table is read in the order of
+// its index.
+func logFrom(which string) string {
+	part := func(columns, table string) string {
+		return `SELECT * FROM (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + which + ` AND workspace_id || '' = $1 AND id >= $3 ORDER BY id LIMIT $4) AS part`
+	}
+	return part(messageEntry, "messages") + ` UNION ALL ` + part(entryColumns, "calls") + ` ORDER BY id LIMIT $4`
 }
 
-// ListMessages reads a page of a thread as it is shown, oldest first, after a message.
-func (s *Snap) ListMessages(ctx context.Context, workspace, thread, after string, limit int) ([]reeve.Message, error) {
-	return s.linked(ctx, threadPage, workspace, thread, after, limit)
+var (
+	threadLog = logFrom(`thread_id = $2`)
+	runLog    = logFrom(`run_id = $2 AND run_id <> ''`)
+)
+
+// behind gives the entries behind a place, up to a limit, of rows that were read from there on.
+func behind(rows [][]reeve.Message, after string, limit int) []reeve.Message {
+	log := slices.Concat(rows...)
+	log = slices.DeleteFunc(log, func(m reeve.Message) bool { return Place(m) <= after })
+	return log[:min(limit, len(log))]
 }
 
-// ListRunMessages reads a page of what was written in a run as it is shown, oldest first, after a message.
-func (s *Snap) ListRunMessages(ctx context.Context, workspace, run, after string, limit int) ([]reeve.Message, error) {
-	return s.linked(ctx, runPage, workspace, run, after, limit)
-}
-
-func (s *Snap) linked(ctx context.Context, query, workspace, of, after string, limit int) ([]reeve.Message, error) {
-	list, err := page(ctx, s, "messages", scanMessage, 4, query, workspace, of, after, limit)
+// listLog reads entries as they are shown: rows that cannot be read are left out.
+func (s *Snap) listLog(ctx context.Context, query, workspace, of, after string, limit int) ([]reeve.Message, error) {
+	// One row more than the limit: the first may be that which was read last.
+	rows, err := page(ctx, s, "messages", scanEntries, 4, query, workspace, of, strings.TrimSuffix(after, resultMark), limit+1)
 	if err != nil {
-		return list, err
+		return nil, err
 	}
-	return list, s.Link(ctx, list)
+	list := behind(rows, after, limit)
+	return list, s.SetPrevious(ctx, list)
 }
 
-// RunMessages reads what was written in a run, oldest first, after a message.
+// ListMessages reads a page of a thread as it is shown, oldest first, behind a place.
+func (s *Snap) ListMessages(ctx context.Context, workspace, thread, after string, limit int) ([]reeve.Message, error) {
+	return s.listLog(ctx, threadLog, workspace, thread, after, limit)
+}
+
+// ListRunMessages reads a page of what was written in a run as it is shown, oldest first, behind a place.
+func (s *Snap) ListRunMessages(ctx context.Context, workspace, run, after string, limit int) ([]reeve.Message, error) {
+	return s.listLog(ctx, runLog, workspace, run, after, limit)
+}
+
+// RunMessages reads what was written in a run, oldest first, behind a place. It fails if a row cannot be read: nobody acts on half of a log.
 func (s *Snap) RunMessages(ctx context.Context, workspace, run, after string, limit int) ([]reeve.Message, error) {
-	return all(ctx, s, scanMessage, runPage, workspace, run, after, limit)
+	rows, err := all(ctx, s, scanEntries, runLog, workspace, run, strings.TrimSuffix(after, resultMark), limit+1)
+	return behind(rows, after, limit), err
 }
 
 // WholeRun reads all that was written in a run, oldest first.
 func (s *Snap) WholeRun(ctx context.Context, workspace, run string) ([]reeve.Message, error) {
 	var list []reeve.Message
-	for last := ""; ; {
-		page, err := s.RunMessages(ctx, workspace, run, last, somePage)
+	for after := ""; ; {
+		page, err := s.RunMessages(ctx, workspace, run, after, somePage)
 		if list = append(list, page...); err != nil || len(page) < somePage {
 			return list, err
 		}
-		last = page[somePage-1].ID
+		after = Place(page[somePage-1])
 	}
 }
 
-// somePage is how many messages are read at once.
+// somePage is how many entries are read at once.
 const somePage = 1000
 
-// TurnMessages reads the last messages of some runs, oldest first. The order is said so that no index is taken for it: that of all ids has it, and every message that there ever was.
+// SetPrevious sets PrevID of entries, of which those of a thread stand in order: each to the id of the entry before it in its thread.
+func (s *Snap) SetPrevious(ctx context.Context, list []reeve.Message) error {
+	threads := map[string][]*reeve.Message{}
+	for i := range list {
+		threads[list[i].ThreadID] = append(threads[list[i].ThreadID], &list[i])
+	}
+	for thread, entries := range threads {
+		from, to := rowOf(entries[0]), rowOf(entries[len(entries)-1])
+		before, err := s.entryBefore(ctx, thread, from)
+		if err != nil {
+			return err
+		}
+		rows, err := all(ctx, s, scanEntryIDs, `SELECT id, '' FROM messages WHERE thread_id = $1 AND id >= $2 AND id <= $3
+			UNION ALL SELECT id, result_id FROM calls WHERE thread_id = $1 AND id >= $2 AND id <= $3 ORDER BY id`, thread, from, to)
+		if err != nil {
+			return err
+		}
+		previous := map[string]string{}
+		for _, r := range rows {
+			previous[r.id], before = before, r.id
+			if r.result != "" {
+				previous[r.result], before = r.id, r.result
+			}
+		}
+		for _, m := range entries {
+			m.PrevID = previous[m.ID]
+		}
+	}
+	return nil
+}
+
+// rowOf is the id of the row that an entry is read from.
+func rowOf(m *reeve.Message) string {
+	if m.Kind == reeve.ToolResult {
+		return m.ActionID
+	}
+	return m.ID
+}
+
+// entryIDs are the ids of the entries that a row makes: of a message, or of a call and its result, if it has one.
+type entryIDs struct{ id, result string }
+
+func scanEntryIDs(r scanner) (e entryIDs, err error) { return e, r.Scan(&e.id, &e.result) }
+
+// entryBefore finds the id of the last entry of a thread before an id; empty if there is none.
+func (s *Snap) entryBefore(ctx context.Context, thread, id string) (string, error) {
+	said, _, err := one(ctx, s, value[string], `SELECT id FROM messages WHERE thread_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1`, thread, id)
+	if err != nil {
+		return "", err
+	}
+	c, _, err := one(ctx, s, scanEntryIDs, `SELECT id, result_id FROM calls WHERE thread_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1`, thread, id)
+	if said > c.id {
+		return said, err
+	}
+	return cmp.Or(c.result, c.id), err
+}
+
+// TurnMessages reads the last messages of some runs, oldest first. The order is said so that no index is taken for it: that of all ids has
+// every row that there ever was.
 func (s *Snap) TurnMessages(ctx context.Context, workspace string, runs []string, limit int) ([]reeve.Message, error) {
-	list, err := among(ctx, s, scanMessage, `SELECT * FROM (SELECT `+messageColumns+` FROM messages WHERE run_id IN (?) AND run_id <> ''
-		UNION ALL SELECT `+askedColumns+` FROM operations WHERE run_id IN (?) AND run_id <> '' AND `+isTold+`
-		UNION ALL SELECT `+answerColumns+` FROM operations WHERE run_id IN (?) AND run_id <> '' AND `+isTold+`) AS told ORDER BY id || '' DESC LIMIT $1`, runs, limit)
-	slices.SortFunc(list, func(a, b reeve.Message) int { return cmp.Compare(a.ID, b.ID) })
+	rows, err := among(ctx, s, scanEntries, `SELECT * FROM (SELECT `+messageEntry+` FROM messages WHERE run_id IN (?) AND run_id <> ''
+		UNION ALL SELECT `+entryColumns+` FROM calls WHERE run_id IN (?) AND run_id <> '') AS log ORDER BY id || '' DESC LIMIT $1`, runs, limit)
+	list := slices.Concat(rows...)
+	slices.SortFunc(list, func(a, b reeve.Message) int { return cmp.Compare(Place(a), Place(b)) })
 	list = list[max(0, len(list)-limit):]
 	return slices.DeleteFunc(list, func(m reeve.Message) bool { return m.WorkspaceID != workspace }), err
 }

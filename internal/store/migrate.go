@@ -51,6 +51,10 @@ func migrate(ctx context.Context, e Engine) (err error) {
 		return told(e, err)
 	}
 	sources := p.ListSources()
+	if oldest := sources[0].Version; have > 0 && have < oldest {
+		return reeve.Errorf(reeve.Unsupported, "the database has schema version %d, from before the first release; this Reeve begins with %d; nothing was changed",
+			have, oldest).Hintf("use an empty data directory or database, or run the Reeve that wrote it")
+	}
 	if newest := sources[len(sources)-1].Version; have > newest {
 		return reeve.Errorf(reeve.Unsupported, "the database has schema version %d, and this Reeve knows only up to %d; nothing was changed",
 			have, newest).Hintf("run the newer Reeve that wrote it, or restore a backup made before the upgrade")
@@ -102,13 +106,17 @@ func Schema(ctx context.Context, handle *sql.DB, engine string, version int64) e
 	return err
 }
 
-// Newest is the schema version that this Reeve brings a database to.
-func Newest() (int64, error) {
+// Versions are the schema versions that this Reeve knows: the first one, and that which it brings a database to.
+func Versions() (oldest, newest int64, err error) {
 	list, err := fs.Glob(migrations, "migrations/*.sql") // in order
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return goose.NumericComponent(list[len(list)-1])
+	if oldest, err = goose.NumericComponent(list[0]); err != nil {
+		return 0, 0, err
+	}
+	newest, err = goose.NumericComponent(list[len(list)-1])
+	return oldest, newest, err
 }
 
 // relations asks each engine what has a name in the place where our tables go. Each is one statement, and so sees one moment: goose makes its own table before any of ours.

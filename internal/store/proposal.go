@@ -17,7 +17,7 @@ const proposalState = `CASE WHEN p.state <> 'accepted' THEN p.state WHEN o.state
 const selectProposal = `SELECT p.id, p.workspace_id, p.set_id, p.ordinal, p.round, p.agent_id, p.run_id, p.thread_id, p.call_id, p.tool, p.args, p.args_hash,
 	p.tool_version, p.settings, p.base, p.preview, p.reason, p.user_id, ` + proposalState + `, p.decided_by, p.comment, p.decided_at, p.reopened_by,
 	p.reopened_at, p.operation_id, p.created_at, COALESCE(o.code, ''), COALESCE(o.message, '')
-	FROM proposals p LEFT JOIN operations o ON o.id = p.operation_id `
+	FROM proposals p LEFT JOIN calls o ON o.operation_id = p.operation_id `
 
 func scanProposal(r scanner) (p reeve.Proposal, err error) {
 	var decided, reopened, created int64
@@ -147,7 +147,7 @@ func (s *Snap) ListChangeSets(ctx context.Context, workspace string, f ChangeSet
 		c.set.CreatedAt = reeve.FromMillis(created)
 		return c, err
 	}, `SELECT f.id, f.set_id, f.agent_id, f.run_id, f.thread_id, f.created_at, `+proposalState+` AS stands, count(*)
-		FROM (`+page+`) f JOIN proposals p ON p.set_id = f.set_id LEFT JOIN operations o ON o.id = p.operation_id
+		FROM (`+page+`) f JOIN proposals p ON p.set_id = f.set_id LEFT JOIN calls o ON o.operation_id = p.operation_id
 		GROUP BY f.id, f.set_id, f.agent_id, f.run_id, f.thread_id, f.created_at, stands ORDER BY f.id DESC`,
 		workspace, f.ID, f.Agent, f.Before, f.Limit)
 	sets = []reeve.ChangeSet{}

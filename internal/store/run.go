@@ -264,12 +264,12 @@ func (s *Snap) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]r
 func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run, error) {
 	const left = `((state = 'running' AND owner NOT IN (SELECT id FROM processes))
 		OR (state = 'parked'
-			AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> '' AND o.result_id = ''
+			AND NOT EXISTS (SELECT 1 FROM calls o WHERE o.run_id = runs.id AND o.run_id <> '' AND o.result_id = ''
 				AND ((o.deferred = 0 AND o.state IN ('parked', 'prepared', 'dispatched')) OR (o.state = 'parked' AND runs.results = 0)
 					OR (o.state = 'unknown' AND o.resolution = ''))
-				AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.operation_id = o.id AND p.operation_id <> ''))
-			AND ((SELECT count(*) FROM operations o WHERE o.run_id = runs.id AND o.run_id <> '' AND o.deferred = 1 AND o.result_id <> '') >= runs.results
-				OR NOT EXISTS (SELECT 1 FROM operations o WHERE o.run_id = runs.id AND o.run_id <> ''
+				AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.operation_id = o.operation_id AND p.operation_id <> ''))
+			AND ((SELECT count(*) FROM calls o WHERE o.run_id = runs.id AND o.run_id <> '' AND o.deferred = 1 AND o.result_id <> '') >= runs.results
+				OR NOT EXISTS (SELECT 1 FROM calls o WHERE o.run_id = runs.id AND o.run_id <> ''
 					AND o.deferred = 1 AND o.state IN ('parked', 'prepared', 'dispatched')))))`
 	type found struct{ id, state string }
 	ids, err := all(ctx, &t.Snap, func(r scanner) (f found, err error) { return f, r.Scan(&f.id, &f.state) },
@@ -296,7 +296,7 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 
 // LaterResults counts the results of a run's calls that are answered later.
 func (s *Snap) LaterResults(ctx context.Context, run string) (int, error) {
-	n, _, err := one(ctx, s, value[int], `SELECT count(*) FROM operations WHERE run_id = $1 AND run_id <> '' AND deferred = 1 AND result_id <> ''`, run)
+	n, _, err := one(ctx, s, value[int], `SELECT count(*) FROM calls WHERE run_id = $1 AND run_id <> '' AND deferred = 1 AND result_id <> ''`, run)
 	return n, err
 }
 
@@ -310,7 +310,7 @@ func (s *Snap) RunsOf(ctx context.Context, process string) ([]reeve.Run, error) 
 	return all(ctx, s, sound(s, "runs", scanRun), `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND state = 'running' AND owner = $1 ORDER BY id`, process)
 }
 
-// RunSpent sums what a run's calls cost: what their results say, and what those cost so far that have none.
+// RunSpent sums what a run's calls and the answers of its model cost.
 func (s *Snap) RunSpent(ctx context.Context, run string) (reeve.Amount, error) {
 	var parts []spending
 	if err := first(s.askSpent(ctx, &parts, []string{run}), s.settle(ctx)); err != nil {
@@ -333,14 +333,13 @@ func (t *Tx) SpendLate(ctx context.Context, run string, more reeve.Amount) error
 	return t.exec(ctx, `UPDATE runs SET spent = $2 WHERE id = $1`, run, spentText(spent.Plus(more)))
 }
 
-// spending is a part of what a run spent: the metadata of a result, or what an operation cost so far.
-type spending struct{ run, info, open string }
+// spending is a part of what a run spent: the metadata of an answer of its model, or what a call cost.
+type spending struct{ run, answer, call string }
 
 func (s *Snap) askSpent(ctx context.Context, into *[]spending, runs []string) error {
-	return askAmong(ctx, s, func(r scanner) (p spending, err error) { return p, r.Scan(&p.run, &p.info, &p.open) }, into, `SELECT run_id, metadata, '' FROM messages
-		WHERE run_id IN (?) AND run_id <> '' AND kind IN ('tool_result', 'thought')
-		UNION ALL SELECT run_id, answer_info, '' FROM operations WHERE run_id IN (?) AND run_id <> '' AND `+isTold+`
-		UNION ALL SELECT run_id, '', spent FROM operations WHERE run_id IN (?) AND run_id <> '' AND result_id = ''`, runs)
+	return askAmong(ctx, s, func(r scanner) (p spending, err error) { return p, r.Scan(&p.run, &p.answer, &p.call) }, into, `SELECT run_id, metadata, '' FROM messages
+		WHERE run_id IN (?) AND run_id <> '' AND kind = 'thought'
+		UNION ALL SELECT run_id, '', spent FROM calls WHERE run_id IN (?) AND run_id <> ''`, runs)
 }
 
 // summed is what runs spent, by id. Those that spent nothing are left out.
@@ -348,7 +347,7 @@ func summed(parts []spending) (map[string]reeve.Amount, error) {
 	spent := map[string]reeve.Amount{}
 	for _, p := range parts {
 		var info struct{ Spent reeve.Amount }
-		if err := errors.Join(fromText(p.info, &info), fromText(p.open, &info.Spent)); err != nil {
+		if err := errors.Join(fromText(p.answer, &info), fromText(p.call, &info.Spent)); err != nil {
 			return nil, err
 		}
 		spent[p.run] = spent[p.run].Plus(info.Spent)

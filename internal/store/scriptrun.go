@@ -98,6 +98,6 @@ func (s *Snap) ListPlanned(ctx context.Context, workspace, run string, after, li
 	return all(ctx, s, func(r scanner) (c reeve.PlannedCall, err error) {
 		return c, r.Scan(&c.Ordinal, &c.ItemID, &c.Title, &c.Attempt, &c.Tool, &c.Args, &c.Preview, &c.Base, &c.Operation, &c.State, &c.Code, &c.Message)
 	}, `SELECT p.ordinal, p.item_id, p.title, p.attempt, p.tool, p.args, p.preview, p.base, p.operation_id, COALESCE(o.state, ''), COALESCE(o.code, ''), COALESCE(o.message, '')
-		FROM planned_calls p LEFT JOIN operations o ON o.id = p.operation_id WHERE p.workspace_id = $1 AND p.run_id = $2 AND p.ordinal > $3 ORDER BY p.ordinal LIMIT $4`,
+		FROM planned_calls p LEFT JOIN calls o ON o.operation_id = p.operation_id WHERE p.workspace_id = $1 AND p.run_id = $2 AND p.ordinal > $3 ORDER BY p.ordinal LIMIT $4`,
 		workspace, run, after, limit)
 }

@@ -73,25 +73,27 @@ func sound[T any](s *Snap, table string, scan func(scanner) (T, error)) func(sca
 // soundBut is sound for somebody who is told which rows were left out.
 func soundBut[T any](s *Snap, table string, scan func(scanner) (T, error), left func(id string)) func(scanner) (T, error) {
 	return func(r scanner) (T, error) {
-		row := reading{row: r}
+		table, row := table, reading{row: r}
 		v, err := scan(&row)
 		if err == nil || row.failed {
 			return v, err
 		}
-		s.db.spoilt.note(spoiltBy(err, table, row.id), err)
+		if in, ok := errors.AsType[inTable](err); ok {
+			table = in.table
+		}
+		s.db.spoilt.note(Spoilt{table, row.id, unreadable(err)}, err)
 		left(row.id)
 		return v, errLeftOut
 	}
 }
 
-// spoiltBy names a row that cannot be read: that of a table, unless a call's was read, which is told in its operation's.
-func spoiltBy(err error, table, id string) Spoilt {
-	var u unpaired
-	if errors.As(err, &u) {
-		return Spoilt{"operations", u.operation, u.Error()}
-	}
-	return Spoilt{table, id, unreadable(err)}
+// inTable is an error of a row that was read from several tables at once, with the table that the row is of.
+type inTable struct {
+	table string
+	error
 }
+
+func (t inTable) Unwrap() error { return t.error }
 
 // columnOf is how package sql names the column that it could not convert.
 var columnOf = regexp.MustCompile(`name "(\w+)"`)

@@ -77,7 +77,7 @@ func (t *Tx) EndSummary(ctx context.Context, s Summary, m reeve.Message) error {
 	if n == 0 {
 		return reeve.Errorf(reeve.Conflict, "somebody else has taken the summary up")
 	}
-	return t.AppendThought(ctx, m)
+	return t.AppendMessage(ctx, m)
 }
 
 // DelaySummary writes why a summary could not be made: it is tried again at a time, or, if that is zero, never.

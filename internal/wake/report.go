@@ -105,6 +105,6 @@ func (r *Room) answer(ctx context.Context, tx *store.Tx, n reeve.Notification) e
 	if err != nil {
 		return err
 	}
-	return tx.AppendThought(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: n.WorkspaceID, ThreadID: n.Session, AgentID: agent,
+	return tx.AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: n.WorkspaceID, ThreadID: n.Session, AgentID: agent,
 		Kind: reeve.Observation, Content: n.Title + "\n" + n.Body, Metadata: info})
 }

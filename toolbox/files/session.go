@@ -38,12 +38,12 @@ type sessionList struct {
 // Tools gives read_file, write_file and list_files.
 func (s *Session) Tools() []reeve.Tool {
 	return []reeve.Tool{
-		reeve.MustTool(reeve.Tool{ID: "read_file", Name: "Read File", Category: "filesystem", Pack: "session", Effect: reeve.Read, TimeoutMS: 10_000, Inline: true,
+		reeve.MustTool(reeve.Tool{ID: "read_file", Name: "Read File", Category: "filesystem", Pack: "session", Effect: reeve.Read, TimeoutMS: 10_000,
 			Description: "Read a file of this session: one that write_file has written. Returns its content."}, s.read),
 		reeve.MustTool(reeve.Tool{ID: "write_file", Name: "Write File", Category: "filesystem", Pack: "session", Effect: reeve.Local, Risk: reeve.LowRisk,
-			TimeoutMS: 10_000, Inline: true, Identity: []string{"path"},
+			TimeoutMS: 10_000, Identity: []string{"path"},
 			Description: "Write a file of this session, replacing it if it is there. It is kept with the session and seen by no other."}, s.write),
-		reeve.MustTool(reeve.Tool{ID: "list_files", Name: "List Files", Category: "filesystem", Pack: "session", Effect: reeve.Read, TimeoutMS: 10_000, Inline: true,
+		reeve.MustTool(reeve.Tool{ID: "list_files", Name: "List Files", Category: "filesystem", Pack: "session", Effect: reeve.Read, TimeoutMS: 10_000,
 			Description: "List the files and folders of this session, with sizes."}, s.list),
 	}
 }

@@ -92,7 +92,7 @@ func read[In, Out any](p *Pack, t reeve.Tool, names toucher[In], do reader[In, O
 
 // write makes a tool that changes something, in the transaction that records it.
 func write[In any](p *Pack, t reeve.Tool, names toucher[In], do writer[In]) reeve.Tool {
-	t.Effect, t.Inline = reeve.Local, true
+	t.Effect = reeve.Local
 	t = reeve.MustTool(common(t), func(ctx context.Context, in In) (out answer, err error) {
 		tx, err := store.TxFrom(ctx)
 		if err != nil {

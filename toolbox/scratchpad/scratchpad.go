@@ -33,7 +33,7 @@ const schema = `{"type":"object","properties":{"items":{"type":"array","minItems
 // Tools gives scratchpad_read, scratchpad_write and scratchpad_clear.
 func (p *Pack) Tools() []reeve.Tool {
 	tool := func(id, name, what string, effect reeve.Effect) reeve.Tool {
-		return reeve.Tool{ID: id, Name: name, Description: what, Category: "general", Pack: "scratchpad", Effect: effect, Risk: reeve.LowRisk, TimeoutMS: 10_000, Inline: true}
+		return reeve.Tool{ID: id, Name: name, Description: what, Category: "general", Pack: "scratchpad", Effect: effect, Risk: reeve.LowRisk, TimeoutMS: 10_000}
 	}
 	w := tool("scratchpad_write", "Write Scratchpad", "Replace this session's scratchpad with a list of what is being worked on.", reeve.Local)
 	w.Parameters = []byte(schema)

@@ -34,7 +34,7 @@ func TestCallsAreFoundAmongMany(t *testing.T) {
 	}
 	read := func(h *sql.DB) (n int) {
 		t.Helper()
-		if err := h.QueryRowContext(ctx, "SELECT idx_blks_read + idx_blks_hit FROM pg_statio_user_tables WHERE relname = 'operations'").Scan(&n); err != nil {
+		if err := h.QueryRowContext(ctx, "SELECT idx_blks_read + idx_blks_hit FROM pg_statio_user_tables WHERE relname = 'calls'").Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -42,16 +42,16 @@ func TestCallsAreFoundAmongMany(t *testing.T) {
 	var ids reeve.IDs
 	id := ids.New(reeve.PrefixMessage, time.UnixMilli(1_790_000_000_123))
 	ways := map[string]func(s *store.Snap) error{
-		"GetMessage": func(s *store.Snap) error {
-			if _, err := s.GetMessage(ctx, "ws", id); reeve.CodeOf(err) != reeve.NotFound {
+		"GetCall": func(s *store.Snap) error {
+			if _, err := s.GetCall(ctx, "ws", id); reeve.CodeOf(err) != reeve.NotFound {
 				return err
 			}
 			return nil
 		},
-		"GetResult":    func(s *store.Snap) error { _, _, err := s.GetResult(ctx, "ws", id); return err },
-		"ListMessages": func(s *store.Snap) error { _, err := s.ListMessages(ctx, "ws", "th7", "", 10); return err },
-		"RunMessages":  func(s *store.Snap) error { _, err := s.RunMessages(ctx, "ws", "run7", "", 10); return err },
-		"TurnMessages": func(s *store.Snap) error { _, err := s.TurnMessages(ctx, "ws", []string{"run7"}, 10); return err },
+		"FindOperation": func(s *store.Snap) error { _, _, err := s.FindOperation(ctx, "ws", "op_none"); return err },
+		"ListMessages":  func(s *store.Snap) error { _, err := s.ListMessages(ctx, "ws", "th7", "", 10); return err },
+		"RunMessages":   func(s *store.Snap) error { _, err := s.RunMessages(ctx, "ws", "run7", "", 10); return err },
+		"TurnMessages":  func(s *store.Snap) error { _, err := s.TurnMessages(ctx, "ws", []string{"run7"}, 10); return err },
 	}
 	const times = 10 // PostgreSQL keeps a plan from the sixth on
 	ask := func(db *store.DB, way func(s *store.Snap) error) {
@@ -62,14 +62,14 @@ func TestCallsAreFoundAmongMany(t *testing.T) {
 			}
 		}
 	}
-	do("ALTER TABLE operations SET (autovacuum_enabled = off)")
+	do("ALTER TABLE calls SET (autovacuum_enabled = off)")
 	for _, way := range ways {
 		ask(early, way)
 	}
-	do(`INSERT INTO operations (id, workspace_id, agent_id, call_id, result_id, thread_id, run_id, tool, tool_version, policy, effect, state, args_hash, base, code, message, tries, next_attempt_at, owner, resolution,
-			resolved_by, undo, spent, created_at, updated_at, deferred, timeout_at, asked_info, answer_info)
+	do(`INSERT INTO calls (operation_id, workspace_id, agent_id, id, result_id, thread_id, run_id, tool, tool_version, policy, effect, state, args_hash, base, code, message, tries, next_attempt_at, owner, resolution,
+			resolved_by, undo, spent, created_at, updated_at, deferred, timeout_at, in_flight_until, args, request, result, result_info)
 		SELECT 'op_' || i, 'ws', 'agt', 'msg_' || lpad((i * 2)::text, 26, '0'), 'msg_' || lpad((i * 2 + 1)::text, 26, '0'), 'th' || i % 5000, 'run' || i % 5000, 'echo', '', '', 'local', 'committed', '', '', '', '', 1, 0, '', '',
-			'', '', '', i, i, 0, 0, '{}', '{}' FROM generate_series(1, 40000) i`)
+			'', '', '', i, i, 0, 0, 0, '{}', '{}', '', '{}' FROM generate_series(1, 40000) i`)
 	late := storetest.Open(t, postgres.Config{URL: url, Conns: 1}, storetest.Key)
 	for when, db := range map[string]*store.DB{"early": early, "late": late} {
 		for name, way := range ways {

@@ -479,7 +479,9 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 		_, err := tx.InsertRuns(ctx, []reeve.Run{one, two})
 		op := reeve.Operation{ID: "op_one", WorkspaceID: ws, AgentID: "agt_one", CallID: "msg_one", RunID: one.ID, State: reeve.Parked}
 		apr := reeve.Approval{ID: "apr_one", WorkspaceID: ws, OperationID: op.ID, CallID: op.CallID, AgentID: "agt_one", State: reeve.Pending}
-		return errors.Join(err, tx.InsertOperation(ctx, op), tx.InsertApproval(ctx, apr), tx.PutRunBudget(ctx, one, reeve.Amount{Calls: 9}), tx.PutRunBudget(ctx, two, reeve.Amount{Calls: 9}))
+		w, none := tx.GetWorkspace(ctx, ws)
+		recorded := tx.InsertCall(ctx, store.Call{Operation: op, Request: []byte("{}")}, store.Judged{Revision: w.Revision})
+		return errors.Join(err, none, recorded, tx.InsertApproval(ctx, apr), tx.PutRunBudget(ctx, one, reeve.Amount{Calls: 9}), tx.PutRunBudget(ctx, two, reeve.Amount{Calls: 9}))
 	}
 	draw := func(subject string) func(*store.Tx) error { // as a call does, before it is recorded
 		return func(tx *store.Tx) error {
@@ -506,7 +508,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			was, err := tx.GetOperation(ctx, ws, "op_one")
 			is := was
 			is.State = reeve.Prepared
-			return errors.Join(err, tx.MoveOperation(ctx, was, is))
+			return errors.Join(err, tx.MoveOperation(ctx, was, is, nil))
 		}, func(tx *store.Tx) error {
 			run, err := tx.GetRun(ctx, ws, "run_one")
 			if err != nil {

@@ -337,14 +337,16 @@ func TestBackupUnderWriters(t *testing.T) {
 	var writers sync.WaitGroup
 	for i := range 4 {
 		writers.Go(func() {
-			for n := 0; !stop.Load(); n++ { // an action and its result, always both
+			for n := 0; !stop.Load(); n++ { // two calls, always both
 				thread := fmt.Sprintf("th_%d_%d", i, n)
 				if err := db.Update(ctx, func(tx *store.Tx) error {
-					m := reeve.Message{ID: tx.NewID("msg"), WorkspaceID: "ws", ThreadID: "th", Kind: reeve.Action, Content: thread}
-					if err := tx.AppendAction(ctx, m, store.Judged{Revision: 1}); err != nil {
-						return err
+					for range 2 {
+						c := store.Call{Operation: reeve.Operation{CallID: tx.NewID("msg"), WorkspaceID: "ws", ThreadID: "th"}, Args: thread, Request: []byte("{}")}
+						if err := tx.InsertCall(ctx, c, store.Judged{Revision: 1}); err != nil {
+							return err
+						}
 					}
-					return tx.AppendResult(ctx, reeve.Message{ID: tx.NewID("msg"), WorkspaceID: "ws", ThreadID: "th", Kind: reeve.ToolResult, ActionID: m.ID})
+					return nil
 				}); err != nil {
 					t.Error(err)
 					return
@@ -367,7 +369,7 @@ func TestBackupUnderWriters(t *testing.T) {
 			t.Fatal(err)
 		}
 		for n, m := range list {
-			if n > 0 && m.PrevID != list[n-1].ID || n%2 == 1 && m.ActionID != list[n-1].ID {
+			if n > 0 && m.PrevID != list[n-1].ID {
 				t.Fatalf("copy %d is not of one moment: message %d is %+v", i, n, m)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 
 // Misfit says what is wrong with a database that says to have a schema version, if anything is: the next start would go by what it says. It is compared with what the migrations make, in memory.
 func Misfit(ctx context.Context, file string, version int64) (why string, err error) {
-	newest, err := store.Newest()
+	_, newest, err := store.Versions()
 	if err != nil {
 		return "", err
 	}

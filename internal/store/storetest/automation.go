@@ -86,7 +86,7 @@ var automations = map[string]func(*testing.T, *store.DB){
 			update(t, db, func(tx *store.Tx) error { return tx.InsertPlanned(ctx, ws, "run_1", call) })
 		}
 		op := operation("op_1", reeve.Committed)
-		update(t, db, func(tx *store.Tx) error { return tx.InsertOperation(ctx, op) })
+		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, op) })
 		planned := view(t, db, func(s *store.Snap) ([]reeve.PlannedCall, error) { return s.ListPlanned(ctx, ws, "run_1", 0, 10) })
 		call.State = reeve.Committed
 		equal(t, len(planned), 1, "planned once")

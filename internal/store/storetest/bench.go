@@ -10,7 +10,7 @@ import (
 	"reeve/internal/store"
 )
 
-// Benchmark measures the transaction that every call that changes something ends in: an action, an operation, a result.
+// Benchmark measures the transaction that every call that changes something ends in.
 func Benchmark(b *testing.B, open func(b *testing.B) *store.DB) {
 	for _, callers := range []int{1, 8} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
@@ -19,14 +19,9 @@ func Benchmark(b *testing.B, open func(b *testing.B) *store.DB) {
 			ctx := b.Context()
 			record := func() error {
 				return db.Update(ctx, func(tx *store.Tx) error {
-					call, thread := tx.NewID(reeve.PrefixMessage), tx.NewID("th")
-					if err := tx.AppendAction(ctx, action(call, thread), store.Judged{Revision: 1}); err != nil {
-						return err
-					}
-					if err := tx.InsertOperation(ctx, operation(tx.NewID(reeve.PrefixOperation), reeve.Committed)); err != nil {
-						return err
-					}
-					return tx.AppendResult(ctx, result(tx.NewID(reeve.PrefixMessage), thread, call))
+					c := finished(tx.NewID(reeve.PrefixMessage), tx.NewID("th"), tx.NewID(reeve.PrefixMessage))
+					c.Operation.ID, c.Operation.State, c.Operation.Effect = tx.NewID(reeve.PrefixOperation), reeve.Committed, reeve.Local
+					return tx.InsertCall(ctx, c, store.Judged{Revision: 1})
 				})
 			}
 			must(b, record())

@@ -16,39 +16,29 @@ var errMine = errors.New("mine")
 
 // ledger tests messages, operations and events.
 var ledger = map[string]func(*testing.T, *store.DB){
-	"messages": func(t *testing.T, db *store.DB) {
+	"messages and calls": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
 		thread := "agent:session:s"
-		m := action("msg_1", thread)
-		m.Content, m.Metadata = `{"text":"ünï 🦉\n\u0000"}`, []byte(`{"type":"tool_call",  "n": 1.0}`)
-		update(t, db, func(tx *store.Tx) error {
-			if err := tx.AppendAction(ctx, m, store.Judged{Revision: 1}); err != nil {
-				return err
-			}
-			r := result("msg_2", thread, "msg_1")
-			r.Content = "binary \x00 and \xff end"
-			return tx.AppendResult(ctx, r)
-		})
-		update(t, db, func(tx *store.Tx) error {
-			return tx.AppendAction(ctx, action("msg_3", thread), store.Judged{Revision: 1})
-		})
-		update(t, db, func(tx *store.Tx) error {
-			return tx.AppendAction(ctx, action("msg_4", "agent:session:other"), store.Judged{Revision: 1})
-		})
+		c := finished("msg_1", thread, "msg_2")
+		c.Args, c.Request = `{"text":"ünï 🦉\n\u0000"}`, []byte(`{"type":"tool_call",  "n": 1.0}`)
+		c.Result.Content = "binary \x00 and \xff end"
+		for _, c := range []store.Call{c, call("msg_3", thread), call("msg_4", "agent:session:other")} {
+			update(t, db, func(tx *store.Tx) error { return tx.InsertCall(ctx, c, store.Judged{Revision: 1}) })
+		}
 		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, thread, "", 10) })
 		equal(t, ids(list, func(m reeve.Message) string { return m.PrevID + ">" + m.ID }), ">msg_1 msg_1>msg_2 msg_2>msg_3", "chain")
-		equal(t, list[0].Content, m.Content, "content")
-		equal(t, string(list[0].Metadata), string(m.Metadata), "metadata")
+		equal(t, list[0].Content, c.Args, "arguments")
+		equal(t, string(list[0].Metadata), string(c.Request), "request")
 		equal(t, list[1].Content, "binary \uFFFD and \uFFFD end", "output that is not text")
 		equal(t, list[1].ActionID, "msg_1", "the action it answers")
 		page := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, thread, "msg_1", 1) })
 		equal(t, ids(page, func(m reeve.Message) string { return m.ID }), "msg_2", "page")
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, "ws_two", thread, "", 10) })), 0, "another workspace's view")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetMessage(ctx, "ws_two", "msg_1"); return err }), reeve.NotFound)
-		got := view(t, db, func(s *store.Snap) (reeve.Message, error) { return s.GetMessage(ctx, ws, "msg_1") })
-		if d := time.Since(got.CreatedAt); d < 0 || d > time.Minute {
-			t.Fatalf("made at %v", got.CreatedAt)
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetCall(ctx, "ws_two", "msg_1"); return err }), reeve.NotFound)
+		got := view(t, db, func(s *store.Snap) (store.Call, error) { return s.GetCall(ctx, ws, "msg_1") })
+		if d := time.Since(got.Operation.CreatedAt); d < 0 || d > time.Minute || got.Operation.ID != "" || got.Operation.State != "" {
+			t.Fatalf("it is %+v", got)
 		}
 	},
 
@@ -61,7 +51,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 				for range more {
 					n++
 					m := reeve.Message{ID: fmt.Sprintf("msg_%05d", n), WorkspaceID: ws, ThreadID: "th", AgentID: "agt_one", Kind: reeve.Thought, RunID: "run_1"}
-					if err := tx.AppendThought(ctx, m); err != nil {
+					if err := tx.AppendMessage(ctx, m); err != nil {
 						return err
 					}
 				}
@@ -89,7 +79,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 				runs = append([]string{run}, runs...)
 				for k := range 2 {
 					m := reeve.Message{ID: fmt.Sprintf("msg_%02d_%d", i, k), WorkspaceID: ws, ThreadID: "th", AgentID: "agt_one", Kind: reeve.Thought, RunID: run}
-					if err := tx.AppendThought(ctx, m); err != nil {
+					if err := tx.AppendMessage(ctx, m); err != nil {
 						return err
 					}
 				}
@@ -104,42 +94,33 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		equal(t, last("ws_two", 5), "", "another workspace's view")
 	},
 
-	"a call whose run is assumed to go on": func(t *testing.T, db *store.DB) {
+	"a call of a run that must go on": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
 		n := 0
-		record := func(run string, assumed bool) (each [3]error) {
-			for i := range each {
-				n++
-				a, r := action(fmt.Sprintf("msg_%03d", 2*n), "th"), result(fmt.Sprintf("msg_%03d", 2*n+1), "th", fmt.Sprintf("msg_%03d", 2*n))
-				a.RunID = run
-				each[i] = db.Update(ctx, func(tx *store.Tx) error {
-					w, err := tx.GetWorkspace(ctx, ws)
-					if err != nil {
-						return err
-					}
-					j := store.Judged{Revision: w.Revision, Assumed: assumed}
-					switch i {
-					case 0:
-						return tx.AppendAction(ctx, a, j)
-					case 1:
-						return tx.AppendCall(ctx, a, r, j)
-					}
-					o := operation(tx.NewID(reeve.PrefixOperation), reeve.Committed)
-					o.RunID = run
-					a.ID = tx.NewID(reeve.PrefixMessage)
-					return tx.RecordCall(ctx, a, &r, "", o, j)
-				})
+		insert := func(run string, operation, looks bool) error {
+			n++
+			c := call(fmt.Sprintf("msg_%03d", n), "th")
+			if c.Operation.RunID = run; operation {
+				c.Operation.ID, c.Operation.State, c.Operation.Effect = fmt.Sprint("op_", n), reeve.Prepared, reeve.Unsafe
 			}
-			return each
+			return db.Update(ctx, func(tx *store.Tx) error {
+				w, err := tx.GetWorkspace(ctx, ws)
+				if err != nil {
+					return err
+				}
+				j := store.Judged{Revision: w.Revision}
+				if looks {
+					j.Run, j.Automation = run, "agt_one"
+				}
+				return tx.InsertCall(ctx, c, j)
+			})
 		}
 		check := func(run string, goes bool, when string) {
 			t.Helper()
-			for _, err := range record(run, false) {
-				must(t, err) // what was looked up is not looked up again
-			}
-			for _, err := range record(run, true) {
-				if stale := errors.As(err, new(store.Stale)); goes && err != nil || !goes && !stale {
+			for _, operation := range []bool{false, true} {
+				must(t, insert(run, operation, false)) // nothing is asked of the run
+				if err := insert(run, operation, true); goes && err != nil || !goes && !errors.As(err, new(store.Stale)) {
 					t.Fatalf("%s: %v", when, err)
 				}
 			}
@@ -152,13 +133,13 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		check("run_none", true, "a run that nobody noted")
 		waits := operation("op_waits", reeve.Parked)
 		waits.RunID = "run_1"
-		update(t, db, func(tx *store.Tx) error { return tx.InsertOperation(ctx, waits) })
+		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, waits) })
 		check("run_1", false, "a call of it waits for a person")
 		check("run_none", true, "a call of another waits")
 		update(t, db, func(tx *store.Tx) error {
 			is := waits
 			is.State, is.ResultID = reeve.DeniedOp, "msg_result"
-			return tx.MoveOperation(ctx, waits, is)
+			return tx.MoveOperation(ctx, waits, is, &store.CallResult{ID: is.ResultID, Info: []byte("{}")})
 		})
 		check("run_1", true, "the person has spoken")
 		now := time.Now()
@@ -184,25 +165,20 @@ var ledger = map[string]func(*testing.T, *store.DB){
 	"a call that is over": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error {
-			return tx.AppendAction(ctx, action("msg_0", "th"), store.Judged{Revision: 1})
-		})
-		a, r := action("msg_1", "th"), result("msg_2", "th", "msg_1")
-		a.RunID, a.OperationID, r.Content = "run_1", "op_1", "binary \x00 end"
-		update(t, db, func(tx *store.Tx) error { return tx.AppendCall(ctx, a, r, store.Judged{Revision: 1}) })
+		c := finished("msg_1", "th", "msg_2")
+		c.Operation.RunID, c.Operation.ID, c.Operation.State, c.Operation.Effect, c.Result.Content = "run_1", "op_1", reeve.Committed, reeve.Local, "binary \x00 end"
+		for _, c := range []store.Call{call("msg_0", "th"), c} {
+			update(t, db, func(tx *store.Tx) error { return tx.InsertCall(ctx, c, store.Judged{Revision: 1}) })
+		}
 		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "msg_0", 10) })
 		equal(t, ids(list, func(m reeve.Message) string {
 			return fmt.Sprint(m.PrevID, ">", m.ID, " ", m.Kind, " ", m.ActionID, " ", m.RunID, " ", m.OperationID)
 		}), "msg_0>msg_1 action  run_1 op_1 msg_1>msg_2 tool_result msg_1 run_1 op_1", "both, one after the other")
 		equal(t, list[1].Content, "binary \uFFFD end", "output that is not text")
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.AppendResult(ctx, result("msg_3", "th", "msg_1")) }), reeve.Conflict)
 		update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
-		err := db.Update(ctx, func(tx *store.Tx) error {
-			return tx.AppendCall(ctx, action("msg_4", "th"), result("msg_5", "th", "msg_4"), store.Judged{Revision: 1})
-		})
-		if !errors.As(err, new(store.Stale)) {
-			t.Fatalf("judged before a change: %v", err)
-		}
+		wantAs[store.Stale](t, db.Update(ctx, func(tx *store.Tx) error {
+			return tx.InsertCall(ctx, finished("msg_4", "th", "msg_5"), store.Judged{Revision: 1})
+		}))
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "", 10) })), 3, "messages")
 	},
 
@@ -216,19 +192,16 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			"unheeded":  func(tx *store.Tx) error { _, _ = tx.GetWorkspace(ctx, ws); return nil },
 			"unheeded, with more behind": func(tx *store.Tx) error {
 				_, _ = tx.GetWorkspace(ctx, ws)
-				_ = tx.AppendResult(ctx, result("msg_r2", "th", "msg_b"))
+				_ = tx.InsertCall(ctx, call("msg_b", "th"), store.Judged{Revision: 2})
 				return nil
 			},
 		} {
 			for _, revision := range []int64{1, 3} {
 				err := db.Update(ctx, func(tx *store.Tx) error {
-					if err := tx.InsertOperation(ctx, operation("op_a", reeve.Prepared)); err != nil {
+					if err := insertOperation(ctx, tx, operation("op_a", reeve.Prepared)); err != nil {
 						return err
 					}
-					if err := tx.AppendAction(ctx, action("msg_a", "th"), store.Judged{Revision: revision}); err != nil && !strings.HasPrefix(name, "unheeded") {
-						return err
-					}
-					if err := tx.AppendResult(ctx, result("msg_r", "th", "msg_a")); err != nil && !strings.HasPrefix(name, "unheeded") {
+					if err := tx.InsertCall(ctx, call("msg_a", "th"), store.Judged{Revision: revision}); err != nil && !strings.HasPrefix(name, "unheeded") {
 						return err
 					}
 					return after(tx)
@@ -239,15 +212,15 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			}
 		}
 		err := db.Update(ctx, func(tx *store.Tx) error {
-			m := action("msg_a", "th")
-			m.WorkspaceID = "none"
-			return tx.AppendAction(ctx, m, store.Judged{Revision: 1})
+			c := call("msg_a", "th")
+			c.Operation.WorkspaceID = "none"
+			return tx.InsertCall(ctx, c, store.Judged{Revision: 1})
 		})
 		wantAs[store.Stale](t, err)
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "", 10) })), 0, "messages")
 		equal(t, len(operations(t, db)), 0, "operations")
 		update(t, db, func(tx *store.Tx) error {
-			return tx.AppendAction(ctx, action("msg_a", "th"), store.Judged{Revision: 2})
+			return tx.InsertCall(ctx, call("msg_a", "th"), store.Judged{Revision: 2})
 		})
 	},
 
@@ -263,7 +236,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			touchErr = db.Update(ctx, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
 		}()
 		update(t, db, func(tx *store.Tx) error {
-			if err := tx.AppendAction(ctx, action("msg_a", "th"), store.Judged{Revision: 1}); err != nil {
+			if err := tx.InsertCall(ctx, call("msg_a", "th"), store.Judged{Revision: 1}); err != nil {
 				return err
 			}
 			if _, err := tx.GetWorkspace(ctx, ws); err != nil { // sends it
@@ -291,7 +264,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 					return db.Update(ctx, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
 				}
 				return db.Update(ctx, func(tx *store.Tx) error {
-					return tx.AppendAction(ctx, action(fmt.Sprintf("msg_%d_%d", i, n), "th"), store.Judged{Revision: was})
+					return tx.InsertCall(ctx, call(fmt.Sprintf("msg_%d_%d", i, n), "th"), store.Judged{Revision: was})
 				})
 			})
 			for _, err := range errs {
@@ -302,27 +275,28 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		}
 	},
 
-	"one result per action": func(t *testing.T, db *store.DB) {
+	"one result per call": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error {
-			return tx.AppendAction(ctx, action("msg_a", "th"), store.Judged{Revision: 1})
-		})
-		update(t, db, func(tx *store.Tx) error {
-			_, ok, err := tx.GetResult(ctx, ws, "msg_a")
-			equal(t, ok, false, "a result before there is one")
-			return err
-		})
-		errs := race(8, func(i int) error {
+		o := operation("op_a", reeve.Dispatched)
+		o.State = reeve.Prepared
+		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, o) })
+		sent := o
+		sent.State = reeve.Dispatched
+		update(t, db, func(tx *store.Tx) error { return tx.MoveOperation(ctx, o, sent, nil) })
+		equal(t, view(t, db, func(s *store.Snap) (store.Call, error) { return s.GetCall(ctx, ws, o.CallID) }).Result == nil, true, "no result yet")
+		end := func(result string) error {
+			is := sent
+			is.State, is.ResultID = reeve.Committed, result
 			return db.Update(ctx, func(tx *store.Tx) error {
-				return tx.AppendResult(ctx, result(fmt.Sprintf("msg_r%d", i), "th", "msg_a"))
+				return tx.MoveOperation(ctx, sent, is, &store.CallResult{ID: result, Content: "said " + result, Info: []byte("{}")})
 			})
-		})
-		exactlyOne(t, errs, reeve.Conflict)
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.AppendResult(ctx, result("msg_z", "th", "msg_a")) }), reeve.Conflict)
-		m := view(t, db, func(s *store.Snap) (reeve.Message, error) { m, _, err := s.GetResult(ctx, ws, "msg_a"); return m, err })
-		equal(t, m.ActionID, "msg_a", "the result's action")
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "", 10) })), 2, "messages")
+		}
+		exactlyOne(t, race(8, func(i int) error { return end(fmt.Sprint("msg_r", i)) }), reeve.Conflict)
+		wantCode(t, end("msg_z"), reeve.Conflict)
+		c := view(t, db, func(s *store.Snap) (store.Call, error) { return s.GetCall(ctx, ws, o.CallID) })
+		equal(t, c.Result.Content, "said "+c.Operation.ResultID, "the one that was first")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, o.ThreadID, "", 10) })), 2, "entries")
 	},
 
 	"operation": func(t *testing.T, db *store.DB) {
@@ -333,7 +307,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		o.ResultID, o.RunID, o.ToolVersion, o.Policy, o.ArgsHash, o.Base, o.Code, o.Message = "msg_r", "run_1", "v", "p", "h", "b", reeve.Timeout, "slow \x00"
 		o.Tries, o.NextAttemptAt, o.Owner, o.Resolution, o.ResolvedBy = 3, &next, "proc_1", reeve.RunAgain, "me"
 		o.Undo, o.Spent = &reeve.Undo{Tool: "undo", Args: []byte(`{"a":1}`)}, reeve.Amount{Calls: 1, Micros: 5}
-		update(t, db, func(tx *store.Tx) error { return tx.InsertOperation(ctx, o) })
+		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, o) })
 		got := view(t, db, func(s *store.Snap) (reeve.Operation, error) { return s.GetOperation(ctx, ws, "op_a") })
 		o.CreatedAt, o.UpdatedAt, o.Message = got.CreatedAt, got.UpdatedAt, "slow \uFFFD"
 		if !reflect.DeepEqual(got, o) || got.CreatedAt.IsZero() || !got.CreatedAt.Equal(got.UpdatedAt) {
@@ -342,19 +316,19 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetOperation(ctx, "ws_two", "op_a"); return err }), reeve.NotFound)
 
 		// The same id again, whether the failure is seen at once or only at the commit.
-		wantAs[store.Taken](t, db.Update(ctx, func(tx *store.Tx) error { return tx.InsertOperation(ctx, operation("op_a", reeve.Prepared)) }))
+		wantAs[store.Taken](t, db.Update(ctx, func(tx *store.Tx) error { return insertOperation(ctx, tx, operation("op_a", reeve.Prepared)) }))
 		wantAs[store.Taken](t, db.Update(ctx, func(tx *store.Tx) error {
-			if err := tx.AppendAction(ctx, action("msg_z", "th"), store.Judged{Revision: 1}); err != nil {
+			if err := tx.InsertCall(ctx, call("msg_z", "th"), store.Judged{Revision: 1}); err != nil {
 				return err
 			}
-			_ = tx.InsertOperation(ctx, operation("op_a", reeve.Prepared))
-			_ = tx.AppendResult(ctx, result("msg_y", "th", "msg_z"))
+			_ = insertOperation(ctx, tx, operation("op_a", reeve.Prepared))
+			_ = tx.InsertCall(ctx, call("msg_y", "th"), store.Judged{Revision: 1})
 			return nil
 		}))
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "", 10) })), 0, "messages of a refused change")
 		taken := 0
 		for _, err := range race(8, func(int) error {
-			return db.Update(ctx, func(tx *store.Tx) error { return tx.InsertOperation(ctx, operation("op_raced", reeve.Prepared)) })
+			return db.Update(ctx, func(tx *store.Tx) error { return insertOperation(ctx, tx, operation("op_raced", reeve.Prepared)) })
 		}) {
 			if err != nil {
 				wantAs[store.Taken](t, err)
@@ -362,18 +336,18 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			}
 		}
 		equal(t, taken, 7, "losers")
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.InsertOperation(ctx, operation("op_b", reeve.Unknown)) }), reeve.Conflict)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return insertOperation(ctx, tx, operation("op_b", reeve.Unknown)) }), reeve.Conflict)
 	},
 
 	"moving an operation": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error { return tx.InsertOperation(ctx, operation("op_a", reeve.Prepared)) })
+		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, operation("op_a", reeve.Prepared)) })
 		was := view(t, db, func(s *store.Snap) (reeve.Operation, error) { return s.GetOperation(ctx, ws, "op_a") })
 		move := func(was reeve.Operation, change func(*reeve.Operation)) error {
 			is := was
 			change(&is)
-			return db.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, was, is) })
+			return db.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, was, is, nil) })
 		}
 		wantCode(t, move(was, func(o *reeve.Operation) { o.State = reeve.Unknown }), reeve.Conflict)
 		errs := race(8, func(i int) error {
@@ -415,7 +389,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 					if i%2 == 1 {
 						o.AgentID, o.State = "agt_two", reeve.Parked
 					}
-					if err := tx.InsertOperation(ctx, o); err != nil {
+					if err := insertOperation(ctx, tx, o); err != nil {
 						return err
 					}
 				}
@@ -450,7 +424,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error {
 			o := operation("op_run", reeve.Parked)
 			o.RunID = "run_1"
-			return tx.InsertOperation(ctx, o)
+			return insertOperation(ctx, tx, o)
 		})
 		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.RunIsParked(ctx, ws, "run_1") }), "op_run", "parked run")
 		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.RunIsParked(ctx, ws, "run_2") }), "", "run that is not parked")

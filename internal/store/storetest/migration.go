@@ -3,9 +3,6 @@ package storetest
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -60,7 +57,13 @@ func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 	was := revision(t, db, ws)
 	must(t, db.Close())
 
-	runUnderWay(t, open)
+	e = open(t)
+	must(t, raw(ctx, e, "UPDATE goose_db_version SET version_id = 43 WHERE version_id = 100")) // from before the first release
+	_, err = store.Open(ctx, e, Key)
+	if told := wantCode(t, err, reeve.Unsupported); !strings.Contains(told.Message, "schema version 43") || !strings.Contains(told.Hint, "empty") {
+		t.Fatal(told)
+	}
+	must(t, raw(ctx, e, "UPDATE goose_db_version SET version_id = 100 WHERE version_id = 43"))
 
 	e = open(t)
 	must(t, raw(ctx, e, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)"))
@@ -74,84 +77,6 @@ func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 	db, err = store.Open(ctx, e, Key)
 	must(t, err)
 	equal(t, revision(t, db, ws), was, "what was there")
-	must(t, db.Close())
-}
-
-// runUnderWay brings a database up to date that was written when runs under way were told by their state alone: it goes on, and its agent is not free. What was kept by then, when
-// nobody said what for, can be read as before.
-func runUnderWay(t *testing.T, open func(t *testing.T) store.Engine) {
-	ctx := t.Context()
-	db, err := store.Open(ctx, open(t), Key)
-	must(t, err)
-	queue(t, db, reeve.Wake{RunKey: "under way", Reason: reeve.ReasonManual, SessionID: "manual:1"})
-	started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:1"}, "run_under_way", "proc_1")
-	update(t, db, func(tx *store.Tx) error {
-		_, err := tx.PutPayload(ctx, ws, store.Undo, []byte("kept before"))
-		return err
-	})
-	must(t, db.Close())
-	e := open(t)
-	unwritten := []string{"ALTER TABLE emails DROP COLUMN written", "DROP FUNCTION reeve_fold", "DROP FUNCTION reeve_lower"}
-	if e.Name() == "sqlite" {
-		unwritten = []string{"DROP TRIGGER emails_written_inserted", "DROP TRIGGER emails_written_deleted",
-			"DROP TRIGGER emails_written_updated", "DROP TABLE emails_written"}
-	}
-	for _, query := range append(unwritten, []string{
-		"CREATE INDEX runs_children ON runs (parent_id) WHERE parent_id <> '' AND state IN ('running', 'parked')",
-		"CREATE INDEX runs_talking ON runs (session_id, id) WHERE reason = 'user_initiated' AND state IN ('running', 'parked')",
-		"CREATE UNIQUE INDEX runs_lane ON runs (agent_id, session_id) WHERE state IN ('running', 'parked') AND reason <> 'user_initiated'",
-		"CREATE INDEX runs_open ON runs (state) WHERE state IN ('running', 'parked')",
-		"ALTER TABLE access_tokens DROP COLUMN server", "ALTER TABLE agents DROP COLUMN own_tools",
-		"DROP TABLE open_runs",
-		"DROP TABLE database_state",
-		"DROP INDEX payloads_age",
-		"DROP INDEX operations_workspace", "CREATE INDEX operations_workspace ON operations (workspace_id, created_at, id)", "CREATE INDEX operations_agent ON operations (agent_id, created_at, id)",
-		"DROP INDEX operations_thread", "DROP INDEX operations_turn", "DROP TABLE trails",
-		"ALTER TABLE operations DROP COLUMN trail", "ALTER TABLE operations DROP COLUMN asked", "ALTER TABLE operations DROP COLUMN asked_info",
-		"ALTER TABLE operations DROP COLUMN answer", "ALTER TABLE operations DROP COLUMN answer_info",
-		"ALTER TABLE operations DROP COLUMN in_flight_until", "ALTER TABLE requests DROP COLUMN process", "ALTER TABLE requests DROP COLUMN claim",
-		"ALTER TABLE runs RENAME COLUMN results TO seen_at",
-		"ALTER TABLE payloads DROP COLUMN uses",
-		"ALTER TABLE subscriptions DROP COLUMN user_id",
-		"DROP INDEX IF EXISTS wakes_order",
-		"DROP INDEX events_operation", "DROP INDEX wakes_history", "DROP INDEX script_runs_version", "DROP INDEX approvals_pending",
-		"ALTER TABLE agent_runtimes ADD COLUMN seen BIGINT NOT NULL DEFAULT 0",
-		"ALTER TABLE agent_runtimes ADD COLUMN active_run TEXT NOT NULL DEFAULT ''",
-		"UPDATE agent_runtimes SET active_run = 'run_under_way', seen = 7 WHERE agent_id = 'agt_one'",
-		"ALTER TABLE timers DROP COLUMN on_behalf_of", "ALTER TABLE wakes DROP COLUMN on_behalf_of",
-		"ALTER TABLE runs DROP COLUMN on_behalf_of", "ALTER TABLE scripts DROP COLUMN on_behalf_of",
-		"DROP INDEX items_newest", "DROP INDEX items_waiting", "DROP INDEX errands_asking", "ALTER TABLE items DROP COLUMN entry_id",
-		"CREATE INDEX items_newest ON items (agent_id, created_at, item_id)",
-		"INSERT INTO automations (agent_id, workspace_id, script_id, paused_at, paused_run, owner, created_at, updated_at) VALUES ('agt_one', '" + ws + "', '', 0, '', '', 1, 1)",
-		"UPDATE runs SET thread_id = 'agt_one:run:run_under_way' WHERE id = 'run_under_way'",
-		"INSERT INTO session_files (workspace_id, session_id, path, size, body, created_at, updated_at) VALUES ('" + ws + "', 'agt_one:run:run_under_way', '/old.md', 3, 'old', 1, 1)",
-		"DELETE FROM goose_db_version WHERE version_id >= 27",
-	}...) {
-		must(t, raw(ctx, e, query))
-	}
-	db, err = store.Open(ctx, e, Key)
-	must(t, err)
-	mine := view(t, db, func(s *store.Snap) ([]reeve.Run, error) { return s.RunsOf(ctx, "proc_1") })
-	equal(t, ids(mine, func(r reeve.Run) string { return r.ID }), "run_under_way", "under way")
-	update(t, db, func(tx *store.Tx) error {
-		ok, err := tx.InsertRun(ctx, reeve.Run{ID: "run_beside", Key: "beside", WorkspaceID: ws, AgentID: "agt_one", SessionID: "manual:2", Reason: reeve.ReasonManual, ThreadID: "th"})
-		equal(t, ok, false, "a second run at a time")
-		return err
-	})
-	file := view(t, db, func(s *store.Snap) (string, error) {
-		b, _, err := s.GetSessionFile(ctx, ws, reeve.SessionThread("agt_one", reeve.AutomationSession), "/old.md")
-		return string(b), err
-	})
-	equal(t, file, "old", "what an automation's run wrote")
-	must(t, ended(t, db, "run_under_way", reeve.RunCompleted))
-	state := view(t, db, func(s *store.Snap) (reeve.AgentState, error) { return s.AgentState(ctx, "agt_one") })
-	equal(t, fmt.Sprint(slices.Collect(maps.Values(state.Processed))), "[7]", "what it had seen when it began")
-	for _, use := range []store.Use{store.Output, store.Undo, store.Talk} {
-		got := view(t, db, func(s *store.Snap) (store.Slice, error) {
-			return s.GetPayload(ctx, ws, use, reeve.Hash([]byte("kept before")), 0, -1)
-		})
-		equal(t, string(got.Body), "kept before", "what was kept, as %d", use)
-	}
 	must(t, db.Close())
 }
 
@@ -194,7 +119,7 @@ func Occupied(t *testing.T, open func(t *testing.T) store.Engine) {
 	must(t, raw(ctx, e, "DELETE FROM goose_db_version WHERE version_id > 0"))
 	_, err = store.Open(ctx, e, Key)
 	told := wantCode(t, err, reeve.Unsupported)
-	if !strings.Contains(told.Message, "00001_foundation.sql") || !strings.Contains(told.Message, "workspaces") || !strings.Contains(told.Message, "already exists") {
+	if !strings.Contains(told.Message, "00100_initial.sql") || !strings.Contains(told.Message, "workspaces") || !strings.Contains(told.Message, "already exists") {
 		t.Fatalf("a migration that failed does not say why: %v", told)
 	}
 }

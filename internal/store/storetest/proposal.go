@@ -76,7 +76,7 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		equal(t, get("prop_1").State, reeve.ProposalAccepted, "without its operation")
 		op := operation("op_1", reeve.Prepared)
 		op.RunID = "run_1"
-		update(t, db, func(tx *store.Tx) error { return tx.InsertOperation(ctx, op) })
+		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, op) })
 		equal(t, get("prop_1").State, reeve.ProposalAccepted, "prepared")
 		for _, c := range []struct {
 			state reeve.State
@@ -87,7 +87,7 @@ var proposals = map[string]func(*testing.T, *store.DB){
 			_ = db.Update(ctx, func(tx *store.Tx) error {
 				is := op
 				is.State, is.Code, is.Message = c.state, c.code, "so"
-				must(t, tx.MoveOperation(ctx, op, is))
+				must(t, tx.MoveOperation(ctx, op, is, nil))
 				p, err := tx.GetProposal(ctx, ws, "prop_1")
 				must(t, err)
 				equal(t, fmt.Sprint(p.State, p.Code, p.Message), fmt.Sprint(c.want, c.code, "so"), "%s", c.state)
@@ -129,12 +129,12 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error {
 			is := op
 			is.State = reeve.Parked
-			return tx.MoveOperation(ctx, op, is)
+			return tx.MoveOperation(ctx, op, is, nil)
 		})
 		equal(t, parked(), "", "a proposal's operation")
 		other := operation("op_2", reeve.Parked)
 		other.RunID = op.RunID
-		update(t, db, func(tx *store.Tx) error { return tx.InsertOperation(ctx, other) })
+		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, other) })
 		equal(t, parked(), "op_2", "another operation")
 	},
 }

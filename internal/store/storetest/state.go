@@ -94,7 +94,7 @@ var states = map[string]func(*testing.T, *store.DB){
 			equal(t, started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws}, id, "proc_1"), true, "started")
 			update(t, db, func(tx *store.Tx) error {
 				head = tx.NewID(reeve.PrefixMessage)
-				return tx.AppendThought(ctx, reeve.Message{ID: head, WorkspaceID: ws, ThreadID: "agt_one:run:" + id, AgentID: "agt_one", Kind: reeve.Thought})
+				return tx.AppendMessage(ctx, reeve.Message{ID: head, WorkspaceID: ws, ThreadID: "agt_one:run:" + id, AgentID: "agt_one", Kind: reeve.Thought})
 			})
 			stamp() // a change that the run may not have seen
 			equal(t, view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) { return s.Runtime(ctx, "agt_one") }).Status, reeve.StatusRunning, "while it runs")

@@ -160,12 +160,29 @@ func setUp(t testing.TB, db *store.DB) reeve.Agent {
 	return a
 }
 
-func action(id, thread string) reeve.Message {
-	return reeve.Message{ID: id, WorkspaceID: ws, ThreadID: thread, AgentID: "agt_one", Kind: reeve.Action, Content: "{}", Metadata: []byte(`{"type":"tool_call"}`)}
+// call is a call that has no result yet, and leaves no operation.
+func call(id, thread string) store.Call {
+	return store.Call{Operation: reeve.Operation{WorkspaceID: ws, AgentID: "agt_one", CallID: id, ThreadID: thread, Tool: "echo"}, Args: "{}", Request: []byte(`{"type":"tool_call"}`)}
 }
 
-func result(id, thread, of string) reeve.Message {
-	return reeve.Message{ID: id, WorkspaceID: ws, ThreadID: thread, AgentID: "agt_one", Kind: reeve.ToolResult, ActionID: of, Content: "done", Metadata: []byte(`{}`)}
+// finished is a call that has its result, and leaves no operation.
+func finished(id, thread, result string) store.Call {
+	c := call(id, thread)
+	c.Result = &store.CallResult{ID: result, Content: "done", Info: []byte(`{}`)}
+	return c
+}
+
+// insertOperation writes a call that leaves an operation, whatever was changed in its workspace before.
+func insertOperation(ctx context.Context, tx *store.Tx, o reeve.Operation) error {
+	w, err := tx.GetWorkspace(ctx, o.WorkspaceID)
+	if err != nil {
+		return err
+	}
+	c := store.Call{Operation: o, Args: "{}", Request: []byte(`{"type":"tool_call"}`)}
+	if o.ResultID != "" {
+		c.Result = &store.CallResult{ID: o.ResultID, Content: "done", Info: []byte(`{}`)}
+	}
+	return tx.InsertCall(ctx, c, store.Judged{Revision: w.Revision})
 }
 
 func operation(id string, state reeve.State) reeve.Operation {
@@ -178,7 +195,7 @@ func tool(workspace, id string) reeve.Tool {
 
 // Exercise runs the conformance suite. Each test opens a store of its own.
 func Exercise(t *testing.T, open func(t *testing.T) *store.DB) {
-	for _, group := range []map[string]func(*testing.T, *store.DB){catalogue, ledger, told, work, keeping, transactions, journal, wakes, timers, states, proposals, automations, branches, mail} {
+	for _, group := range []map[string]func(*testing.T, *store.DB){catalogue, ledger, calls, work, keeping, transactions, journal, wakes, timers, states, proposals, automations, branches, mail} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

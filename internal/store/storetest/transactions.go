@@ -157,10 +157,9 @@ var transactions = map[string]func(*testing.T, *store.DB){
 						}
 					}()
 					return db.Update(ctx, func(tx *store.Tx) error {
-						if err := tx.AppendAction(ctx, action("msg_"+id, "th_"+id), store.Judged{Revision: 1 + int64(kind/5)}); err != nil { // 5: a stale one
-							return err
-						}
-						if err := tx.InsertOperation(ctx, operation("op_"+id, reeve.Prepared)); err != nil {
+						c := call("msg_"+id, "th_"+id)
+						c.Operation.ID, c.Operation.State, c.Operation.Effect = "op_"+id, reeve.Prepared, reeve.Unsafe
+						if err := tx.InsertCall(ctx, c, store.Judged{Revision: 1 + int64(kind/5)}); err != nil { // 5: a stale one
 							return err
 						}
 						switch kind {
@@ -169,13 +168,13 @@ var transactions = map[string]func(*testing.T, *store.DB){
 						case 2:
 							panic("mine")
 						case 3: // a refusal by the database
-							return tx.InsertOperation(ctx, operation("op_"+id, reeve.Prepared))
+							return insertOperation(ctx, tx, operation("op_"+id, reeve.Prepared))
 						case 4:
 							if _, err := tx.GetOperation(ctx, ws, "op_"+id); err != nil {
 								return err
 							}
 						}
-						return tx.AppendResult(ctx, result("msg_r"+id, "th_"+id, "msg_"+id))
+						return tx.AppendMessage(ctx, reeve.Message{ID: "msg_t" + id, WorkspaceID: ws, ThreadID: "th_" + id, AgentID: "agt_one", Kind: reeve.Thought})
 					})
 				}()
 				switch {
@@ -201,11 +200,8 @@ var transactions = map[string]func(*testing.T, *store.DB){
 		for _, o := range operations(t, db) {
 			equal(t, want[o.ID], true, "%s is there but was reported as failed", o.ID)
 			delete(want, o.ID)
-			update(t, db, func(tx *store.Tx) error {
-				_, ok, err := tx.GetResult(ctx, ws, "msg_"+o.ID[3:])
-				equal(t, ok, true, "the result of %s", o.ID)
-				return err
-			})
+			said := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, o.ThreadID, "", 10) })
+			equal(t, len(said), 2, "what belongs to %s", o.ID)
 		}
 		equal(t, len(want), 0, "lost: %v;", want)
 	},

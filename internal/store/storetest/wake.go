@@ -393,7 +393,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error {
 			o := operation("op_2", reeve.Parked)
 			o.RunID = "run_2"
-			return tx.InsertOperation(ctx, o)
+			return insertOperation(ctx, tx, o)
 		})
 		claim := func(n int) (list []reeve.Run) {
 			update(t, db, func(tx *store.Tx) (err error) {
@@ -438,12 +438,14 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			o := operation(id, reeve.Dispatched)
 			o.RunID, o.Deferred = "run_1", id != "op_other"
 			ops[id] = o
-			update(t, db, func(tx *store.Tx) error { return tx.InsertOperation(ctx, o) })
+			update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, o) })
 		}
 		answered := func(id string) {
 			is := ops[id]
 			is.State, is.ResultID = reeve.Committed, "msg_"+id
-			update(t, db, func(tx *store.Tx) error { return tx.MoveOperation(ctx, ops[id], is) })
+			update(t, db, func(tx *store.Tx) error {
+				return tx.MoveOperation(ctx, ops[id], is, &store.CallResult{ID: is.ResultID, Info: []byte("{}")})
+			})
 		}
 		park := func(results int) {
 			update(t, db, func(tx *store.Tx) error {

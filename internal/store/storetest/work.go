@@ -46,7 +46,7 @@ var work = map[string]func(*testing.T, *store.DB){
 			update(t, db, func(tx *store.Tx) error {
 				o := operation(id, state)
 				o.Owner, o.NextAttemptAt = owner, next
-				return tx.InsertOperation(ctx, o)
+				return insertOperation(ctx, tx, o)
 			})
 		}
 		claim := func(n int) string {
@@ -111,7 +111,7 @@ var work = map[string]func(*testing.T, *store.DB){
 				if i%2 == 0 {
 					o.Owner = "proc_gone"
 				}
-				if err := tx.InsertOperation(ctx, o); err != nil {
+				if err := insertOperation(ctx, tx, o); err != nil {
 					return err
 				}
 			}
@@ -345,24 +345,24 @@ var work = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error {
 			o := operation("op", reeve.Unknown)
 			o.State, o.CallID = reeve.Parked, "msg_parked"
-			if err := tx.InsertOperation(ctx, o); err != nil {
+			if err := insertOperation(ctx, tx, o); err != nil {
 				return err
 			}
 			o.ID, o.State, o.CallID = "op2", reeve.Dispatched, "msg_sent"
-			if err := tx.InsertOperation(ctx, o); err != nil {
+			if err := insertOperation(ctx, tx, o); err != nil {
 				return err
 			}
 			o.ID, o.State, o.CallID = "op3", reeve.Committed, "msg_done"
-			if err := tx.InsertOperation(ctx, o); err != nil {
+			if err := insertOperation(ctx, tx, o); err != nil {
 				return err
 			}
 			o.ID, o.State, o.CallID = "op4", reeve.Dispatched, "msg_unknown"
-			if err := tx.InsertOperation(ctx, o); err != nil {
+			if err := insertOperation(ctx, tx, o); err != nil {
 				return err
 			}
 			unknown := o
 			unknown.State = reeve.Unknown
-			if err := tx.MoveOperation(ctx, o, unknown); err != nil {
+			if err := tx.MoveOperation(ctx, o, unknown, nil); err != nil {
 				return err
 			}
 			for _, call := range []string{"msg_parked", "msg_sent", "msg_done", "msg_unknown", "msg_lost"} {

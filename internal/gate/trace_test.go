@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -11,8 +10,8 @@ import (
 	"reeve/internal/store"
 )
 
-// What the gate says of calls again and again is kept once, and told of each: of those that are over at once, and of those that wait.
-func TestG26_WhatIsSaidOfManyCallsIsToldOfEach(t *testing.T) {
+// Every call keeps its decision trace: one that is over at once, and one that waits.
+func TestG26_EveryCallKeepsItsDecisionTrace(t *testing.T) {
 	ctx := t.Context()
 	g, _, _ := sender(t, reeve.Keyed)
 	local := func(id string, awaits bool, answer error) reeve.Tool {
@@ -34,8 +33,11 @@ func TestG26_WhatIsSaidOfManyCallsIsToldOfEach(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				m, err := s.GetMessage(ctx, "home", o.CallID)
-				return errors.Join(err, json.Unmarshal(m.Metadata, &info))
+				c, err := s.GetCall(ctx, "home", o.CallID)
+				if err == nil {
+					info, err = c.Asked()
+				}
+				return err
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -43,16 +45,5 @@ func TestG26_WhatIsSaidOfManyCallsIsToldOfEach(t *testing.T) {
 				t.Errorf("%s: %d steps are told, %d explained (%v)", op, len(info.Trail), len(x.Steps), err)
 			}
 		}
-	}
-}
-
-// Of a call of which it is lost what the gate said, the explanation says so, and nothing of steps of which nobody knows.
-func TestG26_WhatTheGateSaidIsLost(t *testing.T) {
-	lost := []reeve.Step{{Name: "gate", Verdict: reeve.NotReached, Why: "lost"}}
-	if got := fill(lost); len(got) != 1 || got[0] != lost[0] {
-		t.Errorf("%+v", got)
-	}
-	if got := fill([]reeve.Step{{Name: steps[0].name}}); len(got) != len(steps) || got[0].Verdict != reeve.Passed || got[1].Verdict != reeve.NotReached {
-		t.Errorf("%+v", got)
 	}
 }
