@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -93,10 +94,25 @@ func TestDatabaseFile_LogWithoutItsDatabase(t *testing.T) {
 		"gone":     func(*reevetest.Host, string) error { return nil },
 		"empty":    func(_ *reevetest.Host, file string) error { return os.WriteFile(file, nil, 0o600) },
 		"a backup": func(h *reevetest.Host, file string) error { return h.Backup(t.Context(), file) },
+		"no database": func(h *reevetest.Host, file string) error {
+			return os.WriteFile(file, bytes.Repeat([]byte{0xa5}, 64<<10), 0o600)
+		},
+		"cut off": func(h *reevetest.Host, file string) error { // by a page that the log does not hold
+			b, err := os.ReadFile(file + ".moved")
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(file, b[:len(b)-4096], 0o600)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			live := start(t)
+			// Started twice, so that the file holds what the log did.
+			w := newWorld(t)
+			first := w.start(t)
+			first.Agent("writer")
+			first.Stop()
+			live := w.start(t)
 			live.Agent("clerk")
 			from, file := filepath.Join(live.Dir(), "reeve.db"), filepath.Join(t.TempDir(), "reeve.db")
 			for _, ending := range []string{"", "-wal"} { // as a crash leaves them
@@ -120,10 +136,43 @@ func TestDatabaseFile_LogWithoutItsDatabase(t *testing.T) {
 			h := reevetest.StartWith(t, host.Config{Dir: filepath.Dir(file)})
 			var list reeve.AgentList
 			h.Want(http.StatusOK, &list, "GET", "/api/agents", nil)
-			if len(list.Agents) != 1 {
+			if len(list.Agents) != 2 {
 				t.Errorf("%+v", list.Agents)
 			}
 		})
+	}
+}
+
+// A crash while the log is copied into the database leaves a file that is shorter than its first page says. The log holds the rest, and the
+// server starts.
+func TestDatabaseFile_ACrashWhileTheLogIsCopied(t *testing.T) {
+	t.Parallel()
+	live := start(t)
+	live.Agent("clerk", "write_file", "read_file")
+	content := strings.Repeat("x", 60<<10)
+	for _, path := range []string{"/a", "/b", "/c", "/d"} {
+		live.Call("clerk", "write_file", object{"path": path, "content": content})
+	}
+	from, dir := filepath.Join(live.Dir(), "reeve.db"), t.TempDir()
+	db, err := os.ReadFile(from)
+	ok(t, err)
+	log, err := os.ReadFile(from + "-wal")
+	ok(t, err)
+	// The last first page of the log is what would be copied: with the size that the database has by then.
+	const page, frame = 4096, 24 + 4096
+	for at := 32; at+frame <= len(log); at += frame {
+		if binary.BigEndian.Uint32(log[at:]) == 1 && bytes.Equal(log[at+8:at+16], log[16:24]) {
+			copy(db[:page], log[at+24:at+frame])
+		}
+	}
+	if pages := binary.BigEndian.Uint32(db[28:]); int(pages)*page <= len(db) {
+		t.Fatalf("the first page says that there are %d pages, and the file has %d bytes: nothing is missing in it", pages, len(db))
+	}
+	ok(t, os.WriteFile(filepath.Join(dir, "reeve.db"), db, 0o600))
+	ok(t, os.WriteFile(filepath.Join(dir, "reeve.db-wal"), log, 0o600))
+	h := reevetest.StartWith(t, host.Config{Dir: dir})
+	if res := h.Call("clerk", "read_file", object{"path": "/d"}); res.IsError || res.Size < len(content) {
+		t.Errorf("%s: %d bytes", res.Message, res.Size)
 	}
 }
 

@@ -60,11 +60,23 @@ func checkLog(file string) error {
 		return nil
 	}
 	head, err := header(file)
-	if err == nil && head[18] == 1 && string(head[:16]) == "SQLite format 3\x00" { // as in every backup: it was never used with a log
-		err = reeve.Errorf(reeve.Unavailable, "the database %s is another one than that which %s-wal holds changes of; nothing was changed", file, name).
-			Hintf("%s", again)
+	if err != nil {
+		return err
 	}
-	return err
+	why := ""
+	switch cut, err := cutOff(file); {
+	case err != nil:
+		return err
+	case string(head[:16]) != "SQLite format 3\x00":
+		why = "the file %s is no database, but %s-wal is there, which holds changes of one; nothing was changed"
+	case head[18] == 1: // as in every backup: it was never used with a log
+		why = "the database %s is another one than that which %s-wal holds changes of; nothing was changed"
+	case cut:
+		why = "the database file %s was cut off, and %s-wal does not hold what is missing; nothing was changed"
+	default:
+		return nil
+	}
+	return reeve.Errorf(reeve.Unavailable, why, file, name).Hintf("%s", again)
 }
 
 // header reads the beginning of a file. What is missing is zeros.
@@ -75,10 +87,7 @@ func header(file string) ([]byte, error) {
 	}
 	head := make([]byte, 32)
 	_, err = f.ReadAt(head, 0)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return head, errors.Join(err, f.Close())
+	return head, errors.Join(ignoreEOF(err), f.Close())
 }
 
 func (f *files) close() error { return f.db.Close() }
@@ -101,9 +110,9 @@ func (f *files) present() error {
 	case !os.SameFile(info, f.was):
 		return gone("the database file %s is another one than the server opened", f.name)
 	}
-	if whole, err := wholeFile(f.db, info.Size()); err != nil {
+	if cut, err := cutOff(f.name); err != nil {
 		return store.Fault{Kind: store.FaultDisk, Err: err}
-	} else if !whole {
+	} else if cut {
 		return gone("the database file %s was cut off", f.name)
 	}
 	return f.presentLog()
@@ -131,25 +140,87 @@ func gone(format string, args ...any) error {
 	return store.Fault{Kind: store.FaultGone, Err: fmt.Errorf(format, args...)}
 }
 
-// wholeFile tells whether a database file of some size is at least as long as its first page says. An empty one is not: a
-// database that SQLite has opened has a first page.
-func wholeFile(f *os.File, size int64) (bool, error) {
-	head := make([]byte, 32)
-	if _, err := f.ReadAt(head, 0); errors.Is(err, io.EOF) {
-		return false, nil
-	} else if err != nil {
+// cutOff tells whether pages of a database are neither in its file nor in its log. The file alone may be short: SQLite copies the log
+// into it page by page, the first page with the new size before others, and a crash may come between.
+func cutOff(file string) (bool, error) {
+	info, err := os.Stat(file)
+	if err != nil {
 		return false, err
 	}
-	return size >= sizeOf(head), nil
+	head, err := header(file)
+	if err != nil {
+		return false, err
+	}
+	pageSize := pageSizeOf(head)
+	if pageSize == 0 { // no database that SQLite has opened
+		return true, nil
+	}
+	logged, pages, err := logPages(file + "-wal")
+	if err != nil {
+		return false, err
+	}
+	if pages == 0 {
+		return info.Size() < sizeOf(head), nil
+	}
+	for page := info.Size()/pageSize + 1; page <= pages; page++ {
+		if !logged[page] {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// logPages reads which pages a database's log holds, and how many pages the database has with its last change; zero if it holds no change that was
+// committed. The format is described in "WAL-mode File Format" of SQLite's documentation.
+func logPages(log string) (held map[int64]bool, pages int64, err error) {
+	f, err := os.Open(log)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	const logHeader, frameHeader = 32, 24
+	head := make([]byte, logHeader)
+	if _, err := f.ReadAt(head, 0); err != nil {
+		return nil, 0, ignoreEOF(err)
+	}
+	salts, pageSize := head[16:24], int64(binary.BigEndian.Uint32(head[8:]))
+	held = map[int64]bool{}
+	var begun []int64 // pages of a change of which the end was not read yet
+	for at, frame := int64(logHeader), make([]byte, frameHeader); ; at += frameHeader + pageSize {
+		if _, err := f.ReadAt(frame, at); err != nil {
+			return held, pages, ignoreEOF(err)
+		}
+		if string(frame[8:16]) != string(salts) { // left over from an earlier use of the file
+			return held, pages, nil
+		}
+		begun = append(begun, int64(binary.BigEndian.Uint32(frame)))
+		if size := binary.BigEndian.Uint32(frame[4:]); size > 0 { // the last frame of a change
+			for _, page := range begun {
+				held[page] = true
+			}
+			pages, begun = int64(size), begun[:0]
+		}
+	}
+}
+
+func ignoreEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // sizeOf is how many bytes a database has, by its first page.
-func sizeOf(head []byte) int64 {
-	page, pages := int64(binary.BigEndian.Uint16(head[16:])), int64(binary.BigEndian.Uint32(head[28:]))
-	if page == 1 { // which two bytes cannot say
-		page = 65536
+func sizeOf(head []byte) int64 { return pageSizeOf(head) * int64(binary.BigEndian.Uint32(head[28:])) }
+
+func pageSizeOf(head []byte) int64 {
+	if size := int64(binary.BigEndian.Uint16(head[16:])); size != 1 {
+		return size
 	}
-	return page * pages
+	return 65536 // which two bytes cannot say
 }
 
 // diagnose tells a disk that fails from a database that is damaged: SQLite has one code for both when reading fails. What it calls
