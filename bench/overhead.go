@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -58,10 +57,8 @@ func (w *world) overhead(ctx context.Context, c config, name string, t *table) e
 
 // written is what one gated call left, to be written again.
 type written struct {
-	op             reeve.Operation
-	action, result reeve.Message
-	trail          string // what the gate said, which is not in the action then
-	judged         store.Judged
+	call   store.Call
+	judged store.Judged
 }
 
 // read reads what an operation left.
@@ -72,13 +69,11 @@ func (w *world) read(ctx context.Context, operation string) (v written, err erro
 			return err
 		}
 		v.judged.Revision = ws.Revision
-		if v.op, err = s.GetOperation(ctx, workspace, operation); err != nil {
+		op, err := s.GetOperation(ctx, workspace, operation)
+		if err != nil {
 			return err
 		}
-		if v.action, err = s.GetMessage(ctx, workspace, v.op.CallID); err != nil {
-			return err
-		}
-		v.result, err = s.GetMessage(ctx, workspace, v.op.ResultID)
+		v.call, err = s.GetCall(ctx, workspace, op.CallID)
 		return err
 	})
 }
@@ -99,23 +94,12 @@ func (w *world) bareAs(ctx context.Context, n int, operation string, name func(c
 	if err != nil {
 		return nil, err
 	}
-	var info reeve.ActionInfo
-	if err := json.Unmarshal(v.action.Metadata, &info); err != nil {
-		return nil, err
-	}
-	for v.trail == "" { // what is said once is not kept
-		if v.trail, err = w.db.Trail(ctx, info.Trail); err != nil {
-			return nil, err
-		}
-	}
-	info.Trail = nil
-	if v.action.Metadata, err = json.Marshal(info); err != nil {
-		return nil, err
-	}
 	return w.writing(n, "bare", func(ctx context.Context, tx *store.Tx, session, file string, caller, i int) error {
-		a, r, o := v.action, v.result, v.op
-		a.ID, o.ID, o.ThreadID = tx.NewID(reeve.PrefixMessage), name(caller, i), session
-		if err := tx.RecordCall(ctx, a, &r, v.trail, o, v.judged); err != nil || w.tool != "write_file" {
+		c, r := v.call, *v.call.Result
+		o := &c.Operation
+		o.CallID, o.ID, o.ThreadID, r.ID = tx.NewID(reeve.PrefixMessage), name(caller, i), session, tx.NewID(reeve.PrefixMessage)
+		c.Result = &r
+		if err := tx.InsertCall(ctx, c, v.judged); err != nil || w.tool != "write_file" {
 			return err
 		}
 		return tx.InsertEvents(ctx, workspace, w.agent, o.ID, []reeve.Token{{Class: reeve.SemanticKey, Name: "SESSION_FILE"}, {Class: reeve.EntityID, Name: session + file}})

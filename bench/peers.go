@@ -70,7 +70,7 @@ func (w *world) peers(ctx context.Context, c config, name string, t *table) erro
 	return nil
 }
 
-// pattern is the lane of transactions that write what the bare store did when DBOS was measured beside it: a state, two messages and an operation, each a row.
+// pattern is the lane of transactions that write what the bare store did when DBOS was measured beside it: a state, a call and two messages, each a row.
 func (w *world) pattern(ctx context.Context, n int) (lane, error) {
 	res, err := w.step(ctx, "pattern", 0)
 	if err != nil {
@@ -83,14 +83,20 @@ func (w *world) pattern(ctx context.Context, n int) (lane, error) {
 func (w *world) patternAs(ctx context.Context, n int, operation string, name func(caller, i int) string) (lane, error) {
 	v, err := w.read(ctx, operation)
 	return w.writing(n, "pattern", func(ctx context.Context, tx *store.Tx, session, _ string, caller, i int) error {
-		a, r, o := v.action, v.result, v.op
-		a.ID, o.ID, r.ID = tx.NewID(reeve.PrefixMessage), name(caller, i), tx.NewID(reeve.PrefixMessage)
-		a.ThreadID, r.ThreadID, o.ThreadID = session, session, session
-		a.OperationID, r.OperationID, r.ActionID, o.CallID, o.ResultID = o.ID, o.ID, a.ID, a.ID, r.ID
-		if err := tx.AppendCall(ctx, a, r, v.judged); err != nil {
+		c, r := v.call, *v.call.Result
+		o := &c.Operation
+		o.CallID, o.ID, o.ThreadID, r.ID = tx.NewID(reeve.PrefixMessage), name(caller, i), session, tx.NewID(reeve.PrefixMessage)
+		c.Result = &r
+		if err := tx.InsertCall(ctx, c, v.judged); err != nil {
 			return err
 		}
-		return tx.InsertOperation(ctx, o)
+		for _, text := range []string{c.Args, r.Content} {
+			m := reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: workspace, ThreadID: session, AgentID: w.agent, Kind: reeve.Thought, Content: text, Metadata: c.Request}
+			if err := tx.AppendMessage(ctx, m); err != nil {
+				return err
+			}
+		}
+		return nil
 	}), err
 }
 

@@ -135,11 +135,12 @@ func multiply(ctx context.Context, db *sql.DB, isSQLite bool, agent, op string, 
 	fill := strings.NewReplacer("INSERT", numbers+"INSERT", "AGENT", agent, "SESSIONS", fmt.Sprint(sessions)).Replace
 	opID, call, result := `'op' || `+id+`i AS TEXT)`, `'msg' || `+id+`2 * i AS TEXT)`, `'msg' || `+id+`2 * i + 1 AS TEXT)`
 	statements := []string{
-		fill(`INSERT INTO operations (id, workspace_id, agent_id, call_id, result_id, thread_id, run_id, tool, tool_version, policy,
-			effect, state, args_hash, base, code, message, tries, next_attempt_at, owner, resolution, resolved_by, undo, spent, created_at, updated_at, trail, asked, asked_info, answer, answer_info)
+		fill(`INSERT INTO calls (operation_id, workspace_id, agent_id, id, result_id, thread_id, run_id, tool, tool_version, policy,
+			effect, state, args_hash, base, code, message, tries, next_attempt_at, timeout_at, in_flight_until, deferred, owner, resolution, resolved_by, undo, spent, created_at, updated_at,
+			args, request, result, result_info)
 			SELECT ` + opID + `, workspace_id, agent_id, ` + call + `, ` + result + `, ` + thread + `, run_id, tool, tool_version, policy,
-			effect, state, args_hash, base, code, message, tries, next_attempt_at, owner, resolution, resolved_by, undo, spent, ` + age + `, ` + age + `, trail, asked, asked_info, answer, answer_info
-			FROM n, operations WHERE operations.id = $3`),
+			effect, state, args_hash, base, code, message, tries, next_attempt_at, timeout_at, in_flight_until, deferred, owner, resolution, resolved_by, undo, spent, ` + age + `, ` + age + `, args, request, result, result_info
+			FROM n, calls WHERE calls.operation_id = $3`),
 		fill(`INSERT INTO events (id, workspace_id, class, name, agent_id, operation_id, created_at) SELECT 'evt' || ` + id + `2 * i + CASE WHEN class = 'key' THEN 0 ELSE 1 END AS TEXT), workspace_id, class, name, agent_id, ` + opID + `, ` + age + `
 			FROM n, events WHERE events.operation_id = $3`),
 	}

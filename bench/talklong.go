@@ -93,8 +93,8 @@ func lengthen(ctx context.Context, file, conversation string, messages int) erro
 		counted + `INSERT INTO runs (id, run_key, workspace_id, agent_id, reason, reason_id, session_id, user_id, input, origins, thread_id, state, output, code, message, wakes, attempts, spent, owner, scheduled_at, started_at, finished_at)
 			SELECT 'run_' || printf('%018d', i) || substr(?2, 24, 8), ?2 || printf('%d', i), c.workspace_id, c.agent_id, 'user_initiated', '', c.id, 'owner', 'speak', '', c.agent_id || ':session:' || c.id, 'completed', 'x', '', '', 1, 1, '', '', 0, i, i
 			FROM k, conversations c WHERE c.id = ?2`,
-		counted + `INSERT INTO messages (id, workspace_id, thread_id, agent_id, kind, prev_id, action_id, operation_id, content, metadata, created_at, run_id)
-			SELECT 'msg_' || printf('%017d', i) || p.n || substr(?2, 24, 8), c.workspace_id, c.agent_id || ':session:' || c.id, c.agent_id, p.kind, '', '', '', 'What was said then.', p.meta, i, 'run_' || printf('%018d', i) || substr(?2, 24, 8)
+		counted + `INSERT INTO messages (id, workspace_id, thread_id, agent_id, kind, content, metadata, created_at, run_id)
+			SELECT 'msg_' || printf('%017d', i) || p.n || substr(?2, 24, 8), c.workspace_id, c.agent_id || ':session:' || c.id, c.agent_id, p.kind, 'What was said then.', p.meta, i, 'run_' || printf('%018d', i) || substr(?2, 24, 8)
 			FROM k, conversations c, (SELECT '0' AS n, 'user' AS kind, '{"type":"said"}' AS meta UNION ALL SELECT '1', 'thought', '` + answer + `') p WHERE c.id = ?2`,
 	} {
 		if _, err := raw.ExecContext(ctx, q, messages/2, conversation); err != nil {

@@ -159,8 +159,8 @@ func appending(ctx context.Context, c config, o opener, t *table) error {
 			return err
 		}
 		defer w.close()
-		if err := w.fill(ctx, n, `INSERT INTO messages (id, workspace_id, thread_id, agent_id, kind, prev_id, action_id, operation_id, content, metadata, created_at)
-			SELECT 'msg_01a000000000000' || CAST(10000000000 + i AS TEXT), '`+workspace+`', 'long', '`+w.agent+`', 'thought', '', '', '', '`+content+`', '{}', i FROM n`); err != nil {
+		if err := w.fill(ctx, n, `INSERT INTO messages (id, workspace_id, thread_id, agent_id, run_id, kind, content, metadata, created_at)
+			SELECT 'msg_01a000000000000' || CAST(10000000000 + i AS TEXT), '`+workspace+`', 'long', '`+w.agent+`', '', 'thought', '`+content+`', '{}', i FROM n`); err != nil {
 			return err
 		}
 		do = append(do, func(int) error {

@@ -156,7 +156,7 @@ type step struct {
 // quietStep is write_file without its notifications: a step of a workflow, whose effect is one row and which nobody watches, as
 // a step of River's.
 func quietStep() reeve.Tool {
-	return reeve.MustTool(reeve.Tool{ID: "step", Description: "A step of a workflow.", Effect: reeve.Local, TimeoutMS: 10_000, Inline: true},
+	return reeve.MustTool(reeve.Tool{ID: "step", Description: "A step of a workflow.", Effect: reeve.Local, TimeoutMS: 10_000},
 		func(ctx context.Context, in step) (string, error) {
 			tx, err := store.TxFrom(ctx)
 			if err != nil {

@@ -36,6 +36,14 @@ func checkCursor(c string) error {
 	return badCursor()
 }
 
+// checkPlace refuses a cursor that is not a place in a log.
+func checkPlace(c string) error {
+	if c == "" || store.IsPlace(c) {
+		return nil
+	}
+	return badCursor()
+}
+
 // nameCursor begins a cursor of a list in the order of names: any word is a name, and not every word a cursor.
 const nameCursor = "name."
 
@@ -263,7 +271,7 @@ func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *stru
 	Session string `query:"session" maxLength:"128" doc:"The session; your own default session if neither is given"`
 	Run     string `query:"run" maxLength:"128" doc:"The run; of a turn, what was written in it, and not the thread of its conversation"`
 }) (*body[reeve.MessageList], error) {
-	if err := checkCursor(in.Cursor); err != nil {
+	if err := checkPlace(in.Cursor); err != nil {
 		return nil, err
 	}
 	out := &body[reeve.MessageList]{}

@@ -218,7 +218,7 @@ func TestBadInput_Queries(t *testing.T) {
 				wrong = []string{"-1", "x", "99999999999999999999"}
 			case name == "cursor":
 				wrong = append(wrong, "!!", "%20", "x%20y", "-1", "%2e%2e%2f", "a/b", "x", "5.x", "5", ".", "op_", "name.", "name.a%20b")
-				if o.id == "listOperations" {
+				if o.id == "listTasks" {
 					wrong = append(wrong, "x."+reeve.Key("op", "x"), "1e3."+reeve.Key("op", "x"), reeve.Key("op", "x"))
 				}
 			case name == "state":

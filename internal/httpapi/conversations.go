@@ -221,7 +221,7 @@ func (s *server) listHistory(ctx context.Context, who reeve.Principal, in *struc
 	IDPath
 	Page
 }) (*body[reeve.MessageList], error) {
-	if err := checkCursor(in.Cursor); err != nil {
+	if err := checkPlace(in.Cursor); err != nil {
 		return nil, err
 	}
 	out := &body[reeve.MessageList]{}

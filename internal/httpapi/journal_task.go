@@ -3,6 +3,8 @@ package httpapi
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 
 	"reeve"
 	"reeve/internal/store"
@@ -120,4 +122,17 @@ func (s *server) listEffects(ctx context.Context, who reeve.Principal, in *IDPat
 		l.Links, err = r.Effects(ctx, in.ID)
 		return l, err
 	})
+}
+
+// parseCursor reads a cursor of a list that is ordered by time.
+func parseCursor(s string) (c store.Cursor, err error) {
+	if s == "" {
+		return c, nil
+	}
+	at, id, _ := strings.Cut(s, ".")
+	if c.At, err = strconv.ParseInt(at, 10, 64); err != nil || !reeve.IsID(id) {
+		return c, badCursor()
+	}
+	c.ID = id
+	return c, nil
 }

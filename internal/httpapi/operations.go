@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"reeve"
@@ -21,17 +20,16 @@ func (s *server) listOperations(ctx context.Context, who reeve.Principal, in *st
 	Agent string      `query:"agent" maxLength:"128" doc:"Id or name"`
 	State reeve.State `query:"state" enum:"prepared,parked,dispatched,committed,failed,unknown,denied,proposed"`
 }) (*body[reeve.OperationList], error) {
-	before, err := parseCursor(in.Cursor)
-	if err != nil {
+	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
 	}
 	out := &body[reeve.OperationList]{}
-	err = s.DB.View(ctx, func(snap *store.Snap) error {
+	err := s.DB.View(ctx, func(snap *store.Snap) error {
 		agent, err := agentFilter(ctx, snap, who.Workspace, in.Agent)
 		if err != nil {
 			return err
 		}
-		if out.Body.Operations, err = snap.ListOperations(ctx, who.Workspace, store.OperationFilter{Agent: agent, State: in.State, Before: before, Limit: in.Limit}); err != nil {
+		if out.Body.Operations, err = snap.ListOperations(ctx, who.Workspace, store.OperationFilter{Agent: agent, State: in.State, Before: in.Cursor, Limit: in.Limit}); err != nil {
 			return err
 		}
 		shown, err := s.Gate.Shown(ctx, snap, who.Workspace)
@@ -44,22 +42,9 @@ func (s *server) listOperations(ctx context.Context, who reeve.Principal, in *st
 		return nil
 	})
 	if n := len(out.Body.Operations); n == in.Limit {
-		last := out.Body.Operations[n-1]
-		out.Body.Next = strconv.FormatInt(reeve.Millis(last.CreatedAt), 10) + "." + last.ID
+		out.Body.Next = out.Body.Operations[n-1].CallID
 	}
 	return out, err
-}
-
-func parseCursor(s string) (c store.Cursor, err error) {
-	if s == "" {
-		return c, nil
-	}
-	at, id, _ := strings.Cut(s, ".")
-	if c.At, err = strconv.ParseInt(at, 10, 64); err != nil || !reeve.IsID(id) {
-		return c, badCursor()
-	}
-	c.ID = id
-	return c, nil
 }
 
 func (s *server) getOperation(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Operation], error) {

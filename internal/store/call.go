@@ -123,7 +123,7 @@ func orNull(s string) any {
 
 // GetCall reads a call of a workspace.
 func (s *Snap) GetCall(ctx context.Context, workspace, id string) (Call, error) {
-	c, ok, err := one(ctx, s, scanCall, `SELECT `+callColumns+` FROM calls WHERE id = $2 AND workspace_id = $1`, workspace, id)
+	c, ok, err := one(ctx, s, scanCall, `SELECT `+callColumns+` FROM calls WHERE id = $2 AND workspace_id || '' = $1`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("call", id)
 	}

@@ -136,4 +136,4 @@ func (s *Snap) OpenOperations(ctx context.Context, workspace, run string, limit 
 }
 
 const openOperations = `SELECT ` + operationColumns + ` FROM calls WHERE run_id = $1 AND run_id <> '' AND result_id = '' AND ` + ofWorkspace + `
-		AND state IN ('parked', 'prepared', 'dispatched', 'unknown') ORDER BY created_at, operation_id`
+		AND state IN ('parked', 'prepared', 'dispatched', 'unknown') ORDER BY id`

@@ -13,7 +13,7 @@ import (
 // The rows are held first. Whoever records an outcome at the same moment comes before this, or finds the run over. What waits for an approval is not held: whoever answers that holds the approval first.
 func (t *Tx) Forgo(ctx context.Context, run reeve.Run) error {
 	list, err := all(ctx, &t.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE run_id = $1 AND run_id <> '' AND result_id = '' AND `+ofWorkspace+`
-		AND state IN ('prepared', 'dispatched', 'unknown') ORDER BY created_at, operation_id`+t.db.engine.Share(), run.ID, run.WorkspaceID)
+		AND state IN ('prepared', 'dispatched', 'unknown') ORDER BY id`+t.db.engine.Share(), run.ID, run.WorkspaceID)
 	for i := 0; i < len(list) && err == nil; i++ {
 		err = t.forgo(ctx, run, list[i])
 	}

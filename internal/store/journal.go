@@ -229,3 +229,9 @@ func record[T any](ctx context.Context, r *JournalReader, scan func(scanner) (T,
 
 // fold is how text is compared: what differs only in case or in spaces is the same.
 func fold(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
+
+// Cursor is a place in a list that is ordered newest first.
+type Cursor struct {
+	At int64
+	ID string
+}

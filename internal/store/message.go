@@ -41,6 +41,9 @@ func Place(m reeve.Message) string {
 	return m.ID
 }
 
+// IsPlace tells whether s has the form of a place in a log.
+func IsPlace(s string) bool { return reeve.IsID(strings.TrimSuffix(s, resultMark)) }
+
 // entryColumns are what a log shows of a call, and messageEntry what it shows of a message, in the same order.
 const (
 	entryColumns = `id, workspace_id, thread_id, agent_id, run_id, 'action' AS kind, args, request, created_at,

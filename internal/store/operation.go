@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"math"
 	"slices"
 
 	"reeve"
@@ -83,45 +82,36 @@ func (s *Snap) GetOperation(ctx context.Context, workspace, id string) (reeve.Op
 
 // FindOperation is GetOperation for an id that may not have been used.
 func (s *Snap) FindOperation(ctx context.Context, workspace, id string) (reeve.Operation, bool, error) {
-	return one(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE operation_id = $2 AND workspace_id = $1`, workspace, id)
+	return one(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE operation_id = $2 AND workspace_id || '' = $1`, workspace, id)
 }
 
 // SoundOperation is FindOperation where one that is damaged counts as not there.
 func (s *Snap) SoundOperation(ctx context.Context, workspace, id string) (reeve.Operation, bool, error) {
-	return one(ctx, s, sound(s, "calls", scanOperation), `SELECT `+operationColumns+` FROM calls WHERE operation_id = $2 AND workspace_id = $1`, workspace, id)
+	return one(ctx, s, sound(s, "calls", scanOperation), `SELECT `+operationColumns+` FROM calls WHERE operation_id = $2 AND workspace_id || '' = $1`, workspace, id)
 }
 
 // OperationFilter narrows a list of operations. Empty fields do not.
 type OperationFilter struct {
 	Agent  string
 	State  reeve.State
-	Before Cursor
+	Before string // the call id of the last one that was read
 	Limit  int
 }
 
-// Cursor is a place in a list that is ordered newest first.
-type Cursor struct {
-	At int64
-	ID string
-}
-
-// ListOperations reads a page of operations, newest first.
+// ListOperations reads a page of operations, newest first: in the order of their calls' ids.
 func (s *Snap) ListOperations(ctx context.Context, workspace string, f OperationFilter) ([]reeve.Operation, error) {
-	if f.Before.At == 0 {
-		f.Before.At = math.MaxInt64
+	where, args := `workspace_id = $1`, []any{workspace, cmp.Or(f.Before, "~"), f.Limit, string(f.State)} // no id is behind ~
+	if f.Agent != "" {                                                                                    // by the agent's own index
+		where, args = `agent_id = $5 AND workspace_id || '' = $1`, append(args, f.Agent)
 	}
-	where, args := `workspace_id = $1`, []any{workspace, f.Before.At, f.Before.ID, f.Limit, string(f.State)}
-	if f.Agent != "" { // by the agent's own index
-		where, args = `agent_id = $6 AND workspace_id || '' = $1`, append(args, f.Agent)
-	}
-	return page(ctx, s, "calls", scanOperation, 4, `SELECT `+operationColumns+` FROM calls WHERE `+where+` AND operation_id IS NOT NULL
-		AND (created_at, operation_id) < ($2, $3) AND ($5 = '' OR state = $5) ORDER BY created_at DESC, operation_id DESC LIMIT $4`, args...)
+	return page(ctx, s, "calls", scanOperation, 3, `SELECT `+operationColumns+` FROM calls WHERE `+where+` AND operation_id IS NOT NULL
+		AND id < $2 AND ($4 = '' OR state = $4) ORDER BY id DESC LIMIT $3`, args...)
 }
 
 // ListUnknown reads the operations that wait for a person's word, oldest first.
 func (s *Snap) ListUnknown(ctx context.Context, workspace string, limit int) ([]reeve.Operation, error) {
 	return page(ctx, s, "calls", scanOperation, 2, `SELECT `+operationColumns+` FROM calls
-		WHERE workspace_id = $1 AND state IN ('parked', 'unknown') AND state = 'unknown' AND resolution = '' ORDER BY created_at, operation_id LIMIT $2`, workspace, limit)
+		WHERE workspace_id = $1 AND state IN ('parked', 'unknown') AND state = 'unknown' AND resolution = '' ORDER BY id LIMIT $2`, workspace, limit)
 }
 
 // RunIsParked tells whether a run has a call that waits for a person. What was accepted of its proposals goes its own way.
@@ -136,13 +126,13 @@ const ofWorkspace = `workspace_id || '' = $2`
 // WaitingOperations reads a run's operations that wait for a person's approval, or have it and have not begun.
 func (s *Snap) WaitingOperations(ctx context.Context, workspace, run string) ([]reeve.Operation, error) {
 	return all(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE run_id = $1 AND `+ofWorkspace+` AND result_id = '' AND state IN ('parked', 'prepared')
-		AND run_id <> '' ORDER BY created_at, operation_id`, run, workspace)
+		AND run_id <> '' ORDER BY id`, run, workspace)
 }
 
 // ParkedOperations reads a workspace's operations that wait for a person.
 func (s *Snap) ParkedOperations(ctx context.Context, workspace string) ([]reeve.Operation, error) {
 	return all(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM calls
-		WHERE workspace_id = $1 AND state IN ('parked', 'unknown') AND state = 'parked' ORDER BY created_at, operation_id`, workspace)
+		WHERE workspace_id = $1 AND state IN ('parked', 'unknown') AND state = 'parked' ORDER BY id`, workspace)
 }
 
 // awaitsPerson is what an operation is whose run waits for a person.

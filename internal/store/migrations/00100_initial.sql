@@ -220,10 +220,10 @@ CREATE INDEX calls_thread ON calls (thread_id, id);
 CREATE INDEX calls_run ON calls (run_id, id) WHERE run_id <> '';
 CREATE INDEX calls_run_open ON calls (run_id, state) WHERE result_id = '';
 CREATE INDEX calls_run_later ON calls (run_id) WHERE deferred = 1;
-CREATE INDEX calls_workspace ON calls (workspace_id, created_at, operation_id) WHERE operation_id IS NOT NULL;
-CREATE INDEX calls_agent ON calls (agent_id, created_at, operation_id) WHERE operation_id IS NOT NULL;
+CREATE INDEX calls_workspace ON calls (workspace_id, id) WHERE operation_id IS NOT NULL;
+CREATE INDEX calls_agent ON calls (agent_id, id) WHERE operation_id IS NOT NULL;
 CREATE INDEX calls_due ON calls (next_attempt_at) WHERE state IN ('prepared', 'dispatched');
-CREATE INDEX calls_inbox ON calls (workspace_id, created_at, operation_id) WHERE state IN ('parked', 'unknown');
+CREATE INDEX calls_inbox ON calls (workspace_id, id) WHERE state IN ('parked', 'unknown');
 
 -- What is said in a thread: by people, by models, and by Reeve.
 CREATE TABLE messages (

@@ -386,6 +386,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			update(t, db, func(tx *store.Tx) error {
 				for i := range 7 {
 					o := operation(fmt.Sprintf("op_%d_%d", 9-batch, i), reeve.Prepared)
+					o.CallID = tx.NewID(reeve.PrefixMessage)
 					if i%2 == 1 {
 						o.AgentID, o.State = "agt_two", reeve.Parked
 					}
@@ -404,8 +405,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 				if all = append(all, page...); len(page) < 4 {
 					return all
 				}
-				last := page[len(page)-1]
-				f.Before = store.Cursor{At: reeve.Millis(last.CreatedAt), ID: last.ID}
+				f.Before = page[len(page)-1].CallID
 			}
 		}
 		everything := walk(store.OperationFilter{})
