@@ -22,6 +22,7 @@ func lateTools(sent *counter) []reeve.Tool {
 
 // What the policy forbids by now is not run again, whoever says so.
 func TestG11_NotRunAgainAgainstThePolicy(t *testing.T) {
+	t.Parallel()
 	var sent counter
 	h := reevetest.StartWith(t, quick(t), lateTools(&sent)...)
 	for _, name := range []string{"unsafe", "keyed"} {
@@ -41,6 +42,7 @@ func TestG11_NotRunAgainAgainstThePolicy(t *testing.T) {
 // A person's answer is about the outcome that they saw: when somebody else has had it run again, it is not taken for the next one. Tries go on counting, and there are as many of them
 // for each time.
 func TestG11_AnAnswerIsAboutWhatWasSeen(t *testing.T) {
+	t.Parallel()
 	var sent counter
 	h := reevetest.StartWith(t, quick(t), lateTools(&sent)...)
 	for name, tries := range map[string]int{"unsafe": 1, "keyed": 5} {
@@ -85,6 +87,7 @@ func TestG11_AnAnswerIsAboutWhatWasSeen(t *testing.T) {
 
 // An undo that a person denied, or that nobody approved, did nothing: it can be asked for again. One that was done is done once.
 func TestO03_AnUndoThatWasDenied(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	a := h.Agent("a", "file_write", "file_read", "file_delete")
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID, object{"policy": object{"tools": object{"file_delete": "ask"}}})
@@ -116,6 +119,7 @@ func TestO03_AnUndoThatWasDenied(t *testing.T) {
 
 // Tries go on counting while a person is asked about a budget in between: an answer about the first outcome is none about the second.
 func TestG11_TriesGoOnThroughAnApproval(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"unsafe", "keyed"} {
 		t.Run(name, func(t *testing.T) {
 			var sent counter

@@ -12,6 +12,7 @@ import (
 
 // A 2xx says that it happened. Whatever is wrong with the rest of the answer, the operation is committed, is sent once, and nobody is asked about it.
 func TestG12_WhatWasAnsweredHasHappened(t *testing.T) {
+	t.Parallel()
 	answer := map[string]func(out http.ResponseWriter){
 		"elsewhere": func(out http.ResponseWriter) {
 			out.Header().Set("Content-Type", "application/json")

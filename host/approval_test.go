@@ -87,6 +87,7 @@ func TestG14_APrivilegedCallIsParkedAsARow(t *testing.T) {
 
 // While it waits, the same call gives the same answer, and the same key for another is a conflict.
 func TestG14_AskingAgainAsksOnce(t *testing.T) {
+	t.Parallel()
 	var g guarded
 	h := reevetest.Start(t, g.tool())
 	a := h.Agent("a", "guarded")
@@ -102,6 +103,7 @@ func TestG14_AskingAgainAsksOnce(t *testing.T) {
 
 // An approval holds for what was shown: the tool, the policy and the base as they were.
 func TestG14_AnApprovalLapsesWhenWhatItWasGivenForChanges(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(h *reevetest.Host, a reeve.Agent, g *guarded){
 		"base": func(_ *reevetest.Host, _ reeve.Agent, g *guarded) { g.base.Store("v2") },
 		"categories": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
@@ -168,6 +170,7 @@ func TestG14_AnApprovalLapsesWhenWhatItWasGivenForChanges(t *testing.T) {
 
 // Nobody is asked about what an agent wanted that is gone.
 func TestG14_TheApprovalsOfAnAgentThatIsGoneLapse(t *testing.T) {
+	t.Parallel()
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			var g guarded
@@ -201,6 +204,7 @@ func patch(h *reevetest.Host, a reeve.Agent, body map[string]any) {
 
 // A tool that was changed between asking and answering is not the one that was approved: defined ones and compiled-in ones.
 func TestG14_AnotherToolVersionIsNotApproved(t *testing.T) {
+	t.Parallel()
 	w := newWitness(t)
 	cfg := quick(t)
 	var g guarded
@@ -232,6 +236,7 @@ func TestG14_AnotherToolVersionIsNotApproved(t *testing.T) {
 
 // The first answer counts, whoever else answers at the same time, and it counts once.
 func TestG14_TheFirstAnswerWins(t *testing.T) {
+	t.Parallel()
 	var g guarded
 	h := reevetest.Start(t, g.tool())
 	a := h.Agent("a", "guarded")
@@ -275,6 +280,7 @@ func TestG14_TheFirstAnswerWins(t *testing.T) {
 
 // What nobody answers in time is closed, whether anybody looks or not.
 func TestG14_AnApprovalExpiresClosed(t *testing.T) {
+	t.Parallel()
 	var g guarded
 	cfg := quick(t)
 	cfg.ApprovalTTL = host.Duration(time.Second) // the least there is
@@ -306,6 +312,7 @@ func TestG14_AnApprovalExpiresClosed(t *testing.T) {
 
 // Approving what was decided, has expired or has lapsed is a conflict, and changes nothing.
 func TestG14_AVoidApprovalIsAConflict(t *testing.T) {
+	t.Parallel()
 	var g guarded
 	h := reevetest.StartWith(t, quick(t), g.tool())
 	a := h.Agent("a", "guarded")
@@ -340,6 +347,7 @@ func TestG14_AVoidApprovalIsAConflict(t *testing.T) {
 
 // The model is told that it was denied, by whom it cannot tell, and why if the person said so.
 func TestG14_DeniedIsToldToTheModel(t *testing.T) {
+	t.Parallel()
 	var g guarded
 	h := reevetest.Start(t, g.tool())
 	a := h.Agent("a", "guarded")
@@ -361,6 +369,7 @@ func TestG14_DeniedIsToldToTheModel(t *testing.T) {
 }
 
 func TestG15_AnApprovedCallRunsAfterARestartOnce(t *testing.T) {
+	t.Parallel()
 	var g guarded
 	cfg := quick(t)
 	h := reevetest.StartWith(t, cfg, g.tool())
@@ -395,6 +404,7 @@ func TestG15_AnApprovedCallRunsAfterARestartOnce(t *testing.T) {
 
 // An approved call that was under way when the server died is not run again: its outcome is unknown.
 func TestG15_AnApprovalIsUsedOnce(t *testing.T) {
+	t.Parallel()
 	started, release := make(chan struct{}), make(chan struct{})
 	var ran counter
 	hang := tool("hang", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
@@ -421,6 +431,7 @@ func TestG15_AnApprovalIsUsedOnce(t *testing.T) {
 
 // A person decides while the same call is being answered from what is recorded: the answer is of one moment, and not the state of one with the result of another.
 func TestG15_TheSameCallWhileAPersonDenies(t *testing.T) {
+	t.Parallel()
 	between := func() {}
 	slow := tool("slow", reeve.Unsafe, new(counter).handle)
 	slow.Tier = reeve.Privileged
@@ -439,6 +450,7 @@ func TestG15_TheSameCallWhileAPersonDenies(t *testing.T) {
 
 // A server that runs takes up what is approved by itself.
 func TestG15_ARunningServerTakesItUp(t *testing.T) {
+	t.Parallel()
 	var g guarded
 	cfg := quick(t)
 	h := reevetest.StartWith(t, cfg, g.tool())
@@ -489,6 +501,7 @@ func TestG15_ARunningServerTakesItUp(t *testing.T) {
 
 // A preview writes nothing, shows the exact change, and its base is what applying it is held to.
 func TestG16_APreviewChangesNothing(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	a := h.Agent("a", "file_write", "file_edit", "file_delete", "file_read")
 	write := func(c call) (reeve.Result, reeve.Problem, int) { return do(h, a.ID, c.with("tool", "file_write")) }
@@ -539,6 +552,7 @@ func TestG16_APreviewChangesNothing(t *testing.T) {
 
 // A preview asks nobody, but does not get around who may do what.
 func TestG16_APreviewNeedsNoApprovalButIsJudged(t *testing.T) {
+	t.Parallel()
 	var g guarded
 	h := reevetest.Start(t, g.tool())
 	a := h.Agent("a", "guarded")

@@ -14,6 +14,7 @@ import (
 // each of them, in the inbox, as a proposal, and behind a lot of other text; those who may only look do not, and
 // stored secrets are shown to nobody.
 func TestG31_AnApproverSeesAllThatIsWritten(t *testing.T) {
+	t.Parallel()
 	h := reevetest.StartWith(t, quick(t))
 	a := h.Agent("clerk", "file_write")
 	const stored = "violet-otter-counts-87-rivers"
@@ -95,6 +96,7 @@ func askedFor(h *reevetest.Host, args object) reeve.Approval {
 // ways: the card shows what is in them, and a file that changes before the command runs, or comes to be, keeps it
 // from running.
 func TestG31_ACommandIsBoundToTheFilesThatItRuns(t *testing.T) {
+	t.Parallel()
 	h := reevetest.StartWith(t, quick(t))
 	commander(h, object{})
 	if reason := shellBroken(h); reason != "" {
@@ -231,6 +233,7 @@ func TestG31_ACommandIsBoundToTheFilesThatItRuns(t *testing.T) {
 // TestG31_ACommandIsBoundToItsShell has a session's shell change after a person was asked about a command that goes
 // on with it.
 func TestG31_ACommandIsBoundToItsShell(t *testing.T) {
+	t.Parallel()
 	h := reevetest.StartWith(t, quick(t))
 	commander(h, object{"backend": "session"})
 	if reason := shellBroken(h); reason != "" {

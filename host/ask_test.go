@@ -30,6 +30,7 @@ func finished(h *reevetest.Host, name string) (last reeve.AutomationRun) {
 // TestW19_AScriptAsksAnAgent: a script asks agents and waits for them, each once for each item, however often it starts again; what goes wrong is thrown
 // with its code.
 func TestW19_AScriptAsksAnAgent(t *testing.T) {
+	t.Parallel()
 	d := newDeeds()
 	cfg := host.Config{Dir: t.TempDir()}
 	cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, `- {when: {system: I am writer, said: rain}, text: "It pours."}
@@ -79,6 +80,7 @@ JSON.stringify(failed)`})
 
 // TestW19_OnlyInsideAnItem: to ask an agent changes something, and so belongs into an item.
 func TestW19_OnlyInsideAnItem(t *testing.T) {
+	t.Parallel()
 	h := talkerIn(t, t.TempDir(), "- {text: hi}\n")
 	persona(h, "writer", nil)
 	h.Want(http.StatusCreated, nil, "POST", "/api/automations", call{"name": "poet", "tools": []string{"delegate"}, "source": `await Agents.delegate({ agent: 'writer', input: 'hello' })`})

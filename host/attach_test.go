@@ -71,6 +71,7 @@ func visitor(t *testing.T) (*reevetest.Host, *eavesdropper, *gallery) {
 
 // TestW02_AttachmentsByAddressAreFetched: the server reads what is attached by its address, once, so that any model is given bytes, also in later turns.
 func TestW02_AttachmentsByAddressAreFetched(t *testing.T) {
+	t.Parallel()
 	h, heard, g := visitor(t)
 	c := h.Talk("bot")
 	body := object{"content": "look", "attachments": []object{{"media_type": "image/png", "url": g.URL + "/cat.png"}}}
@@ -98,6 +99,7 @@ func TestW02_AttachmentsByAddressAreFetched(t *testing.T) {
 
 // TestW02_AttachmentsThatCannotBeFetched: an error that says which and why, no turn, and a conversation that goes on.
 func TestW02_AttachmentsThatCannotBeFetched(t *testing.T) {
+	t.Parallel()
 	h, heard, g := visitor(t)
 	other := newGallery(t) // which no operator has allowed
 	gone := newGallery(t)
@@ -139,6 +141,7 @@ func TestW02_AttachmentsThatCannotBeFetched(t *testing.T) {
 
 // TestW23_PicturesByAddress: an OpenAI client's image_url is fetched too, whatever its type turns out to be, also in what was said before.
 func TestW23_PicturesByAddress(t *testing.T) {
+	t.Parallel()
 	h, heard, g := visitor(t)
 	seen := object{"type": "image_url", "image_url": object{"url": g.URL + "/cat.png"}}
 	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", object{"model": "bot", "messages": []object{
@@ -164,6 +167,7 @@ func TestW23_PicturesByAddress(t *testing.T) {
 
 // TestW23_PicturesAreChecked: what an OpenAI client sends along is checked like every attachment.
 func TestW23_PicturesAreChecked(t *testing.T) {
+	t.Parallel()
 	h, _, _ := visitor(t)
 	picture := func(kind string, data []byte) object {
 		return object{"type": "image_url", "image_url": object{"url": "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)}}

@@ -10,6 +10,7 @@ import (
 // TestK04_ItemsAreWhatTheLedgerSays goes over many items, most of which the script's process knows beforehand: done, failed, skipped, new ones, those at another
 // attempt, with other titles and odd names, and the same one twice in a run. Each is what the ledger says, and nothing is done twice.
 func TestK04_ItemsAreWhatTheLedgerSays(t *testing.T) {
+	t.Parallel()
 	source := `const seen = [];
 const work = async (id, title) => {
   seen.push('?');
@@ -47,6 +48,7 @@ seen.join(' ')`
 // TestK08_TwoItemsAtOnce begins two items side by side, as the first ones of a run and later, when the script's process knows them: that is never allowed, however short
 // their handlers are.
 func TestK08_TwoItemsAtOnce(t *testing.T) {
+	t.Parallel()
 	a, _ := automate(t, `1`)
 	for name, source := range map[string]string{
 		"first":  `await Promise.all([Items.withItem('NAME1', 'One', () => 1), Items.withItem('NAME2', 'Two', () => 1)])`,

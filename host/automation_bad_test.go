@@ -14,6 +14,7 @@ import (
 // TestK22_BadScripts runs scripts that go wrong in every way there is. Each run ends within its limits with a typed error at the script's
 // own line, the ledger says what happened, and the server is fine.
 func TestK22_BadScripts(t *testing.T) {
+	t.Parallel()
 	d := newDeeds()
 	cfg := quick(t)
 	cfg.ScriptTime = host.Duration(3 * time.Second)
@@ -85,6 +86,7 @@ func TestK22_BadScripts(t *testing.T) {
 }
 
 func TestBadInput_AnAgentIsNotTurnedIntoAnAutomation(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {text: Hello.}\n")
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "coach", "config": object{"instructions": "You coach."}})
 	over(h, speak(h, h.Talk("bot").ID, "hi").ID)
@@ -96,6 +98,7 @@ func TestBadInput_AnAgentIsNotTurnedIntoAnAutomation(t *testing.T) {
 
 // A script may come to any text, and throw any: its run ends.
 func TestL08_AScriptThatSaysWhatCannotBeKept(t *testing.T) {
+	t.Parallel()
 	a, _ := automate(t, `1`)
 	a.save(`'a\u0000b'`, false)
 	if out := a.completes().Run.Output; !strings.Contains(out, "a\uFFFDb") && !strings.Contains(out, `a\u0000b`) {
@@ -107,6 +110,7 @@ func TestL08_AScriptThatSaysWhatCannotBeKept(t *testing.T) {
 
 // What is no number of items is refused, in the same words whatever it is: NaN and Infinity, which JSON does not have, too.
 func TestK13_TotalsThatAreNone(t *testing.T) {
+	t.Parallel()
 	a, _ := automate(t, `Items.total(0)`)
 	a.completes()
 	for _, n := range []string{"NaN", "Infinity", "-Infinity", "null", "undefined", "", "-1", "1.5", "1e300", "2 ** 53", "'3'"} {

@@ -69,6 +69,7 @@ func (a *auto) ends(want reeve.RunState) {
 }
 
 func TestG09_KeyedInAScript(t *testing.T) {
+	t.Parallel()
 	w := newWitness(t)
 	a := midScript(t, w, reeve.Keyed, nil)
 	a.ends(reeve.RunCompleted)
@@ -77,6 +78,7 @@ func TestG09_KeyedInAScript(t *testing.T) {
 }
 
 func TestG10_VerifiableInAScript(t *testing.T) {
+	t.Parallel()
 	t.Run("applied", func(t *testing.T) {
 		w := newWitness(t)
 		a := midScript(t, w, reeve.Verifiable, verifySpec(w, nil))
@@ -115,6 +117,7 @@ func TestG10_VerifiableInAScript(t *testing.T) {
 }
 
 func TestG11_UnsafeInAScript(t *testing.T) {
+	t.Parallel()
 	for choice, want := range map[string]string{"happened": "2 done done", "retry": "3 done done", "skip": "2 done done"} {
 		t.Run(choice, func(t *testing.T) {
 			w := newWitness(t)
@@ -132,6 +135,7 @@ func TestG11_UnsafeInAScript(t *testing.T) {
 
 // TestG12_LostInAScript loses the connection after the request has left: that is no failure, whatever the script makes of it.
 func TestG12_LostInAScript(t *testing.T) {
+	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Unsafe} {
 		t.Run(string(effect), func(t *testing.T) {
 			w := newWitness(t)
@@ -167,6 +171,7 @@ func TestG12_LostInAScript(t *testing.T) {
 // TestG13_TheSameInAScript makes a call again, in a later run, by a script that writes its arguments in another order and its numbers in
 // another way: the stored result is given. With other arguments the same thing is a conflict, and nothing is done.
 func TestG13_TheSameInAScript(t *testing.T) {
+	t.Parallel()
 	w := newWitness(t)
 	h := reevetest.StartWith(t, quick(t))
 	define(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL + "/send"}, map[string]any{"identity": []string{"to"}})
@@ -190,6 +195,7 @@ func TestG13_TheSameInAScript(t *testing.T) {
 // TestK26_AMissedScheduleIsOneCatchUp lets the server be away for three days of an hourly schedule: the automation runs once for all of
 // them, and its run says so. The days are passed at once, in the row that knows when it fires next.
 func TestK26_AMissedScheduleIsOneCatchUp(t *testing.T) {
+	t.Parallel()
 	d := newDeeds()
 	cfg := host.Config{Dir: t.TempDir()}
 	h := reevetest.StartWith(t, cfg, d.tools()...)

@@ -43,6 +43,7 @@ func (s *shelf) tool() reeve.Tool {
 }
 
 func TestK28_PlanAndApply(t *testing.T) {
+	t.Parallel()
 	d := newDeeds()
 	s := &shelf{d, map[string]string{"a": "old"}}
 	h := reevetest.StartWith(t, quick(t), append(d.tools(), s.tool())...)
@@ -90,6 +91,7 @@ func TestK28_PlanAndApply(t *testing.T) {
 // TestK15_CrashInAHandler loses the server after one of two effects of an item, for each class.
 // TestK28_APlanIsShownToItsEnd plans more than one page: what is applied is what can be read, and the client reads all of it.
 func TestK28_APlanIsShownToItsEnd(t *testing.T) {
+	t.Parallel()
 	a, _ := automate(t, `for (let n = 1; n <= 501; n++) await Items.withItem('item ' + n, 'Item', async () => {})`)
 	r := a.start(call{"type": "dry"})
 	equal(t, string(r.Run.State), "completed", "the dry run")
@@ -108,6 +110,7 @@ func TestK28_APlanIsShownToItsEnd(t *testing.T) {
 }
 
 func TestK15_CrashInAHandler(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"send", "note"} {
 		t.Run(name, func(t *testing.T) {
 			d := newDeeds()
@@ -145,6 +148,7 @@ func TestK15_CrashInAHandler(t *testing.T) {
 
 // TestK15_AStopInACall stops the server while a script, or a plan that is applied, is in a call: the call is finished, the run is taken up, and the item is done.
 func TestK15_AStopInACall(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		plan bool
@@ -208,6 +212,7 @@ func TestK15_AStopInACall(t *testing.T) {
 // TestK26_Triggers lets two schedules, a change and a person wake one automation at the same time: all are served, one after
 // the other.
 func TestK26_Triggers(t *testing.T) {
+	t.Parallel()
 	d := newDeeds()
 	emits := tool("emits", reeve.Local, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		inv.Emit(reeve.SemanticKey, "LETTER")
@@ -249,6 +254,7 @@ func listRuns(a *auto) []reeve.AutomationRun {
 }
 
 func TestK25_Progress(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, `Items.total(3); for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async () => { await Mail.send({ to: id }) })`)
 	var during reeve.AutomationRun
 	d.hook = func(what string) {
@@ -265,6 +271,7 @@ func TestK25_Progress(t *testing.T) {
 
 // TestK25_WhatARunSpentIsCountedOnce: a run that waited for a person runs its script again, and shows what it has really cost; so does one that finds calls of an earlier run done.
 func TestK25_WhatARunSpentIsCountedOnce(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, `await Items.withItem('a', 'A', async () => { await Mail.send({ to: 'one' }); await Mail.note({ to: 'two' }); await Mail.send({ to: 'three' }) })`)
 	a.Want(200, nil, "PATCH", "/api/agents/mailer", call{"policy": call{"tools": call{"mail_note": "ask"}}})
 	d.refuse("three", true)
@@ -301,6 +308,7 @@ func lostInAScript(t *testing.T) (*auto, *deeds) {
 
 // TestG11_UnknownInAScript parks the run until a person has spoken; then the script goes on from there.
 func TestG11_UnknownInAScript(t *testing.T) {
+	t.Parallel()
 	a, d := lostInAScript(t)
 	h, unknown := a.Host, inbox(a.Host).Unknown
 	h.Want(200, nil, "POST", "/api/operations/"+unknown[0].ID+"/resolve", call{"resolution": "happened"})
@@ -315,6 +323,7 @@ func TestG11_UnknownInAScript(t *testing.T) {
 
 // TestG14_ApprovalInAScript parks the run until a person approves.
 func TestG14_ApprovalInAScript(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, three)
 	a.Want(200, nil, "PATCH", "/api/agents/mailer", call{"policy": call{"tools": call{"mail_send": "ask"}}})
 	r := a.run()
@@ -333,6 +342,7 @@ func TestG14_ApprovalInAScript(t *testing.T) {
 
 // TestK28_APlanThatWasBegunTwice: a dry run that is taken up after a crash plans anew. What only the first try had found is not part of the plan.
 func TestK28_APlanThatWasBegunTwice(t *testing.T) {
+	t.Parallel()
 	d := newDeeds()
 	lists := func(found []string, then func()) []reeve.Tool {
 		tools := d.tools()
@@ -371,6 +381,7 @@ func TestK28_APlanThatWasBegunTwice(t *testing.T) {
 
 // Of several who apply a plan at the same moment one is the first; the others are told so, whoever they are.
 func TestK28_AppliedAtOnce(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		d := newDeeds()
 		h := start(d.tools()...)

@@ -42,6 +42,7 @@ func (f *feed) saw(what string) bool {
 
 // TestK25_ProgressIsTold follows a run while it runs, as the CLI does and over a WebSocket: both see where it is, and how it ends.
 func TestK25_ProgressIsTold(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, `Items.total(3); Console.log('a word'); for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async () => { await Mail.send({ to: id }) })`)
 	c, err := client.New(client.Config{URL: a.URL, Token: a.Token})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 // TestK10_EndpointWithMethods declares an endpoint whose argument says what is done: its reading methods may be called anywhere, and
 // are called by a dry run too; the others only inside an item.
 func TestK10_EndpointWithMethods(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var asked []string
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,6 +12,7 @@ import (
 
 // TestK20_ACallThatNobodyAwaits: a call belongs to the item in whose handler it is made, however late it is performed, and the item is not done before it is.
 func TestK20_ACallThatNobodyAwaits(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, `for (const id of input.ids) await Items.withItem(id, id, async ({ item }) => { if (!item.isDone) Mail.send({ to: id }) }); 'over'`)
 	var ids []string
 	for i := range 20 {
@@ -30,6 +31,7 @@ func TestK20_ACallThatNobodyAwaits(t *testing.T) {
 
 // TestK10_OutsideIsOutside: a call that was made before an item was entered is not that item's, though it is performed when that is open.
 func TestK10_OutsideIsOutside(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, `Mail.send({ to: 'early' }); await Items.withItem('a', 'a', async () => { await Mail.list() })`)
 	a.fails(reeve.LogicFailure, "outside Items.withItem")
 	equal(t, len(d.done), 0, "deeds")
@@ -37,6 +39,7 @@ func TestK10_OutsideIsOutside(t *testing.T) {
 
 // TestK16_SettledByAPersonMeanwhile: what a person says of an item counts at once, for the item that is worked on and for one that is still to come.
 func TestK16_SettledByAPersonMeanwhile(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async ({ item }) => {
   if (item.isDone) return;
   await Mail.send({ to: id + 1 }); await Mail.send({ to: id + 2 });
@@ -70,6 +73,7 @@ func TestK16_SettledByAPersonMeanwhile(t *testing.T) {
 
 // TestK22_WhatWasDoneBeforeIsDone: a handler that never ends takes nothing from the items before it.
 func TestK22_WhatWasDoneBeforeIsDone(t *testing.T) {
+	t.Parallel()
 	d, cfg := newDeeds(), quick(t)
 	cfg.ScriptTime = host.Duration(3 * time.Second)
 	a := newAuto(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer", `for (let i = 10; i < 40; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (i === 39) for (;;) {}; if (i < 12) await Mail.send({ to: 'i' + i }) })`)

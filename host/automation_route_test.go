@@ -99,6 +99,7 @@ func (a *auto) retries(state reeve.WakeState) (out []reeve.Wake) {
 }
 
 func TestK18_StopAndTell(t *testing.T) {
+	t.Parallel()
 	look := strings.ReplaceAll(catchAll, "Mail.try", "Mail.look")
 	for _, c := range []struct {
 		code   reeve.Code
@@ -142,6 +143,7 @@ func TestK18_StopAndTell(t *testing.T) {
 
 // TestK18_NetworkBacksOff checks the numbers as they are set by default: 10 s, 20 s, 40 s, five times, and then a person.
 func TestK18_NetworkBacksOff(t *testing.T) {
+	t.Parallel()
 	a, f := routed(t, host.Config{Dir: t.TempDir()}, catchAll)
 	f.fail(reeve.Unavailable)
 	for n, want := range []time.Duration{10, 20, 40, 80, 160} {
@@ -166,6 +168,7 @@ func TestK18_NetworkBacksOff(t *testing.T) {
 // TestK18_RetriesByItself lets the network fail twice: the retries come by themselves, on a schedule's behalf, and its person is told
 // what came of it once.
 func TestK18_RetriesByItself(t *testing.T) {
+	t.Parallel()
 	cfg := quick(t)
 	cfg.RetryMax = host.Duration(time.Minute)
 	d := newDeeds()
@@ -192,6 +195,7 @@ func TestK18_RetriesByItself(t *testing.T) {
 
 // TestK18_ARetryThatIsDueWhileAllIsStopped is not made, and its person is told: they have it made again when the kill switch is off.
 func TestK18_ARetryThatIsDueWhileAllIsStopped(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		a, f := routed(t, cfg, catchAll)
 		f.fail(reeve.Unavailable)
@@ -215,6 +219,7 @@ func TestK18_ARetryThatIsDueWhileAllIsStopped(t *testing.T) {
 
 // TestK18_ThreeFixesThenAPerson lets a maintainer whose fixes do not help mend a script three times.
 func TestK18_ThreeFixesThenAPerson(t *testing.T) {
+	t.Parallel()
 	source := `await Items.withItem('a', 'A', () => { undefinedFunction() })`
 	cfg := quick(t)
 	cfg.Mind = script(t, `
@@ -243,6 +248,7 @@ answers:
 
 // TestK18_AttentionIsAPersons tells a person of an item that nobody but they can decide on, and sends no maintainer.
 func TestK18_AttentionIsAPersons(t *testing.T) {
+	t.Parallel()
 	a, f := routed(t, quick(t), `await Items.withItem('5', 'Item 5', async () => { await Mail.send({ to: '5', text: 'one' }); await Mail.send({ to: 'x' }) })`)
 	f.deeds.refuse("x", true)
 	a.fails(reeve.LogicFailure, "x was refused")

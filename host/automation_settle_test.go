@@ -11,6 +11,7 @@ import (
 
 // TestK16_AnApprovalEndsWithItsItem: a call that waits for a person runs no more once a person has skipped its item, or begun it anew, and says why.
 func TestK16_AnApprovalEndsWithItsItem(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, `for (const id of ['a', 'b']) await Items.withItem(id, id, async ({ item }) => { if (!item.isDone) await Mail.send({ to: id, text: String(item.attempt) }) })`)
 	a.Want(200, nil, "PATCH", "/api/agents/mailer", call{"policy": call{"tools": call{"mail_send": "ask"}}})
 	withdrawn := func(id, says string) {
@@ -57,6 +58,7 @@ func TestK16_AnApprovalEndsWithItsItem(t *testing.T) {
 
 // TestK16_AnUnknownOfASettledItem: what may have happened is still for a person to say, but it is not run again for an item that was skipped.
 func TestK16_AnUnknownOfASettledItem(t *testing.T) {
+	t.Parallel()
 	a, _ := lostInAScript(t)
 	op := inbox(a.Host).Unknown[0]
 	a.Want(200, nil, "POST", a.at("/items/skip"), call{"item": "a"})
@@ -71,6 +73,7 @@ func TestK16_AnUnknownOfASettledItem(t *testing.T) {
 // TestK16_DoneAndAskedForAgainMeanwhile: an item that is done, and that a person wants done again while a run is under way, is done by that run when it comes to it, though the
 // run had read of it before; one that it has passed over is the next run's.
 func TestK16_DoneAndAskedForAgainMeanwhile(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, `for (let i = 10; i < input.to; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (!item.isDone) await Mail.send({ to: item.id }); else if (i === 20) await Mail.list() }); input.to`)
 	equal(t, a.start(call{"input": call{"to": 40}}).Run.State, reeve.RunCompleted, "the first run")
 	a.save(`await Items.withItem('i00', 'x', async () => {}); await Items.withItem('i01', 'x', async () => {});
@@ -92,6 +95,7 @@ for (let i = 10; i < 40; i++) await Items.withItem('i' + i, 'x', async ({ item }
 
 // TestK14_RunsSideBySide: runs that are steps of turns go side by side. An item that one of them is at is not worked on by another.
 func TestK14_RunsSideBySide(t *testing.T) {
+	t.Parallel()
 	h, _, d := stepper(t, object{"assembly": "context"}, map[string]string{"context": `
 await Items.withItem('shared', 'x', async ({ item }) => { if (!item.isDone) await Mail.send({ to: 'x', text: input.session_id || String(Math.random()) }) });
 input.request`})
@@ -118,6 +122,7 @@ input.request`})
 
 // TestK28_ItemsWithoutAChange: an item that a script is done with without changing anything is part of the plan, and is done when the plan is applied.
 func TestK28_ItemsWithoutAChange(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async ({ item }) => { if (!item.isDone && id === 'b') await Mail.send({ to: id }) })`)
 	r := a.start(call{"type": "dry"})
 	equal(t, spoken(r.Run.State, r.Script.Progress.Planned, a.items("").Total), "completed 1 0", "the dry run")

@@ -45,6 +45,7 @@ func asked(t *testing.T, database string, queries ...string) *pgx.Conn {
 
 // TestK18_TheDatabaseFailsARun: a script learns nothing of a database that fails it, whatever it catches, and its run goes on when the database is there.
 func TestK18_TheDatabaseFailsARun(t *testing.T) {
+	t.Parallel()
 	a, d := breaking(t, `
 		const caught = [];
 		for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async (ctx) => {
@@ -58,6 +59,7 @@ func TestK18_TheDatabaseFailsARun(t *testing.T) {
 
 // TestK28_TheDatabaseFailsAnApply: a plan that is being applied when the database fails is carried on with, and no item of it fails.
 func TestK28_TheDatabaseFailsAnApply(t *testing.T) {
+	t.Parallel()
 	a, d := breaking(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: id }) })`)
 	asked := a.start(call{"type": "dry"})
 	a.Want(201, &asked, "POST", "/api/plans/"+asked.Run.ID+"/apply", nil)
@@ -67,6 +69,7 @@ func TestK28_TheDatabaseFailsAnApply(t *testing.T) {
 
 // TestK14_OneOfTwoWhoMakeAnAutomation: two people make an automation of the same agent at once. The second is told that it is there, and the first one's version stays the active one.
 func TestK14_OneOfTwoWhoMakeAnAutomation(t *testing.T) {
+	t.Parallel()
 	cfg := quick(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	a := &auto{Host: reevetest.StartWith(t, cfg), t: t, name: "mailer"}
@@ -96,6 +99,7 @@ func locked(t *testing.T, c *pgx.Conn) (n int) {
 
 // TestK19_ASaveWhileAFailureIsDecided: a version that a person saves while it is decided what follows from the failure of the one before is not held by that.
 func TestK19_ASaveWhileAFailureIsDecided(t *testing.T) {
+	t.Parallel()
 	cfg := quick(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	a := newAuto(t, reevetest.StartWith(t, cfg, newDeeds().tools()...), "mailer", `oops()`)

@@ -21,6 +21,7 @@ for (const id of ['a', 'b', 'c']) {
 }`
 
 func TestK03_NewItem(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, `
 		const seen = await Items.withItem('a', 'Letter a', async (ctx) => {
 		  const l = await Items.list({ id: 'a' });
@@ -38,6 +39,7 @@ func TestK03_NewItem(t *testing.T) {
 }
 
 func TestK04_DoneItem(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, three)
 	a.completes()
 	before := a.item("a").Item
@@ -50,6 +52,7 @@ func TestK04_DoneItem(t *testing.T) {
 }
 
 func TestK05_ChangeOfADoneItem(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, three)
 	a.completes()
 	a.save(`try { await Items.withItem('b', 'B', async () => { try { await Mail.send({ to: 'again' }) } catch (e) {} }) } catch (e) {}
@@ -61,6 +64,7 @@ func TestK05_ChangeOfADoneItem(t *testing.T) {
 }
 
 func TestK06_FailedItem(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, three)
 	d.refuse("b", true)
 	first := a.fails(reeve.LogicFailure, "b was refused")
@@ -75,6 +79,7 @@ func TestK06_FailedItem(t *testing.T) {
 }
 
 func TestK07_Throw(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, strings.Replace(three, "if (ctx", "if (id === 'b') throw new Error('cannot read b');\nif (ctx", 1))
 	r := a.fails(reeve.LogicFailure, "cannot read b", "script.js:4")
 	equal(t, spoken(a.state("a"), a.state("b"), r.Script.Progress.Failed), "done failed 1", "items")
@@ -87,6 +92,7 @@ func TestK07_Throw(t *testing.T) {
 }
 
 func TestK08_OneItemAtATime(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, `await Items.withItem('outer', 'Outer', async () => { try { await Items.withItem('inner', 'Inner', async () => {}) } catch (e) {} })`)
 	a.fails(reeve.LogicFailure, `"inner"`, `"outer"`)
 	equal(t, a.state("outer"), reeve.ItemFailed, "the outer item")
@@ -101,6 +107,7 @@ func TestK08_OneItemAtATime(t *testing.T) {
 }
 
 func TestK09_BadItems(t *testing.T) {
+	t.Parallel()
 	a, _ := automate(t, `1`)
 	for source, says := range map[string]string{
 		`Items.withItem('', 'T', () => 1)`:                     "id",
@@ -126,6 +133,7 @@ func TestK09_BadItems(t *testing.T) {
 }
 
 func TestK10_ChangeOutsideAnItem(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, `Console.log('hello', {a: 1}); (await Mail.list()).length + (await Mail.any({ to: 'read' })).sent.length`)
 	r := a.completes()
 	equal(t, r.Run.Output, "7", "what reads gave")
@@ -141,12 +149,14 @@ func TestK10_ChangeOutsideAnItem(t *testing.T) {
 }
 
 func TestK11_BadInputFirst(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, `let e; try { await Mail.send({ to: 7, too: 1 }) } catch (x) { e = x } e.code`)
 	equal(t, a.completes().Run.Output, string(reeve.Validation), "bad input outside an item")
 	equal(t, d.String(), "map[]", "what was done")
 }
 
 func TestK12_List(t *testing.T) {
+	t.Parallel()
 	a, _ := automate(t, `for (let i = 0; i < 150; i++) { try { await Items.withItem('i' + String(i).padStart(3, '0'), 'I', () => { if (i === 7) throw new Error('seven') }) } catch (e) {} }`)
 	a.run()
 	other := newAuto(t, a.Host, "other", `await Items.withItem('i001', 'Other', () => 1)`)
@@ -164,6 +174,7 @@ func TestK12_List(t *testing.T) {
 // TestK12_NewestFirst begins items in an order that neither their ids nor their titles have, most of them within the same
 // millisecond, and fails some of them. The newest is the one that was begun last, for the script, over REST and page by page.
 func TestK12_NewestFirst(t *testing.T) {
+	t.Parallel()
 	var ids []string
 	for i := range 60 {
 		ids = append(ids, fmt.Sprintf("i%02d", i*37%60)) // each once
@@ -193,6 +204,7 @@ func TestK12_NewestFirst(t *testing.T) {
 }
 
 func TestK13_Docs(t *testing.T) {
+	t.Parallel()
 	a, _ := automate(t, `[typeof Items.withItem, typeof Items.list, typeof globalThis.Scripts, await getDocs('Items'), await getDocs('Mail.send'), await getDocs('Mail.list'), await getDocs()].join('\n')`)
 	out := a.completes().Run.Output
 	for _, s := range []string{"function\nfunction\nundefined\n", "Items.withItem", "Items.list", "Not a mutation: it may be called anywhere.", "Mutation: call it inside Items.withItem", "Mail.any", "getDocs(name?)"} {
@@ -203,6 +215,7 @@ func TestK13_Docs(t *testing.T) {
 }
 
 func TestK14_TwoAutomations(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, three)
 	b := newAuto(t, a.Host, "second", three)
 	a.completes()
@@ -213,6 +226,7 @@ func TestK14_TwoAutomations(t *testing.T) {
 }
 
 func TestK16_SkippedUntilReprocessed(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, three)
 	d.refuse("b", true)
 	a.fails(reeve.LogicFailure)
@@ -232,6 +246,7 @@ func TestK16_SkippedUntilReprocessed(t *testing.T) {
 }
 
 func TestK17_PauseAndResume(t *testing.T) {
+	t.Parallel()
 	a, d := automate(t, `
 		for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async (ctx) => {
 		  if (ctx.item.isDone) return;
@@ -267,6 +282,7 @@ func TestK17_PauseAndResume(t *testing.T) {
 // TestK17_EveryRunThatAPauseHeldCarriesOn: of a run that was under way when it came, of one that waited for its turn, and of those that it then kept from beginning, each is made up for, and what was
 // asked for twice is once.
 func TestK17_EveryRunThatAPauseHeldCarriesOn(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		d := newDeeds()
 		a := newAuto(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer", `
@@ -291,6 +307,7 @@ func TestK17_EveryRunThatAPauseHeldCarriesOn(t *testing.T) {
 
 // TestK17_ResumedBeforeThePausedRunHasEnded: one of its calls has seen the pause, and another is still under way when the automation is resumed.
 func TestK17_ResumedBeforeThePausedRunHasEnded(t *testing.T) {
+	t.Parallel()
 	d := newDeeds()
 	var a *auto
 	tools := d.tools()
@@ -318,6 +335,7 @@ func TestK17_ResumedBeforeThePausedRunHasEnded(t *testing.T) {
 
 // A resume whose commit fails, whichever it is, has not happened: asked for again it carries on, also with a plan that was being applied.
 func TestK17_AnAbandonedResumeIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	for _, planned := range []bool{false, true} {
 		for commit := range int32(2) {
 			var left atomic.Int32 // commits until the power fails
@@ -354,6 +372,7 @@ func TestK17_AnAbandonedResumeIsMadeAgain(t *testing.T) {
 }
 
 func TestK20_RepairKeepsProgress(t *testing.T) {
+	t.Parallel()
 	source := `for (const id of ['1', '2', '3', '4', '5']) await Items.withItem(id, 'Item ' + id, async (ctx) => { if (ctx.item.isDone) return; await Mail.send({ to: id }); %s })`
 	a, d := automate(t, fmt.Sprintf(source, `if (id === '4') undefinedFunction()`))
 	a.fails(reeve.LogicFailure, "undefinedFunction")
@@ -373,6 +392,7 @@ func TestK20_RepairKeepsProgress(t *testing.T) {
 }
 
 func TestK21_Versions(t *testing.T) {
+	t.Parallel()
 	a, _ := automate(t, `'first'`)
 	equal(t, a.save(`'fixed'`, true), "1.1", "a fix")
 	equal(t, a.save(`'second'`, false), "2.0", "a new one")

@@ -38,6 +38,7 @@ func TestBackup_SaysThatThereIsNoPgDump(t *testing.T) {
 
 // A backup of PostgreSQL is no SQLite database, and whoever tries to restore it as one is told how it is done: by pg_restore, into an empty database.
 func TestRestore_OfPostgresIsByHand(t *testing.T) {
+	t.Parallel()
 	key := strings.Repeat("ab", 32)
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Database: storetest.PostgresURL(t), SecretKey: key})
 	h.Agent("kept", "file_read")
@@ -138,6 +139,7 @@ func part(h *reevetest.Host, name string) reeve.PartHealth {
 
 // A backup takes the place of no device, pipe or folder, be it through a link, nor does a restore; a link to a file is replaced like a file. Whoever opens a pipe waits for its other end, so nobody does.
 func TestBackup_ReplacesFilesOnly(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

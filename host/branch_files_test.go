@@ -46,6 +46,7 @@ func newFileWorker(t *testing.T, r repo) (worker, bool) {
 // TestW15_FileToolsWorkOnTheBranch: what commands call /project is there for the file tools too, each change is a commit, undo is one more, and another conversation sees
 // nothing of it.
 func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n", "dir/other.txt": "same\n", "run.sh": "echo hi\n"})
 	w, ok := newFileWorker(t, r)
 	if !ok {
@@ -137,6 +138,7 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 
 // TestW15_FileToolsStayInTheirProject: a hostile agent plants links and folders with its commands, and names what is not its own with the file tools.
 func TestW15_FileToolsStayInTheirProject(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
 	w, ok := newFileWorker(t, r)
 	if !ok {
@@ -218,6 +220,7 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 // TestW15_FileToolsNeedAProject: without one, and where whoever led to the call has none, there is no /project; a tool's own setting gives it to an agent without commands; a
 // preview shows the diff against the branch.
 func TestW15_FileToolsNeedAProject(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
 	cfg := quick(t)
 	cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, `- {when: {system: I am lead, said: begin}, calls: [{name: delegate, args: {agent: dev, input: work}}]}

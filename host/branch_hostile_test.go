@@ -13,6 +13,7 @@ import (
 // TestW15_NothingPlantedRunsOutside has an agent leave programs wherever git might run one: the marks that they would make
 // outside their folder are not there, and people's work with the branch goes on.
 func TestW15_NothingPlantedRunsOutside(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
 	w, ok := newWorker(t, r, nil)
 	if !ok {
@@ -79,6 +80,7 @@ func TestW15_NothingPlantedRunsOutside(t *testing.T) {
 
 // TestW15_AForgedTreeIsNotTakenIn commits what no git would: files in .git, paths that lead out.
 func TestW15_AForgedTreeIsNotTakenIn(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
 	w, ok := newWorker(t, r, nil)
 	if !ok {
@@ -110,6 +112,7 @@ func TestW15_AForgedTreeIsNotTakenIn(t *testing.T) {
 
 // TestW15_PipesHoldNobodyUp: a named pipe where git looks for a file would have it wait for minutes.
 func TestW15_PipesHoldNobodyUp(t *testing.T) {
+	t.Parallel()
 	w, ok := newWorker(t, newRepo(t, map[string]string{"page.txt": "one\n"}), nil)
 	if !ok {
 		return
@@ -127,6 +130,7 @@ func isHex(s string) bool { return len(s) == 40 && strings.Trim(s, "0123456789ab
 
 // TestW15_RepositoriesAsTheyAre has projects whose repositories are empty, bare, dirty, detached, or have the branch already.
 func TestW15_RepositoriesAsTheyAre(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, nil)
 	w, ok := newWorker(t, r, nil)
 	if !ok {
@@ -201,6 +205,7 @@ func TestW15_RepositoriesAsTheyAre(t *testing.T) {
 
 // TestW15_ProjectsAreChecked refuses what is no repository, or one that agents could write.
 func TestW15_ProjectsAreChecked(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
 	w, ok := newWorker(t, r, nil)
 	if !ok {

@@ -12,6 +12,7 @@ import (
 
 // TestW15_ABranchForEachConversation works in two conversations, and looks at the repository between.
 func TestW15_ABranchForEachConversation(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n", "dir/other.txt": "same\n"})
 	w, ok := newWorker(t, r, nil)
 	if !ok {
@@ -73,6 +74,7 @@ func TestW15_ABranchForEachConversation(t *testing.T) {
 
 // TestW15_MergedOnAPersonsWord shows the diff and the log, merges, runs into a conflict, and discards.
 func TestW15_MergedOnAPersonsWord(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n", "gone.txt": "x\n"})
 	w, ok := newWorker(t, r, nil)
 	if !ok {
@@ -151,6 +153,7 @@ func TestW15_MergedOnAPersonsWord(t *testing.T) {
 
 // Whoever reviews a branch sees no secret that is stored, and all that only looks like one.
 func TestG21_WhatIsShownOfABranch(t *testing.T) {
+	t.Parallel()
 	const secret, looks = "copper-meadow-lamp", "AKIAIOSFODNN7EXAMPLE"
 	r := newRepo(t, map[string]string{"a.txt": "key " + secret + " end\n"})
 	w, ok := newWorker(t, r, nil)
@@ -173,6 +176,7 @@ func TestG21_WhatIsShownOfABranch(t *testing.T) {
 
 // What a branch leaves of a stored secret is not shown beside it either; in other files the same letters are.
 func TestG21_WhatABranchLeavesOfASecret(t *testing.T) {
+	t.Parallel()
 	const secret = "Zx9!quite-a-value-77"
 	r := newRepo(t, map[string]string{"a.txt": "pw=" + secret + "\n", "b.txt": "one\n"})
 	w, ok := newWorker(t, r, nil)
@@ -193,6 +197,7 @@ func TestG21_WhatABranchLeavesOfASecret(t *testing.T) {
 
 // Nor is what it leaves of it in another file, in a file's name or in a commit's message; a word of it is.
 func TestG21_WhatABranchLeavesOfASecretElsewhere(t *testing.T) {
+	t.Parallel()
 	const secret = "Zq8sPw4LtXv9Kd2Jm7"
 	r := newRepo(t, map[string]string{"a.txt": "key=" + secret + "\n", "tok-" + secret + ".txt": "one\n"})
 	w, ok := newWorker(t, r, nil)
@@ -219,6 +224,7 @@ func TestG21_WhatABranchLeavesOfASecretElsewhere(t *testing.T) {
 
 // TestW15_WhatAPersonCommitsToABranchStays: the agent's next command does not take the branch back from it. It is told, and brings both once it has merged what is there.
 func TestW15_WhatAPersonCommitsToABranchStays(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
 	w, ok := newWorker(t, r, nil)
 	if !ok {
@@ -247,6 +253,7 @@ func TestW15_WhatAPersonCommitsToABranchStays(t *testing.T) {
 
 // TestW15_AWorkflowsCallUsesItsBranch has an automation work on a project.
 func TestW15_AWorkflowsCallUsesItsBranch(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
 	w, ok := newWorker(t, r, nil)
 	if !ok {
@@ -270,6 +277,7 @@ func TestW15_AWorkflowsCallUsesItsBranch(t *testing.T) {
 
 // TestW15_ATrialSeesTheWorkflowsBranch: a script that is only tried, for the planner say, reads the project as the automation's own runs do.
 func TestW15_ATrialSeesTheWorkflowsBranch(t *testing.T) {
+	t.Parallel()
 	w, ok := newWorker(t, newRepo(t, map[string]string{"page.txt": "one\n"}), nil)
 	if !ok {
 		return
@@ -285,6 +293,7 @@ func TestW15_ATrialSeesTheWorkflowsBranch(t *testing.T) {
 
 // TestW15_WhoIsCalledWorksWhereItsCallerDoes has an automation, and an agent in a conversation, hand work to another agent.
 func TestW15_WhoIsCalledWorksWhereItsCallerDoes(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
 	cfg := quick(t)
 	cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, `- {when: {system: I am lead, said: begin}, calls: [{name: delegate, args: {agent: dev, input: work}}]}
@@ -336,6 +345,7 @@ func TestW15_WhoIsCalledWorksWhereItsCallerDoes(t *testing.T) {
 // TestW15_ABranchIsItsConversations: who takes no part in a conversation does not find its branch, nor can merge or discard it; where a
 // project is on the disk is the owners' business.
 func TestW15_ABranchIsItsConversations(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
 	w, ok := newWorker(t, r, nil)
 	if !ok {
@@ -384,6 +394,7 @@ func TestW15_ABranchIsItsConversations(t *testing.T) {
 
 // TestW16_NoRepository says so where an agent is set to work on one that is not there; all else works.
 func TestW16_NoRepository(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
 	w, ok := newWorker(t, r, map[string]any{"project": "nowhere"})
 	if !ok {

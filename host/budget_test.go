@@ -50,6 +50,7 @@ func spender(id string, effect reeve.Effect, most, real reeve.Amount, ran *count
 // Each of the things a budget counts ends a call that would go over it, whatever the effect class, and what is shown is what
 // was spent.
 func TestG17_ABudgetEndsWhatWouldGoOverIt(t *testing.T) {
+	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed, reeve.Unsafe} {
 		for what, limit := range map[string]map[string]any{"calls": {"calls": 2}, "tokens": {"tokens": 25}, "money": {"micros": 250}} {
 			t.Run(string(effect)+" "+what, func(t *testing.T) {
@@ -82,6 +83,7 @@ func TestG17_ABudgetEndsWhatWouldGoOverIt(t *testing.T) {
 
 // Time is a budget too: a call may use what is left of it and no more.
 func TestG17_TimeLeftIsTheTimeout(t *testing.T) {
+	t.Parallel()
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
 	x := tool("x", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
@@ -110,6 +112,7 @@ func TestG17_TimeLeftIsTheTimeout(t *testing.T) {
 
 // A run draws on its own budget, on its parents', on its agent's and on its workspace's.
 func TestG17_AChildDrawsOnItsParents(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
 	a := h.Agent("a", "x")
@@ -139,6 +142,7 @@ func TestG17_AChildDrawsOnItsParents(t *testing.T) {
 
 // Over budget, a call that changes something waits for a person where the operator says so; what they let through is counted.
 func TestG17_ABudgetParksWhereTheOperatorSaysSo(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{}, reeve.Amount{}, &ran), spender("r", reeve.Read, reeve.Amount{}, reeve.Amount{}, &ran))
 	a := h.Agent("a", "x", "r")
@@ -175,6 +179,7 @@ func TestG17_ABudgetParksWhereTheOperatorSaysSo(t *testing.T) {
 // Who approves a privileged call approves the call, not an overdraft: where the budget ends calls it does, and where it asks
 // it asks again.
 func TestG17_AnApprovalIsNoOverdraft(t *testing.T) {
+	t.Parallel()
 	for _, onExceed := range []string{"end", "park"} {
 		t.Run(onExceed, func(t *testing.T) {
 			var ran counter
@@ -213,6 +218,7 @@ func TestG17_AnApprovalIsNoOverdraft(t *testing.T) {
 
 // Of calls made at once, no more get through than the budget has room for, of any kind.
 func TestG17_ConcurrentCallsNeverOverspend(t *testing.T) {
+	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
 		t.Run(string(effect), func(t *testing.T) {
 			var ran counter
@@ -252,6 +258,7 @@ func TestG17_ConcurrentCallsNeverOverspend(t *testing.T) {
 
 // What is reserved is shown while a call is under way, kept for one that a crash left open, and given back in the end.
 func TestG17_ReservationsOutliveACrashAndEnd(t *testing.T) {
+	t.Parallel()
 	w := newWitness(t)
 	open := make(chan struct{})
 	w.after = func(n int, _ http.ResponseWriter, _ *http.Request) bool {
@@ -300,6 +307,7 @@ func TestG17_ReservationsOutliveACrashAndEnd(t *testing.T) {
 
 // A call whose outcome takes several tries is one call, and holds its claim until the end.
 func TestG17_AnOpenOutcomeIsCountedOnce(t *testing.T) {
+	t.Parallel()
 	var sent counter
 	x := tool("x", reeve.Verifiable, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		sent.n.Add(1)
@@ -331,6 +339,7 @@ func TestG17_AnOpenOutcomeIsCountedOnce(t *testing.T) {
 
 // An operation whose agent is removed while its outcome is open holds no budget, is not due any more, and a person is asked about it: in the inbox, and in the conversation that the call was made in.
 func TestG17_AnAgentThatIsGoneHoldsNothing(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		async bool
 		last  int // in which of its calls the agent is removed
@@ -391,6 +400,7 @@ func TestG17_AnAgentThatIsGoneHoldsNothing(t *testing.T) {
 
 // Calls that fail cost what they cost; calls that are refused cost nothing.
 func TestG17_FailuresAreCountedRefusalsAreNot(t *testing.T) {
+	t.Parallel()
 	var list []reeve.Tool
 	for _, e := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
 		x := tool("x_"+string(e), e, func(_ context.Context, inv *reeve.Invocation) (any, error) {
@@ -419,6 +429,7 @@ func TestG17_FailuresAreCountedRefusalsAreNot(t *testing.T) {
 
 // A budget whose parent changes, or that goes, while a call is under way keeps nothing of the call's claim.
 func TestG17_AChainThatChangesUnderWayHoldsNothing(t *testing.T) {
+	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed} {
 		started, release := make(chan struct{}), make(chan struct{})
 		slow := tool("slow", effect, func(context.Context, *reeve.Invocation) (any, error) {
@@ -460,6 +471,7 @@ func TestG17_AChainThatChangesUnderWayHoldsNothing(t *testing.T) {
 
 // A budget that would be its own parent is refused, at whatever distance, by name or by id.
 func TestG17_NoBudgetIsItsOwnParent(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	a, b := h.Agent("a"), h.Agent("b")
 	limit := object{"calls": 1}
@@ -480,6 +492,7 @@ func TestG17_NoBudgetIsItsOwnParent(t *testing.T) {
 
 // A call that is answered later costs what its tool declares, once, whether its outcome comes after its request is answered or before.
 func TestG17_WhatIsAnsweredLaterIsCharged(t *testing.T) {
+	t.Parallel()
 	for name, early := range map[string]bool{"after": false, "before": true} {
 		t.Run(name, func(t *testing.T) {
 			entered, finish := make(chan struct{}, 1), make(chan struct{})
@@ -514,6 +527,7 @@ func TestG17_WhatIsAnsweredLaterIsCharged(t *testing.T) {
 
 // Budgets are held in one order, parents among them: of two calls that draw on the same ones, one waits for the other, and not both. So it is when a call claims, and when it spends what it has claimed.
 func TestG17_BudgetsAreHeldInOneOrder(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	cfg := quick(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
@@ -571,6 +585,7 @@ func TestG17_BudgetsAreHeldInOneOrder(t *testing.T) {
 
 // What a run spent is what its budgets were charged, also for a call of which a person says what became of it, and for one that ends after the run was cancelled.
 func TestG17_ARunShowsWhatItsCallsCost(t *testing.T) {
+	t.Parallel()
 	for _, way := range []string{"happened", "skip", "cancel", "cancel and try again", "cancel and doubt"} {
 		t.Run(way, func(t *testing.T) {
 			entered, finish := make(chan struct{}, 1), make(chan struct{})

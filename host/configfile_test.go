@@ -130,6 +130,7 @@ func TestLoadConfig_TellsEveryMistakeWithItsLine(t *testing.T) {
 
 // What is wrong with models is found out when they are opened, since variables have a say in it; what the file says is told with its line all the same.
 func TestLoadConfig_TellsWhatIsWrongWithModels(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"  servers:\n    near:\n      base_url: nowhere":                   "line 4: model.servers.near.base_url is not a URL",
 		"  servers:\n    near:\n      base_url: http://a\n      api: soap": `line 5: model.servers.near.api is chat or responses, not "soap"`,

@@ -25,6 +25,7 @@ func (l looker) Log(string, string) {}
 // TestK23_WorkersHaveNothing runs a script in the worker program that the reeve binary carries: its process has namespaces of its own, in
 // which there is no file, no network and no other process.
 func TestK23_WorkersHaveNothing(t *testing.T) {
+	t.Parallel()
 	if mode, reason := confine.Available(); mode != confine.Namespaces {
 		t.Log("no namespaces here: ", reason)
 		return

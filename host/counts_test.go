@@ -36,6 +36,7 @@ func chunk(w io.Writer, format string, args ...any) {
 
 // Whatever a model says that it cost, and if it says nothing at all, a budget of tokens ends what goes over it.
 func TestG17_NoCountSwitchesABudgetOff(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		counts := ""
 		h := provider(t, cfg, func(w io.Writer) {
@@ -77,6 +78,7 @@ func (panics) Answer(context.Context, model.Request, func(model.Delta)) (model.A
 
 // A brain that panics takes what was reserved for it to no grave.
 func TestG17_APanicKeepsNothingReserved(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		cfg.Mind = panics{}
 		h := reevetest.Run(t, cfg)
@@ -93,6 +95,7 @@ func TestG17_APanicKeepsNothingReserved(t *testing.T) {
 
 // A turn whose answer was cut off is complete, and says so: to who reads it, and to who listens.
 func TestW01_AnAnswerThatWasCutOff(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		reason := ""
 		h := provider(t, cfg, func(w io.Writer) {
@@ -124,6 +127,7 @@ func TestW01_AnAnswerThatWasCutOff(t *testing.T) {
 
 // One that was cut off before it said anything completes its turn too. What its provider's filter ended is not done.
 func TestW01_AnAnswerThatWasCutOffAtOnce(t *testing.T) {
+	t.Parallel()
 	reason := ""
 	h := provider(t, quick(t), func(w io.Writer) {
 		if reason == "content_filter" {
@@ -163,6 +167,7 @@ func TestW01_AnAnswerThatWasCutOffAtOnce(t *testing.T) {
 
 // A call that was cut off before its arguments is not made with none: the model is told, and goes on.
 func TestW01_ACallThatWasCutOff(t *testing.T) {
+	t.Parallel()
 	asked := 0
 	h := provider(t, quick(t), func(w io.Writer) {
 		if asked++; asked == 1 {
@@ -179,6 +184,7 @@ func TestW01_ACallThatWasCutOff(t *testing.T) {
 
 // An answer that says nothing costs what its provider counts, and fails its turn.
 func TestG17_AnEmptyAnswerIsCharged(t *testing.T) {
+	t.Parallel()
 	h := provider(t, quick(t), func(w io.Writer) {
 		chunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":""},"finish_reason":"stop"}],"usage":{"prompt_tokens":6000,"completion_tokens":4000}}`)
 	})
@@ -191,6 +197,7 @@ func TestG17_AnEmptyAnswerIsCharged(t *testing.T) {
 
 // An answer without end fails its turn and costs what came of it; the next turn is as if nothing had been.
 func TestW08_AnAnswerWithoutEnd(t *testing.T) {
+	t.Parallel()
 	ends := false
 	h := provider(t, quick(t), func(w io.Writer) {
 		for range 10_000 {
@@ -218,6 +225,7 @@ func TestW08_AnAnswerWithoutEnd(t *testing.T) {
 
 // A budget holds however long an answer may be: a number that is too large to be added counts as the most there is.
 func TestG17_AnAnswerOfAnyLengthIsWithinTheBudget(t *testing.T) {
+	t.Parallel()
 	asked := 0
 	h := provider(t, quick(t), func(w io.Writer) {
 		asked++

@@ -27,6 +27,7 @@ var cuts = []struct{ secret, never string }{
 
 // What an HTTP tool does not give whole is cut where no secret is: a body over its limit, an error's text, a result that is not where it should be, an answer that broke off.
 func TestG21_NoAnswerIsCutWithinASecret(t *testing.T) {
+	t.Parallel()
 	var status int
 	var body, lost string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -92,6 +93,7 @@ func TestG21_NoAnswerIsCutWithinASecret(t *testing.T) {
 
 // What Python prints beyond what is kept, and what an exception says beyond what is told, is cut where no secret is.
 func TestG21_NoOutputOfPythonIsCutWithinASecret(t *testing.T) {
+	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20, Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 1}})
 	h.Agent("calc", "execute_python")
 	for i, c := range cuts {
@@ -108,6 +110,7 @@ func TestG21_NoOutputOfPythonIsCutWithinASecret(t *testing.T) {
 
 // What a command prints beyond what is kept is cut where no secret is, and so is what it had printed when it was killed.
 func TestG21_NoOutputOfACommandIsCutWithinASecret(t *testing.T) {
+	t.Parallel()
 	cfg := quick(t)
 	cfg.OutputCap = 1 << 20
 	h := reevetest.StartWith(t, cfg)

@@ -31,6 +31,7 @@ func eachEnd(t *testing.T, f func(t *testing.T, engine, how string, end func(h *
 
 // TestO20_WhatWasProposedForOneThatIsGone: nobody is asked about it any more, and it can be proposed again.
 func TestO20_WhatWasProposedForOneThatIsGone(t *testing.T) {
+	t.Parallel()
 	eachEnd(t, func(t *testing.T, engine, how string, end func(*reevetest.Host, reeve.Agent)) {
 		var ran counter
 		h, boss := bossAndHelperOn(t, engine, "propose", tool("act", reeve.Keyed, ran.handle))
@@ -63,6 +64,7 @@ func TestO20_WhatWasProposedForOneThatIsGone(t *testing.T) {
 
 // TestO20_WhatWasAnsweredForOneThatIsGone: what a person let go, and the kill switch held, is refused when it is taken up.
 func TestO20_WhatWasAnsweredForOneThatIsGone(t *testing.T) {
+	t.Parallel()
 	eachEnd(t, func(t *testing.T, engine, _ string, end func(*reevetest.Host, reeve.Agent)) {
 		for _, policy := range []string{"ask", "propose"} {
 			var ran counter
@@ -92,6 +94,7 @@ func TestO20_WhatWasAnsweredForOneThatIsGone(t *testing.T) {
 
 // TestO20_RunAgainForOneThatIsGone: a call of unknown outcome that a person has run again is refused.
 func TestO20_RunAgainForOneThatIsGone(t *testing.T) {
+	t.Parallel()
 	eachEnd(t, func(t *testing.T, engine, _ string, end func(*reevetest.Host, reeve.Agent)) {
 		h, boss := bossAndHelperOn(t, engine, "allow", tool("act", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
 			return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
@@ -107,6 +110,7 @@ func TestO20_RunAgainForOneThatIsGone(t *testing.T) {
 
 // TestO20_WhoBeganItIsLost: a run that another began, and of which the database does not say so any more, makes no call: nobody can tell what it may do.
 func TestO20_WhoBeganItIsLost(t *testing.T) {
+	t.Parallel()
 	for _, ancestors := range []string{"", "null", "[]", `[{"run_id":"run_other","agent_id":"agt_other","tools":null}]`} {
 		t.Run("ancestors "+ancestors, func(t *testing.T) {
 			var ran counter

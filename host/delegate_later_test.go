@@ -42,6 +42,7 @@ func delegating(t *testing.T, engine string) host.Config {
 
 // TestO20_TheParentAsItIsWhenAPersonAnswers: a person's word comes late. What was asked for on behalf of an agent that may not, or is not to act, by then is not done.
 func TestO20_TheParentAsItIsWhenAPersonAnswers(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]object{
 		"dormant": {"lifecycle": "dormant"}, "denied": {"policy": object{"tools": object{"act": "deny"}}}, "its tier denied": {"policy": object{"tiers": object{"side_effecting": "deny", "privileged": "deny"}}},
 	} {
@@ -88,6 +89,7 @@ func waiting(h *reevetest.Host, turn string) (a reeve.Approval) {
 
 // TestO20_NobodyIsAskedForAChildThatDied: when an agent is gone, so are the runs that it had called, and nobody is asked what they were to do.
 func TestO20_NobodyIsAskedForAChildThatDied(t *testing.T) {
+	t.Parallel()
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			h, boss, ran := bossAndHelper(t, "ask")

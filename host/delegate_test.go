@@ -81,6 +81,7 @@ func results(h *reevetest.Host, turn, tool string) (list []reeve.ResultInfo, sai
 
 // TestW17_Delegate hands a task to another agent and looks at everything that comes of it.
 func TestW17_Delegate(t *testing.T) {
+	t.Parallel()
 	h := talkerIn(t, t.TempDir(), `- {when: {system: I am boss, said: go}, text: "I ask the writer.", calls: [{name: delegate, args: {agent: writer, input: "write a line about rain"}}]}
 - {when: {system: I am boss, tool: delegate}, text: "The writer says: it pours."}
 - {when: {system: I am writer, said: secret}, text: "I know what nobody told me."}
@@ -129,6 +130,7 @@ func TestW17_Delegate(t *testing.T) {
 
 // TestW17_FailuresAreTyped has a delegation fail in every way there is. Each time the caller is told why, and goes on.
 func TestW17_FailuresAreTyped(t *testing.T) {
+	t.Parallel()
 	h := talkerIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "I go on."}
 - {when: {system: I am boss, said: ask nobody}, calls: [{name: delegate, args: {agent: nobody, input: hello}}]}
 - {when: {system: I am boss, said: ask stranger}, calls: [{name: delegate, args: {agent: stranger, input: hello}}]}
@@ -182,6 +184,7 @@ func TestW17_FailuresAreTyped(t *testing.T) {
 // TestO20_NoToolItsParentLacks: a child has what both have, of tools, scope, settings and policy. The gate says so, whatever the child's
 // own settings are; and the model is not even offered what it could not call.
 func TestO20_NoToolItsParentLacks(t *testing.T) {
+	t.Parallel()
 	var both, own counter
 	shared, mine := tool("shared", reeve.Keyed, both.handle), tool("mine", reeve.Keyed, own.handle)
 	h := talkerIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
@@ -213,6 +216,7 @@ func TestO20_NoToolItsParentLacks(t *testing.T) {
 // TestO20_ScopePolicyAndSettingsOfTheParent: what the parent must ask a person for, may not touch, or is not let do by its settings, its child
 // must ask for, may not touch, and cannot do either.
 func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
+	t.Parallel()
 	var asked, touched, checked counter
 	ask, touch, narrow := tool("ask", reeve.Keyed, asked.handle), tool("touch", reeve.Keyed, touched.handle), tool("narrow", reeve.Keyed, checked.handle)
 	var other atomic.Value // a category
@@ -277,6 +281,7 @@ func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 
 // TestO20_DepthIsLimited: the operator says how deep agents may call agents.
 func TestO20_DepthIsLimited(t *testing.T) {
+	t.Parallel()
 	script := `- {when: {tool: delegate}, text: "Back: {{results}}"}
 `
 	for i := range 4 {
@@ -308,6 +313,7 @@ func TestO20_DepthIsLimited(t *testing.T) {
 // TestO20_DiesWithItsParent cancels a turn whose child, and the child's child, are in the middle of an answer. All end within a second, and the
 // parent's history has its result.
 func TestO20_DiesWithItsParent(t *testing.T) {
+	t.Parallel()
 	h := talkerIn(t, t.TempDir(), `- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: middle, input: go}}, {name: delegate, args: {agent: slow, input: go}}]}
 - {when: {system: I am middle}, calls: [{name: delegate, args: {agent: slow, input: go}}]}
 - {when: {system: I am slow}, text: "`+strings.Repeat("word ", 500)+`", pace: 50ms}
@@ -355,6 +361,7 @@ func TestO20_DiesWithItsParent(t *testing.T) {
 
 // TestO20_SpendsItsParentsBudget: what a child costs its parent's budgets pay, and a child whose parent has nothing left gets nothing.
 func TestO20_SpendsItsParentsBudget(t *testing.T) {
+	t.Parallel()
 	h := talkerIn(t, t.TempDir(), `- {when: {tool: delegate, system: I am boss}, text: "Back."}
 - {when: {system: I am boss, said: greedy}, calls: [{name: delegate, args: {agent: greedy, input: go}}]}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
@@ -394,6 +401,7 @@ func TestO20_SpendsItsParentsBudget(t *testing.T) {
 
 // TestO20_NoRightToDelegate: without the tool nobody can.
 func TestO20_NoRightToDelegate(t *testing.T) {
+	t.Parallel()
 	h := talkerIn(t, t.TempDir(), `- {when: {offers: delegate}, text: "I was offered it."}
 - {when: {tool: delegate}, text: "I could not."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
@@ -408,6 +416,7 @@ func TestO20_NoRightToDelegate(t *testing.T) {
 
 // TestO20_ItsMediaReachTheUser: what a child, or its child, sends comes to the conversation that it all began in.
 func TestO20_ItsMediaReachTheUser(t *testing.T) {
+	t.Parallel()
 	h := painter(t, `- {when: {tool: delegate}, text: "Here you are."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: middle, input: "go"}}]}
 - {when: {system: I am middle}, calls: [{name: delegate, args: {agent: artist, input: "a picture"}}]}
@@ -430,6 +439,7 @@ func TestO20_ItsMediaReachTheUser(t *testing.T) {
 // TestO20_DiesWithItsParentOnAnotherServer cancels a turn through a server that runs neither it nor its child. Brains learn of it from the rows, within a second; and an
 // answer that is cancelled there stops streaming.
 func TestO20_DiesWithItsParentOnAnotherServer(t *testing.T) {
+	t.Parallel()
 	url := storetest.PostgresURL(t)
 	script := `- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: slow, input: go}}]}
 - {when: {system: I am slow}, text: "` + strings.Repeat("word ", 500) + `", pace: 50ms}
@@ -491,6 +501,7 @@ func (m *interrupted) Answer(ctx context.Context, r model.Request, watch func(mo
 
 // TestW17_APersonsTimeDoesNotCount: a task whose time is up while it waits for an approval goes on waiting, and ends well once it is approved.
 func TestW17_APersonsTimeDoesNotCount(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	h := talkerIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
@@ -518,6 +529,7 @@ func TestW17_APersonsTimeDoesNotCount(t *testing.T) {
 
 // TestW17_TheOtherIsRemoved: whoever waits for an agent that is removed, or destroyed, is told.
 func TestW17_TheOtherIsRemoved(t *testing.T) {
+	t.Parallel()
 	h := talkerIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: slow, input: go}}]}
 - {when: {system: I am slow}, text: "`+strings.Repeat("word ", 500)+`", pace: 50ms}

@@ -93,6 +93,7 @@ func second(h *reevetest.Host) *reevetest.Host {
 
 // The same key of a caller on a second server of the database, and on either after a restart, is one effect.
 func TestL25_TheSameKeyOnAnotherServer(t *testing.T) {
+	t.Parallel()
 	w := newWitness(t)
 	cfg := quick(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
@@ -116,6 +117,7 @@ func TestL25_TheSameKeyOnAnotherServer(t *testing.T) {
 // A backup that lives on in a second place knows what was done before it was made; what was done after it, it does again under
 // the same operation id: the far side sees the same key, and the row it makes is the same row.
 func TestL25_ABackupOnASecondDevice(t *testing.T) {
+	t.Parallel()
 	w := newWitness(t)
 	one := furnish(reevetest.StartWith(t, quick(t)), w)
 	before := one.act("before")
@@ -140,6 +142,7 @@ func TestL25_ABackupOnASecondDevice(t *testing.T) {
 
 // A wake that two devices both serve is one run by its key: each call of its plan has the same operation id on both.
 func TestL25_APlanOnASecondDevice(t *testing.T) {
+	t.Parallel()
 	w := newWitness(t)
 	one := furnish(reevetest.StartWith(t, quick(t)), w)
 	rehearse(one.Host, one.agent, "done", object{"tool": "send", "args": object{"n": 1}}, object{"tool": "create_task", "args": object{"category_id": one.category, "title": "Next"}},

@@ -43,6 +43,7 @@ func fill(t *testing.T, file string, leave int64) {
 
 // The doctor names a disk that is full, or nearly, and says what to do: a small write may find room inside the database's log where a call finds none. The server stays ready: who only reads is answered.
 func TestDoctor_NamesAFullDisk(t *testing.T) {
+	t.Parallel()
 	for engine, url := range map[string]func(testing.TB) string{"sqlite": func(testing.TB) string { return "" }, "postgres": storetest.PostgresURL} {
 		t.Run(engine, func(t *testing.T) {
 			dir := smallDisk(t)

@@ -47,6 +47,7 @@ func there(h *reevetest.Host, agent string) bool {
 
 // Effect, operation, messages and notification are there together, or none of them is but the record that it failed.
 func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
+	t.Parallel()
 	var kept *store.Tx
 	tools := []reeve.Tool{tool("put", reeve.Local, put(nil)),
 		tool("put_fail", reeve.Local, put(func(context.Context, *store.Tx, *reeve.Invocation) error { return errors.New("changed my mind") })),
@@ -88,6 +89,7 @@ func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
 
 // A commit that never comes about leaves nothing: not the effect, not half a record.
 func TestG08_AnAbandonedCommitLeavesNothing(t *testing.T) {
+	t.Parallel()
 	cfg := quick(t)
 	var broken atomic.Bool
 	cfg.OnFault.OnBefore = func() {
@@ -172,6 +174,7 @@ func midway(t *testing.T, w *witness, effect reeve.Effect, more map[string]any, 
 }
 
 func TestG09_KeyedIsSentAgainWithTheSameKey(t *testing.T) {
+	t.Parallel()
 	w := newWitness(t)
 	h, a, op := midway(t, w, reeve.Keyed, nil, nil)
 	got := settle(h, op.ID)
@@ -194,6 +197,7 @@ func TestG09_KeyedIsSentAgainWithTheSameKey(t *testing.T) {
 // After a crash the first sending is in doubt: that the far side is down, or refuses the second, does not prove that the first
 // had no effect.
 func TestG09_DoubtStaysUntilItIsProvenWrong(t *testing.T) {
+	t.Parallel()
 	for name, answer := range map[string]func(http.ResponseWriter){
 		"conflict": func(w http.ResponseWriter) { w.WriteHeader(http.StatusConflict) },
 		"refused":  func(w http.ResponseWriter) { w.WriteHeader(http.StatusUnauthorized) },
@@ -227,6 +231,7 @@ func TestG09_DoubtStaysUntilItIsProvenWrong(t *testing.T) {
 
 // A tool that was changed after a call had left might send it to somebody who knows nothing of the first sending.
 func TestG09_NotSentAgainByAToolThatHasChanged(t *testing.T) {
+	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Verifiable} {
 		t.Run(string(effect), func(t *testing.T) {
 			w := newWitness(t)
@@ -259,6 +264,7 @@ func verifySpec(w *witness, more map[string]any) map[string]any {
 }
 
 func TestG10_TheLookUpDecides(t *testing.T) {
+	t.Parallel()
 	t.Run("applied", func(t *testing.T) {
 		w := newWitness(t)
 		h, a, op := midway(t, w, reeve.Verifiable, nil, verifySpec(w, nil))
@@ -310,6 +316,7 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 
 // Tries of an operation are what was done, in rounds: each sends it or looks it up.
 func TestG10_TriesAreCounted(t *testing.T) {
+	t.Parallel()
 	late := func(sent *counter) reeve.Handler {
 		return func(context.Context, *reeve.Invocation) (any, error) {
 			sent.n.Add(1)
@@ -342,6 +349,7 @@ func TestG10_TriesAreCounted(t *testing.T) {
 
 // The delay between look-ups is 10 s at first and doubles.
 func TestG10_LookUpsBackOff(t *testing.T) {
+	t.Parallel()
 	cannot := tool("cannot", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) { return nil, reeve.Errorf(reeve.Timeout, "late") })
 	cannot.Verify = func(context.Context, *reeve.Invocation) (reeve.Outcome, any, error) {
 		return reeve.CannotTell, nil, nil
@@ -363,6 +371,7 @@ func TestG10_LookUpsBackOff(t *testing.T) {
 
 // Errors and crashes of the look-up itself cannot tell either.
 func TestG10_ALookUpThatFailsCannotTell(t *testing.T) {
+	t.Parallel()
 	var looks atomic.Int64
 	list := []reeve.Tool{}
 	for name, f := range map[string]func() (reeve.Outcome, any, error){
@@ -386,6 +395,7 @@ func TestG10_ALookUpThatFailsCannotTell(t *testing.T) {
 }
 
 func TestG11_UnsafeBecomesUnknownAndAPersonSays(t *testing.T) {
+	t.Parallel()
 	for _, choice := range []string{"happened", "retry", "skip"} {
 		t.Run(choice, func(t *testing.T) {
 			w := newWitness(t)
@@ -441,6 +451,7 @@ func TestG11_UnsafeBecomesUnknownAndAPersonSays(t *testing.T) {
 
 // To run it again is to repeat what was asked for. A tool that has changed since would do something else, which nobody let through.
 func TestG11_NotRunAgainByAToolThatHasChanged(t *testing.T) {
+	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Unsafe, reeve.Keyed, reeve.Verifiable} {
 		for what, parameters := range map[string]string{"another url": "", "other parameters too": `{"type":"object","properties":{"m":{"type":"integer"}},"required":["m"],"additionalProperties":false}`} {
 			t.Run(string(effect)+", "+what, func(t *testing.T) {
@@ -495,6 +506,7 @@ func (w *witness) seenWith(key string) (n int) {
 
 // Only a proven refusal is failed. Everything else after the request left is not.
 func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
+	t.Parallel()
 	w := newWitness(t)
 	var answer atomic.Value // how the far side ends a request whose effect it has had; stragglers of an earlier one may still look
 	w.after = func(_ int, out http.ResponseWriter, r *http.Request) bool {
@@ -558,6 +570,7 @@ func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
 
 // A request that never left is failed, as that is proven.
 func TestG12_WhatNeverLeftIsFailed(t *testing.T) {
+	t.Parallel()
 	h := reevetest.StartWith(t, quick(t))
 	define(h, "nowhere", reeve.Unsafe, map[string]any{"method": "POST", "url": closedPort + "/"}, nil)
 	a := h.Agent("a", "nowhere")
@@ -568,6 +581,7 @@ func TestG12_WhatNeverLeftIsFailed(t *testing.T) {
 
 // A verifiable request that was given up may still arrive: that it is not there yet does not make it failed.
 func TestG12_NotThereYetIsNotFailed(t *testing.T) {
+	t.Parallel()
 	var applied atomic.Bool
 	var sent counter
 	slow := tool("slow", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
@@ -594,6 +608,7 @@ func TestG12_NotThereYetIsNotFailed(t *testing.T) {
 
 // A connection lost on the first of several attempts leaves doubt that a refusal of the next does not take away.
 func TestG12_ARefusedRetryDoesNotProveTheFirstFailed(t *testing.T) {
+	t.Parallel()
 	w := newWitness(t)
 	w.after = func(n int, out http.ResponseWriter, _ *http.Request) bool { drop(out); return true }
 	w.before = func(n int, out http.ResponseWriter, _ *http.Request) bool {
@@ -616,6 +631,7 @@ func TestG12_ARefusedRetryDoesNotProveTheFirstFailed(t *testing.T) {
 }
 
 func TestG13_TheSameCallIsMadeOnce(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	h := reevetest.Start(t, tool("keyed", reeve.Keyed, ran.handle), tool("local", reeve.Local, ran.handle), tool("unsafe", reeve.Unsafe, ran.handle),
 		tool("fails", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) { ran.n.Add(1); return nil, errors.New("no") }))
@@ -650,6 +666,7 @@ func TestG13_TheSameCallIsMadeOnce(t *testing.T) {
 
 // A key is one agent's in one workspace.
 func TestG13_KeysOfOthersAreOthers(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	h := reevetest.Start(t, tool("keyed", reeve.Keyed, ran.handle), tool("local", reeve.Local, ran.handle))
 	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "other"})
@@ -689,6 +706,7 @@ func TestG13_KeysOfOthersAreOthers(t *testing.T) {
 
 // However many make the same call at once, it is made once.
 func TestG13_ConcurrentSameCallsHaveOneEffect(t *testing.T) {
+	t.Parallel()
 	w := newWitness(t)
 	open := make(chan struct{})
 	w.after = func(int, http.ResponseWriter, *http.Request) bool { <-open; return false }
@@ -745,6 +763,7 @@ func TestG13_ConcurrentSameCallsHaveOneEffect(t *testing.T) {
 
 // Infrastructure errors are tried again, a growing while apart; business errors are not, whatever they say.
 func TestG19_RetriesGoByType(t *testing.T) {
+	t.Parallel()
 	type attempt struct{ n atomic.Int64 }
 	var tries attempt
 	fail := func(err error, times int64) reeve.Handler {
@@ -802,6 +821,7 @@ func TestG19_RetriesGoByType(t *testing.T) {
 
 // The delay between attempts doubles, up to its limit.
 func TestG19_TheDelayGrows(t *testing.T) {
+	t.Parallel()
 	var at []int64
 	x := tool("x", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 		at = append(at, reeve.Monotonic().UnixMilli())
@@ -822,6 +842,7 @@ func TestG19_TheDelayGrows(t *testing.T) {
 
 // Whatever a call's effect, its attempts are one thing: they cost what all of them cost, share the time that budgets leave, and are as far apart as the tool asks for.
 func TestG19_AttemptsAreOneThing(t *testing.T) {
+	t.Parallel()
 	const first, apart = 20 * time.Millisecond, 500 * time.Millisecond
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
 		t.Run(string(effect), func(t *testing.T) {

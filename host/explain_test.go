@@ -12,6 +12,7 @@ import (
 
 // What is explained is what holds a call now: one that was approved, and that a budget has held since, waits for the budget and not for the policy.
 func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		var g guarded
 		var ran counter
@@ -62,6 +63,7 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 
 // Who may not call tools is told what the gate judges, and nothing that takes the tool to find out: by what a tool refuses, a file could be read one character after another.
 func TestG26_AToolSaysNothingToAViewer(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		var asked counter
 		nosy := tool("nosy", reeve.Keyed, asked.handle)

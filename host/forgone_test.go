@@ -102,6 +102,7 @@ func settled(t *testing.T, h *reevetest.Host, d reeve.TurnDetail, late bool) map
 
 // A turn that is over waits for nobody: what its calls still wait for is settled with its end and told, and an outcome that comes later changes nothing.
 func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
+	t.Parallel()
 	ways := map[string]func(h *reevetest.Host, turn string){
 		"cancelled": func(h *reevetest.Host, turn string) {
 			h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn+"/cancel", nil)
@@ -164,6 +165,7 @@ func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
 
 // A turn that fails, or that hands over to its client, does not wait either.
 func TestW10_WhatATurnThatFailedWaitedFor(t *testing.T) {
+	t.Parallel()
 	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: {result: started}, fail: {status: 400, message: broken}}\n"
 	eachTalker(t, script, []reeve.Tool{errand("send", reeve.Keyed, itWillCome)}, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
 		turn := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
@@ -179,6 +181,7 @@ func TestW10_WhatATurnThatFailedWaitedFor(t *testing.T) {
 
 // What was being sent when its turn was cancelled is recorded and told when it is over. If it says that its outcome comes later, nobody waits for that.
 func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
+	t.Parallel()
 	entered, finish := make(chan struct{}, 2), make(chan struct{})
 	handle := func(answer func() (any, error)) reeve.Handler {
 		return func(context.Context, *reeve.Invocation) (any, error) {
@@ -212,6 +215,7 @@ func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
 
 // An outcome that comes at the moment at which its turn is cancelled counts, or is refused: its turn has one result, which its clients are told.
 func TestW10_AnOutcomeAndACancelAtOnce(t *testing.T) {
+	t.Parallel()
 	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: has come, text: 'It is done.'}\n- {when: {result: started}, text: 'I have begun.'}\n"
 	eachTalker(t, script, []reeve.Tool{errand("send", reeve.Keyed, itWillCome)}, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
 		for range 10 {
@@ -236,6 +240,7 @@ func TestW10_AnOutcomeAndACancelAtOnce(t *testing.T) {
 
 // A call that the model asked for, and that was under way or not begun when its turn was cancelled, is told to have come to nothing, with the turn's end.
 func TestW21_CallsThatWereNeverRecorded(t *testing.T) {
+	t.Parallel()
 	entered, finish := make(chan struct{}, 1), make(chan struct{})
 	tools := []reeve.Tool{tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 		entered <- struct{}{}
@@ -295,6 +300,7 @@ func recorded(t *testing.T, h *reevetest.Host, turn, tool string) {
 
 // A call that is under way when its turn is ended is recorded, and told once, however the turn is ended.
 func TestW22_ACallThatIsUnderWayWhenItsTurnIsEnded(t *testing.T) {
+	t.Parallel()
 	entered, finish := make(chan struct{}, 1), make(chan struct{})
 	tools := underWay(entered, &finish)
 	ways := map[string]func(h *reevetest.Host, turn string){
@@ -336,6 +342,7 @@ func TestW22_ACallThatIsUnderWayWhenItsTurnIsEnded(t *testing.T) {
 
 // A turn that the kill switch ended says so, whatever it did at that moment.
 func TestG23_ATurnThatIsStoppedSaysSo(t *testing.T) {
+	t.Parallel()
 	entered, finish := make(chan struct{}, 1), make(chan struct{})
 	tools := underWay(entered, &finish)
 	script := ""
@@ -369,6 +376,7 @@ func TestG23_ATurnThatIsStoppedSaysSo(t *testing.T) {
 
 // What becomes of calls that wait for a person when their agent is removed is told before the end of its turns.
 func TestW21_AnAgentThatIsRemovedWhileAPersonIsAsked(t *testing.T) {
+	t.Parallel()
 	tools := []reeve.Tool{tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) { return "sent", nil })}
 	eachTalker(t, "- {when: begin, calls: [{name: send, args: {}}]}\n", tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
 		for end, status := range map[string]int{"DELETE": http.StatusNoContent, "PATCH": http.StatusOK} {
@@ -390,6 +398,7 @@ func TestW21_AnAgentThatIsRemovedWhileAPersonIsAsked(t *testing.T) {
 
 // Whoever does the work may be done before the request that asks for it is answered: the outcome counts, once, and that it comes later is no news then.
 func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
+	t.Parallel()
 	entered, finish := make(chan struct{}, 1), make(chan struct{})
 	var tools []reeve.Tool
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed, reeve.Verifiable, reeve.Unsafe} {

@@ -27,6 +27,7 @@ func (l *scribe) Answer(_ context.Context, r model.Request, _ func(model.Delta))
 }
 
 func TestW23_AnAnswerInJSON(t *testing.T) {
+	t.Parallel()
 	l := &scribe{}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: l})
 	h.Agent("bot")
@@ -77,6 +78,7 @@ func TestW23_AnAnswerInJSON(t *testing.T) {
 }
 
 func TestW23_BoundsOfAnAnswer(t *testing.T) {
+	t.Parallel()
 	l := &scribe{}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: l})
 	h.Agent("bot")
@@ -117,6 +119,7 @@ func TestW23_BoundsOfAnAnswer(t *testing.T) {
 
 // Where OpenAI's clients call, an Idempotency-Key says nothing: an answer is never given to somebody who was not asked for a token.
 func TestW23_AnAnswerIsNobodyElses(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: &scribe{}})
 	h.Agent("bot")
 	for path, body := range map[string]object{

@@ -70,6 +70,7 @@ func (w *watched) counts() [4]int64 {
 
 // A refusal at any step runs nothing after it, and the record names the step.
 func TestG01_ARefusalEndsTheWayAndNamesItsStep(t *testing.T) {
+	t.Parallel()
 	var w watched
 	h := reevetest.Start(t, w.tool("watched"))
 	w.in(h, "work")
@@ -148,6 +149,7 @@ func TestG01_ARefusalEndsTheWayAndNamesItsStep(t *testing.T) {
 
 // The budget is the last to refuse: everything before it has run, the handler has not.
 func TestG01_BudgetIsTheLastStep(t *testing.T) {
+	t.Parallel()
 	var w watched
 	costly := w.tool("watched")
 	costly.Cost = reeve.Amount{Micros: 5}
@@ -171,6 +173,7 @@ func TestG01_BudgetIsTheLastStep(t *testing.T) {
 
 // A call that is let through has passed every step, in order, and its parts ran once each.
 func TestG01_ACallThatPassesHasSeenEveryStep(t *testing.T) {
+	t.Parallel()
 	var w watched
 	h := reevetest.Start(t, w.tool("watched"))
 	w.in(h, "work")
@@ -194,6 +197,7 @@ func TestG01_ACallThatPassesHasSeenEveryStep(t *testing.T) {
 
 // A call that reads is judged by what holds now before it is made, and not only before it is recorded: what was forbidden a moment ago, here or on another server, reaches nobody.
 func TestG01_AReadThatIsRefusedIsNotMade(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	reads := tool("reads", reeve.Read, ran.handle)
 	reads.Tier, reads.Capability = reeve.ReadOnly, "files.read"
@@ -228,6 +232,7 @@ func TestG01_AReadThatIsRefusedIsNotMade(t *testing.T) {
 
 // A call by a name is that agent's who has it now, also where nothing is written before its handler runs.
 func TestG01_ANameIsWhoHasItNow(t *testing.T) {
+	t.Parallel()
 	one, shared := reevetest.Start(t), two(t)
 	for name, servers := range map[string][2]*reevetest.Host{"here": {one, one}, "elsewhere": {shared[0], shared[1]}} {
 		t.Run(name, func(t *testing.T) {
@@ -259,6 +264,7 @@ func TestG01_ANameIsWhoHasItNow(t *testing.T) {
 
 // Whatever goes wrong in a tool's own judgement is that step's refusal, recorded, and nothing after it runs.
 func TestG01_AToolsOwnJudgementThatFailsRefuses(t *testing.T) {
+	t.Parallel()
 	fail := map[string]func() error{
 		"error":  func() error { return errors.New("no") },
 		"panic":  func() error { panic("boom") },
@@ -302,6 +308,7 @@ func TestG01_AToolsOwnJudgementThatFailsRefuses(t *testing.T) {
 
 // Every kind of call leaves one action and one result, linked, in its thread.
 func TestG02_EveryCallLeavesOneActionAndOneResult(t *testing.T) {
+	t.Parallel()
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
 	var ran counter
@@ -365,6 +372,7 @@ func TestG02_EveryCallLeavesOneActionAndOneResult(t *testing.T) {
 
 // Concurrent calls of one thread leave one chain, in which every action comes before its result.
 func TestG02_ConcurrentCallsShareOneChain(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	h := reevetest.Start(t, tool("read", reeve.Read, ran.handle), tool("local", reeve.Local, ran.handle), tool("keyed", reeve.Keyed, ran.handle))
 	a := h.Agent("a", "read", "local", "keyed")
@@ -388,6 +396,7 @@ func TestG02_ConcurrentCallsShareOneChain(t *testing.T) {
 
 // A caller that goes away in the middle of a call leaves a whole record all the same.
 func TestG02_ACallerThatGoesAwayIsRecorded(t *testing.T) {
+	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
 		t.Run(string(effect), func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -406,6 +415,7 @@ func TestG02_ACallerThatGoesAwayIsRecorded(t *testing.T) {
 
 // So does one that goes away while the workspace changes: the call is judged again, and nobody is there for it.
 func TestG02_ACallerThatGoesAwayFromAWorkspaceThatChanges(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	var h *reevetest.Host
 	h = reevetest.Start(t, tool("leave", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
@@ -425,6 +435,7 @@ func TestG02_ACallerThatGoesAwayFromAWorkspaceThatChanges(t *testing.T) {
 
 // A tool that is not there, one that is another's and one of another workspace are told apart by nobody.
 func TestG03_NotFoundSaysNothingMore(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	a := h.Agent("a", "read_file")
 	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "other"})
@@ -479,6 +490,7 @@ const strictShape = `{"type":"object","additionalProperties":false,"required":["
 	"list":{"type":"array","minItems":1,"items":{"type":"integer"}}}}`
 
 func TestG04_EveryWrongArgumentIsNamed(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	strict := tool("strict", reeve.Local, ran.handle)
 	strict.Parameters = json.RawMessage(strictShape)
@@ -523,6 +535,7 @@ func TestG04_EveryWrongArgumentIsNamed(t *testing.T) {
 
 // A key whose call was refused can be used again: nothing was done with it.
 func TestG04_ARefusedCallDoesNotUseUpItsKey(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	strict := tool("strict", reeve.Local, ran.handle)
 	strict.Parameters = json.RawMessage(strictShape)
@@ -537,6 +550,7 @@ func TestG04_ARefusedCallDoesNotUseUpItsKey(t *testing.T) {
 }
 
 func TestG05_WhatModelsReallySend(t *testing.T) {
+	t.Parallel()
 	var got atomic.Value
 	strict := tool("strict", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		got.Store(string(inv.Args))
@@ -618,6 +632,7 @@ func TestG05_WhatModelsReallySend(t *testing.T) {
 
 // A model that corrects itself after an error sees, in the thread, what it sent and what was wrong with it, however large.
 func TestG05_TheRecordOfBrokenArgumentsIsBounded(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	a := h.Agent("a", "write_file")
 	huge := `{"` + strings.Repeat("k", 1<<20) + `":1}`
@@ -638,6 +653,7 @@ func TestG05_TheRecordOfBrokenArgumentsIsBounded(t *testing.T) {
 
 // What an operator sets is nowhere to be seen: not in schemas, descriptions, errors or messages.
 func TestG06_OperatorSettingsStayInside(t *testing.T) {
+	t.Parallel()
 	const sealed, header, key = "topsecret-value-1", "quiet-header-value", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	w := newWitness(t)
 	w.before = func(n int, out http.ResponseWriter, r *http.Request) bool { // a far side that says back all it was told
@@ -687,6 +703,7 @@ func TestG06_OperatorSettingsStayInside(t *testing.T) {
 
 // A tool that does not say what its calls do is unsafe, needs approval, and is never sent twice.
 func TestG07_NoEffectMeansUnsafe(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	vague := reeve.Tool{ID: "vague", Description: "Does something.", Parameters: json.RawMessage(anything), Handler: ran.handle}
 	h := reevetest.Start(t, vague)

@@ -50,6 +50,7 @@ func hearing(t *testing.T, script string) (*reevetest.Host, *eavesdropper) {
 // TestW17_AttachmentsGoAlong: what was attached to a turn reaches whoever its agent hands a task to, and whoever that one does, byte by byte; the second turn, to which nothing was
 // attached, hands on nothing.
 func TestW17_AttachmentsGoAlong(t *testing.T) {
+	t.Parallel()
 	h, heard := hearing(t, `- {when: {tool: delegate}, text: "It is a dot."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: middle, input: "what is it?"}}]}
 - {when: {system: I am middle}, calls: [{name: delegate, args: {agent: eyes, input: "look"}}]}
@@ -86,6 +87,7 @@ func TestW17_AttachmentsGoAlong(t *testing.T) {
 
 // TestW18_AttachmentsAreSeenByWhoIsLoopedIn, once: it sees what was said, with what came with it; what it sends is seen in the conversation.
 func TestW18_AttachmentsAreSeenByWhoIsLoopedIn(t *testing.T) {
+	t.Parallel()
 	h, heard := hearing(t, `- {when: {system: I am boss, tool: loop_in}, text: "So it is."}
 - {when: {system: I am boss}, calls: [{name: loop_in, args: {agent: eyes, input: "what is it?"}}]}
 - {when: {system: I am eyes, tool: send_media}, text: "A dot, and I drew another."}

@@ -11,6 +11,7 @@ import (
 
 // A refusal says what would help: what policy denies and what an agent's lifecycle does are not mended by the same.
 func TestG02_TheHintIsAboutWhatRefused(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change object
 		hint   string

@@ -12,6 +12,7 @@ import (
 // What is kept for undo, or was sent in a conversation, is no output: neither a viewer nor an agent that may read no files gets at it by its hash,
 // unless the same bytes are an output too. Nor does restoring files bring out what was sent.
 func TestG21_KeptBytesAreReadOnlyAsWhatTheyAre(t *testing.T) {
+	t.Parallel()
 	both := strings.Repeat("an output and a file\n", 1000)
 	h := talkerIn(t, t.TempDir(), `- {when: {tool: send_media}, text: Done.}
 - {when: {said: send it}, calls: [{name: send_media, args: {path: /shared/sent.txt}}]}

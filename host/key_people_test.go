@@ -11,6 +11,7 @@ import (
 
 // A key is of one person: with it another's call is refused, and is told nothing of what was done. A person is the same with whichever of their tokens.
 func TestG11_AKeyIsOfOnePerson(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		ann, phone, bob := as(h, "ann", "member"), as(h, "ann", "member"), as(h, "bob", "member")

@@ -14,6 +14,7 @@ import (
 
 // Whoever makes a call again after the time of its approval is over need not wait until the loop has noticed, which does not run here: they are told, or asked anew. No list shows it as pending.
 func TestG14_WhoAsksAgainInTimeForTheNext(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
 		t.Run(engine, func(t *testing.T) {
 			var g guarded
@@ -65,6 +66,7 @@ func TestG14_WhoAsksAgainInTimeForTheNext(t *testing.T) {
 
 // An undo that nobody approved in time is asked for anew at once, and who has asked for it with a key is told so.
 func TestO03_AnUndoThatNobodyApprovedInTime(t *testing.T) {
+	t.Parallel()
 	cfg := quick(t)
 	cfg.ApprovalTTL = host.Duration(time.Second) // the least there is
 	h := reevetest.StartWith(t, cfg)
@@ -96,6 +98,7 @@ func TestO03_AnUndoThatNobodyApprovedInTime(t *testing.T) {
 
 // A word on the outcome of what has not run is refused, and says what the operation waits for.
 func TestG15_AWordOnWhatWaitsForAnother(t *testing.T) {
+	t.Parallel()
 	var g guarded
 	var ran counter
 	h := reevetest.Start(t, g.tool(), tool("send", reeve.Keyed, ran.handle))

@@ -60,6 +60,7 @@ func (l *eavesdropper) last(system string) string {
 // TestW18_LoopIn calls an agent into a conversation. It speaks there under its own name, with its own persona, knows what was said, and
 // the caller goes on with what it said; later turns tell everybody apart.
 func TestW18_LoopIn(t *testing.T) {
+	t.Parallel()
 	script, err := model.ParseScript([]byte(`answers:
 - {when: {system: I am boss, said: hello}, text: "Good morning, I am the boss."}
 - {when: {system: I am boss, said: go}, text: "One moment, I ask our lawyer.", calls: [{name: loop_in, args: {agent: lawyer, input: "May we?"}}]}
@@ -145,6 +146,7 @@ func TestW18_LoopIn(t *testing.T) {
 
 // TestW18_NoConversation: a run that is no turn has nothing to call anybody into.
 func TestW18_NoConversation(t *testing.T) {
+	t.Parallel()
 	h := talkerIn(t, t.TempDir(), `- {when: {tool: loop_in}, text: "I could not."}
 - {when: {system: I am boss}, calls: [{name: loop_in, args: {agent: lawyer, input: "May we?"}}]}
 `)

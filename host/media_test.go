@@ -46,6 +46,7 @@ func painter(t *testing.T, more ...string) *reevetest.Host {
 }
 
 func TestSendMedia_SentMediaReachesTheConversationThatAsked(t *testing.T) {
+	t.Parallel()
 	h := painter(t)
 	c, other := h.Talk("bot"), h.Talk("bot")
 	if d := over(h, speak(h, c.ID, "the picture please").ID); d.State != reeve.RunCompleted || d.Issues.ToolFailures > 0 {
@@ -75,6 +76,7 @@ func TestSendMedia_SentMediaReachesTheConversationThatAsked(t *testing.T) {
 }
 
 func TestSendMedia_WhatCannotBeSent(t *testing.T) {
+	t.Parallel()
 	h := painter(t)
 	c := h.Talk("bot")
 	for _, text := range []string{"the secret please", "the absent one please"} {
@@ -94,6 +96,7 @@ func TestSendMedia_WhatCannotBeSent(t *testing.T) {
 }
 
 func TestSendMedia_AScheduleSendsToTheConversationItWasMadeIn(t *testing.T) {
+	t.Parallel()
 	soon := time.Now().Add(5 * time.Second).UTC().Format(time.RFC3339)
 	h := painter(t, "- {when: {tool: schedule_create}, text: Planned.}\n",
 		"- {when: {said: later}, calls: [{name: schedule_create, args: {goal: send the picture, cadence_type: once, cadence_value: '"+soon+"'}}]}\n")

@@ -40,6 +40,7 @@ func recall(h *reevetest.Host, conversation string, n int) (list []reeve.Message
 
 // TestL13_OlderTurnsInAFewWords: what no longer fits is put into a few words in the background, each stretch once, and stands before the recent turns.
 func TestL13_OlderTurnsInAFewWords(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		heard := &eavesdropper{Model: script(t, `answers:
 - {when: {system: /keep the memory/, said: /said before/}, text: SECOND}
@@ -88,6 +89,7 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 
 // TestL13_SummariesCostAndFailWithoutHarm: without money, or with a model that fails, turns go on as they are and nothing is made up.
 func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		heard := &eavesdropper{Model: script(t, `answers:
 - {when: {system: /keep the memory/}, fail: {status: 400, message: I will not}}
@@ -114,6 +116,7 @@ func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 
 // TestL14_ASummaryThatTheDatabaseFailed: the server can say neither what came of it nor that it is to be tried again. It is, when the database is there.
 func TestL14_ASummaryThatTheDatabaseFailed(t *testing.T) {
+	t.Parallel()
 	cfg := quick(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	cfg.Mind = script(t, "answers:\n- {when: {system: /keep the memory/}, text: IN SHORT}\n- {when: {said: /./}, text: answered}\n")

@@ -15,6 +15,7 @@ import (
 // A file may be called whatever it likes: names that only look like a key are shown, so that the file can be opened, and lists come to their end. Those that
 // hold a stored secret are not, and lists come to their end all the same.
 func TestG21_NamesOfFilesAreShown(t *testing.T) {
+	t.Parallel()
 	const stored = "correct horse 99"
 	h := reevetest.Start(t)
 	h.Agent("clerk", "file_write", "file_read", "file_list", "file_search", "file_edit", "file_delete")
@@ -83,6 +84,7 @@ func TestG21_NamesOfFilesAreShown(t *testing.T) {
 
 // What the server itself lives on is nobody's to read, from its first start on: the owner's token, and the key that seals secrets.
 func TestG21_WhatTheServerLivesOnIsNotShown(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	h.Agent("clerk", "file_write")
 	for _, name := range []string{"owner.token", "secret.key"} {
@@ -99,6 +101,7 @@ func TestG21_WhatTheServerLivesOnIsNotShown(t *testing.T) {
 
 // TestG21_KeysOfTheConfigAreNotShown: a provider's key that the configuration holds is known like one in the environment. A word that a server of one's own is content with is no secret.
 func TestG21_KeysOfTheConfigAreNotShown(t *testing.T) {
+	t.Parallel()
 	cfg := quick(t)
 	cfg.Models.Servers = map[string]model.Endpoint{"mine": {URL: "http://127.0.0.1:1", Key: "correct-horse-battery-staple"}, "local": {URL: "http://127.0.0.1:1", Key: "not-needed"}}
 	h := reevetest.StartWith(t, cfg)

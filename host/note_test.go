@@ -23,6 +23,7 @@ func notes(h *reevetest.Host, query string, headers ...string) (out []string) {
 
 // TestW02_NotesAreTakenAndRecalled: the model takes notes of each turn, once, within the agent's budget; in later conversations it is told of those that fit and of the latest.
 func TestW02_NotesAreTakenAndRecalled(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		heard := &eavesdropper{Model: script(t, `answers:
 - {when: {system: /take notes/, said: /Known.*tea/}, text: 'Here: {"notes": []}'}
@@ -58,6 +59,7 @@ func TestW02_NotesAreTakenAndRecalled(t *testing.T) {
 
 // TestW02_NotesThatFitAmongMany: what is recalled is bounded, and found among many of one's own and of others.
 func TestW02_NotesThatFitAmongMany(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		heard := &eavesdropper{Model: script(t, "answers:\n- {when: {system: /take notes/}, text: '{\"notes\": []}'}\n- {when: {said: /./}, text: fine}\n")}
 		cfg.Mind = heard
@@ -88,6 +90,7 @@ func TestW02_NotesThatFitAmongMany(t *testing.T) {
 
 // TestO11_PagesOfNotesGoOnBehindOneThatIsGone: the note that a page ended with may be deleted before the next page is asked for.
 func TestO11_PagesOfNotesGoOnBehindOneThatIsGone(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		h := reevetest.Run(t, cfg)
 		h.Agent("bot")
@@ -117,6 +120,7 @@ func TestO11_PagesOfNotesGoOnBehindOneThatIsGone(t *testing.T) {
 
 // TestW09_NotesThatCannotBeTaken: a model that gives no notes only flags the turn.
 func TestW09_NotesThatCannotBeTaken(t *testing.T) {
+	t.Parallel()
 	heard := &eavesdropper{Model: script(t, "answers:\n- {when: {system: /take notes/}, text: 'I would rather not'}\n- {when: {said: /./}, text: fine}\n")}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard})
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "bot", "config": object{"instructions": "I am bot.", "notes": true}})
@@ -128,6 +132,7 @@ func TestW09_NotesThatCannotBeTaken(t *testing.T) {
 
 // TestW22_NotesAreTakenAfterAStop: a server that is told to stop while it takes notes leaves that to the next, as one that is killed does.
 func TestW22_NotesAreTakenAfterAStop(t *testing.T) {
+	t.Parallel()
 	heard := &eavesdropper{Model: script(t, "answers:\n- {when: {system: /take notes/}, text: wait, fail: {hang: true}}\n- {when: {said: /./}, text: fine}\n")}
 	cfg := host.Config{Dir: t.TempDir(), Mind: heard}
 	h := reevetest.Run(t, cfg)
@@ -145,6 +150,7 @@ func TestW22_NotesAreTakenAfterAStop(t *testing.T) {
 
 // TestW22_AnAutomationGivesNotes: what an automation comes to that takes notes is remembered too.
 func TestW22_AnAutomationGivesNotes(t *testing.T) {
+	t.Parallel()
 	h, heard, _ := stepper(t, object{"extraction": "notes", "notes": true}, map[string]string{"notes": `({ notes: [input.input + ' was said'] })`})
 	over(h, speak(h, h.Talk("bot").ID, "garden").ID)
 	if got := fmt.Sprint(notes(h, "?agent=bot")); got != "[garden was said]" {
@@ -158,6 +164,7 @@ func TestW22_AnAutomationGivesNotes(t *testing.T) {
 
 // TestO11_NotesOfOthers: a note is its user's: for others it does not exist.
 func TestO11_NotesOfOthers(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir()})
 	h.Agent("bot")
 	ann, ben := as(h, "ann", "member"), as(h, "ben", "member")

@@ -35,6 +35,7 @@ func meteo(t *testing.T, status *int) *httptest.Server {
 
 // TestK13_UtilsAndUsers calls the packs from a script, with what they say of themselves.
 func TestK13_UtilsAndUsers(t *testing.T) {
+	t.Parallel()
 	status := 200
 	far := meteo(t, &status)
 	cfg := quick(t)
@@ -77,6 +78,7 @@ func TestK13_UtilsAndUsers(t *testing.T) {
 
 // TestG06_WeatherObeysTheNetworkPolicy: the operator's address is no way around the guard, and is never shown.
 func TestG06_WeatherObeysTheNetworkPolicy(t *testing.T) {
+	t.Parallel()
 	status := 200
 	far := meteo(t, &status)
 	cfg := quick(t)

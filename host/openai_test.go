@@ -83,6 +83,7 @@ var (
 
 // Every answer and every event under /v1 has what OpenAI's published schema requires.
 func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
+	t.Parallel()
 	h := talker(t, openAIScript, agentTool())
 	fits := openAISchema(t)
 	fits("models", h.Want(http.StatusOK, nil, "GET", "/v1/models", nil).Body)
@@ -139,6 +140,7 @@ func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 // What an agent says before and after a call of a tool stays apart: in a response as items, in a completion by an empty
 // line.
 func TestW23_TextsAroundACallStayApart(t *testing.T) {
+	t.Parallel()
 	h := talker(t, openAIScript, agentTool())
 	chat := object{"model": "bot", "messages": []object{{"role": "user", "content": "begin"}},
 		"tools": []object{weather}}
@@ -216,6 +218,7 @@ func farModel(t *testing.T, answer string) (*reevetest.Host, func() string) {
 // What changes the answer reaches the model: a tool that must be called, texts to stop at, top_p, and one call at a
 // time.
 func TestW23_ParametersReachTheModel(t *testing.T) {
+	t.Parallel()
 	call := func(at int, id string) string {
 		return `{"index":` + string(rune('0'+at)) + `,"id":"` + id +
 			`","type":"function","function":{"name":"get_weather","arguments":"{}"}}`
@@ -264,6 +267,7 @@ data: [DONE]
 
 // The rehearsal model heeds the same parameters.
 func TestW23_TheRehearsalModelHeedsParameters(t *testing.T) {
+	t.Parallel()
 	h := talker(t, openAIScript, agentTool())
 	chat := func(more object) string {
 		ask := object{"model": "bot", "messages": []object{{"role": "user", "content": "count"}},
@@ -289,6 +293,7 @@ func TestW23_TheRehearsalModelHeedsParameters(t *testing.T) {
 
 // Errors under /v1 have OpenAI's form, wherever they arise.
 func TestW23_ErrorsHaveOpenAIsForm(t *testing.T) {
+	t.Parallel()
 	h := talker(t, openAIScript, agentTool())
 	fits := openAISchema(t)
 	hi := []object{{"role": "user", "content": "hi"}}
@@ -367,6 +372,7 @@ func TestW23_ErrorsHaveOpenAIsForm(t *testing.T) {
 
 // A provider's limit that remains after all tries reaches the client with the time to wait, and so does our own.
 func TestW23_LimitsSayWhenToTryAgain(t *testing.T) {
+	t.Parallel()
 	h := talker(t, openAIScript, agentTool())
 	fits := openAISchema(t)
 	for path, body := range map[string]object{"/v1/responses": {"model": "bot", "input": "busy"},

@@ -14,6 +14,7 @@ import (
 )
 
 func TestOracle_OpenAIClients(t *testing.T) {
+	t.Parallel()
 	from := os.Getenv("REEVE_ORACLES")
 	if from == "" {
 		t.Fatal("REEVE_ORACLES is not set: it names the folder of outside test suites")
@@ -42,6 +43,7 @@ func TestOracle_OpenAIClients(t *testing.T) {
 
 // TestOracle_OpenAIBothAPIs drives chat completions and responses with OpenAI's own client and two others.
 func TestOracle_OpenAIBothAPIs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("testdata/openai")); err != nil {
 		t.Fatal(err)

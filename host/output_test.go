@@ -47,6 +47,7 @@ func slices(h *reevetest.Host, agent, hash string, n int) string {
 }
 
 func TestG20_LongOutputIsCutAndKept(t *testing.T) {
+	t.Parallel()
 	const limit = 16 << 10
 	text := map[string]string{
 		"fits":      strings.Repeat("a", limit),
@@ -107,6 +108,7 @@ func TestG20_LongOutputIsCutAndKept(t *testing.T) {
 
 // Whoever is shown a note can follow it, and nobody else's workspace can.
 func TestG20_TheNoteLeadsToTheRest(t *testing.T) {
+	t.Parallel()
 	want := strings.Repeat("0123456789é", 3000)
 	h := reevetest.Start(t, saying("say", func() (any, error) { return want, nil }))
 	a := h.Agent("a", "say") // has not been given output_read
@@ -131,6 +133,7 @@ func TestG20_TheNoteLeadsToTheRest(t *testing.T) {
 
 // Whoever reads an output over REST in slices, and goes on from where each says, has every byte of it once: text in whole characters, anything else as data.
 func TestG20_SlicesOverRESTAreExact(t *testing.T) {
+	t.Parallel()
 	var said string
 	h := reevetest.Start(t, saying("say", func() (any, error) { return said, nil }))
 	h.Agent("a", "say")
@@ -181,6 +184,7 @@ func TestG20_SlicesOverRESTAreExact(t *testing.T) {
 
 // The cap holds for bytes that take more room once they can be shown, and for values that are not text.
 func TestG20_TheCapHoldsForAnything(t *testing.T) {
+	t.Parallel()
 	var v any
 	h := reevetest.Start(t, saying("say", func() (any, error) { return v, nil }))
 	a := h.Agent("a", "say")
@@ -196,6 +200,7 @@ func TestG20_TheCapHoldsForAnything(t *testing.T) {
 
 // An approver whose diff was cut can read the rest of it too.
 func TestG20_ALongPreviewIsKeptToo(t *testing.T) {
+	t.Parallel()
 	var g guarded
 	x := g.tool()
 	diff := strings.Repeat("+ a line\n", 40_000)
@@ -216,6 +221,7 @@ func TestG20_ALongPreviewIsKeptToo(t *testing.T) {
 
 // Secrets are taken out of results and errors before they are cut, kept or sent; what people need is not.
 func TestG21_SecretsAreTakenOut(t *testing.T) {
+	t.Parallel()
 	const stored = `my "stored" s3cret/+`
 	shapes := []string{stored, "sk-proj-abcdefghijklmnopqrstuv", "ghp_abcdefghijklmnopqrstuvwxyz012345", "AKIAIOSFODNN7EXAMPLE",
 		"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U", "Zk3vQ9mLx2Rt7Yb4Nc8Ws1Pd6Hf5Jg0A"}
@@ -310,6 +316,7 @@ func lookFor(t *testing.T, secret, where, text string) {
 }
 
 func TestG21_WhatPeopleNeedStays(t *testing.T) {
+	t.Parallel()
 	var said string
 	h := reevetest.Start(t, saying("say", func() (any, error) { return said, nil }))
 	a := h.Agent("a", "say", "file_write", "file_list")
@@ -337,6 +344,7 @@ func TestG21_WhatPeopleNeedStays(t *testing.T) {
 
 // A handler that takes too long is cut off, is told so, and the next call works.
 func TestG18_ATimeoutEndsTheHandlerAndNothingElse(t *testing.T) {
+	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed, reeve.Unsafe} {
 		for _, kind := range []string{"heeds", "ignores"} {
 			t.Run(string(effect)+" "+kind, func(t *testing.T) {
@@ -381,6 +389,7 @@ func TestG18_ATimeoutEndsTheHandlerAndNothingElse(t *testing.T) {
 
 // A tool that runs a program and its children under its context leaves none of them behind.
 func TestG18_TheProcessTreeIsGone(t *testing.T) {
+	t.Parallel()
 	pids := make(chan int, 2)
 	x := tool("x", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
 		cmd := exec.CommandContext(ctx, "sh", "-c", "sleep 600 & echo $!; wait")

@@ -15,6 +15,7 @@ import (
 // A request has left, and the store takes no writes: the caller is not told that nothing happened, and the running server records
 // the outcome once it can.
 func TestG12_AnOutcomeThatCannotBeRecordedIsOwed(t *testing.T) {
+	t.Parallel()
 	var file string
 	var lock *sql.Conn
 	h := reevetest.Start(t, tool("sends_once", reeve.Unsafe, func(ctx context.Context, _ *reeve.Invocation) (any, error) {

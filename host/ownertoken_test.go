@@ -17,6 +17,7 @@ import (
 
 // A data directory that was started before has a token that the database of a backup does not know: its owner gets another, and nobody else's is lost.
 func TestRestore_TheOwnerIsNotLockedOut(t *testing.T) {
+	t.Parallel()
 	other := reevetest.Start(t)
 	other.Agent("theirs")
 	backup := filepath.Join(t.TempDir(), "backup.db")
@@ -53,6 +54,7 @@ func TestRestore_TheOwnerIsNotLockedOut(t *testing.T) {
 
 // An owner who has revoked the token in the file, because somebody else knows it, is told so by the doctor and finds another there after the next start.
 func TestStart_ARevokedOwnerTokenIsReplaced(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	dir, old := h.Dir(), h.Token
 	if p := part(h, "tokens"); !p.OK {
@@ -81,6 +83,7 @@ func TestStart_ARevokedOwnerTokenIsReplaced(t *testing.T) {
 
 // An owner whose token is damaged in the database is not locked out either, and the server starts.
 func TestStart_ADamagedOwnerTokenIsReplaced(t *testing.T) {
+	t.Parallel()
 	for _, damage := range []string{"expires_at = 'x'", "revoked_at = 'x'", "role = ''", "user_name = ''"} {
 		h := reevetest.Start(t)
 		dir, old := h.Dir(), h.Token

@@ -135,6 +135,7 @@ func TestO13_SchedulesInPages(t *testing.T) {
 
 // Slices of a file join to it, however much of it is asked for at once.
 func TestO01_SlicesOfAFileJoinWhateverTheCharacters(t *testing.T) {
+	t.Parallel()
 	for _, most := range caps {
 		dir := t.TempDir()
 		h := reevetest.StartWith(t, host.Config{Dir: dir, OutputCap: most})
@@ -164,6 +165,7 @@ func TestO01_SlicesOfAFileJoinWhateverTheCharacters(t *testing.T) {
 
 // A folder's entries are all listed, page by page, however little callers are shown.
 func TestO01_AFolderInPages(t *testing.T) {
+	t.Parallel()
 	for _, most := range caps {
 		dir := t.TempDir()
 		h := reevetest.StartWith(t, host.Config{Dir: dir, OutputCap: most})

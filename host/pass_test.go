@@ -102,6 +102,7 @@ func (l *listening) cut(t *testing.T, after time.Time) {
 
 // A token that expires ends what is listened to with it, however much there is to hear.
 func TestW12_AnExpiredTokenEndsWhatIsHeard(t *testing.T) {
+	t.Parallel()
 	h := talker(t, chatter)
 	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Wait)
 	defer cancel()
@@ -118,6 +119,7 @@ func TestW12_AnExpiredTokenEndsWhatIsHeard(t *testing.T) {
 
 // A right that is taken at one server ends what is listened to at another, however much there is to hear.
 func TestW12_ARightTakenElsewhereEndsWhatIsHeard(t *testing.T) {
+	t.Parallel()
 	var servers [2]*reevetest.Host
 	url := storetest.PostgresURL(t)
 	for i := range servers {

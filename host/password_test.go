@@ -13,6 +13,7 @@ import (
 
 // The password of the database is what the server lives on: no tool shows it, wherever it has found it.
 func TestG21_ThePasswordOfTheDatabase(t *testing.T) {
+	t.Parallel()
 	const password = "quiet-copper-meadow"
 	at, err := url.Parse(storetest.PostgresURL(t))
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 // Whatever is undone, files and folders have the permissions again that they had, but for what makes a program run as somebody else.
 func TestO03_UndoBringsPermissionsBack(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	h := talkerIn(t, dir, "- {text: hello}\n")
 	h.Agent("clerk", "file_write", "file_edit", "file_delete", "file_restore")

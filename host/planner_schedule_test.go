@@ -58,6 +58,7 @@ func (a *auto) schedules() string {
 // TestK27_PlansAreFoundAmongManyRepairs: however many repairs there were since, the maintainer is told what the person asked for, the planner schedules its version, and
 // the schedule of an earlier plan ends.
 func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
+	t.Parallel()
 	a, _ := planning(t, quick(t))
 	tell := a.tells()
 	a.written(tell, "1.0")
@@ -90,6 +91,7 @@ func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 
 // TestK27_GoingBackTakesTheScheduleAlong: the schedule of a plan ends when another is activated, and begins again with its version.
 func TestK27_GoingBackTakesTheScheduleAlong(t *testing.T) {
+	t.Parallel()
 	a, _ := planning(t, quick(t))
 	tell := a.tells()
 	a.written(tell, "1.0")
@@ -109,6 +111,7 @@ func TestK27_GoingBackTakesTheScheduleAlong(t *testing.T) {
 // TestK27_AnotherTimeForWhatRuns: the planner gives an active version another time, or its first, and it holds at once; the schedule is whose word it was. What nobody has activated
 // waits, and so does what a person has paused.
 func TestK27_AnotherTimeForWhatRuns(t *testing.T) {
+	t.Parallel()
 	a, _ := planning(t, quick(t))
 	tell := a.tells()
 	a.written(tell, "1.0")

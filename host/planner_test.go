@@ -81,6 +81,7 @@ func (a *auto) watched(keys ...string) func() string {
 // TestK27_PlannerWritesAScript takes a plain request to an automation that a person activates: the planner looks, asks, is corrected
 // by a trial, saves and schedules; nothing runs, and nothing is changed, before the person has seen what it would do and said so.
 func TestK27_PlannerWritesAScript(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		cfg.Mind = script(t, plannerScript)
 		a, d := planning(t, cfg)
@@ -127,6 +128,7 @@ func TestK27_PlannerWritesAScript(t *testing.T) {
 // TestK27_MaintainerMends lets a script fail in the middle: the maintainer reads, tries, mends, and the run carries on where it
 // failed. What was done stays done.
 func TestK27_MaintainerMends(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		broken := strings.Replace(goodScript, "await Mail.send", "if (id === 'b') ctx.nothing.there(); await Mail.send", 1)
 		cfg.Mind = script(t, `
@@ -151,6 +153,7 @@ answers:
 
 // TestK27_AFixThatChangesIdentityIsRefused compares what two versions do, whatever a fix says of itself.
 func TestK27_AFixThatChangesIdentityIsRefused(t *testing.T) {
+	t.Parallel()
 	const walk = `for (const id of await Mail.list({})) await Items.withItem(ID, 'Letter ' + id, async (ctx) => { if (ctx.item.isDone) return; await Mail.send({ to: id }) })`
 	named := func(id string) string { return strings.Replace(walk, "ID", id, 1) }
 	good := named(`'mail:' + id`)
@@ -192,6 +195,7 @@ answers:
 
 // TestK27_ARepairThatNobodyDoes: the maintainer is stopped when a script fails. The repair has failed then, and the automation waits for its person, who can resume it.
 func TestK27_ARepairThatNobodyDoes(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		a, d := planning(t, cfg)
 		a.Want(201, nil, "POST", "/api/agents", call{"name": "mender", "kind": "maintainer"})
@@ -214,6 +218,7 @@ func TestK27_ARepairThatNobodyDoes(t *testing.T) {
 
 // TestK27_AMendedRunThatIsNotMade: the automation is stopped just when its script was mended. Its person is told, and has the run made when they resume it.
 func TestK27_AMendedRunThatIsNotMade(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		var a *auto
 		cfg.Mind = interposed{script(t, `
@@ -243,6 +248,7 @@ answers:
 
 // TestK27_APlanThatNobodyMakes: whatever becomes of the planner, its errand ends, its person is told, and another can be asked for.
 func TestK27_APlanThatNobodyMakes(t *testing.T) {
+	t.Parallel()
 	gone := func(a *auto) { a.Want(204, nil, "DELETE", "/api/agents/planner", nil) }
 	for name, c := range map[string]struct {
 		before, during, after func(*auto)
@@ -287,6 +293,7 @@ func TestK27_APlanThatNobodyMakes(t *testing.T) {
 
 // TestK27_APlanOfAnAutomationThatIsGone: it is removed when the planner has saved a version of it. The errand ends all the same, whether the planner is woken for it or not, and holds nobody up.
 func TestK27_APlanOfAnAutomationThatIsGone(t *testing.T) {
+	t.Parallel()
 	for _, stopped := range []bool{true, false} {
 		everywhere(t, func(t *testing.T, cfg host.Config) {
 			cfg.Mind = script(t, `
@@ -311,6 +318,7 @@ answers:
 
 // TestK27_AnAnswerToAPlannerThatIsGone reaches the one that is there now.
 func TestK27_AnAnswerToAPlannerThatIsGone(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
 		cfg.Mind = script(t, plannerScript)
 		a, _ := planning(t, cfg)
@@ -326,6 +334,7 @@ func TestK27_AnAnswerToAPlannerThatIsGone(t *testing.T) {
 
 // TestK27_InAConversation lets a person talk with the planner instead: it names the automation itself, and asks in words.
 func TestK27_InAConversation(t *testing.T) {
+	t.Parallel()
 	a, _ := planning(t, quick(t)) // the rehearsal model calls what it is told to
 	a.plan("hello")
 	c := a.Talk("planner")
@@ -379,6 +388,7 @@ func (m interposed) Answer(ctx context.Context, r model.Request, watch func(mode
 
 // TestK19_AStaleFixIsDiscarded lets somebody save 2.0 between the moment the maintainer has read 1.0 and the moment it saves its fix.
 func TestK19_AStaleFixIsDiscarded(t *testing.T) {
+	t.Parallel()
 	broken := strings.Replace(goodScript, "await Mail.send", "oops(); await Mail.send", 1)
 	second := strings.ReplaceAll(goodScript, "all answered", "second")
 	mind := script(t, `
@@ -446,6 +456,7 @@ answers:
 
 // TestK27_ScriptsAreForTasksOnly: what reads and writes scripts is the planner's and the maintainer's, each their own, and nobody else's.
 func TestK27_ScriptsAreForTasksOnly(t *testing.T) {
+	t.Parallel()
 	cfg := quick(t)
 	cfg.Mind = script(t, `
 answers:
@@ -466,6 +477,7 @@ answers:
 
 // TestK13_ScriptsOnlyInTaskMode gives an automation the tools of planning: its script does not see them, and cannot call them.
 func TestK13_ScriptsOnlyInTaskMode(t *testing.T) {
+	t.Parallel()
 	a, _ := planning(t, quick(t))
 	a.Want(200, nil, "PUT", "/api/profiles/assistant", call{"capabilities": []string{"scripts.see", "scripts.plan", "scripts.fix"}})
 	for _, id := range []string{"scripts_list", "scripts_eval", "scripts_save"} {

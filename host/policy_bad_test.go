@@ -11,6 +11,7 @@ import (
 
 // A slip of the pen in a policy would leave the tool that was meant unguarded.
 func TestBadInput_APolicyNamesATool(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	a := h.Agent("a", "file_delete")
 	policy := func(tools object) object { return object{"policy": object{"tools": tools}} }

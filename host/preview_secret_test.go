@@ -14,6 +14,7 @@ import (
 // file holds. That a secret changes is seen. A person who decides on the call or on a proposal is shown all but
 // stored secrets: what only looks like a secret may be what will be run.
 func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	h := talkerIn(t, dir, "- {text: hello}\n")
 	a := h.Agent("clerk", "file_edit", "file_write", "file_delete")

@@ -13,6 +13,7 @@ import (
 // What was accepted is judged again when it is applied. If it is not what was proposed it is stale; if the agent may not do it any
 // more it is denied; either way nothing is applied, and the proposal says so.
 func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(h *reevetest.Host, a reeve.Agent, g *guarded)
 		want   reeve.ProposalState
@@ -95,6 +96,7 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 // A change in our own database is held to its base too. An agent that looks again and proposes the same on another base makes a new
 // item, and the old one can be accepted no more.
 func TestL27_StaleIsNotApplied(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		var gym reeve.Category
@@ -143,6 +145,7 @@ func TestL27_StaleIsNotApplied(t *testing.T) {
 
 // Another version of the tool is not what was proposed.
 func TestL27_AnotherToolVersionIsStale(t *testing.T) {
+	t.Parallel()
 	var g guarded
 	cfg := quick(t)
 	h := reevetest.StartWith(t, cfg, g.tool())
@@ -161,6 +164,7 @@ func TestL27_AnotherToolVersionIsStale(t *testing.T) {
 
 // Accepted while everything is stopped, it waits; after a crash it is applied, once.
 func TestL27_AcceptedOutlivesAStopAndACrash(t *testing.T) {
+	t.Parallel()
 	w := newWitness(t)
 	h := reevetest.StartWith(t, quick(t))
 	define(h, "send", reeve.Keyed, object{"method": "POST", "url": w.URL}, nil)
@@ -184,6 +188,7 @@ func TestL27_AcceptedOutlivesAStopAndACrash(t *testing.T) {
 
 // A proposal costs a call, so that budgets bound how much is proposed; one that would ask does not hold it up.
 func TestL27_ProposalsAreCounted(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
 	a := proposer(h, "a", "x")
@@ -214,6 +219,7 @@ func TestL27_ProposalsAreCounted(t *testing.T) {
 
 // What a person accepts while the run goes on does not hold the run up, not even when nobody can tell what became of it.
 func TestL27_TheRunGoesOn(t *testing.T) {
+	t.Parallel()
 	g := newGatekeeper()
 	h := reevetest.Start(t, g.tool(), tool("lose", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
 		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")

@@ -24,6 +24,7 @@ func rater(h *reevetest.Host) (a reeve.Agent, task string) {
 
 // What is proposed on behalf of one person is not what is proposed on behalf of another, whatever the arguments: each is decided on by itself.
 func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		ann, bob := as(h, "ann", "member"), as(h, "bob", "member")
@@ -55,6 +56,7 @@ func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 
 // An undo is about one operation: two people's undos with the same arguments are two items, each of which takes back what was done for its person.
 func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		ann, bob := as(h, "ann", "member"), as(h, "bob", "member")
@@ -107,6 +109,7 @@ func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
 
 // A person who asks for an undo again, after its proposal was rejected, asks anew. A call that says the same stays rejected, whatever became of the undo.
 func TestL27_ARejectedUndoIsAskedForAnew(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		a, task := rater(h)

@@ -70,6 +70,7 @@ func engines(t *testing.T, f func(t *testing.T, start func(tools ...reeve.Tool) 
 // A run whose writes are proposals ends, and leaves a change set; a person takes one item and leaves the other. What is applied
 // has its own action and result in the thread; nothing is done twice, whoever asks again.
 func TestL27_ARunLeavesAChangeSet(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		var gym reeve.Category
@@ -175,6 +176,7 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 // The same call by its key is the same item and the same answer; another call that says the same is the same item while one
 // is open, refused while it is rejected, and another item after it was applied.
 func TestL27_TheSameIsTheSameItem(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		var ran counter
 		h := start(tool("send", reeve.Keyed, ran.handle), tool("look", reeve.Read, ran.handle))
@@ -253,6 +255,7 @@ func TestL27_TheSameIsTheSameItem(t *testing.T) {
 
 // Accepted on two devices at once, through two servers, while both take up work: one effect. Proposed through both at once: one item.
 func TestL27_TwoServersApplyOnce(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	servers := two(t, tool("send", reeve.Unsafe, ran.handle))
 	a := proposer(servers[0], "a", "send")
@@ -316,6 +319,7 @@ func together(n int, f func(i int)) {
 
 // Many are decided at once, each on its own: what cannot be is said of that one.
 func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		var ran counter
 		h := start(tool("send", reeve.Keyed, ran.handle))
@@ -401,6 +405,7 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 // Runs that are turns of one session have a change set each, and what is applied is in the session's thread. A tool whose callers do
 // not wait is proposed like any other.
 func TestL27_ASetIsOneRuns(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	slow := tool("slow", reeve.Keyed, ran.handle)
 	slow.Async = true
@@ -423,6 +428,7 @@ func TestL27_ASetIsOneRuns(t *testing.T) {
 
 // What an agent proposed that is gone by now nobody is asked about: accepted, it could not be applied.
 func TestL27_WhatAnAgentProposedThatIsGone(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		var ran counter
 		h := start(tool("send", reeve.Keyed, ran.handle))

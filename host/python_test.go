@@ -39,6 +39,7 @@ func python(h *reevetest.Host, agent, code string) (r pythonResult) {
 
 // TestI11_PythonThroughTheGate makes calls as a client does.
 func TestI11_PythonThroughTheGate(t *testing.T) {
+	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20, Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 64}})
 	var tool reeve.Tool
 	h.Want(200, &tool, "GET", "/api/tools/execute_python", nil)
@@ -91,6 +92,7 @@ func TestI11_PythonThroughTheGate(t *testing.T) {
 
 // TestI11_AnEndlessLoopIsEndedInTime has the default limit, 5 seconds; the server goes on, and so does the agent.
 func TestI11_AnEndlessLoopIsEndedInTime(t *testing.T) {
+	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir()})
 	h.Agent("calc", "execute_python")
 	python(h, "calc", "1") // the interpreter's first start is not the run's time
@@ -109,6 +111,7 @@ func TestI11_AnEndlessLoopIsEndedInTime(t *testing.T) {
 
 // TestI11_OperatorsSwitchItOff and everybody is told.
 func TestI11_OperatorsSwitchItOff(t *testing.T) {
+	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Python: host.PythonConfig{Disabled: true}})
 	h.Agent("calc", "execute_python")
 	_, p, _ := do(h, "calc", call{"tool": "execute_python", "args": map[string]any{"code": "1"}})

@@ -15,6 +15,7 @@ var update = flag.Bool("update", false, "write the requests that were sent into 
 // TestK27_RecordedTraffic has the planner driven by what a provider says in its own wire format, and checks that the provider is asked what
 // was recorded: the instructions, the tools, and every result of a call.
 func TestK27_RecordedTraffic(t *testing.T) {
+	t.Parallel()
 	const file = "testdata/planner.txtar"
 	replay, err := model.OpenReplay(file)
 	if err != nil {

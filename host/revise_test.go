@@ -35,6 +35,7 @@ const rounds = 25
 
 // TestG25_AStopIsNotWrittenAway: who changes one thing of an agent leaves what somebody else says of it at that moment.
 func TestG25_AStopIsNotWrittenAway(t *testing.T) {
+	t.Parallel()
 	servers := two(t)
 	h := servers[0]
 	for i := range rounds {
@@ -52,6 +53,7 @@ func TestG25_AStopIsNotWrittenAway(t *testing.T) {
 
 // TestI10_DefinitionsTakeTurns: of several who define a tool one does, each change is a version, and what is deleted is gone or was changed before.
 func TestI10_DefinitionsTakeTurns(t *testing.T) {
+	t.Parallel()
 	servers := two(t)
 	define := func(id, url string) object {
 		return object{"id": id, "kind": "http", "description": "Does things.", "category": "http", "effect": "read", "parameters": object{"type": "object"}, "spec": object{"method": "GET", "url": url}}
@@ -87,6 +89,7 @@ func TestI10_DefinitionsTakeTurns(t *testing.T) {
 
 // TestW01_ATitleAndAState: changing the one leaves the other.
 func TestW01_ATitleAndAState(t *testing.T) {
+	t.Parallel()
 	servers := two(t)
 	servers[0].Agent("a")
 	for i := range rounds {
@@ -102,6 +105,7 @@ func TestW01_ATitleAndAState(t *testing.T) {
 
 // TestK17_APauseIsNotWrittenAway: nor is a version that somebody saves at that moment.
 func TestK17_APauseIsNotWrittenAway(t *testing.T) {
+	t.Parallel()
 	servers := two(t)
 	for i := range rounds {
 		at := "/api/automations/m" + strconv.Itoa(i)

@@ -18,6 +18,7 @@ import (
 
 // A handler that misbehaves harms its own call and nobody else.
 func TestG22_AHandlerHarmsNobodyElse(t *testing.T) {
+	t.Parallel()
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
 	var nilError *reeve.Error
@@ -98,6 +99,7 @@ func (m marshalHang) MarshalJSON() ([]byte, error) { <-m.c; return []byte("1"), 
 
 // What a handler does after its time is up has no effect: its transaction is dead, its invocation closed, its answer unheard.
 func TestG22_WhatComesTooLateHasNoEffect(t *testing.T) {
+	t.Parallel()
 	late, done := make(chan struct{}), make(chan error, 1)
 	x := tool("late", reeve.Local, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 		tx, err := store.TxFrom(ctx)
@@ -144,6 +146,7 @@ func batch(h *reevetest.Host, agent string, calls ...call) []reeve.Result {
 
 // Reads that follow each other run at the same time; anything else runs alone, in its turn; results come in order.
 func TestG23_ReadsRunTogetherAndOthersAlone(t *testing.T) {
+	t.Parallel()
 	const n = 4
 	var running, most atomic.Int64
 	var mu sync.Mutex
@@ -204,6 +207,7 @@ func TestG23_ReadsRunTogetherAndOthersAlone(t *testing.T) {
 
 // However the reads of a group end, and in whatever order, they are recorded in the order of the calls.
 func TestG23_RecordedInCallOrderWhateverEndsFirst(t *testing.T) {
+	t.Parallel()
 	turn := []chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})}
 	close(turn[3])
 	read := tool("read", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
@@ -245,6 +249,7 @@ func TestG23_RecordedInCallOrderWhateverEndsFirst(t *testing.T) {
 
 // A batch is judged call by call: a refusal or an approval in the middle stops none of the others.
 func TestG23_ARefusalInABatchStopsNobodyElse(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	x := tool("priv", reeve.Unsafe, ran.handle)
 	x.Tier = reeve.Privileged
@@ -263,6 +268,7 @@ func TestG23_ARefusalInABatchStopsNobodyElse(t *testing.T) {
 
 // Asynchronous reads of a batch are operations like any other's: their outcomes can be delivered, and the same key starts nothing again.
 func TestG23_AsynchronousReadsOfABatch(t *testing.T) {
+	t.Parallel()
 	var begun counter
 	look := errand("look", reeve.Read, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 		begun.n.Add(1)
@@ -304,6 +310,7 @@ func resume(h *reevetest.Host, agent string) {
 }
 
 func TestG25_TheKillSwitchStopsOneOrAll(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	var g guarded
 	cfg := quick(t)
@@ -362,6 +369,7 @@ func TestG25_TheKillSwitchStopsOneOrAll(t *testing.T) {
 
 // Once the switch has been thrown nothing starts any more, however many calls are on their way.
 func TestG25_NothingStartsAfterTheSwitch(t *testing.T) {
+	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Local} {
 		t.Run(string(effect), func(t *testing.T) {
 			var off, late, ran atomic.Int64
@@ -412,6 +420,7 @@ func TestG25_NothingStartsAfterTheSwitch(t *testing.T) {
 
 // A call that is trying again when the switch is thrown sends no more.
 func TestG25_RetriesEndToo(t *testing.T) {
+	t.Parallel()
 	var n counter
 	first := make(chan struct{})
 	x := tool("x", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
@@ -437,6 +446,7 @@ func TestG25_RetriesEndToo(t *testing.T) {
 
 // Nor does one that runs on behalf of an agent that is stopped meanwhile, or in a run that was cancelled.
 func TestG25_RetriesOnBehalfEndToo(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
 		for name, end := range map[string]func(h *reevetest.Host, run string){
 			"stopped": func(h *reevetest.Host, _ string) { stop(h, "boss") },
@@ -479,6 +489,7 @@ func TestG25_RetriesOnBehalfEndToo(t *testing.T) {
 
 // While everything is stopped, nothing is sent again either; what nobody can tell is told to a person at once.
 func TestG25_OpenOutcomesWait(t *testing.T) {
+	t.Parallel()
 	w := newWitness(t)
 	h, _, op := midway(t, w, reeve.Keyed, nil, nil)
 	stop(h, "")
@@ -533,6 +544,7 @@ func verdict(x reeve.Explanation, step string) reeve.Verdict {
 }
 
 func TestG26_APastCallIsExplained(t *testing.T) {
+	t.Parallel()
 	var g guarded
 	var ran counter
 	h := reevetest.StartWith(t, quick(t), g.tool(), tool("keyed", reeve.Keyed, ran.handle), tool("long", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return strings.Repeat("x", 20_000), nil }),
@@ -589,6 +601,7 @@ func TestG26_APastCallIsExplained(t *testing.T) {
 
 // A hypothetical call is judged as it would be now, and nothing is done or written.
 func TestG26_AHypotheticalCallIsJudgedAndNotMade(t *testing.T) {
+	t.Parallel()
 	var w watched
 	var g guarded
 	h := reevetest.Start(t, w.tool("watched"), g.tool())

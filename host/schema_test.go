@@ -14,6 +14,7 @@ import (
 
 // A tool whose schema refers to another document is refused when it is defined, and says which reference.
 func TestI10_ForeignReferencesAreRefused(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	for name, parameters := range map[string]string{
 		"relative":  `{"type":"object","properties":{"city":{"$ref":"city.json"}}}`,
@@ -49,6 +50,7 @@ func TestI10_ForeignReferencesAreRefused(t *testing.T) {
 
 // Whole numbers beyond 2^53 are bounds and arguments like others: nothing is rounded.
 func TestI10_WideIntegersAreExact(t *testing.T) {
+	t.Parallel()
 	var got string
 	wide := tool("wide", reeve.Read, nil)
 	wide.Parameters = json.RawMessage(`{"type":"object","properties":{"n":

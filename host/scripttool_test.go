@@ -10,6 +10,7 @@ import (
 
 // TestI10_ScriptTool defines a tool by a script, without rebuilding.
 func TestI10_ScriptTool(t *testing.T) {
+	t.Parallel()
 	h := reevetest.StartWith(t, quick(t))
 	define := func(more call) reevetest.Reply {
 		c := call{"id": "add", "kind": "script", "description": "Adds numbers.", "effect": "read", "timeout_ms": 2000,

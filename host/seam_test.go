@@ -31,6 +31,7 @@ func readFile(h *reevetest.Host, args object) (s sliced) {
 // A secret in a file is taken out however the file is read: where a slice would end or begin within one, it ends or begins elsewhere. Nothing else is
 // lost, and nothing is given twice.
 func TestG21_NoSliceOfAFilePartsASecret(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	h := talkerIn(t, dir, "- {text: hello}\n")
 	h.Agent("clerk", "file_read", "file_search")
@@ -133,6 +134,7 @@ func TestG21_NoSliceOfAFilePartsASecret(t *testing.T) {
 
 // A search shows lines by themselves. What of a line is in a secret that goes on in the next is not shown.
 func TestG21_NoLineOfASearchPartsASecret(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	h := talkerIn(t, dir, "- {text: hello}\n")
 	h.Agent("clerk", "file_write", "file_search")
@@ -155,6 +157,7 @@ func TestG21_NoLineOfASearchPartsASecret(t *testing.T) {
 
 // An output is kept without the secrets of its time. One that was stored since is not given away by slices either.
 func TestG21_NoSliceOfAnOutputPartsASecret(t *testing.T) {
+	t.Parallel()
 	secret := "a long pass phrase of many words that nobody had stored by then, and that no slice is to show"
 	text := strings.Repeat("!!, é! !!!\n", 2000) + secret + strings.Repeat("!!, é! !!!\n", 2000)
 	h := reevetest.Start(t, saying("say", func() (any, error) { return text, nil }))

@@ -13,6 +13,7 @@ import (
 
 // Servers that share a database and not the key: the second says so when it starts, to the doctor, and to whoever makes a call that needs a secret.
 func TestSharedDatabase_NeedsTheSameKey(t *testing.T) {
+	t.Parallel()
 	url, far := storetest.PostgresURL(t), newWitness(t)
 	start := func(key string) (*reevetest.Host, *journal) {
 		cfg, log := quick(t), &journal{}

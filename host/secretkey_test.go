@@ -13,6 +13,7 @@ import (
 
 // The doctor says when others can read the key that seals secrets; a key that is no file is told with what to do.
 func TestSecretKey_IsPrivateAndAFile(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	key := filepath.Join(h.Dir(), "secret.key")
 	if p := part(h, "secrets"); !p.OK {

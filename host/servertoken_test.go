@@ -12,6 +12,7 @@ import (
 
 // A file that holds the token of somebody who is no owner gets a server token in its place.
 func TestI06_TheServersTokenIsAnOwners(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	dir, member := h.Dir(), as(h, "ann", "member")[1][len("Bearer "):]
 	h.Stop()

@@ -10,6 +10,7 @@ import (
 
 // A list of what is a file says so, and what is written is what is read.
 func TestO02_ASessionsFileIsShownAsOne(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	h.Agent("clerk")
 	write := func(path, content string) (status int, said string) {

@@ -33,6 +33,7 @@ func two(t *testing.T, tools ...reeve.Tool) [2]*reevetest.Host {
 
 // Servers that share a database have a directory each: the one that came first keeps its own, with the address in it.
 func TestSharedDatabase_NeedsADirectoryEach(t *testing.T) {
+	t.Parallel()
 	cfg := quick(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	first := reevetest.Run(t, cfg)
@@ -56,6 +57,7 @@ func TestSharedDatabase_NeedsADirectoryEach(t *testing.T) {
 
 // A server that starts for the first time while another does, which has made the first workspace and not said so yet, waits for it and makes no second.
 func TestSharedDatabase_TwoFirstStartsAtOnce(t *testing.T) {
+	t.Parallel()
 	cfg := quick(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	h, err := host.New(t.Context(), cfg) // the schema is there now
@@ -91,6 +93,7 @@ func TestSharedDatabase_TwoFirstStartsAtOnce(t *testing.T) {
 
 // What holds for the calls of one server holds for those of two: the same call is made once, however it comes in.
 func TestG13_TwoServersMakeTheSameCallOnce(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	servers := two(t, tool("keyed", reeve.Keyed, ran.handle), tool("put", reeve.Local, put(nil)))
 	a := servers[0].Agent("a", "keyed", "put")
@@ -120,6 +123,7 @@ func TestG13_TwoServersMakeTheSameCallOnce(t *testing.T) {
 
 // An approval is answered once and its call run once, whichever server hears of it.
 func TestG14_TwoServersRunAnApprovedCallOnce(t *testing.T) {
+	t.Parallel()
 	var g guarded
 	servers := two(t, g.tool())
 	a := servers[0].Agent("a", "guarded")
@@ -148,6 +152,7 @@ func TestG14_TwoServersRunAnApprovedCallOnce(t *testing.T) {
 
 // What one server has changed before a call was parked is no reason for another, which has not heard of it, to refuse the call once it is approved.
 func TestG14_AnApprovalHoldsOnAServerThatKnewLess(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	servers := two(t, tool("keyed", reeve.Keyed, ran.handle), tool("late", reeve.Keyed, ran.handle))
 	a := servers[0].Agent("a", "keyed")
@@ -165,6 +170,7 @@ func TestG14_AnApprovalHoldsOnAServerThatKnewLess(t *testing.T) {
 }
 
 func TestG17_TwoServersNeverOverspend(t *testing.T) {
+	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed, reeve.Local} {
 		t.Run(string(effect), func(t *testing.T) {
 			var ran counter
@@ -194,6 +200,7 @@ func TestG17_TwoServersNeverOverspend(t *testing.T) {
 
 // A switch thrown on one server stops the other too, at once, although it has seen nothing of it.
 func TestG25_ASwitchOnOneServerStopsTheOther(t *testing.T) {
+	t.Parallel()
 	var ran counter
 	started, release := make(chan struct{}), make(chan struct{})
 	slow := tool("slow", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
@@ -235,6 +242,7 @@ func TestG25_ASwitchOnOneServerStopsTheOther(t *testing.T) {
 
 // What a person has approved does not begin after a stop that came while it was let go: here, while it waited for a budget that another call held.
 func TestG25_NothingApprovedBeginsAfterAStop(t *testing.T) {
+	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Local} {
 		t.Run(string(effect), func(t *testing.T) {
 			ctx := t.Context()
@@ -285,6 +293,7 @@ func TestG25_NothingApprovedBeginsAfterAStop(t *testing.T) {
 
 // The owner's token of each server is valid in every workspace, whoever made it; other tokens stay where they are.
 func TestI06_EveryServersOwnerIsOwnerOfAll(t *testing.T) {
+	t.Parallel()
 	servers := two(t)
 	apart := as(servers[0], "bob", "owner") // valid in all there is now, and not in what comes
 	servers[0].Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "team"})
@@ -338,6 +347,7 @@ func TestI06_EveryServersOwnerIsOwnerOfAll(t *testing.T) {
 
 // A workspace that the token in the file is not valid in, as a Reeve of old left it, is opened to it at the next start.
 func TestI06_AnOwnerGetsBackWhatIsMissing(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	dir := h.Dir()
 	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "team"})

@@ -22,6 +22,7 @@ func free(h *reevetest.Host, name string, tools ...string) reeve.Agent {
 // TestO06_AWorkspaceHasATotal fills a workspace: a command may take what is left and no more, and once the workspace
 // is full none is run until something was deleted.
 func TestO06_AWorkspaceHasATotal(t *testing.T) {
+	t.Parallel()
 	cfg := quick(t)
 	cfg.ShellDisk = 64
 	h := reevetest.StartWith(t, cfg)

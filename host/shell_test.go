@@ -31,6 +31,7 @@ func shellBroken(h *reevetest.Host) string {
 
 // TestG18_ACommandsTreeIsGone has a person approve a command that never ends: it is killed, the result says so, the next one works.
 func TestG18_ACommandsTreeIsGone(t *testing.T) {
+	t.Parallel()
 	h := reevetest.StartWith(t, quick(t))
 	a := h.Agent("ops", "shell_exec", "file_write")
 	if _, p, _ := do(h, "ops", call{"tool": "shell_exec", "args": map[string]any{"command": "true"}}); p.Code != reeve.OutOfScope && p.Code != reeve.Unsupported {

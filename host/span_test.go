@@ -156,6 +156,7 @@ func TestI19_EveryModelCallAndToolCallIsASpan(t *testing.T) {
 
 // TestI19_FeedbackAttachesToATurn: what people think of a turn is read with it.
 func TestI19_FeedbackAttachesToATurn(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: begin, text: done}\n")
 	c := h.Talk("bot")
 	rated, other := over(h, speak(h, c.ID, "begin").ID), over(h, speak(h, c.ID, "begin").ID)

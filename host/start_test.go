@@ -19,6 +19,7 @@ import (
 
 // What cannot be opened is said in words, and the directory is free again.
 func TestStart_WhatCannotBeOpenedIsSaid(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]func(dir string) error{
 		"damaged database": func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "reeve.db"), []byte(strings.Repeat("no database ", 5000)), 0o600)
@@ -48,6 +49,7 @@ func TestStart_WhatCannotBeOpenedIsSaid(t *testing.T) {
 
 // A start that failed is tried again by whoever comes next, however far it had come: neither that its first caller went away nor what has been mended since is held against them.
 func TestStart_AFailedStartIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil func(cfg *host.Config) error
 		mend  func(cfg host.Config) error
@@ -116,6 +118,7 @@ func TestStart_AFailedStartIsTriedAgain(t *testing.T) {
 
 // A Reeve that was closed before anybody opened it is not opened any more.
 func TestStart_ClosedBeforeItWasOpened(t *testing.T) {
+	t.Parallel()
 	h, err := host.New(t.Context(), host.Config{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -130,6 +133,7 @@ func TestStart_ClosedBeforeItWasOpened(t *testing.T) {
 
 // Each restore keeps what it replaces.
 func TestRestore_KeepsEveryDatabaseItReplaces(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	dir, backup := h.Dir(), filepath.Join(t.TempDir(), "backup.db")
 	if err := h.Backup(t.Context(), backup); err != nil {
@@ -155,6 +159,7 @@ func TestRestore_KeepsEveryDatabaseItReplaces(t *testing.T) {
 
 // What is no backup is told to be none, and takes the place of nothing. The file of a server that runs is none either: its latest changes are elsewhere.
 func TestRestore_RefusesWhatIsNoBackup(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	h.Agent("late", "file_read") // which is in the log of the database, and not in its file
 	dir, files := t.TempDir(), t.TempDir()
@@ -200,6 +205,7 @@ func TestRestore_RefusesWhatIsNoBackup(t *testing.T) {
 
 // A backup that the next start would refuse is refused before it replaces anything. One of an older Reeve is brought up to date then, and may lack what is made then.
 func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	dir, files := t.TempDir(), t.TempDir()
 	if _, err := host.Restore(t.Context(), host.Config{Dir: dir}, changed(t, h, filepath.Join(files, "whole.db"), "ANALYZE")); err != nil {
@@ -238,6 +244,7 @@ func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 
 // A backup that was cut off is refused, also where it is only short of a part of its last page, which SQLite reads as zeros. What a restore left that was killed is gone at the next start.
 func TestRestore_RefusesWhatWasCutOff(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	dir := t.TempDir()
 	for _, by := range []int64{1, 10, 50, 100, 4096, -1, -4096} {
@@ -296,6 +303,7 @@ func changed(t *testing.T, h *reevetest.Host, file, statements string) string {
 
 // A tool that does not say what it cost has cost what it declares.
 func TestG17_DeclaredCostIsCharged(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t, reeve.MustTool(reeve.Tool{ID: "buys", Description: "Buys something.", Effect: reeve.Read, Cost: reeve.Amount{Micros: 5, Tokens: 1}},
 		func(context.Context, struct{}) (string, error) { return "bought", nil }))
 	a := h.Agent("buyer", "buys")

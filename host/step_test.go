@@ -32,6 +32,7 @@ func stepper(t *testing.T, config object, scripts map[string]string) (*reevetest
 // TestW02_AnAutomationAssembles: an agent's config may name an automation that makes what the model is asked. It is given all that the built-in way has,
 // and what it gives is what the model gets.
 func TestW02_AnAutomationAssembles(t *testing.T) {
+	t.Parallel()
 	h, heard, _ := stepper(t, object{"assembly": "context"}, map[string]string{"context": `
 const r = input.request;
 const letters = await Mail.list({});
@@ -70,6 +71,7 @@ r`})
 
 // TestW02_WhatAnAssemblyLeavesOut: what the automation does not say is the agent's own, and an empty text is no instructions.
 func TestW02_WhatAnAssemblyLeavesOut(t *testing.T) {
+	t.Parallel()
 	h, heard, _ := stepper(t, object{"assembly": "context", "temperature": 0.2, "effort": "high", "max_tokens": 77}, map[string]string{"context": `
 const said = input.user_message.parts[0].text, messages = [{ role: 'user', text: said }];
 said === 'bare' ? { messages, system: '', effort: 'low', temperature: 0.9, max_tokens: 5 } : { messages }`})
@@ -87,6 +89,7 @@ said === 'bare' ? { messages, system: '', effort: 'low', temperature: 0.9, max_t
 
 // TestW09_AnAssemblyThatFails: after three tries, or at once if trying again would change nothing, the turn fails with its code, and no model is asked.
 func TestW09_AnAssemblyThatFails(t *testing.T) {
+	t.Parallel()
 	h, heard, _ := stepper(t, object{}, map[string]string{
 		"throws":   `throw new Error('no letters today')`,
 		"words":    `'just words'`,
@@ -116,6 +119,7 @@ func TestW09_AnAssemblyThatFails(t *testing.T) {
 
 // TestK17_AStepThatAPauseEnded is not carried on with when the automation is resumed: whoever waited for it has been told.
 func TestK17_AStepThatAPauseEnded(t *testing.T) {
+	t.Parallel()
 	h, _, d := stepper(t, object{"assembly": "context"}, map[string]string{"context": `
 await Items.withItem('a', 'A', async ({ item }) => { await Mail.send({ to: 'one' }); await Mail.send({ to: 'two' }) });
 input.request`})
@@ -133,6 +137,7 @@ input.request`})
 
 // TestW22_AnAutomationTakesNotes: an automation takes notes of each turn once; one that fails only flags the turn.
 func TestW22_AnAutomationTakesNotes(t *testing.T) {
+	t.Parallel()
 	h, _, d := stepper(t, object{"extraction": "notes"}, map[string]string{"notes": `
 await Items.withItem(input.turn_id, input.input, async (ctx) => {
   if (ctx.item.isDone) return;

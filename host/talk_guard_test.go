@@ -22,6 +22,7 @@ func as(h *reevetest.Host, user, role string) []string {
 
 // TestO11_AConversationIsItsParticipants tries every way around the routes of conversations.
 func TestO11_AConversationIsItsParticipants(t *testing.T) {
+	t.Parallel()
 	var sent sync.Map
 	h := talker(t, farScript+"- {when: write, calls: [{name: write_file, args: {path: /diary.md, content: mine}}]}\n- {when: {tool: write_file}, text: 'Written.'}\n", far(&sent))
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", object{"tool_id": "write_file"})
@@ -71,6 +72,7 @@ func TestO11_AConversationIsItsParticipants(t *testing.T) {
 
 // Of two people whose parts are ended at the same moment one stays: a conversation is somebody's.
 func TestO11_AConversationKeepsAPerson(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		h.Agent("bot")
@@ -93,6 +95,7 @@ func TestO11_AConversationKeepsAPerson(t *testing.T) {
 }
 
 func TestW12_ALostRightEndsAConnection(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: hello, text: hi}\n")
 	var made struct {
 		Token string `json:"token"`
@@ -112,6 +115,7 @@ func TestW12_ALostRightEndsAConnection(t *testing.T) {
 }
 
 func TestL01_ADestroyedAgentEndsItsTurns(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
@@ -130,6 +134,7 @@ func TestL01_ADestroyedAgentEndsItsTurns(t *testing.T) {
 }
 
 func TestG23_TheKillSwitchStopsATurnInMidStream(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
@@ -145,6 +150,7 @@ func TestG23_TheKillSwitchStopsATurnInMidStream(t *testing.T) {
 }
 
 func TestW20_NothingIsDoneBeyondTheLimit(t *testing.T) {
+	t.Parallel()
 	var n counter
 	h := talkerIn(t, t.TempDir(), "- {when: {system: LOOP}, calls: [{name: effect, args: {}}]}\n", tool("effect", reeve.Keyed, n.handle))
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "bot", "config": object{"instructions": "LOOP", "max_moves": 2}})
@@ -156,6 +162,7 @@ func TestW20_NothingIsDoneBeyondTheLimit(t *testing.T) {
 }
 
 func TestW12_AnAnswerBegunAgainAfterARestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	script := "- {when: slow, text: 'w01 w02 w03 w04 w05 w06 w07 w08 w09 w10', pace: 60ms}\n"
 	h := talkerIn(t, dir, script)
@@ -192,6 +199,7 @@ func TestW12_AnAnswerBegunAgainAfterARestart(t *testing.T) {
 }
 
 func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/workspace", object{"on_exceed": "end", "limit": object{"tokens": 1_000_000}})
 	c := h.Talk("bot")
@@ -216,6 +224,7 @@ func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
 
 // A budget that is set while an agent talks, and calls nothing, holds from its next turn on.
 func TestG17_ABudgetThatIsSetMeanwhile(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {text: x}\n")
 	s := h.Connect(h.Talk("bot").ID, -1)
 	s.Say("one")
@@ -229,6 +238,7 @@ func TestG17_ABudgetThatIsSetMeanwhile(t *testing.T) {
 }
 
 func TestW23_ArgumentsThatAreNotJSON(t *testing.T) {
+	t.Parallel()
 	h := responder(t)
 	said := object{"role": "assistant", "content": nil, "tool_calls": []object{{"id": "c1", "type": "function", "function": object{"name": "f", "arguments": "{"}}}}
 	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", object{"model": "mock", "messages": []object{{"role": "user", "content": "hi"}, said,

@@ -56,6 +56,7 @@ func turnAt(h *reevetest.Host, conversation string) int64 {
 // A client that goes on at another server, which has not heard of what the client saw at the first, is told only what it lacks, and
 // all of that.
 func TestW12_ResumingAtAServerThatIsBehind(t *testing.T) {
+	t.Parallel()
 	first, behind := talkers(t, "- {when: hello, text: 'one two three'}\n")
 	c := first.Talk("bot")
 	early := behind.Connect(c.ID, -1) // makes it remember where the conversation stands
@@ -92,6 +93,7 @@ func TestW12_ResumingAtAServerThatIsBehind(t *testing.T) {
 
 // What is there is given to the last frame by a server that has not heard of all of it.
 func TestW12_AServerThatIsBehindGivesWhatIsThere(t *testing.T) {
+	t.Parallel()
 	first, behind := talkers(t, "- {when: hello, text: 'one two three'}\n")
 	c := first.Talk("bot")
 	_ = behind.Connect(c.ID, -1).CloseNow()
@@ -106,6 +108,7 @@ func TestW12_AServerThatIsBehindGivesWhatIsThere(t *testing.T) {
 
 // A place to which the conversation has not come, as after a backup was restored, is refused in every way in which a client can name it.
 func TestW12_APlaceBeyondTheEndIsRefused(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: hello, text: 'one two three'}\n")
 	c := h.Talk("bot")
 	last := turnAt(h, c.ID)

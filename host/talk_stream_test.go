@@ -58,6 +58,7 @@ func events(h *reevetest.Host, method, path, body, until string, headers ...stri
 
 // A turn can be followed as server-sent events, and a conversation from any event on.
 func TestW12_ServerSentEvents(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: hello, text: 'one two three'}\n")
 	c := h.Talk("bot")
 	at := "/api/conversations/" + c.ID
@@ -137,6 +138,7 @@ func (p *proxy) breakAll() {
 
 // The client comes back when the network breaks, again and again, and misses nothing that is kept.
 func TestW12_TheClientComesBack(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: hello, text: 'one two three four five six', pace: 2ms}\n")
 	p := newProxy(t, strings.TrimPrefix(h.URL, "http://"))
 	c, err := client.New(client.Config{URL: "http://" + p.Addr().String(), Token: h.Token})
@@ -190,6 +192,7 @@ func TestW12_TheClientComesBack(t *testing.T) {
 
 // An outcome that comes from outside reaches the turn that waits for it.
 func TestW04_AnOutcomeFromOutside(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: shipped, text: 'It is on its way.'}\n- {when: {result: shipped}, text: 'It is on its way.'}\n- {when: please, calls: [{name: order, args: {}}]}\n- {when: {tool: order}, text: 'Ordered.'}\n",
 		func() reeve.Tool {
 			v := tool("order", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {

@@ -86,6 +86,7 @@ func kinds(list []reeve.Frame) string {
 }
 
 func TestW01_ATurnInWords(t *testing.T) {
+	t.Parallel()
 	h := talker(t, `- {text: "Good morning. What can I do for you today?", pace: 1ms}`)
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
@@ -110,6 +111,7 @@ func TestW01_ATurnInWords(t *testing.T) {
 }
 
 func TestW05_ParallelTurns(t *testing.T) {
+	t.Parallel()
 	const n = 5
 	var script strings.Builder
 	for i := range n {
@@ -147,6 +149,7 @@ func TestW05_ParallelTurns(t *testing.T) {
 }
 
 func TestW12_WhatClientsMaySend(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: hello, text: hi}\n")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
@@ -218,6 +221,7 @@ func TestW12_WhatClientsMaySend(t *testing.T) {
 }
 
 func TestW12_WhoMayConnect(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {text: hi}\n")
 	c := h.Talk("bot")
 	at := h.URL + "/conversations/" + c.ID
@@ -299,6 +303,7 @@ func TestW12_WhoMayConnect(t *testing.T) {
 
 // Clients that break off anywhere and come back miss nothing and see nothing twice, also when the server was restarted between.
 func TestW12_ResumeIsExact(t *testing.T) {
+	t.Parallel()
 	dir, script := t.TempDir(), "- {when: hello, text: 'one two three four five six', pace: 1ms}\n"
 	h := talkerIn(t, dir, script)
 	h.Agent("bot")
@@ -346,6 +351,7 @@ func TestW12_ResumeIsExact(t *testing.T) {
 
 // A client that reads nothing harms nobody.
 func TestW12_ASlowClientHarmsNobody(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: hello, text: '"+strings.Repeat("many words ", 400)+"'}\n")
 	c := h.Talk("bot")
 	slow, fast := h.Connect(c.ID, -1), h.Connect(c.ID, -1)
@@ -369,6 +375,7 @@ func TestW12_ASlowClientHarmsNobody(t *testing.T) {
 
 // A server that stops says so, and clients come back.
 func TestW12_AServerThatStopsSaysSo(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {text: hi}\n")
 	s := h.Connect(h.Talk("bot").ID, -1)
 	gone := make(chan error, 1)
@@ -380,6 +387,7 @@ func TestW12_AServerThatStopsSaysSo(t *testing.T) {
 }
 
 func TestW13_AsyncResultsComeAsWholeFrames(t *testing.T) {
+	t.Parallel()
 	finish := make(chan struct{})
 	slow := tool("slow", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
 		select {
@@ -424,6 +432,7 @@ func TestW13_AsyncResultsComeAsWholeFrames(t *testing.T) {
 }
 
 func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
+	t.Parallel()
 	entered, finish := make(chan struct{}), make(chan struct{})
 	h := talker(t, "- {when: begin, text: 'Let me look.', calls: [{id: c1, name: wait, args: {}}]}\n- {when: {tool: wait}, text: 'Done.'}\n",
 		tool("wait", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { close(entered); <-finish; return "looked", nil }))
@@ -470,6 +479,7 @@ func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
 }
 
 func TestW21_CancelStopsATurnWithinASecond(t *testing.T) {
+	t.Parallel()
 	entered := make(chan struct{}, 10)
 	h := talker(t, "- {when: story, text: '"+strings.Repeat("and so on ", 3000)+"', pace: 5ms}\n- {when: work, calls: [{id: a, name: hang, args: {}}, {id: b, name: hang, args: {}}]}\n- {when: hello, text: 'Still here.'}\n",
 		tool("hang", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
@@ -581,6 +591,7 @@ func playground(h *reevetest.Host, session string, body object, f func(play) boo
 }
 
 func TestI17_ThePlayground(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: both, calls: [{id: c1, name: echo, args: {n: 1}}, {id: c2, name: echo, args: {n: 2}}]}\n- {when: {tool: echo}, text: 'Both are there.'}\n- {when: {system: 'I am {{x}} $1 %s'}, text: 'I know who you are.'}\n"+
 		"- {when: write, calls: [{name: write_file, args: {path: /notes.txt, content: remembered}}]}\n- {when: read, calls: [{name: read_file, args: {path: /notes.txt}}]}\n",
 		tool("echo", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) { return "echo of " + string(inv.Args), nil }))
@@ -643,6 +654,7 @@ func TestI17_ThePlayground(t *testing.T) {
 }
 
 func TestI18_LoopsAndDisconnects(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: loop, calls: [{name: again, args: {}}]}\n- {when: {tool: again, offers: again}, calls: [{name: again, args: {}}]}\n- {when: story, text: '"+
 		strings.Repeat("and so on ", 3000)+"', pace: 5ms}\n- {when: hello, text: 'Hello.'}\n",
 		tool("again", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "again", nil }))

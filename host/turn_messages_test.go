@@ -34,6 +34,7 @@ func pages(h *reevetest.Host, agent, run string, limit int, headers ...string) (
 
 // A turn's messages are what it thought and did, and nothing of the other turns of its conversation.
 func TestW14_TheMessagesOfATurn(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: write, calls: [{name: write_file, args: {path: /diary.md, content: mine}}]}\n- {when: {tool: write_file}, text: 'Written.'}\n- {when: hello, text: 'Hi.'}\n")
 	for _, tool := range []string{"write_file", "read_file"} {
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", object{"tool_id": tool})

@@ -93,6 +93,7 @@ func rules(t *testing.T, h *reevetest.Host, d reeve.TurnDetail) {
 }
 
 func TestW08_ARetryTellsClientsToDiscard(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: {said: hello, every: 2}, text: 'one two three four', fail: {cut: true, after: 2}}\n- {when: hello, text: 'five six'}\n")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
@@ -110,6 +111,7 @@ func TestW08_ARetryTellsClientsToDiscard(t *testing.T) {
 }
 
 func TestW08_AModelThatStaysDownFailsTheTurnOnly(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: down, fail: {status: 500, message: broken}}\n- {when: nonsense, fail: {nonsense: true}}\n- {when: hello, text: 'I am here.'}\n")
 	c := h.Talk("bot")
 	for text, code := range map[string]reeve.Code{"down": reeve.Unavailable, "nonsense": reeve.ModelFailed} {
@@ -125,6 +127,7 @@ func TestW08_AModelThatStaysDownFailsTheTurnOnly(t *testing.T) {
 }
 
 func TestW10_AHungToolTimesOutAndTheModelIsTold(t *testing.T) {
+	t.Parallel()
 	end := make(chan struct{})
 	defer close(end)
 	hang := tool("hang", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
@@ -154,6 +157,7 @@ func far(sent *sync.Map) reeve.Tool {
 const farScript = "- {when: begin, calls: [{name: far, args: {}}]}\n- {when: {result: started}, text: 'I have begun.'}\n- {when: has come, text: 'It is done.'}\n"
 
 func TestW11_ARestartWithWorkPending(t *testing.T) {
+	t.Parallel()
 	var sent sync.Map
 	dir := t.TempDir()
 	h := talkerIn(t, dir, farScript, far(&sent))
@@ -195,6 +199,7 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 }
 
 func TestI08_TheToolsOfATurn(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: begin, calls: [{name: one, args: {}}, {name: two, args: {}}]}\n- {when: {tool: two}, text: done}\n",
 		tool("one", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "1", nil }),
 		tool("two", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "2", nil }))
@@ -212,6 +217,7 @@ func TestI08_TheToolsOfATurn(t *testing.T) {
 
 // What people call a model is no name of a series: each would be kept for ever, and shown to whoever looks.
 func TestI19_ModelsThatNobodyKnowsAreCountedTogether(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: begin, text: done}\n")
 	for _, model := range []string{"rehearsal/made-up", "made-up"} {
 		var turn reeve.Turn
@@ -226,6 +232,7 @@ func TestI19_ModelsThatNobodyKnowsAreCountedTogether(t *testing.T) {
 
 // An operation of which a person has said what becomes of it waits for nobody.
 func TestI19_WhatWaitsForAPerson(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t, tool("send", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
 		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
 	}))
@@ -241,6 +248,7 @@ func TestI19_WhatWaitsForAPerson(t *testing.T) {
 }
 
 func TestW04_ParallelTurnsWhileOneWaits(t *testing.T) {
+	t.Parallel()
 	var sent sync.Map
 	h := talker(t, farScript+"- {when: weather, text: 'It rains.'}\n", far(&sent))
 	c := h.Talk("bot")
@@ -268,6 +276,7 @@ func responder(t *testing.T) *reevetest.Host {
 var weather = object{"type": "function", "function": object{"name": "get_weather", "parameters": object{"type": "object", "properties": object{"city": object{"type": "string"}}}}}
 
 func TestW23_ChatCompletions(t *testing.T) {
+	t.Parallel()
 	h := responder(t)
 	var models struct{ Data []struct{ ID string } }
 	h.Want(http.StatusOK, &models, "GET", "/v1/models", nil, "X-Workspace-Id", "")
@@ -346,6 +355,7 @@ func TestW23_ChatCompletions(t *testing.T) {
 }
 
 func TestW23_Responses(t *testing.T) {
+	t.Parallel()
 	h := responder(t)
 	type response struct {
 		ID, Status string
@@ -393,6 +403,7 @@ func TestW23_Responses(t *testing.T) {
 
 // A request that is refused leaves nothing behind, however often it is made.
 func TestW23_ARefusedRequestLeavesNoConversation(t *testing.T) {
+	t.Parallel()
 	h := responder(t)
 	refused := func(why string) {
 		t.Helper()
@@ -418,6 +429,7 @@ func TestW23_ARefusedRequestLeavesNoConversation(t *testing.T) {
 
 // What a response says and cost is that of its answers, however much was written in the turn before them.
 func TestW23_AResponseOfALongTurn(t *testing.T) {
+	t.Parallel()
 	h := responder(t)
 	type response struct {
 		ID     string
@@ -446,6 +458,7 @@ func TestW23_AResponseOfALongTurn(t *testing.T) {
 }
 
 func TestW07_MappingComesAfterValidation(t *testing.T) {
+	t.Parallel()
 	got := make(chan string, 1)
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
@@ -511,6 +524,7 @@ func (s *watcher) Answer(_ context.Context, r model.Request, _ func(model.Delta)
 }
 
 func TestW22_WhatHoldsOfEveryTurn(t *testing.T) {
+	t.Parallel()
 	s := &watcher{seen: map[string][]string{}}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: s, Assemble: s, Extract: s},
 		tool("good", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil }),
@@ -532,6 +546,7 @@ func TestW22_WhatHoldsOfEveryTurn(t *testing.T) {
 
 // TestW06_ATurnThatNamesNoTool: tools of a turn that do not exist are refused, each by its place, and nothing is said.
 func TestW06_ATurnThatNamesNoTool(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {text: hi}\n")
 	c := h.Talk("bot")
 	var p reeve.Problem
@@ -549,6 +564,7 @@ func TestW06_ATurnThatNamesNoTool(t *testing.T) {
 
 // TestW12_AnUnknownOutcomeIsTold: the clients of a conversation are told, also when the call of a turn becomes unknown long after the turn was parked.
 func TestW12_AnUnknownOutcomeIsTold(t *testing.T) {
+	t.Parallel()
 	lost := tool("lost", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
 	})
@@ -586,6 +602,7 @@ func speakWith(h *reevetest.Host, conversation string, body object) (turn reeve.
 
 // TestW21_WhatWasSaidBeforeTheCancel: the person has read it, so it is in the history, and the next turn knows of it.
 func TestW21_WhatWasSaidBeforeTheCancel(t *testing.T) {
+	t.Parallel()
 	heard := &eavesdropper{Model: script(t, "answers:\n- {when: {said: tell}, text: 'Once upon a time there was a reeve who', fail: {hang: true, after: 4}}\n- {when: {said: /./}, text: fine}\n")}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Mind: heard})
 	h.Agent("bot")
@@ -611,6 +628,7 @@ func TestW21_WhatWasSaidBeforeTheCancel(t *testing.T) {
 
 // TestW12_ParticipantsAreUsers: a name that nobody in the workspace has is refused, where it stands.
 func TestW12_ParticipantsAreUsers(t *testing.T) {
+	t.Parallel()
 	h := talker(t, "- {when: hi, text: hello}\n")
 	as(h, "bob", "member")
 	var c reeve.Conversation

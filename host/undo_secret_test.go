@@ -11,6 +11,7 @@ import (
 // An undo brings back what was there to the byte, a secret too. Those who look at it are shown it without. A person who
 // decides on it is shown what only looks like a secret, but none that is stored.
 func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		const stored, told = "amber-lantern-willow", "Summer2026rain"
 		const title, note = "Use " + stored, "password: " + told

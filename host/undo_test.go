@@ -56,6 +56,7 @@ func (u *undoing) holds(want string) {
 
 // TestO03_AnUndoThatWasProposed: what became of the proposal is told, and one that came to nothing can be asked for again.
 func TestO03_AnUndoThatWasProposed(t *testing.T) {
+	t.Parallel()
 	u := newUndoing(t)
 	u.policy("propose")
 	u.write("one")
@@ -104,6 +105,7 @@ func TestO03_AnUndoThatWasProposed(t *testing.T) {
 
 // TestO03_AProposalIsNotUndone: whoever asks for it is told what became of it, and which operation can be undone.
 func TestO03_AProposalIsNotUndone(t *testing.T) {
+	t.Parallel()
 	u := newUndoing(t)
 	u.write("one")
 	u.Want(http.StatusOK, nil, "PATCH", "/api/agents/a", object{"policy": object{"tools": object{"file_write": "propose"}}})
@@ -137,6 +139,7 @@ func TestO03_AProposalIsNotUndone(t *testing.T) {
 
 // TestO03_AnUndoWithAKey: the same key is told what has become of the undo, and asks for no other.
 func TestO03_AnUndoWithAKey(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		u := &undoing{h, h.Agent("a", "file_write", "file_read", "file_restore")}
@@ -178,6 +181,7 @@ func TestO03_AnUndoWithAKey(t *testing.T) {
 
 // TestO03_AnUndoThatWasTakenBack: then what was done stands again, and can be taken back again. Also where each of them is proposed.
 func TestO03_AnUndoThatWasTakenBack(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []string{"allow", "propose"} {
 		t.Run(policy, func(t *testing.T) {
 			u := newUndoing(t)
@@ -213,6 +217,7 @@ func TestO03_AnUndoThatWasTakenBack(t *testing.T) {
 
 // TestL17_AnUndoIsForWhomItWasDone: ratings are a person's own, and whoever asks for an undo, theirs are what it is about.
 func TestL17_AnUndoIsForWhomItWasDone(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	ann, bob := as(h, "ann", "member"), as(h, "bob", "member")
 	var gym reeve.Category

@@ -12,6 +12,7 @@ import (
 
 // A row that is damaged wakes nobody whose predicate would look at it, and keeps nobody else from waking.
 func TestL06_ADamagedEntityHoldsUpNobody(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	picky, easy := h.Agent("picky"), h.Agent("easy")
 	rehearse(h, picky.ID, "seen")

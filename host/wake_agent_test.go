@@ -61,6 +61,7 @@ func committed(h *reevetest.Host, tool string) (n int) {
 }
 
 func TestL01_LifecycleHasItsLegalMovesOnly(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	legal := map[string]string{"created": "active dormant destroyed", "active": "dormant destroyed", "dormant": "active destroyed", "destroyed": ""}
 	i := 0
@@ -86,6 +87,7 @@ func TestL01_LifecycleHasItsLegalMovesOnly(t *testing.T) {
 
 // Destroying an agent ends its timers and subscriptions, skips what waits, ends its run, and what the run still tries is refused.
 func TestL01_DestroyingEndsEverything(t *testing.T) {
+	t.Parallel()
 	g := newGatekeeper()
 	h := reevetest.Start(t, g.tool(), emitter())
 	a := h.Agent("coach", "hold", "write_file", "emit")
@@ -137,6 +139,7 @@ func TestL01_DestroyingEndsEverything(t *testing.T) {
 }
 
 func TestL02_ModesSayWhoMayWake(t *testing.T) {
+	t.Parallel()
 	for mode, want := range map[reeve.Mode]map[reeve.Reason]bool{
 		reeve.Autonomous:  {reeve.ReasonSubscription: true, reeve.ReasonTimer: true, reeve.ReasonCatchup: true, reeve.ReasonManual: true, reeve.ReasonUser: false},
 		reeve.Interactive: {reeve.ReasonSubscription: false, reeve.ReasonTimer: false, reeve.ReasonCatchup: false, reeve.ReasonManual: true, reeve.ReasonUser: true},
@@ -189,6 +192,7 @@ func TestL02_ModesSayWhoMayWake(t *testing.T) {
 
 // Classes do not mix: an id that looks like a key is an id.
 func TestL03_TokenClassesDoNotCrossOver(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t, emitter())
 	source := h.Agent("source", "emit")
 	for _, class := range []string{"key", "subtype", "id"} {
@@ -265,6 +269,7 @@ func TestL04_FiftyEditsOneRun(t *testing.T) {
 
 // A change during a run is one more run; the agent's own writes are none.
 func TestL05_AChangeDuringARunAndItsOwn(t *testing.T) {
+	t.Parallel()
 	g := newGatekeeper()
 	h := reevetest.Start(t, g.tool(), emitter())
 	source, a := h.Agent("source", "emit"), h.Agent("coach", "emit", "hold")
@@ -287,6 +292,7 @@ func TestL05_AChangeDuringARunAndItsOwn(t *testing.T) {
 
 // Predicates see the entity as it is when the window is over.
 func TestL06_PredicatesSeeTheEntityAfterTheBatch(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	var gym, home reeve.Category
 	h.Want(201, &gym, "POST", "/api/journal/categories", object{"name": "Gym"})
@@ -350,6 +356,7 @@ func TestL06_PredicatesSeeTheEntityAfterTheBatch(t *testing.T) {
 
 // The same demand has the same key, and a key that was served is not served again.
 func TestL07_KeysAreDeterministic(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t, emitter())
 	source, a := h.Agent("source", "emit"), h.Agent("coach")
 	rehearse(h, a.ID, "ok")
@@ -381,6 +388,7 @@ func TestL07_KeysAreDeterministic(t *testing.T) {
 
 // The plan is stored before it is acted on: after a crash the run follows it, whatever the config says by then.
 func TestL09_TheStoredPlanIsReplayed(t *testing.T) {
+	t.Parallel()
 	g := newGatekeeper()
 	h := reevetest.Start(t, g.tool())
 	a := h.Agent("coach", "hold", "write_file", "read_file")
@@ -416,6 +424,7 @@ func TestL09_TheStoredPlanIsReplayed(t *testing.T) {
 
 // Messages are rows of their own, linked, and never change; large content is apart.
 func TestL12_MessagesAreImmutableRows(t *testing.T) {
+	t.Parallel()
 	big := tool("big", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return strings.Repeat("x", 1<<20), nil })
 	h := reevetest.Start(t, big)
 	a := h.Agent("coach", "big", "write_file")
@@ -460,6 +469,7 @@ func TestL12_MessagesAreImmutableRows(t *testing.T) {
 
 // A run that parks goes on when its person has decided, and a person can end one that runs or waits.
 func TestL08_ParkedRunsResumeAndCancelledOnesEnd(t *testing.T) {
+	t.Parallel()
 	for _, decision := range []string{"approve", "deny"} {
 		for _, must := range []bool{false, true} {
 			h := reevetest.Start(t)
@@ -556,6 +566,7 @@ func pairsOf(h *reevetest.Host, agent, run string) map[string][2]reeve.Message {
 
 // A person who takes a call of a run back does not put the run out of step.
 func TestL08_AnUndoDoesNotMoveThePlan(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	a := h.Agent("coach", "write_file", "schedule_create", "schedule_delete")
 	h.Want(200, nil, "PATCH", "/api/agents/coach", object{"policy": object{"tools": object{"write_file": "ask"}}})
@@ -578,6 +589,7 @@ func TestL08_AnUndoDoesNotMoveThePlan(t *testing.T) {
 
 // The kill switch: nothing starts, what is queued is skipped, due or not, and a run that was under way changes nothing more.
 func TestG25_StopSkipsWhatIsQueued(t *testing.T) {
+	t.Parallel()
 	g := newGatekeeper()
 	h := reevetest.Start(t, g.tool(), emitter())
 	source, a := h.Agent("source", "emit"), h.Agent("coach", "hold", "write_file")
@@ -611,6 +623,7 @@ func TestG25_StopSkipsWhatIsQueued(t *testing.T) {
 
 // Whoever turned the kill switch on, and left before they were answered, has stopped what runs.
 func TestG25_TheCallerOfAStopGoesAway(t *testing.T) {
+	t.Parallel()
 	for _, whom := range []string{"coach", ""} {
 		ctx, leave := context.WithCancel(t.Context())
 		cfg := host.Config{Dir: t.TempDir()}
@@ -650,6 +663,7 @@ func TestG25_TheCallerOfAStopGoesAway(t *testing.T) {
 
 // An end that was never written ends nothing: the agent lives on, and so do its runs.
 func TestL08_AnAbandonedEndEndsNothing(t *testing.T) {
+	t.Parallel()
 	cfg := host.Config{Dir: t.TempDir()}
 	var broken atomic.Bool
 	cfg.OnFault.OnBefore = func() {
@@ -684,6 +698,7 @@ func TestL08_AnAbandonedEndEndsNothing(t *testing.T) {
 
 // A server that is told to stop in the middle of a run loses no step of it and repeats none, wherever it was.
 func TestL08_AnOrderlyStopLosesNoStep(t *testing.T) {
+	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local} {
 		for _, at := range []int{0, 1, 2} {
 			g, dir := newGatekeeper(), t.TempDir()
@@ -735,6 +750,7 @@ func TestL08_AnOrderlyStopLosesNoStep(t *testing.T) {
 
 // A call that was let through before its run was ended is not made after.
 func TestL08_NoCallSlipsPastAnEnd(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(h *reevetest.Host){
 		"cancelled": func(h *reevetest.Host) {
 			h.Want(200, nil, "POST", "/api/runs/"+runsOf(h, "")[0].ID+"/cancel", object{})

@@ -12,6 +12,7 @@ import (
 // TestL17_NothingOfAUsersOwnOnNobodysBehalf: an agent that a change has woken acts for nobody, and time, plans and ratings are somebody's. What is the workspace's it can change, and for a
 // person it can do all of it.
 func TestL17_NothingOfAUsersOwnOnNobodysBehalf(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	h.Want(200, nil, "PUT", "/api/profiles/assistant", reeve.ProfileRequest{Capabilities: tools.Capabilities()})
 	var home reeve.Category

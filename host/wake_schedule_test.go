@@ -78,6 +78,7 @@ func TestO11_AnothersIsNotThere(t *testing.T) {
 }
 
 func TestO12_Scratchpad(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	a := h.Agent("aide", "scratchpad_read", "scratchpad_write", "scratchpad_clear")
 	read := func(session string) []string {
@@ -509,6 +510,7 @@ func TestO17_Notifications(t *testing.T) {
 // The webhook is told each notification under its id, again after a failure, at most ten times, and nothing private is reached
 // unless the operator says so.
 func TestO17_Webhook(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	seen := map[string]int{}
 	fail := 2
@@ -625,6 +627,7 @@ func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
 
 // Settings that cannot be are refused at the start, and the address of a webhook is not shown.
 func TestO18_SettingsAreChecked(t *testing.T) {
+	t.Parallel()
 	for name, cfg := range map[string]host.Config{
 		"webhook": {Webhook: "ftp://secret.example/x"}, "run_calls": {RunCalls: -1}, "schedules_per_user": {PerUser: -1}, "alert_after": {AlertAfter: -2},
 	} {

@@ -10,6 +10,7 @@ import (
 
 // A predicate is no way to what its agent, or the user who made the subscription, may not see: neither by what it holds for, nor by what is said where it cannot be asked.
 func TestL16_PredicatesSeeWhatTheirAgentMay(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	mia, ned := as(h, "mia", "member"), as(h, "ned", "member")
 	made := func(who []string, path string, body object) (id string) {

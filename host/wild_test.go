@@ -12,6 +12,7 @@ import (
 // TestG22_ACommandThatGoesWildHarmsNobody runs what uses up processes, memory and output, leaves daemons, and answers with what is
 // no text: each has a clear result, the server answers meanwhile and afterwards, and nothing goes on running.
 func TestG22_ACommandThatGoesWildHarmsNobody(t *testing.T) {
+	t.Parallel()
 	cfg := quick(t)
 	cfg.OutputCap = 1 << 20
 	h := reevetest.StartWith(t, cfg)

@@ -11,6 +11,7 @@ import (
 
 // TestG14_WhoeverSaysNoLetsTheRunGoOn: a call that will not run is told of at once, like one that did. The wake room would find out for itself, some seconds later.
 func TestG14_WhoeverSaysNoLetsTheRunGoOn(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		ttl    time.Duration
 		tier   reeve.Tier
@@ -69,6 +70,7 @@ func TestG14_WhoeverSaysNoLetsTheRunGoOn(t *testing.T) {
 
 // TestW04_AWordCountsWhileAnotherOutcomeIsAwaited: what an asynchronous call before it comes to is waited for by nobody, so a call that a person has spoken on, or whose outcome is known by now, has the turn go on.
 func TestW04_AWordCountsWhileAnotherOutcomeIsAwaited(t *testing.T) {
+	t.Parallel()
 	decide := func(yes bool) func(*world, reeve.Operation) error {
 		return func(w *world, _ reeve.Operation) error {
 			f := w.frames()

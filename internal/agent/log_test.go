@@ -11,6 +11,7 @@ import (
 // What the model is told of two calls that are answered later goes by what was there when it was asked, and not by the order of ids: two servers write results at the same moment, and the one whose id
 // comes first may be committed last.
 func TestW04_AResultThatIsCommittedAfterALaterOne(t *testing.T) {
+	t.Parallel()
 	answer := func(id, more, parts string) reeve.Message {
 		return reeve.Message{ID: id, Kind: reeve.Thought, Metadata: []byte(`{"type":"answer",` + more + `"answer":{"parts":[` + parts + `]}}`)}
 	}

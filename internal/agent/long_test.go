@@ -36,6 +36,7 @@ func callsOf(tool string, n int) func(model.Request) (model.Answer, error) {
 
 // A turn that fits is shown, whatever the number of its calls, and whether or not others were read with it.
 func TestW02_ATurnOfManyCallsIsShown(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		turns int
 		each  []int // calls of each turn before
@@ -159,6 +160,7 @@ func TestL13_ATurnOfTooManyCallsIsToldInBrief(t *testing.T) {
 
 // What fits by a hair is whole.
 func TestL13_ATurnThatJustFits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `{"context_tokens":8012,"recent_turns":1}`, nil, says("fine"))
 	w.past("agt_one", 1000, 0) // each call is two parts of four tokens, what was said and the answer are six each
 	w.say("and now?")

@@ -31,6 +31,7 @@ func (w *world) notice(text string) {
 }
 
 func TestL13_TheLastTurnsAndNoticesInOrder(t *testing.T) {
+	t.Parallel()
 	var plan []func(model.Request) (model.Answer, error)
 	for i := range 12 {
 		plan = append(plan, says(fmt.Sprint("answer ", i)))
@@ -64,6 +65,7 @@ func TestL13_TheLastTurnsAndNoticesInOrder(t *testing.T) {
 }
 
 func TestL13_WhatDoesNotFitIsToldInBrief(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("a long story ", 4000)
 	w := newWorld(t, `{"context_tokens":3000}`, nil, says("short"), says(long), says("three"), says("four"))
 	for _, text := range []string{"one", "two", "three"} {
@@ -86,6 +88,7 @@ func TestL13_WhatDoesNotFitIsToldInBrief(t *testing.T) {
 }
 
 func TestL13_ATurnThatStillWaitsForSomethingIsReadAgain(t *testing.T) {
+	t.Parallel()
 	slow := tool("slow", reeve.Read, echo)
 	slow.Async = true
 	w := newWorld(t, `{"max_moves":1}`, []reeve.Tool{slow}, calls("slow", `{"text":"late"}`), says("begun"), says("two"), says("three"))

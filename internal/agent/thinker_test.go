@@ -57,6 +57,7 @@ func wellFormed(t *testing.T, r model.Request) {
 }
 
 func TestW01_WordsOnly(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `{"instructions":"You are {{who}}.","variables":{"who":"kind {{who}}"}}`, nil, says("Hello, Ann."))
 	run := w.say("Hi!")
 	w.work()
@@ -78,6 +79,7 @@ func TestW01_WordsOnly(t *testing.T) {
 }
 
 func TestW03_TwoToolsInOneAnswer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `{}`, []reeve.Tool{tool("look", reeve.Read, echo), tool("write", reeve.Keyed, echo)},
 		calls("look", `{"n":1}`, "write", `{"n":2}`), says("Done."))
 	run := w.say("Do both.")
@@ -94,6 +96,7 @@ func TestW03_TwoToolsInOneAnswer(t *testing.T) {
 }
 
 func TestW04_AsyncResultComesLater(t *testing.T) {
+	t.Parallel()
 	slow := tool("slow", reeve.Read, echo)
 	slow.Async = true
 	w := newWorld(t, `{}`, []reeve.Tool{slow}, calls("slow", `{"n":7}`), says("I have begun."), says("It came to 7."))
@@ -135,6 +138,7 @@ func TestW04_AsyncResultComesLater(t *testing.T) {
 }
 
 func TestW06_BadInputReachesTheModel(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `{}`, []reeve.Tool{tool("look", reeve.Read, echo)}, calls("look", `{"n":"x"}`, "nosuch", `{}`), says("I see."))
 	run := w.say("Try.")
 	w.work()
@@ -150,6 +154,7 @@ func TestW06_BadInputReachesTheModel(t *testing.T) {
 }
 
 func TestW09_AssemblyFailingFailsTheTurn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `{}`, nil, says("never"))
 	w.think.Assemble = assembler(func() error { return errors.New("no luck") })
 	run := w.say("Hi")
@@ -160,6 +165,7 @@ func TestW09_AssemblyFailingFailsTheTurn(t *testing.T) {
 }
 
 func TestW09_ExtractionFailingFlagsTheTurn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `{}`, nil, says("Hello."))
 	var n atomic.Int64
 	w.think.Extract = extractor(func() error { n.Add(1); return errors.New("no luck") })
@@ -181,6 +187,7 @@ type extractor func() error
 func (f extractor) Extract(context.Context, ExtractionInput) ([]string, error) { return nil, f() }
 
 func TestW20_MovesAreLimited(t *testing.T) {
+	t.Parallel()
 	again := calls("look", `{}`)
 	w := newWorld(t, `{"max_moves":2}`, []reeve.Tool{tool("look", reeve.Read, echo)}, again, again, says("Enough."))
 	run := w.say("Loop.")
@@ -194,6 +201,7 @@ func TestW20_MovesAreLimited(t *testing.T) {
 }
 
 func TestW20_AModelThatNeverStops(t *testing.T) {
+	t.Parallel()
 	again := calls("look", `{}`)
 	w := newWorld(t, `{"max_moves":2}`, []reeve.Tool{tool("look", reeve.Read, echo)}, again, again, again, says("Hello again."))
 	run := w.say("Loop.")
@@ -211,6 +219,7 @@ func TestW20_AModelThatNeverStops(t *testing.T) {
 
 // However much a run has written, what comes after it counts: the turn goes on from there, and its moves are limited.
 func TestW20_ATurnOfManyMessages(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `{"max_moves":2}`, []reeve.Tool{tool("look", reeve.Read, echo)}, calls("look", `{"n":1}`), calls("look", `{"n":2}`), says("Enough."))
 	run := w.say("Look everywhere.")
 	w.update(func(tx *store.Tx) error {
@@ -233,6 +242,7 @@ func TestW20_ATurnOfManyMessages(t *testing.T) {
 }
 
 func TestG14_AnApprovalParksTheTurnAndItGoesOn(t *testing.T) {
+	t.Parallel()
 	var n atomic.Int64
 	risky := tool("risky", reeve.Unsafe, func(*reeve.Invocation) (any, error) { n.Add(1); return "deed done", nil })
 	risky.Tier = reeve.Privileged
@@ -264,6 +274,7 @@ func TestG14_AnApprovalParksTheTurnAndItGoesOn(t *testing.T) {
 }
 
 func TestL09_ARestartReplaysThePlan(t *testing.T) {
+	t.Parallel()
 	var n atomic.Int64
 	write := tool("write", reeve.Keyed, func(*reeve.Invocation) (any, error) { n.Add(1); return "written", nil })
 	w := newWorld(t, `{}`, []reeve.Tool{write}, calls("write", `{"n":1}`, "write", `{"n":2}`), says("Done."))
@@ -303,6 +314,7 @@ func TestL09_ARestartReplaysThePlan(t *testing.T) {
 }
 
 func TestW02_RecentTurnsAndActiveOnes(t *testing.T) {
+	t.Parallel()
 	slow := tool("slow", reeve.Read, echo)
 	slow.Async = true
 	w := newWorld(t, `{"recent_turns":2}`, []reeve.Tool{slow}, says("one"), says("two"), says("three"), calls("slow", `{}`), says("begun"), says("five"))
@@ -340,6 +352,7 @@ func TestW02_RecentTurnsAndActiveOnes(t *testing.T) {
 }
 
 func TestG17_AModelThatCostsTooMuch(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, `{"max_tokens":100}`, nil, says("Hello."), says("Hello."))
 	w.update(func(tx *store.Tx) error {
 		return tx.PutBudget(t.Context(), home, reeve.Budget{Subject: "agent:" + w.agent.ID, OnExceed: reeve.EndOver, Limit: reeve.Amount{Tokens: 110}})

@@ -171,6 +171,7 @@ func (l *listener) whole(t testing.TB, kept int64) {
 // Whatever the order in which frames are committed, noticed and told, and clients catch up and move between servers: each gets
 // every kept frame after the one that it had, once, in order.
 func TestW12_AnyOrderIsExact(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for seed := range uint64(24) {
 		c := newCrowd(w, seed)
@@ -201,6 +202,7 @@ func TestW12_AnyOrderIsExact(t *testing.T) {
 
 // The same, with all of it at once.
 func TestW12_AtOnceIsExact(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := newCrowd(w, 0)
 	first, total := c.kept, c.kept+120

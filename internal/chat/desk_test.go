@@ -19,6 +19,7 @@ func code(t *testing.T, err error, want reeve.Code) {
 
 // A turn begins in one piece: what was said, the wake, the run, the frame; and its key makes it once.
 func TestDesk_Begin(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ctx := t.Context()
 	c := w.talk()
@@ -78,6 +79,7 @@ func TestDesk_Begin(t *testing.T) {
 }
 
 func TestDesk_WhoMayNotSpeak(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ctx := t.Context()
 	c := w.talk()
@@ -134,6 +136,7 @@ func TestDesk_WhoMayNotSpeak(t *testing.T) {
 }
 
 func TestDesk_WhatCannotBeSaid(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.talk()
 	file := func(a reeve.Attachment) reeve.TurnRequest {
@@ -176,6 +179,7 @@ func TestDesk_WhatCannotBeSaid(t *testing.T) {
 
 // The end of a turn is told once, with what went wrong; a turn that waits has not ended.
 func TestDesk_HowTurnsEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ctx := t.Context()
 	c := w.talk()
@@ -211,6 +215,7 @@ func TestDesk_HowTurnsEnd(t *testing.T) {
 }
 
 func TestDesk_Open(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ctx := t.Context()
 	c, err := w.Open(ctx, ada, "conv_mine", "playground", reeve.ConversationRequest{Agent: "bot", Title: "T", Participants: []string{"bob", "ada"}})

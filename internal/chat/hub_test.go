@@ -17,6 +17,7 @@ import (
 
 // Kept frames and tokens come in the order in which they were told, to everybody.
 func TestHub_TokensComeBetweenKeptFrames(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.talk()
 	one, two := w.subscribe(c.ID, 0), w.subscribe(c.ID, 0)
@@ -44,6 +45,7 @@ func TestHub_TokensComeBetweenKeptFrames(t *testing.T) {
 
 // Whatever a client saw last, it gets the rest exactly once: from memory, and after a restart from the store.
 func TestHub_ResumeIsExact(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.talk()
 	hold := w.subscribe(c.ID, 0)
@@ -77,6 +79,7 @@ func TestHub_ResumeIsExact(t *testing.T) {
 
 // The numbers of tokens that a client saw before a restart are not given again.
 func TestHub_NumbersGrowAcrossARestart(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.talk()
 	r := w.subscribe(c.ID, 0)
@@ -101,6 +104,7 @@ func TestHub_NumbersGrowAcrossARestart(t *testing.T) {
 
 // A number that nobody was given does no harm to the others: one that may be a token's is taken for that, and counts for its client alone; one beyond is refused, and so is any before the first frame.
 func TestW12_ANumberFromNowhere(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.talk()
 	for _, after := range []int64{1, 5000, store.FrameStep - 1} {
@@ -143,6 +147,7 @@ func TestW12_ANumberFromNowhere(t *testing.T) {
 
 // Of many who come at once, one reads the store for all who were there when it began.
 func TestHub_OneReadsForAll(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s := w.Hub.stream(w.talk().ID, 0)
 	over, cancel := context.WithCancel(t.Context())
@@ -159,6 +164,7 @@ func TestHub_OneReadsForAll(t *testing.T) {
 // A client that reads nothing harms nobody, and gets every kept frame once when it does. Of messages whose beginning it missed
 // it gets no tokens.
 func TestHub_ASlowClient(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.Hub.memory = 0 // the least that each conversation has
 	c := w.talk()
@@ -196,6 +202,7 @@ func TestHub_ASlowClient(t *testing.T) {
 
 // Turns that run together: every client sees the numbers grow, and each turn's pieces whole and in order.
 func TestW05_ParallelTurnsKeepTheirPieces(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.talk()
 	const turns, pieces = 8, 200
@@ -253,6 +260,7 @@ func TestW05_ParallelTurnsKeepTheirPieces(t *testing.T) {
 
 // What another server commits is told here too, in order.
 func TestHub_FramesOfAnotherServer(t *testing.T) {
+	t.Parallel()
 	e, err := postgres.Open(t.Context(), postgres.Config{URL: storetest.PostgresURL(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -274,6 +282,7 @@ func TestHub_FramesOfAnotherServer(t *testing.T) {
 
 // Conversations that nobody listens to leave memory, and lose nothing by it.
 func TestHub_IdleConversationsLeaveMemory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.talk()
 	w.keep(c.ID, message("a", "kept"))
@@ -300,6 +309,7 @@ func TestHub_IdleConversationsLeaveMemory(t *testing.T) {
 
 // Memory is bounded by bytes too, and a frame larger than all of it is still told.
 func TestHub_LargeFrames(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.talk()
 	r := w.subscribe(c.ID, 0)
@@ -317,6 +327,7 @@ func TestHub_LargeFrames(t *testing.T) {
 }
 
 func TestHub_ReadersEndWithTheirContext(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := w.subscribe(w.talk().ID, 0)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -328,6 +339,7 @@ func TestHub_ReadersEndWithTheirContext(t *testing.T) {
 
 // A turn's first token may be faster than whoever tells that the turn began: it still comes after that.
 func TestHub_TokensWaitForWhatIsExpected(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.talk()
 	r := w.subscribe(c.ID, 0)

@@ -33,6 +33,7 @@ func judgeArguments(t testing.TB, args string) (*pass, string, error) {
 }
 
 func TestArgumentsThatFit(t *testing.T) {
+	t.Parallel()
 	for args, want := range map[string]string{
 		`{"name":"ab"}`: `{"name":"ab"}`,
 		` {"name":"ab","n":1.0,"x":1e2,"maybe":null} `:         `{"maybe":null,"n":1,"name":"ab","x":100}`,
@@ -57,6 +58,7 @@ func TestArgumentsThatFit(t *testing.T) {
 }
 
 func TestArgumentsThatDoNot(t *testing.T) {
+	t.Parallel()
 	for args, want := range map[string][]string{ // paths, or a part of the message
 		``:                                       {"/name"},
 		`null`:                                   {"/name"},
@@ -132,6 +134,7 @@ func TestArgumentsThatDoNot(t *testing.T) {
 }
 
 func TestExpectedNamesWhatIsAllowed(t *testing.T) {
+	t.Parallel()
 	_, _, err := judgeArguments(t, `{"name":"ab","kind":"c","n":99}`)
 	for _, f := range reeve.AsError(err).Fields {
 		switch f.Path {
@@ -148,6 +151,7 @@ func TestExpectedNamesWhatIsAllowed(t *testing.T) {
 }
 
 func TestRepairSaysWhatItDid(t *testing.T) {
+	t.Parallel()
 	_, why, err := judgeArguments(t, `{"name":"ab","n":"7","x":null}`)
 	if err != nil || !strings.Contains(why, "/n: a string read as an integer") || !strings.Contains(why, "/x: null left out") {
 		t.Errorf("%q, %v", why, err)
@@ -159,6 +163,7 @@ func TestRepairSaysWhatItDid(t *testing.T) {
 
 // A schema may refer to its own definitions, to itself, and to nothing else.
 func TestSchemaReferences(t *testing.T) {
+	t.Parallel()
 	for text, ok := range map[string]bool{
 		`{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"type":"string"}}}`: true,
 		`{"type":"object","properties":{"a":{"$ref":"#"}}}`:                                         true,
@@ -177,6 +182,7 @@ func TestSchemaReferences(t *testing.T) {
 
 // A schema whose references go in a circle does not hang the repair.
 func TestRepairOfACircle(t *testing.T) {
+	t.Parallel()
 	root := map[string]any{"$defs": map[string]any{"a": map[string]any{"$ref": "#/$defs/a"}}}
 	resolve(map[string]any{"$ref": "#/$defs/a"}, root)
 }
@@ -216,6 +222,7 @@ func FuzzArguments(f *testing.F) {
 
 // What was repaired is told in one order, whatever order the arguments came in.
 func TestG05_RepairsAreToldInOrder(t *testing.T) {
+	t.Parallel()
 	sub := map[string]any{"type": "integer"}
 	schema := map[string]any{"type": "object", "properties": map[string]any{"a": sub, "b": sub, "c": sub, "d": sub}}
 	for range 20 {

@@ -12,6 +12,7 @@ import (
 // Checking arguments has an end, however many ways a schema has: many at each of its levels, or two at each level of the arguments, also where the only thing asked is whether they fit, and where only a dynamic
 // reference leads.
 func TestI10_CheckingHasAnEnd(t *testing.T) {
+	t.Parallel()
 	nested := strings.Repeat(`{"a":`, 30) + `1` + strings.Repeat(`}`, 30)
 	levels := `"l0":{"type":"string"}`
 	for i := range 9 {
@@ -46,6 +47,7 @@ func TestI10_CheckingHasAnEnd(t *testing.T) {
 
 // What is long and plain is checked to its end.
 func TestI10_LongArgumentsAreChecked(t *testing.T) {
+	t.Parallel()
 	s, err := compile([]byte(`{"properties":{"list":{"items":{"anyOf":[{"type":"string"},{"$ref":"#/$defs/n"}]}}},"$defs":{"n":{"type":"integer"}}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -65,6 +67,7 @@ func TestI10_LongArgumentsAreChecked(t *testing.T) {
 
 // Arguments of very many values are refused before anything is made of each that is wrong.
 func TestI10_ArgumentsOfVeryManyValues(t *testing.T) {
+	t.Parallel()
 	s, err := compile([]byte(`{"properties":{"list":{"items":{"type":"string"}}}}`))
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 // A circle is found in whatever a value is checked by as a whole, wherever in the schema it is. What gets smaller on the way, or has another way out, is none.
 func TestI10_CirclesOfSchemas(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]bool{
 		`{"$ref":"#"}`:                                            true,
 		`{"allOf":[{"$ref":"#"}]}`:                                true,
@@ -50,6 +51,7 @@ func TestI10_CirclesOfSchemas(t *testing.T) {
 
 // Of a tool that was made before circles were looked for, callers are told that it is the tool that is wrong, in words of ours; what else is wrong with the arguments comes first.
 func TestI10_AStoredCircleIsNotTheCallersFault(t *testing.T) {
+	t.Parallel()
 	validate := func(text, args string) *reeve.Error {
 		s, err := compile([]byte(text))
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 
 // What is left of a secret where a text breaks off is not shown, however it is spelt there. Nor is it where there is more of the text than is shown.
 func TestG21_NoHeadShowsTheBeginningOfASecret(t *testing.T) {
+	t.Parallel()
 	known := "hunter22-Passw\"rdB é/XyZ9 🦉 & more"
 	s := newScrubber([]string{known})
 	inv := &reeve.Invocation{Secrets: s.find, Begun: s.begun}

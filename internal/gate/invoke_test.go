@@ -17,6 +17,7 @@ import (
 )
 
 func TestJudgeError(t *testing.T) {
+	t.Parallel()
 	dropping := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := w.(http.Hijacker).Hijack()
 		if err == nil {

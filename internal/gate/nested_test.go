@@ -10,6 +10,7 @@ import (
 
 // A local tool that calls another while its own transaction is open is told that it cannot; it would wait for itself, and everybody for it.
 func TestG08_ALocalToolThatCallsAnother(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	g, _, _ := sender(t, reeve.Keyed)
 	call := func(ctx context.Context, tool string) (reeve.Result, error) {

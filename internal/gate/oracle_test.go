@@ -28,6 +28,7 @@ func oracles(t *testing.T, parts ...string) string {
 // TestOracle_JSONSchemaTestSuite runs the required tests of the JSON Schema Test Suite. Schemas that refer to other documents
 // are refused here, by design; they are counted apart.
 func TestOracle_JSONSchemaTestSuite(t *testing.T) {
+	t.Parallel()
 	for _, draft := range []string{"draft2020-12", "draft7"} {
 		files, err := filepath.Glob(oracles(t, "jsonschema", draft, "*.json"))
 		if err != nil || len(files) == 0 {
@@ -94,6 +95,7 @@ var notRight = []string{"parallel_multiple_21", "parallel_multiple_94", "simple_
 // TestOracle_FunctionCalls registers the tool schemas of the Berkeley Function Calling Leaderboard, lets the right calls pass,
 // and sees that each required argument that is left out is named.
 func TestOracle_FunctionCalls(t *testing.T) {
+	t.Parallel()
 	f, err := os.Open(oracles(t, "bfcl", "single_turn.jsonl"))
 	if err != nil {
 		t.Fatal(err)

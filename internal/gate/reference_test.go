@@ -7,6 +7,7 @@ import (
 
 // A schema refers to its own parts only. What looks like a reference and is data, or a property's name, is none.
 func TestI10_OnlyFragmentReferences(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ text, want string }{
 		{`{"properties":{"c":{"$ref":"city.json"}}}`, `"city.json" at /properties/c/$ref leads outside`},
 		{`{"$ref":""}`, `"" at /$ref leads outside`},

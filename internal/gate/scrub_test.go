@@ -11,6 +11,7 @@ const jwt = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.do
 
 // Each text holds one secret, between « and ».
 func TestScrubTakes(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{
 		"key «sk-proj-abcdefghijklmnopqrstuv» end",
 		"OPENAI_KEY=«sk-abcdefghijklmnopqrstuv»",
@@ -66,6 +67,7 @@ func TestScrubTakes(t *testing.T) {
 
 // A password in an address ends where a program that reads the address has it end: at the last @.
 func TestG21_APasswordWithAnAtSign(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"postgres://me:hunt@er2@db.example.com:5432/x", "see https://me:@h:u@n@db.example.com, or mail me@example.com"} {
 		got := newScrubber(nil).scrub(text)
 		before, _, _ := strings.Cut(text, "me:")
@@ -77,6 +79,7 @@ func TestG21_APasswordWithAnAtSign(t *testing.T) {
 }
 
 func TestScrubLeaves(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{
 		"op_01hzy2w8q4x6v5n3m1k0j9h8g7 and msg_01hzy2w8q4x6v5n3m1k0j9h8g7",
 		"operation op_" + strings.Repeat("0a1b2c3d4e5f6g7h8j9kmnpqrs", 2),
@@ -117,6 +120,7 @@ func TestScrubLeaves(t *testing.T) {
 }
 
 func TestScrubKnownValues(t *testing.T) {
+	t.Parallel()
 	s := newScrubber([]string{"abcd", "abcdefgh", `with "quotes" and \`, " spaced value\n", "a/b c+d", "abc"})
 	for text, want := range map[string]string{
 		"abcdefgh":                       redacted,
@@ -136,6 +140,7 @@ func TestScrubKnownValues(t *testing.T) {
 
 // A value that is known is taken out however another program, or our own JSON, spells it. The spellings are written by hand, or by other programs.
 func TestG21_EverySpellingOfASecret(t *testing.T) {
+	t.Parallel()
 	for secret, spelt := range map[string][]string{
 		`hunt"er<two99`: {`hunt"er<two99`, `hunt\"er<two99`, `hunt\"er\u003ctwo99`, `hunt\"er\u003Ctwo99`, `hunt\\\"er<two99`, `hunt\\\"er\\u003ctwo99`, `hunt&#34;er&lt;two99`, `hunt&quot;er&lt;two99`,
 			`hunt%22er%3Ctwo99`, `hunt%22er%3ctwo99`, "68756e74226572" + "3c74776f3939", "68756E742265723C74776F3939"},
@@ -180,6 +185,7 @@ func BenchmarkScrub(b *testing.B) {
 
 // Keys drawn by lot are seen, all but a few.
 func TestScrubSeesRandomKeys(t *testing.T) {
+	t.Parallel()
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{32, 40, 64} {
@@ -201,6 +207,7 @@ func TestScrubSeesRandomKeys(t *testing.T) {
 
 // What was scrubbed once stays as it is: results are read back and shown again.
 func TestScrubIsStable(t *testing.T) {
+	t.Parallel()
 	s := newScrubber([]string{"hunter22"})
 	for _, text := range []string{"password=hunter22", `{"token":"abc123def"}`, "Authorization: Bearer " + jwt, "https://u:pw123456@h/"} {
 		once := s.scrub(text)
@@ -212,6 +219,7 @@ func TestScrubIsStable(t *testing.T) {
 
 // A long text costs what its length is, however many telling words it holds: were it the square, this would not end.
 func TestScrubIsLinear(t *testing.T) {
+	t.Parallel()
 	newScrubber(nil).scrub(strings.Repeat("token secret password ", 200_000))
 }
 

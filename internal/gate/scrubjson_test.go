@@ -9,6 +9,7 @@ import (
 
 // What is JSON is JSON afterwards, whatever stands next to a secret, and nothing but the secret is lost.
 func TestG21_JSONStaysJSON(t *testing.T) {
+	t.Parallel()
 	const key = "ghp_iK2ZWeqhFWCEPyYnaB3dEfGh1JkLmN0pQrSt"
 	s := newScrubber([]string{"nabcd1234", `"quoted`, "12345678", `{"type": "service", "n": 77}`, `tail\`})
 	for text, want := range map[string]string{

@@ -13,6 +13,7 @@ import (
 
 // A secret of whatever kind and length shows nowhere in the slices of a text, wherever they begin and end, and nothing else is lost.
 func TestG21_NoSliceShowsAPartOfASecret(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]string{"word", "phrase", "lines", "form", "named", "none"}).Draw(t, "kind")
 		n := rapid.OneOf(rapid.IntRange(4, 120), rapid.IntRange(4, 4096)).Draw(t, "length")

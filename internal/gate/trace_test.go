@@ -12,6 +12,7 @@ import (
 
 // Every call keeps its decision trace: one that is over at once, and one that waits.
 func TestG26_EveryCallKeepsItsDecisionTrace(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	g, _, _ := sender(t, reeve.Keyed)
 	local := func(id string, awaits bool, answer error) reeve.Tool {

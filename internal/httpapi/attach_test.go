@@ -13,6 +13,7 @@ import (
 )
 
 func TestI04_Attach(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	a := h.Agent("coach")
 	const path = "/api/agents/coach/tools"
@@ -73,6 +74,7 @@ func TestI04_Attach(t *testing.T) {
 }
 
 func TestI04_ManyAtOnce(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		h.Agent("coach")
@@ -110,6 +112,7 @@ func atOnce[T any](n int, f func(int) T) []T {
 }
 
 func TestI07_ConfigReachesTheHandler(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	lines := make([]string, 60)
 	for i := range lines {
@@ -154,6 +157,7 @@ func TestI07_ConfigReachesTheHandler(t *testing.T) {
 }
 
 func TestI08_ToolsAnAgentHas(t *testing.T) {
+	t.Parallel()
 	h := start(t, tricks()...)
 	h.Agent("fresh")
 	h.Agent("coach", "looks")
@@ -206,6 +210,7 @@ func TestI08_ToolsAnAgentHas(t *testing.T) {
 // TestO04_WhatIsTheServersTakesAnOwner: a member gives agents tools and settings, but not the machine's network nor the server's variables; a setting that
 // opens nothing is anybody's.
 func TestO04_WhatIsTheServersTakesAnOwner(t *testing.T) {
+	t.Parallel()
 	h := reevetest.Start(t)
 	h.Agent("dev")
 	var made reeve.NewToken
@@ -230,6 +235,7 @@ func TestO04_WhatIsTheServersTakesAnOwner(t *testing.T) {
 
 // 20.0 is 20, in settings as in arguments: every whole number of every tool's settings is taken in both forms, and reaches the tool in one. So it is with an agent's own config.
 func TestG13_WholeNumbersInSettings(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	share(t, h, "default", map[string]string{"hay.txt": strings.Repeat("needle\n", 60)})
 	h.Agent("coach")

@@ -57,6 +57,7 @@ func hasBody(o operation) bool {
 }
 
 func TestBadInput_Bodies(t *testing.T) {
+	t.Parallel()
 	h, operations, all, untouched := sweep(t)
 	deep := strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000)
 	for _, o := range operations {
@@ -83,6 +84,7 @@ func TestBadInput_Bodies(t *testing.T) {
 }
 
 func TestBadInput_Fields(t *testing.T) {
+	t.Parallel()
 	h, operations, all, untouched := sweep(t)
 	for _, o := range operations {
 		s := all[o.id]
@@ -130,6 +132,7 @@ func TestBadInput_Fields(t *testing.T) {
 }
 
 func TestBadInput_TooLarge(t *testing.T) {
+	t.Parallel()
 	h, operations, all, untouched := sweep(t)
 	for _, o := range operations {
 		size := 10 << 20
@@ -146,6 +149,7 @@ func TestBadInput_TooLarge(t *testing.T) {
 }
 
 func TestBadInput_Paths(t *testing.T) {
+	t.Parallel()
 	h, operations, _, untouched := sweep(t)
 	hole := regexp.MustCompile(`\{\w+\}`)
 	good := samples(nowhere)
@@ -169,6 +173,7 @@ func TestBadInput_Paths(t *testing.T) {
 }
 
 func TestBadInput_Methods(t *testing.T) {
+	t.Parallel()
 	h, operations, _, untouched := sweep(t)
 	known := map[string][]string{}
 	for _, o := range operations {
@@ -191,6 +196,7 @@ func TestBadInput_Methods(t *testing.T) {
 }
 
 func TestBadInput_Queries(t *testing.T) {
+	t.Parallel()
 	h, operations, all, untouched := sweep(t)
 	for _, o := range operations {
 		s := all[o.id]
@@ -264,6 +270,7 @@ func raw(t *testing.T, h *reevetest.Host, text string) reevetest.Reply {
 }
 
 func TestBadInput_HostAndOrigin(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.cfg.Hosts, w.cfg.Origins = []string{"Reeve.Example"}, []string{"https://app.example"}
 	h := w.start(t)
@@ -295,6 +302,7 @@ func TestBadInput_HostAndOrigin(t *testing.T) {
 }
 
 func TestBadInput_Headers(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	before := picture(t, h)
 	request := func(headers string) string {
@@ -330,6 +338,7 @@ func TestBadInput_Headers(t *testing.T) {
 }
 
 func TestBadInput_RateLimit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.cfg.Rate, w.cfg.Burst = 0.001, 5
 	h := w.start(t)
@@ -353,6 +362,7 @@ func TestBadInput_RateLimit(t *testing.T) {
 
 // A number that is none of those that are wanted is refused where it stands, and callers are told which are, in no words of Go.
 func TestBadInput_NumbersThatDoNotFit(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	for _, number := range []string{"1e30", "1.5e300", "1e3", "-1e30"} {
 		r := h.Do("PUT", "/api/budgets/workspace", `{"limit":{"calls":`+number+`}}`)
@@ -375,6 +385,7 @@ func TestBadInput_NumbersThatDoNotFit(t *testing.T) {
 
 // A score that is out of range is refused by its name and with its range, however large it is.
 func TestBadInput_Scores(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	c := decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", object{"name": "Home"}))
 	task := decode[reeve.Task](t, h.Want(201, nil, "POST", "/api/journal/tasks", object{"category_id": c.ID, "title": "Row"}))
@@ -399,6 +410,7 @@ func TestBadInput_Scores(t *testing.T) {
 
 // What is found by its id or its name must not be named like another's id: it would pass for that one once it is gone.
 func TestBadInput_NamesThatAreIDs(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	gone, here := h.Agent("gone"), h.Agent("here")
 	for _, id := range []string{gone.ID, "agt_" + strings.Repeat("0", 26), "prj_" + strings.Repeat("z", 26)} {

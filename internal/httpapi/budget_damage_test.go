@@ -12,6 +12,7 @@ import (
 // What is stored of a budget's use may be less than nothing, or more than can be counted, as a model's nonsense once made it. The first counts as nothing
 // and the second as all, and neither switches the limit off.
 func TestG17_AUseThatCannotBe(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		a := h.Agent("a", "file_list")
@@ -57,6 +58,7 @@ func TestG17_AUseThatCannotBe(t *testing.T) {
 
 // A budget that is damaged refuses the calls that draw on it, and no others; it is listed and named, and setting it again mends it.
 func TestG17_ADamagedBudget(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		a := h.Agent("a", "file_list")
@@ -98,6 +100,7 @@ func TestG17_ADamagedBudget(t *testing.T) {
 
 // When a secret was stored decides nothing: it is scrubbed whatever is in its row instead.
 func TestI09_WhenASecretWasStoredDecidesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	h := w.start(t, trick("leak", reeve.Read, "", says("the word is opensesame-4711-xyz", nil)))
 	h.Agent("a", "leak")

@@ -14,6 +14,7 @@ import (
 
 // A call ends in one of these ways, and each looks the same on both engines.
 func TestCalls_EveryStatus(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, tricks()...)
 		a := h.Agent("coach", "sends", "danger", "loses", "fails", "looks", "shouts", "file_write")
@@ -121,6 +122,7 @@ func TestCalls_EveryStatus(t *testing.T) {
 
 // A call that its run does not come to, because one before it waits, is no success. Sent again under its key, the batch goes on there.
 func TestCalls_ABatchSaysWhatWasNotMade(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, tricks()...)
 		h.Agent("coach", "sends", "danger", "looks")
@@ -168,6 +170,7 @@ func pages[L, T any](t *testing.T, h *reevetest.Host, path string, open func(L) 
 }
 
 func TestCalls_PagesHoldEverythingOnce(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, tricks()...)
 		var names, ops, approvals []string
@@ -217,6 +220,7 @@ func TestCalls_PagesHoldEverythingOnce(t *testing.T) {
 
 // What a tool itself forbids is refused there, in whichever of its judgements: the word of one that is not asked has the same code.
 func TestG01_WhatAToolForbidsIsRefused(t *testing.T) {
+	t.Parallel()
 	no := reeve.Errorf(reeve.Forbidden, "not to them")
 	ran := 0
 	tool := func(id string) reeve.Tool {
@@ -241,6 +245,7 @@ func TestG01_WhatAToolForbidsIsRefused(t *testing.T) {
 }
 
 func TestG03_OneAnswerForEveryToolThatIsNotThere(t *testing.T) {
+	t.Parallel()
 	h := start(t, tricks()...)
 	h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
 	define(t, h, object{"id": "betas"}, "X-Workspace-Id", "beta")

@@ -30,6 +30,7 @@ func ids(list []reeve.ToolView) []string {
 }
 
 func TestI01_FreshDatabaseHoldsTheBuiltInTools(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		list := tools(t, h, "")
@@ -74,6 +75,7 @@ func compiles(t *testing.T, id string, schema json.RawMessage) {
 }
 
 func TestI02_ListIsOrderedAndFiltered(t *testing.T) {
+	t.Parallel()
 	zebra, apple := trick("a_zebra", reeve.Read, "", says("", nil)), trick("z_apple", reeve.Read, "", says("", nil))
 	zebra.Name, zebra.Category, apple.Name, apple.Category = "Zebra", "animal", "Apple", "animal"
 	h := start(t, zebra, apple)
@@ -98,6 +100,7 @@ func TestI02_ListIsOrderedAndFiltered(t *testing.T) {
 }
 
 func TestI03_UnknownTool(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	if got := decode[reeve.ToolView](t, h.Want(200, nil, "GET", "/api/tools/read_file", nil)); got.ID != "read_file" || got.HandlerKey != "read_file" {
 		t.Errorf("got %+v", got)
@@ -110,6 +113,7 @@ func TestI03_UnknownTool(t *testing.T) {
 }
 
 func TestI05_DetachAndCascade(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		a := h.Agent("coach", "file_read", "file_list")
@@ -164,6 +168,7 @@ func attached(t *testing.T, h *reevetest.Host, agent string, headers ...string) 
 }
 
 func TestI09_UnknownHandlerHarmsNobodyElse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	h := w.start(t, trick("extra", reeve.Read, "", says("fine", nil)))
 	a := h.Agent("coach", "extra", "file_list")
@@ -209,6 +214,7 @@ func TestI09_UnknownHandlerHarmsNobodyElse(t *testing.T) {
 }
 
 func TestO21_EveryToolIsDeclaredWhole(t *testing.T) {
+	t.Parallel()
 	for _, v := range tools(t, start(t), "") {
 		if len(v.Description) < 20 || !slices.Contains(reeve.Tiers(), v.Tier) || !slices.Contains(reeve.Effects(), v.Effect) || v.TimeoutMS < 1 ||
 			!slices.Contains(reeve.Risks(), v.Risk) || v.Retry.Attempts < 1 {
@@ -225,6 +231,7 @@ func TestO21_EveryToolIsDeclaredWhole(t *testing.T) {
 }
 
 func TestO21_BadDeclarationsFailAtStart(t *testing.T) {
+	t.Parallel()
 	h, err := host.New(t.Context(), host.Config{Dir: t.TempDir(), LogTo: t.Output()})
 	if err != nil {
 		t.Fatal(err)

@@ -51,6 +51,7 @@ func FuzzClientFrame(f *testing.F) {
 
 // What is refused names the field as the client wrote it.
 func TestW21_FramesThatAreWrong(t *testing.T) {
+	t.Parallel()
 	for text, path := range map[string]string{`{"TYPE":"ping"}`: "/TYPE", `{"type":"message","Content":"hi"}`: "/Content", `{"type":"message","content":7}`: "/content",
 		`{"type":"message","content":"hi","variables":{"a":1}}`: "/variables/a", `{"type":7}`: "/type", `{"type":"message","content":{"a":[1]}}`: "/content", `{"type":"message","variables":7}`: "/variables",
 		`{"type":"message","content":"hi","variables":{"a":"x","a/b":{"b":1}}}`: "/variables/a~1b", `{"type":"message","tools":["a",1]}`: "/tools/1",

@@ -9,6 +9,7 @@ import (
 
 // Pages of the origins that are configured may call the API from a browser, and those of no other.
 func TestCORS_ForTheOriginsThatAreConfigured(t *testing.T) {
+	t.Parallel()
 	const good = "https://app.example.com"
 	w := newWorld(t)
 	w.cfg.Origins = []string{good}

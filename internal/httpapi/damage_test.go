@@ -61,6 +61,7 @@ func brokenTools(t *testing.T, h *reevetest.Host) map[string]string {
 
 // One damaged row is one broken tool: it is listed, refused and named by the doctor, and all others work.
 func TestI09_ADamagedRowHarmsNobodyElse(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		columns := []string{"parameters", "spec", "retry", "config_schema", "identity", "cost"}
@@ -130,6 +131,7 @@ func TestI09_ADamagedRowHarmsNobodyElse(t *testing.T) {
 
 // What Reeve itself never writes into a row of the catalogue is damage, also where it could be read as something.
 func TestI09_WhatReeveNeverWritesIntoToolsIsDamage(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		cases := []struct {
@@ -165,6 +167,7 @@ func TestI09_WhatReeveNeverWritesIntoToolsIsDamage(t *testing.T) {
 
 // Settings that are damaged may have forbidden something: the agent that has them cannot call the tool, and others can.
 func TestI09_DamagedSettingsForbidTheTool(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		hurt := h.Agent("hurt", "file_list", "file_search")
@@ -198,6 +201,7 @@ func TestI09_DamagedSettingsForbidTheTool(t *testing.T) {
 
 // What takes an owner takes one also of a tool that this machine cannot run: another day it can.
 func TestI09_SettingsOfABrokenToolAreChecked(t *testing.T) {
+	t.Parallel()
 	off := trick("off", reeve.Read, "", says("", nil))
 	off.Broken = "this machine lacks what it needs"
 	off.ConfigSchema = json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{"network":{"type":"boolean","` + reeve.OwnerKeyword + `":true}}}`)
@@ -211,6 +215,7 @@ func TestI09_SettingsOfABrokenToolAreChecked(t *testing.T) {
 
 // A later build has a tool of an id that a workspace gave to one of its own: the built-in one serves, and whoever had the other is told so.
 func TestO21_AStoredToolNeverStandsInForABuiltInOne(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		define(t, h, object{"id": "extra"})

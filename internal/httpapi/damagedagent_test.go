@@ -16,6 +16,7 @@ import (
 // One damaged row is one broken agent: it is listed and named, can do nothing, and is mended or removed through Reeve; nobody else is harmed. What is damaged stays so until it is set: an agent whose policy
 // cannot be read does not become one that may do anything.
 func TestI09_ADamagedAgentHarmsNobodyElse(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, tricks()...)
 		patches := map[string]object{"policy": {"policy": object{"tools": object{"file_list": "ask"}}}, "categories": {"categories": []string{}}, "config": {"config": object{"max_moves": 3}}, "clock": {"kind": "reader"}}
@@ -97,6 +98,7 @@ func TestI09_ADamagedAgentHarmsNobodyElse(t *testing.T) {
 
 // What Reeve itself never writes is damage, also where it could be read as something: a policy that is gone must not be one that allows all.
 func TestI09_WhatReeveNeverWritesIsDamage(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		deny := object{"policy": object{"tools": object{"file_list": "deny"}}}
@@ -164,6 +166,7 @@ func firstRun(t *testing.T, h *reevetest.Host, agent string) reeve.Run {
 
 // A damaged stop counts as one, until somebody says what holds.
 func TestI09_ADamagedStopIsAStop(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	h := w.start(t)
 	h.Agent("clerk", "file_list")
@@ -183,6 +186,7 @@ func TestI09_ADamagedStopIsAStop(t *testing.T) {
 
 // A workspace whose stop, or count of changes, cannot be read counts as stopped; the log and the doctor say so, and resuming it mends it.
 func TestI09_ADamagedWorkspaceIsStopped(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		values := []any{-1}
 		if w.cfg.Database == "" { // where a column of numbers takes anything
@@ -227,6 +231,7 @@ func TestI09_ADamagedWorkspaceIsStopped(t *testing.T) {
 
 // A damaged state is empty and says so; setting the slots mends it.
 func TestI09_ADamagedStateIsSetAgain(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		a := h.Agent("clerk", "file_list")

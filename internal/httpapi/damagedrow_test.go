@@ -38,6 +38,7 @@ func asking(t *testing.T, h *reevetest.Host, names ...string) {
 
 // One damaged operation holds up nobody else's: it is left out of what is due and of the lists, and the log and the doctor name it.
 func TestI09_ADamagedOperationHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		said := &bytes.Buffer{}
 		w.cfg.Log = slog.New(slog.NewTextHandler(said, nil))
@@ -83,6 +84,7 @@ func TestI09_ADamagedOperationHoldsUpNobodyElse(t *testing.T) {
 
 // A page without a damaged row is as long as it would be with it: whoever gets a shorter one takes it for the last.
 func TestI09_ADamagedRowDoesNotEndAList(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		asking(t, h, "clerk")
@@ -107,6 +109,7 @@ func TestI09_ADamagedRowDoesNotEndAList(t *testing.T) {
 
 // One damaged schedule, or wake, holds up nobody else's. SQLite takes any value in any column.
 func TestI09_ADamagedWakeHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	h := w.start(t)
 	asking(t, h, "hurt", "well")
@@ -149,6 +152,7 @@ func TestI09_ADamagedWakeHoldsUpNobodyElse(t *testing.T) {
 
 // A run that is damaged is not taken up, and others are.
 func TestI09_ADamagedRunHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		asking(t, h, "hurt", "well")
@@ -182,6 +186,7 @@ func TestI09_ADamagedRunHoldsUpNobodyElse(t *testing.T) {
 
 // A run that cannot be read is not said to be none, as a plan or a response either: somebody would plan, or ask, again.
 func TestI09_ADamagedRunIsNotSaidToBeGone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	h := w.start(t)
 	plan := furnishAutomation(t, h).plan
@@ -202,6 +207,7 @@ func TestI09_ADamagedRunIsNotSaidToBeGone(t *testing.T) {
 
 // A damaged row is left out of every list that is shown, and hides nothing else.
 func TestI09_ADamagedRowIsLeftOutOfLists(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	h := w.start(t)
 	asking(t, h, "clerk")
@@ -226,6 +232,7 @@ func TestI09_ADamagedRowIsLeftOutOfLists(t *testing.T) {
 
 // A token whose row is damaged is not valid: in what is lost may be that it was revoked, or whose it is. Others are, and the doctor names it.
 func TestI09_ADamagedTokenIsNotValid(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		damage := map[string]any{"user_name": "", "role": "", "expires_at": -1, "revoked_at": -1}
@@ -251,6 +258,7 @@ func TestI09_ADamagedTokenIsNotValid(t *testing.T) {
 
 // An approval that shows another call than the one that would run is refused, and can be denied.
 func TestG15_AnApprovalThatShowsAnotherCall(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		asking(t, h, "clerk", "other")
@@ -284,6 +292,7 @@ func TestG15_AnApprovalThatShowsAnotherCall(t *testing.T) {
 
 // A profile that is damaged grants nothing, and says so: to the agents of that kind, in the list and to the doctor. Setting it again mends it.
 func TestI09_ADamagedProfileGrantsNothing(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		h.Agent("hurt", "file_list")
@@ -321,6 +330,7 @@ func TestI09_ADamagedProfileGrantsNothing(t *testing.T) {
 
 // Numbers of a damaged state are as good as its JSON: it says so, the doctor names it, and setting the slots mends it.
 func TestI09_ADamagedNumberOfAStateIsSetAgain(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		a := h.Agent("clerk", "file_list")
@@ -349,6 +359,7 @@ func TestI09_ADamagedNumberOfAStateIsSetAgain(t *testing.T) {
 
 // A call or a message that cannot be read is left out of its thread, and named.
 func TestI09_ADamagedEntryIsLeftOut(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		h.Agent("clerk", "file_list")

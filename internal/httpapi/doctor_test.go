@@ -22,6 +22,7 @@ func ailing(t *testing.T, h *reevetest.Host, part string, who ...string) []strin
 
 // The doctor names the schedules that do not fire any more, and why, to those who may see them.
 func TestO13_TheDoctorNamesDisabledSchedules(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		ann, bob := person(t, h, "ann", reeve.Member), person(t, h, "bob", reeve.Member)

@@ -38,6 +38,7 @@ func (w *world) watch() *atomic.Pointer[func(after bool)] {
 
 // A caller whose connection breaks, wherever that meets the request, finds the change made once when waiting again with the key.
 func TestIdempotencyKey_TheCallerGoesAway(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	watch := w.watch()
 	h := w.start(t)
@@ -109,6 +110,7 @@ func TestIdempotencyKey_TheCallerGoesAway(t *testing.T) {
 // Whatever a request changes, its answer is known when that is committed: nothing is read after that whose failure would say that nothing was changed, and give the key back. A caller who
 // goes away at that moment fails every read.
 func TestIdempotencyKey_TheAnswerIsKnownWithTheChange(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	watch := w.watch()
 	h := w.start(t, tricks()...)
@@ -164,6 +166,7 @@ func TestIdempotencyKey_TheAnswerIsKnownWithTheChange(t *testing.T) {
 
 // An inbox that somebody removes is gone, though they leave when a part of it is: nobody else would remove the rest.
 func TestI15_TheCallerGoesAwayWhileAnInboxIsRemoved(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	watch := w.watch()
 	h := w.start(t)
@@ -193,6 +196,7 @@ func TestI15_TheCallerGoesAwayWhileAnInboxIsRemoved(t *testing.T) {
 
 // A client that goes away just as its turn begins ends it, as one does that has heard of it: nobody would hear what it says.
 func TestW23_TheClientGoesAwayAsItsTurnBegins(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	watch := w.watch()
 	h := w.start(t) // which serves no turns
@@ -256,6 +260,7 @@ func (u until) Err() error {
 
 // A merge whose caller goes away once the default branch has moved is noted, and so is one that the server did not live to note: by the next who asks for it.
 func TestW15_AMergeIsNotedWhoeverGoesAway(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	h := w.start(t)
 	x := furnishBranch(t, h)
@@ -352,6 +357,7 @@ func (l listening) Flush() { l.begin() }
 
 // Whoever waits for a turn is told why that ends before the turn does, and is not taken for one who went away: the turns of a server that stops go on after the next start.
 func TestW23_ThoseWhoWaitAreToldThatTheServerStops(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	watch := w.watch()
 	h := w.start(t) // which serves no turns
@@ -381,6 +387,7 @@ func TestW23_ThoseWhoWaitAreToldThatTheServerStops(t *testing.T) {
 
 // One whose token ends is told so in the stream, and its turn ends for that reason.
 func TestW23_AStreamWhoseTokenEnds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	watch := w.watch()
 	h := w.start(t)

@@ -81,6 +81,7 @@ func order(f *far, change object) object {
 }
 
 func TestI10_HTTPToolEndToEnd(t *testing.T) {
+	t.Parallel()
 	f := newFar(t)
 	w, h := reach(t, f)
 	const secret = "shop-key-0123456789"
@@ -165,6 +166,7 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 
 // Whoever says where a secret is sent can read it there, so that it takes an owner: to make a tool that refers to one, and to change one that does or did.
 func TestI10_OnlyOwnersDirectSecrets(t *testing.T) {
+	t.Parallel()
 	f := newFar(t)
 	_, h := reach(t, f)
 	const secret = "shop-key-0123456789"
@@ -210,6 +212,7 @@ func TestI10_OnlyOwnersDirectSecrets(t *testing.T) {
 }
 
 func TestI10_PrivateAddressesAreRefused(t *testing.T) {
+	t.Parallel()
 	f := newFar(t)
 	h := start(t) // nothing is allowed
 	define(t, h, object{"id": "local", "spec": object{"method": "GET", "url": f.URL + "/{place}"}})
@@ -241,6 +244,7 @@ func TestI10_PrivateAddressesAreRefused(t *testing.T) {
 }
 
 func TestI10_BadDefinitions(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	before := picture(t, h)
 	for _, kind := range []string{"mcp"} {
@@ -298,6 +302,7 @@ func TestI10_BadDefinitions(t *testing.T) {
 
 // An argument that a schema does not know is called that, whichever way the schema says so.
 func TestG05_WhatASchemaDoesNotKnow(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.Agent("coach")
 	text := object{"type": "string"}

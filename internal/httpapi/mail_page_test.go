@@ -36,6 +36,7 @@ func (p post) pages(args object, meanwhile func(page int)) (ids []string) {
 
 // TestI13_Pages reads searches page by page. They give what one large page gives, in its order; and mail that comes meanwhile neither repeats nor hides what was there.
 func TestI13_Pages(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w).sampled()
 		var more []object
@@ -86,6 +87,7 @@ func TestI13_Pages(t *testing.T) {
 
 // A mail that a page ended with may be gone, and a cursor may be anything.
 func TestI13_CursorsThatAreNone(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w).sampled()
 		first := p.search(object{"query": "fernhill", "limit": 3})
@@ -111,6 +113,7 @@ func TestI13_CursorsThatAreNone(t *testing.T) {
 
 // TestI13_SnippetsAreSafe: a mail's own markup is text; every mark is ours.
 func TestI13_SnippetsAreSafe(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w)
 		p.add("one", "", "1", object{"message_id": "evil", "inbox": "box", "subject": "<mark>otter</mark> & <b>walrus</b>", "sender": `"<script>" <heron@x.example>`,
@@ -137,6 +140,7 @@ func TestI13_SnippetsAreSafe(t *testing.T) {
 
 // TestI16_BatchesAreTakenOnce sends batches again, and others in their place.
 func TestI16_BatchesAreTakenOnce(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w)
 		id := decode[reeve.MailImport](t, p.Want(201, nil, "POST", "/api/mail/imports", object{"source": "s"})).ID
@@ -169,6 +173,7 @@ func TestI16_BatchesAreTakenOnce(t *testing.T) {
 
 // TestI06_MailIsWhoBroughtItIn: another member neither goes on with an import, nor replaces or removes mail. Owners may.
 func TestI06_MailIsWhoBroughtItIn(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w)
 		member := func(user string) []string {

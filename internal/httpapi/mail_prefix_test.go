@@ -151,6 +151,7 @@ func (p post) all(args object) []string {
 // TestI13_PrefixesAndNamesMatchAsWritten compares searches with a plain scan over mails of all sorts: prefixes match the
 // beginnings of words as they are written, and names have no word forms.
 func TestI13_PrefixesAndNamesMatchAsWritten(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		t.Parallel()
 		p := newPost(t, w)
@@ -236,6 +237,7 @@ func TestI13_PrefixesAndNamesMatchAsWritten(t *testing.T) {
 
 // TestI15_TheIndexOfWordsAsWrittenFollowsChanges replaces and deletes mails, and searches by prefix and by name.
 func TestI15_TheIndexOfWordsAsWrittenFollowsChanges(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		t.Parallel()
 		p := newPost(t, w)

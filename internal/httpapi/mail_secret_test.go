@@ -11,6 +11,7 @@ import (
 
 // What email_get does not show of a mail, the snippets of email_search do not either: whatever is looked for, and wherever a snippet begins and ends.
 func TestG21_NoSnippetShowsAPartOfASecret(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w)
 		const word, phrase = "hunter22-Passw0rdB-XyZ9", "amber lynx Azure sleeps quietly under seventeen bridges"

@@ -92,6 +92,7 @@ func (p post) add(source, after, position string, emails ...object) reeve.MailIm
 }
 
 func TestI13_Search(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w)
 		none := p.Call(p.agent, "email_search", object{"query": "invoice"})
@@ -184,6 +185,7 @@ func queries() []string {
 }
 
 func TestI13_AnyTextIsAQuery(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w).sampled()
 		for _, q := range queries() {
@@ -197,6 +199,7 @@ func TestI13_AnyTextIsAQuery(t *testing.T) {
 
 // What is no letter and no digit is between words, whatever it is.
 func TestI13_SignsAreNoWords(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w)
 		for i, sign := range []string{"\u00a0", "\u2003", "\u200b", "\u3000", "\ufffd", "€", "→", "©", "🎉", "“", "—", "÷", "│", "、", "！", "\x00"} {
@@ -215,6 +218,7 @@ func TestI13_SignsAreNoWords(t *testing.T) {
 
 // A mail that does not say when it was sent was sent in no span of time, the year 1970 included. Without dates it is found as any other.
 func TestI13_MailWithoutADate(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w)
 		p.add("s", "", "1", object{"message_id": "none", "inbox": "x", "body": "penguin"}, object{"message_id": "epoch", "inbox": "x", "body": "penguin", "date": "1970-01-01T00:00:00Z"},
@@ -245,6 +249,7 @@ func TestI13_MailWithoutADate(t *testing.T) {
 }
 
 func TestI07_MailLimit(t *testing.T) {
+	t.Parallel()
 	p := newPost(t, newWorld(t)).sampled()
 	ask := func(agent string, args object) found {
 		r := p.Call(agent, "email_search", args)
@@ -277,6 +282,7 @@ func TestI07_MailLimit(t *testing.T) {
 }
 
 func TestI14_Get(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w).sampled()
 		var e reeve.Email
@@ -298,6 +304,7 @@ func TestI14_Get(t *testing.T) {
 
 // Mail is its workspace's: neither a search nor an id finds another's.
 func TestI13_MailOfAnotherWorkspace(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w).sampled()
 		p.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
@@ -327,6 +334,7 @@ func TestI13_MailOfAnotherWorkspace(t *testing.T) {
 
 // TestI15_IndexFollows adds, changes and removes mails, and compacts the database.
 func TestI15_IndexFollows(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w).sampled()
 		mail := func(id, body string) object {
@@ -388,6 +396,7 @@ func file(t *testing.T, w world, statement string) {
 }
 
 func TestBadInput_MailLines(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w)
 		id := decode[reeve.MailImport](t, p.Want(201, nil, "POST", "/api/mail/imports", object{"source": "s"})).ID

@@ -23,6 +23,7 @@ func copies(t *testing.T, w world, table string, n int, set string) {
 
 // A member's errands are not crowded out of the list by those of others.
 func TestO11_ErrandsAmongMany(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	h := w.start(t)
 	ann := person(t, h, "ann", reeve.Member)
@@ -38,6 +39,7 @@ func TestO11_ErrandsAmongMany(t *testing.T) {
 
 // Every agent that can be talked with is a model, however many there are.
 func TestW23_ModelsAmongMany(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	h := w.start(t)
 	h.Agent("coach")
@@ -53,6 +55,7 @@ func TestW23_ModelsAmongMany(t *testing.T) {
 
 // Where more waits for a person than is shown, that is said.
 func TestI10_MoreThanTheInboxShows(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	h := w.start(t, tricks()...)
 	h.Call(h.Agent("a", "loses").ID, "loses", nil)
@@ -91,6 +94,7 @@ func TestW23_AMessageOfManyParts(t *testing.T) {
 
 // A turn is shown with all that was said and done in it: what comes last is the answer.
 func TestW14_ALongTurnIsShownWhole(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	h := w.start(t)
 	h.Agent("coach")
@@ -106,6 +110,7 @@ func TestW14_ALongTurnIsShownWhole(t *testing.T) {
 
 // A response that was given can be read when its agent is gone, as its turn can.
 func TestW23_AResponseOutlivesItsAgent(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	a := h.Agent("coach")
 	c := decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": "coach"}))

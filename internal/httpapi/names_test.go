@@ -10,6 +10,7 @@ import (
 
 // A category is named by its id or its name, and kept by its id. One that is not there is refused, with those that are.
 func TestNames_TheCategoriesOfAnAgentAreThere(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		p := refused(t, h.Do("POST", "/api/agents", object{"name": "coach", "categories": []string{"gym"}}), 400, reeve.Validation)
@@ -49,6 +50,7 @@ func TestNames_TheCategoriesOfAnAgentAreThere(t *testing.T) {
 
 // A list that is narrowed by a name that is not there is refused, and not empty.
 func TestNames_FiltersNameWhatIsThere(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.Want(201, nil, "POST", "/api/agents", object{"name": "coach"})
 	for _, path := range []string{"/api/journal/tasks?category=gym", "/api/journal/tasks?label=legs", "/api/journal/time-entries?task=task_none", "/api/journal/ratings?category=gym",
@@ -65,6 +67,7 @@ func TestNames_FiltersNameWhatIsThere(t *testing.T) {
 
 // A subscription is to something that can change.
 func TestNames_WhatIsWatchedIsThere(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	coach := decode[reeve.Agent](t, h.Want(201, nil, "POST", "/api/agents", object{"name": "coach"}))
 	gym := decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", object{"name": "Gym"}))

@@ -24,6 +24,7 @@ const key = "Idempotency-Key"
 
 // Every POST but calls, wakes and turns, which the ledger keeps, is made once for one key.
 func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		var said logged
 		w.cfg.Log = slog.New(slog.NewJSONHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -79,6 +80,7 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 
 // A result from outside is delivered once for one key, and its answer is kept with it.
 func TestG30_ADeliveredResultIsKeptWithItsKey(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		var said logged
 		w.cfg.Log = slog.New(slog.NewJSONHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -127,6 +129,7 @@ func (l *logged) take(what string) bool {
 }
 
 func TestIdempotencyKey_Scope(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	h := w.start(t)
 	h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
@@ -161,6 +164,7 @@ func TestIdempotencyKey_Scope(t *testing.T) {
 }
 
 func TestIdempotencyKey_ManyAtOnce(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		got := atOnce(16, func(int) reevetest.Reply {
@@ -192,6 +196,7 @@ func TestIdempotencyKey_ManyAtOnce(t *testing.T) {
 
 // A batch's key makes each of its calls once, and so does a call's own.
 func TestIdempotencyKey_Calls(t *testing.T) {
+	t.Parallel()
 	h := start(t, tricks()...)
 	h.Agent("coach", "sends", "looks")
 	call := func(to string) object { return object{"tool": "sends", "args": object{"to": to}} }
@@ -227,6 +232,7 @@ func TestIdempotencyKey_Calls(t *testing.T) {
 
 // Where a call is made is part of what is asked: what was done in one session or run was not done in another.
 func TestIdempotencyKey_IsOfOneSession(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.Agent("coach", "write_file", "read_file")
 	write := func(more object) object {
@@ -262,6 +268,7 @@ func TestIdempotencyKey_IsOfOneSession(t *testing.T) {
 // A crash before the change is committed leaves a key without an answer. The same request then makes the change; another
 // request with the key is refused. Such a key of an older version, whose change may have been made, is refused for a day.
 func TestG30_AKeyThatACrashLeftMakesTheChange(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		body := object{"name": "one", "role": "viewer"}
@@ -291,6 +298,7 @@ func TestG30_AKeyThatACrashLeftMakesTheChange(t *testing.T) {
 
 // The same request is refused as in progress only while a process that lives works on it.
 func TestG30_InProgressIsOfALivingProcess(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		body := object{"name": "coach"}

@@ -37,6 +37,7 @@ const shape = `{
 }`
 
 func TestOpenAPI_DocumentIsValid(t *testing.T) {
+	t.Parallel()
 	doc := document(t, start(t))
 	c := jsonschema.NewCompiler()
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(shape))
@@ -120,6 +121,7 @@ func refs(t *testing.T, doc *openapi, v any) {
 }
 
 func TestOpenAPI_DocsNeedNoNetwork(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	r := h.Want(200, nil, "GET", "/docs", nil, "Authorization", "", "X-Workspace-Id", "")
 	for _, o := range document(t, h).operations() {

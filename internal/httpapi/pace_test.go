@@ -85,6 +85,7 @@ func TestBadInput_SlowBodies(t *testing.T) {
 
 // A body that comes too slowly is told so with a key, too.
 func TestIdempotencyKey_OfASlowBody(t *testing.T) {
+	t.Parallel()
 	r := httptest.NewRequest(http.MethodPost, "/x", iotest.ErrReader(reeve.Errorf(reeve.Timeout, "the body came too slowly")))
 	if _, err := keyed(r, reeve.Principal{}, "k"); reeve.CodeOf(err) != reeve.Timeout {
 		t.Error(err)

@@ -21,6 +21,7 @@ func person(t *testing.T, h *reevetest.Host, user string, role reeve.Role) []str
 // What is on one user's behalf is not there for another, over REST too: in the very words for what never was, in no list, and it
 // cannot be changed. Owners see it, and what is on nobody's behalf everybody sees.
 func TestO11_OverREST(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, tricks()...)
 		ann, bob, eve := person(t, h, "ann", reeve.Member), person(t, h, "bob", reeve.Member), person(t, h, "eve", reeve.Viewer)

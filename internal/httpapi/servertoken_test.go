@@ -30,6 +30,7 @@ func forge(t *testing.T, h *reevetest.Host, by []string, more object) []string {
 // Whatever an owner of a workspace calls the tokens that they make, none of them is valid in a workspace that is made later,
 // and none of them may do what concerns the whole server.
 func TestI06_NoNameMakesAServerToken(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, tricks()...)
 		boss := as(token(t, h, reeve.Owner)) // of the only workspace there is
@@ -76,6 +77,7 @@ func TestI06_NoNameMakesAServerToken(t *testing.T) {
 
 // The metrics count all workspaces together: a server token reads them, and the token that the configuration has for it.
 func TestI19_MetricsTakeAToken(t *testing.T) {
+	t.Parallel()
 	const scrape = "scrape-0123456789"
 	w := newWorld(t)
 	w.cfg.MetricsToken = scrape

@@ -61,6 +61,7 @@ func (s session) lists(path string, want ...string) {
 }
 
 func TestI12_SessionFiles(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		h.Agent("coach")
@@ -111,6 +112,7 @@ func TestI12_SessionFiles(t *testing.T) {
 }
 
 func TestI12_ParallelWritesAreKept(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		h.Agent("coach")
@@ -137,6 +139,7 @@ func TestI12_ParallelWritesAreKept(t *testing.T) {
 }
 
 func TestI12_BadPathsAndSizes(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.Agent("coach")
 	s := session{t, h, "coach", "one"}
@@ -169,6 +172,7 @@ func TestI12_BadPathsAndSizes(t *testing.T) {
 
 // Whoever says the first thing in a playground session, and at the same moment as another, has begun it or finds it begun.
 func TestI17_ASessionThatSeveralBegin(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		h.Agent("coach")

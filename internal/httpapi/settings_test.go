@@ -18,6 +18,7 @@ func confined() reeve.Tool {
 
 // The settings of a tool are as its schema says, however an agent comes by the tool. A tool without a schema takes none.
 func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, append(tricks(), confined())...)
 		define(t, h, nil) // weather, which has no schema for settings
@@ -78,6 +79,7 @@ func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
 
 // An agent whose last tool is taken away has none. The default ones are for agents that never had one attached.
 func TestG32_TheLastToolTakenAwayLeavesNone(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, tricks()...)
 		define(t, h, nil)
@@ -109,6 +111,7 @@ func TestG32_TheLastToolTakenAwayLeavesNone(t *testing.T) {
 
 // What a user writes without naming a session is that user's own. A session that several people name is theirs together.
 func TestI06_TheDefaultSessionIsAUsersOwn(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		id := h.Agent("clerk", "write_file", "read_file", "list_files", "scratchpad_write", "scratchpad_read").ID

@@ -9,6 +9,7 @@ import (
 
 // An agent's slots are typed, kept by revision, and what is others' is kept as it is.
 func TestL12_AgentState(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t)
 		a := h.Agent("coach")
@@ -57,6 +58,7 @@ func TestL12_AgentState(t *testing.T) {
 
 // A change of slots can be watched, and an agent's runtime says what it is doing.
 func TestL12_StateIsWatchedAndRuntimeIsHere(t *testing.T) {
+	t.Parallel()
 	h := start(t, tricks()...)
 	coach, clerk := h.Agent("coach", "danger"), h.Agent("clerk")
 	h.Want(201, nil, "POST", "/api/agents/clerk/subscriptions", object{"class": "id", "name": coach.ID})
@@ -85,6 +87,7 @@ func TestL12_StateIsWatchedAndRuntimeIsHere(t *testing.T) {
 
 // What an agent's config says is checked when it is set, and not when it first runs.
 func TestL09_ConfigIsCheckedWhenItIsSet(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.Agent("coach")
 	good := `{"schema_version":1,"rehearsal":{"steps":[{"tool":"file_list","args":{"path":"/"},"delay_ms":5},{"fail":"no"}],"output":"x","notify":true},"extension":{"org.gym":{"n":1}}}`

@@ -169,6 +169,7 @@ func (s sample) request(h *reevetest.Host, method string, headers ...string) ree
 }
 
 func TestI06_NothingOfAnotherWorkspace(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
 		h := w.start(t, tricks()...)
 		h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
@@ -233,6 +234,7 @@ func TestI06_NothingOfAnotherWorkspace(t *testing.T) {
 }
 
 func TestI06_Roles(t *testing.T) {
+	t.Parallel()
 	h := start(t, tricks()...)
 	operations := sampled(document(t, h).operations())
 	all := samples(nowhere)
@@ -272,6 +274,7 @@ func TestI06_Roles(t *testing.T) {
 }
 
 func TestI06_TokensThatAreNotValid(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	good := token(t, h, reeve.Member)
 	var made reeve.NewToken
@@ -319,6 +322,7 @@ func TestI06_TokensThatAreNotValid(t *testing.T) {
 
 // A token of two workspaces is not one workspace's to end, and does not show it the other.
 func TestI06_TokensOfSeveralWorkspaces(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
 	beta := token(t, h, reeve.Owner, "beta")

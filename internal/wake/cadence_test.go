@@ -13,6 +13,7 @@ import (
 )
 
 func TestCadenceOnce(t *testing.T) {
+	t.Parallel()
 	for _, k := range []struct{ value, zone, want string }{
 		{"2026-03-01T07:00:00Z", "Europe/Berlin", "2026-03-01T07:00:00Z"},
 		{"2026-03-01T07:00:00+05:30", "", "2026-03-01T01:30:00Z"},
@@ -42,6 +43,7 @@ func TestCadenceOnce(t *testing.T) {
 }
 
 func TestCadenceInterval(t *testing.T) {
+	t.Parallel()
 	const day = 24 * time.Hour
 	for value, want := range map[string]time.Duration{
 		"15m": 15 * time.Minute, "1h30m": 90 * time.Minute, "90s": 90 * time.Second, "1.5h": 90 * time.Minute, " 1000ms ": time.Second,
@@ -66,6 +68,7 @@ func TestCadenceInterval(t *testing.T) {
 
 // An interval keeps to its grid however late it is asked.
 func TestCadenceIntervalDoesNotDrift(t *testing.T) {
+	t.Parallel()
 	anchor := time.Date(2026, 1, 1, 0, 0, 7, 0, time.UTC)
 	c := cadence(t, KindInterval, "15m", "").From(anchor)
 	for _, k := range []struct {
@@ -83,6 +86,7 @@ func TestCadenceIntervalDoesNotDrift(t *testing.T) {
 }
 
 func TestCadenceRefused(t *testing.T) {
+	t.Parallel()
 	for _, k := range []struct{ kind, value, zone, path, message, hint string }{
 		{"", "x", "", "/kind", "there is no kind", ""},
 		{"CRON", "* * * * *", "", "/kind", "there is no kind", ""},
@@ -136,6 +140,7 @@ func TestCadenceRefused(t *testing.T) {
 }
 
 func TestZonesKeepsZones(t *testing.T) {
+	t.Parallel()
 	var z Zones
 	a, _ := z.ParseCadence(KindCron, "@daily", "Europe/Berlin")
 	b, _ := z.ParseCadence(KindCron, "@hourly", "Europe/Berlin")
@@ -146,6 +151,7 @@ func TestZonesKeepsZones(t *testing.T) {
 
 // The same wall-clock time in another zone is another instant: changing the zone keeps what the person meant.
 func TestCadenceZoneChangeKeepsWallClock(t *testing.T) {
+	t.Parallel()
 	at := instant(t, "2026-06-01T12:00:00Z")
 	for zone, want := range map[string]string{"Europe/Berlin": "2026-06-02T05:00:00Z", "America/New_York": "2026-06-02T11:00:00Z", "": "2026-06-02T07:00:00Z"} {
 		if got, _ := cadence(t, KindCron, "0 7 * * *", zone).Next(at); !got.Equal(instant(t, want)) {
@@ -155,6 +161,7 @@ func TestCadenceZoneChangeKeepsWallClock(t *testing.T) {
 }
 
 func TestDue(t *testing.T) {
+	t.Parallel()
 	const daily, hourly = "0 7 * * *", "0 * * * *"
 	for _, k := range []struct {
 		what, kind, value, last, now string
@@ -233,6 +240,7 @@ func TestDue(t *testing.T) {
 
 // Whatever the clock does, no instant runs twice, and a run is never for an instant that has not come.
 func TestDueNeverRepeats(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]string{KindCron, KindInterval}).Draw(t, "kind")
 		value := map[string]string{KindCron: "*/10 1,2,3,5 * * *", KindInterval: "25m"}[kind]

@@ -43,6 +43,7 @@ func shown(c Cadence, times []time.Time) []string {
 }
 
 func TestCronFields(t *testing.T) {
+	t.Parallel()
 	const from = "2026-01-01T00:00:00Z" // a Thursday
 	for _, k := range []struct {
 		expr, want string // want: the next three
@@ -93,6 +94,7 @@ func TestCronFields(t *testing.T) {
 }
 
 func TestCronRefused(t *testing.T) {
+	t.Parallel()
 	for _, k := range []struct{ expr, message string }{
 		{"", "five fields, and this has 0"},
 		{"* * * *", "five fields, and this has 4"},
@@ -154,6 +156,7 @@ func TestCronRefused(t *testing.T) {
 }
 
 func TestCronClockChanges(t *testing.T) {
+	t.Parallel()
 	for _, k := range []struct{ what, expr, zone, from, want string }{
 		{"a fixed time in the gap runs at its end", "30 2 * * *", "America/New_York", "2026-03-07T12:00:00Z",
 			"2026-03-08T03:00-04:00 2026-03-09T02:30-04:00"},
@@ -207,6 +210,7 @@ func TestCronClockChanges(t *testing.T) {
 }
 
 func TestCronFarAway(t *testing.T) {
+	t.Parallel()
 	c := cadence(t, KindCron, "0 0 29 2 *", "Europe/Berlin")
 	got, ok := c.Next(instant(t, "2096-03-01T00:00:00Z"))
 	if want := instant(t, "2104-02-28T23:00:00Z"); !ok || !got.Equal(want) {
@@ -223,6 +227,7 @@ func TestCronFarAway(t *testing.T) {
 
 // On the last day of a leap year after 2037 Go's ZoneBounds ends before it begins.
 func TestCronLastDayOfFarLeapYear(t *testing.T) {
+	t.Parallel()
 	for _, zone := range []string{"Europe/Berlin", "Australia/Lord_Howe", "America/Havana"} {
 		for year := 2036; year < 2080; year++ {
 			at := time.Date(year, 12, 29, 12, 0, 0, 0, time.UTC)
@@ -239,6 +244,7 @@ func TestCronLastDayOfFarLeapYear(t *testing.T) {
 }
 
 func TestCronMinInterval(t *testing.T) {
+	t.Parallel()
 	const day = 24 * time.Hour
 	for _, k := range []struct {
 		expr, zone string
@@ -387,6 +393,7 @@ var propertyZones = []string{"UTC", "Europe/Berlin", "America/New_York", "Americ
 	"Australia/Lord_Howe", "Pacific/Chatham", "America/St_Johns", "Asia/Kathmandu", "Asia/Gaza", "Antarctica/Troll", "Pacific/Apia"}
 
 func TestCronNextIsTheScan(t *testing.T) {
+	t.Parallel()
 	var zones Zones
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
@@ -426,6 +433,7 @@ func TestCronNextIsTheScan(t *testing.T) {
 }
 
 func TestCronMinIntervalIsNeverUndercut(t *testing.T) {
+	t.Parallel()
 	var zones Zones
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)
@@ -448,6 +456,7 @@ func TestCronMinIntervalIsNeverUndercut(t *testing.T) {
 }
 
 func TestCronFieldOrderAndSpaceDoNotMatter(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	for range 200 {

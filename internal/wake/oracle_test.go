@@ -12,6 +12,7 @@ import (
 
 // TestOracleCron runs the cases on which at least three independent libraries agree.
 func TestOracleCron(t *testing.T) {
+	t.Parallel()
 	dir := os.Getenv("REEVE_ORACLES")
 	if dir == "" {
 		t.Fatal("REEVE_ORACLES is not set: it names the folder of outside test suites")

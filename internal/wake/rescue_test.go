@@ -214,6 +214,7 @@ func TestL08_WhateverABrainSaysItsRunEnds(t *testing.T) {
 
 // A parked run may go on at once, and be in our hands again before whoever parked it has let go of it: it stays in them, and nobody else gets it.
 func TestL08_TakenUpBeforeItIsLetGoOf(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Limits{})
 	e := &eager{world: w}
 	w.Ended = e
