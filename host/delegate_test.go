@@ -439,7 +439,6 @@ func TestO20_ItsMediaReachTheUser(t *testing.T) {
 // TestO20_DiesWithItsParentOnAnotherServer cancels a turn through a server that runs neither it nor its child. Brains learn of it from the rows, within a second; and an
 // answer that is cancelled there stops streaming.
 func TestO20_DiesWithItsParentOnAnotherServer(t *testing.T) {
-	t.Parallel()
 	url := storetest.PostgresURL(t)
 	script := `- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: slow, input: go}}]}
 - {when: {system: I am slow}, text: "` + strings.Repeat("word ", 500) + `", pace: 50ms}

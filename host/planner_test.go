@@ -445,6 +445,8 @@ answers:
 				h.Want(200, &runs, "GET", "/api/runs?agent="+repair.WorkerID, nil)
 				return len(runs.Runs) == 1 && runs.Runs[0].State == reeve.RunCompleted && strings.Contains(runs.Runs[0].Output, "Discarded")
 			})
+			list := a.errands()
+			repair = list[len(list)-1] // as it is when its run has ended
 			m := a.get()
 			var l reeve.ScriptVersionList
 			h.Want(200, &l, "GET", a.at("/versions"), nil)

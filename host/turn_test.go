@@ -57,12 +57,16 @@ func rules(t *testing.T, h *reevetest.Host, d reeve.TurnDetail) {
 	results := map[string]int{}
 	last := ""
 	for i, m := range d.Messages {
-		if m.ID <= last {
-			t.Errorf("message %d is out of order", i)
-		}
-		last = m.ID
-		if m.Kind == reeve.ToolResult {
+		switch {
+		case m.Kind == reeve.ToolResult:
 			results[m.ActionID]++
+			if m.ActionID != last {
+				t.Errorf("message %d is not behind its call", i)
+			}
+		case m.ID <= last:
+			t.Errorf("message %d is out of order", i)
+		default:
+			last = m.ID
 		}
 	}
 	for _, m := range d.Messages {

@@ -407,7 +407,7 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 			p.g.Log.Error("what a tool gave cannot be recorded; its outcome is, without that", "tool", p.tool().ID, "operation", was.ID, "error", err)
 			err = write(ctx, p.bare(o))
 		}
-		if reeve.CodeOf(err) == reeve.Conflict {
+		if reeve.CodeOf(err) == reeve.Conflict && !p.brought { // whoever brings an outcome too late is told so
 			is, res, err = p.answered(ctx, was, o.spent)
 		}
 		return err
