@@ -268,3 +268,40 @@ func TestG31_ACommandIsBoundToItsShell(t *testing.T) {
 		t.Errorf("asked again: %s %s", op.State, op.Message)
 	}
 }
+
+// TestG31_AShellThatChangesWhileACommandWaitsForIt approves two commands of one session. The second waits for the first
+// to end, which changes the shell after the second was let through: the second does not run.
+func TestG31_AShellThatChangesWhileACommandWaitsForIt(t *testing.T) {
+	t.Parallel()
+	h := reevetest.Run(t, quick(t))
+	commander(h, object{"backend": "session"})
+	if reason := shellBroken(h); reason != "" {
+		t.Log("no confinement here: ", reason)
+		return
+	}
+	shared := filepath.Join(h.Dir(), "workspaces", "default", "shared")
+	first := askedFor(h, object{"command": "touch begun; until [ -e go ]; do sleep 0.02; done; ls() { touch evil; }"})
+	second := askedFor(h, object{"command": "ls; bash run.sh"})
+	decide(h, first.ID, "approve")
+	eventually(t, "the first command to begin", func() bool {
+		_, err := os.Stat(filepath.Join(shared, "begun"))
+		return err == nil
+	})
+	decide(h, second.ID, "approve")
+	eventually(t, "the second command to be let through", func() bool {
+		return operation(h, second.OperationID).State == reeve.Dispatched
+	})
+	if err := os.WriteFile(filepath.Join(shared, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "both to end", func() bool {
+		return operation(h, first.OperationID).State.Final() && operation(h, second.OperationID).State.Final()
+	})
+	if op := operation(h, first.OperationID); op.State != reeve.Committed {
+		t.Errorf("the first: %s %s", op.State, op.Message)
+	}
+	_, err := os.Stat(filepath.Join(shared, "evil"))
+	if op := operation(h, second.OperationID); op.State != reeve.Failed || op.Code != reeve.Stale || err == nil {
+		t.Errorf("the second: %s %s %s; what it was not approved for was done: %v", op.State, op.Code, op.Message, err == nil)
+	}
+}

@@ -92,7 +92,7 @@ func TestK12_ItemsAreListedNewestFirst(t *testing.T) {
 	})
 }
 
-// An item that needs attention waits for a person, and so do questions of the planner: the inbox shows them until somebody has decided.
+// An item that needs attention waits for a person: the inbox shows it until somebody has decided.
 func TestK13_WhatNeedsAttentionIsInTheInbox(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, cfg host.Config) {
@@ -116,6 +116,36 @@ func TestK13_WhatNeedsAttentionIsInTheInbox(t *testing.T) {
 		raw := map[string]json.RawMessage{}
 		if h.Want(200, &raw, "GET", "/api/inbox", nil); string(raw["items"]) != "[]" {
 			t.Errorf("after the decision: %s", raw["items"])
+		}
+	})
+}
+
+// A question of the planner waits for a person: the inbox shows it, to those who may answer it, until it is answered.
+func TestK13_QuestionsAreInTheInbox(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, cfg host.Config) {
+		t.Parallel()
+		cfg.Mind = script(t, plannerScript)
+		a, _ := planning(t, cfg)
+		k := a.plan("answer my letters")
+		var box reeve.Inbox
+		a.Want(200, &box, "GET", "/api/inbox", nil)
+		if len(box.Questions) != 1 || box.Questions[0].ID != k.ID || box.Questions[0].Question != "How often?" {
+			t.Fatalf("the inbox: %+v", box.Questions)
+		}
+		var s reeve.Status
+		if a.Want(200, &s, "GET", "/api/status", nil); s.Waiting != box.Waiting() || s.Waiting == 0 {
+			t.Errorf("%d wait, and the status says %d", box.Waiting(), s.Waiting)
+		}
+		var others reeve.Inbox
+		a.Want(200, &others, "GET", "/api/inbox", nil, as(a.Host, "bob", "member")...)
+		if len(others.Questions) != 0 {
+			t.Errorf("another member sees %+v", others.Questions)
+		}
+		a.Want(200, nil, "POST", "/api/errands/"+k.ID+"/answer", call{"answer": "every morning"})
+		raw := map[string]json.RawMessage{}
+		if a.Want(200, &raw, "GET", "/api/inbox", nil); string(raw["questions"]) != "[]" {
+			t.Errorf("after the answer: %s", raw["questions"])
 		}
 	})
 }

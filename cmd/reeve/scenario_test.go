@@ -99,9 +99,9 @@ func TestI07_TheConfigOfAnAgentReachesTheSearch(t *testing.T) {
 	}
 }
 
-// TestI20_QuestionsAreAskedInParallelAndOnce runs a task set against a model that answers nobody before four have asked:
-// four are asked at once, and never more. The command is given again with one more question: only that is asked. The report
-// has a line for each task, the scores, and a bar for each score.
+// TestI20_QuestionsAreAskedInParallelAndOnce runs a task set against a model that answers nobody until some time after
+// four have asked: four are asked at once, and never more. The command is given again with one more question: only that
+// is asked. The report has a line for each task, the scores, and a bar for each score.
 func TestI20_QuestionsAreAskedInParallelAndOnce(t *testing.T) {
 	const parallel, questions = 4, 8
 	var mu sync.Mutex
@@ -112,12 +112,14 @@ func TestI20_QuestionsAreAskedInParallelAndOnce(t *testing.T) {
 		asked++
 		waiting++
 		most = max(most, waiting)
-		group := full
-		if asked%parallel == 0 || asked > questions {
-			close(full)
+		group, last := full, asked%parallel == 0 || asked > questions
+		if last {
 			full = make(chan struct{})
 		}
 		mu.Unlock()
+		if last { // time for one more to ask, were more allowed
+			time.AfterFunc(300*time.Millisecond, func() { close(group) })
+		}
 		select {
 		case <-group:
 		case <-time.After(20 * time.Second):

@@ -47,22 +47,20 @@ func (p *pass) bare(o outcome) outcome {
 	return o
 }
 
-// answered is what stands of an operation that somebody else has ended meanwhile, such as the end of its run. What its request cost is charged
-// all the same. One that is still open is another's, which is a conflict.
-func (p *pass) answered(ctx context.Context, was reeve.Operation, spent reeve.Amount) (is reeve.Operation, res reeve.Result, err error) {
-	err = p.g.DB.Update(ctx, func(tx *store.Tx) error {
-		c, err := tx.GetCall(ctx, was.WorkspaceID, was.CallID)
+// answered is what stands of an operation that somebody else has ended meanwhile, such as whoever brought its outcome or the end of its run.
+// Those have charged for it. One that is still open is another's, which is a conflict.
+func (p *pass) answered(ctx context.Context, was reeve.Operation) (is reeve.Operation, res reeve.Result, err error) {
+	err = p.g.DB.View(ctx, func(s *store.Snap) error {
+		c, err := s.GetCall(ctx, was.WorkspaceID, was.CallID)
 		if err != nil {
 			return err
 		}
 		if c.Result == nil {
 			return reeve.Errorf(reeve.Conflict, "operation %s is in other hands", was.ID)
 		}
-		if res, err = stored(c); err != nil {
-			return err
-		}
 		is = c.Operation
-		return p.spend(ctx, tx, spent)
+		res, err = stored(c)
+		return err
 	})
 	return is, res, err
 }

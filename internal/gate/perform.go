@@ -408,7 +408,7 @@ func (p *pass) conclude(ctx context.Context, was reeve.Operation, o outcome) (re
 			err = write(ctx, p.bare(o))
 		}
 		if reeve.CodeOf(err) == reeve.Conflict && !p.brought { // whoever brings an outcome too late is told so
-			is, res, err = p.answered(ctx, was, o.spent)
+			is, res, err = p.answered(ctx, was)
 		}
 		return err
 	}
