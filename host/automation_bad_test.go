@@ -14,7 +14,6 @@ import (
 // TestK22_BadScripts runs scripts that go wrong in every way there is. Each run ends within its limits with a typed error at the script's
 // own line, the ledger says what happened, and the server is fine.
 func TestK22_BadScripts(t *testing.T) {
-	t.Parallel()
 	d := newDeeds()
 	cfg := quick(t)
 	cfg.ScriptTime = host.Duration(3 * time.Second)

@@ -59,7 +59,8 @@ func lockDir(dir string) (func() error, error) {
 		return nil, errors.Join(reeve.Errorf(reeve.Unavailable, "another Reeve is using the data directory %s", dir).
 			Hintf("stop it, or choose another directory with --dir; servers that share a PostgreSQL have one each"), f.Close())
 	}
-	return f.Close, nil
+	// Closing the file alone is not enough: a child process that is being started holds it open until it has begun.
+	return func() error { return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close()) }, nil
 }
 
 // sweep removes what a process left that was killed while it copied the database: nobody else holds the lock.
