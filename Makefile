@@ -38,7 +38,7 @@ run: build ## build and start the server, and print where to look
 	./$(BIN) serve --sample
 
 test: assets build ## run every test, on SQLite and on a throwaway PostgreSQL
-	REEVE_PG_FSYNC=off scripts/postgres run $(GO) test -timeout 45m $(PACKAGES)
+	REEVE_PG_FSYNC=off scripts/postgres run $(GO) test -timeout 45m -parallel 4 $(PACKAGES)
 
 race: assets worker ## run every test under the race detector
 	REEVE_PG_FSYNC=off scripts/postgres run $(GO) test -race -timeout 80m $(PACKAGES)

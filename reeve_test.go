@@ -146,4 +146,3 @@ func TestG07_WithoutAnEffectClassAToolIsUnsafe(t *testing.T) {
 		t.Errorf("a mutating read_only tool: %v", err)
 	}
 }
-
