@@ -120,7 +120,9 @@ func TestNames_WhatTheSettingsOfAToolNameIsThere(t *testing.T) {
 		}
 		refusedAt(t, try("delegate", object{"agents": []string{""}}), "/config/agents/0")
 		if list := decode[reeve.ToolList](t, p.Want(200, nil, "GET", "/api/agents/aide/tools", nil)).Tools; slices.ContainsFunc(list,
-			func(v reeve.ToolView) bool { return v.ID == "delegate" || v.ID == "email_search" || v.ID == "shell_exec" }) {
+			func(v reeve.ToolView) bool {
+				return v.ID == "delegate" || v.ID == "email_search" || v.ID == "shell_exec"
+			}) {
 			t.Errorf("a tool was attached whose settings were refused: %+v", list)
 		}
 		p.Agent("mate")
