@@ -58,6 +58,7 @@ type Tool struct {
 	Awaits     bool       `json:"-"` // of a local tool: it begins something, and its callers wait for what that comes to, which is delivered later
 	Inline     bool       `json:"-"` // its functions only compute, and use the transaction they are lent: they end with their context, and are run on the caller's goroutine. Nobody can leave one behind; a short call takes a fifth less
 	Check      Check      `json:"-"` // security policy: refuses arguments before anything is run; may be nil
+	Settings   Check      `json:"-"` // refuses settings that name what there is not, when they are set; may be nil
 	Preview    Previewer  `json:"-"` // says what would change; nil means no preview
 	Verify     Verifier   `json:"-"` // of a verifiable tool: looks up what happened
 	Categories Classifier `json:"-"` // of a category-bound tool: which categories a call touches; nil means not bound
