@@ -57,6 +57,7 @@ type Tool struct {
 	Handler    Handler    `json:"-"` // does the work
 	Awaits     bool       `json:"-"` // of a local tool: it begins something, and its callers wait for what that comes to, which is delivered later
 	Check      Check      `json:"-"` // security policy: refuses arguments before anything is run; may be nil
+	Settings   Check      `json:"-"` // refuses settings that name what there is not, when they are set; may be nil
 	Preview    Previewer  `json:"-"` // says what would change; nil means no preview
 	Verify     Verifier   `json:"-"` // of a verifiable tool: looks up what happened
 	Categories Classifier `json:"-"` // of a category-bound tool: which categories a call touches; nil means not bound

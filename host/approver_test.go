@@ -1,6 +1,8 @@
 package host_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,6 +72,88 @@ func TestG31_AnApproverSeesAllThatIsWritten(t *testing.T) {
 			h.Want(200, nil, "POST", "/api/proposals/"+item.ID+"/reject", object{})
 		}
 	}
+}
+
+// TestG31_AnApproverSeesAllThatIsRestored deletes files and folders and has a person decide on bringing them back, by
+// file_restore and by undo. Nothing of them is in the arguments, so the card shows it, however long it is and whether
+// or not it is text; what does not fit on the card is read with the hash that it names.
+func TestG31_AnApproverSeesAllThatIsRestored(t *testing.T) {
+	t.Parallel()
+	h := reevetest.StartWith(t, quick(t))
+	a := h.Agent("clerk", "file_delete", "file_restore", "file_write")
+	h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, object{"policy": object{"tools": object{"file_restore": "ask", "file_write": "ask"}}})
+	var looker struct{ Token string }
+	h.Want(201, &looker, "POST", "/api/tokens", object{"name": "looks on", "user": "bob", "role": "viewer"})
+	viewer := []string{"Authorization", "Bearer " + looker.Token}
+	const evil = "token: c3VwZXIgc2VjcmV0IHBheWxvYWQgMTIzNDU2Nzg5MA==" // looks like a secret
+	padded := func(size int) string { return strings.Repeat("# a comment of some length\n", size/27) + evil + "\n" }
+	folder := map[string]string{"n/deep/last.sh": padded(70_000)}
+	for i := range 300 {
+		folder[fmt.Sprintf("n/%03d.txt", i)] = "some text\n"
+	}
+	// sees looks for the line on the card and, where the card says that there is more, in the rest of the change.
+	sees := func(name, approval string, cut bool) {
+		t.Helper()
+		var got reeve.Approval
+		h.Want(200, &got, "GET", "/api/approvals/"+approval, nil)
+		defer decide(h, approval, "deny")
+		if !cut {
+			if !strings.Contains(got.Preview, evil) {
+				t.Errorf("%s: the card of %d bytes does not show the last line: %.300s", name, len(got.Preview), got.Preview)
+			}
+			return
+		}
+		_, hash, told := strings.Cut(got.Preview, "not shown whole; read the rest before you decide: reeve output ")
+		if !told || len(got.Preview) < 256<<10 {
+			t.Fatalf("%s: the card of %d bytes does not say that there is more: %.300s", name, len(got.Preview), got.Preview)
+		}
+		rest := func(headers ...string) string {
+			var text strings.Builder
+			for at := 256 << 10; at > 0; {
+				var s reeve.OutputSlice
+				h.Want(200, &s, "GET", fmt.Sprintf("/api/outputs/%.64s?offset=%d&limit=1000000", hash, at), nil, headers...)
+				text.WriteString(s.Content)
+				at = s.NextOffset
+			}
+			return text.String()
+		}
+		if !strings.Contains(rest(), evil) {
+			t.Errorf("%s: the rest of the change does not show the last line to who decides", name)
+		}
+		if strings.Contains(rest(viewer...), evil) {
+			t.Errorf("%s: the rest of the change shows what looks like a secret to a viewer", name)
+		}
+	}
+	for name, c := range map[string]struct {
+		files map[string]string
+		cut   bool
+	}{
+		"short":                {map[string]string{"n": padded(100)}, false},
+		"66 KiB":               {map[string]string{"n": padded(66 << 10)}, false},
+		"200 KiB":              {map[string]string{"n": padded(200 << 10)}, false},
+		"300 KiB":              {map[string]string{"n": padded(300 << 10)}, true},
+		"8 MiB":                {map[string]string{"n": padded(8 << 20)}, true},
+		"with a zero byte":     {map[string]string{"n": "\x00\n" + padded(66<<10)}, false},
+		"with a bad character": {map[string]string{"n": "\xff\n" + padded(66<<10)}, false},
+		"one long line":        {map[string]string{"n": strings.Repeat("# ", 50_000) + evil}, false},
+		"folder":               {folder, false},
+	} {
+		top := filepath.Join(h.Dir(), "workspaces", "default", "shared")
+		for file, text := range c.files {
+			file = filepath.Join(top, file)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		gone := h.Call("clerk", "file_delete", object{"path": "/shared/n", "recursive": len(c.files) > 1})
+		var op reeve.Operation
+		h.Want(200, &op, "GET", "/api/operations/"+gone.OperationID, nil)
+		sees(name+", restored", h.Call("clerk", "file_restore", op.Undo.Args).ApprovalID, c.cut)
+		var undo reeve.Result
+		h.Want(202, &undo, "POST", "/api/operations/"+gone.OperationID+"/undo", nil)
+		sees(name+", undone", undo.ApprovalID, c.cut)
+	}
+	sees("written", h.Call("clerk", "file_write", object{"path": "/shared/w", "content": padded(100_000)}).ApprovalID, false)
 }
 
 // commander is an agent whose commands a person approves.

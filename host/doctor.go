@@ -58,6 +58,10 @@ func (h *Host) checkDir() reeve.PartHealth {
 // probe writes a file to a directory, about as much as a call does, and removes it: a full disk takes an empty one, and a quota shows nowhere else.
 func probe(dir string) error {
 	f, err := os.CreateTemp(dir, probeFile)
+	if errors.Is(err, os.ErrNotExist) {
+		return reeve.Errorf(reeve.Unavailable, "%s is not there: it was moved or removed while the server runs", dir).
+			Hintf("put it back, or stop the server and start it with --dir and the place where it is now")
+	}
 	if err != nil {
 		return err
 	}

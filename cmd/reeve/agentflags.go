@@ -67,7 +67,10 @@ func (f *agentFlags) request(c *cobra.Command) (r reeve.AgentRequest, err error)
 		r.ThrottleMS = &ms
 	}
 	if given("category") {
-		list := slices.DeleteFunc(append([]string{}, f.categories...), func(s string) bool { return s == "" })
+		if slices.Contains(f.categories, "") {
+			return r, usagef("--category has an empty name in its list")
+		}
+		list := append([]string{}, f.categories...) // an empty list, and not none
 		r.Categories = &list
 	}
 	if given("policy") {

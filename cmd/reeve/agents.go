@@ -95,6 +95,9 @@ func agentsCreate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if r.Categories != nil && len(*r.Categories) == 0 {
+				return usagef("--category needs the name or id of a category; leave it out for an agent that may touch none")
+			}
 			r.Name = &args[0]
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				g, err := c.CreateAgent(ctx, r)

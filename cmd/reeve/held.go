@@ -53,7 +53,11 @@ func (a *app) printHeld(w io.Writer, h reeve.HoldReport) {
 	}))
 	seen := map[string]bool{}
 	for _, v := range h.Work {
-		if line := string(v.Kind) + ": " + v.Then; !seen[line] {
+		subject := string(v.Kind)
+		if v.Kind == reeve.HeldOperation { // not all operations become the same
+			subject = fmt.Sprintf("operation %s of agent %s (%s)", v.ID, v.Agent, oneLine(v.What))
+		}
+		if line := subject + ": " + v.Then; !seen[line] {
 			seen[line] = true
 			fmt.Fprintln(w, "  "+line)
 		}

@@ -77,6 +77,18 @@ func (d *Delegation) Among(ctx context.Context, workspace, agent string, list []
 	return is, err
 }
 
+// Known tells whether there is an agent of that name or id.
+func (d *Delegation) Known(ctx context.Context, workspace, agent string) (bool, error) {
+	err := d.DB.View(ctx, func(s *store.Snap) error {
+		_, err := s.GetAgent(ctx, workspace, agent)
+		return err
+	})
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 func (d *Delegation) ask(ctx context.Context, inv *reeve.Invocation, a reeve.Asking, to string, within time.Duration) error {
 	tx, err := store.TxFrom(ctx)
 	if err != nil {

@@ -132,7 +132,8 @@ func (g *Gate) equip(e *entry) (err error) {
 		if !ok {
 			return reeve.Errorf(reeve.Unsupported, "no handler %q in this build", row.HandlerKey)
 		}
-		if h.Broken != "" { // this machine lacks what it needs
+		e.tool.Settings = h.Settings // first, as above
+		if h.Broken != "" {          // this machine lacks what it needs
 			return reeve.Errorf(reeve.Unsupported, "%s", h.Broken)
 		}
 		e.tool.Handler, e.tool.Check, e.tool.Preview, e.tool.Verify, e.tool.Categories, e.tool.Reads, e.tool.Awaits, e.tool.Names = h.Handler, h.Check, h.Preview, h.Verify, h.Categories, h.Reads, h.Awaits, h.Names
@@ -246,6 +247,15 @@ func empty(v any) bool {
 // a schema for its settings takes none, and what a schema requires cannot be left out.
 func (g *Gate) CheckConfig(t reeve.Tool, config []byte) (json.RawMessage, error) {
 	return g.entry(t).settings(config)
+}
+
+// CheckNames refuses settings, as CheckConfig gave them, that name what there is not in a workspace.
+func (g *Gate) CheckNames(ctx context.Context, workspace string, t reeve.Tool, config json.RawMessage) error {
+	check := g.entry(t).tool.Settings
+	if check == nil || config == nil {
+		return nil
+	}
+	return check(ctx, &reeve.Invocation{Workspace: workspace, Config: config})
 }
 
 // settings is CheckConfig of a tool that is ready to be called.

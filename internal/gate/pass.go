@@ -36,6 +36,7 @@ type pass struct {
 	argsHash string
 	config   json.RawMessage // the agent's settings for the tool
 	preview  *reeve.Preview
+	decides  bool              // preview was made for a person who decides on the call
 	existing *reeve.Operation  // what the operation id was used for before
 	resumed  *reeve.Operation  // the operation this pass takes up again
 	approval *reeve.Approval   // the approval it was resumed by

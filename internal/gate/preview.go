@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"fmt"
 
 	"reeve"
 )
@@ -21,9 +22,10 @@ func (p *pass) previewed(ctx context.Context) (string, error) {
 	if !needed || p.existing != nil {
 		return "not needed", nil
 	}
+	shown := !p.call.PreviewOnly && (p.waits != "" || p.proposes) // to a person who decides
 	v, err := ask(ctx, p, func(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
-		if !p.call.PreviewOnly { // it is for a person who decides, who must see what only looks like a secret
-			inv.Decides, inv.Secrets = true, p.view.workspace.scrubber.known.spelt
+		if !p.call.PreviewOnly { // a person who decides must see what only looks like a secret
+			inv.Decides, inv.Secrets = shown, p.view.workspace.scrubber.known.spelt
 		}
 		return t.Preview(ctx, inv)
 	})
@@ -37,7 +39,7 @@ func (p *pass) previewed(ctx context.Context) (string, error) {
 	if want != "" && want != v.Base {
 		return "", reeve.Errorf(reeve.Stale, "what the change was based on has changed since").Hintf("preview it again and apply that")
 	}
-	p.preview = &v
+	p.preview, p.decides = &v, shown
 	return "the change is known", nil
 }
 
@@ -45,7 +47,7 @@ func (p *pass) previewed(ctx context.Context) (string, error) {
 // looks like a secret stays: otherwise a change could be written so that it is hidden from the person who lets it
 // happen.
 func (p *pass) decidable(ctx context.Context) (output, error) {
-	if p.preview == nil && p.tool().Preview != nil { // it waits for something that was found out after the preview
+	if !p.decides && p.tool().Preview != nil { // it waits for something that was found out after the preview
 		if _, err := p.previewed(ctx); err != nil {
 			return output{}, err
 		}
@@ -53,7 +55,11 @@ func (p *pass) decidable(ctx context.Context) (output, error) {
 	if p.preview == nil {
 		return output{}, nil
 	}
-	return cutAfter(p.view.workspace.stored(p.preview.Change), max(p.g.OutputCap, decidableCap)), nil
+	out := cutAfter(p.view.workspace.stored(p.preview.Change), max(p.g.OutputCap, decidableCap))
+	if out.truncated {
+		out.content += fmt.Sprintf("\n[the change is not shown whole; read the rest before you decide: reeve output %s]", reeve.Hash(out.full))
+	}
+	return out, nil
 }
 
 // decidableCap is how many bytes of a change are shown to the person who decides on it.

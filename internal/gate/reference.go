@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"encoding/json"
 	"maps"
 	"net/url"
 	"slices"
@@ -23,6 +24,13 @@ var (
 
 var referenceKeywords = []string{"$dynamicRef", "$recursiveRef", "$ref"}
 
+// countKeywords bound lengths and numbers of things. The library keeps them as int, in which a larger one wraps around.
+var countKeywords = []string{"maxContains", "maxItems", "maxLength", "maxProperties", "minContains", "minItems",
+	"minLength", "minProperties"}
+
+// mostCount is the largest value that such a keyword may have: that of an integer which every JSON reader keeps exactly.
+const mostCount = 1 << 53
+
 // place is where in a schema a part of it stands.
 type place struct {
 	path string // a JSON Pointer; empty at the root
@@ -34,7 +42,7 @@ func (p place) at(parts ...string) place {
 	return p
 }
 
-// fragments looks at all references of a schema.
+// fragments looks at all references of a schema, and at the bounds that are kept as int.
 type fragments struct {
 	root   any
 	idWord string          // draft 4 writes id for $id
@@ -43,7 +51,8 @@ type fragments struct {
 
 // onlyFragments refuses a schema with a reference that is anything but a fragment of the schema itself (#...): a
 // relative or an
-// absolute address, a URN, or a fragment below a nested $id, which counts from there and not from the root.
+// absolute address, a URN, or a fragment below a nested $id, which counts from there and not from the root. It also
+// refuses a length or a number of things above [mostCount].
 func onlyFragments(doc any) error {
 	f := fragments{root: doc, idWord: "$id", seen: map[string]bool{}}
 	if root, ok := doc.(map[string]any); ok && isDraft4(root) {
@@ -65,6 +74,16 @@ func (f fragments) check(v any, p place) error {
 			if err := f.reference(ref, p, word); err != nil {
 				return err
 			}
+		}
+	}
+	for _, word := range countKeywords {
+		n, ok := s[word].(json.Number)
+		if !ok {
+			continue
+		}
+		if v, err := n.Float64(); err != nil || v > mostCount {
+			return reeve.Errorf(reeve.Validation, "%s is more than %d, the most that a length or a number of things "+
+				"is compared with", p.at(word).path, mostCount).Hintf("leave it out, or give a smaller one")
 		}
 	}
 	for _, word := range schemaKeywords {

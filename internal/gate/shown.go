@@ -32,6 +32,12 @@ func (v Shown) Invocation() *reeve.Invocation {
 	return &reeve.Invocation{Workspace: v.view.ws.ID, Secrets: v.view.scrubber.find, Begun: v.view.scrubber.begun}
 }
 
+// Deciding is Invocation for those who may decide on calls: what only looks like a secret is no secret to them, since
+// the rest of a change that is too long for its card is read this way. Results of tools were scrubbed when they were kept.
+func (v Shown) Deciding() *reeve.Invocation {
+	return &reeve.Invocation{Workspace: v.view.ws.ID, Secrets: v.view.scrubber.known.spelt, Begun: v.view.scrubber.known.begun}
+}
+
 // Stored is a text as it is shown to those who are to judge it, such as a diff: without the secrets that are stored. What only looks like one stays, since whoever merges it must see it. One that was cut does
 // not end within a secret.
 func (v Shown) Stored(text string, cut bool) string {

@@ -153,7 +153,11 @@ func (s *server) readOutput(ctx context.Context, who reeve.Principal, in *struct
 		if err != nil {
 			return err
 		}
-		got, err := snap.GetOutput(ctx, shown.Invocation(), in.Hash, in.Offset, in.Limit)
+		inv := shown.Invocation()
+		if who.Role.Allows(reeve.Member) {
+			inv = shown.Deciding()
+		}
+		got, err := snap.GetOutput(ctx, inv, in.Hash, in.Offset, in.Limit)
 		if err != nil {
 			return err
 		}

@@ -49,14 +49,19 @@ func (s *server) checkAgents(ctx context.Context, who reeve.Principal) (part ree
 		if err != nil {
 			return err
 		}
+		var hints []string
+		if len(said) > 0 {
+			hints = append(hints, "set what is damaged again (reeve agents update, reeve agents state, reeve resume), or delete the agent; all others work")
+		}
 		settings, err := snap.ListSettings(ctx, who.Workspace)
 		for _, v := range settings {
 			if why := s.Gate.Unfit(v.Tool, v.Config); why != "" {
 				said = append(said, v.Agent+": the tool "+v.Tool.ID+": "+why)
+				hints = append(hints, fmt.Sprintf("reeve agents detach %s %s, then reeve agents attach %s %s --config with the "+
+					"settings that reeve tools get %s shows", v.Agent, v.Tool.ID, v.Agent, v.Tool.ID, v.Tool.ID))
 			}
 		}
-		part = ailing("agents", said, "every agent and its state can be read",
-			"set what is damaged again (reeve agents update, reeve agents state, reeve resume), or delete the agent; all others work")
+		part = ailing("agents", said, "every agent and its state can be read", strings.Join(hints, "; "))
 		return err
 	})
 }

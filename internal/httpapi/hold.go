@@ -64,7 +64,11 @@ func (s *server) held(ctx context.Context, who reeve.Principal, _ *Scoped) (*bod
 			if err != nil {
 				return err
 			}
-			out.Body.Work = append(out.Body.Work, work...)
+			shown, err := s.heldFor(ctx, snap, who, w.ID, work)
+			if err != nil {
+				return err
+			}
+			out.Body.Work = append(out.Body.Work, shown...)
 			for kind, n := range counts {
 				out.Body.Counts[kind] += n
 				out.Body.More = out.Body.More || n > heldShown
@@ -72,6 +76,40 @@ func (s *server) held(ctx context.Context, who reeve.Principal, _ *Scoped) (*bod
 		}
 		return nil
 	})
+}
+
+// heldText is how many characters are shown of what held work is about.
+const heldText = 200
+
+// heldFor makes a workspace's held work fit for a caller. All of it is listed; what it is about is left out where the
+// caller could not read it elsewhere, and those who may look but not decide are not shown what looks like a secret.
+func (s *server) heldFor(ctx context.Context, snap *store.Snap, who reeve.Principal, workspace string,
+	work []store.Held) ([]reeve.HeldWork, error) {
+	scrub := func(text string) string { return text }
+	if !who.Role.Allows(reeve.Member) && len(work) > 0 {
+		shown, err := s.Gate.Shown(ctx, snap, workspace)
+		if err != nil {
+			return nil, err
+		}
+		scrub = shown.Overseen
+	}
+	list := make([]reeve.HeldWork, 0, len(work))
+	for _, w := range work {
+		private := !sees(who, w.UserID)
+		if !private {
+			var err error
+			if private, err = hidden(ctx, snap, who, w.SessionID); err != nil {
+				return nil, err
+			}
+		}
+		text := scrub(w.Text)
+		if private {
+			text = "(another user's; what it is about is not shown)"
+		}
+		w.What = reeve.Clip(strings.TrimSpace(w.What+" "+text), heldText)
+		list = append(list, w.HeldWork)
+	}
+	return list, nil
 }
 
 // resume lets a held server go on, if it is held; otherwise it turns the kill switch off.
@@ -159,7 +197,7 @@ func chosen(ctx context.Context, snap *store.Snap, r reeve.ResumeRequest) (skip 
 		}
 		for _, v := range work {
 			if v.Skippable() && (r.SkipAll || slices.Contains(r.Skip, v.ID)) {
-				skip = append(skip, v)
+				skip = append(skip, v.HeldWork)
 				left = slices.DeleteFunc(left, func(id string) bool { return id == v.ID })
 			}
 		}

@@ -319,3 +319,45 @@ func TestG05_WhatASchemaDoesNotKnow(t *testing.T) {
 		}
 	}
 }
+
+// A bound on a length or a number of things that is too large to be compared with is refused when the tool is defined,
+// wherever it stands. The largest one that is taken is exact.
+func TestG17_BoundsOnLengthsThatCannotBeKept(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	words := []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"}
+	at := map[string]func(bound object) object{
+		"property": func(b object) object { return b },
+		"item":     func(b object) object { return object{"items": b} },
+		"choice":   func(b object) object { return object{"anyOf": []any{object{"type": "string"}, b}} },
+		"elsewhere": func(b object) object {
+			return object{"allOf": []any{object{"$ref": "#/properties/place/x-own"}}, "x-own": b}
+		},
+	}
+	tool := func(id, word, bound string, where func(object) object) object {
+		part := where(object{word: json.RawMessage(bound)})
+		shape := object{"type": "object", "properties": object{"place": part}, "required": []string{"place"}}
+		return weather(object{"id": id, "parameters": shape})
+	}
+	for _, word := range words {
+		for _, bound := range []string{"9007199254740994", "9223372036854775808", "18446744073709551616", "1e20", "1" + strings.Repeat("0", 40)} {
+			for name, where := range at {
+				p := refused(t, h.Do("POST", "/api/tools", tool("big", word, bound, where)), 400, reeve.Validation)
+				if !strings.Contains(p.Detail+fmt.Sprint(p.Errors), "/"+word) || !strings.Contains(p.Detail+fmt.Sprint(p.Errors), "9007199254740992") {
+					t.Errorf("%s %s, %s: %s %v", word, bound, name, p.Detail, p.Errors)
+				}
+			}
+		}
+	}
+	named := object{"type": "object", "properties": object{"maxLength": object{"const": json.RawMessage("1e20")}}}
+	h.Want(201, nil, "POST", "/api/tools", weather(object{"id": "named", "parameters": named, "spec": object{"method": "GET", "url": "https://weather.example/{maxLength}"}}))
+	h.Agent("aide")
+	for word, fits := range map[string]bool{"maxLength": true, "minLength": false} {
+		h.Want(201, nil, "POST", "/api/tools", tool(word, word, "9007199254740992", at["property"]))
+		h.Want(201, nil, "POST", "/api/agents/aide/tools", object{"tool_id": word})
+		r := h.Do("POST", "/api/agents/aide/calls/explain", object{"tool": word, "args": object{"place": "xxx"}})
+		if tooShort := strings.Contains(string(r.Body), "9007199254740992"); tooShort == fits {
+			t.Errorf("%s: %s", word, r.Body)
+		}
+	}
+}

@@ -235,6 +235,36 @@ func TestI13_PrefixesAndNamesMatchAsWritten(t *testing.T) {
 	})
 }
 
+// TestI13_SignsAroundAPrefix asks for a prefix among signs of all sorts, and at the end of a phrase: it stays a prefix.
+func TestI13_SignsAroundAPrefix(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		t.Parallel()
+		p := newPost(t, w)
+		mail := func(id, body string) object {
+			return object{"message_id": id, "inbox": "box", "sender": "s@x.example", "subject": "none", "body": body}
+		}
+		p.add("one", "", "1", mail("a", "a pervasive smell"), mail("b", "of perva alone"), mail("c", "smell pervasive"))
+		for _, sign := range strings.Split(". ! ? / : , ; ) ] } > ' ” … - _ + = @ # % & | ~ ` ^ \\ ** *. .* 。 —", " ") {
+			for _, before := range []string{"", "(", "[", "{", "<", "“", "#"} {
+				p.finds(object{"query": before + "perva*" + sign}, "a", "b", "c")
+				p.finds(object{"query": "smell " + before + "perva*" + sign + " -alone"}, "a", "c")
+				p.finds(object{"query": "body:" + before + "perva*" + sign}, "a", "b", "c")
+			}
+			p.finds(object{"query": "-perva*" + sign})
+		}
+		for _, query := range []string{`"perva*"`, `"perva"*`, `"perva*."`, `"perva* "`, `body:"perva*"`} {
+			p.finds(object{"query": query}, "a", "b", "c")
+			p.finds(object{"query": "-" + query})
+		}
+		p.finds(object{"query": `"a perva*"`}, "a")
+		p.finds(object{"query": `"smell perva"*`}, "c")
+		p.finds(object{"query": `"perva"`}, "b") // without a star it is a word
+		p.finds(object{"query": "perva."}, "b")
+		p.finds(object{"query": "perva*x"}) // a star within is a sign between two words
+		p.finds(object{"query": "* perva"}, "b")
+	})
+}
+
 // TestI15_TheIndexOfWordsAsWrittenFollowsChanges replaces and deletes mails, and searches by prefix and by name.
 func TestI15_TheIndexOfWordsAsWrittenFollowsChanges(t *testing.T) {
 	t.Parallel()

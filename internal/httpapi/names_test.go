@@ -1,11 +1,13 @@
 package httpapi_test
 
 import (
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
 	"reeve"
+	"reeve/reevetest"
 )
 
 // A category is named by its id or its name, and kept by its id. One that is not there is refused, with those that are.
@@ -84,4 +86,63 @@ func TestNames_WhatIsWatchedIsThere(t *testing.T) {
 	own.Want(201, nil, "POST", "/api/agents", object{"name": "coach"})
 	own.Want(201, nil, "POST", at, object{"class": "key", "name": "LETTER"})
 	refusedAt(t, own.Do("POST", at, object{"class": "key", "name": "task"}), "/name")
+}
+
+// The settings of a tool that name an inbox, an agent or a project name one that is there, in the agent's own workspace.
+// Otherwise the tool is not attached.
+func TestNames_WhatTheSettingsOfAToolNameIsThere(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, w world) {
+		p := newPost(t, w)
+		p.Want(201, nil, "POST", "/api/agents", object{"name": "aide"})
+		helper := p.Agent("helper")
+		path := t.TempDir()
+		for _, args := range [][]string{{"init", "-q", "-b", "main"},
+			{"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "first"}} {
+			if out, err := exec.Command("git", append([]string{"-C", path}, args...)...).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+		}
+		try := func(tool string, config object, headers ...string) reevetest.Reply {
+			return p.Do("POST", "/api/agents/aide/tools", object{"tool_id": tool, "config": config}, headers...)
+		}
+		settings := []struct {
+			tool, path string
+			config     object
+		}{
+			{"email_search", "/config/default_inbox", object{"default_inbox": "jane-d"}},
+			{"email_search", "/config/default_inbox", object{"default_inbox": "jane.d@x.example", "default_limit": 5}},
+			{"delegate", "/config/agents/0", object{"agents": []string{"mate"}}},
+			{"loop_in", "/config/agents/1", object{"agents": []string{helper.ID, "mate"}}},
+			{"shell_exec", "/config/project", object{"project": "site"}},
+			{"file_read", "/config/project", object{"project": "site"}},
+			{"file_search", "/config/project", object{"project": "site", "default_limit": 5}},
+		}
+		for _, s := range settings {
+			refusedAt(t, try(s.tool, s.config), s.path)
+		}
+		refusedAt(t, try("delegate", object{"agents": []string{""}}), "/config/agents/0")
+		if list := decode[reeve.ToolList](t, p.Want(200, nil, "GET", "/api/agents/aide/tools", nil)).Tools; slices.ContainsFunc(list,
+			func(v reeve.ToolView) bool {
+				return v.ID == "delegate" || v.ID == "email_search" || v.ID == "shell_exec"
+			}) {
+			t.Errorf("a tool was attached whose settings were refused: %+v", list)
+		}
+		p.Agent("mate")
+		p.Want(201, nil, "POST", "/api/projects", object{"name": "site", "path": path})
+		p.add("one", "", "1", object{"message_id": "a", "inbox": "jane-d", "sender": "s@x.example", "body": "hello"})
+		p.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
+		p.Want(201, nil, "POST", "/api/agents", object{"name": "aide"}, "X-Workspace-Id", "beta")
+		for _, s := range settings {
+			at := s.path
+			if s.tool == "loop_in" {
+				at = "/config/agents/0" // the helper is not there either
+			}
+			refusedAt(t, try(s.tool, s.config, "X-Workspace-Id", "beta"), at)
+			if r := try(s.tool, s.config); r.Status != 201 {
+				t.Errorf("%s %v: %d %s", s.tool, s.config, r.Status, r.Body)
+			}
+			p.Want(204, nil, "DELETE", "/api/agents/aide/tools/"+s.tool, nil)
+		}
+	})
 }

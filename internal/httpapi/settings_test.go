@@ -63,6 +63,11 @@ func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
 			if p := refused(t, r, 501, reeve.Unsupported); !strings.Contains(p.Detail, "settings") || strings.Contains(string(r.Body), "/safe") {
 				t.Errorf("%s: %+v", id, p)
 			}
+			for _, c := range decode[reeve.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
+				if c.Name == "agents" && (!strings.Contains(c.Hint, "reeve agents detach clerk "+id) || strings.Contains(c.Hint, "damaged")) {
+					t.Errorf("%s: the doctor's hint is %q", id, c.Hint)
+				}
+			}
 			if said := ailing(t, h, "agents"); !slices.ContainsFunc(said, func(s string) bool { return strings.HasPrefix(s, "clerk: the tool "+id) }) {
 				t.Errorf("%s: the doctor says %q", id, said)
 			}

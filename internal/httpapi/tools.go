@@ -117,6 +117,9 @@ func (s *server) attachTool(ctx context.Context, who reeve.Principal, in *struct
 	AgentPath
 	Body reeve.AttachRequest
 }) (*body[reeve.ToolView], error) {
+	if err := s.checkNames(ctx, who, in.Agent, in.Body); err != nil {
+		return nil, err
+	}
 	var t reeve.Tool
 	var config json.RawMessage
 	err := s.DB.Update(ctx, func(tx *store.Tx) error {
@@ -139,6 +142,26 @@ func (s *server) attachTool(ctx context.Context, who reeve.Principal, in *struct
 		return tx.Answer(ctx, showAttached(t, config))
 	})
 	return &body[reeve.ToolView]{showAttached(t, config)}, err
+}
+
+// checkNames refuses settings for a tool that name what there is not. It comes before the transaction that attaches the
+// tool, since tools look things up by themselves.
+func (s *server) checkNames(ctx context.Context, who reeve.Principal, agent string, r reeve.AttachRequest) error {
+	var t reeve.Tool
+	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		if _, err = snap.GetAgent(ctx, who.Workspace, agent); err == nil {
+			t, err = snap.GetTool(ctx, who.Workspace, r.ToolID)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	config, err := s.Gate.CheckConfig(t, r.Config)
+	if err != nil {
+		return err
+	}
+	return s.Gate.CheckNames(ctx, who.Workspace, t, config)
 }
 
 func (s *server) detachTool(ctx context.Context, who reeve.Principal, in *struct {

@@ -103,7 +103,16 @@ func (s *Snap) Node(ctx context.Context) (string, error) {
 	return id, err
 }
 
-// heldQuery reads work of one kind in a workspace: id, agent, what, at. Limit is its second argument.
+// Held is work that a held server would go on with, and who may read what it is about. [reeve.HeldWork].What is for
+// everybody in the workspace; Text is for those who see the user's things and, of a turn, the session.
+type Held struct {
+	reeve.HeldWork
+	UserID    string // on whose behalf it is; empty means nobody's
+	SessionID string // of a conversation's turn
+	Text      string // what a person or an agent wrote: an input, a goal, arguments
+}
+
+// heldQuery reads work of one kind in a workspace: id, agent, what, text, user, session, at. Limit is its second argument.
 type heldQuery struct {
 	kind        reeve.HeldKind
 	from, order string // from has the workspace as $1
@@ -111,29 +120,32 @@ type heldQuery struct {
 	then        string
 }
 
-const agentName = `COALESCE((SELECT name FROM agents WHERE agents.id = x.agent_id), '')`
+const (
+	agentName   = `COALESCE((SELECT name FROM agents WHERE agents.id = x.agent_id), '')`
+	turnSession = `CASE WHEN x.reason = 'user_initiated' THEN x.session_id ELSE '' END`
+)
 
 var heldQueries = []heldQuery{
 	{reeve.HeldRun, `open_runs o JOIN runs x ON x.id = o.run_id WHERE x.workspace_id || '' = $1`, `x.id`,
-		`x.id, ` + agentName + `, x.state || ': ' || x.reason || ' ' || x.input, x.started_at`,
+		`x.id, ` + agentName + `, x.state || ': ' || x.reason, x.input, x.user_id, ` + turnSession + `, x.started_at`,
 		"goes on where the backup left it; calls that it made since are made again"},
 	{reeve.HeldWake, `wakes x WHERE x.state = 'queued' AND x.workspace_id = $1`, `x.due_at, x.created_at, x.agent_id, x.session_id`,
-		`x.run_key, ` + agentName + `, x.reason || ' ' || x.input, x.due_at`,
+		`x.run_key, ` + agentName + `, x.reason, x.input, x.user_id, ` + turnSession + `, x.due_at`,
 		"starts a run, although one may have served it since the backup"},
 	{reeve.HeldSchedule, `timers x WHERE x.state = 'active' AND x.next_at > 0 AND x.workspace_id || '' = $1`, `x.next_at, x.id`,
-		`x.id, ` + agentName + `, x.name || ' ' || x.goal, x.next_at`,
+		`x.id, ` + agentName + `, '', x.name || ' ' || x.goal, x.user_id, '', x.next_at`,
 		"fires at its time; a firing that is overdue happens at once or is noted as missed, as the schedule says"},
 	{reeve.HeldApproval, `approvals x WHERE x.state = 'pending' AND x.workspace_id = $1`, `x.id`,
-		`x.id, ` + agentName + `, x.tool || ' ' || x.args, x.created_at`,
+		`x.id, ` + agentName + `, x.tool, x.args, '', '', x.created_at`,
 		"waits for a person as before, who may have answered it since the backup: look whether it was done before you approve it"},
 	{reeve.HeldAutomation, `automations x WHERE x.workspace_id = $1 AND x.paused_at = 0`, `x.agent_id`,
-		`x.agent_id, ` + agentName + `, 'automation', 0`,
+		`x.agent_id, ` + agentName + `, 'automation', '', '', '', 0`,
 		"runs when it is woken; items that it has done since the backup are done again"},
 	{reeve.HeldScriptJob, `errands x WHERE x.workspace_id = $1 AND x.closed_at = 0`, `x.id`,
-		`x.id, ` + agentName + `, x.kind || ' (' || x.state || '): ' || x.request, x.created_at`,
+		`x.id, ` + agentName + `, x.kind || ' (' || x.state || ')', x.request, x.user_id, '', x.created_at`,
 		"goes on, although its script may have been written since the backup"},
 	{reeve.HeldNotification, `notifications x WHERE x.delivered_at = 0 AND x.next_at > 0 AND x.workspace_id || '' = $1`, `x.next_at`,
-		`x.id, '', x.title, x.next_at`,
+		`x.id, '', '', x.title, x.user_id, '', x.next_at`,
 		"is sent to the webhook under its id, which may know it already"},
 }
 
@@ -141,14 +153,13 @@ var heldQueries = []heldQuery{
 var dueKinds = []reeve.HeldKind{reeve.HeldWake, reeve.HeldSchedule, reeve.HeldNotification}
 
 // HeldWork lists up to limit things of each kind that go on in a workspace when the server does, and counts all of them.
-func (s *Snap) HeldWork(ctx context.Context, workspace string, limit int) (work []reeve.HeldWork, counts map[reeve.HeldKind]int, err error) {
+func (s *Snap) HeldWork(ctx context.Context, workspace string, limit int) (work []Held, counts map[reeve.HeldKind]int, err error) {
 	counts = map[reeve.HeldKind]int{}
 	for _, q := range heldQueries {
-		list, err := all(ctx, s, func(r scanner) (w reeve.HeldWork, err error) {
+		list, err := all(ctx, s, func(r scanner) (w Held, err error) {
 			var at int64
-			err = r.Scan(&w.ID, &w.Agent, &w.What, &at)
+			err = r.Scan(&w.ID, &w.Agent, &w.What, &w.Text, &w.UserID, &w.SessionID, &at)
 			w.Kind, w.WorkspaceID, w.Then, w.At = q.kind, workspace, q.then, optional(at)
-			w.What = reeve.Clip(w.What, 200)
 			w.Overdue = q.kind == reeve.HeldRun || slices.Contains(dueKinds, q.kind) && at <= reeve.Millis(s.now)
 			return w, err
 		}, `SELECT `+q.columns+` FROM `+q.from+` ORDER BY `+q.order+` LIMIT $2`, workspace, limit)
@@ -167,25 +178,36 @@ func (s *Snap) HeldWork(ctx context.Context, workspace string, limit int) (work 
 		}
 	}
 	ops, err := s.UnderWay(ctx, workspace)
+	if err != nil || len(ops) == 0 {
+		return work, counts, err
+	}
+	counts[reeve.HeldOperation] = len(ops)
+	names, err := s.agentNames(ctx, workspace)
 	if err != nil {
 		return nil, nil, err
 	}
-	for i, op := range ops {
-		if i == limit {
-			break
-		}
+	for _, op := range ops[:min(len(ops), limit)] {
 		at := op.CreatedAt
-		w := reeve.HeldWork{Kind: reeve.HeldOperation, ID: op.ID, WorkspaceID: workspace, Agent: op.AgentID, At: &at, Overdue: true,
+		w := reeve.HeldWork{Kind: reeve.HeldOperation, ID: op.ID, WorkspaceID: workspace, Agent: names[op.AgentID], At: &at, Overdue: true,
 			What: string(op.State) + ", " + string(op.Effect) + ": " + op.Tool, Then: "is taken up again"}
 		if op.Doubtful() {
 			w.Then = "becomes unknown: a person says whether it happened since the backup"
 		}
-		work = append(work, w)
-	}
-	if len(ops) > 0 {
-		counts[reeve.HeldOperation] = len(ops)
+		work = append(work, Held{HeldWork: w})
 	}
 	return work, counts, nil
+}
+
+// agentNames gives the names of a workspace's agents by id.
+func (s *Snap) agentNames(ctx context.Context, workspace string) (map[string]string, error) {
+	names := map[string]string{}
+	_, err := all(ctx, s, func(r scanner) (id string, err error) {
+		var name string
+		err = r.Scan(&id, &name)
+		names[id] = name
+		return id, err
+	}, `SELECT id, name FROM agents WHERE workspace_id = $1`, workspace)
+	return names, err
 }
 
 // UnderWay lists a workspace's operations that were let through and are not over: approved and not begun, or sent without an

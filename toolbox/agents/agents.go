@@ -4,6 +4,7 @@ package agents
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 type Asker interface {
 	Delegate(ctx context.Context, inv *reeve.Invocation, to, input string, within time.Duration) error
 	LoopIn(ctx context.Context, inv *reeve.Invocation, to, input string, within time.Duration) error
+	Known(ctx context.Context, workspace, agent string) (bool, error)                // whether it is the name or id of an agent
 	Among(ctx context.Context, workspace, agent string, list []string) (bool, error) // whether it is one of a list of names and ids
 }
 
@@ -43,7 +45,7 @@ func (p *Pack) Tools() []reeve.Tool {
 	}
 	tool := func(id, name, what string, ask func(context.Context, *reeve.Invocation, string, string, time.Duration) error) reeve.Tool {
 		return reeve.MustTool(reeve.Tool{ID: id, Name: name, Description: what, Category: "agents", Pack: "agents", Effect: reeve.Local, Risk: reeve.MediumRisk, ConfigSchema: config,
-			Check: p.check, Awaits: true, TimeoutMS: 10_000}, func(ctx context.Context, in asked) (string, error) {
+			Check: p.check, Settings: p.checkSettings, Awaits: true, TimeoutMS: 10_000}, func(ctx context.Context, in asked) (string, error) {
 			inv := reeve.InvocationFrom(ctx)
 			set, err := read(inv.Config)
 			if err != nil {
@@ -68,6 +70,24 @@ func (s settings) within() time.Duration {
 		return defaultTimeout
 	}
 	return time.Duration(s.TimeoutS) * time.Second
+}
+
+// checkSettings refuses a list with an agent that there is not.
+func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
+	set, err := read(inv.Config)
+	if err != nil {
+		return err
+	}
+	for i, agent := range set.Agents {
+		known, err := p.Asker.Known(ctx, inv.Workspace, agent)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return reeve.Wrong(fmt.Sprintf("/config/agents/%d", i), fmt.Sprintf("is %q, and there is no such agent", agent), "the name or id of an agent")
+		}
+	}
+	return nil
 }
 
 // check refuses agents that are not on the list of the one who calls. Whom those may call who led to the call is their affair: the rights of

@@ -2,6 +2,7 @@ package files
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"reeve"
@@ -29,10 +30,15 @@ type block struct {
 	before, after [][]reeve.Range // what is secret in its lines
 }
 
-// unified gives the unified diff of two texts without the secrets in it, line by line; nothing when they are equal. ok is false when it is too long for anybody to read.
+// unified gives the unified diff of two texts without the secrets in it, line by line; nothing when they are equal. ok is false when it is
+// longer than a caller is shown. A person who decides on the change is shown all of it.
 func unified(inv *reeve.Invocation, from, to, a, b string) (diff string, ok bool) {
+	most := diffMost
+	if inv.Decides {
+		most = math.MaxInt
+	}
 	was, is := lines(a), lines(b)
-	blocks, ok := blocks(compare(was, is))
+	blocks, ok := blocks(compare(was, is), most)
 	if len(blocks) == 0 || !ok {
 		return "", ok
 	}
@@ -46,11 +52,11 @@ func unified(inv *reeve.Invocation, from, to, a, b string) (diff string, ok bool
 		fmt.Fprintf(&out, "@@ -%s +%s @@\n", span(h.oldAt, h.oldLen), span(h.newAt, h.newLen))
 		h.write(&out, known)
 	}
-	return out.String(), out.Len() <= diffMost
+	return out.String(), out.Len() <= most
 }
 
-// blocks puts changes into hunks. ok is false when they are too long to be shown, before anybody looks through them for secrets.
-func blocks(edits []edit) (all []block, ok bool) {
+// blocks puts changes into hunks. ok is false when they have more than so many bytes, before anybody looks through them for secrets.
+func blocks(edits []edit, most int) (all []block, ok bool) {
 	oldAt, newAt, size := 0, 0, 0 // lines before the hunk, and the bytes of all
 	for i := 0; i < len(edits); {
 		if edits[i].op == ' ' {
@@ -68,7 +74,7 @@ func blocks(edits []edit) (all []block, ok bool) {
 			}
 			size += len(e.line)
 		}
-		if size > diffMost {
+		if size > most {
 			return nil, false
 		}
 		all = append(all, h)

@@ -73,11 +73,15 @@ func fill[T int | int64](p *T, v T) {
 
 // Tools gives the pack's tools, ready for the catalogue.
 func (p *Pack) Tools() []reeve.Tool {
-	return []reeve.Tool{
+	tools := []reeve.Tool{
 		p.readTool(), p.listTool(), p.searchTool(),
 		p.writeTool(), p.editTool(), p.deleteTool(), p.restoreTool(),
 		p.vaultTool(),
 	}
+	for i := range tools {
+		tools[i].Settings = p.checkSettings
+	}
+	return tools
 }
 
 // Shared gives the folder that a workspace's /shared is, made if it is missing, for tools that work there by other means.

@@ -4,14 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"reeve"
 )
 
 const (
-	diffMost    = 64 << 10 // bytes of a diff; beyond that nobody reads it
-	entriesMost = 200      // entries of a folder that are named
+	diffMost    = 64 << 10 // bytes of a diff that a caller is shown
+	entriesMost = 200      // entries of a folder that are named to a caller
 )
 
 // lookAt looks at a target that must be a file or nothing.
@@ -41,7 +42,8 @@ func (p *Pack) preview(ctx context.Context, inv *reeve.Invocation, c change) (re
 	return reeve.Preview{Change: describeChange(inv, c.path, old, fileState(data, executable), data), Base: old.String()}, nil
 }
 
-// describeChange is the exact diff but for secrets, or a summary that names both states when a diff cannot be read.
+// describeChange is the exact diff but for secrets. A caller is shown a summary that names both states instead when the
+// diff is long or the file is not text; a person who decides is shown all of it.
 func describeChange(inv *reeve.Invocation, v vpath, old found, after state, data []byte) string {
 	if old.state == after {
 		return "no change: " + v.String() + " holds exactly this\n"
@@ -58,15 +60,32 @@ func describeChange(inv *reeve.Invocation, v vpath, old found, after state, data
 		if diff, ok := unified(inv, from, to, string(old.data), string(data)); ok {
 			return mode + diff
 		}
+	} else if inv.Decides {
+		diff, _ := unified(inv, from, to, escaped(old.data), escaped(data))
+		return mode + "the file is not text: bytes that are no characters are written as \\x and two digits\n" + diff
 	}
 	return fmt.Sprintf("%s%s\n  before: %s, %d bytes\n  after:  %s, %d bytes\n", mode, v, old, len(old.data), after, len(data))
+}
+
+// escaped writes any bytes as text, in the same lines: what cannot be printed is escaped as in Go, and so is a backslash.
+func escaped(data []byte) string {
+	var b strings.Builder
+	for line := range strings.SplitAfterSeq(string(data), "\n") {
+		text, ended := strings.CutSuffix(line, "\n")
+		quoted := strconv.Quote(text)
+		b.WriteString(strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`))
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
 }
 
 // describeDelete is the diff that empties a file, or the list of what goes.
 func describeDelete(inv *reeve.Invocation, v vpath, was found) string {
 	switch was.kind {
 	case folder:
-		return "delete the folder " + v.String() + "\n" + describeFolder(was.data)
+		return "delete the folder " + v.String() + "\n" + describeFolder(inv, was.data)
 	case link:
 		return fmt.Sprintf("delete the link %s\n", v)
 	case absent, file, program:
@@ -80,8 +99,8 @@ func describeDelete(inv *reeve.Invocation, v vpath, was found) string {
 	return head
 }
 
-// describeFolder lists an inventory: as much of it as can be read, and the sum of all.
-func describeFolder(inventory []byte) string {
+// describeFolder lists an inventory, to a caller only the beginning of a long one, and the sum of all.
+func describeFolder(inv *reeve.Invocation, inventory []byte) string {
 	var records []record
 	if err := json.Unmarshal(inventory, &records); err != nil {
 		return ""
@@ -94,11 +113,11 @@ func describeFolder(inventory []byte) string {
 			files++
 			size += r.Size
 		}
-		if i < entriesMost {
+		if i < entriesMost || inv.Decides {
 			fmt.Fprintf(&b, "  %s %s (%d bytes)\n", r.Kind, r.Path, r.Size)
 		}
 	}
-	if len(records) > entriesMost {
+	if len(records) > entriesMost && !inv.Decides {
 		fmt.Fprintf(&b, "  and %d more entries\n", len(records)-entriesMost)
 	}
 	fmt.Fprintf(&b, "in all %d entries, %d files, %d bytes\n", len(records), files, size)
@@ -137,12 +156,43 @@ func (p *Pack) previewRestore(ctx context.Context, inv *reeve.Invocation) (reeve
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	text := fmt.Sprintf("make the link %s\n", v)
+	text := fmt.Sprintf("make the link %s to %q\n", v, g.data)
 	if g.kind == folder {
-		text = "make the folder " + v.String() + "\n" + describeFolder(g.data)
+		text = "make the folder " + v.String() + "\n" + describeFolder(inv, g.data)
 	}
 	for _, s := range g.skipped {
 		text += "without the link " + s + ", which leads out of the root\n"
 	}
+	if g.kind == folder && inv.Decides {
+		contents, err := p.describeContents(ctx, inv, v, g.records)
+		if err != nil {
+			return reeve.Preview{}, err
+		}
+		text += contents
+	}
 	return reeve.Preview{Change: text, Base: now.String()}, nil
+}
+
+// describeContents is the diff that makes the files of a folder.
+func (p *Pack) describeContents(ctx context.Context, inv *reeve.Invocation, v vpath, records []record) (string, error) {
+	var b strings.Builder
+	left := p.cfg.MaxKeep
+	for _, r := range records {
+		if r.Kind != file && r.Kind != program {
+			continue
+		}
+		data, err := p.kept(ctx, inv.Workspace, r.Hash)
+		if err != nil {
+			return "", err
+		}
+		if left -= int64(len(data)); left < 0 {
+			return "", tooLarge(v, p.cfg.MaxKeep)
+		}
+		name, _ := r.names()
+		if r.Path != `"`+name+`"` { // a line break in a name could be taken for a line of the diff
+			name = r.Path
+		}
+		b.WriteString(describeChange(inv, v.child(name), found{state: state{kind: absent}}, state{r.Kind, r.Hash}, data))
+	}
+	return b.String(), nil
 }

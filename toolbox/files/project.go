@@ -63,6 +63,18 @@ func (p *Pack) project(ctx context.Context, inv *reeve.Invocation) (string, erro
 	return p.cfg.Projects.Of(ctx, inv.Workspace, agent)
 }
 
+// checkSettings refuses a project that there is not.
+func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
+	var c projectConfig
+	if err := reeve.Settings("this tool", inv.Config, &c); err != nil || c.Project == "" || p.cfg.Projects == nil {
+		return err
+	}
+	if reeve.CodeOf(p.cfg.Projects.Check(ctx, inv.Workspace, c.Project)) == reeve.NotFound {
+		return reeve.Wrong("/config/project", "is the name of no project", "a project of this workspace; reeve projects lists them")
+	}
+	return nil // whether it can be worked on just now is another matter
+}
+
 // named is project for a path that lies in one.
 func (p *Pack) named(ctx context.Context, inv *reeve.Invocation) (string, error) {
 	project, err := p.project(ctx, inv)

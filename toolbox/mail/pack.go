@@ -54,11 +54,30 @@ func (p *Pack) Tools() []reeve.Tool {
 	search := reeve.Tool{ID: "email_search", Name: "Search Emails", Category: "email", Pack: "mail", Effect: reeve.Read, TimeoutMS: 30_000,
 		Description: "Search imported mail by its words, best matches first, with snippets in which they are marked. Word forms are found too (meeting, meetings)." + care}
 	search.ConfigSchema, _ = reeve.SchemaFor[searchConfig]() // a plain struct: it cannot fail, and a test reads it
+	search.Settings = p.checkSettings
 	return []reeve.Tool{
 		reeve.MustTool(search, p.search),
 		reeve.MustTool(reeve.Tool{ID: "email_get", Name: "Get Email", Category: "email", Pack: "mail", Effect: reeve.Read, TimeoutMS: 30_000,
 			Description: "Get a whole mail by its message id: sender, recipients, date, text and the names of its attachments." + care}, p.get),
 	}
+}
+
+// checkSettings refuses a default inbox that means no inbox of the workspace.
+func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
+	var config searchConfig
+	if err := reeve.Settings("email_search", inv.Config, &config); err != nil {
+		return err
+	}
+	if strings.TrimSpace(config.DefaultInbox) == "" {
+		return nil
+	}
+	return p.DB.View(ctx, func(s *store.Snap) error {
+		inboxes, err := s.ListInboxes(ctx, inv.Workspace)
+		if err != nil || len(choose(inboxes, config.DefaultInbox)) > 0 {
+			return err
+		}
+		return reeve.Wrong("/config/default_inbox", "is the name of no inbox", "an inbox that was imported. "+known(inboxes))
+	})
 }
 
 func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) {

@@ -23,7 +23,7 @@ var fields = map[string]store.MailField{"subject": store.SubjectField, "body": s
 //	"budget review"      the words in a row
 //	budget OR forecast   one of them; OR binds its two neighbours
 //	-draft               not that word; NOT draft is the same
-//	fore*                words that begin so
+//	fore*                words that begin so; "budget fore*" ends with such a word
 //	subject:budget       in the subject; also body:, from:, to:, attachment:, with a phrase too
 func parse(s string) (q store.MailQuery) {
 	terms, or := 0, false
@@ -96,7 +96,7 @@ func tokens(s string) (out []token) {
 		if len(t.Words) == 0 {
 			continue
 		}
-		t.Prefix = strings.HasSuffix(raw, "*") && !quoted
+		t.Prefix = starred(raw) || quoted && strings.HasPrefix(s, "*")
 		t.not, not = not || minus, false
 		out = append(out, t)
 	}
@@ -148,6 +148,12 @@ func phrase(s string) (raw, rest string) {
 // space is what separates words of a query besides quotes. Brackets group nothing here.
 func space(r rune) bool {
 	return unicode.IsSpace(r) || r == '(' || r == ')' || r == 0 || r == ',' || r == ';'
+}
+
+// starred tells whether a star stands behind the last word, among whatever other signs.
+func starred(s string) bool {
+	end := strings.LastIndexFunc(s, func(r rune) bool { return unicode.In(r, unicode.L, unicode.N, unicode.Co) })
+	return end >= 0 && strings.Contains(s[end:], "*")
 }
 
 // words are the runs of letters and digits, which is what the indexes hold: jane@x.org is three in a row.

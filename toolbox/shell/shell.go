@@ -137,12 +137,24 @@ func (p *Pack) Tools() []reeve.Tool {
 			"There is no network unless granted. Nothing goes on running after the command has ended.",
 		TimeoutMS: (mostTime + spareTime).Milliseconds()}
 	t.ConfigSchema, _ = reeve.SchemaFor[settings]() // a plain struct: it cannot fail, and a test reads it
-	t.Check, t.Preview = p.check, p.preview
+	t.Check, t.Preview, t.Settings = p.check, p.preview, p.checkSettings
 	t = reeve.MustTool(t, p.exec)
 	if mode, reason := confine.Available(); mode == confine.Off {
 		t.Broken = "commands cannot be confined here: " + reason
 	}
 	return []reeve.Tool{t}
+}
+
+// checkSettings refuses a project that there is not.
+func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
+	project, err := ProjectOf(inv.Config)
+	if err != nil || project == "" || p.Projects == nil {
+		return err
+	}
+	if reeve.CodeOf(p.Projects.Check(ctx, inv.Workspace, project)) == reeve.NotFound {
+		return reeve.Wrong("/config/project", "is the name of no project", "a project of this workspace; reeve projects lists them")
+	}
+	return nil // whether it can be worked on just now is another matter
 }
 
 // read gives an agent's settings, with what they leave unsaid.

@@ -1,0 +1,35 @@
+package host_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reeve/host"
+	"reeve/internal/store/storetest"
+	"reeve/reevetest"
+)
+
+// A data directory that was moved away while the server runs is named by the doctor as what it is.
+func TestDoctor_TheDataDirectoryIsGone(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	h := reevetest.StartWith(t, host.Config{Dir: dir, Database: storetest.PostgresURL(t)})
+	if d := part(h, "data directory"); !d.OK {
+		t.Fatalf("before: %+v", d)
+	}
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	d := part(h, "data directory")
+	if d.OK || d.Detail != dir+" is not there: it was moved or removed while the server runs" || !strings.Contains(d.Hint, "put it back") {
+		t.Errorf("the doctor says %+v", d)
+	}
+	if err := os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+	if d := part(h, "data directory"); !d.OK {
+		t.Errorf("afterwards: %+v", d)
+	}
+}
