@@ -396,10 +396,13 @@ func TestW15_ABranchIsItsConversations(t *testing.T) {
 func TestW16_NoRepository(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
-	w, ok := newWorker(t, r, map[string]any{"project": "nowhere"})
+	w, ok := newWorker(t, r, nil)
 	if !ok {
 		return
 	}
+	w.h.Want(201, nil, "POST", "/api/projects", map[string]any{"name": "nowhere", "path": r.dir, "default_branch": "main"})
+	w.set(map[string]any{"project": "nowhere"})
+	w.h.Want(204, nil, "DELETE", "/api/projects/nowhere", nil)
 	conversation := w.talk()
 	if _, p, status := w.try(conversation, "ls"); status != 404 || p.Code != reeve.NotFound || !strings.Contains(p.Detail, `no project "nowhere"`) || !strings.Contains(p.Hint, "reeve projects add") {
 		t.Errorf("%d %+v", status, p)

@@ -144,8 +144,7 @@ func TestW17_FailuresAreTyped(t *testing.T) {
 - {when: {system: I am slow}, text: "`+strings.Repeat("word ", 200)+`", pace: 100ms}
 - {when: {system: I am failing}, fail: {status: 400, message: broken}}
 `)
-	persona(h, "boss", nil, "delegate", object{"agents": []string{"nobody", "failing", "poor", "slow", "again", "asleep"}, "timeout_s": 1})
-	for _, name := range []string{"stranger", "failing", "slow"} {
+	for _, name := range []string{"stranger", "failing", "slow", "nobody"} {
 		persona(h, name, nil)
 	}
 	persona(h, "again", nil, "delegate")
@@ -153,6 +152,8 @@ func TestW17_FailuresAreTyped(t *testing.T) {
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:"+poor.ID, object{"limit": object{"tokens": 1}})
 	persona(h, "asleep", nil)
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/asleep", object{"lifecycle": "dormant"})
+	persona(h, "boss", nil, "delegate", object{"agents": []string{"nobody", "failing", "poor", "slow", "again", "asleep"}, "timeout_s": 1})
+	h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/nobody", nil)
 	c := h.Talk("boss")
 	for said, want := range map[string]reeve.Code{"nobody": reeve.NotFound, "stranger": reeve.Denied, "failing": reeve.ModelFailed, "poor": reeve.BudgetExceeded, "slow": reeve.Timeout,
 		"asleep": reeve.Conflict, "empty": reeve.Validation} {

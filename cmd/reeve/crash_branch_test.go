@@ -70,9 +70,6 @@ func (r *rig) branchEngine(t *testing.T) (e *engine, conversation string) {
 		if err := c.do(ctx, "PUT", "/api/profiles/engineer", thing{"capabilities": []string{"shell", "files.write"}}, nil); err != nil {
 			return err
 		}
-		if err := c.do(ctx, "POST", "/api/agents/dev/tools", thing{"tool_id": "shell_exec", "config": thing{"project": "site"}}, nil); err != nil {
-			return err
-		}
 		if err := attach(ctx, c, "dev", "file_write"); err != nil {
 			return err
 		}
@@ -102,6 +99,9 @@ func (r *rig) driveBranch(ctx context.Context, w world, p *process, conversation
 		return err
 	}
 	if err := c.do(ctx, "POST", "/api/projects", thing{"name": "site", "path": dir}, nil); err != nil && !refusedWith(err, 409) {
+		return err
+	}
+	if err := c.do(ctx, "POST", "/api/agents/dev/tools", thing{"tool_id": "shell_exec", "config": thing{"project": "site"}}, nil); err != nil && !refusedWith(err, 409) {
 		return err
 	}
 	work := func(command, want string) error {

@@ -176,7 +176,11 @@ func (w world) forget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.ExecContext(ctx, "DELETE FROM processes")
+	var made bool // a server that died in its first start has made no tables
+	err = db.QueryRowContext(ctx, "SELECT to_regclass('processes') IS NOT NULL").Scan(&made)
+	if err == nil && made {
+		_, err = db.ExecContext(ctx, "DELETE FROM processes")
+	}
 	return errors.Join(err, db.Close())
 }
 
