@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/notify"
 )
 
 const (
@@ -96,7 +97,7 @@ func (c *Client) persist(ctx context.Context, listen func(heard func()) error) e
 		case reeve.Since(away) > patience:
 			return err
 		}
-		reeve.Pause(ctx, pause)
+		notify.Sleep(ctx, pause)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/notify"
 )
 
 // Inboxes lists the mailboxes that were imported.
@@ -75,6 +76,6 @@ func (c *Client) Insist(ctx context.Context, ask func() error) error {
 		if ctx.Err() != nil || reeve.Since(began) > patience {
 			return err
 		}
-		reeve.Pause(ctx, pause)
+		notify.Sleep(ctx, pause)
 	}
 }

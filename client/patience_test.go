@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/notify"
 )
 
 // A server that was met is waited for, for a while; one that never was is not.
@@ -43,7 +44,7 @@ func steady(asked *int) http.RoundTripper {
 					text, texts = texts[0], texts[1:]
 				}
 				_, err = fmt.Fprint(w, text)
-				reeve.Pause(r.Context(), 15*time.Second)
+				notify.Sleep(r.Context(), 15*time.Second)
 			}
 		}()
 		return &http.Response{StatusCode: 200, Header: http.Header{"X-Request-Id": {"req_1"}}, Body: body}, nil
@@ -75,7 +76,7 @@ func TestFollow_APersonThinks(t *testing.T) {
 				if told = append(told, f.Seq); f.Seq == 2 {
 					return ErrStop
 				}
-				reeve.Pause(t.Context(), 3*time.Minute)
+				notify.Sleep(t.Context(), 3*time.Minute)
 				if lost {
 					cut()
 					synctest.Wait()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/backoff"
 )
 
 // Rejection is the problem a server reported, whole. It is the cause of the *reeve.Error that the client's methods return.
@@ -64,14 +65,14 @@ func (c *Client) rejection(resp *http.Response) error {
 	if message == "" {
 		message = p.Title
 	}
-	return &reeve.Error{Code: p.Code, Message: message, Hint: p.Hint, Fields: p.Errors, RetryAfter: reeve.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
+	return &reeve.Error{Code: p.Code, Message: message, Hint: p.Hint, Fields: p.Errors, RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
 }
 
 // stranger is for answers that no Reeve server gives: another server, or a proxy in between.
 func (c *Client) stranger(resp *http.Response) error {
 	p := reeve.Problem{Type: "about:blank", Title: http.StatusText(resp.StatusCode), Status: resp.StatusCode, Code: codeOf(resp.StatusCode),
 		Detail: fmt.Sprintf("what answers at %s is not a Reeve server: it said %s", c.base, resp.Status), Hint: "check the address"}
-	return &reeve.Error{Code: p.Code, Message: p.Detail, Hint: p.Hint, RetryAfter: reeve.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
+	return &reeve.Error{Code: p.Code, Message: p.Detail, Hint: p.Hint, RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
 }
 
 // isReeve tells whether an answer carries the id that a Reeve server gives each request. Proxies may add ids of their own.

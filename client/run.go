@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/notify"
 )
 
 // RunFilter chooses runs.
@@ -142,7 +143,7 @@ func patiently(ctx context.Context, not string, met bool, look func() (bool, err
 		default:
 			met, last = true, reeve.Monotonic()
 		}
-		if !reeve.Pause(ctx, pause) {
+		if !notify.Sleep(ctx, pause) {
 			return &reeve.Error{Code: reeve.Canceled, Message: "interrupted: " + not, Err: ctx.Err()}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"reeve"
 	"reeve/internal/agent"
+	"reeve/internal/backoff"
 	"reeve/internal/store"
 	"reeve/internal/wake"
 	"reeve/model"
@@ -187,8 +188,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-func (c Config) backoff() reeve.Backoff {
-	return reeve.Backoff{First: time.Duration(c.RetryFirst), Max: time.Duration(c.RetryMax), Tries: c.RetryTries}
+func (c Config) backoff() backoff.Policy {
+	return backoff.Policy{First: time.Duration(c.RetryFirst), Max: time.Duration(c.RetryMax), Tries: c.RetryTries}
 }
 
 // limits is what operators allow schedules to be.

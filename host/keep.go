@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"reeve"
+	"reeve/internal/notify"
 	"reeve/internal/store"
 )
 
@@ -47,7 +47,7 @@ func (h *Host) keepForgetting(ctx context.Context) error {
 		if n > 0 && err == nil {
 			continue
 		}
-		if !reeve.Pause(ctx, forgetEvery) {
+		if !notify.Sleep(ctx, forgetEvery) {
 			return nil
 		}
 	}

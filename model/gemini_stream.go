@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/backoff"
 )
 
 type geminiChunk struct {
@@ -158,7 +159,7 @@ func (m *geminiModel) failed(status int, h http.Header, e geminiError) error {
 	}
 	err := m.server.refused(status, h, e.Status, e.Message)
 	for _, d := range e.Details {
-		if wait := reeve.RetryAfter(strings.TrimSuffix(d.Delay, "s"), time.Second); wait > 0 {
+		if wait := backoff.RetryAfter(strings.TrimSuffix(d.Delay, "s"), time.Second); wait > 0 {
 			if re := reeve.AsError(err); re.RetryAfter == 0 && (re.Code == reeve.RateLimited || re.Code == reeve.Unavailable) {
 				re.RetryAfter = wait
 			}

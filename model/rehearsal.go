@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/notify"
 )
 
 // rehearsal plays a model, always the same for the same requests in the same order.
@@ -320,7 +321,7 @@ func pieces(text string, n int) []string {
 // wait waits, unless the caller gives up first.
 func wait(ctx context.Context, d time.Duration) error {
 	if d > 0 {
-		reeve.Pause(ctx, d)
+		notify.Sleep(ctx, d)
 	}
 	return interrupted(ctx, "rehearsal")
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/notify"
 )
 
 // How a model is asked again.
@@ -45,7 +46,7 @@ func (m retrying) Answer(ctx context.Context, r Request, watch func(Delta)) (Ans
 			see(Delta{Type: Discard})
 			streamed = false
 		}
-		if !reeve.Pause(ctx, wait) {
+		if !notify.Sleep(ctx, wait) {
 			return Answer{}, interrupted(ctx, "the model")
 		}
 	}

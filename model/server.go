@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/backoff"
 )
 
 // Server is where a provider answers.
@@ -128,8 +129,8 @@ func (s Server) quote(text string) string {
 
 // retryAfter reads when to try again: milliseconds, seconds, or a date.
 func retryAfter(h http.Header) time.Duration {
-	if d := reeve.RetryAfter(h.Get("Retry-After-Ms"), time.Millisecond); d > 0 {
+	if d := backoff.RetryAfter(h.Get("Retry-After-Ms"), time.Millisecond); d > 0 {
 		return d
 	}
-	return reeve.RetryAfter(h.Get("Retry-After"), time.Second)
+	return backoff.RetryAfter(h.Get("Retry-After"), time.Second)
 }

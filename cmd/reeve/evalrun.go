@@ -12,6 +12,7 @@ import (
 
 	"reeve"
 	"reeve/client"
+	"reeve/internal/notify"
 )
 
 // limits is how much an evaluation may take.
@@ -270,7 +271,7 @@ func (x *examiner) await(ctx context.Context, id string) (limit string, err erro
 				}
 			}
 		}
-		if !reeve.Pause(ctx, pause) {
+		if !notify.Sleep(ctx, pause) {
 			return limit, ctx.Err()
 		}
 	}

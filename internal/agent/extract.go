@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/notify"
 	"reeve/internal/store"
 )
 
@@ -85,7 +86,7 @@ func patiently(ctx context.Context, f func(context.Context) error) (err error) {
 		if late && err != nil {
 			err = reeve.Errorf(reeve.Timeout, "it did not finish within %s", stepLimit)
 		}
-		if err == nil || n == stepTries || reeve.CodeOf(err) == reeve.Validation || !reeve.Pause(ctx, wait) {
+		if err == nil || n == stepTries || reeve.CodeOf(err) == reeve.Validation || !notify.Sleep(ctx, wait) {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/notify"
 	"reeve/internal/store"
 )
 
@@ -32,7 +33,7 @@ func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	}
 	for i := at.step; i < len(plan.Steps); i++ {
 		s := plan.Steps[i]
-		if !reeve.Pause(ctx, time.Duration(s.DelayMS)*time.Millisecond) {
+		if !notify.Sleep(ctx, time.Duration(s.DelayMS)*time.Millisecond) {
 			if why := reeve.WhyEnded(ctx); why != nil {
 				return reeve.RunEnd{State: reeve.RunCancelled, Err: why}
 			}

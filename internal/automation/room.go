@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/backoff"
 	"reeve/internal/sandbox/js"
 	"reeve/internal/store"
 )
@@ -53,8 +54,8 @@ type Config struct {
 	Timers   Timers    // set with it
 	Limits   js.Limits // of one run. Default: an hour, and otherwise the sandbox's own
 
-	Backoff reeve.Backoff // before a run that the network failed is made again. Default: 10 s doubling to 10 min, 5 tries
-	Webhook bool          // whether notifications are also sent to a webhook
+	Backoff backoff.Policy // before a run that the network failed is made again. Default: 10 s doubling to 10 min, 5 tries
+	Webhook bool           // whether notifications are also sent to a webhook
 }
 
 // Room runs automations and keeps their ledger.

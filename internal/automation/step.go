@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/notify"
 	"reeve/internal/store"
 )
 
@@ -83,7 +84,7 @@ func (r *Room) awaitStep(ctx context.Context, run reeve.Run) (reeve.Run, error) 
 		if err != nil || run.State.Final() {
 			return run, err
 		}
-		if !reeve.Pause(ctx, lookEvery) {
+		if !notify.Sleep(ctx, lookEvery) {
 			r.endStep(ctx, run)
 			return run, context.Cause(ctx)
 		}

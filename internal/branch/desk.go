@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/keylock"
 	"reeve/internal/store"
 )
 
@@ -20,7 +21,7 @@ type Desk struct {
 	DB  *store.DB
 	Dir string // holds the folder of each branch. No default
 
-	locks reeve.Locks // by branch or project: who has its turn works there
+	locks keylock.Map // by branch or project: who has its turn works there
 	doing sync.Map    // by branch: what is being done with it on a person's word, such as "merged"
 }
 

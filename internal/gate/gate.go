@@ -11,6 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"reeve"
+	"reeve/internal/backoff"
+	"reeve/internal/notify"
 	"reeve/internal/store"
 )
 
@@ -23,7 +25,7 @@ type Config struct {
 	Secrets     []string                   // values that must never be shown, besides the stored ones. Default: none
 	OutputCap   int                        // bytes of output a caller is shown. Default: 16 KiB
 	ApprovalTTL time.Duration              // how long an approval waits. Default: 7 days
-	Backoff     reeve.Backoff              // between attempts to learn what became of an operation. Default: 10 s doubling to 10 min, 5 tries
+	Backoff     backoff.Policy             // between attempts to learn what became of an operation. Default: 10 s doubling to 10 min, 5 tries
 	Patience    time.Duration              // silence after which another process counts as gone. Default: 20 s
 	OnChange    func()                     // called after a change that somebody may watch is committed. Default: nothing
 	RunBudgets  bool                       // whether runs have budgets of their own. Default: no
@@ -61,7 +63,7 @@ type Gate struct {
 	process  string
 	handlers map[string]reeve.Tool // by handler key
 	views    views
-	nudged   reeve.Bell
+	nudged   notify.Signal
 	live     sync.WaitGroup // calls that have left and are not recorded yet
 	owed     owed
 	lease    lease
@@ -83,7 +85,7 @@ func New(cfg Config) *Gate {
 	if cfg.Patience == 0 {
 		cfg.Patience = 20 * time.Second
 	}
-	return &Gate{Config: cfg, handlers: map[string]reeve.Tool{}, nudged: reeve.NewBell(),
+	return &Gate{Config: cfg, handlers: map[string]reeve.Tool{}, nudged: notify.New(),
 		views: views{workspaces: map[string]*workspaceView{}, agents: map[string]*agentView{}}}
 }
 

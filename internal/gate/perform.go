@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/notify"
 	"reeve/internal/store"
 )
 
@@ -97,7 +98,7 @@ func (p *pass) pause(ctx context.Context, d time.Duration) bool {
 	if limit := time.Duration(p.tool().Retry.MaxMS) * time.Millisecond; limit > 0 {
 		d = min(d, limit)
 	}
-	if !reeve.Pause(ctx, min(d, time.Minute)) {
+	if !notify.Sleep(ctx, min(d, time.Minute)) {
 		return false
 	}
 	return !p.tool().Effect.Mutates() || p.goesOn(ctx)

@@ -43,7 +43,7 @@ func (g *Gate) Run(ctx context.Context) error {
 			})
 		}
 		if len(ops) < free || free == 0 {
-			g.nudged.Rest(ctx, next)
+			g.nudged.Wait(ctx, next)
 		}
 	}
 	return work.Wait()
@@ -91,7 +91,7 @@ func (g *Gate) changed() {
 }
 
 // Nudge makes the loop look now.
-func (g *Gate) Nudge() { g.nudged.Ring() }
+func (g *Gate) Nudge() { g.nudged.Notify() }
 
 // beat says that this process lives. If others gave it up meanwhile, it joins again under its name: what was in its hands has
 // been taken, and its late answers will be refused.

@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"reeve"
+	"reeve/internal/notify"
 )
 
 // wire is a listener for one connection in memory, whose time can be a test's.
@@ -50,7 +51,7 @@ func TestBadInput_SlowBodies(t *testing.T) {
 				installProblems()
 				mux := http.NewServeMux()
 				handle(humago.New(mux, (&server{}).document()), route{http.MethodPost, "/x", "createNote", "x", "x", reeve.Member, 0}, func(ctx context.Context, _ reeve.Principal, in *struct{ RawBody []byte }) (*body[string], error) {
-					if !reeve.Pause(ctx, c.works) {
+					if !notify.Sleep(ctx, c.works) {
 						return nil, ctx.Err()
 					}
 					return &body[string]{fmt.Sprint(len(in.RawBody))}, nil
@@ -65,7 +66,7 @@ func TestBadInput_SlowBodies(t *testing.T) {
 				all.Go(func() { _ = srv.Serve(l) })
 				all.Go(func() {
 					_, err := fmt.Fprintf(mine, "POST /x HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n", 10*c.piece)
-					for n := 0; n < 10 && err == nil && c.pause > 0 && reeve.Pause(t.Context(), c.pause); n++ {
+					for n := 0; n < 10 && err == nil && c.pause > 0 && notify.Sleep(t.Context(), c.pause); n++ {
 						_, err = mine.Write(make([]byte, c.piece))
 					}
 				})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/notify"
 	"reeve/internal/store"
 	"reeve/model"
 )
@@ -35,15 +36,15 @@ type Config struct {
 // Room makes summaries.
 type Room struct {
 	Config
-	nudged reeve.Bell
+	nudged notify.Signal
 	making sync.Mutex // one at a time: what else is ours by the store was dropped
 }
 
 // New makes the room.
-func New(cfg Config) *Room { return &Room{Config: cfg, nudged: reeve.NewBell()} }
+func New(cfg Config) *Room { return &Room{Config: cfg, nudged: notify.New()} }
 
 // Nudge makes the loop look now.
-func (r *Room) Nudge() { r.nudged.Ring() }
+func (r *Room) Nudge() { r.nudged.Notify() }
 
 // Run makes summaries until ctx ends.
 func (r *Room) Run(ctx context.Context) error {
@@ -54,7 +55,7 @@ func (r *Room) Run(ctx context.Context) error {
 			next = pause
 		}
 		if !did || err != nil {
-			r.nudged.Rest(ctx, next)
+			r.nudged.Wait(ctx, next)
 		}
 	}
 	return nil

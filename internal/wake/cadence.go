@@ -11,6 +11,7 @@ import (
 	_ "time/tzdata" // zones work on a machine that has none
 
 	"reeve"
+	"reeve/internal/cron"
 )
 
 // The kinds of a [Cadence].
@@ -40,7 +41,7 @@ const (
 type Cadence struct {
 	kind   string
 	zone   *time.Location
-	cron   cron
+	cron   cron.Schedule
 	at     time.Time     // of once
 	every  time.Duration // of an interval
 	anchor time.Time     // what an interval counts from; zero: whatever Next is asked about
@@ -61,7 +62,7 @@ func (z *Zones) ParseCadence(kind, value, zone string) (Cadence, error) {
 	c := Cadence{kind: kind, zone: loc}
 	switch kind {
 	case KindCron:
-		c.cron, err = parseCron(value)
+		c.cron, err = cron.Parse(value)
 	case KindOnce:
 		c.at, err = parseOnce(value, loc)
 	case KindInterval:
@@ -117,7 +118,7 @@ func (c Cadence) From(anchor time.Time) Cadence {
 func (c Cadence) Next(after time.Time) (time.Time, bool) {
 	switch c.kind {
 	case KindCron:
-		return c.cron.next(after, c.zone)
+		return c.cron.Next(after, c.zone)
 	case KindOnce:
 		if c.at.After(after) {
 			return c.at, true
@@ -168,7 +169,7 @@ func (c Cadence) same(d Cadence) bool {
 func (c Cadence) MinInterval() (time.Duration, bool) {
 	switch c.kind {
 	case KindCron:
-		return c.cron.minGap(c.zone), true
+		return c.cron.MinGap(c.zone), true
 	case KindInterval:
 		return c.every, true
 	}
@@ -246,39 +247,11 @@ func (c Cadence) passed(first, last, now time.Time, n int) (out []time.Time) {
 		return out[max(0, len(out)-n):]
 	}
 	out = out[:0]
-	for t, ok = latest(c.Next, last, now); ok && len(out) < n; t, ok = latest(c.Next, last, t.Add(-1)) {
+	for t, ok = cron.Latest(c.Next, last, now); ok && len(out) < n; t, ok = cron.Latest(c.Next, last, t.Add(-1)) {
 		out = append(out, t)
 	}
 	slices.Reverse(out)
 	return out
-}
-
-// latest gives the last firing after floor and up to now, where next gives the first after an instant. It looks back in strides that
-// double until there is one, and then halves what is left.
-func latest(next func(time.Time) (time.Time, bool), floor, now time.Time) (time.Time, bool) {
-	hi := now
-	for stride := time.Minute; ; stride *= 2 {
-		x := now.Add(-stride)
-		if !x.After(floor) || stride > 1<<61 {
-			x = floor
-		}
-		lo, ok := next(x)
-		if ok && !lo.After(now) {
-			for hi.Sub(lo) >= time.Second {
-				mid := lo.Add(hi.Sub(lo) / 2)
-				if t, ok := next(mid); ok && !t.After(now) {
-					lo = t
-				} else {
-					hi = mid
-				}
-			}
-			return lo, true
-		}
-		if x.Equal(floor) {
-			return time.Time{}, false
-		}
-		hi = x
-	}
 }
 
 // parseOnce reads an instant, or a local time. It keeps milliseconds, as the store does.
@@ -292,7 +265,7 @@ func parseOnce(s string, zone *time.Location) (time.Time, error) {
 		}
 		var wall time.Time // in UTC
 		if wall, err = time.Parse(layout, text); err == nil {
-			t = firstAt(wall.Unix(), zone)
+			t = cron.FirstAt(wall.Unix(), zone)
 		}
 	}
 	t = t.UTC().Truncate(time.Millisecond)

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"reeve"
+	"reeve/internal/cron"
 )
 
 // cadence parses or ends the test.
@@ -481,19 +482,19 @@ func FuzzParseCron(f *testing.F) {
 	}
 	after := time.Date(2026, 3, 7, 12, 0, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, s string) {
-		c, err := parseCron(s)
+		c, err := cron.Parse(s)
 		if err != nil {
 			if e := reeve.AsError(err); e.Code != reeve.Validation || len(e.Fields) != 1 || e.Message == "" {
 				t.Fatalf("%q: %v", s, err)
 			}
 			return
 		}
-		next, ok := c.next(after, zone)
+		next, ok := c.Next(after, zone)
 		if !ok || !next.After(after) {
 			t.Fatalf("%q parses and never fires: %v %v", s, next, ok)
 		}
-		if c.minGap(zone) < time.Minute {
-			t.Fatalf("%q: gap %v", s, c.minGap(zone))
+		if c.MinGap(zone) < time.Minute {
+			t.Fatalf("%q: gap %v", s, c.MinGap(zone))
 		}
 	})
 }

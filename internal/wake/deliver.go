@@ -32,7 +32,7 @@ func (r *Room) Deliver(ctx context.Context) error {
 			r.Log.Error("could not look for notifications to send", "error", err)
 		}
 		if n < mostSent {
-			r.posted.Rest(ctx, next)
+			r.posted.Wait(ctx, next)
 		}
 	}
 	return nil

@@ -89,7 +89,7 @@ type ending struct {
 func (r *Room) tell(over []ending) {
 	for _, done := range over {
 		if done.told {
-			r.posted.Ring()
+			r.posted.Notify()
 		}
 		if r.Ended != nil {
 			r.Ended.Over(done.run)

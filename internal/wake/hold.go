@@ -92,5 +92,5 @@ func (r *Room) Resumed(over []reeve.Run) {
 		}
 	}
 	r.Nudge()
-	r.posted.Ring()
+	r.posted.Notify()
 }

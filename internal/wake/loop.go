@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"reeve"
+	"reeve/internal/notify"
 	"reeve/internal/store"
 )
 
@@ -41,7 +42,7 @@ func (r *Room) Run(ctx context.Context) error {
 				return nil
 			})
 		}
-		r.nudged.Rest(ctx, next)
+		r.nudged.Wait(ctx, next)
 	}
 	return work.Wait()
 }
@@ -151,7 +152,7 @@ func (r *Room) serve(ctx context.Context, run reeve.Run, done func()) {
 	if end.State == reeve.RunFailed && end.Err != nil && store.Passing(end.Err) && r.stumble(run.ID) {
 		done()
 		r.Log.Warn("the store failed a run; it goes on when that is over", "run", run.ID, "error", end.Err)
-		reeve.Pause(ctx, stumbleFor)
+		notify.Sleep(ctx, stumbleFor)
 		r.drop(g, true)
 		r.Nudge()
 		return
@@ -164,7 +165,7 @@ func (r *Room) serve(ctx context.Context, run reeve.Run, done func()) {
 			return
 		}
 		r.Log.Error("could not record the end of a run", "run", run.ID, "error", err)
-		if !reeve.Pause(ctx, wait) || r.stopping.Load() { // whoever serves a step of another run has a context that does not end
+		if !notify.Sleep(ctx, wait) || r.stopping.Load() { // whoever serves a step of another run has a context that does not end
 			r.drop(g, true)
 			return
 		}

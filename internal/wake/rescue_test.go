@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/notify"
 	"reeve/internal/store"
 	"reeve/internal/store/sqlite"
 )
@@ -396,7 +397,7 @@ func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
 					w.Entities = &taker{take: func() { take(w, run, begun) }, fails: fails}
 					w.brain.do = func(ctx context.Context, _ reeve.Run) reeve.RunEnd {
 						begun <- struct{}{}
-						reeve.Pause(ctx, time.Second)
+						notify.Sleep(ctx, time.Second)
 						return reeve.RunEnd{State: reeve.RunCompleted}
 					}
 					w.doubt = true

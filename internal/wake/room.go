@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"reeve"
+	"reeve/internal/notify"
 	"reeve/internal/store"
 )
 
@@ -55,8 +56,8 @@ type Room struct {
 	Config
 	predicates *predicates
 	zones      Zones
-	nudged     reeve.Bell
-	posted     reeve.Bell     // a notification waits for the webhook
+	nudged     notify.Signal
+	posted     notify.Signal  // a notification waits for the webhook
 	handed     chan reeve.Run // turns that were begun here; see Take
 	looping    atomic.Bool
 	stopping   atomic.Bool // the loop was told to end
@@ -99,12 +100,12 @@ func New(cfg Config) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Room{Config: cfg, predicates: p, nudged: reeve.NewBell(), posted: reeve.NewBell(), handed: make(chan reeve.Run, cfg.Turns),
+	return &Room{Config: cfg, predicates: p, nudged: notify.New(), posted: notify.New(), handed: make(chan reeve.Run, cfg.Turns),
 		recording: make(chan struct{}, 1), fresh: map[string]bool{}, held: map[string]*grip{}, stumbles: map[string]int{}}, nil
 }
 
 // Nudge makes the loop look now. A nudge while it looks is not lost.
-func (r *Room) Nudge() { r.nudged.Ring() }
+func (r *Room) Nudge() { r.nudged.Notify() }
 
 // Wake asks for a run of an agent by hand. The same key again gives the same wake, as it is by then.
 func (r *Room) Wake(ctx context.Context, workspace, agent, user, key, input string) (w reeve.Wake, err error) {

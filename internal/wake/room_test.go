@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/notify"
 	"reeve/internal/store"
 )
 
 // sleepy is a brain that takes its time, by agent.
 func sleepy(times map[string]time.Duration) func(context.Context, reeve.Run) reeve.RunEnd {
 	return func(ctx context.Context, run reeve.Run) reeve.RunEnd {
-		reeve.Pause(ctx, times[run.AgentID+run.ReasonID])
+		notify.Sleep(ctx, times[run.AgentID+run.ReasonID])
 		if ctx.Err() != nil {
 			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.Canceled, "stopping")}
 		}
@@ -508,7 +509,7 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 		w.brain.mu.Lock()
 		d, how, tell := time.Duration(own.IntN(3000))*time.Millisecond, own.IntN(10), own.IntN(3) == 0
 		w.brain.mu.Unlock()
-		reeve.Pause(ctx, d)
+		notify.Sleep(ctx, d)
 		if ctx.Err() != nil {
 			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.Canceled, "stopping")}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/keylock"
 )
 
 // Config says where workspaces live and how much one call may move.
@@ -36,7 +37,7 @@ type Keeper interface {
 // Pack is the file tools over one folder of workspaces. It is safe for concurrent use.
 type Pack struct {
 	cfg   Config
-	locks reeve.Locks // by workspace: one call at a time changes files there
+	locks keylock.Map // by workspace: one call at a time changes files there
 }
 
 // New makes the pack and the folder it works in.

@@ -13,6 +13,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"reeve"
+	"reeve/internal/keylock"
 	"reeve/internal/sandbox"
 	"reeve/internal/sandbox/confine"
 )
@@ -58,7 +59,7 @@ type Pack struct {
 
 	Total int64 // bytes that the folder which a command works in may hold. Default: 10 GiB
 
-	locks reeve.Locks // commands of one session wait for each other
+	locks keylock.Map // commands of one session wait for each other
 	rooms rooms
 }
 

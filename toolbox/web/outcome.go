@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"reeve"
+	"reeve/internal/backoff"
 )
 
 const (
@@ -48,7 +49,7 @@ func (r *request) outcome(inv *reeve.Invocation, a *answer) error {
 	}
 	e := reeve.Errorf(code, "the endpoint answered %s", a.say())
 	if code == reeve.Unavailable {
-		e.RetryAfter = reeve.RetryAfter(a.retryAfter, time.Second)
+		e.RetryAfter = backoff.RetryAfter(a.retryAfter, time.Second)
 	}
 	return e
 }

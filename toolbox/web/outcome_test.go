@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"reeve"
+	"reeve/internal/backoff"
 )
 
 func TestG19_StatusDecides(t *testing.T) {
@@ -88,7 +89,7 @@ func TestG19_RetryAfter(t *testing.T) {
 		}
 	}
 	soon := reeve.Now().Add(90 * time.Second).Format(http.TimeFormat)
-	if d := reeve.RetryAfter(soon, time.Second); d < time.Minute || d > 91*time.Second {
+	if d := backoff.RetryAfter(soon, time.Second); d < time.Minute || d > 91*time.Second {
 		t.Errorf("%s: %s", soon, d)
 	}
 }

@@ -1,14 +1,14 @@
-package reeve_test
+package backoff_test
 
 import (
 	"testing"
 	"time"
 
-	"reeve"
+	"reeve/internal/backoff"
 )
 
 func TestBackoff(t *testing.T) {
-	b := reeve.Backoff{}.WithDefaults()
+	b := backoff.Policy{}.WithDefaults()
 	for tries, want := range map[int]time.Duration{1: 10 * time.Second, 2: 20 * time.Second, 3: 40 * time.Second, 4: 80 * time.Second, 6: 320 * time.Second,
 		7: 10 * time.Minute, 50: 10 * time.Minute} {
 		if got := b.After(tries); got != want {
@@ -16,7 +16,7 @@ func TestBackoff(t *testing.T) {
 		}
 	}
 	// What is left unsaid goes by what is said.
-	for said, want := range map[reeve.Backoff]reeve.Backoff{
+	for said, want := range map[backoff.Policy]backoff.Policy{
 		{}:                           {First: 10 * time.Second, Max: 10 * time.Minute, Tries: 5},
 		{First: time.Hour}:           {First: time.Hour, Max: time.Hour, Tries: 5},
 		{Max: time.Second, Tries: 2}: {First: time.Second, Max: time.Second, Tries: 2},
@@ -34,11 +34,11 @@ func TestRetryAfter(t *testing.T) {
 		"": 0, "soon": 0, "NaN": 0, "-1": 0, "0": 0, " 3 ": 3 * time.Second, "0.5": 500 * time.Millisecond, "999999": time.Hour, "1e999": time.Hour, "-1e999": 0, "Inf": time.Hour,
 		"Mon, 01 Jan 2001 00:00:00 GMT": 0, "Fri, 01 Jan 2100 00:00:00 GMT": time.Hour, "Friday, 01-Jan-60 00:00:00 GMT": time.Hour, "Fri Jan  1 00:00:00 2100": time.Hour,
 	} {
-		if got := reeve.RetryAfter(said, time.Second); got != want {
+		if got := backoff.RetryAfter(said, time.Second); got != want {
 			t.Errorf("%q: %v, want %v", said, got, want)
 		}
 	}
-	if got := reeve.RetryAfter("250", time.Millisecond); got != 250*time.Millisecond {
+	if got := backoff.RetryAfter("250", time.Millisecond); got != 250*time.Millisecond {
 		t.Error(got)
 	}
 }

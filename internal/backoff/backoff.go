@@ -1,21 +1,24 @@
-package reeve
+// Package backoff says how long to wait before trying again.
+package backoff
 
 import (
 	"errors"
 	"strconv"
 	"strings"
 	"time"
+
+	"reeve"
 )
 
-// Backoff is a delay that doubles from try to try.
-type Backoff struct {
+// Policy is a delay that doubles with each try.
+type Policy struct {
 	First time.Duration // Default: 10 s, or Max if that is less
 	Max   time.Duration // Default: 10 min, or First if that is more
 	Tries int           // Default: 5
 }
 
-// WithDefaults says what was left unsaid, by what was said.
-func (b Backoff) WithDefaults() Backoff {
+// WithDefaults fills unset fields, keeping First <= Max.
+func (b Policy) WithDefaults() Policy {
 	const first, most = 10 * time.Second, 10 * time.Minute
 	switch {
 	case b.First == 0 && b.Max == 0:
@@ -31,8 +34,8 @@ func (b Backoff) WithDefaults() Backoff {
 	return b
 }
 
-// After is how long to wait after so many tries.
-func (b Backoff) After(tries int) time.Duration {
+// After is how long to wait after a number of tries.
+func (b Policy) After(tries int) time.Duration {
 	d := b.First
 	for range tries - 1 {
 		if d *= 2; d >= b.Max {
@@ -42,7 +45,8 @@ func (b Backoff) After(tries int) time.Duration {
 	return min(d, b.Max)
 }
 
-// RetryAfter reads when a server says to try again: in so many units, or at a date. What cannot be read or lies in the past is 0, and an hour is the most: nobody means days.
+// RetryAfter reads a server's Retry-After: a number of units, or an HTTP date. It returns 0 for what cannot be read or lies in the past, and at
+// most an hour.
 func RetryAfter(said string, unit time.Duration) time.Duration {
 	const most = time.Hour
 	said = strings.TrimSpace(said)
@@ -50,7 +54,7 @@ func RetryAfter(said string, unit time.Duration) time.Duration {
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		for _, form := range []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC} { // those of HTTP
 			if at, err := time.Parse(form, said); err == nil {
-				return min(max(at.Sub(Now()), 0), most)
+				return min(max(at.Sub(reeve.Now()), 0), most)
 			}
 		}
 		return 0

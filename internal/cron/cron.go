@@ -1,4 +1,5 @@
-package wake
+// Package cron parses cron expressions and finds their times, in any time zone and through its clock changes.
+package cron
 
 import (
 	"fmt"
@@ -10,8 +11,8 @@ import (
 	"reeve"
 )
 
-// cron is a parsed expression: one bit for each value that a field allows.
-type cron struct {
+// Schedule is a parsed expression: one bit for each value that a field allows.
+type Schedule struct {
 	minute, hour, day, month, weekday uint64
 
 	// anyDay and anyWeekday say that the field restricts nothing. When both restrict, a date that either allows will do.
@@ -22,40 +23,41 @@ type cron struct {
 	elapsed bool
 }
 
-// cronField says what one of the five fields may hold.
-type cronField struct {
+// field says what one of the five fields may hold.
+type field struct {
 	name      string
 	low, high int      // the values that a star stands for
 	names     []string // names of low, low+1, ...
 	expected  string
 }
 
-const cronRules = "numbers, a-b, lists with commas, steps with /"
+const syntax = "numbers, a-b, lists with commas, steps with /"
 
-var cronFields = [5]cronField{
-	{"minute", 0, 59, nil, "0-59; " + cronRules},
-	{"hour", 0, 23, nil, "0-23; " + cronRules},
-	{"day of month", 1, 31, nil, "1-31; " + cronRules},
-	{"month", 1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}, "1-12 or jan-dec; " + cronRules},
-	{"day of week", 0, 6, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}, "0-7 or sun-sat, 0 and 7 both Sunday; " + cronRules},
+var fieldRules = [5]field{
+	{"minute", 0, 59, nil, "0-59; " + syntax},
+	{"hour", 0, 23, nil, "0-23; " + syntax},
+	{"day of month", 1, 31, nil, "1-31; " + syntax},
+	{"month", 1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}, "1-12 or jan-dec; " + syntax},
+	{"day of week", 0, 6, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}, "0-7 or sun-sat, 0 and 7 both Sunday; " + syntax},
 }
 
-var cronMacros = map[string]string{
+var macros = map[string]string{
 	"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
 	"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 }
 
 var monthDays = [13]int{0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
 
-const maxCron = 500 // characters; every real expression is far shorter
+const maxLength = 500 // characters; every real expression is far shorter
 
 // horizon bounds the search for a firing, in years. The rarest date there is, 29 February, is at most 8 years away.
 const horizon = 40
 
-func parseCron(s string) (c cron, err error) {
+// Parse reads an expression of five fields, or a macro such as @daily.
+func Parse(s string) (c Schedule, err error) {
 	const example = "five fields: minute hour day-of-month month day-of-week, such as 0 7 * * 1-5"
-	if len(s) > maxCron {
-		return c, invalid("/value", example, "the cron expression is longer than %d characters", maxCron)
+	if len(s) > maxLength {
+		return c, invalid("/value", example, "the cron expression is longer than %d characters", maxLength)
 	}
 	fields := strings.Fields(s)
 	if len(fields) > 0 && strings.HasPrefix(fields[0], "@") {
@@ -63,29 +65,29 @@ func parseCron(s string) (c cron, err error) {
 		switch {
 		case name == "@every":
 			return c, invalid("/value", example, "@every is not a cron expression").Hintf("use an interval instead")
-		case len(fields) > 1 || cronMacros[name] == "":
+		case len(fields) > 1 || macros[name] == "":
 			return c, invalid("/value", "@yearly, @monthly, @weekly, @daily or @hourly, or "+example, "there is no cron macro %q", brief(s))
 		}
-		fields = strings.Fields(cronMacros[name])
+		fields = strings.Fields(macros[name])
 	}
 	if len(fields) > 0 && strings.Contains(fields[0], "TZ=") {
 		return c, invalid("/value", example, "the cron expression names a zone").Hintf("give the zone apart from the expression")
 	}
-	if len(fields) != len(cronFields) {
+	if len(fields) != len(fieldRules) {
 		e := invalid("/value", example, "a cron expression has five fields, and this has %d", len(fields))
-		if len(fields) > len(cronFields) {
+		if len(fields) > len(fieldRules) {
 			e = e.Hintf("leave out seconds and years")
 		}
 		return c, e
 	}
 	var sets [5]uint64
 	var free [5]bool
-	for i, f := range cronFields {
+	for i, f := range fieldRules {
 		if sets[i], free[i], err = f.parse(fields[i]); err != nil {
 			return c, err
 		}
 	}
-	c = cron{minute: sets[0], hour: sets[1], day: sets[2], month: sets[3], weekday: sets[4], anyDay: free[2], anyWeekday: free[4],
+	c = Schedule{minute: sets[0], hour: sets[1], day: sets[2], month: sets[3], weekday: sets[4], anyDay: free[2], anyWeekday: free[4],
 		elapsed: strings.ContainsAny(fields[1], "*/-")}
 	if c.anyWeekday && !c.possible() {
 		return c, invalid("/value", "a day that one of the months has", "day of month: no month of %q has a day of %q", brief(fields[3]), brief(fields[2]))
@@ -94,7 +96,7 @@ func parseCron(s string) (c cron, err error) {
 }
 
 // possible tells whether any of the months is long enough for any of the days.
-func (c cron) possible() bool {
+func (c Schedule) possible() bool {
 	for m := nextBit(c.month, 1); m > 0; m = nextBit(c.month, m+1) {
 		if bits.TrailingZeros64(c.day) <= monthDays[m] {
 			return true
@@ -104,7 +106,7 @@ func (c cron) possible() bool {
 }
 
 // parse reads one field. Free means that it restricts nothing, as written: a star (or ?, or */1) does not, 1-31 does.
-func (f cronField) parse(s string) (set uint64, free bool, err error) {
+func (f field) parse(s string) (set uint64, free bool, err error) {
 	for part := range strings.SplitSeq(s, ",") {
 		span, step, err := f.cutStep(part)
 		if err != nil {
@@ -142,7 +144,7 @@ func (f cronField) parse(s string) (set uint64, free bool, err error) {
 
 // cutStep takes the step off a part; 0 means that there is none. A step as large as the field has values is harmless (*/60 in the
 // minutes is hourly); a larger one never means what its writer hoped, so it is refused.
-func (f cronField) cutStep(part string) (span string, step int, err error) {
+func (f field) cutStep(part string) (span string, step int, err error) {
 	span, after, has := strings.Cut(part, "/")
 	if !has {
 		return span, 0, nil
@@ -155,7 +157,7 @@ func (f cronField) cutStep(part string) (span string, step int, err error) {
 }
 
 // span reads a-b. Backward ranges are refused, as in every crontab: 17-9 is more often a slip than a night shift.
-func (f cronField) span(first, last string) (low, high int, err error) {
+func (f field) span(first, last string) (low, high int, err error) {
 	if low, err = f.number(first); err != nil {
 		return 0, 0, err
 	}
@@ -171,7 +173,7 @@ func (f cronField) span(first, last string) (low, high int, err error) {
 	return low, high, nil
 }
 
-func (f cronField) number(s string) (int, error) {
+func (f field) number(s string) (int, error) {
 	for i, name := range f.names {
 		if strings.EqualFold(s, name) {
 			return f.low + i, nil
@@ -193,12 +195,12 @@ func (f cronField) number(s string) (int, error) {
 	return n, nil
 }
 
-func (f cronField) isWeekday() bool { return f.low == 0 && f.high == 6 }
+func (f field) isWeekday() bool { return f.low == 0 && f.high == 6 }
 
 // mayBeOpen tells whether Quartz's ? is allowed here; it says the same as a star.
-func (f cronField) mayBeOpen() bool { return f.isWeekday() || f.high == 31 }
+func (f field) mayBeOpen() bool { return f.isWeekday() || f.high == 31 }
 
-func (f cronField) wrong(format string, args ...any) *reeve.Error {
+func (f field) wrong(format string, args ...any) *reeve.Error {
 	return invalid("/value", f.name+": "+f.expected, "%s: %s", f.name, fmt.Sprintf(format, args...))
 }
 
@@ -213,10 +215,10 @@ func digits(s string) (int, bool) {
 	return n, err == nil
 }
 
-// next gives the first firing strictly after an instant.
+// Next gives the first firing strictly after an instant.
 //
 // A wall time is written as the Unix seconds that it would be in UTC, so that the calendar knows nothing of zones.
-func (c cron) next(after time.Time, zone *time.Location) (time.Time, bool) {
+func (c Schedule) Next(after time.Time, zone *time.Location) (time.Time, bool) {
 	if c.elapsed {
 		return c.nextElapsed(after, zone)
 	}
@@ -227,7 +229,7 @@ func (c cron) next(after time.Time, zone *time.Location) (time.Time, bool) {
 		if wall, ok = c.nextWall(wall); !ok {
 			return time.Time{}, false
 		}
-		if t := firstAt(wall, zone); t.After(after) {
+		if t := FirstAt(wall, zone); t.After(after) {
 			return t, true
 		}
 	}
@@ -235,7 +237,7 @@ func (c cron) next(after time.Time, zone *time.Location) (time.Time, bool) {
 
 // nextElapsed gives the first instant after an instant at which a clock on the wall shows a time of the expression. It looks
 // through one stretch of unchanging offset after the other.
-func (c cron) nextElapsed(after time.Time, zone *time.Location) (time.Time, bool) {
+func (c Schedule) nextElapsed(after time.Time, zone *time.Location) (time.Time, bool) {
 	at := after.In(zone)
 	off := offset(at, zone)
 	wall := after.Unix() + off
@@ -255,7 +257,7 @@ func (c cron) nextElapsed(after time.Time, zone *time.Location) (time.Time, bool
 }
 
 // nextWall gives the first wall time after another that matches, field by field from the month down.
-func (c cron) nextWall(after int64) (int64, bool) {
+func (c Schedule) nextWall(after int64) (int64, bool) {
 	t := time.Unix(after, 0).UTC()
 	t = t.Add(time.Duration(60-t.Second()) * time.Second)
 	year, mon, day := t.Date()
@@ -294,7 +296,7 @@ func (c cron) nextWall(after int64) (int64, bool) {
 }
 
 // nextDay gives the first matching day of a month from day on, or -1.
-func (c cron) nextDay(year, month, day int) int {
+func (c Schedule) nextDay(year, month, day int) int {
 	if day > 31 {
 		return -1
 	}
@@ -311,7 +313,7 @@ func (c cron) nextDay(year, month, day int) int {
 	return -1
 }
 
-func (c cron) matchDay(day, weekday int) bool {
+func (c Schedule) matchDay(day, weekday int) bool {
 	d, w := c.day&(1<<day) != 0, c.weekday&(1<<weekday) != 0
 	if c.anyDay || c.anyWeekday {
 		return d && w
@@ -319,9 +321,9 @@ func (c cron) matchDay(day, weekday int) bool {
 	return d || w
 }
 
-// minGap gives the smallest time between two firings: over every date of the calendar, and around every change of the zone's
+// MinGap gives the smallest time between two firings: over every date of the calendar, and around every change of the zone's
 // offset from 2026 to 2066 (what tzdata spells out, to 2037, and then each weekday of each kind of year under the last rule).
-func (c cron) minGap(zone *time.Location) time.Duration {
+func (c Schedule) MinGap(zone *time.Location) time.Duration {
 	from, to := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2066, 1, 1, 0, 0, 0, 0, time.UTC)
 	times := c.timesOfDay()
 	days := c.minDays()
@@ -340,8 +342,8 @@ func (c cron) minGap(zone *time.Location) time.Duration {
 		if least == time.Minute { // as small as can be
 			break
 		}
-		next := func(t time.Time) (time.Time, bool) { return c.next(t, zone) }
-		last, ok := latest(next, end.AddDate(-horizon, 0, 0), end.Add(-time.Second))
+		next := func(t time.Time) (time.Time, bool) { return c.Next(t, zone) }
+		last, ok := Latest(next, end.AddDate(-horizon, 0, 0), end.Add(-time.Second))
 		for range 2 { // over the change, and from a firing that the change put off to the next
 			if !ok {
 				break
@@ -355,12 +357,12 @@ func (c cron) minGap(zone *time.Location) time.Duration {
 	return least
 }
 
-func (c cron) minGapBetween(from, to time.Time, zone *time.Location) time.Duration {
+func (c Schedule) minGapBetween(from, to time.Time, zone *time.Location) time.Duration {
 	least := to.Sub(from)
-	last, ok := c.next(from, zone)
+	last, ok := c.Next(from, zone)
 	for ok && last.Before(to) {
 		var t time.Time
-		if t, ok = c.next(last, zone); ok {
+		if t, ok = c.Next(last, zone); ok {
 			least, last = min(least, t.Sub(last)), t
 		}
 	}
@@ -368,7 +370,7 @@ func (c cron) minGapBetween(from, to time.Time, zone *time.Location) time.Durati
 }
 
 // timesOfDay lists the minutes of the day at which it fires.
-func (c cron) timesOfDay() (out []int) {
+func (c Schedule) timesOfDay() (out []int) {
 	for h := nextBit(c.hour, 0); h >= 0; h = nextBit(c.hour, h+1) {
 		for m := nextBit(c.minute, 0); m >= 0; m = nextBit(c.minute, m+1) {
 			out = append(out, h*60+m)
@@ -378,7 +380,7 @@ func (c cron) timesOfDay() (out []int) {
 }
 
 // minDays gives the smallest number of days between two dates of the expression, over the 400 years after which dates repeat.
-func (c cron) minDays() int {
+func (c Schedule) minDays() int {
 	least, last := 1<<30, -1
 	for year := 2000; year <= 2408 && least > 1; year++ { // and 8 years for 29 February to come round
 		for month := 1; month <= 12; month++ {
@@ -422,9 +424,9 @@ func stretchEnd(at time.Time) time.Time {
 	return end
 }
 
-// firstAt gives the first instant at which a zone's wall clock shows a time or a later one: the time itself, the first of two when
+// FirstAt gives the first instant at which a zone's wall clock shows a time or a later one: the time itself, the first of two when
 // it is repeated, and the end of the gap when the clock jumps over it.
-func firstAt(wall int64, zone *time.Location) time.Time {
+func FirstAt(wall int64, zone *time.Location) time.Time {
 	// No zone was ever a day from UTC, so a day and a bit before, the clock shows less.
 	for at := time.Unix(wall-26*60*60, 0).In(zone); ; {
 		off := offset(at, zone)
@@ -437,4 +439,39 @@ func firstAt(wall int64, zone *time.Location) time.Time {
 		}
 		at = end
 	}
+}
+
+// Latest gives the last firing after floor and up to now, where next gives the first after an instant. It looks back in strides that
+// double until there is one, and then halves what is left.
+func Latest(next func(time.Time) (time.Time, bool), floor, now time.Time) (time.Time, bool) {
+	hi := now
+	for stride := time.Minute; ; stride *= 2 {
+		x := now.Add(-stride)
+		if !x.After(floor) || stride > 1<<61 {
+			x = floor
+		}
+		lo, ok := next(x)
+		if ok && !lo.After(now) {
+			for hi.Sub(lo) >= time.Second {
+				mid := lo.Add(hi.Sub(lo) / 2)
+				if t, ok := next(mid); ok && !t.After(now) {
+					lo = t
+				} else {
+					hi = mid
+				}
+			}
+			return lo, true
+		}
+		if x.Equal(floor) {
+			return time.Time{}, false
+		}
+		hi = x
+	}
+}
+
+func brief(s string) string { return reeve.Clip(s, 60) }
+
+func invalid(path, expected, format string, args ...any) *reeve.Error {
+	m := fmt.Sprintf(format, args...)
+	return &reeve.Error{Code: reeve.Validation, Message: m, Fields: []reeve.Field{{Path: path, Message: m, Expected: expected}}}
 }

@@ -1,23 +1,24 @@
-package reeve
+// Package keylock is a lock for each of many names.
+package keylock
 
 import (
 	"context"
 	"sync"
 )
 
-// Locks lets callers take turns at things that have names. The zero value is ready to use.
-type Locks struct {
+// Map holds a lock for each name in use. The zero value is ready to use.
+type Map struct {
 	mu    sync.Mutex
 	slots map[string]*slot
 }
 
 type slot struct {
 	taken chan struct{}
-	users int // who has it or waits for it; a slot without any is forgotten
+	users int // that hold the lock or wait for it; a slot without users is removed
 }
 
-// Wait waits until nobody else has a turn at a name, or ctx ends. Call what it gives when done.
-func (l *Locks) Wait(ctx context.Context, name string) (done func(), err error) {
+// Wait locks a name, or fails when ctx ends. Call unlock when done.
+func (l *Map) Wait(ctx context.Context, name string) (unlock func(), err error) {
 	s := l.join(name)
 	select {
 	case s.taken <- struct{}{}:
@@ -28,8 +29,8 @@ func (l *Locks) Wait(ctx context.Context, name string) (done func(), err error) 
 	}
 }
 
-// Try takes a turn at a name if nobody else has one. Call what it gives when done; nil means that somebody has.
-func (l *Locks) Try(name string) (done func()) {
+// Try locks a name if it is free. It returns nil if it is not. Call unlock when done.
+func (l *Map) Try(name string) (unlock func()) {
 	s := l.join(name)
 	select {
 	case s.taken <- struct{}{}:
@@ -40,7 +41,7 @@ func (l *Locks) Try(name string) (done func()) {
 	}
 }
 
-func (l *Locks) join(name string) *slot {
+func (l *Map) join(name string) *slot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.slots[name]
@@ -55,7 +56,7 @@ func (l *Locks) join(name string) *slot {
 	return s
 }
 
-func (l *Locks) leave(name string, s *slot) {
+func (l *Map) leave(name string, s *slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s.users--; s.users == 0 {
