@@ -19,7 +19,7 @@ const (
 	SystemNote  MessageKind = "system"
 )
 
-// Message is an immutable entry in a thread's log. An action and its one result are linked by ActionID.
+// Message is an entry in a thread's log. A call is shown as an action and, once there is one, its result, which names the action as ActionID.
 type Message struct {
 	ID          string          `json:"id"`
 	WorkspaceID string          `json:"workspace_id"`

@@ -56,8 +56,8 @@ const (
 	SkipIt   Resolution = "skip"     // leave it
 )
 
-// Operation is the durable record of a call that changes something. Its arguments are in its action message and its result in
-// its result message; the row itself stays small.
+// Operation is the durable record of a call that changes something. The call's row also holds its arguments and its result, which a
+// thread shows as an action and a result.
 type Operation struct {
 	ID            string     `json:"id"`
 	WorkspaceID   string     `json:"workspace_id"`
