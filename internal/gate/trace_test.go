@@ -48,3 +48,16 @@ func TestG26_EveryCallKeepsItsDecisionTrace(t *testing.T) {
 		}
 	}
 }
+
+// A call of a tool whose name is no text is refused and recorded like any other unknown tool.
+func TestG26_ACallOfAToolWhoseNameIsNoText(t *testing.T) {
+	t.Parallel()
+	g, _, _ := sender(t, reeve.Keyed)
+	res, err := g.Call(t.Context(), reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "no\x00such\xff", Args: []byte("{}"), Via: reeve.ViaGo})
+	if reeve.CodeOf(err) != reeve.NotFound {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if x, err := g.Explain(t.Context(), "home", res.CallID); err != nil || x.Operation != nil {
+		t.Errorf("%+v, %v", x, err)
+	}
+}

@@ -85,7 +85,8 @@ func newCall(e Engine) string {
 		$6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $27, $28, $29, $30, $31, $32, $33, $34)`
 }
 
-// InsertCall writes a new call: Stale if what it was decided by holds no longer, Taken if its operation id was used before.
+// InsertCall writes a new call. It returns Stale if the workspace, run or automation has changed since the decision, and Taken if the
+// operation id was used before.
 func (t *Tx) InsertCall(ctx context.Context, c Call, j Judged) error {
 	o, result := c.Operation, CallResult{}
 	if o.ID != "" {
@@ -107,7 +108,7 @@ func (t *Tx) InsertCall(ctx context.Context, c Call, j Judged) error {
 		}
 	}
 	return t.execOr(ctx, refused, t.db.newCall, o.CallID, o.WorkspaceID, j.Revision, j.Run, j.Automation, o.AgentID, orNull(o.ID), result.ID, o.ThreadID,
-		o.RunID, o.Tool, o.ToolVersion, o.Policy, string(o.Effect), string(o.State), o.ArgsHash, o.Base, string(o.Code), reeve.Clean(o.Message), o.Tries,
+		o.RunID, reeve.Clean(o.Tool), o.ToolVersion, o.Policy, string(o.Effect), string(o.State), o.ArgsHash, o.Base, string(o.Code), reeve.Clean(o.Message), o.Tries,
 		orZero(o.NextAttemptAt), o.Owner, string(o.Resolution), o.ResolvedBy, undoText(o.Undo), spentText(o.Spent), reeve.Millis(t.now), flag(o.Deferred),
 		orZero(o.TimeoutAt), orZero(o.InFlightUntil), reeve.Clean(c.Args), reeve.Clean(string(c.Request)), reeve.Clean(result.Content),
 		reeve.Clean(string(result.Info)))

@@ -33,7 +33,7 @@ func (t *Tx) AppendMessage(ctx context.Context, m reeve.Message) error {
 
 const resultMark = "~" // comes after no mark, and before the next id
 
-// Place is where an entry stands in its log. Reading goes on behind it.
+// Place returns the position of an entry in its log, to be passed as after when the next page is read.
 func Place(m reeve.Message) string {
 	if m.Kind == reeve.ToolResult {
 		return m.ActionID + resultMark
