@@ -128,6 +128,7 @@ func TestG29_ASchedulesRunsHaveOnlyTheRightsOfAllWhoLedToIt(t *testing.T) {
 				}
 				if c.late != nil {
 					h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, object{"status": "paused"})
+					eventually(t, "its runs to end", func() bool { return len(unended(h)) == 0 })
 					c.late(h, boss)
 					h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, object{"status": "active"})
 				}
