@@ -108,7 +108,7 @@ func (g *Gate) ReopenProposal(ctx context.Context, workspace, id, by string) (re
 // decideOn takes a person's word on a proposal as it is now, and gives it as it is then. If somebody else was faster, theirs is
 // looked at first.
 func (g *Gate) decideOn(ctx context.Context, workspace, id string, word func(*store.Tx, reeve.Proposal) error) (p reeve.Proposal, err error) {
-	for range rejudge {
+	for range maxDecisions {
 		err = g.DB.Update(ctx, func(tx *store.Tx) error {
 			if p, err = tx.GetProposal(ctx, workspace, id); err != nil {
 				return err
@@ -125,7 +125,7 @@ func (g *Gate) decideOn(ctx context.Context, workspace, id string, word func(*st
 			return p, err
 		}
 	}
-	return p, reeve.Errorf(reeve.Unavailable, "the workspace keeps changing").Hintf("try again")
+	return p, errKeepsChanging
 }
 
 // someItems is how many items of a set are read at once.

@@ -10,28 +10,25 @@ import (
 
 // park writes the call down to wait for a person: an operation, an action and an approval, in one transaction. Its result comes
 // when it has run, or when it is denied or expires.
-func (p *pass) park(ctx context.Context) (res reeve.Result, err error) {
+func (r *Recorder) park(ctx context.Context) (res reeve.Result, err error) {
 	keep := context.WithoutCancel(ctx)
-	diff, err := p.decidable(ctx)
-	if err != nil {
-		return p.refuse(ctx, err)
-	}
-	err = p.g.DB.Update(keep, func(tx *store.Tx) error {
-		p.name(tx)
-		op := p.operation(reeve.Parked)
-		op.Code, op.Message = reeve.ApprovalRequired, p.waits
-		if p.short { // what the person is asked about; see letPast
+	diff := r.shownToPerson()
+	err = r.g.DB.Update(keep, func(tx *store.Tx) error {
+		r.assignID(tx)
+		op := r.operationIn(reeve.Parked)
+		op.Code, op.Message = reeve.ApprovalRequired, r.waits
+		if r.overBudget { // what the person is asked about; see letPast
 			op.Code = reeve.BudgetExceeded
 		}
-		a := reeve.Approval{ID: tx.NewID(reeve.PrefixApproval), WorkspaceID: op.WorkspaceID, OperationID: op.ID, CallID: p.id, AgentID: op.AgentID,
-			Tool: op.Tool, Args: p.decidedArgs(), ArgsHash: op.ArgsHash, ToolVersion: op.ToolVersion, Policy: op.Policy, Why: p.waits,
-			Reason: p.call.Reason, Preview: diff.content, State: reeve.Pending, ExpiresAt: tx.Now().Add(p.g.ApprovalTTL)}
-		res = pending(op)
-		res.ApprovalID, res.Message = a.ID, p.waits
-		if err := p.parkIn(keep, tx, op); err != nil {
+		a := reeve.Approval{ID: tx.NewID(reeve.PrefixApproval), WorkspaceID: op.WorkspaceID, OperationID: op.ID, CallID: r.callID, AgentID: op.AgentID,
+			Tool: op.Tool, Args: r.decidedArgs(), ArgsHash: op.ArgsHash, ToolVersion: op.ToolVersion, Policy: op.Policy, Why: r.waits,
+			Reason: r.call.Reason, Preview: diff.content, State: reeve.Pending, ExpiresAt: tx.Now().Add(r.g.ApprovalTTL)}
+		res = pendingResult(op)
+		res.ApprovalID, res.Message = a.ID, r.waits
+		if err := r.parkIn(keep, tx, op); err != nil {
 			return err
 		}
-		if err := p.keep(keep, tx, diff); err != nil {
+		if err := r.keepOutput(keep, tx, diff); err != nil {
 			return err
 		}
 		return tx.InsertApproval(keep, a)
@@ -39,49 +36,49 @@ func (p *pass) park(ctx context.Context) (res reeve.Result, err error) {
 	if err != nil {
 		return reeve.Result{}, err
 	}
-	if p.g.ApprovalTTL < poll {
-		p.g.Nudge() // its time is up before the loop would look
+	if r.g.ApprovalTTL < poll {
+		r.g.Nudge() // its time is up before the loop would look
 	}
 	return res, nil
 }
 
 // parkIn writes the operation: a new one, or one that was approved once but for which a budget ran out since.
-func (p *pass) parkIn(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
-	if p.resumed != nil {
-		op.Spent, op.Tries, op.ResolvedBy, op.Resolution = p.resumed.Spent, p.resumed.Tries, p.resumed.ResolvedBy, p.resumed.Resolution
-		return tx.MoveOperation(ctx, *p.resumed, op, nil)
+func (r *Recorder) parkIn(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
+	if r.resumed != nil {
+		op.Spent, op.Tries, op.ResolvedBy, op.Resolution = r.resumed.Spent, r.resumed.Tries, r.resumed.ResolvedBy, r.resumed.Resolution
+		return tx.MoveOperation(ctx, *r.resumed, op, nil)
 	}
-	return p.insert(ctx, tx, op, nil)
+	return r.insert(ctx, tx, op, nil)
 }
 
-// resumedBy tells whether a person has let this operation through, and checks that what they saw is what would run.
-func (p *pass) resumedBy() (string, error) {
-	if p.resumed == nil {
+// approved returns why a resumed call may run: a person let it through. It checks that what the person saw is what would run.
+func (d *decider) approved() (string, error) {
+	if d.resumed == nil {
 		return "", nil
 	}
-	if p.proposal != nil {
-		if why, err := p.acceptedBy(); err != nil || p.approval == nil {
+	if d.proposal != nil {
+		if why, err := d.acceptedBy(); err != nil || d.approval == nil {
 			return why, err
 		}
 	}
-	if p.approval == nil {
-		return p.letThrough()
+	if d.approval == nil {
+		return d.letThrough()
 	}
-	if p.approval.State != reeve.Approved {
-		return "", reeve.Errorf(reeve.Denied, "the approval is %s", p.approval.State).Hintf("%s", askAgain)
+	if d.approval.State != reeve.Approved {
+		return "", reeve.Errorf(reeve.Denied, "the approval is %s", d.approval.State).Hintf("%s", askAgain)
 	}
-	if p.approval.ArgsHash != p.argsHash || p.approval.ToolVersion != p.entry.fingerprint || p.approval.Policy != p.policyHash() {
+	if d.approval.ArgsHash != d.argsHash || d.approval.ToolVersion != d.entry.fingerprint || d.approval.Policy != d.policyHash() {
 		return "", reeve.Errorf(reeve.Stale, "the tool or the policy has changed since a person was asked").Hintf("make the call again to ask again")
 	}
-	return "approved by " + p.approval.DecidedBy, nil
+	return "approved by " + d.approval.DecidedBy, nil
 }
 
 // letThrough says why a call that nobody approved is taken up: it was let through before. What is forbidden by now is not, whoever says so.
-func (p *pass) letThrough() (string, error) {
-	if answer, why := p.answer(); answer == reeve.Deny {
-		return "", p.forbidden(why)
+func (d *decider) letThrough() (string, error) {
+	if answer, why := d.policyAnswer(d.tool()); answer == reeve.Deny {
+		return "", d.forbidden(d.tool(), why)
 	}
-	if p.resumed.Resolution == reeve.RunAgain {
+	if d.resumed.Resolution == reeve.RunAgain {
 		return "a person said to run it again", nil
 	}
 	return "let through when it was asked for; its caller does not wait", nil
@@ -216,7 +213,7 @@ func outlived(ctx context.Context, tx *store.Tx, op reeve.Operation) (void, err 
 	if void, err = settled(ctx, tx, op, info); void != nil || err != nil {
 		return void, err
 	}
-	return ended(ctx, &tx.Snap, op.WorkspaceID, op.RunID)
+	return runEnded(ctx, &tx.Snap, op.WorkspaceID, op.RunID)
 }
 
 // deny ends an operation that did not run, and tells the caller's thread why, and which step said so.

@@ -14,15 +14,15 @@ const mostParts = 200_000
 
 // validate reads the arguments and checks them against the tool's schema. What models really send is either repaired by one of
 // the rules in repair.go or answered with every path that is wrong.
-func (p *pass) validate(context.Context) (string, error) {
-	v, notes, err := readArguments(p.call.Args)
+func (d *decider) validate(context.Context) (string, error) {
+	v, notes, err := readArguments(d.call.Args)
 	if err != nil {
 		return "", err
 	}
 	if size(v) > mostParts {
 		return "", reeve.Errorf(reeve.TooLarge, "the arguments hold more than %d values", mostParts).Hintf("send less at once")
 	}
-	s := p.entry.args
+	s := d.entry.args
 	fields := s.check(v, "")
 	if len(fields) > 0 {
 		r := repair{}
@@ -33,7 +33,7 @@ func (p *pass) validate(context.Context) (string, error) {
 		}
 	}
 	if len(fields) == 1 && fields[0].Message == endless {
-		return "", reeve.Errorf(reeve.Unsupported, "the tool %q cannot take these arguments: its schema refers to itself in a circle", p.call.Tool).Hintf("whoever made the tool must mend its parameters")
+		return "", reeve.Errorf(reeve.Unsupported, "the tool %q cannot take these arguments: its schema refers to itself in a circle", d.call.Tool).Hintf("whoever made the tool must mend its parameters")
 	}
 	if len(fields) == 1 && fields[0].Message == tangled {
 		return "", &reeve.Error{Code: reeve.Validation, Message: "it takes too long to check whether the arguments fit the tool: its schema has too many ways through it", Fields: fields,
@@ -43,10 +43,10 @@ func (p *pass) validate(context.Context) (string, error) {
 		return "", &reeve.Error{Code: reeve.Validation, Message: "the arguments do not fit the tool: " + describe(fields), Fields: fields,
 			Hint: "correct the arguments named and call again"}
 	}
-	p.args = reeve.CanonicalValue(v)
-	p.argsHash = reeve.Hash(p.args)
+	d.args = reeve.CanonicalValue(v)
+	d.argsHash = reeve.Hash(d.args)
 	if len(notes) > 0 {
-		return p.brief("they fit after repair: " + strings.Join(notes, "; ")), nil // the notes name what was sent
+		return d.brief("they fit after repair: " + strings.Join(notes, "; ")), nil // the notes name what was sent
 	}
 	return "they fit the schema", nil
 }

@@ -21,13 +21,19 @@ const shape = `{"type":"object","additionalProperties":false,"required":["name"]
 	"big":{"type":"string"}},
 	"$defs":{"point":{"type":"object","properties":{"x":{"type":"number"}}}}}`
 
+// decideOn returns a decider for a call of a tool with a schema.
+func decideOn(c reeve.Call, s *schema) *decider {
+	view := &agentView{workspace: &workspaceView{scrubber: newScrubber(nil)}}
+	return &decider{Decision: &Decision{request: &request{caller: caller{call: c, view: view}}, entry: &entry{args: s}}}
+}
+
 // judgeArguments does what the arguments step does.
-func judgeArguments(t testing.TB, args string) (*pass, string, error) {
+func judgeArguments(t testing.TB, args string) (*decider, string, error) {
 	s, err := compile([]byte(shape))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pass{view: &agentView{workspace: &workspaceView{scrubber: newScrubber(nil)}}, call: reeve.Call{Args: json.RawMessage(args)}, entry: &entry{args: s}}
+	p := decideOn(reeve.Call{Args: json.RawMessage(args)}, s)
 	why, err := p.validate(t.Context())
 	return p, why, err
 }
@@ -198,7 +204,7 @@ func FuzzArguments(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, args []byte) {
-		p := &pass{view: &agentView{workspace: &workspaceView{scrubber: newScrubber(nil)}}, call: reeve.Call{Args: args}, entry: &entry{args: s}}
+		p := decideOn(reeve.Call{Args: args}, s)
 		why, err := p.validate(t.Context())
 		if err != nil {
 			if reeve.CodeOf(err) != reeve.Validation {
@@ -213,7 +219,7 @@ func FuzzArguments(f *testing.F) {
 		if fields := s.check(v, ""); len(fields) > 0 {
 			t.Fatalf("%q was let through as %s: %+v", args, p.args, fields)
 		}
-		again := &pass{call: reeve.Call{Args: p.args}, entry: p.entry}
+		again := decideOn(reeve.Call{Args: p.args}, s)
 		if _, err := again.validate(t.Context()); err != nil || string(again.args) != string(p.args) {
 			t.Fatalf("%s became %s, %v", p.args, again.args, err)
 		}

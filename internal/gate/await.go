@@ -8,23 +8,6 @@ import (
 	"reeve/internal/store"
 )
 
-// recordAwaited writes the row that waits for what the handler began, in the transaction that begins it: neither is there without
-// the other, whatever dies. It holds on to no budget meanwhile: what was begun spends for itself.
-func (p *pass) recordAwaited(ctx context.Context, tx *store.Tx, o outcome) (reeve.Result, error) {
-	op := p.operation(reeve.Dispatched)
-	op.TimeoutAt = p.until(o)
-	op.NextAttemptAt, op.Code, op.Message, op.Spent, op.Tries = op.TimeoutAt, reeve.InProgress, o.err.Message, o.spent, o.attempts
-	res := pending(op)
-	if err := p.spend(ctx, tx, o.spent); err != nil {
-		return res, err
-	}
-	if p.resumed != nil {
-		op.Resolution, op.ResolvedBy = p.resumed.Resolution, p.resumed.ResolvedBy
-		return res, p.move(ctx, tx, op, nil)
-	}
-	return res, p.insert(ctx, tx, op, nil)
-}
-
 // Conclude records what a waiting call came to, in the transaction that ends what it waits for. One that does not wait any more is
 // left alone: late and second outcomes are ignored, and logged.
 func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string, o reeve.CallEnd) error {
@@ -87,7 +70,7 @@ func (g *Gate) tellUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation
 	if err != nil {
 		return err
 	}
-	r := pending(op)
+	r := pendingResult(op)
 	return tx.AppendFrame(ctx, run.SessionID, "unknown:"+tx.NewID(reeve.PrefixMessage), reeve.Frame{Type: reeve.FrameApproval, TurnID: run.ID, AgentID: op.AgentID, MessageID: op.CallID,
 		ToolCallID: info.Ref, Tool: op.Tool, Args: json.RawMessage(c.Args), OperationID: op.ID, Code: r.Code, Message: r.Message, Hint: r.Hint})
 }

@@ -58,27 +58,30 @@ func (g *Gate) reads(ctx context.Context, calls []reeve.Call) int {
 	return len(calls)
 }
 
-// together judges reads one by one, runs those that pass side by side, and records them in order.
+// together decides on reads one by one, runs those that pass side by side, and records them in order.
 func (g *Gate) together(ctx context.Context, calls []reeve.Call, out []reeve.Answered) {
 	type run struct {
-		pass *pass
-		outcome
-		err error
+		*Attempt
+		outcome outcome
+		err     error
 	}
 	runs := make([]*run, len(calls))
 	var wg sync.WaitGroup
 	for i, c := range calls {
-		p, err := g.begin(ctx, c)
-		if err == nil && p.judge(ctx) == nil && ctx.Err() == nil && p.onlyReads() {
-			r := &run{pass: p}
+		req, err := g.newRequest(ctx, c)
+		if err != nil {
+			continue
+		}
+		if d := g.decide(ctx, req); ctx.Err() == nil && d.runsAsRead() {
+			r := &run{Attempt: newAttempt(newRecorder(d))}
 			runs[i] = r
-			wg.Go(func() { r.outcome, r.err = p.runRead(ctx) })
+			wg.Go(func() { r.outcome, r.err = r.runRead(ctx) })
 		}
 	}
 	wg.Wait()
 	for i, r := range runs {
 		if r != nil && r.err == nil {
-			if out[i].Result, out[i].Err = r.pass.recordRead(ctx, r.outcome); !overtaken(out[i].Err) {
+			if out[i].Result, out[i].Err = r.recordRead(ctx, r.outcome); !overtaken(out[i].Err) {
 				continue
 			}
 		}

@@ -11,55 +11,81 @@ import (
 	"reeve/internal/store"
 )
 
-// subjects is whose budgets a call draws on, in order: its run's, the agent's, the workspace's, and those of everybody on whose behalf
-// it is made. Their parents are not among them.
-func (p *pass) subjects() []string {
-	list := []string{"agent:" + p.call.Agent, "workspace"}
-	if p.call.Run != "" {
-		list = append(list, "run:"+p.call.Run)
+// reservation is the claim of a call on the budgets that it draws on.
+type reservation struct {
+	*request
+	cost       reeve.Amount  // what the call may spend at the most
+	timeout    time.Duration // of the tool
+	pastAsking bool          // budgets that ask a person do not hold the call up
+	key        string        // the id under which amounts are reserved; empty means that none are
+	allowed    time.Duration // time that the budgets leave for the call; 0 means that no budget limits it
+}
+
+// newReservation returns the reservation of a call, which claims nothing yet.
+func newReservation(d *Decision) *reservation {
+	if d.entry == nil {
+		return &reservation{request: d.request}
 	}
-	for _, b := range p.behalf { // what it spends, those spend who had it called
-		if list = append(list, "agent:"+b.AgentID); b.RunID != "" {
-			list = append(list, "run:"+b.RunID)
+	return &reservation{request: d.request, cost: d.tool().Cost, timeout: d.tool().Timeout(), pastAsking: d.pastAskingBudgets()}
+}
+
+// pastAskingBudgets reports whether budgets that ask a person do not hold the call up. Either a person was asked about a
+// budget and let the call go, or the call is only proposed: a person decides on it anyway, and it draws on the budget when
+// it is applied.
+func (d *Decision) pastAskingBudgets() bool {
+	return d.proposes || d.approval != nil && d.resumed != nil && d.resumed.Code == reeve.BudgetExceeded
+}
+
+// subjects lists whose budgets a call draws on, sorted: its run's, its agent's, the workspace's, and those of its
+// principals. Parents of budgets are not among them.
+func (r *reservation) subjects() []string {
+	list := []string{"agent:" + r.call.Agent, "workspace"}
+	if r.call.Run != "" {
+		list = append(list, "run:"+r.call.Run)
+	}
+	for _, p := range r.chain { // agents that had the call made pay for it too
+		if list = append(list, "agent:"+p.AgentID); p.RunID != "" {
+			list = append(list, "run:"+p.RunID)
 		}
 	}
 	slices.Sort(list)
 	return list
 }
 
-// budgeted tells whether any budget can apply. Those of runs come and go without the workspace being touched.
-func (p *pass) budgeted() bool {
-	return p.view.workspace.budgets || p.g.RunBudgets && p.call.Run != ""
+// applies reports whether any budget can apply. Budgets of runs come and go without a new revision of the workspace.
+func (r *reservation) applies() bool {
+	return r.view.workspace.budgets || r.g.RunBudgets && r.call.Run != ""
 }
 
-// maxParents bounds a chain of budgets, should it be a circle.
+// maxParents bounds a chain of budgets, in case it is a circle.
 const maxParents = 64
 
-// budgeter reads a budget, locked or not.
-type budgeter func(ctx context.Context, workspace, subject string) (reeve.Budget, bool, error)
+// budgetReader reads a budget, locked or not.
+type budgetReader func(ctx context.Context, workspace, subject string) (reeve.Budget, bool, error)
 
-// drawn lists the budgets a call draws on, with their parents, in the order of their subjects: whoever changes several of them does so in that one, and two calls never lock them crosswise.
-func (p *pass) drawn(ctx context.Context, get budgeter) ([]reeve.Budget, error) {
-	out, err := p.follow(ctx, get, p.subjects())
+// budgets lists the budgets a call draws on, with their parents, sorted by subject. All calls lock budgets in this order,
+// so that no two wait for each other.
+func (r *reservation) budgets(ctx context.Context, get budgetReader) ([]reeve.Budget, error) {
+	out, err := r.follow(ctx, get, r.subjects())
 	slices.SortFunc(out, func(a, b reeve.Budget) int { return strings.Compare(a.Subject, b.Subject) })
 	return out, err
 }
 
-// locked is drawn for a call that claims: it holds each of them. Which are parents is looked up before any is held; one that became a parent since is held last, out of order, by a call that is judged again.
-func (p *pass) locked(ctx context.Context, tx *store.Tx) ([]reeve.Budget, error) {
-	queue := p.subjects()
-	if p.view.workspace.nested {
-		found, err := p.drawn(ctx, tx.GetBudget)
+// lockedBudgets is budgets with a lock on each row. It finds the parents before it locks any. A budget that became a parent
+// since is locked last, out of order; its revision check then fails and the call is decided again.
+func (r *reservation) lockedBudgets(ctx context.Context, tx *store.Tx) ([]reeve.Budget, error) {
+	queue := r.subjects()
+	if r.view.workspace.nested {
+		found, err := r.budgets(ctx, tx.GetBudget)
 		if err != nil {
 			return nil, err
 		}
-		queue = named(found)
+		queue = subjectsOf(found)
 	}
-	return p.follow(ctx, tx.LockBudget, queue)
+	return r.follow(ctx, tx.LockBudget, queue)
 }
 
-// named gives the subjects of budgets.
-func named(budgets []reeve.Budget) []string {
+func subjectsOf(budgets []reeve.Budget) []string {
 	out := make([]string, len(budgets))
 	for i, b := range budgets {
 		out[i] = b.Subject
@@ -67,8 +93,8 @@ func named(budgets []reeve.Budget) []string {
 	return out
 }
 
-// follow reads budgets, and their parents as they are found.
-func (p *pass) follow(ctx context.Context, get budgeter, queue []string) ([]reeve.Budget, error) {
+// follow reads budgets, and their parents as it finds them.
+func (r *reservation) follow(ctx context.Context, get budgetReader, queue []string) ([]reeve.Budget, error) {
 	seen := map[string]bool{}
 	var out []reeve.Budget
 	for i := 0; i < len(queue) && i < maxParents; i++ {
@@ -76,7 +102,7 @@ func (p *pass) follow(ctx context.Context, get budgeter, queue []string) ([]reev
 			continue
 		}
 		seen[queue[i]] = true
-		b, ok, err := get(ctx, p.call.Workspace, queue[i])
+		b, ok, err := get(ctx, r.call.Workspace, queue[i])
 		if err != nil {
 			return nil, err
 		}
@@ -90,29 +116,26 @@ func (p *pass) follow(ctx context.Context, get budgeter, queue []string) ([]reev
 	return out, nil
 }
 
-// cost is what the call may spend at the most. Of time it may spend what is left: its timeout is cut to that.
-func (p *pass) cost() reeve.Amount {
-	c := p.tool().Cost
-	c.Calls, c.Millis = 1, p.limit().Milliseconds()
-	return c
+// amount returns what the call claims. Of time it claims what is left, up to its timeout: an attempt is cut to that.
+func (r *reservation) amount() reeve.Amount {
+	a := r.cost
+	a.Calls, a.Millis = 1, r.limit(0).Milliseconds()
+	return a
 }
 
-// limit is how long an attempt may take.
-func (p *pass) limit() time.Duration {
-	if p.allowed > 0 {
-		return min(p.tool().Timeout(), max(p.allowed-p.took(), time.Millisecond))
+// limit returns how long another attempt may take, after attempts that took some time already.
+func (r *reservation) limit(took time.Duration) time.Duration {
+	if r.allowed > 0 {
+		return min(r.timeout, max(r.allowed-took, time.Millisecond))
 	}
-	return p.tool().Timeout()
+	return r.timeout
 }
 
-// timeLeft tells whether budgets leave time for another attempt.
-func (p *pass) timeLeft() bool { return p.allowed == 0 || p.took() < p.allowed }
+// hasTime reports whether the budgets leave time for another attempt.
+func (r *reservation) hasTime(took time.Duration) bool { return r.allowed == 0 || took < r.allowed }
 
-// took is how long the attempts so far have taken.
-func (p *pass) took() time.Duration { return time.Duration(p.spent.Millis) * time.Millisecond }
-
-// over names what a budget has too little of; empty means it has enough. Of time any rest is enough.
-func over(b reeve.Budget, c reeve.Amount) string {
+// shortOf names what a budget has too little of. Empty means that it has enough. Of time any rest is enough.
+func shortOf(b reeve.Budget, c reeve.Amount) string {
 	if b.Broken != "" {
 		return "of everything"
 	}
@@ -132,7 +155,7 @@ func over(b reeve.Budget, c reeve.Amount) string {
 	return ""
 }
 
-// exhausted is a budget that a call would overdraw.
+// exhausted is the error for a budget that a call would overdraw.
 type exhausted struct {
 	budget reeve.Budget
 	what   string
@@ -147,22 +170,22 @@ func (e *exhausted) Error() string {
 
 func (e *exhausted) refusal() error {
 	if e.budget.Broken != "" {
-		return reeve.Errorf(reeve.BudgetExceeded, "%s", e.Error()).Hintf("an owner mends it by setting it again: reeve budgets set %s, or PUT /api/budgets/%s", e.budget.Subject, e.budget.Subject)
+		return reeve.Errorf(reeve.BudgetExceeded, "%s", e.Error()).
+			Hintf("an owner mends it by setting it again: reeve budgets set %s, or PUT /api/budgets/%s", e.budget.Subject, e.budget.Subject)
 	}
 	return reeve.Errorf(reeve.BudgetExceeded, "%s", e.Error()).Hintf("an owner can raise it")
 }
 
-// check finds a budget that the call would overdraw: one that ends it before one that would ask. A person who was asked about
-// a budget has let the call past those that ask, and past no other.
-func (p *pass) check(budgets []reeve.Budget) error {
+// check returns an error for a budget that the call would overdraw. A budget that refuses counts before one that asks.
+func (r *reservation) check(budgets []reeve.Budget) error {
 	var asks *exhausted
 	for _, b := range budgets {
-		what := over(b, p.cost())
+		what := shortOf(b, r.amount())
 		switch {
 		case what == "":
-		case !parks(b):
+		case !asksPerson(b):
 			return &exhausted{b, what}
-		case asks == nil && !p.letPast():
+		case asks == nil && !r.pastAsking:
 			asks = &exhausted{b, what}
 		}
 	}
@@ -172,127 +195,124 @@ func (p *pass) check(budgets []reeve.Budget) error {
 	return nil
 }
 
-// parks tells whether a person is asked about what is over the budget. Of one that is damaged there is nothing to ask.
-func parks(b reeve.Budget) bool { return b.OnExceed == reeve.ParkOver && b.Broken == "" }
+// asksPerson reports whether a person is asked about a call that would overdraw the budget.
+func asksPerson(b reeve.Budget) bool { return b.OnExceed == reeve.ParkOver && b.Broken == "" }
 
-// letPast tells whether a person was asked about a budget, and let the call go. What is only proposed is not held up by one that
-// would ask: a person decides on it anyway, and it draws on the budget when it is applied.
-func (p *pass) letPast() bool {
-	return p.proposes || p.approval != nil && p.resumed != nil && p.resumed.Code == reeve.BudgetExceeded
-}
-
-// budget asks whether enough is left. What it says is confirmed when the amount is reserved.
-func (p *pass) budget(ctx context.Context) (string, error) {
-	if !p.budgeted() || p.call.PreviewOnly {
+// budget checks whether enough is left. The reservation, when the call is let go, confirms it.
+func (d *decider) budget(ctx context.Context) (string, error) {
+	r := newReservation(d.Decision)
+	if !r.applies() || d.call.PreviewOnly {
 		return "no budget applies", nil
 	}
 	var short *exhausted
-	err := p.g.DB.View(ctx, func(s *store.Snap) error {
-		budgets, err := p.drawn(ctx, s.GetBudget)
+	err := d.g.DB.View(ctx, func(s *store.Snap) error {
+		budgets, err := r.budgets(ctx, s.GetBudget)
 		if err != nil {
 			return err
 		}
-		return p.check(budgets)
+		return r.check(budgets)
 	})
 	if !errors.As(err, &short) {
 		return "enough is left", err
 	}
-	if !parks(short.budget) || !p.tool().Effect.Mutates() {
+	if !asksPerson(short.budget) || !d.tool().Effect.Mutates() {
 		return "", short.refusal()
 	}
 	why := short.Error()
-	if p.short = true; p.waits != "" {
-		p.waits += ", and "
+	if d.overBudget = true; d.waits != "" {
+		d.waits += ", and "
 	}
-	p.waits += why
+	d.waits += why
 	return why, nil
 }
 
-// reserveIn claims what the call may spend, in the transaction that lets it go. It is over budget if another call was faster.
-func (p *pass) reserveIn(ctx context.Context, tx *store.Tx) error {
-	if !p.budgeted() {
+// claimIn claims what the call may spend, in the transaction that lets it go. It fails if another call was faster.
+func (r *reservation) claimIn(ctx context.Context, tx *store.Tx, key string) error {
+	if !r.applies() {
 		return nil
 	}
-	budgets, err := p.locked(ctx, tx)
+	budgets, err := r.lockedBudgets(ctx, tx)
 	if err == nil {
-		err = p.check(budgets)
+		err = r.check(budgets)
 	}
 	if err != nil {
 		return err
 	}
-	p.allowed = 0
+	r.allowed = 0
 	for _, b := range budgets {
 		if left := b.Limit.Millis - b.Used.Millis - b.Reserved.Millis; b.Limit.Millis > 0 && left > 0 {
-			left = min(left, p.tool().Timeout().Milliseconds()) // more makes no difference, and may be more than a duration holds
-			if left := time.Duration(left) * time.Millisecond; p.allowed == 0 || left < p.allowed {
-				p.allowed = left
+			left = min(left, r.timeout.Milliseconds()) // more makes no difference, and may be more than a duration holds
+			if left := time.Duration(left) * time.Millisecond; r.allowed == 0 || left < r.allowed {
+				r.allowed = left
 			}
 		}
 	}
-	return p.holdOn(ctx, tx, budgets)
+	return r.write(ctx, tx, key, budgets)
 }
 
-// hold claims again for a call that is still under way, whatever is left.
-func (p *pass) hold(ctx context.Context, tx *store.Tx) error {
-	if !p.budgeted() {
+// renewIn claims again for a call that is still under way, whatever is left.
+func (r *reservation) renewIn(ctx context.Context, tx *store.Tx, key string) error {
+	if !r.applies() {
 		return nil
 	}
-	budgets, err := p.drawn(ctx, tx.GetBudget)
+	budgets, err := r.budgets(ctx, tx.GetBudget)
 	if err != nil {
 		return err
 	}
-	return p.holdOn(ctx, tx, budgets)
+	return r.write(ctx, tx, key, budgets)
 }
 
-func (p *pass) holdOn(ctx context.Context, tx *store.Tx, budgets []reeve.Budget) error {
-	p.held = p.id
+func (r *reservation) write(ctx context.Context, tx *store.Tx, key string, budgets []reeve.Budget) error {
+	r.key = key
 	for _, b := range budgets {
-		if err := tx.Reserve(ctx, p.call.Workspace, b.Subject, p.held, p.g.process, p.cost()); err != nil {
+		if err := tx.Reserve(ctx, r.call.Workspace, b.Subject, key, r.g.process, r.amount()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reserve claims for a read, which has no transaction before it runs.
-func (p *pass) reserve(ctx context.Context) error {
-	if !p.budgeted() {
+// claim claims for a read, which has no transaction before it runs.
+func (r *reservation) claim(ctx context.Context) error {
+	if !r.applies() {
 		return nil
 	}
-	err := p.g.DB.Update(ctx, func(tx *store.Tx) error { return p.reserveIn(ctx, tx) })
-	if reeve.CodeOf(err) == reeve.UnknownOutcome { // it may be claimed, for a call that is not made
-		p.letGo(ctx)
+	err := r.g.DB.Update(ctx, func(tx *store.Tx) error { return r.claimIn(ctx, tx, r.draftID) })
+	if reeve.CodeOf(err) == reeve.UnknownOutcome { // the claim may be there, for a call that is not made
+		r.release(ctx)
 	}
 	return err
 }
 
-// letGo gives back what was claimed for a read that is not recorded after all.
-func (p *pass) letGo(ctx context.Context) {
-	if p.held == "" {
+// release gives back what was claimed for a read that is not recorded after all.
+func (r *reservation) release(ctx context.Context) {
+	if r.key == "" {
 		return
 	}
 	keep := context.WithoutCancel(ctx)
-	if err := p.g.DB.Update(keep, func(tx *store.Tx) error { return p.spend(keep, tx, reeve.Amount{}) }); err != nil {
-		p.g.Log.Warn("a claim on a budget stays until the next start", "call", p.held, "error", err)
+	err := r.g.DB.Update(keep, func(tx *store.Tx) error { return r.spendIn(keep, tx, reeve.Amount{}) })
+	if err != nil {
+		r.g.Log.Warn("a claim on a budget stays until the next start", "call", r.key, "error", err)
 	}
 }
 
-// notReserved answers for a call that was overtaken on its way out: if a budget ran out meanwhile it is judged again.
-func (p *pass) notReserved(err error) (reeve.Result, error) {
-	if errors.As(err, new(*exhausted)) {
-		return reeve.Result{}, store.Stale{}
-	}
-	return reeve.Result{}, err
-}
-
-// spend turns the claim into what was spent. A call that claimed nothing and spent nothing changes nothing.
-func (p *pass) spend(ctx context.Context, tx *store.Tx, a reeve.Amount) error {
-	if p.held == "" && (a.IsZero() || !p.budgeted()) {
+// spendIn turns the claim into what was spent. A call that claimed nothing and spent nothing changes nothing.
+func (r *reservation) spendIn(ctx context.Context, tx *store.Tx, a reeve.Amount) error {
+	if r.key == "" && (a.IsZero() || !r.applies()) {
 		return nil
 	}
-	budgets, err := p.drawn(ctx, tx.GetBudget)
+	budgets, err := r.budgets(ctx, tx.GetBudget)
 	if err != nil {
 		return err
 	}
-	return tx.Spend(ctx, p.call.Workspace, named(budgets), p.held, a)
+	return tx.Spend(ctx, r.call.Workspace, subjectsOf(budgets), r.key, a)
+}
+
+// asStale returns the error of a call that could not be let go. If a budget ran out since the decision, the call is decided
+// again.
+func asStale(err error) error {
+	if errors.As(err, new(*exhausted)) {
+		return store.Stale{}
+	}
+	return err
 }

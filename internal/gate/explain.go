@@ -63,41 +63,42 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 	return x, err
 }
 
-// Judge says what the gate would say of a call now, and makes it not.
+// Judge returns the gate's decision on a call without making the call.
 func (g *Gate) Judge(ctx context.Context, c reeve.Call) (reeve.Explanation, error) {
-	return g.foresee(ctx, c, false)
+	return g.explainDecision(ctx, c, g.decide)
 }
 
-// JudgeAlone is Judge without the tool's own word, for those who may not call it: a tool looks at what the call is about, and whether it would go well says what is there.
+// JudgeAlone is Judge without the tool's own checks, for callers who may not call it: a tool looks at the data that the call
+// is about, and its answer would tell what is there.
 func (g *Gate) JudgeAlone(ctx context.Context, c reeve.Call) (reeve.Explanation, error) {
-	return g.foresee(ctx, c, true)
+	return g.explainDecision(ctx, c, g.decideWithoutTool)
 }
 
-func (g *Gate) foresee(ctx context.Context, c reeve.Call, alone bool) (reeve.Explanation, error) {
-	g.views.doubt(c.Workspace) // nothing is written, so nothing would find out that the view is old
-	p, err := g.begin(ctx, c)
+func (g *Gate) explainDecision(ctx context.Context, c reeve.Call, decide func(context.Context, *request) *Decision) (reeve.Explanation, error) {
+	g.views.doubt(c.Workspace) // nothing is written that would find out that the view is old
+	req, err := g.newRequest(ctx, c)
 	if err != nil {
 		return reeve.Explanation{}, err
 	}
-	p.alone = alone
-	refusal := p.judge(ctx)
+	d := decide(ctx, req)
+	refusal := d.refusal
 	if reeve.CodeOf(refusal) == reeve.Internal && refusal != nil {
 		return reeve.Explanation{}, refusal
 	}
-	x := reeve.Explanation{Agent: p.call.Agent, Tool: c.Tool, Hypothetical: true, Steps: fill(p.trail)}
+	x := reeve.Explanation{Agent: d.call.Agent, Tool: c.Tool, Hypothetical: true, Steps: fill(d.steps)}
 	switch {
 	case refusal != nil:
 		x.Outcome = "It would be refused: " + reeve.AsError(refusal).Message
-	case p.existing != nil:
-		x.Outcome = "The stored result of operation " + p.existing.ID + " would be given."
-	case p.proposes:
+	case d.existing != nil:
+		x.Outcome = "The stored result of operation " + d.existing.ID + " would be given."
+	case d.proposes:
 		x.Outcome = "It would become an item of a change set, for a person to accept."
-	case p.waits != "":
-		x.Outcome = "It would wait for a person: " + p.waits
+	case d.waits != "":
+		x.Outcome = "It would wait for a person: " + d.waits
 	default:
 		x.Outcome = "It would run."
 	}
-	if refusal == nil && slices.ContainsFunc(p.trail, func(s reeve.Step) bool { return s.Verdict == reeve.NotReached }) {
+	if refusal == nil && slices.ContainsFunc(d.steps, func(s reeve.Step) bool { return s.Verdict == reeve.NotReached }) {
 		x.Outcome = "As far as the gate can tell without the tool: " + x.Outcome
 	}
 	for _, name := range after {

@@ -16,34 +16,34 @@ import (
 	"reeve/internal/store"
 )
 
-// Config says how the gate works.
+// Config configures a Gate.
 type Config struct {
 	DB          *store.DB
 	Log         *slog.Logger
 	Builders    map[reeve.ToolKind]Builder // make handlers for user-defined tools. Default: none
-	ItemRule    ItemRule                   // judges calls of scripts. Default: they are refused
+	ItemRule    ItemRule                   // decides on calls of scripts. Default: they are refused
 	Secrets     []string                   // values that must never be shown, besides the stored ones. Default: none
-	OutputCap   int                        // bytes of output a caller is shown. Default: 16 KiB
+	OutputCap   int                        // bytes of output that a caller is shown. Default: 16 KiB
 	ApprovalTTL time.Duration              // how long an approval waits. Default: 7 days
-	Backoff     backoff.Policy             // between attempts to learn what became of an operation. Default: 10 s doubling to 10 min, 5 tries
+	Backoff     backoff.Policy             // between tries to settle an operation. Default: 10 s doubling to 10 min, 5 tries
 	Patience    time.Duration              // silence after which another process counts as gone. Default: 20 s
-	OnChange    func()                     // called after a change that somebody may watch is committed. Default: nothing
+	OnChange    func()                     // called after the commit of a change that may be watched. Default: nothing
 	RunBudgets  bool                       // whether runs have budgets of their own. Default: no
-	Window      time.Duration              // how long more changes may join before a watcher is woken. Default: 100 ms
+	Window      time.Duration              // how long more changes may join before a watcher wakes. Default: 100 ms
 	Tracer      trace.Tracer               // gets a span for each attempt. Default: none
-	OnCall      func(Seen)                 // told of each attempt. Default: nobody
+	OnCall      func(Seen)                 // called after each attempt. Default: nothing
 	Overdue     Overdue                    // settles calls whose time to wait is up. Default: they fail
 }
 
-// Overdue settles a call that waits for what it began: its time is up, or nobody told it of the end.
+// Overdue settles a waiting operation whose time is up, or whose end was never reported.
 type Overdue func(ctx context.Context, op reeve.Operation) error
 
-// ItemRule judges calls of scripts, and keeps the ledger of their items.
+// ItemRule decides on calls of scripts and keeps the records of their items.
 type ItemRule interface {
-	// Allow refuses a call that may not be made now, and names the operation of one that changes something. The same call, which its
-	// Ref tells, is judged again when it was overtaken, and is then named the same.
+	// Allow refuses a call that the script may not make now. It returns the operation id of a call that changes something.
+	// The gate asks again when a call is decided again; a call with the same Ref gets the same operation id.
 	Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (operation string, err error)
-	// Admit writes what of the ledger belongs to the transaction that lets a call go.
+	// Admit writes the item's part of the transaction that lets a call go.
 	Admit(ctx context.Context, tx *store.Tx, c reeve.Call) error
 }
 
@@ -52,22 +52,22 @@ type Builder interface {
 	Build(t reeve.Tool) (reeve.Tool, error)
 }
 
-// Definer is a Builder that asks all that Build does, and more, of a row that is about to be written.
+// Definer is a Builder that also checks a row before it is stored. It checks all that Build does, and more.
 type Definer interface {
 	Define(t reeve.Tool) error
 }
 
-// Gate judges, performs and records calls.
+// Gate decides on calls, executes them and records them.
 type Gate struct {
 	Config
 	process  string
 	handlers map[string]reeve.Tool // by handler key
 	views    views
 	nudged   notify.Signal
-	live     sync.WaitGroup // calls that have left and are not recorded yet
-	owed     owed
+	live     sync.WaitGroup // calls that were sent and are not recorded yet
+	pending  pendingWrites
 	lease    lease
-	lines    lines
+	ancestry ancestryCache
 }
 
 // New makes a gate. Add tools to it, then Open it.
@@ -89,83 +89,81 @@ func New(cfg Config) *Gate {
 		views: views{workspaces: map[string]*workspaceView{}, agents: map[string]*agentView{}}}
 }
 
-// rejudge bounds how often a call that was overtaken by a change is judged again.
-const rejudge = 20
+// maxDecisions limits how often a call is decided again because something changed while it was under way.
+const maxDecisions = 20
 
-// Call takes one call all the way. A refusal is an error, and is recorded like everything else; the result then still names
-// the call. A tool's own failure is no error here: it is a result.
+// Call decides on a call, executes it and records it. A refusal is an error and is recorded too; the result then still
+// names the call. A tool's own failure is not an error: it is a result.
 func (g *Gate) Call(ctx context.Context, c reeve.Call) (reeve.Result, error) {
 	return g.call(ctx, c, "")
 }
 
-// call is Call for a call that may be there to take an operation back.
+// call is Call for a call that may undo an operation.
 func (g *Gate) call(ctx context.Context, c reeve.Call, undoes string) (res reeve.Result, err error) {
-	foreign, keep := false, context.WithoutCancel(ctx) // whoever goes away leaves a record, also of a call that is judged again
-	for range rejudge {
-		p, err := g.begin(keep, c)
+	keep, foreign := context.WithoutCancel(ctx), false // a caller that goes away still leaves a record
+	for range maxDecisions {
+		req, err := g.newRequest(keep, c)
 		if err != nil {
 			return reeve.Result{}, err
 		}
-		p.undoes, p.foreign = undoes, foreign
-		refusal := p.judge(ctx)
-		if p.late != "" { // the loop has not noticed yet; what it would have done counts
-			if err := g.expireOf(ctx, p.late); err != nil {
+		req.undoes, req.foreign = undoes, foreign
+		d := g.decide(ctx, req)
+		if d.expired != "" { // close the approval that is over, then decide again
+			if err := g.expireOf(ctx, d.expired); err != nil {
 				return reeve.Result{}, err
 			}
 			continue
 		}
-		res, err = p.settle(ctx, refusal)
+		res, err = g.carryOut(ctx, d)
 		if !overtaken(err) {
-			p.told()
+			d.announce()
 			return res, err
 		}
-		if foreign, err = p.catchUp(keep, err); err != nil {
+		if foreign, err = d.catchUp(keep, err); err != nil {
 			return res, err
 		}
 	}
-	return res, reeve.Errorf(reeve.Unavailable, "the workspace keeps changing").Hintf("try again")
+	return res, errKeepsChanging
 }
 
-// overtaken tells whether a call must be judged again: its workspace changed, or its operation id was used meanwhile.
+// carryOut executes what was decided, and records it. The order of the cases is the order in which they take precedence.
+func (g *Gate) carryOut(ctx context.Context, d *Decision) (reeve.Result, error) {
+	rec := newRecorder(d)
+	switch {
+	case ctx.Err() != nil:
+		return rec.refuse(ctx, errCallerGone(ctx))
+	case d.refusal != nil:
+		return rec.refuse(ctx, d.refusal)
+	case d.call.PreviewOnly:
+		return rec.preview(ctx)
+	case d.existing != nil:
+		return d.replay(ctx)
+	case d.proposes:
+		return rec.propose(ctx)
+	case d.waits != "":
+		return rec.park(ctx)
+	case d.tool().Async && d.resumed == nil:
+		return rec.enqueue(ctx)
+	case d.tool().Effect == reeve.Read && d.resumed == nil:
+		return newAttempt(rec).executeRead(ctx)
+	case d.tool().Effect == reeve.Local:
+		return newAttempt(rec).executeLocal(ctx)
+	default:
+		return newAttempt(rec).dispatch(ctx)
+	}
+}
+
+// overtaken reports whether a call must be decided again: its workspace changed, or its operation id was used meanwhile.
 func overtaken(err error) bool {
 	return errors.As(err, new(store.Stale)) || errors.As(err, new(store.Taken))
 }
 
-// settle acts on the judgement.
-func (p *pass) settle(ctx context.Context, refusal error) (reeve.Result, error) {
-	switch {
-	case ctx.Err() != nil:
-		return p.refuse(ctx, gone(ctx))
-	case refusal != nil:
-		return p.refuse(ctx, refusal)
-	case p.call.PreviewOnly:
-		return p.showPreview(ctx)
-	case p.existing != nil:
-		return p.replay(ctx)
-	case p.proposes:
-		return p.propose(ctx)
-	case p.waits != "":
-		return p.park(ctx)
-	case p.tool().Async && p.resumed == nil:
-		return p.later(ctx)
-	case p.onlyReads():
-		return p.performRead(ctx)
-	case p.tool().Effect == reeve.Local:
-		return p.performLocal(ctx)
-	default:
-		return p.dispatch(ctx)
-	}
-}
+var errKeepsChanging = reeve.Errorf(reeve.Unavailable, "the workspace keeps changing").Hintf("try again")
 
-// gone says why nobody is there for a call any more.
-func gone(ctx context.Context) error {
+// errCallerGone returns why the caller of a call is not there any more.
+func errCallerGone(ctx context.Context) error {
 	if why := reeve.WhyEnded(ctx); why != nil {
 		return why
 	}
 	return reeve.Errorf(reeve.Canceled, "the caller went away before anything was done")
-}
-
-// onlyReads tells whether a call that was let through is made now and leaves no operation: no earlier one counts, and nobody waits for a later one.
-func (p *pass) onlyReads() bool {
-	return p.tool().Effect == reeve.Read && !p.tool().Async && !p.call.PreviewOnly && p.existing == nil && !p.proposes && p.waits == "" && p.resumed == nil
 }

@@ -11,53 +11,53 @@ import (
 
 // findExisting looks up what the operation id was used for before, and on whose behalf. Ids that Reeve itself has made are of the one thing they were made for, whoever it is done for: a script's items are
 // done once, in whichever of its runs that was, and so is an undo.
-func (p *pass) findExisting(ctx context.Context) error {
-	return p.g.DB.View(ctx, func(s *store.Snap) error {
-		op, ok, err := s.FindOperation(ctx, p.call.Workspace, p.op)
+func (d *decider) findExisting(ctx context.Context) error {
+	return d.g.DB.View(ctx, func(s *store.Snap) error {
+		op, ok, err := s.FindOperation(ctx, d.call.Workspace, d.operation)
 		if err != nil || !ok {
 			return err
 		}
-		p.existing = &op
+		d.existing = &op
 		if op.State == reeve.Parked {
-			if err := p.inTime(ctx, s, op.ID); err != nil {
+			if err := d.inTime(ctx, s, op.ID); err != nil {
 				return err
 			}
 		}
-		if p.call.Via.Brain() || p.undoes != "" {
+		if d.call.Via.Brain() || d.undoes != "" {
 			return nil
 		}
 		info, err := askedAs(ctx, s, op)
-		p.anothers = info.User != p.call.User
+		d.othersID = info.User != d.call.User
 		return err
 	})
 }
 
 // inTime notes an operation that waits for an approval whose time is over.
-func (p *pass) inTime(ctx context.Context, s *store.Snap, operation string) error {
+func (d *decider) inTime(ctx context.Context, s *store.Snap, operation string) error {
 	a, _, err := s.LastApproval(ctx, operation)
 	if err == nil && a.Late(s.Now()) {
-		p.late = operation
+		d.expired = operation
 	}
 	return err
 }
 
 // idempotency lets an operation id be used for one call only: the same again gives the stored result, another is a conflict.
-func (p *pass) idempotency(context.Context) (string, error) {
+func (d *decider) idempotency(context.Context) (string, error) {
 	switch {
-	case !p.leavesOperation():
+	case !d.leavesOperation():
 		return "it changes nothing", nil
-	case p.foreign:
+	case d.foreign:
 		return "", errUsed
-	case p.resumed != nil:
+	case d.resumed != nil:
 		return "the operation takes up where it was", nil
-	case p.existing == nil:
+	case d.existing == nil:
 		return "the operation is new", nil
-	case p.anothers: // before all else: that the arguments differ, or not, tells of them
+	case d.othersID: // before all else: that the arguments differ, or not, tells of them
 		return "", errAnothers
-	case p.existing.AgentID != p.call.Agent || p.existing.Tool != p.tool().ID || p.existing.ArgsHash != p.argsHash:
+	case d.existing.AgentID != d.call.Agent || d.existing.Tool != d.tool().ID || d.existing.ArgsHash != d.argsHash:
 		return "", errUsed
-	case !p.call.Via.Brain() && p.existing.ThreadID != p.thread(): // a script's items are done once, in whichever of its runs that was
-		return "", usedIn(p.existing.ThreadID, p.call.Agent)
+	case !d.call.Via.Brain() && d.existing.ThreadID != d.thread: // a script's items are done once, in whichever of its runs that was
+		return "", usedIn(d.existing.ThreadID, d.call.Agent)
 	}
 	return "the same call was made before: its stored result counts", nil
 }
@@ -78,10 +78,10 @@ func usedIn(thread, agent string) error {
 // catchUp makes sure that what overtook a call can be seen when it is judged again: where commits are shared it may have been
 // written but not committed when we met it, and an update of our own returns only after it. It tells whether the operation id
 // was taken by another workspace, which no judging again would show.
-func (p *pass) catchUp(ctx context.Context, by error) (elsewhere bool, err error) {
-	err = p.g.catchUp(ctx, p.call.Workspace, func(tx *store.Tx) error {
+func (d *Decision) catchUp(ctx context.Context, by error) (elsewhere bool, err error) {
+	err = d.g.catchUp(ctx, d.call.Workspace, func(tx *store.Tx) error {
 		if errors.As(by, new(store.Taken)) {
-			_, mine, err := tx.FindOperation(ctx, p.call.Workspace, p.op)
+			_, mine, err := tx.FindOperation(ctx, d.call.Workspace, d.operation)
 			elsewhere = !mine
 			return err
 		}
@@ -96,9 +96,9 @@ func (g *Gate) catchUp(ctx context.Context, workspace string, look func(*store.T
 }
 
 // replay answers a call that was made before, without writing anything.
-func (p *pass) replay(ctx context.Context) (res reeve.Result, err error) {
-	err = p.g.DB.View(ctx, func(s *store.Snap) error {
-		res, err = standsAs(ctx, s, *p.existing)
+func (d *Decision) replay(ctx context.Context) (res reeve.Result, err error) {
+	err = d.g.DB.View(ctx, func(s *store.Snap) error {
+		res, err = standsAs(ctx, s, *d.existing)
 		return err
 	})
 	return res, err
@@ -136,7 +136,7 @@ func standsAs(ctx context.Context, s *store.Snap, op reeve.Operation) (res reeve
 			}
 		}
 	default:
-		if res = pending(op); op.State == reeve.Parked {
+		if res = pendingResult(op); op.State == reeve.Parked {
 			var a reeve.Approval
 			a, _, err = s.LastApproval(ctx, op.ID)
 			res.ApprovalID = a.ID
@@ -157,13 +157,13 @@ func stored(c store.Call) (reeve.Result, error) {
 		Changed: info.Changed, Spent: info.Spent, ProposalID: info.ProposalID}, nil
 }
 
-// standing refuses calls of a run that waits for a person, and new calls in one that has ended. That this still holds is checked again when
-// the call is written: by the row of a call of a brain (see judged), and by holdRun for a call from outside.
-func (p *pass) standing(ctx context.Context) error {
-	brain := p.call.Via.Brain()
-	return p.g.DB.View(ctx, func(s *store.Snap) error {
-		if brain || p.resumed == nil {
-			over, err := ended(ctx, s, p.call.Workspace, p.call.Run)
+// checkRun refuses calls of a run that waits for a person, and new calls in one that has ended. That this still holds is checked again when
+// the call is written: see Recorder.insert.
+func (d *decider) checkRun(ctx context.Context) error {
+	brain := d.call.Via.Brain()
+	return d.g.DB.View(ctx, func(s *store.Snap) error {
+		if brain || d.resumed == nil {
+			over, err := runEnded(ctx, s, d.call.Workspace, d.call.Run)
 			if err != nil {
 				return err
 			}
@@ -171,13 +171,13 @@ func (p *pass) standing(ctx context.Context) error {
 				return over
 			}
 		}
-		if p.resumed != nil {
+		if d.resumed != nil {
 			return nil
 		}
-		p.guarded = true
-		parked, err := s.RunIsParked(ctx, p.call.Workspace, p.call.Run)
+		d.inOpenRun = true
+		parked, err := s.RunIsParked(ctx, d.call.Workspace, d.call.Run)
 		if err == nil && parked != "" {
-			err = p.inTime(ctx, s, parked)
+			err = d.inTime(ctx, s, parked)
 		}
 		if err == nil && parked != "" {
 			err = reeve.Errorf(reeve.Conflict, "the run waits for a person to decide on operation %s", parked).Hintf("see reeve inbox")
@@ -186,20 +186,8 @@ func (p *pass) standing(ctx context.Context) error {
 	})
 }
 
-// holdRun keeps the run of a call from ending before the call is written. If the run has ended meanwhile, the call is judged again.
-func (p *pass) holdRun(ctx context.Context, tx *store.Tx) error {
-	if !p.guarded || p.call.Via.Brain() {
-		return nil
-	}
-	state, err := tx.HoldRun(ctx, p.call.Workspace, p.call.Run)
-	if err == nil && state != "" && state.Final() {
-		return store.Stale{}
-	}
-	return err
-}
-
-// ended refuses, once a run is over.
-func ended(ctx context.Context, s *store.Snap, workspace, run string) (over, err error) {
+// runEnded returns the refusal of a call in a run that is over, or nil.
+func runEnded(ctx context.Context, s *store.Snap, workspace, run string) (over, err error) {
 	state, err := s.RunState(ctx, workspace, run)
 	if err == nil && state != "" && state.Final() {
 		over = reeve.Errorf(reeve.Conflict, "the run has ended: it is %s", state).

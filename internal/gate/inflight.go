@@ -12,83 +12,83 @@ import (
 // if the server that sent it is gone. The row of the operation says when that is. A look-up that finds the effect counts
 // at once. A look-up that does not find it counts only if it was asked after that time.
 
-// putInFlight notes in the row that a request of a verifiable tool is about to be sent.
-func (p *pass) putInFlight(op *reeve.Operation, now time.Time) {
+// setInFlight notes in the row that a request of a verifiable tool is about to be sent.
+func (d *Decision) setInFlight(op *reeve.Operation, now time.Time) {
 	if op.Effect != reeve.Verifiable {
 		return
 	}
-	until := now.Add(p.tool().Timeout())
-	if p.resumed != nil && p.resumed.InFlightUntil != nil && p.resumed.InFlightUntil.After(until) {
-		until = *p.resumed.InFlightUntil // an earlier request had a longer time limit
+	until := now.Add(d.tool().Timeout())
+	if d.resumed != nil && d.resumed.InFlightUntil != nil && d.resumed.InFlightUntil.After(until) {
+		until = *d.resumed.InFlightUntil // an earlier request had a longer time limit
 	}
 	op.InFlightUntil = &until
 }
 
 // sendVerifiable makes the attempts of a verifiable tool. Each of them ends when the row says, and the row is written
 // again before each further one. It returns the operation as it is stored then.
-func (p *pass) sendVerifiable(ctx context.Context, op reeve.Operation) (reeve.Operation, outcome) {
-	o := p.repeat(ctx, false, func(n int) outcome {
+func (a *Attempt) sendVerifiable(ctx context.Context, op reeve.Operation) (reeve.Operation, outcome) {
+	o := a.repeat(ctx, false, func(n int) outcome {
 		if n > 1 {
-			next, err := p.renewInFlight(ctx, op)
+			next, err := a.renewInFlight(ctx, op)
 			if err != nil {
-				o := p.failure(unsent, reeve.Errorf(reeve.Unavailable, "another attempt could not be recorded, so it was not made"))
-				o.spent, o.attempts = p.spent, p.earlier+n-1
+				o := a.failure(unsent, reeve.Errorf(reeve.Unavailable, "another attempt could not be recorded, so it was not made"))
+				o.spent, o.attempts = a.spent, a.earlier+n-1
 				return o
 			}
 			op = next
 		}
 		ctx, cancel := context.WithDeadline(ctx, *op.InFlightUntil)
 		defer cancel()
-		return p.attempt(ctx, n)
+		return a.run(ctx, n)
 	})
 	return op, o
 }
 
 // renewInFlight writes the row before another request is sent. It fails if another server has taken the operation.
-func (p *pass) renewInFlight(ctx context.Context, was reeve.Operation) (is reeve.Operation, err error) {
-	err = p.g.DB.Update(ctx, func(tx *store.Tx) error {
+func (a *Attempt) renewInFlight(ctx context.Context, was reeve.Operation) (is reeve.Operation, err error) {
+	err = a.g.DB.Update(ctx, func(tx *store.Tx) error {
 		is = was
-		p.putInFlight(&is, tx.Now())
+		a.setInFlight(&is, tx.Now())
 		return tx.MoveOperation(ctx, was, is, nil)
 	})
 	return is, err
 }
 
-// takeUpVerifiable finds out what became of a request whose outcome was not recorded, and sends it again if it is proven
+// resumeVerifiable finds out what became of a request whose outcome was not recorded, and sends it again if it is proven
 // not to have happened. Lost is the outcome if nobody can tell.
-func (p *pass) takeUpVerifiable(ctx context.Context, op reeve.Operation, lost outcome) (reeve.Result, error) {
+func (a *Attempt) resumeVerifiable(ctx context.Context, op reeve.Operation, lost outcome) (reeve.Result, error) {
 	if op.InFlightUntil == nil { // a row from before the column: its time limit counts from now
-		until := op.UpdatedAt.Add(p.tool().Timeout())
+		until := op.UpdatedAt.Add(a.tool().Timeout())
 		op.InFlightUntil = &until
 	}
 	asked := reeve.Now()
-	o := p.verify(ctx, op, lost)
+	o := a.verify(ctx, op, lost)
 	switch {
 	case o.ending != unsent:
-		return p.conclude(ctx, op, o)
+		return a.rec.conclude(ctx, op, o)
 	case asked.Before(*op.InFlightUntil):
-		return p.lookLater(ctx, op)
+		return a.lookLater(ctx, op)
 	case op.Code == reeve.Internal: // the tool itself crashed, and would again
-		return p.conclude(ctx, op, o)
+		return a.rec.conclude(ctx, op, o)
 	}
-	op, err := p.renewInFlight(ctx, op)
+	op, err := a.renewInFlight(ctx, op)
 	if err != nil {
 		return reeve.Result{}, err
 	}
-	return p.send(ctx, op)
+	return a.send(ctx, op)
 }
 
 // lookLater has the loop look again, at the latest when the time limit is over. It does not count as a try.
-func (p *pass) lookLater(ctx context.Context, was reeve.Operation) (reeve.Result, error) {
-	is, next := was, reeve.Now().Add(p.g.Backoff.After(max(1, was.Tries)))
+func (a *Attempt) lookLater(ctx context.Context, was reeve.Operation) (reeve.Result, error) {
+	is, next := was, reeve.Now().Add(a.g.Backoff.After(max(1, was.Tries)))
 	if next.After(*was.InFlightUntil) {
 		next = *was.InFlightUntil
 	}
 	is.Owner, is.NextAttemptAt = "", &next
-	err := p.g.DB.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, was, is, nil) })
+	err := a.g.DB.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, was, is, nil) })
 	if err != nil {
 		return reeve.Result{}, err
 	}
-	p.g.Nudge()
-	return pending(is), nil
+	a.g.Nudge()
+	return pendingResult(is), nil
 }

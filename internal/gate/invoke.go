@@ -19,39 +19,38 @@ const grace = 250 * time.Millisecond
 
 // invoke runs the tool's handler once, and reads its answer. It is the only place that does. It returns by the tool's timeout
 // whatever the handler does; one that stays behind finds its context ended, its transaction dead and its invocation closed.
-func (p *pass) invoke(ctx context.Context, inv *reeve.Invocation) (string, error) {
-	return guard(ctx, p, func(ctx context.Context) (string, error) {
-		v, err := p.tool().Handler(ctx, inv)
+func (a *Attempt) invoke(ctx context.Context, inv *reeve.Invocation) (string, error) {
+	return guard(ctx, a.limit(), func(ctx context.Context) (string, error) {
+		v, err := a.tool().Handler(ctx, inv)
 		if err != nil {
 			return "", err
 		}
-		return p.g.text(v), nil // here, because it may run code of the tool's own
+		return a.g.text(v), nil // here, because it may run code of the tool's own
 	})
 }
 
 // errUnasked stands for the word of a tool that is not asked. It has no code: errors are told apart by that, and a tool may refuse a call by any.
 var errUnasked = errors.New("left out: the tool itself would have to be asked, which takes the role of a member")
 
-// ask runs one of a tool's own judgements. What goes wrong in it counts as the tool's refusal, and is recorded as one.
-func ask[T any](ctx context.Context, p *pass, f func(context.Context, *reeve.Invocation) (T, error)) (T, error) {
-	if p.alone {
+// ask runs one of a tool's own checks. An error of the check counts as the tool's refusal and is recorded as one.
+func ask[T any](ctx context.Context, d *decider, f func(context.Context, *reeve.Invocation) (T, error)) (T, error) {
+	if d.withoutTool {
 		return *new(T), errUnasked
 	}
-	inv := p.invocation(0) // made here: one that hangs must not look at a pass that goes on
-	v, err := guard(ctx, p, func(ctx context.Context) (T, error) { return f(ctx, inv) })
+	inv := d.invocation(d.draftID, 0) // made here: a check that hangs must not look at a decision that goes on
+	v, err := guard(ctx, d.tool().Timeout(), func(ctx context.Context) (T, error) { return f(ctx, inv) })
 	if err == nil {
 		return v, nil
 	}
-	e := p.shown(err)
+	e := d.publicError(err)
 	if e.Code == reeve.Internal { // would be taken for a fault of the gate
 		e.Code = reeve.ToolFailed
 	}
 	return v, e
 }
 
-// guard runs a tool's function with its timeout, and survives it.
-func guard[T any](ctx context.Context, p *pass, f func(context.Context) (T, error)) (T, error) {
-	limit := p.limit()
+// guard runs a tool's function with a timeout, and survives its panics.
+func guard[T any](ctx context.Context, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	a := aside(ctx, f)
@@ -158,11 +157,11 @@ func judgeError(err error) ending {
 	return refused
 }
 
-// shown turns an attempt's error into one fit for callers. A crash's details go to the log, not to them.
-func (p *pass) shown(err error) *reeve.Error {
+// publicError turns an attempt's error into one that callers may see. The details of a crash go to the log only.
+func (d *Decision) publicError(err error) *reeve.Error {
 	var c *crashed
 	if errors.As(err, &c) {
-		p.g.Log.Error("a tool crashed", "tool", p.tool().ID, "call", p.id, "panic", p.scrub(c.what), "stack", p.scrub(string(c.stack)))
+		d.g.Log.Error("a tool crashed", "tool", d.tool().ID, "call", d.draftID, "panic", d.scrub(c.what), "stack", d.scrub(string(c.stack)))
 		return reeve.Errorf(reeve.Internal, "the tool crashed")
 	}
 	var e *reeve.Error

@@ -10,37 +10,16 @@ import (
 	"reeve/internal/store"
 )
 
-// later writes down a call of an asynchronous tool and answers at once: the loop makes it, here or on another server, and its
-// result comes when it has run. The row is all there is to it, so a crash loses nothing and sends nothing twice.
-func (p *pass) later(ctx context.Context) (res reeve.Result, err error) {
-	keep := context.WithoutCancel(ctx)
-	err = p.g.DB.Update(keep, func(tx *store.Tx) error {
-		p.name(tx)
-		op, now := p.operation(reeve.Prepared), tx.Now()
-		op.Deferred, op.NextAttemptAt = true, &now
-		res = pending(op)
-		return p.insert(keep, tx, op, nil)
-	})
-	if err != nil {
-		return reeve.Result{}, err
-	}
-	p.g.Nudge()
-	return res, nil
-}
-
-// leavesOperation tells whether the call has an operation: it changes something, or goes on after its caller was answered.
-func (p *pass) leavesOperation() bool {
-	return !p.call.PreviewOnly && (p.tool().Effect.Mutates() || p.tool().Async)
-}
-
-// until is when an outcome that comes from outside comes too late.
-func (p *pass) until(o outcome) *time.Time {
-	at := reeve.Now().Add(p.within(o))
+// awaitUntil returns when an outcome that comes from outside is too late.
+func (d *Decision) awaitUntil(o outcome) *time.Time {
+	at := reeve.Now().Add(d.awaitTime(o))
 	return &at
 }
 
-// within is how long it may take to come.
-func (p *pass) within(o outcome) time.Duration { return cmp.Or(o.err.RetryAfter, p.tool().Timeout()) }
+// awaitTime returns how long such an outcome may take.
+func (d *Decision) awaitTime(o outcome) time.Duration {
+	return cmp.Or(o.err.RetryAfter, d.tool().Timeout())
+}
 
 // Delivery is the outcome of an operation, as it comes from outside.
 type Delivery struct {
@@ -50,8 +29,8 @@ type Delivery struct {
 
 // Deliver records the outcome of an operation whose tool said that it would come from outside, or is just being asked: whoever does the work may be done before its request is answered. Too late or a second time, it is
 // refused and changes nothing. What could not be recorded must be delivered again.
-func (g *Gate) Deliver(ctx context.Context, workspace, id string, d Delivery) (op reeve.Operation, err error) {
-	for range rejudge {
+func (g *Gate) Deliver(ctx context.Context, workspace, id string, delivery Delivery) (op reeve.Operation, err error) {
+	for range maxDecisions {
 		err := g.DB.View(ctx, func(s *store.Snap) (err error) {
 			op, err = s.GetOperation(ctx, workspace, id)
 			return err
@@ -65,23 +44,25 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, d Delivery) (o
 		if op.State != reeve.Dispatched {
 			break
 		}
-		p, err := g.recall(ctx, op)
+		req, err := g.recall(ctx, op)
 		if err != nil {
 			return op, err
 		}
-		if p.known(); !op.Awaited() && !p.tool().Async {
+		d, _ := req.asDecided()
+		if !op.Awaited() && !d.tool().Async {
 			break
 		}
-		p.earlier, p.held, p.brought = op.Tries, op.CallID, true
-		o := outcome{out: p.output(g.text(d.Content)), attempts: max(1, op.Tries)}
-		if d.Failure != "" {
-			o = p.failure(refused, reeve.Errorf(reeve.ToolFailed, "%s", d.Failure))
+		rec := newRecorder(d)
+		rec.budget.key, rec.delivered = op.CallID, true
+		o := outcome{out: d.output(g.text(delivery.Content)), attempts: max(1, op.Tries)}
+		if delivery.Failure != "" {
+			o = d.failure(refused, reeve.Errorf(reeve.ToolFailed, "%s", delivery.Failure))
 			o.attempts = max(1, op.Tries)
 		}
 		if !op.Awaited() { // its request, which is yet to be answered, cannot be charged any more
-			o.spent = p.declared(o.spent)
+			o.spent = d.declaredCost(o.spent)
 		}
-		if _, err = p.conclude(context.WithoutCancel(ctx), op, o); reeve.CodeOf(err) == reeve.Conflict {
+		if _, err = rec.conclude(context.WithoutCancel(ctx), op, o); reeve.CodeOf(err) == reeve.Conflict {
 			continue // its request was answered meanwhile, or something else ended it
 		} else if err != nil {
 			return op, err

@@ -22,9 +22,9 @@ func (l *lease) renew(at time.Time, known bool) {
 	l.heard.Store(reeve.Millis(at))
 }
 
-// lapsed tells whether another server may have taken over what this call is about.
-func (p *pass) lapsed() bool {
-	l := &p.g.lease
+// leaseLost reports whether another server may have taken over the operation of this call.
+func (r *request) leaseLost() bool {
+	l := &r.g.lease
 	heard := l.heard.Load()
-	return !p.g.DB.Alone() && (l.lapses.Load() != p.lapses || heard != 0 && reeve.Now().Sub(reeve.FromMillis(heard)) > p.g.Patience)
+	return !r.g.DB.Alone() && (l.lapses.Load() != r.lapses || heard != 0 && reeve.Now().Sub(reeve.FromMillis(heard)) > r.g.Patience)
 }

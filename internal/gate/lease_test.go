@@ -151,10 +151,10 @@ func TestG10_MadeAgainMeanwhile(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	g, e, sent := sender(t, reeve.Keyed)
-	g.disown(reeve.Operation{ID: "op_1", WorkspaceID: "home"}) // its commit was not made, as it turns out
+	g.releaseLater(reeve.Operation{ID: "op_1", WorkspaceID: "home"}) // its commit was not made, as it turns out
 	for at := reeve.Now(); !reeve.Now().After(at); {           // clocks tell milliseconds apart
 	}
-	e.then(func() error { g.owed.pay(ctx); return nil })
+	e.then(func() error { g.pending.flush(ctx); return nil })
 	call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo}
 	if res, err := g.Call(ctx, call); err != nil || res.State != reeve.Committed || sent.Load() != 1 {
 		t.Errorf("%d sent; %+v, %v", sent.Load(), res, err)

@@ -11,16 +11,16 @@ import (
 // Offer lists the tools that a caller can call: its explicit list, else its agent's attachments, else the default set; of those only
 // what everybody has on whose behalf it calls. Broken ones are left out.
 func (g *Gate) Offer(ctx context.Context, who reeve.Call) ([]reeve.Tool, error) {
-	p, err := g.begin(ctx, who)
+	req, err := g.newRequest(ctx, who)
 	if err != nil {
 		return nil, err
 	}
 	ids := who.Tools
 	if ids == nil {
-		for id := range p.view.attached {
+		for id := range req.view.attached {
 			ids = append(ids, id)
 		}
-		if p.view.defaults() {
+		if req.view.defaults() {
 			ids = DefaultTools()
 		}
 		if !slices.Contains(ids, OutputRead) {
@@ -29,7 +29,7 @@ func (g *Gate) Offer(ctx context.Context, who reeve.Call) ([]reeve.Tool, error) 
 	}
 	var out []reeve.Tool
 	for _, id := range ids {
-		if e, ok := p.view.workspace.tools[id]; ok && e.tool.Broken == "" && p.view.granted(who.Tools, id) != "" && p.lacking(id) == "" {
+		if e, ok := req.view.workspace.tools[id]; ok && e.tool.Broken == "" && req.view.granted(who.Tools, id) != "" && req.lacking(id) == "" {
 			out = append(out, e.tool)
 		}
 	}

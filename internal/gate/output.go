@@ -19,17 +19,17 @@ type output struct {
 }
 
 // output scrubs and cuts what a handler returned. Scrubbing comes first: a secret cut in two would pass unseen.
-func (p *pass) output(text string) output { return p.g.cut(p.scrubbed(text)) }
+func (d *Decision) output(text string) output { return d.g.cut(d.scrubbed(text)) }
 
 // scrubbed is a handler's text without secrets.
-func (p *pass) scrubbed(text string) string {
-	return p.view.workspace.scrubber.scrub(text, p.tool().Names...)
+func (d *Decision) scrubbed(text string) string {
+	return d.view.workspace.scrubber.scrub(text, d.tool().Names...)
 }
 
 // fits tells whether callers would be shown all of what a handler returns.
-func (p *pass) fits(v any) bool {
-	text := p.scrubbed(p.g.text(v))
-	return len(head(text, p.g.OutputCap)) == len(text)
+func (d *Decision) fits(v any) bool {
+	text := d.scrubbed(d.g.text(v))
+	return len(head(text, d.g.OutputCap)) == len(text)
 }
 
 // text is a handler's value as text: a string as it is, anything else as JSON.

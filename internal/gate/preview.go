@@ -2,64 +2,70 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"reeve"
 )
 
-// previewed computes what the call would change, where that is asked for or needed: for a person who decides on it,
+// previewStep computes what the call would change, where that is asked for or needed: for a person who decides on it,
 // to refuse a stale base, and so that a verifiable tool can later tell before from after.
-func (p *pass) previewed(ctx context.Context) (string, error) {
-	t := p.tool()
+func (d *decider) previewStep(ctx context.Context) (string, error) {
+	t := d.tool()
 	if t.Preview == nil {
-		if p.call.PreviewOnly || p.call.Base != "" {
+		if d.call.PreviewOnly || d.call.Base != "" {
 			return "", reeve.Errorf(reeve.Unsupported, "the tool %q cannot say what it would change", t.ID)
 		}
 		return "the tool has no preview", nil
 	}
-	decided := p.waits != "" || p.proposes || (p.resumed != nil && p.resumed.Base != "")
-	needed := p.call.PreviewOnly || p.call.Base != "" || decided || t.Effect == reeve.Keyed || t.Effect == reeve.Verifiable
-	if !needed || p.existing != nil {
+	decided := d.waits != "" || d.proposes || (d.resumed != nil && d.resumed.Base != "")
+	needed := d.call.PreviewOnly || d.call.Base != "" || decided || t.Effect == reeve.Keyed || t.Effect == reeve.Verifiable
+	if !needed || d.existing != nil {
 		return "not needed", nil
 	}
-	shown := !p.call.PreviewOnly && (p.waits != "" || p.proposes) // to a person who decides
-	v, err := ask(ctx, p, func(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
-		if !p.call.PreviewOnly { // a person who decides must see what only looks like a secret
-			inv.Decides, inv.Secrets = shown, p.view.workspace.scrubber.known.spelt
+	shown := !d.call.PreviewOnly && (d.waits != "" || d.proposes) // to a person who decides
+	v, err := ask(ctx, d, func(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
+		if !d.call.PreviewOnly { // a person who decides must see what only looks like a secret
+			inv.Decides, inv.Secrets = shown, d.view.workspace.scrubber.known.spelt
 		}
 		return t.Preview(ctx, inv)
 	})
 	if err != nil {
 		return "", err
 	}
-	want := p.call.Base
-	if want == "" && p.resumed != nil {
-		want = p.resumed.Base
+	want := d.call.Base
+	if want == "" && d.resumed != nil {
+		want = d.resumed.Base
 	}
 	if want != "" && want != v.Base {
 		return "", reeve.Errorf(reeve.Stale, "what the change was based on has changed since").Hintf("preview it again and apply that")
 	}
-	p.preview, p.decides = &v, shown
+	d.preview, d.forPerson = &v, shown
 	return "the change is known", nil
 }
 
-// decidable is what a person is shown of a change on which they decide. Stored secrets are taken out of it. What only
-// looks like a secret stays: otherwise a change could be written so that it is hidden from the person who lets it
-// happen.
-func (p *pass) decidable(ctx context.Context) (output, error) {
-	if !p.decides && p.tool().Preview != nil { // it waits for something that was found out after the preview
-		if _, err := p.previewed(ctx); err != nil {
-			return output{}, err
-		}
+// previewForPerson makes the preview of a call that waits for a reason found out after the preview step.
+func (d *decider) previewForPerson(ctx context.Context) error {
+	if d.waits == "" && !d.proposes || d.call.PreviewOnly || d.forPerson || d.tool().Preview == nil {
+		return nil
 	}
-	if p.preview == nil {
-		return output{}, nil
+	if _, err := d.previewStep(ctx); !errors.Is(err, errUnasked) {
+		return err
 	}
-	out := cutAfter(p.view.workspace.stored(p.preview.Change), max(p.g.OutputCap, decidableCap))
+	return nil
+}
+
+// shownToPerson returns what a person is shown of a change on which they decide, without stored secrets. What only looks
+// like a secret stays: otherwise a change could be written so that it is hidden from the person who lets it happen.
+func (d *Decision) shownToPerson() output {
+	if d.preview == nil {
+		return output{}
+	}
+	out := cutAfter(d.view.workspace.stored(d.preview.Change), max(d.g.OutputCap, decidableCap))
 	if out.truncated {
 		out.content += fmt.Sprintf("\n[the change is not shown whole; read the rest before you decide: reeve output %s]", reeve.Hash(out.full))
 	}
-	return out, nil
+	return out
 }
 
 // decidableCap is how many bytes of a change are shown to the person who decides on it.
@@ -67,11 +73,11 @@ const decidableCap = 256 << 10
 
 // decidedArgs are the call's arguments for a person who decides on it: the exact ones. Those of an undo are what was
 // there before, and may hold stored secrets that no argument ever had.
-func (p *pass) decidedArgs() string {
-	if p.undoes == "" {
-		return string(p.args)
+func (d *Decision) decidedArgs() string {
+	if d.undoes == "" {
+		return string(d.args)
 	}
-	return p.view.workspace.stored(string(p.args))
+	return d.view.workspace.stored(string(d.args))
 }
 
 // stored is a text without the secrets that are stored.

@@ -11,21 +11,21 @@ import (
 )
 
 // proposed judges a call that the agent may only propose. What changes nothing passes, and what a person rejected stays rejected.
-func (p *pass) proposed(ctx context.Context, why string) (string, error) {
-	if !p.tool().Effect.Mutates() {
+func (d *decider) proposed(ctx context.Context, why string) (string, error) {
+	if !d.tool().Effect.Mutates() {
 		return why + ", and it changes nothing", nil
 	}
-	if p.call.PreviewOnly {
+	if d.call.PreviewOnly {
 		return "a preview changes nothing", nil
 	}
-	err := p.g.DB.View(ctx, func(s *store.Snap) error {
-		last, ok, err := p.lastProposal(ctx, s)
+	err := d.g.DB.View(ctx, func(s *store.Snap) error {
+		last, ok, err := d.lastProposal(ctx, s)
 		if err == nil && ok && last.State == reeve.ProposalRejected {
 			return reeve.Errorf(reeve.Denied, "%s as proposal %s", verdictOn(last, "rejected this"), last.ID).Hintf("propose something else, unless a person reopens it")
 		}
 		return err
 	})
-	p.proposes = err == nil
+	d.proposes = err == nil
 	return why, err
 }
 
@@ -47,46 +47,42 @@ func verdictOn(p reeve.Proposal, did string) string {
 // propose makes the call an item of its thread's change set. The item, the action and its result are one transaction; the caller
 // goes on, and a person decides when they like. The call costs one call and nothing else: what it would do is paid for when it is
 // applied.
-func (p *pass) propose(ctx context.Context) (res reeve.Result, err error) {
+func (r *Recorder) propose(ctx context.Context) (res reeve.Result, err error) {
 	keep := context.WithoutCancel(ctx)
-	diff, err := p.decidable(ctx)
-	if err != nil {
-		return p.refuse(ctx, err)
-	}
-	p.ready()
-	err = p.g.DB.Update(keep, func(tx *store.Tx) error {
-		if err := p.admit(keep, tx); err != nil {
+	diff := r.shownToPerson()
+	err = r.g.DB.Update(keep, func(tx *store.Tx) error {
+		if err := r.admit(keep, tx); err != nil {
 			return err
 		}
-		item, text, err := p.enter(keep, tx, diff)
+		item, text, err := r.enter(keep, tx, diff)
 		if err != nil {
 			return err
 		}
-		var r *store.CallResult
-		o := outcome{out: p.g.cut(text), spent: reeve.Amount{Calls: 1}, proposal: item.ID}
-		if r, res, err = p.conclusion(keep, tx, o); err != nil {
+		var row *store.CallResult
+		o := outcome{out: r.g.cut(text), spent: reeve.Amount{Calls: 1}, proposal: item.ID}
+		if row, res, err = r.resultIn(keep, tx, o); err != nil {
 			return err
 		}
-		op := p.operation(reeve.ProposedOp)
+		op := r.operationIn(reeve.ProposedOp)
 		op.Spent, res.State = o.spent, op.State
-		if err := p.insert(keep, tx, op, r); err != nil {
+		if err := r.insert(keep, tx, op, row); err != nil {
 			return err
 		}
-		return p.spend(keep, tx, o.spent)
+		return r.budget.spendIn(keep, tx, o.spent)
 	})
 	if err != nil {
-		return p.notReserved(err)
+		return reeve.Result{}, asStale(err)
 	}
 	return res, nil
 }
 
 // enter finds the item that says the same and is still open, or writes a new one, and says which.
-func (p *pass) enter(ctx context.Context, tx *store.Tx, diff output) (item reeve.Proposal, text string, err error) {
-	round, err := tx.LastRound(ctx, p.call.Agent, p.tool().ID, p.argsHash) // before the items are looked at: one that comes after has taken the next round
+func (r *Recorder) enter(ctx context.Context, tx *store.Tx, diff output) (item reeve.Proposal, text string, err error) {
+	round, err := tx.LastRound(ctx, r.call.Agent, r.tool().ID, r.argsHash) // before the items are looked at: one that comes after has taken the next round
 	if err != nil {
 		return item, "", err
 	}
-	last, ok, err := p.lastProposal(ctx, &tx.Snap)
+	last, ok, err := r.lastProposal(ctx, &tx.Snap)
 	if err != nil {
 		return item, "", err
 	}
@@ -97,7 +93,7 @@ func (p *pass) enter(ctx context.Context, tx *store.Tx, diff output) (item reeve
 		case reeve.ProposalAccepted:
 			return last, fmt.Sprintf("This is item %d of change set %s already, and a person accepted it: it is being applied.", last.Ordinal, last.SetID), nil
 		case reeve.ProposalPending:
-			if p.isBound(last) && last.Base == p.base() {
+			if r.isBound(last) && last.Base == r.base() {
 				return last, fmt.Sprintf("This is item %d of change set %s already: a person decides. Nothing has changed yet.", last.Ordinal, last.SetID), nil
 			}
 			was := last // what a person may be looking at is left as it is, and cannot be accepted any more
@@ -108,15 +104,15 @@ func (p *pass) enter(ctx context.Context, tx *store.Tx, diff output) (item reeve
 		case reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalStale, reeve.ProposalUnknown: // over: this is another
 		}
 	}
-	item = reeve.Proposal{ID: tx.NewID(reeve.PrefixProposal), WorkspaceID: p.call.Workspace, SetID: p.changeSet(), Round: round + 1,
-		AgentID: p.call.Agent, RunID: p.call.Run, ThreadID: p.thread(), CallID: p.id, Tool: p.tool().ID, Args: p.decidedArgs(), ArgsHash: p.argsHash,
-		ToolVersion: p.entry.fingerprint, Settings: p.settingsHash(), Base: p.base(), Preview: diff.content, Reason: p.call.Reason, UserID: p.call.User,
+	item = reeve.Proposal{ID: tx.NewID(reeve.PrefixProposal), WorkspaceID: r.call.Workspace, SetID: r.changeSet(), Round: round + 1,
+		AgentID: r.call.Agent, RunID: r.call.Run, ThreadID: r.thread, CallID: r.callID, Tool: r.tool().ID, Args: r.decidedArgs(), ArgsHash: r.argsHash,
+		ToolVersion: r.entry.fingerprint, Settings: r.settingsHash(), Base: r.base(), Preview: diff.content, Reason: r.call.Reason, UserID: r.call.User,
 		State: reeve.ProposalPending}
 	if item.Ordinal, err = tx.LastOrdinal(ctx, item.SetID); err != nil {
 		return item, "", err
 	}
 	item.Ordinal++
-	if err := p.keep(ctx, tx, diff); err != nil {
+	if err := r.keepOutput(ctx, tx, diff); err != nil {
 		return item, "", err
 	}
 	return item, fmt.Sprintf("Proposed as item %d of change set %s: a person decides. Nothing has changed yet.", item.Ordinal, item.SetID), tx.InsertProposal(ctx, item)
@@ -124,11 +120,11 @@ func (p *pass) enter(ctx context.Context, tx *store.Tx, diff output) (item reeve
 
 // lastProposal is the item that says the same: by the same agent, and on behalf of the same person. What is one person's own is not the other's. No item says the same as an undo: that is about one operation,
 // and whoever asks for it again, once it came to nothing, asks anew. While it waits it is found by its operation, and is not proposed a second time.
-func (p *pass) lastProposal(ctx context.Context, s *store.Snap) (reeve.Proposal, bool, error) {
-	if p.undoes != "" {
+func (d *Decision) lastProposal(ctx context.Context, s *store.Snap) (reeve.Proposal, bool, error) {
+	if d.undoes != "" {
 		return reeve.Proposal{}, false, nil
 	}
-	return s.LastProposal(ctx, p.call.Agent, p.tool().ID, p.argsHash, p.call.User)
+	return s.LastProposal(ctx, d.call.Agent, d.tool().ID, d.argsHash, d.call.User)
 }
 
 // proposalOf is the item of a change set that a call became.
@@ -163,28 +159,25 @@ func sinceProposed(item reeve.Proposal) string {
 }
 
 // changeSet collects what one run proposes; outside runs, what is proposed in one session.
-func (p *pass) changeSet() string {
-	if p.call.Run != "" {
-		return reeve.ChangeSetKey(p.call.Workspace, p.call.Agent, "run", p.call.Run)
+func (r *Recorder) changeSet() string {
+	if r.call.Run != "" {
+		return reeve.ChangeSetKey(r.call.Workspace, r.call.Agent, "run", r.call.Run)
 	}
-	return reeve.ChangeSetKey(p.call.Workspace, p.call.Agent, "session", p.call.Session)
+	return reeve.ChangeSetKey(r.call.Workspace, r.call.Agent, "session", r.call.Session)
 }
 
-// settingsHash names the agent's settings for the tool.
-func (p *pass) settingsHash() string { return reeve.Hash(p.config)[:16] }
-
 // isBound tells whether a proposal is for what would run now. Its base is compared with the preview's; see previewed.
-func (p *pass) isBound(item reeve.Proposal) bool {
-	return item.ArgsHash == p.argsHash && item.ToolVersion == p.entry.fingerprint && item.Settings == p.settingsHash()
+func (d *Decision) isBound(item reeve.Proposal) bool {
+	return item.ArgsHash == d.argsHash && item.ToolVersion == d.entry.fingerprint && item.Settings == d.settingsHash()
 }
 
 // acceptedBy checks that what a person accepted is what would run, and that the agent may still do it at all.
-func (p *pass) acceptedBy() (string, error) {
-	if !p.isBound(*p.proposal) {
+func (d *decider) acceptedBy() (string, error) {
+	if !d.isBound(*d.proposal) {
 		return "", reeve.Errorf(reeve.Stale, "the tool or the agent's settings for it have changed since it was proposed").Hintf("the agent must propose it again")
 	}
-	if answer, why := p.answer(); answer == reeve.Deny {
-		return "", p.forbidden(why)
+	if answer, why := d.policyAnswer(d.tool()); answer == reeve.Deny {
+		return "", d.forbidden(d.tool(), why)
 	}
-	return "accepted by " + p.proposal.DecidedBy, nil
+	return "accepted by " + d.proposal.DecidedBy, nil
 }

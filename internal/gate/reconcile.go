@@ -115,7 +115,7 @@ func (g *Gate) beat(ctx context.Context) {
 // claim closes what has expired, takes what is due, and says how long until the next.
 func (g *Gate) claim(ctx context.Context, n int) (ops []reeve.Operation, next time.Duration, err error) {
 	next = poll
-	if g.owed.pay(ctx) {
+	if g.pending.flush(ctx) {
 		next = heartbeat / 5
 	}
 	held := false
@@ -145,7 +145,7 @@ func (g *Gate) claim(ctx context.Context, n int) (ops []reeve.Operation, next ti
 	})
 	if err != nil { // they are not ours; or nobody can tell
 		for _, op := range ops {
-			g.disown(op)
+			g.releaseLater(op)
 		}
 		return nil, next, err
 	}
@@ -155,7 +155,7 @@ func (g *Gate) claim(ctx context.Context, n int) (ops []reeve.Operation, next ti
 // takeUp brings one operation further. Its failure is logged: the operation stays due.
 func (g *Gate) takeUp(ctx context.Context, op reeve.Operation) {
 	var err error
-	for range rejudge {
+	for range maxDecisions {
 		if _, err = g.resume(ctx, op); !overtaken(err) {
 			break
 		}
@@ -183,7 +183,7 @@ func (g *Gate) release(ctx context.Context, op reeve.Operation) bool {
 		return false
 	}
 	if err != nil {
-		g.disown(op)
+		g.releaseLater(op)
 	}
 	return true
 }
@@ -196,157 +196,73 @@ func (g *Gate) resume(ctx context.Context, op reeve.Operation) (reeve.Result, er
 	if op.State != reeve.Prepared { // which is judged, and so found out
 		g.views.doubt(op.WorkspaceID)
 	}
-	p, err := g.recall(ctx, op)
+	req, err := g.recall(ctx, op)
 	switch reeve.CodeOf(err) {
 	case "":
 	case reeve.NotFound:
 		return g.orphan(ctx, op, errGone)
-	case reeve.Denied: // which the agent's being gone is for those whom it had called
+	case reeve.Denied: // an agent on whose behalf the call was made is gone
 		return g.orphan(ctx, op, reeve.AsError(err))
 	default:
 		return reeve.Result{}, err
 	}
 	if op.State == reeve.Prepared {
-		return p.settle(ctx, p.judge(ctx))
+		return g.carryOut(ctx, g.decide(ctx, req))
 	}
-	if stop := p.stopped(); stop != nil && op.Effect != reeve.Unsafe {
+	if stop := req.stopped(); stop != nil && op.Effect != reeve.Unsafe {
 		return reeve.Result{}, stop // nothing is sent while the kill switch is on
 	}
-	if !p.known() {
-		p.held = op.CallID
-		return p.conclude(ctx, op, p.failure(ambiguous, reeve.Errorf(reeve.UnknownOutcome, "the tool is gone, so nobody can tell what happened")))
+	d, callable := req.asDecided()
+	a := newAttempt(newRecorder(d))
+	a.rec.budget.key = op.CallID
+	if !callable {
+		return a.rec.conclude(ctx, op, d.failure(ambiguous, reeve.Errorf(reeve.UnknownOutcome, "the tool is gone, so nobody can tell what happened")))
 	}
-	p.earlier, p.held = op.Tries+1, op.CallID
-	lost := p.failure(ambiguous, reeve.Errorf(reeve.UnknownOutcome, "the server stopped before the outcome was recorded"))
-	if lost.attempts = p.earlier; op.Message != "" {
+	a.earlier = op.Tries + 1
+	return a.resume(ctx, op)
+}
+
+// resume settles an operation that was sent and whose outcome was not recorded, by its effect class.
+func (a *Attempt) resume(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
+	lost := a.failure(ambiguous, reeve.Errorf(reeve.UnknownOutcome, "the server stopped before the outcome was recorded"))
+	if lost.attempts = a.earlier; op.Message != "" {
 		lost.err.Message = op.Message
 	}
 	if op.Awaited() {
-		lost = p.failure(ambiguous, reeve.Errorf(reeve.Timeout, "its outcome did not come from outside within %s", p.tool().Timeout()))
-		lost.attempts = p.earlier
-		return p.conclude(ctx, op, lost)
+		lost = a.failure(ambiguous, reeve.Errorf(reeve.Timeout, "its outcome did not come from outside within %s", a.tool().Timeout()))
+		lost.attempts = a.earlier
+		return a.rec.conclude(ctx, op, lost)
 	}
-	if op.ToolVersion != p.entry.fingerprint && (op.Effect == reeve.Keyed || op.Effect == reeve.Verifiable) {
-		lost.last = true // it will not be any other
+	if op.ToolVersion != a.entry.fingerprint && (op.Effect == reeve.Keyed || op.Effect == reeve.Verifiable) {
+		lost.last = true // the tool will not change back
 		lost.err.Message = "the tool has changed since it was sent: whoever it would be sent to now may know nothing of it"
-		return p.conclude(ctx, op, lost)
+		return a.rec.conclude(ctx, op, lost)
 	}
 	switch op.Effect {
 	case reeve.Read:
-		return p.send(ctx, op)
+		return a.send(ctx, op)
 	case reeve.Keyed:
-		p.doubt = true
-		return p.send(ctx, op)
+		a.doubt = true
+		return a.send(ctx, op)
 	case reeve.Verifiable:
-		return p.takeUpVerifiable(ctx, op, lost)
+		return a.resumeVerifiable(ctx, op, lost)
 	case reeve.Local, reeve.Unsafe:
 	}
-	return p.conclude(ctx, op, lost)
+	return a.rec.conclude(ctx, op, lost)
 }
 
-// recall rebuilds a pass from what was recorded.
-func (g *Gate) recall(ctx context.Context, op reeve.Operation) (*pass, error) {
-	var c store.Call
-	var a reeve.Approval
-	var asked bool
-	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
-		if c, err = s.GetCall(ctx, op.WorkspaceID, op.CallID); err != nil {
-			return err
-		}
-		a, asked, err = s.LastApproval(ctx, op.ID)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	info, err := c.Asked()
-	if err != nil {
-		return nil, err
-	}
-	item, err := g.itemOf(ctx, op, info)
-	if err != nil {
-		return nil, err
-	}
-	args, err := g.trueArgs(ctx, op, info, c.Args)
-	if err != nil {
-		return nil, err
-	}
-	p, err := g.begin(ctx, reeve.Call{Workspace: op.WorkspaceID, Agent: op.AgentID, Tool: op.Tool, Args: args, Session: info.Session,
-		Run: op.RunID, User: info.User, Via: info.Via, Tools: info.Tools, Base: info.Base, Reason: info.Reason, Ref: info.Ref})
-	if err != nil {
-		return nil, err
-	}
-	p.id, p.op, p.undoes, p.resumed = op.CallID, op.ID, info.Undoes, &op
-	p.home = op.ThreadID
-	p.args, p.argsHash, p.proposal = args, op.ArgsHash, item
-	if asked {
-		p.approval = &a
-	}
-	return p, nil
-}
-
-// itemOf gives the proposal that an operation applies, if it does.
-func (g *Gate) itemOf(ctx context.Context, op reeve.Operation, info reeve.ActionInfo) (*reeve.Proposal, error) {
-	if info.ProposalID == "" {
-		return nil, nil
-	}
-	var item reeve.Proposal
-	return &item, g.DB.View(ctx, func(s *store.Snap) (err error) {
-		item, err = s.GetProposal(ctx, op.WorkspaceID, info.ProposalID)
-		return err
-	})
-}
-
-// known fills in the tool of an operation that was let through before; false means that it cannot be called any more.
-func (p *pass) known() bool {
-	e, ok := p.view.workspace.tools[p.call.Tool]
+// asDecided returns the decision on a recorded call that was let through before. False means that its tool cannot be called
+// any more.
+func (r *request) asDecided() (d *Decision, callable bool) {
+	d = newDecision(r)
+	d.args, d.argsHash = r.call.Args, r.resumed.ArgsHash
+	e, ok := r.view.workspace.tools[r.call.Tool]
 	if !ok || e.tool.Broken != "" {
-		p.entry = &entry{tool: reeve.Tool{ID: p.call.Tool, Effect: p.resumed.Effect}.WithDefaults()}
-		return false
+		d.entry = &entry{tool: reeve.Tool{ID: r.call.Tool, Effect: r.resumed.Effect}.WithDefaults()}
+		return d, false
 	}
-	p.entry, p.config = e, p.view.attached[e.tool.ID]
-	return true
-}
-
-// move lets an operation go on whose call is written already.
-func (p *pass) move(ctx context.Context, tx *store.Tx, op reeve.Operation, result *store.CallResult) error {
-	if err := p.stillJudged(ctx, tx); err != nil {
-		return err
-	}
-	if result != nil {
-		op.ResultID = result.ID
-	}
-	return tx.MoveOperation(ctx, *p.resumed, op, result)
-}
-
-// stillJudged checks, for an operation whose action is written already, that the workspace is as it was judged, and keeps it so until the transaction ends: a stop comes before it, or after it.
-func (p *pass) stillJudged(ctx context.Context, tx *store.Tx) error {
-	w, err := tx.HoldWorkspace(ctx, p.call.Workspace)
-	if err == nil && w.Revision != p.view.ws.Revision {
-		return store.Stale{}
-	}
-	return err
-}
-
-// abandon ends a prepared operation that the gate now refuses.
-func (p *pass) abandon(ctx context.Context, refusal error) (reeve.Result, error) {
-	switch reeve.CodeOf(refusal) {
-	case reeve.Stopped, reeve.Canceled:
-		return reeve.Result{}, refusal // it waits
-	default:
-	}
-	op, why := *p.resumed, p.failure(refused, refusal).err
-	keep := context.WithoutCancel(ctx)
-	err := p.g.DB.Update(keep, func(tx *store.Tx) error {
-		if err := p.stillJudged(keep, tx); err != nil { // by what another server has changed since, it may not be refused
-			return err
-		}
-		return p.g.takeBack(keep, tx, op, why, p.refusedBy())
-	})
-	if err == nil {
-		p.spanRefusal(ctx, why)
-	}
-	return reeve.Result{CallID: op.CallID, OperationID: op.ID, State: reeve.DeniedOp, IsError: true, Code: why.Code, Message: why.Message}, err
+	d.entry, d.config = e, r.view.attached[e.tool.ID]
+	return d, true
 }
 
 // errGone is why nothing is done for an agent that was removed.

@@ -143,12 +143,13 @@ func (w *workspaceView) shownArgs(tool string, args json.RawMessage) string {
 	return string(mustJSON(members))
 }
 
-// shownArgs are the call's arguments as they are recorded, to be shown. Those of an undo are what was there before, and not what somebody said: they are scrubbed, and kept with the operation that it takes back.
-func (p *pass) shownArgs() string {
-	if p.undoes == "" {
-		return string(p.args)
+// recordedArgs returns the call's arguments as the ledger keeps them, to be shown. The arguments of an undo are the data
+// from before the change, not something that a caller sent: they are scrubbed, and kept with the operation that is undone.
+func (d *Decision) recordedArgs() string {
+	if d.undoes == "" {
+		return string(d.args)
 	}
-	return p.view.workspace.shownArgs(p.call.Tool, p.args)
+	return d.view.workspace.shownArgs(d.call.Tool, d.args)
 }
 
 // trueArgs are the arguments that a recorded call was made with.

@@ -18,36 +18,36 @@ type Seen struct {
 	Spent reeve.Amount
 }
 
-// observed wraps an attempt in a span by the GenAI conventions, and tells those who measure. What the span says of arguments and
+// observe wraps an attempt in a span by the GenAI conventions, and tells those who measure. What the span says of arguments and
 // output is what is recorded of them: scrubbed.
-func (p *pass) observed(ctx context.Context, n int, do func(context.Context) outcome) outcome {
-	ctx, span := p.span(ctx)
+func (a *Attempt) observe(ctx context.Context, n int, do func(context.Context) outcome) outcome {
+	ctx, span := a.span(ctx)
 	o := do(ctx)
-	seen := Seen{Tool: p.tool().ID, Spent: o.spent}
+	seen := Seen{Tool: a.tool().ID, Spent: o.spent}
 	if o.err != nil {
 		seen.Code = o.err.Code
 	}
 	if span.IsRecording() {
-		a := p.attributes(string(p.args))
-		a.text("gen_ai.tool.call.result", clip(o.out.content, 4000))
-		span.SetAttributes(append(a, attribute.Int("reeve.attempt", n),
+		attrs := a.rec.attributes(string(a.args))
+		attrs.text("gen_ai.tool.call.result", clip(o.out.content, 4000))
+		span.SetAttributes(append(attrs, attribute.Int("reeve.attempt", n),
 			attribute.Int64("reeve.cost.micros", o.spent.Micros))...)
 		failSpan(span, o.err)
 	}
 	span.End()
-	if p.g.OnCall != nil {
-		p.g.OnCall(seen)
+	if a.g.OnCall != nil {
+		a.g.OnCall(seen)
 	}
 	return o
 }
 
-// spanRefusal gives a call that was refused a span of its own, with the refusal's code and the step of the gate that
+// observeRefusal gives a call that was refused a span of its own, with the refusal's code and the step of the gate that
 // refused it.
-func (p *pass) spanRefusal(ctx context.Context, why *reeve.Error) {
-	_, span := p.span(ctx)
+func (r *Recorder) observeRefusal(ctx context.Context, why *reeve.Error) {
+	_, span := r.span(ctx)
 	if span.IsRecording() {
-		a := p.attributes(string(p.call.Args))
-		a.text("reeve.refused_by", p.refusedBy().Name)
+		a := r.attributes(string(r.call.Args))
+		a.text("reeve.refused_by", r.refusedBy().Name)
 		span.SetAttributes(a...)
 		failSpan(span, why)
 	}
@@ -55,15 +55,15 @@ func (p *pass) spanRefusal(ctx context.Context, why *reeve.Error) {
 }
 
 // span starts the span of a call. Its tool may be one that there is not.
-func (p *pass) span(ctx context.Context) (context.Context, trace.Span) {
-	if p.g.Tracer == nil {
+func (d *Decision) span(ctx context.Context) (context.Context, trace.Span) {
+	if d.g.Tracer == nil {
 		return ctx, noop.Span{}
 	}
-	return p.g.Tracer.Start(ctx, "execute_tool "+p.toolName(), trace.WithSpanKind(trace.SpanKindInternal))
+	return d.g.Tracer.Start(ctx, "execute_tool "+d.toolName(), trace.WithSpanKind(trace.SpanKindInternal))
 }
 
 // toolName is the name of the tool that is called, in a length that a span can carry.
-func (p *pass) toolName() string { return clip(p.scrub(p.call.Tool), 128) }
+func (d *Decision) toolName() string { return clip(d.scrub(d.call.Tool), 128) }
 
 // failSpan says on a span why a call failed, if it did.
 func failSpan(span trace.Span, why *reeve.Error) {
@@ -74,20 +74,20 @@ func failSpan(span trace.Span, why *reeve.Error) {
 }
 
 // attributes says whose call it is, of which tool, and with which arguments.
-func (p *pass) attributes(args string) spanAttributes {
+func (r *Recorder) attributes(args string) spanAttributes {
 	a := spanAttributes{attribute.String("gen_ai.operation.name", "execute_tool"),
 		attribute.String("gen_ai.tool.type", "function")}
-	a.text("gen_ai.tool.name", p.toolName())
-	if p.entry != nil {
-		a.text("gen_ai.tool.description", clip(p.tool().Description, 200))
+	a.text("gen_ai.tool.name", r.toolName())
+	if r.entry != nil {
+		a.text("gen_ai.tool.description", clip(r.tool().Description, 200))
 	}
-	a.text("gen_ai.tool.call.id", p.call.Ref)
-	a.text("gen_ai.tool.call.arguments", clip(p.scrub(args), 4000))
-	a.text("gen_ai.agent.id", p.call.Agent)
-	a.text("gen_ai.conversation.id", p.call.Session)
-	a.text("reeve.run.id", p.call.Run)
-	a.text("reeve.call.id", p.id)
-	a.text("reeve.operation.id", p.operationID())
+	a.text("gen_ai.tool.call.id", r.call.Ref)
+	a.text("gen_ai.tool.call.arguments", clip(r.scrub(args), 4000))
+	a.text("gen_ai.agent.id", r.call.Agent)
+	a.text("gen_ai.conversation.id", r.call.Session)
+	a.text("reeve.run.id", r.call.Run)
+	a.text("reeve.call.id", r.callID)
+	a.text("reeve.operation.id", r.operationID())
 	return a
 }
 

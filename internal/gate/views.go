@@ -38,7 +38,6 @@ type agentView struct {
 	profile   reeve.Profile              // of its kind
 	attached  map[string]json.RawMessage // tool to settings
 	barred    map[string]string          // of them those that the agent cannot call though others can, and why
-	hashed    sync.Map                   // tool to the policy that was asked for last, a policy
 }
 
 // forget drops all that is known of a workspace.

@@ -11,44 +11,44 @@ import (
 	"reeve/internal/store"
 )
 
-// While what is owed is written, which takes as long as the store does, nobody else waits; and what is owed anew meanwhile is not taken for what was written.
-func TestG12_WhoOwesDoesNotWaitForOthersDebts(t *testing.T) {
+// Adding a pending write does not wait for a flush that is under way, and a write added meanwhile is not lost.
+func TestG12_PendingWritesCanBeAddedDuringAFlush(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	var o owed
-	var paid []string
-	pays := func(name string) func(context.Context) error {
-		return func(context.Context) error { paid = append(paid, name); return nil }
+	var p pendingWrites
+	var written []string
+	succeeds := func(name string) func(context.Context) error {
+		return func(context.Context) error { written = append(written, name); return nil }
 	}
-	meanwhile := func(operation string, err error) {
-		o.add(operation, func(context.Context) error {
-			if !o.mu.TryLock() {
-				t.Fatal("whoever owes something must wait")
+	addsAgain := func(operation string, err error) {
+		p.add(operation, func(context.Context) error {
+			if !p.mu.TryLock() {
+				t.Fatal("add would wait for the flush")
 			}
-			o.mu.Unlock()
-			o.add(operation, pays(operation))
+			p.mu.Unlock()
+			p.add(operation, succeeds(operation))
 			return err
 		})
 	}
 	down := true
-	meanwhile("written", nil)
-	meanwhile("not written", errors.New("the store is down"))
-	o.add("tried again", func(ctx context.Context) error {
+	addsAgain("written", nil)
+	addsAgain("not written", errors.New("the store is down"))
+	p.add("tried again", func(ctx context.Context) error {
 		if down {
 			return errors.New("the store is down")
 		}
-		return pays("tried again")(ctx)
+		return succeeds("tried again")(ctx)
 	})
-	o.add("another's", func(context.Context) error { return reeve.Errorf(reeve.Conflict, "somebody has written it") })
-	if !o.pay(ctx) || len(paid) != 0 {
-		t.Errorf("paid %q, and nothing is owed", paid)
+	p.add("another's", func(context.Context) error { return reeve.Errorf(reeve.Conflict, "another process has written it") })
+	if !p.flush(ctx) || len(written) != 0 {
+		t.Errorf("wrote %q, and nothing is left", written)
 	}
 	down = false
-	if o.pay(ctx) {
-		t.Errorf("paid %q, and something is owed", paid)
+	if p.flush(ctx) {
+		t.Errorf("wrote %q, and something is left", written)
 	}
-	if slices.Sort(paid); !slices.Equal(paid, []string{"not written", "tried again", "written"}) {
-		t.Errorf("paid %q", paid)
+	if slices.Sort(written); !slices.Equal(written, []string{"not written", "tried again", "written"}) {
+		t.Errorf("wrote %q", written)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestG12_AnOutcomeIsRecordedWhateverTheToolSays(t *testing.T) {
 				if err != nil || res.State != reeve.Committed || !strings.Contains(res.Content, c.gives) || len(res.Changed) != c.events {
 					t.Errorf("%+v, %v", res, err)
 				}
-				if n, err := g.Step(ctx); n != 0 || err != nil || sent.Load() != 1 || g.owed.pay(ctx) {
+				if n, err := g.Step(ctx); n != 0 || err != nil || sent.Load() != 1 || g.pending.flush(ctx) {
 					t.Errorf("%d taken up, %d sent; %v", n, sent.Load(), err)
 				}
 			})
@@ -170,7 +170,7 @@ func TestW11_AnOutcomeThatIsNotRecordedIsNotTaken(t *testing.T) {
 		t.Errorf("taken, and it is %s", op.State)
 	}
 	e.never.Store(nil)
-	if g.owed.pay(ctx) {
+	if g.pending.flush(ctx) {
 		t.Error("it is owed all the same")
 	}
 	if op, err := g.Deliver(ctx, "home", "op_1", Delivery{Content: "came"}); err != nil || op.State != reeve.Committed {

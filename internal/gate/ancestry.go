@@ -1,0 +1,86 @@
+package gate
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// ancestryCache remembers which agents led to which run. A run's ancestry never changes, so no entry is ever out of date.
+type ancestryCache struct {
+	mu   sync.RWMutex
+	runs map[string]ancestry // by workspace and run id
+}
+
+// ancestry is what the gate needs to know of a run.
+type ancestry struct {
+	agent      string
+	thread     string
+	ancestors  []reeve.Ancestor
+	delegators []reeve.Delegator
+	damaged    error // see reeve.Run.Sound
+}
+
+func ancestryOf(r reeve.Run) ancestry {
+	return ancestry{r.AgentID, r.ThreadID, r.Ancestors, r.OnBehalfOf, r.Sound()}
+}
+
+// source is an agent on whose behalf a call is made, before its view is read.
+type source struct {
+	reeve.Ancestor
+	had       *reeve.Rights // its rights when it delegated; nil means that only its present rights count
+	delegated bool
+}
+
+// sources lists the agents on whose behalf a call in the run is made: first the ancestors, then the delegators.
+func (a ancestry) sources(more []reeve.Delegator) []source {
+	var list []source
+	for _, anc := range a.ancestors {
+		list = append(list, source{Ancestor: anc})
+	}
+	for _, d := range slices.Concat(a.delegators, more) {
+		list = append(list, source{reeve.Ancestor{AgentID: d.AgentID, Tools: d.Tools}, d.Had, true})
+	}
+	return list
+}
+
+// of returns the ancestry of a run. A run that the store does not know has none.
+func (c *ancestryCache) of(ctx context.Context, db *store.DB, workspace, run string) (ancestry, error) {
+	key := workspace + "\x00" + run
+	c.mu.RLock()
+	found, ok := c.runs[key]
+	c.mu.RUnlock()
+	if ok {
+		return found, nil
+	}
+	err := db.View(ctx, func(s *store.Snap) error {
+		r, err := s.GetRun(ctx, workspace, run)
+		found = ancestryOf(r)
+		return err
+	})
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return ancestry{}, nil
+	}
+	if err != nil {
+		return ancestry{}, err
+	}
+	c.put(key, found)
+	return found, nil
+}
+
+func (c *ancestryCache) put(key string, found ancestry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.runs == nil || len(c.runs) >= maxViews {
+		c.runs = map[string]ancestry{}
+	}
+	c.runs[key] = found
+}
+
+// Meet caches the ancestry of a run that was just read, which saves the gate from reading the run again.
+func (g *Gate) Meet(run reeve.Run) {
+	g.ancestry.put(run.WorkspaceID+"\x00"+run.ID, ancestryOf(run))
+}
