@@ -116,7 +116,7 @@ func open(ctx context.Context, e store.Engine, more []reeve.Tool) (w *world, err
 	w = &world{engine: e, db: db, tool: "write_file", gate: gate.New(gate.Config{DB: db, Log: slog.New(slog.DiscardHandler)})}
 	session := files.Session{DB: db}
 	for _, t := range append(append(session.Tools(), quietStep()), more...) {
-		if err := w.gate.AddTool(t); err != nil {
+		if err := w.gate.Catalogue.AddTool(t); err != nil {
 			return nil, err
 		}
 	}

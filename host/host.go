@@ -147,7 +147,7 @@ func (h *Host) assemble() error {
 	h.gate = gate.New(gate.Config{Overdue: h.calls.Overdue, DB: h.db, Log: h.log, ItemRule: h.auto, OutputCap: h.cfg.OutputCap, ApprovalTTL: time.Duration(h.cfg.ApprovalTTL),
 		Backoff: b, OnChange: h.changed, Tracer: h.tracer(), OnCall: h.metrics.called, RunBudgets: !h.cfg.limits().Budget.IsZero(),
 		Builders: map[reeve.ToolKind]gate.Builder{reeve.HTTPTool: &web.Builder{Guard: h.guard, Secrets: h.secret}, reeve.ScriptTool: &automation.Builder{Pool: h.scripts}}})
-	h.auto.Gate, h.auto.Settings, h.calls.Gate = h.gate, h.gate, h.gate
+	h.auto.Gate, h.auto.Settings, h.calls.Gate = h.gate, h.gate.Catalogue, h.gate
 	h.branch = &branch.Desk{DB: h.db, Dir: filepath.Join(h.cfg.Dir, branchFolder)}
 	if err := h.branch.Open(); err != nil {
 		return err
@@ -175,7 +175,7 @@ func (h *Host) assemble() error {
 		(&oddment.Pack{Client: h.guard.Client(), Forecast: h.cfg.WeatherURL, Places: h.cfg.PlacesURL}).Tools(),
 	} {
 		for _, t := range pack {
-			if err := h.gate.AddTool(t); err != nil {
+			if err := h.gate.Catalogue.AddTool(t); err != nil {
 				return err
 			}
 			h.metrics.built[t.ID] = true
@@ -195,7 +195,7 @@ func (h *Host) tracer() oteltrace.Tracer {
 // AddTool registers a tool of your own. Do it before Handler, Call or Run.
 func (h *Host) AddTool(t reeve.Tool) error {
 	h.added = true
-	return h.gate.AddTool(t)
+	return h.gate.Catalogue.AddTool(t)
 }
 
 // open writes the catalogue and makes the first workspace and token, once. What fails, because its caller went away, say, is tried again from the beginning by the next.

@@ -19,7 +19,7 @@ func TestG14_WhoeverSaysNoLetsTheRunGoOn(t *testing.T) {
 	}{
 		"denied": {0, reeve.Privileged, func(w *world, op reeve.Operation) error {
 			f := w.frames()
-			_, err := w.gate.Decide(t.Context(), home, f[len(f)-1].ApprovalID, false, "ann", "")
+			_, err := w.gate.Inbox.Decide(t.Context(), home, f[len(f)-1].ApprovalID, false, "ann", "")
 			return err
 		}},
 		"expired": {-time.Hour, reeve.Privileged, func(w *world, _ reeve.Operation) error {
@@ -27,7 +27,7 @@ func TestG14_WhoeverSaysNoLetsTheRunGoOn(t *testing.T) {
 			return err
 		}},
 		"of unknown outcome, and left so": {0, reeve.SideEffecting, func(w *world, op reeve.Operation) error {
-			_, err := w.gate.Resolve(t.Context(), home, op.ID, reeve.ResolveRequest{Resolution: reeve.SkipIt}, "ann")
+			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID, reeve.ResolveRequest{Resolution: reeve.SkipIt}, "ann")
 			return err
 		}},
 	} {
@@ -74,7 +74,7 @@ func TestW04_AWordCountsWhileAnotherOutcomeIsAwaited(t *testing.T) {
 	decide := func(yes bool) func(*world, reeve.Operation) error {
 		return func(w *world, _ reeve.Operation) error {
 			f := w.frames()
-			_, err := w.gate.Decide(t.Context(), home, f[len(f)-1].ApprovalID, yes, "ann", "")
+			_, err := w.gate.Inbox.Decide(t.Context(), home, f[len(f)-1].ApprovalID, yes, "ann", "")
 			return err
 		}
 	}
@@ -88,7 +88,7 @@ func TestW04_AWordCountsWhileAnotherOutcomeIsAwaited(t *testing.T) {
 		"denied":   {0, reeve.Privileged, false, decide(false)},
 		"expired":  {-time.Hour, reeve.Privileged, false, func(*world, reeve.Operation) error { return nil }},
 		"of unknown outcome, and left so": {0, reeve.SideEffecting, false, func(w *world, op reeve.Operation) error {
-			_, err := w.gate.Resolve(t.Context(), home, op.ID, reeve.ResolveRequest{Resolution: reeve.SkipIt}, "ann")
+			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID, reeve.ResolveRequest{Resolution: reeve.SkipIt}, "ann")
 			return err
 		}},
 		"answered by what it began": {0, reeve.SideEffecting, true, func(w *world, op reeve.Operation) error {

@@ -258,7 +258,7 @@ func TestG14_AnApprovalParksTheTurnAndItGoesOn(t *testing.T) {
 		t.Fatalf("clients were told %+v", ask)
 	}
 	w.start([]reeve.Tool{risky, tool("look", reeve.Read, echo)}) // the server is gone meanwhile
-	if _, err := w.gate.Decide(t.Context(), home, ask.ApprovalID, true, "ann", ""); err != nil {
+	if _, err := w.gate.Inbox.Decide(t.Context(), home, ask.ApprovalID, true, "ann", ""); err != nil {
 		t.Fatal(err)
 	}
 	w.work()

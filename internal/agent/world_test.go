@@ -110,7 +110,7 @@ func (w *world) start(tools []reeve.Tool) {
 	w.t.Helper()
 	w.gate = gate.New(gate.Config{DB: w.db, Log: slog.New(slog.DiscardHandler)})
 	for _, tool := range tools {
-		w.must(w.gate.AddTool(tool))
+		w.must(w.gate.Catalogue.AddTool(tool))
 	}
 	w.must(w.gate.Open(w.t.Context()))
 	w.think = &Thinker{DB: w.db, Gate: w.gate, Model: w.model, Log: slog.New(slog.DiscardHandler)}

@@ -11,13 +11,13 @@ import (
 // AcceptProposal lets a proposed call be applied. The acceptance, the applied call's action and its operation are one
 // transaction; the loop runs it like an approved call, here or on another server, and judges it anew then. However often and
 // wherever a proposal is accepted, it is one operation: whoever comes second is given the same one.
-func (g *Gate) AcceptProposal(ctx context.Context, workspace, id, by, comment string) (reeve.Proposal, error) {
-	p, err := g.decideOn(ctx, workspace, id, func(tx *store.Tx, p reeve.Proposal) error {
+func (i *Inbox) AcceptProposal(ctx context.Context, workspace, id, by, comment string) (reeve.Proposal, error) {
+	p, err := i.decideOn(ctx, workspace, id, func(tx *store.Tx, p reeve.Proposal) error {
 		switch p.State {
 		case reeve.ProposalPending:
 			now := tx.Now()
 			p.State, p.DecidedBy, p.Comment, p.DecidedAt, p.OperationID = reeve.ProposalAccepted, by, comment, &now, reeve.ProposalKey(p.ID)
-			return g.apply(ctx, tx, p)
+			return i.apply(ctx, tx, p)
 		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalUnknown: // under way, or done: once is enough
 			return nil
 		case reeve.ProposalStale:
@@ -29,13 +29,13 @@ func (g *Gate) AcceptProposal(ctx context.Context, workspace, id, by, comment st
 		return reeve.Errorf(reeve.Conflict, "%s, and it is %s: %s", verdictOn(p, "accepted the proposal"), p.State, p.Message).Hintf("the agent must propose it again")
 	})
 	if err == nil {
-		g.Nudge()
+		i.g.Nudge()
 	}
 	return p, err
 }
 
 // apply writes the acceptance, and the call to be made: by the same agent, in the same thread, with the same arguments.
-func (g *Gate) apply(ctx context.Context, tx *store.Tx, p reeve.Proposal) error {
+func (i *Inbox) apply(ctx context.Context, tx *store.Tx, p reeve.Proposal) error {
 	if err := tx.MoveProposal(ctx, p, reeve.ProposalPending); err != nil {
 		return err
 	}
@@ -68,8 +68,8 @@ func (g *Gate) apply(ctx context.Context, tx *store.Tx, p reeve.Proposal) error 
 }
 
 // RejectProposal says no, for good: the agent is told so whenever it proposes the same again, until a person reopens it.
-func (g *Gate) RejectProposal(ctx context.Context, workspace, id, by, comment string) (reeve.Proposal, error) {
-	return g.decideOn(ctx, workspace, id, func(tx *store.Tx, p reeve.Proposal) error {
+func (i *Inbox) RejectProposal(ctx context.Context, workspace, id, by, comment string) (reeve.Proposal, error) {
+	return i.decideOn(ctx, workspace, id, func(tx *store.Tx, p reeve.Proposal) error {
 		switch p.State {
 		case reeve.ProposalPending:
 			now := tx.Now()
@@ -90,8 +90,8 @@ func (g *Gate) RejectProposal(ctx context.Context, workspace, id, by, comment st
 }
 
 // ReopenProposal makes a rejected proposal wait for a person again.
-func (g *Gate) ReopenProposal(ctx context.Context, workspace, id, by string) (reeve.Proposal, error) {
-	return g.decideOn(ctx, workspace, id, func(tx *store.Tx, p reeve.Proposal) error {
+func (i *Inbox) ReopenProposal(ctx context.Context, workspace, id, by string) (reeve.Proposal, error) {
+	return i.decideOn(ctx, workspace, id, func(tx *store.Tx, p reeve.Proposal) error {
 		switch p.State {
 		case reeve.ProposalRejected:
 			now := tx.Now()
@@ -107,9 +107,9 @@ func (g *Gate) ReopenProposal(ctx context.Context, workspace, id, by string) (re
 
 // decideOn takes a person's word on a proposal as it is now, and gives it as it is then. If somebody else was faster, theirs is
 // looked at first.
-func (g *Gate) decideOn(ctx context.Context, workspace, id string, word func(*store.Tx, reeve.Proposal) error) (p reeve.Proposal, err error) {
+func (i *Inbox) decideOn(ctx context.Context, workspace, id string, word func(*store.Tx, reeve.Proposal) error) (p reeve.Proposal, err error) {
 	for range maxDecisions {
-		err = g.DB.Update(ctx, func(tx *store.Tx) error {
+		err = i.g.DB.Update(ctx, func(tx *store.Tx) error {
 			if p, err = tx.GetProposal(ctx, workspace, id); err != nil {
 				return err
 			}
@@ -133,14 +133,14 @@ const someItems = 100
 
 // DecideSet takes a person's word on several items of a change set or, with nil, on all that are pending. Each is decided on its own: that
 // one cannot be is said of that one.
-func (g *Gate) DecideSet(ctx context.Context, workspace, set string, items []string, accept bool, by, comment string) (out reeve.SetDecision, err error) {
+func (i *Inbox) DecideSet(ctx context.Context, workspace, set string, items []string, accept bool, by, comment string) (out reeve.SetDecision, err error) {
 	out.Items = []reeve.ItemDecision{}
 	one := func(id string) error {
-		d, err := g.decideItem(ctx, workspace, set, id, accept, by, comment)
+		d, err := i.decideItem(ctx, workspace, set, id, accept, by, comment)
 		out.Items = append(out.Items, d)
 		return err
 	}
-	err = g.DB.View(ctx, func(s *store.Snap) error {
+	err = i.g.DB.View(ctx, func(s *store.Snap) error {
 		_, err := s.GetChangeSet(ctx, workspace, set)
 		return err
 	})
@@ -149,7 +149,7 @@ func (g *Gate) DecideSet(ctx context.Context, workspace, set string, items []str
 	}
 	for place := 0; err == nil && items == nil; {
 		var page []reeve.Proposal
-		err = g.DB.View(ctx, func(s *store.Snap) (err error) {
+		err = i.g.DB.View(ctx, func(s *store.Snap) (err error) {
 			page, err = s.ListItems(ctx, workspace, set, true, place, someItems)
 			return err
 		})
@@ -165,18 +165,18 @@ func (g *Gate) DecideSet(ctx context.Context, workspace, set string, items []str
 }
 
 // decideItem decides one item of a set. It fails only when the store does.
-func (g *Gate) decideItem(ctx context.Context, workspace, set, id string, accept bool, by, comment string) (reeve.ItemDecision, error) {
+func (i *Inbox) decideItem(ctx context.Context, workspace, set, id string, accept bool, by, comment string) (reeve.ItemDecision, error) {
 	var p reeve.Proposal
-	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
+	err := i.g.DB.View(ctx, func(s *store.Snap) (err error) {
 		if p, err = s.GetProposal(ctx, workspace, id); err == nil && p.SetID != set {
 			err = reeve.Errorf(reeve.NotFound, "proposal %q is not an item of change set %q", id, set)
 		}
 		return err
 	})
 	if err == nil && accept {
-		p, err = g.AcceptProposal(ctx, workspace, id, by, comment)
+		p, err = i.AcceptProposal(ctx, workspace, id, by, comment)
 	} else if err == nil {
-		p, err = g.RejectProposal(ctx, workspace, id, by, comment)
+		p, err = i.RejectProposal(ctx, workspace, id, by, comment)
 	}
 	switch e := reeve.AsError(err); reeve.CodeOf(err) {
 	case reeve.NotFound, reeve.Conflict, reeve.Stale:

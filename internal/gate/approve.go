@@ -84,11 +84,14 @@ func (d *decider) letThrough() (string, error) {
 	return "let through when it was asked for; its caller does not wait", nil
 }
 
+// Inbox takes people's decisions: on approvals, on proposals, and on operations whose outcome is unknown.
+type Inbox struct{ g *Gate }
+
 // Decide answers an approval. The first answer counts. An approved call is run by the loop, here or on another server. One that
 // can run no more, because its run has ended, lapses instead.
-func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, by, comment string) (a reeve.Approval, err error) {
+func (i *Inbox) Decide(ctx context.Context, workspace, id string, approve bool, by, comment string) (a reeve.Approval, err error) {
 	var void error
-	err = g.DB.Update(ctx, func(tx *store.Tx) error {
+	err = i.g.DB.Update(ctx, func(tx *store.Tx) error {
 		void = nil
 		if err := held(ctx, &tx.Snap); err != nil {
 			return err
@@ -123,7 +126,7 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 		now := tx.Now()
 		a.DecidedAt = &now
 		if void != nil {
-			return g.deny(ctx, tx, op, reeve.AsError(void), reeve.Step{Name: "security", Verdict: reeve.Refused, Why: reeve.AsError(void).Message})
+			return deny(ctx, tx, op, reeve.AsError(void), reeve.Step{Name: "security", Verdict: reeve.Refused, Why: reeve.AsError(void).Message})
 		}
 		if approve {
 			is := op
@@ -141,7 +144,7 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 			why += ": " + comment
 		}
 		said := reeve.Errorf(reeve.Denied, "%s", why)
-		if err := g.deny(ctx, tx, op, said, unwanted(said)); err != nil {
+		if err := deny(ctx, tx, op, said, unwanted(said)); err != nil {
 			return err
 		}
 		return tx.Answer(ctx, a)
@@ -150,10 +153,10 @@ func (g *Gate) Decide(ctx context.Context, workspace, id string, approve bool, b
 		return a, err
 	}
 	if approve && void == nil {
-		g.Nudge()
+		i.g.Nudge()
 		return a, nil
 	}
-	g.changed() // the run that waits for the answer goes on
+	i.g.changed() // the run that waits for the answer goes on
 	if void != nil {
 		err = reeve.Errorf(reeve.Conflict, "the approval is void: %s", reeve.AsError(void).Message).Hintf("nothing runs; wake the agent again to ask again")
 	}
@@ -217,10 +220,10 @@ func outlived(ctx context.Context, tx *store.Tx, op reeve.Operation) (void, err 
 }
 
 // deny ends an operation that did not run, and tells the caller's thread why, and which step said so.
-func (g *Gate) deny(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error, step reeve.Step) error {
+func deny(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error, step reeve.Step) error {
 	is := op
 	is.State, is.Code, is.Message, is.Owner, is.NextAttemptAt = reeve.DeniedOp, why.Code, why.Message, "", nil
-	r := g.note(why.Message, reeve.ResultInfo{Status: "error", Code: why.Code, Message: why.Message, Hint: why.Hint, Fields: why.Fields,
+	r := personResult(tx, why.Message, reeve.ResultInfo{Status: "error", Code: why.Code, Message: why.Message, Hint: why.Hint, Fields: why.Fields,
 		Step: step, Spent: op.Spent})
 	is.ResultID = r.ID
 	if err := tx.MoveOperation(ctx, op, is, r); err != nil {
@@ -229,18 +232,18 @@ func (g *Gate) deny(ctx context.Context, tx *store.Tx, op reeve.Operation, why *
 	return tx.Late(ctx, op, is)
 }
 
-// note is the result of an operation that a person, not its tool, brought to an end.
-func (g *Gate) note(content string, info reeve.ResultInfo) *store.CallResult {
-	return &store.CallResult{ID: g.DB.NewID(reeve.PrefixMessage), Content: content, Info: mustJSON(info)}
+// personResult is the result of an operation that was ended by a person and not by its tool.
+func personResult(tx *store.Tx, content string, info reeve.ResultInfo) *store.CallResult {
+	return &store.CallResult{ID: tx.NewID(reeve.PrefixMessage), Content: content, Info: mustJSON(info)}
 }
 
 // askAgain is what to do about a call that nobody is asked about any more. The same key gives the same answer.
 const askAgain = "make the call again, with a new Idempotency-Key if it had one, to ask again"
 
 // expire closes approvals that nobody answered in time, some at a time, until there are none that can be closed: when the next one expires says nothing of those that are overdue.
-func (g *Gate) expire(ctx context.Context) error {
+func (i *Inbox) expire(ctx context.Context) error {
 	for {
-		closed, err := g.closing(ctx, func(tx *store.Tx) ([]reeve.Approval, error) { return tx.DueApprovals(ctx, 100) })
+		closed, err := i.closing(ctx, func(tx *store.Tx) ([]reeve.Approval, error) { return tx.DueApprovals(ctx, 100) })
 		if err != nil || closed == 0 {
 			return err
 		}
@@ -248,8 +251,8 @@ func (g *Gate) expire(ctx context.Context) error {
 }
 
 // expireOf closes the approval of an operation that somebody has met before the loop has.
-func (g *Gate) expireOf(ctx context.Context, operation string) error {
-	_, err := g.closing(ctx, func(tx *store.Tx) ([]reeve.Approval, error) {
+func (i *Inbox) expireOf(ctx context.Context, operation string) error {
+	_, err := i.closing(ctx, func(tx *store.Tx) ([]reeve.Approval, error) {
 		a, asked, err := tx.LastApproval(ctx, operation)
 		if err != nil || !asked || !a.Late(tx.Now()) {
 			return nil, err
@@ -260,8 +263,8 @@ func (g *Gate) expireOf(ctx context.Context, operation string) error {
 }
 
 // closing closes approvals whose time is over, unless a person was faster, denies what they were for, and counts them.
-func (g *Gate) closing(ctx context.Context, find func(*store.Tx) ([]reeve.Approval, error)) (closed int, err error) {
-	err = g.DB.Update(ctx, func(tx *store.Tx) error {
+func (i *Inbox) closing(ctx context.Context, find func(*store.Tx) ([]reeve.Approval, error)) (closed int, err error) {
+	err = i.g.DB.Update(ctx, func(tx *store.Tx) error {
 		closed = 0
 		due, err := find(tx)
 		if err != nil {
@@ -282,7 +285,7 @@ func (g *Gate) closing(ctx context.Context, find func(*store.Tx) ([]reeve.Approv
 				return err
 			}
 			why := reeve.Errorf(reeve.Denied, "nobody approved it in time").Hintf("%s", askAgain)
-			if err := g.deny(ctx, tx, op, why, unwanted(why)); err != nil {
+			if err := deny(ctx, tx, op, why, unwanted(why)); err != nil {
 				return err
 			}
 			closed++
@@ -290,22 +293,22 @@ func (g *Gate) closing(ctx context.Context, find func(*store.Tx) ([]reeve.Approv
 		return nil
 	})
 	if err == nil && closed > 0 {
-		g.changed()
+		i.g.changed()
 	}
 	return closed, err
 }
 
 // Resolve takes a person's word on an operation of unknown outcome. It is about so many tries as they have seen, or as there are when they are heard: what somebody else had run
 // again meanwhile, and is unknown once more, is another question.
-func (g *Gate) Resolve(ctx context.Context, workspace, id string, in reeve.ResolveRequest, by string) (op reeve.Operation, err error) {
+func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.ResolveRequest, by string) (op reeve.Operation, err error) {
 	if in.Tries == nil {
 		var now reeve.Operation
-		if err := g.DB.View(ctx, func(s *store.Snap) (err error) { now, err = s.GetOperation(ctx, workspace, id); return err }); err != nil {
+		if err := i.g.DB.View(ctx, func(s *store.Snap) (err error) { now, err = s.GetOperation(ctx, workspace, id); return err }); err != nil {
 			return op, err
 		}
 		in.Tries = &now.Tries
 	}
-	err = g.DB.Update(ctx, func(tx *store.Tx) error {
+	err = i.g.DB.Update(ctx, func(tx *store.Tx) error {
 		was, err := tx.GetOperation(ctx, workspace, id)
 		if err != nil {
 			return err
@@ -322,9 +325,9 @@ func (g *Gate) Resolve(ctx context.Context, workspace, id string, in reeve.Resol
 		switch in.Resolution {
 		case reeve.Happened:
 			is.State, is.Code, is.Message = reeve.Committed, "", ""
-			r = g.note("A person confirmed that it happened; its output is not known.", reeve.ResultInfo{Status: "success", Spent: was.Spent})
+			r = personResult(tx, "A person confirmed that it happened; its output is not known.", reeve.ResultInfo{Status: "success", Spent: was.Spent})
 		case reeve.SkipIt:
-			r = g.note("A person chose to leave it; whether it happened is not known.",
+			r = personResult(tx, "A person chose to leave it; whether it happened is not known.",
 				reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "a person chose to leave it", Spent: was.Spent})
 		case reeve.RunAgain:
 			info, err := askedAs(ctx, &tx.Snap, was)
@@ -356,8 +359,8 @@ func (g *Gate) Resolve(ctx context.Context, workspace, id string, in reeve.Resol
 		return tx.Answer(ctx, op)
 	})
 	if err == nil {
-		g.Nudge()
-		g.changed()
+		i.g.Nudge()
+		i.g.changed()
 	}
 	return op, err
 }

@@ -38,7 +38,7 @@ func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string,
 		is.State, is.Code, is.Message = reeve.Failed, e.Code, clip(out.content, 4000)
 		info = reeve.ResultInfo{Status: "error", Code: is.Code, Message: is.Message, Hint: clip(view.scrubber.scrub(e.Hint), 1000), Size: out.size, Spent: is.Spent, Attempts: info.Attempts}
 	}
-	r := g.note(out.content, info)
+	r := personResult(tx, out.content, info)
 	is.ResultID = r.ID
 	if err := tx.MoveOperation(ctx, was, is, r); err != nil {
 		if reeve.CodeOf(err) == reeve.Conflict {

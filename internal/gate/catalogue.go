@@ -26,8 +26,15 @@ func rowHash(t reeve.Tool) string {
 	return reeve.Hash(mustJSON(t))
 }
 
+// Catalogue holds the tools: those that are compiled in, and those that workspaces define.
+type Catalogue struct {
+	db       *store.DB
+	builders map[reeve.ToolKind]Builder
+	handlers map[string]reeve.Tool // the compiled-in tools, by handler key
+}
+
 // AddTool registers a compiled-in tool. Two tools of one name are a mistake that stops the start.
-func (g *Gate) AddTool(t reeve.Tool) error {
+func (c *Catalogue) AddTool(t reeve.Tool) error {
 	t = t.WithDefaults()
 	if err := t.Validate(); err != nil {
 		return err
@@ -35,64 +42,68 @@ func (g *Gate) AddTool(t reeve.Tool) error {
 	if t.Handler == nil {
 		return reeve.Errorf(reeve.Validation, "the tool %s has no handler", t.ID)
 	}
-	if _, dup := g.handlers[t.HandlerKey]; dup || g.isBuiltin(t.ID) {
+	if _, dup := c.handlers[t.HandlerKey]; dup || c.isBuiltin(t.ID) {
 		return reeve.Errorf(reeve.AlreadyExists, "two tools are called %q", t.ID).Hintf("rename one of them")
 	}
 	if err := checkSchemas(t); err != nil {
 		return err
 	}
-	g.handlers[t.HandlerKey] = t
+	c.handlers[t.HandlerKey] = t
 	return nil
 }
 
-// Open writes the compiled-in tools into the catalogue and announces this process.
+// Open writes the compiled-in tools into the catalogue and registers this process.
 func (g *Gate) Open(ctx context.Context) error {
 	g.process = g.DB.NewID(reeve.PrefixProcess)
 	var shadowed []reeve.Tool
-	err := g.DB.Update(ctx, func(tx *store.Tx) error {
-		rows, err := tx.ListTools(ctx, "", "")
-		if err != nil {
-			return err
-		}
-		have := map[string]reeve.Tool{}
-		for _, r := range rows {
-			have[r.ID] = r
-		}
-		changed := false
-		for _, t := range g.handlers {
-			old, ok := have[t.ID]
-			if ok && old.Broken == "" && old.Fingerprint() == t.Fingerprint() {
-				continue
-			}
-			changed = true
-			t.CreatedAt = old.CreatedAt
-			if err := tx.PutTool(ctx, t); err != nil {
-				return err
-			}
-		}
-		if changed {
-			if err := tx.TouchAll(ctx); err != nil {
-				return err
-			}
-		}
-		if shadowed, err = tx.Shadowed(ctx); err != nil {
+	err := g.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		if shadowed, err = g.Catalogue.sync(ctx, tx); err != nil {
 			return err
 		}
 		return tx.JoinProcess(ctx, g.process)
 	})
 	for _, t := range shadowed {
-		if g.isBuiltin(t.ID) {
-			g.Log.Warn("a stored tool cannot be called: "+takenID, "tool", t.ID, "workspace", t.WorkspaceID)
-		}
+		g.Log.Warn("a stored tool cannot be called: "+takenID, "tool", t.ID, "workspace", t.WorkspaceID)
 	}
 	return err
+}
+
+// sync writes the compiled-in tools that changed. It returns the tools of workspaces whose ids are now compiled-in ones.
+func (c *Catalogue) sync(ctx context.Context, tx *store.Tx) (shadowed []reeve.Tool, err error) {
+	rows, err := tx.ListTools(ctx, "", "")
+	if err != nil {
+		return nil, err
+	}
+	have := map[string]reeve.Tool{}
+	for _, r := range rows {
+		have[r.ID] = r
+	}
+	changed := false
+	for _, t := range c.handlers {
+		old, ok := have[t.ID]
+		if ok && old.Broken == "" && old.Fingerprint() == t.Fingerprint() {
+			continue
+		}
+		changed = true
+		t.CreatedAt = old.CreatedAt
+		if err := tx.PutTool(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	if changed {
+		if err := tx.TouchAll(ctx); err != nil {
+			return nil, err
+		}
+	}
+	shadowed, err = tx.Shadowed(ctx)
+	return slices.DeleteFunc(shadowed, func(t reeve.Tool) bool { return !c.isBuiltin(t.ID) }), err
 }
 
 // takenID says why a stored tool is broken whose id a later build gave to a tool of its own.
 const takenID = "its id is now a built-in tool's; make it again under another id"
 
-func (g *Gate) isBuiltin(id string) bool {
-	for _, t := range g.handlers {
+func (c *Catalogue) isBuiltin(id string) bool {
+	for _, t := range c.handlers {
 		if t.ID == id {
 			return true
 		}
@@ -101,18 +112,18 @@ func (g *Gate) isBuiltin(id string) bool {
 }
 
 // entry makes a row callable. One that cannot be is kept, with the reason, so that the others are not harmed and people see it.
-func (g *Gate) entry(row reeve.Tool) *entry {
+func (c *Catalogue) entry(row reeve.Tool) *entry {
 	e := &entry{tool: row, row: rowHash(row)}
-	if err := g.equip(e); err != nil && row.Broken == "" {
+	if err := c.equip(e); err != nil && row.Broken == "" {
 		e.tool.Broken = reeve.AsError(err).Message
 	}
 	e.fingerprint = e.tool.Fingerprint()
 	return e
 }
 
-func (g *Gate) equip(e *entry) (err error) {
+func (c *Catalogue) equip(e *entry) (err error) {
 	row := e.tool
-	if row.WorkspaceID != "" && g.isBuiltin(row.ID) {
+	if row.WorkspaceID != "" && c.isBuiltin(row.ID) {
 		return reeve.Errorf(reeve.AlreadyExists, takenID)
 	}
 	if err := row.Validate(); err != nil { // as it was when it was stored: a word that nobody knows may have stood for another
@@ -128,7 +139,7 @@ func (g *Gate) equip(e *entry) (err error) {
 		return err
 	}
 	if row.Kind == reeve.GoTool {
-		h, ok := g.handlers[row.HandlerKey]
+		h, ok := c.handlers[row.HandlerKey]
 		if !ok {
 			return reeve.Errorf(reeve.Unsupported, "no handler %q in this build", row.HandlerKey)
 		}
@@ -139,7 +150,7 @@ func (g *Gate) equip(e *entry) (err error) {
 		e.tool.Handler, e.tool.Check, e.tool.Preview, e.tool.Verify, e.tool.Categories, e.tool.Reads, e.tool.Awaits, e.tool.Names = h.Handler, h.Check, h.Preview, h.Verify, h.Categories, h.Reads, h.Awaits, h.Names
 		return nil
 	}
-	b, ok := g.Builders[row.Kind]
+	b, ok := c.builders[row.Kind]
 	if !ok {
 		return reeve.Errorf(reeve.Unsupported, "tools of kind %q are not supported in this build", row.Kind)
 	}
@@ -188,9 +199,9 @@ func wrongField(path, expected, format string, args ...any) error {
 }
 
 // Tools lists a workspace's catalogue, broken ones marked.
-func (g *Gate) Tools(ctx context.Context, workspace, category string) ([]reeve.Tool, error) {
+func (c *Catalogue) Tools(ctx context.Context, workspace, category string) ([]reeve.Tool, error) {
 	var list []reeve.Tool
-	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
+	err := c.db.View(ctx, func(s *store.Snap) (err error) {
 		if _, err := s.GetWorkspace(ctx, workspace); err != nil {
 			return err
 		}
@@ -198,27 +209,27 @@ func (g *Gate) Tools(ctx context.Context, workspace, category string) ([]reeve.T
 		return err
 	})
 	for i := range list {
-		list[i].Broken = g.entry(list[i]).tool.Broken
+		list[i].Broken = c.entry(list[i]).tool.Broken
 	}
 	return list, err
 }
 
 // Tool reads one tool of a workspace's catalogue.
-func (g *Gate) Tool(ctx context.Context, workspace, id string) (t reeve.Tool, err error) {
-	err = g.DB.View(ctx, func(s *store.Snap) error {
+func (c *Catalogue) Tool(ctx context.Context, workspace, id string) (t reeve.Tool, err error) {
+	err = c.db.View(ctx, func(s *store.Snap) error {
 		t, err = s.GetTool(ctx, workspace, id)
 		return err
 	})
 	if err == nil {
-		t.Broken = g.entry(t).tool.Broken
+		t.Broken = c.entry(t).tool.Broken
 	}
 	return t, err
 }
 
 // Owners lists the settings in an agent's config for a tool that only an owner may make. One that opens nothing is anybody's.
-func (g *Gate) Owners(t reeve.Tool, config []byte) (names []string) {
+func (c *Catalogue) Owners(t reeve.Tool, config []byte) (names []string) {
 	var given map[string]any
-	e := g.entry(t)
+	e := c.entry(t)
 	if e.config == nil || json.Unmarshal(config, &given) != nil {
 		return nil
 	}
@@ -245,13 +256,13 @@ func empty(v any) bool {
 
 // CheckConfig validates an agent's settings for a tool, and gives them as the tool is to read them: 20.0 is 20. A tool without
 // a schema for its settings takes none, and what a schema requires cannot be left out.
-func (g *Gate) CheckConfig(t reeve.Tool, config []byte) (json.RawMessage, error) {
-	return g.entry(t).settings(config)
+func (c *Catalogue) CheckConfig(t reeve.Tool, config []byte) (json.RawMessage, error) {
+	return c.entry(t).settings(config)
 }
 
 // CheckNames refuses settings, as CheckConfig gave them, that name what there is not in a workspace.
-func (g *Gate) CheckNames(ctx context.Context, workspace string, t reeve.Tool, config json.RawMessage) error {
-	check := g.entry(t).tool.Settings
+func (c *Catalogue) CheckNames(ctx context.Context, workspace string, t reeve.Tool, config json.RawMessage) error {
+	check := c.entry(t).tool.Settings
 	if check == nil || config == nil {
 		return nil
 	}
@@ -297,7 +308,7 @@ func (e *entry) settings(config []byte) (json.RawMessage, error) {
 }
 
 // Unfit says why an agent cannot call a tool with the settings that it has for it; empty means that it can.
-func (g *Gate) Unfit(t reeve.Tool, config []byte) string { return g.entry(t).unfit(config) }
+func (c *Catalogue) Unfit(t reeve.Tool, config []byte) string { return c.entry(t).unfit(config) }
 
 func (e *entry) unfit(config []byte) string {
 	if _, err := e.settings(config); err != nil && e.tool.Broken == "" {
@@ -307,10 +318,10 @@ func (e *entry) unfit(config []byte) string {
 }
 
 // Broken says why a tool cannot be called; empty means that it can.
-func (g *Gate) Broken(t reeve.Tool) string { return g.entry(t).tool.Broken }
+func (c *Catalogue) Broken(t reeve.Tool) string { return c.entry(t).tool.Broken }
 
 // Profiles lists the capability profiles in force: the workspace's own, and the built-in ones it has not replaced.
-func (g *Gate) Profiles(ctx context.Context, s *store.Snap, workspace string) ([]reeve.Profile, error) {
+func (c *Catalogue) Profiles(ctx context.Context, s *store.Snap, workspace string) ([]reeve.Profile, error) {
 	list, err := s.ListProfiles(ctx, workspace)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 
 // PutTool adds or replaces a workspace's own tool, for somebody of a role. Each replacement is a new version. Only an owner decides where a secret goes: whoever
 // else could make a tool that sends one, or change one that does, would read it at the other end.
-func (g *Gate) PutTool(ctx context.Context, t reeve.Tool, replace bool, by reeve.Role) (reeve.Tool, error) {
+func (c *Catalogue) PutTool(ctx context.Context, t reeve.Tool, replace bool, by reeve.Role) (reeve.Tool, error) {
 	t = t.WithDefaults()
 	if t.Kind == reeve.GoTool {
 		return t, wrongField("/kind", "http or script", "tools of kind go are compiled in")
@@ -21,7 +21,7 @@ func (g *Gate) PutTool(ctx context.Context, t reeve.Tool, replace bool, by reeve
 	if err := checkSchemas(t); err != nil {
 		return t, err
 	}
-	b, ok := g.Builders[t.Kind]
+	b, ok := c.builders[t.Kind]
 	if !ok {
 		return t, reeve.Errorf(reeve.Unsupported, "tools of kind %q are not supported in this build", t.Kind).Hintf("use kind http or script")
 	}
@@ -31,7 +31,7 @@ func (g *Gate) PutTool(ctx context.Context, t reeve.Tool, replace bool, by reeve
 	if refersToSecret(t.Spec) && !by.Allows(reeve.Owner) {
 		return t, ownersOnly(by, t.ID, "make a tool that refers to a secret, as %s does")
 	}
-	err := g.DB.Update(ctx, func(tx *store.Tx) error {
+	err := c.db.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.Touch(ctx, t.WorkspaceID); err != nil { // before it is read: see Tx.Revise
 			return err
 		}
@@ -74,8 +74,8 @@ func define(b Builder, t reeve.Tool) error {
 }
 
 // DeleteTool removes a workspace's own tool.
-func (g *Gate) DeleteTool(ctx context.Context, workspace, id string) error {
-	return g.DB.Update(ctx, func(tx *store.Tx) error {
+func (c *Catalogue) DeleteTool(ctx context.Context, workspace, id string) error {
+	return c.db.Update(ctx, func(tx *store.Tx) error {
 		err := tx.DeleteTool(ctx, workspace, id)
 		if reeve.CodeOf(err) == reeve.NotFound {
 			if _, there := tx.GetTool(ctx, workspace, id); there == nil {

@@ -1,12 +1,17 @@
-// Package gate is the one path that every call takes, whoever makes it. A call is judged step by step (see steps in
-// judge.go), in one order, from a cached view of its workspace; then it is performed by its effect class and recorded. The
-// write that records it carries the revision it was judged at, so a change made meanwhile sends it back to be judged again.
+// Package gate is the one path that every call takes, whatever starts it.
 //
-//	read   run, then action and result in one transaction
-//	local  action, effect, operation and result in one transaction
-//	else   action and operation (dispatched) in one transaction; run; operation and result in another
+// Gate.Call decides, executes and records. Deciding runs the steps in decide.go, in one order, on a cached view of the
+// workspace, and returns a Decision. An Attempt executes the call by the effect class of its tool. A Recorder writes it:
 //
-// What a crash leaves between those two is found by the loop in reconcile.go, which also runs calls that a person approved,
-// and applies proposals that a person accepted.
-// Nothing waits in memory: a call that must wait is a row.
+//	read   run; then the call with its result in one transaction
+//	local  effect, call and result in one transaction
+//	else   the call (dispatched) in one transaction; run; then the outcome in another
+//
+// The write carries the revision of the workspace that the decision was made at. If the workspace changed meanwhile, the
+// write fails and the call is decided again.
+//
+// The loop in reconcile.go settles calls that a crash left between those two transactions. It also runs calls that a person
+// approved, and applies proposals that a person accepted. Nothing waits in memory: a call that must wait is a row.
+//
+// Catalogue holds the tools. Inbox takes people's decisions on approvals, proposals and unknown outcomes.
 package gate

@@ -60,8 +60,10 @@ type Definer interface {
 // Gate decides on calls, executes them and records them.
 type Gate struct {
 	Config
+	Catalogue *Catalogue
+	Inbox     *Inbox
+
 	process  string
-	handlers map[string]reeve.Tool // by handler key
 	views    views
 	nudged   notify.Signal
 	live     sync.WaitGroup // calls that were sent and are not recorded yet
@@ -85,8 +87,10 @@ func New(cfg Config) *Gate {
 	if cfg.Patience == 0 {
 		cfg.Patience = 20 * time.Second
 	}
-	return &Gate{Config: cfg, handlers: map[string]reeve.Tool{}, nudged: notify.New(),
-		views: views{workspaces: map[string]*workspaceView{}, agents: map[string]*agentView{}}}
+	g := &Gate{Config: cfg, nudged: notify.New(), views: newViews()}
+	g.Catalogue = &Catalogue{db: cfg.DB, builders: cfg.Builders, handlers: map[string]reeve.Tool{}}
+	g.Inbox = &Inbox{g}
+	return g
 }
 
 // maxDecisions limits how often a call is decided again because something changed while it was under way.
@@ -109,7 +113,7 @@ func (g *Gate) call(ctx context.Context, c reeve.Call, undoes string) (res reeve
 		req.undoes, req.foreign = undoes, foreign
 		d := g.decide(ctx, req)
 		if d.expired != "" { // close the approval that is over, then decide again
-			if err := g.expireOf(ctx, d.expired); err != nil {
+			if err := g.Inbox.expireOf(ctx, d.expired); err != nil {
 				return reeve.Result{}, err
 			}
 			continue

@@ -27,7 +27,7 @@ func TestG12_WhoWentAwayInTheMiddleComesBack(t *testing.T) {
 			}
 			return "made", err
 		}}
-	if err := errors.Join(g.AddTool(waits), g.Open(ctx)); err != nil {
+	if err := errors.Join(g.Catalogue.AddTool(waits), g.Open(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	call := func(ctx context.Context) (reeve.Result, error) {

@@ -106,7 +106,7 @@ func (d *Decision) replay(ctx context.Context) (res reeve.Result, err error) {
 
 // Stands is what whoever makes a call again is told: what has become of its operation. If nobody approved it in time and the loop has not noticed yet, what it would have done counts.
 func (g *Gate) Stands(ctx context.Context, workspace, operation string) (res reeve.Result, err error) {
-	if err := g.expireOf(ctx, operation); err != nil {
+	if err := g.Inbox.expireOf(ctx, operation); err != nil {
 		return res, err
 	}
 	err = g.DB.View(ctx, func(s *store.Snap) error {

@@ -82,7 +82,7 @@ func sender(t *testing.T, effect reeve.Effect) (*Gate, *shared, *atomic.Int32) {
 	if effect != reeve.Verifiable {
 		tool.Verify = nil
 	}
-	if err := g.AddTool(reeve.MustTool(tool, func(context.Context, struct{}) (string, error) { sent.Add(1); return "sent", nil })); err != nil {
+	if err := g.Catalogue.AddTool(reeve.MustTool(tool, func(context.Context, struct{}) (string, error) { sent.Add(1); return "sent", nil })); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(g.Open(ctx), db.Update(ctx, func(tx *store.Tx) error {
@@ -152,7 +152,7 @@ func TestG10_MadeAgainMeanwhile(t *testing.T) {
 	ctx := t.Context()
 	g, e, sent := sender(t, reeve.Keyed)
 	g.releaseLater(reeve.Operation{ID: "op_1", WorkspaceID: "home"}) // its commit was not made, as it turns out
-	for at := reeve.Now(); !reeve.Now().After(at); {           // clocks tell milliseconds apart
+	for at := reeve.Now(); !reeve.Now().After(at); {                 // clocks tell milliseconds apart
 	}
 	e.then(func() error { g.pending.flush(ctx); return nil })
 	call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo}
@@ -168,7 +168,7 @@ func TestG19_TheStoresTroubleIsNotTheTools(t *testing.T) {
 	g, e, _ := sender(t, reeve.Keyed)
 	trouble := store.Fault{Kind: store.FaultBusy, Err: errors.New("canceling statement")}
 	var fail, hang atomic.Bool
-	if err := g.AddTool(reeve.MustTool(reeve.Tool{ID: "write", Description: "Writes.", Effect: reeve.Local, TimeoutMS: 2000}, func(ctx context.Context, _ struct{}) (string, error) {
+	if err := g.Catalogue.AddTool(reeve.MustTool(reeve.Tool{ID: "write", Description: "Writes.", Effect: reeve.Local, TimeoutMS: 2000}, func(ctx context.Context, _ struct{}) (string, error) {
 		tx, err := store.TxFrom(ctx)
 		switch {
 		case err != nil:

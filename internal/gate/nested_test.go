@@ -22,7 +22,7 @@ func TestG08_ALocalToolThatCallsAnother(t *testing.T) {
 	}
 	var within error
 	outer := func(ctx context.Context) error { _, within = call(ctx, "inner"); return nil }
-	if err := errors.Join(g.AddTool(local("inner", func(context.Context) error { return nil })), g.AddTool(local("outer", outer)), g.Open(ctx)); err != nil {
+	if err := errors.Join(g.Catalogue.AddTool(local("inner", func(context.Context) error { return nil })), g.Catalogue.AddTool(local("outer", outer)), g.Open(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	for _, tool := range []string{"outer", "inner"} {

@@ -79,9 +79,11 @@ func TestG12_AResultThatIsThereCounts(t *testing.T) {
 				if err := read(); err != nil {
 					return err
 				}
-				is, r := op, g.note("said", c.info)
-				is.State, is.Resolution, is.ResultID, is.Owner = c.ends, c.word, r.ID, ""
-				return g.DB.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, op, is, r) })
+				return g.DB.Update(ctx, func(tx *store.Tx) error {
+					is, r := op, personResult(tx, "said", c.info)
+					is.State, is.Resolution, is.ResultID, is.Owner = c.ends, c.word, r.ID, ""
+					return tx.MoveOperation(ctx, op, is, r)
+				})
 			})
 			res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
 			if err != nil || res.State != c.ends || res.Code != c.info.Code || res.Content != "said" {
@@ -128,7 +130,7 @@ func TestG12_AnOutcomeIsRecordedWhateverTheToolSays(t *testing.T) {
 						return reeve.CannotTell, nil, nil
 					}
 				}
-				if err := errors.Join(g.AddTool(tool), g.Open(ctx)); err != nil {
+				if err := errors.Join(g.Catalogue.AddTool(tool), g.Open(ctx)); err != nil {
 					t.Fatal(err)
 				}
 				if c.never != "" {
@@ -155,7 +157,7 @@ func TestW11_AnOutcomeThatIsNotRecordedIsNotTaken(t *testing.T) {
 		Handler: func(context.Context, *reeve.Invocation) (any, error) {
 			return nil, reeve.Errorf(reeve.InProgress, "taken")
 		}}
-	if err := errors.Join(g.AddTool(tool), g.Open(ctx)); err != nil {
+	if err := errors.Join(g.Catalogue.AddTool(tool), g.Open(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "later", Tools: []string{"later"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo}); err != nil {

@@ -16,7 +16,7 @@ func TestG15_EachCallHasThePolicyOfItsOwnTools(t *testing.T) {
 	g, _, _ := sender(t, reeve.Keyed)
 	tool := reeve.Tool{ID: "note", Description: "For tests.", Parameters: []byte(`{"type":"object"}`), Effect: reeve.Local, Tier: reeve.SideEffecting, TimeoutMS: 1000,
 		Handler: func(context.Context, *reeve.Invocation) (any, error) { return "done", nil }}
-	if err := errors.Join(g.AddTool(tool), g.Open(ctx)); err != nil {
+	if err := errors.Join(g.Catalogue.AddTool(tool), g.Open(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	policy := func(op string, tools ...string) (hash string) {

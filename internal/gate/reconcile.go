@@ -19,37 +19,45 @@ const (
 
 // Run takes up operations that are due, until ctx ends: calls that were approved, and calls whose outcome a crash or a lost
 // connection left open. It returns when all that it started has ended.
-func (g *Gate) Run(ctx context.Context) error {
+func (g *Gate) Run(ctx context.Context) error { return (&loop{g}).run(ctx) }
+
+// Step does once what Run does again and again, and waits for it. It returns how many operations it took up.
+func (g *Gate) Step(ctx context.Context) (int, error) { return (&loop{g}).step(ctx) }
+
+// loop takes up operations that are due. It also keeps this process's lease alive.
+type loop struct{ *Gate }
+
+func (l *loop) run(ctx context.Context) error {
 	alive, silent := context.WithCancel(context.WithoutCancel(ctx))
 	over := make(chan struct{})
-	go func() { defer close(over); g.keepBeating(alive) }() // on its own: it must go on while the loop is busy, and until the last is done
+	go func() { defer close(over); l.keepBeating(alive) }() // on its own: it must go on while the loop is busy, and until the last is done
 	defer func() { silent(); <-over }()
 	var work errgroup.Group
 	var busy atomic.Int32
 	for ctx.Err() == nil {
 		free := together - int(busy.Load())
-		ops, next, err := g.claim(ctx, free)
+		ops, next, err := l.claim(ctx, free)
 		if err != nil && ctx.Err() == nil {
-			g.Log.Error("could not look for operations that are due", "error", err)
+			l.Log.Error("could not look for operations that are due", "error", err)
 		}
 		for _, op := range ops {
 			busy.Add(1)
 			work.Go(func() error {
-				g.takeUp(alive, op)
+				l.takeUp(alive, op)
 				if busy.Add(-1) == together-1 {
-					g.Nudge() // there was no room for more, and now there is
+					l.Nudge() // there was no room for more, and now there is
 				}
 				return nil
 			})
 		}
 		if len(ops) < free || free == 0 {
-			g.nudged.Wait(ctx, next)
+			l.nudged.Wait(ctx, next)
 		}
 	}
 	return work.Wait()
 }
 
-func (g *Gate) keepBeating(ctx context.Context) {
+func (l *loop) keepBeating(ctx context.Context) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
@@ -57,16 +65,15 @@ func (g *Gate) keepBeating(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-beat.C:
-			g.beat(ctx)
+			l.beat(ctx)
 		}
 	}
 }
 
-// Step does once what Run does again and again, and waits for it. It returns how many operations it took up.
-func (g *Gate) Step(ctx context.Context) (int, error) {
-	ops, _, err := g.claim(ctx, together)
+func (l *loop) step(ctx context.Context) (int, error) {
+	ops, _, err := l.claim(ctx, together)
 	for _, op := range ops {
-		g.takeUp(ctx, op)
+		l.takeUp(ctx, op)
 	}
 	return len(ops), err
 }
@@ -95,37 +102,37 @@ func (g *Gate) Nudge() { g.nudged.Notify() }
 
 // beat says that this process lives. If others gave it up meanwhile, it joins again under its name: what was in its hands has
 // been taken, and its late answers will be refused.
-func (g *Gate) beat(ctx context.Context) {
+func (l *loop) beat(ctx context.Context) {
 	at, known := reeve.Now(), false
-	err := g.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		known, err = tx.Heartbeat(ctx, g.process, g.Patience)
+	err := l.DB.Update(ctx, func(tx *store.Tx) (err error) {
+		known, err = tx.Heartbeat(ctx, l.process, l.Patience)
 		if err == nil && !known {
-			err = tx.JoinProcess(ctx, g.process)
+			err = tx.JoinProcess(ctx, l.process)
 		}
 		return err
 	})
 	switch {
 	case err == nil:
-		g.lease.renew(at, known)
+		l.lease.renew(at, known)
 	case ctx.Err() == nil:
-		g.Log.Error("could not say that this server lives", "error", err)
+		l.Log.Error("could not say that this server lives", "error", err)
 	}
 }
 
 // claim closes what has expired, takes what is due, and says how long until the next.
-func (g *Gate) claim(ctx context.Context, n int) (ops []reeve.Operation, next time.Duration, err error) {
+func (l *loop) claim(ctx context.Context, n int) (ops []reeve.Operation, next time.Duration, err error) {
 	next = poll
-	if g.pending.flush(ctx) {
+	if l.pending.flush(ctx) {
 		next = heartbeat / 5
 	}
 	held := false
-	if err := g.DB.View(ctx, func(s *store.Snap) (err error) { held, err = s.Held(ctx); return err }); err != nil || held {
+	if err := l.DB.View(ctx, func(s *store.Snap) (err error) { held, err = s.Held(ctx); return err }); err != nil || held {
 		return nil, next, err
 	}
-	if err := g.expire(ctx); err != nil {
+	if err := l.Inbox.expire(ctx); err != nil {
 		return nil, next, err
 	}
-	err = g.DB.Update(ctx, func(tx *store.Tx) error {
+	err = l.DB.Update(ctx, func(tx *store.Tx) error {
 		until := func(due int64, waiting bool, err error) error {
 			if waiting {
 				next = min(next, max(10*time.Millisecond, reeve.FromMillis(due).Sub(tx.Now())))
@@ -138,14 +145,14 @@ func (g *Gate) claim(ctx context.Context, n int) (ops []reeve.Operation, next ti
 		if err := tx.ReleaseLost(ctx); err != nil {
 			return err
 		}
-		if ops, err = tx.ClaimOperations(ctx, g.process, n); err != nil {
+		if ops, err = tx.ClaimOperations(ctx, l.process, n); err != nil {
 			return err
 		}
 		return until(tx.NextDue(ctx))
 	})
 	if err != nil { // they are not ours; or nobody can tell
 		for _, op := range ops {
-			g.releaseLater(op)
+			l.releaseLater(op)
 		}
 		return nil, next, err
 	}
@@ -153,61 +160,61 @@ func (g *Gate) claim(ctx context.Context, n int) (ops []reeve.Operation, next ti
 }
 
 // takeUp brings one operation further. Its failure is logged: the operation stays due.
-func (g *Gate) takeUp(ctx context.Context, op reeve.Operation) {
+func (l *loop) takeUp(ctx context.Context, op reeve.Operation) {
 	var err error
 	for range maxDecisions {
-		if _, err = g.resume(ctx, op); !overtaken(err) {
+		if _, err = l.resume(ctx, op); !overtaken(err) {
 			break
 		}
-		if err := g.catchUp(ctx, op.WorkspaceID, func(*store.Tx) error { return nil }); err != nil {
+		if err := l.catchUp(ctx, op.WorkspaceID, func(*store.Tx) error { return nil }); err != nil {
 			break
 		}
 	}
-	if err != nil && g.release(ctx, op) {
+	if err != nil && l.release(ctx, op) {
 		switch reeve.CodeOf(err) {
 		case reeve.Stopped, reeve.Canceled: // it waits
 		default:
-			g.Log.Error("could not take up an operation; it will be tried again", "operation", op.ID, "agent", op.AgentID, "tool", op.Tool, "error", err)
+			l.Log.Error("could not take up an operation; it will be tried again", "operation", op.ID, "agent", op.AgentID, "tool", op.Tool, "error", err)
 		}
 	}
-	g.changed()
+	l.changed()
 }
 
 // release puts an operation that could not be taken up back, to be tried again later. False means that somebody has settled it.
-func (g *Gate) release(ctx context.Context, op reeve.Operation) bool {
+func (l *loop) release(ctx context.Context, op reeve.Operation) bool {
 	is := op
-	next := reeve.Now().Add(g.Backoff.First)
+	next := reeve.Now().Add(l.Backoff.First)
 	is.Owner, is.NextAttemptAt = "", &next
-	err := g.DB.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, op, is, nil) })
+	err := l.DB.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, op, is, nil) })
 	if reeve.CodeOf(err) == reeve.Conflict {
 		return false
 	}
 	if err != nil {
-		g.releaseLater(op)
+		l.releaseLater(op)
 	}
 	return true
 }
 
 // resume takes up an operation from its rows.
-func (g *Gate) resume(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
+func (l *loop) resume(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
 	if op.Awaited() && op.Effect == reeve.Local {
-		return reeve.Result{CallID: op.CallID, OperationID: op.ID}, g.overdue(ctx, op)
+		return reeve.Result{CallID: op.CallID, OperationID: op.ID}, l.overdue(ctx, op)
 	}
 	if op.State != reeve.Prepared { // which is judged, and so found out
-		g.views.doubt(op.WorkspaceID)
+		l.views.doubt(op.WorkspaceID)
 	}
-	req, err := g.recall(ctx, op)
+	req, err := l.recall(ctx, op)
 	switch reeve.CodeOf(err) {
 	case "":
 	case reeve.NotFound:
-		return g.orphan(ctx, op, errGone)
+		return l.orphan(ctx, op, errGone)
 	case reeve.Denied: // an agent on whose behalf the call was made is gone
-		return g.orphan(ctx, op, reeve.AsError(err))
+		return l.orphan(ctx, op, reeve.AsError(err))
 	default:
 		return reeve.Result{}, err
 	}
 	if op.State == reeve.Prepared {
-		return g.carryOut(ctx, g.decide(ctx, req))
+		return l.carryOut(ctx, l.decide(ctx, req))
 	}
 	if stop := req.stopped(); stop != nil && op.Effect != reeve.Unsafe {
 		return reeve.Result{}, stop // nothing is sent while the kill switch is on
@@ -269,12 +276,12 @@ func (r *request) asDecided() (d *Decision, callable bool) {
 var errGone = reeve.Errorf(reeve.Denied, "the agent is gone").Hintf("another agent must do it")
 
 // orphan ends an operation whose agent is gone, or one on whose behalf it runs: one that may have left is unknown, one that has not is denied.
-func (g *Gate) orphan(ctx context.Context, op reeve.Operation, why *reeve.Error) (reeve.Result, error) {
-	err := g.DB.Update(ctx, func(tx *store.Tx) error {
+func (l *loop) orphan(ctx context.Context, op reeve.Operation, why *reeve.Error) (reeve.Result, error) {
+	err := l.DB.Update(ctx, func(tx *store.Tx) error {
 		if op.State == reeve.Prepared {
-			return g.takeBack(ctx, tx, op, why, reeve.Step{Name: "lookup", Verdict: reeve.Refused, Why: why.Message})
+			return takeBack(ctx, tx, op, why, reeve.Step{Name: "lookup", Verdict: reeve.Refused, Why: why.Message})
 		}
-		return g.setUnknown(ctx, tx, op, why.Message+", so nobody can tell what happened")
+		return l.setUnknown(ctx, tx, op, why.Message+", so nobody can tell what happened")
 	})
 	return reeve.Result{CallID: op.CallID, OperationID: op.ID}, err
 }

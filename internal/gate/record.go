@@ -217,7 +217,7 @@ func (r *Recorder) abandon(ctx context.Context, refusal error) (reeve.Result, er
 		if err := r.checkRevision(keep, tx); err != nil { // a change by another server may let it pass
 			return err
 		}
-		return r.g.takeBack(keep, tx, op, why, r.refusedBy())
+		return takeBack(keep, tx, op, why, r.refusedBy())
 	})
 	if err == nil {
 		r.observeRefusal(ctx, why)

@@ -22,7 +22,7 @@ func (g *Gate) Retire(ctx context.Context, tx *store.Tx, a reeve.Agent, end stri
 		return err
 	}
 	err = endWith(ctx, tx, r, parked, func(op reeve.Operation) (string, string) { return op.AgentID, op.RunID }, func(op reeve.Operation, why *reeve.Error) error {
-		return g.unask(ctx, tx, op, why)
+		return unask(ctx, tx, op, why)
 	})
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func TestG15_WhatCannotBeTakenUpIsLogged(t *testing.T) {
 			if err != nil || res.State != reeve.Parked {
 				t.Fatalf("%+v, %v", res, err)
 			}
-			if _, err := g.Decide(ctx, "home", res.ApprovalID, true, "ann", ""); err != nil {
+			if _, err := g.Inbox.Decide(ctx, "home", res.ApprovalID, true, "ann", ""); err != nil {
 				t.Fatal(err)
 			}
 			var op reeve.Operation
@@ -55,7 +55,7 @@ func TestG15_WhatCannotBeTakenUpIsLogged(t *testing.T) {
 			}
 			read()
 			change(c.change)
-			g.takeUp(ctx, op) // as one that was claimed right before
+			(&loop{g}).takeUp(ctx, op) // as one that was claimed right before
 			if read(); op.State != reeve.Prepared || op.NextAttemptAt == nil || sent.Load() != 0 {
 				t.Errorf("%d sent: %+v", sent.Load(), op)
 			}
@@ -94,7 +94,7 @@ func TestG14_TheLoopLooksWhenAnApprovalExpires(t *testing.T) {
 			t.Errorf("an approval for %s: the loop was nudged %d times, want %d", c.ttl, len(g.nudged), c.nudged)
 		}
 		for _, free := range []int{together, 0} {
-			if _, next, err := g.claim(ctx, free); err != nil || next > c.most {
+			if _, next, err := (&loop{g}).claim(ctx, free); err != nil || next > c.most {
 				t.Errorf("an approval for %s, room for %d: the loop rests for %s, want at most %s; %v", c.ttl, free, next, c.most, err)
 			}
 		}
@@ -122,7 +122,7 @@ func TestG14_ManyApprovalsExpireAtOnce(t *testing.T) {
 			t.Fatalf("%+v, %v", res, err)
 		}
 	}
-	if _, _, err := g.claim(ctx, 0); err != nil {
+	if _, _, err := (&loop{g}).claim(ctx, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.DB.View(ctx, func(s *store.Snap) error {

@@ -19,7 +19,7 @@ func TestG26_EveryCallKeepsItsDecisionTrace(t *testing.T) {
 		return reeve.Tool{ID: id, Description: "For tests.", Parameters: []byte(`{"type":"object"}`), Effect: reeve.Local, Tier: reeve.SideEffecting, Awaits: awaits, TimeoutMS: 3_600_000,
 			Handler: func(context.Context, *reeve.Invocation) (any, error) { return "done", answer }}
 	}
-	if err := errors.Join(g.AddTool(local("at_once", false, nil)), g.AddTool(local("waits", true, reeve.Errorf(reeve.InProgress, "begun"))), g.Open(ctx)); err != nil {
+	if err := errors.Join(g.Catalogue.AddTool(local("at_once", false, nil)), g.Catalogue.AddTool(local("waits", true, reeve.Errorf(reeve.InProgress, "begun"))), g.Open(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	for _, tool := range []string{"at_once", "waits"} {

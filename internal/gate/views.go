@@ -17,6 +17,10 @@ type views struct {
 	agents     map[string]*agentView // by workspace and id or name
 }
 
+func newViews() views {
+	return views{workspaces: map[string]*workspaceView{}, agents: map[string]*agentView{}}
+}
+
 // maxViews bounds the cache; past it everything is forgotten and read again.
 const maxViews = 10_000
 
@@ -196,7 +200,7 @@ func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string
 				continue
 			}
 		}
-		w.tools[t.ID] = g.entry(t)
+		w.tools[t.ID] = g.Catalogue.entry(t)
 	}
 	budgets, err := s.ListBudgets(ctx, id)
 	if err != nil {

@@ -23,7 +23,7 @@ func (g *Gate) Withdraw(ctx context.Context, tx *store.Tx, v reeve.Item, why str
 			continue
 		}
 		said := reeve.Errorf(reeve.Denied, "%s", why)
-		if err := g.takeBack(ctx, tx, op, said, unwanted(said)); err != nil {
+		if err := takeBack(ctx, tx, op, said, unwanted(said)); err != nil {
 			return err
 		}
 	}
@@ -50,7 +50,7 @@ func (g *Gate) Lapse(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 		}
 		void, err := outlived(ctx, tx, op)
 		if err == nil && void != nil {
-			err = g.unask(ctx, tx, op, reeve.AsError(void))
+			err = unask(ctx, tx, op, reeve.AsError(void))
 		}
 		if err != nil {
 			return err
@@ -60,15 +60,15 @@ func (g *Gate) Lapse(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 }
 
 // unask is takeBack, unless a person was faster.
-func (g *Gate) unask(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error) error {
-	if err := g.takeBack(ctx, tx, op, why, unwanted(why)); err != nil && reeve.CodeOf(err) != reeve.Conflict {
+func unask(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error) error {
+	if err := takeBack(ctx, tx, op, why, unwanted(why)); err != nil && reeve.CodeOf(err) != reeve.Conflict {
 		return err
 	}
 	return nil
 }
 
 // takeBack denies an operation that waits for a person, or that one has let go and that has not begun. Its approval lapses.
-func (g *Gate) takeBack(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error, step reeve.Step) error {
+func takeBack(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error, step reeve.Step) error {
 	a, asked, err := tx.LastApproval(ctx, op.ID)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (g *Gate) takeBack(ctx context.Context, tx *store.Tx, op reeve.Operation, w
 			return err
 		}
 	}
-	return g.deny(ctx, tx, op, why, step)
+	return deny(ctx, tx, op, why, step)
 }
 
 // unwanted is the step that refuses what nobody is asked about any more.

@@ -45,10 +45,10 @@ func TestG15_ApprovedWhileItIsTakenBack(t *testing.T) {
 	}
 	read()
 	seen := op
-	if _, err := g.Decide(ctx, "home", res.ApprovalID, true, "ann", ""); err != nil {
+	if _, err := g.Inbox.Decide(ctx, "home", res.ApprovalID, true, "ann", ""); err != nil {
 		t.Fatal(err)
 	}
-	update(func(tx *store.Tx) error { return g.unask(ctx, tx, seen, reeve.Errorf(reeve.Denied, "gone")) })
+	update(func(tx *store.Tx) error { return unask(ctx, tx, seen, reeve.Errorf(reeve.Denied, "gone")) })
 	if _, err := g.Step(ctx); err != nil {
 		t.Fatal(err)
 	}

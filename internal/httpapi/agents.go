@@ -321,7 +321,7 @@ func messages(ctx context.Context, snap *store.Snap, who reeve.Principal, agent,
 func (s *server) listProfiles(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.ProfileList], error) {
 	out := &body[reeve.ProfileList]{}
 	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body.Profiles, err = s.Gate.Profiles(ctx, snap, who.Workspace)
+		out.Body.Profiles, err = s.Gate.Catalogue.Profiles(ctx, snap, who.Workspace)
 		return err
 	})
 	return out, err

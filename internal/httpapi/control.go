@@ -96,7 +96,7 @@ func (s *server) deleteBudget(ctx context.Context, who reeve.Principal, in *Subj
 
 func (s *server) status(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.Status], error) {
 	out := &body[reeve.Status]{Body: reeve.Status{Version: s.Version, Engine: s.DB.Engine(), Role: who.Role, User: who.User, StartedAt: s.StartedAt}}
-	tools, err := s.Gate.Tools(ctx, who.Workspace, "")
+	tools, err := s.Gate.Catalogue.Tools(ctx, who.Workspace, "")
 	if err != nil {
 		return nil, err
 	}

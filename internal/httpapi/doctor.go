@@ -38,7 +38,7 @@ func (s *server) checkWorkspace(ctx context.Context, who reeve.Principal) (part 
 }
 
 func (s *server) checkTools(ctx context.Context, who reeve.Principal) (reeve.PartHealth, error) {
-	tools, err := s.Gate.Tools(ctx, who.Workspace, "")
+	tools, err := s.Gate.Catalogue.Tools(ctx, who.Workspace, "")
 	return ailing("tools", brokenTools(tools), "every tool in the catalogue can be called",
 		"remove the tool, or make it again, or run a build that has its handler, or give it what it says is missing; all others work"), err
 }
@@ -55,7 +55,7 @@ func (s *server) checkAgents(ctx context.Context, who reeve.Principal) (part ree
 		}
 		settings, err := snap.ListSettings(ctx, who.Workspace)
 		for _, v := range settings {
-			if why := s.Gate.Unfit(v.Tool, v.Config); why != "" {
+			if why := s.Gate.Catalogue.Unfit(v.Tool, v.Config); why != "" {
 				said = append(said, v.Agent+": the tool "+v.Tool.ID+": "+why)
 				hints = append(hints, fmt.Sprintf("reeve agents detach %s %s, then reeve agents attach %s %s --config with the "+
 					"settings that reeve tools get %s shows", v.Agent, v.Tool.ID, v.Agent, v.Tool.ID, v.Tool.ID))

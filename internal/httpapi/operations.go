@@ -73,7 +73,7 @@ func (s *server) resolve(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.ResolveRequest
 }) (*body[reeve.Operation], error) {
-	op, err := s.Gate.Resolve(ctx, who.Workspace, in.ID, in.Body, who.User)
+	op, err := s.Gate.Inbox.Resolve(ctx, who.Workspace, in.ID, in.Body, who.User)
 	return &body[reeve.Operation]{op}, err
 }
 
@@ -198,7 +198,7 @@ func (s *server) decide(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.DecisionRequest
 }) (*body[reeve.Approval], error) {
-	a, err := s.Gate.Decide(ctx, who.Workspace, in.ID, in.Body.Decision == "approve", who.User, in.Body.Comment)
+	a, err := s.Gate.Inbox.Decide(ctx, who.Workspace, in.ID, in.Body.Decision == "approve", who.User, in.Body.Comment)
 	return &body[reeve.Approval]{a}, err
 }
 

@@ -66,17 +66,17 @@ type commented struct {
 }
 
 func (s *server) acceptProposal(ctx context.Context, who reeve.Principal, in *commented) (*body[reeve.Proposal], error) {
-	p, err := s.Gate.AcceptProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
+	p, err := s.Gate.Inbox.AcceptProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
 	return &body[reeve.Proposal]{p}, err
 }
 
 func (s *server) rejectProposal(ctx context.Context, who reeve.Principal, in *commented) (*body[reeve.Proposal], error) {
-	p, err := s.Gate.RejectProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
+	p, err := s.Gate.Inbox.RejectProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
 	return &body[reeve.Proposal]{p}, err
 }
 
 func (s *server) reopenProposal(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Proposal], error) {
-	p, err := s.Gate.ReopenProposal(ctx, who.Workspace, in.ID, who.User)
+	p, err := s.Gate.Inbox.ReopenProposal(ctx, who.Workspace, in.ID, who.User)
 	return &body[reeve.Proposal]{p}, err
 }
 
@@ -126,11 +126,11 @@ type setDecision struct {
 }
 
 func (s *server) acceptChangeSet(ctx context.Context, who reeve.Principal, in *setDecision) (*body[reeve.SetDecision], error) {
-	d, err := s.Gate.DecideSet(ctx, who.Workspace, in.ID, in.Body.Items, true, who.User, in.Body.Comment)
+	d, err := s.Gate.Inbox.DecideSet(ctx, who.Workspace, in.ID, in.Body.Items, true, who.User, in.Body.Comment)
 	return &body[reeve.SetDecision]{d}, err
 }
 
 func (s *server) rejectChangeSet(ctx context.Context, who reeve.Principal, in *setDecision) (*body[reeve.SetDecision], error) {
-	d, err := s.Gate.DecideSet(ctx, who.Workspace, in.ID, in.Body.Items, false, who.User, in.Body.Comment)
+	d, err := s.Gate.Inbox.DecideSet(ctx, who.Workspace, in.ID, in.Body.Items, false, who.User, in.Body.Comment)
 	return &body[reeve.SetDecision]{d}, err
 }

@@ -279,7 +279,7 @@ func (l *line) take(ctx context.Context, b []byte) error {
 	case reeve.ClientCancel:
 		_, err = l.cancel(ctx, who, l.conversation, f.TurnID)
 	case reeve.ClientApprove, reeve.ClientDeny:
-		_, err = l.Gate.Decide(ctx, who.Workspace, f.ApprovalID, f.Type == reeve.ClientApprove, who.User, f.Comment)
+		_, err = l.Gate.Inbox.Decide(ctx, who.Workspace, f.ApprovalID, f.Type == reeve.ClientApprove, who.User, f.Comment)
 	}
 	return err
 }

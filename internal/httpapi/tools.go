@@ -33,7 +33,7 @@ func (s *server) listTools(ctx context.Context, who reeve.Principal, in *struct 
 	Scoped
 	Category string `query:"category" maxLength:"64" doc:"Only this category"`
 }) (*body[reeve.ToolList], error) {
-	list, err := s.Gate.Tools(ctx, who.Workspace, in.Category)
+	list, err := s.Gate.Catalogue.Tools(ctx, who.Workspace, in.Category)
 	out := &body[reeve.ToolList]{Body: reeve.ToolList{Tools: []reeve.ToolView{}}}
 	for _, t := range list {
 		out.Body.Tools = append(out.Body.Tools, show(t, nil))
@@ -42,7 +42,7 @@ func (s *server) listTools(ctx context.Context, who reeve.Principal, in *struct 
 }
 
 func (s *server) getTool(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ToolView], error) {
-	t, err := s.Gate.Tool(ctx, who.Workspace, in.ID)
+	t, err := s.Gate.Catalogue.Tool(ctx, who.Workspace, in.ID)
 	return &body[reeve.ToolView]{show(t, nil)}, err
 }
 
@@ -51,7 +51,7 @@ func (s *server) createTool(ctx context.Context, who reeve.Principal, in *struct
 	Body reeve.ToolRequest
 }) (*body[reeve.ToolView], error) {
 	answerAs(ctx, func(t reeve.Tool) any { return show(t, nil) })
-	t, err := s.Gate.PutTool(ctx, in.Body.Tool(who.Workspace), false, who.Role)
+	t, err := s.Gate.Catalogue.PutTool(ctx, in.Body.Tool(who.Workspace), false, who.Role)
 	return &body[reeve.ToolView]{show(t, nil)}, err
 }
 
@@ -63,12 +63,12 @@ func (s *server) updateTool(ctx context.Context, who reeve.Principal, in *struct
 		return nil, &reeve.Error{Code: reeve.Validation, Message: "the id of a tool cannot change",
 			Fields: []reeve.Field{{Path: "/id", Message: "is not the one in the path", Expected: in.ID}}}
 	}
-	t, err := s.Gate.PutTool(ctx, in.Body.Tool(who.Workspace), true, who.Role)
+	t, err := s.Gate.Catalogue.PutTool(ctx, in.Body.Tool(who.Workspace), true, who.Role)
 	return &body[reeve.ToolView]{show(t, nil)}, err
 }
 
 func (s *server) deleteTool(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
-	return nil, s.Gate.DeleteTool(ctx, who.Workspace, in.ID)
+	return nil, s.Gate.Catalogue.DeleteTool(ctx, who.Workspace, in.ID)
 }
 
 // AgentPath names an agent.
@@ -88,7 +88,7 @@ func (s *server) listAgentTools(ctx context.Context, who reeve.Principal, in *Ag
 		list, err := snap.ListAttachments(ctx, a.ID)
 		for _, t := range list {
 			if t.Tool.Broken == "" {
-				t.Tool.Broken = s.Gate.Unfit(t.Tool, t.Config)
+				t.Tool.Broken = s.Gate.Catalogue.Unfit(t.Tool, t.Config)
 			}
 			out.Body.Tools = append(out.Body.Tools, showAttached(t.Tool, t.Config))
 		}
@@ -108,7 +108,7 @@ func (s *server) listAgentTools(ctx context.Context, who reeve.Principal, in *Ag
 		return nil
 	})
 	for i := range out.Body.Tools {
-		out.Body.Tools[i].Broken = s.Gate.Broken(out.Body.Tools[i].Tool)
+		out.Body.Tools[i].Broken = s.Gate.Catalogue.Broken(out.Body.Tools[i].Tool)
 	}
 	return out, err
 }
@@ -130,10 +130,10 @@ func (s *server) attachTool(ctx context.Context, who reeve.Principal, in *struct
 		if t, err = tx.GetTool(ctx, who.Workspace, in.Body.ToolID); err != nil {
 			return err
 		}
-		if config, err = s.Gate.CheckConfig(t, in.Body.Config); err != nil {
+		if config, err = s.Gate.Catalogue.CheckConfig(t, in.Body.Config); err != nil {
 			return err
 		}
-		if names := s.Gate.Owners(t, config); len(names) > 0 && !who.Role.Allows(reeve.Owner) {
+		if names := s.Gate.Catalogue.Owners(t, config); len(names) > 0 && !who.Role.Allows(reeve.Owner) {
 			return reeve.Errorf(reeve.Forbidden, "a token with role %s cannot set %s of %s", who.Role, strings.Join(names, " and "), t.ID).Hintf("it takes the role %s", reeve.Owner)
 		}
 		if err := tx.Attach(ctx, a, t, config); err != nil {
@@ -157,11 +157,11 @@ func (s *server) checkNames(ctx context.Context, who reeve.Principal, agent stri
 	if err != nil {
 		return err
 	}
-	config, err := s.Gate.CheckConfig(t, r.Config)
+	config, err := s.Gate.Catalogue.CheckConfig(t, r.Config)
 	if err != nil {
 		return err
 	}
-	return s.Gate.CheckNames(ctx, who.Workspace, t, config)
+	return s.Gate.Catalogue.CheckNames(ctx, who.Workspace, t, config)
 }
 
 func (s *server) detachTool(ctx context.Context, who reeve.Principal, in *struct {
