@@ -104,7 +104,7 @@ var goroutines = map[string]string{
 	"internal/gate/invoke.go":               "a handler that hangs must not take the gate with it",
 	"internal/gate/reconcile.go":            "Run's own group, and Close's wait",
 	"internal/httpapi/once.go":              "a request that is made once goes on for a while without its caller",
-	"internal/httpapi/pass.go":              "waiting for a client's next lines ends when its pass is due to be looked at",
+	"internal/httpapi/permit.go":            "waiting for a client's next lines ends when its permit is due for a check",
 	"internal/httpapi/socket.go":            "a connection is spoken to and watched while it is listened to; it waits for both",
 	"internal/httpapi/streams.go":           "streams end when the server does",
 	"internal/sandbox/confine/run_linux.go": "output is drained and the deadline watched while the command runs; Run waits for both",

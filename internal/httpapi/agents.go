@@ -5,56 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"regexp"
-	"slices"
-	"strings"
 
 	"reeve"
 	"reeve/internal/gate"
 	"reeve/internal/store"
+	"reeve/internal/wake"
 )
-
-// Page is in the input of lists.
-type Page struct {
-	Cursor string `query:"cursor" maxLength:"256" doc:"next_cursor of the page before"`
-	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
-}
 
 // agentName is the form of an agent's name; after one a page of agents begins.
 var agentName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
-
-// badCursor refuses a cursor that no page can have ended with.
-func badCursor() error {
-	return &reeve.Error{Code: reeve.Validation, Message: "the cursor is not one this server gave", Hint: "leave it out to begin at the first page",
-		Fields: []reeve.Field{{Path: "query/cursor", Message: "cannot be read", Expected: "next_cursor of the page before"}}}
-}
-
-// checkCursor refuses a cursor that is not an id.
-func checkCursor(c string) error {
-	if c == "" || reeve.IsID(c) {
-		return nil
-	}
-	return badCursor()
-}
-
-// checkPlace refuses a cursor that is not a place in a log.
-func checkPlace(c string) error {
-	if c == "" || store.IsPlace(c) {
-		return nil
-	}
-	return badCursor()
-}
-
-// nameCursor begins a cursor of a list in the order of names: any word is a name, and not every word a cursor.
-const nameCursor = "name."
-
-// parseNameCursor gives the name that the page before ended with.
-func parseNameCursor(c string) (string, error) {
-	name, ok := strings.CutPrefix(c, nameCursor)
-	if c != "" && (!ok || !agentName.MatchString(name)) {
-		return "", badCursor()
-	}
-	return name, nil
-}
 
 // agentID finds an agent by its name or id, to narrow a list by; no name is no agent, and narrows nothing.
 func agentID(ctx context.Context, snap *store.Snap, workspace, name string) (string, error) {
@@ -65,7 +24,16 @@ func agentID(ctx context.Context, snap *store.Snap, workspace, name string) (str
 	return a.ID, err
 }
 
-func (s *server) listAgents(ctx context.Context, who reeve.Principal, in *struct {
+// agentHandlers serves agents, their state and their threads.
+type agentHandlers struct {
+	db          *store.DB
+	gate        *gate.Gate
+	wake        *wake.Room
+	automations Automations
+	announcer   changeAnnouncer
+}
+
+func (h *agentHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
 }) (*body[reeve.AgentList], error) {
@@ -74,7 +42,7 @@ func (s *server) listAgents(ctx context.Context, who reeve.Principal, in *struct
 		return nil, err
 	}
 	out := &body[reeve.AgentList]{}
-	err = s.DB.View(ctx, func(snap *store.Snap) (err error) {
+	err = h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body.Agents, err = snap.ListAgents(ctx, who.Workspace, after, in.Limit)
 		return err
 	})
@@ -84,7 +52,7 @@ func (s *server) listAgents(ctx context.Context, who reeve.Principal, in *struct
 	return out, err
 }
 
-func (s *server) createAgent(ctx context.Context, who reeve.Principal, in *struct {
+func (h *agentHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.AgentRequest
 }) (*body[reeve.Agent], error) {
@@ -97,7 +65,7 @@ func (s *server) createAgent(ctx context.Context, who reeve.Principal, in *struc
 		return nil, reeve.Wrong("/lifecycle", "is the end of an agent", "created, active or dormant")
 	}
 	out := &body[reeve.Agent]{}
-	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
+	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {
 		a := reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: who.Workspace, Kind: "assistant", Lifecycle: reeve.AgentCreated, Mode: reeve.Hybrid,
 			Categories: []string{}, Config: json.RawMessage("{}"), CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
 		if err := settle(ctx, tx, &a, in.Body); err != nil {
@@ -194,20 +162,20 @@ func change(a *reeve.Agent, r reeve.AgentRequest) error {
 	return nil
 }
 
-func (s *server) getAgent(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.Agent], error) {
+func (h *agentHandlers) get(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.Agent], error) {
 	out := &body[reeve.Agent]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body, err = snap.GetAgent(ctx, who.Workspace, in.Agent)
 		return err
 	})
 }
 
-func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struct {
+func (h *agentHandlers) update(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
 	Body reeve.AgentRequest
 }) (*body[reeve.Agent], error) {
 	out := &body[reeve.Agent]{}
-	err := s.DB.Update(ctx, func(tx *store.Tx) error {
+	err := h.db.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.Revise(ctx, who.Workspace); err != nil {
 			return err
 		}
@@ -219,7 +187,7 @@ func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struc
 			return err
 		}
 		if a.Lifecycle == reeve.AgentDestroyed { // before its turns end, which tells what their calls came to
-			if err := s.retire(ctx, tx, a, "destroyed"); err != nil {
+			if err := h.retire(ctx, tx, a, "destroyed"); err != nil {
 				return err
 			}
 		}
@@ -230,42 +198,42 @@ func (s *server) updateAgent(ctx context.Context, who reeve.Principal, in *struc
 		return err
 	})
 	if err == nil && out.Body.Lifecycle == reeve.AgentDestroyed {
-		s.Wake.Interrupt(who.Workspace, out.Body.ID, reeve.ErrEnded)
-		s.Gate.Nudge() // somebody may wait for its answer
+		h.wake.Interrupt(who.Workspace, out.Body.ID, reeve.ErrEnded)
+		h.gate.Nudge() // somebody may wait for its answer
 	}
 	return out, err
 }
 
 // retire settles what an agent leaves that is about to be destroyed or removed, as end says.
-func (s *server) retire(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
-	if err := s.Gate.Retire(ctx, tx, a, end); err != nil {
+func (h *agentHandlers) retire(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
+	if err := h.gate.Retire(ctx, tx, a, end); err != nil {
 		return err
 	}
-	return s.Automations.Retire(ctx, tx, a, end)
+	return h.automations.Retire(ctx, tx, a, end)
 }
 
-func (s *server) deleteAgent(ctx context.Context, who reeve.Principal, in *AgentPath) (*none, error) {
+func (h *agentHandlers) remove(ctx context.Context, who reeve.Principal, in *AgentPath) (*none, error) {
 	var a reeve.Agent
-	err := s.DB.Update(ctx, func(tx *store.Tx) (err error) {
+	err := h.db.Update(ctx, func(tx *store.Tx) (err error) {
 		if err := tx.Revise(ctx, who.Workspace); err != nil {
 			return err
 		}
 		if a, err = tx.GetAgent(ctx, who.Workspace, in.Agent); err != nil {
 			return err
 		}
-		if err := s.retire(ctx, tx, a, "removed"); err != nil { // before its turns end, which tells what their calls came to
+		if err := h.retire(ctx, tx, a, "removed"); err != nil { // before its turns end, which tells what their calls came to
 			return err
 		}
 		return tx.DeleteAgent(ctx, who.Workspace, a.ID)
 	})
 	if err == nil {
-		s.Wake.Interrupt(who.Workspace, a.ID, reeve.ErrEnded)
-		s.Gate.Nudge() // somebody may wait for its answer
+		h.wake.Interrupt(who.Workspace, a.ID, reeve.ErrEnded)
+		h.gate.Nudge() // somebody may wait for its answer
 	}
 	return nil, err
 }
 
-func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *struct {
+func (h *agentHandlers) listMessages(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
 	Page
 	Session string `query:"session" maxLength:"128" doc:"The session; your own default session if neither is given"`
@@ -275,7 +243,7 @@ func (s *server) listMessages(ctx context.Context, who reeve.Principal, in *stru
 		return nil, err
 	}
 	out := &body[reeve.MessageList]{}
-	err := s.DB.View(ctx, func(snap *store.Snap) error {
+	err := h.db.View(ctx, func(snap *store.Snap) error {
 		a, gone := snap.GetAgent(ctx, who.Workspace, in.Agent)
 		if reeve.CodeOf(gone) == reeve.NotFound && reeve.IsID(in.Agent) {
 			a.ID = in.Agent // what a removed agent did is still there to be read, by its id
@@ -316,22 +284,4 @@ func messages(ctx context.Context, snap *store.Snap, who reeve.Principal, agent,
 		return nil, err
 	}
 	return snap.ListMessages(ctx, who.Workspace, reeve.RunThread(agent, run), page.Cursor, page.Limit)
-}
-
-func (s *server) listProfiles(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.ProfileList], error) {
-	out := &body[reeve.ProfileList]{}
-	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body.Profiles, err = s.Gate.Catalogue.Profiles(ctx, snap, who.Workspace)
-		return err
-	})
-	return out, err
-}
-
-func (s *server) putProfile(ctx context.Context, who reeve.Principal, in *struct {
-	Scoped
-	Kind string `path:"kind" minLength:"1" maxLength:"64" pattern:"^[a-z][a-z0-9_.-]*$"`
-	Body reeve.ProfileRequest
-}) (*body[reeve.Profile], error) {
-	p := reeve.Profile{Kind: in.Kind, Capabilities: slices.Compact(slices.Sorted(slices.Values(in.Body.Capabilities)))}
-	return &body[reeve.Profile]{p}, s.DB.Update(ctx, func(tx *store.Tx) error { return tx.PutProfile(ctx, who.Workspace, p) })
 }

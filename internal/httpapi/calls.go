@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"reeve"
+	"reeve/internal/gate"
 	"reeve/internal/store"
 )
 
@@ -33,13 +34,20 @@ func asCall(who reeve.Principal, agent, key string, r reeve.CallRequest) (reeve.
 	return c, nil
 }
 
+// callHandlers serves tool calls, their explanations and their stored outputs.
+type callHandlers struct {
+	db       *store.DB
+	gate     *gate.Gate
+	redactor viewRedactor
+}
+
 // prepare finds the agent, so that a key means the same by id and by name.
-func (s *server) prepare(ctx context.Context, who reeve.Principal, agent, key string, r reeve.CallRequest) (reeve.Call, error) {
+func (h *callHandlers) prepare(ctx context.Context, who reeve.Principal, agent, key string, r reeve.CallRequest) (reeve.Call, error) {
 	c, err := asCall(who, agent, key, r)
 	if err != nil || c.Operation == "" && c.Session == "" && c.Run == "" {
 		return c, err
 	}
-	err = s.DB.View(ctx, func(snap *store.Snap) error {
+	err = h.db.View(ctx, func(snap *store.Snap) error {
 		if err := mayEnter(ctx, snap, who, c.Session, c.Run); err != nil || c.Operation == "" {
 			return err
 		}
@@ -68,12 +76,12 @@ func answer(r reeve.Result) *callOutput {
 	return out
 }
 
-func (s *server) call(ctx context.Context, who reeve.Principal, in *callInput) (*callOutput, error) {
-	c, err := s.prepare(ctx, who, in.Agent, in.Key, in.Body)
+func (h *callHandlers) call(ctx context.Context, who reeve.Principal, in *callInput) (*callOutput, error) {
+	c, err := h.prepare(ctx, who, in.Agent, in.Key, in.Body)
 	if err != nil {
 		return nil, err
 	}
-	res, err := s.Gate.Call(ctx, c)
+	res, err := h.gate.Call(ctx, c)
 	if err != nil {
 		return nil, &refusedCall{res.CallID, err}
 	}
@@ -81,7 +89,7 @@ func (s *server) call(ctx context.Context, who reeve.Principal, in *callInput) (
 }
 
 // callAll makes several calls. A key of the whole gives one to each call that has none of its own.
-func (s *server) callAll(ctx context.Context, who reeve.Principal, in *struct {
+func (h *callHandlers) callAll(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
 	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"The same key makes the same calls once"`
 	Body reeve.BatchRequest
@@ -92,13 +100,13 @@ func (s *server) callAll(ctx context.Context, who reeve.Principal, in *struct {
 		if in.Key != "" && r.Key == "" {
 			r.Key = in.Key + "#" + strconv.Itoa(i)
 		}
-		if calls[i], err = s.prepare(ctx, who, in.Agent, "", r); err != nil {
+		if calls[i], err = h.prepare(ctx, who, in.Agent, "", r); err != nil {
 			return nil, err
 		}
 	}
 	out := &body[reeve.BatchAnswer]{Body: reeve.BatchAnswer{Results: make([]reeve.Result, len(calls))}}
 	last := 0 // the last that was made
-	for i, a := range s.Gate.CallAll(ctx, calls) {
+	for i, a := range h.gate.CallAll(ctx, calls) {
 		switch {
 		case !a.Made:
 			out.Body.Results[i] = notMade(last, calls[last].Tool)
@@ -118,38 +126,38 @@ func notMade(place int, tool string) reeve.Result {
 		Hint:    "make it when that one has its result; a batch that has an Idempotency-Key can be sent again as it is"}
 }
 
-func (s *server) judge(ctx context.Context, who reeve.Principal, in *callInput) (*body[reeve.Explanation], error) {
-	c, err := s.prepare(ctx, who, in.Agent, in.Key, in.Body)
+func (h *callHandlers) judge(ctx context.Context, who reeve.Principal, in *callInput) (*body[reeve.Explanation], error) {
+	c, err := h.prepare(ctx, who, in.Agent, in.Key, in.Body)
 	if err != nil {
 		return nil, err
 	}
-	judge := s.Gate.JudgeAlone // what takes the tool to find out is for those who may call it
+	judge := h.gate.JudgeAlone // what takes the tool to find out is for those who may call it
 	if who.Role.Allows(reeve.Member) {
-		judge = s.Gate.Judge
+		judge = h.gate.Judge
 	}
 	x, err := judge(ctx, c)
 	return &body[reeve.Explanation]{x}, err
 }
 
-func (s *server) explain(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Explanation], error) {
-	x, err := s.Gate.Explain(ctx, who.Workspace, in.ID)
+func (h *callHandlers) explain(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Explanation], error) {
+	x, err := h.gate.Explain(ctx, who.Workspace, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return &body[reeve.Explanation]{x}, s.DB.View(ctx, func(snap *store.Snap) error {
-		return s.overseeOne(ctx, snap, who, x.Approval, x.Proposal)
+	return &body[reeve.Explanation]{x}, h.db.View(ctx, func(snap *store.Snap) error {
+		return h.redactor.overseeOne(ctx, snap, who, x.Approval, x.Proposal)
 	})
 }
 
-func (s *server) readOutput(ctx context.Context, who reeve.Principal, in *struct {
+func (h *callHandlers) readOutput(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Hash   string `path:"hash" pattern:"^[0-9a-f]{64}$"`
 	Offset int    `query:"offset" minimum:"0" maximum:"1000000000"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1048576" default:"65536"`
 }) (*body[reeve.OutputSlice], error) {
 	out := &body[reeve.OutputSlice]{}
-	err := s.DB.View(ctx, func(snap *store.Snap) error {
-		shown, err := s.Gate.Shown(ctx, snap, who.Workspace)
+	err := h.db.View(ctx, func(snap *store.Snap) error {
+		shown, err := h.gate.Shown(ctx, snap, who.Workspace)
 		if err != nil {
 			return err
 		}

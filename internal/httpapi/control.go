@@ -2,150 +2,215 @@ package httpapi
 
 import (
 	"context"
-	"io"
-	"regexp"
-
-	"github.com/danielgtaylor/huma/v2"
+	"math"
+	"slices"
+	"strings"
 
 	"reeve"
+	"reeve/internal/gate"
 	"reeve/internal/store"
+	"reeve/internal/wake"
 )
 
-func (s *server) listBudgets(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.BudgetList], error) {
-	out := &body[reeve.BudgetList]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body.Budgets, err = snap.ListBudgets(ctx, who.Workspace)
-		return err
+// heldShown is how much of each kind a report lists for a workspace.
+const heldShown = 200
+
+// controlHandlers serves the kill switch and the hold of a server.
+type controlHandlers struct {
+	db   *store.DB
+	gate *gate.Gate
+	wake *wake.Room
+}
+
+// showHold lists what the server would go on with: in every workspace for a token that is valid in all of them, else in one.
+func (h *controlHandlers) showHold(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.HoldReport], error) {
+	out := &body[reeve.HoldReport]{Body: reeve.HoldReport{Work: []reeve.HeldWork{}}}
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
+		hold, err := snap.Hold(ctx)
+		if err != nil || hold == nil {
+			return err
+		}
+		out.Body.Held, out.Body.Hold, out.Body.Counts = true, hold, map[reeve.HeldKind]int{}
+		workspaces := []reeve.Workspace{{ID: who.Workspace}}
+		switch err := serverWide(ctx, snap, who); reeve.CodeOf(err) {
+		case "":
+			if workspaces, err = snap.ListWorkspaces(ctx); err != nil {
+				return err
+			}
+		case reeve.Forbidden:
+		default:
+			return err
+		}
+		for _, w := range workspaces {
+			work, counts, err := snap.HeldWork(ctx, w.ID, heldShown)
+			if err != nil {
+				return err
+			}
+			shown, err := h.heldFor(ctx, snap, who, w.ID, work)
+			if err != nil {
+				return err
+			}
+			out.Body.Work = append(out.Body.Work, shown...)
+			for kind, n := range counts {
+				out.Body.Counts[kind] += n
+				out.Body.More = out.Body.More || n > heldShown
+			}
+		}
+		return nil
 	})
 }
 
-// SubjectPath names the subject of a budget.
-type SubjectPath struct {
-	Scoped
-	Subject string `path:"subject" maxLength:"200" doc:"agent:<id>, run:<id>, or workspace"`
-}
+// heldText is how many characters are shown of what held work is about.
+const heldText = 200
 
-var subject = regexp.MustCompile(`^(workspace|(agent|run):[!-~]{1,128})$`)
-
-func checkSubject(path, s string) error {
-	if subject.MatchString(s) {
-		return nil
+// heldFor makes a workspace's held work fit for a caller. All of it is listed; what it is about is left out where the
+// caller could not read it elsewhere, and those who may look but not decide are not shown what looks like a secret.
+func (h *controlHandlers) heldFor(ctx context.Context, snap *store.Snap, who reeve.Principal, workspace string,
+	work []store.Held) ([]reeve.HeldWork, error) {
+	scrub := func(text string) string { return text }
+	if !who.Role.Allows(reeve.Member) && len(work) > 0 {
+		shown, err := h.gate.Shown(ctx, snap, workspace)
+		if err != nil {
+			return nil, err
+		}
+		scrub = shown.Overseen
 	}
-	return &reeve.Error{Code: reeve.Validation, Message: "that is not the subject of a budget",
-		Fields: []reeve.Field{{Path: path, Message: "is not a subject", Expected: "agent:<id>, run:<id>, or workspace"}}}
+	list := make([]reeve.HeldWork, 0, len(work))
+	for _, w := range work {
+		private := !sees(who, w.UserID)
+		if !private {
+			var err error
+			if private, err = hidden(ctx, snap, who, w.SessionID); err != nil {
+				return nil, err
+			}
+		}
+		text := scrub(w.Text)
+		if private {
+			text = "(another user's; what it is about is not shown)"
+		}
+		w.What = reeve.Clip(strings.TrimSpace(w.What+" "+text), heldText)
+		list = append(list, w.HeldWork)
+	}
+	return list, nil
 }
 
-func (s *server) putBudget(ctx context.Context, who reeve.Principal, in *struct {
-	SubjectPath
-	Body reeve.BudgetRequest
-}) (*body[reeve.Budget], error) {
-	if err := checkSubject("path/subject", in.Subject); err != nil {
+// resume lets a held server go on, if it is held; otherwise it turns the kill switch off.
+func (h *controlHandlers) resume(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.ResumeRequest
+}) (*none, error) {
+	released, err := h.release(ctx, who, in.Body)
+	if err != nil || released {
 		return nil, err
 	}
-	if in.Body.Parent != "" {
-		if err := checkSubject("/parent", in.Body.Parent); err != nil {
+	return nil, h.gate.Resume(ctx, who.Workspace, in.Body.Agent)
+}
+
+// release lets a held server go on, in one transaction with all that does not go on or becomes unknown. False means that it is not
+// held.
+func (h *controlHandlers) release(ctx context.Context, who reeve.Principal, r reeve.ResumeRequest) (released bool, err error) {
+	var held bool
+	if err := h.db.View(ctx, func(snap *store.Snap) (err error) { held, err = snap.Held(ctx); return err }); err != nil {
+		return false, err
+	}
+	if !held && len(r.Skip) == 0 && !r.SkipAll {
+		return false, nil
+	}
+	var over []reeve.Run
+	err = h.db.Update(ctx, func(tx *store.Tx) error {
+		over, released = nil, false
+		hold, err := tx.Hold(ctx)
+		if err != nil {
+			return err
+		}
+		if hold == nil {
+			if len(r.Skip) > 0 || r.SkipAll {
+				return reeve.Errorf(reeve.Conflict, "the server is not held, so that there is nothing to skip; nothing was changed")
+			}
+			return nil
+		}
+		if r.Agent != "" {
+			return hold.Err()
+		}
+		if !who.Role.Allows(reeve.Owner) {
+			return reeve.Errorf(reeve.Forbidden, "a token with role %s cannot resume a server that is held", who.Role).
+				Hintf("use the owner's token of the data directory")
+		}
+		if err := serverWide(ctx, &tx.Snap, who); err != nil {
+			return err
+		}
+		skip, err := chosen(ctx, &tx.Snap, r)
+		if err != nil {
+			return err
+		}
+		if err := h.gate.Doubt(ctx, tx); err != nil {
+			return err
+		}
+		if over, err = h.wake.Skip(ctx, tx, skip); err != nil {
+			return err
+		}
+		released = true
+		if err := tx.Release(ctx); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, nil)
+	})
+	if err == nil && released {
+		h.wake.Resumed(over)
+		h.gate.Resumed()
+	}
+	return released, err
+}
+
+// chosen gives what is not to go on, and refuses ids of what cannot be skipped.
+func chosen(ctx context.Context, snap *store.Snap, r reeve.ResumeRequest) (skip []reeve.HeldWork, err error) {
+	if len(r.Skip) == 0 && !r.SkipAll {
+		return nil, nil
+	}
+	workspaces, err := snap.ListWorkspaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	left := slices.Clone(r.Skip)
+	for _, w := range workspaces {
+		work, _, err := snap.HeldWork(ctx, w.ID, math.MaxInt32)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range work {
+			if v.Skippable() && (r.SkipAll || slices.Contains(r.Skip, v.ID)) {
+				skip = append(skip, v.HeldWork)
+				left = slices.DeleteFunc(left, func(id string) bool { return id == v.ID })
+			}
+		}
+	}
+	if len(left) > 0 {
+		return nil, reeve.Errorf(reeve.NotFound, "%s is no run, wake or overdue schedule that would go on; nothing was changed", left[0]).
+			Hintf("reeve held lists them; an agent is kept from running with reeve stop --agent NAME")
+	}
+	return skip, nil
+}
+
+func (h *controlHandlers) stop(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.StopRequest
+}) (*none, error) {
+	agent, why := "", "everything in this workspace was stopped"
+	if in.Body.Reason != "" {
+		why += ": " + in.Body.Reason
+	}
+	if in.Body.Agent != "" { // before the switch is set: the caller may leave then
+		if err := h.db.View(ctx, func(snap *store.Snap) error {
+			a, err := snap.GetAgent(ctx, who.Workspace, in.Body.Agent)
+			agent, why = a.ID, "the agent "+a.Name+" was stopped"
+			return err
+		}); err != nil {
 			return nil, err
 		}
 	}
-	l := in.Body.Limit
-	if l.Calls < 0 || l.Tokens < 0 || l.Micros < 0 || l.Millis < 0 {
-		return nil, &reeve.Error{Code: reeve.Validation, Message: "a limit is below 0", Fields: []reeve.Field{{Path: "/limit", Message: "is negative", Expected: "0 for none, or more"}}}
-	}
-	b := reeve.Budget{Subject: in.Subject, Parent: in.Body.Parent, Limit: l, OnExceed: in.Body.OnExceed}
-	if b.OnExceed == "" {
-		b.OnExceed = reeve.EndOver
-	}
-	out := &body[reeve.Budget]{}
-	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		for _, s := range []*string{&b.Subject, &b.Parent} {
-			if name, ok := cutAgent(*s); ok {
-				a, err := tx.GetAgent(ctx, who.Workspace, name)
-				if err != nil {
-					return err
-				}
-				*s = "agent:" + a.ID
-			}
-		}
-		if err := tx.PutBudget(ctx, who.Workspace, b); err != nil {
-			return err
-		}
-		out.Body, _, err = tx.GetBudget(ctx, who.Workspace, b.Subject)
-		return err
-	})
-}
-
-func cutAgent(subject string) (string, bool) {
-	const p = "agent:"
-	if len(subject) > len(p) && subject[:len(p)] == p {
-		return subject[len(p):], true
-	}
-	return "", false
-}
-
-func (s *server) deleteBudget(ctx context.Context, who reeve.Principal, in *SubjectPath) (*none, error) {
-	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
-		subject := in.Subject
-		if name, ok := cutAgent(subject); ok {
-			if a, err := tx.GetAgent(ctx, who.Workspace, name); err == nil {
-				subject = "agent:" + a.ID
-			}
-		}
-		return tx.DeleteBudget(ctx, who.Workspace, subject)
-	})
-}
-
-func (s *server) status(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.Status], error) {
-	out := &body[reeve.Status]{Body: reeve.Status{Version: s.Version, Engine: s.DB.Engine(), Role: who.Role, User: who.User, StartedAt: s.StartedAt}}
-	tools, err := s.Gate.Catalogue.Tools(ctx, who.Workspace, "")
-	if err != nil {
+	if err := h.gate.Stop(ctx, who.Workspace, agent, in.Body.Reason); err != nil {
 		return nil, err
 	}
-	out.Body.Broken = brokenTools(tools)
-	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body.Workspace, err = snap.GetWorkspace(ctx, who.Workspace); err != nil {
-			return err
-		}
-		if out.Body.Hold, err = snap.Hold(ctx); err != nil {
-			return err
-		}
-		if out.Body.Node, err = snap.Node(ctx); err != nil {
-			return err
-		}
-		in, err := waiting(ctx, snap, who)
-		out.Body.Waiting, out.Body.More = in.Waiting(), in.More
-		return err
-	})
-}
-
-// serverWide lets only server tokens through: what concerns the whole server is no single workspace's business.
-func serverWide(ctx context.Context, snap *store.Snap, who reeve.Principal) error {
-	mine, _, err := snap.GetCredential(ctx, who.TokenID)
-	if err != nil {
-		return err
-	}
-	if !mine.Server {
-		return reeve.Errorf(reeve.Forbidden, "this concerns the whole server, and takes a server token").
-			Hintf("use the token in owner.token of the server's data directory")
-	}
-	return nil
-}
-
-// backup copies the whole database, so it takes a server token.
-func (s *server) backup(ctx context.Context, who reeve.Principal, _ *Scoped) (*huma.StreamResponse, error) {
-	if err := s.DB.View(ctx, func(snap *store.Snap) error { return serverWide(ctx, snap, who) }); err != nil {
-		return nil, err
-	}
-	whole, err := s.Backup(ctx) // before the answer begins, so that a copy that cannot be made is answered by the reason
-	if err != nil {
-		s.Log.Error("a backup failed", "request", requestID(ctx), "error", err)
-		return nil, err
-	}
-	return &huma.StreamResponse{Body: func(c huma.Context) {
-		defer whole.Close()
-		c.SetHeader("Content-Type", "application/octet-stream")
-		if _, err := io.Copy(c.BodyWriter(), whole); err != nil {
-			s.Log.Error("a backup failed", "request", requestID(c.Context()), "error", err)
-			panic(abort) // the client must not take a part for the whole
-		}
-	}}, nil
+	h.wake.Interrupt(who.Workspace, agent, reeve.Errorf(reeve.Stopped, "%s", why))
+	return nil, nil
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -21,29 +22,31 @@ const (
 )
 
 // conversationRoutes is the part of the contents page about talking.
-func (s *server) conversationRoutes(api huma.API) {
+func conversationRoutes(api huma.API, s *services) {
 	const (
 		get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
 		viewer, member        = reeve.Viewer, reeve.Member
 		made, gone            = http.StatusCreated, http.StatusNoContent
 		tag                   = "conversations"
 	)
-	handle(api, route{get, "/api/conversations", "listConversations", "List your conversations", tag, viewer, 0}, s.listConversations)
-	handle(api, route{post, "/api/conversations", "createConversation", "Begin a conversation", tag, member, made}, s.createConversation)
-	handle(api, route{get, conversationPath, "getConversation", "Get a conversation", tag, viewer, 0}, s.getConversation)
-	handle(api, route{patch, conversationPath, "updateConversation", "Rename, complete or reopen a conversation", tag, member, 0}, s.updateConversation)
-	handle(api, route{post, conversationPath + "/participants", "addParticipant", "Bring somebody in", tag, member, made}, s.addParticipant)
-	handle(api, route{del, conversationPath + "/participants/{participantId}", "removeParticipant", "End somebody's part", tag, member, gone}, s.removeParticipant)
-	handle(api, route{get, conversationPath + "/messages", "listConversationMessages", "Read a conversation's history", tag, viewer, 0}, s.listHistory)
-	handle(api, route{get, conversationPath + "/frames", "listFrames", "Read what clients were told", tag, viewer, 0}, s.listFrames)
-	handle(api, route{get, mediaPath, "getMedia", "Fetch a file that an agent sent", tag, viewer, 0}, s.getMedia)
-	handle(api, route{get, eventsPath, "streamEvents", "Follow a conversation (server-sent events)", tag, viewer, 0}, s.streamEvents)
-	handle(api, route{get, turnsPath, "listTurns", "List a conversation's turns", tag, viewer, 0}, s.listTurns)
-	handle(api, route{post, turnsPath, "createTurn", "Say something; with Accept: text/event-stream, follow the turn", tag, member, made}, s.createTurn)
-	handle(api, route{get, "/api/turns/{id}", "getTurn", "Get a turn with all that was said and done in it", tag, viewer, 0}, s.getTurn)
-	handle(api, route{post, "/api/turns/{id}/cancel", "cancelTurn", "End a turn", tag, member, 0}, s.cancelTurn)
-	handle(api, route{post, "/api/turns/{id}/feedback", "rateTurn", "Say what you think of a turn", tag, member, made}, s.rateTurn)
-	handle(api, route{post, playgroundPath, "playgroundChat", "Say something in a playground session (server-sent events)", tag, member, 0}, s.playground)
+	conversations := &conversationHandlers{db: s.DB, desk: s.Desk, follower: s.follower, streams: s.Streams, log: s.Log}
+	turns := &turnHandlers{db: s.DB, desk: s.Desk, canceler: s.canceler, follower: s.follower, log: s.Log}
+	handle(api, route{get, "/api/conversations", "listConversations", "List your conversations", tag, viewer, 0}, conversations.list)
+	handle(api, route{post, "/api/conversations", "createConversation", "Begin a conversation", tag, member, made}, conversations.create)
+	handle(api, route{get, conversationPath, "getConversation", "Get a conversation", tag, viewer, 0}, conversations.get)
+	handle(api, route{patch, conversationPath, "updateConversation", "Rename, complete or reopen a conversation", tag, member, 0}, conversations.update)
+	handle(api, route{post, conversationPath + "/participants", "addParticipant", "Bring somebody in", tag, member, made}, conversations.addParticipant)
+	handle(api, route{del, conversationPath + "/participants/{participantId}", "removeParticipant", "End somebody's part", tag, member, gone}, conversations.removeParticipant)
+	handle(api, route{get, conversationPath + "/messages", "listConversationMessages", "Read a conversation's history", tag, viewer, 0}, conversations.listMessages)
+	handle(api, route{get, conversationPath + "/frames", "listFrames", "Read what clients were told", tag, viewer, 0}, conversations.listFrames)
+	handle(api, route{get, mediaPath, "getMedia", "Fetch a file that an agent sent", tag, viewer, 0}, conversations.getMedia)
+	handle(api, route{get, eventsPath, "streamEvents", "Follow a conversation (server-sent events)", tag, viewer, 0}, conversations.streamEvents)
+	handle(api, route{get, turnsPath, "listTurns", "List a conversation's turns", tag, viewer, 0}, turns.list)
+	handle(api, route{post, turnsPath, "createTurn", "Say something; with Accept: text/event-stream, follow the turn", tag, member, made}, turns.create)
+	handle(api, route{get, "/api/turns/{id}", "getTurn", "Get a turn with all that was said and done in it", tag, viewer, 0}, turns.get)
+	handle(api, route{post, "/api/turns/{id}/cancel", "cancelTurn", "End a turn", tag, member, 0}, turns.cancel)
+	handle(api, route{post, "/api/turns/{id}/feedback", "rateTurn", "Say what you think of a turn", tag, member, made}, turns.rate)
+	handle(api, route{post, playgroundPath, "playgroundChat", "Say something in a playground session (server-sent events)", tag, member, 0}, turns.playground)
 
 	streams(api, eventsPath, get, "200", nil)
 	streams(api, turnsPath, post, "201", schemaOf[reeve.Turn](api))
@@ -73,7 +76,16 @@ func see(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) 
 	return snap.GetConversation(ctx, who.Workspace, chat.Sees(who), id)
 }
 
-func (s *server) listConversations(ctx context.Context, who reeve.Principal, in *struct {
+// conversationHandlers serves conversations, their participants, messages, frames and files.
+type conversationHandlers struct {
+	db       *store.DB
+	desk     *chat.Desk
+	follower eventStreamer
+	streams  *Streams
+	log      *slog.Logger
+}
+
+func (h *conversationHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
 	Agent string `query:"agent" maxLength:"128" doc:"Id or name"`
@@ -84,7 +96,7 @@ func (s *server) listConversations(ctx context.Context, who reeve.Principal, in 
 		return nil, err
 	}
 	out := &body[reeve.ConversationList]{}
-	err := s.DB.View(ctx, func(snap *store.Snap) error {
+	err := h.db.View(ctx, func(snap *store.Snap) error {
 		f := store.ConversationFilter{User: chat.Sees(who), State: in.State, Before: in.Cursor, Limit: in.Limit}
 		if f.User == "" && in.User != "" {
 			if known, err := snap.HasUser(ctx, who.Workspace, in.User); err != nil {
@@ -109,28 +121,28 @@ func (s *server) listConversations(ctx context.Context, who reeve.Principal, in 
 	return out, err
 }
 
-func (s *server) createConversation(ctx context.Context, who reeve.Principal, in *struct {
+func (h *conversationHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.ConversationRequest
 }) (*body[reeve.Conversation], error) {
-	c, err := s.Desk.Open(ctx, who, "", "chat", in.Body)
+	c, err := h.desk.Open(ctx, who, "", "chat", in.Body)
 	return &body[reeve.Conversation]{c}, err
 }
 
-func (s *server) getConversation(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Conversation], error) {
+func (h *conversationHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Conversation], error) {
 	out := &body[reeve.Conversation]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body, err = see(ctx, snap, who, in.ID)
 		return err
 	})
 }
 
-func (s *server) updateConversation(ctx context.Context, who reeve.Principal, in *struct {
+func (h *conversationHandlers) update(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.ConversationChange
 }) (*body[reeve.Conversation], error) {
 	out := &body[reeve.Conversation]{}
-	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
+	return out, h.db.Update(ctx, func(tx *store.Tx) error {
 		c, err := see(ctx, &tx.Snap, who, in.ID)
 		if err != nil {
 			return err
@@ -143,7 +155,7 @@ func (s *server) updateConversation(ctx context.Context, who reeve.Principal, in
 	})
 }
 
-func (s *server) addParticipant(ctx context.Context, who reeve.Principal, in *struct {
+func (h *conversationHandlers) addParticipant(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.ParticipantRequest
 }) (*body[reeve.Conversation], error) {
@@ -151,7 +163,7 @@ func (s *server) addParticipant(ctx context.Context, who reeve.Principal, in *st
 		return nil, &reeve.Error{Code: reeve.Validation, Message: "nobody is named", Fields: []reeve.Field{{Path: "/id", Message: "is blank", Expected: "a user, or an agent"}}}
 	}
 	out := &body[reeve.Conversation]{}
-	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
+	return out, h.db.Update(ctx, func(tx *store.Tx) error {
 		if _, err := see(ctx, &tx.Snap, who, in.ID); err != nil {
 			return err
 		}
@@ -183,13 +195,13 @@ func (s *server) addParticipant(ctx context.Context, who reeve.Principal, in *st
 }
 
 // removeParticipant ends somebody's part. A conversation keeps its own agent, and at least one person.
-func (s *server) removeParticipant(ctx context.Context, who reeve.Principal, in *struct {
+func (h *conversationHandlers) removeParticipant(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Participant string `path:"participantId" maxLength:"128" doc:"A user, or an agent's id"`
 	Kind        string `query:"kind" enum:"user,agent" default:"user"`
 }) (*none, error) {
-	defer s.Streams.Recheck()
-	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
+	defer h.streams.Recheck()
+	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.HoldConversation(ctx, in.ID); err != nil { // so that of two who go at once, one sees that the other has gone
 			return err
 		}
@@ -217,7 +229,7 @@ func (s *server) removeParticipant(ctx context.Context, who reeve.Principal, in 
 	})
 }
 
-func (s *server) listHistory(ctx context.Context, who reeve.Principal, in *struct {
+func (h *conversationHandlers) listMessages(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Page
 }) (*body[reeve.MessageList], error) {
@@ -225,7 +237,7 @@ func (s *server) listHistory(ctx context.Context, who reeve.Principal, in *struc
 		return nil, err
 	}
 	out := &body[reeve.MessageList]{}
-	err := s.DB.View(ctx, func(snap *store.Snap) error {
+	err := h.db.View(ctx, func(snap *store.Snap) error {
 		c, err := see(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
@@ -239,13 +251,13 @@ func (s *server) listHistory(ctx context.Context, who reeve.Principal, in *struc
 	return out, err
 }
 
-func (s *server) listFrames(ctx context.Context, who reeve.Principal, in *struct {
+func (h *conversationHandlers) listFrames(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	FromStart
 	Limit int `query:"limit" minimum:"1" maximum:"500" default:"200"`
 }) (*body[reeve.FrameList], error) {
 	out := &body[reeve.FrameList]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		c, err := see(ctx, snap, who, in.ID)
 		if err != nil {
 			return err

@@ -16,9 +16,9 @@ const (
 
 // cors tells a browser that a page of an allowed origin may read the answer. When the browser only asks whether it may send the
 // request, it is answered, and that is all.
-func (s *server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
+func (g *originGuard) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	origin := r.Header.Get("Origin")
-	if !slices.Contains(s.Origins, origin) {
+	if !slices.Contains(g.origins, origin) {
 		return false
 	}
 	h := w.Header()

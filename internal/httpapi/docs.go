@@ -2,14 +2,12 @@ package httpapi
 
 import (
 	"html/template"
+	"log/slog"
 	"net/http"
 	"sort"
 
 	"github.com/danielgtaylor/huma/v2"
 )
-
-// abort ends a response that cannot be completed.
-var abort = http.ErrAbortHandler
 
 type docRoute struct{ Method, Path, Summary string }
 
@@ -29,8 +27,8 @@ code{font:14px ui-monospace,monospace}td:first-child{width:5rem;font-weight:600}
 {{range .Groups}}<h2>{{.Name}}</h2><table>{{range .Routes}}<tr><td><code>{{.Method}}</code></td><td><code>{{.Path}}</code></td><td>{{.Summary}}</td></tr>{{end}}</table>{{end}}
 </html>`))
 
-// docs is a page of our own making: it loads nothing from anywhere.
-func (s *server) docs(api *huma.OpenAPI) http.HandlerFunc {
+// docs serves a page that lists the routes. The page loads nothing from elsewhere.
+func docs(api *huma.OpenAPI, log *slog.Logger) http.HandlerFunc {
 	byTag := map[string][]docRoute{}
 	for path, item := range api.Paths {
 		for method, op := range map[string]*huma.Operation{"GET": item.Get, "POST": item.Post, "PUT": item.Put, "PATCH": item.Patch, "DELETE": item.Delete} {
@@ -53,7 +51,7 @@ func (s *server) docs(api *huma.OpenAPI) http.HandlerFunc {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 		if err := docPage.Execute(w, page); err != nil {
-			s.Log.Warn("the docs page was not sent whole", "request", requestID(r.Context()), "error", err)
+			log.Warn("the docs page was not sent whole", "request", requestID(r.Context()), "error", err)
 		}
 	}
 }

@@ -6,16 +6,26 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/gate"
 	"reeve/internal/store"
+	"reeve/internal/wake"
 )
 
+// doctorHandlers checks the server and a workspace.
+type doctorHandlers struct {
+	db         *store.DB
+	gate       *gate.Gate
+	wake       *wake.Room
+	checkParts func(context.Context) []reeve.PartHealth // checks the parts of the server; may be nil
+}
+
 // doctor has the server check its parts, then looks at what is broken in the workspace.
-func (s *server) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.CheckUp], error) {
+func (h *doctorHandlers) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.CheckUp], error) {
 	out := &body[reeve.CheckUp]{}
-	if s.Doctor != nil {
-		out.Body.Checks = s.Doctor(ctx)
+	if h.checkParts != nil {
+		out.Body.Checks = h.checkParts(ctx)
 	}
-	for _, check := range []func(context.Context, reeve.Principal) (reeve.PartHealth, error){s.checkWorkspace, s.checkTools, s.checkAgents, s.checkProfiles, s.checkBudgets, s.checkSchedules} {
+	for _, check := range []func(context.Context, reeve.Principal) (reeve.PartHealth, error){h.checkWorkspace, h.checkTools, h.checkAgents, h.checkProfiles, h.checkBudgets, h.checkSchedules} {
 		part, err := check(ctx, who)
 		if err != nil {
 			return nil, err
@@ -25,8 +35,8 @@ func (s *server) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*b
 	return out, nil
 }
 
-func (s *server) checkWorkspace(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
-	return part, s.DB.View(ctx, func(snap *store.Snap) error {
+func (h *doctorHandlers) checkWorkspace(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
+	return part, h.db.View(ctx, func(snap *store.Snap) error {
 		w, err := snap.GetWorkspace(ctx, who.Workspace)
 		var said []string
 		if w.Broken != "" {
@@ -37,14 +47,14 @@ func (s *server) checkWorkspace(ctx context.Context, who reeve.Principal) (part 
 	})
 }
 
-func (s *server) checkTools(ctx context.Context, who reeve.Principal) (reeve.PartHealth, error) {
-	tools, err := s.Gate.Catalogue.Tools(ctx, who.Workspace, "")
+func (h *doctorHandlers) checkTools(ctx context.Context, who reeve.Principal) (reeve.PartHealth, error) {
+	tools, err := h.gate.Catalogue.Tools(ctx, who.Workspace, "")
 	return ailing("tools", brokenTools(tools), "every tool in the catalogue can be called",
 		"remove the tool, or make it again, or run a build that has its handler, or give it what it says is missing; all others work"), err
 }
 
-func (s *server) checkAgents(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
-	return part, s.DB.View(ctx, func(snap *store.Snap) error {
+func (h *doctorHandlers) checkAgents(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
+	return part, h.db.View(ctx, func(snap *store.Snap) error {
 		said, err := snap.BrokenAgents(ctx, who.Workspace)
 		if err != nil {
 			return err
@@ -55,7 +65,7 @@ func (s *server) checkAgents(ctx context.Context, who reeve.Principal) (part ree
 		}
 		settings, err := snap.ListSettings(ctx, who.Workspace)
 		for _, v := range settings {
-			if why := s.Gate.Catalogue.Unfit(v.Tool, v.Config); why != "" {
+			if why := h.gate.Catalogue.Unfit(v.Tool, v.Config); why != "" {
 				said = append(said, v.Agent+": the tool "+v.Tool.ID+": "+why)
 				hints = append(hints, fmt.Sprintf("reeve agents detach %s %s, then reeve agents attach %s %s --config with the "+
 					"settings that reeve tools get %s shows", v.Agent, v.Tool.ID, v.Agent, v.Tool.ID, v.Tool.ID))
@@ -66,8 +76,8 @@ func (s *server) checkAgents(ctx context.Context, who reeve.Principal) (part ree
 	})
 }
 
-func (s *server) checkProfiles(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
-	return part, s.DB.View(ctx, func(snap *store.Snap) error {
+func (h *doctorHandlers) checkProfiles(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
+	return part, h.db.View(ctx, func(snap *store.Snap) error {
 		list, err := snap.ListProfiles(ctx, who.Workspace)
 		said := broken(list, func(p reeve.Profile) (string, string) { return p.Kind, p.Broken })
 		part = ailing("profiles", said, "every profile can be read", "set it again with reeve profiles set; until then, it grants its agents nothing")
@@ -75,8 +85,8 @@ func (s *server) checkProfiles(ctx context.Context, who reeve.Principal) (part r
 	})
 }
 
-func (s *server) checkBudgets(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
-	return part, s.DB.View(ctx, func(snap *store.Snap) error {
+func (h *doctorHandlers) checkBudgets(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
+	return part, h.db.View(ctx, func(snap *store.Snap) error {
 		list, err := snap.ListBudgets(ctx, who.Workspace)
 		said := broken(list, func(b reeve.Budget) (string, string) { return b.Subject, b.Broken })
 		part = ailing("budgets", said, "every budget can be read", "set it again with reeve budgets set; until then, calls that draw on it are refused, and no others")
@@ -87,12 +97,12 @@ func (s *server) checkBudgets(ctx context.Context, who reeve.Principal) (part re
 // disabledShown is how many disabled schedules the doctor names.
 const disabledShown = 10
 
-func (s *server) checkSchedules(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
-	return part, s.DB.View(ctx, func(snap *store.Snap) error {
+func (h *doctorHandlers) checkSchedules(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
+	return part, h.db.View(ctx, func(snap *store.Snap) error {
 		list, total, err := snap.ListTimers(ctx, who.Workspace, store.TimerFilter{For: eyes(who), State: reeve.TimerDisabled, Limit: disabledShown})
 		var said []string
 		for _, t := range list {
-			said = append(said, fmt.Sprintf("%s (%s): %s", t.ID, t.Name, s.Wake.Why(t)))
+			said = append(said, fmt.Sprintf("%s (%s): %s", t.ID, t.Name, h.wake.Why(t)))
 		}
 		if more := total - len(list); more > 0 {
 			said = append(said, fmt.Sprintf("and %d more", more))

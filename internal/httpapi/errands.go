@@ -7,20 +7,26 @@ import (
 	"reeve/internal/store"
 )
 
-func (s *server) planAutomation(ctx context.Context, who reeve.Principal, in *struct {
+// errandHandlers serves the jobs of the planner and the maintainer of scripts.
+type errandHandlers struct {
+	db          *store.DB
+	automations Automations
+}
+
+func (h *errandHandlers) plan(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.PlanRequest
 }) (*body[reeve.Errand], error) {
-	k, err := s.Automations.Plan(ctx, who.Workspace, in.ID, who.User, in.Body)
+	k, err := h.automations.Plan(ctx, who.Workspace, in.ID, who.User, in.Body)
 	return &body[reeve.Errand]{k}, err
 }
 
 // mostErrands is how many errands of one automation are shown.
 const mostErrands = 200
 
-func (s *server) listErrands(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ErrandList], error) {
+func (h *errandHandlers) list(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ErrandList], error) {
 	out := &body[reeve.ErrandList]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
@@ -39,24 +45,24 @@ func errandFor(ctx context.Context, snap *store.Snap, who reeve.Principal, id st
 	return k, err
 }
 
-func (s *server) getErrand(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Errand], error) {
+func (h *errandHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Errand], error) {
 	out := &body[reeve.Errand]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body, err = errandFor(ctx, snap, who, in.ID)
 		return err
 	})
 }
 
-func (s *server) answerErrand(ctx context.Context, who reeve.Principal, in *struct {
+func (h *errandHandlers) answer(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.AnswerRequest
 }) (*body[reeve.Errand], error) {
-	if err := s.DB.View(ctx, func(snap *store.Snap) error {
+	if err := h.db.View(ctx, func(snap *store.Snap) error {
 		_, err := errandFor(ctx, snap, who, in.ID)
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	k, err := s.Automations.Answer(ctx, who.Workspace, in.ID, in.Body.Answer)
+	k, err := h.automations.Answer(ctx, who.Workspace, in.ID, in.Body.Answer)
 	return &body[reeve.Errand]{k}, err
 }

@@ -2,9 +2,7 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -25,7 +23,7 @@ type following struct {
 	broken       func(ctx context.Context, e *events, err error) // it ended before the turn did
 }
 
-func (s *server) streamEvents(ctx context.Context, who reeve.Principal, in *struct {
+func (h *conversationHandlers) streamEvents(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	FromNow
 	Last   string `header:"Last-Event-ID" maxLength:"32" doc:"The same, as browsers send it when they come back"`
@@ -40,10 +38,10 @@ func (s *server) streamEvents(ctx context.Context, who reeve.Principal, in *stru
 		}
 		after = n
 	}
-	if err := s.listens(ctx, who, in.ID); err != nil {
+	if err := mayListen(ctx, h.db, who, in.ID); err != nil {
 		return nil, err
 	}
-	reader, err := s.Desk.Hub.Subscribe(ctx, in.ID, after)
+	reader, err := h.desk.Hub.Subscribe(ctx, in.ID, after)
 	if err != nil {
 		return nil, err
 	}
@@ -55,23 +53,30 @@ func (s *server) streamEvents(ctx context.Context, who reeve.Principal, in *stru
 		}
 		e.add(0, string(reeve.FrameConnected), reeve.Frame{Type: reeve.FrameConnected, ConversationID: in.ID, Seq: at, LastSeq: last})
 	}
-	return &huma.StreamResponse{Body: func(c huma.Context) { s.send(c, http.StatusOK, f) }}, nil
+	return &huma.StreamResponse{Body: func(c huma.Context) { h.follower.send(c, http.StatusOK, f) }}, nil
 }
 
-// listens tells whether somebody may hear a conversation.
-func (s *server) listens(ctx context.Context, who reeve.Principal, conversation string) error {
-	return s.DB.View(ctx, func(snap *store.Snap) error {
+// mayListen returns an error unless the caller may see the conversation.
+func mayListen(ctx context.Context, db *store.DB, who reeve.Principal, conversation string) error {
+	return db.View(ctx, func(snap *store.Snap) error {
 		_, err := see(ctx, snap, who, conversation)
 		return err
 	})
 }
 
+// eventStreamer sends the frames of a conversation as server-sent events.
+type eventStreamer struct {
+	permits  permitIssuer
+	redactor viewRedactor
+	streams  *Streams
+}
+
 // send streams until the turn, the client or the server ends.
-func (s *server) send(c huma.Context, status int, f *following) {
+func (s eventStreamer) send(c huma.Context, status int, f *following) {
 	defer f.reader.Close()
-	s.streamed(c, status, func(ctx context.Context, e *events) {
+	s.streams.serveEvents(c, status, func(ctx context.Context, e *events) {
 		if err := s.stream(ctx, e, f); err != nil {
-			err = s.interrupted(ctx, err)
+			err = s.streams.interrupted(ctx, err)
 			noteFailure(ctx, err)
 			if f.broken != nil {
 				f.broken(ctx, e, err)
@@ -80,47 +85,15 @@ func (s *server) send(c huma.Context, status int, f *following) {
 	})
 }
 
-// interrupted says what the end of a stream's context means: the server stops, or the client has gone. Any other error stays as it is.
-func (s *server) interrupted(ctx context.Context, err error) error {
-	switch {
-	case ctx.Err() == nil || !errors.Is(err, ctx.Err()):
-		return err
-	case s.Streams.stopping():
-		return errStopping
-	}
-	return reeve.Errorf(reeve.Canceled, "the request was cancelled")
-}
-
-// forsake ends a turn that is followed no further because its client went away, or may not listen any more: nobody else looks at it. That the store could not be read ends no turn, and
-// when it is the server that goes, the turn goes on after the next start.
-func (s *server) forsake(ctx context.Context, who reeve.Principal, turn string, err error) {
-	why := ""
-	switch reeve.CodeOf(err) {
-	case reeve.Canceled:
-		why = "its client went away"
-	case reeve.Unauthenticated, reeve.NotFound:
-		why = "its client may not listen any more"
-	default:
-	}
-	if why == "" || s.Streams.stopping() {
-		return
-	}
-	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	if _, err := s.Wake.End(keep, who.Workspace, turn, reeve.Errorf(reeve.Canceled, "%s", why)); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
-		note(ctx, err)
-	}
-}
-
 // stream sends until something ends it; nil means that all was said.
-func (s *server) stream(ctx context.Context, e *events, f *following) error {
+func (s eventStreamer) stream(ctx context.Context, e *events, f *following) error {
 	if f.greet != nil {
 		f.greet(e)
 	}
 	if err := e.flush(); err != nil {
 		return err
 	}
-	right, err := s.pass(ctx, f.who, f.conversation)
+	right, err := s.permits.issue(ctx, f.who, f.conversation)
 	defer right.close()
 	if err != nil {
 		return err
@@ -141,7 +114,7 @@ func (s *server) stream(ctx context.Context, e *events, f *following) error {
 			if f.turn != "" && l.Turn != f.turn {
 				continue
 			}
-			if l.Data, err = s.overseen(ctx, f.who, l); err != nil {
+			if l.Data, err = s.redactor.overseen(ctx, f.who, l); err != nil {
 				return err
 			}
 			if err := f.write(e, l); err != nil {

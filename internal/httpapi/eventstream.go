@@ -82,15 +82,15 @@ func (e *events) send(name string, data any) error {
 	return e.flush()
 }
 
-// streamed lets f answer with events until it has said all, or the client or the server goes.
-func (s *server) streamed(c huma.Context, status int, f func(context.Context, *events)) {
+// serveEvents lets f answer with events until f returns, or the client or the server goes.
+func (s *Streams) serveEvents(c huma.Context, status int, f func(context.Context, *events)) {
 	r, w := humago.Unwrap(c)
-	if !s.Streams.enter() {
-		s.write(w, r, errStopping)
+	if !s.enter() {
+		problem(r.Context(), errStopping).write(w)
 		return
 	}
-	defer s.Streams.leave()
-	ctx, done := s.Streams.context(r.Context())
+	defer s.leave()
+	ctx, done := s.context(r.Context())
 	defer done()
 	f(ctx, newEvents(w, status))
 }

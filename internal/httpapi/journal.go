@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -11,62 +10,69 @@ import (
 )
 
 // journalRoutes is the contents page of the journal: what people read and change by hand, by the rules that hold for agents.
-func (s *server) journalRoutes(api huma.API) {
+func journalRoutes(api huma.API, s *services) {
 	const (
 		get, post, put, patch, del = "GET", "POST", "PUT", "PATCH", "DELETE"
 		tag, viewer, member        = "journal", reeve.Viewer, reeve.Member
 		made, gone                 = 201, 204
 	)
-	handle(api, route{get, "/api/journal/categories", "listCategories", "List categories", tag, viewer, 0}, s.listCategories)
-	handle(api, route{post, "/api/journal/categories", "createCategory", "Make a category", tag, member, made}, s.createCategory)
-	handle(api, route{get, "/api/journal/categories/{id}", "getCategory", "Get a category", tag, viewer, 0}, s.getCategory)
-	handle(api, route{patch, "/api/journal/categories/{id}", "updateCategory", "Rename a category", tag, member, 0}, s.updateCategory)
-	handle(api, route{del, "/api/journal/categories/{id}", "deleteCategory", "Remove a category without tasks", tag, member, gone}, s.deleteCategory)
-	handle(api, route{get, "/api/journal/labels", "listLabels", "List labels", tag, viewer, 0}, s.listLabels)
-	handle(api, route{post, "/api/journal/labels", "createLabel", "Make a label", tag, member, made}, s.createLabel)
-	handle(api, route{patch, "/api/journal/labels/{id}", "updateLabel", "Change a label", tag, member, 0}, s.updateLabel)
-	handle(api, route{del, "/api/journal/labels/{id}", "deleteLabel", "Remove a label", tag, member, gone}, s.deleteLabel)
+	j := journal{db: s.DB, announcer: s.announcer}
+	categories, labels := &categoryHandlers{j}, &labelHandlers{j}
+	handle(api, route{get, "/api/journal/categories", "listCategories", "List categories", tag, viewer, 0}, categories.list)
+	handle(api, route{post, "/api/journal/categories", "createCategory", "Make a category", tag, member, made}, categories.create)
+	handle(api, route{get, "/api/journal/categories/{id}", "getCategory", "Get a category", tag, viewer, 0}, categories.get)
+	handle(api, route{patch, "/api/journal/categories/{id}", "updateCategory", "Rename a category", tag, member, 0}, categories.update)
+	handle(api, route{del, "/api/journal/categories/{id}", "deleteCategory", "Remove a category without tasks", tag, member, gone}, categories.remove)
+	handle(api, route{get, "/api/journal/labels", "listLabels", "List labels", tag, viewer, 0}, labels.list)
+	handle(api, route{post, "/api/journal/labels", "createLabel", "Make a label", tag, member, made}, labels.create)
+	handle(api, route{patch, "/api/journal/labels/{id}", "updateLabel", "Change a label", tag, member, 0}, labels.update)
+	handle(api, route{del, "/api/journal/labels/{id}", "deleteLabel", "Remove a label", tag, member, gone}, labels.remove)
 
-	handle(api, route{get, "/api/journal/tasks", "listTasks", "List tasks, newest first", tag, viewer, 0}, s.listTasks)
-	handle(api, route{post, "/api/journal/tasks", "createTask", "Make a task", tag, member, made}, s.createTask)
-	handle(api, route{get, "/api/journal/tasks/{id}", "getTask", "Get a task with all it has", tag, viewer, 0}, s.getTask)
-	handle(api, route{patch, "/api/journal/tasks/{id}", "updateTask", "Change a task", tag, member, 0}, s.updateTask)
-	handle(api, route{del, "/api/journal/tasks/{id}", "deleteTask", "Remove a task", tag, member, gone}, s.deleteTask)
-	handle(api, route{post, "/api/journal/tasks/{id}/labels", "assignLabels", "Put labels on a task and take others off", tag, member, 0}, s.assignLabels)
-	handle(api, route{get, "/api/journal/task-candidates", "resolveTask", "Find the tasks that words may mean", tag, viewer, 0}, s.resolveTask)
-	handle(api, route{post, "/api/journal/follow-ups", "createFollowUp", "Make a task that goes on where another ends", tag, member, made}, s.followUp)
-	handle(api, route{post, "/api/journal/rollovers", "concludeTask", "Close a task and move its open items on", tag, member, 0}, s.rollover)
-	handle(api, route{get, "/api/journal/effects/{id}", "listEffects", "List what an operation touched", tag, viewer, 0}, s.listEffects)
+	tasks := &taskHandlers{j}
+	handle(api, route{get, "/api/journal/tasks", "listTasks", "List tasks, newest first", tag, viewer, 0}, tasks.list)
+	handle(api, route{post, "/api/journal/tasks", "createTask", "Make a task", tag, member, made}, tasks.create)
+	handle(api, route{get, "/api/journal/tasks/{id}", "getTask", "Get a task with all it has", tag, viewer, 0}, tasks.get)
+	handle(api, route{patch, "/api/journal/tasks/{id}", "updateTask", "Change a task", tag, member, 0}, tasks.update)
+	handle(api, route{del, "/api/journal/tasks/{id}", "deleteTask", "Remove a task", tag, member, gone}, tasks.remove)
+	handle(api, route{post, "/api/journal/tasks/{id}/labels", "assignLabels", "Put labels on a task and take others off", tag, member, 0}, tasks.assignLabels)
+	handle(api, route{get, "/api/journal/task-candidates", "resolveTask", "Find the tasks that words may mean", tag, viewer, 0}, tasks.resolve)
+	handle(api, route{post, "/api/journal/follow-ups", "createFollowUp", "Make a task that goes on where another ends", tag, member, made}, tasks.followUp)
+	handle(api, route{post, "/api/journal/rollovers", "concludeTask", "Close a task and move its open items on", tag, member, 0}, tasks.rollover)
+	handle(api, route{get, "/api/journal/effects/{id}", "listEffects", "List what an operation touched", tag, viewer, 0}, tasks.listEffects)
 
-	handle(api, route{get, "/api/journal/tasks/{id}/checklists", "listChecklists", "List the checklists of a task", tag, viewer, 0}, s.listChecklists)
-	handle(api, route{post, "/api/journal/checklists", "createChecklist", "Make a checklist", tag, member, made}, s.createChecklist)
-	handle(api, route{get, "/api/journal/checklists/{id}", "getChecklist", "Get a checklist", tag, viewer, 0}, s.getChecklist)
-	handle(api, route{patch, "/api/journal/checklists/{id}", "updateChecklist", "Rename a checklist", tag, member, 0}, s.updateChecklist)
-	handle(api, route{del, "/api/journal/checklists/{id}", "deleteChecklist", "Remove a checklist", tag, member, gone}, s.deleteChecklist)
-	handle(api, route{post, "/api/journal/checklists/{id}/items", "addItems", "Add items", tag, member, made}, s.addItems)
-	handle(api, route{patch, "/api/journal/checklists/{id}/items", "updateItems", "Change items", tag, member, 0}, s.updateItems)
-	handle(api, route{del, "/api/journal/checklists/{id}/items/{itemId}", "deleteItem", "Remove an item", tag, member, gone}, s.deleteItem)
-	handle(api, route{post, "/api/journal/item-moves", "moveItems", "Move items to another checklist", tag, member, 0}, s.moveItems)
-	handle(api, route{post, "/api/journal/item-splits", "splitItems", "Move items to a new task", tag, member, made}, s.splitItems)
+	checklists := &checklistHandlers{j}
+	handle(api, route{get, "/api/journal/tasks/{id}/checklists", "listChecklists", "List the checklists of a task", tag, viewer, 0}, checklists.list)
+	handle(api, route{post, "/api/journal/checklists", "createChecklist", "Make a checklist", tag, member, made}, checklists.create)
+	handle(api, route{get, "/api/journal/checklists/{id}", "getChecklist", "Get a checklist", tag, viewer, 0}, checklists.get)
+	handle(api, route{patch, "/api/journal/checklists/{id}", "updateChecklist", "Rename a checklist", tag, member, 0}, checklists.update)
+	handle(api, route{del, "/api/journal/checklists/{id}", "deleteChecklist", "Remove a checklist", tag, member, gone}, checklists.remove)
+	handle(api, route{post, "/api/journal/checklists/{id}/items", "addItems", "Add items", tag, member, made}, checklists.addItems)
+	handle(api, route{patch, "/api/journal/checklists/{id}/items", "updateItems", "Change items", tag, member, 0}, checklists.updateItems)
+	handle(api, route{del, "/api/journal/checklists/{id}/items/{itemId}", "deleteItem", "Remove an item", tag, member, gone}, checklists.removeItem)
+	handle(api, route{post, "/api/journal/item-moves", "moveItems", "Move items to another checklist", tag, member, 0}, checklists.moveItems)
+	handle(api, route{post, "/api/journal/item-splits", "splitItems", "Move items to a new task", tag, member, made}, checklists.splitItems)
 
-	handle(api, route{get, "/api/journal/time-entries", "listTimeEntries", "List your time entries, the last begun first", tag, viewer, 0}, s.listTime)
-	handle(api, route{post, "/api/journal/time-entries", "createTimeEntry", "Record time you spent", tag, member, made}, s.createTime)
-	handle(api, route{get, "/api/journal/time-entries/{id}", "getTimeEntry", "Get a time entry of yours", tag, viewer, 0}, s.getTime)
-	handle(api, route{patch, "/api/journal/time-entries/{id}", "updateTimeEntry", "Change a time entry of yours", tag, member, 0}, s.updateTime)
-	handle(api, route{del, "/api/journal/time-entries/{id}", "deleteTimeEntry", "Remove a time entry of yours", tag, member, gone}, s.deleteTime)
-	handle(api, route{post, "/api/journal/timers", "startTimer", "Start your timer", tag, member, made}, s.startTimer)
-	handle(api, route{post, "/api/journal/timers/stop", "stopTimer", "Stop your timer", tag, member, 0}, s.stopTimer)
+	timeEntries := &timeEntryHandlers{j}
+	handle(api, route{get, "/api/journal/time-entries", "listTimeEntries", "List your time entries, the last begun first", tag, viewer, 0}, timeEntries.list)
+	handle(api, route{post, "/api/journal/time-entries", "createTimeEntry", "Record time you spent", tag, member, made}, timeEntries.create)
+	handle(api, route{get, "/api/journal/time-entries/{id}", "getTimeEntry", "Get a time entry of yours", tag, viewer, 0}, timeEntries.get)
+	handle(api, route{patch, "/api/journal/time-entries/{id}", "updateTimeEntry", "Change a time entry of yours", tag, member, 0}, timeEntries.update)
+	handle(api, route{del, "/api/journal/time-entries/{id}", "deleteTimeEntry", "Remove a time entry of yours", tag, member, gone}, timeEntries.remove)
+	handle(api, route{post, "/api/journal/timers", "startTimer", "Start your timer", tag, member, made}, timeEntries.startTimer)
+	handle(api, route{post, "/api/journal/timers/stop", "stopTimer", "Stop your timer", tag, member, 0}, timeEntries.stopTimer)
 
-	handle(api, route{get, "/api/journal/plans/{day}", "getPlan", "Get your plan of a day", tag, viewer, 0}, s.getPlan)
-	handle(api, route{post, "/api/journal/plans/{day}/blocks", "changeBlocks", "Change some blocks of your plan", tag, member, 0}, s.changeBlocks)
-	handle(api, route{put, "/api/journal/plans/{day}/blocks", "replan", "Replace the blocks of your plan", tag, member, 0}, s.replan)
-	handle(api, route{post, "/api/journal/plans/{day}/pins", "pinTasks", "Put tasks on your plan and take others off", tag, member, 0}, s.pinTasks)
+	dayPlans := &dayPlanHandlers{j}
+	handle(api, route{get, "/api/journal/plans/{day}", "getPlan", "Get your plan of a day", tag, viewer, 0}, dayPlans.get)
+	handle(api, route{post, "/api/journal/plans/{day}/blocks", "changeBlocks", "Change some blocks of your plan", tag, member, 0}, dayPlans.changeBlocks)
+	handle(api, route{put, "/api/journal/plans/{day}/blocks", "replan", "Replace the blocks of your plan", tag, member, 0}, dayPlans.replan)
+	handle(api, route{post, "/api/journal/plans/{day}/pins", "pinTasks", "Put tasks on your plan and take others off", tag, member, 0}, dayPlans.pinTasks)
 
-	handle(api, route{get, "/api/journal/ratings", "listRatings", "List your ratings, newest first", tag, viewer, 0}, s.listRatings)
-	handle(api, route{get, "/api/journal/rating-summary", "summarizeRatings", "Sum up your ratings", tag, viewer, 0}, s.summarizeRatings)
-	handle(api, route{put, "/api/journal/ratings", "rate", "Rate something", tag, member, 0}, s.rate)
-	handle(api, route{get, "/api/journal/ratings/{kind}/{targetId}", "getRating", "Get your rating of something", tag, viewer, 0}, s.getRating)
-	handle(api, route{del, "/api/journal/ratings/{kind}/{targetId}", "deleteRating", "Remove your rating of something", tag, member, gone}, s.deleteRating)
+	ratings := &ratingHandlers{j}
+	handle(api, route{get, "/api/journal/ratings", "listRatings", "List your ratings, newest first", tag, viewer, 0}, ratings.list)
+	handle(api, route{get, "/api/journal/rating-summary", "summarizeRatings", "Sum up your ratings", tag, viewer, 0}, ratings.summarize)
+	handle(api, route{put, "/api/journal/ratings", "rate", "Rate something", tag, member, 0}, ratings.rate)
+	handle(api, route{get, "/api/journal/ratings/{kind}/{targetId}", "getRating", "Get your rating of something", tag, viewer, 0}, ratings.get)
+	handle(api, route{del, "/api/journal/ratings/{kind}/{targetId}", "deleteRating", "Remove your rating of something", tag, member, gone}, ratings.remove)
 }
 
 // person is the hand of somebody who uses the journal directly: every category is open to them.
@@ -74,14 +80,20 @@ func person(who reeve.Principal) store.Hand {
 	return store.Hand{Workspace: who.Workspace, User: who.User, All: true}
 }
 
-// readJournal reads as a person.
-func (s *server) readJournal(ctx context.Context, who reeve.Principal, f func(*store.JournalReader) error) error {
-	return s.DB.View(ctx, func(snap *store.Snap) error { return f(snap.Journal(person(who))) })
+// journal reads and writes the journal for a person.
+type journal struct {
+	db        *store.DB
+	announcer changeAnnouncer
 }
 
-// writeJournal makes a person's change, and tells of it as the gate tells of an agent's.
-func (s *server) writeJournal(ctx context.Context, who reeve.Principal, f func(*store.JournalWriter) error) error {
-	return s.tell(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
+// read reads the journal as a person.
+func (j journal) read(ctx context.Context, who reeve.Principal, f func(*store.JournalReader) error) error {
+	return j.db.View(ctx, func(snap *store.Snap) error { return f(snap.Journal(person(who))) })
+}
+
+// write makes a person's change, and announces it as the gate announces an agent's.
+func (j journal) write(ctx context.Context, who reeve.Principal, f func(*store.JournalWriter) error) error {
+	return j.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
 		w, err := tx.JournalWriter(ctx, person(who))
 		if err != nil {
 			return nil, err
@@ -91,34 +103,19 @@ func (s *server) writeJournal(ctx context.Context, who reeve.Principal, f func(*
 	})
 }
 
-// tell makes a person's change of something shared, and wakes who watches it.
-func (s *server) tell(ctx context.Context, who reeve.Principal, change func(*store.Tx) ([]reeve.Token, error)) error {
-	told := false
-	err := s.DB.Update(ctx, func(tx *store.Tx) error {
-		tokens, err := change(tx)
-		if told = len(tokens) > 0; err != nil || !told {
-			return err
-		}
-		return tx.Tell(ctx, who.Workspace, tokens, s.Gate.Window)
-	})
-	if err == nil && told && s.Gate.OnChange != nil {
-		s.Gate.OnChange()
-	}
-	return err
-}
-
-// read and wrote answer with what the journal gave.
-func read[T any](ctx context.Context, s *server, who reeve.Principal, f func(*store.JournalReader) (T, error)) (*body[T], error) {
+// read answers with what f reads from the journal.
+func read[T any](ctx context.Context, j journal, who reeve.Principal, f func(*store.JournalReader) (T, error)) (*body[T], error) {
 	out := &body[T]{}
-	return out, s.readJournal(ctx, who, func(r *store.JournalReader) (err error) {
+	return out, j.read(ctx, who, func(r *store.JournalReader) (err error) {
 		out.Body, err = f(r)
 		return err
 	})
 }
 
-func wrote[T any](ctx context.Context, s *server, who reeve.Principal, f func(*store.JournalWriter) (T, error)) (*body[T], error) {
+// wrote answers with what f writes to the journal.
+func wrote[T any](ctx context.Context, j journal, who reeve.Principal, f func(*store.JournalWriter) (T, error)) (*body[T], error) {
 	out := &body[T]{}
-	return out, s.tell(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
+	return out, j.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
 		w, err := tx.JournalWriter(ctx, person(who))
 		if err != nil {
 			return nil, err
@@ -129,6 +126,3 @@ func wrote[T any](ctx context.Context, s *server, who reeve.Principal, f func(*s
 		return w.Tokens(), tx.Answer(ctx, out.Body)
 	})
 }
-
-// pageEnd is the cursor behind a row.
-func pageEnd(ms int64, id string) string { return strconv.FormatInt(ms, 10) + "." + id }

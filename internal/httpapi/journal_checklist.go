@@ -7,75 +7,80 @@ import (
 	"reeve/internal/store"
 )
 
-func (s *server) listChecklists(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ChecklistList], error) {
-	return read(ctx, s, who, func(r *store.JournalReader) (l reeve.ChecklistList, err error) {
+// checklistHandlers serves checklists and their items.
+type checklistHandlers struct {
+	journal journal
+}
+
+func (h *checklistHandlers) list(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ChecklistList], error) {
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (l reeve.ChecklistList, err error) {
 		l.Checklists, err = r.Checklists(ctx, in.ID)
 		return l, err
 	})
 }
 
-func (s *server) createChecklist(ctx context.Context, who reeve.Principal, in *struct {
+func (h *checklistHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.ChecklistDraft
 }) (*body[reeve.Checklist], error) {
-	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.Checklist, error) { return w.CreateChecklist(ctx, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist, error) { return w.CreateChecklist(ctx, in.Body) })
 }
 
-func (s *server) getChecklist(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Checklist], error) {
-	return read(ctx, s, who, func(r *store.JournalReader) (reeve.Checklist, error) {
+func (h *checklistHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Checklist], error) {
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.Checklist, error) {
 		c, _, err := r.Checklist(ctx, in.ID)
 		return c, err
 	})
 }
 
-func (s *server) updateChecklist(ctx context.Context, who reeve.Principal, in *struct {
+func (h *checklistHandlers) update(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.ChecklistChange
 }) (*body[reeve.Checklist], error) {
-	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.Checklist, error) { return w.UpdateChecklist(ctx, in.ID, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist, error) { return w.UpdateChecklist(ctx, in.ID, in.Body) })
 }
 
-func (s *server) deleteChecklist(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
-	return nil, s.writeJournal(ctx, who, func(w *store.JournalWriter) error { return w.DeleteChecklist(ctx, in.ID) })
+func (h *checklistHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	return nil, h.journal.write(ctx, who, func(w *store.JournalWriter) error { return w.DeleteChecklist(ctx, in.ID) })
 }
 
-func (s *server) addItems(ctx context.Context, who reeve.Principal, in *struct {
+func (h *checklistHandlers) addItems(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.ItemsDraft
 }) (*body[reeve.Checklist], error) {
-	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.Checklist, error) { return w.AddItems(ctx, in.ID, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist, error) { return w.AddItems(ctx, in.ID, in.Body) })
 }
 
-func (s *server) updateItems(ctx context.Context, who reeve.Principal, in *struct {
+func (h *checklistHandlers) updateItems(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.ItemsChange
 }) (*body[reeve.Checklist], error) {
-	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.Checklist, error) {
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist, error) {
 		c, _, err := w.UpdateItems(ctx, in.ID, in.Body)
 		return c, err
 	})
 }
 
-func (s *server) deleteItem(ctx context.Context, who reeve.Principal, in *struct {
+func (h *checklistHandlers) removeItem(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Item string `path:"itemId" maxLength:"128"`
 }) (*none, error) {
-	return nil, s.writeJournal(ctx, who, func(w *store.JournalWriter) error { return w.DeleteItem(ctx, in.ID, in.Item) })
+	return nil, h.journal.write(ctx, who, func(w *store.JournalWriter) error { return w.DeleteItem(ctx, in.ID, in.Item) })
 }
 
-func (s *server) moveItems(ctx context.Context, who reeve.Principal, in *struct {
+func (h *checklistHandlers) moveItems(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.ItemMove
 }) (*body[reeve.ChecklistList], error) {
-	return wrote(ctx, s, who, func(w *store.JournalWriter) (l reeve.ChecklistList, err error) {
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (l reeve.ChecklistList, err error) {
 		l.Checklists, err = w.ApplyMove(ctx, in.Body, "")
 		return l, err
 	})
 }
 
-func (s *server) splitItems(ctx context.Context, who reeve.Principal, in *struct {
+func (h *checklistHandlers) splitItems(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.ItemSplit
 }) (*body[reeve.TasksChanged], error) {
-	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.TasksChanged, error) { return w.ApplySplit(ctx, in.Body, "") })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged, error) { return w.ApplySplit(ctx, in.Body, "") })
 }

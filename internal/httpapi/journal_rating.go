@@ -27,7 +27,12 @@ func (q RatingQuery) filter() (f store.RatingFilter, err error) {
 	return f, err
 }
 
-func (s *server) listRatings(ctx context.Context, who reeve.Principal, in *struct {
+// ratingHandlers serves the ratings of a user.
+type ratingHandlers struct {
+	journal journal
+}
+
+func (h *ratingHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
 	RatingQuery
@@ -40,7 +45,7 @@ func (s *server) listRatings(ctx context.Context, who reeve.Principal, in *struc
 		return nil, err
 	}
 	f.Limit = in.Limit
-	return read(ctx, s, who, func(r *store.JournalReader) (l reeve.RatingList, err error) {
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (l reeve.RatingList, err error) {
 		l.Ratings, err = r.Ratings(ctx, f)
 		if n := len(l.Ratings); n == in.Limit {
 			l.Next = pageEnd(reeve.Millis(l.Ratings[n-1].CreatedAt), l.Ratings[n-1].ID)
@@ -49,7 +54,7 @@ func (s *server) listRatings(ctx context.Context, who reeve.Principal, in *struc
 	})
 }
 
-func (s *server) summarizeRatings(ctx context.Context, who reeve.Principal, in *struct {
+func (h *ratingHandlers) summarize(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	RatingQuery
 }) (*body[reeve.RatingSummary], error) {
@@ -57,21 +62,21 @@ func (s *server) summarizeRatings(ctx context.Context, who reeve.Principal, in *
 	if err != nil {
 		return nil, err
 	}
-	return read(ctx, s, who, func(r *store.JournalReader) (reeve.RatingSummary, error) { return r.SummarizeRatings(ctx, f) })
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.RatingSummary, error) { return r.SummarizeRatings(ctx, f) })
 }
 
-func (s *server) rate(ctx context.Context, who reeve.Principal, in *struct {
+func (h *ratingHandlers) rate(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.RatingDraft
 }) (*body[reeve.Rating], error) {
-	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.Rating, error) {
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Rating, error) {
 		v, _, err := w.Rate(ctx, in.Body)
 		return v, err
 	})
 }
 
-func (s *server) getRating(ctx context.Context, who reeve.Principal, in *TargetPath) (*body[reeve.Rating], error) {
-	return read(ctx, s, who, func(r *store.JournalReader) (reeve.Rating, error) {
+func (h *ratingHandlers) get(ctx context.Context, who reeve.Principal, in *TargetPath) (*body[reeve.Rating], error) {
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.Rating, error) {
 		v, ok, err := r.Rating(ctx, in.Kind, in.Target)
 		if err == nil && !ok {
 			err = reeve.Errorf(reeve.NotFound, "you have not rated %s", in.Target)
@@ -80,6 +85,6 @@ func (s *server) getRating(ctx context.Context, who reeve.Principal, in *TargetP
 	})
 }
 
-func (s *server) deleteRating(ctx context.Context, who reeve.Principal, in *TargetPath) (*none, error) {
-	return nil, s.writeJournal(ctx, who, func(w *store.JournalWriter) error { return w.DeleteRating(ctx, in.Kind, in.Target) })
+func (h *ratingHandlers) remove(ctx context.Context, who reeve.Principal, in *TargetPath) (*none, error) {
+	return nil, h.journal.write(ctx, who, func(w *store.JournalWriter) error { return w.DeleteRating(ctx, in.Kind, in.Target) })
 }

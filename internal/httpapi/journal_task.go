@@ -3,14 +3,17 @@ package httpapi
 import (
 	"context"
 	"slices"
-	"strconv"
-	"strings"
 
 	"reeve"
 	"reeve/internal/store"
 )
 
-func (s *server) listTasks(ctx context.Context, who reeve.Principal, in *struct {
+// taskHandlers serves the tasks of the journal.
+type taskHandlers struct {
+	journal journal
+}
+
+func (h *taskHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
 	Category  string   `query:"category" maxLength:"64" doc:"Of one category"`
@@ -39,7 +42,7 @@ func (s *server) listTasks(ctx context.Context, who reeve.Principal, in *struct 
 			}
 		}
 	}
-	return read(ctx, s, who, func(r *store.JournalReader) (l reeve.TaskList, err error) {
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (l reeve.TaskList, err error) {
 		if f.Label != "" {
 			labels, err := r.Labels(ctx)
 			if err != nil {
@@ -57,82 +60,69 @@ func (s *server) listTasks(ctx context.Context, who reeve.Principal, in *struct 
 	})
 }
 
-func (s *server) createTask(ctx context.Context, who reeve.Principal, in *struct {
+func (h *taskHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.TaskDraft
 }) (*body[reeve.Task], error) {
-	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.Task, error) { return w.CreateTask(ctx, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Task, error) { return w.CreateTask(ctx, in.Body) })
 }
 
-func (s *server) getTask(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.TaskView], error) {
-	return read(ctx, s, who, func(r *store.JournalReader) (reeve.TaskView, error) { return r.TaskView(ctx, in.ID) })
+func (h *taskHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.TaskView], error) {
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.TaskView, error) { return r.TaskView(ctx, in.ID) })
 }
 
-func (s *server) updateTask(ctx context.Context, who reeve.Principal, in *struct {
+func (h *taskHandlers) update(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.TaskChange
 }) (*body[reeve.Task], error) {
-	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.Task, error) {
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Task, error) {
 		e, err := w.UpdateTask(ctx, in.ID, in.Body, "")
 		return e.After, err
 	})
 }
 
-func (s *server) deleteTask(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
-	return nil, s.writeJournal(ctx, who, func(w *store.JournalWriter) error { return w.DeleteTask(ctx, in.ID) })
+func (h *taskHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	return nil, h.journal.write(ctx, who, func(w *store.JournalWriter) error { return w.DeleteTask(ctx, in.ID) })
 }
 
-func (s *server) assignLabels(ctx context.Context, who reeve.Principal, in *struct {
+func (h *taskHandlers) assignLabels(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.LabelAssignment
 }) (*body[reeve.Task], error) {
-	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.Task, error) {
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Task, error) {
 		t, _, err := w.AssignLabels(ctx, in.ID, in.Body)
 		return t, err
 	})
 }
 
-func (s *server) resolveTask(ctx context.Context, who reeve.Principal, in *struct {
+func (h *taskHandlers) resolve(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Reference string `query:"reference" maxLength:"500" doc:"Words of the title, or the id; the tasks changed last if left out"`
 	Closed    bool   `query:"include_closed" doc:"Look at tasks that are done or rejected, too"`
 	Limit     int    `query:"limit" minimum:"1" maximum:"20" default:"5"`
 }) (*body[reeve.TaskCandidates], error) {
-	return read(ctx, s, who, func(r *store.JournalReader) (reeve.TaskCandidates, error) {
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.TaskCandidates, error) {
 		return r.ResolveTask(ctx, in.Reference, in.Closed, in.Limit)
 	})
 }
 
-func (s *server) followUp(ctx context.Context, who reeve.Principal, in *struct {
+func (h *taskHandlers) followUp(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.FollowUp
 }) (*body[reeve.TasksChanged], error) {
-	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.TasksChanged, error) { return w.ApplyFollowUp(ctx, in.Body, "") })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged, error) { return w.ApplyFollowUp(ctx, in.Body, "") })
 }
 
-func (s *server) rollover(ctx context.Context, who reeve.Principal, in *struct {
+func (h *taskHandlers) rollover(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.Rollover
 }) (*body[reeve.TasksChanged], error) {
-	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.TasksChanged, error) { return w.ApplyRollover(ctx, in.Body, "") })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged, error) { return w.ApplyRollover(ctx, in.Body, "") })
 }
 
-func (s *server) listEffects(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.LinkList], error) {
-	return read(ctx, s, who, func(r *store.JournalReader) (l reeve.LinkList, err error) {
+func (h *taskHandlers) listEffects(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.LinkList], error) {
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (l reeve.LinkList, err error) {
 		l.Links, err = r.Effects(ctx, in.ID)
 		return l, err
 	})
-}
-
-// parseCursor reads a cursor of a list that is ordered by time.
-func parseCursor(s string) (c store.Cursor, err error) {
-	if s == "" {
-		return c, nil
-	}
-	at, id, _ := strings.Cut(s, ".")
-	if c.At, err = strconv.ParseInt(at, 10, 64); err != nil || !reeve.IsID(id) {
-		return c, badCursor()
-	}
-	c.ID = id
-	return c, nil
 }

@@ -27,7 +27,12 @@ func (s Span) times() (from, to time.Time, err error) {
 	return from, to, err
 }
 
-func (s *server) listTime(ctx context.Context, who reeve.Principal, in *struct {
+// timeEntryHandlers serves the time entries and the timer of a user.
+type timeEntryHandlers struct {
+	journal journal
+}
+
+func (h *timeEntryHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
 	Span
@@ -42,7 +47,7 @@ func (s *server) listTime(ctx context.Context, who reeve.Principal, in *struct {
 	if f.From, f.To, err = in.times(); err != nil {
 		return nil, err
 	}
-	return read(ctx, s, who, func(r *store.JournalReader) (l reeve.TimeEntryList, err error) {
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (l reeve.TimeEntryList, err error) {
 		if f.Task != "" {
 			if _, err := r.TaskView(ctx, f.Task); err != nil {
 				return l, err
@@ -56,41 +61,41 @@ func (s *server) listTime(ctx context.Context, who reeve.Principal, in *struct {
 	})
 }
 
-func (s *server) createTime(ctx context.Context, who reeve.Principal, in *struct {
+func (h *timeEntryHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.TimeDraft
 }) (*body[reeve.TimeEntry], error) {
-	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) { return w.CreateTimeEntry(ctx, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) { return w.CreateTimeEntry(ctx, in.Body) })
 }
 
-func (s *server) getTime(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.TimeEntry], error) {
-	return read(ctx, s, who, func(r *store.JournalReader) (reeve.TimeEntry, error) {
+func (h *timeEntryHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.TimeEntry], error) {
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (reeve.TimeEntry, error) {
 		e, _, err := r.TimeEntry(ctx, in.ID)
 		return e, err
 	})
 }
 
-func (s *server) updateTime(ctx context.Context, who reeve.Principal, in *struct {
+func (h *timeEntryHandlers) update(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.TimeChange
 }) (*body[reeve.TimeEntry], error) {
-	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) { return w.UpdateTimeEntry(ctx, in.ID, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) { return w.UpdateTimeEntry(ctx, in.ID, in.Body) })
 }
 
-func (s *server) deleteTime(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
-	return nil, s.writeJournal(ctx, who, func(w *store.JournalWriter) error { return w.DeleteTimeEntry(ctx, in.ID) })
+func (h *timeEntryHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	return nil, h.journal.write(ctx, who, func(w *store.JournalWriter) error { return w.DeleteTimeEntry(ctx, in.ID) })
 }
 
-func (s *server) startTimer(ctx context.Context, who reeve.Principal, in *struct {
+func (h *timeEntryHandlers) startTimer(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.TimerStart
 }) (*body[reeve.TimeEntry], error) {
-	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) { return w.StartTimer(ctx, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) { return w.StartTimer(ctx, in.Body) })
 }
 
-func (s *server) stopTimer(ctx context.Context, who reeve.Principal, in *struct {
+func (h *timeEntryHandlers) stopTimer(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.TimerStop
 }) (*body[reeve.TimeEntry], error) {
-	return wrote(ctx, s, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) { return w.StopTimer(ctx, in.Body) })
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) { return w.StopTimer(ctx, in.Body) })
 }

@@ -11,9 +11,8 @@ import (
 // the ones that once leaves alone.
 func TestG30_EveryPostHasAKeyRule(t *testing.T) {
 	t.Parallel()
-	s := &server{}
-	api := humago.New(http.NewServeMux(), s.document())
-	s.routes(api)
+	api := humago.New(http.NewServeMux(), document(""))
+	routes(api, newServices(Config{}))
 	left := map[string]bool{}
 	for id := range keyRules {
 		left[id] = true

@@ -23,25 +23,31 @@ const (
 )
 
 // mailRoutes is the contents page of imported mail. Searching and reading it are tools.
-func (s *server) mailRoutes(api huma.API) {
+func mailRoutes(api huma.API, s *services) {
 	const (
 		get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
 		viewer, member = reeve.Viewer, reeve.Member
 		made, gone     = http.StatusCreated, http.StatusNoContent
 		tag, at        = "mail", "/api/mail"
 	)
-	handle(api, route{get, at + "/inboxes", "listInboxes", "List mailboxes that were imported", tag, viewer, 0}, s.listInboxes)
-	handle(api, route{del, at + "/inboxes/{name}", "removeInbox", "Remove a mailbox and all its mail", tag, member, gone}, s.removeInbox)
-	handle(api, route{get, at + "/imports", "listImports", "List imports, newest first", tag, viewer, 0}, s.listImports)
-	handle(api, route{post, at + "/imports", "beginImport", "Begin an import, or take up one that was interrupted", tag, member, made}, s.beginImport)
-	handle(api, route{get, at + "/imports/{id}", "getImport", "How far an import has come, and what was wrong with mails", tag, viewer, 0}, s.getImport)
-	handle(api, route{post, batchesPath, "addBatch", "Add mails to an import", tag, member, 0}, s.addBatch)
-	handle(api, route{post, at + "/imports/{id}/finish", "finishImport", "End an import", tag, member, 0}, s.finishImport)
+	mail := &mailHandlers{db: s.DB}
+	handle(api, route{get, at + "/inboxes", "listInboxes", "List mailboxes that were imported", tag, viewer, 0}, mail.listInboxes)
+	handle(api, route{del, at + "/inboxes/{name}", "removeInbox", "Remove a mailbox and all its mail", tag, member, gone}, mail.removeInbox)
+	handle(api, route{get, at + "/imports", "listImports", "List imports, newest first", tag, viewer, 0}, mail.listImports)
+	handle(api, route{post, at + "/imports", "beginImport", "Begin an import, or take up one that was interrupted", tag, member, made}, mail.beginImport)
+	handle(api, route{get, at + "/imports/{id}", "getImport", "How far an import has come, and what was wrong with mails", tag, viewer, 0}, mail.getImport)
+	handle(api, route{post, batchesPath, "addBatch", "Add mails to an import", tag, member, 0}, mail.addBatch)
+	handle(api, route{post, at + "/imports/{id}/finish", "finishImport", "End an import", tag, member, 0}, mail.finishImport)
 }
 
-func (s *server) listInboxes(ctx context.Context, who reeve.Principal, _ *struct{ Scoped }) (*body[reeve.MailboxList], error) {
+// mailHandlers serves imported mailboxes and the imports themselves.
+type mailHandlers struct {
+	db *store.DB
+}
+
+func (h *mailHandlers) listInboxes(ctx context.Context, who reeve.Principal, _ *struct{ Scoped }) (*body[reeve.MailboxList], error) {
 	out := &body[reeve.MailboxList]{reeve.MailboxList{Mailboxes: []reeve.MailboxInfo{}}}
-	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		list, err := snap.ListInboxes(ctx, who.Workspace)
 		for _, i := range list {
 			out.Body.Mailboxes = append(out.Body.Mailboxes, reeve.MailboxInfo{Name: i.Name, User: i.User, Messages: i.Messages})
@@ -50,7 +56,7 @@ func (s *server) listInboxes(ctx context.Context, who reeve.Principal, _ *struct
 	})
 }
 
-func (s *server) removeInbox(ctx context.Context, who reeve.Principal, in *struct {
+func (h *mailHandlers) removeInbox(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Name string `path:"name" maxLength:"300"`
 }) (*none, error) {
@@ -58,7 +64,7 @@ func (s *server) removeInbox(ctx context.Context, who reeve.Principal, in *struc
 	defer cancel()
 	for {
 		var n int64
-		if err := s.DB.Update(ctx, func(tx *store.Tx) error {
+		if err := h.db.Update(ctx, func(tx *store.Tx) error {
 			box, err := tx.HoldInbox(ctx, who.Workspace, in.Name)
 			if err != nil {
 				return err
@@ -74,18 +80,18 @@ func (s *server) removeInbox(ctx context.Context, who reeve.Principal, in *struc
 	}
 }
 
-func (s *server) listImports(ctx context.Context, who reeve.Principal, in *struct {
+func (h *mailHandlers) listImports(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Limit int `query:"limit" minimum:"1" maximum:"500" default:"50"`
 }) (*body[reeve.MailImportList], error) {
 	out := &body[reeve.MailImportList]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body.Imports, err = snap.ListImports(ctx, who.Workspace, in.Limit)
 		return err
 	})
 }
 
-func (s *server) beginImport(ctx context.Context, who reeve.Principal, in *struct {
+func (h *mailHandlers) beginImport(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.MailImportRequest
 }) (*body[reeve.MailImport], error) {
@@ -93,7 +99,7 @@ func (s *server) beginImport(ctx context.Context, who reeve.Principal, in *struc
 		return nil, reeve.Wrong("/source", "is blank", "what is read, such as the host and the path")
 	}
 	out := &body[reeve.MailImport]{}
-	return out, s.DB.Update(ctx, func(tx *store.Tx) (err error) {
+	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {
 		if out.Body, err = tx.BeginImport(ctx, who.Workspace, self(who), in.Body); err != nil {
 			return err
 		}
@@ -101,9 +107,9 @@ func (s *server) beginImport(ctx context.Context, who reeve.Principal, in *struc
 	})
 }
 
-func (s *server) getImport(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.MailImport], error) {
+func (h *mailHandlers) getImport(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.MailImport], error) {
 	out := &body[reeve.MailImport]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body, err = snap.GetImport(ctx, who.Workspace, in.ID)
 		return err
 	})
@@ -114,7 +120,7 @@ type Position struct {
 	Position string `query:"position" required:"true" minLength:"1" maxLength:"4096" doc:"Where the import stands afterwards, in the reader's own words; no two are the same"`
 }
 
-func (s *server) addBatch(ctx context.Context, who reeve.Principal, in *struct {
+func (h *mailHandlers) addBatch(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Position
 	After   string `query:"after" maxLength:"4096" doc:"Where it stands before; empty at the beginning"`
@@ -129,7 +135,7 @@ func (s *server) addBatch(ctx context.Context, who reeve.Principal, in *struct {
 		return nil, err
 	}
 	out := &body[reeve.MailImport]{}
-	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
+	return out, h.db.Update(ctx, func(tx *store.Tx) error {
 		v, err := importFor(ctx, tx, who, in.ID)
 		if err != nil {
 			return err
@@ -180,12 +186,12 @@ func mineOrOwners(who reeve.Principal, user, what string) error {
 	return reeve.Errorf(reeve.Forbidden, "only an owner or who brought it in may %s", what).Hintf("use their token or an owner's")
 }
 
-func (s *server) finishImport(ctx context.Context, who reeve.Principal, in *struct {
+func (h *mailHandlers) finishImport(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Position string `query:"position" maxLength:"4096" doc:"Where it stands; empty if there was nothing to read"`
 }) (*body[reeve.MailImport], error) {
 	out := &body[reeve.MailImport]{}
-	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
+	return out, h.db.Update(ctx, func(tx *store.Tx) error {
 		_, err := importFor(ctx, tx, who, in.ID)
 		if err != nil {
 			return err

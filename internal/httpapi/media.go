@@ -13,13 +13,13 @@ import (
 )
 
 // getMedia gives what an agent sent to a conversation, as it was when it was sent. Nobody vouches for it, so no browser is to run it.
-func (s *server) getMedia(ctx context.Context, who reeve.Principal, in *struct {
+func (h *conversationHandlers) getMedia(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Hash string `path:"hash" pattern:"^[0-9a-f]{64}$"`
 }) (*huma.StreamResponse, error) {
 	var a reeve.Attachment
 	var got store.Slice
-	err := s.DB.View(ctx, func(snap *store.Snap) error {
+	err := h.db.View(ctx, func(snap *store.Snap) error {
 		c, err := see(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
@@ -41,7 +41,7 @@ func (s *server) getMedia(ctx context.Context, who reeve.Principal, in *struct {
 		c.SetHeader("X-Content-Type-Options", "nosniff")
 		c.SetStatus(http.StatusOK)
 		if _, err := c.BodyWriter().Write(got.Body); err != nil {
-			s.Log.Debug("an answer was not taken", "request", requestID(c.Context()), "error", err)
+			h.log.Debug("an answer was not taken", "request", requestID(c.Context()), "error", err)
 		}
 	}}, nil
 }

@@ -10,7 +10,12 @@ import (
 	"reeve/internal/store"
 )
 
-func (s *server) listNotes(ctx context.Context, who reeve.Principal, in *struct {
+// noteHandlers serves the notes of a user.
+type noteHandlers struct {
+	db *store.DB
+}
+
+func (h *noteHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
 	Agent string `query:"agent" maxLength:"128" doc:"Name or id of the agent that remembers them"`
@@ -21,7 +26,7 @@ func (s *server) listNotes(ctx context.Context, who reeve.Principal, in *struct 
 	}
 	f := store.NoteFilter{User: chat.Sees(who), Before: before, Limit: in.Limit}
 	out := &body[reeve.NoteList]{}
-	err = s.DB.View(ctx, func(snap *store.Snap) error {
+	err = h.db.View(ctx, func(snap *store.Snap) error {
 		var next int64
 		var err error
 		if f.Agent, err = agentID(ctx, snap, who.Workspace, in.Agent); err != nil {
@@ -36,8 +41,8 @@ func (s *server) listNotes(ctx context.Context, who reeve.Principal, in *struct 
 	return out, err
 }
 
-// createNote has an agent remember something of who asks.
-func (s *server) createNote(ctx context.Context, who reeve.Principal, in *struct {
+// create has an agent remember something about the caller.
+func (h *noteHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.NoteRequest
 }) (*body[reeve.Note], error) {
@@ -45,7 +50,7 @@ func (s *server) createNote(ctx context.Context, who reeve.Principal, in *struct
 	if strings.TrimSpace(in.Body.Content) == "" || len(in.Body.Content) > reeve.MostNote {
 		return nil, reeve.Wrong("/content", "is empty or too long", "up to 2000 bytes")
 	}
-	err := s.DB.Update(ctx, func(tx *store.Tx) error {
+	err := h.db.Update(ctx, func(tx *store.Tx) error {
 		a, err := tx.GetAgent(ctx, who.Workspace, in.Body.Agent)
 		if err != nil {
 			return err
@@ -59,6 +64,6 @@ func (s *server) createNote(ctx context.Context, who reeve.Principal, in *struct
 	return out, err
 }
 
-func (s *server) deleteNote(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
-	return nil, s.DB.Update(ctx, func(tx *store.Tx) error { return tx.DeleteNote(ctx, who.Workspace, chat.Sees(who), in.ID) })
+func (h *noteHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.DeleteNote(ctx, who.Workspace, chat.Sees(who), in.ID) })
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"reeve"
+	"reeve/internal/gate"
 	"reeve/internal/store"
 )
 
@@ -156,6 +158,16 @@ func (a *attempts) active(claim string) bool {
 	return a.here[claim]
 }
 
+// idempotency makes a request that carries an Idempotency-Key once.
+type idempotency struct {
+	db       *store.DB
+	gate     *gate.Gate
+	errors   errorWriter
+	log      *slog.Logger
+	attempts attempts
+	ids      reeve.IDs
+}
+
 // once makes a POST that carries an Idempotency-Key at most once in 24 hours.
 //
 // A request first claims its key, in a transaction of its own. The answer is then kept as the route's rule says; see
@@ -165,7 +177,7 @@ func (a *attempts) active(claim string) bool {
 // kept at all: asking for it again is a CONFLICT.
 //
 // A caller who goes away ends nothing: they have the key to ask again with, and then find the change made and its answer kept.
-func (s *server) once(next http.Handler) http.Handler {
+func (i *idempotency) once(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !keepsKey(r) {
 			next.ServeHTTP(w, r)
@@ -173,27 +185,27 @@ func (s *server) once(next http.Handler) http.Handler {
 		}
 		req, err := keyed(r, principal(r.Context()), r.Header.Get(keyHeader))
 		if err != nil {
-			s.write(w, r, err)
+			i.errors.write(w, r, err)
 			return
 		}
-		req.Process, req.Claim = s.Gate.Process(), s.ids.New(reeve.PrefixRequest, reeve.Now())
-		s.attempts.begin(req.Claim)
-		defer s.attempts.end(req.Claim)
+		req.Process, req.Claim = i.gate.Process(), i.ids.New(reeve.PrefixRequest, reeve.Now())
+		i.attempts.begin(req.Claim)
+		defer i.attempts.end(req.Claim)
 		ctx, cancel := outlive(r.Context())
 		defer cancel()
 		r = r.WithContext(ctx)
-		old, mine, err := s.claim(r.Context(), req)
+		old, mine, err := i.claim(r.Context(), req)
 		switch {
 		case err != nil:
-			s.write(w, r, err)
+			i.errors.write(w, r, err)
 		case mine:
 			a := &attempt{request: old}
 			got := &recorder{ResponseWriter: w}
 			next.ServeHTTP(got, r.WithContext(context.WithValue(ctx, attemptKey, a)))
-			s.keep(r, a, got)
+			i.keep(r, a, got)
 			got.send()
 		default:
-			s.replay(w, r, req, old)
+			i.replay(w, r, req, old)
 		}
 	})
 }
@@ -229,16 +241,16 @@ func keyed(r *http.Request, who reeve.Principal, key string) (store.Request, err
 		Hash: reeve.Hash(append(body, "?"+r.URL.RawQuery...))}, nil
 }
 
-func (s *server) claim(ctx context.Context, req store.Request) (old store.Request, mine bool, err error) {
-	err = s.DB.Update(ctx, func(tx *store.Tx) error {
-		old, mine, err = tx.ClaimRequest(ctx, req, tx.Now().Add(-keyLife), s.attempts.active)
+func (i *idempotency) claim(ctx context.Context, req store.Request) (old store.Request, mine bool, err error) {
+	err = i.db.Update(ctx, func(tx *store.Tx) error {
+		old, mine, err = tx.ClaimRequest(ctx, req, tx.Now().Add(-keyLife), i.attempts.active)
 		return err
 	})
 	return old, mine, err
 }
 
 // keep records what became of a request, even if its caller has gone. If that fails, the same key makes the request anew.
-func (s *server) keep(r *http.Request, a *attempt, got *recorder) {
+func (i *idempotency) keep(r *http.Request, a *attempt, got *recorder) {
 	if got.status < http.StatusBadRequest && a.answering != nil && a.answering.Kept {
 		return
 	}
@@ -247,7 +259,7 @@ func (s *server) keep(r *http.Request, a *attempt, got *recorder) {
 		req.Body = got.body.Bytes()
 	}
 	ctx := context.WithoutCancel(r.Context())
-	err := s.DB.Update(ctx, func(tx *store.Tx) error {
+	err := i.db.Update(ctx, func(tx *store.Tx) error {
 		if got.status >= http.StatusBadRequest {
 			return tx.DropRequest(ctx, req)
 		}
@@ -255,9 +267,9 @@ func (s *server) keep(r *http.Request, a *attempt, got *recorder) {
 	})
 	switch {
 	case err != nil:
-		s.Log.Error("the answer to a request with a key was not kept", "request", requestID(ctx), "error", err)
+		i.log.Error("the answer to a request with a key was not kept", "request", requestID(ctx), "error", err)
 	case got.status < http.StatusBadRequest:
-		s.Log.Debug(keptAfter, "path", r.URL.Path)
+		i.log.Debug(keptAfter, "path", r.URL.Path)
 	}
 }
 
@@ -265,19 +277,19 @@ func (s *server) keep(r *http.Request, a *attempt, got *recorder) {
 const keptAfter = "the answer to a request with a key was kept after its change"
 
 // replay answers a request whose key was taken before.
-func (s *server) replay(w http.ResponseWriter, r *http.Request, req, old store.Request) {
+func (i *idempotency) replay(w http.ResponseWriter, r *http.Request, req, old store.Request) {
 	switch {
 	case old.Hash != req.Hash:
-		s.write(w, r, reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used before, for another request").Hintf("use a new key for a new request; nothing was done"))
+		i.errors.write(w, r, reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used before, for another request").Hintf("use a new key for a new request; nothing was done"))
 	case old.Status == 0:
-		s.write(w, r, reeve.Errorf(reeve.InProgress, "a request with this Idempotency-Key is under way").
+		i.errors.write(w, r, reeve.Errorf(reeve.InProgress, "a request with this Idempotency-Key is under way").
 			Hintf("repeat it with the same key in a while: that gives its answer, or makes it if it was cut off"))
 	case len(old.Body) == 0 && r.URL.Path == tokensPath:
-		s.write(w, r, reeve.Errorf(reeve.Conflict, "the token was made before, and its text is shown only once").Hintf("revoke it and make another with a new key"))
+		i.errors.write(w, r, reeve.Errorf(reeve.Conflict, "the token was made before, and its text is shown only once").Hintf("revoke it and make another with a new key"))
 	default:
 		if old.Status == http.StatusAccepted && undoPath.MatchString(r.URL.Path) {
-			if err := s.since(r.Context(), &old); err != nil {
-				s.write(w, r, err)
+			if err := i.since(r.Context(), &old); err != nil {
+				i.errors.write(w, r, err)
 				return
 			}
 		}
@@ -294,12 +306,12 @@ func (s *server) replay(w http.ResponseWriter, r *http.Request, req, old store.R
 var undoPath = regexp.MustCompile(`^/api/operations/[^/]+/undo$`)
 
 // since brings the answer to a call that waited up to what has become of it.
-func (s *server) since(ctx context.Context, old *store.Request) error {
+func (i *idempotency) since(ctx context.Context, old *store.Request) error {
 	var was reeve.Result
 	if err := json.Unmarshal(old.Body, &was); err != nil {
 		return err
 	}
-	now, err := s.Gate.Stands(ctx, principal(ctx).Workspace, was.OperationID)
+	now, err := i.gate.Stands(ctx, principal(ctx).Workspace, was.OperationID)
 	if err != nil {
 		return err
 	}

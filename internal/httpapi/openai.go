@@ -12,36 +12,48 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/chat"
 	"reeve/internal/store"
 )
 
 // The OpenAI-compatible routes: an agent is a model, and a request is a turn in a conversation of its own. Their errors, bodies and
 // streams are OpenAI's, so that clients need not change.
 
-// openAI registers them.
-func (s *server) openAI(mux *http.ServeMux) {
-	mux.HandleFunc("GET /v1/models", s.v1(s.v1Models))
-	mux.HandleFunc("GET /v1/models/{model}", s.v1(s.v1Model))
-	mux.HandleFunc("POST /v1/chat/completions", s.v1(s.v1Chat))
-	mux.HandleFunc("POST /v1/responses", s.v1(s.v1Respond))
-	mux.HandleFunc("GET /v1/responses/{id}", s.v1(s.v1Response))
+// openaiHandlers serves the OpenAI-compatible routes.
+type openaiHandlers struct {
+	db       *store.DB
+	desk     *chat.Desk
+	auth     *authenticator
+	permits  permitIssuer
+	canceler turnCanceler
+	streams  *Streams
+	errors   errorWriter
+}
+
+// register adds the routes to a mux.
+func (h *openaiHandlers) register(mux *http.ServeMux) {
+	mux.HandleFunc("GET /v1/models", h.v1(h.v1Models))
+	mux.HandleFunc("GET /v1/models/{model}", h.v1(h.v1Model))
+	mux.HandleFunc("POST /v1/chat/completions", h.v1(h.v1Chat))
+	mux.HandleFunc("POST /v1/responses", h.v1(h.v1Respond))
+	mux.HandleFunc("GET /v1/responses/{id}", h.v1(h.v1Response))
 }
 
 // v1Limit is the most bytes of a request: a long history with pictures fits.
 const v1Limit = 32 << 20
 
 // v1 finds out who calls, and answers errors as OpenAI does.
-func (s *server) v1(f func(w http.ResponseWriter, r *http.Request, who reeve.Principal) error) http.HandlerFunc {
+func (h *openaiHandlers) v1(f func(w http.ResponseWriter, r *http.Request, who reeve.Principal) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !s.Streams.enter() {
-			s.v1Error(w, r, errStopping)
+		if !h.streams.enter() {
+			h.errors.v1Error(w, r, errStopping)
 			return
 		}
-		defer s.Streams.leave()
-		ctx, cancel := s.Streams.context(r.Context())
+		defer h.streams.leave()
+		ctx, cancel := h.streams.context(r.Context())
 		defer cancel()
 		r = r.WithContext(ctx)
-		who, err := s.v1Identity(r)
+		who, err := h.v1Identity(r)
 		if err == nil && !who.Role.Allows(reeve.Member) {
 			err = reeve.Errorf(reeve.Forbidden, "a token with role %s cannot talk to agents", who.Role)
 		}
@@ -50,18 +62,18 @@ func (s *server) v1(f func(w http.ResponseWriter, r *http.Request, who reeve.Pri
 			err = f(w, r, who)
 		}
 		if err != nil {
-			s.v1Error(w, r, err)
+			h.errors.v1Error(w, r, err)
 		}
 	}
 }
 
 // v1Identity is identity for clients that do not know of workspaces: a token of one workspace is of that one, and for a token of several they name it as a project.
-func (s *server) v1Identity(r *http.Request) (reeve.Principal, error) {
+func (h *openaiHandlers) v1Identity(r *http.Request) (reeve.Principal, error) {
 	if r.Header.Get("X-Workspace-Id") == "" {
 		name := r.Header.Get("OpenAI-Project")
 		if name == "" {
 			_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-			switch c, err := s.credential(r.Context(), strings.TrimSpace(token)); {
+			switch c, err := h.auth.credential(r.Context(), strings.TrimSpace(token)); {
 			case err != nil || len(c.Workspaces) == 0:
 			case len(c.Workspaces) > 1:
 				return reeve.Principal{}, reeve.Errorf(reeve.Validation, "the token is of several workspaces, and the request names none").
@@ -75,7 +87,7 @@ func (s *server) v1Identity(r *http.Request) (reeve.Principal, error) {
 		}
 		r.Header.Set("X-Workspace-Id", name)
 	}
-	return s.identity(r)
+	return h.auth.identity(r)
 }
 
 // v1Problem is OpenAI's error.
@@ -141,12 +153,12 @@ func v1ProblemOf(err error) (v1Problem, int) {
 	return p, status
 }
 
-func (s *server) v1Error(w http.ResponseWriter, r *http.Request, err error) {
+func (e errorWriter) v1Error(w http.ResponseWriter, r *http.Request, err error) {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		err = reeve.Errorf(reeve.TooLarge, "the request has more than %d bytes", v1Limit)
 	}
-	err = s.interrupted(r.Context(), err)
+	err = e.streams.interrupted(r.Context(), err)
 	noteFailure(r.Context(), err)
 	p, status := v1ProblemOf(err)
 	after := reeve.AsError(err).RetryAfter
@@ -156,10 +168,11 @@ func (s *server) v1Error(w http.ResponseWriter, r *http.Request, err error) {
 	if after > 0 {
 		w.Header().Set("Retry-After", retrySeconds(after))
 	}
-	s.v1Write(w, status, map[string]any{"error": p})
+	v1Write(w, status, map[string]any{"error": p})
 }
 
-func (s *server) v1Write(w http.ResponseWriter, status int, v any) {
+// v1Write answers with a JSON document.
+func v1Write(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = marshal(w, v) // whoever does not listen any more has gone
@@ -190,11 +203,11 @@ func v1Read(r *http.Request, rules map[string]v1Rule, v any) error {
 }
 
 // v1Agent finds the agent that a model's name means.
-func (s *server) v1Agent(ctx context.Context, who reeve.Principal, name string) (a reeve.Agent, err error) {
+func (h *openaiHandlers) v1Agent(ctx context.Context, who reeve.Principal, name string) (a reeve.Agent, err error) {
 	if name == "" {
 		return a, &reeve.Error{Code: reeve.Validation, Message: "model is missing", Fields: []reeve.Field{{Path: "model"}}}
 	}
-	err = s.DB.View(ctx, func(snap *store.Snap) error {
+	err = h.db.View(ctx, func(snap *store.Snap) error {
 		a, err = snap.GetAgent(ctx, who.Workspace, name)
 		return err
 	})
@@ -217,9 +230,9 @@ func v1ModelOf(a reeve.Agent) v1ModelInfo {
 	return v1ModelInfo{ID: a.Name, Object: "model", Created: a.CreatedAt.Unix(), OwnedBy: "reeve"}
 }
 
-func (s *server) v1Models(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
+func (h *openaiHandlers) v1Models(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
 	list := []v1ModelInfo{}
-	err := s.DB.View(r.Context(), func(snap *store.Snap) error {
+	err := h.db.View(r.Context(), func(snap *store.Snap) error {
 		const page = 500
 		for after, more := "", true; more; {
 			agents, err := snap.ListAgents(r.Context(), who.Workspace, after, page)
@@ -236,15 +249,15 @@ func (s *server) v1Models(w http.ResponseWriter, r *http.Request, who reeve.Prin
 		return nil
 	})
 	if err == nil {
-		s.v1Write(w, http.StatusOK, map[string]any{"object": "list", "data": list})
+		v1Write(w, http.StatusOK, map[string]any{"object": "list", "data": list})
 	}
 	return err
 }
 
-func (s *server) v1Model(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
-	a, err := s.v1Agent(r.Context(), who, r.PathValue("model"))
+func (h *openaiHandlers) v1Model(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
+	a, err := h.v1Agent(r.Context(), who, r.PathValue("model"))
 	if err == nil {
-		s.v1Write(w, http.StatusOK, v1ModelOf(a))
+		v1Write(w, http.StatusOK, v1ModelOf(a))
 	}
 	return err
 }

@@ -152,7 +152,7 @@ func (q v1ChatRequest) talk() (*v1Talk, error) {
 	return t, nil
 }
 
-func (s *server) v1Chat(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
+func (h *openaiHandlers) v1Chat(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
 	var q v1ChatRequest
 	if err := v1Read(r, v1ChatParameters, &q); err != nil {
 		return err
@@ -182,15 +182,15 @@ func (s *server) v1Chat(w http.ResponseWriter, r *http.Request, who reeve.Princi
 			return err
 		}
 	}
-	t, err := s.v1Ask(r, who, asked)
+	t, err := h.v1Ask(r, who, asked)
 	if err != nil {
 		return err
 	}
 	head := v1Head{ID: "chatcmpl-" + t.turn.ID, Created: t.turn.StartedAt.Unix(), Model: q.Model}
 	if q.Stream {
-		return s.v1ChatStream(w, r, t, head, q.StreamOptions.IncludeUsage)
+		return h.v1ChatStream(w, r, t, head, q.StreamOptions.IncludeUsage)
 	}
-	return s.v1ChatWhole(w, r, t, head)
+	return h.v1ChatWhole(w, r, t, head)
 }
 
 // v1Finish is why a completion ended.
@@ -234,7 +234,7 @@ func v1CallOf(f *reeve.Frame) v1ToolCall {
 }
 
 // v1ChatWhole answers when all has been said.
-func (s *server) v1ChatWhole(w http.ResponseWriter, r *http.Request, t *v1Turn, head v1Head) error {
+func (h *openaiHandlers) v1ChatWhole(w http.ResponseWriter, r *http.Request, t *v1Turn, head v1Head) error {
 	said := v1Said{Role: "assistant", Annotations: []any{}}
 	var failure error
 	var one v1OneText
@@ -254,13 +254,13 @@ func (s *server) v1ChatWhole(w http.ResponseWriter, r *http.Request, t *v1Turn, 
 		said.Content = &content
 	}
 	head.Object = "chat.completion"
-	s.v1Write(w, http.StatusOK, v1Completion{v1Head: head, Usage: v1UsageOf(usage),
+	v1Write(w, http.StatusOK, v1Completion{v1Head: head, Usage: v1UsageOf(usage),
 		Choices: []v1Choose{{Message: said, Finish: v1Finish(len(said.ToolCalls), last.Stop)}}})
 	return nil
 }
 
 // v1ChatStream answers piece by piece. Once it has begun, an error is an event.
-func (s *server) v1ChatStream(w http.ResponseWriter, r *http.Request, t *v1Turn, head v1Head, withUsage bool) error {
+func (h *openaiHandlers) v1ChatStream(w http.ResponseWriter, r *http.Request, t *v1Turn, head v1Head, withUsage bool) error {
 	head.Object = "chat.completion.chunk"
 	e := newEvents(w, http.StatusOK)
 	send := func(choices []v1ChunkChoose, usage *v1Usage) error {

@@ -194,7 +194,7 @@ func (t *v1Talk) result(id, text, path string) error {
 }
 
 // gather fetches pictures that are said to be somewhere, and checks the others. What was said before counts by the message: clients send all of it each time.
-func (s *server) gather(ctx context.Context, t *v1Talk) error {
+func (h *openaiHandlers) gather(ctx context.Context, t *v1Talk) error {
 	for _, m := range t.list {
 		var brought []reeve.Attachment
 		for _, p := range m.Parts {
@@ -224,7 +224,7 @@ func (s *server) gather(ctx context.Context, t *v1Talk) error {
 	if len(list) > chat.MostAttachments {
 		return wrongV1("messages", "%d pictures are to be fetched, and at most %d are", len(list), chat.MostAttachments)
 	}
-	if err := s.Desk.Gather(ctx, list, func(i int) string { return fmt.Sprintf("picture %d", i+1) }); err != nil {
+	if err := h.desk.Gather(ctx, list, func(i int) string { return fmt.Sprintf("picture %d", i+1) }); err != nil {
 		return err
 	}
 	for i, p := range parts {

@@ -196,18 +196,18 @@ func (b *v1ResponseBody) conclude(u model.Usage, stop model.Stop, failure error)
 }
 
 // v1Response shows a response that was given before.
-func (s *server) v1Response(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
-	run, err := s.v1Find(r, who, r.PathValue("id"))
+func (h *openaiHandlers) v1Response(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
+	run, err := h.v1Find(r, who, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	t := &v1Turn{server: s, who: who, turn: run.Turn()}
+	t := &v1Turn{h: h, who: who, turn: run.Turn()}
 	past, err := t.past(r.Context())
 	if err != nil {
 		return err
 	}
 	name := run.AgentID // if it was removed since, what it said stays
-	err = s.DB.View(r.Context(), func(snap *store.Snap) error {
+	err = h.db.View(r.Context(), func(snap *store.Snap) error {
 		a, err := snap.GetAgent(r.Context(), who.Workspace, run.AgentID)
 		if err == nil {
 			name = a.Name
@@ -233,6 +233,6 @@ func (s *server) v1Response(w http.ResponseWriter, r *http.Request, who reeve.Pr
 		}
 		b.conclude(past.usage, last.Stop, failure)
 	}
-	s.v1Write(w, http.StatusOK, b)
+	v1Write(w, http.StatusOK, b)
 	return nil
 }

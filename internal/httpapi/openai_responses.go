@@ -111,7 +111,7 @@ func (t *v1Talk) item(m v1Item, path string, before bool) error {
 	return nil
 }
 
-func (s *server) v1Respond(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
+func (h *openaiHandlers) v1Respond(w http.ResponseWriter, r *http.Request, who reeve.Principal) error {
 	var q v1RespondRequest
 	if err := v1Read(r, v1ResponseParameters, &q); err != nil {
 		return err
@@ -126,15 +126,15 @@ func (s *server) v1Respond(w http.ResponseWriter, r *http.Request, who reeve.Pri
 	if asked.given, err = q.given(); err != nil {
 		return err
 	}
-	t, err := s.v1Ask(r, who, asked)
+	t, err := h.v1Ask(r, who, asked)
 	if err != nil {
 		return err
 	}
 	out := newResponse(t.turn, q.Model, t.given, q.Instructions)
 	if !q.Stream {
-		return s.v1RespondWhole(w, r, t, out)
+		return h.v1RespondWhole(w, r, t, out)
 	}
-	return s.v1RespondStream(w, r, t, out)
+	return h.v1RespondStream(w, r, t, out)
 }
 
 // given reads what goes along with the request as it is.
@@ -159,8 +159,8 @@ func (q v1RespondRequest) given() (g reeve.Given, err error) {
 }
 
 // v1Find finds the turn that a response is.
-func (s *server) v1Find(r *http.Request, who reeve.Principal, id string) (run reeve.Run, err error) {
-	err = s.DB.View(r.Context(), func(snap *store.Snap) error {
+func (h *openaiHandlers) v1Find(r *http.Request, who reeve.Principal, id string) (run reeve.Run, err error) {
+	err = h.db.View(r.Context(), func(snap *store.Snap) error {
 		run, err = seeTurn(r.Context(), snap, who, strings.TrimPrefix(id, v1ResponseID))
 		return err
 	})

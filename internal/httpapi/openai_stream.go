@@ -130,7 +130,7 @@ func (e *responseStream) finish() error {
 }
 
 // v1RespondWhole answers when all has been said.
-func (s *server) v1RespondWhole(w http.ResponseWriter, r *http.Request, t *v1Turn, b *v1ResponseBody) error {
+func (h *openaiHandlers) v1RespondWhole(w http.ResponseWriter, r *http.Request, t *v1Turn, b *v1ResponseBody) error {
 	e := &responseStream{body: b}
 	var failure error
 	usage, last, err := t.heard(r.Context(), func(seen v1Seen) error {
@@ -144,12 +144,12 @@ func (s *server) v1RespondWhole(w http.ResponseWriter, r *http.Request, t *v1Tur
 		return err
 	}
 	b.conclude(usage, last.Stop, nil)
-	s.v1Write(w, http.StatusOK, b)
+	v1Write(w, http.StatusOK, b)
 	return nil
 }
 
 // v1RespondStream answers piece by piece.
-func (s *server) v1RespondStream(w http.ResponseWriter, r *http.Request, t *v1Turn, b *v1ResponseBody) error {
+func (h *openaiHandlers) v1RespondStream(w http.ResponseWriter, r *http.Request, t *v1Turn, b *v1ResponseBody) error {
 	e := &responseStream{events: newEvents(w, http.StatusOK), body: b}
 	for _, name := range []string{"response.created", "response.in_progress"} {
 		if err := e.state(name); err != nil {

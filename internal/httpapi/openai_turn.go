@@ -28,12 +28,12 @@ type v1Asked struct {
 }
 
 // v1Ask begins the turn that a request asks for. Nothing has happened when it is refused.
-func (s *server) v1Ask(r *http.Request, who reeve.Principal, q v1Asked) (*v1Turn, error) {
+func (h *openaiHandlers) v1Ask(r *http.Request, who reeve.Principal, q v1Asked) (*v1Turn, error) {
 	most, err := v1Bounds(q)
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.v1Agent(r.Context(), who, q.model)
+	a, err := h.v1Agent(r.Context(), who, q.model)
 	if err != nil {
 		return nil, err
 	}
@@ -43,11 +43,11 @@ func (s *server) v1Ask(r *http.Request, who reeve.Principal, q v1Asked) (*v1Turn
 	}
 	conversation := ""
 	if q.previous != "" {
-		if conversation, err = s.v1Previous(r, who, a, q.previous); err != nil {
+		if conversation, err = h.v1Previous(r, who, a, q.previous); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.gather(r.Context(), q.talk); err != nil {
+	if err := h.gather(r.Context(), q.talk); err != nil {
 		return nil, err
 	}
 	request, history := q.talk.split()
@@ -66,13 +66,13 @@ func (s *server) v1Ask(r *http.Request, who reeve.Principal, q v1Asked) (*v1Turn
 	b.Given = q.given
 	b.Choice, b.ChoiceTool = string(choice), tool
 	b.MaxTokens, b.Temperature, b.TopP, b.Previous = most, q.temperature, q.topP, q.previous
-	return s.v1Begin(r.Context(), who, a, conversation, request, b, offers)
+	return h.v1Begin(r.Context(), who, a, conversation, request, b, offers)
 }
 
 // v1Previous is the conversation of an earlier response.
-func (s *server) v1Previous(r *http.Request, who reeve.Principal, a reeve.Agent, id string) (string, error) {
+func (h *openaiHandlers) v1Previous(r *http.Request, who reeve.Principal, a reeve.Agent, id string) (string, error) {
 	const at = "previous_response_id"
-	before, err := s.v1Find(r, who, id)
+	before, err := h.v1Find(r, who, id)
 	if e := reeve.AsError(err); err != nil && e.Code == reeve.NotFound {
 		e.Fields = []reeve.Field{{Path: at}}
 	}
@@ -103,7 +103,7 @@ func v1Bounds(q v1Asked) (most int, err error) {
 
 // v1Turn is a turn that a client of OpenAI's language waits for.
 type v1Turn struct {
-	server  *server
+	h       *openaiHandlers
 	who     reeve.Principal
 	turn    reeve.Turn
 	given   reeve.Given // what the request brought along
@@ -112,11 +112,11 @@ type v1Turn struct {
 }
 
 // v1Begin begins one, in a conversation of its own or in one that is there.
-func (s *server) v1Begin(ctx context.Context, who reeve.Principal, a reeve.Agent, conversation string, r reeve.TurnRequest, b chat.Brought, offers []model.Tool) (*v1Turn, error) {
+func (h *openaiHandlers) v1Begin(ctx context.Context, who reeve.Principal, a reeve.Agent, conversation string, r reeve.TurnRequest, b chat.Brought, offers []model.Tool) (*v1Turn, error) {
 	var err error
 	after := int64(0)
 	if b.With = a.ID; conversation != "" {
-		if err = s.DB.View(ctx, func(snap *store.Snap) (err error) {
+		if err = h.db.View(ctx, func(snap *store.Snap) (err error) {
 			after, err = snap.LastFrame(ctx, conversation)
 			return err
 		}); err != nil {
@@ -130,15 +130,15 @@ func (s *server) v1Begin(ctx context.Context, who reeve.Principal, a reeve.Agent
 		}
 		b.Offered = list
 	}
-	t := &v1Turn{server: s, who: who, offered: map[string]bool{}}
+	t := &v1Turn{h: h, who: who, offered: map[string]bool{}}
 	for _, o := range offers {
 		t.offered[o.Name] = true
 	}
 	t.given = b.Given
-	if t.turn, err = s.Desk.Relay(ctx, who, conversation, r, b); err != nil {
+	if t.turn, err = h.desk.Relay(ctx, who, conversation, r, b); err != nil {
 		return nil, err
 	}
-	if t.reader, err = s.Desk.Hub.Subscribe(ctx, t.turn.ConversationID, after); err != nil {
+	if t.reader, err = h.desk.Hub.Subscribe(ctx, t.turn.ConversationID, after); err != nil {
 		return nil, t.left(ctx, err)
 	}
 	return t, nil
@@ -159,7 +159,7 @@ func (t *v1Turn) follow(ctx context.Context, tell func(v1Seen) error) error {
 	defer t.reader.Close()
 	sent := ""    // what was told of the message under way
 	held := false // a message is made anew: its pieces are held back, as nobody can take back what was told
-	right, err := t.server.pass(ctx, t.who, t.turn.ConversationID)
+	right, err := t.h.permits.issue(ctx, t.who, t.turn.ConversationID)
 	defer right.close()
 	if err != nil {
 		return t.left(ctx, err)
@@ -227,8 +227,8 @@ func rest(whole, told string) string {
 
 // left gives why a turn is followed no further, and ends it if that is its client's going.
 func (t *v1Turn) left(ctx context.Context, err error) error {
-	err = t.server.interrupted(ctx, err)
-	t.server.forsake(ctx, t.who, t.turn.ID, err)
+	err = t.h.streams.interrupted(ctx, err)
+	t.h.canceler.abandon(ctx, t.who, t.turn.ID, err)
 	return err
 }
 
@@ -238,7 +238,7 @@ func (t *v1Turn) heard(ctx context.Context, tell func(v1Seen) error) (u model.Us
 		return u, last, err
 	}
 	p, err := t.past(ctx)
-	return p.usage, p.last, t.server.interrupted(ctx, err)
+	return p.usage, p.last, t.h.streams.interrupted(ctx, err)
 }
 
 // v1Past is what a turn has come to so far.
@@ -251,7 +251,7 @@ type v1Past struct {
 
 // past reads what the turn has come to.
 func (t *v1Turn) past(ctx context.Context) (p v1Past, err error) {
-	err = t.server.DB.View(ctx, func(snap *store.Snap) error {
+	err = t.h.db.View(ctx, func(snap *store.Snap) error {
 		list, err := snap.WholeRun(ctx, t.who.Workspace, t.turn.ID)
 		if err != nil {
 			return err

@@ -6,19 +6,26 @@ import (
 
 	"reeve"
 	"reeve/internal/chat"
+	"reeve/internal/gate"
 	"reeve/internal/store"
 )
 
 // A person who decides on a call sees all of what it would do. Those who may look but not decide are not shown what
 // looks like a secret in it.
 
+// viewRedactor hides likely secrets in approvals and proposals from callers who may look but not decide.
+type viewRedactor struct {
+	db   *store.DB
+	gate *gate.Gate
+}
+
 // oversee makes approvals and proposals fit for who asks for them.
-func (s *server) oversee(ctx context.Context, snap *store.Snap, who reeve.Principal, approvals []reeve.Approval,
+func (v viewRedactor) oversee(ctx context.Context, snap *store.Snap, who reeve.Principal, approvals []reeve.Approval,
 	items []reeve.Proposal) error {
 	if who.Role.Allows(reeve.Member) || len(approvals)+len(items) == 0 {
 		return nil
 	}
-	shown, err := s.Gate.Shown(ctx, snap, who.Workspace)
+	shown, err := v.gate.Shown(ctx, snap, who.Workspace)
 	if err != nil {
 		return err
 	}
@@ -32,7 +39,7 @@ func (s *server) oversee(ctx context.Context, snap *store.Snap, who reeve.Princi
 }
 
 // overseeOne is oversee for one of each, which may be nil.
-func (s *server) overseeOne(ctx context.Context, snap *store.Snap, who reeve.Principal, a *reeve.Approval,
+func (v viewRedactor) overseeOne(ctx context.Context, snap *store.Snap, who reeve.Principal, a *reeve.Approval,
 	item *reeve.Proposal) error {
 	var approvals []reeve.Approval
 	var items []reeve.Proposal
@@ -42,7 +49,7 @@ func (s *server) overseeOne(ctx context.Context, snap *store.Snap, who reeve.Pri
 	if item != nil {
 		items = append(items, *item)
 	}
-	err := s.oversee(ctx, snap, who, approvals, items)
+	err := v.oversee(ctx, snap, who, approvals, items)
 	if a != nil {
 		*a = approvals[0]
 	}
@@ -53,7 +60,7 @@ func (s *server) overseeOne(ctx context.Context, snap *store.Snap, who reeve.Pri
 }
 
 // overseen makes one line of a conversation fit for who listens.
-func (s *server) overseen(ctx context.Context, who reeve.Principal, l chat.Line) (json.RawMessage, error) {
+func (v viewRedactor) overseen(ctx context.Context, who reeve.Principal, l chat.Line) (json.RawMessage, error) {
 	if l.Type != reeve.FrameApproval || who.Role.Allows(reeve.Member) {
 		return l.Data, nil
 	}
@@ -61,8 +68,8 @@ func (s *server) overseen(ctx context.Context, who reeve.Principal, l chat.Line)
 	if err := json.Unmarshal(l.Data, &f); err != nil {
 		return nil, err
 	}
-	err := s.DB.View(ctx, func(snap *store.Snap) error {
-		shown, err := s.Gate.Shown(ctx, snap, who.Workspace)
+	err := v.db.View(ctx, func(snap *store.Snap) error {
+		shown, err := v.gate.Shown(ctx, snap, who.Workspace)
 		if err == nil {
 			f.Preview = shown.Overseen(f.Preview)
 		}

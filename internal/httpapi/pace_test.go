@@ -50,7 +50,7 @@ func TestBadInput_SlowBodies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				installProblems()
 				mux := http.NewServeMux()
-				handle(humago.New(mux, (&server{}).document()), route{http.MethodPost, "/x", "createNote", "x", "x", reeve.Member, 0}, func(ctx context.Context, _ reeve.Principal, in *struct{ RawBody []byte }) (*body[string], error) {
+				handle(humago.New(mux, document("")), route{http.MethodPost, "/x", "createNote", "x", "x", reeve.Member, 0}, func(ctx context.Context, _ reeve.Principal, in *struct{ RawBody []byte }) (*body[string], error) {
 					if !notify.Sleep(ctx, c.works) {
 						return nil, ctx.Err()
 					}

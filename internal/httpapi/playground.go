@@ -14,7 +14,7 @@ import (
 
 // playground says something in a session that its caller names, and follows the turn. The session is a conversation that begins
 // with its first message. Who goes away ends the turn: nobody else looks at it.
-func (s *server) playground(ctx context.Context, who reeve.Principal, in *struct {
+func (h *turnHandlers) playground(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Session string `path:"sessionId" minLength:"1" maxLength:"128" doc:"A name of your own; the same one resumes the session"`
 	Key     string `header:"Idempotency-Key" maxLength:"255" doc:"The same key says it once"`
@@ -27,31 +27,31 @@ func (s *server) playground(ctx context.Context, who reeve.Principal, in *struct
 	if !reeve.IsID(id) || !strings.HasPrefix(id, reeve.PrefixConversation+"_") {
 		id = reeve.Key(reeve.PrefixConversation, "playground", who.Workspace, who.User, in.Session)
 	}
-	c, err := s.Desk.Open(ctx, who, id, "playground", reeve.ConversationRequest{Agent: in.Body.Agent})
+	c, err := h.desk.Open(ctx, who, id, "playground", reeve.ConversationRequest{Agent: in.Body.Agent})
 	if err != nil {
 		return nil, err
 	}
 	say := reeve.TurnRequest{Content: in.Body.Message, Variables: in.Body.Variables, Model: in.Body.Model}
 	if in.Body.Detach {
-		turn, _, err := s.Desk.Begin(ctx, who, c.ID, in.Key, say)
+		turn, _, err := h.desk.Begin(ctx, who, c.ID, in.Key, say)
 		if err != nil {
 			return nil, err
 		}
 		info := reeve.PlaygroundInfo{SessionID: in.Session, ConversationID: c.ID, TurnID: turn.ID}
-		return &huma.StreamResponse{Body: func(c huma.Context) { s.reply(c, http.StatusOK, info) }}, nil
+		return &huma.StreamResponse{Body: func(c huma.Context) { h.reply(c, http.StatusOK, info) }}, nil
 	}
-	f, err := s.begin(ctx, who, c.ID, in.Key, say)
+	f, err := h.begin(ctx, who, c.ID, in.Key, say)
 	if err != nil {
 		return nil, err
 	}
 	p := player{info: reeve.PlaygroundInfo{SessionID: in.Session, ConversationID: c.ID, TurnID: f.turn}}
 	f.translate, f.end = p.translate, p.end
 	f.broken = func(ctx context.Context, e *events, err error) {
-		s.forsake(ctx, who, f.turn, err)
+		h.canceler.abandon(ctx, who, f.turn, err)
 		why := reeve.AsError(err)
 		_ = e.send(failure(why.Code), play{Type: failure(why.Code), Code: why.Code, Message: why.Message, Hint: why.Hint}) // whoever does not listen any more has gone
 	}
-	return &huma.StreamResponse{Body: func(c huma.Context) { s.send(c, http.StatusOK, f) }}, nil
+	return &huma.StreamResponse{Body: func(c huma.Context) { h.follower.send(c, http.StatusOK, f) }}, nil
 }
 
 // player puts frames into the playground's words.

@@ -133,10 +133,15 @@ func title(status int) string {
 	return http.StatusText(status)
 }
 
+// errorWriter writes errors as problem documents, and as OpenAI's errors where its clients call.
+type errorWriter struct {
+	streams *Streams
+}
+
 // write sends a problem from outside a huma handler.
-func (s *server) write(w http.ResponseWriter, r *http.Request, err error) {
+func (e errorWriter) write(w http.ResponseWriter, r *http.Request, err error) {
 	if isV1(r.URL.Path) {
-		s.v1Error(w, r, err)
+		e.v1Error(w, r, err)
 		return
 	}
 	problem(r.Context(), err).write(w)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/internal/gate"
 	"reeve/internal/store"
 )
 
@@ -16,7 +17,14 @@ func agentFilter(ctx context.Context, snap *store.Snap, workspace, agent string)
 	return a.ID, err
 }
 
-func (s *server) listProposals(ctx context.Context, who reeve.Principal, in *struct {
+// proposalHandlers serves proposals and change sets.
+type proposalHandlers struct {
+	db       *store.DB
+	gate     *gate.Gate
+	redactor viewRedactor
+}
+
+func (h *proposalHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
 	State reeve.ProposalState `query:"state" enum:"pending,rejected,accepted,applied,failed,denied,stale,unknown"`
@@ -27,7 +35,7 @@ func (s *server) listProposals(ctx context.Context, who reeve.Principal, in *str
 		return nil, err
 	}
 	out := &body[reeve.ProposalList]{}
-	err := s.DB.View(ctx, func(snap *store.Snap) error {
+	err := h.db.View(ctx, func(snap *store.Snap) error {
 		agent, err := agentFilter(ctx, snap, who.Workspace, in.Agent)
 		if err != nil {
 			return err
@@ -41,7 +49,7 @@ func (s *server) listProposals(ctx context.Context, who reeve.Principal, in *str
 		if err != nil {
 			return err
 		}
-		return s.oversee(ctx, snap, who, nil, out.Body.Proposals)
+		return h.redactor.oversee(ctx, snap, who, nil, out.Body.Proposals)
 	})
 	if n := len(out.Body.Proposals); n == in.Limit {
 		out.Body.Next = out.Body.Proposals[n-1].ID
@@ -49,13 +57,13 @@ func (s *server) listProposals(ctx context.Context, who reeve.Principal, in *str
 	return out, err
 }
 
-func (s *server) getProposal(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Proposal], error) {
+func (h *proposalHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Proposal], error) {
 	out := &body[reeve.Proposal]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		if out.Body, err = snap.GetProposal(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
-		return s.overseeOne(ctx, snap, who, nil, &out.Body)
+		return h.redactor.overseeOne(ctx, snap, who, nil, &out.Body)
 	})
 }
 
@@ -65,22 +73,22 @@ type commented struct {
 	Body reeve.CommentRequest
 }
 
-func (s *server) acceptProposal(ctx context.Context, who reeve.Principal, in *commented) (*body[reeve.Proposal], error) {
-	p, err := s.Gate.Inbox.AcceptProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
+func (h *proposalHandlers) accept(ctx context.Context, who reeve.Principal, in *commented) (*body[reeve.Proposal], error) {
+	p, err := h.gate.Inbox.AcceptProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
 	return &body[reeve.Proposal]{p}, err
 }
 
-func (s *server) rejectProposal(ctx context.Context, who reeve.Principal, in *commented) (*body[reeve.Proposal], error) {
-	p, err := s.Gate.Inbox.RejectProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
+func (h *proposalHandlers) reject(ctx context.Context, who reeve.Principal, in *commented) (*body[reeve.Proposal], error) {
+	p, err := h.gate.Inbox.RejectProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
 	return &body[reeve.Proposal]{p}, err
 }
 
-func (s *server) reopenProposal(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Proposal], error) {
-	p, err := s.Gate.Inbox.ReopenProposal(ctx, who.Workspace, in.ID, who.User)
+func (h *proposalHandlers) reopen(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Proposal], error) {
+	p, err := h.gate.Inbox.ReopenProposal(ctx, who.Workspace, in.ID, who.User)
 	return &body[reeve.Proposal]{p}, err
 }
 
-func (s *server) listChangeSets(ctx context.Context, who reeve.Principal, in *struct {
+func (h *proposalHandlers) listSets(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
 	Agent   string `query:"agent" maxLength:"128" doc:"Id or name"`
@@ -90,7 +98,7 @@ func (s *server) listChangeSets(ctx context.Context, who reeve.Principal, in *st
 		return nil, err
 	}
 	out := &body[reeve.ChangeSetList]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		agent, err := agentFilter(ctx, snap, who.Workspace, in.Agent)
 		if err != nil {
 			return err
@@ -106,16 +114,16 @@ func (s *server) listChangeSets(ctx context.Context, who reeve.Principal, in *st
 // setLimit is how many items a change set is shown with; the list of proposals pages through more.
 const setLimit = 500
 
-func (s *server) getChangeSet(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ChangeSet], error) {
+func (h *proposalHandlers) getSet(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ChangeSet], error) {
 	out := &body[reeve.ChangeSet]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
+	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		if out.Body, err = snap.GetChangeSet(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
 		if out.Body.Items, err = snap.ListItems(ctx, who.Workspace, in.ID, false, 0, setLimit); err != nil {
 			return err
 		}
-		return s.oversee(ctx, snap, who, nil, out.Body.Items)
+		return h.redactor.oversee(ctx, snap, who, nil, out.Body.Items)
 	})
 }
 
@@ -125,12 +133,12 @@ type setDecision struct {
 	Body reeve.SetDecisionRequest
 }
 
-func (s *server) acceptChangeSet(ctx context.Context, who reeve.Principal, in *setDecision) (*body[reeve.SetDecision], error) {
-	d, err := s.Gate.Inbox.DecideSet(ctx, who.Workspace, in.ID, in.Body.Items, true, who.User, in.Body.Comment)
+func (h *proposalHandlers) acceptSet(ctx context.Context, who reeve.Principal, in *setDecision) (*body[reeve.SetDecision], error) {
+	d, err := h.gate.Inbox.DecideSet(ctx, who.Workspace, in.ID, in.Body.Items, true, who.User, in.Body.Comment)
 	return &body[reeve.SetDecision]{d}, err
 }
 
-func (s *server) rejectChangeSet(ctx context.Context, who reeve.Principal, in *setDecision) (*body[reeve.SetDecision], error) {
-	d, err := s.Gate.Inbox.DecideSet(ctx, who.Workspace, in.ID, in.Body.Items, false, who.User, in.Body.Comment)
+func (h *proposalHandlers) rejectSet(ctx context.Context, who reeve.Principal, in *setDecision) (*body[reeve.SetDecision], error) {
+	d, err := h.gate.Inbox.DecideSet(ctx, who.Workspace, in.ID, in.Body.Items, false, who.User, in.Body.Comment)
 	return &body[reeve.SetDecision]{d}, err
 }

@@ -5,9 +5,17 @@ import (
 
 	"reeve"
 	"reeve/internal/store"
+	"reeve/internal/wake"
 )
 
-func (s *server) listSchedules(ctx context.Context, who reeve.Principal, in *struct {
+// scheduleHandlers serves schedules.
+type scheduleHandlers struct {
+	db        *store.DB
+	wake      *wake.Room
+	announcer changeAnnouncer
+}
+
+func (h *scheduleHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Agent  string           `query:"agent" maxLength:"128" doc:"Id or name"`
 	Name   string           `query:"name" maxLength:"200" doc:"Part of the name"`
@@ -16,7 +24,7 @@ func (s *server) listSchedules(ctx context.Context, who reeve.Principal, in *str
 	Limit  int              `query:"limit" minimum:"1" maximum:"500" default:"50"`
 }) (*body[reeve.ScheduleList], error) {
 	out := &body[reeve.ScheduleList]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		f := store.TimerFilter{For: eyes(who), Name: in.Name, State: in.Status, Offset: in.Offset, Limit: in.Limit}
 		if in.Agent != "" {
 			a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
@@ -31,16 +39,16 @@ func (s *server) listSchedules(ctx context.Context, who reeve.Principal, in *str
 	})
 }
 
-func (s *server) getSchedule(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Schedule], error) {
+func (h *scheduleHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Schedule], error) {
 	out := &body[reeve.Schedule]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		t, err := timerFor(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
 		}
-		out.Body.Timer, out.Body.Why = t, s.Wake.Why(t)
+		out.Body.Timer, out.Body.Why = t, h.wake.Why(t)
 		if t.State == reeve.TimerActive {
-			out.Body.Upcoming = s.Wake.Upcoming(t, snap.Now())
+			out.Body.Upcoming = h.wake.Upcoming(t, snap.Now())
 		}
 		missed, err := snap.ListMissed(ctx, t.ID, 20)
 		for _, at := range missed {
@@ -50,12 +58,12 @@ func (s *server) getSchedule(ctx context.Context, who reeve.Principal, in *IDPat
 	})
 }
 
-func (s *server) createSchedule(ctx context.Context, who reeve.Principal, in *struct {
+func (h *scheduleHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.ScheduleRequest
 }) (*body[reeve.Schedule], error) {
 	out := &body[reeve.Schedule]{}
-	err := s.tell(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
+	err := h.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
 		a, err := tx.GetAgent(ctx, who.Workspace, in.Body.Agent)
 		if err != nil {
 			return nil, err
@@ -65,10 +73,10 @@ func (s *server) createSchedule(ctx context.Context, who reeve.Principal, in *st
 		}
 		t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Name: "schedule", Misfire: reeve.CatchUpOnce,
 			Notify: reeve.NotifyAlways, State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
-		if t, out.Body.Upcoming, err = s.Wake.Change(t, in.Body, tx.Now()); err != nil {
+		if t, out.Body.Upcoming, err = h.wake.Change(t, in.Body, tx.Now()); err != nil {
 			return nil, err
 		}
-		if err := s.Wake.Admit(ctx, tx, t); err != nil {
+		if err := h.wake.Admit(ctx, tx, t); err != nil {
 			return nil, err
 		}
 		out.Body.Timer = t
@@ -78,17 +86,17 @@ func (s *server) createSchedule(ctx context.Context, who reeve.Principal, in *st
 		return t.Tokens(), tx.Answer(ctx, out.Body)
 	})
 	if err == nil {
-		s.Wake.Nudge()
+		h.wake.Nudge()
 	}
 	return out, err
 }
 
-func (s *server) updateSchedule(ctx context.Context, who reeve.Principal, in *struct {
+func (h *scheduleHandlers) update(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.ScheduleRequest
 }) (*body[reeve.Schedule], error) {
 	out := &body[reeve.Schedule]{}
-	err := s.tell(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
+	err := h.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
 		t, err := timerFor(ctx, tx, who, in.ID)
 		if err != nil {
 			return nil, err
@@ -101,7 +109,7 @@ func (s *server) updateSchedule(ctx context.Context, who reeve.Principal, in *st
 			}
 			t.AgentID = a.ID
 		}
-		if t, out.Body.Upcoming, err = s.Wake.Revise(ctx, tx, t, in.Body); err != nil {
+		if t, out.Body.Upcoming, err = h.wake.Revise(ctx, tx, t, in.Body); err != nil {
 			return nil, err
 		}
 		if out.Body.Timer = t; t.Same(was) {
@@ -111,13 +119,13 @@ func (s *server) updateSchedule(ctx context.Context, who reeve.Principal, in *st
 		return t.Tokens(), tx.PutTimer(ctx, t)
 	})
 	if err == nil {
-		s.Wake.Nudge()
+		h.wake.Nudge()
 	}
 	return out, err
 }
 
-func (s *server) deleteSchedule(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
-	return nil, s.tell(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
+func (h *scheduleHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	return nil, h.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
 		t, err := timerFor(ctx, tx, who, in.ID)
 		if err != nil {
 			return nil, err
@@ -126,7 +134,7 @@ func (s *server) deleteSchedule(ctx context.Context, who reeve.Principal, in *ID
 	})
 }
 
-func (s *server) listScheduleRuns(ctx context.Context, who reeve.Principal, in *struct {
+func (h *scheduleHandlers) listRuns(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Page
 }) (*body[reeve.RunList], error) {
@@ -134,7 +142,7 @@ func (s *server) listScheduleRuns(ctx context.Context, who reeve.Principal, in *
 		return nil, err
 	}
 	out := &body[reeve.RunList]{}
-	err := s.DB.View(ctx, func(snap *store.Snap) error {
+	err := h.db.View(ctx, func(snap *store.Snap) error {
 		t, err := timerFor(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
@@ -146,42 +154,4 @@ func (s *server) listScheduleRuns(ctx context.Context, who reeve.Principal, in *
 		out.Body.Next = out.Body.Runs[n-1].ID
 	}
 	return out, err
-}
-
-func (s *server) listNotifications(ctx context.Context, who reeve.Principal, in *struct {
-	Scoped
-	Page
-	Unread bool `query:"unread" doc:"Only those not read yet"`
-}) (*body[reeve.NotificationList], error) {
-	if err := checkCursor(in.Cursor); err != nil {
-		return nil, err
-	}
-	out := &body[reeve.NotificationList]{}
-	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body.Notifications, err = snap.ListNotifications(ctx, who.Workspace, who.User, in.Unread, in.Cursor, in.Limit)
-		return err
-	})
-	if n := len(out.Body.Notifications); n == in.Limit {
-		out.Body.Next = out.Body.Notifications[n-1].ID
-	}
-	return out, err
-}
-
-func (s *server) getNotification(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Notification], error) {
-	out := &body[reeve.Notification]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body, err = snap.GetNotification(ctx, who.Workspace, in.ID); err == nil && !sees(who, out.Body.UserID) {
-			err = absent("notification", in.ID)
-		}
-		return err
-	})
-}
-
-func (s *server) readNotification(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
-	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.ReadNotification(ctx, who.Workspace, who.User, in.ID); err != nil {
-			return err
-		}
-		return tx.Answer(ctx, nil)
-	})
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -47,12 +46,27 @@ type Config struct {
 	MetricsToken string // a token that reads the metrics and nothing else. Default: only server tokens do
 }
 
-// server is what handlers share.
-type server struct {
+// services is what the handlers of several resources share.
+type services struct {
 	Config
-	limit    limiter
-	ids      reeve.IDs
-	attempts attempts
+	errors    errorWriter
+	auth      *authenticator
+	permits   permitIssuer
+	announcer changeAnnouncer
+	redactor  viewRedactor
+	canceler  turnCanceler
+	follower  eventStreamer
+}
+
+func newServices(cfg Config) *services {
+	s := &services{Config: cfg, errors: errorWriter{cfg.Streams}}
+	s.auth = &authenticator{db: cfg.DB, errors: s.errors, limit: limiter{rate: cfg.Rate, burst: cfg.Burst}}
+	s.permits = permitIssuer{db: cfg.DB, streams: cfg.Streams, heartbeat: cfg.Heartbeat}
+	s.announcer = changeAnnouncer{db: cfg.DB, gate: cfg.Gate}
+	s.redactor = viewRedactor{db: cfg.DB, gate: cfg.Gate}
+	s.canceler = turnCanceler{db: cfg.DB, wake: cfg.Wake, streams: cfg.Streams}
+	s.follower = eventStreamer{permits: s.permits, redactor: s.redactor, streams: cfg.Streams}
+	return s
 }
 
 // bodyLimit is the most bytes a request body may have. A session file of its largest size fits, escaped.
@@ -84,27 +98,39 @@ func New(cfg Config) http.Handler {
 		cfg.Streams = NewStreams()
 	}
 	installProblems()
-	s := &server{Config: cfg, limit: limiter{rate: cfg.Rate, burst: cfg.Burst}}
+	s := newServices(cfg)
 	mux := http.NewServeMux()
-	api := humago.New(mux, s.document())
-	s.routes(api)
+	api := humago.New(mux, document(cfg.Version))
+	routes(api, s)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.HandleFunc("GET /conversations/{id}", s.socket)
-	mux.HandleFunc("GET /automations/{id}/runs/{runId}", s.runSocket)
-	s.openAI(mux)
-	if s.Metrics != nil {
-		mux.HandleFunc("GET /metrics", s.metrics)
+	mux.Handle("GET /readyz", &readinessHandler{errors: s.errors, ready: cfg.Ready, held: cfg.Held})
+	mux.Handle("GET /conversations/{id}", &conversationSockets{db: cfg.DB, gate: cfg.Gate, desk: cfg.Desk, auth: s.auth, permits: s.permits,
+		redactor: s.redactor, canceler: s.canceler, streams: cfg.Streams, errors: s.errors, log: cfg.Log})
+	mux.HandleFunc("GET /automations/{id}/runs/{runId}", newAutomationRunHandlers(s).socket)
+	(&openaiHandlers{db: cfg.DB, desk: cfg.Desk, auth: s.auth, permits: s.permits, canceler: s.canceler, streams: cfg.Streams,
+		errors: s.errors}).register(mux)
+	if cfg.Metrics != nil {
+		mux.Handle("GET /metrics", &metricsHandler{auth: s.auth, errors: s.errors, metrics: cfg.Metrics, token: cfg.MetricsToken})
 	}
-	mux.HandleFunc("GET /docs", s.docs(api.OpenAPI()))
+	mux.HandleFunc("GET /docs", docs(api.OpenAPI(), cfg.Log))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs", http.StatusFound) })
-	mux.HandleFunc("/", s.otherwise(mux))
-	return s.identify(paced(s.checkOrigin(s.checkPath(s.authenticate(s.whileHeld(s.once(mux)))))))
+	mux.HandleFunc("/", s.errors.unmatched(mux))
+	return s.middleware(mux)
+}
+
+// middleware wraps the routes in the checks that every request passes, the outermost last.
+func (s *services) middleware(h http.Handler) http.Handler {
+	once := &idempotency{db: s.DB, gate: s.Gate, errors: s.errors, log: s.Log}
+	hold := &holdGuard{db: s.DB, errors: s.errors}
+	origin := &originGuard{errors: s.errors, hosts: s.Hosts, origins: s.Origins}
+	ids := &requestIDs{errors: s.errors, log: s.Log}
+	h = s.auth.authenticate(hold.check(once.once(h)))
+	return ids.identify(paced(origin.check(s.errors.checkPath(h))))
 }
 
 // document is the head of the OpenAPI document.
-func (s *server) document() huma.Config {
-	cfg := huma.DefaultConfig("Reeve", s.Version)
+func document(version string) huma.Config {
+	cfg := huma.DefaultConfig("Reeve", version)
 	cfg.Info.Description = "Runs agents that act through tools, and answers for every action."
 	cfg.DocsPath, cfg.CreateHooks = "", nil
 	cfg.SchemasPath = ""
@@ -128,11 +154,6 @@ func unmarshal(b []byte, v any) error {
 		return err
 	}
 	return decoded(json.Unmarshal(b, v))
-}
-
-// Scoped is in the input of every route of a workspace (exported, as are its kind: huma looks at nothing else). The header is checked before, by authenticate; here it is documented.
-type Scoped struct {
-	Workspace string `header:"X-Workspace-Id" doc:"The workspace" required:"true"`
 }
 
 // body is an output with a body.
@@ -184,57 +205,4 @@ func (r route) only(c huma.Context, next func(huma.Context)) {
 	c.SetHeader("Content-Type", p.ContentType(""))
 	c.SetStatus(p.Status)
 	_ = json.NewEncoder(c.BodyWriter()).Encode(p)
-}
-
-// readyWithin is how long the store may take to answer before it counts as not being there.
-const readyWithin = 3 * time.Second
-
-func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
-	if s.Ready != nil {
-		ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
-		defer cancel()
-		if err := s.Ready(ctx); err != nil {
-			s.write(w, r, reeve.Errorf(reeve.Unavailable, "not ready: %s", reeve.AsError(err).Message))
-			return
-		}
-	}
-	if s.Held != nil && s.Held(r.Context()) {
-		io.WriteString(w, "ready, held: nothing goes on until a person says reeve resume\n")
-		return
-	}
-	io.WriteString(w, "ready\n")
-}
-
-func (s *server) noRoute(w http.ResponseWriter, r *http.Request) {
-	s.write(w, r, reeve.Errorf(reeve.NotFound, "no route %s %s", r.Method, r.URL.Path).Hintf("see /docs"))
-}
-
-// otherwise answers what no route takes: where another method would do, it says which.
-func (s *server) otherwise(mux *http.ServeMux) http.HandlerFunc {
-	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
-	return func(w http.ResponseWriter, r *http.Request) {
-		var allowed []string
-		for _, m := range methods {
-			other := *r
-			other.Method = m
-			if _, pattern := mux.Handler(&other); pattern != "/" {
-				allowed = append(allowed, m)
-			}
-		}
-		if len(allowed) == 0 {
-			s.noRoute(w, r)
-			return
-		}
-		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		err := reeve.Errorf(reeve.Unsupported, "%s cannot be done with %s", r.Method, r.URL.Path).Hintf("it takes %s",
-			strings.Join(allowed, ", "))
-		if isV1(r.URL.Path) {
-			p, _ := v1ProblemOf(&v1Fault{code: "method_not_allowed", err: err})
-			s.v1Write(w, http.StatusMethodNotAllowed, map[string]any{"error": p})
-			return
-		}
-		p := problem(r.Context(), err)
-		p.Status, p.Title = http.StatusMethodNotAllowed, http.StatusText(http.StatusMethodNotAllowed)
-		p.write(w)
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -18,6 +19,8 @@ import (
 
 	"reeve"
 	"reeve/internal/chat"
+	"reeve/internal/gate"
+	"reeve/internal/store"
 )
 
 const (
@@ -26,10 +29,27 @@ const (
 	writeLimit     = 10 * time.Second
 )
 
+// conversationSockets serves conversations over WebSockets.
+type conversationSockets struct {
+	db       *store.DB
+	gate     *gate.Gate
+	desk     *chat.Desk
+	auth     *authenticator
+	permits  permitIssuer
+	redactor viewRedactor
+	canceler turnCanceler
+	streams  *Streams
+	errors   errorWriter
+	log      *slog.Logger
+}
+
+// socketConn is a WebSocket connection whose writes and pings take bounded time.
+type socketConn struct{ conn *websocket.Conn }
+
 // line is one client's WebSocket.
 type line struct {
-	*server
-	conn         *websocket.Conn
+	*conversationSockets
+	socketConn
 	r            *http.Request
 	who          reeve.Principal
 	token        string
@@ -38,31 +58,31 @@ type line struct {
 	reader       *chat.Reader
 }
 
-// socket connects a client to a conversation.
-func (s *server) socket(w http.ResponseWriter, r *http.Request) {
-	l := &line{server: s, r: r, conversation: r.PathValue("id"), token: socketToken(r)}
+// ServeHTTP connects a client to a conversation.
+func (s *conversationSockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l := &line{conversationSockets: s, r: r, conversation: r.PathValue("id"), token: socketToken(r)}
 	after, err := l.admit()
 	if err != nil {
-		s.write(w, r, err)
+		s.errors.write(w, r, err)
 		return
 	}
 	l.after = after
-	if l.reader, err = s.Desk.Hub.Subscribe(r.Context(), l.conversation, after); err != nil {
-		s.write(w, r, err)
+	if l.reader, err = s.desk.Hub.Subscribe(r.Context(), l.conversation, after); err != nil {
+		s.errors.write(w, r, err)
 		return
 	}
 	defer l.reader.Close()
-	if !s.Streams.enter() {
-		s.write(w, r, reeve.Errorf(reeve.Unavailable, "the server is stopping"))
+	if !s.streams.enter() {
+		s.errors.write(w, r, reeve.Errorf(reeve.Unavailable, "the server is stopping"))
 		return
 	}
-	defer s.Streams.leave()
+	defer s.streams.leave()
 	// The origin was checked with every other request's.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol}, InsecureSkipVerify: true})
 	if err != nil {
 		return // Accept has answered
 	}
-	l.conn = conn
+	l.socketConn = socketConn{conn}
 	l.serve()
 }
 
@@ -85,10 +105,10 @@ func (l *line) admit() (after int64, err error) {
 	if err := handshake(l.r); err != nil {
 		return 0, err
 	}
-	if l.who, err = l.authorize(); err != nil {
+	if l.who, err = l.auth.socketIdentity(l.r, l.token); err != nil {
 		return 0, err
 	}
-	if err := l.listens(l.r.Context(), l.who, l.conversation); err != nil {
+	if err := mayListen(l.r.Context(), l.db, l.who, l.conversation); err != nil {
 		return 0, err
 	}
 	return readAfter(l.r.URL.Query())
@@ -116,13 +136,13 @@ func handshake(r *http.Request) error {
 	return nil
 }
 
-// authorize finds out who the client is, as of now: tokens are revoked.
-func (l *line) authorize() (reeve.Principal, error) {
-	workspace := l.r.Header.Get("X-Workspace-Id")
+// socketIdentity returns the principal of a WebSocket's client as of now: a token may be revoked while the client is connected.
+func (a *authenticator) socketIdentity(r *http.Request, token string) (reeve.Principal, error) {
+	workspace := r.Header.Get("X-Workspace-Id")
 	if workspace == "" {
-		workspace = l.r.URL.Query().Get("workspace")
+		workspace = r.URL.Query().Get("workspace")
 	}
-	return l.whoIs(l.r, l.token, workspace)
+	return a.whoIs(r, token, workspace)
 }
 
 // serve speaks with the client until one of the two goes.
@@ -152,13 +172,13 @@ func (l *line) speak(ctx context.Context) {
 		lines, err := l.reader.Next(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				l.Log.Error("a client could not be told what happened", "conversation", l.conversation, "error", err)
+				l.log.Error("a client could not be told what happened", "conversation", l.conversation, "error", err)
 				_ = l.conn.Close(websocket.StatusInternalError, "what happened could not be read; come back")
 			}
 			return
 		}
 		for _, f := range lines {
-			data, err := l.overseen(ctx, l.who, f)
+			data, err := l.redactor.overseen(ctx, l.who, f)
 			if err != nil || l.write(ctx, data) != nil {
 				return
 			}
@@ -167,10 +187,10 @@ func (l *line) speak(ctx context.Context) {
 }
 
 // write sends one frame. A client that takes nothing for too long is gone: the connection ends, and it can come back and resume.
-func (l *line) write(ctx context.Context, data []byte) error {
+func (c socketConn) write(ctx context.Context, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
-	return l.conn.Write(ctx, websocket.MessageText, data)
+	return c.conn.Write(ctx, websocket.MessageText, data)
 }
 
 // tell sends a frame to this client alone.
@@ -184,13 +204,13 @@ func (l *line) tell(ctx context.Context, f reeve.Frame) error {
 
 // watch ends the connection when the server stops, the client is dead, or it may no longer listen.
 func (l *line) watch(ctx context.Context) {
-	right, err := l.pass(ctx, l.who, l.conversation)
+	right, err := l.permits.issue(ctx, l.who, l.conversation)
 	defer right.close()
 	for err == nil {
 		select {
 		case <-ctx.Done():
 			return
-		case <-l.Streams.closing.Done():
+		case <-l.streams.closing.Done():
 			_ = l.conn.Close(websocket.StatusGoingAway, "the server is stopping; come back and resume")
 			return
 		case <-right.due.Done():
@@ -203,10 +223,10 @@ func (l *line) watch(ctx context.Context) {
 }
 
 // ping checks that the client is there.
-func (l *line) ping(ctx context.Context) error {
+func (c socketConn) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
-	return l.conn.Ping(ctx)
+	return c.conn.Ping(ctx)
 }
 
 // listen takes what the client sends, one frame after the other.
@@ -260,7 +280,7 @@ func (l *line) take(ctx context.Context, b []byte) error {
 	if err != nil {
 		return err
 	}
-	who, err := l.authorize()
+	who, err := l.auth.socketIdentity(l.r, l.token)
 	if err != nil {
 		return err
 	}
@@ -275,11 +295,11 @@ func (l *line) take(ctx context.Context, b []byte) error {
 	}
 	switch f.Type {
 	case reeve.ClientMessage:
-		_, _, err = l.Desk.Begin(ctx, who, l.conversation, f.ID, f.TurnRequest)
+		_, _, err = l.desk.Begin(ctx, who, l.conversation, f.ID, f.TurnRequest)
 	case reeve.ClientCancel:
-		_, err = l.cancel(ctx, who, l.conversation, f.TurnID)
+		_, err = l.canceler.cancel(ctx, who, l.conversation, f.TurnID)
 	case reeve.ClientApprove, reeve.ClientDeny:
-		_, err = l.Gate.Inbox.Decide(ctx, who.Workspace, f.ApprovalID, f.Type == reeve.ClientApprove, who.User, f.Comment)
+		_, err = l.gate.Inbox.Decide(ctx, who.Workspace, f.ApprovalID, f.Type == reeve.ClientApprove, who.User, f.Comment)
 	}
 	return err
 }

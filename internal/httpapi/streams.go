@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"reeve"
@@ -90,4 +91,15 @@ func (s *Streams) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// interrupted says what the end of a stream's context means: the server stops, or the client has gone. Any other error stays as it is.
+func (s *Streams) interrupted(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() == nil || !errors.Is(err, ctx.Err()):
+		return err
+	case s.stopping():
+		return errStopping
+	}
+	return reeve.Errorf(reeve.Canceled, "the request was cancelled")
 }

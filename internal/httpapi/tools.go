@@ -10,12 +10,6 @@ import (
 	"reeve/internal/store"
 )
 
-// IDPath names a thing by its id.
-type IDPath struct {
-	Scoped
-	ID string `path:"id" maxLength:"128"`
-}
-
 // show is a tool as the API shows it.
 func show(t reeve.Tool, config json.RawMessage) reeve.ToolView {
 	return reeve.ToolView{Tool: t, ParametersSchema: string(t.Parameters), Config: config}
@@ -29,11 +23,17 @@ func showAttached(t reeve.Tool, config json.RawMessage) reeve.ToolView {
 	return show(t, config)
 }
 
-func (s *server) listTools(ctx context.Context, who reeve.Principal, in *struct {
+// toolHandlers serves the tool catalogue and the tools of agents.
+type toolHandlers struct {
+	db   *store.DB
+	gate *gate.Gate
+}
+
+func (h *toolHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Category string `query:"category" maxLength:"64" doc:"Only this category"`
 }) (*body[reeve.ToolList], error) {
-	list, err := s.Gate.Catalogue.Tools(ctx, who.Workspace, in.Category)
+	list, err := h.gate.Catalogue.Tools(ctx, who.Workspace, in.Category)
 	out := &body[reeve.ToolList]{Body: reeve.ToolList{Tools: []reeve.ToolView{}}}
 	for _, t := range list {
 		out.Body.Tools = append(out.Body.Tools, show(t, nil))
@@ -41,21 +41,21 @@ func (s *server) listTools(ctx context.Context, who reeve.Principal, in *struct 
 	return out, err
 }
 
-func (s *server) getTool(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ToolView], error) {
-	t, err := s.Gate.Catalogue.Tool(ctx, who.Workspace, in.ID)
+func (h *toolHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ToolView], error) {
+	t, err := h.gate.Catalogue.Tool(ctx, who.Workspace, in.ID)
 	return &body[reeve.ToolView]{show(t, nil)}, err
 }
 
-func (s *server) createTool(ctx context.Context, who reeve.Principal, in *struct {
+func (h *toolHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.ToolRequest
 }) (*body[reeve.ToolView], error) {
 	answerAs(ctx, func(t reeve.Tool) any { return show(t, nil) })
-	t, err := s.Gate.Catalogue.PutTool(ctx, in.Body.Tool(who.Workspace), false, who.Role)
+	t, err := h.gate.Catalogue.PutTool(ctx, in.Body.Tool(who.Workspace), false, who.Role)
 	return &body[reeve.ToolView]{show(t, nil)}, err
 }
 
-func (s *server) updateTool(ctx context.Context, who reeve.Principal, in *struct {
+func (h *toolHandlers) update(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.ToolRequest
 }) (*body[reeve.ToolView], error) {
@@ -63,24 +63,18 @@ func (s *server) updateTool(ctx context.Context, who reeve.Principal, in *struct
 		return nil, &reeve.Error{Code: reeve.Validation, Message: "the id of a tool cannot change",
 			Fields: []reeve.Field{{Path: "/id", Message: "is not the one in the path", Expected: in.ID}}}
 	}
-	t, err := s.Gate.Catalogue.PutTool(ctx, in.Body.Tool(who.Workspace), true, who.Role)
+	t, err := h.gate.Catalogue.PutTool(ctx, in.Body.Tool(who.Workspace), true, who.Role)
 	return &body[reeve.ToolView]{show(t, nil)}, err
 }
 
-func (s *server) deleteTool(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
-	return nil, s.Gate.Catalogue.DeleteTool(ctx, who.Workspace, in.ID)
+func (h *toolHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	return nil, h.gate.Catalogue.DeleteTool(ctx, who.Workspace, in.ID)
 }
 
-// AgentPath names an agent.
-type AgentPath struct {
-	Scoped
-	Agent string `path:"agentId" maxLength:"128" doc:"Id or name"`
-}
-
-// listAgentTools lists what an agent can call: its attachments or, when it never had one, the default set.
-func (s *server) listAgentTools(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.ToolList], error) {
+// listAttached lists what an agent can call: its attachments or, when it never had one, the default set.
+func (h *toolHandlers) listAttached(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.ToolList], error) {
 	out := &body[reeve.ToolList]{Body: reeve.ToolList{Tools: []reeve.ToolView{}}}
-	err := s.DB.View(ctx, func(snap *store.Snap) error {
+	err := h.db.View(ctx, func(snap *store.Snap) error {
 		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
 			return err
@@ -88,7 +82,7 @@ func (s *server) listAgentTools(ctx context.Context, who reeve.Principal, in *Ag
 		list, err := snap.ListAttachments(ctx, a.ID)
 		for _, t := range list {
 			if t.Tool.Broken == "" {
-				t.Tool.Broken = s.Gate.Catalogue.Unfit(t.Tool, t.Config)
+				t.Tool.Broken = h.gate.Catalogue.Unfit(t.Tool, t.Config)
 			}
 			out.Body.Tools = append(out.Body.Tools, showAttached(t.Tool, t.Config))
 		}
@@ -108,21 +102,21 @@ func (s *server) listAgentTools(ctx context.Context, who reeve.Principal, in *Ag
 		return nil
 	})
 	for i := range out.Body.Tools {
-		out.Body.Tools[i].Broken = s.Gate.Catalogue.Broken(out.Body.Tools[i].Tool)
+		out.Body.Tools[i].Broken = h.gate.Catalogue.Broken(out.Body.Tools[i].Tool)
 	}
 	return out, err
 }
 
-func (s *server) attachTool(ctx context.Context, who reeve.Principal, in *struct {
+func (h *toolHandlers) attach(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
 	Body reeve.AttachRequest
 }) (*body[reeve.ToolView], error) {
-	if err := s.checkNames(ctx, who, in.Agent, in.Body); err != nil {
+	if err := h.checkNames(ctx, who, in.Agent, in.Body); err != nil {
 		return nil, err
 	}
 	var t reeve.Tool
 	var config json.RawMessage
-	err := s.DB.Update(ctx, func(tx *store.Tx) error {
+	err := h.db.Update(ctx, func(tx *store.Tx) error {
 		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
 			return err
@@ -130,10 +124,10 @@ func (s *server) attachTool(ctx context.Context, who reeve.Principal, in *struct
 		if t, err = tx.GetTool(ctx, who.Workspace, in.Body.ToolID); err != nil {
 			return err
 		}
-		if config, err = s.Gate.Catalogue.CheckConfig(t, in.Body.Config); err != nil {
+		if config, err = h.gate.Catalogue.CheckConfig(t, in.Body.Config); err != nil {
 			return err
 		}
-		if names := s.Gate.Catalogue.Owners(t, config); len(names) > 0 && !who.Role.Allows(reeve.Owner) {
+		if names := h.gate.Catalogue.Owners(t, config); len(names) > 0 && !who.Role.Allows(reeve.Owner) {
 			return reeve.Errorf(reeve.Forbidden, "a token with role %s cannot set %s of %s", who.Role, strings.Join(names, " and "), t.ID).Hintf("it takes the role %s", reeve.Owner)
 		}
 		if err := tx.Attach(ctx, a, t, config); err != nil {
@@ -146,9 +140,9 @@ func (s *server) attachTool(ctx context.Context, who reeve.Principal, in *struct
 
 // checkNames refuses settings for a tool that name what there is not. It comes before the transaction that attaches the
 // tool, since tools look things up by themselves.
-func (s *server) checkNames(ctx context.Context, who reeve.Principal, agent string, r reeve.AttachRequest) error {
+func (h *toolHandlers) checkNames(ctx context.Context, who reeve.Principal, agent string, r reeve.AttachRequest) error {
 	var t reeve.Tool
-	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
+	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
 		if _, err = snap.GetAgent(ctx, who.Workspace, agent); err == nil {
 			t, err = snap.GetTool(ctx, who.Workspace, r.ToolID)
 		}
@@ -157,18 +151,18 @@ func (s *server) checkNames(ctx context.Context, who reeve.Principal, agent stri
 	if err != nil {
 		return err
 	}
-	config, err := s.Gate.Catalogue.CheckConfig(t, r.Config)
+	config, err := h.gate.Catalogue.CheckConfig(t, r.Config)
 	if err != nil {
 		return err
 	}
-	return s.Gate.Catalogue.CheckNames(ctx, who.Workspace, t, config)
+	return h.gate.Catalogue.CheckNames(ctx, who.Workspace, t, config)
 }
 
-func (s *server) detachTool(ctx context.Context, who reeve.Principal, in *struct {
+func (h *toolHandlers) detach(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
 	Tool string `path:"toolId" maxLength:"128"`
 }) (*none, error) {
-	return nil, s.DB.Update(ctx, func(tx *store.Tx) error {
+	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
 		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
 			return err

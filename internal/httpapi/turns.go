@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"reflect"
 	"strings"
@@ -16,7 +17,16 @@ import (
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-func (s *server) listTurns(ctx context.Context, who reeve.Principal, in *struct {
+// turnHandlers serves the turns of conversations.
+type turnHandlers struct {
+	db       *store.DB
+	desk     *chat.Desk
+	canceler turnCanceler
+	follower eventStreamer
+	log      *slog.Logger
+}
+
+func (h *turnHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Page
 }) (*body[reeve.TurnList], error) {
@@ -24,7 +34,7 @@ func (s *server) listTurns(ctx context.Context, who reeve.Principal, in *struct 
 		return nil, err
 	}
 	out := &body[reeve.TurnList]{Body: reeve.TurnList{Turns: []reeve.Turn{}}}
-	err := s.DB.View(ctx, func(snap *store.Snap) error {
+	err := h.db.View(ctx, func(snap *store.Snap) error {
 		c, err := see(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
@@ -41,15 +51,15 @@ func (s *server) listTurns(ctx context.Context, who reeve.Principal, in *struct 
 	return out, err
 }
 
-// createTurn begins a turn, and answers with it or with what happens in it. Who follows it may go away: the turn goes on.
-func (s *server) createTurn(ctx context.Context, who reeve.Principal, in *struct {
+// create begins a turn, and answers with the turn or with its events. The turn goes on when a client that follows it goes away.
+func (h *turnHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Key    string `header:"Idempotency-Key" maxLength:"255" doc:"The same key says it once"`
 	Accept string `header:"Accept"`
 	Body   reeve.TurnRequest
 }) (*huma.StreamResponse, error) {
 	if !strings.Contains(in.Accept, eventType) {
-		turn, fresh, err := s.Desk.Begin(ctx, who, in.ID, in.Key, in.Body)
+		turn, fresh, err := h.desk.Begin(ctx, who, in.ID, in.Key, in.Body)
 		if err != nil {
 			return nil, err
 		}
@@ -57,35 +67,35 @@ func (s *server) createTurn(ctx context.Context, who reeve.Principal, in *struct
 			if !fresh {
 				c.SetHeader(replayHeader, "true")
 			}
-			s.reply(c, http.StatusCreated, turn)
+			h.reply(c, http.StatusCreated, turn)
 		}}, nil
 	}
-	f, err := s.begin(ctx, who, in.ID, in.Key, in.Body)
+	f, err := h.begin(ctx, who, in.ID, in.Key, in.Body)
 	if err != nil {
 		return nil, err
 	}
-	return &huma.StreamResponse{Body: func(c huma.Context) { s.send(c, http.StatusCreated, f) }}, nil
+	return &huma.StreamResponse{Body: func(c huma.Context) { h.follower.send(c, http.StatusCreated, f) }}, nil
 }
 
 // reply answers with one document.
-func (s *server) reply(c huma.Context, status int, v any) {
+func (h *turnHandlers) reply(c huma.Context, status int, v any) {
 	c.SetHeader("Content-Type", "application/json")
 	c.SetStatus(status)
 	if err := json.NewEncoder(c.BodyWriter()).Encode(v); err != nil {
-		s.Log.Debug("an answer was not taken", "request", requestID(c.Context()), "error", err)
+		h.log.Debug("an answer was not taken", "request", requestID(c.Context()), "error", err)
 	}
 }
 
 // begin begins a turn that is followed from its first frame to its last.
-func (s *server) begin(ctx context.Context, who reeve.Principal, conversation, key string, r reeve.TurnRequest) (*following, error) {
-	reader, err := s.Desk.Hub.Subscribe(ctx, conversation, -1) // so that a new turn is heard from its first frame on without looking for it
+func (h *turnHandlers) begin(ctx context.Context, who reeve.Principal, conversation, key string, r reeve.TurnRequest) (*following, error) {
+	reader, err := h.desk.Hub.Subscribe(ctx, conversation, -1) // so that a new turn is heard from its first frame on without looking for it
 	if err != nil {
 		return nil, err
 	}
-	turn, fresh, err := s.Desk.Begin(ctx, who, conversation, key, r)
+	turn, fresh, err := h.desk.Begin(ctx, who, conversation, key, r)
 	if err == nil && !fresh {
 		reader.Close()
-		reader, err = s.rejoin(ctx, conversation, turn.ID)
+		reader, err = h.rejoin(ctx, conversation, turn.ID)
 	}
 	if err != nil {
 		if reader != nil {
@@ -97,16 +107,16 @@ func (s *server) begin(ctx context.Context, who reeve.Principal, conversation, k
 }
 
 // rejoin follows a turn that has begun before, from its first frame on.
-func (s *server) rejoin(ctx context.Context, conversation, turn string) (*chat.Reader, error) {
+func (h *turnHandlers) rejoin(ctx context.Context, conversation, turn string) (*chat.Reader, error) {
 	var first int64
-	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
+	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
 		first, _, err = snap.FrameNumber(ctx, conversation, "started:"+turn)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.Desk.Hub.Subscribe(ctx, conversation, max(0, first-1))
+	return h.desk.Hub.Subscribe(ctx, conversation, max(0, first-1))
 }
 
 // seeTurn reads a turn of a conversation that somebody may see.
@@ -122,9 +132,9 @@ func seeTurn(ctx context.Context, snap *store.Snap, who reeve.Principal, id stri
 	return run, err
 }
 
-func (s *server) getTurn(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.TurnDetail], error) {
+func (h *turnHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.TurnDetail], error) {
 	out := &body[reeve.TurnDetail]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		run, err := seeTurn(ctx, snap, who, in.ID)
 		if err != nil {
 			return err
@@ -141,35 +151,19 @@ func (s *server) getTurn(ctx context.Context, who reeve.Principal, in *IDPath) (
 	})
 }
 
-// cancelTurn ends a turn by the word of somebody who sees it.
-func (s *server) cancelTurn(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Turn], error) {
+// cancel ends a turn that the caller may see.
+func (h *turnHandlers) cancel(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Turn], error) {
 	answerAs(ctx, func(run reeve.Run) any { return run.Turn() })
-	t, err := s.cancel(ctx, who, "", in.ID)
+	t, err := h.canceler.cancel(ctx, who, "", in.ID)
 	return &body[reeve.Turn]{t}, err
 }
 
-// cancel ends a turn, of any conversation or of one.
-func (s *server) cancel(ctx context.Context, who reeve.Principal, conversation, id string) (reeve.Turn, error) {
-	err := s.DB.View(ctx, func(snap *store.Snap) error {
-		run, err := seeTurn(ctx, snap, who, id)
-		if err == nil && conversation != "" && run.SessionID != conversation {
-			err = reeve.Errorf(reeve.NotFound, "turn %q not found in this conversation", id)
-		}
-		return err
-	})
-	if err != nil {
-		return reeve.Turn{}, err
-	}
-	run, err := s.Wake.Cancel(ctx, who.Workspace, id)
-	return run.Turn(), err
-}
-
-func (s *server) rateTurn(ctx context.Context, who reeve.Principal, in *struct {
+func (h *turnHandlers) rate(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.FeedbackRequest
 }) (*body[reeve.Feedback], error) {
 	out := &body[reeve.Feedback]{}
-	return out, s.DB.Update(ctx, func(tx *store.Tx) error {
+	return out, h.db.Update(ctx, func(tx *store.Tx) error {
 		run, err := seeTurn(ctx, &tx.Snap, who, in.ID)
 		if err != nil {
 			return err

@@ -5,13 +5,20 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/gate"
 	"reeve/internal/store"
 )
 
 // pathCursor begins the cursors of lists that are ordered by path.
 const pathCursor = "path:"
 
-func (s *server) listAutomationFiles(ctx context.Context, who reeve.Principal, in *struct {
+// automationFileHandlers serves the files that automations have written.
+type automationFileHandlers struct {
+	db   *store.DB
+	gate *gate.Gate
+}
+
+func (h *automationFileHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
 	Cursor string `query:"cursor" maxLength:"600" doc:"What the page before gave as next_cursor"`
@@ -21,7 +28,7 @@ func (s *server) listAutomationFiles(ctx context.Context, who reeve.Principal, i
 		return nil, badCursor()
 	}
 	out := &body[reeve.SessionFileList]{}
-	err := s.DB.View(ctx, func(snap *store.Snap) error {
+	err := h.db.View(ctx, func(snap *store.Snap) error {
 		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
@@ -35,12 +42,12 @@ func (s *server) listAutomationFiles(ctx context.Context, who reeve.Principal, i
 	return out, err
 }
 
-func (s *server) getAutomationFile(ctx context.Context, who reeve.Principal, in *struct {
+func (h *automationFileHandlers) get(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Path string `query:"path" required:"true" minLength:"1" maxLength:"512" doc:"Path of the file, such as /summary.md"`
 }) (*body[reeve.SessionFileContent], error) {
 	out := &body[reeve.SessionFileContent]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
@@ -57,7 +64,7 @@ func (s *server) getAutomationFile(ctx context.Context, who reeve.Principal, in 
 		if err != nil {
 			return err
 		}
-		shown, err := s.Gate.Shown(ctx, snap, who.Workspace)
+		shown, err := h.gate.Shown(ctx, snap, who.Workspace)
 		if err != nil {
 			return err
 		}

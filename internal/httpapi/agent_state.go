@@ -7,9 +7,9 @@ import (
 	"reeve/internal/store"
 )
 
-func (s *server) getAgentState(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.AgentState], error) {
+func (h *agentHandlers) getState(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.AgentState], error) {
 	out := &body[reeve.AgentState]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
 			return err
@@ -19,7 +19,7 @@ func (s *server) getAgentState(ctx context.Context, who reeve.Principal, in *Age
 	})
 }
 
-func (s *server) putAgentState(ctx context.Context, who reeve.Principal, in *struct {
+func (h *agentHandlers) putState(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
 	Body reeve.AgentStateRequest
 }) (*body[reeve.AgentState], error) {
@@ -27,7 +27,7 @@ func (s *server) putAgentState(ctx context.Context, who reeve.Principal, in *str
 		return nil, err
 	}
 	out := &body[reeve.AgentState]{}
-	return out, s.tell(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
+	return out, h.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
 		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
 			return nil, err
@@ -40,9 +40,9 @@ func (s *server) putAgentState(ctx context.Context, who reeve.Principal, in *str
 	})
 }
 
-func (s *server) getAgentRuntime(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.AgentRuntime], error) {
+func (h *agentHandlers) getRuntime(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.AgentRuntime], error) {
 	out := &body[reeve.AgentRuntime]{}
-	return out, s.DB.View(ctx, func(snap *store.Snap) error {
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
 			return err

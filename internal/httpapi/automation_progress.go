@@ -27,9 +27,9 @@ type RunPath struct {
 	Run string `path:"runId" maxLength:"128"`
 }
 
-// automationRun reads a run of an automation that the caller may see.
-func (s *server) automationRun(ctx context.Context, who reeve.Principal, id, run string) (out reeve.AutomationRun, err error) {
-	err = s.DB.View(ctx, func(snap *store.Snap) error {
+// find reads a run of an automation that the caller may see.
+func (h *automationRunHandlers) find(ctx context.Context, who reeve.Principal, id, run string) (out reeve.AutomationRun, err error) {
+	err = h.db.View(ctx, func(snap *store.Snap) error {
 		m, err := snap.GetAutomation(ctx, who.Workspace, id)
 		if err != nil {
 			return err
@@ -51,8 +51,8 @@ func (s *server) automationRun(ctx context.Context, who reeve.Principal, id, run
 	return out, err
 }
 
-func (s *server) getAutomationRun(ctx context.Context, who reeve.Principal, in *RunPath) (*body[reeve.AutomationRun], error) {
-	run, err := s.automationRun(ctx, who, in.ID, in.Run)
+func (h *automationRunHandlers) get(ctx context.Context, who reeve.Principal, in *RunPath) (*body[reeve.AutomationRun], error) {
+	run, err := h.find(ctx, who, in.ID, in.Run)
 	return &body[reeve.AutomationRun]{run}, err
 }
 
@@ -64,12 +64,12 @@ type watching struct {
 	alive   func() error                                    // nothing is, for some time
 }
 
-// watchRun tells a client how far a run has come, whenever that has changed, until the run, the client or its rights end. It looks at
+// watch tells a client how far a run has come, whenever that has changed, until the run, the client or its rights end. It looks at
 // what is committed, on whichever server the run is.
-func (s *server) watchRun(ctx context.Context, w watching) error {
+func (h *automationRunHandlers) watch(ctx context.Context, w watching) error {
 	var last json.RawMessage
 	quiet := reeve.Monotonic()
-	right, err := s.pass(ctx, w.who, "")
+	right, err := h.permits.issue(ctx, w.who, "")
 	defer right.close()
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (s *server) watchRun(ctx context.Context, w watching) error {
 		if err := right.check(ctx); err != nil {
 			return err
 		}
-		r, err := s.automationRun(ctx, w.who, w.id, w.run)
+		r, err := h.find(ctx, w.who, w.id, w.run)
 		if err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (s *server) watchRun(ctx context.Context, w watching) error {
 			if err := w.tell(text, frame.Type); err != nil || frame.Type == reeve.RunComplete {
 				return err
 			}
-		case reeve.Since(quiet) > s.Heartbeat:
+		case reeve.Since(quiet) > h.heartbeat:
 			quiet = reeve.Monotonic()
 			if err := w.alive(); err != nil {
 				return err
@@ -117,55 +117,55 @@ func (s *server) watchRun(ctx context.Context, w watching) error {
 	}
 }
 
-// streamRun follows a run as server-sent events.
-func (s *server) streamRun(ctx context.Context, who reeve.Principal, in *RunPath) (*huma.StreamResponse, error) {
-	if _, err := s.automationRun(ctx, who, in.ID, in.Run); err != nil {
+// stream follows a run as server-sent events.
+func (h *automationRunHandlers) stream(ctx context.Context, who reeve.Principal, in *RunPath) (*huma.StreamResponse, error) {
+	if _, err := h.find(ctx, who, in.ID, in.Run); err != nil {
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) {
-		s.streamed(c, http.StatusOK, func(ctx context.Context, e *events) {
-			_ = s.watchRun(ctx, watching{who: who, id: in.ID, run: in.Run, // whatever ended it, the client sees the end
+		h.streams.serveEvents(c, http.StatusOK, func(ctx context.Context, e *events) {
+			_ = h.watch(ctx, watching{who: who, id: in.ID, run: in.Run, // whatever ended it, the client sees the end
 				tell:  func(text json.RawMessage, t reeve.RunFrameType) error { return e.send(string(t), text) },
 				alive: func() error { e.alive(); return e.flush() }})
 		})
 	}}, nil
 }
 
-// runSocket follows a run over a WebSocket.
-func (s *server) runSocket(w http.ResponseWriter, r *http.Request) {
+// socket follows a run over a WebSocket.
+func (h *automationRunHandlers) socket(w http.ResponseWriter, r *http.Request) {
 	id, run := r.PathValue("id"), r.PathValue("runId")
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		s.write(w, r, reeve.Errorf(reeve.Validation, "this is a WebSocket").Hintf("connect with a WebSocket client, or read %s", strings.NewReplacer("{id}", id, "{runId}", run).Replace(runEventsPath)))
+		h.errors.write(w, r, reeve.Errorf(reeve.Validation, "this is a WebSocket").Hintf("connect with a WebSocket client, or read %s", strings.NewReplacer("{id}", id, "{runId}", run).Replace(runEventsPath)))
 		return
 	}
-	who, err := (&line{server: s, r: r, token: socketToken(r)}).authorize()
+	who, err := h.auth.socketIdentity(r, socketToken(r))
 	if err == nil {
-		_, err = s.automationRun(r.Context(), who, id, run)
+		_, err = h.find(r.Context(), who, id, run)
 	}
 	if err != nil {
-		s.write(w, r, err)
+		h.errors.write(w, r, err)
 		return
 	}
-	if !s.Streams.enter() {
-		s.write(w, r, reeve.Errorf(reeve.Unavailable, "the server is stopping"))
+	if !h.streams.enter() {
+		h.errors.write(w, r, reeve.Errorf(reeve.Unavailable, "the server is stopping"))
 		return
 	}
-	defer s.Streams.leave()
+	defer h.streams.leave()
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{protocol}, InsecureSkipVerify: true}) // the origin was checked
 	if err != nil {
 		return // Accept has answered
 	}
 	defer func() { _ = conn.CloseNow() }()
-	ctx, done := s.Streams.context(conn.CloseRead(context.WithoutCancel(r.Context())))
+	ctx, done := h.streams.context(conn.CloseRead(context.WithoutCancel(r.Context())))
 	defer done()
-	l := &line{server: s, conn: conn}
-	err = s.watchRun(ctx, watching{who: who, id: id, run: run,
+	l := socketConn{conn}
+	err = h.watch(ctx, watching{who: who, id: id, run: run,
 		tell:  func(text json.RawMessage, _ reeve.RunFrameType) error { return l.write(ctx, text) },
 		alive: func() error { return l.ping(ctx) }})
 	switch code := reeve.CodeOf(err); {
 	case err == nil:
 		_ = conn.Close(websocket.StatusNormalClosure, "the run has ended")
-	case s.Streams.stopping():
+	case h.streams.stopping():
 		_ = conn.Close(websocket.StatusGoingAway, "the server is stopping; come back")
 	case code == reeve.Unauthenticated || code == reeve.NotFound:
 		_ = conn.Close(websocket.StatusPolicyViolation, "you may no longer listen")

@@ -1,0 +1,100 @@
+package httpapi
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/gate"
+	"reeve/internal/store"
+)
+
+// inboxLimit is how much of each kind the inbox shows.
+const inboxLimit = 200
+
+// approvalHandlers serves approvals and the inbox of everything that waits for a person.
+type approvalHandlers struct {
+	db       *store.DB
+	gate     *gate.Gate
+	redactor viewRedactor
+}
+
+func (h *approvalHandlers) inbox(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.Inbox], error) {
+	out := &body[reeve.Inbox]{}
+	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
+		if out.Body, err = waiting(ctx, snap, who); err == nil {
+			err = h.redactor.oversee(ctx, snap, who, out.Body.Approvals, out.Body.Proposals)
+		}
+		if err == nil {
+			out.Body.Hold, err = snap.Hold(ctx)
+		}
+		for i := 0; i < len(out.Body.Unknown) && err == nil; i++ {
+			err = withArgs(ctx, snap, &out.Body.Unknown[i])
+		}
+		return err
+	})
+}
+
+// waiting reads what waits for a person: of each kind so much as the inbox shows.
+func waiting(ctx context.Context, snap *store.Snap, who reeve.Principal) (in reeve.Inbox, err error) {
+	const most = inboxLimit + 1
+	if in.Approvals, err = snap.ListApprovals(ctx, who.Workspace, reeve.Pending, "", most); err != nil {
+		return in, err
+	}
+	if in.Unknown, err = snap.ListUnknown(ctx, who.Workspace, most); err != nil {
+		return in, err
+	}
+	if in.Proposals, err = snap.ListProposals(ctx, who.Workspace, store.ProposalFilter{State: reeve.ProposalPending, Limit: most}); err != nil {
+		return in, err
+	}
+	if in.Items, err = snap.WaitingItems(ctx, who.Workspace, most); err != nil {
+		return in, err
+	}
+	in.Questions, err = snap.AskingErrands(ctx, who.Workspace, eyes(who), most)
+	in.More = max(len(in.Approvals), len(in.Unknown), len(in.Proposals), len(in.Items), len(in.Questions)) > inboxLimit
+	in.Approvals, in.Unknown, in.Proposals = shownOf(in.Approvals), shownOf(in.Unknown), shownOf(in.Proposals)
+	in.Items, in.Questions = shownOf(in.Items), shownOf(in.Questions)
+	return in, err
+}
+
+func shownOf[T any](list []T) []T { return list[:min(len(list), inboxLimit)] }
+
+func (h *approvalHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Page
+	State reeve.ApprovalState `query:"state" enum:"pending,approved,denied,expired,lapsed"`
+}) (*body[reeve.ApprovalList], error) {
+	if err := checkCursor(in.Cursor); err != nil {
+		return nil, err
+	}
+	out := &body[reeve.ApprovalList]{}
+	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
+		if out.Body.Approvals, err = snap.ListApprovals(ctx, who.Workspace, in.State, in.Cursor, in.Limit); err != nil {
+			return err
+		}
+		return h.redactor.oversee(ctx, snap, who, out.Body.Approvals, nil)
+	})
+	if n := len(out.Body.Approvals); n == in.Limit {
+		out.Body.Next = out.Body.Approvals[n-1].ID
+	}
+	return out, err
+}
+
+func (h *approvalHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Approval], error) {
+	out := &body[reeve.Approval]{}
+	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
+		a, err := snap.GetApproval(ctx, who.Workspace, in.ID)
+		if err != nil {
+			return err
+		}
+		out.Body = a.At(snap.Now())
+		return h.redactor.overseeOne(ctx, snap, who, &out.Body, nil)
+	})
+}
+
+func (h *approvalHandlers) decide(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Body reeve.DecisionRequest
+}) (*body[reeve.Approval], error) {
+	a, err := h.gate.Inbox.Decide(ctx, who.Workspace, in.ID, in.Body.Decision == "approve", who.User, in.Body.Comment)
+	return &body[reeve.Approval]{a}, err
+}

@@ -1,0 +1,72 @@
+package httpapi
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// itemHandlers serves the items of automations.
+type itemHandlers struct {
+	db          *store.DB
+	automations Automations
+}
+
+func (h *itemHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	State  reeve.ItemState `query:"status" enum:"processing,done,failed,skipped,needs_attention"`
+	Item   string          `query:"item" maxLength:"1024" doc:"The id of one"`
+	Limit  int             `query:"limit" minimum:"1" maximum:"500" default:"100"`
+	Offset int             `query:"offset" minimum:"0" maximum:"1000000000"`
+}) (*body[reeve.ItemList], error) {
+	out := &body[reeve.ItemList]{}
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
+		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
+		if err != nil {
+			return err
+		}
+		out.Body, err = snap.ListLedger(ctx, m.AgentID, reeve.ItemFilter{State: in.State, ID: in.Item, Limit: in.Limit, Offset: in.Offset})
+		return err
+	})
+}
+
+func (h *itemHandlers) get(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Item string `path:"item" maxLength:"1024" doc:"Its id; a slash in it is written %2F"`
+}) (*body[reeve.ItemHistory], error) {
+	out := &body[reeve.ItemHistory]{}
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
+		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
+		if err != nil {
+			return err
+		}
+		if out.Body.Item, err = snap.GetItem(ctx, m.AgentID, in.Item); err != nil {
+			return err
+		}
+		out.Body.Attempts, err = snap.ListAttempts(ctx, m.AgentID, in.Item)
+		return err
+	})
+}
+
+// ItemBody names an item of an automation.
+type ItemBody struct {
+	IDPath
+	Body reeve.ItemRequest
+}
+
+func (h *itemHandlers) skip(ctx context.Context, who reeve.Principal, in *ItemBody) (*body[reeve.Item], error) {
+	return h.settle(ctx, who, in, reeve.ItemSkipped)
+}
+
+func (h *itemHandlers) reprocess(ctx context.Context, who reeve.Principal, in *ItemBody) (*body[reeve.Item], error) {
+	return h.settle(ctx, who, in, reeve.ItemProcessing)
+}
+
+func (h *itemHandlers) settle(ctx context.Context, who reeve.Principal, in *ItemBody, to reeve.ItemState) (*body[reeve.Item], error) {
+	if err := reeve.CheckItemName("id", in.Body.Item); err != nil {
+		return nil, reeve.Wrong("/item", reeve.AsError(err).Message, "an item's id")
+	}
+	v, err := h.automations.Settle(ctx, who.Workspace, in.ID, in.Body.Item, to, in.Body.Reason)
+	return &body[reeve.Item]{v}, err
+}

@@ -1,0 +1,110 @@
+package httpapi
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// automationRunHandlers serves the runs of automations and the plans of dry runs.
+type automationRunHandlers struct {
+	db          *store.DB
+	automations Automations
+	auth        *authenticator
+	permits     permitIssuer
+	streams     *Streams
+	errors      errorWriter
+	heartbeat   time.Duration
+}
+
+func newAutomationRunHandlers(s *services) *automationRunHandlers {
+	return &automationRunHandlers{db: s.DB, automations: s.Automations, auth: s.auth, permits: s.permits, streams: s.Streams, errors: s.errors,
+		heartbeat: s.Heartbeat}
+}
+
+func (h *automationRunHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Page
+}) (*body[reeve.AutomationRunList], error) {
+	if err := checkCursor(in.Cursor); err != nil {
+		return nil, err
+	}
+	out := &body[reeve.AutomationRunList]{}
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
+		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
+		if err != nil {
+			return err
+		}
+		runs, err := snap.ListRuns(ctx, who.Workspace, store.RunFilter{Agent: m.AgentID, For: eyes(who), Before: in.Cursor, Limit: in.Limit})
+		out.Body.Runs = make([]reeve.AutomationRun, len(runs))
+		for i := 0; i < len(runs) && err == nil; i++ {
+			out.Body.Runs[i].Run = &runs[i]
+			out.Body.Runs[i].Script, _, err = snap.ShownScriptRunOf(ctx, who.Workspace, runs[i].ID)
+		}
+		if n := len(runs); n == in.Limit {
+			out.Body.Next = runs[n-1].ID
+		}
+		return err
+	})
+}
+
+func (h *automationRunHandlers) start(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Body reeve.AutomationRunRequest
+}) (*body[reeve.AutomationRun], error) {
+	run, err := h.automations.Start(ctx, who.Workspace, in.ID, who.User, in.Body)
+	return &body[reeve.AutomationRun]{run}, err
+}
+
+func (h *automationRunHandlers) getPlan(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Page
+}) (*body[reeve.Plan], error) {
+	after, err := parsePlaceCursor(in.Cursor, 31)
+	if err != nil {
+		return nil, err
+	}
+	out := &body[reeve.Plan]{}
+	err = h.db.View(ctx, func(snap *store.Snap) error {
+		note, err := planFor(ctx, snap, who, in.ID)
+		if err != nil {
+			return err
+		}
+		out.Body.RunID, out.Body.AgentID = note.RunID, note.AgentID
+		out.Body.Calls, err = snap.ListPlanned(ctx, who.Workspace, in.ID, int(after), in.Limit)
+		return err
+	})
+	if n := len(out.Body.Calls); n == in.Limit {
+		out.Body.Next = placeCursor + strconv.Itoa(out.Body.Calls[n-1].Ordinal)
+	}
+	return out, err
+}
+
+// planFor reads what is noted of a dry run that the caller may see.
+func planFor(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (reeve.ScriptRun, error) {
+	note, ok, err := snap.FindScriptRunOf(ctx, who.Workspace, id)
+	if err != nil {
+		return note, err
+	}
+	if !ok || note.Type != reeve.DryRun {
+		return note, absent("plan", id)
+	}
+	if _, err = runFor(ctx, snap, who, id); reeve.CodeOf(err) == reeve.NotFound {
+		err = absent("plan", id)
+	}
+	return note, err
+}
+
+func (h *automationRunHandlers) applyPlan(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.AutomationRun], error) {
+	if err := h.db.View(ctx, func(snap *store.Snap) error {
+		_, err := planFor(ctx, snap, who, in.ID)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	run, err := h.automations.Apply(ctx, who.Workspace, in.ID, who.User)
+	return &body[reeve.AutomationRun]{run}, err
+}

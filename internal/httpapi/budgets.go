@@ -1,0 +1,97 @@
+package httpapi
+
+import (
+	"context"
+	"regexp"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// budgetHandlers serves budgets.
+type budgetHandlers struct {
+	db *store.DB
+}
+
+func (h *budgetHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.BudgetList], error) {
+	out := &body[reeve.BudgetList]{}
+	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body.Budgets, err = snap.ListBudgets(ctx, who.Workspace)
+		return err
+	})
+}
+
+// SubjectPath names the subject of a budget.
+type SubjectPath struct {
+	Scoped
+	Subject string `path:"subject" maxLength:"200" doc:"agent:<id>, run:<id>, or workspace"`
+}
+
+var subject = regexp.MustCompile(`^(workspace|(agent|run):[!-~]{1,128})$`)
+
+func checkSubject(path, s string) error {
+	if subject.MatchString(s) {
+		return nil
+	}
+	return &reeve.Error{Code: reeve.Validation, Message: "that is not the subject of a budget",
+		Fields: []reeve.Field{{Path: path, Message: "is not a subject", Expected: "agent:<id>, run:<id>, or workspace"}}}
+}
+
+func (h *budgetHandlers) put(ctx context.Context, who reeve.Principal, in *struct {
+	SubjectPath
+	Body reeve.BudgetRequest
+}) (*body[reeve.Budget], error) {
+	if err := checkSubject("path/subject", in.Subject); err != nil {
+		return nil, err
+	}
+	if in.Body.Parent != "" {
+		if err := checkSubject("/parent", in.Body.Parent); err != nil {
+			return nil, err
+		}
+	}
+	l := in.Body.Limit
+	if l.Calls < 0 || l.Tokens < 0 || l.Micros < 0 || l.Millis < 0 {
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "a limit is below 0", Fields: []reeve.Field{{Path: "/limit", Message: "is negative", Expected: "0 for none, or more"}}}
+	}
+	b := reeve.Budget{Subject: in.Subject, Parent: in.Body.Parent, Limit: l, OnExceed: in.Body.OnExceed}
+	if b.OnExceed == "" {
+		b.OnExceed = reeve.EndOver
+	}
+	out := &body[reeve.Budget]{}
+	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {
+		for _, s := range []*string{&b.Subject, &b.Parent} {
+			if name, ok := cutAgent(*s); ok {
+				a, err := tx.GetAgent(ctx, who.Workspace, name)
+				if err != nil {
+					return err
+				}
+				*s = "agent:" + a.ID
+			}
+		}
+		if err := tx.PutBudget(ctx, who.Workspace, b); err != nil {
+			return err
+		}
+		out.Body, _, err = tx.GetBudget(ctx, who.Workspace, b.Subject)
+		return err
+	})
+}
+
+func cutAgent(subject string) (string, bool) {
+	const p = "agent:"
+	if len(subject) > len(p) && subject[:len(p)] == p {
+		return subject[len(p):], true
+	}
+	return "", false
+}
+
+func (h *budgetHandlers) remove(ctx context.Context, who reeve.Principal, in *SubjectPath) (*none, error) {
+	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
+		subject := in.Subject
+		if name, ok := cutAgent(subject); ok {
+			if a, err := tx.GetAgent(ctx, who.Workspace, name); err == nil {
+				subject = "agent:" + a.ID
+			}
+		}
+		return tx.DeleteBudget(ctx, who.Workspace, subject)
+	})
+}

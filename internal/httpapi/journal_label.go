@@ -1,0 +1,38 @@
+package httpapi
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// labelHandlers serves the labels of the journal.
+type labelHandlers struct {
+	journal journal
+}
+
+func (h *labelHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.LabelList], error) {
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (l reeve.LabelList, err error) {
+		l.Labels, err = r.Labels(ctx)
+		return l, err
+	})
+}
+
+func (h *labelHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.LabelRequest
+}) (*body[reeve.Label], error) {
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Label, error) { return w.CreateLabel(ctx, in.Body) })
+}
+
+func (h *labelHandlers) update(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Body reeve.LabelChange
+}) (*body[reeve.Label], error) {
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Label, error) { return w.UpdateLabel(ctx, in.ID, in.Body) })
+}
+
+func (h *labelHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	return nil, h.journal.write(ctx, who, func(w *store.JournalWriter) error { return w.DeleteLabel(ctx, in.ID) })
+}

@@ -1,0 +1,60 @@
+package httpapi
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"reeve"
+)
+
+// originGuard refuses requests that a foreign web page could make a browser send.
+type originGuard struct {
+	errors  errorWriter
+	hosts   []string
+	origins []string
+}
+
+// check refuses an unknown Host (DNS rebinding) or Origin.
+func (g *originGuard) check(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !g.knownHost(r.Host) {
+			g.errors.write(w, r, reeve.Errorf(reeve.Forbidden, "the host %q is not one this server answers to", r.Host).Hintf("add it to hosts in reeve.yaml"))
+			return
+		}
+		if o := r.Header.Get("Origin"); o != "" && !g.knownOrigin(o, r.Host) {
+			g.errors.write(w, r, reeve.Errorf(reeve.Forbidden, "the origin %q may not call this server", o).Hintf("add it to origins in reeve.yaml"))
+			return
+		}
+		if g.cors(w, r) {
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (g *originGuard) knownHost(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	name = strings.Trim(strings.ToLower(name), "[]")
+	known := func(entry string) bool { // in whichever case both are written
+		return strings.EqualFold(strings.Trim(entry, "[]"), name) || strings.EqualFold(entry, host)
+	}
+	if name == "localhost" || slices.ContainsFunc(g.hosts, known) {
+		return true
+	}
+	ip := net.ParseIP(name)
+	return ip != nil && ip.IsLoopback()
+}
+
+func (g *originGuard) knownOrigin(origin, host string) bool {
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" {
+		return false // also the opaque origin "null"
+	}
+	return strings.EqualFold(u.Host, host) || slices.Contains(g.origins, origin)
+}

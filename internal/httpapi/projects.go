@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// shown is a project as somebody may see it: where it is on the server's disk is the owners' business.
+func shown(who reeve.Principal, p reeve.Project) reeve.Project {
+	if !who.Role.Allows(reeve.Owner) {
+		p.Path = ""
+	}
+	return p
+}
+
+// projectHandlers serves projects: the repositories that agents may work on.
+type projectHandlers struct {
+	db       *store.DB
+	branches Branches
+}
+
+func (h *projectHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.ProjectList], error) {
+	out := &body[reeve.ProjectList]{}
+	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body.Projects, err = snap.ListProjects(ctx, who.Workspace)
+		for i, p := range out.Body.Projects {
+			out.Body.Projects[i] = shown(who, p)
+		}
+		return err
+	})
+}
+
+func (h *projectHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.ProjectRequest
+}) (*body[reeve.Project], error) {
+	// A path of the server's disk is no single tenant's business: what is there may be another's.
+	if err := h.db.View(ctx, func(snap *store.Snap) error { return serverWide(ctx, snap, who) }); err != nil {
+		return nil, err
+	}
+	if err := reeve.CheckName(in.Body.Name); err != nil {
+		return nil, err
+	}
+	p, err := h.branches.NewProject(ctx, who, in.Body)
+	if err != nil {
+		return nil, err
+	}
+	out := &body[reeve.Project]{}
+	return out, h.db.Update(ctx, func(tx *store.Tx) error {
+		p.ID, p.CreatedAt = tx.NewID(reeve.PrefixProject), tx.Now()
+		out.Body = p
+		if err := tx.InsertProject(ctx, p); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, out.Body)
+	})
+}
+
+func (h *projectHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Project], error) {
+	out := &body[reeve.Project]{}
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
+		p, err := snap.GetProject(ctx, who.Workspace, in.ID)
+		out.Body = shown(who, p)
+		return err
+	})
+}
+
+func (h *projectHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
+		p, err := tx.GetProject(ctx, who.Workspace, in.ID)
+		if err != nil {
+			return err
+		}
+		return tx.DeleteProject(ctx, p)
+	})
+}

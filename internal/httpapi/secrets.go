@@ -1,0 +1,41 @@
+package httpapi
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// secretHandlers serves the names of secrets and stores their values.
+type secretHandlers struct {
+	db *store.DB
+}
+
+func (h *secretHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.SecretList], error) {
+	out := &body[reeve.SecretList]{}
+	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
+		out.Body.Secrets, err = snap.ListSecrets(ctx, who.Workspace)
+		return err
+	})
+}
+
+// SecretPath names a secret.
+type SecretPath struct {
+	Scoped
+	Name string `path:"name" minLength:"1" maxLength:"64" pattern:"^[A-Za-z_][A-Za-z0-9_]*$"`
+}
+
+func (h *secretHandlers) put(ctx context.Context, who reeve.Principal, in *struct {
+	SecretPath
+	Body reeve.SecretRequest
+}) (*none, error) {
+	if err := reeve.CheckSecret(in.Body.Value); err != nil {
+		return nil, err
+	}
+	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.PutSecret(ctx, who.Workspace, in.Name, in.Body.Value) })
+}
+
+func (h *secretHandlers) remove(ctx context.Context, who reeve.Principal, in *SecretPath) (*none, error) {
+	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.DeleteSecret(ctx, who.Workspace, in.Name) })
+}

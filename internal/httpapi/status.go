@@ -1,0 +1,41 @@
+package httpapi
+
+import (
+	"context"
+	"time"
+
+	"reeve"
+	"reeve/internal/gate"
+	"reeve/internal/store"
+)
+
+// statusHandlers serves the status of the server.
+type statusHandlers struct {
+	db        *store.DB
+	gate      *gate.Gate
+	startedAt time.Time
+	version   string
+}
+
+func (h *statusHandlers) status(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.Status], error) {
+	out := &body[reeve.Status]{Body: reeve.Status{Version: h.version, Engine: h.db.Engine(), Role: who.Role, User: who.User, StartedAt: h.startedAt}}
+	tools, err := h.gate.Catalogue.Tools(ctx, who.Workspace, "")
+	if err != nil {
+		return nil, err
+	}
+	out.Body.Broken = brokenTools(tools)
+	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
+		if out.Body.Workspace, err = snap.GetWorkspace(ctx, who.Workspace); err != nil {
+			return err
+		}
+		if out.Body.Hold, err = snap.Hold(ctx); err != nil {
+			return err
+		}
+		if out.Body.Node, err = snap.Node(ctx); err != nil {
+			return err
+		}
+		in, err := waiting(ctx, snap, who)
+		out.Body.Waiting, out.Body.More = in.Waiting(), in.More
+		return err
+	})
+}

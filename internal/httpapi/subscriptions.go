@@ -1,0 +1,126 @@
+package httpapi
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"reeve"
+	"reeve/internal/store"
+	"reeve/internal/wake"
+)
+
+// subscriptionHandlers serves the subscriptions of agents.
+type subscriptionHandlers struct {
+	db         *store.DB
+	wake       *wake.Room
+	openTokens bool // whether tools of the embedding program may announce tokens that no built-in tool does
+}
+
+func (h *subscriptionHandlers) list(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.SubscriptionList], error) {
+	out := &body[reeve.SubscriptionList]{}
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
+		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+		if err != nil {
+			return err
+		}
+		out.Body.Subscriptions, err = snap.ListSubscriptions(ctx, who.Workspace, a.ID)
+		return err
+	})
+}
+
+func (h *subscriptionHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
+	AgentPath
+	Body reeve.SubscriptionRequest
+}) (*body[reeve.Subscription], error) {
+	if err := h.wake.Check(in.Body.Predicate); err != nil {
+		return nil, err
+	}
+	out := &body[reeve.Subscription]{}
+	return out, h.db.Update(ctx, func(tx *store.Tx) error {
+		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
+		if err != nil {
+			return err
+		}
+		if a.Lifecycle == reeve.AgentDestroyed {
+			return reeve.Errorf(reeve.Conflict, "the agent is destroyed")
+		}
+		watched := reeve.Token{Class: in.Body.Class, Name: in.Body.Name}
+		if err := h.checkToken(ctx, &tx.Snap, who, watched); err != nil {
+			return err
+		}
+		out.Body = reeve.Subscription{ID: tx.NewID(reeve.PrefixSubscription), WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Token: watched,
+			Predicate: in.Body.Predicate, CreatedAt: tx.Now()}
+		if err := tx.InsertSubscription(ctx, out.Body); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, out.Body)
+	})
+}
+
+func (h *subscriptionHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
+	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.DeleteSubscription(ctx, who.Workspace, in.ID) })
+}
+
+// watchedKeys are the keys that the built-in tools, schedules and notifications tell of.
+func watchedKeys() []string {
+	return []string{reeve.KeyTask, reeve.KeyCategory, reeve.KeyLabel, reeve.KeyChecklist, reeve.KeyTimeEntry, reeve.KeyDayPlan, reeve.KeyRating, reeve.KeyAgentState,
+		"SCHEDULE", "FILE", "SESSION_FILE", "SCRATCHPAD", "MEDIA", "NOTIFICATION"}
+}
+
+// watchedSubtypes are the subtypes that the built-in tools tell of.
+func watchedSubtypes() []string {
+	list := []string{"time_entry.running", "time_entry.ended"}
+	for _, target := range reeve.RatingTargets() {
+		list = append(list, "rating."+string(target))
+	}
+	for _, status := range reeve.TaskStatuses() {
+		list = append(list, "task."+string(status))
+	}
+	return list
+}
+
+// checkToken refuses a subscription to what nothing can ever tell of. Where a program has tools of its own, which may tell of
+// anything, it refuses only what is a known name in another case.
+func (h *subscriptionHandlers) checkToken(ctx context.Context, snap *store.Snap, who reeve.Principal, t reeve.Token) error {
+	known := watchedKeys()
+	switch t.Class {
+	case reeve.EntityID:
+		return h.checkID(ctx, snap, who, t.Name)
+	case reeve.Subtype:
+		known = watchedSubtypes()
+	case reeve.SemanticKey:
+	}
+	if slices.Contains(known, t.Name) {
+		return nil
+	}
+	slip := slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, t.Name) })
+	if h.openTokens && !slip {
+		return nil
+	}
+	return reeve.Wrong("/name", "is no "+string(t.Class)+" that anything tells of", "one of "+strings.Join(known, ", "))
+}
+
+// checkID refuses the id of a thing that is not there. Files are watched by their path, there or not.
+func (h *subscriptionHandlers) checkID(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) error {
+	if h.openTokens || strings.Contains(id, "/") {
+		return nil
+	}
+	_, there, err := snap.Journal(person(who)).Entity(ctx, id)
+	if err != nil || there {
+		return err
+	}
+	for _, look := range []func() error{
+		func() error { _, err := snap.GetAgent(ctx, who.Workspace, id); return err },
+		func() error { _, err := timerFor(ctx, snap, who, id); return err },
+		func() error { _, err := see(ctx, snap, who, id); return err },
+	} {
+		if !reeve.IsID(id) { // an agent's name, say, is not told of
+			break
+		}
+		if err := look(); reeve.CodeOf(err) != reeve.NotFound {
+			return err
+		}
+	}
+	return reeve.Wrong("/name", "is the id of nothing that there is", "the id of a thing of the journal, an agent, a schedule or a conversation, or the path of a file")
+}

@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+	"reeve/internal/wake"
+)
+
+// wakeHandlers serves the wakes of agents and runs.
+type wakeHandlers struct {
+	db   *store.DB
+	wake *wake.Room
+}
+
+func (h *wakeHandlers) listForRun(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Page
+}) (*body[reeve.WakeList], error) {
+	return h.list(ctx, who, in.Page, func(snap *store.Snap) (store.WakeFilter, error) {
+		r, err := runFor(ctx, snap, who, in.ID)
+		return store.WakeFilter{Run: r.ID}, err
+	})
+}
+
+// list reads a page of the wakes that of chooses. A page ends with a wake, whose key is the cursor.
+func (h *wakeHandlers) list(ctx context.Context, who reeve.Principal, p Page, of func(*store.Snap) (store.WakeFilter, error)) (*body[reeve.WakeList], error) {
+	out := &body[reeve.WakeList]{}
+	err := h.db.View(ctx, func(snap *store.Snap) error {
+		f, err := of(snap)
+		if err != nil {
+			return err
+		}
+		f.For, f.After, f.Limit = eyes(who), p.Cursor, p.Limit
+		if out.Body.Wakes, err = snap.ListWakes(ctx, who.Workspace, f); reeve.CodeOf(err) == reeve.NotFound {
+			err = badCursor()
+		}
+		return err
+	})
+	if n := len(out.Body.Wakes); n == p.Limit {
+		out.Body.Next = out.Body.Wakes[n-1].RunKey
+	}
+	return out, err
+}
+
+func (h *wakeHandlers) get(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Key string `path:"runKey" maxLength:"256" doc:"The run key; a slash in it is written %2F"`
+}) (*body[reeve.Wake], error) {
+	out := &body[reeve.Wake]{}
+	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
+		if out.Body, err = snap.GetWake(ctx, in.Key); err == nil && (out.Body.WorkspaceID != who.Workspace || !sees(who, out.Body.UserID)) {
+			err = absent("wake", in.Key)
+		}
+		return err
+	})
+}
+
+func (h *wakeHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
+	AgentPath
+	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"The same key wakes once"`
+	Body reeve.WakeRequest
+}) (*body[reeve.Wake], error) {
+	w, err := h.wake.Wake(ctx, who.Workspace, in.Agent, who.User, in.Key, in.Body.Input)
+	return &body[reeve.Wake]{w}, err
+}
+
+func (h *wakeHandlers) listForAgent(ctx context.Context, who reeve.Principal, in *struct {
+	AgentPath
+	Page
+}) (*body[reeve.WakeList], error) {
+	return h.list(ctx, who, in.Page, func(snap *store.Snap) (store.WakeFilter, error) {
+		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+		return store.WakeFilter{Agent: a.ID}, err
+	})
+}

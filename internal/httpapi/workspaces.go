@@ -1,0 +1,52 @@
+package httpapi
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// workspaceHandlers serves workspaces.
+type workspaceHandlers struct {
+	db *store.DB
+}
+
+func (h *workspaceHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.WorkspaceList], error) {
+	out := &body[reeve.WorkspaceList]{Body: reeve.WorkspaceList{Workspaces: []reeve.Workspace{}}}
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
+		c, _, err := snap.GetCredential(ctx, who.TokenID)
+		if err != nil {
+			return err
+		}
+		for _, id := range c.Workspaces {
+			w, err := snap.GetWorkspace(ctx, id)
+			if err != nil {
+				return err
+			}
+			out.Body.Workspaces = append(out.Body.Workspaces, w)
+		}
+		return nil
+	})
+}
+
+// create makes a workspace. Server tokens are valid in it at once; no other token is until an owner makes one for it.
+func (h *workspaceHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body reeve.WorkspaceRequest
+}) (*body[reeve.Workspace], error) {
+	name := in.Body.Name
+	if name == "" {
+		name = in.Body.ID
+	}
+	out := &body[reeve.Workspace]{}
+	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {
+		if err := serverWide(ctx, &tx.Snap, who); err != nil {
+			return err
+		}
+		if out.Body, err = tx.InsertWorkspace(ctx, in.Body.ID, name); err != nil {
+			return err
+		}
+		return tx.Answer(ctx, out.Body)
+	})
+}
