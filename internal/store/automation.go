@@ -97,8 +97,8 @@ func (s *Snap) IsAutomation(ctx context.Context, agent string) (bool, error) {
 	return ok, err
 }
 
-// Automations tells which of these agents have scripts for brains.
-func (s *Snap) Automations(ctx context.Context, agents []string) (map[string]bool, error) {
+// ScriptAgents tells which of these agents have scripts for brains.
+func (s *Snap) ScriptAgents(ctx context.Context, agents []string) (map[string]bool, error) {
 	var list []string
 	err := first(s.askAutomations(ctx, &list, agents), s.settle(ctx))
 	return setOf(list), err

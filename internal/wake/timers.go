@@ -165,7 +165,7 @@ func (r *Room) fire(ctx context.Context, tx *store.Tx, due []reeve.Timer) (more 
 	for i, t := range due {
 		agents[i] = t.AgentID
 	}
-	scripts, err := tx.Automations(ctx, agents)
+	scripts, err := tx.ScriptAgents(ctx, agents)
 	if err != nil {
 		return false, err
 	}
