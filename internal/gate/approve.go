@@ -271,7 +271,7 @@ func (g *Gate) closing(ctx context.Context, find func(*store.Tx) ([]reeve.Approv
 			return err
 		}
 		for _, a := range due {
-			op, ok, err := tx.SoundOperation(ctx, a.WorkspaceID, a.OperationID)
+			op, ok, err := tx.ApprovedOperation(ctx, a)
 			if err != nil {
 				return err
 			}

@@ -36,11 +36,10 @@ type line struct {
 	thread    string
 	ancestors []reeve.Ancestor
 	behalf    []reeve.Delegator
-	damaged   error // see reeve.Run.Sound
 }
 
 func lineOf(r reeve.Run) line {
-	return line{r.AgentID, r.ThreadID, r.Ancestors, r.OnBehalfOf, r.Sound()}
+	return line{r.AgentID, r.ThreadID, r.Ancestors, r.OnBehalfOf}
 }
 
 // sources lists on whose behalf a call in the run is made. An ancestor from which the run acts apart is no delegator, so that delegators
@@ -110,9 +109,6 @@ func (p *pass) trace(ctx context.Context) error {
 		if p.call.Via == reeve.ViaScript && l.agent == "" { // a script that is only tried has no run
 			p.home = reeve.RunThread(p.call.Agent, p.call.Run)
 		}
-		if l.damaged != nil {
-			return l.damaged
-		}
 	}
 	p.given = slices.Concat(l.behalf, p.call.OnBehalfOf)
 	list := l.sources(p.call.OnBehalfOf)
@@ -137,12 +133,6 @@ func (p *pass) meet(ctx context.Context, list []source) (same bool, err error) {
 		if reeve.CodeOf(err) == reeve.NotFound {
 			return false, reeve.Errorf(reeve.Denied, "the agent on whose behalf this runs is gone").
 				Hintf("what was begun for it neither goes on nor is undone; an agent that is there must do it anew")
-		}
-		if err == nil && v.damaged() != nil {
-			v, err = p.g.views.current(ctx, p.g, v, a.AgentID)
-		}
-		if err == nil {
-			err = v.damaged()
 		}
 		if err != nil {
 			return false, err
@@ -179,9 +169,6 @@ func (v *agentView) as(had reeve.Rights) (*agentView, []string) {
 func (v *agentView) rights(tools []string) *reeve.Rights {
 	had := reeve.Rights{Kind: v.agent.Kind, Capabilities: v.profile.Capabilities, Categories: v.agent.Categories, Policy: v.agent.Policy,
 		Tools: map[string]json.RawMessage{}}
-	if v.profile.Broken != "" {
-		had.Capabilities = nil
-	}
 	for id := range v.workspace.tools {
 		if v.granted(tools, id) != "" {
 			had.Tools[id] = v.attached[id]

@@ -113,9 +113,6 @@ func (p *pass) took() time.Duration { return time.Duration(p.spent.Millis) * tim
 
 // over names what a budget has too little of; empty means it has enough. Of time any rest is enough.
 func over(b reeve.Budget, c reeve.Amount) string {
-	if b.Broken != "" {
-		return "of everything"
-	}
 	short := func(limit, used, reserved, want int64) bool {
 		return limit > 0 && reeve.Add(reeve.Add(used, reserved), want) > limit
 	}
@@ -139,16 +136,10 @@ type exhausted struct {
 }
 
 func (e *exhausted) Error() string {
-	if e.budget.Broken != "" {
-		return "nobody can tell what is left of the budget of " + e.budget.Subject + ": " + e.budget.Broken
-	}
 	return "the budget of " + e.budget.Subject + " has too few " + e.what + " left"
 }
 
 func (e *exhausted) refusal() error {
-	if e.budget.Broken != "" {
-		return reeve.Errorf(reeve.BudgetExceeded, "%s", e.Error()).Hintf("an owner mends it by setting it again: reeve budgets set %s, or PUT /api/budgets/%s", e.budget.Subject, e.budget.Subject)
-	}
 	return reeve.Errorf(reeve.BudgetExceeded, "%s", e.Error()).Hintf("an owner can raise it")
 }
 
@@ -172,8 +163,8 @@ func (p *pass) check(budgets []reeve.Budget) error {
 	return nil
 }
 
-// parks tells whether a person is asked about what is over the budget. Of one that is damaged there is nothing to ask.
-func parks(b reeve.Budget) bool { return b.OnExceed == reeve.ParkOver && b.Broken == "" }
+// parks tells whether a person is asked about what is over the budget.
+func parks(b reeve.Budget) bool { return b.OnExceed == reeve.ParkOver }
 
 // letPast tells whether a person was asked about a budget, and let the call go. What is only proposed is not held up by one that
 // would ask: a person decides on it anyway, and it draws on the budget when it is applied.

@@ -50,7 +50,7 @@ func (g *Gate) Open(ctx context.Context) error {
 	g.process = g.DB.NewID(reeve.PrefixProcess)
 	var shadowed []reeve.Tool
 	err := g.DB.Update(ctx, func(tx *store.Tx) error {
-		rows, err := tx.ListTools(ctx, "", "")
+		rows, err := tx.Catalogue(ctx, "")
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (g *Gate) Open(ctx context.Context) error {
 		changed := false
 		for _, t := range g.handlers {
 			old, ok := have[t.ID]
-			if ok && old.Broken == "" && old.Fingerprint() == t.Fingerprint() {
+			if ok && old.Fingerprint() == t.Fingerprint() {
 				continue
 			}
 			changed = true
@@ -103,7 +103,7 @@ func (g *Gate) isBuiltin(id string) bool {
 // entry makes a row callable. One that cannot be is kept, with the reason, so that the others are not harmed and people see it.
 func (g *Gate) entry(row reeve.Tool) *entry {
 	e := &entry{tool: row, row: rowHash(row)}
-	if err := g.equip(e); err != nil && row.Broken == "" {
+	if err := g.equip(e); err != nil {
 		e.tool.Broken = reeve.AsError(err).Message
 	}
 	e.fingerprint = e.tool.Fingerprint()
@@ -116,7 +116,7 @@ func (g *Gate) equip(e *entry) (err error) {
 		return reeve.Errorf(reeve.AlreadyExists, takenID)
 	}
 	if err := row.Validate(); err != nil { // as it was when it was stored: a word that nobody knows may have stood for another
-		return reeve.Errorf(reeve.Unsupported, "its row in the database is damaged: %s", reeve.AsError(err).Message)
+		return reeve.Errorf(reeve.Unsupported, "its row in the database is not valid: %s", reeve.AsError(err).Message)
 	}
 	if len(row.ConfigSchema) > 0 { // first: it also says which settings take an owner, of a tool that this machine cannot run too
 		if e.config, err = compile(row.ConfigSchema); err != nil {

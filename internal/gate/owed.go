@@ -31,7 +31,7 @@ func (p *pass) owe(op reeve.Operation, record func(context.Context) error, err e
 // forGood tells whether the store will never take what it has refused, however often it is asked: it is neither away nor full, and nobody else was faster.
 func forGood(err error) bool {
 	switch reeve.CodeOf(err) {
-	case reeve.Validation, reeve.TooLarge, reeve.Internal:
+	case reeve.Validation, reeve.TooLarge, reeve.Internal, reeve.Corrupt:
 		return true
 	default:
 		return false

@@ -62,11 +62,8 @@ type pass struct {
 // begin finds out who calls, and prepares the pass. It fails only when there is nobody to record the call for, or nothing to judge it by.
 func (g *Gate) begin(ctx context.Context, c reeve.Call) (*pass, error) {
 	v, err := g.views.agent(ctx, g, c.Workspace, c.Agent)
-	if err == nil && (v.runsFirst(c) || v.damaged() != nil) {
+	if err == nil && v.runsFirst(c) {
 		v, err = g.views.current(ctx, g, v, c.Agent)
-	}
-	if err == nil {
-		err = v.damaged()
 	}
 	if err != nil {
 		return nil, err
