@@ -108,8 +108,8 @@ func TestO20_RunAgainForOneThatIsGone(t *testing.T) {
 	})
 }
 
-// TestO20_WhoBeganItIsLost: a run that another began, and of which the database does not say so any more, makes no call: nobody can tell what
-// it may do. What was approved waits until the row is corrected.
+// TestO20_WhoBeganItIsLost: a run that another began, and of which the database does not say so any more, makes no
+// call: nobody can tell what it may do. What was approved waits until the row is corrected.
 func TestO20_WhoBeganItIsLost(t *testing.T) {
 	t.Parallel()
 	for _, ancestors := range []string{"", "null", "[]", `[{"run_id":"run_other","agent_id":"agt_other","tools":null}]`} {

@@ -136,8 +136,8 @@ func TestG14_ManyApprovalsExpireAtOnce(t *testing.T) {
 	}
 }
 
-// An agent whose row could not be read and is corrected acts at once, and so does one that runs on its behalf: a refusal is by what holds now,
-// not by what somebody has read before.
+// An agent whose row could not be read and is corrected acts at once, and so does one that runs on its behalf: a
+// refusal is by what holds now, not by what somebody has read before.
 func TestI09_ACorrectedAgentIsNotRefused(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -26,7 +26,8 @@ func TestI09_SettingsOfABrokenToolAreChecked(t *testing.T) {
 	h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"network": true}})
 }
 
-// A later build has a tool of an id that a workspace gave to one of its own: the built-in one serves, and whoever had the other is told so.
+// A later build has a tool of an id that a workspace gave to one of its own: the built-in one serves, and whoever had
+// the other is told so.
 func TestO21_AStoredToolNeverStandsInForABuiltInOne(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {

@@ -118,8 +118,8 @@ func reread(t *testing.T, h *reevetest.Host) {
 	define(t, h, object{"id": "fresh_" + reeve.Secret(4)})
 }
 
-// A single read and a list of a row that cannot be read fail and name the row; the doctor lists it, and says nothing of it once it is
-// corrected.
+// A single read and a list of a row that cannot be read fail and name the row; the doctor lists it, and says nothing of
+// it once it is corrected.
 func TestI09_ACorruptRowIsNamed(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
@@ -182,8 +182,8 @@ func TestI09_ACorruptRowIsNamed(t *testing.T) {
 	})
 }
 
-// An agent whose row cannot be read does nothing, whatever the row may have allowed. The server starts, other agents act, and so does this one
-// once its row is corrected.
+// An agent whose row cannot be read does nothing, whatever the row may have allowed. The server starts, other agents
+// act, and so does this one once its row is corrected.
 func TestI09_ACorruptAgentDoesNothing(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
@@ -236,7 +236,8 @@ func TestI09_ACorruptAgentDoesNothing(t *testing.T) {
 	})
 }
 
-// A tool whose row cannot be read is not called, and every other tool is. The row of a built-in tool is written anew at the next start.
+// A tool whose row cannot be read is not called, and every other tool is. The row of a built-in tool is written anew at
+// the next start.
 func TestI09_ACorruptToolIsNotCalled(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
@@ -273,8 +274,8 @@ func TestI09_ACorruptToolIsNotCalled(t *testing.T) {
 	})
 }
 
-// What limits an agent and cannot be read forbids its calls: settings of a tool, the profile of its kind, a budget. Calls that do not need the
-// row go on.
+// What limits an agent and cannot be read forbids its calls: settings of a tool, the profile of its kind, a budget.
+// Calls that do not need the row go on.
 func TestI09_ACorruptLimitForbids(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {
@@ -354,7 +355,8 @@ func TestI09_ASecretOfACorruptRowIsScrubbed(t *testing.T) {
 	corrupt(t, h.Do("GET", "/api/secrets", nil), "secrets", "WORD")
 }
 
-// An operation that cannot be read is not carried out, and holds up no other. The log names it once, the doctor as long as it is so.
+// An operation that cannot be read is not carried out, and holds up no other. The log names it once, the doctor as long
+// as it is so.
 func TestI09_ACorruptOperationHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w world) {

@@ -9,8 +9,8 @@ import (
 	"reeve/internal/store"
 )
 
-// doctor has the server check its parts, then looks at what is wrong in the workspace. A check that meets a row that cannot be read says
-// so, and the others go on.
+// doctor has the server check its parts, then looks at what is wrong in the workspace. A check that meets a row that
+// cannot be read says so, and the others go on.
 func (s *server) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.CheckUp], error) {
 	out := &body[reeve.CheckUp]{}
 	if s.Doctor != nil {

@@ -51,7 +51,8 @@ func (t *Tx) MarkServerCredential(ctx context.Context, id string) error {
 	return t.exec(ctx, `UPDATE access_tokens SET server = 1 WHERE id = $1`, id)
 }
 
-// GetCredential reads a token by its id; false means that there is none, or that its row cannot be read and is skipped: nobody gets in by it.
+// GetCredential reads a token by its id; false means that there is none, or that its row cannot be read and is skipped:
+// nobody gets in by it.
 func (s *Snap) GetCredential(ctx context.Context, id string) (Credential, bool, error) {
 	c, ok, err := one(ctx, s, skipCorrupt(s, scanCredential, nil), `SELECT `+credentialColumns+` FROM access_tokens WHERE id = $1`, id)
 	if err != nil || !ok {

@@ -63,7 +63,8 @@ func (s *Snap) GetAgent(ctx context.Context, workspace, id string) (reeve.Agent,
 	return a, err
 }
 
-// FindAgent is GetAgent by id for what ends a run: false means that the agent is gone, or that its row cannot be read and is skipped.
+// FindAgent is GetAgent by id for what ends a run: false means that the agent is gone, or that its row cannot be read
+// and is skipped.
 func (s *Snap) FindAgent(ctx context.Context, workspace, id string) (reeve.Agent, bool, error) {
 	return one(ctx, s, skipCorrupt(s, scanAgent, nil), `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND id = $2`, workspace, id)
 }
@@ -78,7 +79,8 @@ func (s *Snap) ListAgents(ctx context.Context, workspace, after string, limit in
 	return all(ctx, s, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, workspace, after, limit)
 }
 
-// UpdateAgent replaces an agent's settings and touches its workspace. What an end or a stop means for its wakes is part of it.
+// UpdateAgent replaces an agent's settings and touches its workspace. What an end or a stop means for its wakes is part
+// of it.
 func (t *Tx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
 	if err := t.Touch(ctx, a.WorkspaceID); err != nil {
 		return err

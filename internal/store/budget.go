@@ -41,9 +41,9 @@ func spendable(a reeve.Amount, most int64) reeve.Amount {
 // mostClaimed bounds one claim, so that all claims on a budget can be summed. No limit is as high.
 const mostClaimed = 1 << 53
 
-// PutBudget sets a subject's limits; what it has used stays. A parent that leads back to the budget is refused. The workspace is touched before
-// anything is read: of two changes that would make a circle together, the second finds the first. The budget is held before that, as by
-// a call that draws on it: one order of locks.
+// PutBudget sets a subject's limits; what it has used stays. A parent that leads back to the budget is refused. The
+// workspace is touched before anything is read: of two changes that would make a circle together, the second finds the
+// first. The budget is held before that, as by a call that draws on it: one order of locks.
 func (t *Tx) PutBudget(ctx context.Context, workspace string, b reeve.Budget) error {
 	if err := first(t.holdBudget(ctx, workspace, b.Subject), t.Touch(ctx, workspace), t.leadsOut(ctx, workspace, b)); err != nil {
 		return err

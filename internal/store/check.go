@@ -22,8 +22,8 @@ func recorded[T any](table, columns string, scan func(scanner) (T, error)) table
 	return decoded(table, `SELECT `+recordColumns+columns+` FROM `+table, scan)
 }
 
-// typed checks a table whose rows need no decoding: text must be in the columns of texts, of which the first keys identify the row, and
-// whole numbers must be in the columns of numbers.
+// typed checks a table whose rows need no decoding: text must be in the columns of texts, of which the first keys
+// identify the row, and whole numbers must be in the columns of numbers.
 func typed(table string, keys int, texts, numbers string) tableCheck {
 	columns := strings.Split(texts, ", ")
 	counted := 0
@@ -127,8 +127,8 @@ var tableChecks = []tableCheck{
 	decoded("notes", `SELECT `+noteColumns+` FROM notes o`, scanNote),
 }
 
-// CorruptRows decodes every row of every table, and returns those that cannot be. It reads the whole database, one table in each
-// transaction, and changes nothing.
+// CorruptRows decodes every row of every table, and returns those that cannot be. It reads the whole database, one
+// table in each transaction, and changes nothing.
 func (db *DB) CorruptRows(ctx context.Context) (rows []*ErrCorruptRow, err error) {
 	for _, c := range tableChecks {
 		err := db.View(ctx, func(s *Snap) error {

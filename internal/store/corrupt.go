@@ -10,8 +10,8 @@ import (
 	"reeve"
 )
 
-// ErrCorruptRow is the error of a query that met a row it cannot decode. Every query returns it, wrapped in a reeve.Error of code
-// reeve.Corrupt, except those that skip such rows; see skipCorrupt.
+// ErrCorruptRow is the error of a query that met a row it cannot decode. Every query returns it, wrapped in a
+// reeve.Error of code reeve.Corrupt, except those that skip such rows; see skipCorrupt.
 type ErrCorruptRow struct {
 	Table string
 	ID    string // the row's key, or the part of it that tells the row apart for a person; empty if it cannot be read
@@ -37,8 +37,8 @@ type columnError struct {
 
 func (e *columnError) Error() string { return e.column + " " + e.wrong }
 
-// wrapCorrupt is deferred by the function that scans a row of a table. It turns a failure to decode the row into an ErrCorruptRow;
-// a failure of the database stays as it is.
+// wrapCorrupt is deferred by the function that scans a row of a table. It turns a failure to decode the row into an
+// ErrCorruptRow; a failure of the database stays as it is.
 func wrapCorrupt(table string, id *string, err *error) {
 	if *err != nil {
 		*err = corrupt(table, *id, *err)
@@ -62,10 +62,11 @@ func AsCorruptRow(err error) (*ErrCorruptRow, bool) { return errors.AsType[*ErrC
 // errSkipped makes a query go on without the row that was scanned.
 var errSkipped = errors.New("the row is skipped")
 
-// skipCorrupt makes a scan skip rows that cannot be decoded. Each is logged once, and its id is added to skipped unless that is nil.
+// skipCorrupt makes a scan skip rows that cannot be decoded. Each is logged once, and its id is added to skipped unless
+// that is nil.
 //
-// Only queries that work for everybody skip rows, so that one corrupt row does not hold up all other work: those of the scheduler, of
-// the loops that claim work, of the end of runs, of the gate's tool catalogue, and of authentication.
+// Only queries that work for everybody skip rows, so that one corrupt row does not hold up all other work: those of the
+// scheduler, of the loops that claim work, of the end of runs, of the gate's tool catalogue, and of authentication.
 func skipCorrupt[T any](s *Snap, scan func(scanner) (T, error), skipped *[]string) func(scanner) (T, error) {
 	return func(r scanner) (T, error) {
 		v, err := scan(r)

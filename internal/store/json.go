@@ -39,7 +39,8 @@ func decode(column, s string, v any) error {
 	return nil
 }
 
-// decodeStrict is decode for a column that limits what somebody may do: it must not be empty, nor have fields that are not known.
+// decodeStrict is decode for a column that limits what somebody may do: it must not be empty, nor have fields that are
+// not known.
 func decodeStrict(column, s string, v any) error {
 	dec := json.NewDecoder(strings.NewReader(s))
 	dec.DisallowUnknownFields()

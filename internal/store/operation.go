@@ -88,8 +88,8 @@ func (s *Snap) FindOperation(ctx context.Context, workspace, id string) (reeve.O
 	return one(ctx, s, scanOperation, selectOperation, workspace, id)
 }
 
-// ApprovedOperation reads the operation that an approval is for; false means that it is gone, or that its row cannot be read and is
-// skipped.
+// ApprovedOperation reads the operation that an approval is for; false means that it is gone, or that its row cannot be
+// read and is skipped.
 func (s *Snap) ApprovedOperation(ctx context.Context, a reeve.Approval) (reeve.Operation, bool, error) {
 	return one(ctx, s, skipCorrupt(s, scanOperation, nil), selectOperation, a.WorkspaceID, a.OperationID)
 }
@@ -147,8 +147,9 @@ const awaitsPerson = `run_id <> '' AND result_id = '' AND state IN ('parked', 'u
 const mayGo = `(state = 'dispatched' OR (NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = calls.workspace_id AND w.stopped_at <> 0)
 	AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = calls.agent_id AND a.stopped_at <> 0)))`
 
-// ClaimOperations takes up to n operations that are due and that nobody works on, for a process. An operation in the hands of
-// a process that is gone is due. Workspaces and agents that are stopped keep theirs. One whose row cannot be read is taken and skipped: this process does not look at it again.
+// ClaimOperations takes up to n operations that are due and that nobody works on, for a process. An operation in the
+// hands of a process that is gone is due. Workspaces and agents that are stopped keep theirs. One whose row cannot be
+// read is taken and skipped: this process does not look at it again.
 //
 // An owner that this statement does not know may have joined while it waited; the row it has claimed since is newer than we
 // are, which is how we can tell.

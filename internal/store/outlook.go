@@ -44,8 +44,8 @@ func (t *Tx) Outlook(ctx context.Context, process string, timers, wakes int) (o 
 // skippedWork is what is due and cannot be read.
 type skippedWork struct{ timers, wakes []string }
 
-// disable takes rows that cannot be read out of the queue, in which they would be due again at once, for ever. It changes their state only:
-// timers are disabled, wakes are skipped.
+// disable takes rows that cannot be read out of the queue, in which they would be due again at once, for ever. It
+// changes their state only: timers are disabled, wakes are skipped.
 func (t *Tx) disable(ctx context.Context, w skippedWork) error {
 	for _, id := range w.timers {
 		if err := t.exec(ctx, `UPDATE timers SET state = 'disabled' WHERE id = $1`, id); err != nil {

@@ -258,7 +258,8 @@ func (s *Snap) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]r
 // ones none of whose calls waits for a person now; what a person accepted of its proposals goes its own way. One that waits
 // for results alone is taken up with the next of them. Workspaces and agents that are stopped keep theirs.
 //
-// One that its server let go of in order is taken up without being counted. One whose row cannot be read is taken and skipped: this process does not look at it again.
+// One that its server let go of in order is taken up without being counted. One whose row cannot be read is taken and
+// skipped: this process does not look at it again.
 //
 // The rows are locked first and looked at again afterwards: another server may have joined, and taken one, in between.
 func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run, error) {

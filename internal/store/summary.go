@@ -50,8 +50,8 @@ func (t *Tx) QueueSummary(ctx context.Context, s Summary) error {
 // free is a summary that nobody works on: who did may be gone, or be the one who asks, who works on one at a time, and could not write what came of it, or was not told that it was theirs.
 const free = `state = 'queued' AND (owner = '' OR owner = $1 OR NOT EXISTS (SELECT 1 FROM processes p WHERE p.id = owner))`
 
-// ClaimSummary takes a summary that is due for a process that works on none; false means that none is. When that process is gone,
-// another may take it. One whose row cannot be read is failed, so that the next one is not behind it.
+// ClaimSummary takes a summary that is due for a process that works on none; false means that none is. When that
+// process is gone, another may take it. One whose row cannot be read is failed, so that the next one is not behind it.
 func (t *Tx) ClaimSummary(ctx context.Context, process string) (v Summary, ok bool, err error) {
 	var skipped []string
 	v, ok, err = one(ctx, &t.Snap, skipCorrupt(&t.Snap, scanSummary, &skipped), `WITH due AS MATERIALIZED (

@@ -105,8 +105,9 @@ func (t *Tx) GetTimer(ctx context.Context, workspace, user, id string) (reeve.Ti
 	return t.Snap.GetTimer(ctx, workspace, user, id)
 }
 
-// HoldTimers is GetTimer for several timers, by id, with no more than the end of a run looks at; see [Tx.CountFailures]. Those that are gone are left out, and so are those whose rows cannot be
-// read: a run ends without its schedule.
+// HoldTimers is GetTimer for several timers, by id, with no more than the end of a run looks at; see
+// [Tx.CountFailures]. Those that are gone are left out, and so are those whose rows cannot be read: a run ends without
+// its schedule.
 func (t *Tx) HoldTimers(ctx context.Context, ids []string) (map[string]*reeve.Timer, error) {
 	slices.Sort(ids) // two servers that hold some of the same do it in one order
 	if !t.db.engine.Alone() {

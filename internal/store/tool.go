@@ -46,8 +46,8 @@ func raw(s string) json.RawMessage {
 	return json.RawMessage(s)
 }
 
-// PutTool adds a tool or replaces its whole row, and touches the workspace it belongs to. Whoever changes a tool that every
-// workspace has calls TouchAll.
+// PutTool adds a tool or replaces its whole row, and touches the workspace it belongs to. Whoever changes a tool that
+// every workspace has calls TouchAll.
 func (t *Tx) PutTool(ctx context.Context, v reeve.Tool) error {
 	if v.WorkspaceID != "" {
 		if err := t.Touch(ctx, v.WorkspaceID); err != nil {
@@ -86,8 +86,8 @@ func (s *Snap) ListTools(ctx context.Context, workspace, category string) ([]ree
 	return all(ctx, s, scanTool, selectTools, workspace, category)
 }
 
-// Catalogue is ListTools of every category for the gate, which serves all agents of the workspace: tools whose rows cannot be
-// read are skipped.
+// Catalogue is ListTools of every category for the gate, which serves all agents of the workspace: tools whose rows
+// cannot be read are skipped.
 func (s *Snap) Catalogue(ctx context.Context, workspace string) ([]reeve.Tool, error) {
 	return all(ctx, s, skipCorrupt(s, scanTool, nil), selectTools, workspace, "")
 }

@@ -80,7 +80,8 @@ func (t *Tx) TouchAll(ctx context.Context) error {
 	return t.exec(ctx, `UPDATE workspaces SET revision = revision + 1`)
 }
 
-// StopWorkspace turns the kill switch on (a time) or off (the zero time). What is queued then is skipped, see skipWakes.
+// StopWorkspace turns the kill switch on (a time) or off (the zero time). What is queued then is skipped, see
+// skipWakes.
 func (t *Tx) StopWorkspace(ctx context.Context, id string, at time.Time, reason string) error {
 	if err := t.Touch(ctx, id); err != nil {
 		return err
