@@ -99,7 +99,7 @@ func TestStart_ACorruptOwnerTokenIsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		h = reevetest.StartWith(t, host.Config{Dir: dir})
-		h.Want(http.StatusOK, nil, "GET", "/api/tokens", nil)
+		h.Want(http.StatusOK, nil, "GET", "/api/agents", nil)
 		if h.Token == old || !h.Renewed() {
 			t.Errorf("%s: the token in the file is the old one", change)
 		}
