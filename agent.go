@@ -75,27 +75,13 @@ type Agent struct {
 	StoppedAt   *time.Time      `json:"stopped_at,omitempty" doc:"Set while its kill switch is on"`
 	CreatedAt   time.Time       `json:"created_at"`
 	UpdatedAt   time.Time       `json:"updated_at"`
-	Broken      string          `json:"broken,omitempty" doc:"Why it neither runs nor calls anything"`
 	Stamp       Stamp           `json:"-"` // who changed it last, for nodes that do not share a database
-	Damaged     map[string]any  `json:"-"` // what of its row in the database cannot be read, by column; see Mended
 }
-
-// Sound refuses a broken agent: what cannot be read of it may have forbidden something.
-func (a Agent) Sound() error {
-	if a.Broken == "" {
-		return nil
-	}
-	return Errorf(Unsupported, "the agent %s can do nothing: %s", a.Name, a.Broken).Hintf("set what is damaged again with reeve agents update %s, or delete the agent; reeve doctor lists all that are broken", a.Name)
-}
-
-// Mended says that a column of a damaged row has a new value. The others are left as they are.
-func (a *Agent) Mended(column string) { delete(a.Damaged, column) }
 
 // Profile is what agents of a kind may do. A kind without a profile has no capability.
 type Profile struct {
 	Kind         string   `json:"kind"`
 	Capabilities []string `json:"capabilities"`
-	Broken       string   `json:"broken,omitempty" doc:"What of it is damaged in the database: it grants nothing until it is set again"`
 }
 
 // Workspace is the tenant boundary.
@@ -107,7 +93,6 @@ type Workspace struct {
 	CreatedAt  time.Time  `json:"created_at"`
 	Revision   int64      `json:"revision" doc:"Counts every change to tools, agents and policy"`
 	Hold       *Hold      `json:"hold,omitempty" doc:"Set while the whole server is held, as after a restore"`
-	Broken     string     `json:"broken,omitempty" doc:"What of it is damaged in the database; it counts as stopped until it is resumed"`
 }
 
 // lifecycles is the life of an agent. Destroyed is the end.

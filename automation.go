@@ -95,7 +95,7 @@ func ClassOf(c Code) FailureClass {
 		return PermissionFailure
 	case Unavailable, RateLimited, Timeout, UnknownOutcome: // the last is the database's: a call of unknown outcome waits for a person
 		return NetworkFailure
-	case Internal, Crashed, AssemblyFailed, ModelFailed:
+	case Internal, Corrupt, Crashed, AssemblyFailed, ModelFailed:
 		return InternalFailure
 	default:
 		return LogicFailure

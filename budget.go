@@ -53,5 +53,4 @@ type Budget struct {
 	Used     Amount   `json:"used" doc:"What was spent"`
 	Reserved Amount   `json:"reserved" doc:"What calls under way may still spend"`
 	OnExceed OnExceed `json:"on_exceed"`
-	Broken   string   `json:"broken,omitempty" doc:"What of it is damaged in the database: calls that draw on it are refused until it is set again"`
 }

@@ -17,6 +17,7 @@ const (
 	BudgetExceeded   Code = "BUDGET_EXCEEDED"         // the call would cost more than is left
 	Canceled         Code = "CANCELED"                // the caller went away
 	Conflict         Code = "CONFLICT"                // the same operation id was used with other arguments, or the state forbids it
+	Corrupt          Code = "CORRUPT"                 // a row of the database cannot be read
 	Crashed          Code = "CRASHED"                 // a run took its server with it too often, and was given up
 	Denied           Code = "DENIED"                  // policy or a person said no
 	Forbidden        Code = "FORBIDDEN"               // the token's role or workspace does not allow it

@@ -195,15 +195,6 @@ func (r Run) ActsFor(agent string) bool {
 		slices.ContainsFunc(r.OnBehalfOf, func(d Delegator) bool { return d.AgentID == agent })
 }
 
-// Sound refuses a run that another began, and of which the database does not say so all the way: by whose rights its calls are judged is lost.
-func (r Run) Sound() error {
-	if n := len(r.Ancestors); r.ParentID == "" || n > 0 && r.Ancestors[n-1].RunID == r.ParentID {
-		return nil
-	}
-	return Errorf(Denied, "the run %s is damaged in the database: another run began it, and its ancestors do not say so; nobody can tell on whose behalf it acts", r.ID).
-		Hintf("end the run with reeve runs cancel %s, and have it begun anew", r.ID)
-}
-
 // RunEnd is what a brain says when it stops.
 type RunEnd struct {
 	State   RunState // completed, failed, parked, paused or cancelled

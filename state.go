@@ -23,7 +23,6 @@ type AgentState struct {
 	Processed map[string]int64 `json:"processed" doc:"The changes it has seen: the last number of each node"`
 	Stamp     Stamp            `json:"stamp"`
 	UpdatedAt time.Time        `json:"updated_at"`
-	Broken    string           `json:"broken,omitempty" doc:"What of it is damaged in the database; it is mended by setting the slots"`
 }
 
 // AgentSlots are what an agent is after and how it is to go about it. What is not known here goes into Extension, by namespace.

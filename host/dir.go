@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -138,14 +137,13 @@ func (h *Host) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return reeve.Errorf(reeve.Unavailable, "the owner's token cannot be read: %w", err).Hintf("check the permissions of %s in the data directory", tokenFile)
 	}
-	token, broken := "", []reeve.Workspace(nil)
+	token := ""
 	err = h.db.Update(ctx, func(tx *store.Tx) error {
 		token = "" // it may be run again
-		list, err := tx.ListWorkspaces(ctx)
+		list, err := tx.WorkspaceIDs(ctx)
 		if err != nil {
 			return err
 		}
-		broken = slices.DeleteFunc(slices.Clone(list), func(w reeve.Workspace) bool { return w.Broken == "" })
 		if len(list) == 0 {
 			if err := firstWorkspace(ctx, tx); err != nil {
 				return err
@@ -161,9 +159,6 @@ func (h *Host) bootstrap(ctx context.Context) error {
 		token, c = httpapi.NewOwner(tx.NewID(reeve.PrefixToken), tx.Now())
 		return tx.InsertCredential(ctx, c)
 	})
-	for _, w := range broken {
-		h.log.Warn("the workspace counts as stopped until it is resumed: "+w.Broken, "workspace", w.ID)
-	}
 	if err != nil || token == "" {
 		return err
 	}

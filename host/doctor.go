@@ -23,7 +23,7 @@ func (h *Host) ready(ctx context.Context) error {
 		return err
 	}
 	return h.db.View(ctx, func(s *store.Snap) error {
-		_, err := s.ListWorkspaces(ctx)
+		_, err := s.WorkspaceIDs(ctx)
 		return err
 	})
 }
@@ -110,28 +110,28 @@ func (h *Host) checkDatabase(ctx context.Context) reeve.PartHealth {
 	return part
 }
 
-// checkRows names what the store has stumbled over since the server started. Tokens are looked at now: whoever is locked out will ask why.
+// corruptShown is how many rows the doctor names.
+const corruptShown = 100
+
+// checkRows reads every row of every table, and names those that cannot be decoded.
 func (h *Host) checkRows(ctx context.Context) reeve.PartHealth {
-	if err := h.db.View(ctx, func(s *store.Snap) error {
-		list, err := s.ListWorkspaces(ctx)
-		for _, w := range list {
-			if err == nil {
-				_, err = s.ListCredentials(ctx, w.ID)
-			}
-		}
-		return err
-	}); err != nil {
+	rows, err := h.db.CorruptRows(ctx)
+	if err != nil {
 		return health("rows", err, "", "see the server's log")
 	}
 	var said []string
-	for _, row := range h.db.Spoilt() {
-		said = append(said, row.String())
+	for _, row := range rows[:min(len(rows), corruptShown)] {
+		said = append(said, row.Error())
+	}
+	if more := len(rows) - len(said); more > 0 {
+		said = append(said, fmt.Sprintf("and %d more", more))
 	}
 	if len(said) == 0 {
-		return reeve.PartHealth{Name: "rows", OK: true, Detail: "none that was read since the server started is damaged"}
+		return reeve.PartHealth{Name: "rows", OK: true, Detail: "every row of every table can be read"}
 	}
-	return reeve.PartHealth{Name: "rows", Detail: "damaged in the database, and left out: " + strings.Join(said, "; "),
-		Hint: "stop the server and mend them in the database, or restore a backup with reeve restore; a schedule that is mended is resumed with reeve schedules resume. All others go on"}
+	return reeve.PartHealth{Name: "rows", Detail: strings.Join(said, "; "),
+		Hint: "nothing was changed. Stop the server, copy the database, then correct or delete each row with sqlite3 or psql, or restore a " +
+			"backup with reeve restore; resume corrected schedules with reeve schedules resume. What does not need these rows goes on"}
 }
 
 // checkSecrets tells whether this server's key opens what is stored: a lost key was made anew, and servers that share a database may each have made one.

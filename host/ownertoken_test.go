@@ -81,10 +81,10 @@ func TestStart_ARevokedOwnerTokenIsReplaced(t *testing.T) {
 	h.Want(http.StatusUnauthorized, nil, "GET", "/api/agents", nil, "Authorization", "Bearer "+old)
 }
 
-// An owner whose token is damaged in the database is not locked out either, and the server starts.
-func TestStart_ADamagedOwnerTokenIsReplaced(t *testing.T) {
+// An owner whose token cannot be read in the database is not locked out either, and the server starts.
+func TestStart_ACorruptOwnerTokenIsReplaced(t *testing.T) {
 	t.Parallel()
-	for _, damage := range []string{"expires_at = 'x'", "revoked_at = 'x'", "role = ''", "user_name = ''"} {
+	for _, change := range []string{"expires_at = 'x'", "revoked_at = 'x'", "role = ''", "user_name = ''"} {
 		h := reevetest.Start(t)
 		dir, old := h.Dir(), h.Token
 		h.Stop()
@@ -92,16 +92,16 @@ func TestStart_ADamagedOwnerTokenIsReplaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := db.ExecContext(t.Context(), `UPDATE access_tokens SET `+damage); err != nil {
+		if _, err := db.ExecContext(t.Context(), `UPDATE access_tokens SET `+change); err != nil {
 			t.Fatal(err)
 		}
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
 		h = reevetest.StartWith(t, host.Config{Dir: dir})
-		h.Want(http.StatusOK, nil, "GET", "/api/tokens", nil)
+		h.Want(http.StatusOK, nil, "GET", "/api/agents", nil)
 		if h.Token == old || !h.Renewed() {
-			t.Errorf("%s: the token in the file is the old one", damage)
+			t.Errorf("%s: the token in the file is the old one", change)
 		}
 		h.Want(http.StatusUnauthorized, nil, "GET", "/api/agents", nil, "Authorization", "Bearer "+old)
 	}

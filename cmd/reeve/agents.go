@@ -46,11 +46,7 @@ func agentsList(a *app) *cobra.Command {
 				defer a.more(l.Next)
 				return a.print(l, func(w io.Writer) {
 					a.table(w, "NAME ID KIND LIFECYCLE STOPPED CATEGORIES", rows(l.Agents, func(g reeve.Agent) []string {
-						last := cut(strings.Join(g.Categories, ","), 40)
-						if g.Broken != "" {
-							last = "BROKEN: " + g.Broken
-						}
-						return []string{g.Name, g.ID, g.Kind, string(g.Lifecycle), whenSet(g.StoppedAt), last}
+						return []string{g.Name, g.ID, g.Kind, string(g.Lifecycle), whenSet(g.StoppedAt), cut(strings.Join(g.Categories, ","), 40)}
 					}))
 				})
 			})
@@ -62,7 +58,7 @@ func agentsList(a *app) *cobra.Command {
 
 func (a *app) printAgent(g reeve.Agent) error {
 	return a.print(g, func(w io.Writer) {
-		details(w, "name", g.Name, "id", g.ID, "broken", g.Broken, "kind", g.Kind, "lifecycle", string(g.Lifecycle), "mode", string(g.Mode), "throttle", throttle(g), "stopped", whenSet(g.StoppedAt),
+		details(w, "name", g.Name, "id", g.ID, "kind", g.Kind, "lifecycle", string(g.Lifecycle), "mode", string(g.Mode), "throttle", throttle(g), "stopped", whenSet(g.StoppedAt),
 			"categories", strings.Join(g.Categories, ", "), "policy", policyLines(g.Policy), "config", pretty(g.Config),
 			"created", when(g.CreatedAt), "updated", when(g.UpdatedAt))
 	})

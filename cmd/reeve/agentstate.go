@@ -96,7 +96,7 @@ func with[V any](m map[string]V, key string, v V, gone bool) map[string]V {
 
 func (a *app) printState(s reeve.AgentState) error {
 	return a.print(s, func(w io.Writer) {
-		pairs := []string{"agent", s.AgentID, "broken", s.Broken, "revision", strconv.FormatInt(s.Revision, 10), "goal", s.Slots.PrimaryGoal, "active task", s.Slots.ActiveTaskID,
+		pairs := []string{"agent", s.AgentID, "revision", strconv.FormatInt(s.Revision, 10), "goal", s.Slots.PrimaryGoal, "active task", s.Slots.ActiveTaskID,
 			"open loops", strings.Join(s.Slots.OpenLoopIDs, "\n")}
 		for _, k := range slices.Sorted(maps.Keys(s.Slots.Preferences)) {
 			pairs = append(pairs, "preference "+oneLine(k), s.Slots.Preferences[k])

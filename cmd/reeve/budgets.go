@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -24,7 +23,7 @@ func budgetsCommand(a *app) *cobra.Command {
 				}
 				return a.print(l, func(w io.Writer) {
 					a.table(w, "SUBJECT LIMIT USED RESERVED OVER PARENT", rows(l.Budgets, func(b reeve.Budget) []string {
-						return []string{b.Subject, amount(b.Limit), amount(b.Used), amount(b.Reserved), cmp.Or(b.Broken, string(b.OnExceed)), b.Parent}
+						return []string{b.Subject, amount(b.Limit), amount(b.Used), amount(b.Reserved), string(b.OnExceed), b.Parent}
 					}))
 				})
 			})

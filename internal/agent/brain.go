@@ -54,9 +54,6 @@ func (b *Brain) run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	if begin.script {
 		return b.Script.Run(ctx, run)
 	}
-	if err := begin.agent.Sound(); err != nil {
-		return failed(err)
-	}
 	set, err := readSettings(begin.agent.Config)
 	if err != nil {
 		return failed(err)

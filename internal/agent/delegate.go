@@ -125,8 +125,6 @@ func (d *Delegation) find(ctx context.Context, tx *store.Tx, workspace, to strin
 	switch {
 	case err != nil:
 		return a, err
-	case a.Broken != "":
-		return a, a.Sound()
 	case script:
 		return a, reeve.Errorf(reeve.Unsupported, "%s is an automation, and answers nobody", a.Name).Hintf("ask an agent that a model drives")
 	case a.Lifecycle != reeve.AgentActive:
@@ -194,7 +192,7 @@ func (d *Delegation) outcome(ctx context.Context, tx *store.Tx, run reeve.Run) r
 		return end
 	}
 	name := run.AgentID
-	if a, err := tx.GetAgent(ctx, run.WorkspaceID, run.AgentID); err == nil {
+	if a, found, err := tx.FindAgent(ctx, run.WorkspaceID, run.AgentID); err == nil && found {
 		name = a.Name
 	}
 	code := reeve.ToolFailed

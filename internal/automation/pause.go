@@ -85,12 +85,9 @@ func (r *Room) released(ctx context.Context, tx *store.Tx, run reeve.Run) error 
 	if err != nil || m.PausedAt != nil {
 		return err
 	}
-	a, err := tx.GetAgent(ctx, run.WorkspaceID, run.AgentID)
-	if reeve.CodeOf(err) == reeve.NotFound || err == nil && (a.Lifecycle == reeve.AgentDestroyed || a.Sound() != nil) {
-		return nil // nobody could
-	}
-	if err != nil {
-		return err
+	a, found, err := tx.FindAgent(ctx, run.WorkspaceID, run.AgentID)
+	if err != nil || !found || a.Lifecycle == reeve.AgentDestroyed {
+		return err // without an agent nobody could carry on
 	}
 	if err := r.carryOn(ctx, tx, run.WorkspaceID, run.ID, run.UserID); err != nil {
 		return err

@@ -211,8 +211,6 @@ func enter(ctx context.Context, s *store.Snap, w reeve.Workspace, who reeve.Prin
 		return c, a, reeve.Errorf(reeve.Stopped, "everything in the workspace is stopped").Hintf("turn the kill switch off first")
 	case a.StoppedAt != nil:
 		return c, a, reeve.Errorf(reeve.Stopped, "the agent is stopped").Hintf("turn its kill switch off first")
-	case a.Broken != "":
-		return c, a, a.Sound()
 	}
 	return c, a, speaks(a)
 }

@@ -21,11 +21,10 @@ type ancestry struct {
 	thread     string
 	ancestors  []reeve.Ancestor
 	delegators []reeve.Delegator
-	damaged    error // see reeve.Run.Sound
 }
 
 func ancestryOf(r reeve.Run) ancestry {
-	return ancestry{r.AgentID, r.ThreadID, r.Ancestors, r.OnBehalfOf, r.Sound()}
+	return ancestry{r.AgentID, r.ThreadID, r.Ancestors, r.OnBehalfOf}
 }
 
 // source is an agent on whose behalf a call is made, before its view is read.

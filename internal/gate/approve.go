@@ -271,7 +271,7 @@ func (i *Inbox) closing(ctx context.Context, find func(*store.Tx) ([]reeve.Appro
 			return err
 		}
 		for _, a := range due {
-			op, ok, err := tx.SoundOperation(ctx, a.WorkspaceID, a.OperationID)
+			op, ok, err := tx.ApprovedOperation(ctx, a)
 			if err != nil {
 				return err
 			}

@@ -136,9 +136,6 @@ func (r *reservation) hasTime(took time.Duration) bool { return r.allowed == 0 |
 
 // shortOf names what a budget has too little of. Empty means that it has enough. Of time any rest is enough.
 func shortOf(b reeve.Budget, c reeve.Amount) string {
-	if b.Broken != "" {
-		return "of everything"
-	}
 	short := func(limit, used, reserved, want int64) bool {
 		return limit > 0 && reeve.Add(reeve.Add(used, reserved), want) > limit
 	}
@@ -162,17 +159,10 @@ type exhausted struct {
 }
 
 func (e *exhausted) Error() string {
-	if e.budget.Broken != "" {
-		return "nobody can tell what is left of the budget of " + e.budget.Subject + ": " + e.budget.Broken
-	}
 	return "the budget of " + e.budget.Subject + " has too few " + e.what + " left"
 }
 
 func (e *exhausted) refusal() error {
-	if e.budget.Broken != "" {
-		return reeve.Errorf(reeve.BudgetExceeded, "%s", e.Error()).
-			Hintf("an owner mends it by setting it again: reeve budgets set %s, or PUT /api/budgets/%s", e.budget.Subject, e.budget.Subject)
-	}
 	return reeve.Errorf(reeve.BudgetExceeded, "%s", e.Error()).Hintf("an owner can raise it")
 }
 
@@ -196,7 +186,7 @@ func (r *reservation) check(budgets []reeve.Budget) error {
 }
 
 // asksPerson reports whether a person is asked about a call that would overdraw the budget.
-func asksPerson(b reeve.Budget) bool { return b.OnExceed == reeve.ParkOver && b.Broken == "" }
+func asksPerson(b reeve.Budget) bool { return b.OnExceed == reeve.ParkOver }
 
 // budget checks whether enough is left. The reservation, when the call is let go, confirms it.
 func (d *decider) budget(ctx context.Context) (string, error) {

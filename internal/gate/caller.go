@@ -42,9 +42,6 @@ func (v *agentView) withRights(had reeve.Rights) (*agentView, []string) {
 func (v *agentView) rights(tools []string) *reeve.Rights {
 	had := reeve.Rights{Kind: v.agent.Kind, Capabilities: v.profile.Capabilities, Categories: v.agent.Categories,
 		Policy: v.agent.Policy, Tools: map[string]json.RawMessage{}}
-	if v.profile.Broken != "" {
-		had.Capabilities = nil
-	}
 	for id := range v.workspace.tools {
 		if v.granted(tools, id) != "" {
 			had.Tools[id] = v.attached[id]

@@ -70,7 +70,7 @@ func (g *Gate) Open(ctx context.Context) error {
 
 // sync writes the compiled-in tools that changed. It returns the tools of workspaces whose ids are now compiled-in ones.
 func (c *Catalogue) sync(ctx context.Context, tx *store.Tx) (shadowed []reeve.Tool, err error) {
-	rows, err := tx.ListTools(ctx, "", "")
+	rows, err := tx.Catalogue(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (c *Catalogue) sync(ctx context.Context, tx *store.Tx) (shadowed []reeve.To
 	changed := false
 	for _, t := range c.handlers {
 		old, ok := have[t.ID]
-		if ok && old.Broken == "" && old.Fingerprint() == t.Fingerprint() {
+		if ok && old.Fingerprint() == t.Fingerprint() {
 			continue
 		}
 		changed = true
@@ -114,7 +114,7 @@ func (c *Catalogue) isBuiltin(id string) bool {
 // entry makes a row callable. One that cannot be is kept, with the reason, so that the others are not harmed and people see it.
 func (c *Catalogue) entry(row reeve.Tool) *entry {
 	e := &entry{tool: row, row: rowHash(row)}
-	if err := c.equip(e); err != nil && row.Broken == "" {
+	if err := c.equip(e); err != nil {
 		e.tool.Broken = reeve.AsError(err).Message
 	}
 	e.fingerprint = e.tool.Fingerprint()
@@ -127,7 +127,7 @@ func (c *Catalogue) equip(e *entry) (err error) {
 		return reeve.Errorf(reeve.AlreadyExists, takenID)
 	}
 	if err := row.Validate(); err != nil { // as it was when it was stored: a word that nobody knows may have stood for another
-		return reeve.Errorf(reeve.Unsupported, "its row in the database is damaged: %s", reeve.AsError(err).Message)
+		return reeve.Errorf(reeve.Unsupported, "its row in the database is not valid: %s", reeve.AsError(err).Message)
 	}
 	if len(row.ConfigSchema) > 0 { // first: it also says which settings take an owner, of a tool that this machine cannot run too
 		if e.config, err = compile(row.ConfigSchema); err != nil {

@@ -127,7 +127,7 @@ func (r *Recorder) writeConclusion(ctx context.Context, was, is reeve.Operation,
 // write was faster.
 func neverStorable(err error) bool {
 	switch reeve.CodeOf(err) {
-	case reeve.Validation, reeve.TooLarge, reeve.Internal:
+	case reeve.Validation, reeve.TooLarge, reeve.Internal, reeve.Corrupt:
 		return true
 	default:
 		return false

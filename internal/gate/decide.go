@@ -172,10 +172,6 @@ func (d *decider) capability(context.Context) (string, error) {
 		views = append(views, b.agentView)
 	}
 	for _, v := range views {
-		if v.profile.Broken != "" {
-			return "", reeve.Errorf(reeve.OutOfScope, "nobody can tell whether agents of kind %q have the capability %q: the profile of the kind grants nothing, because %s", v.agent.Kind, need, v.profile.Broken).
-				Hintf("an owner mends it by setting it again: reeve profiles set %s", v.agent.Kind)
-		}
 		if !slices.Contains(v.profile.Capabilities, need) && !slices.Contains(v.profile.Capabilities, "*") {
 			return "", reeve.Errorf(reeve.OutOfScope, "agents of kind %q do not have the capability %q", v.agent.Kind, need).
 				Hintf("an owner can add it to the profile of the kind")

@@ -50,7 +50,7 @@ func (c *Catalogue) PutTool(ctx context.Context, t reeve.Tool, replace bool, by 
 			return ownersOnly(by, t.ID, "change %s, which refers to a secret")
 		}
 		t.Version, t.CreatedAt = old.Version+1, tx.Now()
-		if found && !old.CreatedAt.IsZero() { // unless that is what was damaged
+		if found {
 			t.CreatedAt = old.CreatedAt
 		}
 		if err := tx.PutTool(ctx, t); err != nil {

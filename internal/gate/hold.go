@@ -10,12 +10,12 @@ import (
 // Doubt makes every operation of a restored database unknown that may have happened since the backup and whose tool cannot tell: a
 // person says what became of it, and nothing is sent a second time. It is part of the transaction that resumes a held server.
 func (g *Gate) Doubt(ctx context.Context, tx *store.Tx) error {
-	workspaces, err := tx.ListWorkspaces(ctx)
+	workspaces, err := tx.WorkspaceIDs(ctx)
 	if err != nil {
 		return err
 	}
 	for _, w := range workspaces {
-		ops, err := tx.UnderWay(ctx, w.ID)
+		ops, err := tx.UnderWay(ctx, w)
 		if err != nil {
 			return err
 		}

@@ -140,7 +140,7 @@ func judgeError(err error) ending {
 			return unsent
 		case reeve.InProgress:
 			return awaiting
-		case reeve.Timeout, reeve.UnknownOutcome, reeve.Canceled, reeve.Internal:
+		case reeve.Timeout, reeve.UnknownOutcome, reeve.Canceled, reeve.Internal, reeve.Corrupt:
 			return ambiguous
 		default:
 			return refused

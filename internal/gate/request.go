@@ -31,11 +31,8 @@ type request struct {
 // cannot be decided.
 func (g *Gate) newRequest(ctx context.Context, c reeve.Call) (*request, error) {
 	v, err := g.views.agent(ctx, g, c.Workspace, c.Agent)
-	if err == nil && (v.runsFirst(c) || v.damaged() != nil) {
+	if err == nil && v.runsFirst(c) {
 		v, err = g.views.current(ctx, g, v, c.Agent)
-	}
-	if err == nil {
-		err = v.damaged()
 	}
 	if err != nil {
 		return nil, err
@@ -94,9 +91,6 @@ func (r *request) findPrincipals(ctx context.Context) error {
 		if r.call.Via == reeve.ViaScript && a.agent == "" { // a dry run has no run row
 			r.thread = reeve.RunThread(r.call.Agent, r.call.Run)
 		}
-		if a.damaged != nil {
-			return a.damaged
-		}
 	}
 	r.delegated = slices.Concat(a.delegators, r.call.OnBehalfOf)
 	list := a.sources(r.call.OnBehalfOf)
@@ -121,12 +115,6 @@ func (r *request) readPrincipals(ctx context.Context, list []source) (same bool,
 		if reeve.CodeOf(err) == reeve.NotFound {
 			return false, reeve.Errorf(reeve.Denied, "the agent on whose behalf this runs is gone").
 				Hintf("what was begun for it neither goes on nor is undone; an agent that is there must do it anew")
-		}
-		if err == nil && v.damaged() != nil {
-			v, err = r.g.views.current(ctx, r.g, v, s.AgentID)
-		}
-		if err == nil {
-			err = v.damaged()
 		}
 		if err != nil {
 			return false, err

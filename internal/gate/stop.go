@@ -47,7 +47,6 @@ func (g *Gate) flip(ctx context.Context, workspace, agent, reason string, on boo
 			return err
 		}
 		a.StoppedAt = nil
-		a.Mended("stopped_at")
 		if on {
 			now := tx.Now()
 			a.StoppedAt = &now

@@ -136,28 +136,19 @@ func TestG14_ManyApprovalsExpireAtOnce(t *testing.T) {
 	}
 }
 
-// An agent that was damaged and is mended acts at once, and so does one that runs on its behalf: a refusal is by what holds now, not by what somebody has read before.
-func TestI09_AMendedAgentIsNotRefused(t *testing.T) {
+// An agent whose row could not be read and is corrected acts at once, and so does one that runs on its behalf: a
+// refusal is by what holds now, not by what somebody has read before.
+func TestI09_ACorrectedAgentIsNotRefused(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	for _, who := range []string{"agt_one", "agt_boss"} {
 		t.Run(who, func(t *testing.T) {
 			t.Parallel()
 			g, _, sent := sender(t, reeve.Keyed)
-			config := func(text string) {
+			config := func(a reeve.Agent, text string) {
 				t.Helper()
-				if err := g.DB.Update(ctx, func(tx *store.Tx) error {
-					a, err := tx.GetAgent(ctx, "home", who)
-					if err == nil {
-						a.Config = []byte(text)
-						a.Mended("config")
-						err = tx.UpdateAgent(ctx, a)
-					}
-					if err != nil {
-						return err
-					}
-					return tx.Touch(ctx, "home")
-				}); err != nil {
+				a.Config = []byte(text)
+				if err := g.DB.Update(ctx, func(tx *store.Tx) error { return tx.UpdateAgent(ctx, a) }); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -168,13 +159,17 @@ func TestI09_AMendedAgentIsNotRefused(t *testing.T) {
 			}
 			g.Meet(reeve.Run{ID: "run_1", WorkspaceID: "home", AgentID: "agt_one", Ancestors: []reeve.Ancestor{{AgentID: "agt_boss", Tools: []string{"send"}}}})
 			call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Run: "run_1", Via: reeve.ViaGo}
-			config("{broken")
-			if res, err := g.Call(ctx, call); reeve.CodeOf(err) != reeve.Unsupported || sent.Load() != 0 {
-				t.Fatalf("damaged: %+v, %v", res, err)
+			var a reeve.Agent
+			if err := g.DB.View(ctx, func(s *store.Snap) (err error) { a, err = s.GetAgent(ctx, "home", who); return err }); err != nil {
+				t.Fatal(err)
 			}
-			config("{}")
+			config(a, "{broken")
+			if res, err := g.Call(ctx, call); reeve.CodeOf(err) != reeve.Corrupt || sent.Load() != 0 {
+				t.Fatalf("corrupt: %+v, %v", res, err)
+			}
+			config(a, "{}")
 			if res, err := g.Call(ctx, call); err != nil || res.State != reeve.Committed || sent.Load() != 1 {
-				t.Errorf("mended: %+v, %v", res, err)
+				t.Errorf("corrected: %+v, %v", res, err)
 			}
 		})
 	}

@@ -118,16 +118,6 @@ func (v *views) current(ctx context.Context, g *Gate, was *agentView, agent stri
 	return v.agent(ctx, g, was.ws.ID, agent)
 }
 
-// damaged says why nothing can be judged by a view: the agent's row is damaged, or the workspace's so much that nothing can be recorded, not even that it is stopped. As nothing is written then, nothing would find
-// out that it was mended since: whoever refuses by it looks at the current one first.
-func (v *agentView) damaged() error {
-	err := v.agent.Sound()
-	if err == nil && v.ws.Broken != "" && v.ws.Revision == 0 {
-		err = v.stopped()
-	}
-	return err
-}
-
 // runsFirst tells whether something is done for a caller before a write that would find out that the view is old: all of a tool that reads, a tool's preview, and a question to a
 // model, which is no tool's.
 func (v *agentView) runsFirst(c reeve.Call) bool {
@@ -148,19 +138,17 @@ func (v *views) load(ctx context.Context, g *Gate, s *store.Snap, workspace, age
 	if out.profile, err = profileOf(ctx, s, workspace, a.Kind); err != nil {
 		return nil, err
 	}
-	list, err := s.ListAttachments(ctx, a.ID)
+	list, err := s.AgentTools(ctx, a.ID)
 	if err != nil {
 		return nil, err
 	}
 	for _, at := range list {
-		out.attached[at.Tool.ID] = at.Config
-		if e := w.tools[at.Tool.ID]; e != nil && e.tool.WorkspaceID != at.Tool.WorkspaceID {
-			out.barred[at.Tool.ID] = takenID
-		} else if at.Tool.Broken != "" {
-			out.barred[at.Tool.ID] = at.Tool.Broken
+		out.attached[at.ToolID] = at.Config
+		if e := w.tools[at.ToolID]; e != nil && e.tool.WorkspaceID != at.ToolWorkspace {
+			out.barred[at.ToolID] = takenID
 		} else if e != nil {
 			if why := e.unfit(at.Config); why != "" {
-				out.barred[at.Tool.ID] = why
+				out.barred[at.ToolID] = why
 			}
 		}
 	}
@@ -180,7 +168,7 @@ func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string
 		return cached, nil
 	}
 	w := &workspaceView{ws: ws, tools: map[string]*entry{}}
-	tools, err := s.ListTools(ctx, id, "")
+	tools, err := s.Catalogue(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -202,12 +190,9 @@ func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string
 		}
 		w.tools[t.ID] = g.Catalogue.entry(t)
 	}
-	budgets, err := s.ListBudgets(ctx, id)
-	if err != nil {
+	if w.budgets, w.nested, err = s.HasBudgets(ctx, id); err != nil {
 		return nil, err
 	}
-	w.budgets = len(budgets) > 0
-	w.nested = slices.ContainsFunc(budgets, func(b reeve.Budget) bool { return b.Parent != "" })
 	if w.watched, err = s.Watched(ctx, id); err != nil {
 		return nil, err
 	}

@@ -126,38 +126,31 @@ func change(a *reeve.Agent, r reeve.AgentRequest) error {
 		a.Kind = *r.Kind
 	}
 	if r.Lifecycle != nil {
-		if _, damaged := a.Damaged["lifecycle"]; !damaged { // of which nobody knows where it led
-			if err := a.Lifecycle.To(*r.Lifecycle); err != nil {
-				return err
-			}
+		if err := a.Lifecycle.To(*r.Lifecycle); err != nil {
+			return err
 		}
 		a.Lifecycle = *r.Lifecycle
 	}
 	if r.Mode != nil {
 		a.Mode = *r.Mode
-		a.Mended("mode")
 	}
 	if r.ThrottleMS != nil {
 		a.ThrottleMS = *r.ThrottleMS
-		a.Mended("throttle_ms")
 	}
 	if r.Categories != nil {
 		a.Categories = *r.Categories
-		a.Mended("categories")
 	}
 	if r.Policy != nil {
 		if err := r.Policy.Validate(); err != nil {
 			return err
 		}
 		a.Policy = *r.Policy
-		a.Mended("policy")
 	}
 	if r.Config != nil && string(r.Config) != "null" {
 		if err := gate.CheckAgentConfig(r.Config); err != nil {
 			return err
 		}
 		a.Config = r.Config
-		a.Mended("config")
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (h *automationRunHandlers) list(ctx context.Context, who reeve.Principal, i
 		out.Body.Runs = make([]reeve.AutomationRun, len(runs))
 		for i := 0; i < len(runs) && err == nil; i++ {
 			out.Body.Runs[i].Run = &runs[i]
-			out.Body.Runs[i].Script, _, err = snap.ShownScriptRunOf(ctx, who.Workspace, runs[i].ID)
+			out.Body.Runs[i].Script, _, err = snap.FindScriptRunOf(ctx, who.Workspace, runs[i].ID)
 		}
 		if n := len(runs); n == in.Limit {
 			out.Body.Next = runs[n-1].ID

@@ -31,10 +31,10 @@ func (h *controlHandlers) showHold(ctx context.Context, who reeve.Principal, _ *
 			return err
 		}
 		out.Body.Held, out.Body.Hold, out.Body.Counts = true, hold, map[reeve.HeldKind]int{}
-		workspaces := []reeve.Workspace{{ID: who.Workspace}}
+		workspaces := []string{who.Workspace}
 		switch err := serverWide(ctx, snap, who); reeve.CodeOf(err) {
 		case "":
-			if workspaces, err = snap.ListWorkspaces(ctx); err != nil {
+			if workspaces, err = snap.WorkspaceIDs(ctx); err != nil {
 				return err
 			}
 		case reeve.Forbidden:
@@ -42,11 +42,11 @@ func (h *controlHandlers) showHold(ctx context.Context, who reeve.Principal, _ *
 			return err
 		}
 		for _, w := range workspaces {
-			work, counts, err := snap.HeldWork(ctx, w.ID, heldShown)
+			work, counts, err := snap.HeldWork(ctx, w, heldShown)
 			if err != nil {
 				return err
 			}
-			shown, err := h.heldFor(ctx, snap, who, w.ID, work)
+			shown, err := h.heldFor(ctx, snap, who, w, work)
 			if err != nil {
 				return err
 			}
@@ -167,13 +167,13 @@ func chosen(ctx context.Context, snap *store.Snap, r reeve.ResumeRequest) (skip 
 	if len(r.Skip) == 0 && !r.SkipAll {
 		return nil, nil
 	}
-	workspaces, err := snap.ListWorkspaces(ctx)
+	workspaces, err := snap.WorkspaceIDs(ctx)
 	if err != nil {
 		return nil, err
 	}
 	left := slices.Clone(r.Skip)
 	for _, w := range workspaces {
-		work, _, err := snap.HeldWork(ctx, w.ID, math.MaxInt32)
+		work, _, err := snap.HeldWork(ctx, w, math.MaxInt32)
 		if err != nil {
 			return nil, err
 		}

@@ -19,32 +19,27 @@ type doctorHandlers struct {
 	checkParts func(context.Context) []reeve.PartHealth // checks the parts of the server; may be nil
 }
 
-// doctor has the server check its parts, then looks at what is broken in the workspace.
+// doctor has the server check its parts, then looks at what is wrong in the workspace. A check that meets a row that
+// cannot be read says so, and the others go on.
 func (h *doctorHandlers) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.CheckUp], error) {
 	out := &body[reeve.CheckUp]{}
 	if h.checkParts != nil {
 		out.Body.Checks = h.checkParts(ctx)
 	}
-	for _, check := range []func(context.Context, reeve.Principal) (reeve.PartHealth, error){h.checkWorkspace, h.checkTools, h.checkAgents, h.checkProfiles, h.checkBudgets, h.checkSchedules} {
-		part, err := check(ctx, who)
+	for _, c := range []struct {
+		name  string
+		check func(context.Context, reeve.Principal) (reeve.PartHealth, error)
+	}{{"tools", h.checkTools}, {"agents", h.checkAgents}, {"schedules", h.checkSchedules}} {
+		part, err := c.check(ctx, who)
+		if row, ok := store.AsCorruptRow(err); ok {
+			part, err = ailing(c.name, []string{row.Error()}, "", "see the check of rows; until then nobody can tell more"), nil
+		}
 		if err != nil {
 			return nil, err
 		}
 		out.Body.Checks = append(out.Body.Checks, part)
 	}
 	return out, nil
-}
-
-func (h *doctorHandlers) checkWorkspace(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
-	return part, h.db.View(ctx, func(snap *store.Snap) error {
-		w, err := snap.GetWorkspace(ctx, who.Workspace)
-		var said []string
-		if w.Broken != "" {
-			said = []string{w.ID + ": " + w.Broken + ", and it counts as stopped"}
-		}
-		part = ailing("workspace", said, "its row can be read", "reeve resume mends it, and lets its agents act again; reeve stop mends it, and keeps them stopped")
-		return err
-	})
 }
 
 func (h *doctorHandlers) checkTools(ctx context.Context, who reeve.Principal) (reeve.PartHealth, error) {
@@ -55,14 +50,7 @@ func (h *doctorHandlers) checkTools(ctx context.Context, who reeve.Principal) (r
 
 func (h *doctorHandlers) checkAgents(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
 	return part, h.db.View(ctx, func(snap *store.Snap) error {
-		said, err := snap.BrokenAgents(ctx, who.Workspace)
-		if err != nil {
-			return err
-		}
-		var hints []string
-		if len(said) > 0 {
-			hints = append(hints, "set what is damaged again (reeve agents update, reeve agents state, reeve resume), or delete the agent; all others work")
-		}
+		var said, hints []string
 		settings, err := snap.ListSettings(ctx, who.Workspace)
 		for _, v := range settings {
 			if why := h.gate.Catalogue.Unfit(v.Tool, v.Config); why != "" {
@@ -71,25 +59,7 @@ func (h *doctorHandlers) checkAgents(ctx context.Context, who reeve.Principal) (
 					"settings that reeve tools get %s shows", v.Agent, v.Tool.ID, v.Agent, v.Tool.ID, v.Tool.ID))
 			}
 		}
-		part = ailing("agents", said, "every agent and its state can be read", strings.Join(hints, "; "))
-		return err
-	})
-}
-
-func (h *doctorHandlers) checkProfiles(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
-	return part, h.db.View(ctx, func(snap *store.Snap) error {
-		list, err := snap.ListProfiles(ctx, who.Workspace)
-		said := broken(list, func(p reeve.Profile) (string, string) { return p.Kind, p.Broken })
-		part = ailing("profiles", said, "every profile can be read", "set it again with reeve profiles set; until then, it grants its agents nothing")
-		return err
-	})
-}
-
-func (h *doctorHandlers) checkBudgets(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
-	return part, h.db.View(ctx, func(snap *store.Snap) error {
-		list, err := snap.ListBudgets(ctx, who.Workspace)
-		said := broken(list, func(b reeve.Budget) (string, string) { return b.Subject, b.Broken })
-		part = ailing("budgets", said, "every budget can be read", "set it again with reeve budgets set; until then, calls that draw on it are refused, and no others")
+		part = ailing("agents", said, "every agent's settings fit its tools", strings.Join(hints, "; "))
 		return err
 	})
 }
@@ -120,16 +90,12 @@ func ailing(name string, said []string, good, hint string) reeve.PartHealth {
 	return reeve.PartHealth{Name: name, Detail: strings.Join(said, "; "), Hint: hint}
 }
 
-// broken names what is broken of a list, and why.
-func broken[T any](list []T, of func(T) (name, why string)) (said []string) {
-	for _, v := range list {
-		if name, why := of(v); why != "" {
-			said = append(said, name+": "+why)
+// brokenTools names the tools of a list that cannot be called, and why.
+func brokenTools(tools []reeve.Tool) (said []string) {
+	for _, t := range tools {
+		if t.Broken != "" {
+			said = append(said, t.ID+": "+t.Broken)
 		}
 	}
 	return said
-}
-
-func brokenTools(tools []reeve.Tool) []string {
-	return broken(tools, func(t reeve.Tool) (string, string) { return t.ID, t.Broken })
 }

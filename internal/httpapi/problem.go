@@ -24,6 +24,7 @@ var statuses = map[reeve.Code]int{
 	reeve.BudgetExceeded:   http.StatusPaymentRequired,
 	reeve.Canceled:         499,
 	reeve.Conflict:         http.StatusConflict,
+	reeve.Corrupt:          http.StatusInternalServerError,
 	reeve.Crashed:          http.StatusInternalServerError,
 	reeve.Denied:           http.StatusForbidden,
 	reeve.Forbidden:        http.StatusForbidden,
@@ -107,7 +108,7 @@ func problem(ctx context.Context, err error) *Problem {
 		e = reeve.Errorf(reeve.Canceled, "the request was cancelled")
 	}
 	var f store.Fault
-	if e.Code == reeve.Internal || errors.As(err, &f) && f.Kind == store.FaultUnsure {
+	if e.Code == reeve.Internal || e.Code == reeve.Corrupt || errors.As(err, &f) && f.Kind == store.FaultUnsure {
 		note(ctx, err)
 	}
 	if e.Code == reeve.Internal {

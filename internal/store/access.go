@@ -17,18 +17,14 @@ type Credential struct {
 
 const credentialColumns = `id, name, user_name, role, hash, created_at, expires_at, revoked_at, server`
 
-// scanCredential reads a row of access_tokens. In one that is damaged may be that it is valid no more, or for whom it is: nobody gets in by it. When it was made decides nothing.
 func scanCredential(r scanner) (c Credential, err error) {
-	var created, expires, revoked, server number
+	defer wrapCorrupt("access_tokens", &c.ID, &err)
+	var created, expires, revoked, server int64
 	if err := r.Scan(&c.ID, &c.Name, &c.User, &c.Role, &c.Hash, &created, &expires, &revoked, &server); err != nil {
 		return c, err
 	}
-	var d damage
-	d.word("user_name", c.User, c.User != "")
-	d.word("role", string(c.Role), slices.Contains(reeve.Roles(), c.Role))
-	c.CreatedAt, c.ExpiresAt, c.RevokedAt = reeve.FromMillis(created.value), optional(d.count("expires_at", expires)), optional(d.count("revoked_at", revoked))
-	c.Server = d.truth("server", server)
-	return c, d.err()
+	c.CreatedAt, c.ExpiresAt, c.RevokedAt, c.Server = reeve.FromMillis(created), optional(expires), optional(revoked), server != 0
+	return c, first(known("user_name", c.User != ""), known("role", slices.Contains(reeve.Roles(), c.Role)))
 }
 
 // InsertCredential adds a token and the workspaces it is valid in.
@@ -55,9 +51,10 @@ func (t *Tx) MarkServerCredential(ctx context.Context, id string) error {
 	return t.exec(ctx, `UPDATE access_tokens SET server = 1 WHERE id = $1`, id)
 }
 
-// GetCredential reads a token by its id; false means there is none, or that it is damaged.
+// GetCredential reads a token by its id; false means that there is none, or that its row cannot be read and is skipped:
+// nobody gets in by it.
 func (s *Snap) GetCredential(ctx context.Context, id string) (Credential, bool, error) {
-	c, ok, err := one(ctx, s, sound(s, "access_tokens", scanCredential), `SELECT `+credentialColumns+` FROM access_tokens WHERE id = $1`, id)
+	c, ok, err := one(ctx, s, skipCorrupt(s, scanCredential, nil), `SELECT `+credentialColumns+` FROM access_tokens WHERE id = $1`, id)
 	if err != nil || !ok {
 		return c, ok, err
 	}
@@ -68,14 +65,14 @@ func (s *Snap) GetCredential(ctx context.Context, id string) (Credential, bool, 
 // credentialWorkspaces lists where a token is valid: a server token is in every workspace.
 func (s *Snap) credentialWorkspaces(ctx context.Context, c Credential) ([]string, error) {
 	if c.Server {
-		return all(ctx, s, value[string], `SELECT id FROM workspaces ORDER BY id`)
+		return s.WorkspaceIDs(ctx)
 	}
 	return all(ctx, s, value[string], `SELECT workspace_id FROM access_token_workspaces WHERE token_id = $1 ORDER BY workspace_id`, c.ID)
 }
 
-// ListCredentials reads the tokens that are valid in a workspace. Those that are damaged are left out.
+// ListCredentials reads the tokens that are valid in a workspace.
 func (s *Snap) ListCredentials(ctx context.Context, workspace string) ([]Credential, error) {
-	list, err := all(ctx, s, sound(s, "access_tokens", scanCredential), `SELECT `+credentialColumns+` FROM access_tokens
+	list, err := all(ctx, s, scanCredential, `SELECT `+credentialColumns+` FROM access_tokens
 		WHERE server = 1 OR id IN (SELECT token_id FROM access_token_workspaces WHERE workspace_id = $1) ORDER BY id`, workspace)
 	for i := range list {
 		if err == nil {

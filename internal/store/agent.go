@@ -11,30 +11,28 @@ import (
 
 const agentColumns = `id, workspace_id, name, kind, lifecycle, categories, policy, config, stopped_at, created_at, updated_at, mode, throttle_ms, node, counter, clock, own_tools`
 
-// scanAgent reads a row of agents. One that is damaged is broken, and harms no other. What it may do may be in what is damaged, so that it can do nothing; a stop that cannot be read counts as one.
+// scanAgent reads a row of agents. What limits the agent is read strictly: half of it must not pass for the whole.
 func scanAgent(r scanner) (a reeve.Agent, err error) {
+	defer wrapCorrupt("agents", &a.ID, &err)
 	var categories, policy, config, clock string
-	var stopped, created, updated, throttle, counter, own number
-	if err := r.Scan(&a.ID, &a.WorkspaceID, &a.Name, &a.Kind, &a.Lifecycle, &categories, &policy, &config, &stopped, &created, &updated, &a.Mode, &throttle,
-		&a.Stamp.Node, &counter, &clock, &own); err != nil {
+	var stopped, created, updated, own int64
+	if err := r.Scan(&a.ID, &a.WorkspaceID, &a.Name, &a.Kind, &a.Lifecycle, &categories, &policy, &config, &stopped, &created, &updated,
+		&a.Mode, &a.ThrottleMS, &a.Stamp.Node, &a.Stamp.Counter, &clock, &own); err != nil {
 		return a, err
 	}
-	var d damage
-	readBack(&d, "categories", categories, &a.Categories, nil)
-	readBack(&d, "policy", policy, &a.Policy, func(p reeve.Policy) bool { return p.Validate() == nil })
-	d.word("lifecycle", string(a.Lifecycle), slices.Contains(reeve.Lifecycles(), a.Lifecycle))
-	d.word("mode", string(a.Mode), slices.Contains(reeve.Modes(), a.Mode))
-	d.word("kind", a.Kind, reeve.IsKind(a.Kind))
-	readInto(&d, "clock", clock, &a.Stamp.Clock)
-	a.Config, a.ThrottleMS, a.Stamp.Counter = d.object("config", config), d.count("throttle_ms", throttle), d.count("counter", counter)
-	a.CreatedAt, a.UpdatedAt = reeve.FromMillis(d.count("created_at", created)), reeve.FromMillis(d.count("updated_at", updated))
-	a.StoppedAt = optional(d.count("stopped_at", stopped))
-	if _, damaged := d.was["stopped_at"]; damaged {
-		a.StoppedAt = &a.UpdatedAt
+	a.StoppedAt, a.CreatedAt, a.UpdatedAt, a.OwnTools = optional(stopped), reeve.FromMillis(created), reeve.FromMillis(updated), own != 0
+	if err := first(
+		decodeStrict("categories", categories, &a.Categories),
+		decodeStrict("policy", policy, &a.Policy),
+		known("policy", policy != "null" && a.Policy.Validate() == nil),
+		known("lifecycle", slices.Contains(reeve.Lifecycles(), a.Lifecycle)),
+		known("mode", slices.Contains(reeve.Modes(), a.Mode)),
+		known("kind", reeve.IsKind(a.Kind)),
+		decode("clock", clock, &a.Stamp.Clock)); err != nil {
+		return a, err
 	}
-	a.OwnTools = own.damaged || own.value != 0 // what cannot be read gives it no tools
-	a.Broken, a.Damaged = d.String(), d.was
-	return a, nil
+	a.Config, err = rawObject("config", config)
+	return a, err
 }
 
 // InsertAgent adds an agent.
@@ -65,6 +63,12 @@ func (s *Snap) GetAgent(ctx context.Context, workspace, id string) (reeve.Agent,
 	return a, err
 }
 
+// FindAgent is GetAgent by id for what ends a run: false means that the agent is gone, or that its row cannot be read
+// and is skipped.
+func (s *Snap) FindAgent(ctx context.Context, workspace, id string) (reeve.Agent, bool, error) {
+	return one(ctx, s, skipCorrupt(s, scanAgent, nil), `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND id = $2`, workspace, id)
+}
+
 // AgentsByID reads the agents with these ids; those that are not there are left out.
 func (s *Snap) AgentsByID(ctx context.Context, ids []string) ([]reeve.Agent, error) {
 	return among(ctx, s, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE id IN (?)`, ids)
@@ -75,54 +79,9 @@ func (s *Snap) ListAgents(ctx context.Context, workspace, after string, limit in
 	return all(ctx, s, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, workspace, after, limit)
 }
 
-// BrokenAgents says which agents of a workspace are damaged, they or their state, and what of them.
-func (s *Snap) BrokenAgents(ctx context.Context, workspace string) (out []string, err error) {
-	const page = 500
-	for after, more := "", true; more; {
-		list, err := s.ListAgents(ctx, workspace, after, page)
-		if err != nil {
-			return nil, err
-		}
-		var ids []string
-		names := map[string]string{}
-		for _, a := range list {
-			after, names[a.ID], ids = a.Name, a.Name, append(ids, a.ID)
-			if a.Broken != "" {
-				out = append(out, a.Name+": "+a.Broken)
-			}
-		}
-		states, err := among(ctx, s, scanState, selectState+`WHERE agent_id IN (?)`, ids)
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range states {
-			if v.Broken != "" {
-				out = append(out, names[v.AgentID]+": "+v.Broken)
-			}
-		}
-		settings, err := among(ctx, s, scanSettings, `SELECT agent_id, tool_id, config FROM agent_tools WHERE agent_id IN (?)`, ids)
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range settings {
-			if v.broken {
-				out = append(out, names[v.agent]+": the tool "+v.tool+": "+damagedSettings)
-			}
-		}
-		more = len(list) == page
-	}
-	return out, nil
-}
-
-// UpdateAgent replaces an agent's settings and touches its workspace. What an end or a stop means for its wakes is part of it. What is damaged stays as it is until somebody sets it: an agent whose policy
-// cannot be read must not become one without any.
+// UpdateAgent replaces an agent's settings and touches its workspace. What an end or a stop means for its wakes is part
+// of it.
 func (t *Tx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
-	unless := func(column string, v any) any {
-		if was, damaged := a.Damaged[column]; damaged {
-			return was
-		}
-		return v
-	}
 	if err := t.Touch(ctx, a.WorkspaceID); err != nil {
 		return err
 	}
@@ -133,8 +92,9 @@ func (t *Tx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
 		return nil
 	}, `UPDATE agents SET name = $2, kind = $3, lifecycle = $4, categories = $5, policy = $6, config = $7, stopped_at = $8, updated_at = $9,
 			mode = $11, throttle_ms = $12, created_at = $13 WHERE id = $1 AND workspace_id = $10`,
-		a.ID, a.Name, a.Kind, string(a.Lifecycle), unless("categories", text(a.Categories)), unless("policy", text(a.Policy)), unless("config", configOf(a)),
-		unless("stopped_at", orZero(a.StoppedAt)), reeve.Millis(t.now), a.WorkspaceID, unless("mode", string(modeOf(a))), unless("throttle_ms", a.ThrottleMS), reeve.Millis(a.CreatedAt)); err != nil {
+		a.ID, a.Name, a.Kind, string(a.Lifecycle), text(a.Categories), text(a.Policy), configOf(a),
+		orZero(a.StoppedAt), reeve.Millis(t.now), a.WorkspaceID, string(modeOf(a)), a.ThrottleMS,
+		reeve.Millis(a.CreatedAt)); err != nil {
 		return err
 	}
 	return t.settleAgent(ctx, a)
@@ -208,51 +168,53 @@ func (t *Tx) Detach(ctx context.Context, a reeve.Agent, tool string) error {
 
 // AttachedConfig reads an agent's settings for a tool; nil if it does not have it.
 func (s *Snap) AttachedConfig(ctx context.Context, agent, tool string) (json.RawMessage, error) {
-	text, _, err := one(ctx, s, value[string], `SELECT config FROM agent_tools WHERE agent_id = $1 AND tool_id = $2`, agent, tool)
-	config, ok := readSettings(text)
-	if err == nil && !ok {
-		err = reeve.Errorf(reeve.Unsupported, "the tool %s cannot be called: %s", tool, damagedSettings).Hintf("reeve doctor lists what is damaged")
-	}
-	return config, err
+	v, _, err := one(ctx, s, scanAgentTool, selectAgentTool+`WHERE agent_id = $1 AND tool_id = $2`, agent, tool)
+	return v.Config, err
 }
 
-const damagedSettings = "the agent's settings for it are damaged in the database: detach it and attach it again"
-
-// readSettings reads an agent's settings for a tool: none, or an object. False means that they are damaged.
-func readSettings(s string) (json.RawMessage, bool) {
-	var d damage
-	if s == "" {
-		return nil, true
-	}
-	v := d.object("config", s)
-	return v, len(d.columns) == 0
+// AgentTool says that an agent has a tool, with the agent's settings for it.
+type AgentTool struct {
+	AgentID, ToolID, ToolWorkspace string
+	Config                         json.RawMessage
 }
 
-type settings struct {
-	agent, tool string
-	broken      bool
-}
+const selectAgentTool = `SELECT agent_id, tool_id, tool_workspace, config FROM agent_tools `
 
-func scanSettings(r scanner) (v settings, err error) {
+func scanAgentTool(r scanner) (v AgentTool, err error) {
 	var config string
-	err = r.Scan(&v.agent, &v.tool, &config)
-	_, ok := readSettings(config)
-	v.broken = !ok
+	if err := r.Scan(&v.AgentID, &v.ToolID, &v.ToolWorkspace, &config); err != nil {
+		return v, corrupt("agent_tools", v.AgentID+"/"+v.ToolID, err)
+	}
+	v.Config, err = settings(v.AgentID, v.ToolID, config)
 	return v, err
 }
 
-// ListAttachments reads the tools an agent has, ordered by category then name. One whose settings are damaged is broken: they may have forbidden something.
+// settings reads an agent's settings for a tool: none, or an object.
+func settings(agent, tool, config string) (json.RawMessage, error) {
+	if config == "" {
+		return nil, nil
+	}
+	v, err := rawObject("config", config)
+	if err != nil {
+		err = corrupt("agent_tools", agent+"/"+tool, err)
+	}
+	return v, err
+}
+
+// AgentTools reads which tools an agent has, without the tools themselves.
+func (s *Snap) AgentTools(ctx context.Context, agent string) ([]AgentTool, error) {
+	return all(ctx, s, scanAgentTool, selectAgentTool+`WHERE agent_id = $1`, agent)
+}
+
+// ListAttachments reads the tools an agent has, ordered by category then name.
 func (s *Snap) ListAttachments(ctx context.Context, agent string) ([]Attachment, error) {
 	return all(ctx, s, func(r scanner) (a Attachment, err error) {
 		var config string
 		if err := scanToolInto(r, &a.Tool, &config); err != nil {
 			return a, err
 		}
-		var ok bool
-		if a.Config, ok = readSettings(config); !ok {
-			a.Tool.Broken = damagedSettings
-		}
-		return a, nil
+		a.Config, err = settings(agent, a.Tool.ID, config)
+		return a, err
 	}, `SELECT `+toolColumns+`, agent_tools.config FROM agent_tools
 		JOIN tools ON tools.workspace_id = agent_tools.tool_workspace AND tools.id = agent_tools.tool_id
 		WHERE agent_tools.agent_id = $1 ORDER BY category, tools.name, tools.id`, agent)
@@ -265,23 +227,19 @@ type AgentSettings struct {
 }
 
 // ListSettings reads all settings that the agents of a workspace have for their tools, and of tools with a settings schema also
-// that there are none. Damaged settings are left out; see BrokenAgents.
+// that there are none.
 func (s *Snap) ListSettings(ctx context.Context, workspace string) ([]AgentSettings, error) {
-	list, err := all(ctx, s, func(r scanner) (v AgentSettings, err error) {
+	return all(ctx, s, func(r scanner) (v AgentSettings, err error) {
 		var config string
 		if err := scanToolInto(r, &v.Tool, &config, &v.Agent); err != nil {
 			return v, err
 		}
-		var ok bool
-		if v.Config, ok = readSettings(config); !ok {
-			v.Agent = ""
-		}
-		return v, nil
+		v.Config, err = settings(v.Agent, v.Tool.ID, config)
+		return v, err
 	}, `SELECT `+toolColumns+`, agent_tools.config, (SELECT name FROM agents WHERE id = agent_tools.agent_id) AS agent FROM agent_tools
 		JOIN tools ON tools.workspace_id = agent_tools.tool_workspace AND tools.id = agent_tools.tool_id
 		WHERE agent_tools.agent_id IN (SELECT id FROM agents WHERE workspace_id = $1) AND (agent_tools.config <> '' OR config_schema <> '')
 		ORDER BY agent, tools.id`, workspace)
-	return slices.DeleteFunc(list, func(v AgentSettings) bool { return v.Agent == "" }), err
 }
 
 // GetProfile reads the capabilities of a kind; false means there is no profile.
@@ -303,16 +261,13 @@ func (t *Tx) PutProfile(ctx context.Context, workspace string, p reeve.Profile) 
 		ON CONFLICT (workspace_id, kind) DO UPDATE SET capabilities = $3`, workspace, p.Kind, text(p.Capabilities))
 }
 
-// scanProfile reads a row of profiles. One that is damaged grants nothing, and says so.
 func scanProfile(r scanner) (p reeve.Profile, err error) {
+	defer wrapCorrupt("profiles", &p.Kind, &err)
 	var caps string
 	if err := r.Scan(&p.Kind, &caps); err != nil {
 		return p, err
 	}
-	var d damage
-	readBack(&d, "capabilities", caps, &p.Capabilities, nil)
-	p.Broken = d.String()
-	return p, nil
+	return p, decodeStrict("capabilities", caps, &p.Capabilities)
 }
 
 func configOf(a reeve.Agent) string { return cmp.Or(string(a.Config), "{}") }

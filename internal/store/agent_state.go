@@ -11,24 +11,21 @@ import (
 const selectState = `SELECT agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at, COALESCE((SELECT id FROM nodes WHERE self = 1), '')
 	FROM agent_states `
 
-// scanState reads a row of agent_states. What is damaged is empty, and the whole is broken.
 func scanState(r scanner) (v reeve.AgentState, err error) {
+	defer wrapCorrupt("agent_states", &v.AgentID, &err)
 	var slots, stamps, processed, clock, self string
-	var revision, seen, counter, updated number
-	if err := r.Scan(&v.AgentID, &revision, &slots, &stamps, &v.Head, &v.Summary, &processed, &seen, &v.Stamp.Node, &counter, &clock, &updated, &self); err != nil {
+	var seen, updated int64
+	if err := r.Scan(&v.AgentID, &v.Revision, &slots, &stamps, &v.Head, &v.Summary, &processed, &seen, &v.Stamp.Node, &v.Stamp.Counter,
+		&clock, &updated, &self); err != nil {
 		return v, err
 	}
-	v.UpdatedAt, v.Processed = reeve.FromMillis(updated.value), map[string]int64{}
-	d := damage{of: "the row of its state"}
-	v.Revision, v.Stamp.Counter = d.count("revision", revision), d.count("counter", counter)
-	known := d.count("seen", seen)
-	readInto(&d, "slots", slots, &v.Slots)
-	readInto(&d, "stamps", stamps, &v.Stamps)
-	readInto(&d, "processed", processed, &v.Processed)
-	readInto(&d, "clock", clock, &v.Stamp.Clock)
-	v.Broken = d.String()
-	if known > 0 && v.Processed != nil {
-		v.Processed[self] = known
+	v.UpdatedAt, v.Processed = reeve.FromMillis(updated), map[string]int64{}
+	if err := first(decode("slots", slots, &v.Slots), decode("stamps", stamps, &v.Stamps), decode("processed", processed, &v.Processed),
+		decode("clock", clock, &v.Stamp.Clock)); err != nil {
+		return v, err
+	}
+	if seen > 0 && v.Processed != nil {
+		v.Processed[self] = seen
 	}
 	return v, nil
 }
@@ -62,7 +59,7 @@ func (t *Tx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, slots 
 		return is, false, err
 	}
 	was, will := is.Slots.Paths(), slots.Paths()
-	if is.Broken == "" && reflect.DeepEqual(was, will) {
+	if reflect.DeepEqual(was, will) {
 		return is, false, nil
 	}
 	if revision != is.Revision {
@@ -72,12 +69,6 @@ func (t *Tx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, slots 
 	stamp, err := t.Stamp(ctx)
 	if err != nil {
 		return is, false, err
-	}
-	if is.Broken != "" {
-		was = nil // whose mark may be lost
-		if err := t.exec(ctx, `UPDATE agent_states SET seen = $2 WHERE agent_id = $1`, a.ID, is.Processed[stamp.Node]); err != nil {
-			return is, false, err
-		}
 	}
 	for _, paths := range []map[string]string{was, will} {
 		for p := range paths {
@@ -89,7 +80,7 @@ func (t *Tx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, slots 
 	is.Stamp.Node, is.Stamp.Counter = stamp.Node, stamp.Counter
 	maps.Copy(is.Stamp.Clock, stamp.Clock)
 	slots.SchemaVersion = reeve.StateVersion
-	is.Slots, is.Revision, is.UpdatedAt, is.Broken = slots, is.Revision+1, t.now, ""
+	is.Slots, is.Revision, is.UpdatedAt = slots, is.Revision+1, t.now
 	processed := maps.Clone(is.Processed)
 	delete(processed, stamp.Node) // which has a column of its own
 	return is, true, t.exec(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at)

@@ -10,6 +10,7 @@ const approvalColumns = `id, workspace_id, operation_id, call_id, agent_id, tool
 	state, decided_by, comment, decided_at, expires_at, created_at`
 
 func scanApproval(r scanner) (a reeve.Approval, err error) {
+	defer wrapCorrupt("approvals", &a.ID, &err)
 	var decided, expires, created int64
 	err = r.Scan(&a.ID, &a.WorkspaceID, &a.OperationID, &a.CallID, &a.AgentID, &a.Tool, &a.Args, &a.ArgsHash, &a.ToolVersion, &a.Policy, &a.Why,
 		&a.Reason, &a.Preview, &a.State, &a.DecidedBy, &a.Comment, &decided, &expires, &created)
@@ -54,18 +55,18 @@ func (s *Snap) ListApprovals(ctx context.Context, workspace string, state reeve.
 	if before != "" { // a condition of its own, so that the index begins there
 		where, args = where+` AND id < $5`, append(args, before)
 	}
-	return page(ctx, s, "approvals", func(r scanner) (reeve.Approval, error) { a, err := scanApproval(r); return a.At(s.now), err }, 3, `SELECT `+approvalColumns+` FROM approvals WHERE `+where+` ORDER BY id DESC LIMIT $3`, args...)
+	return all(ctx, s, func(r scanner) (reeve.Approval, error) { a, err := scanApproval(r); return a.At(s.now), err }, `SELECT `+approvalColumns+` FROM approvals WHERE `+where+` ORDER BY id DESC LIMIT $3`, args...)
 }
 
 // DueApprovals reads pending approvals that have expired.
 func (s *Snap) DueApprovals(ctx context.Context, limit int) ([]reeve.Approval, error) {
-	return all(ctx, s, sound(s, "approvals", scanApproval), `SELECT `+approvalColumns+` FROM approvals WHERE state = 'pending' AND expires_at <= $1
+	return all(ctx, s, skipCorrupt(s, scanApproval, nil), `SELECT `+approvalColumns+` FROM approvals WHERE state = 'pending' AND expires_at <= $1
 		ORDER BY expires_at LIMIT $2`, reeve.Millis(s.now), limit)
 }
 
 // NextExpiry is when the next approval that waits for an answer expires, in milliseconds; false means none does from now on.
 func (s *Snap) NextExpiry(ctx context.Context) (int64, bool, error) {
-	return one(ctx, s, sound(s, "approvals", timeOf), `SELECT id, expires_at FROM approvals WHERE state = 'pending' AND expires_at > $1 ORDER BY expires_at LIMIT 1`, reeve.Millis(s.now))
+	return one(ctx, s, skipCorrupt(s, dueRow("approvals"), nil), `SELECT id, expires_at FROM approvals WHERE state = 'pending' AND expires_at > $1 ORDER BY expires_at LIMIT 1`, reeve.Millis(s.now))
 }
 
 // MoveApproval answers an approval, provided nobody has since: the first answer wins.

@@ -13,6 +13,7 @@ const selectAutomation = `SELECT m.agent_id, m.workspace_id, a.name, m.owner, m.
 	FROM automations m JOIN agents a ON a.id = m.agent_id LEFT JOIN scripts s ON s.id = m.script_id LEFT JOIN troubles t ON t.agent_id = m.agent_id `
 
 func scanAutomation(r scanner) (m reeve.Automation, err error) {
+	defer wrapCorrupt("automations", &m.AgentID, &err)
 	var v reeve.ScriptVersion
 	var paused, created, updated, retry, stopped, changed int64
 	t := reeve.Trouble{}
@@ -116,12 +117,13 @@ func (s *Snap) Paused(ctx context.Context, agent string) (bool, error) {
 
 // ListAutomations reads a page of a workspace's automations, ordered by name, after a name.
 func (s *Snap) ListAutomations(ctx context.Context, workspace, after string, limit int) ([]reeve.Automation, error) {
-	return page(ctx, s, "automations", scanAutomation, 3, selectAutomation+`WHERE m.workspace_id = $1 AND a.name > $2 ORDER BY a.name LIMIT $3`, workspace, after, limit)
+	return all(ctx, s, scanAutomation, selectAutomation+`WHERE m.workspace_id = $1 AND a.name > $2 ORDER BY a.name LIMIT $3`, workspace, after, limit)
 }
 
 const scriptColumns = `id, workspace_id, agent_id, major, minor, source, language, comment, created_by, created_at, errand_id, on_behalf_of`
 
 func scanScript(r scanner) (v reeve.ScriptVersion, err error) {
+	defer wrapCorrupt("scripts", &v.ID, &err)
 	var created int64
 	var behalf string
 	if err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.Major, &v.Minor, &v.Source, &v.Language, &v.Comment, &v.CreatedBy, &created, &v.ErrandID, &behalf); err != nil {
@@ -169,6 +171,6 @@ func (s *Snap) GetVersion(ctx context.Context, agent string, major, minor int) (
 
 // ListVersions reads an automation's versions without their text, newest first.
 func (s *Snap) ListVersions(ctx context.Context, agent string, limit int) ([]reeve.ScriptVersion, error) {
-	return page(ctx, s, "scripts", scanScript, 2, `SELECT id, workspace_id, agent_id, major, minor, '', language, comment, created_by, created_at, errand_id, on_behalf_of FROM scripts
+	return all(ctx, s, scanScript, `SELECT id, workspace_id, agent_id, major, minor, '', language, comment, created_by, created_at, errand_id, on_behalf_of FROM scripts
 		WHERE agent_id = $1 ORDER BY major DESC, minor DESC LIMIT $2`, agent, limit)
 }

@@ -10,6 +10,7 @@ const selectBranch = `SELECT b.id, b.workspace_id, b.project_id, p.name, b.kind,
 	FROM branches b JOIN projects p ON p.id = b.project_id `
 
 func scanBranch(r scanner) (b reeve.Branch, err error) {
+	defer wrapCorrupt("branches", &b.ID, &err)
 	var merged, created, updated int64
 	err = r.Scan(&b.ID, &b.WorkspaceID, &b.ProjectID, &b.Project, &b.Kind, &b.Subject, &b.Name, &b.Base, &b.Head, &b.State, &b.Merged, &b.MergedBy, &merged, &created, &updated)
 	b.MergedAt, b.CreatedAt, b.UpdatedAt = optional(merged), reeve.FromMillis(created), reeve.FromMillis(updated)
@@ -62,6 +63,6 @@ type BranchFilter struct {
 
 // ListBranches reads a page of branches, newest first.
 func (s *Snap) ListBranches(ctx context.Context, workspace string, f BranchFilter) ([]reeve.Branch, error) {
-	return page(ctx, s, "branches", scanBranch, 6, selectBranch+`WHERE b.workspace_id = $1 AND `+seen+` AND ($3 = '' OR b.project_id = $3) AND ($4 = '' OR b.state = $4)
+	return all(ctx, s, scanBranch, selectBranch+`WHERE b.workspace_id = $1 AND `+seen+` AND ($3 = '' OR b.project_id = $3) AND ($4 = '' OR b.state = $4)
 		AND ($5 = '' OR b.id < $5) ORDER BY b.id DESC LIMIT $6`, workspace, f.User, f.Project, f.State, f.Before, f.Limit)
 }

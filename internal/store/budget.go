@@ -17,28 +17,19 @@ const budgetQuery = `SELECT b.subject, b.parent, b.on_exceed, limit_calls, limit
 const budgetGroup = ` GROUP BY b.subject, b.parent, b.on_exceed, limit_calls, limit_tokens, limit_micros, limit_millis, used_calls, used_tokens,
 	used_micros, used_millis ORDER BY b.subject`
 
-// scanBudget reads a budget. One that is damaged is broken, and harms no call that does not draw on it; PutBudget mends it.
 func scanBudget(r scanner) (b reeve.Budget, err error) {
-	var limit, used [4]number
-	if err := r.Scan(&b.Subject, &b.Parent, &b.OnExceed, &limit[0], &limit[1], &limit[2], &limit[3], &used[0], &used[1], &used[2], &used[3],
+	defer wrapCorrupt("budgets", &b.Subject, &err)
+	if err := r.Scan(&b.Subject, &b.Parent, &b.OnExceed, &b.Limit.Calls, &b.Limit.Tokens, &b.Limit.Micros, &b.Limit.Millis,
+		&b.Used.Calls, &b.Used.Tokens, &b.Used.Micros, &b.Used.Millis,
 		&b.Reserved.Calls, &b.Reserved.Tokens, &b.Reserved.Micros, &b.Reserved.Millis); err != nil {
 		return b, err
 	}
-	var d damage
-	b.Limit = reeve.Amount{Calls: d.count("limit_calls", limit[0]), Tokens: d.count("limit_tokens", limit[1]), Micros: d.count("limit_micros", limit[2]), Millis: d.count("limit_millis", limit[3])}
-	b.Used = reeve.Amount{Calls: d.sum("used_calls", used[0]), Tokens: d.sum("used_tokens", used[1]), Micros: d.sum("used_micros", used[2]), Millis: d.sum("used_millis", used[3])}
-	b.Broken = d.String()
-	return b, nil
-}
-
-// sum reads what was added up. Sums once passed the most that can be counted: then they were less than nothing, which counts as nothing, or no whole numbers any more.
-func (d *damage) sum(column string, n number) int64 {
-	if f, ok := n.was.(float64); ok && f < math.MaxInt64 {
-		n = number{value: int64(f)}
-	} else if ok {
-		n = number{value: math.MaxInt64}
+	for _, a := range []reeve.Amount{b.Limit, b.Used} {
+		if min(a.Calls, a.Tokens, a.Micros, a.Millis) < 0 {
+			return b, &columnError{"a limit or a use", "is less than 0"}
+		}
 	}
-	return d.count(column, number{max(0, n.value), n.damaged, n.was})
+	return b, nil
 }
 
 // spendable is an amount that can be spent: none of it is less than nothing, nor more than so much.
@@ -50,21 +41,12 @@ func spendable(a reeve.Amount, most int64) reeve.Amount {
 // mostClaimed bounds one claim, so that all claims on a budget can be summed. No limit is as high.
 const mostClaimed = 1 << 53
 
-// PutBudget sets a subject's limits; what it has used stays, as far as it can be read. A parent that leads back to the budget is refused. The workspace is touched before anything is read: of two changes that would make a circle together, the
-// second finds the first. The budget is held before that, as by a call that draws on it: one order of locks.
+// PutBudget sets a subject's limits; what it has used stays. A parent that leads back to the budget is refused. The
+// workspace is touched before anything is read: of two changes that would make a circle together, the second finds the
+// first. The budget is held before that, as by a call that draws on it: one order of locks.
 func (t *Tx) PutBudget(ctx context.Context, workspace string, b reeve.Budget) error {
 	if err := first(t.holdBudget(ctx, workspace, b.Subject), t.Touch(ctx, workspace), t.leadsOut(ctx, workspace, b)); err != nil {
 		return err
-	}
-	was, _, err := t.GetBudget(ctx, workspace, b.Subject)
-	if err != nil {
-		return err
-	}
-	if was.Broken != "" {
-		if err := t.exec(ctx, `UPDATE budgets SET used_calls = $3, used_tokens = $4, used_micros = $5, used_millis = $6 WHERE workspace_id = $1 AND subject = $2`,
-			workspace, b.Subject, was.Used.Calls, was.Used.Tokens, was.Used.Micros, was.Used.Millis); err != nil {
-			return err
-		}
 	}
 	return t.exec(ctx, `INSERT INTO budgets (workspace_id, subject, parent, on_exceed, limit_calls, limit_tokens, limit_micros, limit_millis,
 			used_calls, used_tokens, used_micros, used_millis) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0, 0, 0)
@@ -108,6 +90,12 @@ func (t *Tx) DeleteBudget(ctx context.Context, workspace, subject string) error 
 // ListBudgets reads a workspace's budgets.
 func (s *Snap) ListBudgets(ctx context.Context, workspace string) ([]reeve.Budget, error) {
 	return all(ctx, s, scanBudget, budgetQuery+budgetGroup, workspace)
+}
+
+// HasBudgets tells whether a workspace has budgets, and whether one of them has a parent.
+func (s *Snap) HasBudgets(ctx context.Context, workspace string) (has, nested bool, err error) {
+	parents, err := all(ctx, s, value[string], `SELECT DISTINCT parent FROM budgets WHERE workspace_id = $1`, workspace)
+	return len(parents) > 0, slices.ContainsFunc(parents, func(p string) bool { return p != "" }), err
 }
 
 // GetBudget reads one budget; false means that the subject has none.

@@ -36,17 +36,18 @@ func (r CallResult) Outcome() (info reeve.ResultInfo, err error) {
 const callColumns = operationColumns + `, args, request, result, result_info`
 
 func scanCall(r scanner) (c Call, err error) {
+	defer wrapCorrupt("calls", &c.Operation.CallID, &err)
 	var request, result, info string
-	var d damage
 	c.Operation, err = scanOperation(columnsThen{r, []any{&c.Args, &request, &result, &info}})
 	if err != nil {
 		return c, err
 	}
-	c.Request = d.whole("request", request)
-	if c.Operation.ResultID != "" {
-		c.Result = &CallResult{ID: c.Operation.ResultID, Content: result, Info: d.whole("result_info", info)}
+	if c.Request, err = rawJSON("request", request); err != nil || c.Operation.ResultID == "" {
+		return c, err
 	}
-	return c, d.err()
+	c.Result = &CallResult{ID: c.Operation.ResultID, Content: result}
+	c.Result.Info, err = rawJSON("result_info", info)
+	return c, err
 }
 
 // columnsThen scans a row that has some more columns behind those that are asked for.

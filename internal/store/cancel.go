@@ -137,9 +137,10 @@ func (s *Snap) RunsFor(ctx context.Context, agent string, runs []string) (map[st
 	led := map[string]bool{}
 	_, err := among(ctx, s, func(r scanner) (none struct{}, err error) {
 		var run reeve.Run
+		defer wrapCorrupt("runs", &run.ID, &err)
 		var ancestors, behalf string
 		if err = r.Scan(&run.ID, &ancestors, &behalf); err == nil {
-			err = fromText(ancestors, &run.Ancestors)
+			err = decode("ancestors", ancestors, &run.Ancestors)
 		}
 		if err == nil {
 			run.OnBehalfOf, err = delegatorsFrom(behalf)

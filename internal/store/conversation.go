@@ -9,6 +9,7 @@ import (
 const conversationColumns = `c.id, c.workspace_id, c.agent_id, c.user_id, c.title, c.origin, c.state, c.turns, c.created_at, c.updated_at`
 
 func scanConversation(r scanner) (c reeve.Conversation, err error) {
+	defer wrapCorrupt("conversations", &c.ID, &err)
 	var created, updated int64
 	err = r.Scan(&c.ID, &c.WorkspaceID, &c.AgentID, &c.UserID, &c.Title, &c.Origin, &c.State, &c.Turns, &created, &updated)
 	c.CreatedAt, c.UpdatedAt = reeve.FromMillis(created), reeve.FromMillis(updated)
@@ -88,7 +89,7 @@ type ConversationFilter struct {
 
 // ListConversations reads a page of conversations, newest first.
 func (s *Snap) ListConversations(ctx context.Context, workspace string, f ConversationFilter) ([]reeve.Conversation, error) {
-	return page(ctx, s, "conversations", scanConversation, 6, `SELECT `+conversationColumns+` FROM conversations c WHERE c.workspace_id = $1
+	return all(ctx, s, scanConversation, `SELECT `+conversationColumns+` FROM conversations c WHERE c.workspace_id = $1
 		AND ($2 = '' OR EXISTS (SELECT 1 FROM participants p WHERE p.conversation_id = c.id AND p.kind = 'user' AND p.id = $2))
 		AND ($3 = '' OR c.agent_id = $3) AND ($4 = '' OR c.state = $4) AND ($5 = '' OR (c.created_at, c.id) < (SELECT b.created_at, b.id FROM conversations b WHERE b.id = $5)) ORDER BY c.created_at DESC, c.id DESC LIMIT $6`,
 		workspace, f.User, f.Agent, f.State, f.Before, f.Limit)
@@ -96,7 +97,7 @@ func (s *Snap) ListConversations(ctx context.Context, workspace string, f Conver
 
 // ListTurns reads a page of a conversation's turns, newest first, before a turn.
 func (s *Snap) ListTurns(ctx context.Context, conversation, before string, limit int) ([]reeve.Run, error) {
-	return page(ctx, s, "runs", scanRun, 3, `SELECT `+runColumns+` FROM runs WHERE session_id = $1 AND reason = 'user_initiated' AND ($2 = '' OR id < $2)
+	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE session_id = $1 AND reason = 'user_initiated' AND ($2 = '' OR id < $2)
 		ORDER BY id DESC LIMIT $3`, conversation, before, limit)
 }
 

@@ -18,7 +18,7 @@ type DB struct {
 	newCall string // put together once
 	texts   statements
 	arrays  bool // a parameter can be a list, as on PostgreSQL; see rows.go
-	spoilt  spoilage
+	skipped skipLog
 	unsure  atomic.Int64 // see Unsure
 }
 
@@ -258,7 +258,7 @@ func scanned[T any](rows Rows, scan func(scanner) (T, error)) ([]T, error) {
 	list := []T{}
 	for rows.Next() {
 		v, err := scan(rows)
-		if err == errLeftOut {
+		if err == errSkipped {
 			continue
 		}
 		if err != nil {
@@ -282,7 +282,7 @@ func ask[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error), int
 	})
 }
 
-// first is the first of some errors: what follows one that spoilt a transaction says nothing new.
+// first is the first of some errors: after the one that failed a transaction, the others say nothing new.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

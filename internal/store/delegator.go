@@ -21,7 +21,7 @@ func delegatorsText(list []reeve.Delegator) string {
 
 func delegatorsFrom(s string) (list []reeve.Delegator, err error) {
 	var rows []delegator
-	err = fromText(s, &rows)
+	err = decode("on_behalf_of", s, &rows)
 	for _, d := range rows {
 		d.Delegator.Had = d.Had
 		list = append(list, d.Delegator)

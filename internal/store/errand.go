@@ -11,6 +11,7 @@ const selectErrand = `SELECT k.id, k.workspace_id, k.kind, k.agent_id, COALESCE(
 	FROM errands k LEFT JOIN agents a ON a.id = k.agent_id LEFT JOIN scripts s ON s.id = k.script_id LEFT JOIN scripts v ON v.id = k.result_id `
 
 func scanErrand(r scanner) (k reeve.Errand, err error) {
+	defer wrapCorrupt("errands", &k.ID, &err)
 	var was, is reeve.ScriptVersion
 	var talk string
 	var created, closed int64
@@ -25,7 +26,7 @@ func scanErrand(r scanner) (k reeve.Errand, err error) {
 		k.Result = is.Version()
 	}
 	k.CreatedAt, k.ClosedAt = reeve.FromMillis(created), optional(closed)
-	return k, fromText(talk, &k.Talk)
+	return k, decode("talk", talk, &k.Talk)
 }
 
 // InsertErrand writes an errand; false means that this version's repair is there already.
@@ -63,12 +64,12 @@ func (s *Snap) FindErrandOf(ctx context.Context, workspace, run string) (reeve.E
 
 // ListErrands reads an automation's errands, newest first: a user's and nobody's, or, with no user, all.
 func (s *Snap) ListErrands(ctx context.Context, agent, user string, limit int) ([]reeve.Errand, error) {
-	return page(ctx, s, "errands", scanErrand, 2, selectErrand+`WHERE k.agent_id = $1 AND ($3 = '' OR k.user_id = '' OR k.user_id = $3) ORDER BY k.id DESC LIMIT $2`, agent, limit, user)
+	return all(ctx, s, scanErrand, selectErrand+`WHERE k.agent_id = $1 AND ($3 = '' OR k.user_id = '' OR k.user_id = $3) ORDER BY k.id DESC LIMIT $2`, agent, limit, user)
 }
 
 // AskingErrands reads a workspace's errands that wait for an answer, newest first: a user's and nobody's, or, with no user, all.
 func (s *Snap) AskingErrands(ctx context.Context, workspace, user string, limit int) ([]reeve.Errand, error) {
-	return page(ctx, s, "errands", scanErrand, 2, selectErrand+`WHERE k.workspace_id = $1 AND k.state = 'asking' AND ($3 = '' OR k.user_id = '' OR k.user_id = $3)
+	return all(ctx, s, scanErrand, selectErrand+`WHERE k.workspace_id = $1 AND k.state = 'asking' AND ($3 = '' OR k.user_id = '' OR k.user_id = $3)
 		ORDER BY k.id DESC LIMIT $2`, workspace, limit, user)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"reeve"
 )
@@ -50,7 +51,7 @@ func (t *Tx) SendMedia(ctx context.Context, conversation, operation string, f re
 
 // SentMedia finds what was sent to a conversation by its hash, as it was named last.
 func (s *Snap) SentMedia(ctx context.Context, conversation, hash string) (reeve.Attachment, error) {
-	list, err := all(ctx, s, scanFrame, `SELECT n, body, created_at FROM frames WHERE conversation_id = $1 AND frame_key >= $2 AND frame_key < $3
+	list, err := all(ctx, s, scanFrame, selectFrame+`WHERE conversation_id = $1 AND frame_key >= $2 AND frame_key < $3
 		ORDER BY frame_key DESC LIMIT 1`, conversation, mediaKey(hash), mediaKey(hash+"~"))
 	if err != nil || len(list) == 0 {
 		return reeve.Attachment{}, cmp.Or(err, notFound("media", hash))
@@ -130,7 +131,7 @@ func (s *Snap) begun(ctx context.Context, run reeve.Run) ([]reeve.Frame, error) 
 	if run.State == reeve.RunCompleted {
 		return nil, nil
 	}
-	return all(ctx, s, scanFrame, `SELECT n, body, created_at FROM frames WHERE conversation_id = $1 AND frame_key >= $2 AND frame_key < $3`, run.SessionID, run.ID+":"+calls, run.ID+":"+calls+"~")
+	return all(ctx, s, scanFrame, selectFrame+`WHERE conversation_id = $1 AND frame_key >= $2 AND frame_key < $3`, run.SessionID, run.ID+":"+calls, run.ID+":"+calls+"~")
 }
 
 func (t *Tx) tellUnmade(ctx context.Context, run reeve.Run, begun []reeve.Frame) error {
@@ -158,22 +159,26 @@ func (t *Tx) AppendEnd(ctx context.Context, run reeve.Run) error {
 		Message: run.Message, Spent: &run.Spent})
 }
 
+const selectFrame = `SELECT conversation_id, n, body, created_at FROM frames `
+
 func scanFrame(r scanner) (f reeve.Frame, err error) {
 	var n, at int64
-	var body string
-	if err := r.Scan(&n, &body, &at); err != nil {
-		return f, err
+	var conversation, body string
+	if err = r.Scan(&conversation, &n, &body, &at); err == nil {
+		err = decode("body", body, &f)
 	}
-	err = fromText(body, &f)
+	if err != nil {
+		return f, corrupt("frames", conversation+"/"+strconv.FormatInt(n, 10), err)
+	}
 	f.Seq = n * FrameStep
 	when := reeve.FromMillis(at)
 	f.At = &when
-	return f, err
+	return f, nil
 }
 
 // ListFrames reads the kept frames of a conversation after a sequence number, in order.
 func (s *Snap) ListFrames(ctx context.Context, conversation string, after int64, limit int) ([]reeve.Frame, error) {
-	return all(ctx, s, scanFrame, `SELECT n, body, created_at FROM frames WHERE conversation_id = $1 AND n > $2 ORDER BY n LIMIT $3`, conversation, after/FrameStep, limit)
+	return all(ctx, s, scanFrame, selectFrame+`WHERE conversation_id = $1 AND n > $2 ORDER BY n LIMIT $3`, conversation, after/FrameStep, limit)
 }
 
 // LastFrame is the sequence number of the last kept frame; 0 means that there is none.

@@ -211,8 +211,8 @@ func (s *Snap) agentNames(ctx context.Context, workspace string) (map[string]str
 }
 
 // UnderWay lists a workspace's operations that were let through and are not over: approved and not begun, or sent without an
-// outcome so far. Those that are damaged are left out.
+// outcome so far. Rows that cannot be read are skipped: a person's answer to the others must not depend on them.
 func (s *Snap) UnderWay(ctx context.Context, workspace string) ([]reeve.Operation, error) {
-	return all(ctx, s, sound(s, "calls", scanOperation), `SELECT `+operationColumns+` FROM calls
+	return all(ctx, s, skipCorrupt(s, scanOperation, nil), `SELECT `+operationColumns+` FROM calls
 		WHERE state IN ('prepared', 'dispatched') AND workspace_id || '' = $1 ORDER BY next_attempt_at, id LIMIT $2`, workspace, math.MaxInt32)
 }

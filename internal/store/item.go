@@ -9,6 +9,7 @@ import (
 const ledgerColumns = `agent_id, item_id, workspace_id, title, state, attempt, created_by, first_run, last_run, code, message, created_at, updated_at`
 
 func scanLedger(r scanner) (v reeve.Item, err error) {
+	defer wrapCorrupt("items", &v.ID, &err)
 	var created, updated int64
 	err = r.Scan(&v.AgentID, &v.ID, &v.WorkspaceID, &v.Title, &v.State, &v.Attempt, &v.CreatedBy, &v.FirstRun, &v.LastRun, &v.Code, &v.Message, &created, &updated)
 	v.CreatedAt, v.UpdatedAt = reeve.FromMillis(created), reeve.FromMillis(updated)
@@ -82,13 +83,14 @@ func (s *Snap) GetItem(ctx context.Context, agent, id string) (reeve.Item, error
 
 // WaitingItems reads a workspace's items that need attention, newest first.
 func (s *Snap) WaitingItems(ctx context.Context, workspace string, limit int) ([]reeve.WaitingItem, error) {
-	return page(ctx, s, "items", func(r scanner) (v reeve.WaitingItem, err error) {
+	return all(ctx, s, func(r scanner) (v reeve.WaitingItem, err error) {
+		defer wrapCorrupt("items", &v.ID, &err)
 		var created, updated int64
 		err = r.Scan(&v.AgentID, &v.ID, &v.WorkspaceID, &v.Title, &v.State, &v.Attempt, &v.CreatedBy, &v.FirstRun, &v.LastRun, &v.Code, &v.Message,
 			&created, &updated, &v.Automation)
 		v.CreatedAt, v.UpdatedAt = reeve.FromMillis(created), reeve.FromMillis(updated)
 		return v, err
-	}, 2, `SELECT i.agent_id, i.item_id, i.workspace_id, i.title, i.state, i.attempt, i.created_by, i.first_run, i.last_run, i.code, i.message,
+	}, `SELECT i.agent_id, i.item_id, i.workspace_id, i.title, i.state, i.attempt, i.created_by, i.first_run, i.last_run, i.code, i.message,
 			i.created_at, i.updated_at, a.name
 		FROM items i JOIN agents a ON a.id = i.agent_id WHERE i.workspace_id = $1 AND i.state = 'needs_attention'
 		ORDER BY i.created_at DESC, i.entry_id DESC, i.item_id DESC LIMIT $2`, workspace, limit)
@@ -98,7 +100,7 @@ func (s *Snap) WaitingItems(ctx context.Context, workspace string, limit int) ([
 // last is the newest.
 func (s *Snap) ListLedger(ctx context.Context, agent string, f reeve.ItemFilter) (l reeve.ItemList, err error) {
 	const where = ` FROM items WHERE agent_id = $1 AND ($2 = '' OR state = $2) AND ($3 = '' OR item_id = $3)`
-	if l.Items, err = page(ctx, s, "items", scanLedger, 4, `SELECT `+ledgerColumns+where+` ORDER BY created_at DESC, entry_id DESC, item_id DESC LIMIT $4 OFFSET $5`,
+	if l.Items, err = all(ctx, s, scanLedger, `SELECT `+ledgerColumns+where+` ORDER BY created_at DESC, entry_id DESC, item_id DESC LIMIT $4 OFFSET $5`,
 		agent, string(f.State), f.ID, f.Limit, f.Offset); err != nil {
 		return l, err
 	}

@@ -130,7 +130,7 @@ func (h *head) scan(r scanner, rest ...any) error {
 		return err
 	}
 	h.to.CreatedAt, h.to.UpdatedAt, h.to.DeletedAt = reeve.FromMillis(h.created), reeve.FromMillis(h.updated), optional(h.deleted)
-	return fromText(h.clock, &h.to.Stamp.Clock)
+	return decode("clock", h.clock, &h.to.Stamp.Clock)
 }
 
 // bonds are tables whose rows only tie others together: what changed is what they tie.

@@ -11,6 +11,7 @@ import (
 const blockColumns = `plan_id, category_id, task_id, starts_at, start_offset, ends_at, end_offset, note`
 
 func scanBlock(r scanner) (b reeve.PlanBlock, err error) {
+	defer wrapCorrupt("plan_blocks", &b.ID, &err)
 	h := head{to: &b.Record}
 	var start, startOffset, end, endOffset int64
 	err = h.scan(r, &b.PlanID, &b.CategoryID, &b.TaskID, &start, &startOffset, &end, &endOffset, &b.Note)

@@ -12,6 +12,7 @@ import (
 const categoryColumns = `name, folded`
 
 func scanCategory(r scanner) (c reeve.Category, err error) {
+	defer wrapCorrupt("categories", &c.ID, &err)
 	h, folded := head{to: &c.Record}, ""
 	return c, h.scan(r, &c.Name, &folded)
 }

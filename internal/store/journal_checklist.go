@@ -14,12 +14,14 @@ const (
 )
 
 func scanChecklist(r scanner) (c reeve.Checklist, err error) {
+	defer wrapCorrupt("checklists", &c.ID, &err)
 	h := head{to: &c.Record}
 	c.Items = []reeve.ChecklistItem{}
 	return c, h.scan(r, &c.TaskID, &c.Title, &c.Position)
 }
 
 func scanItem(r scanner) (i reeve.ChecklistItem, err error) {
+	defer wrapCorrupt("checklist_items", &i.ID, &err)
 	h, checked := head{to: &i.Record}, int64(0)
 	err = h.scan(r, &i.ChecklistID, &i.Title, &checked, &i.Position)
 	i.Checked = checked != 0

@@ -13,6 +13,7 @@ const (
 )
 
 func scanLabel(r scanner) (l reeve.Label, err error) {
+	defer wrapCorrupt("labels", &l.ID, &err)
 	h, folded := head{to: &l.Record}, ""
 	return l, h.scan(r, &l.Name, &folded, &l.CategoryID)
 }
@@ -24,6 +25,7 @@ type taskLabel struct {
 }
 
 func scanTaskLabel(r scanner) (l taskLabel, err error) {
+	defer wrapCorrupt("task_labels", &l.ID, &err)
 	h := head{to: &l.Record}
 	return l, h.scan(r, &l.task, &l.label)
 }

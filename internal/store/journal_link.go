@@ -9,6 +9,7 @@ import (
 const linkColumns = `from_id, to_id, relation`
 
 func scanLink(r scanner) (l reeve.Link, err error) {
+	defer wrapCorrupt("links", &l.ID, &err)
 	h := head{to: &l.Record}
 	return l, h.scan(r, &l.FromID, &l.ToID, &l.Relation)
 }

@@ -15,12 +15,14 @@ const (
 )
 
 func scanPlan(r scanner) (p reeve.DayPlan, err error) {
+	defer wrapCorrupt("day_plans", &p.ID, &err)
 	h := head{to: &p.Record}
 	p.Blocks, p.Pinned = []reeve.PlanBlock{}, []string{}
 	return p, h.scan(r, &p.UserID, &p.Day)
 }
 
 func scanPin(r scanner) (p reeve.PlanPin, err error) {
+	defer wrapCorrupt("plan_pins", &p.ID, &err)
 	h := head{to: &p.Record}
 	return p, h.scan(r, &p.PlanID, &p.TaskID, &p.Position)
 }

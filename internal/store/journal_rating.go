@@ -18,11 +18,12 @@ const (
 )
 
 func scanRating(r scanner) (v reeve.Rating, err error) {
+	defer wrapCorrupt("ratings", &v.ID, &err)
 	h, scores := head{to: &v.Record}, ""
 	if err := h.scan(r, &v.UserID, &v.Target, &v.TargetID, &scores, &v.Note); err != nil {
 		return v, err
 	}
-	return v, fromText(scores, &v.Scores)
+	return v, decode("scores", scores, &v.Scores)
 }
 
 // rated finds what a rating is about, and gives its category.

@@ -10,6 +10,7 @@ import (
 const taskColumns = `category_id, title, folded, description, status, priority, estimate_minutes, due_date, language, closed_at, created_by`
 
 func scanTask(r scanner) (t reeve.Task, err error) {
+	defer wrapCorrupt("tasks", &t.ID, &err)
 	h, folded, closed := head{to: &t.Record}, "", int64(0)
 	err = h.scan(r, &t.CategoryID, &t.Title, &folded, &t.Description, &t.Status, &t.Priority, &t.EstimateMinutes, &t.DueDate, &t.Language, &closed, &t.CreatedBy)
 	t.ClosedAt = optional(closed)
@@ -93,7 +94,7 @@ func (r *JournalReader) Tasks(ctx context.Context, f TaskFilter) ([]reeve.Task, 
 		c.add("(created_at < ? OR (created_at = ? AND id < ?))", f.Before.At, f.Before.At, f.Before.ID)
 	}
 	c.args = append(c.args, f.Limit)
-	list, err := page(ctx, r.snap, "tasks", scanTask, len(c.args), `SELECT `+recordColumns+taskColumns+` FROM tasks WHERE `+c.String()+
+	list, err := all(ctx, r.snap, scanTask, `SELECT `+recordColumns+taskColumns+` FROM tasks WHERE `+c.String()+
 		` ORDER BY created_at DESC, id DESC LIMIT $`+strconv.Itoa(len(c.args)), c.args...)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 const timeColumns = `task_id, user_id, started_at, start_offset, ended_at, end_offset, note, source_id`
 
 func scanTimeEntry(r scanner) (e reeve.TimeEntry, err error) {
+	defer wrapCorrupt("time_entries", &e.ID, &err)
 	h := head{to: &e.Record}
 	var start, startOffset, end, endOffset int64
 	if err := h.scan(r, &e.TaskID, &e.UserID, &start, &startOffset, &end, &endOffset, &e.Note, &e.SourceID); err != nil {

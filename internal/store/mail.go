@@ -40,6 +40,7 @@ func (s *Snap) ListInboxes(ctx context.Context, workspace string) ([]Inbox, erro
 const inboxColumns = `id, name, user_id, messages`
 
 func scanInbox(r scanner) (v Inbox, err error) {
+	defer wrapCorrupt("inboxes", &v.Name, &err)
 	return v, r.Scan(&v.ID, &v.Name, &v.User, &v.Messages)
 }
 
@@ -289,7 +290,7 @@ func line(s string) string {
 // GetMail gives a mail by its id: of these inboxes, the first that has it.
 func (s *Snap) GetMail(ctx context.Context, inboxes []Inbox, id string) (reeve.Email, error) {
 	for _, box := range inboxes {
-		e, ok, err := one(ctx, s, scanMail, `SELECT message_id, folder, subject, sender, recipients, detail, sent_at, body FROM emails WHERE inbox_id = $1 AND message_id = $2`, box.ID, reeve.Clean(id))
+		e, ok, err := one(ctx, s, scanMail, `SELECT `+mailColumns+` FROM emails WHERE inbox_id = $1 AND message_id = $2`, box.ID, reeve.Clean(id))
 		if err != nil || ok {
 			e.Inbox = box.Name
 			return e, err
@@ -298,7 +299,10 @@ func (s *Snap) GetMail(ctx context.Context, inboxes []Inbox, id string) (reeve.E
 	return reeve.Email{}, notFound("email", id)
 }
 
+const mailColumns = `message_id, folder, subject, sender, recipients, detail, sent_at, body`
+
 func scanMail(r scanner) (e reeve.Email, err error) {
+	defer wrapCorrupt("emails", &e.MessageID, &err)
 	var recipients, detail string
 	var sent int64
 	if err := r.Scan(&e.MessageID, &e.Folder, &e.Subject, &e.Sender, &recipients, &detail, &sent, &e.Body); err != nil {
@@ -308,7 +312,7 @@ func scanMail(r scanner) (e reeve.Email, err error) {
 	e.Date = moment(sent)
 	var d mailDetail
 	var full []string
-	if err := cmp.Or(fromText(recipients, &full), fromText(detail, &d)); err != nil {
+	if err := cmp.Or(decode("recipients", recipients, &full), decode("detail", detail, &d)); err != nil {
 		return e, err
 	}
 	e.Attachments, e.Cut = d.Attachments, d.Cut

@@ -9,6 +9,7 @@ import (
 const importColumns = `id, user_id, source, state, replaces, position, seen, added, replaced, duplicate, bad, notes, started_at, updated_at, finished_at`
 
 func scanImport(r scanner) (v reeve.MailImport, err error) {
+	defer wrapCorrupt("mail_imports", &v.ID, &err)
 	var notes string
 	var started, updated, finished int64
 	var replaces int
@@ -17,7 +18,7 @@ func scanImport(r scanner) (v reeve.MailImport, err error) {
 	}
 	v.Replace, v.StartedAt, v.UpdatedAt, v.FinishedAt = replaces == 1, reeve.FromMillis(started), reeve.FromMillis(updated), moment(finished)
 	v.Notes = []reeve.MailNote{}
-	return v, fromText(notes, &v.Notes)
+	return v, decode("notes", notes, &v.Notes)
 }
 
 // BeginImport begins an import, or gives the user's own of the same source that is still open.

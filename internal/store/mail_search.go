@@ -212,6 +212,7 @@ func (q MailSearch) times() (from, to int64) {
 
 func scanFound(inboxes []Inbox, most int) func(scanner) (MailFound, error) {
 	return func(r scanner) (m MailFound, err error) {
+		defer wrapCorrupt("emails", &m.MessageID, &err)
 		var inbox, sent int64
 		var recipients string
 		if err := r.Scan(&m.row, &inbox, &m.MessageID, &m.Folder, &m.Subject, &m.From, &sent, &recipients, &m.Attached, &m.Body); err != nil {
@@ -223,7 +224,7 @@ func scanFound(inboxes []Inbox, most int) func(scanner) (MailFound, error) {
 		m.More = len(m.Body) >= most && utf8.RuneCountInString(m.Body) == most
 		m.Sender, _ = reeve.Address(m.From)
 		m.Date = moment(sent)
-		return m, fromText(recipients, &m.Recipients)
+		return m, decode("recipients", recipients, &m.Recipients)
 	}
 }
 

@@ -12,14 +12,15 @@ import (
 const messageColumns = `id, workspace_id, thread_id, agent_id, run_id, kind, content, metadata, created_at`
 
 func scanMessage(r scanner) (m reeve.Message, err error) {
+	defer wrapCorrupt("messages", &m.ID, &err)
 	var meta string
 	var created int64
 	if err := r.Scan(&m.ID, &m.WorkspaceID, &m.ThreadID, &m.AgentID, &m.RunID, &m.Kind, &m.Content, &meta, &created); err != nil {
 		return m, err
 	}
-	var d damage
-	m.Metadata, m.CreatedAt = d.whole("metadata", meta), reeve.FromMillis(created)
-	return m, d.err()
+	m.CreatedAt = reeve.FromMillis(created)
+	m.Metadata, err = rawJSON("metadata", meta)
+	return m, err
 }
 
 // AppendMessage writes what was said: a thought, an observation, a message of a person, a summary or a note of the system.
@@ -52,30 +53,33 @@ const (
 )
 
 // scanEntries reads the entries that a row of a log makes: one of a message, and of a call also its result.
-func scanEntries(r scanner) ([]reeve.Message, error) {
+func scanEntries(r scanner) (entries []reeve.Message, err error) {
 	var m, result reeve.Message
+	table, column := "messages", "metadata"
+	defer func() { wrapCorrupt(table, &m.ID, &err) }()
 	var meta, info string
 	var created, updated int64
 	if err := r.Scan(&m.ID, &m.WorkspaceID, &m.ThreadID, &m.AgentID, &m.RunID, &m.Kind, &m.Content, &meta, &created,
 		&m.OperationID, &result.ID, &result.Content, &info, &updated); err != nil {
 		return nil, err
 	}
-	table, column := "messages", "metadata"
 	if m.Kind == reeve.Action {
 		table, column = "calls", "request"
 	}
-	var d damage
-	m.Metadata, m.CreatedAt = d.whole(column, meta), reeve.FromMillis(created)
-	entries := []reeve.Message{m}
+	m.CreatedAt = reeve.FromMillis(created)
+	if m.Metadata, err = rawJSON(column, meta); err != nil {
+		return nil, err
+	}
+	entries = []reeve.Message{m}
 	if result.ID != "" {
 		id, content := result.ID, result.Content
 		result = m
 		result.ID, result.Kind, result.ActionID, result.Content = id, reeve.ToolResult, m.ID, content
-		result.Metadata, result.CreatedAt = d.whole("result_info", info), reeve.FromMillis(updated)
+		result.CreatedAt = reeve.FromMillis(updated)
+		if result.Metadata, err = rawJSON("result_info", info); err != nil {
+			return nil, err
+		}
 		entries = append(entries, result)
-	}
-	if err := d.err(); err != nil {
-		return nil, inTable{table, err}
 	}
 	return entries, nil
 }
@@ -101,10 +105,10 @@ func behind(rows [][]reeve.Message, after string, limit int) []reeve.Message {
 	return log[:min(limit, len(log))]
 }
 
-// listLog reads entries as they are shown: rows that cannot be read are left out.
+// listLog reads entries as they are shown.
 func (s *Snap) listLog(ctx context.Context, query, workspace, of, after string, limit int) ([]reeve.Message, error) {
 	// One row more than the limit: the first may be that which was read last.
-	rows, err := page(ctx, s, "messages", scanEntries, 4, query, workspace, of, strings.TrimSuffix(after, resultMark), limit+1)
+	rows, err := all(ctx, s, scanEntries, query, workspace, of, strings.TrimSuffix(after, resultMark), limit+1)
 	if err != nil {
 		return nil, err
 	}

@@ -15,9 +15,10 @@ const noteColumns = `o.id, o.user_id, o.agent_id, o.conversation_id, o.turn_id, 
 
 func scanNote(r scanner) (n reeve.Note, err error) { return n, scanNoteInto(r, &n) }
 
-func scanNoteInto(r scanner, n *reeve.Note, more ...any) error {
+func scanNoteInto(r scanner, n *reeve.Note, more ...any) (err error) {
+	defer wrapCorrupt("notes", &n.ID, &err)
 	var created int64
-	err := r.Scan(append([]any{&n.ID, &n.UserID, &n.AgentID, &n.ConversationID, &n.TurnID, &n.Content, &created}, more...)...)
+	err = r.Scan(append([]any{&n.ID, &n.UserID, &n.AgentID, &n.ConversationID, &n.TurnID, &n.Content, &created}, more...)...)
 	n.CreatedAt = reeve.FromMillis(created)
 	return err
 }
@@ -62,7 +63,7 @@ func (s *Snap) ListNotes(ctx context.Context, workspace string, f NoteFilter) (n
 		reeve.Note
 		n int64
 	}
-	list, err := page(ctx, s, "notes", func(r scanner) (v placed, err error) { return v, scanNoteInto(r, &v.Note, &v.n) }, 5,
+	list, err := all(ctx, s, func(r scanner) (v placed, err error) { return v, scanNoteInto(r, &v.Note, &v.n) },
 		`SELECT `+noteColumns+`, o.n FROM notes o WHERE o.workspace_id = $1 AND ($2 = '' OR o.user_id = $2) AND ($3 = '' OR o.agent_id = $3) AND o.n < $4 ORDER BY o.n DESC LIMIT $5`,
 		workspace, f.User, f.Agent, cmp.Or(f.Before, math.MaxInt64), f.Limit)
 	notes = make([]reeve.Note, len(list))

@@ -10,6 +10,7 @@ import (
 const notificationColumns = `id, workspace_id, user_id, run_id, timer_id, agent_id, session, title, body, read_at, delivered_at, created_at`
 
 func scanNotification(r scanner) (v reeve.Notification, err error) {
+	defer wrapCorrupt("notifications", &v.ID, &err)
 	var read, delivered, created int64
 	err = r.Scan(&v.ID, &v.WorkspaceID, &v.UserID, &v.RunID, &v.TimerID, &v.AgentID, &v.Session, &v.Title, &v.Body, &read, &delivered, &created)
 	v.ReadAt, v.DeliveredAt, v.CreatedAt = optional(read), optional(delivered), reeve.FromMillis(created)
@@ -52,7 +53,7 @@ func (s *Snap) ListNotifications(ctx context.Context, workspace, user string, un
 	if unread {
 		only = 1
 	}
-	return page(ctx, s, "notifications", scanNotification, 5, `SELECT `+notificationColumns+` FROM notifications WHERE workspace_id = $1 AND user_id = $2 AND ($3 = 0 OR read_at = 0)
+	return all(ctx, s, scanNotification, `SELECT `+notificationColumns+` FROM notifications WHERE workspace_id = $1 AND user_id = $2 AND ($3 = 0 OR read_at = 0)
 		AND ($4 = '' OR id < $4) ORDER BY id DESC LIMIT $5`, workspace, user, only, before, limit)
 }
 
@@ -72,7 +73,7 @@ const maxTries = 10
 // ClaimDeliveries takes notifications that are to be sent to a webhook, and puts the next try off, by twice as long each time, so
 // that a crash on the way only delays it.
 func (t *Tx) ClaimDeliveries(ctx context.Context, putOff time.Duration, limit int) ([]reeve.Notification, error) {
-	return all(ctx, &t.Snap, sound(&t.Snap, "notifications", scanNotification), `WITH due AS MATERIALIZED (SELECT id FROM notifications WHERE delivered_at = 0 AND next_at > 0 AND next_at <= $1
+	return all(ctx, &t.Snap, skipCorrupt(&t.Snap, scanNotification, nil), `WITH due AS MATERIALIZED (SELECT id FROM notifications WHERE delivered_at = 0 AND next_at > 0 AND next_at <= $1
 			ORDER BY next_at LIMIT $3`+t.db.engine.Lock()+`)
 		UPDATE notifications SET tries = tries + 1, next_at = CASE WHEN tries + 1 >= $4 THEN 0 ELSE $1 + $2 * (CAST(1 AS BIGINT) << CAST(tries AS INTEGER)) END
 		WHERE id IN (SELECT id FROM due) RETURNING `+notificationColumns,
@@ -81,7 +82,7 @@ func (t *Tx) ClaimDeliveries(ctx context.Context, putOff time.Duration, limit in
 
 // NextDelivery is when the next notification is due to be sent, in milliseconds; false means that none is.
 func (s *Snap) NextDelivery(ctx context.Context) (int64, bool, error) {
-	return one(ctx, s, sound(s, "notifications", timeOf), `SELECT id, next_at FROM notifications WHERE delivered_at = 0 AND next_at > 0 ORDER BY next_at LIMIT 1`)
+	return one(ctx, s, skipCorrupt(s, dueRow("notifications"), nil), `SELECT id, next_at FROM notifications WHERE delivered_at = 0 AND next_at > 0 ORDER BY next_at LIMIT 1`)
 }
 
 // Delivered notes that a webhook took a notification.

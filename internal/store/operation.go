@@ -15,6 +15,7 @@ const operationColumns = `id, workspace_id, agent_id, operation_id, result_id, t
 	deferred, timeout_at, in_flight_until`
 
 func scanOperation(r scanner) (o reeve.Operation, err error) {
+	defer wrapCorrupt("calls", &o.CallID, &err)
 	var id sql.NullString
 	var next, created, updated, deferred, timeout, inFlight int64
 	var undo, spent string
@@ -26,10 +27,10 @@ func scanOperation(r scanner) (o reeve.Operation, err error) {
 	o.ID = id.String
 	o.Deferred, o.TimeoutAt, o.InFlightUntil = deferred != 0, optional(timeout), optional(inFlight)
 	o.NextAttemptAt, o.CreatedAt, o.UpdatedAt = optional(next), reeve.FromMillis(created), reeve.FromMillis(updated)
-	if err := fromText(undo, &o.Undo); err != nil {
+	if err := decode("undo", undo, &o.Undo); err != nil {
 		return o, err
 	}
-	return o, fromText(spent, &o.Spent)
+	return o, decode("spent", spent, &o.Spent)
 }
 
 // MoveOperation takes an operation from one state to another, and gives its call a result if there is one. It is a Conflict if the row is
@@ -80,14 +81,17 @@ func (s *Snap) GetOperation(ctx context.Context, workspace, id string) (reeve.Op
 	return o, err
 }
 
+const selectOperation = `SELECT ` + operationColumns + ` FROM calls WHERE operation_id = $2 AND workspace_id || '' = $1`
+
 // FindOperation is GetOperation for an id that may not have been used.
 func (s *Snap) FindOperation(ctx context.Context, workspace, id string) (reeve.Operation, bool, error) {
-	return one(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE operation_id = $2 AND workspace_id || '' = $1`, workspace, id)
+	return one(ctx, s, scanOperation, selectOperation, workspace, id)
 }
 
-// SoundOperation is FindOperation where one that is damaged counts as not there.
-func (s *Snap) SoundOperation(ctx context.Context, workspace, id string) (reeve.Operation, bool, error) {
-	return one(ctx, s, sound(s, "calls", scanOperation), `SELECT `+operationColumns+` FROM calls WHERE operation_id = $2 AND workspace_id || '' = $1`, workspace, id)
+// ApprovedOperation reads the operation that an approval is for; false means that it is gone, or that its row cannot be
+// read and is skipped.
+func (s *Snap) ApprovedOperation(ctx context.Context, a reeve.Approval) (reeve.Operation, bool, error) {
+	return one(ctx, s, skipCorrupt(s, scanOperation, nil), selectOperation, a.WorkspaceID, a.OperationID)
 }
 
 // OperationFilter narrows a list of operations. Empty fields do not.
@@ -104,13 +108,13 @@ func (s *Snap) ListOperations(ctx context.Context, workspace string, f Operation
 	if f.Agent != "" {                                                                                    // by the agent's own index
 		where, args = `agent_id = $5 AND workspace_id || '' = $1`, append(args, f.Agent)
 	}
-	return page(ctx, s, "calls", scanOperation, 3, `SELECT `+operationColumns+` FROM calls WHERE `+where+` AND operation_id IS NOT NULL
+	return all(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE `+where+` AND operation_id IS NOT NULL
 		AND id < $2 AND ($4 = '' OR state = $4) ORDER BY id DESC LIMIT $3`, args...)
 }
 
 // ListUnknown reads the operations that wait for a person's word, oldest first.
 func (s *Snap) ListUnknown(ctx context.Context, workspace string, limit int) ([]reeve.Operation, error) {
-	return page(ctx, s, "calls", scanOperation, 2, `SELECT `+operationColumns+` FROM calls
+	return all(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM calls
 		WHERE workspace_id = $1 AND state IN ('parked', 'unknown') AND state = 'unknown' AND resolution = '' ORDER BY id LIMIT $2`, workspace, limit)
 }
 
@@ -143,13 +147,14 @@ const awaitsPerson = `run_id <> '' AND result_id = '' AND state IN ('parked', 'u
 const mayGo = `(state = 'dispatched' OR (NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = calls.workspace_id AND w.stopped_at <> 0)
 	AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = calls.agent_id AND a.stopped_at <> 0)))`
 
-// ClaimOperations takes up to n operations that are due and that nobody works on, for a process. An operation in the hands of
-// a process that is gone is due. Workspaces and agents that are stopped keep theirs. One that is damaged is taken too, and left out: it is not looked at again by this process.
+// ClaimOperations takes up to n operations that are due and that nobody works on, for a process. An operation in the
+// hands of a process that is gone is due. Workspaces and agents that are stopped keep theirs. One whose row cannot be
+// read is taken and skipped: this process does not look at it again.
 //
 // An owner that this statement does not know may have joined while it waited; the row it has claimed since is newer than we
 // are, which is how we can tell.
 func (t *Tx) ClaimOperations(ctx context.Context, process string, n int) ([]reeve.Operation, error) {
-	list, err := all(ctx, &t.Snap, sound(&t.Snap, "calls", scanOperation), `WITH due AS MATERIALIZED (
+	list, err := all(ctx, &t.Snap, skipCorrupt(&t.Snap, scanOperation, nil), `WITH due AS MATERIALIZED (
 			SELECT id FROM calls WHERE state IN ('prepared', 'dispatched')
 				AND ((owner = '' AND next_attempt_at <= $2)
 					OR (owner <> '' AND updated_at <= $2 AND owner NOT IN (SELECT id FROM processes)))
@@ -165,6 +170,6 @@ func (t *Tx) ClaimOperations(ctx context.Context, process string, n int) ([]reev
 
 // NextDue is when the next operation that can be claimed is due, in milliseconds; false means none waits.
 func (s *Snap) NextDue(ctx context.Context) (int64, bool, error) {
-	return one(ctx, s, sound(s, "calls", timeOf), `SELECT id, next_attempt_at FROM calls WHERE state IN ('prepared', 'dispatched') AND owner = ''
+	return one(ctx, s, skipCorrupt(s, dueRow("calls"), nil), `SELECT id, next_attempt_at FROM calls WHERE state IN ('prepared', 'dispatched') AND owner = ''
 		AND `+mayGo+` ORDER BY next_attempt_at LIMIT 1`)
 }

@@ -20,8 +20,8 @@ type Outlook struct {
 // Outlook reads up to so many timers, and up to about so many wakes; where none are wanted, it does not look for what was left either. All of them are locked against
 // other servers.
 func (t *Tx) Outlook(ctx context.Context, process string, timers, wakes int) (o Outlook, err error) {
-	var aside aside
-	asked := []error{t.askTimers(ctx, &o.Timers, timers, &aside)}
+	var skipped skippedWork
+	asked := []error{t.askTimers(ctx, &o.Timers, timers, &skipped)}
 	var left []string
 	var held []int64
 	asked = append(asked, ask(ctx, &t.Snap, value[int64], &held, selectHeld))
@@ -29,32 +29,34 @@ func (t *Tx) Outlook(ctx context.Context, process string, timers, wakes int) (o 
 		// A question about each of the few that are open, and not a join: PostgreSQL would read all there are.
 		asked = append(asked, ask(ctx, &t.Snap, value[string], &left, `SELECT run_id FROM open_runs
 			WHERE (SELECT CASE WHEN state = 'parked' THEN '' ELSE owner END FROM runs WHERE id = open_runs.run_id) <> $1 LIMIT 1`, process),
-			t.askWakes(ctx, &o.Wakes, wakes, nil, &aside))
+			t.askWakes(ctx, &o.Wakes, wakes, nil, &skipped))
 	}
 	if err = first(append(asked, t.settle(ctx))...); err == nil && len(held) > 0 {
 		return Outlook{Held: true}, nil
 	}
 	if err == nil {
-		err = t.putAside(ctx, aside)
+		err = t.disable(ctx, skipped)
 	}
 	o.Left = len(left) > 0
 	return o, err
 }
 
-// aside is what is due and damaged. It is taken out of the way: left where it is, it would be due again at once, for ever.
-type aside struct{ timers, wakes []string }
+// skippedWork is what is due and cannot be read.
+type skippedWork struct{ timers, wakes []string }
 
-func (t *Tx) putAside(ctx context.Context, a aside) error {
-	for _, id := range a.timers {
+// disable takes rows that cannot be read out of the queue, in which they would be due again at once, for ever. It
+// changes their state only: timers are disabled, wakes are skipped.
+func (t *Tx) disable(ctx context.Context, w skippedWork) error {
+	for _, id := range w.timers {
 		if err := t.exec(ctx, `UPDATE timers SET state = 'disabled' WHERE id = $1`, id); err != nil {
 			return err
 		}
 	}
-	return t.EndWakes(ctx, a.wakes, reeve.WakeSkipped, "", "its row in the database is damaged")
+	return t.EndWakes(ctx, w.wakes, reeve.WakeSkipped, "", "its row in the database cannot be read; reeve doctor says more")
 }
 
-func (t *Tx) askTimers(ctx context.Context, into *[]reeve.Timer, limit int, a *aside) error {
-	scan := soundBut(&t.Snap, "timers", scanTimer, func(id string) { a.timers = append(a.timers, id) })
+func (t *Tx) askTimers(ctx context.Context, into *[]reeve.Timer, limit int, skipped *skippedWork) error {
+	scan := skipCorrupt(&t.Snap, scanTimer, &skipped.timers)
 	return ask(ctx, &t.Snap, scan, into, `SELECT `+timerColumns+` FROM timers WHERE state = 'active' AND next_at > 0 AND next_at <= $1
 		ORDER BY next_at, id LIMIT $2`+t.db.engine.Lock(), reeve.Millis(t.now), limit)
 }
@@ -62,17 +64,17 @@ func (t *Tx) askTimers(ctx context.Context, into *[]reeve.Timer, limit int, a *a
 // DueWakes reads wakes of agents that do not run and are not throttled, the longest waiting first, locked against other servers.
 // What one run would serve together may be among them more than once. Those up to the last one that was read before are left out.
 func (t *Tx) DueWakes(ctx context.Context, limit int, after *reeve.Wake) (list []reeve.Wake, err error) {
-	var aside aside
-	if err = first(t.askWakes(ctx, &list, limit, after, &aside), t.settle(ctx)); err == nil {
-		err = t.putAside(ctx, aside)
+	var skipped skippedWork
+	if err = first(t.askWakes(ctx, &list, limit, after, &skipped), t.settle(ctx)); err == nil {
+		err = t.disable(ctx, skipped)
 	}
 	return list, err
 }
 
 // askWakes rounds how many it reads at most up to one of a few numbers, which stand in the text: PostgreSQL would plan anew for each number it is given. So it would for each
 // time, were that not in a question of its own.
-func (t *Tx) askWakes(ctx context.Context, into *[]reeve.Wake, limit int, after *reeve.Wake, a *aside) error {
-	scan := soundBut(&t.Snap, "wakes", scanWake, func(key string) { a.wakes = append(a.wakes, key) })
+func (t *Tx) askWakes(ctx context.Context, into *[]reeve.Wake, limit int, after *reeve.Wake, skipped *skippedWork) error {
+	scan := skipCorrupt(&t.Snap, scanWake, &skipped.wakes)
 	most := 4
 	for most < limit && most < 1024 {
 		most *= 2
@@ -98,6 +100,7 @@ func (t *Tx) askWakes(ctx context.Context, into *[]reeve.Wake, limit int, after 
 type Roster struct {
 	Workspaces map[string]reeve.Workspace // they stay as they are: a run that starts in one starts before it is stopped, or not at all
 	Agents     map[string]Standing
+	Corrupt    map[string]bool // workspaces and agents whose rows cannot be read
 	Crowded    map[string]bool // sessions of timers of which more than one wake is queued
 }
 
@@ -117,16 +120,19 @@ func (t *Tx) Roster(ctx context.Context, wakes []reeve.Wake) (r Roster, err erro
 	var found []reeve.Workspace
 	var standing []Standing
 	var crowded lists[string]
+	var corrupt []string
 	err = first(
-		askAmong(ctx, &t.Snap, scanWorkspace, &found, `SELECT `+workspaceColumns+` FROM workspaces WHERE id IN (?)`+t.db.engine.Share(), sorted(workspaces)),
-		askAmong(ctx, &t.Snap, scanStanding, &standing, `SELECT id, workspace_id, lifecycle, mode, stopped_at FROM agents WHERE id IN (?)`, sorted(agents)),
+		askAmong(ctx, &t.Snap, skipCorrupt(&t.Snap, scanWorkspace, &corrupt), &found,
+			`SELECT `+workspaceColumns+` FROM workspaces WHERE id IN (?)`+t.db.engine.Share(), sorted(workspaces)),
+		askAmong(ctx, &t.Snap, skipCorrupt(&t.Snap, scanStanding, &corrupt), &standing,
+			`SELECT id, workspace_id, lifecycle, mode, stopped_at FROM agents WHERE id IN (?)`, sorted(agents)),
 		t.each(`SELECT v.column2 FROM (VALUES (?)) AS v WHERE (SELECT count(*) FROM wakes w WHERE w.state = 'queued' AND w.agent_id = v.column1 AND w.session_id = v.column2) > 1`,
 			[]string{"TEXT", "TEXT"}, timed,
 			func(query string, args []any) error {
 				return ask(ctx, &t.Snap, value[string], crowded.more(), query, args...)
 			}),
 		t.settle(ctx))
-	r = Roster{Workspaces: map[string]reeve.Workspace{}, Agents: map[string]Standing{}, Crowded: setOf(crowded.all())}
+	r = Roster{Workspaces: map[string]reeve.Workspace{}, Agents: map[string]Standing{}, Corrupt: setOf(corrupt), Crowded: setOf(crowded.all())}
 	for _, w := range found {
 		r.Workspaces[w.ID] = w
 	}
@@ -148,9 +154,10 @@ type Standing struct {
 }
 
 func scanStanding(r scanner) (a Standing, err error) {
-	var stopped number
+	defer wrapCorrupt("agents", &a.ID, &err)
+	var stopped int64
 	err = r.Scan(&a.ID, &a.WorkspaceID, &a.Lifecycle, &a.Mode, &stopped)
-	a.Stopped = stopped.value != 0 || stopped.damaged
+	a.Stopped = stopped != 0
 	return a, err
 }
 
@@ -159,11 +166,16 @@ func scanStanding(r scanner) (a Standing, err error) {
 // transaction is committed.
 func (t *Tx) AskNext(ctx context.Context, timer, wake *[]int64, wakes bool) error {
 	*timer, *wake = nil, nil
-	err := ask(ctx, &t.Snap, sound(&t.Snap, "timers", timeOf), timer, `SELECT id, next_at FROM timers WHERE state = 'active' AND next_at > 0 ORDER BY next_at LIMIT 1`)
+	err := ask(ctx, &t.Snap, skipCorrupt(&t.Snap, dueRow("timers"), nil), timer, `SELECT id, next_at FROM timers WHERE state = 'active' AND next_at > 0 ORDER BY next_at LIMIT 1`)
 	if err != nil || !wakes {
 		return err
 	}
-	return ask(ctx, &t.Snap, sound(&t.Snap, "wakes", value[int64]), wake, `SELECT at FROM (SELECT min(at) AS at FROM (
+	at := func(r scanner) (ms int64, err error) {
+		id := "" // the time is the earliest of several rows
+		defer wrapCorrupt("wakes", &id, &err)
+		return ms, r.Scan(&ms)
+	}
+	return ask(ctx, &t.Snap, skipCorrupt(&t.Snap, at, nil), wake, `SELECT at FROM (SELECT min(at) AS at FROM (
 		SELECT CASE WHEN due_at > `+throttled+` THEN due_at ELSE `+throttled+` END AS at`+waiting+` AND due_at <= $1
 		UNION ALL SELECT due_at FROM (SELECT due_at`+waiting+` AND due_at > $1 ORDER BY due_at LIMIT 1) AS later) AS times) AS first WHERE at IS NOT NULL`, reeve.Millis(t.now))
 }

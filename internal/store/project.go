@@ -9,6 +9,7 @@ import (
 const projectColumns = `id, workspace_id, name, path, default_branch, created_by, created_at`
 
 func scanProject(r scanner) (p reeve.Project, err error) {
+	defer wrapCorrupt("projects", &p.ID, &err)
 	var created int64
 	err = r.Scan(&p.ID, &p.WorkspaceID, &p.Name, &p.Path, &p.DefaultBranch, &p.CreatedBy, &created)
 	p.CreatedAt = reeve.FromMillis(created)

@@ -20,6 +20,7 @@ const selectProposal = `SELECT p.id, p.workspace_id, p.set_id, p.ordinal, p.roun
 	FROM proposals p LEFT JOIN calls o ON o.operation_id = p.operation_id `
 
 func scanProposal(r scanner) (p reeve.Proposal, err error) {
+	defer wrapCorrupt("proposals", &p.ID, &err)
 	var decided, reopened, created int64
 	err = r.Scan(&p.ID, &p.WorkspaceID, &p.SetID, &p.Ordinal, &p.Round, &p.AgentID, &p.RunID, &p.ThreadID, &p.CallID, &p.Tool, &p.Args, &p.ArgsHash,
 		&p.ToolVersion, &p.Settings, &p.Base, &p.Preview, &p.Reason, &p.UserID, &p.State, &p.DecidedBy, &p.Comment, &decided, &p.ReopenedBy,
@@ -96,7 +97,7 @@ func (s *Snap) ListProposals(ctx context.Context, workspace string, f ProposalFi
 	if f.State == reeve.ProposalPending {
 		where += ` AND p.state = 'pending'` // which has an index of its own
 	}
-	return page(ctx, s, "proposals", scanProposal, 2, selectProposal+`WHERE `+where+` ORDER BY p.id DESC LIMIT $2`, args...)
+	return all(ctx, s, scanProposal, selectProposal+`WHERE `+where+` ORDER BY p.id DESC LIMIT $2`, args...)
 }
 
 // begins is a condition of its own, so that an index begins there, if there is something to begin with. Otherwise it only names
@@ -114,7 +115,7 @@ func (s *Snap) ListItems(ctx context.Context, workspace, set string, pending boo
 	if pending {
 		where += ` AND p.state = 'pending'`
 	}
-	return page(ctx, s, "proposals", scanProposal, 4, selectProposal+where+` ORDER BY p.ordinal LIMIT $4`, workspace, set, after, limit)
+	return all(ctx, s, scanProposal, selectProposal+where+` ORDER BY p.ordinal LIMIT $4`, workspace, set, after, limit)
 }
 
 // ChangeSetFilter narrows a list of change sets. Empty fields do not.

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"reeve"
@@ -14,6 +13,7 @@ const runColumns = `id, run_key, workspace_id, agent_id, reason, reason_id, sess
 	parent_id, answers, ancestors, on_behalf_of`
 
 func scanRun(r scanner) (v reeve.Run, err error) {
+	defer wrapCorrupt("runs", &v.ID, &err)
 	var origins, spent, issues, ancestors, behalf string
 	var scheduled, started, finished int64
 	if err := r.Scan(&v.ID, &v.Key, &v.WorkspaceID, &v.AgentID, &v.Reason, &v.ReasonID, &v.SessionID, &v.UserID, &v.Input, &origins, &v.ThreadID,
@@ -22,16 +22,19 @@ func scanRun(r scanner) (v reeve.Run, err error) {
 		return v, err
 	}
 	v.Origins, v.ScheduledAt, v.StartedAt, v.FinishedAt = splitOrigins(origins), optional(scheduled), reeve.FromMillis(started), optional(finished)
-	if err := fromText(issues, &v.Issues); err != nil {
+	if err := decode("issues", issues, &v.Issues); err != nil {
 		return v, err
 	}
-	if err := fromText(ancestors, &v.Ancestors); err != nil {
+	if err := decode("ancestors", ancestors, &v.Ancestors); err != nil {
 		return v, err
+	}
+	if n := len(v.Ancestors); v.ParentID != "" && (n == 0 || v.Ancestors[n-1].RunID != v.ParentID) {
+		return v, &columnError{"ancestors", "do not end with the run that began this one"} // by whose rights its calls are judged is lost
 	}
 	if v.OnBehalfOf, err = delegatorsFrom(behalf); err != nil {
 		return v, err
 	}
-	return v, fromText(spent, &v.Spent)
+	return v, decode("spent", spent, &v.Spent)
 }
 
 func ancestorsText(list []reeve.Ancestor) string {
@@ -141,10 +144,7 @@ func (t *Tx) EndRuns(ctx context.Context, moves []RunMove) (moved map[string]boo
 	if err := first(t.askMoves(ctx, &ids, moves), t.askSpent(ctx, &parts, runs), t.settle(ctx)); err != nil {
 		return nil, err
 	}
-	spent, err := summed(parts)
-	if err != nil {
-		return nil, err
-	}
+	spent := summed(parts)
 	moved = setOf(ids.all())
 	var rows [][]any
 	for i := range moves {
@@ -250,7 +250,7 @@ type RunFilter struct {
 func (s *Snap) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]reeve.Run, error) {
 	where := `workspace_id = $1 AND ($4 = '' OR state = $4) AND ($7 = '' OR user_id = '' OR user_id = $7)` +
 		begins(f.Agent, `agent_id = `, `$2`) + begins(f.ReasonID, `reason_id <> '' AND reason_id = `, `$3`) + begins(f.Before, `id < `, `$5`)
-	return page(ctx, s, "runs", scanRun, 6, `SELECT `+runColumns+` FROM runs WHERE `+where+` ORDER BY id DESC LIMIT $6`,
+	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE `+where+` ORDER BY id DESC LIMIT $6`,
 		workspace, f.Agent, f.ReasonID, string(f.State), f.Before, f.Limit, f.For)
 }
 
@@ -258,7 +258,8 @@ func (s *Snap) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]r
 // ones none of whose calls waits for a person now; what a person accepted of its proposals goes its own way. One that waits
 // for results alone is taken up with the next of them. Workspaces and agents that are stopped keep theirs.
 //
-// One that its server let go of in order is taken up without being counted. One that is damaged is taken too, and left out: it is not looked at again by this process.
+// One that its server let go of in order is taken up without being counted. One whose row cannot be read is taken and
+// skipped: this process does not look at it again.
 //
 // The rows are locked first and looked at again afterwards: another server may have joined, and taken one, in between.
 func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run, error) {
@@ -282,7 +283,7 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 	}
 	var out []reeve.Run
 	for _, f := range ids {
-		v, ok, err := one(ctx, &t.Snap, sound(&t.Snap, "runs", scanRun), `UPDATE runs SET owner = $2, state = 'running', attempts = attempts + CASE WHEN state = 'running' AND owner <> '' THEN 1 ELSE 0 END
+		v, ok, err := one(ctx, &t.Snap, skipCorrupt(&t.Snap, scanRun, nil), `UPDATE runs SET owner = $2, state = 'running', attempts = attempts + CASE WHEN state = 'running' AND owner <> '' THEN 1 ELSE 0 END
 			WHERE id = $1 AND `+left+` RETURNING `+runColumns, f.id, process)
 		if err != nil {
 			return nil, err
@@ -307,7 +308,7 @@ func (t *Tx) ReleaseRun(ctx context.Context, v reeve.Run) error {
 
 // RunsOf lists the runs that a process has in its hands.
 func (s *Snap) RunsOf(ctx context.Context, process string) ([]reeve.Run, error) {
-	return all(ctx, s, sound(s, "runs", scanRun), `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND state = 'running' AND owner = $1 ORDER BY id`, process)
+	return all(ctx, s, skipCorrupt(s, scanRun, nil), `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND state = 'running' AND owner = $1 ORDER BY id`, process)
 }
 
 // RunSpent sums what a run's calls and the answers of its model cost.
@@ -316,8 +317,7 @@ func (s *Snap) RunSpent(ctx context.Context, run string) (reeve.Amount, error) {
 	if err := first(s.askSpent(ctx, &parts, []string{run}), s.settle(ctx)); err != nil {
 		return reeve.Amount{}, err
 	}
-	spent, err := summed(parts)
-	return spent[run], err
+	return summed(parts)[run], nil
 }
 
 // SpendLate adds what a run cost after it was over. One that is not over counts it at its end.
@@ -327,32 +327,43 @@ func (t *Tx) SpendLate(ctx context.Context, run string, more reeve.Amount) error
 	}
 	was, over, err := one(ctx, &t.Snap, value[string], `UPDATE runs SET owner = owner WHERE id = $1 AND state NOT IN ('running', 'parked') RETURNING spent`, run) // held: two calls may end at once
 	var spent reeve.Amount
-	if err := first(err, fromText(was, &spent)); err != nil || !over {
+	if err := first(err, decode("spent", was, &spent)); err != nil || !over {
 		return err
 	}
 	return t.exec(ctx, `UPDATE runs SET spent = $2 WHERE id = $1`, run, spentText(spent.Plus(more)))
 }
 
-// spending is a part of what a run spent: the metadata of an answer of its model, or what a call cost.
-type spending struct{ run, answer, call string }
+// spending is a part of what a run spent: an answer of its model, or a call.
+type spending struct {
+	run   string
+	spent reeve.Amount
+}
 
+// askSpent asks for what runs spent. Parts that cannot be read count nothing: runs must end whatever is in their logs.
 func (s *Snap) askSpent(ctx context.Context, into *[]spending, runs []string) error {
-	return askAmong(ctx, s, func(r scanner) (p spending, err error) { return p, r.Scan(&p.run, &p.answer, &p.call) }, into, `SELECT run_id, metadata, '' FROM messages
+	scan := func(r scanner) (p spending, err error) {
+		var table, id, metadata, spent string
+		defer func() { wrapCorrupt(table, &id, &err) }()
+		if err := r.Scan(&table, &id, &p.run, &metadata, &spent); err != nil {
+			return p, err
+		}
+		var info struct{ Spent reeve.Amount }
+		err = first(decode("metadata", metadata, &info), decode("spent", spent, &info.Spent))
+		p.spent = info.Spent
+		return p, err
+	}
+	return askAmong(ctx, s, skipCorrupt(s, scan, nil), into, `SELECT 'messages', id, run_id, metadata, '' FROM messages
 		WHERE run_id IN (?) AND run_id <> '' AND kind = 'thought'
-		UNION ALL SELECT run_id, '', spent FROM calls WHERE run_id IN (?) AND run_id <> ''`, runs)
+		UNION ALL SELECT 'calls', id, run_id, '', spent FROM calls WHERE run_id IN (?) AND run_id <> ''`, runs)
 }
 
 // summed is what runs spent, by id. Those that spent nothing are left out.
-func summed(parts []spending) (map[string]reeve.Amount, error) {
+func summed(parts []spending) map[string]reeve.Amount {
 	spent := map[string]reeve.Amount{}
 	for _, p := range parts {
-		var info struct{ Spent reeve.Amount }
-		if err := errors.Join(fromText(p.answer, &info), fromText(p.call, &info.Spent)); err != nil {
-			return nil, err
-		}
-		spent[p.run] = spent[p.run].Plus(info.Spent)
+		spent[p.run] = spent[p.run].Plus(p.spent)
 	}
-	return spent, nil
+	return spent
 }
 
 // PutRunBudget limits what one run may spend. It does not touch the workspace: a run that starts changes nobody else's rules,

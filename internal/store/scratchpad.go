@@ -13,17 +13,31 @@ func (t *Tx) PutScratchpad(ctx context.Context, workspace, session string, items
 		ON CONFLICT (workspace_id, session_id) DO UPDATE SET items = $3, updated_at = $4`, workspace, session, text(items), reeve.Millis(t.now))
 }
 
+// scratchpad is a row of scratchpads.
+type scratchpad struct {
+	workspace, session string
+	items              []string
+	updated            int64
+}
+
+const selectScratchpad = `SELECT workspace_id, session_id, items, updated_at FROM scratchpads `
+
+func scanScratchpad(r scanner) (v scratchpad, err error) {
+	var items string
+	if err = r.Scan(&v.workspace, &v.session, &items, &v.updated); err == nil {
+		err = decode("items", items, &v.items)
+	}
+	if err != nil {
+		err = corrupt("scratchpads", v.workspace+"/"+v.session, err)
+	}
+	return v, err
+}
+
 // GetScratchpad reads a session's scratchpad; nil means that there is none.
 func (s *Snap) GetScratchpad(ctx context.Context, workspace, session string) (items []string, at time.Time, err error) {
-	type row struct {
-		items string
-		at    int64
-	}
-	r, ok, err := one(ctx, s, func(r scanner) (v row, err error) { return v, r.Scan(&v.items, &v.at) },
-		`SELECT items, updated_at FROM scratchpads WHERE workspace_id = $1 AND session_id = $2`, workspace, session)
+	v, ok, err := one(ctx, s, scanScratchpad, selectScratchpad+`WHERE workspace_id = $1 AND session_id = $2`, workspace, session)
 	if err != nil || !ok {
 		return nil, at, err
 	}
-	err = fromText(r.items, &items)
-	return items, reeve.FromMillis(r.at), err
+	return v.items, reeve.FromMillis(v.updated), nil
 }

@@ -10,6 +10,7 @@ const selectScriptRun = `SELECT q.run_key, q.run_id, q.workspace_id, q.agent_id,
 	FROM script_runs q LEFT JOIN scripts s ON s.id = q.script_id `
 
 func scanScriptRun(r scanner) (v reeve.ScriptRun, err error) {
+	defer wrapCorrupt("script_runs", &v.RunKey, &err)
 	var version reeve.ScriptVersion
 	var progress string
 	if err := r.Scan(&v.RunKey, &v.RunID, &v.WorkspaceID, &v.AgentID, &v.ScriptID, &version.Major, &version.Minor, &v.Type, &v.PlanOf, &v.Class, &progress, &v.Log); err != nil {
@@ -18,7 +19,7 @@ func scanScriptRun(r scanner) (v reeve.ScriptRun, err error) {
 	if v.ScriptID != "" {
 		v.Version = version.Version()
 	}
-	return v, fromText(progress, &v.Progress)
+	return v, decode("progress", progress, &v.Progress)
 }
 
 // InsertScriptRun notes what a run is to be, before or when it begins. The first word counts: false means that there was one.
@@ -68,11 +69,6 @@ const scriptRunOf = selectScriptRun + `WHERE q.workspace_id = $1 AND q.run_id = 
 // FindScriptRunOf reads what is noted of a run; false means nothing.
 func (s *Snap) FindScriptRunOf(ctx context.Context, workspace, run string) (reeve.ScriptRun, bool, error) {
 	return one(ctx, s, scanScriptRun, scriptRunOf, workspace, run)
-}
-
-// ShownScriptRunOf is FindScriptRunOf for a list that is shown: one that is damaged is left out.
-func (s *Snap) ShownScriptRunOf(ctx context.Context, workspace, run string) (reeve.ScriptRun, bool, error) {
-	return one(ctx, s, sound(s, "script_runs", scanScriptRun), scriptRunOf, workspace, run)
 }
 
 // FindApplied reads what is noted of the run that applies a plan, or has; false means that there is none.

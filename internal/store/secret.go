@@ -28,7 +28,7 @@ func (s sealer) close(workspace, name, value string) []byte {
 func (s sealer) open(workspace, name string, sealed []byte) (string, error) {
 	n := s.aead.NonceSize()
 	if len(sealed) < n {
-		return "", reeve.Errorf(reeve.Internal, "the secret %q is damaged", name)
+		return "", corrupt("secrets", workspace+"/"+name, &columnError{"sealed", "is too short"})
 	}
 	b, err := s.aead.Open(nil, sealed[:n], sealed[n:], []byte(workspace+"\x00"+name))
 	if err != nil {
@@ -63,9 +63,10 @@ func (s *Snap) GetSecret(ctx context.Context, workspace, name string) (string, e
 // ListSecrets reads the names of a workspace's secrets.
 func (s *Snap) ListSecrets(ctx context.Context, workspace string) ([]reeve.SecretName, error) {
 	return all(ctx, s, func(r scanner) (n reeve.SecretName, err error) {
-		var updated number // decides nothing, and must not keep the secret from being scrubbed
+		defer wrapCorrupt("secrets", &n.Name, &err)
+		var updated int64
 		err = r.Scan(&n.Name, &updated)
-		n.UpdatedAt = reeve.FromMillis(updated.value)
+		n.UpdatedAt = reeve.FromMillis(updated)
 		return n, err
 	}, `SELECT name, updated_at FROM secrets WHERE workspace_id = $1 ORDER BY name`, workspace)
 }
@@ -80,7 +81,7 @@ func (s *Snap) OpenSecrets(ctx context.Context, workspace string) ([]string, err
 		}
 		value, err := s.db.seal.open(workspace, name, sealed)
 		if err != nil {
-			return "", errLeftOut
+			return "", errSkipped
 		}
 		return value, nil
 	}, `SELECT name, sealed FROM secrets WHERE workspace_id = $1 ORDER BY name`, workspace)

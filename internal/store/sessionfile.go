@@ -22,6 +22,7 @@ func (s *Snap) GetSessionFile(ctx context.Context, workspace, session, path stri
 const sessionFileColumns = `path, size, created_at, updated_at`
 
 func scanSessionFile(r scanner) (f reeve.SessionFile, err error) {
+	defer wrapCorrupt("session_files", &f.Path, &err)
 	var created, updated int64
 	err = r.Scan(&f.Path, &f.Size, &created, &updated)
 	f.CreatedAt, f.UpdatedAt = reeve.FromMillis(created), reeve.FromMillis(updated)

@@ -21,7 +21,7 @@ const (
 
 // stamp notes who changed a row, for later sync.
 func (t *Tx) stamp(ctx context.Context, in shared, id string) error {
-	stamp, err := t.next(ctx, `SELECT node, counter, clock FROM `+string(in)+` WHERE id = $1`, id)
+	stamp, err := t.next(ctx, in, id)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (t *Tx) stamp(ctx context.Context, in shared, id string) error {
 
 // bury notes who removed a row, so that a node that still has it can be told. It comes before the removal.
 func (t *Tx) bury(ctx context.Context, in shared, workspace, id string) error {
-	stamp, err := t.next(ctx, `SELECT node, counter, clock FROM `+string(in)+` WHERE id = $1`, id)
+	stamp, err := t.next(ctx, in, id)
 	if err != nil {
 		return err
 	}
@@ -40,12 +40,12 @@ func (t *Tx) bury(ctx context.Context, in shared, workspace, id string) error {
 }
 
 // next is this transaction's stamp for what has one already: who wrote it knew of all that came before.
-func (t *Tx) next(ctx context.Context, query, id string) (reeve.Stamp, error) {
+func (t *Tx) next(ctx context.Context, in shared, id string) (reeve.Stamp, error) {
 	stamp, err := t.Stamp(ctx)
 	if err != nil {
 		return stamp, err
 	}
-	was, _, err := one(ctx, &t.Snap, scanStamp, query, id)
+	was, _, err := one(ctx, &t.Snap, scanStamp(string(in), id), `SELECT node, counter, clock FROM `+string(in)+` WHERE id = $1`, id)
 	clock := maps.Clone(was.Clock)
 	if clock == nil {
 		clock = map[string]int64{}
@@ -55,24 +55,23 @@ func (t *Tx) next(ctx context.Context, query, id string) (reeve.Stamp, error) {
 	return stamp, err
 }
 
-// scanStamp reads a stamp. One that is damaged knows of nothing: what it belongs to can still be changed, and removed.
-func scanStamp(r scanner) (v reeve.Stamp, err error) {
-	var clock string
-	var counter number
-	if err := r.Scan(&v.Node, &counter, &clock); err != nil {
-		return v, err
+// scanStamp reads the stamp of a row of a table.
+func scanStamp(table, id string) func(scanner) (reeve.Stamp, error) {
+	return func(r scanner) (v reeve.Stamp, err error) {
+		defer wrapCorrupt(table, &id, &err)
+		var clock string
+		if err := r.Scan(&v.Node, &v.Counter, &clock); err != nil {
+			return v, err
+		}
+		return v, decode("clock", clock, &v.Clock)
 	}
-	var d damage
-	v.Counter = d.count("counter", counter)
-	readInto(&d, "clock", clock, &v.Clock)
-	return v, nil
 }
 
 // StampOf reads who changed a row last. A row that was removed has the stamp of that.
 func (s *Snap) StampOf(ctx context.Context, in shared, id string) (reeve.Stamp, error) {
-	v, ok, err := one(ctx, s, scanStamp, `SELECT node, counter, clock FROM `+string(in)+` WHERE id = $1`, id)
+	v, ok, err := one(ctx, s, scanStamp(string(in), id), `SELECT node, counter, clock FROM `+string(in)+` WHERE id = $1`, id)
 	if err == nil && !ok {
-		v, _, err = one(ctx, s, scanStamp, `SELECT node, counter, clock FROM removals WHERE kind = $1 AND id = $2`, string(in), id)
+		v, _, err = one(ctx, s, scanStamp("removals", id), `SELECT node, counter, clock FROM removals WHERE kind = $1 AND id = $2`, string(in), id)
 	}
 	return v, err
 }

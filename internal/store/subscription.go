@@ -9,6 +9,7 @@ import (
 const subscriptionColumns = `id, workspace_id, agent_id, user_id, class, name, predicate, created_at`
 
 func scanSubscription(r scanner) (v reeve.Subscription, err error) {
+	defer wrapCorrupt("subscriptions", &v.ID, &err)
 	var created int64
 	err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.UserID, &v.Token.Class, &v.Token.Name, &v.Predicate, &created)
 	v.CreatedAt = reeve.FromMillis(created)

@@ -34,6 +34,7 @@ type Summary struct {
 const summaryColumns = `thread_id, up_to, workspace_id, agent_id, user_id, conversation_id, state, message_id, attempts, due_at`
 
 func scanSummary(r scanner) (s Summary, err error) {
+	defer wrapCorrupt("summaries", &s.ThreadID, &err)
 	var due int64
 	err = r.Scan(&s.ThreadID, &s.UpTo, &s.WorkspaceID, &s.AgentID, &s.UserID, &s.ConversationID, &s.State, &s.MessageID, &s.Attempts, &due)
 	s.DueAt = reeve.FromMillis(due)
@@ -49,13 +50,15 @@ func (t *Tx) QueueSummary(ctx context.Context, s Summary) error {
 // free is a summary that nobody works on: who did may be gone, or be the one who asks, who works on one at a time, and could not write what came of it, or was not told that it was theirs.
 const free = `state = 'queued' AND (owner = '' OR owner = $1 OR NOT EXISTS (SELECT 1 FROM processes p WHERE p.id = owner))`
 
-// ClaimSummary takes a summary that is due for a process that works on none; false means that none is. When that process is gone, another may take it. One that is damaged is not made.
+// ClaimSummary takes a summary that is due for a process that works on none; false means that none is. When that
+// process is gone, another may take it. One whose row cannot be read is failed, so that the next one is not behind it.
 func (t *Tx) ClaimSummary(ctx context.Context, process string) (v Summary, ok bool, err error) {
-	var damaged []string
-	v, ok, err = one(ctx, &t.Snap, soundBut(&t.Snap, "summaries", scanSummary, func(thread string) { damaged = append(damaged, thread) }), `WITH due AS MATERIALIZED (SELECT thread_id, up_to FROM summaries WHERE `+free+` AND due_at <= $2 ORDER BY due_at LIMIT 1`+t.db.engine.Lock()+`)
+	var skipped []string
+	v, ok, err = one(ctx, &t.Snap, skipCorrupt(&t.Snap, scanSummary, &skipped), `WITH due AS MATERIALIZED (
+			SELECT thread_id, up_to FROM summaries WHERE `+free+` AND due_at <= $2 ORDER BY due_at LIMIT 1`+t.db.engine.Lock()+`)
 		UPDATE summaries SET attempts = attempts + 1, owner = $1 WHERE (thread_id, up_to) IN (SELECT thread_id, up_to FROM due) RETURNING `+summaryColumns,
 		process, reeve.Millis(t.now))
-	for _, thread := range damaged {
+	for _, thread := range skipped {
 		err = first(err, t.exec(ctx, `UPDATE summaries SET state = 'failed', owner = '' WHERE thread_id = $1 AND state = 'queued'`, thread))
 	}
 	return v, ok, err
@@ -63,7 +66,7 @@ func (t *Tx) ClaimSummary(ctx context.Context, process string) (v Summary, ok bo
 
 // NextSummary is when the next summary is due that a process which works on none can take; false means that there is none to do.
 func (s *Snap) NextSummary(ctx context.Context, process string) (time.Time, bool, error) {
-	at, ok, err := one(ctx, s, sound(s, "summaries", timeOf), `SELECT thread_id, due_at FROM summaries WHERE `+free+` ORDER BY due_at LIMIT 1`, process)
+	at, ok, err := one(ctx, s, skipCorrupt(s, dueRow("summaries"), nil), `SELECT thread_id, due_at FROM summaries WHERE `+free+` ORDER BY due_at LIMIT 1`, process)
 	return reeve.FromMillis(at), ok, err
 }
 

@@ -13,6 +13,7 @@ const timerColumns = `id, workspace_id, agent_id, user_id, name, goal, kind, val
 	created_at, updated_at, on_behalf_of`
 
 func scanTimer(r scanner) (v reeve.Timer, err error) {
+	defer wrapCorrupt("timers", &v.ID, &err)
 	var next, last, created, updated int64
 	var behalf string
 	if err = r.Scan(&v.ID, &v.WorkspaceID, &v.AgentID, &v.UserID, &v.Name, &v.Goal, &v.Kind, &v.Value, &v.Zone, &v.Misfire, &v.Notify, &v.Origin, &v.State,
@@ -104,7 +105,9 @@ func (t *Tx) GetTimer(ctx context.Context, workspace, user, id string) (reeve.Ti
 	return t.Snap.GetTimer(ctx, workspace, user, id)
 }
 
-// HoldTimers is GetTimer for several timers, by id, with no more than the end of a run looks at; see [Tx.CountFailures]. Those that are gone, or damaged, are left out.
+// HoldTimers is GetTimer for several timers, by id, with no more than the end of a run looks at; see
+// [Tx.CountFailures]. Those that are gone are left out, and so are those whose rows cannot be read: a run ends without
+// its schedule.
 func (t *Tx) HoldTimers(ctx context.Context, ids []string) (map[string]*reeve.Timer, error) {
 	slices.Sort(ids) // two servers that hold some of the same do it in one order
 	if !t.db.engine.Alone() {
@@ -116,12 +119,13 @@ func (t *Tx) HoldTimers(ctx context.Context, ids []string) (map[string]*reeve.Ti
 			return nil, err
 		}
 	}
-	list, err := among(ctx, &t.Snap, sound(&t.Snap, "timers", func(r scanner) (v reeve.Timer, err error) {
+	list, err := among(ctx, &t.Snap, skipCorrupt(&t.Snap, func(r scanner) (v reeve.Timer, err error) {
+		defer wrapCorrupt("timers", &v.ID, &err)
 		var next int64
 		err = r.Scan(&v.ID, &v.UserID, &v.Name, &v.Notify, &v.Origin, &v.State, &next, &v.Failures)
 		v.NextAt = optional(next)
 		return v, err
-	}), `SELECT id, user_id, name, notify, origin, state, next_at, failures FROM timers WHERE id IN (?)`, ids)
+	}, nil), `SELECT id, user_id, name, notify, origin, state, next_at, failures FROM timers WHERE id IN (?)`, ids)
 	found := make(map[string]*reeve.Timer, len(list))
 	for i := range list {
 		found[list[i].ID] = &list[i]
@@ -174,7 +178,7 @@ func (s *Snap) ListTimers(ctx context.Context, workspace string, f TimerFilter) 
 		AND ($7 = '' OR user_id = '' OR user_id = $7)`
 	args := []any{workspace, f.User, f.Agent, f.Kind, string(f.State), string(f.Notify), f.For}
 	read := func(limit, offset int) ([]reeve.Timer, error) {
-		return page(ctx, s, "timers", scanTimer, 8, `SELECT `+timerColumns+where+` ORDER BY id LIMIT $8 OFFSET $9`, append(args, limit, offset)...)
+		return all(ctx, s, scanTimer, `SELECT `+timerColumns+where+` ORDER BY id LIMIT $8 OFFSET $9`, append(args, limit, offset)...)
 	}
 	if f.Name != "" { // looked for here: the engines know of no capitals but those of ASCII
 		list, err := read(math.MaxInt32, 0)

@@ -14,24 +14,29 @@ func scanTool(r scanner) (t reeve.Tool, err error) {
 	return t, scanToolInto(r, &t)
 }
 
-// scanToolInto reads a row of tools. One that is damaged is broken, and harms no other.
-func scanToolInto(r scanner, t *reeve.Tool, more ...any) error {
+// scanToolInto reads a row of tools, and more columns behind it.
+func scanToolInto(r scanner, t *reeve.Tool, more ...any) (err error) {
+	defer wrapCorrupt("tools", &t.ID, &err)
 	var params, config, retry, identity, cost, spec string
-	var timeout, previews, version, created, async number
+	var previews, created, async int64
 	dest := []any{&t.WorkspaceID, &t.ID, &t.Kind, &t.Name, &t.Description, &params, &config, &t.HandlerKey, &t.Category, &t.Pack,
-		&t.Tier, &t.Effect, &t.Capability, &t.Risk, &timeout, &retry, &identity, &previews, &cost, &version, &spec, &created, &async}
+		&t.Tier, &t.Effect, &t.Capability, &t.Risk, &t.TimeoutMS, &retry, &identity, &previews, &cost, &t.Version, &spec, &created, &async}
 	if err := r.Scan(append(dest, more...)...); err != nil {
 		return err
 	}
-	var d damage
-	t.Parameters, t.ConfigSchema, t.Spec = d.whole("parameters", params), d.whole("config_schema", config), d.whole("spec", spec)
-	readBack(&d, "retry", retry, &t.Retry, nil)
-	readBack(&d, "cost", cost, &t.Cost, nil)
-	readBack(&d, "identity", identity, &t.Identity, nil)
-	t.TimeoutMS, t.Version = d.count("timeout_ms", timeout), int(d.count("version", version))
-	t.Previews, t.Async, t.CreatedAt = d.truth("previews", previews), d.truth("async", async), reeve.FromMillis(d.count("created_at", created))
-	t.Broken = d.String()
-	return nil
+	t.Previews, t.Async, t.CreatedAt = previews != 0, async != 0, reeve.FromMillis(created)
+	if err := first(decodeStrict("retry", retry, &t.Retry), decodeStrict("cost", cost, &t.Cost),
+		decodeStrict("identity", identity, &t.Identity)); err != nil {
+		return err
+	}
+	if t.Parameters, err = rawJSON("parameters", params); err != nil {
+		return err
+	}
+	if t.ConfigSchema, err = rawJSON("config_schema", config); err != nil {
+		return err
+	}
+	t.Spec, err = rawJSON("spec", spec)
+	return err
 }
 
 func raw(s string) json.RawMessage {
@@ -41,8 +46,8 @@ func raw(s string) json.RawMessage {
 	return json.RawMessage(s)
 }
 
-// PutTool adds a tool or replaces its row, all of it, as any part may be damaged, and touches the workspace it belongs to. Whoever changes a tool that every
-// workspace has calls TouchAll.
+// PutTool adds a tool or replaces its whole row, and touches the workspace it belongs to. Whoever changes a tool that
+// every workspace has calls TouchAll.
 func (t *Tx) PutTool(ctx context.Context, v reeve.Tool) error {
 	if v.WorkspaceID != "" {
 		if err := t.Touch(ctx, v.WorkspaceID); err != nil {
@@ -73,10 +78,18 @@ func (s *Snap) GetTool(ctx context.Context, workspace, id string) (reeve.Tool, e
 	return v, err
 }
 
+const selectTools = `SELECT ` + toolColumns + ` FROM tools WHERE workspace_id IN ('', $1) AND ($2 = '' OR category = $2)
+	ORDER BY category, name, id, workspace_id`
+
 // ListTools reads the tools a workspace can see, ordered by category then name. An empty category means all.
 func (s *Snap) ListTools(ctx context.Context, workspace, category string) ([]reeve.Tool, error) {
-	return all(ctx, s, scanTool, `SELECT `+toolColumns+` FROM tools WHERE workspace_id IN ('', $1) AND ($2 = '' OR category = $2)
-		ORDER BY category, name, id, workspace_id`, workspace, category)
+	return all(ctx, s, scanTool, selectTools, workspace, category)
+}
+
+// Catalogue is ListTools of every category for the gate, which serves all agents of the workspace: tools whose rows
+// cannot be read are skipped.
+func (s *Snap) Catalogue(ctx context.Context, workspace string) ([]reeve.Tool, error) {
+	return all(ctx, s, skipCorrupt(s, scanTool, nil), selectTools, workspace, "")
 }
 
 // Shadowed reads the tools of workspaces that have the id of a tool that all have, without what they are.

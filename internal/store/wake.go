@@ -13,6 +13,7 @@ const wakeColumns = `run_key, workspace_id, agent_id, reason, reason_id, session
 	scheduled_at, due_at, state, why, run_id, created_at, on_behalf_of`
 
 func scanWake(r scanner) (w reeve.Wake, err error) {
+	defer wrapCorrupt("wakes", &w.RunKey, &err)
 	var origins, behalf string
 	var scheduled, due, created int64
 	if err = r.Scan(&w.RunKey, &w.WorkspaceID, &w.AgentID, &w.Reason, &w.ReasonID, &w.SessionID, &w.UserID, &w.Input, &w.OperationID, &w.Token.Class,
@@ -180,7 +181,7 @@ func Lane(w reeve.Wake) string {
 // QueuedWakes reads what a caller waits for, the longest waiting first, locked against other servers. Those that were put off are
 // left until their time.
 func (t *Tx) QueuedWakes(ctx context.Context, c Caller, limit int) ([]reeve.Wake, error) {
-	return all(ctx, &t.Snap, sound(&t.Snap, "wakes", scanWake), `SELECT `+wakeColumns+` FROM wakes WHERE state = 'queued' AND agent_id = $1 AND session_id = $2
+	return all(ctx, &t.Snap, skipCorrupt(&t.Snap, scanWake, nil), `SELECT `+wakeColumns+` FROM wakes WHERE state = 'queued' AND agent_id = $1 AND session_id = $2
 		AND (tries = 0 OR due_at <= $4) ORDER BY due_at, created_at, run_key LIMIT $3`+t.db.engine.Lock(), c.AgentID, c.SessionID, limit, reeve.Millis(t.now))
 }
 
@@ -288,5 +289,5 @@ func (s *Snap) ListWakes(ctx context.Context, workspace string, f WakeFilter) ([
 		}
 		where, args = where+` AND created_at <= $6 AND (created_at < $6 OR run_key > $7)`, append(args, reeve.Millis(last.CreatedAt), f.After)
 	}
-	return page(ctx, s, "wakes", scanWake, 5, `SELECT `+wakeColumns+` FROM wakes WHERE `+where+` ORDER BY created_at DESC, run_key LIMIT $5`, args...)
+	return all(ctx, s, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE `+where+` ORDER BY created_at DESC, run_key LIMIT $5`, args...)
 }

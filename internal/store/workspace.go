@@ -11,21 +11,17 @@ import (
 const workspaceColumns = `id, name, revision, stopped_at, stop_reason, created_at, ` +
 	`COALESCE((SELECT held_at FROM database_state WHERE id = 1), 0), COALESCE((SELECT hold_reason FROM database_state WHERE id = 1), '')`
 
-// scanWorkspace reads a row of workspaces. One of which a stop, or the count of changes that calls are judged by, cannot be read counts as stopped, and harms no other; StopWorkspace mends it. When it was made decides nothing.
 func scanWorkspace(r scanner) (w reeve.Workspace, err error) {
-	var revision, stopped, created, held number
+	defer wrapCorrupt("workspaces", &w.ID, &err)
+	var stopped, created, held int64
 	var reason string
-	if err := r.Scan(&w.ID, &w.Name, &revision, &stopped, &w.StopReason, &created, &held, &reason); err != nil {
+	if err := r.Scan(&w.ID, &w.Name, &w.Revision, &stopped, &w.StopReason, &created, &held, &reason); err != nil {
 		return w, err
 	}
-	if held.damaged || held.value != 0 {
-		w.Hold = &reeve.Hold{HeldAt: reeve.FromMillis(held.value), Reason: reason}
+	if held != 0 {
+		w.Hold = &reeve.Hold{HeldAt: reeve.FromMillis(held), Reason: reason}
 	}
-	var d damage
-	w.Revision, w.StoppedAt, w.CreatedAt = d.count("revision", revision), optional(d.count("stopped_at", stopped)), reeve.FromMillis(created.value)
-	if w.Broken = d.String(); w.Broken != "" {
-		w.StoppedAt, w.StopReason = &w.CreatedAt, w.Broken
-	}
+	w.StoppedAt, w.CreatedAt = optional(stopped), reeve.FromMillis(created)
 	return w, nil
 }
 
@@ -54,6 +50,11 @@ func (s *Snap) ListWorkspaces(ctx context.Context) ([]reeve.Workspace, error) {
 	return all(ctx, s, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces ORDER BY id`)
 }
 
+// WorkspaceIDs reads the id of every workspace.
+func (s *Snap) WorkspaceIDs(ctx context.Context) ([]string, error) {
+	return all(ctx, s, value[string], `SELECT id FROM workspaces ORDER BY id`)
+}
+
 // Touch counts a change to what calls are judged by, once in a transaction. Every change to tools, agents, attachments, profiles, budgets, subscriptions, secrets and the kill switch, and the end
 // of a run that somebody cancels, touches its workspace in the same transaction, so that a call judged before it cannot be recorded after it.
 func (t *Tx) Touch(ctx context.Context, workspace string) error {
@@ -79,17 +80,11 @@ func (t *Tx) TouchAll(ctx context.Context) error {
 	return t.exec(ctx, `UPDATE workspaces SET revision = revision + 1`)
 }
 
-// StopWorkspace turns the kill switch on (a time) or off (the zero time). What is queued then is skipped, see skipWakes. A count of changes that is damaged begins anew.
+// StopWorkspace turns the kill switch on (a time) or off (the zero time). What is queued then is skipped, see
+// skipWakes.
 func (t *Tx) StopWorkspace(ctx context.Context, id string, at time.Time, reason string) error {
 	if err := t.Touch(ctx, id); err != nil {
 		return err
-	}
-	if w, err := t.GetWorkspace(ctx, id); err != nil {
-		return err
-	} else if w.Revision == 0 { // a sound one has been counted up
-		if err := t.exec(ctx, `UPDATE workspaces SET revision = $2 WHERE id = $1`, id, reeve.Millis(t.now)); err != nil { // which nobody has judged by before
-			return err
-		}
 	}
 	if err := t.exec(ctx, `UPDATE workspaces SET stopped_at = $2, stop_reason = $3 WHERE id = $1`, id, reeve.Millis(at), reason); err != nil || at.IsZero() {
 		return err

@@ -86,10 +86,12 @@ func (r *Room) alarm(ctx context.Context, tx *store.Tx, run reeve.Run) (bool, er
 		return false, nil
 	}
 	name := run.AgentID
-	if a, err := tx.GetAgent(ctx, run.WorkspaceID, run.AgentID); err == nil {
-		name = a.Name
-	} else if reeve.CodeOf(err) != reeve.NotFound {
+	a, found, err := tx.FindAgent(ctx, run.WorkspaceID, run.AgentID)
+	if err != nil {
 		return false, err
+	}
+	if found {
+		name = a.Name
 	}
 	return tx.Announce(ctx, reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: run.WorkspaceID, UserID: run.UserID, RunID: run.ID, AgentID: run.AgentID,
 		Title: "a run of " + name + " was given up", Body: run.Message}, r.Webhook != "")

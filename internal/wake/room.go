@@ -129,9 +129,6 @@ func (r *Room) WakeIn(ctx context.Context, tx *store.Tx, w reeve.Wake, key strin
 	if a.Lifecycle == reeve.AgentDestroyed {
 		return w, false, reeve.Errorf(reeve.Conflict, "the agent is destroyed")
 	}
-	if err := a.Sound(); err != nil {
-		return w, false, err
-	}
 	unique := key
 	if unique == "" {
 		unique = tx.NewID(reeve.PrefixRun)

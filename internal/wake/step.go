@@ -104,8 +104,8 @@ func (r *Room) stepOnce(ctx context.Context, n int, doubt bool) (runs []reeve.Ru
 	return runs, next, over, err
 }
 
-// unreadable is a wake whose subscription, schedule or entities could not be read. The failure has spoilt the transaction, and without
-// an end to it would spoil every other.
+// unreadable is a wake whose subscription, schedule or entities could not be read. The failure has ended the
+// transaction, and without an end to it would end every other.
 type unreadable struct {
 	key string
 	err error

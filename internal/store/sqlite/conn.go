@@ -220,6 +220,15 @@ func (c *conn) Settle(context.Context) error { return nil }
 // rows names the faults of reading.
 type rows struct{ *sql.Rows }
 
+// Scan fails with the failure of the whole result, if there is one: then the row is not at fault.
+func (r rows) Scan(dest ...any) error {
+	err := r.Rows.Scan(dest...)
+	if err != nil && r.Err() != nil {
+		return r.Err()
+	}
+	return err
+}
+
 func (r rows) Err() error   { return fault(r.Rows.Err()) }
 func (r rows) Close() error { return fault(r.Rows.Close()) }
 

@@ -94,8 +94,8 @@ func BenchmarkUpdate(b *testing.B) {
 	})
 }
 
-// A summary whose row is damaged is taken once, and is not in the way of the others then.
-func TestADamagedSummaryIsNotTakenAgain(t *testing.T) {
+// A summary whose row cannot be read is taken once, and is not in the way of the others then.
+func TestACorruptSummaryIsNotTakenAgain(t *testing.T) {
 	ctx := t.Context()
 	e, err := sqlite.Open(ctx, sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
 	if err != nil {
@@ -112,16 +112,16 @@ func TestADamagedSummaryIsNotTakenAgain(t *testing.T) {
 	if err := db.Update(ctx, func(tx *store.Tx) error {
 		_, err := tx.InsertWorkspace(ctx, "home", "Home")
 		return errors.Join(err, tx.JoinProcess(ctx, "proc_1"), tx.InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: "home"}),
-			tx.QueueSummary(ctx, store.Summary{ThreadID: "damaged", WorkspaceID: "home", ConversationID: "cnv_1"}), tx.QueueSummary(ctx, store.Summary{ThreadID: "sound", WorkspaceID: "home", ConversationID: "cnv_1"}))
+			tx.QueueSummary(ctx, store.Summary{ThreadID: "corrupt", WorkspaceID: "home", ConversationID: "cnv_1"}), tx.QueueSummary(ctx, store.Summary{ThreadID: "good", WorkspaceID: "home", ConversationID: "cnv_1"}))
 	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(e.Update(ctx, func(c store.Conn) error {
-		return c.Exec(ctx, nil, "UPDATE summaries SET due_at = 1.5 WHERE thread_id = 'damaged'")
+		return c.Exec(ctx, nil, "UPDATE summaries SET due_at = 1.5 WHERE thread_id = 'corrupt'")
 	}), db.Update(ctx, claim)); err != nil || ok {
 		t.Fatalf("%+v, %v", taken, err)
 	}
-	if err := db.Update(ctx, claim); err != nil || !ok || taken.ThreadID != "sound" {
+	if err := db.Update(ctx, claim); err != nil || !ok || taken.ThreadID != "good" {
 		t.Errorf("%+v, %v", taken, err)
 	}
 }

@@ -141,7 +141,7 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		}
 		equal(t, got.Fingerprint(), v.Fingerprint(), "fingerprint")
 		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetTool(ctx, "ws_two", "full"); return err }), reeve.NotFound)
-		v.Description, v.Version, v.CreatedAt = "other", 8, v.CreatedAt.Add(time.Hour) // all of a row that may be damaged is replaced
+		v.Description, v.Version, v.CreatedAt = "other", 8, v.CreatedAt.Add(time.Hour) // the whole row is replaced
 		update(t, db, func(tx *store.Tx) error { return tx.PutTool(ctx, v) })
 		got = view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.GetTool(ctx, ws, "full") })
 		if got.Version != 8 || got.Description != "other" || !got.CreatedAt.Equal(v.CreatedAt) {

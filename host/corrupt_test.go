@@ -10,8 +10,8 @@ import (
 	"reeve/reevetest"
 )
 
-// A row that is damaged wakes nobody whose predicate would look at it, and keeps nobody else from waking.
-func TestL06_ADamagedEntityHoldsUpNobody(t *testing.T) {
+// A row that cannot be read wakes nobody whose predicate would look at it, and keeps nobody else from waking.
+func TestL06_ACorruptEntityHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	picky, easy := h.Agent("picky"), h.Agent("easy")
@@ -23,7 +23,7 @@ func TestL06_ADamagedEntityHoldsUpNobody(t *testing.T) {
 	h.Want(201, &c, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Gym"})
 	patch(h, picky, object{"categories": []string{c.ID}})
 	var bad reeve.Task
-	h.Want(201, &bad, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: c.ID, Title: "damaged"})
+	h.Want(201, &bad, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: c.ID, Title: "corrupt"})
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(h.Dir(), "reeve.db")+"?_pragma=busy_timeout(5000)")
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestL06_ADamagedEntityHoldsUpNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	var good reeve.Task
-	h.Want(201, &good, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: c.ID, Title: "sound"})
+	h.Want(201, &good, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: c.ID, Title: "good"})
 	live(t, h)
 	eventually(t, "both to have run", func() bool {
 		return len(runsOf(h, "agent=picky&state=completed")) > 0 && len(runsOf(h, "agent=easy&state=completed")) > 0

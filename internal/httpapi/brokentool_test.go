@@ -1,0 +1,114 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/reevetest"
+)
+
+// What takes an owner takes one also of a tool that this machine cannot run: another day it can.
+func TestI09_SettingsOfABrokenToolAreChecked(t *testing.T) {
+	t.Parallel()
+	off := trick("off", reeve.Read, "", says("", nil))
+	off.Broken = "this machine lacks what it needs"
+	off.ConfigSchema = json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{"network":{"type":"boolean","` + reeve.OwnerKeyword + `":true}}}`)
+	h := start(t, off)
+	h.Agent("coach")
+	member := as(token(t, h, reeve.Member))
+	refused(t, h.Do("POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"network": true}}, member...), 403, reeve.Forbidden)
+	refusedAt(t, h.Do("POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"colour": true}}, member...), "/config/colour")
+	h.Want(201, nil, "POST", "/api/agents/coach/tools", object{"tool_id": "off", "config": object{"network": true}})
+}
+
+// A later build has a tool of an id that a workspace gave to one of its own: the built-in one serves, and whoever had
+// the other is told so.
+func TestO21_AStoredToolNeverStandsInForABuiltInOne(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, w world) {
+		h := w.start(t)
+		define(t, h, object{"id": "extra"})
+		h.Agent("old", "extra", "file_list")
+		h.Stop()
+		said := &bytes.Buffer{}
+		w.cfg.Log = slog.New(slog.NewTextHandler(said, nil))
+		h = w.start(t, trick("extra", reeve.Read, "", says("built in", nil)))
+		const why = "its id is now a built-in tool's; make it again under another id"
+		var served, broken int
+		for _, v := range tools(t, h, "") {
+			switch {
+			case v.ID != "extra":
+			case v.WorkspaceID == "" && v.Broken == "":
+				served++
+			case v.WorkspaceID != "" && v.Broken == why:
+				broken++
+			default:
+				t.Errorf("listed %+v", v.Tool)
+			}
+		}
+		if served != 1 || broken != 1 || brokenTools(t, h)["extra"] != why {
+			t.Errorf("%d serve, %d are broken", served, broken)
+		}
+		if v := decode[reeve.ToolView](t, h.Want(200, nil, "GET", "/api/tools/extra", nil)); v.Kind != reeve.GoTool || v.Broken != "" {
+			t.Errorf("by its id: %+v", v.Tool)
+		}
+		h.Agent("new", "extra")
+		if res := h.Call("new", "extra", nil); res.Content != "built in" {
+			t.Errorf("the built-in tool: %+v", res)
+		}
+		// Nobody gave the built-in tool to an agent that had the other.
+		p := refused(t, h.Do("POST", "/api/agents/old/calls", object{"tool": "extra"}), 501, reeve.Unsupported)
+		if !strings.Contains(p.Detail, why) || !strings.Contains(p.Hint, "detach") {
+			t.Errorf("problem %+v", p)
+		}
+		if res := h.Call("old", "file_list", object{"path": "/"}); res.IsError {
+			t.Errorf("another tool was harmed: %+v", res)
+		}
+		for _, v := range decode[reeve.ToolList](t, h.Want(200, nil, "GET", "/api/agents/old/tools", nil)).Tools {
+			if (v.Broken == why) != (v.ID == "extra") {
+				t.Errorf("%s of the agent: %q", v.ID, v.Broken)
+			}
+		}
+		refused(t, h.Do("PUT", "/api/tools/extra", weather(object{"id": "extra"})), 409, reeve.Conflict)
+		h.Want(204, nil, "DELETE", "/api/tools/extra", nil) // the stored one
+		if _, ok := brokenTools(t, h)["extra"]; ok {
+			t.Error("it is still broken")
+		}
+		h.Want(201, nil, "POST", "/api/agents/old/tools", object{"tool_id": "extra"})
+		if res := h.Call("old", "extra", nil); res.Content != "built in" {
+			t.Errorf("the built-in tool, given to the agent: %+v", res)
+		}
+		h.Stop()
+		if log := said.String(); strings.Count(log, why) != 1 || !strings.Contains(log, "tool=extra workspace=default") {
+			t.Errorf("the log says %s", log)
+		}
+	})
+}
+
+// brokenTools gives why tools cannot be called, by id, as the catalogue, the status and the doctor have it.
+func brokenTools(t *testing.T, h *reevetest.Host) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, v := range tools(t, h, "") {
+		if v.Broken != "" {
+			out[v.ID] = v.Broken
+		}
+	}
+	said := decode[reeve.Status](t, h.Want(200, nil, "GET", "/api/status", nil)).Broken
+	for _, c := range decode[reeve.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
+		if c.Name != "tools" {
+			continue
+		}
+		for id, why := range out {
+			if c.OK || !strings.Contains(c.Detail, id+": "+why) || !slices.Contains(said, id+": "+why) {
+				t.Errorf("%s is broken (%s), the doctor says %+v, the status %q", id, why, c, said)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,9 @@
+package store
+
+// CheckedTables names the tables that CorruptRows reads.
+func CheckedTables() (names []string) {
+	for _, c := range tableChecks {
+		names = append(names, c.table)
+	}
+	return names
+}
