@@ -43,6 +43,9 @@ func (p *pass) validate(context.Context) (string, error) {
 		return "", &reeve.Error{Code: reeve.Validation, Message: "the arguments do not fit the tool: " + describe(fields), Fields: fields,
 			Hint: "correct the arguments named and call again"}
 	}
+	if err := p.refuseMark(v); err != nil {
+		return "", err
+	}
 	p.args = reeve.CanonicalValue(v)
 	p.argsHash = reeve.Hash(p.args)
 	if len(notes) > 0 {

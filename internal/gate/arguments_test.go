@@ -27,7 +27,7 @@ func judgeArguments(t testing.TB, args string) (*pass, string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pass{view: &agentView{workspace: &workspaceView{scrubber: newScrubber(nil)}}, call: reeve.Call{Args: json.RawMessage(args)}, entry: &entry{args: s}}
+	p := &pass{view: &agentView{workspace: &workspaceView{}}, call: reeve.Call{Args: json.RawMessage(args)}, entry: &entry{args: s}}
 	why, err := p.validate(t.Context())
 	return p, why, err
 }
@@ -198,7 +198,7 @@ func FuzzArguments(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, args []byte) {
-		p := &pass{view: &agentView{workspace: &workspaceView{scrubber: newScrubber(nil)}}, call: reeve.Call{Args: args}, entry: &entry{args: s}}
+		p := &pass{view: &agentView{workspace: &workspaceView{}}, call: reeve.Call{Args: args}, entry: &entry{args: s}}
 		why, err := p.validate(t.Context())
 		if err != nil {
 			if reeve.CodeOf(err) != reeve.Validation {

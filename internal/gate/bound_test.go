@@ -33,7 +33,7 @@ func TestI10_CheckingHasAnEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &pass{view: &agentView{workspace: &workspaceView{scrubber: newScrubber(nil)}}, call: reeve.Call{Tool: "wide", Args: json.RawMessage(c.args)}, entry: &entry{args: s}}
+			p := &pass{view: &agentView{workspace: &workspaceView{}}, call: reeve.Call{Tool: "wide", Args: json.RawMessage(c.args)}, entry: &entry{args: s}}
 			_, err = p.validate(t.Context())
 			if told := reeve.AsError(err); told.Code != reeve.Validation || !strings.Contains(told.Message, "too long to check") || !strings.Contains(told.Hint, "whoever made the tool") {
 				t.Errorf("%+v", told)
@@ -72,7 +72,7 @@ func TestI10_ArgumentsOfVeryManyValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pass{view: &agentView{workspace: &workspaceView{scrubber: newScrubber(nil)}}, entry: &entry{args: s},
+	p := &pass{view: &agentView{workspace: &workspaceView{}}, entry: &entry{args: s},
 		call: reeve.Call{Tool: "many", Args: json.RawMessage(`{"list":[` + strings.Repeat("0,", mostParts) + `0]}`)}}
 	if _, err := p.validate(t.Context()); reeve.CodeOf(err) != reeve.TooLarge {
 		t.Error(err)

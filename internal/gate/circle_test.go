@@ -57,7 +57,7 @@ func TestI10_AStoredCircleIsNotTheCallersFault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &pass{view: &agentView{workspace: &workspaceView{scrubber: newScrubber(nil)}}, call: reeve.Call{Tool: "round", Args: json.RawMessage(args)}, entry: &entry{args: s}}
+		p := &pass{view: &agentView{workspace: &workspaceView{}}, call: reeve.Call{Tool: "round", Args: json.RawMessage(args)}, entry: &entry{args: s}}
 		if _, err = p.validate(t.Context()); err == nil {
 			t.Fatalf("%s let %s pass", text, args)
 		}

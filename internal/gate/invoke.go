@@ -162,7 +162,7 @@ func judgeError(err error) ending {
 func (p *pass) shown(err error) *reeve.Error {
 	var c *crashed
 	if errors.As(err, &c) {
-		p.g.Log.Error("a tool crashed", "tool", p.tool().ID, "call", p.id, "panic", p.scrub(c.what), "stack", p.scrub(string(c.stack)))
+		p.g.Log.Error("a tool crashed", "tool", p.tool().ID, "call", p.id, "panic", p.redactForLog(c.what), "stack", p.redactForLog(string(c.stack)))
 		return reeve.Errorf(reeve.Internal, "the tool crashed")
 	}
 	var e *reeve.Error

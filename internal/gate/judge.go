@@ -57,8 +57,8 @@ func (p *pass) judge(ctx context.Context) error {
 	return nil
 }
 
-// brief makes a text that others had a hand in fit for the trail, which every message carries. Our own words need no scrubbing.
-func (p *pass) brief(text string) string { return clip(p.scrub(text), 1000) }
+// brief redacts and shortens a text with foreign parts for the decision trace.
+func (p *pass) brief(text string) string { return clip(p.redact(text), 1000) }
 
 // clip gives the beginning of a text.
 func clip(text string, most int) string {

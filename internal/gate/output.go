@@ -8,27 +8,45 @@ import (
 	"unicode/utf8"
 
 	"reeve"
+	"reeve/internal/redact"
 )
 
-// output is what a tool said, made fit to be shown and kept.
+// output is what a tool returned, ready to be shown and stored.
 type output struct {
-	content   string // scrubbed and cut
+	content   string // redacted and cut
 	size      int    // bytes before the cut
-	full      []byte // scrubbed and whole; nil unless it was cut
+	full      []byte // redacted and whole; nil unless it was cut
 	truncated bool
 }
 
-// output scrubs and cuts what a handler returned. Scrubbing comes first: a secret cut in two would pass unseen.
-func (p *pass) output(text string) output { return p.g.cut(p.scrubbed(text)) }
+// output redacts and cuts what a handler returned. Redaction comes first: a part of a secret is not recognised.
+func (p *pass) output(text string) output { return p.g.cut(p.redactResult(text)) }
 
-// scrubbed is a handler's text without secrets.
-func (p *pass) scrubbed(text string) string {
-	return p.view.workspace.scrubber.scrub(text, p.tool().Names...)
+// redactor removes the workspace's secrets from texts of the called tool.
+func (p *pass) redactor() *redact.Redactor { return p.view.workspace.redactorFor(p.call.Tool) }
+
+// redactorFor removes the workspace's secrets from texts of a tool.
+func (w *workspaceView) redactorFor(tool string) *redact.Redactor {
+	if e := w.tools[tool]; e != nil && e.tool.PassTokens {
+		return w.redactor.PassTokens()
+	}
+	return w.redactor
+}
+
+// redact removes secrets from a text.
+func (p *pass) redact(text string) string { return p.redactor().Text(text) }
+
+// redactResult removes secrets from a handler's result.
+func (p *pass) redactResult(text string) string { return p.redactor().Text(text, p.tool().Names...) }
+
+// redactForLog removes secrets from a text for the log or a trace, also values after words such as "password=".
+func (p *pass) redactForLog(text string) string {
+	return p.view.workspace.redactor.MaskNamed().Text(text)
 }
 
 // fits tells whether callers would be shown all of what a handler returns.
 func (p *pass) fits(v any) bool {
-	text := p.scrubbed(p.g.text(v))
+	text := p.redactResult(p.g.text(v))
 	return len(head(text, p.g.OutputCap)) == len(text)
 }
 

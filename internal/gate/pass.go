@@ -110,8 +110,6 @@ func checkName(what, s string) error {
 
 func (p *pass) tool() *reeve.Tool { return &p.entry.tool }
 
-func (p *pass) scrub(text string) string { return p.view.workspace.scrubber.scrub(text) }
-
 // thread is where the call's messages go: a run's own thread, unless the run is a turn of a session.
 func (p *pass) thread() string {
 	if p.home != "" {
@@ -149,7 +147,7 @@ func (p *pass) invocation(attempt int) *reeve.Invocation {
 	}
 	return &reeve.Invocation{Workspace: p.call.Workspace, Agent: p.call.Agent, User: p.call.User, Session: p.session, Thread: p.thread(),
 		Run: p.call.Run, CallID: p.id, Operation: p.op, Attempt: attempt, Args: p.args, Config: p.config, Base: p.base(),
-		Categories: p.categories(), Ancestors: p.ancestors(), Lent: lent, Secrets: p.view.workspace.scrubber.find, Begun: p.view.workspace.scrubber.begun, Fits: p.fits,
+		Categories: p.categories(), Ancestors: p.ancestors(), Lent: lent, Redactor: p.redactor(), Fits: p.fits,
 		Delegators: p.delegators}
 }
 
@@ -226,7 +224,7 @@ func (p *pass) operationID() string {
 func (p *pass) insert(ctx context.Context, tx *store.Tx, op reeve.Operation, result *store.CallResult) error {
 	args, request := p.shownArgs(), p.info
 	if p.args == nil { // they could not be read
-		args = p.g.readable(p.scrub(string(p.call.Args)))
+		args = p.g.readable(p.redact(string(p.call.Args)))
 	}
 	if request == nil {
 		request = p.request()

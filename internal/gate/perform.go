@@ -58,7 +58,7 @@ func (p *pass) tokens(said []reeve.Token) []reeve.Token {
 	return slices.DeleteFunc(said, func(k reeve.Token) bool {
 		err := k.Check()
 		if err != nil {
-			p.g.Log.Warn("a tool says of something that it changed what cannot be recorded; nobody is told of it", "tool", p.tool().ID, "operation", p.op, "error", p.scrub(err.Error()))
+			p.g.Log.Warn("a tool says of something that it changed what cannot be recorded; nobody is told of it", "tool", p.tool().ID, "operation", p.op, "error", p.redactForLog(err.Error()))
 		}
 		return err != nil
 	})
@@ -321,7 +321,7 @@ func (p *pass) verify(ctx context.Context, op reeve.Operation, doubt outcome) ou
 	})
 	changed, undo, _ := inv.Close()
 	if err != nil {
-		p.g.Log.Warn("a tool could not look up what happened", "tool", p.tool().ID, "operation", op.ID, "error", p.scrub(err.Error()))
+		p.g.Log.Warn("a tool could not look up what happened", "tool", p.tool().ID, "operation", op.ID, "error", p.redactForLog(err.Error()))
 		return doubt
 	}
 	switch a.what {

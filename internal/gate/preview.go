@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"reeve"
+	"reeve/internal/redact"
 )
 
 // previewed computes what the call would change, where that is asked for or needed: for a person who decides on it,
@@ -25,7 +26,7 @@ func (p *pass) previewed(ctx context.Context) (string, error) {
 	shown := !p.call.PreviewOnly && (p.waits != "" || p.proposes) // to a person who decides
 	v, err := ask(ctx, p, func(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
 		if !p.call.PreviewOnly { // a person who decides must see what only looks like a secret
-			inv.Decides, inv.Secrets = shown, p.view.workspace.scrubber.known.spelt
+			inv.Decides, inv.Redactor = shown, inv.Redactor.StoredOnly()
 		}
 		return t.Preview(ctx, inv)
 	})
@@ -76,5 +77,5 @@ func (p *pass) decidedArgs() string {
 
 // stored is a text without the secrets that are stored.
 func (w *workspaceView) stored(text string) string {
-	return reeve.Redact(text, w.scrubber.known.spelt(text))
+	return redact.Replace(text, w.redactor.StoredOnly().Find(text))
 }

@@ -43,10 +43,10 @@ func (p *pass) result(o outcome) (store.CallResult, reeve.Result) {
 	return store.CallResult{Content: o.out.content, Info: mustJSON(info)}, res
 }
 
-// failure makes the outcome of an error: scrubbed and cut like any output.
+// failure makes the outcome of an error: redacted and cut like any output.
 func (p *pass) failure(e ending, err error) outcome {
 	shown := p.shown(err)
-	text := p.scrub(shown.Message)
+	text := p.redact(shown.Message)
 	o := outcome{ending: e, err: shown, out: p.g.cut(text)}
 	shown.Message = clip(text, 4000) // the content says the rest
 	shown.Hint, shown.Fields = p.brief(shown.Hint), p.briefly(shown.Fields)

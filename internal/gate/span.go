@@ -18,8 +18,8 @@ type Seen struct {
 	Spent reeve.Amount
 }
 
-// observed wraps an attempt in a span by the GenAI conventions, and tells those who measure. What the span says of arguments and
-// output is what is recorded of them: scrubbed.
+// observed wraps an attempt in a span by the GenAI conventions, and tells those who measure. The span
+// holds arguments and output without secrets.
 func (p *pass) observed(ctx context.Context, n int, do func(context.Context) outcome) outcome {
 	ctx, span := p.span(ctx)
 	o := do(ctx)
@@ -63,7 +63,7 @@ func (p *pass) span(ctx context.Context) (context.Context, trace.Span) {
 }
 
 // toolName is the name of the tool that is called, in a length that a span can carry.
-func (p *pass) toolName() string { return clip(p.scrub(p.call.Tool), 128) }
+func (p *pass) toolName() string { return clip(p.redact(p.call.Tool), 128) }
 
 // failSpan says on a span why a call failed, if it did.
 func failSpan(span trace.Span, why *reeve.Error) {
@@ -82,7 +82,7 @@ func (p *pass) attributes(args string) spanAttributes {
 		a.text("gen_ai.tool.description", clip(p.tool().Description, 200))
 	}
 	a.text("gen_ai.tool.call.id", p.call.Ref)
-	a.text("gen_ai.tool.call.arguments", clip(p.scrub(args), 4000))
+	a.text("gen_ai.tool.call.arguments", clip(p.redactForLog(args), 4000))
 	a.text("gen_ai.agent.id", p.call.Agent)
 	a.text("gen_ai.conversation.id", p.call.Session)
 	a.text("reeve.run.id", p.call.Run)
