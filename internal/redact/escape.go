@@ -110,8 +110,11 @@ func hexByte(s string) (byte, bool) {
 // htmlEntity decodes an entity such as &lt; &#60; or &#x3c;
 func htmlEntity(s string) (plain string, n int) {
 	const longest = 32
-	end := strings.IndexByte(s[:min(len(s), longest)], ';')
-	if end < 0 {
+	end := 1
+	for end < min(len(s), longest) && (isAlnum(s[end]) || s[end] == '#') {
+		end++
+	}
+	if end == len(s) || s[end] != ';' {
 		return "", 0
 	}
 	plain = html.UnescapeString(s[:end+1])

@@ -135,7 +135,7 @@ var formats = []format{
 	{"dp.st.", url64 | dot, 40, 80, varied},
 	// Observability
 	{"NRAK-", capitals, 27, 27, varied}, {"glsa_", url64, 41, 41, varied}, {"glc_eyJ", std64, 30, 400, varied},
-	{"eyJrIjoi", std64, 70, 400, grafanaKey}, {"sntryu_", hexDigits, 64, 64, varied},
+	{"eyJrIjoi", std64, 60, 400, grafanaKey}, {"sntryu_", hexDigits, 64, 64, varied},
 	{"sntrys_eyJ", std64 | dash, 80, 400, varied}, {"dt0c01.", alnum | dot, 89, 89, varied},
 	{"dt0s16.", alnum | dot, 73, 89, varied}, {"ddp_", alnum, 36, 36, varied},
 	// Applications

@@ -15,7 +15,8 @@ func TestG21_NoHeadShowsTheBeginningOfASecret(t *testing.T) {
 	everywhere := func(escape string) string { // each character is escaped
 		var b strings.Builder
 		for i := range len(known) {
-			b.WriteString(strings.ReplaceAll(escape, "00", string("0123456789abcdef"[known[i]>>4])+string("0123456789abcdef"[known[i]&15])))
+			b.WriteString(strings.ReplaceAll(escape, "00",
+				string("0123456789abcdef"[known[i]>>4])+string("0123456789abcdef"[known[i]&15])))
 		}
 		return b.String()
 	}

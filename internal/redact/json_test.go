@@ -14,16 +14,17 @@ func TestG21_JSONStaysJSON(t *testing.T) {
 	pem := "-----BEGIN PRIVATE KEY-----"
 	s := New([]string{"nabcd1234", `"quoted`, "12345678", `{"type": "service", "n": 77}`, `tails\`})
 	for text, want := range map[string]string{
-		`{"text":"first\n` + key + `\nlast\n"}`:                      `{"text":"first\n[REDACTED]\nlast\n"}`,
-		`{"text":"first\t` + key + `\u00e9last"}`:                    `{"text":"first\t[REDACTED]élast"}`,
-		`{"text":"\u00e9` + key + `"}`:                               `{"text":"é[REDACTED]"}`,
-		`{"text":"\ud83e\udd89` + key + `\/x"}`:                      `{"text":"🦉[REDACTED]/x"}`,
-		`["\\n` + key + `"]`:                                         `["\\n[REDACTED]"]`,
-		`["a\nabcd1234"]`:                                            `["a\nabcd1234"]`, // a line, and not the secret
-		`["a nabcd1234"]`:                                            `["a [REDACTED]"]`,
-		`{"a":"quoted","b":"\"quoted"}`:                              `{"a":"[REDACTED]","b":"[REDACTED]"}`,
-		`{"n":12345678,"m":-9123456789.5,"o":1234567}`:               `{"n":"[REDACTED]","m":"[REDACTED]","o":1234567}`,
-		`{"type": "service", "n": 77}`:                               `{"[REDACTED]": "[REDACTED]", "[REDACTED]": "[REDACTED]"}`,
+		`{"text":"first\n` + key + `\nlast\n"}`:        `{"text":"first\n[REDACTED]\nlast\n"}`,
+		`{"text":"first\t` + key + `\u00e9last"}`:      `{"text":"first\t[REDACTED]élast"}`,
+		`{"text":"\u00e9` + key + `"}`:                 `{"text":"é[REDACTED]"}`,
+		`{"text":"\ud83e\udd89` + key + `\/x"}`:        `{"text":"🦉[REDACTED]/x"}`,
+		`["\\n` + key + `"]`:                           `["\\n[REDACTED]"]`,
+		`["a\nabcd1234"]`:                              `["a\nabcd1234"]`, // a line, and not the secret
+		`["a nabcd1234"]`:                              `["a [REDACTED]"]`,
+		`{"a":"quoted","b":"\"quoted"}`:                `{"a":"[REDACTED]","b":"[REDACTED]"}`,
+		`{"n":12345678,"m":-9123456789.5,"o":1234567}`: `{"n":"[REDACTED]","m":"[REDACTED]","o":1234567}`,
+		`{"type": "service", "n": 77}`:// the whole of it is a stored value
+		`{"[REDACTED]": "[REDACTED]", "[REDACTED]": "[REDACTED]"}`,
 		`{"a":"tails\\","b":1}`:                                      `{"a":"[REDACTED]","b":1}`,
 		`{"password":"ab\"cdefgh","db_password" : "hunter2"}`:        `{"password":"ab\"cdefgh","db_password" : "hunter2"}`,
 		`{"password":-1.5e10,"token":false,"secret":null}`:           `{"password":-1.5e10,"token":false,"secret":null}`,
@@ -83,7 +84,8 @@ func FuzzJSON(f *testing.F) {
 			if !sameShape(value(t, doc), value(t, got)) {
 				t.Fatalf("%q became %q, of another shape", doc, got)
 			}
-			if len(secret) >= 8 && !strings.Contains(secret, "REDACTED") && holds(value(t, got), secret) && !strings.Contains(strings.ReplaceAll(text, secret, Mark), secret) {
+			if len(secret) >= 8 && !strings.Contains(secret, "REDACTED") && holds(value(t, got),
+				secret) && !strings.Contains(strings.ReplaceAll(text, secret, Mark), secret) {
 				t.Fatalf("%q is left in %q", secret, got)
 			}
 		}
@@ -100,7 +102,8 @@ func value(t *testing.T, doc string) (v any) {
 	return v
 }
 
-// sameShape tells whether two values have the same arrays, and objects with no more members; what is not a string may have become a mark.
+// sameShape reports whether two values have the same arrays and objects with no more members. Any value may have become
+// a mark.
 func sameShape(a, b any) bool {
 	switch a := a.(type) {
 	case []any:

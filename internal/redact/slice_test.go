@@ -22,7 +22,8 @@ func TestG21_NoSliceShowsAPartOfASecret(t *testing.T) {
 		}
 		filler := func(name string) string {
 			n := rapid.SampledFrom([]int{0, 1, 40, 500, 9000}).Draw(t, name)
-			return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"!", ",", " ", "\n", "é", "§ ", "🦉"}), n, n).Draw(t, name), "")
+			signs := rapid.SampledFrom([]string{"!", ",", " ", "\n", "é", "§ ", "🦉"})
+			return strings.Join(rapid.SliceOfN(signs, n, n).Draw(t, name), "")
 		}
 		head, tail := filler("before"), filler("after")
 		text := head + " " + before + secret + "\n" + tail
@@ -95,7 +96,8 @@ func drawSecret(t *rapid.T, kind string, n int) (secret, before string) {
 	case "jwt":
 		return lot(20 + n), sampleJWT
 	case "header":
-		return "k7" + lot(20+n%4000), rapid.SampledFrom([]string{"Authorization: Bearer ", `"authorization": "Basic `}).Draw(t, "name")
+		return "k7" + lot(20+n%4000), rapid.SampledFrom([]string{"Authorization: Bearer ",
+			`"authorization": "Basic `}).Draw(t, "name")
 	}
 	return "", ""
 }
