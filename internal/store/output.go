@@ -7,7 +7,7 @@ import (
 	"reeve"
 )
 
-// Kept is an output that was cut, from an offset on, with what stands around it: it was scrubbed when it was kept, and secrets that were stored since are looked for.
+// Kept is an output that was cut, from an offset on, with what stands around it: it was redacted when it was kept, and secrets that were stored since are looked for.
 type Kept struct {
 	Size   int // of the whole
 	lo, at int // where what was read begins, and where in it the offset is

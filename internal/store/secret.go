@@ -63,7 +63,7 @@ func (s *Snap) GetSecret(ctx context.Context, workspace, name string) (string, e
 // ListSecrets reads the names of a workspace's secrets.
 func (s *Snap) ListSecrets(ctx context.Context, workspace string) ([]reeve.SecretName, error) {
 	return all(ctx, s, func(r scanner) (n reeve.SecretName, err error) {
-		var updated number // decides nothing, and must not keep the secret from being scrubbed
+		var updated number // decides nothing, and must not keep the secret from being redacted
 		err = r.Scan(&n.Name, &updated)
 		n.UpdatedAt = reeve.FromMillis(updated.value)
 		return n, err
