@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"reeve/internal/redact"
 )
 
 // The bodies of the REST API, shared by server, client and CLI. Their tags become the OpenAPI document.
@@ -196,20 +198,26 @@ type TokenList struct {
 
 // SecretRequest stores a secret.
 type SecretRequest struct {
-	Value string `json:"value" minLength:"1" maxLength:"65536" doc:"Printable ASCII of 4 characters or more; line breaks at its end are left out"`
+	Value string `json:"value" minLength:"1" maxLength:"65536" doc:"Printable ASCII of 6 characters or more; line breaks at its end are left out"`
 }
 
-// SecretRule is what a secret must be: anything shorter occurs by chance, and could not be taken out of an answer; anything else fits into no header.
-const SecretRule = "printable ASCII of 4 characters or more"
+// SecretRule says what a secret must be. A shorter value occurs by chance in ordinary text, so that it could not be
+// redacted; other characters fit into no header.
+const SecretRule = "printable ASCII of 6 characters or more"
 
 // SecretMark begins a reference to a secret in the spec of a tool, as in ${secret:NAME}.
 const SecretMark = "${secret:"
 
-// CheckSecret tells whether a value can be used as a secret. Files that hold one tend to end in a newline, which is not part of it.
+// CheckSecret refuses a value that cannot be used as a secret. It ignores line breaks at the end, as files have them.
 func CheckSecret(value string) error {
 	value = strings.TrimRight(value, "\r\n")
-	if len(value) < 4 || strings.ContainsFunc(value, func(r rune) bool { return r < 0x20 || r > 0x7e }) {
+	switch {
+	case len(value) < redact.MinStored:
+		return Wrong("/value", "is too short for a secret: it would occur by chance and could not be redacted", SecretRule)
+	case strings.ContainsFunc(value, func(r rune) bool { return r < 0x20 || r > 0x7e }):
 		return Wrong("/value", "cannot be used as a secret", SecretRule)
+	case strings.Contains(value, Redacted):
+		return Wrong("/value", "holds the mark that replaces a secret where it is shown", "the secret itself")
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ var arrows = map[string][]string{
 	"internal/cron":                   {"."},
 	"internal/keylock":                {},
 	"internal/notify":                 {},
+	"internal/redact":                 {},
 	"internal/store":                  {"."},
 	"internal/store/sqlite":           {".", "internal/store"},
 	"internal/store/postgres":         {".", "internal/store"},
@@ -77,7 +78,7 @@ var arrows = map[string][]string{
 }
 
 // helpers are packages that every other may import.
-var helpers = []string{"internal/backoff", "internal/cron", "internal/keylock", "internal/notify"}
+var helpers = []string{"internal/backoff", "internal/cron", "internal/keylock", "internal/notify", "internal/redact"}
 
 // testKits are packages for tests, which may import testing.
 var testKits = []string{"reevetest", "internal/store/storetest"}

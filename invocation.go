@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"sync"
+
+	"reeve/internal/redact"
 )
 
 // Invocation is one attempt at a call, as its handler sees it: who asks, for what, with which settings. The gate makes it;
@@ -31,8 +33,8 @@ type Invocation struct {
 
 	Lent []json.RawMessage // the settings for this tool of those on whose behalf the call is made: what they do not grant, the agent's own do not either
 
-	Secrets func(text string) []Range // where secrets stand in a text, in order, for tools that give a text in slices, which use [Invocation.Slice]; it may be nil
-	Begun   func(text string) int     // where a secret begins of which a text that broke off ends in a part, or the text's length; see [Invocation.Head]. It may be nil
+	// Redactor removes the workspace's secrets from texts; see [Invocation.RedactedSlice]. It may be nil.
+	Redactor *redact.Redactor
 
 	// Delegators is what [Invocation.OnBehalfOf] calls. It may be nil.
 	Delegators func(self bool) []Delegator

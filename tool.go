@@ -62,7 +62,8 @@ type Tool struct {
 	Verify     Verifier   `json:"-"` // of a verifiable tool: looks up what happened
 	Categories Classifier `json:"-"` // of a category-bound tool: which categories a call touches; nil means not bound
 	Reads      Reader     `json:"-"` // of a tool with methods: which calls change nothing, so that scripts may make them anywhere; nil means none
-	Names      []string   `json:"-"` // the fields of its results that name files: of these stored secrets are taken out, and not what only looks like one
+	Names      []string   `json:"-"` // the fields of its results that name files: only stored secrets are removed from them
+	PassTokens bool       `json:"-"` // JSON Web Tokens in its results keep their signature, as confirm links need
 }
 
 // Handler does a tool's work. The value it returns is shown to the caller: a string as it is, anything else as JSON.

@@ -20,8 +20,5 @@ func (u Undoing) Replaces(v any) error {
 	if u.Expect == "" || u == Left(v) {
 		return nil
 	}
-	if u.Expect == Redacted {
-		return Errorf(Stale, "these arguments are an undo as it is shown, without the secrets in it").Hintf("undo the operation itself: reeve operations undo; nothing was changed")
-	}
 	return Errorf(Stale, "what was done has been changed since").Hintf("look at what is there now, and change that; nothing was taken back")
 }

@@ -13,6 +13,7 @@ import (
 	"reeve"
 	"reeve/internal/agent"
 	"reeve/internal/backoff"
+	"reeve/internal/redact"
 	"reeve/internal/store"
 	"reeve/internal/wake"
 	"reeve/model"
@@ -183,7 +184,8 @@ func (c Config) withDefaults() (Config, error) {
 			c.LogTo = os.Stderr
 		}
 		level, _ := c.level()
-		c.Log = slog.New(slog.NewTextHandler(c.LogTo, &slog.HandlerOptions{Level: level}))
+		to := redact.New(knownSecrets(c)).MaskNamed().NewWriter(c.LogTo) // holds nothing back: records are whole lines
+		c.Log = slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))
 	}
 	return c, nil
 }

@@ -21,7 +21,7 @@ const cutKey = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKc
 var cuts = []struct{ secret, never string }{
 	{"hunter22-Passw0rdB-XyZ9", "hunt"},
 	{"amber lynx A sleeps by the door", "ambe"},
-	{"sk-ant-api03-abcdefghijklmnopqrstuvwxyz", "sk-ant"},
+	{madeKey("sk-"+"ant-api03-", 60), "sk-ant-"},
 	{cutKey, "MIIE"},
 }
 

@@ -448,7 +448,8 @@ func (h *Host) secret(ctx context.Context, workspace, name string) (value string
 	return value, err
 }
 
-// knownSecrets is what the scrubber must never let through, besides stored secrets: provider keys in the environment and in the configuration, and what the server itself lives on.
+// knownSecrets returns the values that are redacted besides stored secrets: provider keys in the environment and in the
+// configuration, and the keys and tokens of the server itself.
 func knownSecrets(cfg Config) []string {
 	var out []string
 	for _, kv := range os.Environ() {

@@ -14,7 +14,7 @@ func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		const stored, told = "amber-lantern-willow", "Summer2026rain"
-		const title, note = "Use " + stored, "password: " + told
+		const title, note = "Use " + stored, "postgres://me:" + told + "@db.example.com"
 		h := start()
 		var looker reeve.NewToken
 		h.Want(201, &looker, "POST", "/api/tokens", object{"name": "looks on", "user": "bob", "role": "viewer"})
@@ -75,7 +75,7 @@ func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
 
 		res := change()
 		look(res.OperationID)
-		if again, p, status := do(h, "coach", call{"tool": res.Undo.Tool, "args": res.Undo.Args}); again.Code != reeve.Stale && p.Code != reeve.Stale || !strings.Contains(again.Message+p.Detail, "as it is shown") {
+		if again, p, status := do(h, "coach", call{"tool": res.Undo.Tool, "args": res.Undo.Args}); again.Code != reeve.Validation && p.Code != reeve.Validation || !strings.Contains(again.Message+p.Detail, "was masked when it was shown") {
 			t.Errorf("called with what is shown: %d %+v %+v", status, again, p)
 		}
 		holds("called with what is shown", "Use another", "")

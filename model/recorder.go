@@ -40,14 +40,14 @@ type Recorder struct {
 
 // RoundTrip implements http.RoundTripper. The exchange is written once the response's body was read to its end, or closed.
 func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
-	x := Exchange{Method: req.Method, Path: scrubURL(req.URL), RequestHeader: scrubHeader(req.Header)}
+	x := Exchange{Method: req.Method, Path: anonymousURL(req.URL), RequestHeader: anonymousHeader(req.Header)}
 	if req.Body != nil {
 		body, err := io.ReadAll(req.Body)
 		_ = req.Body.Close()
 		if err != nil {
 			return nil, err
 		}
-		x.RequestBody = indented([]byte(scrub(string(body))))
+		x.RequestBody = indented([]byte(anonymize(string(body))))
 		req = req.Clone(req.Context())
 		req.Body = io.NopCloser(bytes.NewReader(body))
 	}
@@ -59,9 +59,9 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.Status, x.ResponseHeader = res.StatusCode, scrubHeader(res.Header)
+	x.Status, x.ResponseHeader = res.StatusCode, anonymousHeader(res.Header)
 	res.Body = &recordedBody{ReadCloser: res.Body, end: func(body []byte, broken bool) error {
-		x.ResponseBody, x.Broken = []byte(scrub(string(body))), broken
+		x.ResponseBody, x.Broken = []byte(anonymize(string(body))), broken
 		return r.write(x)
 	}}
 	return res, nil

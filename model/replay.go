@@ -60,7 +60,7 @@ func (p *Replay) take(r *http.Request) (Exchange, bool) {
 	body, err := io.ReadAll(r.Body)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	got := Exchange{Method: r.Method, Path: scrubURL(r.URL), RequestHeader: scrubHeader(r.Header), RequestBody: indented([]byte(scrub(string(body))))}
+	got := Exchange{Method: r.Method, Path: anonymousURL(r.URL), RequestHeader: anonymousHeader(r.Header), RequestBody: indented([]byte(anonymize(string(body))))}
 	p.got = append(p.got, got)
 	if err != nil {
 		p.errs = append(p.errs, err)

@@ -10,6 +10,7 @@ import (
 
 	"reeve"
 	"reeve/internal/backoff"
+	"reeve/internal/redact"
 )
 
 // Server is where a provider answers.
@@ -121,10 +122,8 @@ const maxQuote = 500
 
 // quote makes a provider's words fit for an error: short, on one line, without the key.
 func (s Server) quote(text string) string {
-	if s.Key != "" {
-		text = strings.ReplaceAll(text, s.Key, "***")
-	}
-	return reeve.Clip(strings.Join(strings.Fields(scrub(text)), " "), maxQuote)
+	text = anonymize(redact.New([]string{s.Key}).Text(text))
+	return reeve.Clip(strings.Join(strings.Fields(text), " "), maxQuote)
 }
 
 // retryAfter reads when to try again: milliseconds, seconds, or a date.

@@ -94,7 +94,7 @@ func Run(t testing.TB, cfg host.Config, tools ...reeve.Tool) *Host {
 func assemble(t testing.TB, cfg host.Config, tools []reeve.Tool) *Host {
 	t.Helper()
 	h := &Host{T: t, Config: cfg}
-	if cfg.Log == nil {
+	if cfg.Log == nil && cfg.LogTo == nil {
 		cfg.Log = slog.New(slog.NewTextHandler(testWriter{t}, nil))
 	}
 	if cfg.Rate == 0 {

@@ -40,7 +40,7 @@ func secretsCommand(a *app) *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use: "secrets", Short: "Keep keys that tools use and nobody sees", Args: cobra.NoArgs, RunE: list.RunE,
-		Long:    "A secret's value goes in and never comes out: tools use it by name, and it is scrubbed from everything they say.",
+		Long:    "A secret's value goes in and never comes out: tools use it by name, and it is removed from everything they say.",
 		Example: "  reeve secrets\n  reeve secrets set weather_key < key.txt",
 	}
 	c.AddCommand(list, secretsSet(a), remove)

@@ -179,7 +179,7 @@ func unasked(a reeve.Approval, now time.Time) error {
 	return reeve.Errorf(reeve.Conflict, "the approval has %s", why).Hintf("nothing runs; %s", askAgain)
 }
 
-// shows refuses the approval of a call that is not the one that the person is shown: somebody has changed a row of it. What an undo shows of its arguments is scrubbed, and proves nothing.
+// shows refuses the approval of a call that is not the one that the person is shown: somebody has changed a row of it. What an undo shows of its arguments is redacted, and proves nothing.
 func shows(ctx context.Context, s *store.Snap, a reeve.Approval, op reeve.Operation) error {
 	c, err := s.GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {

@@ -43,6 +43,9 @@ func (d *decider) validate(context.Context) (string, error) {
 		return "", &reeve.Error{Code: reeve.Validation, Message: "the arguments do not fit the tool: " + describe(fields), Fields: fields,
 			Hint: "correct the arguments named and call again"}
 	}
+	if err := d.refuseMark(v); err != nil {
+		return "", err
+	}
 	d.args = reeve.CanonicalValue(v)
 	d.argsHash = reeve.Hash(d.args)
 	if len(notes) > 0 {

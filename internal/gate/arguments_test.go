@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/internal/redact"
 )
 
 const shape = `{"type":"object","additionalProperties":false,"required":["name"],"properties":{
@@ -23,7 +24,7 @@ const shape = `{"type":"object","additionalProperties":false,"required":["name"]
 
 // decideOn returns a decider for a call of a tool with a schema.
 func decideOn(c reeve.Call, s *schema) *decider {
-	view := &agentView{workspace: &workspaceView{scrubber: newScrubber(nil)}}
+	view := &agentView{workspace: &workspaceView{redactor: redact.New(nil)}}
 	return &decider{Decision: &Decision{request: &request{caller: caller{call: c, view: view}}, entry: &entry{args: s}}}
 }
 

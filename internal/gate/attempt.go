@@ -108,7 +108,7 @@ func (a *Attempt) recordable(changed []reeve.Token) []reeve.Token {
 		err := k.Check()
 		if err != nil {
 			a.g.Log.Warn("a tool reports a change that cannot be recorded; no watcher is woken by it", "tool", a.tool().ID,
-				"operation", a.operation, "error", a.scrub(err.Error()))
+				"operation", a.operation, "error", a.redactForLog(err.Error()))
 		}
 		return err != nil
 	})

@@ -26,7 +26,8 @@ func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string,
 	is := was
 	is.State, is.Code, is.Message, is.Owner, is.NextAttemptAt, is.TimeoutAt = reeve.Committed, "", "", "", nil, nil
 	is.Spent = was.Spent.Plus(o.Spent)
-	out := g.cut(view.scrubber.scrub(o.Content))
+	redactor := view.redactorFor(was.Tool)
+	out := g.cut(redactor.Text(o.Content))
 	info := reeve.ResultInfo{Status: "success", Size: out.size, Truncated: out.truncated, Spent: is.Spent, Attempts: max(1, was.Tries)}
 	if out.truncated {
 		if info.Hash, err = tx.PutPayload(ctx, workspace, store.Output, out.full); err != nil {
@@ -34,9 +35,9 @@ func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string,
 		}
 	}
 	if e := o.Err; e != nil {
-		out = g.cut(view.scrubber.scrub(e.Message))
+		out = g.cut(redactor.Text(e.Message))
 		is.State, is.Code, is.Message = reeve.Failed, e.Code, clip(out.content, 4000)
-		info = reeve.ResultInfo{Status: "error", Code: is.Code, Message: is.Message, Hint: clip(view.scrubber.scrub(e.Hint), 1000), Size: out.size, Spent: is.Spent, Attempts: info.Attempts}
+		info = reeve.ResultInfo{Status: "error", Code: is.Code, Message: is.Message, Hint: clip(redactor.Text(e.Hint), 1000), Size: out.size, Spent: is.Spent, Attempts: info.Attempts}
 	}
 	r := personResult(tx, out.content, info)
 	is.ResultID = r.ID

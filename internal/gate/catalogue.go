@@ -147,7 +147,8 @@ func (c *Catalogue) equip(e *entry) (err error) {
 		if h.Broken != "" {          // this machine lacks what it needs
 			return reeve.Errorf(reeve.Unsupported, "%s", h.Broken)
 		}
-		e.tool.Handler, e.tool.Check, e.tool.Preview, e.tool.Verify, e.tool.Categories, e.tool.Reads, e.tool.Awaits, e.tool.Names = h.Handler, h.Check, h.Preview, h.Verify, h.Categories, h.Reads, h.Awaits, h.Names
+		e.tool.Handler, e.tool.Check, e.tool.Preview, e.tool.Verify, e.tool.Categories, e.tool.Reads, e.tool.Awaits = h.Handler, h.Check, h.Preview, h.Verify, h.Categories, h.Reads, h.Awaits
+		e.tool.Names, e.tool.PassTokens = h.Names, h.PassTokens
 		return nil
 	}
 	b, ok := c.builders[row.Kind]

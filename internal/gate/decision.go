@@ -61,11 +61,10 @@ func (d *Decision) invocation(callID string, attempt int) *reeve.Invocation {
 	for _, p := range d.principals() {
 		lent = append(lent, p.attached[d.tool().ID])
 	}
-	scrubber := d.view.workspace.scrubber
 	return &reeve.Invocation{Workspace: d.call.Workspace, Agent: d.call.Agent, User: d.call.User, Session: d.session,
 		Thread: d.thread, Run: d.call.Run, CallID: callID, Operation: d.operation, Attempt: attempt, Args: d.args,
 		Config: d.config, Base: d.base(), Categories: d.categories(), Ancestors: d.ancestors(), Lent: lent,
-		Secrets: scrubber.find, Begun: scrubber.begun, Fits: d.fits, Delegators: d.delegators}
+		Redactor: d.redactor(), Fits: d.fits, Delegators: d.delegators}
 }
 
 // operationIn returns the operation of the call in a state. The empty state stands for a call that leaves no operation; its
@@ -120,11 +119,8 @@ func (d *Decision) announce() {
 	}
 }
 
-// scrub returns a text without secrets.
-func (d *Decision) scrub(text string) string { return d.view.workspace.scrubber.scrub(text) }
-
 // brief returns a text from outside in the form that records of steps hold: without secrets, and cut.
-func (d *Decision) brief(text string) string { return clip(d.scrub(text), 1000) }
+func (d *Decision) brief(text string) string { return clip(d.redact(text), 1000) }
 
 func mustJSON(v any) json.RawMessage {
 	b, err := json.Marshal(v)

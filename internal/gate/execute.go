@@ -124,7 +124,7 @@ func (a *Attempt) verify(ctx context.Context, op reeve.Operation, doubt outcome)
 	})
 	changed, undo, _ := inv.Close()
 	if err != nil {
-		a.g.Log.Warn("a tool could not look up what happened", "tool", a.tool().ID, "operation", op.ID, "error", a.scrub(err.Error()))
+		a.g.Log.Warn("a tool could not look up what happened", "tool", a.tool().ID, "operation", op.ID, "error", a.redactForLog(err.Error()))
 		return doubt
 	}
 	switch found.what {

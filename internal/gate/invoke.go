@@ -161,7 +161,7 @@ func judgeError(err error) ending {
 func (d *Decision) publicError(err error) *reeve.Error {
 	var c *crashed
 	if errors.As(err, &c) {
-		d.g.Log.Error("a tool crashed", "tool", d.tool().ID, "call", d.draftID, "panic", d.scrub(c.what), "stack", d.scrub(string(c.stack)))
+		d.g.Log.Error("a tool crashed", "tool", d.tool().ID, "call", d.draftID, "panic", d.redactForLog(c.what), "stack", d.redactForLog(string(c.stack)))
 		return reeve.Errorf(reeve.Internal, "the tool crashed")
 	}
 	var e *reeve.Error

@@ -8,27 +8,45 @@ import (
 	"unicode/utf8"
 
 	"reeve"
+	"reeve/internal/redact"
 )
 
-// output is what a tool said, made fit to be shown and kept.
+// output is what a tool returned, ready to be shown and stored.
 type output struct {
-	content   string // scrubbed and cut
+	content   string // redacted and cut
 	size      int    // bytes before the cut
-	full      []byte // scrubbed and whole; nil unless it was cut
+	full      []byte // redacted and whole; nil unless it was cut
 	truncated bool
 }
 
-// output scrubs and cuts what a handler returned. Scrubbing comes first: a secret cut in two would pass unseen.
-func (d *Decision) output(text string) output { return d.g.cut(d.scrubbed(text)) }
+// output redacts and cuts what a handler returned. Redaction comes first: a part of a secret is not recognised.
+func (d *Decision) output(text string) output { return d.g.cut(d.redactResult(text)) }
 
-// scrubbed is a handler's text without secrets.
-func (d *Decision) scrubbed(text string) string {
-	return d.view.workspace.scrubber.scrub(text, d.tool().Names...)
+// redactor removes the workspace's secrets from texts of the called tool.
+func (d *Decision) redactor() *redact.Redactor { return d.view.workspace.redactorFor(d.call.Tool) }
+
+// redactorFor removes the workspace's secrets from texts of a tool.
+func (w *workspaceView) redactorFor(tool string) *redact.Redactor {
+	if e := w.tools[tool]; e != nil && e.tool.PassTokens {
+		return w.redactor.PassTokens()
+	}
+	return w.redactor
+}
+
+// redact removes secrets from a text.
+func (d *Decision) redact(text string) string { return d.redactor().Text(text) }
+
+// redactResult removes secrets from a handler's result.
+func (d *Decision) redactResult(text string) string { return d.redactor().Text(text, d.tool().Names...) }
+
+// redactForLog removes secrets from a text for the log or a trace, also values after words such as "password=".
+func (d *Decision) redactForLog(text string) string {
+	return d.view.workspace.redactor.MaskNamed().Text(text)
 }
 
 // fits tells whether callers would be shown all of what a handler returns.
 func (d *Decision) fits(v any) bool {
-	text := d.scrubbed(d.g.text(v))
+	text := d.redactResult(d.g.text(v))
 	return len(head(text, d.g.OutputCap)) == len(text)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"reeve"
+	"reeve/internal/redact"
 )
 
 // previewStep computes what the call would change, where that is asked for or needed: for a person who decides on it,
@@ -26,7 +27,7 @@ func (d *decider) previewStep(ctx context.Context) (string, error) {
 	shown := !d.call.PreviewOnly && (d.waits != "" || d.proposes) // to a person who decides
 	v, err := ask(ctx, d, func(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
 		if !d.call.PreviewOnly { // a person who decides must see what only looks like a secret
-			inv.Decides, inv.Secrets = shown, d.view.workspace.scrubber.known.spelt
+			inv.Decides, inv.Redactor = shown, inv.Redactor.StoredOnly()
 		}
 		return t.Preview(ctx, inv)
 	})
@@ -82,5 +83,5 @@ func (d *Decision) decidedArgs() string {
 
 // stored is a text without the secrets that are stored.
 func (w *workspaceView) stored(text string) string {
-	return reeve.Redact(text, w.scrubber.known.spelt(text))
+	return redact.Replace(text, w.redactor.StoredOnly().Find(text))
 }

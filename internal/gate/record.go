@@ -58,7 +58,7 @@ func (r *Recorder) admit(ctx context.Context, tx *store.Tx) error {
 func (r *Recorder) insert(ctx context.Context, tx *store.Tx, op reeve.Operation, result *store.CallResult) error {
 	args := r.recordedArgs()
 	if r.args == nil { // they could not be read
-		args = r.g.readable(r.scrub(string(r.call.Args)))
+		args = r.g.readable(r.redact(string(r.call.Args)))
 	}
 	judged := store.Judged{Revision: r.view.ws.Revision}
 	inOpenRun, brain := r.inOpenRun && !r.refused, r.call.Via.Brain()
@@ -322,10 +322,10 @@ func (r *Recorder) recordAwaited(ctx context.Context, tx *store.Tx, o outcome) (
 	return res, r.write(ctx, tx, op, nil)
 }
 
-// failure makes the outcome of an error. Its texts are scrubbed and cut like any output.
+// failure makes the outcome of an error. Its texts are redacted and cut like any output.
 func (d *Decision) failure(e ending, err error) outcome {
 	shown := d.publicError(err)
-	text := d.scrub(shown.Message)
+	text := d.redact(shown.Message)
 	o := outcome{ending: e, err: shown, out: d.g.cut(text)}
 	shown.Message = clip(text, 4000) // the content holds the rest
 	shown.Hint, shown.Fields = d.brief(shown.Hint), d.briefFields(shown.Fields)

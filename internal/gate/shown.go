@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/redact"
 	"reeve/internal/store"
 )
 
-// Shown takes secrets out of what is shown of a workspace besides the results of calls.
+// Shown redacts what is shown of a workspace besides the results of calls.
 type Shown struct{ view *workspaceView }
 
-// Shown gives what knows a workspace's secrets as of a snapshot.
+// Shown returns the Shown of a workspace as of a snapshot.
 func (g *Gate) Shown(ctx context.Context, s *store.Snap, workspace string) (Shown, error) {
 	w, err := g.views.workspace(ctx, g, s, workspace)
 	if err != nil {
@@ -27,58 +28,61 @@ func (g *Gate) Shown(ctx context.Context, s *store.Snap, workspace string) (Show
 // Operation is an operation as it is shown. What it keeps is what takes it back, to the byte.
 func (v Shown) Operation(op *reeve.Operation) { op.Undo = v.view.shownUndo(op.Undo) }
 
-// Invocation is one of no tool's, for its Slice and its Head.
+// Invocation returns an invocation of no tool, for its RedactedSlice and RedactedHead.
 func (v Shown) Invocation() *reeve.Invocation {
-	return &reeve.Invocation{Workspace: v.view.ws.ID, Secrets: v.view.scrubber.find, Begun: v.view.scrubber.begun}
+	return &reeve.Invocation{Workspace: v.view.ws.ID, Redactor: v.view.redactor}
 }
 
-// Deciding is Invocation for those who may decide on calls: what only looks like a secret is no secret to them, since
-// the rest of a change that is too long for its card is read this way. Results of tools were scrubbed when they were kept.
+// Deciding is like Invocation, for persons who may decide on calls: it removes stored secrets only. The rest of a
+// change that is too long for its card is read this way.
 func (v Shown) Deciding() *reeve.Invocation {
-	return &reeve.Invocation{Workspace: v.view.ws.ID, Secrets: v.view.scrubber.known.spelt, Begun: v.view.scrubber.known.begun}
+	return &reeve.Invocation{Workspace: v.view.ws.ID, Redactor: v.stored()}
 }
 
-// Stored is a text as it is shown to those who are to judge it, such as a diff: without the secrets that are stored. What only looks like one stays, since whoever merges it must see it. One that was cut does
-// not end within a secret.
+// stored removes the workspace's stored secrets and nothing else.
+func (v Shown) stored() *redact.Redactor { return v.view.redactor.StoredOnly() }
+
+// Stored returns a text for persons who judge it, such as a diff: without stored secrets, but with everything that
+// only looks like one. A text that was cut does not end within a secret.
 func (v Shown) Stored(text string, cut bool) string {
-	inv := reeve.Invocation{Secrets: v.view.scrubber.known.spelt}
 	if cut {
-		inv.Begun = v.view.scrubber.begun
+		return v.stored().Head(text, len(text))
 	}
-	return inv.Head(text, len(text))
+	return redact.Replace(text, v.stored().Find(text))
 }
 
-// Overseen is what is shown of an approval or a proposal to those who may look but not decide: without what looks
-// like a secret.
-func (v Shown) Overseen(preview string) string { return v.view.scrubber.scrub(preview) }
+// Overseen returns the preview of an approval or a proposal for persons who may look but not decide: without secrets
+// of any kind.
+func (v Shown) Overseen(preview string) string { return v.view.redactor.Text(preview) }
 
-// Change is what is shown of a change: it may leave a part of a secret in another place.
+// Change redacts the texts that are shown of one change, each of which may hold a part of a secret in another.
 type Change struct {
 	Shown
-	known reeve.Pieces // of the stored secrets that are anywhere in it
+	fragments redact.Fragments // of the stored secrets in all texts
 }
 
-// Change knows the secrets in all texts that are shown of a change.
+// Change collects the secrets in all texts that are shown of a change.
 func (v Shown) Change(texts ...string) Change {
-	c := Change{v, reeve.Pieces{}}
+	c := Change{v, redact.Fragments{}}
 	for _, text := range texts {
-		for _, s := range v.view.scrubber.known.spelt(text) {
-			c.known.Add(text[s.From:s.To])
+		for _, s := range v.stored().Find(text) {
+			c.fragments.Add(text[s.From:s.To])
 		}
 	}
 	return c
 }
 
-// longPart is how many characters of a secret are shown nowhere in a change. Fewer may be a word of somebody's, and are left out only where the secret was.
+// longPart is how many characters in a row of a secret a change shows nowhere. Fewer may be an ordinary word, and are
+// hidden only in the file that holds the secret.
 const longPart = 8
 
-// long finds long parts of the change's secrets.
-func (v Change) long(text string) (found []reeve.Range) {
+// longParts finds long parts of the change's secrets.
+func (v Change) longParts(text string) (found []redact.Range) {
 	at := 0
 	for line := range strings.SplitAfterSeq(text, "\n") {
-		for _, s := range v.known.In(line) {
+		for _, s := range v.fragments.Find(line) {
 			if s.To-s.From >= longPart {
-				found = append(found, reeve.Range{From: at + s.From, To: at + s.To})
+				found = append(found, redact.Range{From: at + s.From, To: at + s.To})
 			}
 		}
 		at += len(line)
@@ -86,13 +90,13 @@ func (v Change) long(text string) (found []reeve.Range) {
 	return found
 }
 
-// Text is a name or a message as it is shown: as Stored, and without long parts of the change's secrets.
+// Text redacts a name or a message: stored secrets and long parts of the change's secrets.
 func (v Change) Text(text string) string {
-	shown, _ := reeve.Veiled(text, append(v.view.scrubber.known.spelt(text), v.long(text)...))
+	shown, _ := redact.Line(text, append(v.stored().Find(text), v.longParts(text)...))
 	return v.Stored(shown, false)
 }
 
-// Patch is a diff by git as it is shown: as Text, and without what a change leaves of a secret in other lines of the same file.
+// Patch redacts a diff by git: as Text does, and also what the change leaves of a secret in other lines of a file.
 func (v Change) Patch(text string, cut bool) string {
 	var out strings.Builder
 	for text != "" {
@@ -101,25 +105,25 @@ func (v Change) Patch(text string, cut bool) string {
 			file = text[:next+1]
 		}
 		text = text[len(file):]
-		hidden := v.view.scrubber.known.spelt(file)
-		known := reeve.Pieces{}
+		hidden := v.stored().Find(file)
+		fragments := redact.Fragments{}
 		for _, s := range hidden {
-			known.Add(file[s.From:s.To])
+			fragments.Add(file[s.From:s.To])
 		}
-		at := max(0, strings.Index(file, "\n@@ ")) // before that are names
+		at := max(0, strings.Index(file, "\n@@ ")) // names come before that
 		for line := range strings.SplitAfterSeq(file[at:], "\n") {
-			for _, s := range known.In(line) {
-				hidden = append(hidden, reeve.Range{From: at + s.From, To: at + s.To})
+			for _, s := range fragments.Find(line) {
+				hidden = append(hidden, redact.Range{From: at + s.From, To: at + s.To})
 			}
 			at += len(line)
 		}
-		shown, _ := reeve.Veiled(file, append(hidden, v.long(file)...))
+		shown, _ := redact.Line(file, append(hidden, v.longParts(file)...))
 		out.WriteString(shown)
 	}
 	return v.Stored(out.String(), cut)
 }
 
-// shownUndo is the call that takes an operation back as it is shown: it holds what was there before, and that may be a secret.
+// shownUndo returns the call that undoes an operation as it is shown: what it restores may be a secret.
 func (w *workspaceView) shownUndo(u *reeve.Undo) *reeve.Undo {
 	if u == nil {
 		return nil
@@ -127,24 +131,18 @@ func (w *workspaceView) shownUndo(u *reeve.Undo) *reeve.Undo {
 	return &reeve.Undo{Tool: u.Tool, Args: json.RawMessage(w.shownArgs(u.Tool, u.Args))}
 }
 
-// shownArgs are the arguments of an undo as they are shown. Where a secret was taken out they are not to be called with: the mark would be written in its place. So they do not expect
-// what was left any more, and are refused.
+// shownArgs returns the arguments of an undo as they are shown. A call with redacted arguments is refused: it would
+// write the mark in the place of the secret.
 func (w *workspaceView) shownArgs(tool string, args json.RawMessage) string {
 	var names []string
 	if e := w.tools[tool]; e != nil {
 		names = e.tool.Names
 	}
-	text := w.scrubber.scrub(string(args), names...)
-	var members map[string]json.RawMessage
-	if text == string(args) || json.Unmarshal([]byte(text), &members) != nil || members["expect"] == nil {
-		return text
-	}
-	members["expect"] = mustJSON(reeve.Redacted)
-	return string(mustJSON(members))
+	return w.redactor.Text(string(args), names...)
 }
 
-// recordedArgs returns the call's arguments as the ledger keeps them, to be shown. The arguments of an undo are the data
-// from before the change, not something that a caller sent: they are scrubbed, and kept with the operation that is undone.
+// recordedArgs returns the call's arguments as they are recorded. Those of an undo hold what was there before and are
+// redacted; the operation that it undoes keeps them whole.
 func (d *Decision) recordedArgs() string {
 	if d.undoes == "" {
 		return string(d.args)

@@ -63,7 +63,7 @@ func (d *Decision) span(ctx context.Context) (context.Context, trace.Span) {
 }
 
 // toolName is the name of the tool that is called, in a length that a span can carry.
-func (d *Decision) toolName() string { return clip(d.scrub(d.call.Tool), 128) }
+func (d *Decision) toolName() string { return clip(d.redact(d.call.Tool), 128) }
 
 // failSpan says on a span why a call failed, if it did.
 func failSpan(span trace.Span, why *reeve.Error) {
@@ -82,7 +82,7 @@ func (r *Recorder) attributes(args string) spanAttributes {
 		a.text("gen_ai.tool.description", clip(r.tool().Description, 200))
 	}
 	a.text("gen_ai.tool.call.id", r.call.Ref)
-	a.text("gen_ai.tool.call.arguments", clip(r.scrub(args), 4000))
+	a.text("gen_ai.tool.call.arguments", clip(r.redactForLog(args), 4000))
 	a.text("gen_ai.agent.id", r.call.Agent)
 	a.text("gen_ai.conversation.id", r.call.Session)
 	a.text("reeve.run.id", r.call.Run)

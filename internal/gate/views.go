@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"reeve"
+	"reeve/internal/redact"
 	"reeve/internal/store"
 )
 
@@ -28,10 +29,11 @@ const maxViews = 10_000
 type workspaceView struct {
 	ws       reeve.Workspace
 	tools    map[string]*entry
-	budgets  bool // whether any budget is set
-	nested   bool // whether one of them has a parent
-	watched  bool // whether any agent subscribes to anything
-	scrubber *scrubber
+	budgets  bool             // whether any budget is set
+	nested   bool             // whether one of them has a parent
+	watched  bool             // whether any agent subscribes to anything
+	secrets  []string         // the values of the stored secrets and configured keys
+	redactor *redact.Redactor // removes them
 }
 
 // agentView is an agent at one revision of its workspace.
@@ -200,11 +202,11 @@ func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string
 	if err != nil {
 		return nil, err
 	}
-	values := slices.Concat(g.Secrets, stored)
-	if cached != nil && slices.Equal(cached.scrubber.values, values) {
-		w.scrubber = cached.scrubber
+	w.secrets = slices.Concat(g.Secrets, stored)
+	if cached != nil && slices.Equal(cached.secrets, w.secrets) {
+		w.redactor = cached.redactor
 	} else {
-		w.scrubber = newScrubber(values)
+		w.redactor = redact.New(w.secrets)
 	}
 	return w, nil
 }

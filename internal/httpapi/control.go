@@ -67,13 +67,13 @@ const heldText = 200
 // caller could not read it elsewhere, and those who may look but not decide are not shown what looks like a secret.
 func (h *controlHandlers) heldFor(ctx context.Context, snap *store.Snap, who reeve.Principal, workspace string,
 	work []store.Held) ([]reeve.HeldWork, error) {
-	scrub := func(text string) string { return text }
+	hide := func(text string) string { return text }
 	if !who.Role.Allows(reeve.Member) && len(work) > 0 {
 		shown, err := h.gate.Shown(ctx, snap, workspace)
 		if err != nil {
 			return nil, err
 		}
-		scrub = shown.Overseen
+		hide = shown.Overseen
 	}
 	list := make([]reeve.HeldWork, 0, len(work))
 	for _, w := range work {
@@ -84,7 +84,7 @@ func (h *controlHandlers) heldFor(ctx context.Context, snap *store.Snap, who ree
 				return nil, err
 			}
 		}
-		text := scrub(w.Text)
+		text := hide(w.Text)
 		if private {
 			text = "(another user's; what it is about is not shown)"
 		}

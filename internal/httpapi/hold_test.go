@@ -22,7 +22,7 @@ func TestG27_HeldWorkIsAsPrivateAsElsewhere(t *testing.T) {
 		later := reeve.Now().Add(time.Hour).Format(time.RFC3339Nano)
 		schedule := object{"agent": "aide", "name": "ann's schedule", "goal": "ann's goal", "cadence_type": "once", "cadence_value": later}
 		timer := decode[reeve.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", schedule, ann...)).ID
-		approval := h.Call("aide", "danger", object{"to": "password = Hunter2Hunter2Hunter2"}).ApprovalID
+		approval := h.Call("aide", "danger", object{"to": "postgres://me:Hunter2Hunter2Hunter2@db"}).ApprovalID
 		at := "/api/conversations/" + decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": "aide"}, ann...)).ID
 		h.Want(201, nil, "POST", at+"/turns", object{"content": "ann's turn"}, ann...)
 		h.Want(201, nil, "POST", "/api/agents/aide/wake", object{"input": "ann's wake"}, ann...)

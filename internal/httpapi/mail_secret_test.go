@@ -21,7 +21,7 @@ func TestG21_NoSnippetShowsAPartOfASecret(t *testing.T) {
 		secrets := []struct{ id, text, secret, parts string }{
 			{"word", "The password is %s, keep it", word, "hunter22 passw0rdb xyz9"},
 			{"phrase", "They say %s, and then", phrase, "amber lynx azure sleeps quietly under seventeen bridges"},
-			{"form", "Use %s please", "sk-ant-api03-wombat-abcdefghijklmnopqrstuv", "ant api03 wombat abcdefghijklmnopqrstuv"},
+			{"form", "Use %s please", "sk-" + "ant-api03-wombat-" + strings.Repeat("abcdefghijklmnopqrstuv", 3), "ant api03 wombat " + strings.Repeat("abcdefghijklmnopqrstuv", 3)},
 			{"address", "See postgres://me:%s@db.example.com/x", "marmot77.otter", "marmot77 otter"},
 			{"key", "Here it is:\n%s\nas you asked", key, "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj zebra z0Q"},
 		}

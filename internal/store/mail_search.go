@@ -48,7 +48,7 @@ type MailFound struct {
 	Recipients []string // with names
 	Attached   string   // names of files, a line each
 	Body       string   // the beginning of it
-	More       bool     // there is more of it: of the last [reeve.Around] bytes nothing is to be shown
+	More       bool     // there is more of it: of the last [reeve.RedactWindow] bytes nothing is to be shown
 	Place      MailPlace
 
 	row int64
@@ -174,7 +174,7 @@ func (s *Snap) foundMail(ctx context.Context, w mailWords, q MailSearch, list []
 	if !q.Query.positive() {
 		shown = shownStart
 	}
-	shown += reeve.Around // what stands behind a snippet tells of secrets in it
+	shown += reeve.RedactWindow // what stands behind a snippet tells of secrets in it
 	found, err := all(ctx, s, scanFound(q.Inboxes, shown), w.found, numbers(list, func(r ranked) int64 { return r.id }), shown)
 	if err != nil {
 		return nil, err

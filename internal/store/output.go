@@ -7,7 +7,7 @@ import (
 	"reeve"
 )
 
-// Kept is an output that was cut, from an offset on, with what stands around it: it was scrubbed when it was kept, and secrets that were stored since are looked for.
+// Kept is an output that was cut, from an offset on, with what stands around it: it was redacted when it was kept, and secrets that were stored since are looked for.
 type Kept struct {
 	Size   int // of the whole
 	lo, at int // where what was read begins, and where in it the offset is
@@ -17,14 +17,14 @@ type Kept struct {
 
 // GetOutput reads a kept output from an offset on, to give parts of up to some bytes.
 func (s *Snap) GetOutput(ctx context.Context, inv *reeve.Invocation, hash string, offset, limit int) (Kept, error) {
-	k := Kept{lo: max(0, offset-reeve.Around)}
+	k := Kept{lo: max(0, offset-reeve.RedactWindow)}
 	k.at = offset - k.lo
-	got, err := s.GetPayload(ctx, inv.Workspace, Output, hash, k.lo, k.at+max(limit, utf8.UTFMax)+reeve.Around) // a character at least, or nobody would get on
+	got, err := s.GetPayload(ctx, inv.Workspace, Output, hash, k.lo, k.at+max(limit, utf8.UTFMax)+reeve.RedactWindow) // a character at least, or nobody would get on
 	if err != nil {
 		return k, err
 	}
 	k.Size, k.at = got.Size, min(k.at, len(got.Body))
-	k.body, k.cut = got.Body[k.at:], inv.Slices(string(got.Body))
+	k.body, k.cut = got.Body[k.at:], inv.RedactedSlices(string(got.Body))
 	return k, nil
 }
 

@@ -14,7 +14,7 @@ type Use int
 
 // The uses. They are bits of a column.
 const (
-	Output Use = 1 << iota // the whole of an output that was cut, scrubbed: readable by all who may see calls
+	Output Use = 1 << iota // the whole of an output that was cut, redacted: readable by all who may see calls
 	Undo                   // what a change of files took the place of, as it was
 	Talk                   // what was sent in a conversation, or brought to it
 )

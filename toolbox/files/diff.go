@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/internal/redact"
 )
 
 const (
@@ -27,7 +28,7 @@ type block struct {
 	edits         []edit
 	oldAt, oldLen int
 	newAt, newLen int
-	before, after [][]reeve.Range // what is secret in its lines
+	before, after [][]redact.Range // what is secret in its lines
 }
 
 // unified gives the unified diff of two texts without the secrets in it, line by line; nothing when they are equal. ok is false when it is
@@ -42,15 +43,16 @@ func unified(inv *reeve.Invocation, from, to, a, b string) (diff string, ok bool
 	if len(blocks) == 0 || !ok {
 		return "", ok
 	}
-	known := reeve.Pieces{}
+	fragments := redact.Fragments{}
 	for i, h := range blocks {
-		blocks[i].before, blocks[i].after = veil(inv, was, h.oldAt, h.oldLen, known), veil(inv, is, h.newAt, h.newLen, known)
+		blocks[i].before = hiddenInLines(inv, was, h.oldAt, h.oldLen, fragments)
+		blocks[i].after = hiddenInLines(inv, is, h.newAt, h.newLen, fragments)
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "--- %s\n+++ %s\n", from, to)
 	for _, h := range blocks {
 		fmt.Fprintf(&out, "@@ -%s +%s @@\n", span(h.oldAt, h.oldLen), span(h.newAt, h.newLen))
-		h.write(&out, known)
+		h.write(&out, fragments)
 	}
 	return out.String(), out.Len() <= most
 }
@@ -83,19 +85,19 @@ func blocks(edits []edit, most int) (all []block, ok bool) {
 	return all, true
 }
 
-// write writes the lines of a hunk, without what is secret before and after, and without pieces of what is secret in any line.
-func (h block) write(out *strings.Builder, known reeve.Pieces) {
+// write writes the lines of a hunk without the secrets before and after the change, and without fragments of them.
+func (h block) write(out *strings.Builder, fragments redact.Fragments) {
 	var gone, come strings.Builder // what is secret in lines that change
 	before, after := h.before, h.after
 	for _, e := range h.edits {
-		var hidden []reeve.Range
+		var hidden []redact.Range
 		if e.op != '+' {
 			hidden, before = append(hidden, before[0]...), before[1:]
 		}
 		if e.op != '-' {
 			hidden, after = append(hidden, after[0]...), after[1:]
 		}
-		line, secret := reeve.Veiled(e.line, append(hidden, known.In(e.line)...))
+		line, secret := redact.Line(e.line, append(hidden, fragments.Find(e.line)...))
 		switch e.op {
 		case '-':
 			gone.WriteString(secret)

@@ -93,7 +93,7 @@ func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
 
 // following says how to go on after an entry: by its name, unless that may not be shown as it is and would lead nowhere.
 func following(inv *reeve.Invocation, name string, place int) string {
-	if inv.Secrets != nil && len(inv.Secrets(name)) > 0 {
+	if len(inv.Redactor.StoredOnly().Find(name)) > 0 {
 		return "/" + strconv.Itoa(place)
 	}
 	return name

@@ -107,8 +107,8 @@ func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 	if head, err = fillAt(f, head, 0); err != nil {
 		return out, fault(err, v)
 	}
-	lo := max(0, in.Offset-reeve.Around)
-	text := make([]byte, int(in.Offset-lo)+limit+reeve.Around)
+	lo := max(0, in.Offset-reeve.RedactWindow)
+	text := make([]byte, int(in.Offset-lo)+limit+reeve.RedactWindow)
 	if text, err = fillAt(f, text, lo); err != nil {
 		return out, fault(err, v)
 	}
@@ -116,7 +116,7 @@ func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 	if bytes.IndexByte(head, 0) >= 0 || !textHead(head) {
 		return out, notText(v, head, 0)
 	}
-	cut := inv.Slices(string(text))
+	cut := inv.RedactedSlices(string(text))
 	page := func(n int) (readResult, error) {
 		page := out
 		skip, end, ok := slice(text[at:], n, in.Offset > 0)

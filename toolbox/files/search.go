@@ -278,8 +278,8 @@ func (s *search) shown(text []byte, from, to int) string {
 			end--
 		}
 	}
-	lo := max(0, from-reeve.Around)
-	_, shownTo, shown := s.inv.Slice(string(text[lo:min(len(text), end+reeve.Around)]), from-lo, end-lo)
+	lo := max(0, from-reeve.RedactWindow)
+	_, shownTo, shown := s.inv.RedactedSlice(string(text[lo:min(len(text), end+reeve.RedactWindow)]), from-lo, end-lo)
 	if lo+shownTo < to {
 		shown += "…"
 	}

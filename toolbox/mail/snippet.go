@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"reeve"
+	"reeve/internal/redact"
 	"reeve/internal/store"
 )
 
@@ -60,7 +61,7 @@ type part struct {
 func (m marker) snippet(f store.MailFound) string {
 	parts := []part{{"Subject: ", f.Subject, store.SubjectField, 32, 0}, {"Body: ", f.Body, store.BodyField, 48, 0}}
 	if f.More {
-		parts[1].rest = reeve.Around
+		parts[1].rest = reeve.RedactWindow
 	}
 	others := []part{{"From: ", f.From, store.SenderField, 24, 0}, {"To: ", strings.Join(f.Recipients, ", "), store.ReceiverField, 24, 0}, {"Attached: ", f.Attached, store.AttachedField, 24, 0}}
 	for _, loosely := range []bool{false, true} { // the indexes may know an ending that we do not
@@ -216,22 +217,19 @@ func (m marker) window(p part, spots []spot, marks []mark) string {
 			to = spots[last].to
 		}
 	}
-	var inside []reeve.Range
+	var inside []redact.Range
 	for _, k := range marks {
 		if k.first >= first && k.last <= last {
-			inside = append(inside, reeve.Range{From: spots[k.first].from, To: spots[k.last].to})
+			inside = append(inside, redact.Range{From: spots[k.first].from, To: spots[k.last].to})
 		}
 	}
 	return before + m.written(p.text, from, to, inside) + behind
 }
 
 // written is a part of a text, with marks around what matched and without secrets. These are looked for in the text as it is, as far as can matter: neither a mark nor an end hides one.
-func (m marker) written(text string, from, to int, marks []reeve.Range) string {
-	var secrets []reeve.Range
-	lo := max(0, from-reeve.Around)
-	if m.inv.Secrets != nil {
-		secrets = m.inv.Secrets(text[lo:min(len(text), to+reeve.Around)])
-	}
+func (m marker) written(text string, from, to int, marks []redact.Range) string {
+	lo := max(0, from-reeve.RedactWindow)
+	secrets := m.inv.Redactor.Find(text[lo:min(len(text), to+reeve.RedactWindow)])
 	var b strings.Builder
 	plain := func(until int) {
 		for len(marks) > 0 && marks[0].To <= until {
@@ -315,7 +313,7 @@ func brief(inv *reeve.Invocation, s string) string {
 	if len(s) <= mostSnippet {
 		return s
 	}
-	return inv.Head(s, mostSnippet) + "…"
+	return inv.RedactedHead(s, mostSnippet) + "…"
 }
 
 // hits shows what was found.

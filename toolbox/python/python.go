@@ -63,7 +63,7 @@ func (p *Pack) Tools() []reeve.Tool {
 func (p *Pack) execute(ctx context.Context, in codeArgs) (codeResult, error) {
 	inv, l := reeve.InvocationFrom(ctx), p.Limits
 	most := cmp.Or(l.Output, py.DefaultOutput)
-	l.Output = most + reeve.Around
+	l.Output = most + reeve.RedactWindow
 	r, err := p.Pool.Run(ctx, py.Code{Owner: inv.Workspace, Source: in.Code}, l)
 	if err != nil {
 		return codeResult{}, err
@@ -72,7 +72,7 @@ func (p *Pack) execute(ctx context.Context, in codeArgs) (codeResult, error) {
 	text := func(b []byte, size int64) string {
 		s, odd := sandbox.Text(b)
 		if out.Binary = out.Binary || odd; size > most || r.TimedOut { // one that was killed may have been saying a secret
-			s = inv.Head(s, int(most))
+			s = inv.RedactedHead(s, int(most))
 		}
 		return s
 	}
@@ -93,7 +93,7 @@ func words(inv *reeve.Invocation, message string, stderr []byte) string {
 	}
 	all := message
 	if i := strings.Index(string(stderr), message); i >= 0 {
-		all, _ = sandbox.Text(stderr[i:min(len(stderr), i+len(message)+reeve.Around)])
+		all, _ = sandbox.Text(stderr[i:min(len(stderr), i+len(message)+reeve.RedactWindow)])
 	}
-	return inv.Head(all, len(message))
+	return inv.RedactedHead(all, len(message))
 }

@@ -45,7 +45,7 @@ func (p *Pack) runs(ctx context.Context, in history) (map[string]any, error) {
 			return err
 		}
 		for _, r := range runs {
-			_, _, summary := inv.Slice(r.Output, 0, chars(r.Output, summaryChars))
+			_, _, summary := inv.RedactedSlice(r.Output, 0, chars(r.Output, summaryChars))
 			lines = append(lines, line{r.ID, r.Reason, r.State, r.ScheduledAt, r.StartedAt, r.FinishedAt, summary, r.Message, r.Moves, r.Spent})
 		}
 		gone, err := s.ListMissed(ctx, t.ID, in.Limit)
@@ -86,7 +86,7 @@ func (p *Pack) output(ctx context.Context, in output) (map[string]any, error) {
 	if text == "" {
 		text = run.Message
 	}
-	from, total, cut := chars(text, in.Offset), utf8.RuneCountInString(text), inv.Slices(text)
+	from, total, cut := chars(text, in.Offset), utf8.RuneCountInString(text), inv.RedactedSlices(text)
 	return reeve.Page(inv, in.MaxChars, func(n int) (map[string]any, error) {
 		begin, end, part := cut(from, from+chars(text[from:], n))
 		next := utf8.RuneCountInString(text[:end])

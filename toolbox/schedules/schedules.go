@@ -156,7 +156,7 @@ func headline(inv *reeve.Invocation, goal string) string {
 	if n == len(goal) {
 		return goal
 	}
-	return inv.Head(goal, n) + more
+	return inv.RedactedHead(goal, n) + more
 }
 
 func (p *Pack) search(ctx context.Context, in search) (map[string]any, error) {

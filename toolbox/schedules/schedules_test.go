@@ -5,17 +5,13 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/internal/redact"
 )
 
 // A schedule without a name is called by the beginning of its goal, of which no secret is cut in two.
 func TestG21_NoHeadlinePartsASecret(t *testing.T) {
 	const secret = "amber lynx\nA sleeps"
-	inv := &reeve.Invocation{Secrets: func(text string) (found []reeve.Range) {
-		if i := strings.Index(text, secret); i >= 0 {
-			found = append(found, reeve.Range{From: i, To: i + len(secret)})
-		}
-		return found
-	}}
+	inv := &reeve.Invocation{Redactor: redact.New([]string{secret})}
 	for goal, want := range map[string]string{
 		"say hello":              "say hello",
 		"é\nand more":            "é",

@@ -14,6 +14,7 @@ import (
 
 	"reeve"
 	"reeve/internal/keylock"
+	"reeve/internal/redact"
 	"reeve/internal/sandbox"
 	"reeve/internal/sandbox/confine"
 )
@@ -112,6 +113,7 @@ type settings struct {
 	Network   bool     `json:"network,omitempty" owner:"true" doc:"Whether commands may use the machine's network, its own loopback included; takes an owner"`
 	Env       []string `json:"env,omitempty" owner:"true" doc:"Names of variables to pass, of those that the server's shell_env lists; takes an owner"`
 	TimeoutMS int64    `json:"timeout_ms,omitempty" minimum:"1" maximum:"600000" doc:"The longest that a command may take"`
+	ShowNamed bool     `json:"show_named_values,omitempty" doc:"Whether the output keeps values after words such as password=; they are masked unless given. Stored secrets and known key formats are always masked"`
 }
 
 func (s settings) policy() policy {
@@ -200,6 +202,7 @@ func (p *Pack) bounded(s settings, lent []json.RawMessage) (_ settings, judge po
 			judge = their.policy()
 		}
 		s.Network = s.Network && their.Network
+		s.ShowNamed = s.ShowNamed && their.ShowNamed
 		s.Env = slices.DeleteFunc(slices.Clone(s.Env), func(name string) bool { return !slices.Contains(their.Env, name) })
 		if their.TimeoutMS > 0 && (s.TimeoutMS == 0 || their.TimeoutMS < s.TimeoutMS) {
 			s.TimeoutMS = their.TimeoutMS
@@ -249,7 +252,7 @@ func (p *Pack) plan(in execArgs, s settings) (c confine.Command, l confine.Limit
 		}
 		c.Env = append(c.Env, name+"="+v)
 	}
-	l = confine.Limits{Time: defaultTime, Output: mostOutput + reeve.Around, Disk: mostDisk}
+	l = confine.Limits{Time: defaultTime, Output: mostOutput + reeve.RedactWindow, Disk: mostDisk}
 	if in.TimeoutMS > 0 {
 		l.Time = time.Duration(in.TimeoutMS) * time.Millisecond
 	}
@@ -322,7 +325,7 @@ func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s se
 			return out, err
 		}
 		r, err := p.confined(ctx, c, l)
-		return tell(inv, r), err
+		return tell(s.redactor(inv), r), err
 	}
 	if p.Shells == nil {
 		return out, reeve.Errorf(reeve.Unsupported, "this server keeps no shells").Hintf("set backend to host in the agent's settings for shell_exec")
@@ -344,7 +347,7 @@ func (p *Pack) run(ctx context.Context, inv *reeve.Invocation, in execArgs, s se
 	if err != nil {
 		return out, err
 	}
-	out = tell(inv, r)
+	out = tell(s.redactor(inv), r)
 	note, err := shell.keep(ctx, r)
 	if err != nil {
 		note = "the shell's directory and variables could not be kept: " + reeve.AsError(err).Message
@@ -373,15 +376,24 @@ func join(a, b string) string {
 	return a + "; " + b
 }
 
-// tell is what became of a command, for the caller.
-func tell(inv *reeve.Invocation, r confine.Result) execResult {
+// redactor removes secrets from the output of a command: also values after words such as "password=", unless the
+// settings show them.
+func (s settings) redactor(inv *reeve.Invocation) *redact.Redactor {
+	if s.ShowNamed {
+		return inv.Redactor
+	}
+	return inv.Redactor.MaskNamed()
+}
+
+// tell returns the result of a command for the caller, without secrets.
+func tell(secrets *redact.Redactor, r confine.Result) execResult {
 	out := execResult{ExitCode: r.ExitCode, TimedOut: r.TimedOut, DiskFull: r.DiskFull, Truncated: max(r.StdoutSize, r.StderrSize) > mostOutput, DurationMS: r.Duration.Milliseconds()}
 	text := func(b []byte, size int64) string {
 		s, odd := sandbox.Text(b)
 		if out.Binary = out.Binary || odd; size > mostOutput || r.TimedOut || r.DiskFull { // one that was killed may have been saying a secret
-			s = inv.Head(s, mostOutput)
+			return secrets.Head(s, mostOutput)
 		}
-		return s
+		return secrets.Text(s)
 	}
 	out.Stdout, out.Stderr = text(r.Stdout, r.StdoutSize), text(r.Stderr, r.StderrSize)
 	if out.Truncated {

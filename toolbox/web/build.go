@@ -67,6 +67,7 @@ func (b *Builder) build(t reeve.Tool) (reeve.Tool, *checker, error) {
 	t.Handler = main.handle
 	t.Check = main.check
 	t.Reads = reader(c.spec.Reads)
+	t.PassTokens = c.spec.PassTokens
 	if look != nil {
 		t.Verify = look.verify
 	}

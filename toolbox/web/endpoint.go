@@ -38,6 +38,7 @@ type Endpoint struct {
 	Reads            map[string][]string `json:"reads,omitempty" doc:"Of an endpoint with methods: argument to the values with which a call changes nothing. A script may make such a call outside an item, and a dry run makes it"`
 	Result           string              `json:"result,omitempty" doc:"JSON Pointer to the part of the answer to return; empty means all"`
 	MaxResponseBytes int64               `json:"max_response_bytes,omitempty" minimum:"1" maximum:"5242880" default:"1048576" doc:"How much of the answer's body is read at the most"`
+	PassTokens       bool                `json:"pass_tokens,omitempty" doc:"JSON Web Tokens in the answer keep their signature, as confirm links and page tokens need"`
 	Verify           *Lookup             `json:"verify,omitempty" doc:"Of effect verifiable: the request that finds out what became of an earlier attempt"`
 }
 

@@ -70,7 +70,7 @@ func (a *answer) say() string {
 	text = strings.TrimSpace(text)
 	more := len(text) > maxErrorText
 	if more {
-		text = a.inv.Head(text, maxErrorText)
+		text = a.inv.RedactedHead(text, maxErrorText)
 	}
 	text = strings.TrimSpace(strings.Map(func(c rune) rune {
 		if isControl(c) && c != '\n' && c != '\t' {

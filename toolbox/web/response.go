@@ -115,17 +115,17 @@ func (a *answer) json() ([]byte, bool) {
 	if json.Compact(&b, []byte(t)) != nil {
 		return nil, false
 	}
-	return a.scrub.json(b.Bytes()), true
+	return []byte(a.secrets.Text(b.String())), true
 }
 
 // said gives a body as text without secrets, if it is text: what there is of it, or what may be shown.
 func (a *answer) said(body []byte) (string, bool) {
 	if !a.cut() {
 		t, ok := text(body)
-		return a.scrub.text(t), ok
+		return a.secrets.Text(t), ok
 	}
 	t, ok := text(trimPartial(body))
-	return a.inv.Head(a.scrub.cut(t), a.most), ok
+	return a.inv.RedactedHead(a.secrets.Head(t, len(t)), a.most), ok
 }
 
 // cut tells whether not all of the body is there.

@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"reeve"
+	"reeve/internal/redact"
 )
 
 // request is an endpoint, or its look-up, made ready: everything about it is known to be right.
@@ -44,10 +47,10 @@ type answer struct {
 	retryAfter  string
 	length      int64 // as announced; -1 means not
 	body        []byte
-	most        int   // how much of the body may be shown
-	over        bool  // there is more than that
-	lost        error // the body broke off
-	scrub       scrubber
+	most        int              // how much of the body may be shown
+	over        bool             // there is more than that
+	lost        error            // the body broke off
+	secrets     *redact.Redactor // removes the secrets that were sent
 	inv         *reeve.Invocation
 }
 
@@ -141,14 +144,15 @@ func (r *request) send(ctx context.Context, inv *reeve.Invocation) (*answer, err
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		limit = min(limit, maxErrorRead)
 	}
-	a := &answer{status: resp.StatusCode, length: resp.ContentLength, most: int(limit), scrub: newScrubber(secrets), inv: inv,
+	a := &answer{status: resp.StatusCode, length: resp.ContentLength, most: int(limit), inv: inv,
+		secrets:    redact.New(slices.Collect(maps.Values(secrets))).StoredOnly(),
 		retryAfter: resp.Header.Get("Retry-After")}
-	a.contentType = a.scrub.text(resp.Header.Get("Content-Type"))
+	a.contentType = a.secrets.Text(resp.Header.Get("Content-Type"))
 	a.body, a.lost = io.ReadAll(io.LimitReader(resp.Body, limit+1)) // one more shows that there is more
 	if a.over = int64(len(a.body)) > limit; a.over {
 		late := time.AfterFunc(restTime, stop)
 		defer late.Stop()
-		rest, _ := io.ReadAll(io.LimitReader(resp.Body, reeve.Around)) // it tells what the part that is shown ends in; whatever there is will do
+		rest, _ := io.ReadAll(io.LimitReader(resp.Body, reeve.RedactWindow)) // it tells what the part that is shown ends in; whatever there is will do
 		a.body, a.lost = append(a.body, rest...), nil
 	}
 	return a, nil

@@ -45,7 +45,7 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 		t.Error(o, v)
 	}
 	body.Store(`{"other":"` + theSecret + `"}`)
-	if o, v := verify("GET", ""); o != reeve.Applied || v != `{"other":"[secret KEY]"}` {
+	if o, v := verify("GET", ""); o != reeve.Applied || v != `{"other":"[REDACTED]"}` {
 		t.Error(o, v) // the status is the proof
 	}
 	for s, want := range map[int]reeve.Outcome{404: reeve.NotApplied, 201: reeve.CannotTell, 410: reeve.CannotTell, 401: reeve.CannotTell, 500: reeve.CannotTell, 429: reeve.CannotTell} {

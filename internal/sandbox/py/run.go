@@ -34,7 +34,7 @@ const (
 	MaxTime       = 10 * time.Minute
 	MinMemory     = 16 << 20
 	MaxMemory     = 1 << 30
-	MaxOutput     = 4<<20 + reeve.Around // what may be shown, and what is looked at beyond
+	MaxOutput     = 4<<20 + reeve.RedactWindow // what may be shown, and what is looked at beyond
 	MaxSource     = 4 << 20
 	MostWords     = 2000 // characters of what an exception says; prepare.py cuts it there
 )
