@@ -61,15 +61,17 @@ func (r *rig) sweep(engines []*engine) {
 		}
 	}
 	var group sync.WaitGroup
-	group.Go(func() { together(20, slow) })
-	together(6, jobs)
+	group.Go(func() { together(make(chan struct{}, 20), slow) })
+	together(points, jobs)
 	group.Wait()
 }
 
-// together runs jobs, n at a time.
-func together(n int, jobs []func()) {
+// points bounds how many points of all sweeps together are tried at once: each keeps a server busy.
+var points = make(chan struct{}, 6)
+
+// together runs jobs, each when there is a slot for it.
+func together(slots chan struct{}, jobs []func()) {
 	var group sync.WaitGroup
-	slots := make(chan struct{}, n)
 	for _, job := range jobs {
 		slots <- struct{}{}
 		group.Go(func() {
@@ -81,10 +83,14 @@ func together(n int, jobs []func()) {
 }
 
 // atCommits repeats the scenario with its last fault at each commit in turn, until one life sees it through: the commits are
-// counted by dying at them.
+// counted by dying at them. In the short form, of the kills after a commit only every third is tried: a kill before the
+// next commit finds the same database.
 func (r *rig) atCommits(e *engine, s scenario, faults ...fault) {
-	last := &faults[len(faults)-1]
-	for failures := 0; last.commit <= most && failures < 3; last.commit++ {
+	last, step := &faults[len(faults)-1], 1
+	if last.when == "after" && !*crashFull {
+		step = 3
+	}
+	for failures := 0; last.commit <= most && failures < 3; last.commit += step {
 		fired, err := r.trial(e, s, false, faults...)
 		if err != nil {
 			r.t.Errorf("%s, %s, %v: %v", e.name, s.name, faults, err)
