@@ -106,6 +106,7 @@ func TestO16_L08_KillAtEveryCommitOfAFiring(t *testing.T) {
 // everyCommit kills a server before and after every commit of what a client drives it to, lets another finish, and checks
 // what came of it. The short form kills before every commit on SQLite, which leaves the database in each of its states
 // with all that happens outside until the next one; it kills after every fourth there, and at every fourth on PostgreSQL.
+// It leaves out the commits of a start; see firstCommit.
 // It takes at least so many kills to have reached the end.
 func (r *rig) everyCommit(e *engine, least int, drive func(context.Context, world, *process) error, check func(context.Context, world) error) {
 	steps := map[string]int{"before": 1, "after": 1}
@@ -115,13 +116,10 @@ func (r *rig) everyCommit(e *engine, least int, drive func(context.Context, worl
 	if !*crashFull && e.server != nil {
 		steps["before"], least = 4, least/2
 	}
+	first := r.firstCommit(e)
 	var kills atomic.Int64
 	var jobs []func()
 	for when, step := range steps {
-		first := 1
-		if when == "after" && step > 1 {
-			first = 2 // between the two kills before it and after it
-		}
 		over := make(chan struct{})
 		var once sync.Once
 		for n := first; n <= most; n += step {
