@@ -55,7 +55,7 @@ check: lint race ## the linters, and every test under the race detector
 	cd bench && $(GO) vet ./...
 
 crash: build ## kill the real server before and after every commit and effect, and count
-	REEVE_PG_FSYNC=on scripts/postgres run $(GO) test -count=1 -timeout 150m ./cmd/reeve -run TestCrash -crash.full -v
+	REEVE_PG_FSYNC=on scripts/postgres run $(GO) test -count=1 -timeout 240m ./cmd/reeve -run 'TestCrash|_Kill|SurviveKills' -crash.full -v
 
 bench: assets worker ## measure against peers and limits, printed as ratios
 	REEVE_PG_FSYNC=on scripts/postgres run sh -c 'cd bench && $(GO) run .'

@@ -68,7 +68,7 @@ var arrows = map[string][]string{
 	"toolbox/users":                   {".", "internal/store"},
 	"toolbox/web":                     {"."},
 	"host":                            {"*"},
-	"reevetest":                       {".", "host"},
+	"reevetest":                       {".", "host", "internal/store/storetest"},
 	"cmd/reeve":                       {".", "host", "client", "internal/store", "toolbox/mail/mailbox"},
 	"cmd/toolgen":                     {"."},
 	"cmd/witness":                     {},

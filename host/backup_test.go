@@ -56,7 +56,7 @@ func TestRestore_OfPostgresIsByHand(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "reeve.db")); err == nil {
 		t.Error("it was restored all the same")
 	}
-	url := storetest.PostgresURL(t)
+	url := storetest.EmptyPostgresURL(t)
 	if out, err := exec.CommandContext(t.Context(), "pg_restore", "--no-owner", "--exit-on-error", "--dbname="+url, file).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -94,7 +94,7 @@ func TestG21_NoAnswerIsCutWithinASecret(t *testing.T) {
 // What Python prints beyond what is kept, and what an exception says beyond what is told, is cut where no secret is.
 func TestG21_NoOutputOfPythonIsCutWithinASecret(t *testing.T) {
 	t.Parallel()
-	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20, Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 1}})
+	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20, Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 1, Cache: pythonCache}})
 	h.Agent("calc", "execute_python")
 	for i, c := range cuts {
 		if i < 2 {

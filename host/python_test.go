@@ -40,7 +40,7 @@ func python(h *reevetest.Host, agent, code string) (r pythonResult) {
 // TestI11_PythonThroughTheGate makes calls as a client does.
 func TestI11_PythonThroughTheGate(t *testing.T) {
 	t.Parallel()
-	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20, Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 64}})
+	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20, Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 64, Cache: pythonCache}})
 	var tool reeve.Tool
 	h.Want(200, &tool, "GET", "/api/tools/execute_python", nil)
 	if tool.Broken != "" || tool.Effect != reeve.Read || tool.Tier != reeve.ReadOnly || tool.Category != "code" || tool.Capability != "" {
@@ -93,7 +93,7 @@ func TestI11_PythonThroughTheGate(t *testing.T) {
 // TestI11_AnEndlessLoopIsEndedInTime has the default limit, 5 seconds; the server goes on, and so does the agent.
 func TestI11_AnEndlessLoopIsEndedInTime(t *testing.T) {
 	t.Parallel()
-	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir()})
+	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Python: host.PythonConfig{Cache: pythonCache}})
 	h.Agent("calc", "execute_python")
 	python(h, "calc", "1") // the interpreter's first start is not the run's time
 	begin := time.Now()

@@ -18,6 +18,7 @@ import (
 
 	"reeve"
 	"reeve/host"
+	"reeve/internal/store/storetest"
 )
 
 // Host is a Reeve under test.
@@ -99,6 +100,9 @@ func assemble(t testing.TB, cfg host.Config, tools []reeve.Tool) *Host {
 	}
 	if cfg.Rate == 0 {
 		cfg.Rate, cfg.Burst = 1e6, 1e6
+	}
+	if _, err := os.Stat(cfg.Dir); err == nil && cfg.Database == "" { // a copied database spares each host its migrations
+		storetest.SQLiteFile(t, filepath.Join(cfg.Dir, "reeve.db"))
 	}
 	var err error
 	if h.Host, err = host.New(t.Context(), cfg); err != nil {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,7 +18,23 @@ import (
 // TestMain makes the test binary serve as reeve itself, so that scripts run the real program in a process of its own.
 func TestMain(m *testing.M) {
 	host.ServeWorker()
-	testscript.Main(m, map[string]func(){"reeve": main})
+	testscript.Main(suite{m}, map[string]func(){"reeve": main})
+}
+
+// suite runs the tests with a directory in which they build programs, named in REEVE_TEST_BUILD.
+type suite struct{ tests *testing.M }
+
+func (s suite) Run() int {
+	dir, err := os.MkdirTemp("", "reeve-build")
+	if err == nil {
+		err = errors.Join(os.Chmod(dir, 0o755), os.Setenv("REEVE_TEST_BUILD", dir)) // ordinary users run them too
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	return s.tests.Run()
 }
 
 // TestScripts runs the scenarios in testdata. Each has a data directory of its own; "ready" waits for the server started on it.

@@ -32,6 +32,7 @@ var wrongAsks = []count{
 // TestW19_KillAtEveryCommitOfAScriptThatAsks kills the real server before and after every commit of a script that asks an agent and waits. Whatever dies
 // where, the agent is asked once, its effect happens once, and the script goes on with its answer.
 func TestW19_KillAtEveryCommitOfAScriptThatAsks(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.follow(askModel)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {

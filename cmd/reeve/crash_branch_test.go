@@ -172,6 +172,7 @@ func (r *rig) checkBranch(_ context.Context, w world) error {
 // TestW15_KillAtEveryCommitOfABranch kills the real server before and after every commit of a branch's life: begun, worked on, merged,
 // discarded, begun anew. Whatever dies where, the next server finishes it, and the repository is as if nothing had happened.
 func TestW15_KillAtEveryCommitOfABranch(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	e, conversation := r.branchEngine(t)
 	if conversation == "" {
@@ -183,6 +184,7 @@ func TestW15_KillAtEveryCommitOfABranch(t *testing.T) {
 // TestW15_KillInTheMiddleOfGit kills the real server as soon as its folder is half laid out, or laid out, or the branch is in the
 // repository, or work is on it: between commits, while git runs.
 func TestW15_KillInTheMiddleOfGit(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	e, conversation := r.branchEngine(t)
 	if conversation == "" {

@@ -39,6 +39,7 @@ var wrongDelegations = []count{
 // agent in: asked, begun, answered, each effect and its result, ended, delivered, taken up. Whatever dies where, the other is asked once
 // each time, its effect happens once, its answer is delivered once, and both end.
 func TestW17_KillAtEveryCommitOfADelegation(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.follow(delegateScript)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {

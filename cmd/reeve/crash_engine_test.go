@@ -42,7 +42,7 @@ func sqliteEngine(t *testing.T) *engine { return &engine{name: "sqlite", base: t
 func postgresEngine(t *testing.T) *engine {
 	t.Helper()
 	e := &engine{name: "postgres", base: t.TempDir()}
-	own := storetest.PostgresURL(t) // fails the test without a server
+	own := storetest.EmptyPostgresURL(t) // fails the test without a server
 	var err error
 	if e.server, err = url.Parse(own); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 // TestCrashEval_I20 kills the server and the command at random moments while it asks forty questions. In the end each is answered, and was asked once.
 func TestCrashEval_I20(t *testing.T) {
+	t.Parallel()
 	const questions, kills = 40, 8
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()

@@ -46,6 +46,7 @@ func layMail(dir string) error {
 
 // TestCrashImport_I16 kills the server and the importer at random moments until the import is done. Every mail is there once, and was counted once.
 func TestCrashImport_I16(t *testing.T) {
+	t.Parallel()
 	kills, engines := 8, []*engine{sqliteEngine(t), postgresEngine(t)}
 	if *crashFull {
 		kills = 200

@@ -38,6 +38,7 @@ func TestCrashItems_K15(t *testing.T) {
 	}
 	for name, open := range map[string]func(*testing.T) *engine{"sqlite": sqliteEngine, "postgres": postgresEngine} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			if err := newRig(t).itemStorm(open(t), kills); err != nil {
 				t.Error(err)
 			}

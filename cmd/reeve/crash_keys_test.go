@@ -84,6 +84,7 @@ var keyedRows = map[string]string{
 // Idempotency-Keys. Each that was cut off is repeated with the same key at the next server: every one is answered with a
 // success, and makes one row.
 func TestG30_KeysSurviveKills(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		t.Run(e.name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -217,15 +218,25 @@ func (c caller) do(ctx context.Context, method, path string, in, out any, header
 	return json.Unmarshal(b, out)
 }
 
-// programs builds the real binary and the witness.
+// build makes the real binary and the witness, once for all tests, in the directory that TestMain removes.
+var build = sync.OnceValue(func() error {
+	out, err := exec.Command("go", "build", "-o", os.Getenv(buildDir)+"/", ".", "../witness").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+})
+
+// buildDir names the environment variable in which TestMain says where programs are built.
+const buildDir = "REEVE_TEST_BUILD"
+
+// programs gives the paths of the real binary and of the witness.
 func programs(t *testing.T) (server, witness string) {
 	t.Helper()
-	dir := t.TempDir()
-	out, err := exec.Command("go", "build", "-o", dir+"/", ".", "../witness").CombinedOutput()
-	if err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := build(); err != nil {
+		t.Fatal(err)
 	}
-	return dir + "/reeve", dir + "/witness"
+	return filepath.Join(os.Getenv(buildDir), "reeve"), filepath.Join(os.Getenv(buildDir), "witness")
 }
 
 // poll calls f until it says that it is done, or fails, or ctx ends.

@@ -22,6 +22,7 @@ func accept(ctx context.Context, c caller, id string) (string, error) {
 // and applied, and when its request is at the witness; its client makes the call again with its key and accepts it again. Whatever
 // dies where, there is one item, one operation and one effect.
 func TestL27_KillAtEveryCommitOfAnAcceptance(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	var jobs []func()
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
@@ -62,7 +63,7 @@ func TestL27_KillAtEveryCommitOfAnAcceptance(t *testing.T) {
 			}
 		}
 	}
-	together(4, jobs)
+	together(points, jobs)
 	r.report()
 	for _, l := range r.table {
 		if l.kills < 6 {

@@ -240,6 +240,7 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 		if _, n, err := r.counted(ctx); err != nil || n != total {
 			t.Fatalf("the witness saw %d effects, and %d before the restore: %v", n, total, err)
 		}
+		time.Sleep(20 * time.Millisecond)
 	}
 	runs := map[string]bool{} // that may go on
 	for id, v := range listed {

@@ -44,6 +44,7 @@ var wrongRoutes = []struct{ what, query string }{
 // mended and carries on, and another is failed by the network until a person is asked. Whatever dies where, there is one repair, one
 // fix, one run that carries on, one retry for each failure and one notification, and the effect happened once.
 func TestK18_KillAtEveryCommitOfAFailure(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	file := filepath.Join(t.TempDir(), "script.yaml")
 	if err := os.WriteFile(file, []byte(mendScript), 0o600); err != nil {

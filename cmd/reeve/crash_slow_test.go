@@ -20,6 +20,7 @@ const (
 // takes a second for each. The next server looks them up before they have taken effect, and must not send them again. On
 // PostgreSQL the next server is one that runs beside the first.
 func TestG28_ASlowFarSideDoesNotDouble(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		t.Run(e.name, func(t *testing.T) {

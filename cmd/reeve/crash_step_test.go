@@ -24,6 +24,7 @@ var wrongSteps = []count{
 // TestW22_KillAtEveryCommitOfATurnWithSteps kills the real server before and after every commit of a turn whose request an automation assembles, and of which
 // another takes notes. Whatever dies where, the turn is answered once and noted once.
 func TestW22_KillAtEveryCommitOfATurnWithSteps(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.follow(stepModel)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {

@@ -25,6 +25,7 @@ var wrongSummaries = []count{
 // TestL13_KillAtEveryCommitOfASummary kills the real server before and after every commit of a turn that leads to a summary, and of the summary itself. It is
 // made once.
 func TestL13_KillAtEveryCommitOfASummary(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.follow(memoryModel)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {

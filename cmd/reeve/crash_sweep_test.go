@@ -23,7 +23,7 @@ func (r *rig) sweep(engines []*engine) {
 				continue
 			}
 			if s.class != reeve.Local {
-				for i, faults := range atEffects() {
+				for i, faults := range atEffects(*crashFull || plain || s.class == reeve.Unsafe) {
 					honest := e.server != nil && (*crashFull || i == 1)
 					job := func() {
 						if _, err := r.trial(e, s, honest, faults...); err != nil {
@@ -41,7 +41,11 @@ func (r *rig) sweep(engines []*engine) {
 				continue
 			}
 			for _, when := range []string{"before", "after"} {
-				jobs = append(jobs, func() { r.atCommits(e, s, fault{commit: 1, when: when}) })
+				first := 1
+				if !plain {
+					first = r.firstCommit(e)
+				}
+				jobs = append(jobs, func() { r.atCommits(e, s, fault{commit: first, when: when}) })
 				if s.class == reeve.Local || !*crashFull && !plain {
 					continue
 				}
@@ -61,15 +65,17 @@ func (r *rig) sweep(engines []*engine) {
 		}
 	}
 	var group sync.WaitGroup
-	group.Go(func() { together(20, slow) })
-	together(6, jobs)
+	group.Go(func() { together(make(chan struct{}, 20), slow) })
+	together(points, jobs)
 	group.Wait()
 }
 
-// together runs jobs, n at a time.
-func together(n int, jobs []func()) {
+// points bounds how many points of all sweeps together are tried at once: each keeps a server busy.
+var points = make(chan struct{}, 6)
+
+// together runs jobs, each when there is a slot for it.
+func together(slots chan struct{}, jobs []func()) {
 	var group sync.WaitGroup
-	slots := make(chan struct{}, n)
 	for _, job := range jobs {
 		slots <- struct{}{}
 		group.Go(func() {
@@ -81,10 +87,14 @@ func together(n int, jobs []func()) {
 }
 
 // atCommits repeats the scenario with its last fault at each commit in turn, until one life sees it through: the commits are
-// counted by dying at them.
+// counted by dying at them. In the short form, of the kills after a commit only every third is tried: a kill before the
+// next commit finds the same database.
 func (r *rig) atCommits(e *engine, s scenario, faults ...fault) {
-	last := &faults[len(faults)-1]
-	for failures := 0; last.commit <= most && failures < 3; last.commit++ {
+	last, step := &faults[len(faults)-1], 1
+	if last.when == "after" && !*crashFull {
+		step = 3
+	}
+	for failures := 0; last.commit <= most && failures < 3; last.commit += step {
 		fired, err := r.trial(e, s, false, faults...)
 		if err != nil {
 			r.t.Errorf("%s, %s, %v: %v", e.name, s.name, faults, err)
@@ -98,11 +108,14 @@ func (r *rig) atCommits(e *engine, s scenario, faults ...fault) {
 	}
 }
 
-// atEffects is everything that can happen to a request, each a series of lives.
-func atEffects() (all [][]fault) {
+// atEffects is what can happen to a request, each a series of lives: that its server is killed, or everything.
+func atEffects(everything bool) (all [][]fault) {
 	one := func(do, when string) fault { return fault{plans: []plan{{Do: do, When: when}}} }
 	for _, when := range []string{"before", "counted", "answered"} {
 		all = append(all, []fault{one("kill", when)})
+	}
+	if !everything {
+		return all
 	}
 	for _, do := range []string{"drop", "fail", "hang"} {
 		all = append(all, []fault{one(do, "before")}, []fault{one(do, "counted")})
@@ -118,6 +131,58 @@ func atEffects() (all [][]fault) {
 		}
 	}
 	return all
+}
+
+// firstCommits keeps what firstCommit found, by engine.
+var firstCommits = struct {
+	sync.Mutex
+	of map[string]int
+}{of: map[string]int{}}
+
+// firstCommit is where a sweep of a prepared world begins. Every server makes the same commits before it answers, so the
+// short form kills there only in the plain scenarios of TestCrash and begins after them everywhere else.
+func (r *rig) firstCommit(e *engine) int {
+	if *crashFull {
+		return 1
+	}
+	firstCommits.Lock()
+	defer firstCommits.Unlock()
+	if n, ok := firstCommits.of[e.name]; ok {
+		return n
+	}
+	for n := 1; n <= most; n++ {
+		answered, err := r.answersBefore(e, n)
+		if err != nil {
+			r.t.Errorf("%s, start, kill before commit %d: %v", e.name, n, err)
+			return 1
+		}
+		if answered {
+			firstCommits.of[e.name] = n
+			return n
+		}
+	}
+	r.t.Errorf("%s: the server commits and does not answer", e.name)
+	return 1
+}
+
+// answersBefore tells whether a server that is killed before a commit has answered until then.
+func (r *rig) answersBefore(e *engine, commit int) (answered bool, err error) {
+	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
+	defer cancel()
+	w, err := e.fresh()
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, w.remove()) }()
+	p, err := r.serve(w, fault{commit: commit, when: "before"}.env()...)
+	if err != nil {
+		return false, err
+	}
+	defer p.kill()
+	if err = p.await(ctx); errors.Is(err, errGone) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // atFirstStart kills a server that has never run before at each commit, and looks whether the owner gets in afterwards.

@@ -27,6 +27,7 @@ var crashFull = flag.Bool("crash.full", false, "kill at every point on both engi
 // moments; it restarts it, repeats the call as a client would, and compares what Reeve says with what an outside witness saw.
 // An effect is lost when the operation came to its end and the witness saw nothing; it is doubled when the witness saw two.
 func TestCrash(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	engines := []*engine{sqliteEngine(t), postgresEngine(t)}
 	for _, e := range engines {
@@ -187,7 +188,8 @@ func (r *rig) furnish(ctx context.Context, e *engine, f func(caller) error) (wor
 func (r *rig) environment(w world) []string {
 	return []string{"HOME=" + w.dir, "REEVE_DIR=" + w.dir, "REEVE_DATABASE=" + w.url(), "REEVE_LISTEN=127.0.0.1:0", "REEVE_LOG_LEVEL=warn",
 		"REEVE_HTTP_ALLOW=" + strings.TrimPrefix(r.witness.url, "http://"), "REEVE_RATE=1000000", "REEVE_BURST=1000000",
-		"REEVE_RETRY_FIRST=50ms", "REEVE_RETRY_MAX=200ms", "REEVE_RETRY_TRIES=8"}
+		"REEVE_RETRY_FIRST=50ms", "REEVE_RETRY_MAX=200ms", "REEVE_RETRY_TRIES=8",
+		"GOGC=400"} // most of them live for so short a time that collecting costs more than it gives
 }
 
 // serve starts a server on a world.

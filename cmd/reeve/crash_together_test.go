@@ -32,6 +32,7 @@ var wrongTogether = []count{
 // TestK15_KillAtEveryCommitOfCallsSideBySide kills the real server before and after every commit of an item whose handler makes five calls at once. Whichever of them were on their way, the script
 // that starts again from the top makes each of them once.
 func TestK15_KillAtEveryCommitOfCallsSideBySide(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		var err error

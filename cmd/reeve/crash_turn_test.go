@@ -36,6 +36,7 @@ var wrongTurns = []count{
 // happened: the model's stored answer is followed and not asked for again, every effect happened once, and clients are told
 // everything once.
 func TestW11_KillAtEveryCommitOfATurn(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.follow(turnScript)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {

@@ -81,6 +81,7 @@ func engineer(ctx context.Context, c caller, settings thing) error {
 // TestO05_WithoutNamespaces runs the real server as an ordinary user on a machine without user namespaces: Landlock and seccomp hold
 // commands, the doctor says so and why, and git branches and sessions work.
 func TestO05_WithoutNamespaces(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	c, w := r.ordinary(t, "landlock")
 	ctx := t.Context()
@@ -176,6 +177,7 @@ func TestO05_WithoutNamespaces(t *testing.T) {
 // TestO05_OffSaysWhy runs the real server on a machine that can confine nothing: the tool is listed as broken, calls are refused, and
 // the doctor gives the reason.
 func TestO05_OffSaysWhy(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	c, _ := r.ordinary(t, "off")
 	ctx := t.Context()

@@ -16,6 +16,7 @@ import (
 // Three servers behind PgBouncer in transaction mode answer calls and turns. One is killed meanwhile, and its clients
 // go on at the others. Everything was done once, and reeve doctor says how the database is reached.
 func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
+	t.Parallel()
 	const clients, each = 6, 20
 	r, e := newRig(t), pgbouncerEngine(t)
 	r.follow(turnScript)

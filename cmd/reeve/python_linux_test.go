@@ -38,6 +38,7 @@ func isWorker(id, kind string) bool {
 
 // TestI11_TheRealBinaryRunsPython and takes its workers with it when it goes, however it goes.
 func TestI11_TheRealBinaryRunsPython(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	program, _ := programs(t)

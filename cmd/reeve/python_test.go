@@ -32,6 +32,7 @@ func plain(ctx context.Context, t *testing.T, program string, w world, env ...st
 
 // TestI11_WithoutTheInterpreterItSaysSo builds the binary as on a fresh clone with Go alone: everything works but Python, which says how to get it.
 func TestI11_WithoutTheInterpreterItSaysSo(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	dir := t.TempDir()

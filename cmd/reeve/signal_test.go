@@ -12,6 +12,7 @@ import (
 
 // A server that is asked to stop lets what is under way finish, for a while. Asked again, it waits for nothing.
 func TestServe_ASecondSignalEndsItAtOnce(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	arrived := make(chan struct{}, 1)

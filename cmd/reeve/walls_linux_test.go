@@ -56,6 +56,7 @@ func startWithoutFilters(errno string, args []string) error {
 // TestO05_WithoutFiltersIsOff runs the real server where the kernel takes no system call filter, whatever it says:
 // commands and Python are off with a reason that the doctor gives, and nothing is run without the filter.
 func TestO05_WithoutFiltersIsOff(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	self, err := os.Executable()
 	if err != nil {
@@ -107,6 +108,7 @@ func TestO05_WithoutFiltersIsOff(t *testing.T) {
 
 // TestO05_CommandsHaveNoGroupsOfRoot runs the real server as root with further groups: its commands have none of them.
 func TestO05_CommandsHaveNoGroupsOfRoot(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Log("only root can start a server with groups of its choice")
 		return
@@ -148,6 +150,7 @@ func TestO05_CommandsHaveNoGroupsOfRoot(t *testing.T) {
 // TestO06_WhatACrashLeftIsClearedAway kills the real server while it runs a command without namespaces, of which
 // processes go on. The next server ends them and removes the temporary files.
 func TestO06_WhatACrashLeftIsClearedAway(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	temp := t.TempDir()
 	if err := os.Chmod(temp, 0o777); err != nil {

@@ -14,6 +14,7 @@ import (
 // TestI11_K23_WorkersAreConfined looks, from outside, at the processes in which the real server runs Python and scripts, while they run an endless
 // loop: with namespaces and without, as the user of this test and as an ordinary one. When the server is killed, they are gone.
 func TestI11_K23_WorkersAreConfined(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	r := newRig(t)

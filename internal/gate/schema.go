@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -29,8 +30,39 @@ func (refuse) Load(url string) (any, error) {
 	return nil, fmt.Errorf("the reference %q leads outside the schema", url)
 }
 
-// compile reads a schema. A format is a note to the caller, as the standard has it by default; a pattern is a check.
+// maxSchemas bounds how many compiled schemas are kept.
+const maxSchemas = 2000
+
+// schemas keeps compiled schemas by their text. A tool's schema is compiled when the tool is declared and again when it
+// is read back from the database; compiling takes a hundred times as long as finding it here.
+var schemas = struct {
+	sync.Mutex
+	byText map[string]*schema
+}{byText: map[string]*schema{}}
+
+// compile gives the compiled form of a schema. It may be shared by several tools.
 func compile(text []byte) (*schema, error) {
+	schemas.Lock()
+	s, ok := schemas.byText[string(text)]
+	schemas.Unlock()
+	if ok {
+		return s, nil
+	}
+	s, err := compileText(text)
+	if err != nil {
+		return nil, err
+	}
+	schemas.Lock()
+	defer schemas.Unlock()
+	if len(schemas.byText) >= maxSchemas {
+		clear(schemas.byText)
+	}
+	schemas.byText[string(text)] = s
+	return s, nil
+}
+
+// compileText reads a schema. A format is a note to the caller, as the standard has it by default; a pattern is a check.
+func compileText(text []byte) (*schema, error) {
 	doc, err := reeve.ParseJSON(text)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 // Calls that are told in their operation's row are found by an index, however many there are: with plans that were made when there were none, and with those that are made before anybody has counted them.
 func TestCallsAreFoundAmongMany(t *testing.T) {
 	t.Parallel()
-	ctx, url := t.Context(), storetest.PostgresURL(t)
+	ctx, url := t.Context(), storetest.EmptyPostgresURL(t)
 	early := storetest.Open(t, postgres.Config{URL: url, Conns: 1}, storetest.Key)
 	e, err := postgres.Open(ctx, postgres.Config{URL: url})
 	if err != nil {

@@ -32,7 +32,7 @@ func TestConformance_PgBouncer(t *testing.T) {
 // Servers that start at once on an empty database behind PgBouncer each find it migrated, and leave no lock behind.
 func TestPgBouncer_ManyStartAtOnce(t *testing.T) {
 	t.Parallel()
-	own := storetest.PostgresURL(t)
+	own := storetest.EmptyPostgresURL(t)
 	url := storetest.PgBouncer(t, "pool_mode = transaction\ndefault_pool_size = 8")(own)
 	var all sync.WaitGroup
 	for range 5 {
@@ -67,7 +67,7 @@ func TestPgBouncer_ManyStartAtOnce(t *testing.T) {
 func TestPgBouncer_LeavesNoSessionState(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	own := storetest.PostgresURL(t)
+	own := storetest.EmptyPostgresURL(t)
 	url := storetest.PgBouncer(t, small)(own)
 	e, err := postgres.Open(ctx, postgres.Config{URL: url})
 	if err != nil {
@@ -142,7 +142,7 @@ func number(t *testing.T, url, query string) (n int) {
 // A pooler that allows no transactions is refused at the start, with what to set.
 func TestPgBouncer_StatementModeIsRefused(t *testing.T) {
 	t.Parallel()
-	url := storetest.PgBouncer(t, "pool_mode = statement")(storetest.PostgresURL(t))
+	url := storetest.PgBouncer(t, "pool_mode = statement")(storetest.EmptyPostgresURL(t))
 	_, err := postgres.Open(t.Context(), postgres.Config{URL: url})
 	e := reeve.AsError(err)
 	if e.Code != reeve.Unsupported || !strings.Contains(e.Hint, "pool_mode = transaction") {
@@ -153,7 +153,7 @@ func TestPgBouncer_StatementModeIsRefused(t *testing.T) {
 // In session mode it works, too.
 func TestPgBouncer_SessionMode(t *testing.T) {
 	t.Parallel()
-	url := storetest.PgBouncer(t, "pool_mode = session")(storetest.PostgresURL(t))
+	url := storetest.PgBouncer(t, "pool_mode = session")(storetest.EmptyPostgresURL(t))
 	db := storetest.Open(t, postgres.Config{URL: url}, storetest.Key)
 	if err := db.Update(t.Context(), func(tx *store.Tx) error {
 		_, err := tx.InsertWorkspace(t.Context(), "ws", "ws")
@@ -166,7 +166,7 @@ func TestPgBouncer_SessionMode(t *testing.T) {
 // pg_dump would leave its settings to other clients of a pooler, so a backup needs PostgreSQL's own address.
 func TestPgBouncer_Backup(t *testing.T) {
 	t.Parallel()
-	own := storetest.PostgresURL(t)
+	own := storetest.EmptyPostgresURL(t)
 	url := storetest.PgBouncer(t, small)(own)
 	backup := func(direct string) error {
 		e, err := postgres.Open(t.Context(), postgres.Config{URL: url, Direct: direct})

@@ -29,7 +29,7 @@ func BenchmarkUpdate(b *testing.B) {
 
 func TestMigration(t *testing.T) {
 	t.Parallel()
-	url := storetest.PostgresURL(t)
+	url := storetest.EmptyPostgresURL(t)
 	storetest.Migration(t, func(t *testing.T) store.Engine {
 		e, err := postgres.Open(t.Context(), postgres.Config{URL: url})
 		if err != nil {
@@ -41,7 +41,7 @@ func TestMigration(t *testing.T) {
 
 func TestOccupied(t *testing.T) {
 	t.Parallel()
-	url := storetest.PostgresURL(t)
+	url := storetest.EmptyPostgresURL(t)
 	storetest.Occupied(t, func(t *testing.T) store.Engine {
 		e, err := postgres.Open(t.Context(), postgres.Config{URL: url})
 		if err != nil {
@@ -54,7 +54,7 @@ func TestOccupied(t *testing.T) {
 // bare opens an engine with one table and no store above it.
 func bare(t *testing.T, hook store.CommitHook) (*postgres.Engine, *sql.DB) {
 	t.Helper()
-	e, err := postgres.Open(t.Context(), postgres.Config{URL: storetest.PostgresURL(t), Hook: hook})
+	e, err := postgres.Open(t.Context(), postgres.Config{URL: storetest.EmptyPostgresURL(t), Hook: hook})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestCanceledWhileTheServerWorks(t *testing.T) {
 // is left to be asked of the connection.
 func TestCanceledAsTheServerAnswers(t *testing.T) {
 	t.Parallel()
-	e, err := postgres.Open(t.Context(), postgres.Config{URL: storetest.PostgresURL(t), Conns: 1})
+	e, err := postgres.Open(t.Context(), postgres.Config{URL: storetest.EmptyPostgresURL(t), Conns: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +364,7 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
-			url := storetest.PostgresURL(t)
+			url := storetest.EmptyPostgresURL(t)
 			db := storetest.Open(t, postgres.Config{URL: url}, storetest.Key)
 			h, err := sql.Open("pgx", url)
 			if err != nil {
@@ -550,7 +550,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url := storetest.PostgresURL(t)
+			url := storetest.EmptyPostgresURL(t)
 			db := storetest.Open(t, postgres.Config{URL: url}, storetest.Key)
 			h, err := sql.Open("pgx", url)
 			if err != nil {
@@ -702,7 +702,7 @@ func (c betweenConn) Query(ctx context.Context, query string, args ...any) (stor
 func TestIdempotencyKey_GivenBackMeanwhile(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	e, err := postgres.Open(ctx, postgres.Config{URL: storetest.PostgresURL(t)})
+	e, err := postgres.Open(ctx, postgres.Config{URL: storetest.EmptyPostgresURL(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

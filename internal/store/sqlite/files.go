@@ -155,6 +155,9 @@ func cutOff(file string) (bool, error) {
 	if pageSize == 0 { // no database that SQLite has opened
 		return true, nil
 	}
+	if info.Size() >= sizeOf(head) { // the first page is copied before the pages that it counts: none of them is missing
+		return false, nil
+	}
 	logged, pages, err := logPages(file + "-wal")
 	if err != nil {
 		return false, err

@@ -15,7 +15,9 @@ import (
 
 func TestConformance(t *testing.T) {
 	storetest.Exercise(t, func(t *testing.T) *store.DB {
-		return open(t, sqlite.Config{File: filepath.Join(t.TempDir(), "reeve.db")})
+		file := filepath.Join(t.TempDir(), "reeve.db")
+		storetest.SQLiteFile(t, file)
+		return open(t, sqlite.Config{File: file})
 	})
 }
 

@@ -3,16 +3,10 @@ package storetest
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
 	"strings"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 
 	"reeve"
 	"reeve/internal/store"
@@ -21,42 +15,6 @@ import (
 
 // Key is a key that seals secrets, for tests.
 var Key = []byte("0123456789abcdef0123456789abcdef")
-
-// PostgresURL creates a database of the test's own and drops it afterwards. Without a server the test fails: a suite that
-// skips in silence proves nothing.
-func PostgresURL(t testing.TB) string {
-	t.Helper()
-	server := os.Getenv("REEVE_TEST_POSTGRES")
-	if server == "" {
-		t.Fatal("no PostgreSQL: run make test (scripts/postgres run go test ./...)")
-	}
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatalf("REEVE_TEST_POSTGRES is not a URL: %v", err)
-	}
-	b := make([]byte, 8)
-	rand.Read(b)
-	name := "reeve_test_" + hex.EncodeToString(b)
-	admin := func(query string) error {
-		ctx := context.Background()
-		c, err := pgx.Connect(ctx, server)
-		if err != nil {
-			return err
-		}
-		_, err = c.Exec(ctx, query)
-		return errors.Join(err, c.Close(ctx))
-	}
-	if err := admin("CREATE DATABASE " + name); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := admin("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
-			t.Error(err)
-		}
-	})
-	u.Path = "/" + name
-	return u.String()
-}
 
 // OpenPostgres opens a store on a PostgreSQL database of the test's own.
 func OpenPostgres(t testing.TB) *store.DB {
