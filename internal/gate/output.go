@@ -37,7 +37,9 @@ func (w *workspaceView) redactorFor(tool string) *redact.Redactor {
 func (d *Decision) redact(text string) string { return d.redactor().Text(text) }
 
 // redactResult removes secrets from a handler's result.
-func (d *Decision) redactResult(text string) string { return d.redactor().Text(text, d.tool().Names...) }
+func (d *Decision) redactResult(text string) string {
+	return d.redactor().Text(text, d.tool().Names...)
+}
 
 // redactForLog removes secrets from a text for the log or a trace, also values after words such as "password=".
 func (d *Decision) redactForLog(text string) string {
