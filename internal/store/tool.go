@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 
 	"reeve"
 )
@@ -37,13 +36,6 @@ func scanToolInto(r scanner, t *reeve.Tool, more ...any) (err error) {
 	}
 	t.Spec, err = rawJSON("spec", spec)
 	return err
-}
-
-func raw(s string) json.RawMessage {
-	if s == "" {
-		return nil
-	}
-	return json.RawMessage(s)
 }
 
 // PutTool adds a tool or replaces its whole row, and touches the workspace it belongs to. Whoever changes a tool that

@@ -475,7 +475,8 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 	}
 	begun := func(tx *store.Tx) error { // a turn that waits for a person, and the one that a call of it began
 		one := reeve.Run{ID: "run_one", Key: "one", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser, Owner: "proc"}
-		two := reeve.Run{ID: "run_two", Key: "two", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser, Owner: "proc", ParentID: one.ID}
+		two := reeve.Run{ID: "run_two", Key: "two", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser, Owner: "proc", ParentID: one.ID,
+			Ancestors: []reeve.Ancestor{{RunID: one.ID, AgentID: "agt_one"}}}
 		_, err := tx.InsertRuns(ctx, []reeve.Run{one, two})
 		op := reeve.Operation{ID: "op_one", WorkspaceID: ws, AgentID: "agt_one", CallID: "msg_one", RunID: one.ID, State: reeve.Parked}
 		apr := reeve.Approval{ID: "apr_one", WorkspaceID: ws, OperationID: op.ID, CallID: op.CallID, AgentID: "agt_one", State: reeve.Pending}
@@ -542,7 +543,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 		"subscription made":    {write, record, func(tx *store.Tx) error { return tx.InsertSubscription(ctx, subscription("sub_two")) }},
 		"subscription removed": {write, record, func(tx *store.Tx) error { return tx.DeleteSubscription(ctx, ws, "sub_one") }},
 		"agent made": {revise, rename("two"), func(tx *store.Tx) error {
-			if err := tx.InsertAgent(ctx, reeve.Agent{ID: "agt_two", WorkspaceID: ws, Name: "two"}); err != nil {
+			if err := tx.InsertAgent(ctx, reeve.Agent{ID: "agt_two", WorkspaceID: ws, Name: "two", Kind: "assistant", Lifecycle: reeve.AgentActive}); err != nil {
 				return err
 			}
 			return tx.StampAgent(ctx, "agt_two")
@@ -559,7 +560,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			defer h.Close()
 			if err := db.Update(ctx, func(tx *store.Tx) error {
 				_, err := tx.InsertWorkspace(ctx, ws, ws)
-				return errors.Join(err, tx.InsertAgent(ctx, reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Lifecycle: reeve.AgentActive}), tx.StampAgent(ctx, "agt_one"),
+				return errors.Join(err, tx.InsertAgent(ctx, reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Kind: "assistant", Lifecycle: reeve.AgentActive}), tx.StampAgent(ctx, "agt_one"),
 					tx.PutTimer(ctx, timer("tmr_one")), tx.InsertSubscription(ctx, subscription("sub_one")), tx.PutBudget(ctx, ws, reeve.Budget{Subject: "workspace"}), begun(tx))
 			}); err != nil {
 				t.Fatal(err)

@@ -26,6 +26,9 @@ func written(t *testing.T) (texts map[string]bool) {
 	var parsed []*ast.File
 	fset := token.NewFileSet()
 	for _, name := range files {
+		if name == "../check.go" || strings.HasSuffix(name, "_test.go") { // the doctor reads every row on purpose
+			continue
+		}
 		src, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

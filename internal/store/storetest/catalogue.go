@@ -64,11 +64,11 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 
 		// An id goes before another agent's name.
 		update(t, db, func(tx *store.Tx) error {
-			return tx.InsertAgent(ctx, reeve.Agent{ID: "agt_0", WorkspaceID: ws, Name: a.ID, Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, CreatedAt: tx.Now()})
+			return tx.InsertAgent(ctx, reeve.Agent{ID: "agt_0", WorkspaceID: ws, Name: a.ID, Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, CreatedAt: tx.Now()})
 		})
 		equal(t, view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.GetAgent(ctx, ws, a.ID) }).ID, a.ID, "by id")
 
-		same := reeve.Agent{ID: "agt_other", WorkspaceID: ws, Name: a.Name, Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, CreatedAt: reeve.Now()}
+		same := reeve.Agent{ID: "agt_other", WorkspaceID: ws, Name: a.Name, Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, CreatedAt: reeve.Now()}
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.InsertAgent(ctx, same) }), reeve.AlreadyExists)
 		same.WorkspaceID = "ws_two" // names are a workspace's own
 		update(t, db, func(tx *store.Tx) error { return tx.InsertAgent(ctx, same) })
@@ -85,7 +85,7 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 
 		update(t, db, func(tx *store.Tx) error {
 			for _, n := range []string{"b", "a", "B", "_", "é"} {
-				if err := tx.InsertAgent(ctx, reeve.Agent{ID: "agt_" + n, WorkspaceID: "ws_two", Name: n, CreatedAt: tx.Now()}); err != nil {
+				if err := tx.InsertAgent(ctx, reeve.Agent{ID: "agt_" + n, WorkspaceID: "ws_two", Name: n, Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}); err != nil {
 					return err
 				}
 			}

@@ -93,7 +93,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error {
-			two := reeve.Agent{ID: "agt_two", WorkspaceID: ws, Name: "two", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}
+			two := reeve.Agent{ID: "agt_two", WorkspaceID: ws, Name: "two", Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}
 			if err := tx.InsertAgent(ctx, two); err != nil {
 				return err
 			}
