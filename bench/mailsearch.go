@@ -92,7 +92,7 @@ func (p *postOffice) compare(ctx context.Context, api *client.Client, list [][]s
 		mine := func() error {
 			used := p.used()
 			start := time.Now()
-			res, err := api.Call(ctx, "reader", reeve.CallRequest{Tool: "email_search", Args: jsonArgs(strings.Join(words, " "))})
+			res, err := api.Calls().Call(ctx, "reader", reeve.CallRequest{Tool: "email_search", Args: jsonArgs(strings.Join(words, " "))})
 			s.ours.add(time.Since(start), p.used()-used)
 			if err == nil && res.IsError {
 				err = errors.New(res.Content)
@@ -160,12 +160,12 @@ func (p *postOffice) reader(ctx context.Context) (*client.Client, error) {
 		return nil, err
 	}
 	name := "reader"
-	_, err = api.CreateAgent(ctx, reeve.AgentRequest{Name: &name})
+	_, err = api.Agents().Create(ctx, reeve.AgentRequest{Name: &name})
 	if reeve.CodeOf(err) == reeve.AlreadyExists { // by an earlier run on the same directory
 		return api, nil
 	}
 	if err == nil {
-		_, err = api.Attach(ctx, name, reeve.AttachRequest{ToolID: "email_search"})
+		_, err = api.Agents().Attach(ctx, name, reeve.AttachRequest{ToolID: "email_search"})
 	}
 	return api, err
 }

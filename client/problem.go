@@ -44,7 +44,7 @@ func Rejected(err error) (reeve.Problem, bool) {
 }
 
 // rejection turns a bad answer into an error.
-func (c *Client) rejection(resp *http.Response) error {
+func (c *conn) rejection(resp *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if kind != "application/problem+json" {
 		return c.stranger(resp)
@@ -69,7 +69,7 @@ func (c *Client) rejection(resp *http.Response) error {
 }
 
 // stranger is for answers that no Reeve server gives: another server, or a proxy in between.
-func (c *Client) stranger(resp *http.Response) error {
+func (c *conn) stranger(resp *http.Response) error {
 	p := reeve.Problem{Type: "about:blank", Title: http.StatusText(resp.StatusCode), Status: resp.StatusCode, Code: codeOf(resp.StatusCode),
 		Detail: fmt.Sprintf("what answers at %s is not a Reeve server: it said %s", c.base, resp.Status), Hint: "check the address"}
 	return &reeve.Error{Code: p.Code, Message: p.Detail, Hint: p.Hint, RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
@@ -103,7 +103,7 @@ func codeOf(status int) reeve.Code {
 
 // lost says what a request without an answer came to. What never left is Unavailable; a change that may have left is unknown,
 // whatever cut it off.
-func (c *Client) lost(ctx context.Context, r *request, err error) error {
+func (c *conn) lost(ctx context.Context, r *request, err error) error {
 	if !r.left.Load() {
 		if ctx.Err() != nil {
 			return &reeve.Error{Code: reeve.Canceled, Message: "interrupted before the request was sent", Err: ctx.Err()}

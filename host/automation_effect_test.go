@@ -103,7 +103,7 @@ func TestK28_APlanIsShownToItsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := c.RunPlan(t.Context(), r.Run.ID)
+	whole, err := c.Automations().RunPlan(t.Context(), r.Run.ID)
 	if err != nil || len(whole.Calls) != 501 || whole.Calls[500].ItemID != "item 501" || whole.Next != "" {
 		t.Errorf("the client read %d of 501, %v", len(whole.Calls), err)
 	}

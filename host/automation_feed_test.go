@@ -55,7 +55,7 @@ func TestK25_ProgressIsTold(t *testing.T) {
 		case "a":
 			run := listRuns(a)[0].Run.ID
 			following.Go(func() {
-				if err := c.FollowRun(t.Context(), "mailer", run, events.hear); err != nil {
+				if err := c.Automations().FollowRun(t.Context(), "mailer", run, events.hear); err != nil {
 					t.Errorf("the events: %v", err)
 				}
 			})
@@ -75,7 +75,7 @@ func TestK25_ProgressIsTold(t *testing.T) {
 
 	// Who comes late is told the end at once; what is not there, and what is no run of it, is refused.
 	var late feed
-	if err := c.FollowRun(t.Context(), "mailer", r.Run.ID, late.hear); err != nil || len(late.seen) != 1 {
+	if err := c.Automations().FollowRun(t.Context(), "mailer", r.Run.ID, late.hear); err != nil || len(late.seen) != 1 {
 		t.Errorf("after the end: %d frames, %v", len(late.seen), err)
 	}
 	newAuto(t, a.Host, "other", `1`)

@@ -158,7 +158,7 @@ func TestW12_TheClientComesBack(t *testing.T) {
 	whole := map[string]string{}
 	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Wait)
 	defer cancel()
-	err = c.Follow(ctx, talk.ID, 0, func(f reeve.Frame) error {
+	err = c.Conversations().Follow(ctx, talk.ID, 0, func(f reeve.Frame) error {
 		if f.Seq <= last {
 			t.Errorf("frame %d after %d", f.Seq, last)
 		}
@@ -185,7 +185,7 @@ func TestW12_TheClientComesBack(t *testing.T) {
 			t.Errorf("%s: %q", turn, text)
 		}
 	}
-	if err := c.Follow(ctx, "conv_none", 0, nil); reeve.CodeOf(err) != reeve.NotFound {
+	if err := c.Conversations().Follow(ctx, "conv_none", 0, nil); reeve.CodeOf(err) != reeve.NotFound {
 		t.Errorf("a conversation that is not there: %v", err)
 	}
 }

@@ -25,7 +25,7 @@ together, others alone and in order. The exit code is that of the first call tha
 				return err
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				got, err := c.Batch(ctx, args[0], b)
+				got, err := c.Calls().Batch(ctx, args[0], b)
 				if err != nil {
 					return err
 				}

@@ -58,10 +58,10 @@ func (a *app) checkUp(ctx context.Context) (up reeve.CheckUp) {
 	if name := filepath.Join(at.dir, "owner.token"); exists(name) {
 		add("owner's token", name+" is for its owner's eyes only", private(name))
 	}
-	if !add("server", "ready", c.Ready(ctx)) {
+	if !add("server", "ready", c.Server().Ready(ctx)) {
 		return up
 	}
-	theirs, err := c.Doctor(ctx)
+	theirs, err := c.Server().Doctor(ctx)
 	if mine, _ := readToken(at.dir); reeve.CodeOf(err) == reeve.Unauthenticated && mine != "" && mine == at.token {
 		err = reeve.Errorf(reeve.Unauthenticated, "the token in %s is not valid at this server", filepath.Join(at.dir, "owner.token")).Hintf("start the server again: it makes a new one")
 	}

@@ -23,7 +23,7 @@ func heldCommand(a *app) *cobra.Command {
 		Example: "  reeve held\n  reeve resume --skip run_...\n  reeve resume --skip-all\n  reeve resume",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				h, err := c.Hold(ctx)
+				h, err := c.Control().Hold(ctx)
 				if err != nil {
 					return err
 				}

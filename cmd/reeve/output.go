@@ -22,14 +22,14 @@ func outputCommand(a *app) *cobra.Command {
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				if !a.json {
-					next, size, err := c.CopyOutput(ctx, a.out, args[0], offset, limit)
+					next, size, err := c.Calls().CopyOutput(ctx, a.out, args[0], offset, limit)
 					if err == nil && next < size {
 						a.note("(%d of %d bytes; go on with --offset %d)", next-offset, size, next)
 					}
 					return err
 				}
 				var b bytes.Buffer
-				next, size, err := c.CopyOutput(ctx, &b, args[0], offset, limit)
+				next, size, err := c.Calls().CopyOutput(ctx, &b, args[0], offset, limit)
 				if err != nil {
 					return err
 				}

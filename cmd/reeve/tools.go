@@ -33,7 +33,7 @@ func toolsList(a *app) *cobra.Command {
 		Use: "list", Short: "List the catalogue", Args: cobra.NoArgs, Example: "  reeve tools list --category filesystem",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				l, err := c.Tools(ctx, category)
+				l, err := c.Tools().List(ctx, category)
 				if err == nil && len(l.Tools) == 0 && category != "" {
 					err = noToolCategory(ctx, c, category)
 				}
@@ -50,7 +50,7 @@ func toolsList(a *app) *cobra.Command {
 
 // noToolCategory says that no tool is of a category, and which categories there are.
 func noToolCategory(ctx context.Context, c *client.Client, category string) error {
-	all, err := c.Tools(ctx, "")
+	all, err := c.Tools().List(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func toolsGet(a *app) *cobra.Command {
 		ValidArgsFunction: a.complete(toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				t, err := c.Tool(ctx, args[0])
+				t, err := c.Tools().Get(ctx, args[0])
 				if err != nil {
 					return err
 				}
@@ -118,7 +118,7 @@ func toolsCreate(a *app) *cobra.Command {
 				return err
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				v, err := c.CreateTool(ctx, t)
+				v, err := c.Tools().Create(ctx, t)
 				if err != nil {
 					return err
 				}
@@ -141,7 +141,7 @@ func toolsUpdate(a *app) *cobra.Command {
 				return err
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				v, err := c.UpdateTool(ctx, args[0], t)
+				v, err := c.Tools().Update(ctx, args[0], t)
 				if err != nil {
 					return err
 				}
@@ -159,7 +159,7 @@ func toolsDelete(a *app) *cobra.Command {
 		ValidArgsFunction: a.complete(toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				if err := c.DeleteTool(ctx, args[0]); err != nil {
+				if err := c.Tools().Delete(ctx, args[0]); err != nil {
 					return err
 				}
 				return a.done("deleted tool %s", args[0])

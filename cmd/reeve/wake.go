@@ -26,17 +26,17 @@ func wakeCommand(a *app) *cobra.Command {
 			}
 			r.Input = string(b)
 		}
-		w, err := c.Wake(ctx, args[0], key, r)
+		w, err := c.Wakes().Create(ctx, args[0], key, r)
 		if err != nil {
 			return err
 		}
 		if !wait {
 			return a.printWake(args[0], w)
 		}
-		run, err := c.RunOf(ctx, w, reeve.RunParked)
+		run, err := c.Runs().OfWake(ctx, w, reeve.RunParked)
 		is := run
 		if err == nil {
-			is, err = c.WaitRun(ctx, run.ID, reeve.RunParked)
+			is, err = c.Runs().Wait(ctx, run.ID, reeve.RunParked)
 		}
 		switch code := reeve.CodeOf(err); {
 		case err == nil:
