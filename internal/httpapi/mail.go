@@ -23,7 +23,7 @@ const (
 )
 
 // mailRoutes is the contents page of imported mail. Searching and reading it are tools.
-func mailRoutes(api huma.API, s *services) {
+func mailRoutes(router huma.API, s *services) {
 	const (
 		get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
 		viewer, member = reeve.Viewer, reeve.Member
@@ -31,13 +31,13 @@ func mailRoutes(api huma.API, s *services) {
 		tag, at        = "mail", "/api/mail"
 	)
 	mail := &mailHandlers{db: s.DB}
-	handle(api, route{get, at + "/inboxes", "listInboxes", "List mailboxes that were imported", tag, viewer, 0}, mail.listInboxes)
-	handle(api, route{del, at + "/inboxes/{name}", "removeInbox", "Remove a mailbox and all its mail", tag, member, gone}, mail.removeInbox)
-	handle(api, route{get, at + "/imports", "listImports", "List imports, newest first", tag, viewer, 0}, mail.listImports)
-	handle(api, route{post, at + "/imports", "beginImport", "Begin an import, or take up one that was interrupted", tag, member, made}, mail.beginImport)
-	handle(api, route{get, at + "/imports/{id}", "getImport", "How far an import has come, and what was wrong with mails", tag, viewer, 0}, mail.getImport)
-	handle(api, route{post, batchesPath, "addBatch", "Add mails to an import", tag, member, 0}, mail.addBatch)
-	handle(api, route{post, at + "/imports/{id}/finish", "finishImport", "End an import", tag, member, 0}, mail.finishImport)
+	handle(router, route{get, at + "/inboxes", "listInboxes", "List mailboxes that were imported", tag, viewer, 0}, mail.listInboxes)
+	handle(router, route{del, at + "/inboxes/{name}", "removeInbox", "Remove a mailbox and all its mail", tag, member, gone}, mail.removeInbox)
+	handle(router, route{get, at + "/imports", "listImports", "List imports, newest first", tag, viewer, 0}, mail.listImports)
+	handle(router, route{post, at + "/imports", "beginImport", "Begin an import, or take up one that was interrupted", tag, member, made}, mail.beginImport)
+	handle(router, route{get, at + "/imports/{id}", "getImport", "How far an import has come, and what was wrong with mails", tag, viewer, 0}, mail.getImport)
+	handle(router, route{post, batchesPath, "addBatch", "Add mails to an import", tag, member, 0}, mail.addBatch)
+	handle(router, route{post, at + "/imports/{id}/finish", "finishImport", "End an import", tag, member, 0}, mail.finishImport)
 }
 
 // mailHandlers serves imported mailboxes and the imports themselves.
