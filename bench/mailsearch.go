@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -92,7 +93,7 @@ func (p *postOffice) compare(ctx context.Context, reader *client.Client, list []
 		mine := func() error {
 			used := p.used()
 			start := time.Now()
-			res, err := reader.Calls().Call(ctx, "reader", reeve.CallRequest{Tool: "email_search", Args: jsonArgs(strings.Join(words, " "))})
+			res, err := reader.Calls().Call(ctx, "reader", api.CallRequest{Tool: "email_search", Args: jsonArgs(strings.Join(words, " "))})
 			s.ours.add(time.Since(start), p.used()-used)
 			if err == nil && res.IsError {
 				err = errors.New(res.Content)
@@ -160,12 +161,12 @@ func (p *postOffice) reader(ctx context.Context) (*client.Client, error) {
 		return nil, err
 	}
 	name := "reader"
-	_, err = reader.Agents().Create(ctx, reeve.AgentRequest{Name: &name})
+	_, err = reader.Agents().Create(ctx, api.AgentRequest{Name: &name})
 	if reeve.CodeOf(err) == reeve.AlreadyExists { // by an earlier run on the same directory
 		return reader, nil
 	}
 	if err == nil {
-		_, err = reader.Agents().Attach(ctx, name, reeve.AttachRequest{ToolID: "email_search"})
+		_, err = reader.Agents().Attach(ctx, name, api.AttachRequest{ToolID: "email_search"})
 	}
 	return reader, err
 }

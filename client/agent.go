@@ -5,13 +5,14 @@ import (
 	"net/http"
 
 	"reeve"
+	"reeve/api"
 )
 
 // Where an agent is asked for, its id and its name both serve.
 
 // List lists the workspace's agents.
-func (s AgentService) List(ctx context.Context, p Page) (reeve.AgentList, error) {
-	return get[reeve.AgentList](ctx, s.conn, path("agents"), p.query())
+func (s AgentService) List(ctx context.Context, p Page) (api.AgentList, error) {
+	return get[api.AgentList](ctx, s.conn, path("agents"), p.query())
 }
 
 // Get gives one agent.
@@ -20,12 +21,12 @@ func (s AgentService) Get(ctx context.Context, agent string) (reeve.Agent, error
 }
 
 // Create makes an agent.
-func (s AgentService) Create(ctx context.Context, a reeve.AgentRequest) (reeve.Agent, error) {
+func (s AgentService) Create(ctx context.Context, a api.AgentRequest) (reeve.Agent, error) {
 	return post[reeve.Agent](ctx, s.conn, path("agents"), a)
 }
 
 // Update changes what the request names, and leaves the rest.
-func (s AgentService) Update(ctx context.Context, agent string, a reeve.AgentRequest) (out reeve.Agent, err error) {
+func (s AgentService) Update(ctx context.Context, agent string, a api.AgentRequest) (out reeve.Agent, err error) {
 	return out, s.conn.do(ctx, &request{method: http.MethodPatch, path: path("agents", agent), body: a}, &out)
 }
 
@@ -35,13 +36,13 @@ func (s AgentService) Delete(ctx context.Context, agent string) error {
 }
 
 // Tools lists the tools an agent has.
-func (s AgentService) Tools(ctx context.Context, agent string) (reeve.ToolList, error) {
-	return get[reeve.ToolList](ctx, s.conn, path("agents", agent, "tools"), nil)
+func (s AgentService) Tools(ctx context.Context, agent string) (api.ToolList, error) {
+	return get[api.ToolList](ctx, s.conn, path("agents", agent, "tools"), nil)
 }
 
 // Attach gives an agent a tool.
-func (s AgentService) Attach(ctx context.Context, agent string, a reeve.AttachRequest) (reeve.ToolView, error) {
-	return post[reeve.ToolView](ctx, s.conn, path("agents", agent, "tools"), a)
+func (s AgentService) Attach(ctx context.Context, agent string, a api.AttachRequest) (api.ToolView, error) {
+	return post[api.ToolView](ctx, s.conn, path("agents", agent, "tools"), a)
 }
 
 // Detach takes a tool from an agent.
@@ -56,7 +57,7 @@ func (s AgentService) State(ctx context.Context, agent string) (reeve.AgentState
 
 // PutState replaces an agent's slots, if nobody has changed them since the revision that the request names: an error with
 // the code Stale says that somebody has, and nothing is changed.
-func (s AgentService) PutState(ctx context.Context, agent string, r reeve.AgentStateRequest) (reeve.AgentState, error) {
+func (s AgentService) PutState(ctx context.Context, agent string, r api.AgentStateRequest) (reeve.AgentState, error) {
 	return put[reeve.AgentState](ctx, s.conn, path("agents", agent, "state"), r)
 }
 

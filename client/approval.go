@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 )
 
 // ApprovalFilter chooses approvals.
@@ -13,10 +14,10 @@ type ApprovalFilter struct {
 }
 
 // List lists approvals, newest first.
-func (s ApprovalService) List(ctx context.Context, f ApprovalFilter) (reeve.ApprovalList, error) {
+func (s ApprovalService) List(ctx context.Context, f ApprovalFilter) (api.ApprovalList, error) {
 	q := f.query()
 	q.Set("state", string(f.State))
-	return get[reeve.ApprovalList](ctx, s.conn, path("approvals"), q)
+	return get[api.ApprovalList](ctx, s.conn, path("approvals"), q)
 }
 
 // Get gives one approval.
@@ -26,15 +27,15 @@ func (s ApprovalService) Get(ctx context.Context, id string) (reeve.Approval, er
 
 // Approve lets a parked call run. The server runs it; [OperationService.Wait] follows it.
 func (s ApprovalService) Approve(ctx context.Context, id, comment string) (reeve.Approval, error) {
-	return post[reeve.Approval](ctx, s.conn, path("approvals", id, "decision"), reeve.DecisionRequest{Decision: "approve", Comment: comment})
+	return post[reeve.Approval](ctx, s.conn, path("approvals", id, "decision"), api.DecisionRequest{Decision: "approve", Comment: comment})
 }
 
 // Deny ends a parked call. The comment reaches the agent.
 func (s ApprovalService) Deny(ctx context.Context, id, comment string) (reeve.Approval, error) {
-	return post[reeve.Approval](ctx, s.conn, path("approvals", id, "decision"), reeve.DecisionRequest{Decision: "deny", Comment: comment})
+	return post[reeve.Approval](ctx, s.conn, path("approvals", id, "decision"), api.DecisionRequest{Decision: "deny", Comment: comment})
 }
 
 // Inbox gives everything that waits for a person.
-func (s ApprovalService) Inbox(ctx context.Context) (reeve.Inbox, error) {
-	return get[reeve.Inbox](ctx, s.conn, path("inbox"), nil)
+func (s ApprovalService) Inbox(ctx context.Context) (api.Inbox, error) {
+	return get[api.Inbox](ctx, s.conn, path("inbox"), nil)
 }

@@ -6,11 +6,12 @@ import (
 	"strconv"
 
 	"reeve"
+	"reeve/api"
 )
 
 // List lists automations by name.
-func (s AutomationService) List(ctx context.Context, p Page) (reeve.AutomationList, error) {
-	return get[reeve.AutomationList](ctx, s.conn, path("automations"), p.query())
+func (s AutomationService) List(ctx context.Context, p Page) (api.AutomationList, error) {
+	return get[api.AutomationList](ctx, s.conn, path("automations"), p.query())
 }
 
 // Get gives one automation.
@@ -24,8 +25,8 @@ func (s AutomationService) Create(ctx context.Context, r reeve.AutomationRequest
 }
 
 // Versions lists an automation's versions, newest first.
-func (s AutomationService) Versions(ctx context.Context, id string) (reeve.ScriptVersionList, error) {
-	return get[reeve.ScriptVersionList](ctx, s.conn, path("automations", id, "versions"), nil)
+func (s AutomationService) Versions(ctx context.Context, id string) (api.ScriptVersionList, error) {
+	return get[api.ScriptVersionList](ctx, s.conn, path("automations", id, "versions"), nil)
 }
 
 // SaveVersion saves a version of an automation's script.
@@ -40,7 +41,7 @@ func (s AutomationService) Version(ctx context.Context, id, version string) (ree
 
 // Activate chooses the version that runs.
 func (s AutomationService) Activate(ctx context.Context, id, version string) (reeve.Automation, error) {
-	return post[reeve.Automation](ctx, s.conn, path("automations", id, "activate"), reeve.VersionRequest{Version: version})
+	return post[reeve.Automation](ctx, s.conn, path("automations", id, "activate"), api.VersionRequest{Version: version})
 }
 
 // Pause keeps it from making calls; a run under way ends at its next.
@@ -59,8 +60,8 @@ func (s AutomationService) Start(ctx context.Context, id string, r reeve.Automat
 }
 
 // Runs lists an automation's runs, newest first.
-func (s AutomationService) Runs(ctx context.Context, id string, p Page) (reeve.AutomationRunList, error) {
-	return get[reeve.AutomationRunList](ctx, s.conn, path("automations", id, "runs"), p.query())
+func (s AutomationService) Runs(ctx context.Context, id string, p Page) (api.AutomationRunList, error) {
+	return get[api.AutomationRunList](ctx, s.conn, path("automations", id, "runs"), p.query())
 }
 
 // Run says how far a run has come.
@@ -96,35 +97,35 @@ func (s AutomationService) Items(ctx context.Context, id string, f reeve.ItemFil
 }
 
 // Files lists the files that an automation has written.
-func (s AutomationService) Files(ctx context.Context, id string, p Page) (reeve.SessionFileList, error) {
-	return get[reeve.SessionFileList](ctx, s.conn, path("automations", id, "files"), p.query())
+func (s AutomationService) Files(ctx context.Context, id string, p Page) (api.SessionFileList, error) {
+	return get[api.SessionFileList](ctx, s.conn, path("automations", id, "files"), p.query())
 }
 
 // File reads a file that an automation has written.
-func (s AutomationService) File(ctx context.Context, id, name string) (reeve.SessionFileContent, error) {
-	return get[reeve.SessionFileContent](ctx, s.conn, path("automations", id, "files", "content"), url.Values{"path": {name}})
+func (s AutomationService) File(ctx context.Context, id, name string) (api.SessionFileContent, error) {
+	return get[api.SessionFileContent](ctx, s.conn, path("automations", id, "files", "content"), url.Values{"path": {name}})
 }
 
 // Item gives an item and all attempts at it.
-func (s AutomationService) Item(ctx context.Context, id, item string) (reeve.ItemHistory, error) {
-	return get[reeve.ItemHistory](ctx, s.conn, path("automations", id, "items", item), nil)
+func (s AutomationService) Item(ctx context.Context, id, item string) (api.ItemHistory, error) {
+	return get[api.ItemHistory](ctx, s.conn, path("automations", id, "items", item), nil)
 }
 
 // SkipItem leaves an item alone until it is reprocessed.
-func (s AutomationService) SkipItem(ctx context.Context, id string, r reeve.ItemRequest) (reeve.Item, error) {
+func (s AutomationService) SkipItem(ctx context.Context, id string, r api.ItemRequest) (reeve.Item, error) {
 	return post[reeve.Item](ctx, s.conn, path("automations", id, "items", "skip"), r)
 }
 
 // ReprocessItem begins another attempt at an item: the next run does it anew.
-func (s AutomationService) ReprocessItem(ctx context.Context, id string, r reeve.ItemRequest) (reeve.Item, error) {
+func (s AutomationService) ReprocessItem(ctx context.Context, id string, r api.ItemRequest) (reeve.Item, error) {
 	return post[reeve.Item](ctx, s.conn, path("automations", id, "items", "reprocess"), r)
 }
 
 // RunPlan gives all that a dry run would have done.
-func (s AutomationService) RunPlan(ctx context.Context, run string) (reeve.Plan, error) {
+func (s AutomationService) RunPlan(ctx context.Context, run string) (api.Plan, error) {
 	calls := []reeve.PlannedCall{}
 	for p := (Page{Limit: 500}); ; {
-		plan, err := get[reeve.Plan](ctx, s.conn, path("plans", run), p.query())
+		plan, err := get[api.Plan](ctx, s.conn, path("plans", run), p.query())
 		calls = append(calls, plan.Calls...)
 		if p.Cursor = plan.Next; err != nil || p.Cursor == "" {
 			plan.Calls = calls
@@ -144,8 +145,8 @@ func (s ErrandService) Plan(ctx context.Context, id, request string) (reeve.Erra
 }
 
 // List lists what the planner and the maintainer do for an automation, newest first.
-func (s ErrandService) List(ctx context.Context, id string) (reeve.ErrandList, error) {
-	return get[reeve.ErrandList](ctx, s.conn, path("automations", id, "errands"), nil)
+func (s ErrandService) List(ctx context.Context, id string) (api.ErrandList, error) {
+	return get[api.ErrandList](ctx, s.conn, path("automations", id, "errands"), nil)
 }
 
 // Get gives an errand.
@@ -164,5 +165,5 @@ func (s ErrandService) Watch(ctx context.Context, id string) (k reeve.Errand, er
 
 // Answer answers the question of an errand.
 func (s ErrandService) Answer(ctx context.Context, id, answer string) (reeve.Errand, error) {
-	return post[reeve.Errand](ctx, s.conn, path("errands", id, "answer"), reeve.AnswerRequest{Answer: answer})
+	return post[reeve.Errand](ctx, s.conn, path("errands", id, "answer"), api.AnswerRequest{Answer: answer})
 }

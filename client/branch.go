@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 )
 
 // List lists the workspace's projects.
-func (s ProjectService) List(ctx context.Context) (reeve.ProjectList, error) {
-	return get[reeve.ProjectList](ctx, s.conn, path("projects"), nil)
+func (s ProjectService) List(ctx context.Context) (api.ProjectList, error) {
+	return get[api.ProjectList](ctx, s.conn, path("projects"), nil)
 }
 
 // Create lets agents work on a repository on the server's disk.
@@ -34,11 +35,11 @@ type BranchFilter struct {
 }
 
 // List lists branches, newest first.
-func (s BranchService) List(ctx context.Context, f BranchFilter) (reeve.BranchList, error) {
+func (s BranchService) List(ctx context.Context, f BranchFilter) (api.BranchList, error) {
 	q := f.query()
 	q.Set("project", f.Project)
 	q.Set("state", f.State)
-	return get[reeve.BranchList](ctx, s.conn, path("branches"), q)
+	return get[api.BranchList](ctx, s.conn, path("branches"), q)
 }
 
 // Get gives one branch, by its id or its conversation's.
@@ -57,7 +58,7 @@ func (s BranchService) Log(ctx context.Context, id string) (reeve.BranchLog, err
 }
 
 // Merge merges a branch into its project's default branch.
-func (s BranchService) Merge(ctx context.Context, id string, r reeve.MergeRequest) (reeve.MergeResult, error) {
+func (s BranchService) Merge(ctx context.Context, id string, r api.MergeRequest) (reeve.MergeResult, error) {
 	return post[reeve.MergeResult](ctx, s.conn, path("branches", id, "merge"), r)
 }
 

@@ -4,15 +4,16 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 )
 
 // List lists the workspace's budgets.
-func (s BudgetService) List(ctx context.Context) (reeve.BudgetList, error) {
-	return get[reeve.BudgetList](ctx, s.conn, path("budgets"), nil)
+func (s BudgetService) List(ctx context.Context) (api.BudgetList, error) {
+	return get[api.BudgetList](ctx, s.conn, path("budgets"), nil)
 }
 
 // Set limits what a subject may spend: workspace, agent:<id> or run:<id>.
-func (s BudgetService) Set(ctx context.Context, subject string, b reeve.BudgetRequest) (reeve.Budget, error) {
+func (s BudgetService) Set(ctx context.Context, subject string, b api.BudgetRequest) (reeve.Budget, error) {
 	return put[reeve.Budget](ctx, s.conn, path("budgets", subject), b)
 }
 

@@ -7,11 +7,12 @@ import (
 	"strconv"
 
 	"reeve"
+	"reeve/api"
 )
 
 // Call has an agent call a tool. A refusal is an error; a tool's own failure is a result with IsError set; a call that waits
 // for a person is a result in state Parked with an ApprovalID, which [OperationService.Wait] can follow.
-func (s CallService) Call(ctx context.Context, agent string, call reeve.CallRequest) (out reeve.Result, err error) {
+func (s CallService) Call(ctx context.Context, agent string, call api.CallRequest) (out reeve.Result, err error) {
 	if call.Key == "" {
 		call.Key = s.conn.key()
 	}
@@ -20,7 +21,7 @@ func (s CallService) Call(ctx context.Context, agent string, call reeve.CallRequ
 }
 
 // Batch has an agent make several calls, as one model response does: reads together, others alone and in order.
-func (s CallService) Batch(ctx context.Context, agent string, b reeve.BatchRequest) (out reeve.BatchAnswer, err error) {
+func (s CallService) Batch(ctx context.Context, agent string, b api.BatchRequest) (out api.BatchAnswer, err error) {
 	key := s.conn.key()
 	b.Calls = slices.Clone(b.Calls)
 	for i := range b.Calls {
@@ -33,7 +34,7 @@ func (s CallService) Batch(ctx context.Context, agent string, b reeve.BatchReque
 }
 
 // Judge says what the gate would say of a call now, without making it.
-func (s CallService) Judge(ctx context.Context, agent string, call reeve.CallRequest) (reeve.Explanation, error) {
+func (s CallService) Judge(ctx context.Context, agent string, call api.CallRequest) (reeve.Explanation, error) {
 	return post[reeve.Explanation](ctx, s.conn, path("agents", agent, "calls", "explain"), call)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"reeve"
+	"reeve/api"
 )
 
 // ConversationFilter chooses conversations.
@@ -19,12 +20,12 @@ type ConversationFilter struct {
 }
 
 // List lists conversations, newest first.
-func (s ConversationService) List(ctx context.Context, f ConversationFilter) (reeve.ConversationList, error) {
+func (s ConversationService) List(ctx context.Context, f ConversationFilter) (api.ConversationList, error) {
 	q := f.query()
 	q.Set("agent", f.Agent)
 	q.Set("state", f.State)
 	q.Set("user", f.User)
-	return get[reeve.ConversationList](ctx, s.conn, path("conversations"), q)
+	return get[api.ConversationList](ctx, s.conn, path("conversations"), q)
 }
 
 // Create begins a conversation.
@@ -48,7 +49,7 @@ func (s ConversationService) Update(ctx context.Context, id string, r reeve.Conv
 }
 
 // AddParticipant brings somebody into a conversation.
-func (s ConversationService) AddParticipant(ctx context.Context, id string, r reeve.ParticipantRequest) (reeve.Conversation, error) {
+func (s ConversationService) AddParticipant(ctx context.Context, id string, r api.ParticipantRequest) (reeve.Conversation, error) {
 	return post[reeve.Conversation](ctx, s.conn, path("conversations", id, "participants"), r)
 }
 
@@ -58,8 +59,8 @@ func (s ConversationService) RemoveParticipant(ctx context.Context, id, kind, wh
 }
 
 // Messages lists a part of what was said and done in a conversation, oldest first.
-func (s ConversationService) Messages(ctx context.Context, id string, p Page) (reeve.MessageList, error) {
-	return get[reeve.MessageList](ctx, s.conn, path("conversations", id, "messages"), p.query())
+func (s ConversationService) Messages(ctx context.Context, id string, p Page) (api.MessageList, error) {
+	return get[api.MessageList](ctx, s.conn, path("conversations", id, "messages"), p.query())
 }
 
 // Create says something. The same key says it once; without one, each request does. The answer is the turn as it begins:
@@ -73,13 +74,13 @@ func (s TurnService) Create(ctx context.Context, conversation, key string, r ree
 }
 
 // List lists a conversation's turns, newest first.
-func (s TurnService) List(ctx context.Context, conversation string, p Page) (reeve.TurnList, error) {
-	return get[reeve.TurnList](ctx, s.conn, path("conversations", conversation, "turns"), p.query())
+func (s TurnService) List(ctx context.Context, conversation string, p Page) (api.TurnList, error) {
+	return get[api.TurnList](ctx, s.conn, path("conversations", conversation, "turns"), p.query())
 }
 
 // Get gives a turn with all that was said and done in it so far.
-func (s TurnService) Get(ctx context.Context, id string) (reeve.TurnDetail, error) {
-	return get[reeve.TurnDetail](ctx, s.conn, path("turns", id), nil)
+func (s TurnService) Get(ctx context.Context, id string) (api.TurnDetail, error) {
+	return get[api.TurnDetail](ctx, s.conn, path("turns", id), nil)
 }
 
 // Cancel ends a turn.
@@ -88,17 +89,17 @@ func (s TurnService) Cancel(ctx context.Context, id string) (reeve.Turn, error) 
 }
 
 // Rate says what you think of a turn.
-func (s TurnService) Rate(ctx context.Context, id string, r reeve.FeedbackRequest) (reeve.Feedback, error) {
+func (s TurnService) Rate(ctx context.Context, id string, r api.FeedbackRequest) (reeve.Feedback, error) {
 	return post[reeve.Feedback](ctx, s.conn, path("turns", id, "feedback"), r)
 }
 
 // Frames lists kept frames of a conversation after a sequence number, in order.
-func (s ConversationService) Frames(ctx context.Context, conversation string, after int64, limit int) (reeve.FrameList, error) {
+func (s ConversationService) Frames(ctx context.Context, conversation string, after int64, limit int) (api.FrameList, error) {
 	q := url.Values{"after": {strconv.FormatInt(after, 10)}}
 	if limit != 0 {
 		q.Set("limit", strconv.Itoa(limit))
 	}
-	return get[reeve.FrameList](ctx, s.conn, path("conversations", conversation, "frames"), q)
+	return get[api.FrameList](ctx, s.conn, path("conversations", conversation, "frames"), q)
 }
 
 // Media fetches a file that an agent sent to a conversation.
@@ -117,6 +118,6 @@ func (s ConversationService) Media(ctx context.Context, conversation, hash strin
 }
 
 // Deliver brings the outcome of an operation that was to come from outside.
-func (s OperationService) Deliver(ctx context.Context, operation string, r reeve.ResultRequest) (reeve.Operation, error) {
+func (s OperationService) Deliver(ctx context.Context, operation string, r api.ResultRequest) (reeve.Operation, error) {
 	return post[reeve.Operation](ctx, s.conn, path("operations", operation, "result"), r)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/notify"
 )
 
@@ -58,12 +59,12 @@ func (s AutomationService) FollowRun(ctx context.Context, automation, run string
 	return s.conn.persist(ctx, func(heard func()) error {
 		r := &request{method: http.MethodGet, path: path("automations", automation, "runs", run, "events")}
 		return s.conn.listen(ctx, r, heard, func(data []byte) error {
-			var frame reeve.RunFrame
+			var frame api.RunFrame
 			if err := json.Unmarshal(data, &frame); err != nil {
 				return unreadable(err)
 			}
 			err := f(frame.AutomationRun)
-			if err == nil && frame.Type == reeve.RunComplete {
+			if err == nil && frame.Type == api.RunComplete {
 				err = ErrStop
 			}
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"reeve"
+	"reeve/api"
 )
 
 func patch[T any](ctx context.Context, c *conn, path string, body any) (out T, err error) {
@@ -14,8 +15,8 @@ func patch[T any](ctx context.Context, c *conn, path string, body any) (out T, e
 }
 
 // List lists the journal's categories.
-func (s CategoryService) List(ctx context.Context) (reeve.CategoryList, error) {
-	return get[reeve.CategoryList](ctx, s.conn, path("journal", "categories"), nil)
+func (s CategoryService) List(ctx context.Context) (api.CategoryList, error) {
+	return get[api.CategoryList](ctx, s.conn, path("journal", "categories"), nil)
 }
 
 // Create makes a category.
@@ -34,8 +35,8 @@ func (s CategoryService) Delete(ctx context.Context, id string) error {
 }
 
 // List lists the journal's labels.
-func (s LabelService) List(ctx context.Context) (reeve.LabelList, error) {
-	return get[reeve.LabelList](ctx, s.conn, path("journal", "labels"), nil)
+func (s LabelService) List(ctx context.Context) (api.LabelList, error) {
+	return get[api.LabelList](ctx, s.conn, path("journal", "labels"), nil)
 }
 
 // Create makes a label.
@@ -66,7 +67,7 @@ type TaskFilter struct {
 }
 
 // List lists tasks, newest first.
-func (s TaskService) List(ctx context.Context, f TaskFilter) (reeve.TaskList, error) {
+func (s TaskService) List(ctx context.Context, f TaskFilter) (api.TaskList, error) {
 	q := f.query()
 	q.Set("category", f.Category)
 	status := ""
@@ -84,7 +85,7 @@ func (s TaskService) List(ctx context.Context, f TaskFilter) (reeve.TaskList, er
 	if f.Open {
 		q.Set("open", "true")
 	}
-	return get[reeve.TaskList](ctx, s.conn, path("journal", "tasks"), q)
+	return get[api.TaskList](ctx, s.conn, path("journal", "tasks"), q)
 }
 
 // Get gives a task with all it has.
@@ -135,13 +136,13 @@ func (s TaskService) Conclude(ctx context.Context, r reeve.Rollover) (reeve.Task
 }
 
 // Effects lists what an operation touched in the journal.
-func (s TaskService) Effects(ctx context.Context, operation string) (reeve.LinkList, error) {
-	return get[reeve.LinkList](ctx, s.conn, path("journal", "effects", operation), nil)
+func (s TaskService) Effects(ctx context.Context, operation string) (api.LinkList, error) {
+	return get[api.LinkList](ctx, s.conn, path("journal", "effects", operation), nil)
 }
 
 // List lists the checklists of a task.
-func (s ChecklistService) List(ctx context.Context, task string) (reeve.ChecklistList, error) {
-	return get[reeve.ChecklistList](ctx, s.conn, path("journal", "tasks", task, "checklists"), nil)
+func (s ChecklistService) List(ctx context.Context, task string) (api.ChecklistList, error) {
+	return get[api.ChecklistList](ctx, s.conn, path("journal", "tasks", task, "checklists"), nil)
 }
 
 // Get gives one checklist.
@@ -180,8 +181,8 @@ func (s ChecklistService) DeleteItem(ctx context.Context, checklist, item string
 }
 
 // MoveItems moves items to another checklist; it gives both.
-func (s ChecklistService) MoveItems(ctx context.Context, r reeve.ItemMove) (reeve.ChecklistList, error) {
-	return post[reeve.ChecklistList](ctx, s.conn, path("journal", "item-moves"), r)
+func (s ChecklistService) MoveItems(ctx context.Context, r reeve.ItemMove) (api.ChecklistList, error) {
+	return post[api.ChecklistList](ctx, s.conn, path("journal", "item-moves"), r)
 }
 
 // SplitItems moves items to a new task.
@@ -274,8 +275,8 @@ func (f RatingFilter) query() url.Values {
 }
 
 // List lists the user's ratings, newest first.
-func (s RatingService) List(ctx context.Context, f RatingFilter) (reeve.RatingList, error) {
-	return get[reeve.RatingList](ctx, s.conn, path("journal", "ratings"), f.query())
+func (s RatingService) List(ctx context.Context, f RatingFilter) (api.RatingList, error) {
+	return get[api.RatingList](ctx, s.conn, path("journal", "ratings"), f.query())
 }
 
 // Summarize sums up the user's ratings. It takes no page.

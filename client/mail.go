@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/notify"
 )
 
 // Inboxes lists the mailboxes that were imported.
-func (s MailService) Inboxes(ctx context.Context) (reeve.MailboxList, error) {
-	return get[reeve.MailboxList](ctx, s.conn, path("mail", "inboxes"), nil)
+func (s MailService) Inboxes(ctx context.Context) (api.MailboxList, error) {
+	return get[api.MailboxList](ctx, s.conn, path("mail", "inboxes"), nil)
 }
 
 // RemoveInbox removes a mailbox and all its mail.
@@ -21,8 +22,8 @@ func (s MailService) RemoveInbox(ctx context.Context, name string) error {
 }
 
 // Imports lists imports, newest first.
-func (s MailService) Imports(ctx context.Context) (reeve.MailImportList, error) {
-	return get[reeve.MailImportList](ctx, s.conn, path("mail", "imports"), nil)
+func (s MailService) Imports(ctx context.Context) (api.MailImportList, error) {
+	return get[api.MailImportList](ctx, s.conn, path("mail", "imports"), nil)
 }
 
 // Import gives an import.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"reeve"
+	"reeve/api"
 )
 
 // NoteFilter chooses notes.
@@ -14,16 +15,16 @@ type NoteFilter struct {
 }
 
 // List lists what agents remember of you, newest first; to owners, of everybody.
-func (s NoteService) List(ctx context.Context, f NoteFilter) (reeve.NoteList, error) {
+func (s NoteService) List(ctx context.Context, f NoteFilter) (api.NoteList, error) {
 	q := f.query()
 	if f.Agent != "" {
 		q.Set("agent", f.Agent)
 	}
-	return get[reeve.NoteList](ctx, s.conn, path("notes"), q)
+	return get[api.NoteList](ctx, s.conn, path("notes"), q)
 }
 
 // Create has an agent remember something of you.
-func (s NoteService) Create(ctx context.Context, r reeve.NoteRequest) (n reeve.Note, err error) {
+func (s NoteService) Create(ctx context.Context, r api.NoteRequest) (n reeve.Note, err error) {
 	err = s.conn.do(ctx, &request{method: http.MethodPost, path: path("notes"), body: r}, &n)
 	return n, err
 }

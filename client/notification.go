@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"reeve"
+	"reeve/api"
 )
 
 // NotificationFilter chooses notifications.
@@ -14,12 +15,12 @@ type NotificationFilter struct {
 }
 
 // List lists what you were told, newest first.
-func (s NotificationService) List(ctx context.Context, f NotificationFilter) (reeve.NotificationList, error) {
+func (s NotificationService) List(ctx context.Context, f NotificationFilter) (api.NotificationList, error) {
 	q := f.query()
 	if f.Unread {
 		q.Set("unread", "true")
 	}
-	return get[reeve.NotificationList](ctx, s.conn, path("notifications"), q)
+	return get[api.NotificationList](ctx, s.conn, path("notifications"), q)
 }
 
 // Get gives one notification.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/api"
 )
 
 // OperationFilter chooses operations.
@@ -16,11 +17,11 @@ type OperationFilter struct {
 }
 
 // List lists operations, newest first.
-func (s OperationService) List(ctx context.Context, f OperationFilter) (reeve.OperationList, error) {
+func (s OperationService) List(ctx context.Context, f OperationFilter) (api.OperationList, error) {
 	q := f.query()
 	q.Set("agent", f.Agent)
 	q.Set("state", string(f.State))
-	return get[reeve.OperationList](ctx, s.conn, path("operations"), q)
+	return get[api.OperationList](ctx, s.conn, path("operations"), q)
 }
 
 // Get gives one operation.

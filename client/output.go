@@ -6,11 +6,11 @@ import (
 	"net/url"
 	"strconv"
 
-	"reeve"
+	"reeve/api"
 )
 
 // Output gives a part of a kept output, by the hash its result named. A limit of 0 leaves the size to the server.
-func (s CallService) Output(ctx context.Context, hash string, offset, limit int) (reeve.OutputSlice, error) {
+func (s CallService) Output(ctx context.Context, hash string, offset, limit int) (api.OutputSlice, error) {
 	q := url.Values{}
 	if offset != 0 {
 		q.Set("offset", strconv.Itoa(offset))
@@ -18,7 +18,7 @@ func (s CallService) Output(ctx context.Context, hash string, offset, limit int)
 	if limit != 0 {
 		q.Set("limit", strconv.Itoa(limit))
 	}
-	return get[reeve.OutputSlice](ctx, s.conn, path("outputs", hash), q)
+	return get[api.OutputSlice](ctx, s.conn, path("outputs", hash), q)
 }
 
 // portion is how much of an output is fetched at a time.

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 )
 
 // List lists what agents of each kind may do.
-func (s ProfileService) List(ctx context.Context) (reeve.ProfileList, error) {
-	return get[reeve.ProfileList](ctx, s.conn, path("profiles"), nil)
+func (s ProfileService) List(ctx context.Context) (api.ProfileList, error) {
+	return get[api.ProfileList](ctx, s.conn, path("profiles"), nil)
 }
 
 // Set says what agents of a kind may do.
@@ -16,5 +17,5 @@ func (s ProfileService) Set(ctx context.Context, kind string, capabilities []str
 	if capabilities == nil {
 		capabilities = []string{}
 	}
-	return put[reeve.Profile](ctx, s.conn, path("profiles", kind), reeve.ProfileRequest{Capabilities: capabilities})
+	return put[reeve.Profile](ctx, s.conn, path("profiles", kind), api.ProfileRequest{Capabilities: capabilities})
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"reeve"
+	"reeve/api"
 )
 
 // ProposalFilter chooses proposals.
@@ -16,12 +17,12 @@ type ProposalFilter struct {
 }
 
 // List lists what agents proposed, newest first.
-func (s ProposalService) List(ctx context.Context, f ProposalFilter) (reeve.ProposalList, error) {
+func (s ProposalService) List(ctx context.Context, f ProposalFilter) (api.ProposalList, error) {
 	q := f.query()
 	q.Set("state", string(f.State))
 	q.Set("agent", f.Agent)
 	q.Set("set", f.Set)
-	return get[reeve.ProposalList](ctx, s.conn, path("proposals"), q)
+	return get[api.ProposalList](ctx, s.conn, path("proposals"), q)
 }
 
 // Get gives one proposal.
@@ -31,12 +32,12 @@ func (s ProposalService) Get(ctx context.Context, id string) (reeve.Proposal, er
 
 // Accept lets a proposed call be applied. The server applies it; [OperationService.Wait] follows its operation.
 func (s ProposalService) Accept(ctx context.Context, id, comment string) (reeve.Proposal, error) {
-	return post[reeve.Proposal](ctx, s.conn, path("proposals", id, "accept"), reeve.CommentRequest{Comment: comment})
+	return post[reeve.Proposal](ctx, s.conn, path("proposals", id, "accept"), api.CommentRequest{Comment: comment})
 }
 
 // Reject refuses a proposed call for good. The comment reaches the agent if it proposes the same again.
 func (s ProposalService) Reject(ctx context.Context, id, comment string) (reeve.Proposal, error) {
-	return post[reeve.Proposal](ctx, s.conn, path("proposals", id, "reject"), reeve.CommentRequest{Comment: comment})
+	return post[reeve.Proposal](ctx, s.conn, path("proposals", id, "reject"), api.CommentRequest{Comment: comment})
 }
 
 // Reopen lets a rejected proposal be decided on again.
@@ -52,11 +53,11 @@ type ChangeSetFilter struct {
 }
 
 // List lists change sets, newest first, without their items.
-func (s ChangeSetService) List(ctx context.Context, f ChangeSetFilter) (reeve.ChangeSetList, error) {
+func (s ChangeSetService) List(ctx context.Context, f ChangeSetFilter) (api.ChangeSetList, error) {
 	q := f.query()
 	q.Set("agent", f.Agent)
 	q.Set("pending", strconv.FormatBool(f.Pending))
-	return get[reeve.ChangeSetList](ctx, s.conn, path("change-sets"), q)
+	return get[api.ChangeSetList](ctx, s.conn, path("change-sets"), q)
 }
 
 // Get gives a change set and its items.
@@ -65,11 +66,11 @@ func (s ChangeSetService) Get(ctx context.Context, id string) (reeve.ChangeSet, 
 }
 
 // Accept accepts several items of a set, each on its own; without items all that are pending.
-func (s ChangeSetService) Accept(ctx context.Context, id string, r reeve.SetDecisionRequest) (reeve.SetDecision, error) {
+func (s ChangeSetService) Accept(ctx context.Context, id string, r api.SetDecisionRequest) (reeve.SetDecision, error) {
 	return post[reeve.SetDecision](ctx, s.conn, path("change-sets", id, "accept"), r)
 }
 
 // Reject rejects several items of a set, each on its own; without items all that are pending.
-func (s ChangeSetService) Reject(ctx context.Context, id string, r reeve.SetDecisionRequest) (reeve.SetDecision, error) {
+func (s ChangeSetService) Reject(ctx context.Context, id string, r api.SetDecisionRequest) (reeve.SetDecision, error) {
 	return post[reeve.SetDecision](ctx, s.conn, path("change-sets", id, "reject"), r)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/notify"
 )
 
@@ -19,11 +20,11 @@ type RunFilter struct {
 }
 
 // List lists runs, newest first.
-func (s RunService) List(ctx context.Context, f RunFilter) (reeve.RunList, error) {
+func (s RunService) List(ctx context.Context, f RunFilter) (api.RunList, error) {
 	q := f.query()
 	q.Set("agent", f.Agent)
 	q.Set("state", string(f.State))
-	return get[reeve.RunList](ctx, s.conn, path("runs"), q)
+	return get[api.RunList](ctx, s.conn, path("runs"), q)
 }
 
 // Get gives one run.
@@ -32,12 +33,12 @@ func (s RunService) Get(ctx context.Context, id string) (reeve.Run, error) {
 }
 
 // Wakes says why a run ran: the wakes it serves, newest first.
-func (s RunService) Wakes(ctx context.Context, id string, p Page) (reeve.WakeList, error) {
-	return get[reeve.WakeList](ctx, s.conn, path("runs", id, "wakes"), p.query())
+func (s RunService) Wakes(ctx context.Context, id string, p Page) (api.WakeList, error) {
+	return get[api.WakeList](ctx, s.conn, path("runs", id, "wakes"), p.query())
 }
 
 // Messages lists a part of what a run thought and did, oldest first.
-func (s RunService) Messages(ctx context.Context, run reeve.Run, p Page) (reeve.MessageList, error) {
+func (s RunService) Messages(ctx context.Context, run reeve.Run, p Page) (api.MessageList, error) {
 	return AgentService{s.conn}.Messages(ctx, run.AgentID, MessageFilter{Run: run.ID, Page: p})
 }
 
@@ -47,7 +48,7 @@ func (s RunService) Cancel(ctx context.Context, id string) (reeve.Run, error) {
 }
 
 // Create asks for a run of an agent. The same key wakes it once; without one, each request does. [RunService.OfWake] gives the run.
-func (s WakeService) Create(ctx context.Context, agent, key string, w reeve.WakeRequest) (out reeve.Wake, err error) {
+func (s WakeService) Create(ctx context.Context, agent, key string, w api.WakeRequest) (out reeve.Wake, err error) {
 	if key == "" {
 		key = s.conn.key()
 	}
@@ -56,8 +57,8 @@ func (s WakeService) Create(ctx context.Context, agent, key string, w reeve.Wake
 }
 
 // List lists an agent's wakes, newest first: those that wait, too, and those that were skipped.
-func (s WakeService) List(ctx context.Context, agent string, p Page) (reeve.WakeList, error) {
-	return get[reeve.WakeList](ctx, s.conn, path("agents", agent, "wakes"), p.query())
+func (s WakeService) List(ctx context.Context, agent string, p Page) (api.WakeList, error) {
+	return get[api.WakeList](ctx, s.conn, path("agents", agent, "wakes"), p.query())
 }
 
 // Get gives a wake by its run key.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"reeve"
+	"reeve/api"
 )
 
 // ScheduleFilter chooses schedules, and a part of them.
@@ -18,7 +19,7 @@ type ScheduleFilter struct {
 }
 
 // List lists schedules, oldest first.
-func (s ScheduleService) List(ctx context.Context, f ScheduleFilter) (reeve.ScheduleList, error) {
+func (s ScheduleService) List(ctx context.Context, f ScheduleFilter) (api.ScheduleList, error) {
 	q := url.Values{"agent": {f.Agent}, "name": {f.Name}, "status": {string(f.Status)}}
 	if f.Offset != 0 {
 		q.Set("offset", strconv.Itoa(f.Offset))
@@ -26,22 +27,22 @@ func (s ScheduleService) List(ctx context.Context, f ScheduleFilter) (reeve.Sche
 	if f.Limit != 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))
 	}
-	return get[reeve.ScheduleList](ctx, s.conn, path("schedules"), q)
+	return get[api.ScheduleList](ctx, s.conn, path("schedules"), q)
 }
 
 // Get gives one schedule and its next firings.
-func (s ScheduleService) Get(ctx context.Context, id string) (reeve.Schedule, error) {
-	return get[reeve.Schedule](ctx, s.conn, path("schedules", id), nil)
+func (s ScheduleService) Get(ctx context.Context, id string) (api.Schedule, error) {
+	return get[api.Schedule](ctx, s.conn, path("schedules", id), nil)
 }
 
 // Create makes a schedule.
-func (s ScheduleService) Create(ctx context.Context, r reeve.ScheduleRequest) (reeve.Schedule, error) {
-	return post[reeve.Schedule](ctx, s.conn, path("schedules"), r)
+func (s ScheduleService) Create(ctx context.Context, r reeve.ScheduleRequest) (api.Schedule, error) {
+	return post[api.Schedule](ctx, s.conn, path("schedules"), r)
 }
 
 // Update changes what the request names, and leaves the rest. The status pauses and resumes it.
-func (s ScheduleService) Update(ctx context.Context, id string, r reeve.ScheduleRequest) (reeve.Schedule, error) {
-	return patch[reeve.Schedule](ctx, s.conn, path("schedules", id), r)
+func (s ScheduleService) Update(ctx context.Context, id string, r reeve.ScheduleRequest) (api.Schedule, error) {
+	return patch[api.Schedule](ctx, s.conn, path("schedules", id), r)
 }
 
 // Delete removes a schedule. Its runs stay.
@@ -50,6 +51,6 @@ func (s ScheduleService) Delete(ctx context.Context, id string) error {
 }
 
 // Runs lists a schedule's runs, newest first.
-func (s ScheduleService) Runs(ctx context.Context, id string, p Page) (reeve.RunList, error) {
-	return get[reeve.RunList](ctx, s.conn, path("schedules", id, "runs"), p.query())
+func (s ScheduleService) Runs(ctx context.Context, id string, p Page) (api.RunList, error) {
+	return get[api.RunList](ctx, s.conn, path("schedules", id, "runs"), p.query())
 }

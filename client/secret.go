@@ -4,17 +4,17 @@ import (
 	"context"
 	"net/http"
 
-	"reeve"
+	"reeve/api"
 )
 
 // List lists the names of the workspace's secrets.
-func (s SecretService) List(ctx context.Context) (reeve.SecretList, error) {
-	return get[reeve.SecretList](ctx, s.conn, path("secrets"), nil)
+func (s SecretService) List(ctx context.Context) (api.SecretList, error) {
+	return get[api.SecretList](ctx, s.conn, path("secrets"), nil)
 }
 
 // Set stores a secret. No route gives its value back.
 func (s SecretService) Set(ctx context.Context, name, value string) error {
-	return s.conn.do(ctx, &request{method: http.MethodPut, path: path("secrets", name), body: reeve.SecretRequest{Value: value}}, nil)
+	return s.conn.do(ctx, &request{method: http.MethodPut, path: path("secrets", name), body: api.SecretRequest{Value: value}}, nil)
 }
 
 // Delete removes a secret.

@@ -6,17 +6,17 @@ import (
 	"io"
 	"net/http"
 
-	"reeve"
+	"reeve/api"
 )
 
 // Status tells how the server is, and who the client is to it.
-func (s ServerService) Status(ctx context.Context) (reeve.Status, error) {
-	return get[reeve.Status](ctx, s.conn, path("status"), nil)
+func (s ServerService) Status(ctx context.Context) (api.Status, error) {
+	return get[api.Status](ctx, s.conn, path("status"), nil)
 }
 
 // Doctor has the server check its parts.
-func (s ServerService) Doctor(ctx context.Context) (reeve.CheckUp, error) {
-	return get[reeve.CheckUp](ctx, s.conn, path("doctor"), nil)
+func (s ServerService) Doctor(ctx context.Context) (api.CheckUp, error) {
+	return get[api.CheckUp](ctx, s.conn, path("doctor"), nil)
 }
 
 // Healthy gives nil when the server's process is up. It needs no token.

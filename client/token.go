@@ -3,17 +3,17 @@ package client
 import (
 	"context"
 
-	"reeve"
+	"reeve/api"
 )
 
 // List lists the tokens valid in the workspace.
-func (s TokenService) List(ctx context.Context) (reeve.TokenList, error) {
-	return get[reeve.TokenList](ctx, s.conn, path("tokens"), nil)
+func (s TokenService) List(ctx context.Context) (api.TokenList, error) {
+	return get[api.TokenList](ctx, s.conn, path("tokens"), nil)
 }
 
 // Create makes a token. The answer is the only place that shows it.
-func (s TokenService) Create(ctx context.Context, t reeve.TokenRequest) (reeve.NewToken, error) {
-	return post[reeve.NewToken](ctx, s.conn, path("tokens"), t)
+func (s TokenService) Create(ctx context.Context, t api.TokenRequest) (api.NewToken, error) {
+	return post[api.NewToken](ctx, s.conn, path("tokens"), t)
 }
 
 // Revoke makes a token worthless at once.

@@ -4,27 +4,27 @@ import (
 	"context"
 	"net/url"
 
-	"reeve"
+	"reeve/api"
 )
 
 // List lists the catalogue, or one category of it.
-func (s ToolService) List(ctx context.Context, category string) (reeve.ToolList, error) {
-	return get[reeve.ToolList](ctx, s.conn, path("tools"), url.Values{"category": {category}})
+func (s ToolService) List(ctx context.Context, category string) (api.ToolList, error) {
+	return get[api.ToolList](ctx, s.conn, path("tools"), url.Values{"category": {category}})
 }
 
 // Get gives one tool.
-func (s ToolService) Get(ctx context.Context, id string) (reeve.ToolView, error) {
-	return get[reeve.ToolView](ctx, s.conn, path("tools", id), nil)
+func (s ToolService) Get(ctx context.Context, id string) (api.ToolView, error) {
+	return get[api.ToolView](ctx, s.conn, path("tools", id), nil)
 }
 
 // Create adds a user-defined tool.
-func (s ToolService) Create(ctx context.Context, t reeve.ToolRequest) (reeve.ToolView, error) {
-	return post[reeve.ToolView](ctx, s.conn, path("tools"), t)
+func (s ToolService) Create(ctx context.Context, t api.ToolRequest) (api.ToolView, error) {
+	return post[api.ToolView](ctx, s.conn, path("tools"), t)
 }
 
 // Update replaces a user-defined tool.
-func (s ToolService) Update(ctx context.Context, id string, t reeve.ToolRequest) (reeve.ToolView, error) {
-	return put[reeve.ToolView](ctx, s.conn, path("tools", id), t)
+func (s ToolService) Update(ctx context.Context, id string, t api.ToolRequest) (api.ToolView, error) {
+	return put[api.ToolView](ctx, s.conn, path("tools", id), t)
 }
 
 // Delete removes a user-defined tool, from its agents too.

@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -97,7 +98,7 @@ func followSocket(t *testing.T, a *auto, run string, f *feed) {
 		if websocket.CloseStatus(err) == websocket.StatusNormalClosure {
 			return
 		}
-		var frame reeve.RunFrame
+		var frame api.RunFrame
 		if err != nil || json.Unmarshal(text, &frame) != nil {
 			t.Errorf("the socket: %s, %v", text, err)
 			return

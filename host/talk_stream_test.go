@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 	"reeve/reevetest"
 )
@@ -206,7 +207,7 @@ func TestW04_AnOutcomeFromOutside(t *testing.T) {
 	s.Say("please")
 	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameMessage })
 	for {
-		var l reeve.OperationList
+		var l api.OperationList
 		h.Want(http.StatusOK, &l, "GET", "/api/operations?state=dispatched", nil)
 		if len(l.Operations) == 1 {
 			at := "/api/operations/" + l.Operations[0].ID + "/result"

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -42,7 +43,7 @@ func agentsState(a *app) *cobra.Command {
 				return err
 			}
 		}
-		if s, err = c.Agents().PutState(ctx, args[0], reeve.AgentStateRequest{Revision: s.Revision, Slots: slots}); err != nil {
+		if s, err = c.Agents().PutState(ctx, args[0], api.AgentStateRequest{Revision: s.Revision, Slots: slots}); err != nil {
 			return err
 		}
 		return a.printState(s)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -38,7 +38,7 @@ func agentsAttach(a *app) *cobra.Command {
 				return err
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				t, err := c.Agents().Attach(ctx, args[0], reeve.AttachRequest{ToolID: args[1], Config: settings})
+				t, err := c.Agents().Attach(ctx, args[0], api.AttachRequest{ToolID: args[1], Config: settings})
 				if err != nil {
 					return err
 				}

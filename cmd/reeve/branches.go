@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -101,7 +102,7 @@ func branchesDiff(a *app) *cobra.Command {
 }
 
 func branchesMerge(a *app) *cobra.Command {
-	var r reeve.MergeRequest
+	var r api.MergeRequest
 	c := a.task("merge BRANCH", "Merge a branch into the project's default branch", "branches merge conv_... -m 'New front page'", cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			m, err := c.Branches().Merge(ctx, args[0], r)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -51,7 +52,7 @@ func budgetsCommand(a *app) *cobra.Command {
 }
 
 func budgetsSet(a *app) *cobra.Command {
-	var r reeve.BudgetRequest
+	var r api.BudgetRequest
 	var over string
 	c := &cobra.Command{
 		Use: "set SUBJECT", Short: "Set a budget", Args: cobra.ExactArgs(1), Long: "Sets all limits of a subject. A limit that is left out is none.",

@@ -6,12 +6,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
 // callFlags describe a call on the command line.
 type callFlags struct {
-	reeve.CallRequest
+	api.CallRequest
 	wait bool
 }
 

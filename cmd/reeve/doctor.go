@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -36,7 +37,7 @@ func doctorCommand(a *app) *cobra.Command {
 }
 
 // checkUp goes from here to the server's parts, and ends where it gets no further.
-func (a *app) checkUp(ctx context.Context) (up reeve.CheckUp) {
+func (a *app) checkUp(ctx context.Context) (up api.CheckUp) {
 	add := func(name, detail string, err error) bool {
 		p := reeve.PartHealth{Name: name, OK: err == nil, Detail: detail}
 		if err != nil {
@@ -83,7 +84,7 @@ func private(name string) error {
 	return nil
 }
 
-func printCheckUp(w io.Writer, up reeve.CheckUp) {
+func printCheckUp(w io.Writer, up api.CheckUp) {
 	for _, p := range up.Checks {
 		mark := "ok  "
 		if !p.OK {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -66,7 +67,7 @@ func equip(ctx context.Context, c *client.Client, name string, tools []string) e
 		return err
 	}
 	for _, id := range tools {
-		if _, err := c.Agents().Attach(ctx, m.AgentID, reeve.AttachRequest{ToolID: id}); err != nil && reeve.CodeOf(err) != reeve.AlreadyExists {
+		if _, err := c.Agents().Attach(ctx, m.AgentID, api.AttachRequest{ToolID: id}); err != nil && reeve.CodeOf(err) != reeve.AlreadyExists {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 	"reeve/internal/notify"
 )
@@ -197,7 +198,7 @@ func (x *examiner) one(ctx context.Context, t task) (outcome, bool) {
 }
 
 // turn asks in a conversation of its own. Its keys derive from the evaluation and the task: a question that was asked before an interruption is found, not asked again.
-func (x *examiner) turn(ctx context.Context, t task, o *outcome) (turn reeve.TurnDetail, err error) {
+func (x *examiner) turn(ctx context.Context, t task, o *outcome) (turn api.TurnDetail, err error) {
 	key := fmt.Sprintf("eval-%s-%s-%d", x.record.id, o.Hash, o.Try)
 	c, err := x.begin(ctx, t, key)
 	if err != nil {

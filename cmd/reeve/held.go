@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -33,7 +34,7 @@ func heldCommand(a *app) *cobra.Command {
 	}
 }
 
-func (a *app) printHeld(w io.Writer, h reeve.HoldReport) {
+func (a *app) printHeld(w io.Writer, h api.HoldReport) {
 	if !h.Held {
 		fmt.Fprintln(w, "The server is not held.")
 		return

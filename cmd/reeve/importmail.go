@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 	"reeve/toolbox/mail/mailbox"
 )
@@ -222,7 +223,7 @@ func mailCommand(a *app) *cobra.Command {
 			return err
 		}
 		return a.print(l, func(w io.Writer) {
-			a.table(w, "NAME MAILS USER", rows(l.Mailboxes, func(v reeve.MailboxInfo) []string { return []string{v.Name, strconv.FormatInt(v.Messages, 10), v.User} }))
+			a.table(w, "NAME MAILS USER", rows(l.Mailboxes, func(v api.MailboxInfo) []string { return []string{v.Name, strconv.FormatInt(v.Messages, 10), v.User} }))
 		})
 	})
 	remove := a.task("remove INBOX", "Remove a mailbox and all its mail", "mail remove dasovich-j", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -25,8 +26,8 @@ func itemsCommand(a *app) *cobra.Command {
 			}))
 		})
 	})
-	settle := func(use, short string, how func(*client.Client) func(context.Context, string, reeve.ItemRequest) (reeve.Item, error)) *cobra.Command {
-		var r reeve.ItemRequest
+	settle := func(use, short string, how func(*client.Client) func(context.Context, string, api.ItemRequest) (reeve.Item, error)) *cobra.Command {
+		var r api.ItemRequest
 		c := a.named(use+" AUTOMATION ITEM", short, "items "+use+" mailer message-17", cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
 			r.Item = args[1]
 			v, err := how(c)(ctx, args[0], r)
@@ -40,10 +41,10 @@ func itemsCommand(a *app) *cobra.Command {
 	}
 	c := family("items AUTOMATION", "See what an automation has done, item by item", `An item is one unit of an automation's work. A run does it once: what is done stays done until a person has it reprocessed, which is
 another attempt. A failed item is tried again by the next run; a skipped one is passed over.`, list, get,
-		settle("skip", "Have runs pass over an item", func(c *client.Client) func(context.Context, string, reeve.ItemRequest) (reeve.Item, error) {
+		settle("skip", "Have runs pass over an item", func(c *client.Client) func(context.Context, string, api.ItemRequest) (reeve.Item, error) {
 			return c.Automations().SkipItem
 		}),
-		settle("reprocess", "Begin another attempt at an item", func(c *client.Client) func(context.Context, string, reeve.ItemRequest) (reeve.Item, error) {
+		settle("reprocess", "Begin another attempt at an item", func(c *client.Client) func(context.Context, string, api.ItemRequest) (reeve.Item, error) {
 			return c.Automations().ReprocessItem
 		}))
 	c.Example = `  reeve items mailer --status failed

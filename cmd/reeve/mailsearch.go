@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -52,7 +53,7 @@ func mailSearchCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		res, err := c.Calls().Call(ctx, who, reeve.CallRequest{Tool: "email_search", Args: b})
+		res, err := c.Calls().Call(ctx, who, api.CallRequest{Tool: "email_search", Args: b})
 		if err != nil {
 			return err
 		}
@@ -93,7 +94,7 @@ func mailAgent(ctx context.Context, c *client.Client, words []string) (string, e
 		if err != nil {
 			return "", err
 		}
-		if slices.ContainsFunc(tools.Tools, func(t reeve.ToolView) bool { return t.ID == "email_search" }) {
+		if slices.ContainsFunc(tools.Tools, func(t api.ToolView) bool { return t.ID == "email_search" }) {
 			able = append(able, g.Name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -31,7 +32,7 @@ func notesCommand(a *app) *cobra.Command {
 	list.Flags().StringVar(&f.Agent, "agent", "", "only those of this agent")
 	paged(list, &f.Page)
 	add := a.task("add AGENT TEXT", "Have an agent remember something of you", "notes add clerk 'I prefer tea'", cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		n, err := c.Notes().Create(ctx, reeve.NoteRequest{Agent: args[0], Content: args[1]})
+		n, err := c.Notes().Create(ctx, api.NoteRequest{Agent: args[0], Content: args[1]})
 		if err != nil {
 			return err
 		}

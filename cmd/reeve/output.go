@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -33,7 +33,7 @@ func outputCommand(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.print(reeve.NewOutputSlice(b.Bytes(), offset, next, size), nil)
+				return a.print(api.NewOutputSlice(b.Bytes(), offset, next, size), nil)
 			})
 		},
 	}

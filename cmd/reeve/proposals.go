@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -131,7 +132,7 @@ func proposalsAccept(a *app) *cobra.Command {
 	c := a.task("accept PROPOSAL|CHANGE-SET...", "Let proposed calls be applied; of a change set, all that are pending", "proposals accept prop_... --wait", cobra.MinimumNArgs(1),
 		func(ctx context.Context, c *client.Client, ids []string) error {
 			d, err := decideAll(ids, func(set string) (reeve.SetDecision, error) {
-				return c.ChangeSets().Accept(ctx, set, reeve.SetDecisionRequest{Comment: comment})
+				return c.ChangeSets().Accept(ctx, set, api.SetDecisionRequest{Comment: comment})
 			}, func(id string) (reeve.Proposal, error) { return c.Proposals().Accept(ctx, id, comment) })
 			for i := 0; i < len(d.Items) && err == nil && wait; i++ {
 				if p := d.Items[i].Proposal; p != nil {
@@ -156,7 +157,7 @@ func proposalsReject(a *app) *cobra.Command {
 	c := a.task("reject PROPOSAL|CHANGE-SET...", "Refuse proposed calls for good; of a change set, all that are pending", `proposals reject prop_... --comment "not this week"`,
 		cobra.MinimumNArgs(1), func(ctx context.Context, c *client.Client, ids []string) error {
 			d, err := decideAll(ids, func(set string) (reeve.SetDecision, error) {
-				return c.ChangeSets().Reject(ctx, set, reeve.SetDecisionRequest{Comment: comment})
+				return c.ChangeSets().Reject(ctx, set, api.SetDecisionRequest{Comment: comment})
 			}, func(id string) (reeve.Proposal, error) { return c.Proposals().Reject(ctx, id, comment) })
 			if err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -58,7 +59,7 @@ func runsList(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) printRuns(l reeve.RunList) error {
+func (a *app) printRuns(l api.RunList) error {
 	defer a.more(l.Next)
 	return a.print(l, func(w io.Writer) {
 		a.table(w, "ID STATE AGENT REASON WAKES STARTED TOOK OUTPUT", rows(l.Runs, func(r reeve.Run) []string {
@@ -122,7 +123,7 @@ func runsWakes(a *app) *cobra.Command {
 	var page client.Page
 	c := a.task("wakes RUN | --agent AGENT", "Say why a run ran, or what becomes of an agent's wakes", "runs wakes run_...\n  reeve runs wakes --agent clerk", cobra.MaximumNArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) (err error) {
-			var l reeve.WakeList
+			var l api.WakeList
 			if agent != "" {
 				l, err = c.Wakes().List(ctx, agent, page)
 			} else {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -87,7 +88,7 @@ func instants(list []time.Time, loc *time.Location) string {
 	return strings.Join(lines, "\n")
 }
 
-func (a *app) printSchedule(s reeve.Schedule) error {
+func (a *app) printSchedule(s api.Schedule) error {
 	return a.print(s, func(w io.Writer) {
 		count := func(n int) string {
 			if n == 0 {

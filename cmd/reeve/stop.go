@@ -7,11 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
 func stopCommand(a *app) *cobra.Command {
-	var s reeve.StopRequest
+	var s api.StopRequest
 	c := &cobra.Command{
 		Use: "stop", Short: "Turn the kill switch on", Args: cobra.NoArgs,
 		Long:    "Stops one agent, or everything in the workspace: nothing new starts, and calls that would change something are refused at once.",
@@ -31,7 +32,7 @@ func stopCommand(a *app) *cobra.Command {
 }
 
 func resumeCommand(a *app) *cobra.Command {
-	var r reeve.ResumeRequest
+	var r api.ResumeRequest
 	c := &cobra.Command{
 		Use: "resume", Short: "Let a held server go on, or turn the kill switch off", Args: cobra.NoArgs,
 		Long: "A server that was restored from a backup is held: this lets it go on, with all that reeve held lists, or without what you skip.\n" +
@@ -48,7 +49,7 @@ func resumeCommand(a *app) *cobra.Command {
 					return err
 				}
 				if was.Hold == nil {
-					return a.done("resumed %s", whom(c, reeve.StopRequest{Agent: r.Agent}))
+					return a.done("resumed %s", whom(c, api.StopRequest{Agent: r.Agent}))
 				}
 				if was.Workspace.StoppedAt != nil {
 					a.note("the kill switch of workspace %s is still on; turn it off with another reeve resume", was.Workspace.ID)
@@ -63,7 +64,7 @@ func resumeCommand(a *app) *cobra.Command {
 	return c
 }
 
-func whom(c *client.Client, s reeve.StopRequest) string {
+func whom(c *client.Client, s api.StopRequest) string {
 	if s.Agent != "" {
 		return "agent " + s.Agent
 	}

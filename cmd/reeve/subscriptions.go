@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -47,7 +48,7 @@ over entity, the changed thing as it then is; docs/wakes.md lists its fields.`, 
 func watched(t reeve.Token) string { return string(t.Class) + ":" + t.Name }
 
 func subscriptionsAdd(a *app) *cobra.Command {
-	var r reeve.SubscriptionRequest
+	var r api.SubscriptionRequest
 	c := a.task("add AGENT CLASS:NAME", "Let an agent watch something", `subscriptions add clerk key:TASK --when 'entity.category_id == "cat_gym"'`, cobra.ExactArgs(2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := c.Subscriptions().Create(ctx, args[0], r)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -50,7 +51,7 @@ func tokensCommand(a *app) *cobra.Command {
 }
 
 func tokensCreate(a *app) *cobra.Command {
-	var r reeve.TokenRequest
+	var r api.TokenRequest
 	var role string
 	var expires time.Duration
 	c := &cobra.Command{

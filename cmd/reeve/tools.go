@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -63,9 +64,9 @@ func noToolCategory(ctx context.Context, c *client.Client, category string) erro
 	return reeve.Errorf(reeve.NotFound, "no tool is of the category %q", category).Hintf("there are %s", strings.Join(names, ", "))
 }
 
-func (a *app) printTools(l reeve.ToolList) error {
+func (a *app) printTools(l api.ToolList) error {
 	return a.print(l, func(w io.Writer) {
-		a.table(w, "ID CATEGORY TIER EFFECT KIND DESCRIPTION", rows(l.Tools, func(t reeve.ToolView) []string {
+		a.table(w, "ID CATEGORY TIER EFFECT KIND DESCRIPTION", rows(l.Tools, func(t api.ToolView) []string {
 			about := t.Description
 			if t.Broken != "" {
 				about = "BROKEN: " + t.Broken
@@ -75,7 +76,7 @@ func (a *app) printTools(l reeve.ToolList) error {
 	})
 }
 
-func (a *app) printTool(t reeve.ToolView) error {
+func (a *app) printTool(t api.ToolView) error {
 	return a.print(t, func(w io.Writer) {
 		previews := ""
 		if t.Previews {
@@ -113,7 +114,7 @@ func toolsCreate(a *app) *cobra.Command {
 		Example: `  reeve tools create -f weather.yaml
   cat weather.json | reeve tools create -f -`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var t reeve.ToolRequest
+			var t api.ToolRequest
 			if err := a.document(file, &t); err != nil {
 				return err
 			}
@@ -136,7 +137,7 @@ func toolsUpdate(a *app) *cobra.Command {
 		Use: "update TOOL -f FILE", Short: "Replace a tool you defined", Args: cobra.ExactArgs(1), Example: "  reeve tools update weather -f weather.yaml",
 		ValidArgsFunction: a.complete(toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t := reeve.ToolRequest{ID: args[0]}
+			t := api.ToolRequest{ID: args[0]}
 			if err := a.document(file, &t); err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -15,7 +16,7 @@ func wakeCommand(a *app) *cobra.Command {
 	var wait bool
 	c := a.task("wake AGENT [INPUT|-]", "Wake an agent", `wake clerk "Close the month" --wait
   reeve wake clerk --key month-2026-02`, cobra.RangeArgs(1, 2), func(ctx context.Context, c *client.Client, args []string) error {
-		var r reeve.WakeRequest
+		var r api.WakeRequest
 		if len(args) == 2 {
 			r.Input = args[1]
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -90,12 +91,12 @@ type automationHandlers struct {
 func (h *automationHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
-}) (*body[reeve.AutomationList], error) {
+}) (*body[api.AutomationList], error) {
 	after, err := parseNameCursor(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	out := &body[reeve.AutomationList]{}
+	out := &body[api.AutomationList]{}
 	err = h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body.Automations, err = snap.ListAutomations(ctx, who.Workspace, after, in.Limit)
 		return err
@@ -129,8 +130,8 @@ func (h *automationHandlers) get(ctx context.Context, who reeve.Principal, in *I
 // mostVersions is how many versions of one automation are shown.
 const mostVersions = 1000
 
-func (h *automationHandlers) listVersions(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ScriptVersionList], error) {
-	out := &body[reeve.ScriptVersionList]{}
+func (h *automationHandlers) listVersions(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.ScriptVersionList], error) {
+	out := &body[api.ScriptVersionList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
@@ -171,7 +172,7 @@ func (h *automationHandlers) getVersion(ctx context.Context, who reeve.Principal
 
 func (h *automationHandlers) activateVersion(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Body reeve.VersionRequest
+	Body api.VersionRequest
 }) (*body[reeve.Automation], error) {
 	m, err := h.automations.Activate(ctx, who.Workspace, in.ID, in.Body.Version)
 	return &body[reeve.Automation]{m}, err

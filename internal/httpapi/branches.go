@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/chat"
 	"reeve/internal/gate"
 	"reeve/internal/store"
@@ -54,11 +55,11 @@ func (h *branchHandlers) list(ctx context.Context, who reeve.Principal, in *stru
 	Page
 	Project string `query:"project" maxLength:"128" doc:"Id or name"`
 	State   string `query:"state" enum:"making,ready,discarding,discarded"`
-}) (*body[reeve.BranchList], error) {
+}) (*body[api.BranchList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
 	}
-	out := &body[reeve.BranchList]{}
+	out := &body[api.BranchList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
 		f := store.BranchFilter{User: chat.Sees(who), State: in.State, Before: in.Cursor, Limit: in.Limit}
 		if in.Project != "" {
@@ -150,7 +151,7 @@ func (h *branchHandlers) log(ctx context.Context, who reeve.Principal, in *IDPat
 
 func (h *branchHandlers) merge(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Body reeve.MergeRequest
+	Body api.MergeRequest
 }) (*body[reeve.MergeResult], error) {
 	b, err := h.find(ctx, who, in.ID)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 )
 
 // What is stored of a budget's use may be less than nothing, or more than can be counted, as a model's nonsense once made it. The first counts as nothing
@@ -19,7 +20,7 @@ func TestG17_AUseThatCannotBe(t *testing.T) {
 		h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:a", object{"limit": object{"calls": 2}})
 		used := func(want int64) {
 			t.Helper()
-			for _, b := range decode[reeve.BudgetList](t, h.Want(http.StatusOK, nil, "GET", "/api/budgets", nil)).Budgets {
+			for _, b := range decode[api.BudgetList](t, h.Want(http.StatusOK, nil, "GET", "/api/budgets", nil)).Budgets {
 				if b.Used.Calls != want {
 					t.Errorf("%d calls are used, want %d", b.Used.Calls, want)
 				}
@@ -82,7 +83,7 @@ func TestG17_ADamagedBudget(t *testing.T) {
 					if res := h.Call("b", "file_list", object{"path": "/"}); res.IsError {
 						t.Errorf("another agent's call: %+v", res)
 					}
-					if l := decode[reeve.BudgetList](t, h.Want(http.StatusOK, nil, "GET", "/api/budgets", nil)).Budgets; len(l) != 1 || !strings.Contains(l[0].Broken, column) {
+					if l := decode[api.BudgetList](t, h.Want(http.StatusOK, nil, "GET", "/api/budgets", nil)).Budgets; len(l) != 1 || !strings.Contains(l[0].Broken, column) {
 						t.Errorf("listed: %+v", l)
 					}
 					if said := ailing(t, h, "budgets"); len(said) != 1 || !strings.Contains(said[0], subject) {

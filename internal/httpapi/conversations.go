@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/chat"
 	"reeve/internal/store"
 )
@@ -50,7 +51,7 @@ func conversationRoutes(router huma.API, s *services) {
 
 	streams(router, eventsPath, get, "200", nil)
 	streams(router, turnsPath, post, "201", schemaOf[reeve.Turn](router))
-	streams(router, playgroundPath, post, "200", schemaOf[reeve.PlaygroundInfo](router))
+	streams(router, playgroundPath, post, "200", schemaOf[api.PlaygroundInfo](router))
 }
 
 // streams documents a response that is a stream of events or, with a schema, one JSON document.
@@ -91,11 +92,11 @@ func (h *conversationHandlers) list(ctx context.Context, who reeve.Principal, in
 	Agent string `query:"agent" maxLength:"128" doc:"Id or name"`
 	State string `query:"state" enum:"active,completed"`
 	User  string `query:"user" maxLength:"255" doc:"Of one who takes part"`
-}) (*body[reeve.ConversationList], error) {
+}) (*body[api.ConversationList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
 	}
-	out := &body[reeve.ConversationList]{}
+	out := &body[api.ConversationList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		f := store.ConversationFilter{User: chat.Sees(who), State: in.State, Before: in.Cursor, Limit: in.Limit}
 		if f.User == "" && in.User != "" {
@@ -157,7 +158,7 @@ func (h *conversationHandlers) update(ctx context.Context, who reeve.Principal, 
 
 func (h *conversationHandlers) addParticipant(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Body reeve.ParticipantRequest
+	Body api.ParticipantRequest
 }) (*body[reeve.Conversation], error) {
 	if strings.TrimSpace(in.Body.ID) == "" {
 		return nil, &reeve.Error{Code: reeve.Validation, Message: "nobody is named", Fields: []reeve.Field{{Path: "/id", Message: "is blank", Expected: "a user, or an agent"}}}
@@ -232,11 +233,11 @@ func (h *conversationHandlers) removeParticipant(ctx context.Context, who reeve.
 func (h *conversationHandlers) listMessages(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Page
-}) (*body[reeve.MessageList], error) {
+}) (*body[api.MessageList], error) {
 	if err := checkPlace(in.Cursor); err != nil {
 		return nil, err
 	}
-	out := &body[reeve.MessageList]{}
+	out := &body[api.MessageList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		c, err := see(ctx, snap, who, in.ID)
 		if err != nil {
@@ -255,8 +256,8 @@ func (h *conversationHandlers) listFrames(ctx context.Context, who reeve.Princip
 	IDPath
 	FromStart
 	Limit int `query:"limit" minimum:"1" maximum:"500" default:"200"`
-}) (*body[reeve.FrameList], error) {
-	out := &body[reeve.FrameList]{}
+}) (*body[api.FrameList], error) {
+	out := &body[api.FrameList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		c, err := see(ctx, snap, who, in.ID)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -45,8 +46,8 @@ func brokenTools(t *testing.T, h *reevetest.Host) map[string]string {
 			out[v.ID] = v.Broken
 		}
 	}
-	said := decode[reeve.Status](t, h.Want(200, nil, "GET", "/api/status", nil)).Broken
-	for _, c := range decode[reeve.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
+	said := decode[api.Status](t, h.Want(200, nil, "GET", "/api/status", nil)).Broken
+	for _, c := range decode[api.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
 		if c.Name != "tools" {
 			continue
 		}
@@ -88,7 +89,7 @@ func TestI09_ADamagedRowHarmsNobodyElse(t *testing.T) {
 				if why := broken[id]; !strings.Contains(why, "damaged") || !strings.Contains(why, column) {
 					t.Errorf("%s: %q", id, why)
 				}
-				if v := decode[reeve.ToolView](t, h.Want(200, nil, "GET", "/api/tools/"+id, nil)); v.Broken != broken[id] {
+				if v := decode[api.ToolView](t, h.Want(200, nil, "GET", "/api/tools/"+id, nil)); v.Broken != broken[id] {
 					t.Errorf("%s alone: %q", id, v.Broken)
 				}
 				p := refused(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": id, "args": object{"place": "here"}}), 501, reeve.Unsupported)
@@ -106,7 +107,7 @@ func TestI09_ADamagedRowHarmsNobodyElse(t *testing.T) {
 			if res := h.Call("coach", "file_list", object{"path": "/"}); res.IsError {
 				t.Errorf("another tool was harmed: %+v", res)
 			}
-			if got := len(decode[reeve.ToolList](t, h.Want(200, nil, "GET", "/api/agents/coach/tools", nil)).Tools); got != len(columns)+1 {
+			if got := len(decode[api.ToolList](t, h.Want(200, nil, "GET", "/api/agents/coach/tools", nil)).Tools); got != len(columns)+1 {
 				t.Errorf("the agent has %d tools", got)
 			}
 		}
@@ -183,7 +184,7 @@ func TestI09_DamagedSettingsForbidTheTool(t *testing.T) {
 				t.Errorf("settings %q: the doctor says %q", config, said)
 			}
 		}
-		for _, v := range decode[reeve.ToolList](t, h.Want(200, nil, "GET", "/api/agents/hurt/tools", nil)).Tools {
+		for _, v := range decode[api.ToolList](t, h.Want(200, nil, "GET", "/api/agents/hurt/tools", nil)).Tools {
 			if (v.Broken != "") != (v.ID == "file_list") {
 				t.Errorf("%s: %q", v.ID, v.Broken)
 			}
@@ -240,7 +241,7 @@ func TestO21_AStoredToolNeverStandsInForABuiltInOne(t *testing.T) {
 		if served != 1 || broken != 1 || brokenTools(t, h)["extra"] != why {
 			t.Errorf("%d serve, %d are broken", served, broken)
 		}
-		if v := decode[reeve.ToolView](t, h.Want(200, nil, "GET", "/api/tools/extra", nil)); v.Kind != reeve.GoTool || v.Broken != "" {
+		if v := decode[api.ToolView](t, h.Want(200, nil, "GET", "/api/tools/extra", nil)); v.Kind != reeve.GoTool || v.Broken != "" {
 			t.Errorf("by its id: %+v", v.Tool)
 		}
 		h.Agent("new", "extra")
@@ -255,7 +256,7 @@ func TestO21_AStoredToolNeverStandsInForABuiltInOne(t *testing.T) {
 		if res := h.Call("old", "file_list", object{"path": "/"}); res.IsError {
 			t.Errorf("another tool was harmed: %+v", res)
 		}
-		for _, v := range decode[reeve.ToolList](t, h.Want(200, nil, "GET", "/api/agents/old/tools", nil)).Tools {
+		for _, v := range decode[api.ToolList](t, h.Want(200, nil, "GET", "/api/agents/old/tools", nil)).Tools {
 			if (v.Broken == why) != (v.ID == "extra") {
 				t.Errorf("%s of the agent: %q", v.ID, v.Broken)
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -39,7 +40,7 @@ func TestI09_ADamagedAgentHarmsNobodyElse(t *testing.T) {
 		}
 		h.Stop()
 		h = w.start(t, tricks()...)
-		list := decode[reeve.AgentList](t, h.Want(200, nil, "GET", "/api/agents", nil)).Agents
+		list := decode[api.AgentList](t, h.Want(200, nil, "GET", "/api/agents", nil)).Agents
 		if len(list) != len(patches)+1 {
 			t.Fatalf("%d agents are listed", len(list))
 		}
@@ -154,7 +155,7 @@ func firstRun(t *testing.T, h *reevetest.Host, agent string) reeve.Run {
 	t.Helper()
 	for deadline := reeve.Now().Add(30 * time.Second); reeve.Now().Before(deadline); {
 		h.Settle(t.Context())
-		for _, r := range decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent="+agent, nil)).Runs {
+		for _, r := range decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent="+agent, nil)).Runs {
 			if r.State.Final() {
 				return r
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -64,7 +65,7 @@ func TestI09_ADamagedOperationHoldsUpNobodyElse(t *testing.T) {
 		if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+good.OperationID, nil)); op.State != reeve.Committed {
 			t.Errorf("the sound one is %s", op.State)
 		}
-		list := decode[reeve.OperationList](t, h.Want(200, nil, "GET", "/api/operations", nil)).Operations
+		list := decode[api.OperationList](t, h.Want(200, nil, "GET", "/api/operations", nil)).Operations
 		if len(list) != 1 || list[0].ID != good.OperationID {
 			t.Errorf("listed: %+v", list)
 		}
@@ -98,7 +99,7 @@ func TestI09_ADamagedRowDoesNotEndAList(t *testing.T) {
 			}
 		}
 		var got []string
-		for _, o := range pages(t, h, "/api/operations", func(l reeve.OperationList) ([]reeve.Operation, string) { return l.Operations, l.Next }) {
+		for _, o := range pages(t, h, "/api/operations", func(l api.OperationList) ([]reeve.Operation, string) { return l.Operations, l.Next }) {
 			got = append(got, o.ID)
 		}
 		if !slices.Equal(got, want) {
@@ -114,7 +115,7 @@ func TestI09_ADamagedWakeHoldsUpNobodyElse(t *testing.T) {
 	h := w.start(t)
 	asking(t, h, "hurt", "well")
 	schedule := func(agent string) string {
-		return decode[reeve.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", object{"agent": agent, "name": "n", "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *"})).ID
+		return decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", object{"agent": agent, "name": "n", "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *"})).ID
 	}
 	timers := map[string]string{}
 	for _, column := range []string{"next_at", "failures", "missed", "last_at", "created_at"} {
@@ -134,7 +135,7 @@ func TestI09_ADamagedWakeHoldsUpNobodyElse(t *testing.T) {
 	if run := firstRun(t, h, "well"); run.State != reeve.RunCompleted {
 		t.Errorf("the sound schedule: %+v", run)
 	}
-	if list := decode[reeve.ScheduleList](t, h.Want(200, nil, "GET", "/api/schedules", nil)).Schedules; len(list) != 1 || list[0].ID != good {
+	if list := decode[api.ScheduleList](t, h.Want(200, nil, "GET", "/api/schedules", nil)).Schedules; len(list) != 1 || list[0].ID != good {
 		t.Errorf("listed: %+v", list)
 	}
 	h.Want(200, nil, "GET", "/api/agents/hurt/wakes", nil)
@@ -163,7 +164,7 @@ func TestI09_ADamagedRunHoldsUpNobodyElse(t *testing.T) {
 			}
 		}
 		for _, agent := range []string{"hurt", "well"} { // as a server that is gone left them
-			run := decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent="+agent, nil)).Runs[0]
+			run := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent="+agent, nil)).Runs[0]
 			w.exec(t, `UPDATE runs SET state = 'running', owner = '', finished_at = 0 WHERE id = $1`, run.ID)
 			w.exec(t, `INSERT INTO open_runs (run_id, agent_id, session_id, parent_id, turn, lane, seen) SELECT id, agent_id, session_id, '', 0, '', 0 FROM runs WHERE id = $1`, run.ID)
 			if agent == "hurt" {
@@ -178,7 +179,7 @@ func TestI09_ADamagedRunHoldsUpNobodyElse(t *testing.T) {
 		if run := firstRun(t, h, "well"); run.State != reeve.RunCompleted {
 			t.Errorf("%+v", run)
 		}
-		if list := decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs; len(list) != 1 {
+		if list := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs; len(list) != 1 {
 			t.Errorf("listed: %+v", list)
 		}
 	})
@@ -242,11 +243,11 @@ func TestI09_ADamagedTokenIsNotValid(t *testing.T) {
 		for column, value := range damage {
 			bob := person(t, h, "bob", reeve.Member)
 			h.Want(200, nil, "GET", "/api/conversations", nil, bob...)
-			list := decode[reeve.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens
+			list := decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens
 			id := list[slices.IndexFunc(list, func(a reeve.AccessToken) bool { return a.User == "bob" })].ID
 			w.exec(t, `UPDATE access_tokens SET `+column+` = $1 WHERE id = $2`, value, id)
 			refused(t, h.Do("GET", "/api/conversations", nil, bob...), 401, reeve.Unauthenticated)
-			if now := decode[reeve.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens; len(now) != len(list)-1 {
+			if now := decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens; len(now) != len(list)-1 {
 				t.Errorf("%s: listed %+v", column, now)
 			}
 			if !spoilt(t, h, "access_tokens", id) {
@@ -309,7 +310,7 @@ func TestI09_ADamagedProfileGrantsNothing(t *testing.T) {
 			if res := h.Call("well", "file_list", object{"path": "/"}); res.IsError {
 				t.Errorf("%q: another kind: %+v", value, res)
 			}
-			list := decode[reeve.ProfileList](t, h.Want(200, nil, "GET", "/api/profiles", nil)).Profiles
+			list := decode[api.ProfileList](t, h.Want(200, nil, "GET", "/api/profiles", nil)).Profiles
 			if i := slices.IndexFunc(list, func(p reeve.Profile) bool { return p.Kind == "clerk" }); i < 0 || list[i].Broken == "" {
 				t.Errorf("%q: listed %+v", value, list)
 			}
@@ -369,7 +370,7 @@ func TestI09_ADamagedEntryIsLeftOut(t *testing.T) {
 		for _, limit := range []int{1, 2, 500} {
 			var ids []string
 			for cursor := ""; ; {
-				list := decode[reeve.MessageList](t, h.Want(200, nil, "GET", fmt.Sprintf("/api/agents/clerk/messages?limit=%d&cursor=%s", limit, cursor), nil))
+				list := decode[api.MessageList](t, h.Want(200, nil, "GET", fmt.Sprintf("/api/agents/clerk/messages?limit=%d&cursor=%s", limit, cursor), nil))
 				for _, m := range list.Messages {
 					ids = append(ids, m.ID)
 				}

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -45,12 +46,12 @@ type mailHandlers struct {
 	db *store.DB
 }
 
-func (h *mailHandlers) listInboxes(ctx context.Context, who reeve.Principal, _ *struct{ Scoped }) (*body[reeve.MailboxList], error) {
-	out := &body[reeve.MailboxList]{reeve.MailboxList{Mailboxes: []reeve.MailboxInfo{}}}
+func (h *mailHandlers) listInboxes(ctx context.Context, who reeve.Principal, _ *struct{ Scoped }) (*body[api.MailboxList], error) {
+	out := &body[api.MailboxList]{api.MailboxList{Mailboxes: []api.MailboxInfo{}}}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		list, err := snap.ListInboxes(ctx, who.Workspace)
 		for _, i := range list {
-			out.Body.Mailboxes = append(out.Body.Mailboxes, reeve.MailboxInfo{Name: i.Name, User: i.User, Messages: i.Messages})
+			out.Body.Mailboxes = append(out.Body.Mailboxes, api.MailboxInfo{Name: i.Name, User: i.User, Messages: i.Messages})
 		}
 		return err
 	})
@@ -83,8 +84,8 @@ func (h *mailHandlers) removeInbox(ctx context.Context, who reeve.Principal, in 
 func (h *mailHandlers) listImports(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Limit int `query:"limit" minimum:"1" maximum:"500" default:"50"`
-}) (*body[reeve.MailImportList], error) {
-	out := &body[reeve.MailImportList]{}
+}) (*body[api.MailImportList], error) {
+	out := &body[api.MailImportList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body.Imports, err = snap.ListImports(ctx, who.Workspace, in.Limit)
 		return err
