@@ -62,7 +62,7 @@ func (s OperationService) Result(ctx context.Context, op reeve.Operation) (reeve
 		f.Session = strings.TrimPrefix(thread, "session:")
 	}
 	for {
-		page, err := AgentService{s.conn}.Messages(ctx, op.AgentID, f)
+		page, err := AgentService(s).Messages(ctx, op.AgentID, f)
 		if err != nil {
 			return res, err
 		}

@@ -39,7 +39,7 @@ func (s RunService) Wakes(ctx context.Context, id string, p Page) (api.WakeList,
 
 // Messages lists a part of what a run thought and did, oldest first.
 func (s RunService) Messages(ctx context.Context, run reeve.Run, p Page) (api.MessageList, error) {
-	return AgentService{s.conn}.Messages(ctx, run.AgentID, MessageFilter{Run: run.ID, Page: p})
+	return AgentService(s).Messages(ctx, run.AgentID, MessageFilter{Run: run.ID, Page: p})
 }
 
 // Cancel ends a run. What it has begun is still recorded.
@@ -70,7 +70,7 @@ func (s WakeService) Get(ctx context.Context, key string) (reeve.Wake, error) {
 // wake that is behind a run of its agent in one of them is an error with the code InProgress, and the run is that one.
 func (s RunService) OfWake(ctx context.Context, w reeve.Wake, behind ...reeve.RunState) (run reeve.Run, err error) {
 	err = patiently(ctx, "the agent is not awake yet", true, func() (bool, error) {
-		is, err := WakeService{s.conn}.Get(ctx, w.RunKey)
+		is, err := WakeService(s).Get(ctx, w.RunKey)
 		if err != nil {
 			return false, err
 		}
