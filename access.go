@@ -50,18 +50,6 @@ type SecretName struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// SessionFileList is a page of the files of a session.
-type SessionFileList struct {
-	Files []SessionFile `json:"files"`
-	Next  string        `json:"next_cursor,omitempty"`
-}
-
-// SessionFileContent is a file of a session with what is in it.
-type SessionFileContent struct {
-	SessionFile
-	Content string `json:"content" doc:"Without secrets"`
-}
-
 // SessionFile is a file an agent keeps in a session.
 type SessionFile struct {
 	Path      string    `json:"path"`

@@ -19,7 +19,8 @@ const module = "reeve"
 // here is not part of the architecture; docs/architecture.md says what each room is for.
 var arrows = map[string][]string{
 	".":                               {},
-	"client":                          {"."},
+	"api":                             {"."},
+	"client":                          {".", "api"},
 	"contract":                        {},
 	"internal/backoff":                {"."},
 	"internal/cron":                   {"."},
@@ -50,7 +51,7 @@ var arrows = map[string][]string{
 	"internal/sandbox/py/report":      {},
 	"internal/sandbox/py/worker":      {"internal/sandbox/py/guest"},
 	"internal/wake":                   {".", "internal/store"},
-	"internal/httpapi":                {".", "internal/store", "internal/chat", "internal/gate", "internal/wake", "model"},
+	"internal/httpapi":                {".", "api", "internal/store", "internal/chat", "internal/gate", "internal/wake", "model"},
 	"model":                           {"."},
 	"toolbox/agents":                  {"."},
 	"toolbox/files":                   {".", "internal/store"},
@@ -69,7 +70,7 @@ var arrows = map[string][]string{
 	"toolbox/web":                     {"."},
 	"host":                            {"*"},
 	"reevetest":                       {".", "host", "internal/store/storetest"},
-	"cmd/reeve":                       {".", "host", "client", "internal/store", "toolbox/mail/mailbox"},
+	"cmd/reeve":                       {".", "api", "host", "client", "internal/store", "toolbox/mail/mailbox"},
 	"cmd/toolgen":                     {"."},
 	"cmd/witness":                     {},
 	"examples/toolgen":                {"."},

@@ -48,22 +48,6 @@ func (w HeldWork) Skippable() bool {
 	return w.Kind == HeldRun || w.Kind == HeldWake || w.Kind == HeldSchedule && w.Overdue
 }
 
-// HoldReport is what a held server would go on with.
-type HoldReport struct {
-	Held   bool             `json:"held"`
-	Hold   *Hold            `json:"hold,omitempty"`
-	Counts map[HeldKind]int `json:"counts,omitempty" doc:"How much there is of each kind"`
-	Work   []HeldWork       `json:"work" doc:"The first of each kind"`
-	More   bool             `json:"more,omitempty" doc:"There is more than is listed"`
-}
-
-// ResumeRequest lets a held server go on, or turns the kill switch off.
-type ResumeRequest struct {
-	Agent   string   `json:"agent,omitempty" maxLength:"128" doc:"One agent; everything in the workspace, or the held server, if left out"`
-	Skip    []string `json:"skip,omitempty" maxItems:"1000" doc:"Of a held server: runs, wakes and overdue schedules that do not go on"`
-	SkipAll bool     `json:"skip_all,omitempty" doc:"Of a held server: no run, wake or overdue firing goes on"`
-}
-
 // Doubtful tells whether nobody can say if an operation of a restored database has happened since the backup, and asking its tool
 // would not tell either. Local effects are in the database itself, and so have not.
 func (o Operation) Doubtful() bool {

@@ -2,22 +2,6 @@ package reeve
 
 // What the journal answers.
 
-// CategoryList is a workspace's categories.
-type CategoryList struct {
-	Categories []Category `json:"categories"`
-}
-
-// LabelList is a workspace's labels.
-type LabelList struct {
-	Labels []Label `json:"labels"`
-}
-
-// TaskList is a page of tasks, newest first.
-type TaskList struct {
-	Tasks []Task `json:"tasks"`
-	Next  string `json:"next_cursor,omitempty"`
-}
-
 // TaskView is a task with all it has.
 type TaskView struct {
 	Task
@@ -50,21 +34,10 @@ type TasksChanged struct {
 	Links []Link `json:"links,omitempty"`
 }
 
-// ChecklistList is a task's checklists.
-type ChecklistList struct {
-	Checklists []Checklist `json:"checklists"`
-}
-
 // TimeEntryList is a page of a user's time entries, newest first.
 type TimeEntryList struct {
 	Next        string      `json:"next_cursor,omitempty"` // before the entries: what is cut off a long answer is not how to go on
 	TimeEntries []TimeEntry `json:"time_entries"`
-}
-
-// RatingList is a page of a user's ratings, newest first.
-type RatingList struct {
-	Ratings []Rating `json:"ratings"`
-	Next    string   `json:"next_cursor,omitempty"`
 }
 
 // ScoreSummary is what the scores of one name come to.
@@ -81,9 +54,4 @@ type RatingSummary struct {
 	Count  int            `json:"count"`
 	Scores []ScoreSummary `json:"scores" doc:"By name"`
 	Cut    bool           `json:"cut,omitempty" doc:"True when there were more than were counted: narrow the span"`
-}
-
-// LinkList is the links of one thing.
-type LinkList struct {
-	Links []Link `json:"links"`
 }

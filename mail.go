@@ -46,18 +46,6 @@ type MailHit struct {
 	Score     float64    `json:"-"`
 }
 
-// MailboxInfo is a mailbox that was imported.
-type MailboxInfo struct {
-	Name     string `json:"name"`
-	User     string `json:"user,omitempty" doc:"Who brought it in, and may remove it; owners may too"`
-	Messages int64  `json:"messages"`
-}
-
-// MailboxList lists a workspace's mailboxes by name.
-type MailboxList struct {
-	Mailboxes []MailboxInfo `json:"mailboxes"`
-}
-
 // MailImport is one reading of a mailbox, from its beginning to its end, however often it was interrupted.
 type MailImport struct {
 	ID         string     `json:"id"`
@@ -92,11 +80,6 @@ type MailNote struct {
 	Bad      bool     `json:"bad,omitempty" doc:"They were left out because of it"`
 	Count    int64    `json:"count"`
 	Examples []string `json:"examples" doc:"Where the first few are"`
-}
-
-// MailImportList lists imports, newest first.
-type MailImportList struct {
-	Imports []MailImport `json:"imports"`
 }
 
 // MailImportRequest begins an import, or takes up one of the same source that was interrupted.

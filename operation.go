@@ -102,3 +102,9 @@ type Undo struct {
 	Tool string          `json:"tool"`
 	Args json.RawMessage `json:"args"`
 }
+
+// ResolveRequest is a person's word on an operation of unknown outcome.
+type ResolveRequest struct {
+	Resolution Resolution `json:"resolution" enum:"happened,retry,skip" doc:"It happened; it did not happen, run it again; skip"`
+	Tries      *int       `json:"tries,omitempty" minimum:"0" doc:"The operation's, as it was looked at: the answer is STALE if it was run again since. As it is when the answer arrives if left out"`
+}

@@ -65,17 +65,6 @@ type ProjectRequest struct {
 	DefaultBranch string `json:"default_branch,omitempty" maxLength:"200" doc:"Default: the branch that the repository has checked out"`
 }
 
-// ProjectList is the projects of a workspace.
-type ProjectList struct {
-	Projects []Project `json:"projects"`
-}
-
-// BranchList is a page of branches.
-type BranchList struct {
-	Branches []Branch `json:"branches"`
-	Next     string   `json:"next_cursor,omitempty"`
-}
-
 // BranchDiff is what a branch would change.
 type BranchDiff struct {
 	Branch
@@ -105,11 +94,6 @@ type Commit struct {
 	Author  string    `json:"author"`
 	At      time.Time `json:"at"`
 	Message string    `json:"message"`
-}
-
-// MergeRequest merges a branch into its project's default branch.
-type MergeRequest struct {
-	Message string `json:"message,omitempty" maxLength:"8000" doc:"What the commit says; default: which branch it was"`
 }
 
 // MergeResult is what a merge came to.

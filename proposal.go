@@ -80,29 +80,6 @@ func ChangeSetKey(workspace, agent, kind, id string) string {
 // ProposalKey is the operation id under which a proposal is applied: however often and wherever it is accepted, it is one.
 func ProposalKey(proposal string) string { return Key(PrefixOperation, "proposal", proposal) }
 
-// ProposalList is a page of proposals.
-type ProposalList struct {
-	Proposals []Proposal `json:"proposals"`
-	Next      string     `json:"next_cursor,omitempty"`
-}
-
-// ChangeSetList is a page of change sets.
-type ChangeSetList struct {
-	ChangeSets []ChangeSet `json:"change_sets"`
-	Next       string      `json:"next_cursor,omitempty"`
-}
-
-// CommentRequest answers a proposal.
-type CommentRequest struct {
-	Comment string `json:"comment,omitempty" maxLength:"2000" doc:"Why; kept with the answer"`
-}
-
-// SetDecisionRequest answers many items of a change set at once.
-type SetDecisionRequest struct {
-	Items   []string `json:"items,omitzero" required:"false" maxItems:"500" doc:"Ids of the set's items; all that are pending if left out; an empty list is none"`
-	Comment string   `json:"comment,omitempty" maxLength:"2000" doc:"Why; kept with each answer"`
-}
-
 // SetDecision is what the answer to many items came to, for each of them: every item is decided on its own.
 type SetDecision struct {
 	Items []ItemDecision `json:"items"`

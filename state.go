@@ -132,12 +132,6 @@ func (s AgentSlots) Paths() map[string]string {
 	return out
 }
 
-// AgentStateRequest replaces an agent's slots.
-type AgentStateRequest struct {
-	Revision int64      `json:"revision" minimum:"0" maximum:"9007199254740991" doc:"The revision that the change was made from; another means that somebody was faster"`
-	Slots    AgentSlots `json:"slots" doc:"All of them: what is left out is taken away"`
-}
-
 // RunStatus is what an agent is doing on this node.
 type RunStatus string
 

@@ -126,17 +126,7 @@ type Errand struct {
 // Over tells whether nothing more becomes of an errand.
 func (s ErrandState) Over() bool { return s != ErrandOpen && s != ErrandAsking }
 
-// ErrandList is an automation's errands, newest first.
-type ErrandList struct {
-	Errands []Errand `json:"errands"`
-}
-
 // PlanRequest asks the planner for a script.
 type PlanRequest struct {
 	Request string `json:"request" minLength:"1" maxLength:"8000" doc:"What the automation is to do, and when, in plain words"`
-}
-
-// AnswerRequest answers an errand's question.
-type AnswerRequest struct {
-	Answer string `json:"answer" minLength:"1" maxLength:"8000"`
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -26,11 +27,11 @@ const bareSearch = `SELECT e.message_id, e.subject, e.sender, e.sent_at, snippet
 // searches asks for the same in turn: the tool as an agent calls it, over HTTP and through the gate; the server's own index, opened in this process; and that of the bare
 // database, whose rows are numbered from 1 and which nobody writes to.
 func (p *postOffice) searches(ctx context.Context, c config, t *table) error {
-	api, err := p.reader(ctx)
+	reader, err := p.reader(ctx)
 	if err != nil {
 		return err
 	}
-	defer api.Close()
+	defer reader.Close()
 	if p.same, err = openBare(filepath.Join(p.dir, "reeve.db"), "cache_size(-8000)"); err != nil {
 		return err
 	}
@@ -40,11 +41,11 @@ func (p *postOffice) searches(ctx context.Context, c config, t *table) error {
 	for i := range pick(c, 400, 80) {
 		list = append(list, []string{p.rare(r), p.rare(r)}[i%4/3:]) // every fourth is a single word
 	}
-	usual, err := p.compare(ctx, api, list)
+	usual, err := p.compare(ctx, reader, list)
 	if err != nil {
 		return err
 	}
-	nothing, err := p.compare(ctx, api, slices.Repeat([][]string{{"nobodywrotethis"}}, pick(c, 100, 40)))
+	nothing, err := p.compare(ctx, reader, slices.Repeat([][]string{{"nobodywrotethis"}}, pick(c, 100, 40)))
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (p *postOffice) searches(ctx context.Context, c config, t *table) error {
 	for i := range pick(c, 8, 4) {
 		common = append(common, p.words[i:i+1+i%2])
 	}
-	worst, err := p.compare(ctx, api, common)
+	worst, err := p.compare(ctx, reader, common)
 	if err != nil {
 		return err
 	}
@@ -87,12 +88,12 @@ func (c *cost) add(took, used time.Duration) {
 }
 
 // compare searches for words that must all be there.
-func (p *postOffice) compare(ctx context.Context, api *client.Client, list [][]string) (s searched, err error) {
+func (p *postOffice) compare(ctx context.Context, reader *client.Client, list [][]string) (s searched, err error) {
 	for i, words := range list {
 		mine := func() error {
 			used := p.used()
 			start := time.Now()
-			res, err := api.Call(ctx, "reader", reeve.CallRequest{Tool: "email_search", Args: jsonArgs(strings.Join(words, " "))})
+			res, err := reader.Calls().Call(ctx, "reader", api.CallRequest{Tool: "email_search", Args: jsonArgs(strings.Join(words, " "))})
 			s.ours.add(time.Since(start), p.used()-used)
 			if err == nil && res.IsError {
 				err = errors.New(res.Content)
@@ -155,19 +156,19 @@ func (p *postOffice) reader(ctx context.Context) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	api, err := client.New(client.Config{URL: p.server.url, Token: strings.TrimSpace(string(token))})
+	reader, err := client.New(client.Config{URL: p.server.url, Token: strings.TrimSpace(string(token))})
 	if err != nil {
 		return nil, err
 	}
 	name := "reader"
-	_, err = api.CreateAgent(ctx, reeve.AgentRequest{Name: &name})
+	_, err = reader.Agents().Create(ctx, api.AgentRequest{Name: &name})
 	if reeve.CodeOf(err) == reeve.AlreadyExists { // by an earlier run on the same directory
-		return api, nil
+		return reader, nil
 	}
 	if err == nil {
-		_, err = api.Attach(ctx, name, reeve.AttachRequest{ToolID: "email_search"})
+		_, err = reader.Agents().Attach(ctx, name, api.AttachRequest{ToolID: "email_search"})
 	}
-	return api, err
+	return reader, err
 }
 
 // rare picks a word that somebody may look for: not one of the hundred that nearly every mail has.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 )
 
 // ApprovalFilter chooses approvals.
@@ -12,29 +13,29 @@ type ApprovalFilter struct {
 	Page
 }
 
-// Approvals lists approvals, newest first.
-func (c *Client) Approvals(ctx context.Context, f ApprovalFilter) (reeve.ApprovalList, error) {
+// List lists approvals, newest first.
+func (s ApprovalService) List(ctx context.Context, f ApprovalFilter) (api.ApprovalList, error) {
 	q := f.query()
 	q.Set("state", string(f.State))
-	return get[reeve.ApprovalList](ctx, c, path("approvals"), q)
+	return get[api.ApprovalList](ctx, s.conn, path("approvals"), q)
 }
 
-// Approval gives one approval.
-func (c *Client) Approval(ctx context.Context, id string) (reeve.Approval, error) {
-	return get[reeve.Approval](ctx, c, path("approvals", id), nil)
+// Get gives one approval.
+func (s ApprovalService) Get(ctx context.Context, id string) (reeve.Approval, error) {
+	return get[reeve.Approval](ctx, s.conn, path("approvals", id), nil)
 }
 
-// Approve lets a parked call run. The server runs it; [Client.Wait] follows it.
-func (c *Client) Approve(ctx context.Context, id, comment string) (reeve.Approval, error) {
-	return post[reeve.Approval](ctx, c, path("approvals", id, "decision"), reeve.DecisionRequest{Decision: "approve", Comment: comment})
+// Approve lets a parked call run. The server runs it; [OperationService.Wait] follows it.
+func (s ApprovalService) Approve(ctx context.Context, id, comment string) (reeve.Approval, error) {
+	return post[reeve.Approval](ctx, s.conn, path("approvals", id, "decision"), api.DecisionRequest{Decision: "approve", Comment: comment})
 }
 
 // Deny ends a parked call. The comment reaches the agent.
-func (c *Client) Deny(ctx context.Context, id, comment string) (reeve.Approval, error) {
-	return post[reeve.Approval](ctx, c, path("approvals", id, "decision"), reeve.DecisionRequest{Decision: "deny", Comment: comment})
+func (s ApprovalService) Deny(ctx context.Context, id, comment string) (reeve.Approval, error) {
+	return post[reeve.Approval](ctx, s.conn, path("approvals", id, "decision"), api.DecisionRequest{Decision: "deny", Comment: comment})
 }
 
 // Inbox gives everything that waits for a person.
-func (c *Client) Inbox(ctx context.Context) (reeve.Inbox, error) {
-	return get[reeve.Inbox](ctx, c, path("inbox"), nil)
+func (s ApprovalService) Inbox(ctx context.Context) (api.Inbox, error) {
+	return get[api.Inbox](ctx, s.conn, path("inbox"), nil)
 }

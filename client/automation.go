@@ -6,71 +6,72 @@ import (
 	"strconv"
 
 	"reeve"
+	"reeve/api"
 )
 
-// Automations lists automations by name.
-func (c *Client) Automations(ctx context.Context, p Page) (reeve.AutomationList, error) {
-	return get[reeve.AutomationList](ctx, c, path("automations"), p.query())
+// List lists automations by name.
+func (s AutomationService) List(ctx context.Context, p Page) (api.AutomationList, error) {
+	return get[api.AutomationList](ctx, s.conn, path("automations"), p.query())
 }
 
-// Automation gives one automation.
-func (c *Client) Automation(ctx context.Context, id string) (reeve.Automation, error) {
-	return get[reeve.Automation](ctx, c, path("automations", id), nil)
+// Get gives one automation.
+func (s AutomationService) Get(ctx context.Context, id string) (reeve.Automation, error) {
+	return get[reeve.Automation](ctx, s.conn, path("automations", id), nil)
 }
 
-// CreateAutomation makes an automation, of a new agent or of one that is there.
-func (c *Client) CreateAutomation(ctx context.Context, r reeve.AutomationRequest) (reeve.Automation, error) {
-	return post[reeve.Automation](ctx, c, path("automations"), r)
+// Create makes an automation, of a new agent or of one that is there.
+func (s AutomationService) Create(ctx context.Context, r reeve.AutomationRequest) (reeve.Automation, error) {
+	return post[reeve.Automation](ctx, s.conn, path("automations"), r)
 }
 
 // Versions lists an automation's versions, newest first.
-func (c *Client) Versions(ctx context.Context, id string) (reeve.ScriptVersionList, error) {
-	return get[reeve.ScriptVersionList](ctx, c, path("automations", id, "versions"), nil)
+func (s AutomationService) Versions(ctx context.Context, id string) (api.ScriptVersionList, error) {
+	return get[api.ScriptVersionList](ctx, s.conn, path("automations", id, "versions"), nil)
 }
 
 // SaveVersion saves a version of an automation's script.
-func (c *Client) SaveVersion(ctx context.Context, id string, r reeve.ScriptRequest) (reeve.ScriptVersion, error) {
-	return post[reeve.ScriptVersion](ctx, c, path("automations", id, "versions"), r)
+func (s AutomationService) SaveVersion(ctx context.Context, id string, r reeve.ScriptRequest) (reeve.ScriptVersion, error) {
+	return post[reeve.ScriptVersion](ctx, s.conn, path("automations", id, "versions"), r)
 }
 
 // Version gives one version with its text.
-func (c *Client) Version(ctx context.Context, id, version string) (reeve.ScriptVersion, error) {
-	return get[reeve.ScriptVersion](ctx, c, path("automations", id, "versions", version), nil)
+func (s AutomationService) Version(ctx context.Context, id, version string) (reeve.ScriptVersion, error) {
+	return get[reeve.ScriptVersion](ctx, s.conn, path("automations", id, "versions", version), nil)
 }
 
-// ActivateVersion chooses the version that runs.
-func (c *Client) ActivateVersion(ctx context.Context, id, version string) (reeve.Automation, error) {
-	return post[reeve.Automation](ctx, c, path("automations", id, "activate"), reeve.VersionRequest{Version: version})
+// Activate chooses the version that runs.
+func (s AutomationService) Activate(ctx context.Context, id, version string) (reeve.Automation, error) {
+	return post[reeve.Automation](ctx, s.conn, path("automations", id, "activate"), api.VersionRequest{Version: version})
 }
 
-// PauseAutomation keeps it from making calls; a run under way ends at its next.
-func (c *Client) PauseAutomation(ctx context.Context, id string) (reeve.Automation, error) {
-	return post[reeve.Automation](ctx, c, path("automations", id, "pause"), nil)
+// Pause keeps it from making calls; a run under way ends at its next.
+func (s AutomationService) Pause(ctx context.Context, id string) (reeve.Automation, error) {
+	return post[reeve.Automation](ctx, s.conn, path("automations", id, "pause"), nil)
 }
 
-// ResumeAutomation lets it go on.
-func (c *Client) ResumeAutomation(ctx context.Context, id string) (reeve.Automation, error) {
-	return post[reeve.Automation](ctx, c, path("automations", id, "resume"), nil)
+// Resume lets it go on.
+func (s AutomationService) Resume(ctx context.Context, id string) (reeve.Automation, error) {
+	return post[reeve.Automation](ctx, s.conn, path("automations", id, "resume"), nil)
 }
 
-// StartAutomation asks for a run. [Client.RunOf] gives it, by its wake.
-func (c *Client) StartAutomation(ctx context.Context, id string, r reeve.AutomationRunRequest) (reeve.AutomationRun, error) {
-	return post[reeve.AutomationRun](ctx, c, path("automations", id, "runs"), r)
+// Start asks for a run. [RunService.OfWake] gives it, by its wake.
+func (s AutomationService) Start(ctx context.Context, id string, r reeve.AutomationRunRequest) (reeve.AutomationRun, error) {
+	return post[reeve.AutomationRun](ctx, s.conn, path("automations", id, "runs"), r)
 }
 
-// AutomationRuns lists an automation's runs, newest first.
-func (c *Client) AutomationRuns(ctx context.Context, id string, p Page) (reeve.AutomationRunList, error) {
-	return get[reeve.AutomationRunList](ctx, c, path("automations", id, "runs"), p.query())
+// Runs lists an automation's runs, newest first.
+func (s AutomationService) Runs(ctx context.Context, id string, p Page) (api.AutomationRunList, error) {
+	return get[api.AutomationRunList](ctx, s.conn, path("automations", id, "runs"), p.query())
 }
 
-// AutomationRun says how far a run has come.
-func (c *Client) AutomationRun(ctx context.Context, id, run string) (reeve.AutomationRun, error) {
-	return get[reeve.AutomationRun](ctx, c, path("automations", id, "runs", run), nil)
+// Run says how far a run has come.
+func (s AutomationService) Run(ctx context.Context, id, run string) (reeve.AutomationRun, error) {
+	return get[reeve.AutomationRun](ctx, s.conn, path("automations", id, "runs", run), nil)
 }
 
 // WatchRun follows a run until it has ended or is parked, and shows each step.
-func (c *Client) WatchRun(ctx context.Context, id, run string, show func(reeve.AutomationRun)) (out reeve.AutomationRun, err error) {
-	err = c.FollowRun(ctx, id, run, func(r reeve.AutomationRun) error {
+func (s AutomationService) WatchRun(ctx context.Context, id, run string, show func(reeve.AutomationRun)) (out reeve.AutomationRun, err error) {
+	err = s.FollowRun(ctx, id, run, func(r reeve.AutomationRun) error {
 		out = r
 		show(r)
 		if r.Run.State == reeve.RunParked && !r.Run.GoesOn {
@@ -85,46 +86,46 @@ func (c *Client) WatchRun(ctx context.Context, id, run string, show func(reeve.A
 }
 
 // Items lists an automation's items, newest first.
-func (c *Client) Items(ctx context.Context, id string, f reeve.ItemFilter) (reeve.ItemList, error) {
+func (s AutomationService) Items(ctx context.Context, id string, f reeve.ItemFilter) (reeve.ItemList, error) {
 	q := url.Values{"status": {string(f.State)}, "item": {f.ID}}
 	for name, n := range map[string]int{"limit": f.Limit, "offset": f.Offset} {
 		if n != 0 {
 			q.Set(name, strconv.Itoa(n))
 		}
 	}
-	return get[reeve.ItemList](ctx, c, path("automations", id, "items"), q)
+	return get[reeve.ItemList](ctx, s.conn, path("automations", id, "items"), q)
 }
 
-// AutomationFiles lists the files that an automation has written.
-func (c *Client) AutomationFiles(ctx context.Context, id string, p Page) (reeve.SessionFileList, error) {
-	return get[reeve.SessionFileList](ctx, c, path("automations", id, "files"), p.query())
+// Files lists the files that an automation has written.
+func (s AutomationService) Files(ctx context.Context, id string, p Page) (api.SessionFileList, error) {
+	return get[api.SessionFileList](ctx, s.conn, path("automations", id, "files"), p.query())
 }
 
-// AutomationFile reads a file that an automation has written.
-func (c *Client) AutomationFile(ctx context.Context, id, name string) (reeve.SessionFileContent, error) {
-	return get[reeve.SessionFileContent](ctx, c, path("automations", id, "files", "content"), url.Values{"path": {name}})
+// File reads a file that an automation has written.
+func (s AutomationService) File(ctx context.Context, id, name string) (api.SessionFileContent, error) {
+	return get[api.SessionFileContent](ctx, s.conn, path("automations", id, "files", "content"), url.Values{"path": {name}})
 }
 
 // Item gives an item and all attempts at it.
-func (c *Client) Item(ctx context.Context, id, item string) (reeve.ItemHistory, error) {
-	return get[reeve.ItemHistory](ctx, c, path("automations", id, "items", item), nil)
+func (s AutomationService) Item(ctx context.Context, id, item string) (api.ItemHistory, error) {
+	return get[api.ItemHistory](ctx, s.conn, path("automations", id, "items", item), nil)
 }
 
 // SkipItem leaves an item alone until it is reprocessed.
-func (c *Client) SkipItem(ctx context.Context, id string, r reeve.ItemRequest) (reeve.Item, error) {
-	return post[reeve.Item](ctx, c, path("automations", id, "items", "skip"), r)
+func (s AutomationService) SkipItem(ctx context.Context, id string, r api.ItemRequest) (reeve.Item, error) {
+	return post[reeve.Item](ctx, s.conn, path("automations", id, "items", "skip"), r)
 }
 
 // ReprocessItem begins another attempt at an item: the next run does it anew.
-func (c *Client) ReprocessItem(ctx context.Context, id string, r reeve.ItemRequest) (reeve.Item, error) {
-	return post[reeve.Item](ctx, c, path("automations", id, "items", "reprocess"), r)
+func (s AutomationService) ReprocessItem(ctx context.Context, id string, r api.ItemRequest) (reeve.Item, error) {
+	return post[reeve.Item](ctx, s.conn, path("automations", id, "items", "reprocess"), r)
 }
 
 // RunPlan gives all that a dry run would have done.
-func (c *Client) RunPlan(ctx context.Context, run string) (reeve.Plan, error) {
+func (s AutomationService) RunPlan(ctx context.Context, run string) (api.Plan, error) {
 	calls := []reeve.PlannedCall{}
 	for p := (Page{Limit: 500}); ; {
-		plan, err := get[reeve.Plan](ctx, c, path("plans", run), p.query())
+		plan, err := get[api.Plan](ctx, s.conn, path("plans", run), p.query())
 		calls = append(calls, plan.Calls...)
 		if p.Cursor = plan.Next; err != nil || p.Cursor == "" {
 			plan.Calls = calls
@@ -134,35 +135,35 @@ func (c *Client) RunPlan(ctx context.Context, run string) (reeve.Plan, error) {
 }
 
 // ApplyRunPlan asks for a run that does exactly that. A plan is applied once.
-func (c *Client) ApplyRunPlan(ctx context.Context, run string) (reeve.AutomationRun, error) {
-	return post[reeve.AutomationRun](ctx, c, path("plans", run, "apply"), nil)
+func (s AutomationService) ApplyRunPlan(ctx context.Context, run string) (reeve.AutomationRun, error) {
+	return post[reeve.AutomationRun](ctx, s.conn, path("plans", run, "apply"), nil)
 }
 
-// PlanAutomation has the planner write an automation's script, or change it.
-func (c *Client) PlanAutomation(ctx context.Context, id, request string) (reeve.Errand, error) {
-	return post[reeve.Errand](ctx, c, path("automations", id, "plan"), reeve.PlanRequest{Request: request})
+// Plan has the planner write an automation's script, or change it.
+func (s ErrandService) Plan(ctx context.Context, id, request string) (reeve.Errand, error) {
+	return post[reeve.Errand](ctx, s.conn, path("automations", id, "plan"), reeve.PlanRequest{Request: request})
 }
 
-// Errands lists what the planner and the maintainer do for an automation, newest first.
-func (c *Client) Errands(ctx context.Context, id string) (reeve.ErrandList, error) {
-	return get[reeve.ErrandList](ctx, c, path("automations", id, "errands"), nil)
+// List lists what the planner and the maintainer do for an automation, newest first.
+func (s ErrandService) List(ctx context.Context, id string) (api.ErrandList, error) {
+	return get[api.ErrandList](ctx, s.conn, path("automations", id, "errands"), nil)
 }
 
-// Errand gives an errand.
-func (c *Client) Errand(ctx context.Context, id string) (reeve.Errand, error) {
-	return get[reeve.Errand](ctx, c, path("errands", id), nil)
+// Get gives an errand.
+func (s ErrandService) Get(ctx context.Context, id string) (reeve.Errand, error) {
+	return get[reeve.Errand](ctx, s.conn, path("errands", id), nil)
 }
 
-// WatchErrand looks at an errand until it is over, or asks something.
-func (c *Client) WatchErrand(ctx context.Context, id string) (k reeve.Errand, err error) {
+// Watch looks at an errand until it is over, or asks something.
+func (s ErrandService) Watch(ctx context.Context, id string) (k reeve.Errand, err error) {
 	err = patiently(ctx, "errand "+id+" is not over", false, func() (bool, error) {
-		k, err = c.Errand(ctx, id)
+		k, err = s.Get(ctx, id)
 		return k.State != reeve.ErrandOpen, err
 	})
 	return k, err
 }
 
-// AnswerErrand answers the question of an errand.
-func (c *Client) AnswerErrand(ctx context.Context, id, answer string) (reeve.Errand, error) {
-	return post[reeve.Errand](ctx, c, path("errands", id, "answer"), reeve.AnswerRequest{Answer: answer})
+// Answer answers the question of an errand.
+func (s ErrandService) Answer(ctx context.Context, id, answer string) (reeve.Errand, error) {
+	return post[reeve.Errand](ctx, s.conn, path("errands", id, "answer"), api.AnswerRequest{Answer: answer})
 }

@@ -10,9 +10,9 @@ import (
 
 // Backup writes a copy of the server's database to w and gives its size. The server stays up. A copy that broke off is an
 // error: what was written is then worthless.
-func (c *Client) Backup(ctx context.Context, w io.Writer) (int64, error) {
+func (s ServerService) Backup(ctx context.Context, w io.Writer) (int64, error) {
 	r := &request{method: http.MethodGet, path: path("backup")}
-	resp, err := c.send(ctx, r)
+	resp, err := s.conn.send(ctx, r)
 	if err != nil {
 		return 0, err
 	}
@@ -22,7 +22,7 @@ func (c *Client) Backup(ctx context.Context, w io.Writer) (int64, error) {
 		return n, &reeve.Error{Code: reeve.Unavailable, Message: "the copy cannot be written: " + e.Error(), Err: e.error}
 	}
 	if err != nil {
-		return n, c.lost(ctx, r, err)
+		return n, s.conn.lost(ctx, r, err)
 	}
 	return n, nil
 }

@@ -4,19 +4,20 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 )
 
-// Budgets lists the workspace's budgets.
-func (c *Client) Budgets(ctx context.Context) (reeve.BudgetList, error) {
-	return get[reeve.BudgetList](ctx, c, path("budgets"), nil)
+// List lists the workspace's budgets.
+func (s BudgetService) List(ctx context.Context) (api.BudgetList, error) {
+	return get[api.BudgetList](ctx, s.conn, path("budgets"), nil)
 }
 
-// SetBudget limits what a subject may spend: workspace, agent:<id> or run:<id>.
-func (c *Client) SetBudget(ctx context.Context, subject string, b reeve.BudgetRequest) (reeve.Budget, error) {
-	return put[reeve.Budget](ctx, c, path("budgets", subject), b)
+// Set limits what a subject may spend: workspace, agent:<id> or run:<id>.
+func (s BudgetService) Set(ctx context.Context, subject string, b api.BudgetRequest) (reeve.Budget, error) {
+	return put[reeve.Budget](ctx, s.conn, path("budgets", subject), b)
 }
 
-// DeleteBudget lifts a subject's limits.
-func (c *Client) DeleteBudget(ctx context.Context, subject string) error {
-	return c.remove(ctx, path("budgets", subject))
+// Delete lifts a subject's limits.
+func (s BudgetService) Delete(ctx context.Context, subject string) error {
+	return s.conn.remove(ctx, path("budgets", subject))
 }

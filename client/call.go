@@ -7,37 +7,38 @@ import (
 	"strconv"
 
 	"reeve"
+	"reeve/api"
 )
 
 // Call has an agent call a tool. A refusal is an error; a tool's own failure is a result with IsError set; a call that waits
-// for a person is a result in state Parked with an ApprovalID, which [Client.Wait] can follow.
-func (c *Client) Call(ctx context.Context, agent string, call reeve.CallRequest) (out reeve.Result, err error) {
+// for a person is a result in state Parked with an ApprovalID, which [OperationService.Wait] can follow.
+func (s CallService) Call(ctx context.Context, agent string, call api.CallRequest) (out reeve.Result, err error) {
 	if call.Key == "" {
-		call.Key = c.key()
+		call.Key = s.conn.key()
 	}
-	return out, c.do(ctx, &request{method: http.MethodPost, path: path("agents", agent, "calls"), body: call, key: call.Key,
+	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("agents", agent, "calls"), body: call, key: call.Key,
 		again: "ask again with the Idempotency-Key " + call.Key + ": nothing is done twice"}, &out)
 }
 
 // Batch has an agent make several calls, as one model response does: reads together, others alone and in order.
-func (c *Client) Batch(ctx context.Context, agent string, b reeve.BatchRequest) (out reeve.BatchAnswer, err error) {
-	key := c.key()
+func (s CallService) Batch(ctx context.Context, agent string, b api.BatchRequest) (out api.BatchAnswer, err error) {
+	key := s.conn.key()
 	b.Calls = slices.Clone(b.Calls)
 	for i := range b.Calls {
 		if b.Calls[i].Key == "" {
 			b.Calls[i].Key = key + "." + strconv.Itoa(i)
 		}
 	}
-	return out, c.do(ctx, &request{method: http.MethodPost, path: path("agents", agent, "calls", "batch"), body: b, key: key,
+	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("agents", agent, "calls", "batch"), body: b, key: key,
 		again: "ask again with the idempotency_key of each call, " + key + ".0 and so on: nothing is done twice"}, &out)
 }
 
 // Judge says what the gate would say of a call now, without making it.
-func (c *Client) Judge(ctx context.Context, agent string, call reeve.CallRequest) (reeve.Explanation, error) {
-	return post[reeve.Explanation](ctx, c, path("agents", agent, "calls", "explain"), call)
+func (s CallService) Judge(ctx context.Context, agent string, call api.CallRequest) (reeve.Explanation, error) {
+	return post[reeve.Explanation](ctx, s.conn, path("agents", agent, "calls", "explain"), call)
 }
 
 // Explain says what each step of the gate said of a past call. The id is the call's or its operation's.
-func (c *Client) Explain(ctx context.Context, id string) (reeve.Explanation, error) {
-	return get[reeve.Explanation](ctx, c, path("calls", id, "explanation"), nil)
+func (s CallService) Explain(ctx context.Context, id string) (reeve.Explanation, error) {
+	return get[reeve.Explanation](ctx, s.conn, path("calls", id, "explanation"), nil)
 }

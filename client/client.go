@@ -19,8 +19,12 @@ type Config struct {
 	Key       func() string // makes an Idempotency-Key for a request that brings none. Default: 16 random bytes
 }
 
-// Client speaks to one server in one workspace. It may be used by many goroutines at once.
-type Client struct {
+// Client speaks to one server in one workspace. Its methods give the services of the API. Many goroutines may use it
+// at once.
+type Client struct{ conn *conn }
+
+// conn sends requests to the server.
+type conn struct {
 	base      *url.URL
 	token     string
 	workspace string
@@ -37,7 +41,7 @@ func New(cfg Config) (*Client, error) {
 	if strings.ContainsAny(cfg.Token, "\r\n \t") {
 		return nil, reeve.Errorf(reeve.Validation, "the token holds spaces or line breaks")
 	}
-	c := &Client{base: base, token: cfg.Token, workspace: cfg.Workspace, http: cfg.HTTP, key: cfg.Key}
+	c := &conn{base: base, token: cfg.Token, workspace: cfg.Workspace, http: cfg.HTTP, key: cfg.Key}
 	if c.workspace == "" {
 		c.workspace = "default"
 	}
@@ -47,17 +51,17 @@ func New(cfg Config) (*Client, error) {
 	if c.key == nil {
 		c.key = func() string { return reeve.Secret(16) }
 	}
-	return c, nil
+	return &Client{conn: c}, nil
 }
 
 // URL is the address of the server.
-func (c *Client) URL() string { return c.base.String() }
+func (c *Client) URL() string { return c.conn.base.String() }
 
 // Workspace is the workspace the client sees.
-func (c *Client) Workspace() string { return c.workspace }
+func (c *Client) Workspace() string { return c.conn.workspace }
 
 // Close lets go of idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() { c.conn.http.CloseIdleConnections() }
 
 func transport() http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()

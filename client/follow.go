@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/notify"
 )
 
@@ -26,13 +27,13 @@ const (
 // [ErrStop] ends it without one. When the connection is lost it comes back and goes on where it was: every kept frame is given
 // exactly once. 0 means from the beginning, -1 from now on. [reeve.Stale] says that the conversation has not come to this number, as
 // when a backup was restored meanwhile: forget what was given, and begin with 0.
-func (c *Client) Follow(ctx context.Context, conversation string, after int64, f func(reeve.Frame) error) error {
-	return c.persist(ctx, func(heard func()) error {
+func (s ConversationService) Follow(ctx context.Context, conversation string, after int64, f func(reeve.Frame) error) error {
+	return s.conn.persist(ctx, func(heard func()) error {
 		r := &request{method: http.MethodGet, path: path("conversations", conversation, "events")}
 		if after >= 0 {
 			r.query = url.Values{"after": {strconv.FormatInt(after, 10)}}
 		}
-		return c.listen(ctx, r, heard, func(data []byte) error {
+		return s.conn.listen(ctx, r, heard, func(data []byte) error {
 			var frame reeve.Frame
 			if err := json.Unmarshal(data, &frame); err != nil {
 				return unreadable(err)
@@ -54,16 +55,16 @@ func (c *Client) Follow(ctx context.Context, conversation string, after int64, f
 
 // FollowRun gives where a run of an automation stands to f, now and whenever that has changed, until the run has ended or f has an error,
 // which it then gives; [ErrStop] ends it without one. When the connection is lost it comes back.
-func (c *Client) FollowRun(ctx context.Context, automation, run string, f func(reeve.AutomationRun) error) error {
-	return c.persist(ctx, func(heard func()) error {
+func (s AutomationService) FollowRun(ctx context.Context, automation, run string, f func(reeve.AutomationRun) error) error {
+	return s.conn.persist(ctx, func(heard func()) error {
 		r := &request{method: http.MethodGet, path: path("automations", automation, "runs", run, "events")}
-		return c.listen(ctx, r, heard, func(data []byte) error {
-			var frame reeve.RunFrame
+		return s.conn.listen(ctx, r, heard, func(data []byte) error {
+			var frame api.RunFrame
 			if err := json.Unmarshal(data, &frame); err != nil {
 				return unreadable(err)
 			}
 			err := f(frame.AutomationRun)
-			if err == nil && frame.Type == reeve.RunComplete {
+			if err == nil && frame.Type == api.RunComplete {
 				err = ErrStop
 			}
 			if err != nil {
@@ -79,7 +80,7 @@ func unreadable(err error) error {
 }
 
 // persist listens, and again when the connection is lost, until it is told to stop or the server has been away for too long.
-func (c *Client) persist(ctx context.Context, listen func(heard func()) error) error {
+func (c *conn) persist(ctx context.Context, listen func(heard func()) error) error {
 	away := reeve.Monotonic()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		err := listen(func() { pause, away = 100*time.Millisecond, reeve.Monotonic() })
@@ -109,7 +110,7 @@ type stopped struct{ error }
 
 // listen gives the data of each event to f, over one connection, and says when f has taken one. However long f takes, as when it asks
 // a person, the server is not away meanwhile: nobody reads what it says.
-func (c *Client) listen(ctx context.Context, r *request, heard func(), f func(data []byte) error) error {
+func (c *conn) listen(ctx context.Context, r *request, heard func(), f func(data []byte) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	resp, err := c.send(ctx, r)

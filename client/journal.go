@@ -7,50 +7,51 @@ import (
 	"strconv"
 
 	"reeve"
+	"reeve/api"
 )
 
-func patch[T any](ctx context.Context, c *Client, path string, body any) (out T, err error) {
+func patch[T any](ctx context.Context, c *conn, path string, body any) (out T, err error) {
 	return out, c.do(ctx, &request{method: http.MethodPatch, path: path, body: body}, &out)
 }
 
-// Categories lists the journal's categories.
-func (c *Client) Categories(ctx context.Context) (reeve.CategoryList, error) {
-	return get[reeve.CategoryList](ctx, c, path("journal", "categories"), nil)
+// List lists the journal's categories.
+func (s CategoryService) List(ctx context.Context) (api.CategoryList, error) {
+	return get[api.CategoryList](ctx, s.conn, path("journal", "categories"), nil)
 }
 
-// CreateCategory makes a category.
-func (c *Client) CreateCategory(ctx context.Context, r reeve.CategoryRequest) (reeve.Category, error) {
-	return post[reeve.Category](ctx, c, path("journal", "categories"), r)
+// Create makes a category.
+func (s CategoryService) Create(ctx context.Context, r reeve.CategoryRequest) (reeve.Category, error) {
+	return post[reeve.Category](ctx, s.conn, path("journal", "categories"), r)
 }
 
-// UpdateCategory renames a category.
-func (c *Client) UpdateCategory(ctx context.Context, id string, r reeve.CategoryRequest) (reeve.Category, error) {
-	return patch[reeve.Category](ctx, c, path("journal", "categories", id), r)
+// Update renames a category.
+func (s CategoryService) Update(ctx context.Context, id string, r reeve.CategoryRequest) (reeve.Category, error) {
+	return patch[reeve.Category](ctx, s.conn, path("journal", "categories", id), r)
 }
 
-// DeleteCategory removes a category that has no tasks.
-func (c *Client) DeleteCategory(ctx context.Context, id string) error {
-	return c.remove(ctx, path("journal", "categories", id))
+// Delete removes a category that has no tasks.
+func (s CategoryService) Delete(ctx context.Context, id string) error {
+	return s.conn.remove(ctx, path("journal", "categories", id))
 }
 
-// Labels lists the journal's labels.
-func (c *Client) Labels(ctx context.Context) (reeve.LabelList, error) {
-	return get[reeve.LabelList](ctx, c, path("journal", "labels"), nil)
+// List lists the journal's labels.
+func (s LabelService) List(ctx context.Context) (api.LabelList, error) {
+	return get[api.LabelList](ctx, s.conn, path("journal", "labels"), nil)
 }
 
-// CreateLabel makes a label.
-func (c *Client) CreateLabel(ctx context.Context, r reeve.LabelRequest) (reeve.Label, error) {
-	return post[reeve.Label](ctx, c, path("journal", "labels"), r)
+// Create makes a label.
+func (s LabelService) Create(ctx context.Context, r reeve.LabelRequest) (reeve.Label, error) {
+	return post[reeve.Label](ctx, s.conn, path("journal", "labels"), r)
 }
 
-// UpdateLabel changes a label.
-func (c *Client) UpdateLabel(ctx context.Context, id string, r reeve.LabelChange) (reeve.Label, error) {
-	return patch[reeve.Label](ctx, c, path("journal", "labels", id), r)
+// Update changes a label.
+func (s LabelService) Update(ctx context.Context, id string, r reeve.LabelChange) (reeve.Label, error) {
+	return patch[reeve.Label](ctx, s.conn, path("journal", "labels", id), r)
 }
 
-// DeleteLabel removes a label.
-func (c *Client) DeleteLabel(ctx context.Context, id string) error {
-	return c.remove(ctx, path("journal", "labels", id))
+// Delete removes a label.
+func (s LabelService) Delete(ctx context.Context, id string) error {
+	return s.conn.remove(ctx, path("journal", "labels", id))
 }
 
 // TaskFilter chooses tasks.
@@ -65,8 +66,8 @@ type TaskFilter struct {
 	Page
 }
 
-// Tasks lists tasks, newest first.
-func (c *Client) Tasks(ctx context.Context, f TaskFilter) (reeve.TaskList, error) {
+// List lists tasks, newest first.
+func (s TaskService) List(ctx context.Context, f TaskFilter) (api.TaskList, error) {
 	q := f.query()
 	q.Set("category", f.Category)
 	status := ""
@@ -84,36 +85,36 @@ func (c *Client) Tasks(ctx context.Context, f TaskFilter) (reeve.TaskList, error
 	if f.Open {
 		q.Set("open", "true")
 	}
-	return get[reeve.TaskList](ctx, c, path("journal", "tasks"), q)
+	return get[api.TaskList](ctx, s.conn, path("journal", "tasks"), q)
 }
 
-// Task gives a task with all it has.
-func (c *Client) Task(ctx context.Context, id string) (reeve.TaskView, error) {
-	return get[reeve.TaskView](ctx, c, path("journal", "tasks", id), nil)
+// Get gives a task with all it has.
+func (s TaskService) Get(ctx context.Context, id string) (reeve.TaskView, error) {
+	return get[reeve.TaskView](ctx, s.conn, path("journal", "tasks", id), nil)
 }
 
-// CreateTask makes a task.
-func (c *Client) CreateTask(ctx context.Context, r reeve.TaskDraft) (reeve.Task, error) {
-	return post[reeve.Task](ctx, c, path("journal", "tasks"), r)
+// Create makes a task.
+func (s TaskService) Create(ctx context.Context, r reeve.TaskDraft) (reeve.Task, error) {
+	return post[reeve.Task](ctx, s.conn, path("journal", "tasks"), r)
 }
 
-// UpdateTask changes what the request names, and leaves the rest.
-func (c *Client) UpdateTask(ctx context.Context, id string, r reeve.TaskChange) (reeve.Task, error) {
-	return patch[reeve.Task](ctx, c, path("journal", "tasks", id), r)
+// Update changes what the request names, and leaves the rest.
+func (s TaskService) Update(ctx context.Context, id string, r reeve.TaskChange) (reeve.Task, error) {
+	return patch[reeve.Task](ctx, s.conn, path("journal", "tasks", id), r)
 }
 
-// DeleteTask removes a task.
-func (c *Client) DeleteTask(ctx context.Context, id string) error {
-	return c.remove(ctx, path("journal", "tasks", id))
+// Delete removes a task.
+func (s TaskService) Delete(ctx context.Context, id string) error {
+	return s.conn.remove(ctx, path("journal", "tasks", id))
 }
 
 // AssignLabels puts labels on a task and takes others off.
-func (c *Client) AssignLabels(ctx context.Context, task string, r reeve.LabelAssignment) (reeve.Task, error) {
-	return post[reeve.Task](ctx, c, path("journal", "tasks", task, "labels"), r)
+func (s TaskService) AssignLabels(ctx context.Context, task string, r reeve.LabelAssignment) (reeve.Task, error) {
+	return post[reeve.Task](ctx, s.conn, path("journal", "tasks", task, "labels"), r)
 }
 
-// ResolveTask finds the tasks that words may mean.
-func (c *Client) ResolveTask(ctx context.Context, reference string, closedToo bool, limit int) (reeve.TaskCandidates, error) {
+// Resolve finds the tasks that words may mean.
+func (s TaskService) Resolve(ctx context.Context, reference string, closedToo bool, limit int) (reeve.TaskCandidates, error) {
 	q := url.Values{"reference": {reference}}
 	if closedToo {
 		q.Set("include_closed", "true")
@@ -121,72 +122,72 @@ func (c *Client) ResolveTask(ctx context.Context, reference string, closedToo bo
 	if limit != 0 {
 		q.Set("limit", strconv.Itoa(limit))
 	}
-	return get[reeve.TaskCandidates](ctx, c, path("journal", "task-candidates"), q)
+	return get[reeve.TaskCandidates](ctx, s.conn, path("journal", "task-candidates"), q)
 }
 
 // FollowUp makes a task that goes on where another ends.
-func (c *Client) FollowUp(ctx context.Context, r reeve.FollowUp) (reeve.TasksChanged, error) {
-	return post[reeve.TasksChanged](ctx, c, path("journal", "follow-ups"), r)
+func (s TaskService) FollowUp(ctx context.Context, r reeve.FollowUp) (reeve.TasksChanged, error) {
+	return post[reeve.TasksChanged](ctx, s.conn, path("journal", "follow-ups"), r)
 }
 
 // Conclude closes a task and moves its open items on.
-func (c *Client) Conclude(ctx context.Context, r reeve.Rollover) (reeve.TasksChanged, error) {
-	return post[reeve.TasksChanged](ctx, c, path("journal", "rollovers"), r)
+func (s TaskService) Conclude(ctx context.Context, r reeve.Rollover) (reeve.TasksChanged, error) {
+	return post[reeve.TasksChanged](ctx, s.conn, path("journal", "rollovers"), r)
 }
 
 // Effects lists what an operation touched in the journal.
-func (c *Client) Effects(ctx context.Context, operation string) (reeve.LinkList, error) {
-	return get[reeve.LinkList](ctx, c, path("journal", "effects", operation), nil)
+func (s TaskService) Effects(ctx context.Context, operation string) (api.LinkList, error) {
+	return get[api.LinkList](ctx, s.conn, path("journal", "effects", operation), nil)
 }
 
-// Checklists lists the checklists of a task.
-func (c *Client) Checklists(ctx context.Context, task string) (reeve.ChecklistList, error) {
-	return get[reeve.ChecklistList](ctx, c, path("journal", "tasks", task, "checklists"), nil)
+// List lists the checklists of a task.
+func (s ChecklistService) List(ctx context.Context, task string) (api.ChecklistList, error) {
+	return get[api.ChecklistList](ctx, s.conn, path("journal", "tasks", task, "checklists"), nil)
 }
 
-// Checklist gives one checklist.
-func (c *Client) Checklist(ctx context.Context, id string) (reeve.Checklist, error) {
-	return get[reeve.Checklist](ctx, c, path("journal", "checklists", id), nil)
+// Get gives one checklist.
+func (s ChecklistService) Get(ctx context.Context, id string) (reeve.Checklist, error) {
+	return get[reeve.Checklist](ctx, s.conn, path("journal", "checklists", id), nil)
 }
 
-// CreateChecklist makes a checklist.
-func (c *Client) CreateChecklist(ctx context.Context, r reeve.ChecklistDraft) (reeve.Checklist, error) {
-	return post[reeve.Checklist](ctx, c, path("journal", "checklists"), r)
+// Create makes a checklist.
+func (s ChecklistService) Create(ctx context.Context, r reeve.ChecklistDraft) (reeve.Checklist, error) {
+	return post[reeve.Checklist](ctx, s.conn, path("journal", "checklists"), r)
 }
 
-// UpdateChecklist renames a checklist.
-func (c *Client) UpdateChecklist(ctx context.Context, id string, r reeve.ChecklistChange) (reeve.Checklist, error) {
-	return patch[reeve.Checklist](ctx, c, path("journal", "checklists", id), r)
+// Update renames a checklist.
+func (s ChecklistService) Update(ctx context.Context, id string, r reeve.ChecklistChange) (reeve.Checklist, error) {
+	return patch[reeve.Checklist](ctx, s.conn, path("journal", "checklists", id), r)
 }
 
-// DeleteChecklist removes a checklist.
-func (c *Client) DeleteChecklist(ctx context.Context, id string) error {
-	return c.remove(ctx, path("journal", "checklists", id))
+// Delete removes a checklist.
+func (s ChecklistService) Delete(ctx context.Context, id string) error {
+	return s.conn.remove(ctx, path("journal", "checklists", id))
 }
 
 // AddItems adds items to a checklist.
-func (c *Client) AddItems(ctx context.Context, checklist string, r reeve.ItemsDraft) (reeve.Checklist, error) {
-	return post[reeve.Checklist](ctx, c, path("journal", "checklists", checklist, "items"), r)
+func (s ChecklistService) AddItems(ctx context.Context, checklist string, r reeve.ItemsDraft) (reeve.Checklist, error) {
+	return post[reeve.Checklist](ctx, s.conn, path("journal", "checklists", checklist, "items"), r)
 }
 
 // UpdateItems changes items of a checklist.
-func (c *Client) UpdateItems(ctx context.Context, checklist string, r reeve.ItemsChange) (reeve.Checklist, error) {
-	return patch[reeve.Checklist](ctx, c, path("journal", "checklists", checklist, "items"), r)
+func (s ChecklistService) UpdateItems(ctx context.Context, checklist string, r reeve.ItemsChange) (reeve.Checklist, error) {
+	return patch[reeve.Checklist](ctx, s.conn, path("journal", "checklists", checklist, "items"), r)
 }
 
 // DeleteItem removes an item of a checklist.
-func (c *Client) DeleteItem(ctx context.Context, checklist, item string) error {
-	return c.remove(ctx, path("journal", "checklists", checklist, "items", item))
+func (s ChecklistService) DeleteItem(ctx context.Context, checklist, item string) error {
+	return s.conn.remove(ctx, path("journal", "checklists", checklist, "items", item))
 }
 
 // MoveItems moves items to another checklist; it gives both.
-func (c *Client) MoveItems(ctx context.Context, r reeve.ItemMove) (reeve.ChecklistList, error) {
-	return post[reeve.ChecklistList](ctx, c, path("journal", "item-moves"), r)
+func (s ChecklistService) MoveItems(ctx context.Context, r reeve.ItemMove) (api.ChecklistList, error) {
+	return post[api.ChecklistList](ctx, s.conn, path("journal", "item-moves"), r)
 }
 
 // SplitItems moves items to a new task.
-func (c *Client) SplitItems(ctx context.Context, r reeve.ItemSplit) (reeve.TasksChanged, error) {
-	return post[reeve.TasksChanged](ctx, c, path("journal", "item-splits"), r)
+func (s ChecklistService) SplitItems(ctx context.Context, r reeve.ItemSplit) (reeve.TasksChanged, error) {
+	return post[reeve.TasksChanged](ctx, s.conn, path("journal", "item-splits"), r)
 }
 
 // TimeFilter chooses time entries. Times are RFC 3339 with an offset.
@@ -198,8 +199,8 @@ type TimeFilter struct {
 	Page
 }
 
-// TimeEntries lists the user's time entries, the last begun first.
-func (c *Client) TimeEntries(ctx context.Context, f TimeFilter) (reeve.TimeEntryList, error) {
+// List lists the user's time entries, the last begun first.
+func (s TimeEntryService) List(ctx context.Context, f TimeFilter) (reeve.TimeEntryList, error) {
 	q := f.query()
 	q.Set("task", f.Task)
 	q.Set("from", f.From)
@@ -207,52 +208,52 @@ func (c *Client) TimeEntries(ctx context.Context, f TimeFilter) (reeve.TimeEntry
 	if f.Running {
 		q.Set("running", "true")
 	}
-	return get[reeve.TimeEntryList](ctx, c, path("journal", "time-entries"), q)
+	return get[reeve.TimeEntryList](ctx, s.conn, path("journal", "time-entries"), q)
 }
 
-// CreateTimeEntry records time that was spent.
-func (c *Client) CreateTimeEntry(ctx context.Context, r reeve.TimeDraft) (reeve.TimeEntry, error) {
-	return post[reeve.TimeEntry](ctx, c, path("journal", "time-entries"), r)
+// Create records time that was spent.
+func (s TimeEntryService) Create(ctx context.Context, r reeve.TimeDraft) (reeve.TimeEntry, error) {
+	return post[reeve.TimeEntry](ctx, s.conn, path("journal", "time-entries"), r)
 }
 
-// UpdateTimeEntry changes a time entry.
-func (c *Client) UpdateTimeEntry(ctx context.Context, id string, r reeve.TimeChange) (reeve.TimeEntry, error) {
-	return patch[reeve.TimeEntry](ctx, c, path("journal", "time-entries", id), r)
+// Update changes a time entry.
+func (s TimeEntryService) Update(ctx context.Context, id string, r reeve.TimeChange) (reeve.TimeEntry, error) {
+	return patch[reeve.TimeEntry](ctx, s.conn, path("journal", "time-entries", id), r)
 }
 
-// DeleteTimeEntry removes a time entry.
-func (c *Client) DeleteTimeEntry(ctx context.Context, id string) error {
-	return c.remove(ctx, path("journal", "time-entries", id))
+// Delete removes a time entry.
+func (s TimeEntryService) Delete(ctx context.Context, id string) error {
+	return s.conn.remove(ctx, path("journal", "time-entries", id))
 }
 
 // StartTimer starts the user's timer.
-func (c *Client) StartTimer(ctx context.Context, r reeve.TimerStart) (reeve.TimeEntry, error) {
-	return post[reeve.TimeEntry](ctx, c, path("journal", "timers"), r)
+func (s TimeEntryService) StartTimer(ctx context.Context, r reeve.TimerStart) (reeve.TimeEntry, error) {
+	return post[reeve.TimeEntry](ctx, s.conn, path("journal", "timers"), r)
 }
 
 // StopTimer stops the user's timer.
-func (c *Client) StopTimer(ctx context.Context, r reeve.TimerStop) (reeve.TimeEntry, error) {
-	return post[reeve.TimeEntry](ctx, c, path("journal", "timers", "stop"), r)
+func (s TimeEntryService) StopTimer(ctx context.Context, r reeve.TimerStop) (reeve.TimeEntry, error) {
+	return post[reeve.TimeEntry](ctx, s.conn, path("journal", "timers", "stop"), r)
 }
 
-// Plan gives the user's plan of a day.
-func (c *Client) Plan(ctx context.Context, day string) (reeve.DayPlan, error) {
-	return get[reeve.DayPlan](ctx, c, path("journal", "plans", day), nil)
+// Get gives the user's plan of a day.
+func (s DayPlanService) Get(ctx context.Context, day string) (reeve.DayPlan, error) {
+	return get[reeve.DayPlan](ctx, s.conn, path("journal", "plans", day), nil)
 }
 
 // ChangeBlocks changes some blocks of the user's plan of a day.
-func (c *Client) ChangeBlocks(ctx context.Context, day string, r reeve.PlanChange) (reeve.DayPlan, error) {
-	return post[reeve.DayPlan](ctx, c, path("journal", "plans", day, "blocks"), r)
+func (s DayPlanService) ChangeBlocks(ctx context.Context, day string, r reeve.PlanChange) (reeve.DayPlan, error) {
+	return post[reeve.DayPlan](ctx, s.conn, path("journal", "plans", day, "blocks"), r)
 }
 
 // Replan replaces the blocks of the user's plan of a day.
-func (c *Client) Replan(ctx context.Context, day string, r reeve.Replan) (reeve.DayPlan, error) {
-	return put[reeve.DayPlan](ctx, c, path("journal", "plans", day, "blocks"), r)
+func (s DayPlanService) Replan(ctx context.Context, day string, r reeve.Replan) (reeve.DayPlan, error) {
+	return put[reeve.DayPlan](ctx, s.conn, path("journal", "plans", day, "blocks"), r)
 }
 
 // PinTasks puts tasks on the user's plan of a day and takes others off.
-func (c *Client) PinTasks(ctx context.Context, day string, r reeve.PinChange) (reeve.DayPlan, error) {
-	return post[reeve.DayPlan](ctx, c, path("journal", "plans", day, "pins"), r)
+func (s DayPlanService) PinTasks(ctx context.Context, day string, r reeve.PinChange) (reeve.DayPlan, error) {
+	return post[reeve.DayPlan](ctx, s.conn, path("journal", "plans", day, "pins"), r)
 }
 
 // RatingFilter chooses ratings. Times are RFC 3339 with an offset.
@@ -273,28 +274,28 @@ func (f RatingFilter) query() url.Values {
 	return q
 }
 
-// Ratings lists the user's ratings, newest first.
-func (c *Client) Ratings(ctx context.Context, f RatingFilter) (reeve.RatingList, error) {
-	return get[reeve.RatingList](ctx, c, path("journal", "ratings"), f.query())
+// List lists the user's ratings, newest first.
+func (s RatingService) List(ctx context.Context, f RatingFilter) (api.RatingList, error) {
+	return get[api.RatingList](ctx, s.conn, path("journal", "ratings"), f.query())
 }
 
-// RatingSummary sums up the user's ratings. It takes no page.
-func (c *Client) RatingSummary(ctx context.Context, f RatingFilter) (reeve.RatingSummary, error) {
+// Summarize sums up the user's ratings. It takes no page.
+func (s RatingService) Summarize(ctx context.Context, f RatingFilter) (reeve.RatingSummary, error) {
 	f.Page = Page{}
-	return get[reeve.RatingSummary](ctx, c, path("journal", "rating-summary"), f.query())
+	return get[reeve.RatingSummary](ctx, s.conn, path("journal", "rating-summary"), f.query())
 }
 
 // Rate says how something was.
-func (c *Client) Rate(ctx context.Context, r reeve.RatingDraft) (reeve.Rating, error) {
-	return put[reeve.Rating](ctx, c, path("journal", "ratings"), r)
+func (s RatingService) Rate(ctx context.Context, r reeve.RatingDraft) (reeve.Rating, error) {
+	return put[reeve.Rating](ctx, s.conn, path("journal", "ratings"), r)
 }
 
-// Rating gives the user's rating of something.
-func (c *Client) Rating(ctx context.Context, kind reeve.RatingTarget, id string) (reeve.Rating, error) {
-	return get[reeve.Rating](ctx, c, path("journal", "ratings", string(kind), id), nil)
+// Get gives the user's rating of something.
+func (s RatingService) Get(ctx context.Context, kind reeve.RatingTarget, id string) (reeve.Rating, error) {
+	return get[reeve.Rating](ctx, s.conn, path("journal", "ratings", string(kind), id), nil)
 }
 
-// DeleteRating removes the user's rating of something.
-func (c *Client) DeleteRating(ctx context.Context, kind reeve.RatingTarget, id string) error {
-	return c.remove(ctx, path("journal", "ratings", string(kind), id))
+// Delete removes the user's rating of something.
+func (s RatingService) Delete(ctx context.Context, kind reeve.RatingTarget, id string) error {
+	return s.conn.remove(ctx, path("journal", "ratings", string(kind), id))
 }

@@ -7,64 +7,65 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/notify"
 )
 
 // Inboxes lists the mailboxes that were imported.
-func (c *Client) Inboxes(ctx context.Context) (reeve.MailboxList, error) {
-	return get[reeve.MailboxList](ctx, c, path("mail", "inboxes"), nil)
+func (s MailService) Inboxes(ctx context.Context) (api.MailboxList, error) {
+	return get[api.MailboxList](ctx, s.conn, path("mail", "inboxes"), nil)
 }
 
 // RemoveInbox removes a mailbox and all its mail.
-func (c *Client) RemoveInbox(ctx context.Context, name string) error {
-	return c.remove(ctx, path("mail", "inboxes", name))
+func (s MailService) RemoveInbox(ctx context.Context, name string) error {
+	return s.conn.remove(ctx, path("mail", "inboxes", name))
 }
 
-// MailImports lists imports, newest first.
-func (c *Client) MailImports(ctx context.Context) (reeve.MailImportList, error) {
-	return get[reeve.MailImportList](ctx, c, path("mail", "imports"), nil)
+// Imports lists imports, newest first.
+func (s MailService) Imports(ctx context.Context) (api.MailImportList, error) {
+	return get[api.MailImportList](ctx, s.conn, path("mail", "imports"), nil)
 }
 
-// MailImport gives an import.
-func (c *Client) MailImport(ctx context.Context, id string) (reeve.MailImport, error) {
-	return get[reeve.MailImport](ctx, c, path("mail", "imports", id), nil)
+// Import gives an import.
+func (s MailService) Import(ctx context.Context, id string) (reeve.MailImport, error) {
+	return get[reeve.MailImport](ctx, s.conn, path("mail", "imports", id), nil)
 }
 
 // BeginImport begins an import of mail, or takes up one of the same source that was interrupted: its position says where to go on.
-func (c *Client) BeginImport(ctx context.Context, r reeve.MailImportRequest) (out reeve.MailImport, err error) {
+func (s MailService) BeginImport(ctx context.Context, r reeve.MailImportRequest) (out reeve.MailImport, err error) {
 	begin := func() error {
-		out, err = post[reeve.MailImport](ctx, c, path("mail", "imports"), r)
+		out, err = post[reeve.MailImport](ctx, s.conn, path("mail", "imports"), r)
 		return err
 	}
 	if err = begin(); reeve.CodeOf(err) == reeve.UnknownOutcome { // there was a server; if it began one, that one is taken up
-		err = c.Insist(ctx, begin)
+		err = Insist(ctx, begin)
 	}
 	return out, err
 }
 
 // AddBatch adds what was read between two positions, a [reeve.MailLine] on each line. It is taken once, however often it is sent; so a server that goes away is waited for,
 // for a minute.
-func (c *Client) AddBatch(ctx context.Context, id, after, position string, lines []byte) (out reeve.MailImport, err error) {
-	err = c.Insist(ctx, func() error {
+func (s MailService) AddBatch(ctx context.Context, id, after, position string, lines []byte) (out reeve.MailImport, err error) {
+	err = Insist(ctx, func() error {
 		r := &request{method: http.MethodPost, path: path("mail", "imports", id, "batches"), query: url.Values{"after": {after}, "position": {position}}, lines: lines}
 		if lines == nil {
 			r.lines = []byte{}
 		}
-		return c.do(ctx, r, &out)
+		return s.conn.do(ctx, r, &out)
 	})
 	return out, err
 }
 
 // FinishImport ends an import.
-func (c *Client) FinishImport(ctx context.Context, id, position string) (out reeve.MailImport, err error) {
-	err = c.Insist(ctx, func() error {
-		return c.do(ctx, &request{method: http.MethodPost, path: path("mail", "imports", id, "finish"), query: url.Values{"position": {position}}}, &out)
+func (s MailService) FinishImport(ctx context.Context, id, position string) (out reeve.MailImport, err error) {
+	err = Insist(ctx, func() error {
+		return s.conn.do(ctx, &request{method: http.MethodPost, path: path("mail", "imports", id, "finish"), query: url.Values{"position": {position}}}, &out)
 	})
 	return out, err
 }
 
 // Insist asks again while nobody answers, for a minute. It is for what may be asked twice.
-func (c *Client) Insist(ctx context.Context, ask func() error) error {
+func Insist(ctx context.Context, ask func() error) error {
 	began := reeve.Monotonic()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		err := ask()

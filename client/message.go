@@ -3,7 +3,7 @@ package client
 import (
 	"context"
 
-	"reeve"
+	"reeve/api"
 )
 
 // MessageFilter chooses a thread and a part of it.
@@ -14,9 +14,9 @@ type MessageFilter struct {
 }
 
 // Messages lists a part of an agent's thread, oldest first.
-func (c *Client) Messages(ctx context.Context, agent string, f MessageFilter) (reeve.MessageList, error) {
+func (s AgentService) Messages(ctx context.Context, agent string, f MessageFilter) (api.MessageList, error) {
 	q := f.query()
 	q.Set("session", f.Session)
 	q.Set("run", f.Run)
-	return get[reeve.MessageList](ctx, c, path("agents", agent, "messages"), q)
+	return get[api.MessageList](ctx, s.conn, path("agents", agent, "messages"), q)
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"reeve"
+	"reeve/api"
 )
 
 // NoteFilter chooses notes.
@@ -13,22 +14,22 @@ type NoteFilter struct {
 	Page
 }
 
-// Notes lists what agents remember of you, newest first; to owners, of everybody.
-func (c *Client) Notes(ctx context.Context, f NoteFilter) (reeve.NoteList, error) {
+// List lists what agents remember of you, newest first; to owners, of everybody.
+func (s NoteService) List(ctx context.Context, f NoteFilter) (api.NoteList, error) {
 	q := f.query()
 	if f.Agent != "" {
 		q.Set("agent", f.Agent)
 	}
-	return get[reeve.NoteList](ctx, c, path("notes"), q)
+	return get[api.NoteList](ctx, s.conn, path("notes"), q)
 }
 
-// AddNote has an agent remember something of you.
-func (c *Client) AddNote(ctx context.Context, r reeve.NoteRequest) (n reeve.Note, err error) {
-	err = c.do(ctx, &request{method: http.MethodPost, path: path("notes"), body: r}, &n)
+// Create has an agent remember something of you.
+func (s NoteService) Create(ctx context.Context, r api.NoteRequest) (n reeve.Note, err error) {
+	err = s.conn.do(ctx, &request{method: http.MethodPost, path: path("notes"), body: r}, &n)
 	return n, err
 }
 
-// DeleteNote has an agent forget something.
-func (c *Client) DeleteNote(ctx context.Context, id string) error {
-	return c.do(ctx, &request{method: http.MethodDelete, path: path("notes", id)}, nil)
+// Delete has an agent forget something.
+func (s NoteService) Delete(ctx context.Context, id string) error {
+	return s.conn.do(ctx, &request{method: http.MethodDelete, path: path("notes", id)}, nil)
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"reeve"
+	"reeve/api"
 )
 
 // NotificationFilter chooses notifications.
@@ -13,21 +14,21 @@ type NotificationFilter struct {
 	Page
 }
 
-// Notifications lists what you were told, newest first.
-func (c *Client) Notifications(ctx context.Context, f NotificationFilter) (reeve.NotificationList, error) {
+// List lists what you were told, newest first.
+func (s NotificationService) List(ctx context.Context, f NotificationFilter) (api.NotificationList, error) {
 	q := f.query()
 	if f.Unread {
 		q.Set("unread", "true")
 	}
-	return get[reeve.NotificationList](ctx, c, path("notifications"), q)
+	return get[api.NotificationList](ctx, s.conn, path("notifications"), q)
 }
 
-// Notification gives one notification.
-func (c *Client) Notification(ctx context.Context, id string) (reeve.Notification, error) {
-	return get[reeve.Notification](ctx, c, path("notifications", id), nil)
+// Get gives one notification.
+func (s NotificationService) Get(ctx context.Context, id string) (reeve.Notification, error) {
+	return get[reeve.Notification](ctx, s.conn, path("notifications", id), nil)
 }
 
-// ReadNotification notes that you have seen it.
-func (c *Client) ReadNotification(ctx context.Context, id string) error {
-	return c.do(ctx, &request{method: http.MethodPost, path: path("notifications", id, "read")}, nil)
+// MarkRead notes that you have seen it.
+func (s NotificationService) MarkRead(ctx context.Context, id string) error {
+	return s.conn.do(ctx, &request{method: http.MethodPost, path: path("notifications", id, "read")}, nil)
 }

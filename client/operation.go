@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/api"
 )
 
 // OperationFilter chooses operations.
@@ -15,40 +16,40 @@ type OperationFilter struct {
 	Page
 }
 
-// Operations lists operations, newest first.
-func (c *Client) Operations(ctx context.Context, f OperationFilter) (reeve.OperationList, error) {
+// List lists operations, newest first.
+func (s OperationService) List(ctx context.Context, f OperationFilter) (api.OperationList, error) {
 	q := f.query()
 	q.Set("agent", f.Agent)
 	q.Set("state", string(f.State))
-	return get[reeve.OperationList](ctx, c, path("operations"), q)
+	return get[api.OperationList](ctx, s.conn, path("operations"), q)
 }
 
-// Operation gives one operation.
-func (c *Client) Operation(ctx context.Context, id string) (reeve.Operation, error) {
-	return get[reeve.Operation](ctx, c, path("operations", id), nil)
+// Get gives one operation.
+func (s OperationService) Get(ctx context.Context, id string) (reeve.Operation, error) {
+	return get[reeve.Operation](ctx, s.conn, path("operations", id), nil)
 }
 
 // Resolve gives a person's word on an operation of unknown outcome.
-func (c *Client) Resolve(ctx context.Context, id string, r reeve.ResolveRequest) (reeve.Operation, error) {
-	return post[reeve.Operation](ctx, c, path("operations", id, "resolve"), r)
+func (s OperationService) Resolve(ctx context.Context, id string, r reeve.ResolveRequest) (reeve.Operation, error) {
+	return post[reeve.Operation](ctx, s.conn, path("operations", id, "resolve"), r)
 }
 
 // Undo takes an operation back, where its tool allows.
-func (c *Client) Undo(ctx context.Context, id string) (reeve.Result, error) {
-	return post[reeve.Result](ctx, c, path("operations", id, "undo"), nil)
+func (s OperationService) Undo(ctx context.Context, id string) (reeve.Result, error) {
+	return post[reeve.Result](ctx, s.conn, path("operations", id, "undo"), nil)
 }
 
 // Wait looks at an operation until it is done or of unknown outcome, when only a person can bring it further.
-func (c *Client) Wait(ctx context.Context, id string) (op reeve.Operation, err error) {
+func (s OperationService) Wait(ctx context.Context, id string) (op reeve.Operation, err error) {
 	err = patiently(ctx, "operation "+id+" is not done", false, func() (bool, error) {
-		op, err = c.Operation(ctx, id)
+		op, err = s.Get(ctx, id)
 		return op.State.Final() || op.State == reeve.Unknown, err
 	})
 	return op, err
 }
 
 // Result gives what an operation came to. One that has no result yet, or whose thread the caller does not see, gives its state alone.
-func (c *Client) Result(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
+func (s OperationService) Result(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
 	res := reeve.Result{CallID: op.CallID, OperationID: op.ID, State: op.State, Code: op.Code, Message: op.Message, Undo: op.Undo, Spent: op.Spent}
 	if op.ResultID == "" {
 		return res, nil
@@ -61,7 +62,7 @@ func (c *Client) Result(ctx context.Context, op reeve.Operation) (reeve.Result, 
 		f.Session = strings.TrimPrefix(thread, "session:")
 	}
 	for {
-		page, err := c.Messages(ctx, op.AgentID, f)
+		page, err := AgentService(s).Messages(ctx, op.AgentID, f)
 		if err != nil {
 			return res, err
 		}

@@ -6,11 +6,11 @@ import (
 	"net/url"
 	"strconv"
 
-	"reeve"
+	"reeve/api"
 )
 
 // Output gives a part of a kept output, by the hash its result named. A limit of 0 leaves the size to the server.
-func (c *Client) Output(ctx context.Context, hash string, offset, limit int) (reeve.OutputSlice, error) {
+func (s CallService) Output(ctx context.Context, hash string, offset, limit int) (api.OutputSlice, error) {
 	q := url.Values{}
 	if offset != 0 {
 		q.Set("offset", strconv.Itoa(offset))
@@ -18,7 +18,7 @@ func (c *Client) Output(ctx context.Context, hash string, offset, limit int) (re
 	if limit != 0 {
 		q.Set("limit", strconv.Itoa(limit))
 	}
-	return get[reeve.OutputSlice](ctx, c, path("outputs", hash), q)
+	return get[api.OutputSlice](ctx, s.conn, path("outputs", hash), q)
 }
 
 // portion is how much of an output is fetched at a time.
@@ -26,14 +26,14 @@ const portion = 256 << 10
 
 // CopyOutput writes at most limit bytes of a kept output to w, from an offset, exactly as they are; a limit of 0 means to its end. Text ends with
 // a whole character. It gives where to go on, which at the end is the output's size, and that.
-func (c *Client) CopyOutput(ctx context.Context, w io.Writer, hash string, offset, limit int) (next, size int, err error) {
+func (s CallService) CopyOutput(ctx context.Context, w io.Writer, hash string, offset, limit int) (next, size int, err error) {
 	end := offset + limit
 	for {
 		n := portion
 		if limit > 0 {
 			n = min(n, end-offset)
 		}
-		s, err := c.Output(ctx, hash, offset, n)
+		s, err := s.Output(ctx, hash, offset, n)
 		if err != nil {
 			return offset, size, err
 		}

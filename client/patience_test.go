@@ -72,7 +72,7 @@ func TestFollow_APersonThinks(t *testing.T) {
 				t.Fatal(err)
 			}
 			var told []int64
-			err = c.Follow(t.Context(), "conv_1", 0, func(f reeve.Frame) error {
+			err = c.Conversations().Follow(t.Context(), "conv_1", 0, func(f reeve.Frame) error {
 				if told = append(told, f.Seq); f.Seq == 2 {
 					return ErrStop
 				}

@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/backoff"
 )
 
 // Rejection is the problem a server reported, whole. It is the cause of the *reeve.Error that the client's methods return.
 type Rejection struct {
-	reeve.Problem
+	api.Problem
 }
 
 // Error is for logs; people are shown the *reeve.Error around it.
@@ -35,22 +36,22 @@ func (r *Rejection) Error() string {
 }
 
 // Rejected gives the problem the server reported, if err is one.
-func Rejected(err error) (reeve.Problem, bool) {
+func Rejected(err error) (api.Problem, bool) {
 	var r *Rejection
 	if errors.As(err, &r) {
 		return r.Problem, true
 	}
-	return reeve.Problem{}, false
+	return api.Problem{}, false
 }
 
 // rejection turns a bad answer into an error.
-func (c *Client) rejection(resp *http.Response) error {
+func (c *conn) rejection(resp *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if kind != "application/problem+json" {
 		return c.stranger(resp)
 	}
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
-	var p reeve.Problem
+	var p api.Problem
 	if err != nil || json.Unmarshal(b, &p) != nil {
 		return c.stranger(resp)
 	}
@@ -69,8 +70,8 @@ func (c *Client) rejection(resp *http.Response) error {
 }
 
 // stranger is for answers that no Reeve server gives: another server, or a proxy in between.
-func (c *Client) stranger(resp *http.Response) error {
-	p := reeve.Problem{Type: "about:blank", Title: http.StatusText(resp.StatusCode), Status: resp.StatusCode, Code: codeOf(resp.StatusCode),
+func (c *conn) stranger(resp *http.Response) error {
+	p := api.Problem{Type: "about:blank", Title: http.StatusText(resp.StatusCode), Status: resp.StatusCode, Code: codeOf(resp.StatusCode),
 		Detail: fmt.Sprintf("what answers at %s is not a Reeve server: it said %s", c.base, resp.Status), Hint: "check the address"}
 	return &reeve.Error{Code: p.Code, Message: p.Detail, Hint: p.Hint, RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
 }
@@ -103,7 +104,7 @@ func codeOf(status int) reeve.Code {
 
 // lost says what a request without an answer came to. What never left is Unavailable; a change that may have left is unknown,
 // whatever cut it off.
-func (c *Client) lost(ctx context.Context, r *request, err error) error {
+func (c *conn) lost(ctx context.Context, r *request, err error) error {
 	if !r.left.Load() {
 		if ctx.Err() != nil {
 			return &reeve.Error{Code: reeve.Canceled, Message: "interrupted before the request was sent", Err: ctx.Err()}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -43,7 +44,7 @@ func answer(kind string, status int, body string, headers ...string) http.Handle
 func TestProblemSurvivesTheWire(t *testing.T) {
 	c := speak(t, answer("application/problem+json; charset=utf-8", 409, `{"type":"about:blank","title":"Conflict","status":409,"detail":"used before",
 		"code":"CONFLICT","hint":"use another","errors":[{"path":"/a","message":"bad","expected":"good"}],"request_id":"req_1","call_id":"msg_1"}`, "Retry-After", "7"))
-	_, err := c.Call(t.Context(), "clerk", reeve.CallRequest{Tool: "x"})
+	_, err := c.Calls().Call(t.Context(), "clerk", api.CallRequest{Tool: "x"})
 	if !errors.Is(err, &reeve.Error{Code: reeve.Conflict}) {
 		t.Fatalf("got %v, want a conflict", err)
 	}
@@ -75,7 +76,7 @@ func TestStrangers(t *testing.T) {
 		"JSON cut off":         {answer("application/json", 200, `{"version":`), reeve.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := speak(t, tt.h).Status(t.Context())
+			_, err := speak(t, tt.h).Server().Status(t.Context())
 			if got := reeve.CodeOf(err); got != tt.want {
 				t.Errorf("got %s (%v), want %s", got, err, tt.want)
 			}
@@ -91,8 +92,8 @@ func TestStrangers(t *testing.T) {
 func TestStrangersDoNothing(t *testing.T) {
 	c := speak(t, answer("application/json", 200, `{}`, "X-Request-Id", ""))
 	var copied strings.Builder
-	_, backup := c.Backup(t.Context(), &copied)
-	for name, err := range map[string]error{"a backup": backup, "a removal": c.DeleteAgent(t.Context(), "clerk"), "a look": c.Ready(t.Context())} {
+	_, backup := c.Server().Backup(t.Context(), &copied)
+	for name, err := range map[string]error{"a backup": backup, "a removal": c.Agents().Delete(t.Context(), "clerk"), "a look": c.Server().Ready(t.Context())} {
 		if err == nil || !strings.Contains(err.Error(), "is not a Reeve server") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -108,7 +109,7 @@ func TestNobodyThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Call(t.Context(), "clerk", reeve.CallRequest{Tool: "x"})
+	_, err = c.Calls().Call(t.Context(), "clerk", api.CallRequest{Tool: "x"})
 	e := reeve.AsError(err)
 	if e.Code != reeve.Unavailable || e.Message != "no Reeve server answers at "+url || e.Hint != "start one with: reeve serve" {
 		t.Errorf("got %+v", e)
@@ -119,14 +120,14 @@ func TestNobodyThere(t *testing.T) {
 func TestLostAnswers(t *testing.T) {
 	hangUp := func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }
 	c := speak(t, hangUp)
-	_, err := c.Call(t.Context(), "clerk", reeve.CallRequest{Tool: "x"})
+	_, err := c.Calls().Call(t.Context(), "clerk", api.CallRequest{Tool: "x"})
 	if e := reeve.AsError(err); e.Code != reeve.UnknownOutcome || !strings.Contains(e.Hint, "key-1") {
 		t.Errorf("call: got %+v", e)
 	}
-	if got := reeve.CodeOf(c.DeleteAgent(t.Context(), "clerk")); got != reeve.UnknownOutcome {
+	if got := reeve.CodeOf(c.Agents().Delete(t.Context(), "clerk")); got != reeve.UnknownOutcome {
 		t.Errorf("delete: got %s", got)
 	}
-	if _, err := c.Status(t.Context()); reeve.CodeOf(err) != reeve.Unavailable {
+	if _, err := c.Server().Status(t.Context()); reeve.CodeOf(err) != reeve.Unavailable {
 		t.Errorf("status: got %v", err)
 	}
 }
@@ -144,10 +145,10 @@ func TestInterrupted(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-arrived; cancel() }()
-	if _, err := c.Call(ctx, "clerk", reeve.CallRequest{Tool: "x"}); reeve.CodeOf(err) != reeve.UnknownOutcome {
+	if _, err := c.Calls().Call(ctx, "clerk", api.CallRequest{Tool: "x"}); reeve.CodeOf(err) != reeve.UnknownOutcome {
 		t.Errorf("during a call: got %v", err)
 	}
-	if _, err := c.Call(ctx, "clerk", reeve.CallRequest{Tool: "x"}); reeve.CodeOf(err) != reeve.Canceled {
+	if _, err := c.Calls().Call(ctx, "clerk", api.CallRequest{Tool: "x"}); reeve.CodeOf(err) != reeve.Canceled {
 		t.Errorf("before a call: got %v", err)
 	}
 }
@@ -158,7 +159,7 @@ func TestRequest(t *testing.T) {
 		got = r.Clone(context.Background())
 		answer("application/json", 200, "{}")(w, r)
 	})
-	if _, err := c.SetBudget(t.Context(), "agent:a/b?c", reeve.BudgetRequest{}); err != nil {
+	if _, err := c.Budgets().Set(t.Context(), "agent:a/b?c", api.BudgetRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if got.URL.EscapedPath() != "/api/budgets/agent:a%2Fb%3Fc" {
@@ -167,13 +168,13 @@ func TestRequest(t *testing.T) {
 	if got.Header.Get("Authorization") != "Bearer secret" || got.Header.Get("X-Workspace-Id") != "acme" || got.Header.Get("Idempotency-Key") != "" {
 		t.Errorf("headers %v", got.Header)
 	}
-	if _, err := c.CreateAgent(t.Context(), reeve.AgentRequest{}); err != nil {
+	if _, err := c.Agents().Create(t.Context(), api.AgentRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if got.Header.Get("Idempotency-Key") != "key-1" {
 		t.Errorf("a POST without a key: %v", got.Header)
 	}
-	if _, err := c.Operations(t.Context(), client.OperationFilter{State: reeve.Unknown, Page: client.Page{Limit: 5}}); err != nil {
+	if _, err := c.Operations().List(t.Context(), client.OperationFilter{State: reeve.Unknown, Page: client.Page{Limit: 5}}); err != nil {
 		t.Fatal(err)
 	}
 	if got.URL.RawQuery != "limit=5&state=unknown" {

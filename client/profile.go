@@ -4,17 +4,18 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 )
 
-// Profiles lists what agents of each kind may do.
-func (c *Client) Profiles(ctx context.Context) (reeve.ProfileList, error) {
-	return get[reeve.ProfileList](ctx, c, path("profiles"), nil)
+// List lists what agents of each kind may do.
+func (s ProfileService) List(ctx context.Context) (api.ProfileList, error) {
+	return get[api.ProfileList](ctx, s.conn, path("profiles"), nil)
 }
 
-// SetProfile says what agents of a kind may do.
-func (c *Client) SetProfile(ctx context.Context, kind string, capabilities []string) (reeve.Profile, error) {
+// Set says what agents of a kind may do.
+func (s ProfileService) Set(ctx context.Context, kind string, capabilities []string) (reeve.Profile, error) {
 	if capabilities == nil {
 		capabilities = []string{}
 	}
-	return put[reeve.Profile](ctx, c, path("profiles", kind), reeve.ProfileRequest{Capabilities: capabilities})
+	return put[reeve.Profile](ctx, s.conn, path("profiles", kind), api.ProfileRequest{Capabilities: capabilities})
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"reeve"
+	"reeve/api"
 )
 
 // ProposalFilter chooses proposals.
@@ -15,33 +16,33 @@ type ProposalFilter struct {
 	Page
 }
 
-// Proposals lists what agents proposed, newest first.
-func (c *Client) Proposals(ctx context.Context, f ProposalFilter) (reeve.ProposalList, error) {
+// List lists what agents proposed, newest first.
+func (s ProposalService) List(ctx context.Context, f ProposalFilter) (api.ProposalList, error) {
 	q := f.query()
 	q.Set("state", string(f.State))
 	q.Set("agent", f.Agent)
 	q.Set("set", f.Set)
-	return get[reeve.ProposalList](ctx, c, path("proposals"), q)
+	return get[api.ProposalList](ctx, s.conn, path("proposals"), q)
 }
 
-// Proposal gives one proposal.
-func (c *Client) Proposal(ctx context.Context, id string) (reeve.Proposal, error) {
-	return get[reeve.Proposal](ctx, c, path("proposals", id), nil)
+// Get gives one proposal.
+func (s ProposalService) Get(ctx context.Context, id string) (reeve.Proposal, error) {
+	return get[reeve.Proposal](ctx, s.conn, path("proposals", id), nil)
 }
 
-// AcceptProposal lets a proposed call be applied. The server applies it; [Client.Wait] follows its operation.
-func (c *Client) AcceptProposal(ctx context.Context, id, comment string) (reeve.Proposal, error) {
-	return post[reeve.Proposal](ctx, c, path("proposals", id, "accept"), reeve.CommentRequest{Comment: comment})
+// Accept lets a proposed call be applied. The server applies it; [OperationService.Wait] follows its operation.
+func (s ProposalService) Accept(ctx context.Context, id, comment string) (reeve.Proposal, error) {
+	return post[reeve.Proposal](ctx, s.conn, path("proposals", id, "accept"), api.CommentRequest{Comment: comment})
 }
 
-// RejectProposal refuses a proposed call for good. The comment reaches the agent if it proposes the same again.
-func (c *Client) RejectProposal(ctx context.Context, id, comment string) (reeve.Proposal, error) {
-	return post[reeve.Proposal](ctx, c, path("proposals", id, "reject"), reeve.CommentRequest{Comment: comment})
+// Reject refuses a proposed call for good. The comment reaches the agent if it proposes the same again.
+func (s ProposalService) Reject(ctx context.Context, id, comment string) (reeve.Proposal, error) {
+	return post[reeve.Proposal](ctx, s.conn, path("proposals", id, "reject"), api.CommentRequest{Comment: comment})
 }
 
-// ReopenProposal lets a rejected proposal be decided on again.
-func (c *Client) ReopenProposal(ctx context.Context, id string) (reeve.Proposal, error) {
-	return post[reeve.Proposal](ctx, c, path("proposals", id, "reopen"), nil)
+// Reopen lets a rejected proposal be decided on again.
+func (s ProposalService) Reopen(ctx context.Context, id string) (reeve.Proposal, error) {
+	return post[reeve.Proposal](ctx, s.conn, path("proposals", id, "reopen"), nil)
 }
 
 // ChangeSetFilter chooses change sets.
@@ -51,25 +52,25 @@ type ChangeSetFilter struct {
 	Page
 }
 
-// ChangeSets lists change sets, newest first, without their items.
-func (c *Client) ChangeSets(ctx context.Context, f ChangeSetFilter) (reeve.ChangeSetList, error) {
+// List lists change sets, newest first, without their items.
+func (s ChangeSetService) List(ctx context.Context, f ChangeSetFilter) (api.ChangeSetList, error) {
 	q := f.query()
 	q.Set("agent", f.Agent)
 	q.Set("pending", strconv.FormatBool(f.Pending))
-	return get[reeve.ChangeSetList](ctx, c, path("change-sets"), q)
+	return get[api.ChangeSetList](ctx, s.conn, path("change-sets"), q)
 }
 
-// ChangeSet gives a change set and its items.
-func (c *Client) ChangeSet(ctx context.Context, id string) (reeve.ChangeSet, error) {
-	return get[reeve.ChangeSet](ctx, c, path("change-sets", id), nil)
+// Get gives a change set and its items.
+func (s ChangeSetService) Get(ctx context.Context, id string) (reeve.ChangeSet, error) {
+	return get[reeve.ChangeSet](ctx, s.conn, path("change-sets", id), nil)
 }
 
-// AcceptChangeSet accepts several items of a set, each on its own; without items all that are pending.
-func (c *Client) AcceptChangeSet(ctx context.Context, id string, r reeve.SetDecisionRequest) (reeve.SetDecision, error) {
-	return post[reeve.SetDecision](ctx, c, path("change-sets", id, "accept"), r)
+// Accept accepts several items of a set, each on its own; without items all that are pending.
+func (s ChangeSetService) Accept(ctx context.Context, id string, r api.SetDecisionRequest) (reeve.SetDecision, error) {
+	return post[reeve.SetDecision](ctx, s.conn, path("change-sets", id, "accept"), r)
 }
 
-// RejectChangeSet rejects several items of a set, each on its own; without items all that are pending.
-func (c *Client) RejectChangeSet(ctx context.Context, id string, r reeve.SetDecisionRequest) (reeve.SetDecision, error) {
-	return post[reeve.SetDecision](ctx, c, path("change-sets", id, "reject"), r)
+// Reject rejects several items of a set, each on its own; without items all that are pending.
+func (s ChangeSetService) Reject(ctx context.Context, id string, r api.SetDecisionRequest) (reeve.SetDecision, error) {
+	return post[reeve.SetDecision](ctx, s.conn, path("change-sets", id, "reject"), r)
 }

@@ -45,24 +45,24 @@ func (p Page) query() url.Values {
 	return q
 }
 
-func get[T any](ctx context.Context, c *Client, path string, query url.Values) (out T, err error) {
+func get[T any](ctx context.Context, c *conn, path string, query url.Values) (out T, err error) {
 	return out, c.do(ctx, &request{method: http.MethodGet, path: path, query: query}, &out)
 }
 
-func put[T any](ctx context.Context, c *Client, path string, body any) (out T, err error) {
+func put[T any](ctx context.Context, c *conn, path string, body any) (out T, err error) {
 	return out, c.do(ctx, &request{method: http.MethodPut, path: path, body: body}, &out)
 }
 
-func post[T any](ctx context.Context, c *Client, path string, body any) (out T, err error) {
+func post[T any](ctx context.Context, c *conn, path string, body any) (out T, err error) {
 	return out, c.do(ctx, &request{method: http.MethodPost, path: path, body: body}, &out)
 }
 
-func (c *Client) remove(ctx context.Context, path string) error {
+func (c *conn) remove(ctx context.Context, path string) error {
 	return c.do(ctx, &request{method: http.MethodDelete, path: path}, nil)
 }
 
 // do sends a request and reads its answer into out; a nil out means that no body is expected.
-func (c *Client) do(ctx context.Context, r *request, out any) error {
+func (c *conn) do(ctx context.Context, r *request, out any) error {
 	if r.method == http.MethodPost && r.key == "" {
 		r.key = c.key()
 	}
@@ -85,7 +85,7 @@ func (c *Client) do(ctx context.Context, r *request, out any) error {
 }
 
 // send gives the answer if it is a good one.
-func (c *Client) send(ctx context.Context, r *request) (*http.Response, error) {
+func (c *conn) send(ctx context.Context, r *request) (*http.Response, error) {
 	req, err := c.build(ctx, r)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (c *Client) send(ctx context.Context, r *request) (*http.Response, error) {
 	return resp, nil
 }
 
-func (c *Client) build(ctx context.Context, r *request) (*http.Request, error) {
+func (c *conn) build(ctx context.Context, r *request) (*http.Request, error) {
 	var body io.Reader
 	if r.body != nil {
 		b, err := json.Marshal(r.body)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/notify"
 )
 
@@ -18,58 +19,58 @@ type RunFilter struct {
 	Page
 }
 
-// Runs lists runs, newest first.
-func (c *Client) Runs(ctx context.Context, f RunFilter) (reeve.RunList, error) {
+// List lists runs, newest first.
+func (s RunService) List(ctx context.Context, f RunFilter) (api.RunList, error) {
 	q := f.query()
 	q.Set("agent", f.Agent)
 	q.Set("state", string(f.State))
-	return get[reeve.RunList](ctx, c, path("runs"), q)
+	return get[api.RunList](ctx, s.conn, path("runs"), q)
 }
 
-// Run gives one run.
-func (c *Client) Run(ctx context.Context, id string) (reeve.Run, error) {
-	return get[reeve.Run](ctx, c, path("runs", id), nil)
+// Get gives one run.
+func (s RunService) Get(ctx context.Context, id string) (reeve.Run, error) {
+	return get[reeve.Run](ctx, s.conn, path("runs", id), nil)
 }
 
-// RunWakes says why a run ran: the wakes it serves, newest first.
-func (c *Client) RunWakes(ctx context.Context, id string, p Page) (reeve.WakeList, error) {
-	return get[reeve.WakeList](ctx, c, path("runs", id, "wakes"), p.query())
+// Wakes says why a run ran: the wakes it serves, newest first.
+func (s RunService) Wakes(ctx context.Context, id string, p Page) (api.WakeList, error) {
+	return get[api.WakeList](ctx, s.conn, path("runs", id, "wakes"), p.query())
 }
 
-// RunMessages lists a part of what a run thought and did, oldest first.
-func (c *Client) RunMessages(ctx context.Context, run reeve.Run, p Page) (reeve.MessageList, error) {
-	return c.Messages(ctx, run.AgentID, MessageFilter{Run: run.ID, Page: p})
+// Messages lists a part of what a run thought and did, oldest first.
+func (s RunService) Messages(ctx context.Context, run reeve.Run, p Page) (api.MessageList, error) {
+	return AgentService(s).Messages(ctx, run.AgentID, MessageFilter{Run: run.ID, Page: p})
 }
 
-// CancelRun ends a run. What it has begun is still recorded.
-func (c *Client) CancelRun(ctx context.Context, id string) (reeve.Run, error) {
-	return post[reeve.Run](ctx, c, path("runs", id, "cancel"), nil)
+// Cancel ends a run. What it has begun is still recorded.
+func (s RunService) Cancel(ctx context.Context, id string) (reeve.Run, error) {
+	return post[reeve.Run](ctx, s.conn, path("runs", id, "cancel"), nil)
 }
 
-// Wake asks for a run of an agent. The same key wakes it once; without one, each request does. [Client.RunOf] gives the run.
-func (c *Client) Wake(ctx context.Context, agent, key string, w reeve.WakeRequest) (out reeve.Wake, err error) {
+// Create asks for a run of an agent. The same key wakes it once; without one, each request does. [RunService.OfWake] gives the run.
+func (s WakeService) Create(ctx context.Context, agent, key string, w api.WakeRequest) (out reeve.Wake, err error) {
 	if key == "" {
-		key = c.key()
+		key = s.conn.key()
 	}
-	return out, c.do(ctx, &request{method: http.MethodPost, path: path("agents", agent, "wake"), body: w, key: key,
+	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("agents", agent, "wake"), body: w, key: key,
 		again: "ask again with the Idempotency-Key " + key + ": it wakes once"}, &out)
 }
 
-// Wakes lists an agent's wakes, newest first: those that wait, too, and those that were skipped.
-func (c *Client) Wakes(ctx context.Context, agent string, p Page) (reeve.WakeList, error) {
-	return get[reeve.WakeList](ctx, c, path("agents", agent, "wakes"), p.query())
+// List lists an agent's wakes, newest first: those that wait, too, and those that were skipped.
+func (s WakeService) List(ctx context.Context, agent string, p Page) (api.WakeList, error) {
+	return get[api.WakeList](ctx, s.conn, path("agents", agent, "wakes"), p.query())
 }
 
-// WakeOf gives a wake by its run key.
-func (c *Client) WakeOf(ctx context.Context, key string) (reeve.Wake, error) {
-	return get[reeve.Wake](ctx, c, path("wakes", key), nil)
+// Get gives a wake by its run key.
+func (s WakeService) Get(ctx context.Context, key string) (reeve.Wake, error) {
+	return get[reeve.Wake](ctx, s.conn, path("wakes", key), nil)
 }
 
-// RunOf waits until a run serves the wake, and gives the run. A wake that is skipped is an error with the code Skipped. With states, a
+// OfWake waits until a run serves the wake, and gives the run. A wake that is skipped is an error with the code Skipped. With states, a
 // wake that is behind a run of its agent in one of them is an error with the code InProgress, and the run is that one.
-func (c *Client) RunOf(ctx context.Context, w reeve.Wake, behind ...reeve.RunState) (run reeve.Run, err error) {
+func (s RunService) OfWake(ctx context.Context, w reeve.Wake, behind ...reeve.RunState) (run reeve.Run, err error) {
 	err = patiently(ctx, "the agent is not awake yet", true, func() (bool, error) {
-		is, err := c.WakeOf(ctx, w.RunKey)
+		is, err := WakeService(s).Get(ctx, w.RunKey)
 		if err != nil {
 			return false, err
 		}
@@ -77,11 +78,11 @@ func (c *Client) RunOf(ctx context.Context, w reeve.Wake, behind ...reeve.RunSta
 		case reeve.WakeSkipped:
 			return false, reeve.Errorf(reeve.Skipped, "the wake was skipped: %s", is.Why)
 		case reeve.WakeTaken:
-			run, err = c.Run(ctx, is.RunID)
+			run, err = s.Get(ctx, is.RunID)
 			return true, err
 		case reeve.WakeQueued:
 			for _, state := range behind {
-				if run, err = c.first(ctx, w.AgentID, state); err != nil || run.ID != "" {
+				if run, err = s.first(ctx, w.AgentID, state); err != nil || run.ID != "" {
 					break
 				}
 			}
@@ -97,9 +98,9 @@ func (c *Client) RunOf(ctx context.Context, w reeve.Wake, behind ...reeve.RunSta
 
 // first gives the run of an agent in a state that its wakes wait for: not a turn, nor one that is served beside the others. One that is
 // parked only until an agent has answered goes on, and is none.
-func (c *Client) first(ctx context.Context, agent string, state reeve.RunState) (run reeve.Run, err error) {
+func (s RunService) first(ctx context.Context, agent string, state reeve.RunState) (run reeve.Run, err error) {
 	for f := (RunFilter{Agent: agent, State: state, Page: Page{Limit: 500}}); ; {
-		list, err := c.Runs(ctx, f)
+		list, err := s.List(ctx, f)
 		if err != nil {
 			return run, err
 		}
@@ -107,7 +108,7 @@ func (c *Client) first(ctx context.Context, agent string, state reeve.RunState) 
 			if r.Reason == reeve.ReasonUser || strings.HasPrefix(r.SessionID, "schedule:") || strings.HasPrefix(r.SessionID, "step:") {
 				continue
 			}
-			if r, err = c.Run(ctx, r.ID); err != nil || r.State == state && !r.GoesOn {
+			if r, err = s.Get(ctx, r.ID); err != nil || r.State == state && !r.GoesOn {
 				return r, err
 			}
 		}
@@ -117,10 +118,10 @@ func (c *Client) first(ctx context.Context, agent string, state reeve.RunState) 
 	}
 }
 
-// WaitRun looks at a run until it has ended, or is in one of the states given. One that is parked only until an agent has answered goes on.
-func (c *Client) WaitRun(ctx context.Context, id string, until ...reeve.RunState) (run reeve.Run, err error) {
+// Wait looks at a run until it has ended, or is in one of the states given. One that is parked only until an agent has answered goes on.
+func (s RunService) Wait(ctx context.Context, id string, until ...reeve.RunState) (run reeve.Run, err error) {
 	err = patiently(ctx, "run "+id+" has not ended", false, func() (bool, error) {
-		run, err = c.Run(ctx, id)
+		run, err = s.Get(ctx, id)
 		return run.State.Final() || slices.Contains(until, run.State) && !run.GoesOn, err
 	})
 	return run, err

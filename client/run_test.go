@@ -30,13 +30,13 @@ func TestRunOf(t *testing.T) {
 		answer("application/json", 200, body)(w, r)
 	})
 	mine := reeve.Wake{AgentID: "agt_1", RunKey: "agt/mine"}
-	if r, err := c.RunOf(t.Context(), mine); err != nil || r.ID != "run_1" || looks != 2 {
+	if r, err := c.Runs().OfWake(t.Context(), mine); err != nil || r.ID != "run_1" || looks != 2 {
 		t.Errorf("got %+v, %v after %d looks", r, err, looks)
 	}
-	if _, err := c.RunOf(t.Context(), mine); reeve.CodeOf(err) != reeve.Skipped || !strings.Contains(err.Error(), "the agent is stopped") {
+	if _, err := c.Runs().OfWake(t.Context(), mine); reeve.CodeOf(err) != reeve.Skipped || !strings.Contains(err.Error(), "the agent is stopped") {
 		t.Errorf("skipped: got %v", err)
 	}
-	if _, err := c.RunOf(t.Context(), mine); reeve.CodeOf(err) != reeve.NotFound {
+	if _, err := c.Runs().OfWake(t.Context(), mine); reeve.CodeOf(err) != reeve.NotFound {
 		t.Errorf("gone: got %v", err)
 	}
 }
@@ -58,7 +58,7 @@ func TestRunOf_Behind(t *testing.T) {
 		}
 		answer("application/json", 200, body)(w, r)
 	})
-	r, err := c.RunOf(t.Context(), reeve.Wake{AgentID: "agt_1", RunKey: "mine"}, reeve.RunParked)
+	r, err := c.Runs().OfWake(t.Context(), reeve.Wake{AgentID: "agt_1", RunKey: "mine"}, reeve.RunParked)
 	if reeve.CodeOf(err) != reeve.InProgress || !strings.Contains(err.Error(), "run_1") || r.ID != "run_1" || looks != 2 {
 		t.Errorf("got %+v, %v after %d looks", r, err, looks)
 	}
@@ -84,7 +84,7 @@ func startedAgain(looks *int, before, after string) http.HandlerFunc {
 func TestWaitRun_TheServerIsStartedAgain(t *testing.T) {
 	looks := 0
 	c := speak(t, startedAgain(&looks, `{"id":"run_1","state":"running"}`, `{"id":"run_1","state":"completed"}`))
-	if r, err := c.WaitRun(t.Context(), "run_1"); err != nil || r.State != reeve.RunCompleted || looks < 5 {
+	if r, err := c.Runs().Wait(t.Context(), "run_1"); err != nil || r.State != reeve.RunCompleted || looks < 5 {
 		t.Errorf("got %+v, %v after %d looks", r, err, looks)
 	}
 }
@@ -93,7 +93,7 @@ func TestWaitRun_TheServerIsStartedAgain(t *testing.T) {
 func TestWait_TheServerIsStartedAgain(t *testing.T) {
 	looks := 0
 	c := speak(t, startedAgain(&looks, `{"id":"op_1","state":"prepared"}`, `{"id":"op_1","state":"committed"}`))
-	if op, err := c.Wait(t.Context(), "op_1"); err != nil || op.State != reeve.Committed || looks < 5 {
+	if op, err := c.Operations().Wait(t.Context(), "op_1"); err != nil || op.State != reeve.Committed || looks < 5 {
 		t.Errorf("got %+v, %v after %d looks", op, err, looks)
 	}
 }
@@ -108,10 +108,10 @@ func TestWaitRun(t *testing.T) {
 			context.AfterFunc(r.Context(), cancel) // once it has its answer
 		}
 	})
-	if r, err := c.WaitRun(ctx, "run_1", reeve.RunParked); err != nil || r.State != reeve.RunParked {
+	if r, err := c.Runs().Wait(ctx, "run_1", reeve.RunParked); err != nil || r.State != reeve.RunParked {
 		t.Errorf("until parked: got %+v, %v", r, err)
 	}
-	if _, err := c.WaitRun(ctx, "run_1"); reeve.CodeOf(err) != reeve.Canceled || !errors.Is(err, context.Canceled) {
+	if _, err := c.Runs().Wait(ctx, "run_1"); reeve.CodeOf(err) != reeve.Canceled || !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: got %v", err)
 	}
 }

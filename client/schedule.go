@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"reeve"
+	"reeve/api"
 )
 
 // ScheduleFilter chooses schedules, and a part of them.
@@ -17,8 +18,8 @@ type ScheduleFilter struct {
 	Limit  int              // how many at most. Default: as many as the server likes
 }
 
-// Schedules lists schedules, oldest first.
-func (c *Client) Schedules(ctx context.Context, f ScheduleFilter) (reeve.ScheduleList, error) {
+// List lists schedules, oldest first.
+func (s ScheduleService) List(ctx context.Context, f ScheduleFilter) (api.ScheduleList, error) {
 	q := url.Values{"agent": {f.Agent}, "name": {f.Name}, "status": {string(f.Status)}}
 	if f.Offset != 0 {
 		q.Set("offset", strconv.Itoa(f.Offset))
@@ -26,30 +27,30 @@ func (c *Client) Schedules(ctx context.Context, f ScheduleFilter) (reeve.Schedul
 	if f.Limit != 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))
 	}
-	return get[reeve.ScheduleList](ctx, c, path("schedules"), q)
+	return get[api.ScheduleList](ctx, s.conn, path("schedules"), q)
 }
 
-// Schedule gives one schedule and its next firings.
-func (c *Client) Schedule(ctx context.Context, id string) (reeve.Schedule, error) {
-	return get[reeve.Schedule](ctx, c, path("schedules", id), nil)
+// Get gives one schedule and its next firings.
+func (s ScheduleService) Get(ctx context.Context, id string) (api.Schedule, error) {
+	return get[api.Schedule](ctx, s.conn, path("schedules", id), nil)
 }
 
-// CreateSchedule makes a schedule.
-func (c *Client) CreateSchedule(ctx context.Context, r reeve.ScheduleRequest) (reeve.Schedule, error) {
-	return post[reeve.Schedule](ctx, c, path("schedules"), r)
+// Create makes a schedule.
+func (s ScheduleService) Create(ctx context.Context, r reeve.ScheduleRequest) (api.Schedule, error) {
+	return post[api.Schedule](ctx, s.conn, path("schedules"), r)
 }
 
-// UpdateSchedule changes what the request names, and leaves the rest. The status pauses and resumes it.
-func (c *Client) UpdateSchedule(ctx context.Context, id string, r reeve.ScheduleRequest) (reeve.Schedule, error) {
-	return patch[reeve.Schedule](ctx, c, path("schedules", id), r)
+// Update changes what the request names, and leaves the rest. The status pauses and resumes it.
+func (s ScheduleService) Update(ctx context.Context, id string, r reeve.ScheduleRequest) (api.Schedule, error) {
+	return patch[api.Schedule](ctx, s.conn, path("schedules", id), r)
 }
 
-// DeleteSchedule removes a schedule. Its runs stay.
-func (c *Client) DeleteSchedule(ctx context.Context, id string) error {
-	return c.remove(ctx, path("schedules", id))
+// Delete removes a schedule. Its runs stay.
+func (s ScheduleService) Delete(ctx context.Context, id string) error {
+	return s.conn.remove(ctx, path("schedules", id))
 }
 
-// ScheduleRuns lists a schedule's runs, newest first.
-func (c *Client) ScheduleRuns(ctx context.Context, id string, p Page) (reeve.RunList, error) {
-	return get[reeve.RunList](ctx, c, path("schedules", id, "runs"), p.query())
+// Runs lists a schedule's runs, newest first.
+func (s ScheduleService) Runs(ctx context.Context, id string, p Page) (api.RunList, error) {
+	return get[api.RunList](ctx, s.conn, path("schedules", id, "runs"), p.query())
 }

@@ -4,20 +4,20 @@ import (
 	"context"
 	"net/http"
 
-	"reeve"
+	"reeve/api"
 )
 
-// Secrets lists the names of the workspace's secrets.
-func (c *Client) Secrets(ctx context.Context) (reeve.SecretList, error) {
-	return get[reeve.SecretList](ctx, c, path("secrets"), nil)
+// List lists the names of the workspace's secrets.
+func (s SecretService) List(ctx context.Context) (api.SecretList, error) {
+	return get[api.SecretList](ctx, s.conn, path("secrets"), nil)
 }
 
-// SetSecret stores a secret. No route gives its value back.
-func (c *Client) SetSecret(ctx context.Context, name, value string) error {
-	return c.do(ctx, &request{method: http.MethodPut, path: path("secrets", name), body: reeve.SecretRequest{Value: value}}, nil)
+// Set stores a secret. No route gives its value back.
+func (s SecretService) Set(ctx context.Context, name, value string) error {
+	return s.conn.do(ctx, &request{method: http.MethodPut, path: path("secrets", name), body: api.SecretRequest{Value: value}}, nil)
 }
 
-// DeleteSecret removes a secret.
-func (c *Client) DeleteSecret(ctx context.Context, name string) error {
-	return c.remove(ctx, path("secrets", name))
+// Delete removes a secret.
+func (s SecretService) Delete(ctx context.Context, name string) error {
+	return s.conn.remove(ctx, path("secrets", name))
 }

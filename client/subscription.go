@@ -4,19 +4,20 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 )
 
-// Subscriptions lists what an agent watches.
-func (c *Client) Subscriptions(ctx context.Context, agent string) (reeve.SubscriptionList, error) {
-	return get[reeve.SubscriptionList](ctx, c, path("agents", agent, "subscriptions"), nil)
+// List lists what an agent watches.
+func (s SubscriptionService) List(ctx context.Context, agent string) (api.SubscriptionList, error) {
+	return get[api.SubscriptionList](ctx, s.conn, path("agents", agent, "subscriptions"), nil)
 }
 
-// CreateSubscription lets an agent watch something: it wakes when that changes.
-func (c *Client) CreateSubscription(ctx context.Context, agent string, r reeve.SubscriptionRequest) (reeve.Subscription, error) {
-	return post[reeve.Subscription](ctx, c, path("agents", agent, "subscriptions"), r)
+// Create lets an agent watch something: it wakes when that changes.
+func (s SubscriptionService) Create(ctx context.Context, agent string, r api.SubscriptionRequest) (reeve.Subscription, error) {
+	return post[reeve.Subscription](ctx, s.conn, path("agents", agent, "subscriptions"), r)
 }
 
-// DeleteSubscription ends the watching.
-func (c *Client) DeleteSubscription(ctx context.Context, id string) error {
-	return c.remove(ctx, path("subscriptions", id))
+// Delete ends the watching.
+func (s SubscriptionService) Delete(ctx context.Context, id string) error {
+	return s.conn.remove(ctx, path("subscriptions", id))
 }

@@ -3,20 +3,20 @@ package client
 import (
 	"context"
 
-	"reeve"
+	"reeve/api"
 )
 
-// Tokens lists the tokens valid in the workspace.
-func (c *Client) Tokens(ctx context.Context) (reeve.TokenList, error) {
-	return get[reeve.TokenList](ctx, c, path("tokens"), nil)
+// List lists the tokens valid in the workspace.
+func (s TokenService) List(ctx context.Context) (api.TokenList, error) {
+	return get[api.TokenList](ctx, s.conn, path("tokens"), nil)
 }
 
-// CreateToken makes a token. The answer is the only place that shows it.
-func (c *Client) CreateToken(ctx context.Context, t reeve.TokenRequest) (reeve.NewToken, error) {
-	return post[reeve.NewToken](ctx, c, path("tokens"), t)
+// Create makes a token. The answer is the only place that shows it.
+func (s TokenService) Create(ctx context.Context, t api.TokenRequest) (api.NewToken, error) {
+	return post[api.NewToken](ctx, s.conn, path("tokens"), t)
 }
 
-// RevokeToken makes a token worthless at once.
-func (c *Client) RevokeToken(ctx context.Context, id string) error {
-	return c.remove(ctx, path("tokens", id))
+// Revoke makes a token worthless at once.
+func (s TokenService) Revoke(ctx context.Context, id string) error {
+	return s.conn.remove(ctx, path("tokens", id))
 }

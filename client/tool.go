@@ -4,30 +4,30 @@ import (
 	"context"
 	"net/url"
 
-	"reeve"
+	"reeve/api"
 )
 
-// Tools lists the catalogue, or one category of it.
-func (c *Client) Tools(ctx context.Context, category string) (reeve.ToolList, error) {
-	return get[reeve.ToolList](ctx, c, path("tools"), url.Values{"category": {category}})
+// List lists the catalogue, or one category of it.
+func (s ToolService) List(ctx context.Context, category string) (api.ToolList, error) {
+	return get[api.ToolList](ctx, s.conn, path("tools"), url.Values{"category": {category}})
 }
 
-// Tool gives one tool.
-func (c *Client) Tool(ctx context.Context, id string) (reeve.ToolView, error) {
-	return get[reeve.ToolView](ctx, c, path("tools", id), nil)
+// Get gives one tool.
+func (s ToolService) Get(ctx context.Context, id string) (api.ToolView, error) {
+	return get[api.ToolView](ctx, s.conn, path("tools", id), nil)
 }
 
-// CreateTool adds a user-defined tool.
-func (c *Client) CreateTool(ctx context.Context, t reeve.ToolRequest) (reeve.ToolView, error) {
-	return post[reeve.ToolView](ctx, c, path("tools"), t)
+// Create adds a user-defined tool.
+func (s ToolService) Create(ctx context.Context, t api.ToolRequest) (api.ToolView, error) {
+	return post[api.ToolView](ctx, s.conn, path("tools"), t)
 }
 
-// UpdateTool replaces a user-defined tool.
-func (c *Client) UpdateTool(ctx context.Context, id string, t reeve.ToolRequest) (reeve.ToolView, error) {
-	return put[reeve.ToolView](ctx, c, path("tools", id), t)
+// Update replaces a user-defined tool.
+func (s ToolService) Update(ctx context.Context, id string, t api.ToolRequest) (api.ToolView, error) {
+	return put[api.ToolView](ctx, s.conn, path("tools", id), t)
 }
 
-// DeleteTool removes a user-defined tool, from its agents too.
-func (c *Client) DeleteTool(ctx context.Context, id string) error {
-	return c.remove(ctx, path("tools", id))
+// Delete removes a user-defined tool, from its agents too.
+func (s ToolService) Delete(ctx context.Context, id string) error {
+	return s.conn.remove(ctx, path("tools", id))
 }

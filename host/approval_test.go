@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -329,7 +330,7 @@ func TestG14_AVoidApprovalIsAConflict(t *testing.T) {
 		says string
 	}{{denied.ApprovalID, reeve.Rejected, "answered already"}, {lapsed.ApprovalID, reeve.Lapsed, "has lapsed"}, {used.ApprovalID, reeve.Approved, "answered already"}} {
 		for _, decision := range []string{"approve", "deny"} {
-			var p reeve.Problem
+			var p api.Problem
 			if h.Want(http.StatusConflict, &p, "POST", "/api/approvals/"+c.id+"/decision", map[string]any{"decision": decision}); !strings.Contains(p.Detail, c.says) {
 				t.Errorf("%s is told %q", c.want, p.Detail)
 			}
@@ -504,7 +505,7 @@ func TestG16_APreviewChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	a := h.Agent("a", "file_write", "file_edit", "file_delete", "file_read")
-	write := func(c call) (reeve.Result, reeve.Problem, int) { return do(h, a.ID, c.with("tool", "file_write")) }
+	write := func(c call) (reeve.Result, api.Problem, int) { return do(h, a.ID, c.with("tool", "file_write")) }
 	args := func(s string) map[string]any {
 		return map[string]any{"path": "/shared/a.txt", "content": s, "overwrite": true}
 	}

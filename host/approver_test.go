@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -110,7 +111,7 @@ func TestG31_AnApproverSeesAllThatIsRestored(t *testing.T) {
 		rest := func(headers ...string) string {
 			var text strings.Builder
 			for at := 256 << 10; at > 0; {
-				var s reeve.OutputSlice
+				var s api.OutputSlice
 				h.Want(200, &s, "GET", fmt.Sprintf("/api/outputs/%.64s?offset=%d&limit=1000000", hash, at), nil, headers...)
 				text.WriteString(s.Content)
 				at = s.NextOffset

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -14,7 +15,7 @@ import (
 func finished(h *reevetest.Host, name string) (last reeve.AutomationRun) {
 	h.T.Helper()
 	for deadline := time.Now().Add(reevetest.Wait); ; time.Sleep(10 * time.Millisecond) {
-		var list reeve.AutomationRunList
+		var list api.AutomationRunList
 		h.Want(http.StatusOK, &list, "GET", "/api/automations/"+name+"/runs?limit=1", nil)
 		if len(list.Runs) == 1 {
 			if last = list.Runs[0]; last.Run.ID != "" && last.Run.State.Final() {

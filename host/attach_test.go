@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/model"
 	"reeve/reevetest"
@@ -122,7 +123,7 @@ func TestW02_AttachmentsThatCannotBeFetched(t *testing.T) {
 	} {
 		r := h.Do("POST", "/api/conversations/"+c.ID+"/turns", object{"content": "look", "attachments": []object{{"media_type": "image/png", "data": base64.StdEncoding.EncodeToString(png)},
 			{"media_type": "image/png", "url": address}}})
-		var p reeve.Problem
+		var p api.Problem
 		r.Decode(t, &p)
 		if r.Status != want.status || p.Code != want.code || !strings.Contains(p.Detail, want.says) || !strings.Contains(p.Detail, "/attachments/1") {
 			t.Errorf("%s: %d %s %s", address, r.Status, p.Code, p.Detail)

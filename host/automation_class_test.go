@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -200,7 +201,7 @@ func TestK26_AMissedScheduleIsOneCatchUp(t *testing.T) {
 	cfg := host.Config{Dir: t.TempDir()}
 	h := reevetest.StartWith(t, cfg, d.tools()...)
 	a := newAuto(t, h, "mailer", `await Items.withItem('for ' + input, 'I', async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: 'you' }) })`)
-	var s reeve.Schedule
+	var s api.Schedule
 	h.Want(201, &s, "POST", "/api/schedules", call{"agent": "mailer", "name": "hourly", "goal": "hour", "cadence_type": "cron", "cadence_value": "0 * * * *"})
 	h.Stop()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(cfg.Dir, "reeve.db"))

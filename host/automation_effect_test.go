@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 	"reeve/reevetest"
 )
@@ -57,7 +58,7 @@ func TestK28_PlanAndApply(t *testing.T) {
 		})`})
 	r := a.start(call{"type": "dry"})
 	equal(t, spoken(r.Run.State, r.Script.Progress.Planned, d, a.items("").Total), "completed 6 map[] 0", "a dry run changes nothing")
-	var plan reeve.Plan
+	var plan api.Plan
 	h.Want(200, &plan, "GET", "/api/plans/"+r.Run.ID, nil)
 	first := plan.Calls[0]
 	equal(t, spoken(len(plan.Calls), first.ItemID, first.Title, first.Tool, strings.ReplaceAll(first.Preview, "\n", "/"), first.Base), "6 a Shelf a shelf_put - old/+ new was:old", "the plan")
@@ -95,7 +96,7 @@ func TestK28_APlanIsShownToItsEnd(t *testing.T) {
 	a, _ := automate(t, `for (let n = 1; n <= 501; n++) await Items.withItem('item ' + n, 'Item', async () => {})`)
 	r := a.start(call{"type": "dry"})
 	equal(t, string(r.Run.State), "completed", "the dry run")
-	var page reeve.Plan
+	var page api.Plan
 	a.Want(200, &page, "GET", "/api/plans/"+r.Run.ID+"?limit=2", nil)
 	a.Want(200, &page, "GET", "/api/plans/"+r.Run.ID+"?limit=2&cursor="+page.Next, nil)
 	equal(t, spoken(len(page.Calls), page.Calls[0].ItemID, page.Next != ""), "2 item 3 true", "the second page")
@@ -103,7 +104,7 @@ func TestK28_APlanIsShownToItsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := c.RunPlan(t.Context(), r.Run.ID)
+	whole, err := c.Automations().RunPlan(t.Context(), r.Run.ID)
 	if err != nil || len(whole.Calls) != 501 || whole.Calls[500].ItemID != "item 501" || whole.Next != "" {
 		t.Errorf("the client read %d of 501, %v", len(whole.Calls), err)
 	}
@@ -248,7 +249,7 @@ func TestK26_Triggers(t *testing.T) {
 }
 
 func listRuns(a *auto) []reeve.AutomationRun {
-	var l reeve.AutomationRunList
+	var l api.AutomationRunList
 	a.Want(200, &l, "GET", a.at("/runs"), nil)
 	return l.Runs
 }
@@ -367,7 +368,7 @@ func TestK28_APlanThatWasBegunTwice(t *testing.T) {
 	run := a.start(call{"type": "dry"}).Run.ID
 	a.Host = next
 	a.Settle(t.Context())
-	var plan reeve.Plan
+	var plan api.Plan
 	a.Want(200, &plan, "GET", "/api/plans/"+run, nil)
 	var items []string
 	for _, c := range plan.Calls {

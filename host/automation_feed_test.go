@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -55,7 +56,7 @@ func TestK25_ProgressIsTold(t *testing.T) {
 		case "a":
 			run := listRuns(a)[0].Run.ID
 			following.Go(func() {
-				if err := c.FollowRun(t.Context(), "mailer", run, events.hear); err != nil {
+				if err := c.Automations().FollowRun(t.Context(), "mailer", run, events.hear); err != nil {
 					t.Errorf("the events: %v", err)
 				}
 			})
@@ -75,7 +76,7 @@ func TestK25_ProgressIsTold(t *testing.T) {
 
 	// Who comes late is told the end at once; what is not there, and what is no run of it, is refused.
 	var late feed
-	if err := c.FollowRun(t.Context(), "mailer", r.Run.ID, late.hear); err != nil || len(late.seen) != 1 {
+	if err := c.Automations().FollowRun(t.Context(), "mailer", r.Run.ID, late.hear); err != nil || len(late.seen) != 1 {
 		t.Errorf("after the end: %d frames, %v", len(late.seen), err)
 	}
 	newAuto(t, a.Host, "other", `1`)
@@ -97,7 +98,7 @@ func followSocket(t *testing.T, a *auto, run string, f *feed) {
 		if websocket.CloseStatus(err) == websocket.StatusNormalClosure {
 			return
 		}
-		var frame reeve.RunFrame
+		var frame api.RunFrame
 		if err != nil || json.Unmarshal(text, &frame) != nil {
 			t.Errorf("the socket: %s, %v", text, err)
 			return

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -29,11 +30,11 @@ func TestK32_FilesOfAnAutomationAreFound(t *testing.T) {
 		if run := a.start(call{}); run.Run.State != reeve.RunCompleted {
 			t.Fatalf("%+v", run.Run)
 		}
-		var list reeve.SessionFileList
+		var list api.SessionFileList
 		var seen []string
 		for more := true; more; more = list.Next != "" {
 			path := a.at("/files?limit=2&cursor=" + url.QueryEscape(list.Next))
-			list = reeve.SessionFileList{}
+			list = api.SessionFileList{}
 			h.Want(200, &list, "GET", path, nil)
 			for _, f := range list.Files {
 				seen = append(seen, fmt.Sprint(f.Path, " ", f.Size))
@@ -42,7 +43,7 @@ func TestK32_FilesOfAnAutomationAreFound(t *testing.T) {
 		if got := strings.Join(seen, ", "); got != "/days/mon.md 5, /days/tue.md 5, /days/wed.md 5" {
 			t.Errorf("its files: %s", got)
 		}
-		var f reeve.SessionFileContent
+		var f api.SessionFileContent
 		h.Want(200, &f, "GET", a.at("/files/content?path=/days/tue.md"), nil)
 		if f.Content != "# tue" || f.Path != "/days/tue.md" {
 			t.Errorf("%+v", f)
@@ -103,12 +104,12 @@ func TestK13_WhatNeedsAttentionIsInTheInbox(t *testing.T) {
 		a.start(call{})
 		a.save(`Items.withItem('x', 'Letter', async () => { await Mail.send({to: 'ann', text: '2'}); })`, true)
 		a.start(call{})
-		var box reeve.Inbox
+		var box api.Inbox
 		h.Want(200, &box, "GET", "/api/inbox", nil)
 		if len(box.Items) != 1 || box.Items[0].ID != "x" || box.Items[0].Automation != "mailer" || box.Items[0].State != reeve.ItemNeedsAttention {
 			t.Fatalf("the inbox: %+v", box.Items)
 		}
-		var s reeve.Status
+		var s api.Status
 		if h.Want(200, &s, "GET", "/api/status", nil); s.Waiting != box.Waiting() || s.Waiting == 0 {
 			t.Errorf("%d wait, and the status says %d", box.Waiting(), s.Waiting)
 		}
@@ -128,16 +129,16 @@ func TestK13_QuestionsAreInTheInbox(t *testing.T) {
 		cfg.Mind = script(t, plannerScript)
 		a, _ := planning(t, cfg)
 		k := a.plan("answer my letters")
-		var box reeve.Inbox
+		var box api.Inbox
 		a.Want(200, &box, "GET", "/api/inbox", nil)
 		if len(box.Questions) != 1 || box.Questions[0].ID != k.ID || box.Questions[0].Question != "How often?" {
 			t.Fatalf("the inbox: %+v", box.Questions)
 		}
-		var s reeve.Status
+		var s api.Status
 		if a.Want(200, &s, "GET", "/api/status", nil); s.Waiting != box.Waiting() || s.Waiting == 0 {
 			t.Errorf("%d wait, and the status says %d", box.Waiting(), s.Waiting)
 		}
-		var others reeve.Inbox
+		var others api.Inbox
 		a.Want(200, &others, "GET", "/api/inbox", nil, as(a.Host, "bob", "member")...)
 		if len(others.Questions) != 0 {
 			t.Errorf("another member sees %+v", others.Questions)

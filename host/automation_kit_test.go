@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -165,7 +166,7 @@ func (a *auto) items(query string) (l reeve.ItemList) {
 	return l
 }
 
-func (a *auto) item(id string) (v reeve.ItemHistory) {
+func (a *auto) item(id string) (v api.ItemHistory) {
 	a.t.Helper()
 	a.Want(200, &v, "GET", a.at("/items/"+url.PathEscape(id)), nil)
 	return v

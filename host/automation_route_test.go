@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -61,14 +62,14 @@ func (a *auto) get() (m reeve.Automation) {
 
 func (a *auto) errands() []reeve.Errand {
 	a.t.Helper()
-	var l reeve.ErrandList
+	var l api.ErrandList
 	a.Want(200, &l, "GET", a.at("/errands"), nil)
 	return l.Errands
 }
 
 func (a *auto) told() []reeve.Notification {
 	a.t.Helper()
-	var l reeve.NotificationList
+	var l api.NotificationList
 	a.Want(200, &l, "GET", "/api/notifications?limit=500", nil)
 	return l.Notifications
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 )
 
 // TestK16_AnApprovalEndsWithItsItem: a call that waits for a person runs no more once a person has skipped its item, or begun it anew, and says why.
@@ -62,7 +63,7 @@ func TestK16_AnUnknownOfASettledItem(t *testing.T) {
 	a, _ := lostInAScript(t)
 	op := inbox(a.Host).Unknown[0]
 	a.Want(200, nil, "POST", a.at("/items/skip"), call{"item": "a"})
-	var why reeve.Problem
+	var why api.Problem
 	a.Want(409, &why, "POST", "/api/operations/"+op.ID+"/resolve", call{"resolution": "retry"})
 	if !strings.Contains(why.Detail, `item "a" that it was for was skipped`) {
 		t.Errorf("it says %q", why.Detail)
@@ -126,7 +127,7 @@ func TestK28_ItemsWithoutAChange(t *testing.T) {
 	a, d := automate(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async ({ item }) => { if (!item.isDone && id === 'b') await Mail.send({ to: id }) })`)
 	r := a.start(call{"type": "dry"})
 	equal(t, spoken(r.Run.State, r.Script.Progress.Planned, a.items("").Total), "completed 1 0", "the dry run")
-	var plan reeve.Plan
+	var plan api.Plan
 	a.Want(http.StatusOK, &plan, "GET", "/api/plans/"+r.Run.ID, nil)
 	got := ""
 	for _, c := range plan.Calls {

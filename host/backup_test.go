@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
@@ -26,7 +27,7 @@ func TestBackup_SaysThatThereIsNoPgDump(t *testing.T) {
 		t.Errorf("the doctor says %+v", d)
 	}
 	t.Setenv("PATH", t.TempDir())
-	var p reeve.Problem
+	var p api.Problem
 	h.Want(http.StatusNotImplemented, &p, "GET", "/api/backup", nil)
 	if p.Code != reeve.Unsupported || !strings.Contains(p.Detail, "pg_dump") || !strings.Contains(p.Hint, "PATH") {
 		t.Errorf("%+v", p)
@@ -61,7 +62,7 @@ func TestRestore_OfPostgresIsByHand(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	again := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Database: url, SecretKey: key})
-	var list reeve.AgentList
+	var list api.AgentList
 	again.Want(http.StatusOK, &list, "GET", "/api/agents", nil)
 	if len(list.Agents) != 1 || list.Agents[0].Name != "kept" {
 		t.Errorf("%+v", list.Agents)
@@ -126,7 +127,7 @@ func listing(t testing.TB, dir string) string {
 // part is what the doctor says of one of its parts.
 func part(h *reevetest.Host, name string) reeve.PartHealth {
 	h.T.Helper()
-	var up reeve.CheckUp
+	var up api.CheckUp
 	h.Want(http.StatusOK, &up, "GET", "/api/doctor", nil)
 	for _, c := range up.Checks {
 		if c.Name == name {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
@@ -60,7 +61,7 @@ func fired(h *reevetest.Host, after int) (run reeve.Run) {
 // scheduled lists the runs of schedules that have ended, newest first.
 func scheduled(h *reevetest.Host) (list []reeve.Run) {
 	h.T.Helper()
-	var page reeve.RunList
+	var page api.RunList
 	h.Want(http.StatusOK, &page, "GET", "/api/runs?limit=200", nil)
 	for _, r := range page.Runs {
 		if (r.Reason == reeve.ReasonTimer || r.Reason == reeve.ReasonCatchup) && r.State.Final() {
@@ -208,7 +209,7 @@ func TestG29_NoDetourWidensASchedule(t *testing.T) {
 			}
 		})
 	})
-	edit := func(t *testing.T, owner string) (*reevetest.Host, *counter, reeve.Schedule) {
+	edit := func(t *testing.T, owner string) (*reevetest.Host, *counter, api.Schedule) {
 		t.Helper()
 		ran := &counter{}
 		cfg := quick(t)
@@ -218,11 +219,11 @@ func TestG29_NoDetourWidensASchedule(t *testing.T) {
 		persona(h, "boss", nil, "delegate", "schedule_edit")
 		persona(h, "helper", nil, "schedule_edit", "act")
 		persona(h, "clerk", nil, "schedule_edit")
-		var s reeve.Schedule
+		var s api.Schedule
 		h.Want(http.StatusCreated, &s, "POST", "/api/schedules", object{"agent": owner, "name": "it", "goal": "rest", "cadence_type": "interval", "cadence_value": "1h"})
 		return h, ran, s
 	}
-	check := func(t *testing.T, h *reevetest.Host, ran *counter, s reeve.Schedule) {
+	check := func(t *testing.T, h *reevetest.Host, ran *counter, s api.Schedule) {
 		t.Helper()
 		h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s.ID, object{"cadence_type": "interval", "cadence_value": "1s"})
 		if info := acted(h, fired(h, 0).ID); info.Code != reeve.NotFound || ran.count() != 0 {
@@ -300,14 +301,14 @@ func TestG29_AScriptHasOnlyTheRightsOfThoseItWasWrittenFor(t *testing.T) {
 
 func schedules(h *reevetest.Host) []reeve.Timer {
 	h.T.Helper()
-	var list reeve.ScheduleList
+	var list api.ScheduleList
 	h.Want(http.StatusOK, &list, "GET", "/api/schedules", nil)
 	return list.Schedules
 }
 
 func unended(h *reevetest.Host) (list []reeve.Run) {
 	h.T.Helper()
-	var page reeve.RunList
+	var page api.RunList
 	h.Want(http.StatusOK, &page, "GET", "/api/runs?limit=200", nil)
 	for _, r := range page.Runs {
 		if !r.State.Final() {

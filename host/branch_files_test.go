@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -209,8 +210,8 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	// Who takes no part in the conversation has no way there.
-	var made reeve.NewToken
-	w.h.Want(201, &made, "POST", "/api/tokens", reeve.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
+	var made api.NewToken
+	w.h.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
 	reply := w.h.Do("POST", "/api/agents/dev/calls", object{"tool": "file_read", "session": talk, "args": object{"path": "/project/sub/a.txt"}}, "Authorization", "Bearer "+made.Token)
 	if reply.Status < 400 {
 		t.Errorf("bob reads %s", reply.Body)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 )
 
 // TestW15_NothingPlantedRunsOutside has an agent leave programs wherever git might run one: the marks that they would make
@@ -227,7 +228,7 @@ func TestW15_ProjectsAreChecked(t *testing.T) {
 		"an option": {"path": r.dir, "default_branch": "--all"}, "a line break": {"path": r.dir + "\nx"},
 	} {
 		body["name"] = "x"
-		var p reeve.Problem
+		var p api.Problem
 		rep := w.h.Do("POST", "/api/projects", body)
 		rep.Decode(t, &p)
 		if rep.Status != 400 || p.Code != reeve.Validation || len(p.Errors) != 1 || p.Errors[0].Expected == "" {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -141,7 +142,7 @@ func (w worker) run(conversation, command string, more ...any) (out ran) {
 	return out
 }
 
-func (w worker) try(conversation, command string, more ...any) (reeve.Result, reeve.Problem, int) {
+func (w worker) try(conversation, command string, more ...any) (reeve.Result, api.Problem, int) {
 	w.h.T.Helper()
 	args := map[string]any{"command": command}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -156,7 +157,7 @@ func (w worker) branch(id string) (b reeve.Branch) {
 	return b
 }
 
-func (w worker) merge(id string) (m reeve.MergeResult, p reeve.Problem, status int) {
+func (w worker) merge(id string) (m reeve.MergeResult, p api.Problem, status int) {
 	w.h.T.Helper()
 	r := w.h.Do("POST", "/api/branches/"+id+"/merge", map[string]any{})
 	if r.Status < 300 {

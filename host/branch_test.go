@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -352,8 +353,8 @@ func TestW15_ABranchIsItsConversations(t *testing.T) {
 		return
 	}
 	as := func(user string, role reeve.Role) []string {
-		var made reeve.NewToken
-		w.h.Want(201, &made, "POST", "/api/tokens", reeve.TokenRequest{Name: user, User: user, Role: role})
+		var made api.NewToken
+		w.h.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: user, User: user, Role: role})
 		return []string{"Authorization", "Bearer " + made.Token}
 	}
 	ann, bob, eve := as("ann", reeve.Member), as("bob", reeve.Member), as("eve", reeve.Viewer)
@@ -369,7 +370,7 @@ func TestW15_ABranchIsItsConversations(t *testing.T) {
 			}
 		}
 	}
-	var list reeve.BranchList
+	var list api.BranchList
 	if w.h.Want(200, &list, "GET", "/api/branches", nil, bob...); len(list.Branches) != 0 {
 		t.Errorf("bob sees %+v", list)
 	}

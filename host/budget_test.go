@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
 )
@@ -25,7 +26,7 @@ func budget(h *reevetest.Host, subject string, body map[string]any) {
 
 func budgetOf(h *reevetest.Host, subject string) reeve.Budget {
 	h.T.Helper()
-	var list reeve.BudgetList
+	var list api.BudgetList
 	h.Want(http.StatusOK, &list, "GET", "/api/budgets", nil)
 	for _, b := range list.Budgets {
 		if b.Subject == subject {
@@ -477,14 +478,14 @@ func TestG17_NoBudgetIsItsOwnParent(t *testing.T) {
 	limit := object{"calls": 1}
 	budget(h, "agent:a", object{"limit": limit, "parent": "agent:b"})
 	for subject, parent := range map[string]string{"agent:a": "agent:" + a.ID, "agent:b": "agent:a"} {
-		var p reeve.Problem
+		var p api.Problem
 		h.Want(http.StatusBadRequest, &p, "PUT", "/api/budgets/"+subject, object{"limit": limit, "parent": parent})
 		if p.Code != reeve.Validation || len(p.Errors) != 1 || p.Errors[0].Path != "/parent" || !strings.Contains(p.Detail, a.ID) {
 			t.Errorf("%+v", p)
 		}
 	}
 	h.Want(http.StatusNotFound, nil, "PUT", "/api/budgets/agent:a", object{"limit": limit, "parent": "agent:nobody"})
-	var list reeve.BudgetList
+	var list api.BudgetList
 	if h.Want(http.StatusOK, &list, "GET", "/api/budgets", nil); len(list.Budgets) != 1 || list.Budgets[0].Parent != "agent:"+b.ID {
 		t.Errorf("%+v", list)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -100,7 +101,7 @@ func TestO20_RunAgainForOneThatIsGone(t *testing.T) {
 			return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
 		}))
 		turn := speak(h, h.Talk("boss").ID, "go")
-		until(h, turn.ID, func(reeve.TurnDetail) bool { return len(inbox(h).Unknown) == 1 })
+		until(h, turn.ID, func(api.TurnDetail) bool { return len(inbox(h).Unknown) == 1 })
 		op := inbox(h).Unknown[0].ID
 		end(h, boss)
 		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op+"/resolve", object{"resolution": "retry"})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
@@ -49,7 +50,7 @@ func TestO20_TheParentAsItIsWhenAPersonAnswers(t *testing.T) {
 		t.Run("proposed, "+name, func(t *testing.T) {
 			h, boss, ran := bossAndHelper(t, "propose")
 			over(h, speak(h, h.Talk("boss").ID, "go").ID)
-			var box reeve.Inbox
+			var box api.Inbox
 			if h.Want(http.StatusOK, &box, "GET", "/api/inbox", nil); len(box.Proposals) != 1 {
 				t.Fatalf("%+v", box)
 			}
@@ -77,7 +78,7 @@ func TestO20_TheParentAsItIsWhenAPersonAnswers(t *testing.T) {
 // waiting waits until a call that a turn led to is parked, and gives its approval.
 func waiting(h *reevetest.Host, turn string) (a reeve.Approval) {
 	h.T.Helper()
-	until(h, turn, func(reeve.TurnDetail) bool {
+	until(h, turn, func(api.TurnDetail) bool {
 		list := inbox(h).Approvals
 		if len(list) == 1 {
 			a = list[0]

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/model"
@@ -248,7 +249,7 @@ func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 	c := h.Talk("boss")
 	turn := speak(h, c.ID, "go")
 	var child reeve.Run
-	until(h, turn.ID, func(reeve.TurnDetail) bool {
+	until(h, turn.ID, func(api.TurnDetail) bool {
 		list := children(h, turn.ID)
 		if len(list) == 1 {
 			child = list[0]
@@ -324,7 +325,7 @@ func TestO20_DiesWithItsParent(t *testing.T) {
 	persona(h, "slow", nil)
 	turn := speak(h, h.Talk("boss").ID, "go")
 	var tree []reeve.Run
-	until(h, turn.ID, func(d reeve.TurnDetail) bool { // both slow ones have begun: calls that follow each other go on together
+	until(h, turn.ID, func(d api.TurnDetail) bool { // both slow ones have begun: calls that follow each other go on together
 		if tree = children(h, turn.ID); len(tree) == 2 && d.State == reeve.RunParked {
 			tree = append(tree, children(h, tree[0].ID)...)
 		}
@@ -458,7 +459,7 @@ func TestO20_DiesWithItsParentOnAnotherServer(t *testing.T) {
 	persona(h, "slow", nil)
 	turn := speak(h, h.Talk("boss").ID, "go")
 	var child reeve.Run
-	until(h, turn.ID, func(d reeve.TurnDetail) bool {
+	until(h, turn.ID, func(d api.TurnDetail) bool {
 		list := children(h, turn.ID)
 		if len(list) == 1 && d.State == reeve.RunParked {
 			child = list[0]
@@ -511,7 +512,7 @@ func TestW17_APersonsTimeDoesNotCount(t *testing.T) {
 	persona(h, "boss", nil, "delegate", object{"timeout_s": 1}, "ask")
 	persona(h, "helper", object{"policy": object{"tools": object{"ask": "ask"}}}, "ask")
 	turn := speak(h, h.Talk("boss").ID, "go")
-	until(h, turn.ID, func(reeve.TurnDetail) bool { // it was looked at, and left
+	until(h, turn.ID, func(api.TurnDetail) bool { // it was looked at, and left
 		for _, op := range operations(h) {
 			if op.Tool == "delegate" && op.NextAttemptAt.After(*op.TimeoutAt) {
 				return true
@@ -519,7 +520,7 @@ func TestW17_APersonsTimeDoesNotCount(t *testing.T) {
 		}
 		return false
 	})
-	var inbox reeve.Inbox
+	var inbox api.Inbox
 	h.Want(http.StatusOK, &inbox, "GET", "/api/inbox", nil)
 	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox.Approvals[0].ID+"/decision", object{"decision": "approve"})
 	if d := over(h, turn.ID); d.Output != "Back." || ran.count() != 1 {
@@ -544,7 +545,7 @@ func TestW17_TheOtherIsRemoved(t *testing.T) {
 	} {
 		slow := persona(h, "slow", nil)
 		turn := speak(h, c.ID, "go")
-		until(h, turn.ID, func(d reeve.TurnDetail) bool { return d.State == reeve.RunParked })
+		until(h, turn.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
 		remove(slow.ID)
 		d := over(h, turn.ID)
 		if infos, _ := results(h, turn.ID, "delegate"); d.Output != "Back." || len(infos) != 1 || infos[0].Code != reeve.Canceled {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
@@ -23,7 +24,7 @@ type desk struct {
 func furnish(h *reevetest.Host, w *witness) desk {
 	h.T.Helper()
 	define(h, "send", reeve.Keyed, object{"method": "POST", "url": w.URL}, nil)
-	h.Want(http.StatusOK, nil, "PUT", "/api/profiles/clerk", reeve.ProfileRequest{Capabilities: []string{"task.write"}})
+	h.Want(http.StatusOK, nil, "PUT", "/api/profiles/clerk", api.ProfileRequest{Capabilities: []string{"task.write"}})
 	var c reeve.Category
 	h.Want(http.StatusCreated, &c, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Gym"})
 	a := h.Agent("clerk", "send", "create_task")
@@ -45,7 +46,7 @@ func (d desk) act(key string) [2]reeve.Result {
 // tasks lists the ids of all tasks, newest first.
 func (d desk) tasks() string {
 	d.T.Helper()
-	var list reeve.TaskList
+	var list api.TaskList
 	d.Want(http.StatusOK, &list, "GET", "/api/journal/tasks", nil)
 	var ids []string
 	for _, t := range list.Tasks {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 	"reeve/reevetest"
 )
@@ -638,7 +639,7 @@ func TestG13_TheSameCallIsMadeOnce(t *testing.T) {
 	for _, id := range []string{"keyed", "local", "unsafe", "fails"} {
 		a := h.Agent("a-"+id, id)
 		ran.n.Store(0)
-		send := func(args string) (reeve.Result, reeve.Problem, int) {
+		send := func(args string) (reeve.Result, api.Problem, int) {
 			return do(h, a.ID, call{"tool": id, "args": json.RawMessage(args)}, "Idempotency-Key", "k")
 		}
 		first, _, _ := send(`{"a":{"x":1,"y":[{"p":1.5,"q":"z"}]},"b":100}`)

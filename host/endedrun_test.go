@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -66,7 +67,7 @@ func TestACallThatItsRunDoesNotWaitFor(t *testing.T) {
 			kind = "look" // where one writes at a time, the run cannot end while a local tool does
 		}
 		type answer struct {
-			p      reeve.Problem
+			p      api.Problem
 			status int
 		}
 		got := make(chan answer, 1)
@@ -95,7 +96,7 @@ func woken(h *reevetest.Host, a reeve.Agent) reeve.Run {
 // runOf gives an agent's newest run; empty if there is none yet.
 func runOf(h *reevetest.Host, a reeve.Agent) reeve.Run {
 	h.T.Helper()
-	var list reeve.RunList
+	var list api.RunList
 	h.Want(http.StatusOK, &list, "GET", "/api/runs?limit=1&agent="+a.ID, nil)
 	if len(list.Runs) == 0 {
 		return reeve.Run{}

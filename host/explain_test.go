@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -80,7 +81,7 @@ func TestG26_AToolSaysNothingToAViewer(t *testing.T) {
 		h.Agent("a", "nosy", "file_edit", "file_write")
 		h.Call("a", "file_write", object{"path": "/shared/h.txt", "content": "db: correct\n"})
 		as := func(role string) []string {
-			var made reeve.NewToken
+			var made api.NewToken
 			h.Want(201, &made, "POST", "/api/tokens", object{"name": role, "role": role})
 			return []string{"Authorization", "Bearer " + made.Token}
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
 )
@@ -52,7 +53,7 @@ func eachTalker(t *testing.T, answers string, tools []reeve.Tool, f func(t *test
 // awaits waits until so many calls of a turn wait for what comes from outside, and the turn for them.
 func awaits(h *reevetest.Host, turn string, n int) (list []reeve.Operation) {
 	h.T.Helper()
-	until(h, turn, func(d reeve.TurnDetail) bool {
+	until(h, turn, func(d api.TurnDetail) bool {
 		list = nil
 		for _, op := range operations(h) {
 			if op.RunID == turn && op.Awaited() {
@@ -67,13 +68,13 @@ func awaits(h *reevetest.Host, turn string, n int) (list []reeve.Operation) {
 // kept reads the kept frames of a conversation.
 func kept(h *reevetest.Host, conversation string) []reeve.Frame {
 	h.T.Helper()
-	var l reeve.FrameList
+	var l api.FrameList
 	h.Want(http.StatusOK, &l, "GET", "/api/conversations/"+conversation+"/frames?limit=500", nil)
 	return l.Frames
 }
 
 // settled checks that every call of a turn that is over has one result, in its messages and in its frames, and gives the frames of the results by tool. Unless they may come late, they come before the turn's end.
-func settled(t *testing.T, h *reevetest.Host, d reeve.TurnDetail, late bool) map[string]reeve.Frame {
+func settled(t *testing.T, h *reevetest.Host, d api.TurnDetail, late bool) map[string]reeve.Frame {
 	t.Helper()
 	rules(t, h, d)
 	results, begun, over := map[string]reeve.Frame{}, 0, false
@@ -139,13 +140,13 @@ func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
 					if want := map[bool]reeve.State{true: reeve.Failed, false: reeve.Unknown}[op.Tool == "look"]; is.State != want || is.ResultID == "" || is.TimeoutAt != nil || is.NextAttemptAt != nil {
 						t.Errorf("%+v", is)
 					}
-					var p reeve.Problem
+					var p api.Problem
 					h.Want(http.StatusConflict, &p, "POST", "/api/operations/"+op.ID+"/result", object{"content": "LATE"})
 					if p.Code != reeve.Conflict || !strings.Contains(p.Detail, "the turn was cancelled") {
 						t.Errorf("%+v", p)
 					}
 				}
-				var box reeve.Inbox
+				var box api.Inbox
 				if h.Want(http.StatusOK, &box, "GET", "/api/inbox", nil); len(box.Unknown) != 0 {
 					t.Errorf("a person is asked: %+v", box.Unknown)
 				}
@@ -383,7 +384,7 @@ func TestW21_AnAgentThatIsRemovedWhileAPersonIsAsked(t *testing.T) {
 			a := h.Agent("asks", "send")
 			patch(h, a, object{"policy": object{"tools": object{"send": "ask"}}})
 			turn := speak(h, h.Talk(a.ID).ID, "begin")
-			until(h, turn.ID, func(d reeve.TurnDetail) bool { return d.State == reeve.RunParked })
+			until(h, turn.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
 			var body any
 			if end == "PATCH" {
 				body = object{"name": "gone", "lifecycle": "destroyed"}
@@ -419,7 +420,7 @@ func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 				h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"policy": object{"tools": object{tool.ID: policy}}})
 				turn := speak(h, h.Talk("bot").ID, "begin "+tool.ID)
 				if policy == "ask" {
-					var box reeve.Inbox
+					var box api.Inbox
 					eventually(t, "a person to be asked", func() bool {
 						h.Want(http.StatusOK, &box, "GET", "/api/inbox", nil)
 						return len(box.Approvals) == 1

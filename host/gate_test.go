@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -446,7 +447,7 @@ func TestG03_NotFoundSaysNothingMore(t *testing.T) {
 	h.Want(http.StatusCreated, nil, "POST", "/api/tools", body)
 	answer := func(id string, c call) string {
 		r := h.Do("POST", "/api/agents/"+a.ID+"/calls", c.with("tool", id))
-		var p reeve.Problem
+		var p api.Problem
 		r.Decode(t, &p)
 		if r.Status != http.StatusNotFound || p.Code != reeve.NotFound {
 			t.Errorf("%s: %d %s", id, r.Status, r.Body)
@@ -606,7 +607,7 @@ func TestG05_WhatModelsReallySend(t *testing.T) {
 				if r.Status == http.StatusOK {
 					r.Decode(t, &res)
 				} else {
-					var p reeve.Problem
+					var p api.Problem
 					r.Decode(t, &p)
 					err = &reeve.Error{Code: p.Code, Message: p.Detail}
 					res.CallID = p.CallID
@@ -689,7 +690,7 @@ func TestG06_OperatorSettingsStayInside(t *testing.T) {
 			}
 		}
 	}
-	var tools reeve.ToolList
+	var tools api.ToolList
 	h.Want(http.StatusOK, &tools, "GET", "/api/tools", nil)
 	for _, v := range tools.Tools { // what a model is given: the spec is for those who define tools
 		given := v.Description + string(v.Parameters) + v.ParametersSchema
@@ -709,7 +710,7 @@ func TestG07_NoEffectMeansUnsafe(t *testing.T) {
 	h := reevetest.Start(t, vague)
 	define(h, "vague_http", "", map[string]any{"method": "POST", "url": "https://example.com/"}, map[string]any{"tier": nil, "effect": nil})
 	for _, id := range []string{"vague", "vague_http"} {
-		var v reeve.ToolView
+		var v api.ToolView
 		h.Want(http.StatusOK, &v, "GET", "/api/tools/"+id, nil)
 		if v.Effect != reeve.Unsafe || v.Tier != reeve.Privileged {
 			t.Errorf("%s has effect %q and tier %q", id, v.Effect, v.Tier)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -56,11 +57,11 @@ func (c call) with(key string, v any) call {
 }
 
 // do makes a call over REST and gives whatever came back.
-func do(h *reevetest.Host, agent string, c call, headers ...string) (reeve.Result, reeve.Problem, int) {
+func do(h *reevetest.Host, agent string, c call, headers ...string) (reeve.Result, api.Problem, int) {
 	h.T.Helper()
 	r := h.Do("POST", "/api/agents/"+agent+"/calls", c, headers...)
 	var res reeve.Result
-	var p reeve.Problem
+	var p api.Problem
 	if r.Status < 300 {
 		r.Decode(h.T, &res)
 	} else {
@@ -74,7 +75,7 @@ func thread(h *reevetest.Host, agent, query string) []reeve.Message {
 	h.T.Helper()
 	var out []reeve.Message
 	for cursor := ""; ; {
-		var page reeve.MessageList
+		var page api.MessageList
 		h.Want(http.StatusOK, &page, "GET", "/api/agents/"+agent+"/messages?limit=500&cursor="+cursor+"&"+query, nil)
 		out = append(out, page.Messages...)
 		if cursor = page.Next; cursor == "" {
@@ -140,12 +141,12 @@ func operation(h *reevetest.Host, id string) (op reeve.Operation) {
 
 func operations(h *reevetest.Host) []reeve.Operation {
 	h.T.Helper()
-	var list reeve.OperationList
+	var list api.OperationList
 	h.Want(http.StatusOK, &list, "GET", "/api/operations?limit=500", nil)
 	return list.Operations
 }
 
-func inbox(h *reevetest.Host) (in reeve.Inbox) {
+func inbox(h *reevetest.Host) (in api.Inbox) {
 	h.T.Helper()
 	h.Want(http.StatusOK, &in, "GET", "/api/inbox", nil)
 	return in

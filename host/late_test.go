@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
@@ -36,7 +37,7 @@ func TestG14_WhoAsksAgainInTimeForTheNext(t *testing.T) {
 			keyed, inRun := call{"tool": "guarded", "idempotency_key": "k"}, call{"tool": "guarded", "run": "r"}
 			first, _, _ := do(h, a.ID, keyed)
 			late(first)
-			var list reeve.ApprovalList
+			var list api.ApprovalList
 			h.Want(http.StatusOK, &list, "GET", "/api/approvals?state=pending", nil)
 			if op := operation(h, first.OperationID); len(list.Approvals) != 0 || len(inbox(h).Approvals) != 0 || op.State != reeve.Parked {
 				t.Errorf("%+v is pending; %+v", list.Approvals, op)
@@ -105,7 +106,7 @@ func TestG15_AWordOnWhatWaitsForAnother(t *testing.T) {
 	parked := h.Call(h.Agent("a", "guarded").ID, "guarded", nil)
 	proposed := h.Call(proposer(h, "b", "send").ID, "send", nil)
 	for op, want := range map[string][2]string{parked.OperationID: {parked.ApprovalID, "reeve approvals approve " + parked.ApprovalID}, proposed.OperationID: {proposed.ProposalID, "reeve proposals show cs_"}} {
-		var p reeve.Problem
+		var p api.Problem
 		h.Want(http.StatusConflict, &p, "POST", "/api/operations/"+op+"/resolve", object{"resolution": "skip"})
 		if !strings.Contains(p.Detail, "waits for the approval "+want[0]) && !strings.Contains(p.Detail, "the proposal "+want[0]) || !strings.Contains(p.Hint, want[1]) {
 			t.Errorf("%+v", p)

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
 // sent gives the frames of a conversation that send something.
 func sent(h *reevetest.Host, conversation string) (list []reeve.Frame) {
 	h.T.Helper()
-	var l reeve.FrameList
+	var l api.FrameList
 	h.Want(http.StatusOK, &l, "GET", "/api/conversations/"+conversation+"/frames", nil)
 	for _, f := range l.Frames {
 		if f.Type == reeve.FrameMedia {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
@@ -20,7 +21,7 @@ const keeper = "You keep the memory"
 func recall(h *reevetest.Host, conversation string, n int) (list []reeve.Message) {
 	h.T.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; {
-		var page reeve.MessageList
+		var page api.MessageList
 		h.Want(http.StatusOK, &page, "GET", "/api/conversations/"+conversation+"/messages?limit=500", nil)
 		list = list[:0]
 		for _, m := range page.Messages {
@@ -142,7 +143,7 @@ func TestL14_ASummaryThatTheDatabaseFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Settle(t.Context())
-	var page reeve.MessageList
+	var page api.MessageList
 	h.Want(http.StatusOK, &page, "GET", "/api/conversations/"+c.ID+"/messages?limit=500", nil)
 	if !seq.ContainsFunc(page.Messages, func(m reeve.Message) bool { return m.Kind == reeve.Summary && m.Content == "IN SHORT" }) {
 		t.Error("it was not made when the database was there again")

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
 
 func notes(h *reevetest.Host, query string, headers ...string) (out []string) {
 	h.T.Helper()
-	var l reeve.NoteList
+	var l api.NoteList
 	h.Want(http.StatusOK, &l, "GET", "/api/notes"+query, nil, headers...)
 	for _, n := range l.Notes {
 		out = append(out, n.Content)
@@ -99,7 +100,7 @@ func TestO11_PagesOfNotesGoOnBehindOneThatIsGone(t *testing.T) {
 		}
 		var got []string
 		for next, more := "", true; more; {
-			var l reeve.NoteList
+			var l api.NoteList
 			h.Want(http.StatusOK, &l, "GET", "/api/notes?limit=1&cursor="+next, nil)
 			for _, n := range l.Notes {
 				got = append(got, n.Content)

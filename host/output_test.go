@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -124,7 +125,7 @@ func TestG20_TheNoteLeadsToTheRest(t *testing.T) {
 	}
 	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "other"})
 	h.Want(http.StatusNotFound, nil, "GET", "/api/outputs/"+res.Hash, nil, "X-Workspace-Id", "other")
-	var slice reeve.OutputSlice
+	var slice api.OutputSlice
 	h.Want(http.StatusOK, &slice, "GET", "/api/outputs/"+res.Hash+"?offset=10&limit=20", nil)
 	if slice.Content != want[10:30] || slice.Size != len(want) {
 		t.Errorf("%+v", slice)
@@ -153,7 +154,7 @@ func TestG20_SlicesOverRESTAreExact(t *testing.T) {
 			var got strings.Builder
 			offset, n := 0, 0
 			for ; n == 0 || offset > 0; n++ {
-				var s reeve.OutputSlice
+				var s api.OutputSlice
 				h.Want(http.StatusOK, &s, "GET", fmt.Sprintf("/api/outputs/%s?offset=%d&limit=%d", res.Hash, offset, limit), nil)
 				if s.Offset != offset || s.Size != len(said) || len(s.Content)+len(s.Data) > limit || c.text != (s.Data == nil) || (len(s.Data) > 0 && s.Content != "") {
 					t.Fatalf("%s, %d from %d: %d and %d bytes of %d", name, limit, offset, len(s.Content), len(s.Data), s.Size)
@@ -172,7 +173,7 @@ func TestG20_SlicesOverRESTAreExact(t *testing.T) {
 	// One that begins within a character is given as it is, and the tool gives a character at least.
 	said = strings.Repeat("€", 10_000)
 	res := h.Call("a", "say", nil)
-	var s reeve.OutputSlice
+	var s api.OutputSlice
 	h.Want(http.StatusOK, &s, "GET", "/api/outputs/"+res.Hash+"?offset=1&limit=10", nil)
 	if string(s.Data) != said[1:11] || s.NextOffset != 11 {
 		t.Errorf("%+v", s)

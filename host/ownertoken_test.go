@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -35,7 +35,7 @@ func TestRestore_TheOwnerIsNotLockedOut(t *testing.T) {
 	}
 	var said bytes.Buffer
 	h = reevetest.StartWith(t, host.Config{Dir: dir, Log: slog.New(slog.NewTextHandler(&said, nil))})
-	var list reeve.AgentList
+	var list api.AgentList
 	h.Want(http.StatusOK, &list, "GET", "/api/agents", nil)
 	if len(list.Agents) != 1 || h.Token == old || !h.Renewed() || !strings.Contains(said.String(), "a new one was made") {
 		t.Errorf("%+v, %v, %s", list.Agents, h.Renewed(), said.String())
@@ -61,7 +61,7 @@ func TestStart_ARevokedOwnerTokenIsReplaced(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	spare := as(h, "spare", "owner")
-	var tokens reeve.TokenList
+	var tokens api.TokenList
 	h.Want(http.StatusOK, &tokens, "GET", "/api/tokens", nil)
 	for _, known := range tokens.Tokens {
 		if strings.Contains(old, known.ID) {

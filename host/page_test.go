@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -92,7 +93,7 @@ func TestO13_SchedulesInPages(t *testing.T) {
 					t.Fatalf("%+v", res)
 				}
 			}
-			var list reeve.ScheduleList
+			var list api.ScheduleList
 			b.want(200, &list, "GET", "/api/schedules?limit=200", nil)
 			for _, s := range list.Schedules {
 				want[s.ID] = true

@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
@@ -22,7 +23,7 @@ var chatter = "- {when: slow, text: '" + strings.Repeat("word ", 2000) + "', pac
 // guest is one who may listen for as long as the token is good.
 type guest struct {
 	h       *reevetest.Host
-	token   reeve.NewToken
+	token   api.NewToken
 	headers http.Header
 }
 

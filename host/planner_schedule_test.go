@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 )
 
 // tells talks with the planner, which does what it is told, and gives what it answers.
@@ -46,7 +47,7 @@ func (a *auto) activate(version string) {
 // schedules tells when the automation is to run, and what of it holds.
 func (a *auto) schedules() string {
 	a.t.Helper()
-	var l reeve.ScheduleList
+	var l api.ScheduleList
 	a.Want(200, &l, "GET", "/api/schedules", nil)
 	list := make([]string, len(l.Schedules))
 	for i, s := range l.Schedules {
@@ -134,13 +135,13 @@ func TestK27_AnotherTimeForWhatRuns(t *testing.T) {
 	a.activate("4.0")
 	tell(scheduleEight)
 	equal(t, a.schedules(), "0 7 * * * completed false owner; 0 7 * * * completed false owner; 0 8 * * * active true owner", "in place of that of an earlier plan")
-	var l reeve.ScheduleList
+	var l api.ScheduleList
 	a.Want(200, &l, "GET", "/api/schedules", nil)
 	a.Want(200, nil, "PATCH", "/api/schedules/"+l.Schedules[2].ID, call{"status": "paused"})
 	tell(scheduleSeven)
 	equal(t, a.schedules(), "0 7 * * * completed false owner; 0 7 * * * completed false owner; 0 7 * * * paused false owner", "that a person has paused")
-	var made reeve.NewToken
-	a.Want(201, &made, "POST", "/api/tokens", reeve.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
+	var made api.NewToken
+	a.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
 	bob := []string{"Authorization", "Bearer " + made.Token}
 	var c reeve.Conversation
 	a.Want(201, &c, "POST", "/api/conversations", call{"agent": "planner"}, bob...)

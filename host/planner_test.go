@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/model"
 	"reeve/reevetest"
@@ -62,7 +63,7 @@ func (a *auto) watched(keys ...string) func() string {
 	}
 	return func() string {
 		a.t.Helper()
-		var list reeve.WakeList
+		var list api.WakeList
 		a.Want(200, &list, "GET", "/api/agents/aware/wakes?limit=100", nil)
 		var counts []any
 		for _, k := range keys {
@@ -108,7 +109,7 @@ func TestK27_PlannerWritesAScript(t *testing.T) {
 		var v reeve.ScriptVersion
 		a.Want(200, &v, "GET", a.at("/versions/1.0"), nil)
 		equal(t, spoken(v.Source == goodScript, v.CreatedBy, v.ErrandID == k.ID, v.Comment), "true planner true Answers every letter once.", "the version")
-		var s reeve.Schedule
+		var s api.Schedule
 		a.Want(200, &s, "GET", "/api/schedules/"+k.TimerID, nil)
 		equal(t, spoken(s.State, s.NextAt == nil, s.Zone, s.AgentID == m.AgentID, s.UserID), "paused true Europe/Vienna true owner", "the schedule waits")
 
@@ -370,7 +371,7 @@ func TestK27_InAConversation(t *testing.T) {
 	a.start(call{"type": "test", "version": "1.0"})
 	a.Want(200, nil, "POST", a.at("/activate"), call{"version": "1.0"})
 	equal(t, a.completes().Run.Output, "hello", "what it does")
-	var l reeve.ScheduleList
+	var l api.ScheduleList
 	a.Want(200, &l, "GET", "/api/schedules", nil)
 	equal(t, spoken(l.Total, l.Schedules[0].State), "1 active", "its schedule")
 }
@@ -441,14 +442,14 @@ answers:
 					return false
 				}
 				repair = list[len(list)-1]
-				var runs reeve.RunList
+				var runs api.RunList
 				h.Want(200, &runs, "GET", "/api/runs?agent="+repair.WorkerID, nil)
 				return len(runs.Runs) == 1 && runs.Runs[0].State == reeve.RunCompleted && strings.Contains(runs.Runs[0].Output, "Discarded")
 			})
 			list := a.errands()
 			repair = list[len(list)-1] // as it is when its run has ended
 			m := a.get()
-			var l reeve.ScriptVersionList
+			var l api.ScriptVersionList
 			h.Want(200, &l, "GET", a.at("/versions"), nil)
 			equal(t, spoken(repair.State, m.Version, m.Status, l.Versions[0].Version()), c.want, "the fix is discarded")
 			equal(t, repair.Result, "", "no version came of it")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
 )
@@ -29,7 +30,7 @@ func proposal(h *reevetest.Host, id string) (p reeve.Proposal) {
 
 func proposals(h *reevetest.Host, query string) []reeve.Proposal {
 	h.T.Helper()
-	var list reeve.ProposalList
+	var list api.ProposalList
 	h.Want(http.StatusOK, &list, "GET", "/api/proposals?limit=500&"+query, nil)
 	return list.Proposals
 }
@@ -41,7 +42,7 @@ func changeSet(h *reevetest.Host, id string) (s reeve.ChangeSet) {
 }
 
 // say gives a person's word on a proposal, and what came of it.
-func say(h *reevetest.Host, id, word, comment string) (p reeve.Proposal, problem reeve.Problem, status int) {
+func say(h *reevetest.Host, id, word, comment string) (p reeve.Proposal, problem api.Problem, status int) {
 	h.T.Helper()
 	r := h.Do("POST", "/api/proposals/"+id+"/"+word, object{"comment": comment})
 	if r.Status < 300 {
@@ -87,7 +88,7 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 		if run.State != reeve.RunCompleted || run.Output != "two ideas" || run.Spent.Calls != 3 {
 			t.Fatalf("the run: %+v", run)
 		}
-		var sets reeve.ChangeSetList
+		var sets api.ChangeSetList
 		h.Want(200, &sets, "GET", "/api/change-sets?pending=true&agent=coach", nil)
 		if len(sets.ChangeSets) != 1 || sets.ChangeSets[0].RunID != run.ID || sets.ChangeSets[0].Counts[reeve.ProposalPending] != 2 {
 			t.Fatalf("%+v", sets)
@@ -97,7 +98,7 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 			t.Fatalf("%+v", set)
 		}
 		tasks := func() (titles []string) {
-			var list reeve.TaskList
+			var list api.TaskList
 			h.Want(200, &list, "GET", "/api/journal/tasks", nil)
 			for _, v := range list.Tasks {
 				titles = append(titles, v.Title)
@@ -374,7 +375,7 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 		// Lists: filtered, in pages, newest first.
 		var seen []string
 		for cursor := ""; ; {
-			var page reeve.ProposalList
+			var page api.ProposalList
 			h.Want(200, &page, "GET", "/api/proposals?limit=2&state=applied&agent=a&set="+s.ID+"&cursor="+cursor, nil)
 			for _, p := range page.Proposals {
 				seen = append(seen, p.ID)
@@ -386,7 +387,7 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 		if want := []string{elsewhere.ProposalID, ids[5], ids[4], ids[2], ids[1]}; !std.Equal(seen, want) {
 			t.Errorf("%v, want %v", seen, want)
 		}
-		var sets reeve.ChangeSetList
+		var sets api.ChangeSetList
 		h.Want(200, &sets, "GET", "/api/change-sets?limit=1", nil)
 		if len(sets.ChangeSets) != 1 || sets.ChangeSets[0].ID != proposal(h, other.ProposalID).SetID || sets.Next == "" {
 			t.Fatalf("%+v", sets)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -118,7 +119,7 @@ func TestI11_OperatorsSwitchItOff(t *testing.T) {
 	if p.Code != reeve.Unsupported || !strings.Contains(p.Detail, "switches it off") {
 		t.Errorf("%+v", p)
 	}
-	var up reeve.CheckUp
+	var up api.CheckUp
 	h.Want(200, &up, "GET", "/api/doctor", nil)
 	found := false
 	for _, c := range up.Checks {

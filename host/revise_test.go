@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -75,7 +76,7 @@ func TestI10_DefinitionsTakeTurns(t *testing.T) {
 				changed++
 			}
 		}
-		var is reeve.ToolView
+		var is api.ToolView
 		servers[1].Want(http.StatusOK, &is, "GET", at, nil)
 		if made != 1 || is.Version != 1+changed {
 			t.Fatalf("round %d: made %d times, changed %d times, and it is version %d", i, made, changed, is.Version)

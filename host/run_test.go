@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 	"reeve/reevetest"
 )
@@ -139,7 +140,7 @@ func TestG22_WhatComesTooLateHasNoEffect(t *testing.T) {
 // batch makes calls as one model response does.
 func batch(h *reevetest.Host, agent string, calls ...call) []reeve.Result {
 	h.T.Helper()
-	var out reeve.BatchAnswer
+	var out api.BatchAnswer
 	h.Want(http.StatusOK, &out, "POST", "/api/agents/"+agent+"/calls/batch", map[string]any{"calls": calls})
 	return out.Results
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/model"
 	"reeve/reevetest"
@@ -70,7 +71,7 @@ func TestO18_AScheduledRunOfAModel(t *testing.T) {
 		endAnswer(w, "")
 	})
 	h.Agent("aide")
-	var s reeve.Schedule
+	var s api.Schedule
 	h.Want(http.StatusCreated, &s, "POST", "/api/schedules", object{"agent": "aide", "goal": "list and list",
 		"cadence_type": "once", "cadence_value": time.Now().Add(3 * time.Second).UTC().Format(time.RFC3339Nano)})
 	eventually(t, "the run to end", func() bool {
@@ -126,7 +127,7 @@ func TestO17_ResultsGoBackToTheConversation(t *testing.T) {
 			var turn reeve.Turn
 			b.want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": "plan " + word})
 			b.settle()
-			var d reeve.TurnDetail
+			var d api.TurnDetail
 			b.want(http.StatusOK, &d, "GET", "/api/turns/"+turn.ID, nil)
 			if d.State != reeve.RunCompleted || d.Output != "Planned." || d.Issues.ToolFailures > 0 {
 				t.Fatalf("%s: %+v", word, d)
@@ -134,7 +135,7 @@ func TestO17_ResultsGoBackToTheConversation(t *testing.T) {
 		}
 		b.pass(time.Hour+time.Minute, time.Minute)
 		for _, word := range words {
-			var list reeve.MessageList
+			var list api.MessageList
 			b.want(http.StatusOK, &list, "GET", "/api/conversations/"+talks[word]+"/messages", nil)
 			for _, of := range words {
 				heard, want := 0, 0

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -167,13 +167,13 @@ func TestG21_NoSliceOfAnOutputPartsASecret(t *testing.T) {
 	if got := slices(h, "clerk", kept.Hash, 12000); got != want {
 		t.Errorf("the slices are not the output")
 	}
-	var whole reeve.OutputSlice
+	var whole api.OutputSlice
 	if h.Want(200, &whole, "GET", "/api/outputs/"+kept.Hash, nil); whole.Content != want || whole.NextOffset != 0 || whole.Size != len(text) {
 		t.Errorf("it is read as %d bytes, and goes on at %d", len(whole.Content), whole.NextOffset)
 	}
 	start := strings.Index(text, secret)
 	for at := start - 10; at < start+len(secret)+10; at++ {
-		var read reeve.OutputSlice
+		var read api.OutputSlice
 		h.Want(200, &read, "GET", fmt.Sprintf("/api/outputs/%s?offset=%d&limit=7", kept.Hash, at), nil)
 		if left := strings.TrimFunc(strings.ReplaceAll(read.Content+string(read.Data), "[REDACTED]", ""), filling); left != "" || read.NextOffset <= at {
 			t.Fatalf("%q is read at %d: %+v", left, at, read)

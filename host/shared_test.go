@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
@@ -314,7 +316,7 @@ func TestI06_EveryServersOwnerIsOwnerOfAll(t *testing.T) {
 		servers[0].Want(http.StatusForbidden, nil, "GET", "/api/agents", nil, append([]string{"X-Workspace-Id", "crew"}, token...)...)
 	}
 	for _, h := range servers {
-		var list reeve.WorkspaceList
+		var list api.WorkspaceList
 		h.Want(http.StatusOK, &list, "GET", "/api/workspaces", nil)
 		if len(list.Workspaces) != 3 {
 			t.Errorf("%+v", list)

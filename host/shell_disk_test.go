@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -31,7 +32,7 @@ func TestO06_AWorkspaceHasATotal(t *testing.T) {
 		t.Log("no confinement here: ", reason)
 		return
 	}
-	run := func(command string) (reeve.Result, reeve.Problem) {
+	run := func(command string) (reeve.Result, api.Problem) {
 		t.Helper()
 		res, p, _ := do(h, "ops", call{"tool": "shell_exec", "args": object{"command": command, "timeout_ms": 60000}})
 		return res, p

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -14,7 +15,7 @@ func shellBroken(h *reevetest.Host) string {
 	h.T.Helper()
 	var tool reeve.Tool
 	h.Want(200, &tool, "GET", "/api/tools/shell_exec", nil)
-	var up reeve.CheckUp
+	var up api.CheckUp
 	h.Want(200, &up, "GET", "/api/doctor", nil)
 	for _, c := range up.Checks {
 		if c.Name == "sandbox" && c.OK != (tool.Broken == "") {

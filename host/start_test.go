@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -311,7 +312,7 @@ func TestG17_DeclaredCostIsCharged(t *testing.T) {
 	h.Call(a.ID, "buys", map[string]any{})
 	h.Call(a.ID, "buys", map[string]any{})
 	h.Want(402, nil, "POST", "/api/agents/"+a.ID+"/calls", map[string]any{"tool": "buys"})
-	var list reeve.BudgetList
+	var list api.BudgetList
 	h.Want(200, &list, "GET", "/api/budgets", nil)
 	if b := list.Budgets[0]; b.Used.Micros != 10 || b.Used.Tokens != 2 || b.Reserved.Micros != 0 {
 		t.Errorf("%+v", b)

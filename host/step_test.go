@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/model"
 	"reeve/reevetest"
@@ -130,7 +131,7 @@ input.request`})
 	h.Want(http.StatusOK, &m, "GET", "/api/automations/context", nil)
 	equal(t, m.PausedRun, "", "what is to be carried on with")
 	h.Want(http.StatusOK, nil, "POST", "/api/automations/context/resume", nil)
-	var l reeve.WakeList
+	var l api.WakeList
 	h.Want(http.StatusOK, &l, "GET", "/api/agents/context/wakes", nil)
 	equal(t, len(l.Wakes), 0, "wakes of the automation")
 }

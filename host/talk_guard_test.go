@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -31,7 +32,7 @@ func TestO11_AConversationIsItsParticipants(t *testing.T) {
 	over(h, speak(h, c.ID, "write").ID)
 	turn := speak(h, c.ID, "begin")
 	var op reeve.Operation
-	until(h, turn.ID, func(d reeve.TurnDetail) bool {
+	until(h, turn.ID, func(d api.TurnDetail) bool {
 		var list struct {
 			Operations []reeve.Operation `json:"operations"`
 		}
@@ -46,7 +47,7 @@ func TestO11_AConversationIsItsParticipants(t *testing.T) {
 	for _, role := range []string{"member", "viewer"} {
 		bob := as(h, "bob-"+role, role)
 		for _, query := range []string{"session=" + c.ID, "run=" + turn.ID} {
-			var page reeve.MessageList
+			var page api.MessageList
 			h.Want(http.StatusOK, &page, "GET", "/api/agents/bot/messages?"+query, nil, bob...)
 			if len(page.Messages) != 0 {
 				t.Errorf("%s reads %d messages by %s", role, len(page.Messages), query)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
@@ -35,7 +36,7 @@ func talkers(t *testing.T, script string) (first, behind *reevetest.Host) {
 // keptSeqs are the numbers of the kept frames of a conversation after one, as servers send them in server-sent events.
 func keptSeqs(h *reevetest.Host, conversation string, after int64) (list []string) {
 	h.T.Helper()
-	var l reeve.FrameList
+	var l api.FrameList
 	h.Want(http.StatusOK, &l, "GET", fmt.Sprintf("/api/conversations/%s/frames?after=%d", conversation, after), nil)
 	for _, f := range l.Frames {
 		list = append(list, fmt.Sprint(f.Seq))

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 	"reeve/reevetest"
 )
@@ -158,7 +159,7 @@ func TestW12_TheClientComesBack(t *testing.T) {
 	whole := map[string]string{}
 	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Wait)
 	defer cancel()
-	err = c.Follow(ctx, talk.ID, 0, func(f reeve.Frame) error {
+	err = c.Conversations().Follow(ctx, talk.ID, 0, func(f reeve.Frame) error {
 		if f.Seq <= last {
 			t.Errorf("frame %d after %d", f.Seq, last)
 		}
@@ -185,7 +186,7 @@ func TestW12_TheClientComesBack(t *testing.T) {
 			t.Errorf("%s: %q", turn, text)
 		}
 	}
-	if err := c.Follow(ctx, "conv_none", 0, nil); reeve.CodeOf(err) != reeve.NotFound {
+	if err := c.Conversations().Follow(ctx, "conv_none", 0, nil); reeve.CodeOf(err) != reeve.NotFound {
 		t.Errorf("a conversation that is not there: %v", err)
 	}
 }
@@ -206,7 +207,7 @@ func TestW04_AnOutcomeFromOutside(t *testing.T) {
 	s.Say("please")
 	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameMessage })
 	for {
-		var l reeve.OperationList
+		var l api.OperationList
 		h.Want(http.StatusOK, &l, "GET", "/api/operations?state=dispatched", nil)
 		if len(l.Operations) == 1 {
 			at := "/api/operations/" + l.Operations[0].ID + "/result"

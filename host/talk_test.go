@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -51,19 +52,19 @@ func scriptFile(t *testing.T, script string) string {
 
 func turns(h *reevetest.Host, conversation string) []reeve.Turn {
 	h.T.Helper()
-	var l reeve.TurnList
+	var l api.TurnList
 	h.Want(http.StatusOK, &l, "GET", "/api/conversations/"+conversation+"/turns", nil)
 	return l.Turns
 }
 
-func detail(h *reevetest.Host, turn string) (d reeve.TurnDetail) {
+func detail(h *reevetest.Host, turn string) (d api.TurnDetail) {
 	h.T.Helper()
 	h.Want(http.StatusOK, &d, "GET", "/api/turns/"+turn, nil)
 	return d
 }
 
 // answers gives what the agent said in a turn, from the store.
-func answers(t *testing.T, d reeve.TurnDetail) (list []string) {
+func answers(t *testing.T, d api.TurnDetail) (list []string) {
 	t.Helper()
 	for _, m := range d.Messages {
 		var info reeve.MessageInfo
@@ -229,7 +230,7 @@ func TestW12_WhoMayConnect(t *testing.T) {
 	if s, res := h.Dial(at+"?workspace=default", "Sec-WebSocket-Protocol", "reeve", "Sec-WebSocket-Protocol", "bearer."+h.Token); s == nil || s.Subprotocol() != "reeve" {
 		t.Errorf("a browser's way in: %s", res.Status)
 	}
-	var other reeve.NewToken
+	var other api.NewToken
 	h.Want(http.StatusCreated, &other, "POST", "/api/tokens", object{"name": "bob", "user": "bob", "role": "member"})
 	for name, c := range map[string]struct {
 		url     string
@@ -257,7 +258,7 @@ func TestW12_WhoMayConnect(t *testing.T) {
 		for k, v := range headers {
 			list = append(list, k, v)
 		}
-		var p reeve.Problem
+		var p api.Problem
 		h.Want(http.StatusBadRequest, &p, "GET", "/conversations/"+c.ID, nil, list...)
 		if p.Code != reeve.Validation || len(p.Errors) != 1 || p.Errors[0].Path != "header/"+header {
 			t.Errorf("%s: %+v", header, p)
@@ -275,7 +276,7 @@ func TestW12_WhoMayConnect(t *testing.T) {
 	}
 	for _, after := range []string{"-1", "-99", "x", "", "%2B5", "-0", "007", "%200", "1e3", "99999999999999999999", "0&after=x", "0&after=0"} { // one rule, however a client asks
 		for _, path := range []string{"/api/conversations/" + c.ID + "/events?follow=false&after=", "/api/conversations/" + c.ID + "/frames?after="} {
-			var p reeve.Problem
+			var p api.Problem
 			if h.Want(http.StatusBadRequest, &p, "GET", path+after, nil); len(p.Errors) != 1 || p.Errors[0].Path != "query/after" {
 				t.Errorf("%s%s: %+v", path, after, p)
 			}
@@ -287,7 +288,7 @@ func TestW12_WhoMayConnect(t *testing.T) {
 	if r := h.Do("GET", "/api/conversations/"+c.ID+"/events?follow=false", nil); r.Status != http.StatusOK {
 		t.Errorf("from now on: %d %s", r.Status, r.Body)
 	}
-	var viewer reeve.NewToken
+	var viewer api.NewToken
 	h.Want(http.StatusCreated, &viewer, "POST", "/api/tokens", object{"name": "looks on", "user": "bob", "role": "viewer"})
 	h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants", object{"kind": "user", "id": "bob"})
 	s, res := h.Dial(at, "Authorization", "Bearer "+viewer.Token, "X-Workspace-Id", "default")
@@ -337,7 +338,7 @@ func TestW12_ResumeIsExact(t *testing.T) {
 	h.Stop()
 	h = talkerIn(t, dir, script)
 	check(h)
-	var l reeve.FrameList
+	var l api.FrameList
 	h.Want(http.StatusOK, &l, "GET", "/api/conversations/"+c.ID+"/frames", nil)
 	if !seq.Equal(kept(l.Frames, 0), kept(all.Seen, 0)) || l.Last != last {
 		t.Errorf("kept frames: %v", kept(l.Frames, 0))
@@ -460,12 +461,12 @@ func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
 	if got := strings.Join(kind, " "); !strings.Contains(got, "action tool_result") || d.State != reeve.RunCompleted || d.Moves != 2 || d.Output != "Done." {
 		t.Errorf("after: %s, %+v", got, d.Turn)
 	}
-	var history reeve.MessageList
+	var history api.MessageList
 	h.Want(http.StatusOK, &history, "GET", "/api/conversations/"+c.ID+"/messages?limit=2", nil)
 	n := len(history.Messages)
 	for history.Next != "" {
 		next := history.Next
-		history = reeve.MessageList{}
+		history = api.MessageList{}
 		h.Want(http.StatusOK, &history, "GET", "/api/conversations/"+c.ID+"/messages?limit=2&cursor="+next, nil)
 		n += len(history.Messages)
 	}

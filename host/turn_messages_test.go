@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -23,7 +24,7 @@ func messageIDs(list []reeve.Message) string {
 func pages(h *reevetest.Host, agent, run string, limit int, headers ...string) (out []reeve.Message) {
 	h.T.Helper()
 	for cursor := ""; ; {
-		var page reeve.MessageList
+		var page api.MessageList
 		h.Want(http.StatusOK, &page, "GET", fmt.Sprintf("/api/agents/%s/messages?run=%s&limit=%d&cursor=%s", agent, run, limit, cursor), nil, headers...)
 		out = append(out, page.Messages...)
 		if cursor = page.Next; cursor == "" {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/model"
 	"reeve/reevetest"
@@ -28,13 +29,13 @@ func speak(h *reevetest.Host, conversation, text string) (turn reeve.Turn) {
 }
 
 // over waits until a turn has ended.
-func over(h *reevetest.Host, turn string) reeve.TurnDetail {
+func over(h *reevetest.Host, turn string) api.TurnDetail {
 	h.T.Helper()
-	return until(h, turn, func(d reeve.TurnDetail) bool { return d.State.Final() })
+	return until(h, turn, func(d api.TurnDetail) bool { return d.State.Final() })
 }
 
 // until waits until a turn is as it should be.
-func until(h *reevetest.Host, turn string, is func(reeve.TurnDetail) bool) reeve.TurnDetail {
+func until(h *reevetest.Host, turn string, is func(api.TurnDetail) bool) api.TurnDetail {
 	h.T.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		d := detail(h, turn)
@@ -49,7 +50,7 @@ func until(h *reevetest.Host, turn string, is func(reeve.TurnDetail) bool) reeve
 }
 
 // rules checks what must hold of every recorded turn (W22): it has ended, every call has one result, answers come in order.
-func rules(t *testing.T, h *reevetest.Host, d reeve.TurnDetail) {
+func rules(t *testing.T, h *reevetest.Host, d api.TurnDetail) {
 	t.Helper()
 	if !d.State.Final() || d.FinishedAt == nil {
 		t.Errorf("turn %s is %s", d.ID, d.State)
@@ -169,7 +170,7 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 	c := h.Talk("bot")
 	turn := speak(h, c.ID, "begin")
 	var op reeve.Operation
-	until(h, turn.ID, func(d reeve.TurnDetail) bool {
+	until(h, turn.ID, func(d api.TurnDetail) bool {
 		var list struct {
 			Operations []reeve.Operation `json:"operations"`
 		}
@@ -257,7 +258,7 @@ func TestW04_ParallelTurnsWhileOneWaits(t *testing.T) {
 	h := talker(t, farScript+"- {when: weather, text: 'It rains.'}\n", far(&sent))
 	c := h.Talk("bot")
 	first := speak(h, c.ID, "begin")
-	until(h, first.ID, func(d reeve.TurnDetail) bool { return d.State == reeve.RunParked })
+	until(h, first.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
 	if d := over(h, speak(h, c.ID, "the weather?").ID); d.Output != "It rains." {
 		t.Errorf("%+v", d.Turn)
 	}
@@ -385,7 +386,7 @@ func TestW23_Responses(t *testing.T) {
 	if len(second.Output) != 1 || second.Output[0].Type != "function_call" || second.Output[0].Arguments != `{"city":"Paris"}` {
 		t.Errorf("%+v", second)
 	}
-	var c reeve.ConversationList
+	var c api.ConversationList
 	h.Want(http.StatusOK, &c, "GET", "/api/conversations", nil)
 	if len(c.Conversations) != 1 || c.Conversations[0].Turns != 2 {
 		t.Errorf("a response that goes on from another is in the same conversation: %+v", c)
@@ -419,7 +420,7 @@ func TestW23_ARefusedRequestLeavesNoConversation(t *testing.T) {
 				t.Errorf("%s: %d %s", why, r.Status, r.Body)
 			}
 		}
-		var c reeve.ConversationList
+		var c api.ConversationList
 		if h.Want(http.StatusOK, &c, "GET", "/api/conversations", nil); len(c.Conversations) != 0 {
 			t.Errorf("%s: it left %+v", why, c.Conversations)
 		}
@@ -553,7 +554,7 @@ func TestW06_ATurnThatNamesNoTool(t *testing.T) {
 	t.Parallel()
 	h := talker(t, "- {text: hi}\n")
 	c := h.Talk("bot")
-	var p reeve.Problem
+	var p api.Problem
 	r := h.Do("POST", "/api/conversations/"+c.ID+"/turns", object{"content": "hello", "tools": []string{"read_file", "raed_file"}})
 	if r.Decode(t, &p); r.Status/100 != 4 || p.Code != reeve.Validation || len(p.Errors) != 1 || p.Errors[0].Path != "/tools/1" {
 		t.Errorf("%d %+v", r.Status, p)
@@ -620,7 +621,7 @@ func TestW21_WhatWasSaidBeforeTheCancel(t *testing.T) {
 		}
 	}
 	h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
-	d := until(h, turn.ID, func(d reeve.TurnDetail) bool { return len(d.Messages) > 1 })
+	d := until(h, turn.ID, func(d api.TurnDetail) bool { return len(d.Messages) > 1 })
 	if m := d.Messages[1]; d.State != reeve.RunCancelled || m.Kind != reeve.Thought || m.Content != "Once upon a time" {
 		t.Errorf("%+v", d)
 	}

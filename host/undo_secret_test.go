@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -16,7 +17,7 @@ func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
 		const stored, told = "amber-lantern-willow", "Summer2026rain"
 		const title, note = "Use " + stored, "postgres://me:" + told + "@db.example.com"
 		h := start()
-		var looker reeve.NewToken
+		var looker api.NewToken
 		h.Want(201, &looker, "POST", "/api/tokens", object{"name": "looks on", "user": "bob", "role": "viewer"})
 		viewer := []string{"Authorization", "Bearer " + looker.Token}
 		h.Want(204, nil, "PUT", "/api/secrets/LAMP", object{"value": stored})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -115,7 +116,7 @@ func TestO03_AProposalIsNotUndone(t *testing.T) {
 	}
 	told := func(operation string, words ...string) {
 		t.Helper()
-		var p reeve.Problem
+		var p api.Problem
 		r := u.Do("POST", "/api/operations/"+operation+"/undo", nil)
 		r.Decode(t, &p)
 		for _, w := range words {

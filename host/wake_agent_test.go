@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -95,7 +96,7 @@ func TestL01_DestroyingEndsEverything(t *testing.T) {
 	rehearse(h, a.ID, "done", write("/before.txt", "1"), object{"tool": "hold"}, write("/after.txt", "2"), object{"tool": "emit", "args": object{"class": "key", "name": "X"}})
 	watch(h, a.ID, "key", "TASK", "")
 	watch(h, other.ID, "key", "X", "")
-	var s reeve.Schedule
+	var s api.Schedule
 	h.Want(201, &s, "POST", "/api/schedules", object{"agent": a.ID, "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *"})
 	live(t, h)
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{"input": "go"})
@@ -121,12 +122,12 @@ func TestL01_DestroyingEndsEverything(t *testing.T) {
 	if states[reeve.WakeTaken] != 1 || states[reeve.WakeSkipped] != 1 {
 		t.Errorf("wakes: %v", states)
 	}
-	var subs reeve.SubscriptionList
+	var subs api.SubscriptionList
 	if h.Want(200, &subs, "GET", "/api/agents/coach/subscriptions", nil); len(subs.Subscriptions) != 0 {
 		t.Errorf("it still watches: %+v", subs)
 	}
 	id := s.ID
-	s = reeve.Schedule{}
+	s = api.Schedule{}
 	if h.Want(200, &s, "GET", "/api/schedules/"+id, nil); s.State != reeve.TimerCompleted || s.NextAt != nil {
 		t.Errorf("its schedule: %+v", s.Timer)
 	}
@@ -247,7 +248,7 @@ func TestL04_FiftyEditsOneRun(t *testing.T) {
 		if len(runs) != 1 || runs[0].Wakes != 50 || !runs[0].State.Final() || runs[0].Reason != reeve.ReasonSubscription {
 			t.Fatalf("50 edits are %d runs: %+v", len(runs), runs)
 		}
-		var list reeve.WakeList
+		var list api.WakeList
 		b.want(200, &list, "GET", "/api/runs/"+runs[0].ID+"/wakes?limit=100", nil)
 		keys, changes := map[string]bool{}, map[string]bool{}
 		for _, w := range list.Wakes {
@@ -330,7 +331,7 @@ func TestL06_PredicatesSeeTheEntityAfterTheBatch(t *testing.T) {
 	h.Want(200, nil, "PATCH", "/api/journal/tasks/"+squat.ID, object{"category_id": gym.ID})
 	ran("moved in", 2)
 	for _, bad := range []string{"entity.", "1 + 1", "nobody.knows == 1", `"text"`, strings.Repeat("(", 300)} {
-		var p reeve.Problem
+		var p api.Problem
 		h.Want(400, &p, "POST", "/api/agents/coach/subscriptions", object{"class": "key", "name": "TASK", "predicate": bad})
 		if len(p.Errors) == 0 || p.Errors[0].Path != "/predicate" {
 			t.Errorf("%q: %+v", bad, p)

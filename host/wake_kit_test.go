@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"log/slog"
-
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -125,7 +125,7 @@ func (b *bubble) agent(name string, more object) (a reeve.Agent) {
 	return a
 }
 
-func (b *bubble) schedule(agent string, more object) (s reeve.Schedule) {
+func (b *bubble) schedule(agent string, more object) (s api.Schedule) {
 	b.t.Helper()
 	body := object{"agent": agent, "name": "it", "goal": "do it"}
 	for k, v := range more {
@@ -135,7 +135,7 @@ func (b *bubble) schedule(agent string, more object) (s reeve.Schedule) {
 	return s
 }
 
-func (b *bubble) getSchedule(id string) (s reeve.Schedule) {
+func (b *bubble) getSchedule(id string) (s api.Schedule) {
 	b.t.Helper()
 	b.want(200, &s, "GET", "/api/schedules/"+id, nil)
 	return s
@@ -143,14 +143,14 @@ func (b *bubble) getSchedule(id string) (s reeve.Schedule) {
 
 func (b *bubble) runs(query string) []reeve.Run {
 	b.t.Helper()
-	var list reeve.RunList
+	var list api.RunList
 	b.want(200, &list, "GET", "/api/runs?limit=500&"+query, nil)
 	return list.Runs
 }
 
 func (b *bubble) notifications() []reeve.Notification {
 	b.t.Helper()
-	var list reeve.NotificationList
+	var list api.NotificationList
 	b.want(200, &list, "GET", "/api/notifications?limit=500", nil)
 	return list.Notifications
 }
@@ -233,14 +233,14 @@ func watch(h *reevetest.Host, agent, class, name, predicate string) (s reeve.Sub
 
 func runsOf(h *reevetest.Host, query string) []reeve.Run {
 	h.T.Helper()
-	var list reeve.RunList
+	var list api.RunList
 	h.Want(200, &list, "GET", "/api/runs?limit=500&"+query, nil)
 	return list.Runs
 }
 
 func wakesOf(h *reevetest.Host, agent string) []reeve.Wake {
 	h.T.Helper()
-	var list reeve.WakeList
+	var list api.WakeList
 	h.Want(200, &list, "GET", "/api/agents/"+agent+"/wakes", nil)
 	return list.Wakes
 }
@@ -260,7 +260,7 @@ func quiet(h *reevetest.Host) {
 			_ = r
 			return false
 		}
-		var agents reeve.AgentList
+		var agents api.AgentList
 		h.Want(200, &agents, "GET", "/api/agents?limit=500", nil)
 		for _, a := range agents.Agents {
 			for _, w := range wakesOf(h, a.ID) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 	tools "reeve/toolbox/journal"
 )
@@ -14,7 +15,7 @@ import (
 func TestL17_NothingOfAUsersOwnOnNobodysBehalf(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
-	h.Want(200, nil, "PUT", "/api/profiles/assistant", reeve.ProfileRequest{Capabilities: tools.Capabilities()})
+	h.Want(200, nil, "PUT", "/api/profiles/assistant", api.ProfileRequest{Capabilities: tools.Capabilities()})
 	var home reeve.Category
 	h.Want(201, &home, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Home"})
 	var task reeve.Task

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 )
 
@@ -28,7 +29,7 @@ func TestO13_TheSameTimeInOtherWordsBeginsNothingAnew(t *testing.T) {
 		} {
 			s := b.schedule("aide", object{"cadence_type": k.kind, "cadence_value": k.value, "timezone": k.zone})
 			first := *s.NextAt
-			change := func(q object) (is reeve.Schedule) {
+			change := func(q object) (is api.Schedule) {
 				t.Helper()
 				time.Sleep(time.Minute)
 				if q["cadence_value"] != nil && q["cadence_type"] == nil {
@@ -66,7 +67,7 @@ func TestO13_TheSameTimeRevivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := inBubble(t, host.Config{})
 		b.agent("broken", object{"config": object{"rehearsal": object{"steps": []object{{"fail": "it is broken"}}}}})
-		change := func(id string, q object) (is reeve.Schedule) {
+		change := func(id string, q object) (is api.Schedule) {
 			t.Helper()
 			b.want(200, &is, "PATCH", "/api/schedules/"+id, q)
 			return is

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -44,7 +45,7 @@ func TestO11_AnothersIsNotThere(t *testing.T) {
 		b := inBubble(t, host.Config{})
 		a := b.agent("aide", nil)
 		b.attach("aide", scheduleTools...)
-		mine := in[reeve.Schedule](t, b.call("ann", a.ID, "schedule_create", object{"goal": "g", "cadence_type": "interval", "cadence_value": "1h"}))
+		mine := in[api.Schedule](t, b.call("ann", a.ID, "schedule_create", object{"goal": "g", "cadence_type": "interval", "cadence_value": "1h"}))
 		b.pass(90*time.Minute, 30*time.Minute)
 		run := b.runs("")[0]
 		if run.UserID != "ann" || run.State != reeve.RunCompleted {
@@ -138,12 +139,12 @@ func TestO13_ScheduleTools(t *testing.T) {
 		a := b.agent("aide", object{"config": plan(whole)})
 		b.attach("aide", scheduleTools...)
 		use := func(tool string, args object) reeve.Result { return b.call("ann", a.ID, tool, args) }
-		daily := in[reeve.Schedule](t, use("schedule_create", object{"goal": "Read the news\nand sum it up", "cadence_type": "cron", "cadence_value": "0 7 * * 1-5", "timezone": "Europe/Berlin"}))
+		daily := in[api.Schedule](t, use("schedule_create", object{"goal": "Read the news\nand sum it up", "cadence_type": "cron", "cadence_value": "0 7 * * 1-5", "timezone": "Europe/Berlin"}))
 		if daily.Name != "Read the news" || len(daily.Upcoming) != 5 || daily.Upcoming[0].Format(time.RFC3339) != "2000-01-03T06:00:00Z" || daily.LastAt != nil {
 			t.Errorf("%+v", daily)
 		}
-		once := in[reeve.Schedule](t, use("schedule_create", object{"goal": "g", "name": "Tea", "cadence_type": "once", "cadence_value": "2000-01-01T16:00", "timezone": "Europe/London"}))
-		every := in[reeve.Schedule](t, use("schedule_create", object{"goal": "g", "name": "Stretch", "cadence_type": "interval", "cadence_value": "2h", "notification": "never"}))
+		once := in[api.Schedule](t, use("schedule_create", object{"goal": "g", "name": "Tea", "cadence_type": "once", "cadence_value": "2000-01-01T16:00", "timezone": "Europe/London"}))
+		every := in[api.Schedule](t, use("schedule_create", object{"goal": "g", "name": "Stretch", "cadence_type": "interval", "cadence_value": "2h", "notification": "never"}))
 		for name, bad := range map[string]object{
 			"/cadence_value":  {"goal": "g", "cadence_type": "cron", "cadence_value": "0 25 * * *"},
 			"/timezone":       {"goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *", "timezone": "Mars/Olympus"},
@@ -165,7 +166,7 @@ func TestO13_ScheduleTools(t *testing.T) {
 		for _, blank := range []string{"name", "goal"} {
 			body := object{"agent": a.ID, "goal": "g", "cadence_type": "interval", "cadence_value": "2h"}
 			body[blank] = " \u00a0\n"
-			var p reeve.Problem
+			var p api.Problem
 			b.want(400, &p, "POST", "/api/schedules", body)
 			if len(p.Errors) != 1 || p.Errors[0].Path != "/"+blank {
 				t.Errorf("a blank %s over REST: %+v", blank, p)
@@ -244,7 +245,7 @@ func TestO13_ScheduleTools(t *testing.T) {
 			t.Errorf("refused: %+v", s.Timer)
 		}
 		// One that a person has made their own since is not taken back with the call that created it.
-		last := "/api/schedules/" + in[reeve.Schedule](t, fifth).ID
+		last := "/api/schedules/" + in[api.Schedule](t, fifth).ID
 		undo := func() reeve.Result { return b.call("ann", a.ID, fifth.Undo.Tool, fifth.Undo.Args) }
 		b.want(200, nil, "PATCH", last, object{"name": "mine"})
 		if res := undo(); res.Code != reeve.Stale {
@@ -309,7 +310,7 @@ func TestG21_NoPageOfARunPartsASecret(t *testing.T) {
 		b.attach("aide", scheduleTools...)
 		b.want(204, nil, "PUT", "/api/secrets/PHRASE", object{"value": secret})
 		use := func(tool string, args object) reeve.Result { return b.call("ann", a.ID, tool, args) }
-		every := in[reeve.Schedule](t, use("schedule_create", object{"goal": "g", "cadence_type": "interval", "cadence_value": "2h"}))
+		every := in[api.Schedule](t, use("schedule_create", object{"goal": "g", "cadence_type": "interval", "cadence_value": "2h"}))
 		b.to("2000-01-01 05:00", 5*time.Minute)
 		lines := in[struct {
 			Runs []struct {
@@ -408,7 +409,7 @@ func TestO15_TheClockGoesBack(t *testing.T) {
 		if n := len(b.runs("")); n != 3 {
 			t.Errorf("%d runs after the clock went back", n)
 		}
-		var list reeve.ScheduleList
+		var list api.ScheduleList
 		b.want(200, &list, "GET", "/api/schedules", nil)
 		for _, s := range list.Schedules { // even when it is planned anew
 			b.want(200, nil, "PATCH", "/api/schedules/"+s.ID, object{"status": "paused"})
@@ -418,7 +419,7 @@ func TestO15_TheClockGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(6 * time.Hour)
 		b := inBubble(t, host.Config{Dir: dir})
-		var list reeve.ScheduleList
+		var list api.ScheduleList
 		b.want(200, &list, "GET", "/api/schedules?name=cron", nil)
 		b.want(200, nil, "PATCH", "/api/schedules/"+list.Schedules[0].ID, object{"status": "active"})
 		b.pass(75*time.Minute, time.Minute)
@@ -459,7 +460,7 @@ func TestO17_Notifications(t *testing.T) {
 		wordy := b.agent("wordy", object{"config": object{"rehearsal": object{"steps": []object{}, "output": "look", "notify": true}}})
 		b.schedule("wordy", object{"name": "wordy", "cadence_type": "interval", "cadence_value": "1h", "notification": "conditional"})
 		b.attach("wordy", "schedule_create")
-		made := in[reeve.Schedule](t, b.call("owner", wordy.ID, "schedule_create", object{"goal": "g", "name": "from afar", "cadence_type": "interval", "cadence_value": "1h"}))
+		made := in[api.Schedule](t, b.call("owner", wordy.ID, "schedule_create", object{"goal": "g", "name": "from afar", "cadence_type": "interval", "cadence_value": "1h"}))
 		b.pass(time.Hour, time.Hour)
 		got := map[string]int{}
 		for _, n := range b.notifications() {
@@ -471,7 +472,7 @@ func TestO17_Notifications(t *testing.T) {
 		if len(got) != 3 || got["always: fine"] != 1 || got["wordy: look"] != 1 || got["from afar: look"] != 1 {
 			t.Errorf("told: %v", got)
 		}
-		var messages reeve.MessageList
+		var messages api.MessageList
 		b.want(200, &messages, "GET", "/api/agents/wordy/messages", nil)
 		last := messages.Messages[len(messages.Messages)-1]
 		if last.Kind != reeve.Observation || !strings.Contains(last.Content, "look") || !strings.Contains(string(last.Metadata), made.ID) {
@@ -533,7 +534,7 @@ func TestO17_Webhook(t *testing.T) {
 		h.Want(201, nil, "POST", "/api/schedules", object{"agent": "aide", "goal": "g", "cadence_type": "once", "cadence_value": time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339Nano)})
 	}
 	list := func(h *reevetest.Host) []reeve.Notification {
-		var l reeve.NotificationList
+		var l api.NotificationList
 		h.Want(200, &l, "GET", "/api/notifications", nil)
 		return l.Notifications
 	}
@@ -593,7 +594,7 @@ func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
 		if len(history.Runs) != 2 || history.Runs[0].Spent.Calls != 3 || history.Runs[0].Moves != 0 { // a rehearsal asks no model
 			t.Errorf("the history shows %+v", history)
 		}
-		var ops reeve.OperationList
+		var ops api.OperationList
 		b.want(200, &ops, "GET", "/api/operations?limit=100", nil)
 		if len(ops.Operations) != 4 { // two writes in each
 			t.Errorf("%d operations", len(ops.Operations))

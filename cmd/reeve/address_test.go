@@ -14,12 +14,13 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
 // A category's id is its id, also where another one has it for a name.
 func TestO11_AnIDBeforeAName(t *testing.T) {
-	list := reeve.CategoryList{Categories: []reeve.Category{{Record: reeve.Record{ID: "cat_2"}, Name: "cat_1"}, {Record: reeve.Record{ID: "cat_1"}, Name: "Gym"}}}
+	list := api.CategoryList{Categories: []reeve.Category{{Record: reeve.Record{ID: "cat_2"}, Name: "cat_1"}, {Record: reeve.Record{ID: "cat_1"}, Name: "Gym"}}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Request-Id", "req_1")
 		w.Header().Set("Content-Type", "application/json")

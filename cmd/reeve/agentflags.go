@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 )
 
 // agentFlags describe an agent on the command line.
@@ -46,7 +47,7 @@ func alternatives[T ~string](all []T) string {
 }
 
 // request holds only what was given, so that an update leaves the rest.
-func (f *agentFlags) request(c *cobra.Command) (r reeve.AgentRequest, err error) {
+func (f *agentFlags) request(c *cobra.Command) (r api.AgentRequest, err error) {
 	given := c.Flags().Changed
 	if given("kind") {
 		r.Kind = &f.kind

@@ -39,7 +39,7 @@ func agentsList(a *app) *cobra.Command {
 		Use: "list", Short: "List agents", Args: cobra.NoArgs, Example: "  reeve agents list --limit 20",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				l, err := c.Agents(ctx, page)
+				l, err := c.Agents().List(ctx, page)
 				if err != nil {
 					return err
 				}
@@ -70,7 +70,7 @@ func agentsGet(a *app) *cobra.Command {
 		ValidArgsFunction: a.complete(agentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				g, err := c.Agent(ctx, args[0])
+				g, err := c.Agents().Get(ctx, args[0])
 				if err != nil {
 					return err
 				}
@@ -96,7 +96,7 @@ func agentsCreate(a *app) *cobra.Command {
 			}
 			r.Name = &args[0]
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				g, err := c.CreateAgent(ctx, r)
+				g, err := c.Agents().Create(ctx, r)
 				if err != nil {
 					return err
 				}
@@ -126,7 +126,7 @@ func agentsUpdate(a *app) *cobra.Command {
 				r.Name = &name
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				g, err := c.UpdateAgent(ctx, args[0], r)
+				g, err := c.Agents().Update(ctx, args[0], r)
 				if err != nil {
 					return err
 				}
@@ -145,7 +145,7 @@ func agentsDelete(a *app) *cobra.Command {
 		ValidArgsFunction: a.complete(agentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				if err := c.DeleteAgent(ctx, args[0]); err != nil {
+				if err := c.Agents().Delete(ctx, args[0]); err != nil {
 					return err
 				}
 				return a.done("deleted agent %s", args[0])

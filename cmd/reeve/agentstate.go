@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -23,7 +24,7 @@ func agentsState(a *app) *cobra.Command {
   reeve agents state gymcoach --slot primary_goal="Three sessions a week" --slot preferences.tone=strict
   reeve agents state gymcoach --slot open_loop_ids=task_...,task_... --slot active_task_id=
   reeve agents state gymcoach --file slots.yaml`, cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		s, err := c.AgentState(ctx, args[0])
+		s, err := c.Agents().State(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -42,7 +43,7 @@ func agentsState(a *app) *cobra.Command {
 				return err
 			}
 		}
-		if s, err = c.PutAgentState(ctx, args[0], reeve.AgentStateRequest{Revision: s.Revision, Slots: slots}); err != nil {
+		if s, err = c.Agents().PutState(ctx, args[0], api.AgentStateRequest{Revision: s.Revision, Slots: slots}); err != nil {
 			return err
 		}
 		return a.printState(s)
@@ -115,7 +116,7 @@ func (a *app) printState(s reeve.AgentState) error {
 func agentsRuntime(a *app) *cobra.Command {
 	c := a.task("runtime AGENT", "Show what an agent is doing on this server's node", "agents runtime gymcoach", cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			r, err := c.AgentRuntime(ctx, args[0])
+			r, err := c.Agents().Runtime(ctx, args[0])
 			if err != nil {
 				return err
 			}

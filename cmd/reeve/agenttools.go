@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -15,7 +15,7 @@ func agentsTools(a *app) *cobra.Command {
 		ValidArgsFunction: a.complete(agentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				l, err := c.AgentTools(ctx, args[0])
+				l, err := c.Agents().Tools(ctx, args[0])
 				if err != nil {
 					return err
 				}
@@ -38,7 +38,7 @@ func agentsAttach(a *app) *cobra.Command {
 				return err
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				t, err := c.Attach(ctx, args[0], reeve.AttachRequest{ToolID: args[1], Config: settings})
+				t, err := c.Agents().Attach(ctx, args[0], api.AttachRequest{ToolID: args[1], Config: settings})
 				if err != nil {
 					return err
 				}
@@ -59,7 +59,7 @@ func agentsDetach(a *app) *cobra.Command {
 		ValidArgsFunction: a.complete(agentNames, itsToolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				if err := c.Detach(ctx, args[0], args[1]); err != nil {
+				if err := c.Agents().Detach(ctx, args[0], args[1]); err != nil {
 					return err
 				}
 				return a.done("detached %s from %s", args[1], args[0])

@@ -33,7 +33,7 @@ func approvalsList(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.State = reeve.ApprovalState(state)
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				l, err := c.Approvals(ctx, f)
+				l, err := c.Approvals().List(ctx, f)
 				if err != nil {
 					return err
 				}
@@ -69,7 +69,7 @@ func approvalsGet(a *app) *cobra.Command {
 		ValidArgsFunction: a.complete(pendingApprovals),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				p, err := c.Approval(ctx, args[0])
+				p, err := c.Approvals().Get(ctx, args[0])
 				if err != nil {
 					return err
 				}
@@ -89,7 +89,7 @@ func approvalsApprove(a *app) *cobra.Command {
 		ValidArgsFunction: a.complete(pendingApprovals),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				p, err := c.Approve(ctx, args[0], comment)
+				p, err := c.Approvals().Approve(ctx, args[0], comment)
 				if err != nil {
 					return err
 				}
@@ -120,7 +120,7 @@ func approvalsDeny(a *app) *cobra.Command {
 		ValidArgsFunction: a.complete(pendingApprovals),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				p, err := c.Deny(ctx, args[0], comment)
+				p, err := c.Approvals().Deny(ctx, args[0], comment)
 				if err != nil {
 					return err
 				}

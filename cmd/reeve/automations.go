@@ -32,13 +32,13 @@ func automationsFiles(a *app) *cobra.Command {
 	c := a.named("files NAME [PATH]", "List the files that an automation has written, or print one", "automations files tidy /summary.md", cobra.RangeArgs(1, 2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if len(args) == 2 {
-				f, err := c.AutomationFile(ctx, args[0], args[1])
+				f, err := c.Automations().File(ctx, args[0], args[1])
 				if err != nil {
 					return err
 				}
 				return a.print(f, func(w io.Writer) { fmt.Fprint(w, f.Content) })
 			}
-			l, err := c.AutomationFiles(ctx, args[0], page)
+			l, err := c.Automations().Files(ctx, args[0], page)
 			if err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ func automationsFiles(a *app) *cobra.Command {
 }
 
 func automationNames(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
-	list, err := c.Automations(ctx, client.Page{Limit: 200})
+	list, err := c.Automations().List(ctx, client.Page{Limit: 200})
 	var names []string
 	for _, m := range list.Automations {
 		names = append(names, m.Name)
@@ -73,7 +73,7 @@ func (a *app) named(use, short, example string, args cobra.PositionalArgs, f fun
 func automationsList(a *app) *cobra.Command {
 	var page client.Page
 	c := a.task("list", "List automations", "automations list", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
-		l, err := c.Automations(ctx, page)
+		l, err := c.Automations().List(ctx, page)
 		if err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (a *app) printAutomation(m reeve.Automation) error {
 
 func automationsGet(a *app) *cobra.Command {
 	return a.named("get NAME", "Show an automation", "automations get mailer", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		m, err := c.Automation(ctx, args[0])
+		m, err := c.Automations().Get(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func automationsCreate(a *app) *cobra.Command {
 					return err
 				}
 			}
-			m, err := c.CreateAutomation(ctx, r)
+			m, err := c.Automations().Create(ctx, r)
 			if err != nil {
 				return err
 			}
@@ -145,7 +145,7 @@ func automationsSave(a *app) *cobra.Command {
 				return err
 			}
 			r.Fix, r.Draft, r.Comment = q.Fix, q.Draft, q.Comment
-			v, err := c.SaveVersion(ctx, args[0], r)
+			v, err := c.Automations().SaveVersion(ctx, args[0], r)
 			if err != nil {
 				return err
 			}
@@ -161,7 +161,7 @@ func automationsSave(a *app) *cobra.Command {
 
 func automationsVersions(a *app) *cobra.Command {
 	return a.named("versions NAME", "List the versions of a script, newest first", "automations versions mailer", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := c.Versions(ctx, args[0])
+		l, err := c.Automations().Versions(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -180,13 +180,13 @@ func automationsVersions(a *app) *cobra.Command {
 func automationsShow(a *app) *cobra.Command {
 	return a.named("show NAME [VERSION]", "Show how an automation is, or print a version's script", "automations show mailer 1.0", cobra.RangeArgs(1, 2), func(ctx context.Context, c *client.Client, args []string) error {
 		if len(args) == 1 {
-			m, err := c.Automation(ctx, args[0])
+			m, err := c.Automations().Get(ctx, args[0])
 			if err != nil {
 				return err
 			}
 			return a.printAutomation(m)
 		}
-		v, err := c.Version(ctx, args[0], args[1])
+		v, err := c.Automations().Version(ctx, args[0], args[1])
 		if err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func automationsShow(a *app) *cobra.Command {
 
 func automationsActivate(a *app) *cobra.Command {
 	return a.named("activate NAME VERSION", "Choose the version that runs: roll back, or forward", "automations activate mailer 1.0", cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		m, err := c.ActivateVersion(ctx, args[0], args[1])
+		m, err := c.Automations().Activate(ctx, args[0], args[1])
 		if err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func automationsActivate(a *app) *cobra.Command {
 
 func automationsPause(a *app) *cobra.Command {
 	return a.named("pause NAME", "Pause an automation: a run under way ends at its next call", "automations pause mailer", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		m, err := c.PauseAutomation(ctx, args[0])
+		m, err := c.Automations().Pause(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ func automationsPause(a *app) *cobra.Command {
 
 func automationsResume(a *app) *cobra.Command {
 	return a.named("resume NAME", "Let a paused automation carry on", "automations resume mailer", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		m, err := c.ResumeAutomation(ctx, args[0])
+		m, err := c.Automations().Resume(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -240,7 +240,7 @@ func automationsRun(a *app) *cobra.Command {
 			return err
 		}
 		r.Input = given
-		asked, err := c.StartAutomation(ctx, args[0], r)
+		asked, err := c.Automations().Start(ctx, args[0], r)
 		if err != nil {
 			return err
 		}
@@ -261,7 +261,7 @@ func automationsRun(a *app) *cobra.Command {
 func automationsRuns(a *app) *cobra.Command {
 	var page client.Page
 	c := a.named("runs NAME", "List the runs of an automation, newest first", "automations runs mailer", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := c.AutomationRuns(ctx, args[0], page)
+		l, err := c.Automations().Runs(ctx, args[0], page)
 		if err != nil {
 			return err
 		}
@@ -306,12 +306,12 @@ func progressLine(r reeve.AutomationRun) string {
 
 // watch shows how far a run has come until it has ended, and then what it came to; of a dry run, its plan.
 func (a *app) watch(ctx context.Context, c *client.Client, name string, asked reeve.AutomationRun) error {
-	run, err := c.RunOf(ctx, *asked.Wake)
+	run, err := c.Runs().OfWake(ctx, *asked.Wake)
 	if err != nil {
 		return err
 	}
 	last, shown := "", time.Time{}
-	r, err := c.WatchRun(ctx, name, run.ID, func(r reeve.AutomationRun) {
+	r, err := c.Automations().WatchRun(ctx, name, run.ID, func(r reeve.AutomationRun) {
 		if line := progressLine(r); !a.json && line != last {
 			last, shown = line, r.Run.StartedAt
 			fmt.Fprintf(a.err, "\r\x1b[K%s", plain(line))

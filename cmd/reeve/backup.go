@@ -56,7 +56,7 @@ func backupTo(ctx context.Context, c *client.Client, name string) (size int64, e
 			err = e
 		}
 	}()
-	size, err = c.Backup(ctx, f)
+	size, err = c.Server().Backup(ctx, f)
 	if err == nil {
 		err = f.Sync()
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -20,12 +20,12 @@ together, others alone and in order. The exit code is that of the first call tha
 		Example:           `  echo '{"calls":[{"tool":"file_list","args":{"path":"/"}}]}' | reeve batch clerk -`,
 		ValidArgsFunction: a.complete(agentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var b reeve.BatchRequest
+			var b api.BatchRequest
 			if err := a.document(args[1], &b); err != nil {
 				return err
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				got, err := c.Batch(ctx, args[0], b)
+				got, err := c.Calls().Batch(ctx, args[0], b)
 				if err != nil {
 					return err
 				}
@@ -35,7 +35,7 @@ together, others alone and in order. The exit code is that of the first call tha
 	}
 }
 
-func (a *app) printBatch(b reeve.BatchRequest, got reeve.BatchAnswer) error {
+func (a *app) printBatch(b api.BatchRequest, got api.BatchAnswer) error {
 	err := a.print(got, func(w io.Writer) {
 		for i, r := range got.Results {
 			state := "done"

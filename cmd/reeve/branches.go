@@ -10,20 +10,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
 func branchesCommand(a *app) *cobra.Command {
 	one := cobra.ExactArgs(1)
 	show := a.task("show BRANCH", "Show a branch", "branches show conv_...", one, func(ctx context.Context, c *client.Client, args []string) error {
-		b, err := c.Branch(ctx, args[0])
+		b, err := c.Branches().Get(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		return a.print(b, func(w io.Writer) { printBranch(w, b) })
 	})
 	log := a.task("log BRANCH", "Show what was committed, newest first", "branches log conv_...", one, func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := c.LogBranch(ctx, args[0])
+		l, err := c.Branches().Log(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -35,7 +36,7 @@ func branchesCommand(a *app) *cobra.Command {
 		})
 	})
 	discard := a.task("discard BRANCH", "Delete a branch and its files; the next command begins it anew", "branches discard conv_...", one, func(ctx context.Context, c *client.Client, args []string) error {
-		b, err := c.DiscardBranch(ctx, args[0])
+		b, err := c.Branches().Discard(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -55,7 +56,7 @@ id or its conversation's (an automation's: the id of its agent). Nothing reaches
 func branchesList(a *app) *cobra.Command {
 	var f client.BranchFilter
 	c := a.task("list", "List branches, newest first", "branches list --project site", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
-		l, err := c.Branches(ctx, f)
+		l, err := c.Branches().List(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ func branchesList(a *app) *cobra.Command {
 func branchesDiff(a *app) *cobra.Command {
 	var stat bool
 	c := a.task("diff BRANCH", "Show what a branch would change", "branches diff conv_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		d, err := c.DiffBranch(ctx, args[0])
+		d, err := c.Branches().Diff(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -101,10 +102,10 @@ func branchesDiff(a *app) *cobra.Command {
 }
 
 func branchesMerge(a *app) *cobra.Command {
-	var r reeve.MergeRequest
+	var r api.MergeRequest
 	c := a.task("merge BRANCH", "Merge a branch into the project's default branch", "branches merge conv_... -m 'New front page'", cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			m, err := c.MergeBranch(ctx, args[0], r)
+			m, err := c.Branches().Merge(ctx, args[0], r)
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -17,7 +18,7 @@ func budgetsCommand(a *app) *cobra.Command {
 		Use: "list", Short: "List budgets and what was spent", Args: cobra.NoArgs, Example: "  reeve budgets list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				l, err := c.Budgets(ctx)
+				l, err := c.Budgets().List(ctx)
 				if err != nil {
 					return err
 				}
@@ -33,7 +34,7 @@ func budgetsCommand(a *app) *cobra.Command {
 		Use: "delete SUBJECT", Short: "Lift a budget", Args: cobra.ExactArgs(1), Example: "  reeve budgets delete workspace",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				if err := c.DeleteBudget(ctx, args[0]); err != nil {
+				if err := c.Budgets().Delete(ctx, args[0]); err != nil {
 					return err
 				}
 				return a.done("deleted budget %s", args[0])
@@ -50,7 +51,7 @@ func budgetsCommand(a *app) *cobra.Command {
 }
 
 func budgetsSet(a *app) *cobra.Command {
-	var r reeve.BudgetRequest
+	var r api.BudgetRequest
 	var over string
 	c := &cobra.Command{
 		Use: "set SUBJECT", Short: "Set a budget", Args: cobra.ExactArgs(1), Long: "Sets all limits of a subject. A limit that is left out is none.",
@@ -58,7 +59,7 @@ func budgetsSet(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.OnExceed = reeve.OnExceed(over)
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				b, err := c.SetBudget(ctx, args[0], r)
+				b, err := c.Budgets().Set(ctx, args[0], r)
 				if err != nil {
 					return err
 				}

@@ -6,12 +6,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
 // callFlags describe a call on the command line.
 type callFlags struct {
-	reeve.CallRequest
+	api.CallRequest
 	wait bool
 }
 
@@ -45,7 +46,7 @@ with 3 too.`,
 				return err
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				res, err := c.Call(ctx, args[0], f.CallRequest)
+				res, err := c.Calls().Call(ctx, args[0], f.CallRequest)
 				if err != nil {
 					return err
 				}
@@ -74,14 +75,14 @@ func (a *app) finish(ctx context.Context, c *client.Client, res reeve.Result, wa
 
 // follow waits for an operation and gives its result.
 func (a *app) follow(ctx context.Context, c *client.Client, operation string) (reeve.Result, error) {
-	op, err := c.Operation(ctx, operation)
+	op, err := c.Operations().Get(ctx, operation)
 	if err == nil {
 		op, err = a.await(ctx, c, op)
 	}
 	if err != nil {
 		return reeve.Result{}, err
 	}
-	return c.Result(ctx, op)
+	return c.Operations().Result(ctx, op)
 }
 
 // pending tells whether a call's result is still to come.

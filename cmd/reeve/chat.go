@@ -89,20 +89,20 @@ type talk struct {
 // open finds the conversation or begins one.
 func (t *talk) open(ctx context.Context, agent string) (err error) {
 	if t.options.conversation == "" {
-		t.conversation, err = t.client.Begin(ctx, reeve.ConversationRequest{Agent: agent})
+		t.conversation, err = t.client.Conversations().Create(ctx, reeve.ConversationRequest{Agent: agent})
 		return err
 	}
-	if t.conversation, err = t.client.Conversation(ctx, t.options.conversation); err != nil {
+	if t.conversation, err = t.client.Conversations().Get(ctx, t.options.conversation); err != nil {
 		return err
 	}
-	who, err := t.client.Agent(ctx, agent)
+	who, err := t.client.Agents().Get(ctx, agent)
 	if err != nil {
 		return err
 	}
 	if who.ID != t.conversation.AgentID {
 		return usagef("the conversation %s is with another agent: %s", t.conversation.ID, t.conversation.AgentID)
 	}
-	frames, err := t.client.Frames(ctx, t.conversation.ID, 0, 1)
+	frames, err := t.client.Conversations().Frames(ctx, t.conversation.ID, 0, 1)
 	t.at = frames.Last
 	return err
 }
@@ -194,12 +194,12 @@ func (t *talk) turn(ctx context.Context, content string, v view) error {
 	defer stop()
 	defer context.AfterFunc(interrupted, func() {
 		stop()
-		if _, err := t.client.CancelTurn(ctx, turn.ID); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
+		if _, err := t.client.Turns().Cancel(ctx, turn.ID); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
 			t.report(err, "reeve chat")
 		}
 	})()
 	guests := map[string]bool{} // turns that it led to
-	return t.client.Follow(ctx, t.conversation.ID, t.at, func(f reeve.Frame) error {
+	return t.client.Conversations().Follow(ctx, t.conversation.ID, t.at, func(f reeve.Frame) error {
 		if f.Type == reeve.FrameStarted && (f.ParentID == turn.ID || guests[f.ParentID]) {
 			guests[f.TurnID] = true
 		}
@@ -223,7 +223,7 @@ func (t *talk) turn(ctx context.Context, content string, v view) error {
 func (t *talk) say(ctx context.Context, r reeve.TurnRequest) (turn reeve.Turn, err error) {
 	key := reeve.Secret(16)
 	for pause := 200 * time.Millisecond; ; pause *= 2 {
-		turn, err = t.client.Say(ctx, t.conversation.ID, key, r)
+		turn, err = t.client.Turns().Create(ctx, t.conversation.ID, key, r)
 		if c := reeve.CodeOf(err); c != reeve.Unavailable && c != reeve.UnknownOutcome || pause > 4*time.Second {
 			return turn, err
 		}

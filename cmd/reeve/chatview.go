@@ -72,7 +72,7 @@ func (p *piped) end(ctx context.Context) error {
 
 // output shows what a turn came to that said nothing on the way.
 func (t *talk) output(ctx context.Context, turn string) error {
-	v, err := t.client.Turn(context.WithoutCancel(ctx), turn)
+	v, err := t.client.Turns().Get(context.WithoutCancel(ctx), turn)
 	if err == nil {
 		printContent(t.out, plain(v.Output))
 	}
@@ -136,7 +136,7 @@ func (s *shown) guest(ctx context.Context, f reeve.Frame) error {
 	case reeve.FrameStarted:
 		s.fresh()
 		name := f.AgentID
-		if a, err := s.client.Agent(ctx, f.AgentID); err == nil {
+		if a, err := s.client.Agents().Get(ctx, f.AgentID); err == nil {
 			name = a.Name
 		}
 		s.guests[f.TurnID] = plain(name)
@@ -194,9 +194,9 @@ func (s *shown) approval(ctx context.Context, f reeve.Frame) error {
 		var err error
 		switch strings.ToLower(strings.TrimSpace(answer)) {
 		case "y", "yes":
-			_, err = s.client.Approve(ctx, f.ApprovalID, "")
+			_, err = s.client.Approvals().Approve(ctx, f.ApprovalID, "")
 		case "n", "no":
-			_, err = s.client.Deny(ctx, f.ApprovalID, "")
+			_, err = s.client.Approvals().Deny(ctx, f.ApprovalID, "")
 		default:
 			if ok {
 				continue

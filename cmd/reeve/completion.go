@@ -48,7 +48,7 @@ func words(w ...string) completer {
 }
 
 func agentNames(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
-	list, err := c.Agents(ctx, client.Page{Limit: 200})
+	list, err := c.Agents().List(ctx, client.Page{Limit: 200})
 	var names []string
 	for _, g := range list.Agents {
 		names = append(names, g.Name)
@@ -57,7 +57,7 @@ func agentNames(ctx context.Context, c *client.Client, _ []string) ([]string, er
 }
 
 func toolNames(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
-	list, err := c.Tools(ctx, "")
+	list, err := c.Tools().List(ctx, "")
 	var names []string
 	for _, t := range list.Tools {
 		names = append(names, t.ID+"\t"+t.Name)
@@ -67,7 +67,7 @@ func toolNames(ctx context.Context, c *client.Client, _ []string) ([]string, err
 
 // itsToolNames suggests the tools of the agent named before.
 func itsToolNames(ctx context.Context, c *client.Client, args []string) ([]string, error) {
-	list, err := c.AgentTools(ctx, args[0])
+	list, err := c.Agents().Tools(ctx, args[0])
 	var names []string
 	for _, t := range list.Tools {
 		names = append(names, t.ID+"\t"+t.Name)
@@ -76,7 +76,7 @@ func itsToolNames(ctx context.Context, c *client.Client, args []string) ([]strin
 }
 
 func pendingApprovals(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
-	list, err := c.Approvals(ctx, client.ApprovalFilter{State: "pending"})
+	list, err := c.Approvals().List(ctx, client.ApprovalFilter{State: "pending"})
 	var ids []string
 	for _, p := range list.Approvals {
 		ids = append(ids, p.ID+"\t"+p.Tool)
@@ -85,7 +85,7 @@ func pendingApprovals(ctx context.Context, c *client.Client, _ []string) ([]stri
 }
 
 func pendingProposals(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
-	list, err := c.Proposals(ctx, client.ProposalFilter{State: "pending"})
+	list, err := c.Proposals().List(ctx, client.ProposalFilter{State: "pending"})
 	var ids []string
 	for _, p := range list.Proposals {
 		ids = append(ids, p.ID+"\t"+p.Tool)
@@ -94,7 +94,7 @@ func pendingProposals(ctx context.Context, c *client.Client, _ []string) ([]stri
 }
 
 func unknownOperations(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
-	list, err := c.Operations(ctx, client.OperationFilter{State: "unknown"})
+	list, err := c.Operations().List(ctx, client.OperationFilter{State: "unknown"})
 	var ids []string
 	for _, o := range list.Operations {
 		ids = append(ids, o.ID+"\t"+o.Tool)

@@ -31,7 +31,7 @@ func conversationsList(a *app) *cobra.Command {
 		Use: "list", Short: "List conversations, newest first", Args: cobra.NoArgs, Example: "  reeve conversations list --agent clerk",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				l, err := c.Conversations(ctx, f)
+				l, err := c.Conversations().List(ctx, f)
 				if err != nil {
 					return err
 				}
@@ -57,7 +57,7 @@ func conversationsShow(a *app) *cobra.Command {
 		Use: "show CONVERSATION", Short: "Show what was said and done, oldest first", Args: cobra.ExactArgs(1), Example: "  reeve conversations show conv_...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				l, err := c.History(ctx, args[0], p)
+				l, err := c.Conversations().Messages(ctx, args[0], p)
 				if err != nil {
 					return err
 				}
@@ -80,7 +80,7 @@ func conversationsMedia(a *app) *cobra.Command {
 		Example: "  reeve conversations media conv_... 9f86d081... > chart.png",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				b, err := c.Media(ctx, args[0], args[1])
+				b, err := c.Conversations().Media(ctx, args[0], args[1])
 				if err == nil {
 					_, err = a.out.Write(b)
 				}
@@ -95,7 +95,7 @@ func conversationsComplete(a *app) *cobra.Command {
 		Use: "complete CONVERSATION", Short: "End a conversation", Args: cobra.ExactArgs(1), Example: "  reeve conversations complete conv_...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				v, err := c.ChangeConversation(ctx, args[0], reeve.ConversationChange{State: reeve.ConversationCompleted})
+				v, err := c.Conversations().Update(ctx, args[0], reeve.ConversationChange{State: reeve.ConversationCompleted})
 				if err != nil {
 					return err
 				}

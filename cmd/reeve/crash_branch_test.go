@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 )
 
 // gitIn runs git in a repository as its owner would.
@@ -55,7 +56,7 @@ func (r *rig) branchEngine(t *testing.T) (e *engine, conversation string) {
 	var err error
 	e.template, err = r.furnish(t.Context(), e, func(c caller) error {
 		ctx := t.Context()
-		var up reeve.CheckUp
+		var up api.CheckUp
 		if err := c.do(ctx, "GET", "/api/doctor", nil, &up); err != nil {
 			return err
 		}

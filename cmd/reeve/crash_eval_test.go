@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"reeve"
+	"reeve/api"
 )
 
 // TestCrashEval_I20 kills the server and the command at random moments while it asks forty questions. In the end each is answered, and was asked once.
@@ -80,9 +80,9 @@ func TestCrashEval_I20(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := map[string]int{}
-	var runs reeve.RunList
+	var runs api.RunList
 	for next := ""; ; next = runs.Next {
-		runs = reeve.RunList{}
+		runs = api.RunList{}
 		if err := c.do(ctx, "GET", "/api/runs?limit=100&cursor="+next, nil, &runs); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"reeve"
+	"reeve/api"
 )
 
 // crashMails is how many mails lie there, a third in each of three forms.
@@ -136,8 +136,8 @@ func (r *rig) importStorm(e *engine, mail string, kills int) (killed int, err er
 	if err != nil {
 		return killed, err
 	}
-	var boxes reeve.MailboxList
-	var imports reeve.MailImportList
+	var boxes api.MailboxList
+	var imports api.MailImportList
 	if err := errors.Join(c.do(ctx, "GET", "/api/mail/inboxes", nil, &boxes), c.do(ctx, "GET", "/api/mail/imports", nil, &imports)); err != nil {
 		return killed, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 )
 
 // itemScript works through 200 items, with an effect of each class in turn.
@@ -124,7 +125,7 @@ func (r *rig) driveItems(ctx context.Context, w world, p *process, name string) 
 	}
 	asked := false
 	return surfaced, poll(ctx, "all items to be done", func() (bool, error) {
-		var inbox reeve.Inbox
+		var inbox api.Inbox
 		if err := c.do(ctx, "GET", "/api/inbox", nil, &inbox); err != nil {
 			return false, err
 		}
@@ -145,7 +146,7 @@ func (r *rig) driveItems(ctx context.Context, w world, p *process, name string) 
 			}
 			surfaced++
 		}
-		var runs reeve.AutomationRunList
+		var runs api.AutomationRunList
 		if err := c.do(ctx, "GET", at+"/runs?limit=1", nil, &runs); err != nil {
 			return false, err
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 )
 
 // A server is backed up while runs, a schedule, an approved call and a call in flight are under way. All of them have their effects
@@ -155,7 +156,7 @@ func (r *rig) backedUp(ctx context.Context, e *engine) saved {
 		_, s.effects, err = r.counted(ctx)
 		return s.effects == all, err
 	}))
-	var status reeve.Status
+	var status api.Status
 	must(c.do(ctx, "GET", "/api/status", nil, &status))
 	s.node = status.Node
 	p.kill()
@@ -197,7 +198,7 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 	c, err := w.owner(p, unlimited)
 	must(err)
 
-	var hold reeve.HoldReport
+	var hold api.HoldReport
 	must(c.do(ctx, "GET", "/api/hold", nil, &hold))
 	listed := map[string]reeve.HeldWork{}
 	for _, v := range hold.Work {
@@ -211,12 +212,12 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 	if hold.Counts[reeve.HeldRun]+hold.Counts[reeve.HeldWake] == 0 {
 		t.Error("no run or wake is listed, although some were under way")
 	}
-	var status reeve.Status
+	var status api.Status
 	must(c.do(ctx, "GET", "/api/status", nil, &status))
 	if status.Hold == nil || status.Node == "" || status.Node == s.node {
 		t.Errorf("status: hold %+v, node %s; it was %s", status.Hold, status.Node, s.node)
 	}
-	var inbox reeve.Inbox
+	var inbox api.Inbox
 	must(c.do(ctx, "GET", "/api/inbox", nil, &inbox))
 	if inbox.Hold == nil {
 		t.Error("the inbox does not say that the server is held")
@@ -259,7 +260,7 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 	}
 	must(c.do(ctx, "POST", fmt.Sprintf("/api/agents/hand-%d/wake", heldAgents), thing{"input": "new"}, nil)) // work that is new is done
 	must(poll(ctx, "every run to end or wait", func() (bool, error) {
-		var list reeve.RunList
+		var list api.RunList
 		err := c.do(ctx, "GET", "/api/runs?limit=200", nil, &list)
 		done := 0
 		for _, v := range list.Runs {
@@ -287,7 +288,7 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 			t.Errorf("effect %s came %d times: %v", key, n, err)
 			continue
 		}
-		var wakes reeve.WakeList
+		var wakes api.WakeList
 		must(c.do(ctx, "GET", "/api/runs/"+op.RunID+"/wakes", nil, &wakes))
 		known := runs[op.RunID] || slices.ContainsFunc(wakes.Wakes, func(v reeve.Wake) bool { return runs[v.RunKey] || runs[v.ReasonID] })
 		if !known {
@@ -340,9 +341,9 @@ func TestG27_RestoreKilledAtEveryStep(t *testing.T) {
 		must(p.await(ctx))
 		c, err := w.owner(p, unlimited)
 		must(err)
-		var list reeve.AgentList
+		var list api.AgentList
 		must(c.do(ctx, "GET", "/api/agents", nil, &list))
-		var status reeve.Status
+		var status api.Status
 		must(c.do(ctx, "GET", "/api/status", nil, &status))
 		must(p.stop())
 		left, err := filepath.Glob(filepath.Join(w.dir, "reeve.db*"))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 )
 
 // mendScript is a maintainer that mends the script which breakScript is.
@@ -83,7 +84,7 @@ func (r *rig) driveFailures(ctx context.Context, w world, p *process) error {
 		return err
 	}
 	for _, name := range []string{"mender", "waiter"} {
-		var woken reeve.WakeList
+		var woken api.WakeList
 		if err := c.do(ctx, "GET", "/api/agents/"+name+"/wakes", nil, &woken); err != nil {
 			return err
 		}
@@ -101,7 +102,7 @@ func (r *rig) driveFailures(ctx context.Context, w world, p *process) error {
 		if err := c.do(ctx, "GET", "/api/automations/waiter", nil, &waiter); err != nil {
 			return false, err
 		}
-		var runs reeve.RunList
+		var runs api.RunList
 		if err := c.do(ctx, "GET", "/api/runs?state=running", nil, &runs); err != nil {
 			return false, err
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 )
 
 const (
@@ -93,7 +94,7 @@ func (r *rig) killSlow(ctx context.Context, w world) error {
 		return err
 	}
 	err = poll(ctx, "the calls to be sent", func() (bool, error) {
-		var list reeve.OperationList
+		var list api.OperationList
 		err := c.do(ctx, "GET", "/api/operations?limit=100", nil, &list)
 		return len(list.Operations) == slowCalls-1, err
 	})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 )
 
 const memoryModel = `answers:
@@ -70,7 +71,7 @@ func (r *rig) driveSummary(ctx context.Context, w world, p *process, conversatio
 		return err
 	}
 	return poll(ctx, "the summary", func() (bool, error) {
-		var page reeve.MessageList
+		var page api.MessageList
 		err := c.do(ctx, "GET", "/api/conversations/"+conversation+"/messages", nil, &page)
 		return slices.ContainsFunc(page.Messages, func(m reeve.Message) bool { return m.Kind == reeve.Summary }), err
 	})

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 )
 
 var crashFull = flag.Bool("crash.full", false, "kill at every point on both engines, and 1,000 times at random on each")
@@ -395,7 +396,7 @@ func (r *rig) drive(ctx context.Context, w world, p *process, s scenario, told *
 
 // approve says yes to what waits in the inbox for this operation.
 func approve(ctx context.Context, c caller, op string) error {
-	var inbox reeve.Inbox
+	var inbox api.Inbox
 	if err := c.do(ctx, "GET", "/api/inbox", nil, &inbox); err != nil {
 		return err
 	}
@@ -416,7 +417,7 @@ func (r *rig) resolve(ctx context.Context, c caller, s scenario, told *told) err
 	if s.class != reeve.Unsafe {
 		return fmt.Errorf("a %s operation became unknown: %s", s.class, told.op.Message)
 	}
-	var inbox reeve.Inbox
+	var inbox api.Inbox
 	if err := c.do(ctx, "GET", "/api/inbox", nil, &inbox); err != nil {
 		return err
 	}
@@ -529,7 +530,7 @@ func (r *rig) check(ctx context.Context, e *engine, w world, p *process, s scena
 	if n != 1 || told.op.State != reeve.Committed {
 		wrong = append(wrong, fmt.Errorf("operation %s is %s (%s), and the witness saw %d effects", told.op.ID, told.op.State, told.op.Message, n))
 	}
-	var thread reeve.MessageList
+	var thread api.MessageList
 	if err := c.do(ctx, "GET", "/api/agents/"+s.agent+"/messages?limit=500&session="+told.key, nil, &thread); err != nil {
 		return err
 	}
@@ -590,7 +591,7 @@ func (r *rig) budgets(ctx context.Context, w world, p *process, least, most int6
 		return err
 	}
 	return poll(ctx, "claims on budgets to be settled", func() (bool, error) {
-		var list reeve.BudgetList
+		var list api.BudgetList
 		if err := c.do(ctx, "GET", "/api/budgets", nil, &list); err != nil {
 			return false, err
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"reeve"
+	"reeve/api"
 )
 
 // togetherScript makes five calls at once in one item, and one after them.
@@ -93,7 +93,7 @@ func (r *rig) driveAutomation(ctx context.Context, w world, p *process, name, in
 		return err
 	}
 	return poll(ctx, "the run to end", func() (bool, error) {
-		var list reeve.AutomationRunList
+		var list api.AutomationRunList
 		err := c.do(ctx, "GET", "/api/automations/"+name+"/runs?limit=1", nil, &list)
 		return err == nil && len(list.Runs) == 1 && list.Runs[0].Run.ID != "" && list.Runs[0].Run.State.Final(), err
 	})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 )
 
 // rehearsing is an agent with a plan and its tools.
@@ -204,7 +205,7 @@ func (r *rig) driveWakes(ctx context.Context, w world, p *process) error {
 		return err
 	}
 	return poll(ctx, "two runs to end", func() (bool, error) {
-		var list reeve.RunList
+		var list api.RunList
 		err := c.do(ctx, "GET", "/api/runs", nil, &list)
 		ended := 0
 		for _, v := range list.Runs {
@@ -343,7 +344,7 @@ func threeServersShareTheQueue(t *testing.T, e *engine) {
 	patient, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err = poll(patient, "every run to end", func() (bool, error) {
-		var list reeve.RunList
+		var list api.RunList
 		if err := clients[0].do(patient, "GET", "/api/runs?limit=500", nil, &list); err != nil {
 			return false, err
 		}

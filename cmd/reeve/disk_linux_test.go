@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"reeve"
+	"reeve/api"
 )
 
 // A disk that takes no more of a file has failed; the database is as sound as before. Nobody is told to restore a backup, and when the
@@ -52,7 +52,7 @@ func TestDisk_FailedWritesAreNotCalledDamage(t *testing.T) {
 	must(write("d"))
 	must(p.stop())
 	must(w.sound(ctx))
-	var list reeve.AgentList
+	var list api.AgentList
 	p, err = r.serve(w)
 	must(err)
 	must(p.await(ctx))

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -36,7 +37,7 @@ func doctorCommand(a *app) *cobra.Command {
 }
 
 // checkUp goes from here to the server's parts, and ends where it gets no further.
-func (a *app) checkUp(ctx context.Context) (up reeve.CheckUp) {
+func (a *app) checkUp(ctx context.Context) (up api.CheckUp) {
 	add := func(name, detail string, err error) bool {
 		p := reeve.PartHealth{Name: name, OK: err == nil, Detail: detail}
 		if err != nil {
@@ -58,10 +59,10 @@ func (a *app) checkUp(ctx context.Context) (up reeve.CheckUp) {
 	if name := filepath.Join(at.dir, "owner.token"); exists(name) {
 		add("owner's token", name+" is for its owner's eyes only", private(name))
 	}
-	if !add("server", "ready", c.Ready(ctx)) {
+	if !add("server", "ready", c.Server().Ready(ctx)) {
 		return up
 	}
-	theirs, err := c.Doctor(ctx)
+	theirs, err := c.Server().Doctor(ctx)
 	if mine, _ := readToken(at.dir); reeve.CodeOf(err) == reeve.Unauthenticated && mine != "" && mine == at.token {
 		err = reeve.Errorf(reeve.Unauthenticated, "the token in %s is not valid at this server", filepath.Join(at.dir, "owner.token")).Hintf("start the server again: it makes a new one")
 	}
@@ -83,7 +84,7 @@ func private(name string) error {
 	return nil
 }
 
-func printCheckUp(w io.Writer, up reeve.CheckUp) {
+func printCheckUp(w io.Writer, up api.CheckUp) {
 	for _, p := range up.Checks {
 		mark := "ok  "
 		if !p.OK {

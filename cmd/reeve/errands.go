@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -27,7 +28,7 @@ func automationsPlan(a *app) *cobra.Command {
 			if err := equip(ctx, c, name, tools); err != nil {
 				return err
 			}
-			k, err := c.PlanAutomation(ctx, name, args[0])
+			k, err := c.Errands().Plan(ctx, name, args[0])
 			if err != nil {
 				return err
 			}
@@ -57,16 +58,16 @@ func nameFor(request string) string {
 
 // equip makes an automation if it is not there, and gives it tools that it does not have.
 func equip(ctx context.Context, c *client.Client, name string, tools []string) error {
-	m, err := c.Automation(ctx, name)
+	m, err := c.Automations().Get(ctx, name)
 	if reeve.CodeOf(err) == reeve.NotFound {
-		_, err = c.CreateAutomation(ctx, reeve.AutomationRequest{Name: name, Tools: tools})
+		_, err = c.Automations().Create(ctx, reeve.AutomationRequest{Name: name, Tools: tools})
 		return err
 	}
 	if err != nil {
 		return err
 	}
 	for _, id := range tools {
-		if _, err := c.Attach(ctx, m.AgentID, reeve.AttachRequest{ToolID: id}); err != nil && reeve.CodeOf(err) != reeve.AlreadyExists {
+		if _, err := c.Agents().Attach(ctx, m.AgentID, api.AttachRequest{ToolID: id}); err != nil && reeve.CodeOf(err) != reeve.AlreadyExists {
 			return err
 		}
 	}
@@ -75,7 +76,7 @@ func equip(ctx context.Context, c *client.Client, name string, tools []string) e
 
 // followErrand waits for the planner, and shows what it wrote and what that would do.
 func (a *app) followErrand(ctx context.Context, c *client.Client, k reeve.Errand) error {
-	k, err := c.WatchErrand(ctx, k.ID)
+	k, err := c.Errands().Watch(ctx, k.ID)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (a *app) followErrand(ctx context.Context, c *client.Client, k reeve.Errand
 	case k.State != reeve.ErrandDone:
 		return reeve.Errorf(reeve.ToolFailed, "the planner wrote no script: %s", k.Message).Hintf("say more, or give it other tools; without a model's key the rehearsal model answers, which writes nothing by itself: see docs/models.md")
 	}
-	v, err := c.Version(ctx, k.Automation, k.Result)
+	v, err := c.Automations().Version(ctx, k.Automation, k.Result)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (a *app) followErrand(ctx context.Context, c *client.Client, k reeve.Errand
 		return err
 	}
 	a.note("\n%s\n\nVersion %s. What it would do:", plain(k.Message), k.Result)
-	asked, err := c.StartAutomation(ctx, k.Automation, reeve.AutomationRunRequest{Type: reeve.DryRun, Version: k.Result})
+	asked, err := c.Automations().Start(ctx, k.Automation, reeve.AutomationRunRequest{Type: reeve.DryRun, Version: k.Result})
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func (a *app) printErrand(k reeve.Errand) error {
 
 func automationsAnswer(a *app) *cobra.Command {
 	return a.task("answer ERRAND ANSWER", "Answer a question of the planner's", `automations answer ern_... "only on weekdays"`, cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		k, err := c.AnswerErrand(ctx, args[0], args[1])
+		k, err := c.Errands().Answer(ctx, args[0], args[1])
 		if err != nil {
 			return err
 		}
@@ -129,7 +130,7 @@ func automationsAnswer(a *app) *cobra.Command {
 
 func automationsErrands(a *app) *cobra.Command {
 	return a.named("errands NAME", "List what the planner and the maintainer do for an automation", "automations errands mailer", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := c.Errands(ctx, args[0])
+		l, err := c.Errands().List(ctx, args[0])
 		if err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ func evalCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		who, err := c.Agent(ctx, agent)
+		who, err := c.Agents().Get(ctx, agent)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 	"reeve/internal/notify"
 )
@@ -197,7 +198,7 @@ func (x *examiner) one(ctx context.Context, t task) (outcome, bool) {
 }
 
 // turn asks in a conversation of its own. Its keys derive from the evaluation and the task: a question that was asked before an interruption is found, not asked again.
-func (x *examiner) turn(ctx context.Context, t task, o *outcome) (turn reeve.TurnDetail, err error) {
+func (x *examiner) turn(ctx context.Context, t task, o *outcome) (turn api.TurnDetail, err error) {
 	key := fmt.Sprintf("eval-%s-%s-%d", x.record.id, o.Hash, o.Try)
 	c, err := x.begin(ctx, t, key)
 	if err != nil {
@@ -205,8 +206,8 @@ func (x *examiner) turn(ctx context.Context, t task, o *outcome) (turn reeve.Tur
 	}
 	o.Conversation = c.ID
 	var said reeve.Turn
-	if err = x.client.Insist(ctx, func() error {
-		said, err = x.client.Say(ctx, c.ID, key, reeve.TurnRequest{Content: t.Question})
+	if err = client.Insist(ctx, func() error {
+		said, err = x.client.Turns().Create(ctx, c.ID, key, reeve.TurnRequest{Content: t.Question})
 		return err
 	}); err != nil {
 		return turn, err
@@ -216,7 +217,7 @@ func (x *examiner) turn(ctx context.Context, t task, o *outcome) (turn reeve.Tur
 	if err != nil {
 		return turn, err
 	}
-	if err = x.client.Insist(ctx, func() error { turn, err = x.client.Turn(ctx, said.ID); return err }); err != nil {
+	if err = client.Insist(ctx, func() error { turn, err = x.client.Turns().Get(ctx, said.ID); return err }); err != nil {
 		return turn, err
 	}
 	o.Answer, o.Spent, o.Moves = turn.Output, turn.Spent, turn.Moves
@@ -236,8 +237,8 @@ func (x *examiner) turn(ctx context.Context, t task, o *outcome) (turn reeve.Tur
 // begin begins the conversation, or finds it. A server that was killed while it began one may never tell which it was: that one stays empty, and another is begun.
 func (x *examiner) begin(ctx context.Context, t task, key string) (c reeve.Conversation, err error) {
 	for n := range 10 {
-		if err = x.client.Insist(ctx, func() error {
-			c, err = x.client.BeginOnce(ctx, fmt.Sprintf("%s-%d", key, n), reeve.ConversationRequest{Agent: x.agent, Title: "task " + cut(t.ID, 100)})
+		if err = client.Insist(ctx, func() error {
+			c, err = x.client.Conversations().CreateOnce(ctx, fmt.Sprintf("%s-%d", key, n), reeve.ConversationRequest{Agent: x.agent, Title: "task " + cut(t.ID, 100)})
 			return err
 		}); reeve.CodeOf(err) != reeve.InProgress {
 			break
@@ -252,7 +253,7 @@ func (x *examiner) await(ctx context.Context, id string) (limit string, err erro
 	began := reeve.Monotonic()
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		var run reeve.Run
-		if err := x.client.Insist(ctx, func() error { run, err = x.client.Run(ctx, id); return err }); err != nil {
+		if err := client.Insist(ctx, func() error { run, err = x.client.Runs().Get(ctx, id); return err }); err != nil {
 			return limit, err
 		}
 		if run.State.Final() || run.State == reeve.RunParked && limit == "" {
@@ -266,7 +267,7 @@ func (x *examiner) await(ctx context.Context, id string) (limit string, err erro
 				limit = "its limit of tokens"
 			}
 			if limit != "" {
-				if err := x.client.Insist(ctx, func() error { _, err := x.client.CancelTurn(ctx, id); return err }); err != nil && reeve.CodeOf(err) != reeve.Conflict {
+				if err := client.Insist(ctx, func() error { _, err := x.client.Turns().Cancel(ctx, id); return err }); err != nil && reeve.CodeOf(err) != reeve.Conflict {
 					return limit, err
 				}
 			}

@@ -30,10 +30,10 @@ call now, without making it.`,
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) (err error) {
 				var x reeve.Explanation
 				if agent == "" {
-					x, err = c.Explain(ctx, args[0])
+					x, err = c.Calls().Explain(ctx, args[0])
 				} else if f.Args, err = a.arguments(args); err == nil {
 					f.Tool = tool
-					x, err = c.Judge(ctx, agent, f.CallRequest)
+					x, err = c.Calls().Judge(ctx, agent, f.CallRequest)
 				}
 				if err != nil {
 					return err

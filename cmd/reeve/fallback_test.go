@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 )
 
 // ordinary starts a server as an ordinary user, on a machine that only has a lower level of confinement.
@@ -57,7 +58,7 @@ func (r *rig) ordinaryWith(t *testing.T, env ...string) (*process, caller, world
 // sandbox is what the doctor says of confinement.
 func sandbox(t *testing.T, c caller) reeve.PartHealth {
 	t.Helper()
-	var up reeve.CheckUp
+	var up api.CheckUp
 	if err := c.do(t.Context(), "GET", "/api/doctor", nil, &up); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +160,7 @@ func TestO05_WithoutNamespaces(t *testing.T) {
 	if got := run("rm -rf .git; echo more >> new.txt; echo x > " + dir + "/evil"); !strings.Contains(got, "made anew") || !strings.Contains(got, `"commit":"`) {
 		t.Error(got)
 	}
-	var list reeve.BranchList
+	var list api.BranchList
 	if err := c.do(ctx, "GET", "/api/branches", nil, &list); err != nil || len(list.Branches) != 1 {
 		t.Fatal(err, list)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -23,7 +24,7 @@ func heldCommand(a *app) *cobra.Command {
 		Example: "  reeve held\n  reeve resume --skip run_...\n  reeve resume --skip-all\n  reeve resume",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				h, err := c.Hold(ctx)
+				h, err := c.Control().Hold(ctx)
 				if err != nil {
 					return err
 				}
@@ -33,7 +34,7 @@ func heldCommand(a *app) *cobra.Command {
 	}
 }
 
-func (a *app) printHeld(w io.Writer, h reeve.HoldReport) {
+func (a *app) printHeld(w io.Writer, h api.HoldReport) {
 	if !h.Held {
 		fmt.Fprintln(w, "The server is not held.")
 		return

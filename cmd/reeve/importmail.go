@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 	"reeve/toolbox/mail/mailbox"
 )
@@ -40,7 +41,7 @@ func importMail(a *app) *cobra.Command {
 			return err
 		}
 		q.Source = sourceName(args[0], opt)
-		v, err := c.BeginImport(ctx, q)
+		v, err := c.Mail().BeginImport(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -109,7 +110,7 @@ func (a *app) sendMail(ctx context.Context, c *client.Client, src *mailbox.Sourc
 			return v, b.err
 		}
 		var err error
-		if v, err = c.AddBatch(ctx, v.ID, v.Position, b.position, b.lines); err != nil {
+		if v, err = c.Mail().AddBatch(ctx, v.ID, v.Position, b.position, b.lines); err != nil {
 			if ctx.Err() != nil {
 				return v, interrupted(v)
 			}
@@ -120,7 +121,7 @@ func (a *app) sendMail(ctx context.Context, c *client.Client, src *mailbox.Sourc
 	if ctx.Err() != nil {
 		return v, interrupted(v)
 	}
-	return c.FinishImport(ctx, v.ID, v.Position)
+	return c.Mail().FinishImport(ctx, v.ID, v.Position)
 }
 
 func interrupted(v reeve.MailImport) error {
@@ -166,7 +167,7 @@ func readMail(ctx context.Context, src *mailbox.Source, from string, out chan<- 
 
 func importList(a *app) *cobra.Command {
 	return a.task("list", "List imports, newest first", "import list", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
-		l, err := c.MailImports(ctx)
+		l, err := c.Mail().Imports(ctx)
 		if err != nil {
 			return err
 		}
@@ -181,7 +182,7 @@ func importList(a *app) *cobra.Command {
 
 func importShow(a *app) *cobra.Command {
 	return a.task("show ID", "Show an import, and what was wrong with mails", "import show imp_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		v, err := c.MailImport(ctx, args[0])
+		v, err := c.Mail().Import(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -217,16 +218,16 @@ func printImport(w io.Writer, v reeve.MailImport) {
 
 func mailCommand(a *app) *cobra.Command {
 	list := a.task("inboxes", "List mailboxes that were imported", "mail inboxes", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
-		l, err := c.Inboxes(ctx)
+		l, err := c.Mail().Inboxes(ctx)
 		if err != nil {
 			return err
 		}
 		return a.print(l, func(w io.Writer) {
-			a.table(w, "NAME MAILS USER", rows(l.Mailboxes, func(v reeve.MailboxInfo) []string { return []string{v.Name, strconv.FormatInt(v.Messages, 10), v.User} }))
+			a.table(w, "NAME MAILS USER", rows(l.Mailboxes, func(v api.MailboxInfo) []string { return []string{v.Name, strconv.FormatInt(v.Messages, 10), v.User} }))
 		})
 	})
 	remove := a.task("remove INBOX", "Remove a mailbox and all its mail", "mail remove dasovich-j", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		if err := c.RemoveInbox(ctx, args[0]); err != nil {
+		if err := c.Mail().RemoveInbox(ctx, args[0]); err != nil {
 			return err
 		}
 		return a.done("removed %s and all its mail", args[0])

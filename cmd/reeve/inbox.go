@@ -17,7 +17,7 @@ func inboxCommand(a *app) *cobra.Command {
 		Use: "inbox", Short: "See everything that waits for a person", Args: cobra.NoArgs, Example: "  reeve inbox",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				in, err := c.Inbox(ctx)
+				in, err := c.Approvals().Inbox(ctx)
 				if err != nil {
 					return err
 				}

@@ -8,13 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
 func itemsCommand(a *app) *cobra.Command {
 	list := itemsList(a)
 	get := a.named("get AUTOMATION ITEM", "Show an item and all attempts at it", "items get mailer message-17", cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		v, err := c.Item(ctx, args[0], args[1])
+		v, err := c.Automations().Item(ctx, args[0], args[1])
 		if err != nil {
 			return err
 		}
@@ -25,8 +26,8 @@ func itemsCommand(a *app) *cobra.Command {
 			}))
 		})
 	})
-	settle := func(use, short string, how func(*client.Client) func(context.Context, string, reeve.ItemRequest) (reeve.Item, error)) *cobra.Command {
-		var r reeve.ItemRequest
+	settle := func(use, short string, how func(*client.Client) func(context.Context, string, api.ItemRequest) (reeve.Item, error)) *cobra.Command {
+		var r api.ItemRequest
 		c := a.named(use+" AUTOMATION ITEM", short, "items "+use+" mailer message-17", cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
 			r.Item = args[1]
 			v, err := how(c)(ctx, args[0], r)
@@ -40,11 +41,11 @@ func itemsCommand(a *app) *cobra.Command {
 	}
 	c := family("items AUTOMATION", "See what an automation has done, item by item", `An item is one unit of an automation's work. A run does it once: what is done stays done until a person has it reprocessed, which is
 another attempt. A failed item is tried again by the next run; a skipped one is passed over.`, list, get,
-		settle("skip", "Have runs pass over an item", func(c *client.Client) func(context.Context, string, reeve.ItemRequest) (reeve.Item, error) {
-			return c.SkipItem
+		settle("skip", "Have runs pass over an item", func(c *client.Client) func(context.Context, string, api.ItemRequest) (reeve.Item, error) {
+			return c.Automations().SkipItem
 		}),
-		settle("reprocess", "Begin another attempt at an item", func(c *client.Client) func(context.Context, string, reeve.ItemRequest) (reeve.Item, error) {
-			return c.ReprocessItem
+		settle("reprocess", "Begin another attempt at an item", func(c *client.Client) func(context.Context, string, api.ItemRequest) (reeve.Item, error) {
+			return c.Automations().ReprocessItem
 		}))
 	c.Example = `  reeve items mailer --status failed
   reeve items get mailer message-17
@@ -63,7 +64,7 @@ func itemsList(a *app) *cobra.Command {
 	var state string
 	c := a.named("list AUTOMATION", "List items, newest first", "items list mailer --status failed", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
 		f.State = reeve.ItemState(state)
-		l, err := c.Items(ctx, args[0], f)
+		l, err := c.Automations().Items(ctx, args[0], f)
 		if err != nil {
 			return err
 		}

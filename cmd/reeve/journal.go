@@ -57,7 +57,7 @@ func categoryID(ctx context.Context, c *client.Client, name string) (string, err
 	if name == "" {
 		return "", nil
 	}
-	l, err := c.Categories(ctx)
+	l, err := c.Categories().List(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -74,7 +74,7 @@ func categoryID(ctx context.Context, c *client.Client, name string) (string, err
 }
 
 func categoryNames(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
-	l, err := c.Categories(ctx)
+	l, err := c.Categories().List(ctx)
 	var names []string
 	for _, v := range l.Categories {
 		names = append(names, v.Name+"\t"+v.ID)

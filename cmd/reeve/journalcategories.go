@@ -16,7 +16,7 @@ func (a *app) printCategory(v reeve.Category) error {
 
 func categoriesCommand(a *app) *cobra.Command {
 	list := a.work("list", "List categories", "categories", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
-		l, err := c.Categories(ctx)
+		l, err := c.Categories().List(ctx)
 		if err != nil {
 			return err
 		}
@@ -25,7 +25,7 @@ func categoriesCommand(a *app) *cobra.Command {
 		})
 	})
 	create := a.work("create NAME", "Make a category", "categories create Gym", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		v, err := c.CreateCategory(ctx, reeve.CategoryRequest{Name: args[0]})
+		v, err := c.Categories().Create(ctx, reeve.CategoryRequest{Name: args[0]})
 		if err != nil {
 			return err
 		}
@@ -36,7 +36,7 @@ func categoriesCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		v, err := c.UpdateCategory(ctx, id, reeve.CategoryRequest{Name: args[1]})
+		v, err := c.Categories().Update(ctx, id, reeve.CategoryRequest{Name: args[1]})
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func categoriesCommand(a *app) *cobra.Command {
 	remove := a.work("delete CATEGORY", "Remove a category that has no tasks", "categories delete Gym", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
 		id, err := categoryID(ctx, c, args[0])
 		if err == nil {
-			err = c.DeleteCategory(ctx, id)
+			err = c.Categories().Delete(ctx, id)
 		}
 		if err != nil {
 			return err
@@ -65,7 +65,7 @@ func (a *app) printLabel(v reeve.Label) error {
 
 func labelsCommand(a *app) *cobra.Command {
 	list := a.work("list", "List labels", "labels", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
-		l, err := c.Labels(ctx)
+		l, err := c.Labels().List(ctx)
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func labelsCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		v, err := c.CreateLabel(ctx, reeve.LabelRequest{Name: args[0], CategoryID: id})
+		v, err := c.Labels().Create(ctx, reeve.LabelRequest{Name: args[0], CategoryID: id})
 		if err != nil {
 			return err
 		}
@@ -87,12 +87,12 @@ func labelsCommand(a *app) *cobra.Command {
 	})
 	create.Flags().StringVar(&category, "category", "", "only tasks of this category can have it")
 	rename := a.work("rename LABEL NAME", "Rename a label", "labels rename label_... later", cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		v, err := c.UpdateLabel(ctx, args[0], reeve.LabelChange{Name: &args[1]})
+		v, err := c.Labels().Update(ctx, args[0], reeve.LabelChange{Name: &args[1]})
 		if err != nil {
 			return err
 		}
 		return a.printLabel(v)
 	})
 	return family("labels", "See and manage labels", "A label marks tasks.", list, create, rename,
-		a.removal("label", "labels delete label_...", func(c *client.Client) func(context.Context, string) error { return c.DeleteLabel }))
+		a.removal("label", "labels delete label_...", func(c *client.Client) func(context.Context, string) error { return c.Labels().Delete }))
 }

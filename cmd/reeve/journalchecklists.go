@@ -29,7 +29,7 @@ func (a *app) printChecklist(l reeve.Checklist) error {
 
 func checklistsCommand(a *app) *cobra.Command {
 	list := a.work("list TASK", "List the checklists of a task", "checklists list task_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := c.Checklists(ctx, args[0])
+		l, err := c.Checklists().List(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func checklistsCommand(a *app) *cobra.Command {
 		})
 	})
 	create := a.work("create TASK TITLE [ITEM...]", "Make a checklist", "checklists create task_... Boxes Kitchen Attic", cobra.MinimumNArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := c.CreateChecklist(ctx, reeve.ChecklistDraft{TaskID: args[0], Title: args[1], Items: args[2:]})
+		l, err := c.Checklists().Create(ctx, reeve.ChecklistDraft{TaskID: args[0], Title: args[1], Items: args[2:]})
 		if err != nil {
 			return err
 		}
@@ -51,28 +51,28 @@ func checklistsCommand(a *app) *cobra.Command {
 		for _, title := range args[1:] {
 			in.Items = append(in.Items, reeve.ItemDraft{Title: title})
 		}
-		l, err := c.AddItems(ctx, args[0], in)
+		l, err := c.Checklists().AddItems(ctx, args[0], in)
 		if err != nil {
 			return err
 		}
 		return a.printChecklist(l)
 	})
 	rename := a.work("rename CHECKLIST TITLE", "Rename a checklist", "checklists rename list_... Crates", cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := c.UpdateChecklist(ctx, args[0], reeve.ChecklistChange{Title: &args[1]})
+		l, err := c.Checklists().Update(ctx, args[0], reeve.ChecklistChange{Title: &args[1]})
 		if err != nil {
 			return err
 		}
 		return a.printChecklist(l)
 	})
 	drop := a.work("drop CHECKLIST ITEM", "Remove an item", "checklists drop list_... item_...", cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		if err := c.DeleteItem(ctx, args[0], args[1]); err != nil {
+		if err := c.Checklists().DeleteItem(ctx, args[0], args[1]); err != nil {
 			return err
 		}
 		return a.done("deleted item %s", args[1])
 	})
 	return family("checklists", "See and manage checklists", "A checklist belongs to a task. CHECKLIST, ITEM and TASK are ids.", list, create, add, rename,
 		checklistsMark(a, "check", "Check items off", true), checklistsMark(a, "uncheck", "Open items again", false), drop, checklistsMove(a), checklistsSplit(a),
-		a.removal("checklist", "checklists delete list_...", func(c *client.Client) func(context.Context, string) error { return c.DeleteChecklist }))
+		a.removal("checklist", "checklists delete list_...", func(c *client.Client) func(context.Context, string) error { return c.Checklists().Delete }))
 }
 
 func checklistsMark(a *app, name, short string, checked bool) *cobra.Command {
@@ -81,7 +81,7 @@ func checklistsMark(a *app, name, short string, checked bool) *cobra.Command {
 		for _, id := range args[1:] {
 			in.Items = append(in.Items, reeve.ItemChange{ID: id, Checked: &checked})
 		}
-		l, err := c.UpdateItems(ctx, args[0], in)
+		l, err := c.Checklists().UpdateItems(ctx, args[0], in)
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func checklistsMark(a *app, name, short string, checked bool) *cobra.Command {
 
 func checklistsMove(a *app) *cobra.Command {
 	return a.work("move FROM TO ITEM...", "Move items to the end of another checklist", "checklists move list_... list_... item_...", cobra.MinimumNArgs(3), func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := c.MoveItems(ctx, reeve.ItemMove{FromID: args[0], ToID: args[1], ItemIDs: args[2:]})
+		l, err := c.Checklists().MoveItems(ctx, reeve.ItemMove{FromID: args[0], ToID: args[1], ItemIDs: args[2:]})
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func checklistsSplit(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		v, err := c.SplitItems(ctx, reeve.ItemSplit{FromID: args[0], Title: args[1], ItemIDs: args[2:], CategoryID: id})
+		v, err := c.Checklists().SplitItems(ctx, reeve.ItemSplit{FromID: args[0], Title: args[1], ItemIDs: args[2:], CategoryID: id})
 		if err != nil {
 			return err
 		}

@@ -27,14 +27,14 @@ func planCommand(a *app) *cobra.Command {
 		if len(args) > 0 {
 			day = args[0]
 		}
-		p, err := c.Plan(ctx, day)
+		p, err := c.DayPlans().Get(ctx, day)
 		if err != nil {
 			return err
 		}
 		return a.printPlan(p)
 	})
 	unblock := a.work("unblock DAY BLOCK...", "Remove blocks", "plan unblock 2026-02-18 block_...", cobra.MinimumNArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		p, err := c.ChangeBlocks(ctx, args[0], reeve.PlanChange{Deletes: args[1:]})
+		p, err := c.DayPlans().ChangeBlocks(ctx, args[0], reeve.PlanChange{Deletes: args[1:]})
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func planCommand(a *app) *cobra.Command {
 
 func planPins(a *app, name, short string, change func([]string) reeve.PinChange) *cobra.Command {
 	return a.work(name+" DAY TASK...", short, "plan "+name+" 2026-02-18 task_...", cobra.MinimumNArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		p, err := c.PinTasks(ctx, args[0], change(args[1:]))
+		p, err := c.DayPlans().PinTasks(ctx, args[0], change(args[1:]))
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func planBlock(a *app) *cobra.Command {
 		if in.CategoryID == "" || in.StartsAt == "" || in.EndsAt == "" {
 			return usagef("give --category, --from and --to")
 		}
-		p, err := c.ChangeBlocks(ctx, args[0], reeve.PlanChange{Upserts: []reeve.BlockDraft{in}})
+		p, err := c.DayPlans().ChangeBlocks(ctx, args[0], reeve.PlanChange{Upserts: []reeve.BlockDraft{in}})
 		if err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func planReplan(a *app) *cobra.Command {
 		if err := a.document(file, &in); err != nil {
 			return err
 		}
-		p, err := c.Replan(ctx, args[0], in)
+		p, err := c.DayPlans().Replan(ctx, args[0], in)
 		if err != nil {
 			return err
 		}

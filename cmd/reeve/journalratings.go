@@ -52,14 +52,14 @@ func chosen(ctx context.Context, c *client.Client, f *client.RatingFilter) (err 
 
 func ratingsCommand(a *app) *cobra.Command {
 	get := a.work("get KIND ID", "Show your rating of something", "ratings get task task_...", cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		v, err := c.Rating(ctx, reeve.RatingTarget(args[0]), args[1])
+		v, err := c.Ratings().Get(ctx, reeve.RatingTarget(args[0]), args[1])
 		if err != nil {
 			return err
 		}
 		return a.printRating(v)
 	})
 	remove := a.work("delete KIND ID", "Remove your rating of something", "ratings delete task task_...", cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		if err := c.DeleteRating(ctx, reeve.RatingTarget(args[0]), args[1]); err != nil {
+		if err := c.Ratings().Delete(ctx, reeve.RatingTarget(args[0]), args[1]); err != nil {
 			return err
 		}
 		return a.done("deleted the rating of %s", args[1])
@@ -74,7 +74,7 @@ func ratingsList(a *app) *cobra.Command {
 		if err := chosen(ctx, c, &f); err != nil {
 			return err
 		}
-		l, err := c.Ratings(ctx, f)
+		l, err := c.Ratings().List(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func ratingsSummary(a *app) *cobra.Command {
 		if err := chosen(ctx, c, &f); err != nil {
 			return err
 		}
-		s, err := c.RatingSummary(ctx, f)
+		s, err := c.Ratings().Summarize(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func ratingsRate(a *app) *cobra.Command {
 			}
 			in.Scores[name] = n
 		}
-		v, err := c.Rate(ctx, in)
+		v, err := c.Ratings().Rate(ctx, in)
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 func tasksCommand(a *app) *cobra.Command {
 	return family("tasks", "See and manage tasks", "A task is something to do. It belongs to a category and may have checklists, labels and time.",
 		tasksList(a), tasksGet(a), tasksCreate(a), tasksUpdate(a), tasksFind(a), tasksLabel(a), tasksFollowUp(a), tasksConclude(a),
-		a.removal("task", "tasks delete task_...", func(c *client.Client) func(context.Context, string) error { return c.DeleteTask }))
+		a.removal("task", "tasks delete task_...", func(c *client.Client) func(context.Context, string) error { return c.Tasks().Delete }))
 }
 
 func tasksList(a *app) *cobra.Command {
@@ -29,7 +29,7 @@ func tasksList(a *app) *cobra.Command {
 		if f.Category, err = categoryID(ctx, c, f.Category); err != nil {
 			return err
 		}
-		l, err := c.Tasks(ctx, f)
+		l, err := c.Tasks().List(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func taskDetails(w io.Writer, t reeve.Task) {
 
 func tasksGet(a *app) *cobra.Command {
 	return a.work("get TASK", "Show a task with its checklists and links", "tasks get task_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		v, err := c.Task(ctx, args[0])
+		v, err := c.Tasks().Get(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func tasksCreate(a *app) *cobra.Command {
 		if id == "" {
 			return usagef("a task belongs to a category: give --category")
 		}
-		t, err := c.CreateTask(ctx, reeve.TaskDraft{CategoryID: id, Title: args[0], Description: f.description, Status: reeve.TaskStatus(f.status),
+		t, err := c.Tasks().Create(ctx, reeve.TaskDraft{CategoryID: id, Title: args[0], Description: f.description, Status: reeve.TaskStatus(f.status),
 			Priority: reeve.Priority(f.priority), EstimateMinutes: f.estimate, DueDate: f.due, Language: f.language, LabelIDs: labels})
 		if err != nil {
 			return err
@@ -148,7 +148,7 @@ func tasksUpdate(a *app) *cobra.Command {
 					}
 					r.CategoryID = &id
 				}
-				t, err := c.UpdateTask(ctx, args[0], r)
+				t, err := c.Tasks().Update(ctx, args[0], r)
 				if err != nil {
 					return err
 				}
@@ -165,7 +165,7 @@ func tasksFind(a *app) *cobra.Command {
 	var closed bool
 	var limit int
 	c := a.work("find WORDS...", "Find the tasks that words may mean, the likeliest first", "tasks find tax return", cobra.MinimumNArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := c.ResolveTask(ctx, strings.Join(args, " "), closed, limit)
+		l, err := c.Tasks().Resolve(ctx, strings.Join(args, " "), closed, limit)
 		if err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func tasksFind(a *app) *cobra.Command {
 func tasksLabel(a *app) *cobra.Command {
 	var in reeve.LabelAssignment
 	c := a.work("label TASK", "Put labels on a task and take others off", "tasks label task_... --add label_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		t, err := c.AssignLabels(ctx, args[0], in)
+		t, err := c.Tasks().AssignLabels(ctx, args[0], in)
 		if err != nil {
 			return err
 		}
@@ -222,7 +222,7 @@ func tasksFollowUp(a *app) *cobra.Command {
 			preserve := false
 			in.CategoryID, in.Preserve = id, &preserve
 		}
-		v, err := c.FollowUp(ctx, in)
+		v, err := c.Tasks().FollowUp(ctx, in)
 		if err != nil {
 			return err
 		}
@@ -239,7 +239,7 @@ func tasksConclude(a *app) *cobra.Command {
 	var as string
 	c := a.work("conclude TASK", "Close a task and move its open items on", `tasks conclude task_... --title "Week 8"`, cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
 		in.TaskID, in.CloseAs = args[0], reeve.TaskStatus(as)
-		v, err := c.Conclude(ctx, in)
+		v, err := c.Tasks().Conclude(ctx, in)
 		if err != nil {
 			return err
 		}

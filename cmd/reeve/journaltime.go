@@ -31,7 +31,7 @@ func (a *app) printTime(e reeve.TimeEntry) error {
 func timeCommand(a *app) *cobra.Command {
 	return family("time", "See and record your time", "A time entry is time you spent on a task; one without an end is your running timer.",
 		timeList(a), timeAdd(a), timeStart(a), timeStop(a), timeNote(a),
-		a.removal("entry", "time delete time_...", func(c *client.Client) func(context.Context, string) error { return c.DeleteTimeEntry }))
+		a.removal("entry", "time delete time_...", func(c *client.Client) func(context.Context, string) error { return c.TimeEntries().Delete }))
 }
 
 func timeList(a *app) *cobra.Command {
@@ -43,7 +43,7 @@ func timeList(a *app) *cobra.Command {
 		if f.To, err = moment("to", f.To); err != nil {
 			return err
 		}
-		l, err := c.TimeEntries(ctx, f)
+		l, err := c.TimeEntries().List(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func timeAdd(a *app) *cobra.Command {
 		if start == "" || end == "" {
 			return usagef("give --from and --to")
 		}
-		e, err := c.CreateTimeEntry(ctx, reeve.TimeDraft{TaskID: args[0], StartedAt: start, EndedAt: end, Note: note})
+		e, err := c.TimeEntries().Create(ctx, reeve.TimeDraft{TaskID: args[0], StartedAt: start, EndedAt: end, Note: note})
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func timeAdd(a *app) *cobra.Command {
 func timeStart(a *app) *cobra.Command {
 	var note string
 	c := a.work("start TASK", "Start your timer", "time start task_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		e, err := c.StartTimer(ctx, reeve.TimerStart{TaskID: args[0], Note: note})
+		e, err := c.TimeEntries().StartTimer(ctx, reeve.TimerStart{TaskID: args[0], Note: note})
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func timeStart(a *app) *cobra.Command {
 func timeStop(a *app) *cobra.Command {
 	var note string
 	c := a.work("stop", "Stop your timer", "time stop --note 'Fixed the test'", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
-		e, err := c.StopTimer(ctx, reeve.TimerStop{Note: note})
+		e, err := c.TimeEntries().StopTimer(ctx, reeve.TimerStop{Note: note})
 		if err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func timeStop(a *app) *cobra.Command {
 
 func timeNote(a *app) *cobra.Command {
 	return a.work("note ENTRY TEXT", "Say what time was spent on", "time note time_... 'Fixed the test'", cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		e, err := c.UpdateTimeEntry(ctx, args[0], reeve.TimeChange{Note: &args[1]})
+		e, err := c.TimeEntries().Update(ctx, args[0], reeve.TimeChange{Note: &args[1]})
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -52,7 +53,7 @@ func mailSearchCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		res, err := c.Call(ctx, who, reeve.CallRequest{Tool: "email_search", Args: b})
+		res, err := c.Calls().Call(ctx, who, api.CallRequest{Tool: "email_search", Args: b})
 		if err != nil {
 			return err
 		}
@@ -80,7 +81,7 @@ newest. When there are more, the last line says how to go on.`
 
 // mailAgent finds the only agent that can search mail. The name of an agent as the first word is refused: it may be meant either way.
 func mailAgent(ctx context.Context, c *client.Client, words []string) (string, error) {
-	list, err := c.Agents(ctx, client.Page{Limit: 100})
+	list, err := c.Agents().List(ctx, client.Page{Limit: 100})
 	if err != nil {
 		return "", err
 	}
@@ -89,11 +90,11 @@ func mailAgent(ctx context.Context, c *client.Client, words []string) (string, e
 		if len(words) > 0 && words[0] == g.Name {
 			return "", usagef("%s is an agent: to have it search, say --agent %s; to search for the word, say also --agent", g.Name, g.Name)
 		}
-		tools, err := c.AgentTools(ctx, g.ID)
+		tools, err := c.Agents().Tools(ctx, g.ID)
 		if err != nil {
 			return "", err
 		}
-		if slices.ContainsFunc(tools.Tools, func(t reeve.ToolView) bool { return t.ID == "email_search" }) {
+		if slices.ContainsFunc(tools.Tools, func(t api.ToolView) bool { return t.ID == "email_search" }) {
 			able = append(able, g.Name)
 		}
 	}

@@ -25,7 +25,7 @@ func messagesCommand(a *app) *cobra.Command {
 				return usagef("give --session or --run, not both")
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				l, err := c.Messages(ctx, args[0], f)
+				l, err := c.Agents().Messages(ctx, args[0], f)
 				if err != nil {
 					return err
 				}

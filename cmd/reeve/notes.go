@@ -8,13 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
 func notesCommand(a *app) *cobra.Command {
 	var f client.NoteFilter
 	list := a.task("list", "List what agents remember of you, newest first", "notes list --agent clerk", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
-		l, err := c.Notes(ctx, f)
+		l, err := c.Notes().List(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -31,14 +32,14 @@ func notesCommand(a *app) *cobra.Command {
 	list.Flags().StringVar(&f.Agent, "agent", "", "only those of this agent")
 	paged(list, &f.Page)
 	add := a.task("add AGENT TEXT", "Have an agent remember something of you", "notes add clerk 'I prefer tea'", cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
-		n, err := c.AddNote(ctx, reeve.NoteRequest{Agent: args[0], Content: args[1]})
+		n, err := c.Notes().Create(ctx, api.NoteRequest{Agent: args[0], Content: args[1]})
 		if err != nil {
 			return err
 		}
 		return a.print(n, func(w io.Writer) { printNote(w, n) })
 	})
 	del := a.task("delete NOTE", "Have an agent forget a note", "notes delete note_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		if err := c.DeleteNote(ctx, args[0]); err != nil {
+		if err := c.Notes().Delete(ctx, args[0]); err != nil {
 			return err
 		}
 		return a.done("deleted note %s", args[0])

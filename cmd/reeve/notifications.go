@@ -15,7 +15,7 @@ import (
 func notificationsCommand(a *app) *cobra.Command {
 	var f client.NotificationFilter
 	list := a.task("list", "List your notifications, newest first", "notifications list --unread", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
-		l, err := c.Notifications(ctx, f)
+		l, err := c.Notifications().List(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -32,14 +32,14 @@ func notificationsCommand(a *app) *cobra.Command {
 	list.Flags().BoolVar(&f.Unread, "unread", false, "only those you have not read")
 	paged(list, &f.Page)
 	one := a.task("get NOTIFICATION", "Show a notification", "notifications get ntf_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		n, err := c.Notification(ctx, args[0])
+		n, err := c.Notifications().Get(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		return a.print(n, func(w io.Writer) { printNotification(w, n) })
 	})
 	read := a.task("read NOTIFICATION", "Note that you have seen it", "notifications read ntf_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		if err := c.ReadNotification(ctx, args[0]); err != nil {
+		if err := c.Notifications().MarkRead(ctx, args[0]); err != nil {
 			return err
 		}
 		return a.done("read notification %s", args[0])
@@ -68,7 +68,7 @@ func (a *app) news(ctx context.Context, c *client.Client) (string, error) {
 		return "", nil
 	}
 	const most = 100
-	l, err := c.Notifications(ctx, client.NotificationFilter{Unread: true, Page: client.Page{Limit: most}})
+	l, err := c.Notifications().List(ctx, client.NotificationFilter{Unread: true, Page: client.Page{Limit: most}})
 	if err != nil || len(l.Notifications) == 0 {
 		return "", err
 	}
@@ -80,7 +80,7 @@ func (a *app) news(ctx context.Context, c *client.Client) (string, error) {
 }
 
 func unreadNotifications(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
-	list, err := c.Notifications(ctx, client.NotificationFilter{Unread: true})
+	list, err := c.Notifications().List(ctx, client.NotificationFilter{Unread: true})
 	var ids []string
 	for _, n := range list.Notifications {
 		ids = append(ids, n.ID+"\t"+n.Title)

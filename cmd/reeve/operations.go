@@ -34,7 +34,7 @@ func operationsList(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.State = reeve.State(state)
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				l, err := c.Operations(ctx, f)
+				l, err := c.Operations().List(ctx, f)
 				if err != nil {
 					return err
 				}
@@ -78,7 +78,7 @@ func operationsGet(a *app) *cobra.Command {
 		Use: "get OPERATION", Short: "Show an operation", Args: cobra.ExactArgs(1), Example: "  reeve operations get op_... --wait",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				o, err := c.Operation(ctx, args[0])
+				o, err := c.Operations().Get(ctx, args[0])
 				if err == nil && wait {
 					o, err = a.await(ctx, c, o)
 				}
@@ -109,7 +109,7 @@ func operationsResolve(a *app) *cobra.Command {
 				return usagef("%q is not an answer; give happened, retry or skip", args[1])
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				o, err := c.Resolve(ctx, args[0], reeve.ResolveRequest{Resolution: reeve.Resolution(args[1])})
+				o, err := c.Operations().Resolve(ctx, args[0], reeve.ResolveRequest{Resolution: reeve.Resolution(args[1])})
 				if err != nil {
 					return err
 				}
@@ -127,7 +127,7 @@ func operationsUndo(a *app) *cobra.Command {
 		Example: "  reeve operations undo op_...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				res, err := c.Undo(ctx, args[0])
+				res, err := c.Operations().Undo(ctx, args[0])
 				if err != nil {
 					return err
 				}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -22,18 +22,18 @@ func outputCommand(a *app) *cobra.Command {
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				if !a.json {
-					next, size, err := c.CopyOutput(ctx, a.out, args[0], offset, limit)
+					next, size, err := c.Calls().CopyOutput(ctx, a.out, args[0], offset, limit)
 					if err == nil && next < size {
 						a.note("(%d of %d bytes; go on with --offset %d)", next-offset, size, next)
 					}
 					return err
 				}
 				var b bytes.Buffer
-				next, size, err := c.CopyOutput(ctx, &b, args[0], offset, limit)
+				next, size, err := c.Calls().CopyOutput(ctx, &b, args[0], offset, limit)
 				if err != nil {
 					return err
 				}
-				return a.print(reeve.NewOutputSlice(b.Bytes(), offset, next, size), nil)
+				return a.print(api.NewOutputSlice(b.Bytes(), offset, next, size), nil)
 			})
 		},
 	}

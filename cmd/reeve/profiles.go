@@ -16,7 +16,7 @@ func profilesCommand(a *app) *cobra.Command {
 		Use: "list", Short: "List capability profiles", Args: cobra.NoArgs, Example: "  reeve profiles list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				l, err := c.Profiles(ctx)
+				l, err := c.Profiles().List(ctx)
 				if err != nil {
 					return err
 				}
@@ -34,7 +34,7 @@ func profilesCommand(a *app) *cobra.Command {
 		Example: "  reeve profiles set auditor files.read web.read",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				p, err := c.SetProfile(ctx, args[0], args[1:])
+				p, err := c.Profiles().Set(ctx, args[0], args[1:])
 				if err != nil {
 					return err
 				}

@@ -13,7 +13,7 @@ import (
 
 func projectsCommand(a *app) *cobra.Command {
 	list := a.task("list", "List projects", "projects list", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
-		l, err := c.Projects(ctx)
+		l, err := c.Projects().List(ctx)
 		if err != nil {
 			return err
 		}
@@ -29,7 +29,7 @@ func projectsCommand(a *app) *cobra.Command {
 			if r.Path, err = filepath.Abs(args[1]); err != nil {
 				return err
 			}
-			p, err := c.AddProject(ctx, r)
+			p, err := c.Projects().Create(ctx, r)
 			if err != nil {
 				return err
 			}
@@ -37,14 +37,14 @@ func projectsCommand(a *app) *cobra.Command {
 		})
 	add.Flags().StringVar(&r.DefaultBranch, "branch", "", "what branches begin at and are merged into; default: the branch that the repository has checked out")
 	show := a.task("show NAME", "Show a project", "projects show site", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		p, err := c.Project(ctx, args[0])
+		p, err := c.Projects().Get(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		return a.print(p, func(w io.Writer) { printProject(w, p) })
 	})
 	remove := a.task("delete NAME", "Remove a project; its repository stays", "projects delete site", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		if err := c.DeleteProject(ctx, args[0]); err != nil {
+		if err := c.Projects().Delete(ctx, args[0]); err != nil {
 			return err
 		}
 		return a.done("deleted project %s", args[0])

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -35,7 +36,7 @@ func proposalsList(a *app) *cobra.Command {
 	var state string
 	c := a.task("list", "List proposals, newest first", "proposals list --state pending --agent coach", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
 		f.State = reeve.ProposalState(state)
-		l, err := c.Proposals(ctx, f)
+		l, err := c.Proposals().List(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -60,7 +61,7 @@ func (a *app) proposalTable(w io.Writer, list []reeve.Proposal) {
 func proposalsSets(a *app) *cobra.Command {
 	var f client.ChangeSetFilter
 	c := a.task("sets", "List change sets, newest first", "proposals sets --pending", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
-		l, err := c.ChangeSets(ctx, f)
+		l, err := c.ChangeSets().List(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -96,13 +97,13 @@ func proposalsShow(a *app) *cobra.Command {
 	c := a.task("show PROPOSAL|CHANGE-SET", "Show what would change, and what became of it", "proposals show cs_...", cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if !isSet(args[0]) {
-				p, err := c.Proposal(ctx, args[0])
+				p, err := c.Proposals().Get(ctx, args[0])
 				if err != nil {
 					return err
 				}
 				return a.print(p, func(w io.Writer) { printProposal(w, p) })
 			}
-			s, err := c.ChangeSet(ctx, args[0])
+			s, err := c.ChangeSets().Get(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -131,12 +132,12 @@ func proposalsAccept(a *app) *cobra.Command {
 	c := a.task("accept PROPOSAL|CHANGE-SET...", "Let proposed calls be applied; of a change set, all that are pending", "proposals accept prop_... --wait", cobra.MinimumNArgs(1),
 		func(ctx context.Context, c *client.Client, ids []string) error {
 			d, err := decideAll(ids, func(set string) (reeve.SetDecision, error) {
-				return c.AcceptChangeSet(ctx, set, reeve.SetDecisionRequest{Comment: comment})
-			}, func(id string) (reeve.Proposal, error) { return c.AcceptProposal(ctx, id, comment) })
+				return c.ChangeSets().Accept(ctx, set, api.SetDecisionRequest{Comment: comment})
+			}, func(id string) (reeve.Proposal, error) { return c.Proposals().Accept(ctx, id, comment) })
 			for i := 0; i < len(d.Items) && err == nil && wait; i++ {
 				if p := d.Items[i].Proposal; p != nil {
-					if _, err = c.Wait(ctx, p.OperationID); err == nil {
-						*p, err = c.Proposal(ctx, p.ID)
+					if _, err = c.Operations().Wait(ctx, p.OperationID); err == nil {
+						*p, err = c.Proposals().Get(ctx, p.ID)
 					}
 				}
 			}
@@ -156,8 +157,8 @@ func proposalsReject(a *app) *cobra.Command {
 	c := a.task("reject PROPOSAL|CHANGE-SET...", "Refuse proposed calls for good; of a change set, all that are pending", `proposals reject prop_... --comment "not this week"`,
 		cobra.MinimumNArgs(1), func(ctx context.Context, c *client.Client, ids []string) error {
 			d, err := decideAll(ids, func(set string) (reeve.SetDecision, error) {
-				return c.RejectChangeSet(ctx, set, reeve.SetDecisionRequest{Comment: comment})
-			}, func(id string) (reeve.Proposal, error) { return c.RejectProposal(ctx, id, comment) })
+				return c.ChangeSets().Reject(ctx, set, api.SetDecisionRequest{Comment: comment})
+			}, func(id string) (reeve.Proposal, error) { return c.Proposals().Reject(ctx, id, comment) })
 			if err != nil {
 				return err
 			}
@@ -171,7 +172,7 @@ func proposalsReject(a *app) *cobra.Command {
 func proposalsReopen(a *app) *cobra.Command {
 	return a.task("reopen PROPOSAL...", "Let rejected proposals be decided on again", "proposals reopen prop_...", cobra.MinimumNArgs(1),
 		func(ctx context.Context, c *client.Client, ids []string) error {
-			d, err := decideAll(ids, nil, func(id string) (reeve.Proposal, error) { return c.ReopenProposal(ctx, id) })
+			d, err := decideAll(ids, nil, func(id string) (reeve.Proposal, error) { return c.Proposals().Reopen(ctx, id) })
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -61,7 +62,7 @@ func (a *app) show(e *reeve.Error) {
 	p, rejected := client.Rejected(e)
 	if a.json {
 		if !rejected {
-			p = reeve.Problem{Type: "about:blank", Title: strings.ToLower(strings.ReplaceAll(string(e.Code), "_", " "))}
+			p = api.Problem{Type: "about:blank", Title: strings.ToLower(strings.ReplaceAll(string(e.Code), "_", " "))}
 		}
 		p.Code, p.Detail, p.Hint, p.Errors = e.Code, e.Message, e.Hint, e.Fields
 		enc := json.NewEncoder(a.err)

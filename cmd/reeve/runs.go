@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -44,7 +45,7 @@ func runsList(a *app) *cobra.Command {
 	var state string
 	c := a.task("list", "List runs, newest first", "runs list --agent clerk --state failed", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
 		f.State = reeve.RunState(state)
-		l, err := c.Runs(ctx, f)
+		l, err := c.Runs().List(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -58,7 +59,7 @@ func runsList(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) printRuns(l reeve.RunList) error {
+func (a *app) printRuns(l api.RunList) error {
 	defer a.more(l.Next)
 	return a.print(l, func(w io.Writer) {
 		a.table(w, "ID STATE AGENT REASON WAKES STARTED TOOK OUTPUT", rows(l.Runs, func(r reeve.Run) []string {
@@ -103,9 +104,9 @@ func (a *app) printRun(r reeve.Run) error {
 func runsGet(a *app) *cobra.Command {
 	var wait bool
 	c := a.task("get RUN", "Show a run and what it came to", "runs get run_... --wait", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		get := c.Run
+		get := c.Runs().Get
 		if wait {
-			get = func(ctx context.Context, id string) (reeve.Run, error) { return c.WaitRun(ctx, id) }
+			get = func(ctx context.Context, id string) (reeve.Run, error) { return c.Runs().Wait(ctx, id) }
 		}
 		r, err := get(ctx, args[0])
 		if err != nil {
@@ -122,11 +123,11 @@ func runsWakes(a *app) *cobra.Command {
 	var page client.Page
 	c := a.task("wakes RUN | --agent AGENT", "Say why a run ran, or what becomes of an agent's wakes", "runs wakes run_...\n  reeve runs wakes --agent clerk", cobra.MaximumNArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) (err error) {
-			var l reeve.WakeList
+			var l api.WakeList
 			if agent != "" {
-				l, err = c.Wakes(ctx, agent, page)
+				l, err = c.Wakes().List(ctx, agent, page)
 			} else {
-				l, err = c.RunWakes(ctx, args[0], page)
+				l, err = c.Runs().Wakes(ctx, args[0], page)
 			}
 			if err != nil {
 				return err
@@ -157,11 +158,11 @@ func runsWakes(a *app) *cobra.Command {
 func runsMessages(a *app) *cobra.Command {
 	var page client.Page
 	c := a.task("messages RUN", "Read what a run thought and did", "runs messages run_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		r, err := c.Run(ctx, args[0])
+		r, err := c.Runs().Get(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		l, err := c.RunMessages(ctx, r, page)
+		l, err := c.Runs().Messages(ctx, r, page)
 		if err != nil {
 			return err
 		}
@@ -178,7 +179,7 @@ func runsMessages(a *app) *cobra.Command {
 
 func runsCancel(a *app) *cobra.Command {
 	return a.task("cancel RUN", "End a run", "runs cancel run_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		r, err := c.CancelRun(ctx, args[0])
+		r, err := c.Runs().Cancel(ctx, args[0])
 		if err != nil {
 			return err
 		}

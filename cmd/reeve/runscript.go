@@ -48,7 +48,7 @@ func runCommand(a *app) *cobra.Command {
 			q.Type = reeve.ProductionRun
 		}
 		q.Input = given
-		asked, err := c.StartAutomation(ctx, name, q)
+		asked, err := c.Automations().Start(ctx, name, q)
 		if err != nil {
 			return err
 		}
@@ -80,14 +80,14 @@ func nameOf(file string) string {
 
 // saveScript saves a version; if there is no such automation, it is made with that.
 func saveScript(ctx context.Context, c *client.Client, name string, tools []string, r reeve.ScriptRequest) (reeve.ScriptVersion, error) {
-	v, err := c.SaveVersion(ctx, name, r)
+	v, err := c.Automations().SaveVersion(ctx, name, r)
 	if reeve.CodeOf(err) != reeve.NotFound {
 		return v, err
 	}
-	if _, err := c.CreateAutomation(ctx, reeve.AutomationRequest{Name: name, Tools: tools, ScriptRequest: r}); err != nil {
+	if _, err := c.Automations().Create(ctx, reeve.AutomationRequest{Name: name, Tools: tools, ScriptRequest: r}); err != nil {
 		return v, err
 	}
-	l, err := c.Versions(ctx, name)
+	l, err := c.Automations().Versions(ctx, name)
 	if err == nil && len(l.Versions) > 0 {
 		v = l.Versions[0]
 	}
@@ -104,7 +104,7 @@ func jsonInput(text string) (json.RawMessage, error) {
 
 func applyCommand(a *app) *cobra.Command {
 	c := a.task("apply PLAN", "Do what a plan says, and nothing else", "apply run_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		asked, err := c.ApplyRunPlan(ctx, args[0])
+		asked, err := c.Automations().ApplyRunPlan(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ A plan is applied once. Whoever asks again is told when and by whom that was, an
 
 // showPlan shows what a dry run would have done.
 func (a *app) showPlan(ctx context.Context, c *client.Client, run string) error {
-	p, err := c.RunPlan(ctx, run)
+	p, err := c.Automations().RunPlan(ctx, run)
 	if err != nil {
 		return err
 	}

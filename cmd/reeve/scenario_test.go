@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/model"
 	"reeve/reevetest"
@@ -197,7 +198,7 @@ func TestK25_TheCommandShowsProgress(t *testing.T) {
 				for end := time.Now().Add(20 * time.Second); !strings.Contains(errs.String(), "Letter b") && time.Now().Before(end); {
 					time.Sleep(5 * time.Millisecond)
 				}
-				var list reeve.AutomationRunList
+				var list api.AutomationRunList
 				h.Want(200, &list, "GET", "/api/automations/mailer/runs", nil)
 				h.Want(200, &during, "GET", "/api/automations/mailer/runs/"+list.Runs[0].Run.ID, nil)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -31,7 +32,7 @@ func schedulesList(a *app) *cobra.Command {
 	var status string
 	c := a.task("list", "List schedules", "schedules list --agent clerk --status active", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) error {
 		f.Status = reeve.TimerState(status)
-		l, err := c.Schedules(ctx, f)
+		l, err := c.Schedules().List(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -87,7 +88,7 @@ func instants(list []time.Time, loc *time.Location) string {
 	return strings.Join(lines, "\n")
 }
 
-func (a *app) printSchedule(s reeve.Schedule) error {
+func (a *app) printSchedule(s api.Schedule) error {
 	return a.print(s, func(w io.Writer) {
 		count := func(n int) string {
 			if n == 0 {
@@ -103,7 +104,7 @@ func (a *app) printSchedule(s reeve.Schedule) error {
 
 func schedulesGet(a *app) *cobra.Command {
 	c := a.task("get SCHEDULE", "Show a schedule and its next firings", "schedules get sch_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		s, err := c.Schedule(ctx, args[0])
+		s, err := c.Schedules().Get(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -156,7 +157,7 @@ func schedulesCreate(a *app) *cobra.Command {
 	c := a.task("create AGENT --cron|--once|--every VALUE", "Make a schedule", `schedules create clerk --cron '0 7 * * 1-5' --zone Europe/Berlin --goal "Summarise what is due today"
   reeve schedules create clerk --every 2h --notify conditional --goal "Look for unpaid invoices"`, cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
 		r.Agent = args[0]
-		s, err := c.CreateSchedule(ctx, r)
+		s, err := c.Schedules().Create(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -178,7 +179,7 @@ func schedulesUpdate(a *app) *cobra.Command {
 	var r reeve.ScheduleRequest
 	c := a.task("update SCHEDULE", "Change a schedule", `schedules update sch_... --cron '0 8 * * *'
   reeve schedules update sch_... --notify never`, cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		s, err := c.UpdateSchedule(ctx, args[0], r)
+		s, err := c.Schedules().Update(ctx, args[0], r)
 		if err != nil {
 			return err
 		}
@@ -202,7 +203,7 @@ func schedulesUpdate(a *app) *cobra.Command {
 // schedulesStatus is a command that pauses or resumes.
 func schedulesStatus(a *app, use, short, status string) *cobra.Command {
 	c := a.task(use+" SCHEDULE", short, "schedules "+use+" sch_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		s, err := c.UpdateSchedule(ctx, args[0], reeve.ScheduleRequest{Status: status})
+		s, err := c.Schedules().Update(ctx, args[0], reeve.ScheduleRequest{Status: status})
 		if err != nil {
 			return err
 		}
@@ -214,7 +215,7 @@ func schedulesStatus(a *app, use, short, status string) *cobra.Command {
 
 func schedulesDelete(a *app) *cobra.Command {
 	c := a.task("delete SCHEDULE", "Remove a schedule; its runs stay", "schedules delete sch_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		if err := c.DeleteSchedule(ctx, args[0]); err != nil {
+		if err := c.Schedules().Delete(ctx, args[0]); err != nil {
 			return err
 		}
 		return a.done("deleted schedule %s", args[0])
@@ -226,7 +227,7 @@ func schedulesDelete(a *app) *cobra.Command {
 func schedulesRuns(a *app) *cobra.Command {
 	var page client.Page
 	c := a.task("runs SCHEDULE", "List a schedule's runs, newest first", "schedules runs sch_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := c.ScheduleRuns(ctx, args[0], page)
+		l, err := c.Schedules().Runs(ctx, args[0], page)
 		if err != nil {
 			return err
 		}
@@ -238,7 +239,7 @@ func schedulesRuns(a *app) *cobra.Command {
 }
 
 func scheduleIDs(ctx context.Context, c *client.Client, _ []string) ([]string, error) {
-	list, err := c.Schedules(ctx, client.ScheduleFilter{Limit: 200})
+	list, err := c.Schedules().List(ctx, client.ScheduleFilter{Limit: 200})
 	var ids []string
 	for _, t := range list.Schedules {
 		ids = append(ids, t.ID+"\t"+t.Name)

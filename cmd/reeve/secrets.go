@@ -17,7 +17,7 @@ func secretsCommand(a *app) *cobra.Command {
 		Use: "list", Short: "List the names of secrets", Args: cobra.NoArgs, Example: "  reeve secrets list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				l, err := c.Secrets(ctx)
+				l, err := c.Secrets().List(ctx)
 				if err != nil {
 					return err
 				}
@@ -31,7 +31,7 @@ func secretsCommand(a *app) *cobra.Command {
 		Use: "delete NAME", Short: "Remove a secret", Args: cobra.ExactArgs(1), Example: "  reeve secrets delete weather_key",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				if err := c.DeleteSecret(ctx, args[0]); err != nil {
+				if err := c.Secrets().Delete(ctx, args[0]); err != nil {
 					return err
 				}
 				return a.done("deleted secret %s", args[0])
@@ -60,7 +60,7 @@ func secretsSet(a *app) *cobra.Command {
 				return err
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				if err := c.SetSecret(ctx, args[0], value); err != nil {
+				if err := c.Secrets().Set(ctx, args[0], value); err != nil {
 					return err
 				}
 				return a.done("stored secret %s", args[0])

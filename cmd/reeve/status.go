@@ -16,7 +16,7 @@ func statusCommand(a *app) *cobra.Command {
 		Use: "status", Short: "See how the server is", Args: cobra.NoArgs, Example: "  reeve status",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				s, err := c.Status(ctx)
+				s, err := c.Server().Status(ctx)
 				if err != nil {
 					return err
 				}

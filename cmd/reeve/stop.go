@@ -7,18 +7,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
 func stopCommand(a *app) *cobra.Command {
-	var s reeve.StopRequest
+	var s api.StopRequest
 	c := &cobra.Command{
 		Use: "stop", Short: "Turn the kill switch on", Args: cobra.NoArgs,
 		Long:    "Stops one agent, or everything in the workspace: nothing new starts, and calls that would change something are refused at once.",
 		Example: "  reeve stop --reason \"wrong prices\"\n  reeve stop --agent clerk",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				if err := c.Stop(ctx, s); err != nil {
+				if err := c.Control().Stop(ctx, s); err != nil {
 					return err
 				}
 				return a.done("stopped %s", whom(c, s))
@@ -31,7 +32,7 @@ func stopCommand(a *app) *cobra.Command {
 }
 
 func resumeCommand(a *app) *cobra.Command {
-	var r reeve.ResumeRequest
+	var r api.ResumeRequest
 	c := &cobra.Command{
 		Use: "resume", Short: "Let a held server go on, or turn the kill switch off", Args: cobra.NoArgs,
 		Long: "A server that was restored from a backup is held: this lets it go on, with all that reeve held lists, or without what you skip.\n" +
@@ -40,15 +41,15 @@ func resumeCommand(a *app) *cobra.Command {
 		Example: "  reeve resume\n  reeve resume --skip-all\n  reeve resume --skip run_... --skip tmr_...\n  reeve resume --agent clerk",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				was, err := c.Status(ctx)
+				was, err := c.Server().Status(ctx)
 				if err != nil {
 					return err
 				}
-				if err := c.Resume(ctx, r); err != nil {
+				if err := c.Control().Resume(ctx, r); err != nil {
 					return err
 				}
 				if was.Hold == nil {
-					return a.done("resumed %s", whom(c, reeve.StopRequest{Agent: r.Agent}))
+					return a.done("resumed %s", whom(c, api.StopRequest{Agent: r.Agent}))
 				}
 				if was.Workspace.StoppedAt != nil {
 					a.note("the kill switch of workspace %s is still on; turn it off with another reeve resume", was.Workspace.ID)
@@ -63,7 +64,7 @@ func resumeCommand(a *app) *cobra.Command {
 	return c
 }
 
-func whom(c *client.Client, s reeve.StopRequest) string {
+func whom(c *client.Client, s api.StopRequest) string {
 	if s.Agent != "" {
 		return "agent " + s.Agent
 	}
@@ -75,14 +76,14 @@ func (a *app) await(ctx context.Context, c *client.Client, op reeve.Operation) (
 	if op.State.Final() || op.State == reeve.Unknown {
 		return op, nil
 	}
-	if s, err := c.Status(ctx); err == nil && s.Hold != nil {
+	if s, err := c.Server().Status(ctx); err == nil && s.Hold != nil {
 		a.note("the server is held; it runs after: reeve resume")
 	}
-	if list, err := c.Workspaces(ctx); err == nil && slices.ContainsFunc(list.Workspaces, func(w reeve.Workspace) bool { return w.ID == c.Workspace() && w.StoppedAt != nil }) {
+	if list, err := c.Workspaces().List(ctx); err == nil && slices.ContainsFunc(list.Workspaces, func(w reeve.Workspace) bool { return w.ID == c.Workspace() && w.StoppedAt != nil }) {
 		a.note("the kill switch is on; it runs after: reeve resume")
 	}
-	if agent, err := c.Agent(ctx, op.AgentID); err == nil && agent.StoppedAt != nil {
+	if agent, err := c.Agents().Get(ctx, op.AgentID); err == nil && agent.StoppedAt != nil {
 		a.note("the agent's kill switch is on; it runs after: reeve resume --agent %s", agent.Name)
 	}
-	return c.Wait(ctx, op.ID)
+	return c.Operations().Wait(ctx, op.ID)
 }

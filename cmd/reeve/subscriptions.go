@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -18,7 +19,7 @@ func tokenClasses() []reeve.TokenClass {
 
 func subscriptionsCommand(a *app) *cobra.Command {
 	list := a.task("list AGENT", "List what an agent watches", "subscriptions list clerk", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := c.Subscriptions(ctx, args[0])
+		l, err := c.Subscriptions().List(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -29,7 +30,7 @@ func subscriptionsCommand(a *app) *cobra.Command {
 		})
 	})
 	remove := a.task("remove SUBSCRIPTION", "Stop watching", "subscriptions remove sub_...", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client, args []string) error {
-		if err := c.DeleteSubscription(ctx, args[0]); err != nil {
+		if err := c.Subscriptions().Delete(ctx, args[0]); err != nil {
 			return err
 		}
 		return a.done("removed subscription %s", args[0])
@@ -47,10 +48,10 @@ over entity, the changed thing as it then is; docs/wakes.md lists its fields.`, 
 func watched(t reeve.Token) string { return string(t.Class) + ":" + t.Name }
 
 func subscriptionsAdd(a *app) *cobra.Command {
-	var r reeve.SubscriptionRequest
+	var r api.SubscriptionRequest
 	c := a.task("add AGENT CLASS:NAME", "Let an agent watch something", `subscriptions add clerk key:TASK --when 'entity.category_id == "cat_gym"'`, cobra.ExactArgs(2),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			s, err := c.CreateSubscription(ctx, args[0], r)
+			s, err := c.Subscriptions().Create(ctx, args[0], r)
 			if err != nil {
 				return err
 			}

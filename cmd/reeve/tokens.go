@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -18,7 +19,7 @@ func tokensCommand(a *app) *cobra.Command {
 		Use: "list", Short: "List tokens", Args: cobra.NoArgs, Example: "  reeve tokens list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				l, err := c.Tokens(ctx)
+				l, err := c.Tokens().List(ctx)
 				if err != nil {
 					return err
 				}
@@ -34,7 +35,7 @@ func tokensCommand(a *app) *cobra.Command {
 		Use: "revoke ID", Short: "Make a token worthless at once", Args: cobra.ExactArgs(1), Example: "  reeve tokens revoke tok_...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				if err := c.RevokeToken(ctx, args[0]); err != nil {
+				if err := c.Tokens().Revoke(ctx, args[0]); err != nil {
 					return err
 				}
 				return a.done("revoked token %s", args[0])
@@ -50,7 +51,7 @@ func tokensCommand(a *app) *cobra.Command {
 }
 
 func tokensCreate(a *app) *cobra.Command {
-	var r reeve.TokenRequest
+	var r api.TokenRequest
 	var role string
 	var expires time.Duration
 	c := &cobra.Command{
@@ -66,7 +67,7 @@ func tokensCreate(a *app) *cobra.Command {
 				r.ExpiresAt = reeve.Now().Add(expires).Format(time.RFC3339Nano)
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				t, err := c.CreateToken(ctx, r)
+				t, err := c.Tokens().Create(ctx, r)
 				if err != nil {
 					return err
 				}

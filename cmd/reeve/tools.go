@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -33,7 +34,7 @@ func toolsList(a *app) *cobra.Command {
 		Use: "list", Short: "List the catalogue", Args: cobra.NoArgs, Example: "  reeve tools list --category filesystem",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				l, err := c.Tools(ctx, category)
+				l, err := c.Tools().List(ctx, category)
 				if err == nil && len(l.Tools) == 0 && category != "" {
 					err = noToolCategory(ctx, c, category)
 				}
@@ -50,7 +51,7 @@ func toolsList(a *app) *cobra.Command {
 
 // noToolCategory says that no tool is of a category, and which categories there are.
 func noToolCategory(ctx context.Context, c *client.Client, category string) error {
-	all, err := c.Tools(ctx, "")
+	all, err := c.Tools().List(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -63,9 +64,9 @@ func noToolCategory(ctx context.Context, c *client.Client, category string) erro
 	return reeve.Errorf(reeve.NotFound, "no tool is of the category %q", category).Hintf("there are %s", strings.Join(names, ", "))
 }
 
-func (a *app) printTools(l reeve.ToolList) error {
+func (a *app) printTools(l api.ToolList) error {
 	return a.print(l, func(w io.Writer) {
-		a.table(w, "ID CATEGORY TIER EFFECT KIND DESCRIPTION", rows(l.Tools, func(t reeve.ToolView) []string {
+		a.table(w, "ID CATEGORY TIER EFFECT KIND DESCRIPTION", rows(l.Tools, func(t api.ToolView) []string {
 			about := t.Description
 			if t.Broken != "" {
 				about = "BROKEN: " + t.Broken
@@ -75,7 +76,7 @@ func (a *app) printTools(l reeve.ToolList) error {
 	})
 }
 
-func (a *app) printTool(t reeve.ToolView) error {
+func (a *app) printTool(t api.ToolView) error {
 	return a.print(t, func(w io.Writer) {
 		previews := ""
 		if t.Previews {
@@ -95,7 +96,7 @@ func toolsGet(a *app) *cobra.Command {
 		ValidArgsFunction: a.complete(toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				t, err := c.Tool(ctx, args[0])
+				t, err := c.Tools().Get(ctx, args[0])
 				if err != nil {
 					return err
 				}
@@ -113,12 +114,12 @@ func toolsCreate(a *app) *cobra.Command {
 		Example: `  reeve tools create -f weather.yaml
   cat weather.json | reeve tools create -f -`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var t reeve.ToolRequest
+			var t api.ToolRequest
 			if err := a.document(file, &t); err != nil {
 				return err
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				v, err := c.CreateTool(ctx, t)
+				v, err := c.Tools().Create(ctx, t)
 				if err != nil {
 					return err
 				}
@@ -136,12 +137,12 @@ func toolsUpdate(a *app) *cobra.Command {
 		Use: "update TOOL -f FILE", Short: "Replace a tool you defined", Args: cobra.ExactArgs(1), Example: "  reeve tools update weather -f weather.yaml",
 		ValidArgsFunction: a.complete(toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t := reeve.ToolRequest{ID: args[0]}
+			t := api.ToolRequest{ID: args[0]}
 			if err := a.document(file, &t); err != nil {
 				return err
 			}
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				v, err := c.UpdateTool(ctx, args[0], t)
+				v, err := c.Tools().Update(ctx, args[0], t)
 				if err != nil {
 					return err
 				}
@@ -159,7 +160,7 @@ func toolsDelete(a *app) *cobra.Command {
 		ValidArgsFunction: a.complete(toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				if err := c.DeleteTool(ctx, args[0]); err != nil {
+				if err := c.Tools().Delete(ctx, args[0]); err != nil {
 					return err
 				}
 				return a.done("deleted tool %s", args[0])

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -15,7 +16,7 @@ func wakeCommand(a *app) *cobra.Command {
 	var wait bool
 	c := a.task("wake AGENT [INPUT|-]", "Wake an agent", `wake clerk "Close the month" --wait
   reeve wake clerk --key month-2026-02`, cobra.RangeArgs(1, 2), func(ctx context.Context, c *client.Client, args []string) error {
-		var r reeve.WakeRequest
+		var r api.WakeRequest
 		if len(args) == 2 {
 			r.Input = args[1]
 		}
@@ -26,17 +27,17 @@ func wakeCommand(a *app) *cobra.Command {
 			}
 			r.Input = string(b)
 		}
-		w, err := c.Wake(ctx, args[0], key, r)
+		w, err := c.Wakes().Create(ctx, args[0], key, r)
 		if err != nil {
 			return err
 		}
 		if !wait {
 			return a.printWake(args[0], w)
 		}
-		run, err := c.RunOf(ctx, w, reeve.RunParked)
+		run, err := c.Runs().OfWake(ctx, w, reeve.RunParked)
 		is := run
 		if err == nil {
-			is, err = c.WaitRun(ctx, run.ID, reeve.RunParked)
+			is, err = c.Runs().Wait(ctx, run.ID, reeve.RunParked)
 		}
 		switch code := reeve.CodeOf(err); {
 		case err == nil:

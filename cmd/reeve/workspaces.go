@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -15,7 +16,7 @@ func workspacesCommand(a *app) *cobra.Command {
 		Use: "list", Short: "List the workspaces you can see", Args: cobra.NoArgs, Example: "  reeve workspaces list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				l, err := c.Workspaces(ctx)
+				l, err := c.Workspaces().List(ctx)
 				if err != nil {
 					return err
 				}
@@ -32,7 +33,7 @@ func workspacesCommand(a *app) *cobra.Command {
 		Use: "create ID", Short: "Make a workspace", Args: cobra.ExactArgs(1), Example: `  reeve workspaces create acme --name "Acme Ltd"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				s, err := c.CreateWorkspace(ctx, reeve.WorkspaceRequest{ID: args[0], Name: name})
+				s, err := c.Workspaces().Create(ctx, api.WorkspaceRequest{ID: args[0], Name: name})
 				if err != nil {
 					return err
 				}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -21,7 +22,7 @@ func (h *agentHandlers) getState(ctx context.Context, who reeve.Principal, in *A
 
 func (h *agentHandlers) putState(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
-	Body reeve.AgentStateRequest
+	Body api.AgentStateRequest
 }) (*body[reeve.AgentState], error) {
 	if err := in.Body.Slots.Validate(); err != nil {
 		return nil, err

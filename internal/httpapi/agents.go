@@ -7,6 +7,7 @@ import (
 	"regexp"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/gate"
 	"reeve/internal/store"
 	"reeve/internal/wake"
@@ -36,12 +37,12 @@ type agentHandlers struct {
 func (h *agentHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
-}) (*body[reeve.AgentList], error) {
+}) (*body[api.AgentList], error) {
 	after, err := parseNameCursor(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	out := &body[reeve.AgentList]{}
+	out := &body[api.AgentList]{}
 	err = h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body.Agents, err = snap.ListAgents(ctx, who.Workspace, after, in.Limit)
 		return err
@@ -54,7 +55,7 @@ func (h *agentHandlers) list(ctx context.Context, who reeve.Principal, in *struc
 
 func (h *agentHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Body reeve.AgentRequest
+	Body api.AgentRequest
 }) (*body[reeve.Agent], error) {
 	if in.Body.Name == nil {
 		return nil, &reeve.Error{Code: reeve.Validation, Message: "an agent needs a name", Fields: []reeve.Field{{Path: "/name", Message: "is missing", Expected: "a name"}}}
@@ -86,7 +87,7 @@ func (h *agentHandlers) create(ctx context.Context, who reeve.Principal, in *str
 
 // settle applies what a request says to an agent. Categories are named by id or name, and must be there. A policy may only name tools that are there, so that a slip of the pen does not leave the one that was meant
 // unguarded; what it named before, and is gone since, may stay.
-func settle(ctx context.Context, tx *store.Tx, a *reeve.Agent, r reeve.AgentRequest) error {
+func settle(ctx context.Context, tx *store.Tx, a *reeve.Agent, r api.AgentRequest) error {
 	was := a.Policy.Tools
 	if r.Categories != nil {
 		ids, err := tx.ResolveCategories(ctx, a.WorkspaceID, *r.Categories, a.Categories)
@@ -115,7 +116,7 @@ func settle(ctx context.Context, tx *store.Tx, a *reeve.Agent, r reeve.AgentRequ
 }
 
 // change applies what a request says to an agent.
-func change(a *reeve.Agent, r reeve.AgentRequest) error {
+func change(a *reeve.Agent, r api.AgentRequest) error {
 	if r.Name != nil && *r.Name != a.Name {
 		if err := reeve.CheckName(*r.Name); err != nil {
 			return err
@@ -165,7 +166,7 @@ func (h *agentHandlers) get(ctx context.Context, who reeve.Principal, in *AgentP
 
 func (h *agentHandlers) update(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
-	Body reeve.AgentRequest
+	Body api.AgentRequest
 }) (*body[reeve.Agent], error) {
 	out := &body[reeve.Agent]{}
 	err := h.db.Update(ctx, func(tx *store.Tx) error {
@@ -231,11 +232,11 @@ func (h *agentHandlers) listMessages(ctx context.Context, who reeve.Principal, i
 	Page
 	Session string `query:"session" maxLength:"128" doc:"The session; your own default session if neither is given"`
 	Run     string `query:"run" maxLength:"128" doc:"The run; of a turn, what was written in it, and not the thread of its conversation"`
-}) (*body[reeve.MessageList], error) {
+}) (*body[api.MessageList], error) {
 	if err := checkPlace(in.Cursor); err != nil {
 		return nil, err
 	}
-	out := &body[reeve.MessageList]{}
+	out := &body[api.MessageList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		a, gone := snap.GetAgent(ctx, who.Workspace, in.Agent)
 		if reeve.CodeOf(gone) == reeve.NotFound && reeve.IsID(in.Agent) {

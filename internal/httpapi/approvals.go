@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/gate"
 	"reeve/internal/store"
 )
@@ -18,8 +19,8 @@ type approvalHandlers struct {
 	redactor viewRedactor
 }
 
-func (h *approvalHandlers) inbox(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.Inbox], error) {
-	out := &body[reeve.Inbox]{}
+func (h *approvalHandlers) inbox(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.Inbox], error) {
+	out := &body[api.Inbox]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		if out.Body, err = waiting(ctx, snap, who); err == nil {
 			err = h.redactor.oversee(ctx, snap, who, out.Body.Approvals, out.Body.Proposals)
@@ -35,7 +36,7 @@ func (h *approvalHandlers) inbox(ctx context.Context, who reeve.Principal, _ *Sc
 }
 
 // waiting reads what waits for a person: of each kind so much as the inbox shows.
-func waiting(ctx context.Context, snap *store.Snap, who reeve.Principal) (in reeve.Inbox, err error) {
+func waiting(ctx context.Context, snap *store.Snap, who reeve.Principal) (in api.Inbox, err error) {
 	const most = inboxLimit + 1
 	if in.Approvals, err = snap.ListApprovals(ctx, who.Workspace, reeve.Pending, "", most); err != nil {
 		return in, err
@@ -62,11 +63,11 @@ func (h *approvalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 	Scoped
 	Page
 	State reeve.ApprovalState `query:"state" enum:"pending,approved,denied,expired,lapsed"`
-}) (*body[reeve.ApprovalList], error) {
+}) (*body[api.ApprovalList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
 	}
-	out := &body[reeve.ApprovalList]{}
+	out := &body[api.ApprovalList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
 		if out.Body.Approvals, err = snap.ListApprovals(ctx, who.Workspace, in.State, in.Cursor, in.Limit); err != nil {
 			return err
@@ -93,7 +94,7 @@ func (h *approvalHandlers) get(ctx context.Context, who reeve.Principal, in *IDP
 
 func (h *approvalHandlers) decide(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Body reeve.DecisionRequest
+	Body api.DecisionRequest
 }) (*body[reeve.Approval], error) {
 	a, err := h.gate.Inbox.Decide(ctx, who.Workspace, in.ID, in.Body.Decision == "approve", who.User, in.Body.Comment)
 	return &body[reeve.Approval]{a}, err

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -17,7 +18,7 @@ func TestI04_Attach(t *testing.T) {
 	h := start(t)
 	a := h.Agent("coach")
 	const path = "/api/agents/coach/tools"
-	v := decode[reeve.ToolView](t, h.Want(201, nil, "POST", path, object{"tool_id": "file_search", "config": object{"default_limit": 20}}))
+	v := decode[api.ToolView](t, h.Want(201, nil, "POST", path, object{"tool_id": "file_search", "config": object{"default_limit": 20}}))
 	if v.ID != "file_search" || v.HandlerKey != "file_search" || v.ParametersSchema == "" || string(v.Config) != `{"default_limit":20}` {
 		t.Errorf("got %+v", v)
 	}
@@ -26,13 +27,13 @@ func TestI04_Attach(t *testing.T) {
 	}
 	r := h.Do("POST", path, object{"tool_id": "file_search", "config": object{"default_limit": 0}})
 	refusedAt(t, r, "/config/default_limit")
-	if p := decode[reeve.Problem](t, r); !strings.HasPrefix(p.Detail, "the config does not fit the tool: /config/default_limit is ") {
+	if p := decode[api.Problem](t, r); !strings.HasPrefix(p.Detail, "the config does not fit the tool: /config/default_limit is ") {
 		t.Errorf("detail %q", p.Detail)
 	}
-	if v := decode[reeve.ToolView](t, h.Want(201, nil, "POST", path, object{"tool_id": "file_read"})); string(v.Config) != `{}` {
+	if v := decode[api.ToolView](t, h.Want(201, nil, "POST", path, object{"tool_id": "file_read"})); string(v.Config) != `{}` {
 		t.Errorf("without config it is %s, not an object", v.Config)
 	}
-	if v := decode[reeve.ToolView](t, h.Want(201, nil, "POST", path, `{"tool_id":"file_list","config":null}`)); string(v.Config) != `{}` {
+	if v := decode[api.ToolView](t, h.Want(201, nil, "POST", path, `{"tool_id":"file_list","config":null}`)); string(v.Config) != `{}` {
 		t.Errorf("with config null it is %s, not an object", v.Config)
 	}
 	h.Want(201, nil, "POST", "/api/agents/"+a.ID+"/tools", `{"tool_id":"file_write","config":{}}`)
@@ -213,12 +214,12 @@ func TestO04_WhatIsTheServersTakesAnOwner(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	h.Agent("dev")
-	var made reeve.NewToken
-	h.Want(201, &made, "POST", "/api/tokens", reeve.TokenRequest{Name: "ann", User: "ann", Role: reeve.Member})
+	var made api.NewToken
+	h.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: "ann", User: "ann", Role: reeve.Member})
 	ann := []string{"Authorization", "Bearer " + made.Token}
 	for _, config := range []object{{"network": true}, {"network": true, "allow": []string{"ls"}}, {"env": []string{"HOME"}}} {
 		r := h.Do("POST", "/api/agents/dev/tools", object{"tool_id": "shell_exec", "config": config}, ann...)
-		var p reeve.Problem
+		var p api.Problem
 		if r.Decode(t, &p); r.Status != 403 || p.Code != reeve.Forbidden || !strings.Contains(p.Hint, "owner") {
 			t.Errorf("%v: %d %+v", config, r.Status, p)
 		}
@@ -259,7 +260,7 @@ func TestG13_WholeNumbersInSettings(t *testing.T) {
 			}
 			tried++
 			n := int(max(p.Minimum, 20))
-			v := decode[reeve.ToolView](t, h.Want(201, nil, "POST", "/api/agents/coach/tools", fmt.Sprintf(`{"tool_id":%q,"config":{%q: %d.0}}`, tool.ID, name, n)))
+			v := decode[api.ToolView](t, h.Want(201, nil, "POST", "/api/agents/coach/tools", fmt.Sprintf(`{"tool_id":%q,"config":{%q: %d.0}}`, tool.ID, name, n)))
 			if want := fmt.Sprintf(`{%q:%d}`, name, n); string(v.Config) != want {
 				t.Errorf("%s has %s, not %s", tool.ID, v.Config, want)
 			}

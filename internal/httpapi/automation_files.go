@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/gate"
 	"reeve/internal/store"
 )
@@ -22,12 +23,12 @@ func (h *automationFileHandlers) list(ctx context.Context, who reeve.Principal, 
 	IDPath
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
 	Cursor string `query:"cursor" maxLength:"600" doc:"What the page before gave as next_cursor"`
-}) (*body[reeve.SessionFileList], error) {
+}) (*body[api.SessionFileList], error) {
 	after, ok := strings.CutPrefix(in.Cursor, pathCursor)
 	if in.Cursor != "" && (!ok || !strings.HasPrefix(after, "/")) {
 		return nil, badCursor()
 	}
-	out := &body[reeve.SessionFileList]{}
+	out := &body[api.SessionFileList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
@@ -45,8 +46,8 @@ func (h *automationFileHandlers) list(ctx context.Context, who reeve.Principal, 
 func (h *automationFileHandlers) get(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Path string `query:"path" required:"true" minLength:"1" maxLength:"512" doc:"Path of the file, such as /summary.md"`
-}) (*body[reeve.SessionFileContent], error) {
-	out := &body[reeve.SessionFileContent]{}
+}) (*body[api.SessionFileContent], error) {
+	out := &body[api.SessionFileContent]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
@@ -68,7 +69,7 @@ func (h *automationFileHandlers) get(ctx context.Context, who reeve.Principal, i
 		if err != nil {
 			return err
 		}
-		out.Body = reeve.SessionFileContent{SessionFile: f, Content: shown.Stored(string(text), false)}
+		out.Body = api.SessionFileContent{SessionFile: f, Content: shown.Stored(string(text), false)}
 		return nil
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -34,8 +35,8 @@ func (h *itemHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 func (h *itemHandlers) get(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Item string `path:"item" maxLength:"1024" doc:"Its id; a slash in it is written %2F"`
-}) (*body[reeve.ItemHistory], error) {
-	out := &body[reeve.ItemHistory]{}
+}) (*body[api.ItemHistory], error) {
+	out := &body[api.ItemHistory]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
@@ -52,7 +53,7 @@ func (h *itemHandlers) get(ctx context.Context, who reeve.Principal, in *struct 
 // ItemBody names an item of an automation.
 type ItemBody struct {
 	IDPath
-	Body reeve.ItemRequest
+	Body api.ItemRequest
 }
 
 func (h *itemHandlers) skip(ctx context.Context, who reeve.Principal, in *ItemBody) (*body[reeve.Item], error) {

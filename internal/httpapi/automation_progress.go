@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -60,8 +61,8 @@ func (h *automationRunHandlers) get(ctx context.Context, who reeve.Principal, in
 type watching struct {
 	who     reeve.Principal
 	id, run string
-	tell    func(json.RawMessage, reeve.RunFrameType) error // what is new
-	alive   func() error                                    // nothing is, for some time
+	tell    func(json.RawMessage, api.RunFrameType) error // what is new
+	alive   func() error                                  // nothing is, for some time
 }
 
 // watch tells a client how far a run has come, whenever that has changed, until the run, the client or its rights end. It looks at
@@ -91,10 +92,10 @@ func (h *automationRunHandlers) watch(ctx context.Context, w watching) error {
 		if err != nil {
 			return err
 		}
-		frame := reeve.RunFrame{Type: reeve.RunProgress, AutomationRun: r}
+		frame := api.RunFrame{Type: api.RunProgress, AutomationRun: r}
 		switch {
 		case r.Run.State.Final():
-			frame.Type = reeve.RunComplete
+			frame.Type = api.RunComplete
 		case r.Run.State == reeve.RunRunning:
 			frame.Script.Log = "" // it may be long, and is told at the end
 		}
@@ -105,7 +106,7 @@ func (h *automationRunHandlers) watch(ctx context.Context, w watching) error {
 		switch {
 		case !bytes.Equal(text, last):
 			last, quiet = text, reeve.Monotonic()
-			if err := w.tell(text, frame.Type); err != nil || frame.Type == reeve.RunComplete {
+			if err := w.tell(text, frame.Type); err != nil || frame.Type == api.RunComplete {
 				return err
 			}
 		case reeve.Since(quiet) > h.heartbeat:
@@ -125,7 +126,7 @@ func (h *automationRunHandlers) stream(ctx context.Context, who reeve.Principal,
 	return &huma.StreamResponse{Body: func(c huma.Context) {
 		h.streams.serveEvents(c, http.StatusOK, func(ctx context.Context, e *events) {
 			_ = h.watch(ctx, watching{who: who, id: in.ID, run: in.Run, // whatever ended it, the client sees the end
-				tell:  func(text json.RawMessage, t reeve.RunFrameType) error { return e.send(string(t), text) },
+				tell:  func(text json.RawMessage, t api.RunFrameType) error { return e.send(string(t), text) },
 				alive: func() error { e.alive(); return e.flush() }})
 		})
 	}}, nil
@@ -160,7 +161,7 @@ func (h *automationRunHandlers) socket(w http.ResponseWriter, r *http.Request) {
 	defer done()
 	l := socketConn{conn}
 	err = h.watch(ctx, watching{who: who, id: id, run: run,
-		tell:  func(text json.RawMessage, _ reeve.RunFrameType) error { return l.write(ctx, text) },
+		tell:  func(text json.RawMessage, _ api.RunFrameType) error { return l.write(ctx, text) },
 		alive: func() error { return l.ping(ctx) }})
 	switch code := reeve.CodeOf(err); {
 	case err == nil:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -28,11 +29,11 @@ func newAutomationRunHandlers(s *services) *automationRunHandlers {
 func (h *automationRunHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Page
-}) (*body[reeve.AutomationRunList], error) {
+}) (*body[api.AutomationRunList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
 	}
-	out := &body[reeve.AutomationRunList]{}
+	out := &body[api.AutomationRunList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
@@ -62,12 +63,12 @@ func (h *automationRunHandlers) start(ctx context.Context, who reeve.Principal, 
 func (h *automationRunHandlers) getPlan(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Page
-}) (*body[reeve.Plan], error) {
+}) (*body[api.Plan], error) {
 	after, err := parsePlaceCursor(in.Cursor, 31)
 	if err != nil {
 		return nil, err
 	}
-	out := &body[reeve.Plan]{}
+	out := &body[api.Plan]{}
 	err = h.db.View(ctx, func(snap *store.Snap) error {
 		note, err := planFor(ctx, snap, who, in.ID)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -33,7 +34,7 @@ func furnishAutomation(t *testing.T, h *reevetest.Host) (x automationThings) {
 	}
 	h.Want(201, nil, "POST", "/api/automations/"+x.paused+"/plan", object{"request": "scripts_ask {\"question\": \"alpha's?\"}"}) // which the rehearsal model does
 	h.Settle(t.Context())
-	for _, k := range decode[reeve.ErrandList](t, h.Want(200, nil, "GET", "/api/automations/"+x.paused+"/errands", nil)).Errands {
+	for _, k := range decode[api.ErrandList](t, h.Want(200, nil, "GET", "/api/automations/"+x.paused+"/errands", nil)).Errands {
 		if x.errand = k.ID; k.State != reeve.ErrandAsking {
 			t.Fatalf("the planner asks nothing: %+v", k)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -41,7 +42,7 @@ type Begin interface {
 	Apply(ctx context.Context, workspace, run, user string) (reeve.AutomationRun, error)
 }
 
-func automationRoutes(api huma.API, s *services) {
+func automationRoutes(router huma.API, s *services) {
 	const (
 		get, post      = http.MethodGet, http.MethodPost
 		viewer, member = reeve.Viewer, reeve.Member
@@ -53,32 +54,32 @@ func automationRoutes(api huma.API, s *services) {
 	items := &itemHandlers{db: s.DB, automations: s.Automations}
 	automationFiles := &automationFileHandlers{db: s.DB, gate: s.Gate}
 	errands := &errandHandlers{db: s.DB, automations: s.Automations}
-	handle(api, route{get, at, "listAutomations", "List automations", tag, viewer, 0}, automations.list)
-	handle(api, route{post, at, "createAutomation", "Make an automation, of a new agent or of one that is there", tag, member, made}, automations.create)
-	handle(api, route{get, at + "/{id}", "getAutomation", "Get an automation", tag, viewer, 0}, automations.get)
-	handle(api, route{get, at + "/{id}/versions", "listVersions", "List an automation's versions", tag, viewer, 0}, automations.listVersions)
-	handle(api, route{post, at + "/{id}/versions", "saveVersion", "Save a version of its script", tag, member, made}, automations.saveVersion)
-	handle(api, route{get, at + "/{id}/versions/{version}", "getVersion", "Get a version with its text", tag, viewer, 0}, automations.getVersion)
-	handle(api, route{post, at + "/{id}/activate", "activateVersion", "Choose the version that runs", tag, member, 0}, automations.activateVersion)
-	handle(api, route{post, at + "/{id}/pause", "pauseAutomation", "Keep it from making calls", tag, member, 0}, automations.pause)
-	handle(api, route{post, at + "/{id}/resume", "resumeAutomation", "Let it go on", tag, member, 0}, automations.resume)
-	handle(api, route{get, at + "/{id}/runs", "listAutomationRuns", "List its runs", tag, viewer, 0}, automationRuns.list)
-	handle(api, route{post, at + "/{id}/runs", "startAutomation", "Ask for a run", tag, member, made}, automationRuns.start)
-	handle(api, route{get, runPath, "getAutomationRun", "How far a run has come", tag, viewer, 0}, automationRuns.get)
-	handle(api, route{get, runEventsPath, "streamRun", "Follow a run: how far it has come, until it has ended (server-sent events)", tag, viewer, 0}, automationRuns.stream)
-	streams(api, runEventsPath, get, "200", nil)
-	handle(api, route{get, at + "/{id}/items", "listItems", "List its items", tag, viewer, 0}, items.list)
-	handle(api, route{get, at + "/{id}/items/{item}", "getItem", "Get an item and all attempts at it", tag, viewer, 0}, items.get)
-	handle(api, route{post, at + "/{id}/items/skip", "skipItem", "Leave an item alone", tag, member, 0}, items.skip)
-	handle(api, route{post, at + "/{id}/items/reprocess", "reprocessItem", "Begin another attempt at an item", tag, member, 0}, items.reprocess)
-	handle(api, route{get, at + "/{id}/files", "listAutomationFiles", "List the files that it has written", tag, viewer, 0}, automationFiles.list)
-	handle(api, route{get, at + "/{id}/files/content", "getAutomationFile", "Read one of its files", tag, viewer, 0}, automationFiles.get)
-	handle(api, route{post, at + "/{id}/plan", "planAutomation", "Have the planner write its script", tag, member, made}, errands.plan)
-	handle(api, route{get, at + "/{id}/errands", "listErrands", "List what the planner and the maintainer do for it", tag, viewer, 0}, errands.list)
-	handle(api, route{get, "/api/errands/{id}", "getErrand", "Get an errand", tag, viewer, 0}, errands.get)
-	handle(api, route{post, "/api/errands/{id}/answer", "answerErrand", "Answer the question of an errand", tag, member, 0}, errands.answer)
-	handle(api, route{get, "/api/plans/{id}", "getRunPlan", "What a dry run would have done", tag, viewer, 0}, automationRuns.getPlan)
-	handle(api, route{post, "/api/plans/{id}/apply", "applyRunPlan", "Do exactly that", tag, member, made}, automationRuns.applyPlan)
+	handle(router, route{get, at, "listAutomations", "List automations", tag, viewer, 0}, automations.list)
+	handle(router, route{post, at, "createAutomation", "Make an automation, of a new agent or of one that is there", tag, member, made}, automations.create)
+	handle(router, route{get, at + "/{id}", "getAutomation", "Get an automation", tag, viewer, 0}, automations.get)
+	handle(router, route{get, at + "/{id}/versions", "listVersions", "List an automation's versions", tag, viewer, 0}, automations.listVersions)
+	handle(router, route{post, at + "/{id}/versions", "saveVersion", "Save a version of its script", tag, member, made}, automations.saveVersion)
+	handle(router, route{get, at + "/{id}/versions/{version}", "getVersion", "Get a version with its text", tag, viewer, 0}, automations.getVersion)
+	handle(router, route{post, at + "/{id}/activate", "activateVersion", "Choose the version that runs", tag, member, 0}, automations.activateVersion)
+	handle(router, route{post, at + "/{id}/pause", "pauseAutomation", "Keep it from making calls", tag, member, 0}, automations.pause)
+	handle(router, route{post, at + "/{id}/resume", "resumeAutomation", "Let it go on", tag, member, 0}, automations.resume)
+	handle(router, route{get, at + "/{id}/runs", "listAutomationRuns", "List its runs", tag, viewer, 0}, automationRuns.list)
+	handle(router, route{post, at + "/{id}/runs", "startAutomation", "Ask for a run", tag, member, made}, automationRuns.start)
+	handle(router, route{get, runPath, "getAutomationRun", "How far a run has come", tag, viewer, 0}, automationRuns.get)
+	handle(router, route{get, runEventsPath, "streamRun", "Follow a run: how far it has come, until it has ended (server-sent events)", tag, viewer, 0}, automationRuns.stream)
+	streams(router, runEventsPath, get, "200", nil)
+	handle(router, route{get, at + "/{id}/items", "listItems", "List its items", tag, viewer, 0}, items.list)
+	handle(router, route{get, at + "/{id}/items/{item}", "getItem", "Get an item and all attempts at it", tag, viewer, 0}, items.get)
+	handle(router, route{post, at + "/{id}/items/skip", "skipItem", "Leave an item alone", tag, member, 0}, items.skip)
+	handle(router, route{post, at + "/{id}/items/reprocess", "reprocessItem", "Begin another attempt at an item", tag, member, 0}, items.reprocess)
+	handle(router, route{get, at + "/{id}/files", "listAutomationFiles", "List the files that it has written", tag, viewer, 0}, automationFiles.list)
+	handle(router, route{get, at + "/{id}/files/content", "getAutomationFile", "Read one of its files", tag, viewer, 0}, automationFiles.get)
+	handle(router, route{post, at + "/{id}/plan", "planAutomation", "Have the planner write its script", tag, member, made}, errands.plan)
+	handle(router, route{get, at + "/{id}/errands", "listErrands", "List what the planner and the maintainer do for it", tag, viewer, 0}, errands.list)
+	handle(router, route{get, "/api/errands/{id}", "getErrand", "Get an errand", tag, viewer, 0}, errands.get)
+	handle(router, route{post, "/api/errands/{id}/answer", "answerErrand", "Answer the question of an errand", tag, member, 0}, errands.answer)
+	handle(router, route{get, "/api/plans/{id}", "getRunPlan", "What a dry run would have done", tag, viewer, 0}, automationRuns.getPlan)
+	handle(router, route{post, "/api/plans/{id}/apply", "applyRunPlan", "Do exactly that", tag, member, made}, automationRuns.applyPlan)
 }
 
 // automationHandlers serves automations and the versions of their scripts.
@@ -90,12 +91,12 @@ type automationHandlers struct {
 func (h *automationHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
-}) (*body[reeve.AutomationList], error) {
+}) (*body[api.AutomationList], error) {
 	after, err := parseNameCursor(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	out := &body[reeve.AutomationList]{}
+	out := &body[api.AutomationList]{}
 	err = h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body.Automations, err = snap.ListAutomations(ctx, who.Workspace, after, in.Limit)
 		return err
@@ -129,8 +130,8 @@ func (h *automationHandlers) get(ctx context.Context, who reeve.Principal, in *I
 // mostVersions is how many versions of one automation are shown.
 const mostVersions = 1000
 
-func (h *automationHandlers) listVersions(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ScriptVersionList], error) {
-	out := &body[reeve.ScriptVersionList]{}
+func (h *automationHandlers) listVersions(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.ScriptVersionList], error) {
+	out := &body[api.ScriptVersionList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
@@ -171,7 +172,7 @@ func (h *automationHandlers) getVersion(ctx context.Context, who reeve.Principal
 
 func (h *automationHandlers) activateVersion(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Body reeve.VersionRequest
+	Body api.VersionRequest
 }) (*body[reeve.Automation], error) {
 	m, err := h.automations.Activate(ctx, who.Workspace, in.ID, in.Body.Version)
 	return &body[reeve.Automation]{m}, err

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -38,7 +39,7 @@ func sweep(t *testing.T) (*reevetest.Host, []operation, map[string]sample, func(
 // bad checks that an answer is a 4xx problem.
 func bad(t *testing.T, what string, r reevetest.Reply, codes ...reeve.Code) {
 	t.Helper()
-	var p reeve.Problem
+	var p api.Problem
 	if r.Status < 400 || r.Status > 499 || r.Header.Get("Content-Type") != "application/problem+json" {
 		t.Errorf("%.200s: %d %s %.300s", what, r.Status, r.Header.Get("Content-Type"), r.Body)
 		return
@@ -122,7 +123,7 @@ func TestBadInput_Fields(t *testing.T) {
 				r := h.Do(o.method, s.path, with(w))
 				what := fmt.Sprintf("%s %s = %v", o.id, name, w)
 				bad(t, what, r, reeve.Validation)
-				if p := decode[reeve.Problem](t, r); p.Code == reeve.Validation && !slices.ContainsFunc(p.Errors, func(f reeve.Field) bool { return strings.HasPrefix(f.Path, "/"+name) }) {
+				if p := decode[api.Problem](t, r); p.Code == reeve.Validation && !slices.ContainsFunc(p.Errors, func(f reeve.Field) bool { return strings.HasPrefix(f.Path, "/"+name) }) {
 					t.Errorf("%.200s: no error at /%s: %.300s", what, name, r.Body)
 				}
 			}
@@ -367,7 +368,7 @@ func TestBadInput_NumbersThatDoNotFit(t *testing.T) {
 	for _, number := range []string{"1e30", "1.5e300", "1e3", "-1e30"} {
 		r := h.Do("PUT", "/api/budgets/workspace", `{"limit":{"calls":`+number+`}}`)
 		refusedAt(t, r, "/limit/calls")
-		if p := decode[reeve.Problem](t, r); !strings.Contains(p.Detail, "/limit/calls cannot be ") || !strings.Contains(p.Detail, reeve.Integers) || strings.Contains(string(r.Body), "json:") || strings.Contains(string(r.Body), "int64") {
+		if p := decode[api.Problem](t, r); !strings.Contains(p.Detail, "/limit/calls cannot be ") || !strings.Contains(p.Detail, reeve.Integers) || strings.Contains(string(r.Body), "json:") || strings.Contains(string(r.Body), "int64") {
 			t.Errorf("%s: %s", number, r.Body)
 		}
 	}
@@ -377,7 +378,7 @@ func TestBadInput_NumbersThatDoNotFit(t *testing.T) {
 			t.Errorf("%s: %s", number, p.Detail)
 		}
 	}
-	if list := decode[reeve.BudgetList](t, h.Want(200, nil, "GET", "/api/budgets", nil)); len(list.Budgets) != 0 {
+	if list := decode[api.BudgetList](t, h.Want(200, nil, "GET", "/api/budgets", nil)); len(list.Budgets) != 0 {
 		t.Errorf("something was written: %+v", list)
 	}
 	h.Want(200, nil, "PUT", "/api/budgets/workspace", `{"limit":{"calls":9007199254740991}}`)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -33,7 +34,7 @@ func furnishBranch(t *testing.T, h *reevetest.Host) (x branchThings) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	for _, c := range decode[reeve.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
+	for _, c := range decode[api.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
 		if c.Name == "sandbox" && !c.OK {
 			t.Log("no branches here: ", c.Detail)
 			return noBranch
@@ -49,7 +50,7 @@ func furnishBranch(t *testing.T, h *reevetest.Host) (x branchThings) {
 	for _, session := range []string{"", talk} {
 		h.Want(200, nil, "POST", at+"/calls", object{"tool": "shell_exec", "session": session, "args": object{"command": "echo alpha > alpha.txt"}})
 	}
-	list := decode[reeve.BranchList](t, h.Want(200, nil, "GET", "/api/branches", nil)).Branches
+	list := decode[api.BranchList](t, h.Want(200, nil, "GET", "/api/branches", nil)).Branches
 	if len(list) != 2 {
 		t.Fatalf("%d branches were made", len(list))
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/chat"
 	"reeve/internal/gate"
 	"reeve/internal/store"
@@ -21,7 +22,7 @@ type Branches interface {
 	Discard(ctx context.Context, b reeve.Branch) (reeve.Branch, error)
 }
 
-func branchRoutes(api huma.API, s *services) {
+func branchRoutes(router huma.API, s *services) {
 	const (
 		get, post, del        = http.MethodGet, http.MethodPost, http.MethodDelete
 		viewer, member, owner = reeve.Viewer, reeve.Member, reeve.Owner
@@ -30,16 +31,16 @@ func branchRoutes(api huma.API, s *services) {
 	)
 	projects := &projectHandlers{db: s.DB, branches: s.Branches}
 	branches := &branchHandlers{db: s.DB, gate: s.Gate, branches: s.Branches}
-	handle(api, route{get, at, "listProjects", "List projects", tag, viewer, 0}, projects.list)
-	handle(api, route{post, at, "createProject", "Let agents work on a repository; takes a token that is valid in every workspace", tag, owner, made}, projects.create)
-	handle(api, route{get, at + "/{id}", "getProject", "Get a project", tag, viewer, 0}, projects.get)
-	handle(api, route{del, at + "/{id}", "deleteProject", "Remove a project; its repository stays", tag, owner, gone}, projects.remove)
-	handle(api, route{get, "/api/branches", "listBranches", "List branches", tag, viewer, 0}, branches.list)
-	handle(api, route{get, branch, "getBranch", "Get a branch, by its id or its conversation's", tag, viewer, 0}, branches.get)
-	handle(api, route{get, branch + "/diff", "diffBranch", "What a branch would change", tag, viewer, 0}, branches.diff)
-	handle(api, route{get, branch + "/log", "logBranch", "What was committed on a branch", tag, viewer, 0}, branches.log)
-	handle(api, route{post, branch + "/merge", "mergeBranch", "Merge a branch into the default branch", tag, member, 0}, branches.merge)
-	handle(api, route{post, branch + "/discard", "discardBranch", "Delete a branch and its files", tag, member, 0}, branches.discard)
+	handle(router, route{get, at, "listProjects", "List projects", tag, viewer, 0}, projects.list)
+	handle(router, route{post, at, "createProject", "Let agents work on a repository; takes a token that is valid in every workspace", tag, owner, made}, projects.create)
+	handle(router, route{get, at + "/{id}", "getProject", "Get a project", tag, viewer, 0}, projects.get)
+	handle(router, route{del, at + "/{id}", "deleteProject", "Remove a project; its repository stays", tag, owner, gone}, projects.remove)
+	handle(router, route{get, "/api/branches", "listBranches", "List branches", tag, viewer, 0}, branches.list)
+	handle(router, route{get, branch, "getBranch", "Get a branch, by its id or its conversation's", tag, viewer, 0}, branches.get)
+	handle(router, route{get, branch + "/diff", "diffBranch", "What a branch would change", tag, viewer, 0}, branches.diff)
+	handle(router, route{get, branch + "/log", "logBranch", "What was committed on a branch", tag, viewer, 0}, branches.log)
+	handle(router, route{post, branch + "/merge", "mergeBranch", "Merge a branch into the default branch", tag, member, 0}, branches.merge)
+	handle(router, route{post, branch + "/discard", "discardBranch", "Delete a branch and its files", tag, member, 0}, branches.discard)
 }
 
 // branchHandlers serves the git branches of conversations.
@@ -54,11 +55,11 @@ func (h *branchHandlers) list(ctx context.Context, who reeve.Principal, in *stru
 	Page
 	Project string `query:"project" maxLength:"128" doc:"Id or name"`
 	State   string `query:"state" enum:"making,ready,discarding,discarded"`
-}) (*body[reeve.BranchList], error) {
+}) (*body[api.BranchList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
 	}
-	out := &body[reeve.BranchList]{}
+	out := &body[api.BranchList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
 		f := store.BranchFilter{User: chat.Sees(who), State: in.State, Before: in.Cursor, Limit: in.Limit}
 		if in.Project != "" {
@@ -150,7 +151,7 @@ func (h *branchHandlers) log(ctx context.Context, who reeve.Principal, in *IDPat
 
 func (h *branchHandlers) merge(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Body reeve.MergeRequest
+	Body api.MergeRequest
 }) (*body[reeve.MergeResult], error) {
 	b, err := h.find(ctx, who, in.ID)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -54,7 +55,7 @@ func TestO21_AStoredToolNeverStandsInForABuiltInOne(t *testing.T) {
 		if served != 1 || broken != 1 || brokenTools(t, h)["extra"] != why {
 			t.Errorf("%d serve, %d are broken", served, broken)
 		}
-		if v := decode[reeve.ToolView](t, h.Want(200, nil, "GET", "/api/tools/extra", nil)); v.Kind != reeve.GoTool || v.Broken != "" {
+		if v := decode[api.ToolView](t, h.Want(200, nil, "GET", "/api/tools/extra", nil)); v.Kind != reeve.GoTool || v.Broken != "" {
 			t.Errorf("by its id: %+v", v.Tool)
 		}
 		h.Agent("new", "extra")
@@ -69,7 +70,7 @@ func TestO21_AStoredToolNeverStandsInForABuiltInOne(t *testing.T) {
 		if res := h.Call("old", "file_list", object{"path": "/"}); res.IsError {
 			t.Errorf("another tool was harmed: %+v", res)
 		}
-		for _, v := range decode[reeve.ToolList](t, h.Want(200, nil, "GET", "/api/agents/old/tools", nil)).Tools {
+		for _, v := range decode[api.ToolList](t, h.Want(200, nil, "GET", "/api/agents/old/tools", nil)).Tools {
 			if (v.Broken == why) != (v.ID == "extra") {
 				t.Errorf("%s of the agent: %q", v.ID, v.Broken)
 			}
@@ -99,8 +100,8 @@ func brokenTools(t *testing.T, h *reevetest.Host) map[string]string {
 			out[v.ID] = v.Broken
 		}
 	}
-	said := decode[reeve.Status](t, h.Want(200, nil, "GET", "/api/status", nil)).Broken
-	for _, c := range decode[reeve.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
+	said := decode[api.Status](t, h.Want(200, nil, "GET", "/api/status", nil)).Broken
+	for _, c := range decode[api.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
 		if c.Name != "tools" {
 			continue
 		}

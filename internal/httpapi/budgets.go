@@ -5,6 +5,7 @@ import (
 	"regexp"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -13,8 +14,8 @@ type budgetHandlers struct {
 	db *store.DB
 }
 
-func (h *budgetHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.BudgetList], error) {
-	out := &body[reeve.BudgetList]{}
+func (h *budgetHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.BudgetList], error) {
+	out := &body[api.BudgetList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body.Budgets, err = snap.ListBudgets(ctx, who.Workspace)
 		return err
@@ -39,7 +40,7 @@ func checkSubject(path, s string) error {
 
 func (h *budgetHandlers) put(ctx context.Context, who reeve.Principal, in *struct {
 	SubjectPath
-	Body reeve.BudgetRequest
+	Body api.BudgetRequest
 }) (*body[reeve.Budget], error) {
 	if err := checkSubject("path/subject", in.Subject); err != nil {
 		return nil, err

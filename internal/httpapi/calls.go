@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/gate"
 	"reeve/internal/store"
 )
@@ -15,11 +16,11 @@ import (
 type callInput struct {
 	AgentPath
 	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"The same key makes the same call once; it is of one person, and of one session or run"`
-	Body reeve.CallRequest
+	Body api.CallRequest
 }
 
 // asCall is the request as the gate takes it.
-func asCall(who reeve.Principal, agent, key string, r reeve.CallRequest) (reeve.Call, error) {
+func asCall(who reeve.Principal, agent, key string, r api.CallRequest) (reeve.Call, error) {
 	if key == "" {
 		key = r.Key
 	} else if r.Key != "" && r.Key != key {
@@ -42,7 +43,7 @@ type callHandlers struct {
 }
 
 // prepare finds the agent, so that a key means the same by id and by name.
-func (h *callHandlers) prepare(ctx context.Context, who reeve.Principal, agent, key string, r reeve.CallRequest) (reeve.Call, error) {
+func (h *callHandlers) prepare(ctx context.Context, who reeve.Principal, agent, key string, r api.CallRequest) (reeve.Call, error) {
 	c, err := asCall(who, agent, key, r)
 	if err != nil || c.Operation == "" && c.Session == "" && c.Run == "" {
 		return c, err
@@ -92,8 +93,8 @@ func (h *callHandlers) call(ctx context.Context, who reeve.Principal, in *callIn
 func (h *callHandlers) callAll(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
 	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"The same key makes the same calls once"`
-	Body reeve.BatchRequest
-}) (*body[reeve.BatchAnswer], error) {
+	Body api.BatchRequest
+}) (*body[api.BatchAnswer], error) {
 	calls := make([]reeve.Call, len(in.Body.Calls))
 	for i, r := range in.Body.Calls {
 		var err error
@@ -104,7 +105,7 @@ func (h *callHandlers) callAll(ctx context.Context, who reeve.Principal, in *str
 			return nil, err
 		}
 	}
-	out := &body[reeve.BatchAnswer]{Body: reeve.BatchAnswer{Results: make([]reeve.Result, len(calls))}}
+	out := &body[api.BatchAnswer]{Body: api.BatchAnswer{Results: make([]reeve.Result, len(calls))}}
 	last := 0 // the last that was made
 	for i, a := range h.gate.CallAll(ctx, calls) {
 		switch {
@@ -154,8 +155,8 @@ func (h *callHandlers) readOutput(ctx context.Context, who reeve.Principal, in *
 	Hash   string `path:"hash" pattern:"^[0-9a-f]{64}$"`
 	Offset int    `query:"offset" minimum:"0" maximum:"1000000000"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1048576" default:"65536"`
-}) (*body[reeve.OutputSlice], error) {
-	out := &body[reeve.OutputSlice]{}
+}) (*body[api.OutputSlice], error) {
+	out := &body[api.OutputSlice]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		shown, err := h.gate.Shown(ctx, snap, who.Workspace)
 		if err != nil {
@@ -173,10 +174,10 @@ func (h *callHandlers) readOutput(ctx context.Context, who reeve.Principal, in *
 		if whole := got.First(in.Limit); len(whole) > 0 && utf8.Valid(whole) { // else the bytes are given as they are
 			b = whole
 		}
-		out.Body = reeve.OutputSlice{Offset: in.Offset, Size: got.Size}
+		out.Body = api.OutputSlice{Offset: in.Offset, Size: got.Size}
 		if len(b) > 0 {
 			from, to, text := got.Part(len(b))
-			out.Body = reeve.NewOutputSlice([]byte(text), from, to, got.Size)
+			out.Body = api.NewOutputSlice([]byte(text), from, to, got.Size)
 		}
 		return nil
 	})

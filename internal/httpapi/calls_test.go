@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -49,7 +50,7 @@ func TestCalls_EveryStatus(t *testing.T) {
 		}
 		var whole strings.Builder
 		for whole.Len() < long.Size {
-			s := decode[reeve.OutputSlice](t, h.Want(200, nil, "GET", fmt.Sprintf("/api/outputs/%s?offset=%d&limit=10000", long.Hash, whole.Len()), nil))
+			s := decode[api.OutputSlice](t, h.Want(200, nil, "GET", fmt.Sprintf("/api/outputs/%s?offset=%d&limit=10000", long.Hash, whole.Len()), nil))
 			whole.WriteString(s.Content)
 		}
 		if whole.String() != strings.Repeat("all that alpha knows ", 2000) {
@@ -60,7 +61,7 @@ func TestCalls_EveryStatus(t *testing.T) {
 		}
 
 		// What waits for a person is in the inbox, and goes on when they have said.
-		inbox := decode[reeve.Inbox](t, h.Want(200, nil, "GET", "/api/inbox", nil))
+		inbox := decode[api.Inbox](t, h.Want(200, nil, "GET", "/api/inbox", nil))
 		if len(inbox.Approvals) != 2 || len(inbox.Unknown) != 1 || inbox.Unknown[0].ID != lost.OperationID {
 			t.Errorf("inbox %+v", inbox)
 		}
@@ -75,7 +76,7 @@ func TestCalls_EveryStatus(t *testing.T) {
 		refused(t, h.Do("POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "retry"}), 409, reeve.Conflict)
 		h.Settle(t.Context())
 		states := map[string]reeve.State{}
-		for _, op := range pages(t, h, "/api/operations?agent=coach", func(l reeve.OperationList) ([]reeve.Operation, string) { return l.Operations, l.Next }) {
+		for _, op := range pages(t, h, "/api/operations?agent=coach", func(l api.OperationList) ([]reeve.Operation, string) { return l.Operations, l.Next }) {
 			states[op.ID] = op.State
 		}
 		for id, state := range map[string]reeve.State{sent.OperationID: reeve.Committed, lost.OperationID: reeve.Committed, yes.OperationID: reeve.Committed, no.OperationID: reeve.DeniedOp} {
@@ -86,7 +87,7 @@ func TestCalls_EveryStatus(t *testing.T) {
 		refused(t, h.Do("POST", "/api/operations/"+sent.OperationID+"/undo", nil), 501, reeve.Unsupported)
 
 		// Every action has one result.
-		messages := pages(t, h, "/api/agents/"+a.ID+"/messages", func(l reeve.MessageList) ([]reeve.Message, string) { return l.Messages, l.Next })
+		messages := pages(t, h, "/api/agents/"+a.ID+"/messages", func(l api.MessageList) ([]reeve.Message, string) { return l.Messages, l.Next })
 		results := map[string]int{}
 		for _, m := range messages {
 			results[m.ActionID]++
@@ -128,7 +129,7 @@ func TestCalls_ABatchSaysWhatWasNotMade(t *testing.T) {
 		h.Agent("coach", "sends", "danger", "looks")
 		send := func() []reeve.Result {
 			t.Helper()
-			return decode[reeve.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", object{"calls": []any{
+			return decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", object{"calls": []any{
 				object{"tool": "looks", "run": "mine"}, object{"tool": "danger", "run": "mine"}, object{"tool": "sends", "run": "mine"}, object{"tool": "looks", "run": "mine"},
 			}}, key, "batch")).Results
 		}
@@ -190,17 +191,17 @@ func TestCalls_PagesHoldEverythingOnce(t *testing.T) {
 			}
 		}
 		var got []string
-		for _, v := range pages(t, h, "/api/agents", func(l reeve.AgentList) ([]reeve.Agent, string) { return l.Agents, l.Next }) {
+		for _, v := range pages(t, h, "/api/agents", func(l api.AgentList) ([]reeve.Agent, string) { return l.Agents, l.Next }) {
 			got = append(got, v.Name)
 		}
 		same("agents", got, names)
 		got = nil
-		for _, v := range pages(t, h, "/api/operations", func(l reeve.OperationList) ([]reeve.Operation, string) { return l.Operations, l.Next }) {
+		for _, v := range pages(t, h, "/api/operations", func(l api.OperationList) ([]reeve.Operation, string) { return l.Operations, l.Next }) {
 			got = append(got, v.ID)
 		}
 		same("operations", got, ops)
 		got = nil
-		for _, v := range pages(t, h, "/api/approvals?state=pending", func(l reeve.ApprovalList) ([]reeve.Approval, string) { return l.Approvals, l.Next }) {
+		for _, v := range pages(t, h, "/api/approvals?state=pending", func(l api.ApprovalList) ([]reeve.Approval, string) { return l.Approvals, l.Next }) {
 			got = append(got, v.ID)
 		}
 		same("approvals", got, approvals)
@@ -209,7 +210,7 @@ func TestCalls_PagesHoldEverythingOnce(t *testing.T) {
 			wakes = append(wakes, decode[reeve.Wake](t, h.Want(201, nil, "POST", "/api/agents/agent-0/wake", object{})).RunKey)
 		}
 		got = nil
-		for _, v := range pages(t, h, "/api/agents/agent-0/wakes", func(l reeve.WakeList) ([]reeve.Wake, string) { return l.Wakes, l.Next }) {
+		for _, v := range pages(t, h, "/api/agents/agent-0/wakes", func(l api.WakeList) ([]reeve.Wake, string) { return l.Wakes, l.Next }) {
 			got = append(got, v.RunKey)
 		}
 		slices.Sort(got) // those of one moment come in any order

@@ -10,18 +10,19 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
 
-func tools(t *testing.T, h *reevetest.Host, query string, headers ...string) []reeve.ToolView {
+func tools(t *testing.T, h *reevetest.Host, query string, headers ...string) []api.ToolView {
 	t.Helper()
-	var list reeve.ToolList
+	var list api.ToolList
 	h.Want(200, &list, "GET", "/api/tools"+query, nil, headers...)
 	return list.Tools
 }
 
-func ids(list []reeve.ToolView) []string {
+func ids(list []api.ToolView) []string {
 	var out []string
 	for _, v := range list {
 		out = append(out, v.ID)
@@ -80,7 +81,7 @@ func TestI02_ListIsOrderedAndFiltered(t *testing.T) {
 	zebra.Name, zebra.Category, apple.Name, apple.Category = "Zebra", "animal", "Apple", "animal"
 	h := start(t, zebra, apple)
 	list := tools(t, h, "")
-	if !slices.IsSortedFunc(list, func(a, b reeve.ToolView) int {
+	if !slices.IsSortedFunc(list, func(a, b api.ToolView) int {
 		return strings.Compare(a.Category+"\x00"+a.Name, b.Category+"\x00"+b.Name)
 	}) {
 		t.Errorf("not ordered by category then name: %v", ids(list))
@@ -102,7 +103,7 @@ func TestI02_ListIsOrderedAndFiltered(t *testing.T) {
 func TestI03_UnknownTool(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	if got := decode[reeve.ToolView](t, h.Want(200, nil, "GET", "/api/tools/read_file", nil)); got.ID != "read_file" || got.HandlerKey != "read_file" {
+	if got := decode[api.ToolView](t, h.Want(200, nil, "GET", "/api/tools/read_file", nil)); got.ID != "read_file" || got.HandlerKey != "read_file" {
 		t.Errorf("got %+v", got)
 	}
 	p := refused(t, h.Do("GET", "/api/tools/nothing", nil), 404, reeve.NotFound)
@@ -160,7 +161,7 @@ var defaults = []string{"list_files", "output_read", "read_file", "write_file"}
 // attached lists what an agent can call, by id.
 func attached(t *testing.T, h *reevetest.Host, agent string, headers ...string) []string {
 	t.Helper()
-	var list reeve.ToolList
+	var list api.ToolList
 	h.Want(200, &list, "GET", "/api/agents/"+agent+"/tools", nil, headers...)
 	out := ids(list.Tools)
 	slices.Sort(out)
@@ -185,16 +186,16 @@ func TestI09_UnknownHandlerHarmsNobodyElse(t *testing.T) {
 	if !strings.Contains(p.Detail, "extra") || !strings.Contains(p.Hint, "doctor") {
 		t.Errorf("problem %+v", p)
 	}
-	for _, v := range append(tools(t, h, ""), decode[reeve.ToolList](t, h.Want(200, nil, "GET", "/api/agents/coach/tools", nil)).Tools...) {
+	for _, v := range append(tools(t, h, ""), decode[api.ToolList](t, h.Want(200, nil, "GET", "/api/agents/coach/tools", nil)).Tools...) {
 		if (v.Broken != "") != (v.ID == "extra") {
 			t.Errorf("%s: broken %q", v.ID, v.Broken)
 		}
 	}
-	if s := decode[reeve.Status](t, h.Want(200, nil, "GET", "/api/status", nil)); len(s.Broken) != 1 || !strings.HasPrefix(s.Broken[0], "extra: ") {
+	if s := decode[api.Status](t, h.Want(200, nil, "GET", "/api/status", nil)); len(s.Broken) != 1 || !strings.HasPrefix(s.Broken[0], "extra: ") {
 		t.Errorf("status says %v", s.Broken)
 	}
 	var found bool
-	for _, c := range decode[reeve.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
+	for _, c := range decode[api.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
 		if c.Name == "tools" {
 			found = true
 			if c.OK || !strings.Contains(c.Detail, "extra") || c.Hint == "" {
@@ -272,9 +273,9 @@ func TestO21_BadDeclarationsFailAtStart(t *testing.T) {
 }
 
 // define makes the tool weather, changed as said.
-func define(t *testing.T, h *reevetest.Host, change object, headers ...string) reeve.ToolView {
+func define(t *testing.T, h *reevetest.Host, change object, headers ...string) api.ToolView {
 	t.Helper()
-	var v reeve.ToolView
+	var v api.ToolView
 	h.Want(http.StatusCreated, &v, "POST", "/api/tools", weather(change), headers...)
 	return v
 }

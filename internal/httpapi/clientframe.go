@@ -12,14 +12,15 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/api"
 )
 
 // mostEchoed is how much of what a client sent is sent back to say what is wrong with it.
 const mostEchoed = 200
 
 // readClientFrame decodes what a client sent. It is strict: what is not understood is refused and not guessed at.
-func readClientFrame(b []byte) (f reeve.ClientFrame, err error) {
-	wrong := func(path, message, expected string) (reeve.ClientFrame, error) {
+func readClientFrame(b []byte) (f api.ClientFrame, err error) {
+	wrong := func(path, message, expected string) (api.ClientFrame, error) {
 		path, message = reeve.Clip(path, mostEchoed), reeve.Clip(message, mostEchoed) // a name, or a type, may be as long as a frame
 		return f, &reeve.Error{Code: reeve.Validation, Message: "the frame is not valid: " + strings.TrimSpace(path+" "+message),
 			Hint: "docs/conversations.md says what frames look like", Fields: []reeve.Field{{Path: path, Message: message, Expected: expected}}}
@@ -39,7 +40,7 @@ func readClientFrame(b []byte) (f reeve.ClientFrame, err error) {
 	if err := dec.Decode(&f); err != nil {
 		var t *json.UnmarshalTypeError
 		if errors.As(err, &t) {
-			at, _ := mistyped(v, reflect.TypeFor[reeve.ClientFrame]())
+			at, _ := mistyped(v, reflect.TypeFor[api.ClientFrame]())
 			return wrong(at, "cannot be of type "+t.Value, "a "+t.Type.Kind().String())
 		}
 		return wrong("", strings.TrimPrefix(err.Error(), "json: "), "an object with the fields of its type")
@@ -47,24 +48,24 @@ func readClientFrame(b []byte) (f reeve.ClientFrame, err error) {
 	if err := checkText(&f); err != nil {
 		return f, err
 	}
-	need := func(path, value string) (reeve.ClientFrame, error) {
+	need := func(path, value string) (api.ClientFrame, error) {
 		if value == "" {
 			return wrong(path, "is missing", "which one is meant")
 		}
 		return f, nil
 	}
 	switch f.Type {
-	case reeve.ClientMessage:
+	case api.ClientMessage:
 		if strings.TrimSpace(f.Content) == "" && len(f.Attachments) == 0 {
 			return wrong("/content", "is missing", "what you want to say, or an attachment")
 		}
 		if len(f.ID) > maxKey {
 			return wrong("/id", "is too long", fmt.Sprintf("at most %d bytes", maxKey))
 		}
-	case reeve.ClientPing:
-	case reeve.ClientCancel:
+	case api.ClientPing:
+	case api.ClientCancel:
 		return need("/turn_id", f.TurnID)
-	case reeve.ClientApprove, reeve.ClientDeny:
+	case api.ClientApprove, api.ClientDeny:
 		return need("/approval_id", f.ApprovalID)
 	case "":
 		return wrong("/type", "is missing", "message, ping, cancel, approve or deny")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 )
 
 // FuzzClientFrame: whatever a client sends, it is a frame of a known type with what that type needs, or a typed refusal.
@@ -25,16 +26,16 @@ func FuzzClientFrame(f *testing.F) {
 			return
 		}
 		switch frame.Type {
-		case reeve.ClientMessage:
+		case api.ClientMessage:
 			if frame.Content == "" && len(frame.Attachments) == 0 {
 				t.Fatalf("%q says nothing", b)
 			}
-		case reeve.ClientPing:
-		case reeve.ClientCancel:
+		case api.ClientPing:
+		case api.ClientCancel:
 			if frame.TurnID == "" {
 				t.Fatalf("%q cancels nothing", b)
 			}
-		case reeve.ClientApprove, reeve.ClientDeny:
+		case api.ClientApprove, api.ClientDeny:
 			if frame.ApprovalID == "" {
 				t.Fatalf("%q decides nothing", b)
 			}

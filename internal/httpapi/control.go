@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/gate"
 	"reeve/internal/store"
 	"reeve/internal/wake"
@@ -23,8 +24,8 @@ type controlHandlers struct {
 }
 
 // showHold lists what the server would go on with: in every workspace for a token that is valid in all of them, else in one.
-func (h *controlHandlers) showHold(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.HoldReport], error) {
-	out := &body[reeve.HoldReport]{Body: reeve.HoldReport{Work: []reeve.HeldWork{}}}
+func (h *controlHandlers) showHold(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.HoldReport], error) {
+	out := &body[api.HoldReport]{Body: api.HoldReport{Work: []reeve.HeldWork{}}}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		hold, err := snap.Hold(ctx)
 		if err != nil || hold == nil {
@@ -97,7 +98,7 @@ func (h *controlHandlers) heldFor(ctx context.Context, snap *store.Snap, who ree
 // resume lets a held server go on, if it is held; otherwise it turns the kill switch off.
 func (h *controlHandlers) resume(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Body reeve.ResumeRequest
+	Body api.ResumeRequest
 }) (*none, error) {
 	released, err := h.release(ctx, who, in.Body)
 	if err != nil || released {
@@ -108,7 +109,7 @@ func (h *controlHandlers) resume(ctx context.Context, who reeve.Principal, in *s
 
 // release lets a held server go on, in one transaction with all that does not go on or becomes unknown. False means that it is not
 // held.
-func (h *controlHandlers) release(ctx context.Context, who reeve.Principal, r reeve.ResumeRequest) (released bool, err error) {
+func (h *controlHandlers) release(ctx context.Context, who reeve.Principal, r api.ResumeRequest) (released bool, err error) {
 	var held bool
 	if err := h.db.View(ctx, func(snap *store.Snap) (err error) { held, err = snap.Held(ctx); return err }); err != nil {
 		return false, err
@@ -163,7 +164,7 @@ func (h *controlHandlers) release(ctx context.Context, who reeve.Principal, r re
 }
 
 // chosen gives what is not to go on, and refuses ids of what cannot be skipped.
-func chosen(ctx context.Context, snap *store.Snap, r reeve.ResumeRequest) (skip []reeve.HeldWork, err error) {
+func chosen(ctx context.Context, snap *store.Snap, r api.ResumeRequest) (skip []reeve.HeldWork, err error) {
 	if len(r.Skip) == 0 && !r.SkipAll {
 		return nil, nil
 	}
@@ -193,7 +194,7 @@ func chosen(ctx context.Context, snap *store.Snap, r reeve.ResumeRequest) (skip 
 
 func (h *controlHandlers) stop(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Body reeve.StopRequest
+	Body api.StopRequest
 }) (*none, error) {
 	agent, why := "", "everything in this workspace was stopped"
 	if in.Body.Reason != "" {

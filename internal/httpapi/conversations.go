@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/chat"
 	"reeve/internal/store"
 )
@@ -22,7 +23,7 @@ const (
 )
 
 // conversationRoutes is the part of the contents page about talking.
-func conversationRoutes(api huma.API, s *services) {
+func conversationRoutes(router huma.API, s *services) {
 	const (
 		get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
 		viewer, member        = reeve.Viewer, reeve.Member
@@ -31,31 +32,31 @@ func conversationRoutes(api huma.API, s *services) {
 	)
 	conversations := &conversationHandlers{db: s.DB, desk: s.Desk, follower: s.follower, streams: s.Streams, log: s.Log}
 	turns := &turnHandlers{db: s.DB, desk: s.Desk, canceler: s.canceler, follower: s.follower, log: s.Log}
-	handle(api, route{get, "/api/conversations", "listConversations", "List your conversations", tag, viewer, 0}, conversations.list)
-	handle(api, route{post, "/api/conversations", "createConversation", "Begin a conversation", tag, member, made}, conversations.create)
-	handle(api, route{get, conversationPath, "getConversation", "Get a conversation", tag, viewer, 0}, conversations.get)
-	handle(api, route{patch, conversationPath, "updateConversation", "Rename, complete or reopen a conversation", tag, member, 0}, conversations.update)
-	handle(api, route{post, conversationPath + "/participants", "addParticipant", "Bring somebody in", tag, member, made}, conversations.addParticipant)
-	handle(api, route{del, conversationPath + "/participants/{participantId}", "removeParticipant", "End somebody's part", tag, member, gone}, conversations.removeParticipant)
-	handle(api, route{get, conversationPath + "/messages", "listConversationMessages", "Read a conversation's history", tag, viewer, 0}, conversations.listMessages)
-	handle(api, route{get, conversationPath + "/frames", "listFrames", "Read what clients were told", tag, viewer, 0}, conversations.listFrames)
-	handle(api, route{get, mediaPath, "getMedia", "Fetch a file that an agent sent", tag, viewer, 0}, conversations.getMedia)
-	handle(api, route{get, eventsPath, "streamEvents", "Follow a conversation (server-sent events)", tag, viewer, 0}, conversations.streamEvents)
-	handle(api, route{get, turnsPath, "listTurns", "List a conversation's turns", tag, viewer, 0}, turns.list)
-	handle(api, route{post, turnsPath, "createTurn", "Say something; with Accept: text/event-stream, follow the turn", tag, member, made}, turns.create)
-	handle(api, route{get, "/api/turns/{id}", "getTurn", "Get a turn with all that was said and done in it", tag, viewer, 0}, turns.get)
-	handle(api, route{post, "/api/turns/{id}/cancel", "cancelTurn", "End a turn", tag, member, 0}, turns.cancel)
-	handle(api, route{post, "/api/turns/{id}/feedback", "rateTurn", "Say what you think of a turn", tag, member, made}, turns.rate)
-	handle(api, route{post, playgroundPath, "playgroundChat", "Say something in a playground session (server-sent events)", tag, member, 0}, turns.playground)
+	handle(router, route{get, "/api/conversations", "listConversations", "List your conversations", tag, viewer, 0}, conversations.list)
+	handle(router, route{post, "/api/conversations", "createConversation", "Begin a conversation", tag, member, made}, conversations.create)
+	handle(router, route{get, conversationPath, "getConversation", "Get a conversation", tag, viewer, 0}, conversations.get)
+	handle(router, route{patch, conversationPath, "updateConversation", "Rename, complete or reopen a conversation", tag, member, 0}, conversations.update)
+	handle(router, route{post, conversationPath + "/participants", "addParticipant", "Bring somebody in", tag, member, made}, conversations.addParticipant)
+	handle(router, route{del, conversationPath + "/participants/{participantId}", "removeParticipant", "End somebody's part", tag, member, gone}, conversations.removeParticipant)
+	handle(router, route{get, conversationPath + "/messages", "listConversationMessages", "Read a conversation's history", tag, viewer, 0}, conversations.listMessages)
+	handle(router, route{get, conversationPath + "/frames", "listFrames", "Read what clients were told", tag, viewer, 0}, conversations.listFrames)
+	handle(router, route{get, mediaPath, "getMedia", "Fetch a file that an agent sent", tag, viewer, 0}, conversations.getMedia)
+	handle(router, route{get, eventsPath, "streamEvents", "Follow a conversation (server-sent events)", tag, viewer, 0}, conversations.streamEvents)
+	handle(router, route{get, turnsPath, "listTurns", "List a conversation's turns", tag, viewer, 0}, turns.list)
+	handle(router, route{post, turnsPath, "createTurn", "Say something; with Accept: text/event-stream, follow the turn", tag, member, made}, turns.create)
+	handle(router, route{get, "/api/turns/{id}", "getTurn", "Get a turn with all that was said and done in it", tag, viewer, 0}, turns.get)
+	handle(router, route{post, "/api/turns/{id}/cancel", "cancelTurn", "End a turn", tag, member, 0}, turns.cancel)
+	handle(router, route{post, "/api/turns/{id}/feedback", "rateTurn", "Say what you think of a turn", tag, member, made}, turns.rate)
+	handle(router, route{post, playgroundPath, "playgroundChat", "Say something in a playground session (server-sent events)", tag, member, 0}, turns.playground)
 
-	streams(api, eventsPath, get, "200", nil)
-	streams(api, turnsPath, post, "201", schemaOf[reeve.Turn](api))
-	streams(api, playgroundPath, post, "200", schemaOf[reeve.PlaygroundInfo](api))
+	streams(router, eventsPath, get, "200", nil)
+	streams(router, turnsPath, post, "201", schemaOf[reeve.Turn](router))
+	streams(router, playgroundPath, post, "200", schemaOf[api.PlaygroundInfo](router))
 }
 
 // streams documents a response that is a stream of events or, with a schema, one JSON document.
-func streams(api huma.API, path, method, status string, schema *huma.Schema) {
-	item := api.OpenAPI().Paths[path]
+func streams(router huma.API, path, method, status string, schema *huma.Schema) {
+	item := router.OpenAPI().Paths[path]
 	op := item.Get
 	if method == http.MethodPost {
 		op = item.Post
@@ -67,8 +68,8 @@ func streams(api huma.API, path, method, status string, schema *huma.Schema) {
 	op.Responses[status].Content = content
 }
 
-func schemaOf[T any](api huma.API) *huma.Schema {
-	return huma.SchemaFromType(api.OpenAPI().Components.Schemas, typeOf[T]())
+func schemaOf[T any](router huma.API) *huma.Schema {
+	return huma.SchemaFromType(router.OpenAPI().Components.Schemas, typeOf[T]())
 }
 
 // see reads a conversation that somebody may see.
@@ -91,11 +92,11 @@ func (h *conversationHandlers) list(ctx context.Context, who reeve.Principal, in
 	Agent string `query:"agent" maxLength:"128" doc:"Id or name"`
 	State string `query:"state" enum:"active,completed"`
 	User  string `query:"user" maxLength:"255" doc:"Of one who takes part"`
-}) (*body[reeve.ConversationList], error) {
+}) (*body[api.ConversationList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
 	}
-	out := &body[reeve.ConversationList]{}
+	out := &body[api.ConversationList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		f := store.ConversationFilter{User: chat.Sees(who), State: in.State, Before: in.Cursor, Limit: in.Limit}
 		if f.User == "" && in.User != "" {
@@ -157,7 +158,7 @@ func (h *conversationHandlers) update(ctx context.Context, who reeve.Principal, 
 
 func (h *conversationHandlers) addParticipant(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Body reeve.ParticipantRequest
+	Body api.ParticipantRequest
 }) (*body[reeve.Conversation], error) {
 	if strings.TrimSpace(in.Body.ID) == "" {
 		return nil, &reeve.Error{Code: reeve.Validation, Message: "nobody is named", Fields: []reeve.Field{{Path: "/id", Message: "is blank", Expected: "a user, or an agent"}}}
@@ -232,11 +233,11 @@ func (h *conversationHandlers) removeParticipant(ctx context.Context, who reeve.
 func (h *conversationHandlers) listMessages(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Page
-}) (*body[reeve.MessageList], error) {
+}) (*body[api.MessageList], error) {
 	if err := checkPlace(in.Cursor); err != nil {
 		return nil, err
 	}
-	out := &body[reeve.MessageList]{}
+	out := &body[api.MessageList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		c, err := see(ctx, snap, who, in.ID)
 		if err != nil {
@@ -255,8 +256,8 @@ func (h *conversationHandlers) listFrames(ctx context.Context, who reeve.Princip
 	IDPath
 	FromStart
 	Limit int `query:"limit" minimum:"1" maximum:"500" default:"200"`
-}) (*body[reeve.FrameList], error) {
-	out := &body[reeve.FrameList]{}
+}) (*body[api.FrameList], error) {
+	out := &body[api.FrameList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		c, err := see(ctx, snap, who, in.ID)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -79,7 +80,7 @@ func firstRun(t *testing.T, h *reevetest.Host, agent string) reeve.Run {
 	t.Helper()
 	for deadline := reeve.Now().Add(30 * time.Second); reeve.Now().Before(deadline); {
 		h.Settle(t.Context())
-		for _, r := range decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent="+agent, nil)).Runs {
+		for _, r := range decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent="+agent, nil)).Runs {
 			if r.State.Final() {
 				return r
 			}
@@ -135,7 +136,7 @@ func TestI09_ACorruptRowIsNamed(t *testing.T) {
 		h.Want(200, nil, "PUT", "/api/agents/clerk/state", object{"revision": 0, "slots": object{"primary_goal": "one"}})
 		category := decode[reeve.Category](t, h.Want(201, nil, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Gym"}))
 		task := decode[reeve.Task](t, h.Want(201, nil, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: category.ID, Title: "t"}))
-		schedule := decode[reeve.Schedule](t, h.Want(201, nil, "POST", "/api/schedules",
+		schedule := decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules",
 			object{"agent": "clerk", "name": "n", "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 1 1 *"}))
 		if said := corruptRows(t, h); said != "" {
 			t.Fatalf("before anything is changed, the doctor says %q", said)
@@ -224,7 +225,7 @@ func TestI09_ACorruptAgentDoesNothing(t *testing.T) {
 		firstRun(t, h, "well")
 		for i, c := range cases {
 			w.exec(t, `UPDATE agents SET `+c.column+` = $1 WHERE id = $2`, before[i], ids[i])
-			for _, run := range decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent="+ids[i], nil)).Runs {
+			for _, run := range decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent="+ids[i], nil)).Runs {
 				if run.State != reeve.RunFailed || run.Code != reeve.Corrupt {
 					t.Errorf("%s of %q: its schedule ran: %+v", c.column, c.value, run)
 				}
@@ -332,7 +333,7 @@ func TestG17_AUseThatCannotBeCountedUp(t *testing.T) {
 		h.Want(http.StatusPaymentRequired, nil, "POST", "/api/agents/a/calls", call)
 		h.Want(200, nil, "PUT", "/api/budgets/agent:a", object{"limit": object{"tokens": 5}})
 		h.Want(200, nil, "POST", "/api/agents/a/calls", call)
-		for _, b := range decode[reeve.BudgetList](t, h.Want(200, nil, "GET", "/api/budgets", nil)).Budgets {
+		for _, b := range decode[api.BudgetList](t, h.Want(200, nil, "GET", "/api/budgets", nil)).Budgets {
 			if b.Used.Calls != math.MaxInt64 {
 				t.Errorf("%d calls are used", b.Used.Calls)
 			}
@@ -406,7 +407,7 @@ func TestI09_ACorruptWakeHoldsUpNobodyElse(t *testing.T) {
 		h := w.start(t)
 		asking(t, h, "hurt", "well")
 		schedule := func(agent string) string {
-			return decode[reeve.Schedule](t, h.Want(201, nil, "POST", "/api/schedules",
+			return decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules",
 				object{"agent": agent, "name": "n", "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *"})).ID
 		}
 		columns := map[string][]string{"timers": {"on_behalf_of"}, "wakes": {"on_behalf_of"}}
@@ -435,7 +436,7 @@ func TestI09_ACorruptWakeHoldsUpNobodyElse(t *testing.T) {
 				listed(t, h, table, id)
 			}
 		}
-		if runs := decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent=hurt", nil)).Runs; len(runs) != 0 {
+		if runs := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent=hurt", nil)).Runs; len(runs) != 0 {
 			t.Errorf("it ran: %+v", runs)
 		}
 		if state := w.read(t, `SELECT state FROM timers WHERE id = $1`, bad["timers"][0]); state != "disabled" {
@@ -484,8 +485,8 @@ func TestI09_ARunEndsDespiteACorruptCall(t *testing.T) {
 			"steps": []object{{"tool": "file_write", "args": object{"path": "/shared/a", "content": "a"}}}, "output": "done"}}})
 		h.Want(201, nil, "POST", "/api/agents/clerk/wake", object{})
 		h.Settle(t.Context())
-		a := decode[reeve.ApprovalList](t, h.Want(200, nil, "GET", "/api/approvals", nil)).Approvals[0]
-		run := decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent=clerk", nil)).Runs[0]
+		a := decode[api.ApprovalList](t, h.Want(200, nil, "GET", "/api/approvals", nil)).Approvals[0]
+		run := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent=clerk", nil)).Runs[0]
 		w.exec(t, `INSERT INTO messages (id, workspace_id, thread_id, agent_id, run_id, kind, content, metadata, created_at)
 			SELECT 'msg_corrupt', workspace_id, 'elsewhere', agent_id, id, 'thought', '', '{', 1 FROM runs WHERE id = $1`, run.ID)
 		h.Want(200, nil, "POST", "/api/runs/"+run.ID+"/cancel", object{})
@@ -530,7 +531,7 @@ func TestI09_ACorruptTokenIsNotValid(t *testing.T) {
 		for column, value := range values {
 			bob := person(t, h, "bob", reeve.Member)
 			h.Want(200, nil, "GET", "/api/conversations", nil, bob...)
-			list := decode[reeve.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens
+			list := decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens
 			id := list[slices.IndexFunc(list, func(a reeve.AccessToken) bool { return a.User == "bob" })].ID
 			w.exec(t, `UPDATE access_tokens SET `+column+` = $1 WHERE id = $2`, value, id)
 			refused(t, h.Do("GET", "/api/conversations", nil, bob...), 401, reeve.Unauthenticated)

@@ -28,9 +28,9 @@ code{font:14px ui-monospace,monospace}td:first-child{width:5rem;font-weight:600}
 </html>`))
 
 // docs serves a page that lists the routes. The page loads nothing from elsewhere.
-func docs(api *huma.OpenAPI, log *slog.Logger) http.HandlerFunc {
+func docs(spec *huma.OpenAPI, log *slog.Logger) http.HandlerFunc {
 	byTag := map[string][]docRoute{}
-	for path, item := range api.Paths {
+	for path, item := range spec.Paths {
 		for method, op := range map[string]*huma.Operation{"GET": item.Get, "POST": item.Post, "PUT": item.Put, "PATCH": item.Patch, "DELETE": item.Delete} {
 			if op != nil {
 				byTag[op.Tags[0]] = append(byTag[op.Tags[0]], docRoute{method, path, op.Summary})
@@ -46,7 +46,7 @@ func docs(api *huma.OpenAPI, log *slog.Logger) http.HandlerFunc {
 	page := struct {
 		Title, Version, Description string
 		Groups                      []docGroup
-	}{api.Info.Title, api.Info.Version, api.Info.Description, groups}
+	}{spec.Info.Title, spec.Info.Version, spec.Info.Description, groups}
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/gate"
 	"reeve/internal/store"
 	"reeve/internal/wake"
@@ -21,8 +22,8 @@ type doctorHandlers struct {
 
 // doctor has the server check its parts, then looks at what is wrong in the workspace. A check that meets a row that
 // cannot be read says so, and the others go on.
-func (h *doctorHandlers) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.CheckUp], error) {
-	out := &body[reeve.CheckUp]{}
+func (h *doctorHandlers) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.CheckUp], error) {
+	out := &body[api.CheckUp]{}
 	if h.checkParts != nil {
 		out.Body.Checks = h.checkParts(ctx)
 	}

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
 // ailing gives what the doctor says is wrong with a part.
 func ailing(t *testing.T, h *reevetest.Host, part string, who ...string) []string {
 	t.Helper()
-	for _, c := range decode[reeve.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil, who...)).Checks {
+	for _, c := range decode[api.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil, who...)).Checks {
 		if c.Name == part && !c.OK {
 			return strings.Split(c.Detail, "; ")
 		}
@@ -29,7 +30,7 @@ func TestO13_TheDoctorNamesDisabledSchedules(t *testing.T) {
 		h.Agent("clerk")
 		ids := make([]string, 12)
 		for i := range ids {
-			ids[i] = decode[reeve.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", object{"agent": "clerk", "name": fmt.Sprint("n", i), "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *"}, ann...)).ID
+			ids[i] = decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", object{"agent": "clerk", "name": fmt.Sprint("n", i), "goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *"}, ann...)).ID
 		}
 		if said := ailing(t, h, "schedules"); said != nil {
 			t.Fatalf("before any is disabled: %q", said)

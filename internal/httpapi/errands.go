@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -24,8 +25,8 @@ func (h *errandHandlers) plan(ctx context.Context, who reeve.Principal, in *stru
 // mostErrands is how many errands of one automation are shown.
 const mostErrands = 200
 
-func (h *errandHandlers) list(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ErrandList], error) {
-	out := &body[reeve.ErrandList]{}
+func (h *errandHandlers) list(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.ErrandList], error) {
+	out := &body[api.ErrandList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
@@ -55,7 +56,7 @@ func (h *errandHandlers) get(ctx context.Context, who reeve.Principal, in *IDPat
 
 func (h *errandHandlers) answer(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Body reeve.AnswerRequest
+	Body api.AnswerRequest
 }) (*body[reeve.Errand], error) {
 	if err := h.db.View(ctx, func(snap *store.Snap) error {
 		_, err := errandFor(ctx, snap, who, in.ID)

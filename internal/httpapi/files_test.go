@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -52,14 +53,14 @@ func TestDatabaseFile_GoneReplacedOrCutOff(t *testing.T) {
 			h := w.start(t)
 			call := func(status int, out any) {
 				t.Helper()
-				h.Want(status, out, "POST", "/api/agents/clerk/calls", reeve.CallRequest{Tool: "write_file", Args: []byte(`{"path":"a","content":"b"}`)})
+				h.Want(status, out, "POST", "/api/agents/clerk/calls", api.CallRequest{Tool: "write_file", Args: []byte(`{"path":"a","content":"b"}`)})
 			}
 			call(http.StatusOK, nil)
 			for range 2 * max(4, runtime.NumCPU()) { // every reader has the file open: what is read is answered as before
 				h.Want(http.StatusOK, nil, "GET", "/api/agents", nil)
 			}
 			mend := spoil(t, filepath.Join(h.Dir(), "reeve.db"))
-			var p reeve.Problem
+			var p api.Problem
 			call(http.StatusServiceUnavailable, &p)
 			if p.Code != reeve.Unavailable || !strings.Contains(p.Detail, "reeve.db") || !strings.Contains(p.Hint, "put the file back") {
 				t.Errorf("%+v", p)
@@ -69,7 +70,7 @@ func TestDatabaseFile_GoneReplacedOrCutOff(t *testing.T) {
 				t.Errorf("readyz: %+v", p)
 			}
 			if name != "cut off" { // of which nothing can be read any more
-				var up reeve.CheckUp
+				var up api.CheckUp
 				h.Want(http.StatusOK, &up, "GET", "/api/doctor", nil)
 				for _, c := range up.Checks {
 					if c.Name == "database" && (c.OK || !strings.Contains(c.Detail, "reeve.db")) {
@@ -134,7 +135,7 @@ func TestDatabaseFile_LogWithoutItsDatabase(t *testing.T) {
 			}
 			ok(t, os.Rename(file+".moved", file))
 			h := reevetest.StartWith(t, host.Config{Dir: filepath.Dir(file)})
-			var list reeve.AgentList
+			var list api.AgentList
 			h.Want(http.StatusOK, &list, "GET", "/api/agents", nil)
 			if len(list.Agents) != 2 {
 				t.Errorf("%+v", list.Agents)

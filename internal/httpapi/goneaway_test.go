@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -100,8 +101,8 @@ func TestIdempotencyKey_TheCallerGoesAway(t *testing.T) {
 			}
 		}
 	}
-	tasks := decode[reeve.TaskList](t, h.Want(200, nil, "GET", "/api/journal/tasks?category="+category, nil)).Tasks
-	schedules := decode[reeve.ScheduleList](t, h.Want(200, nil, "GET", "/api/schedules", nil)).Schedules
+	tasks := decode[api.TaskList](t, h.Want(200, nil, "GET", "/api/journal/tasks?category="+category, nil)).Tasks
+	schedules := decode[api.ScheduleList](t, h.Want(200, nil, "GET", "/api/schedules", nil)).Schedules
 	if len(tasks) != 4 || len(schedules) != 4 {
 		t.Errorf("%d tasks and %d schedules, want 4 of each", len(tasks), len(schedules))
 	}
@@ -116,7 +117,7 @@ func TestIdempotencyKey_TheAnswerIsKnownWithTheChange(t *testing.T) {
 	h := w.start(t, tricks()...)
 	x := furnish(t, h)
 	h.Agent("other")
-	h.Want(201, nil, "POST", "/api/tokens", reeve.TokenRequest{Name: "somebody", User: "somebody", Role: reeve.Member}) // who is to be a participant
+	h.Want(201, nil, "POST", "/api/tokens", api.TokenRequest{Name: "somebody", User: "somebody", Role: reeve.Member}) // who is to be a participant
 	posts := map[string]sample{}
 	for _, o := range sampled(document(t, h).operations()) {
 		if o.method == "POST" {
@@ -189,7 +190,7 @@ func TestI15_TheCallerGoesAwayWhileAnInboxIsRemoved(t *testing.T) {
 	r.Header.Set("X-Workspace-Id", "default")
 	h.Server.Config.Handler.ServeHTTP(httptest.NewRecorder(), r)
 	watch.Store(nil)
-	if left := decode[reeve.MailboxList](t, h.Want(200, nil, "GET", "/api/mail/inboxes", nil)).Mailboxes; ctx.Err() == nil || len(left) > 0 {
+	if left := decode[api.MailboxList](t, h.Want(200, nil, "GET", "/api/mail/inboxes", nil)).Mailboxes; ctx.Err() == nil || len(left) > 0 {
 		t.Errorf("%v: %+v is left", ctx.Err(), left)
 	}
 }
@@ -233,8 +234,8 @@ func TestW23_TheClientGoesAwayAsItsTurnBegins(t *testing.T) {
 		<-ended
 		watch.Store(nil)
 	}
-	talks := decode[reeve.ConversationList](t, h.Want(200, nil, "GET", "/api/conversations", nil)).Conversations
-	runs := decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs
+	talks := decode[api.ConversationList](t, h.Want(200, nil, "GET", "/api/conversations", nil)).Conversations
+	runs := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs
 	if len(talks) != 2 || len(runs) != 2 {
 		t.Fatalf("%d conversations and %d turns, want 2 of each", len(talks), len(runs))
 	}
@@ -374,7 +375,7 @@ func TestW23_ThoseWhoWaitAreToldThatTheServerStops(t *testing.T) {
 		}
 	}
 	h = w.start(t)
-	runs := decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs
+	runs := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs
 	if len(runs) != len(waitings()) {
 		t.Errorf("%d turns", len(runs))
 	}
@@ -393,14 +394,14 @@ func TestW23_AStreamWhoseTokenEnds(t *testing.T) {
 	h := w.start(t)
 	h.Agent("coach")
 	for _, a := range waitings() {
-		tok := decode[reeve.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "ada", "user": "ada", "role": "member"}))
+		tok := decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "ada", "user": "ada", "role": "member"}))
 		got := a.answered(t, h, watch, tok.Token)
 		h.Want(204, nil, "DELETE", "/api/tokens/"+tok.ID, nil)
 		if r := <-got; !strings.Contains(r.Body.String(), "not valid any more") || a.told == "" && r.Code != 401 {
 			t.Errorf("%s %v: %d %s", a.path, a.body["stream"], r.Code, r.Body)
 		}
 	}
-	for _, run := range decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs {
+	for _, run := range decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs {
 		if run.State != reeve.RunCancelled || run.Message != "its client may not listen any more" {
 			t.Errorf("a turn is %s: %s", run.State, run.Message)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 )
 
 // The list of held work names everything that goes on, but shows what it is about only to those who could read it
@@ -21,7 +22,7 @@ func TestG27_HeldWorkIsAsPrivateAsElsewhere(t *testing.T) {
 		h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, object{"config": asks})
 		later := reeve.Now().Add(time.Hour).Format(time.RFC3339Nano)
 		schedule := object{"agent": "aide", "name": "ann's schedule", "goal": "ann's goal", "cadence_type": "once", "cadence_value": later}
-		timer := decode[reeve.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", schedule, ann...)).ID
+		timer := decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", schedule, ann...)).ID
 		approval := h.Call("aide", "danger", object{"to": "postgres://me:Hunter2Hunter2Hunter2@db"}).ApprovalID
 		at := "/api/conversations/" + decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations", object{"agent": "aide"}, ann...)).ID
 		h.Want(201, nil, "POST", at+"/turns", object{"content": "ann's turn"}, ann...)
@@ -42,7 +43,7 @@ func TestG27_HeldWorkIsAsPrivateAsElsewhere(t *testing.T) {
 
 		report := func(headers ...string) (string, map[string]reeve.HeldWork, map[reeve.HeldKind]int) {
 			r := h.Want(200, nil, "GET", "/api/hold", nil, headers...)
-			body := decode[reeve.HoldReport](t, r)
+			body := decode[api.HoldReport](t, r)
 			byID := map[string]reeve.HeldWork{}
 			for _, v := range body.Work {
 				byID[v.ID] = v

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -85,7 +86,7 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 	f := newFar(t)
 	w, h := reach(t, f)
 	const secret = "shop-key-0123456789"
-	v := decode[reeve.ToolView](t, h.Want(201, nil, "POST", "/api/tools", order(f, nil)))
+	v := decode[api.ToolView](t, h.Want(201, nil, "POST", "/api/tools", order(f, nil)))
 	if v.Version != 1 || v.Kind != reeve.HTTPTool || v.Effect != reeve.Keyed || v.Tier != reeve.SideEffecting || v.Category != "shop" || v.TimeoutMS == 0 || v.ParametersSchema == "" {
 		t.Errorf("made %+v", v.Tool)
 	}
@@ -99,7 +100,7 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 	for _, unusable := range []string{"abc", "abc\r\n", "\n\n\n\n\n", "pässword", "two\nlines"} {
 		refusedAt(t, h.Do("PUT", "/api/secrets/SHOP", object{"value": unusable}), "/value")
 	}
-	if l := decode[reeve.SecretList](t, h.Want(200, nil, "GET", "/api/secrets", nil)); len(l.Secrets) != 0 {
+	if l := decode[api.SecretList](t, h.Want(200, nil, "GET", "/api/secrets", nil)); len(l.Secrets) != 0 {
 		t.Errorf("kept although refused: %+v", l.Secrets)
 	}
 	h.Want(204, nil, "PUT", "/api/secrets/SHOP", object{"value": secret})
@@ -128,7 +129,7 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 	}
 
 	// A change is a new version, at work at once, and survives a restart; the id cannot change.
-	up := decode[reeve.ToolView](t, h.Want(200, nil, "PUT", "/api/tools/order", order(f, object{"description": "Orders a thing, and tells all.",
+	up := decode[api.ToolView](t, h.Want(200, nil, "PUT", "/api/tools/order", order(f, object{"description": "Orders a thing, and tells all.",
 		"spec": object{"method": "POST", "url": f.URL + "/v2/{item}", "headers": object{"X-Key": "${secret:SHOP}"}}})))
 	if up.Version != 2 || up.CreatedAt != v.CreatedAt {
 		t.Errorf("version %d, created %s", up.Version, up.CreatedAt)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -12,8 +13,8 @@ type categoryHandlers struct {
 	journal journal
 }
 
-func (h *categoryHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.CategoryList], error) {
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (l reeve.CategoryList, err error) {
+func (h *categoryHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.CategoryList], error) {
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (l api.CategoryList, err error) {
 		l.Categories, err = r.Categories(ctx)
 		return l, err
 	})

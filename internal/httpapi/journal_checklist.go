@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -12,8 +13,8 @@ type checklistHandlers struct {
 	journal journal
 }
 
-func (h *checklistHandlers) list(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ChecklistList], error) {
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (l reeve.ChecklistList, err error) {
+func (h *checklistHandlers) list(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.ChecklistList], error) {
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (l api.ChecklistList, err error) {
 		l.Checklists, err = r.Checklists(ctx, in.ID)
 		return l, err
 	})
@@ -71,8 +72,8 @@ func (h *checklistHandlers) removeItem(ctx context.Context, who reeve.Principal,
 func (h *checklistHandlers) moveItems(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.ItemMove
-}) (*body[reeve.ChecklistList], error) {
-	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (l reeve.ChecklistList, err error) {
+}) (*body[api.ChecklistList], error) {
+	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (l api.ChecklistList, err error) {
 		l.Checklists, err = w.ApplyMove(ctx, in.Body, "")
 		return l, err
 	})

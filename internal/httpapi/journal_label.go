@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -12,8 +13,8 @@ type labelHandlers struct {
 	journal journal
 }
 
-func (h *labelHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.LabelList], error) {
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (l reeve.LabelList, err error) {
+func (h *labelHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.LabelList], error) {
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (l api.LabelList, err error) {
 		l.Labels, err = r.Labels(ctx)
 		return l, err
 	})

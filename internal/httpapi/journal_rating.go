@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -36,7 +37,7 @@ func (h *ratingHandlers) list(ctx context.Context, who reeve.Principal, in *stru
 	Scoped
 	Page
 	RatingQuery
-}) (*body[reeve.RatingList], error) {
+}) (*body[api.RatingList], error) {
 	f, err := in.filter()
 	if err != nil {
 		return nil, err
@@ -45,7 +46,7 @@ func (h *ratingHandlers) list(ctx context.Context, who reeve.Principal, in *stru
 		return nil, err
 	}
 	f.Limit = in.Limit
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (l reeve.RatingList, err error) {
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (l api.RatingList, err error) {
 		l.Ratings, err = r.Ratings(ctx, f)
 		if n := len(l.Ratings); n == in.Limit {
 			l.Next = pageEnd(reeve.Millis(l.Ratings[n-1].CreatedAt), l.Ratings[n-1].ID)

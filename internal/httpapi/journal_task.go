@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -23,7 +24,7 @@ func (h *taskHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 	DueBefore string   `query:"due_before" maxLength:"10" doc:"Due on this day or earlier, YYYY-MM-DD"`
 	Label     string   `query:"label" maxLength:"64" doc:"With this label"`
 	Text      string   `query:"text" maxLength:"200" doc:"Part of the title, whatever the case"`
-}) (*body[reeve.TaskList], error) {
+}) (*body[api.TaskList], error) {
 	before, err := parseCursor(in.Cursor)
 	if err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func (h *taskHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 			}
 		}
 	}
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (l reeve.TaskList, err error) {
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (l api.TaskList, err error) {
 		if f.Label != "" {
 			labels, err := r.Labels(ctx)
 			if err != nil {
@@ -120,8 +121,8 @@ func (h *taskHandlers) rollover(ctx context.Context, who reeve.Principal, in *st
 	return wrote(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged, error) { return w.ApplyRollover(ctx, in.Body, "") })
 }
 
-func (h *taskHandlers) listEffects(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.LinkList], error) {
-	return read(ctx, h.journal, who, func(r *store.JournalReader) (l reeve.LinkList, err error) {
+func (h *taskHandlers) listEffects(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.LinkList], error) {
+	return read(ctx, h.journal, who, func(r *store.JournalReader) (l api.LinkList, err error) {
 		l.Links, err = r.Effects(ctx, in.ID)
 		return l, err
 	})

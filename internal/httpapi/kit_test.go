@@ -16,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
@@ -187,9 +188,9 @@ func (d *openapi) judge(r *http.Request, res *http.Response, body []byte) string
 }
 
 // refused checks that an answer is a problem, whole and as promised, and gives it.
-func refused(t *testing.T, r reevetest.Reply, status int, code reeve.Code) reeve.Problem {
+func refused(t *testing.T, r reevetest.Reply, status int, code reeve.Code) api.Problem {
 	t.Helper()
-	var p reeve.Problem
+	var p api.Problem
 	if r.Status != status {
 		t.Errorf("status %d, want %d: %.500s", r.Status, status, r.Body)
 	}
@@ -227,8 +228,8 @@ func refusedAt(t *testing.T, r reevetest.Reply, path string) {
 // token makes a bearer token and gives its text.
 func token(t *testing.T, h *reevetest.Host, role reeve.Role, workspaces ...string) string {
 	t.Helper()
-	var made reeve.NewToken
-	h.Want(201, &made, "POST", "/api/tokens", reeve.TokenRequest{Name: string(role), Role: role, Workspaces: workspaces})
+	var made api.NewToken
+	h.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: string(role), Role: role, Workspaces: workspaces})
 	return made.Token
 }
 
@@ -263,7 +264,7 @@ var lists = []string{"/api/tools", "/api/agents?limit=500", "/api/operations?lim
 func picture(t *testing.T, h *reevetest.Host, headers ...string) string {
 	t.Helper()
 	var b strings.Builder
-	var agents reeve.AgentList
+	var agents api.AgentList
 	for _, p := range lists {
 		r := h.Want(200, nil, "GET", p, nil, headers...)
 		fmt.Fprintf(&b, "%s\n%s", p, r.Body)

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -23,7 +24,7 @@ const (
 )
 
 // mailRoutes is the contents page of imported mail. Searching and reading it are tools.
-func mailRoutes(api huma.API, s *services) {
+func mailRoutes(router huma.API, s *services) {
 	const (
 		get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
 		viewer, member = reeve.Viewer, reeve.Member
@@ -31,13 +32,13 @@ func mailRoutes(api huma.API, s *services) {
 		tag, at        = "mail", "/api/mail"
 	)
 	mail := &mailHandlers{db: s.DB}
-	handle(api, route{get, at + "/inboxes", "listInboxes", "List mailboxes that were imported", tag, viewer, 0}, mail.listInboxes)
-	handle(api, route{del, at + "/inboxes/{name}", "removeInbox", "Remove a mailbox and all its mail", tag, member, gone}, mail.removeInbox)
-	handle(api, route{get, at + "/imports", "listImports", "List imports, newest first", tag, viewer, 0}, mail.listImports)
-	handle(api, route{post, at + "/imports", "beginImport", "Begin an import, or take up one that was interrupted", tag, member, made}, mail.beginImport)
-	handle(api, route{get, at + "/imports/{id}", "getImport", "How far an import has come, and what was wrong with mails", tag, viewer, 0}, mail.getImport)
-	handle(api, route{post, batchesPath, "addBatch", "Add mails to an import", tag, member, 0}, mail.addBatch)
-	handle(api, route{post, at + "/imports/{id}/finish", "finishImport", "End an import", tag, member, 0}, mail.finishImport)
+	handle(router, route{get, at + "/inboxes", "listInboxes", "List mailboxes that were imported", tag, viewer, 0}, mail.listInboxes)
+	handle(router, route{del, at + "/inboxes/{name}", "removeInbox", "Remove a mailbox and all its mail", tag, member, gone}, mail.removeInbox)
+	handle(router, route{get, at + "/imports", "listImports", "List imports, newest first", tag, viewer, 0}, mail.listImports)
+	handle(router, route{post, at + "/imports", "beginImport", "Begin an import, or take up one that was interrupted", tag, member, made}, mail.beginImport)
+	handle(router, route{get, at + "/imports/{id}", "getImport", "How far an import has come, and what was wrong with mails", tag, viewer, 0}, mail.getImport)
+	handle(router, route{post, batchesPath, "addBatch", "Add mails to an import", tag, member, 0}, mail.addBatch)
+	handle(router, route{post, at + "/imports/{id}/finish", "finishImport", "End an import", tag, member, 0}, mail.finishImport)
 }
 
 // mailHandlers serves imported mailboxes and the imports themselves.
@@ -45,12 +46,12 @@ type mailHandlers struct {
 	db *store.DB
 }
 
-func (h *mailHandlers) listInboxes(ctx context.Context, who reeve.Principal, _ *struct{ Scoped }) (*body[reeve.MailboxList], error) {
-	out := &body[reeve.MailboxList]{reeve.MailboxList{Mailboxes: []reeve.MailboxInfo{}}}
+func (h *mailHandlers) listInboxes(ctx context.Context, who reeve.Principal, _ *struct{ Scoped }) (*body[api.MailboxList], error) {
+	out := &body[api.MailboxList]{api.MailboxList{Mailboxes: []api.MailboxInfo{}}}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		list, err := snap.ListInboxes(ctx, who.Workspace)
 		for _, i := range list {
-			out.Body.Mailboxes = append(out.Body.Mailboxes, reeve.MailboxInfo{Name: i.Name, User: i.User, Messages: i.Messages})
+			out.Body.Mailboxes = append(out.Body.Mailboxes, api.MailboxInfo{Name: i.Name, User: i.User, Messages: i.Messages})
 		}
 		return err
 	})
@@ -83,8 +84,8 @@ func (h *mailHandlers) removeInbox(ctx context.Context, who reeve.Principal, in 
 func (h *mailHandlers) listImports(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Limit int `query:"limit" minimum:"1" maximum:"500" default:"50"`
-}) (*body[reeve.MailImportList], error) {
-	out := &body[reeve.MailImportList]{}
+}) (*body[api.MailImportList], error) {
+	out := &body[api.MailImportList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body.Imports, err = snap.ListImports(ctx, who.Workspace, in.Limit)
 		return err

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -177,8 +178,8 @@ func TestI06_MailIsWhoBroughtItIn(t *testing.T) {
 	everywhere(t, func(t *testing.T, w world) {
 		p := newPost(t, w)
 		member := func(user string) []string {
-			var made reeve.NewToken
-			p.Want(201, &made, "POST", "/api/tokens", reeve.TokenRequest{Name: user, User: user, Role: reeve.Member, Workspaces: []string{"default"}})
+			var made api.NewToken
+			p.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: user, User: user, Role: reeve.Member, Workspaces: []string{"default"}})
 			return as(made.Token)
 		}
 		ann, bob := member("ann"), member("bob")
@@ -208,7 +209,7 @@ func TestI06_MailIsWhoBroughtItIn(t *testing.T) {
 		other := begin("t", true, bob)
 		refused(t, batch(other, "position=1", "a", "ostrich", bob), 403, reeve.Forbidden)
 		p.finds(object{"query": "walrus"}, "a")
-		if box := decode[reeve.MailboxList](t, p.Want(200, nil, "GET", "/api/mail/inboxes", nil, bob...)).Mailboxes; len(box) != 1 || box[0].User != "ann" || box[0].Messages != 2 {
+		if box := decode[api.MailboxList](t, p.Want(200, nil, "GET", "/api/mail/inboxes", nil, bob...)).Mailboxes; len(box) != 1 || box[0].User != "ann" || box[0].Messages != 2 {
 			t.Errorf("%+v", box)
 		}
 		// An owner may all of it.

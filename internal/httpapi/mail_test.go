@@ -14,6 +14,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -360,7 +361,7 @@ func TestI15_IndexFollows(t *testing.T) {
 		p.finds(object{"query": "frost damage"}, "005", "006", "007")
 		p.add("three", "", "1", mail("c", "heron"))
 		p.finds(object{"query": "heron OR penguin"}, "c")
-		for _, m := range decode[reeve.MailboxList](t, p.Want(200, nil, "GET", "/api/mail/inboxes", nil)).Mailboxes {
+		for _, m := range decode[api.MailboxList](t, p.Want(200, nil, "GET", "/api/mail/inboxes", nil)).Mailboxes {
 			if want := map[string]int64{"box": 1, "mara@fernhill.example": 20, "tomas@fernhill.example": 4}[m.Name]; m.Messages != want {
 				t.Errorf("%s has %d mails, want %d", m.Name, m.Messages, want)
 			}

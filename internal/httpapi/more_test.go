@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 )
 
 // copies makes rows of the one that a table has, each with its number in some columns.
@@ -32,7 +33,7 @@ func TestO11_ErrandsAmongMany(t *testing.T) {
 	h.Stop()
 	copies(t, w, "errands", 250, "id = 'z#', run_key = 'z#', user_id = 'bob'")
 	h = w.start(t)
-	if list := decode[reeve.ErrandList](t, h.Want(200, nil, "GET", "/api/automations/mill/errands", nil, ann...)).Errands; len(list) != 1 || list[0].UserID != "ann" {
+	if list := decode[api.ErrandList](t, h.Want(200, nil, "GET", "/api/automations/mill/errands", nil, ann...)).Errands; len(list) != 1 || list[0].UserID != "ann" {
 		t.Errorf("ann sees %d errands", len(list))
 	}
 }
@@ -63,8 +64,8 @@ func TestI10_MoreThanTheInboxShows(t *testing.T) {
 		h.Stop()
 		copies(t, w, "calls", []int{199, 1}[i], fmt.Sprintf("id = 'z%d#', operation_id = 'z%d#'", n, n))
 		h = w.start(t, tricks()...)
-		in := decode[reeve.Inbox](t, h.Want(200, nil, "GET", "/api/inbox", nil))
-		s := decode[reeve.Status](t, h.Want(200, nil, "GET", "/api/status", nil))
+		in := decode[api.Inbox](t, h.Want(200, nil, "GET", "/api/inbox", nil))
+		s := decode[api.Status](t, h.Want(200, nil, "GET", "/api/status", nil))
 		if want := min(n, 200); len(in.Unknown) != want || s.Waiting != want || in.More != (n > 200) || s.More != (n > 200) {
 			t.Errorf("of %d: %d, %v; %d, %v", n, len(in.Unknown), in.More, s.Waiting, s.More)
 		}
@@ -103,7 +104,7 @@ func TestW14_ALongTurnIsShownWhole(t *testing.T) {
 	h.Stop()
 	copies(t, w, "messages", 2100, "id = 'z#'")
 	h = w.start(t)
-	if list := decode[reeve.TurnDetail](t, h.Want(200, nil, "GET", "/api/turns/"+turn.ID, nil)).Messages; len(list) != 2101 || list[2100].ID != "z02099" {
+	if list := decode[api.TurnDetail](t, h.Want(200, nil, "GET", "/api/turns/"+turn.ID, nil)).Messages; len(list) != 2101 || list[2100].ID != "z02099" {
 		t.Errorf("%d messages", len(list))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -122,8 +123,8 @@ func TestNames_WhatTheSettingsOfAToolNameIsThere(t *testing.T) {
 			refusedAt(t, try(s.tool, s.config), s.path)
 		}
 		refusedAt(t, try("delegate", object{"agents": []string{""}}), "/config/agents/0")
-		if list := decode[reeve.ToolList](t, p.Want(200, nil, "GET", "/api/agents/aide/tools", nil)).Tools; slices.ContainsFunc(list,
-			func(v reeve.ToolView) bool {
+		if list := decode[api.ToolList](t, p.Want(200, nil, "GET", "/api/agents/aide/tools", nil)).Tools; slices.ContainsFunc(list,
+			func(v api.ToolView) bool {
 				return v.ID == "delegate" || v.ID == "email_search" || v.ID == "shell_exec"
 			}) {
 			t.Errorf("a tool was attached whose settings were refused: %+v", list)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/chat"
 	"reeve/internal/store"
 )
@@ -19,13 +20,13 @@ func (h *noteHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 	Scoped
 	Page
 	Agent string `query:"agent" maxLength:"128" doc:"Name or id of the agent that remembers them"`
-}) (*body[reeve.NoteList], error) {
+}) (*body[api.NoteList], error) {
 	before, err := parsePlaceCursor(in.Cursor, 63)
 	if err != nil {
 		return nil, err
 	}
 	f := store.NoteFilter{User: chat.Sees(who), Before: before, Limit: in.Limit}
-	out := &body[reeve.NoteList]{}
+	out := &body[api.NoteList]{}
 	err = h.db.View(ctx, func(snap *store.Snap) error {
 		var next int64
 		var err error
@@ -44,7 +45,7 @@ func (h *noteHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 // create has an agent remember something about the caller.
 func (h *noteHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Body reeve.NoteRequest
+	Body api.NoteRequest
 }) (*body[reeve.Note], error) {
 	out := &body[reeve.Note]{}
 	if strings.TrimSpace(in.Body.Content) == "" || len(in.Body.Content) > reeve.MostNote {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -16,11 +17,11 @@ func (h *notificationHandlers) list(ctx context.Context, who reeve.Principal, in
 	Scoped
 	Page
 	Unread bool `query:"unread" doc:"Only those not read yet"`
-}) (*body[reeve.NotificationList], error) {
+}) (*body[api.NotificationList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
 	}
-	out := &body[reeve.NotificationList]{}
+	out := &body[api.NotificationList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body.Notifications, err = snap.ListNotifications(ctx, who.Workspace, who.User, in.Unread, in.Cursor, in.Limit)
 		return err

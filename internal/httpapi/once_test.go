@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 	"reeve/internal/store/postgres"
 	"reeve/internal/store/sqlite"
@@ -31,7 +32,7 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 		h := w.start(t, tricks()...)
 		x := furnish(t, h)
 		h.Agent("other")
-		h.Want(201, nil, "POST", "/api/tokens", reeve.TokenRequest{Name: "somebody", User: "somebody", Role: reeve.Member}) // who is to be a participant
+		h.Want(201, nil, "POST", "/api/tokens", api.TokenRequest{Name: "somebody", User: "somebody", Role: reeve.Member}) // who is to be a participant
 		posts := map[string]sample{}
 		for _, o := range sampled(document(t, h).operations()) {
 			if o.method == "POST" && !strings.Contains(o.path, "/calls") && !strings.HasSuffix(o.path, "/wake") && !strings.HasSuffix(o.path, "/turns") && !strings.HasSuffix(o.path, "/chat") &&
@@ -176,14 +177,14 @@ func TestIdempotencyKey_ManyAtOnce(t *testing.T) {
 			case http.StatusCreated:
 				made++
 			default:
-				var p reeve.Problem
+				var p api.Problem
 				if r.Decode(t, &p); r.Status != 409 || p.Code != reeve.InProgress && p.Code != reeve.Conflict {
 					t.Errorf("%d %s", r.Status, r.Body)
 				}
 			}
 		}
 		count := 0
-		for _, v := range decode[reeve.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens {
+		for _, v := range decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens {
 			if v.Name == "one" {
 				count++
 			}
@@ -201,15 +202,15 @@ func TestIdempotencyKey_Calls(t *testing.T) {
 	h.Agent("coach", "sends", "looks")
 	call := func(to string) object { return object{"tool": "sends", "args": object{"to": to}} }
 	batch := object{"calls": []any{call("a"), call("b"), object{"tool": "looks"}}}
-	first := decode[reeve.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, key, "batch"))
-	again := decode[reeve.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, key, "batch"))
+	first := decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, key, "batch"))
+	again := decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, key, "batch"))
 	for i := range 2 {
 		if first.Results[i].Replayed || !again.Results[i].Replayed || first.Results[i].OperationID != again.Results[i].OperationID {
 			t.Errorf("call %d: %+v, then %+v", i, first.Results[i], again.Results[i])
 		}
 	}
 	other := h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", object{"calls": []any{call("c")}}, key, "batch")
-	if r := decode[reeve.BatchAnswer](t, other).Results[0]; r.Code != reeve.Conflict {
+	if r := decode[api.BatchAnswer](t, other).Results[0]; r.Code != reeve.Conflict {
 		t.Errorf("another call under the same key: %+v", r)
 	}
 	one := h.Call("coach", "sends", object{"to": "d"}, key, "k")
@@ -224,7 +225,7 @@ func TestIdempotencyKey_Calls(t *testing.T) {
 		t.Errorf("the key in the body: %+v", r)
 	}
 	refusedAt(t, h.Do("POST", "/api/agents/coach/calls", body, key, "another"), "/idempotency_key")
-	ops := decode[reeve.OperationList](t, h.Want(200, nil, "GET", "/api/operations", nil)).Operations
+	ops := decode[api.OperationList](t, h.Want(200, nil, "GET", "/api/operations", nil)).Operations
 	if len(ops) != 3 {
 		t.Errorf("%d operations: %s", len(ops), fmt.Sprint(ops))
 	}
@@ -258,7 +259,7 @@ func TestIdempotencyKey_IsOfOneSession(t *testing.T) {
 		}
 	}
 	batch := func(session string) reeve.Result {
-		return decode[reeve.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", object{"calls": []any{write(object{"session": session})}}, key, "batch")).Results[0]
+		return decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", object{"calls": []any{write(object{"session": session})}}, key, "batch")).Results[0]
 	}
 	if first, again, other := batch("s3"), batch("s3"), batch("s4"); first.IsError || !again.Replayed || other.Code != reeve.Conflict || !strings.Contains(other.Message, `session "s3"`) {
 		t.Errorf("a batch: %+v, %+v, %+v", first, again, other)
@@ -273,7 +274,7 @@ func TestG30_AKeyThatACrashLeftMakesTheChange(t *testing.T) {
 		h := w.start(t)
 		body := object{"name": "one", "role": "viewer"}
 		tokens := func() (n int) {
-			for _, v := range decode[reeve.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens {
+			for _, v := range decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens {
 				if v.Name == "one" {
 					n++
 				}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/gate"
 	"reeve/internal/store"
 )
@@ -22,11 +23,11 @@ func (h *operationHandlers) list(ctx context.Context, who reeve.Principal, in *s
 	Page
 	Agent string      `query:"agent" maxLength:"128" doc:"Id or name"`
 	State reeve.State `query:"state" enum:"prepared,parked,dispatched,committed,failed,unknown,denied,proposed"`
-}) (*body[reeve.OperationList], error) {
+}) (*body[api.OperationList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
 	}
-	out := &body[reeve.OperationList]{}
+	out := &body[api.OperationList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		agent, err := agentFilter(ctx, snap, who.Workspace, in.Agent)
 		if err != nil {
@@ -83,7 +84,7 @@ func (h *operationHandlers) resolve(ctx context.Context, who reeve.Principal, in
 // deliver takes an outcome that comes from outside.
 func (h *operationHandlers) deliver(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Body    reeve.ResultRequest
+	Body    api.ResultRequest
 	RawBody []byte
 }) (*body[reeve.Operation], error) {
 	var said map[string]json.RawMessage

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/chat"
 )
 
@@ -18,7 +19,7 @@ func (h *turnHandlers) playground(ctx context.Context, who reeve.Principal, in *
 	Scoped
 	Session string `path:"sessionId" minLength:"1" maxLength:"128" doc:"A name of your own; the same one resumes the session"`
 	Key     string `header:"Idempotency-Key" maxLength:"255" doc:"The same key says it once"`
-	Body    reeve.PlaygroundRequest
+	Body    api.PlaygroundRequest
 }) (*huma.StreamResponse, error) {
 	if strings.TrimSpace(in.Body.Message) == "" {
 		return nil, &reeve.Error{Code: reeve.Validation, Message: "nothing is said", Fields: []reeve.Field{{Path: "/message", Message: "is empty", Expected: "what you want to say"}}}
@@ -37,14 +38,14 @@ func (h *turnHandlers) playground(ctx context.Context, who reeve.Principal, in *
 		if err != nil {
 			return nil, err
 		}
-		info := reeve.PlaygroundInfo{SessionID: in.Session, ConversationID: c.ID, TurnID: turn.ID}
+		info := api.PlaygroundInfo{SessionID: in.Session, ConversationID: c.ID, TurnID: turn.ID}
 		return &huma.StreamResponse{Body: func(c huma.Context) { h.reply(c, http.StatusOK, info) }}, nil
 	}
 	f, err := h.begin(ctx, who, c.ID, in.Key, say)
 	if err != nil {
 		return nil, err
 	}
-	p := player{info: reeve.PlaygroundInfo{SessionID: in.Session, ConversationID: c.ID, TurnID: f.turn}}
+	p := player{info: api.PlaygroundInfo{SessionID: in.Session, ConversationID: c.ID, TurnID: f.turn}}
 	f.translate, f.end = p.translate, p.end
 	f.broken = func(ctx context.Context, e *events, err error) {
 		h.canceler.abandon(ctx, who, f.turn, err)
@@ -56,7 +57,7 @@ func (h *turnHandlers) playground(ctx context.Context, who reeve.Principal, in *
 
 // player puts frames into the playground's words.
 type player struct {
-	info reeve.PlaygroundInfo
+	info api.PlaygroundInfo
 	said string // of the message that is being made
 }
 
@@ -78,7 +79,7 @@ type play struct {
 	State       reeve.RunState     `json:"state,omitempty"`
 	Usage       *reeve.Amount      `json:"usage,omitempty"`
 	Attachments []reeve.Attachment `json:"attachments,omitempty"`
-	*reeve.PlaygroundInfo
+	*api.PlaygroundInfo
 	TraceID string `json:"traceId,omitempty"`
 }
 

@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
 // person makes a token of somebody's and gives the headers of their requests.
 func person(t *testing.T, h *reevetest.Host, user string, role reeve.Role) []string {
 	t.Helper()
-	var made reeve.NewToken
-	h.Want(201, &made, "POST", "/api/tokens", reeve.TokenRequest{Name: user, User: user, Role: role})
+	var made api.NewToken
+	h.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: user, User: user, Role: role})
 	return as(made.Token)
 }
 
@@ -29,14 +30,14 @@ func TestO11_OverREST(t *testing.T) {
 		at := "/api/agents/" + a.ID
 		h.Want(200, nil, "PATCH", at, object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "looks"}}, "output": "done"}}})
 		soon := reeve.Now().Add(time.Second).Format(time.RFC3339Nano)
-		sch := decode[reeve.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", object{"agent": "aide", "name": "ann's own", "goal": "ann's goal", "cadence_type": "once", "cadence_value": soon}, ann...))
+		sch := decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", object{"agent": "aide", "name": "ann's own", "goal": "ann's goal", "cadence_type": "once", "cadence_value": soon}, ann...))
 		manual := decode[reeve.Wake](t, h.Want(201, nil, "POST", at+"/wake", object{"input": "ann's wish"}, ann...))
 		h.Want(201, nil, "POST", at+"/subscriptions", object{"class": "key", "name": "CATEGORY"})
 		h.Want(201, nil, "POST", "/api/journal/categories", object{"name": "Gym"})
 		var note string
-		for deadline := reeve.Now().Add(30 * time.Second); note == "" || len(decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs?state=completed", nil)).Runs) < 3; {
+		for deadline := reeve.Now().Add(30 * time.Second); note == "" || len(decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?state=completed", nil)).Runs) < 3; {
 			h.Settle(t.Context())
-			for _, n := range decode[reeve.NotificationList](t, h.Want(200, nil, "GET", "/api/notifications", nil, ann...)).Notifications {
+			for _, n := range decode[api.NotificationList](t, h.Want(200, nil, "GET", "/api/notifications", nil, ann...)).Notifications {
 				note = n.ID
 			}
 			if reeve.Now().After(deadline) {
@@ -44,7 +45,7 @@ func TestO11_OverREST(t *testing.T) {
 			}
 		}
 		var hers, nobodys []string
-		for _, r := range decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs {
+		for _, r := range decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil)).Runs {
 			if r.UserID == "ann" {
 				hers = append(hers, r.ID)
 			} else if r.UserID == "" {
@@ -89,14 +90,14 @@ func TestO11_OverREST(t *testing.T) {
 					t.Errorf("%s shows %s", list, r.Body)
 				}
 			}
-			if l := decode[reeve.ScheduleList](t, h.Want(200, nil, "GET", "/api/schedules", nil, other...)); l.Total != 0 {
+			if l := decode[api.ScheduleList](t, h.Want(200, nil, "GET", "/api/schedules", nil, other...)); l.Total != 0 {
 				t.Errorf("the count of schedules says %d", l.Total)
 			}
-			if l := decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil, other...)); len(l.Runs) != 1 || l.Runs[0].ID != nobodys[0] {
+			if l := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil, other...)); len(l.Runs) != 1 || l.Runs[0].ID != nobodys[0] {
 				t.Errorf("%+v", l)
 			}
 			h.Want(200, nil, "GET", "/api/runs/"+nobodys[0]+"/wakes", nil, other...)
-			if l := decode[reeve.MessageList](t, h.Want(200, nil, "GET", at+"/messages?run="+nobodys[0], nil, other...)); len(l.Messages) == 0 {
+			if l := decode[api.MessageList](t, h.Want(200, nil, "GET", at+"/messages?run="+nobodys[0], nil, other...)); len(l.Messages) == 0 {
 				t.Error("the thread of nobody's run is hidden")
 			}
 		}
@@ -107,10 +108,10 @@ func TestO11_OverREST(t *testing.T) {
 			h.Want(200, nil, l.method, fmt.Sprintf(l.path, l.id), nil, ann...)
 			h.Want(200, nil, l.method, fmt.Sprintf(l.path, l.id), nil)
 		}
-		if l := decode[reeve.MessageList](t, h.Want(200, nil, "GET", at+"/messages?run="+hers[0], nil, ann...)); len(l.Messages) == 0 {
+		if l := decode[api.MessageList](t, h.Want(200, nil, "GET", at+"/messages?run="+hers[0], nil, ann...)); len(l.Messages) == 0 {
 			t.Error("her run's thread is hidden from her")
 		}
-		if got := decode[reeve.Schedule](t, h.Want(200, nil, "GET", "/api/schedules/"+sch.ID, nil, ann...)); got.Name != "ann's own" {
+		if got := decode[api.Schedule](t, h.Want(200, nil, "GET", "/api/schedules/"+sch.ID, nil, ann...)); got.Name != "ann's own" {
 			t.Errorf("it was changed: %+v", got)
 		}
 		h.Want(200, nil, "PATCH", "/api/schedules/"+sch.ID, object{"name": "an owner's"})

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -69,7 +70,7 @@ var hints = map[reeve.Code]string{
 
 // Problem is an error on its way out. It implements huma.StatusError.
 type Problem struct {
-	reeve.Problem
+	api.Problem
 	retryAfter int
 }
 
@@ -115,7 +116,7 @@ func problem(ctx context.Context, err error) *Problem {
 		e = reeve.Errorf(reeve.Internal, "internal error").Hintf("the server's log has the details under the request id")
 	}
 	status := statuses[e.Code]
-	p := &Problem{Problem: reeve.Problem{Type: "about:blank", Title: title(status), Status: status, Detail: e.Message, Code: e.Code,
+	p := &Problem{Problem: api.Problem{Type: "about:blank", Title: title(status), Status: status, Detail: e.Message, Code: e.Code,
 		Hint: cmp.Or(e.Hint, hints[e.Code]), Errors: e.Fields, RequestID: requestID(ctx)}}
 	var call *refusedCall
 	if errors.As(err, &call) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -21,8 +22,8 @@ type projectHandlers struct {
 	branches Branches
 }
 
-func (h *projectHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.ProjectList], error) {
-	out := &body[reeve.ProjectList]{}
+func (h *projectHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.ProjectList], error) {
+	out := &body[api.ProjectList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body.Projects, err = snap.ListProjects(ctx, who.Workspace)
 		for i, p := range out.Body.Projects {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/gate"
 	"reeve/internal/store"
 )
@@ -30,11 +31,11 @@ func (h *proposalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 	State reeve.ProposalState `query:"state" enum:"pending,rejected,accepted,applied,failed,denied,stale,unknown"`
 	Agent string              `query:"agent" maxLength:"128" doc:"Id or name"`
 	Set   string              `query:"set" maxLength:"128" doc:"A change set's id"`
-}) (*body[reeve.ProposalList], error) {
+}) (*body[api.ProposalList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
 	}
-	out := &body[reeve.ProposalList]{}
+	out := &body[api.ProposalList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		agent, err := agentFilter(ctx, snap, who.Workspace, in.Agent)
 		if err != nil {
@@ -70,7 +71,7 @@ func (h *proposalHandlers) get(ctx context.Context, who reeve.Principal, in *IDP
 // commented is a person's word on one proposal.
 type commented struct {
 	IDPath
-	Body reeve.CommentRequest
+	Body api.CommentRequest
 }
 
 func (h *proposalHandlers) accept(ctx context.Context, who reeve.Principal, in *commented) (*body[reeve.Proposal], error) {
@@ -93,11 +94,11 @@ func (h *proposalHandlers) listSets(ctx context.Context, who reeve.Principal, in
 	Page
 	Agent   string `query:"agent" maxLength:"128" doc:"Id or name"`
 	Pending bool   `query:"pending" doc:"Only those with an item that waits for a person"`
-}) (*body[reeve.ChangeSetList], error) {
+}) (*body[api.ChangeSetList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
 	}
-	out := &body[reeve.ChangeSetList]{}
+	out := &body[api.ChangeSetList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		agent, err := agentFilter(ctx, snap, who.Workspace, in.Agent)
 		if err != nil {
@@ -130,7 +131,7 @@ func (h *proposalHandlers) getSet(ctx context.Context, who reeve.Principal, in *
 // setDecision is a person's word on several items of a change set.
 type setDecision struct {
 	IDPath
-	Body reeve.SetDecisionRequest
+	Body api.SetDecisionRequest
 }
 
 func (h *proposalHandlers) acceptSet(ctx context.Context, who reeve.Principal, in *setDecision) (*body[reeve.SetDecision], error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 	"reeve/internal/wake"
 )
@@ -19,11 +20,11 @@ func (h *runHandlers) list(ctx context.Context, who reeve.Principal, in *struct 
 	Page
 	Agent string         `query:"agent" maxLength:"128" doc:"Id or name"`
 	State reeve.RunState `query:"state" enum:"running,parked,completed,failed,skipped,cancelled,paused"`
-}) (*body[reeve.RunList], error) {
+}) (*body[api.RunList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
 	}
-	out := &body[reeve.RunList]{}
+	out := &body[api.RunList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		f := store.RunFilter{State: in.State, For: eyes(who), Before: in.Cursor, Limit: in.Limit}
 		var err error

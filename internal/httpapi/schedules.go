@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 	"reeve/internal/wake"
 )
@@ -22,8 +23,8 @@ func (h *scheduleHandlers) list(ctx context.Context, who reeve.Principal, in *st
 	Status reeve.TimerState `query:"status" enum:"active,paused,completed,disabled"`
 	Offset int              `query:"offset" minimum:"0" maximum:"100000"`
 	Limit  int              `query:"limit" minimum:"1" maximum:"500" default:"50"`
-}) (*body[reeve.ScheduleList], error) {
-	out := &body[reeve.ScheduleList]{}
+}) (*body[api.ScheduleList], error) {
+	out := &body[api.ScheduleList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		f := store.TimerFilter{For: eyes(who), Name: in.Name, State: in.Status, Offset: in.Offset, Limit: in.Limit}
 		if in.Agent != "" {
@@ -39,8 +40,8 @@ func (h *scheduleHandlers) list(ctx context.Context, who reeve.Principal, in *st
 	})
 }
 
-func (h *scheduleHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Schedule], error) {
-	out := &body[reeve.Schedule]{}
+func (h *scheduleHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.Schedule], error) {
+	out := &body[api.Schedule]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		t, err := timerFor(ctx, snap, who, in.ID)
 		if err != nil {
@@ -61,8 +62,8 @@ func (h *scheduleHandlers) get(ctx context.Context, who reeve.Principal, in *IDP
 func (h *scheduleHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.ScheduleRequest
-}) (*body[reeve.Schedule], error) {
-	out := &body[reeve.Schedule]{}
+}) (*body[api.Schedule], error) {
+	out := &body[api.Schedule]{}
 	err := h.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
 		a, err := tx.GetAgent(ctx, who.Workspace, in.Body.Agent)
 		if err != nil {
@@ -94,8 +95,8 @@ func (h *scheduleHandlers) create(ctx context.Context, who reeve.Principal, in *
 func (h *scheduleHandlers) update(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body reeve.ScheduleRequest
-}) (*body[reeve.Schedule], error) {
-	out := &body[reeve.Schedule]{}
+}) (*body[api.Schedule], error) {
+	out := &body[api.Schedule]{}
 	err := h.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
 		t, err := timerFor(ctx, tx, who, in.ID)
 		if err != nil {
@@ -137,11 +138,11 @@ func (h *scheduleHandlers) remove(ctx context.Context, who reeve.Principal, in *
 func (h *scheduleHandlers) listRuns(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Page
-}) (*body[reeve.RunList], error) {
+}) (*body[api.RunList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
 	}
-	out := &body[reeve.RunList]{}
+	out := &body[api.RunList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		t, err := timerFor(ctx, snap, who, in.ID)
 		if err != nil {

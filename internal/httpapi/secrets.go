@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -12,8 +13,8 @@ type secretHandlers struct {
 	db *store.DB
 }
 
-func (h *secretHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.SecretList], error) {
-	out := &body[reeve.SecretList]{}
+func (h *secretHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.SecretList], error) {
+	out := &body[api.SecretList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body.Secrets, err = snap.ListSecrets(ctx, who.Workspace)
 		return err
@@ -28,7 +29,7 @@ type SecretPath struct {
 
 func (h *secretHandlers) put(ctx context.Context, who reeve.Principal, in *struct {
 	SecretPath
-	Body reeve.SecretRequest
+	Body api.SecretRequest
 }) (*none, error) {
 	if err := reeve.CheckSecret(in.Body.Value); err != nil {
 		return nil, err

@@ -100,8 +100,8 @@ func New(cfg Config) http.Handler {
 	installProblems()
 	s := newServices(cfg)
 	mux := http.NewServeMux()
-	api := humago.New(mux, document(cfg.Version))
-	routes(api, s)
+	router := humago.New(mux, document(cfg.Version))
+	routes(router, s)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
 	mux.Handle("GET /readyz", &readinessHandler{errors: s.errors, ready: cfg.Ready, held: cfg.Held})
 	mux.Handle("GET /conversations/{id}", &conversationSockets{db: cfg.DB, gate: cfg.Gate, desk: cfg.Desk, auth: s.auth, permits: s.permits,
@@ -112,7 +112,7 @@ func New(cfg Config) http.Handler {
 	if cfg.Metrics != nil {
 		mux.Handle("GET /metrics", &metricsHandler{auth: s.auth, errors: s.errors, metrics: cfg.Metrics, token: cfg.MetricsToken})
 	}
-	mux.HandleFunc("GET /docs", docs(api.OpenAPI(), cfg.Log))
+	mux.HandleFunc("GET /docs", docs(router.OpenAPI(), cfg.Log))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs", http.StatusFound) })
 	mux.HandleFunc("/", s.errors.unmatched(mux))
 	return s.middleware(mux)
@@ -171,7 +171,7 @@ type route struct {
 }
 
 // handle registers a route. Errors of any room become problems here, in one place.
-func handle[I, O any](api huma.API, r route, f func(context.Context, reeve.Principal, *I) (*O, error)) {
+func handle[I, O any](router huma.API, r route, f func(context.Context, reeve.Principal, *I) (*O, error)) {
 	op := huma.Operation{Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary, Tags: []string{r.tag}, DefaultStatus: r.status,
 		MaxBodyBytes: mostBody(r.path), BodyReadTimeout: -1} // as paced has it
 	if r.method == http.MethodPost && keyRules[r.id] == 0 {
@@ -181,7 +181,7 @@ func handle[I, O any](api huma.API, r route, f func(context.Context, reeve.Princ
 		op.Parameters = append(op.Parameters, keyParameter())
 	}
 	op.Middlewares = huma.Middlewares{r.only}
-	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
+	huma.Register(router, op, func(ctx context.Context, in *I) (*O, error) {
 		who := principal(ctx)
 		if err := cmp.Or(checkText(in), checkIntegers(in)); err != nil {
 			return nil, problem(ctx, err)

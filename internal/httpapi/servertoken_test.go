@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -22,7 +23,7 @@ func forge(t *testing.T, h *reevetest.Host, by []string, more object) []string {
 	out := make([]string, len(requests))
 	for i, r := range requests {
 		maps.Copy(r, more)
-		out[i] = decode[reeve.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", r, by...)).Token
+		out[i] = decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", r, by...)).Token
 	}
 	return out
 }
@@ -63,7 +64,7 @@ func TestI06_NoNameMakesAServerToken(t *testing.T) {
 			refusedAt(t, h.Do("POST", "/api/tokens", object{"name": "x", "role": "owner", field: true}, boss...), "/"+field)
 		}
 		everyone := as(token(t, h, reeve.Owner, "default", "beta", "last"))
-		for _, c := range decode[reeve.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens {
+		for _, c := range decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens {
 			if strings.Contains(h.Token, c.ID) {
 				refused(t, h.Do("DELETE", "/api/tokens/"+c.ID, nil, boss...), 403, reeve.Forbidden)
 				refused(t, h.Do("DELETE", "/api/tokens/"+c.ID, nil, everyone...), 403, reeve.Forbidden)

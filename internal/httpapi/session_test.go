@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -186,7 +187,7 @@ func TestI17_ASessionThatSeveralBegin(t *testing.T) {
 				}
 			}
 		}
-		if n := len(decode[reeve.ConversationList](t, h.Want(200, nil, "GET", "/api/conversations", nil)).Conversations); n != 5 {
+		if n := len(decode[api.ConversationList](t, h.Want(200, nil, "GET", "/api/conversations", nil)).Conversations); n != 5 {
 			t.Errorf("%d conversations, want 5", n)
 		}
 	})

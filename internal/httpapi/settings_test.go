@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 )
 
 // confined is a tool of a program's own that cannot be called without a root.
@@ -63,7 +64,7 @@ func TestG32_SettingsAreAsTheSchemaSays(t *testing.T) {
 			if p := refused(t, r, 501, reeve.Unsupported); !strings.Contains(p.Detail, "settings") || strings.Contains(string(r.Body), "/safe") {
 				t.Errorf("%s: %+v", id, p)
 			}
-			for _, c := range decode[reeve.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
+			for _, c := range decode[api.CheckUp](t, h.Want(200, nil, "GET", "/api/doctor", nil)).Checks {
 				if c.Name == "agents" && (!strings.Contains(c.Hint, "reeve agents detach clerk "+id) || strings.Contains(c.Hint, "damaged")) {
 					t.Errorf("%s: the doctor's hint is %q", id, c.Hint)
 				}
@@ -176,7 +177,7 @@ func TestI06_TheDefaultSessionIsAUsersOwn(t *testing.T) {
 		if got := shows(bob, "team"); !strings.Contains(got, "what the team shares") {
 			t.Errorf("bob does not see the shared session: %s", got)
 		}
-		thread := decode[reeve.MessageList](t, h.Want(200, nil, "GET", "/api/agents/clerk/messages", nil)).Messages[0].ThreadID
+		thread := decode[api.MessageList](t, h.Want(200, nil, "GET", "/api/agents/clerk/messages", nil)).Messages[0].ThreadID
 		if thread != id+":session:default" { // where it was when there was one for all
 			t.Errorf("the owner's default session is %s", thread)
 		}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/chat"
 	"reeve/internal/gate"
 	"reeve/internal/store"
@@ -284,7 +285,7 @@ func (l *line) take(ctx context.Context, b []byte) error {
 	if err != nil {
 		return err
 	}
-	if f.Type == reeve.ClientPing {
+	if f.Type == api.ClientPing {
 		if err := l.tell(ctx, reeve.Frame{Type: reeve.FramePong, Seq: l.reader.Last()}); err != nil {
 			return &lineDown{err}
 		}
@@ -294,12 +295,12 @@ func (l *line) take(ctx context.Context, b []byte) error {
 		return reeve.Errorf(reeve.Forbidden, "a token with role %s can only listen", who.Role).Hintf("it takes the role %s", reeve.Member)
 	}
 	switch f.Type {
-	case reeve.ClientMessage:
+	case api.ClientMessage:
 		_, _, err = l.desk.Begin(ctx, who, l.conversation, f.ID, f.TurnRequest)
-	case reeve.ClientCancel:
+	case api.ClientCancel:
 		_, err = l.canceler.cancel(ctx, who, l.conversation, f.TurnID)
-	case reeve.ClientApprove, reeve.ClientDeny:
-		_, err = l.gate.Inbox.Decide(ctx, who.Workspace, f.ApprovalID, f.Type == reeve.ClientApprove, who.User, f.Comment)
+	case api.ClientApprove, api.ClientDeny:
+		_, err = l.gate.Inbox.Decide(ctx, who.Workspace, f.ApprovalID, f.Type == api.ClientApprove, who.User, f.Comment)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 )
 
 // An agent's slots are typed, kept by revision, and what is others' is kept as it is.
@@ -63,7 +64,7 @@ func TestL12_StateIsWatchedAndRuntimeIsHere(t *testing.T) {
 	coach, clerk := h.Agent("coach", "danger"), h.Agent("clerk")
 	h.Want(201, nil, "POST", "/api/agents/clerk/subscriptions", object{"class": "id", "name": coach.ID})
 	h.Want(200, nil, "PUT", "/api/agents/coach/state", object{"revision": 0, "slots": object{"primary_goal": "x"}})
-	if l := decode[reeve.WakeList](t, h.Want(200, nil, "GET", "/api/agents/clerk/wakes", nil)); len(l.Wakes) != 1 {
+	if l := decode[api.WakeList](t, h.Want(200, nil, "GET", "/api/agents/clerk/wakes", nil)); len(l.Wakes) != 1 {
 		t.Errorf("%+v", l)
 	} else {
 		key := strings.ReplaceAll(l.Wakes[0].RunKey, "/", "%2F")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/gate"
 	"reeve/internal/store"
 )
@@ -17,8 +18,8 @@ type statusHandlers struct {
 	version   string
 }
 
-func (h *statusHandlers) status(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.Status], error) {
-	out := &body[reeve.Status]{Body: reeve.Status{Version: h.version, Engine: h.db.Engine(), Role: who.Role, User: who.User, StartedAt: h.startedAt}}
+func (h *statusHandlers) status(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.Status], error) {
+	out := &body[api.Status]{Body: api.Status{Version: h.version, Engine: h.db.Engine(), Role: who.Role, User: who.User, StartedAt: h.startedAt}}
 	tools, err := h.gate.Catalogue.Tools(ctx, who.Workspace, "")
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 	"reeve/internal/wake"
 )
@@ -17,8 +18,8 @@ type subscriptionHandlers struct {
 	openTokens bool // whether tools of the embedding program may announce tokens that no built-in tool does
 }
 
-func (h *subscriptionHandlers) list(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.SubscriptionList], error) {
-	out := &body[reeve.SubscriptionList]{}
+func (h *subscriptionHandlers) list(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[api.SubscriptionList], error) {
+	out := &body[api.SubscriptionList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
@@ -31,7 +32,7 @@ func (h *subscriptionHandlers) list(ctx context.Context, who reeve.Principal, in
 
 func (h *subscriptionHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
-	Body reeve.SubscriptionRequest
+	Body api.SubscriptionRequest
 }) (*body[reeve.Subscription], error) {
 	if err := h.wake.Check(in.Body.Predicate); err != nil {
 		return nil, err

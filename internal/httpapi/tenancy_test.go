@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -127,7 +128,7 @@ func furnish(t *testing.T, h *reevetest.Host) things {
 	h.Want(200, nil, "PUT", "/api/profiles/"+x.kind, object{"capabilities": []string{"alpha.cap"}})
 	h.Want(200, nil, "PUT", "/api/budgets/"+x.subject, object{"limit": object{"calls": 1000}})
 	h.Want(204, nil, "PUT", "/api/secrets/"+x.secret, object{"value": "alpha's own value"})
-	x.token = decode[reeve.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "alpha-token", "role": "viewer"})).ID
+	x.token = decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "alpha-token", "role": "viewer"})).ID
 
 	done := h.Call(x.agent, "sends", object{"to": "alpha"}, "Idempotency-Key", "k")
 	x.operation, x.undoable, x.call = done.OperationID, done.OperationID, done.CallID
@@ -277,14 +278,14 @@ func TestI06_TokensThatAreNotValid(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	good := token(t, h, reeve.Member)
-	var made reeve.NewToken
+	var made api.NewToken
 	h.Want(201, &made, "POST", "/api/tokens", object{"name": "soon gone", "role": "member"})
 	h.Want(200, nil, "GET", "/api/agents", nil, as(made.Token)...)
 	h.Want(204, nil, "DELETE", "/api/tokens/"+made.ID, nil)
 	refused(t, h.Do("DELETE", "/api/tokens/"+made.ID, nil), 404, reeve.NotFound)
-	var brief reeve.NewToken
+	var brief api.NewToken
 	h.Want(201, &brief, "POST", "/api/tokens", object{"name": "brief", "role": "member", "expires_at": reeve.Now().Add(200 * time.Millisecond)})
-	zoned := decode[reeve.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "zoned", "role": "member", "expires_at": "9998-12-31T23:59:59-23:59"}))
+	zoned := decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "zoned", "role": "member", "expires_at": "9998-12-31T23:59:59-23:59"}))
 	if got := zoned.ExpiresAt.Format(time.RFC3339); got != "9999-01-01T23:58:59Z" {
 		t.Errorf("it expires at %s", got)
 	}
@@ -306,15 +307,15 @@ func TestI06_TokensThatAreNotValid(t *testing.T) {
 		refused(t, h.Do("GET", "/api/agents", nil, "Authorization", header), 401, reeve.Unauthenticated)
 	}
 	h.Want(200, nil, "GET", "/api/agents", nil, as(good)...)
-	if b, _ := json.Marshal(decode[reeve.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil))); strings.Contains(string(b), good) || strings.Contains(string(b), "hash") {
+	if b, _ := json.Marshal(decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil))); strings.Contains(string(b), good) || strings.Contains(string(b), "hash") {
 		t.Errorf("the list of tokens shows too much: %s", b)
 	}
 	refusedAt(t, h.Do("POST", "/api/tokens", object{"name": "late", "role": "member", "expires_at": "2001-01-01T00:00:00Z"}), "/expires_at")
-	before := len(decode[reeve.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens)
+	before := len(decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens)
 	for _, at := range []string{"2030-01-01T00:00:00+24:00", "2030-01-01T00:00:00-24:00", "2030-01-01T00:00:00+12:60", "9999-12-31T23:59:59-23:00", "9999-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "0000-01-01T00:00:00Z", "2030-01-01", ""} { // could not be shown again
 		refusedAt(t, h.Do("POST", "/api/tokens", object{"name": "odd", "role": "member", "expires_at": at}), "/expires_at")
 	}
-	if list := decode[reeve.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens; len(list) != before {
+	if list := decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens; len(list) != before {
 		t.Errorf("there were %d tokens, and are %+v", before, list)
 	}
 	refused(t, h.Do("POST", "/api/tokens", object{"name": "far", "role": "member", "workspaces": []string{"elsewhere"}}), 403, reeve.Forbidden)
@@ -326,8 +327,8 @@ func TestI06_TokensOfSeveralWorkspaces(t *testing.T) {
 	h := start(t)
 	h.Want(201, nil, "POST", "/api/workspaces", object{"id": "beta"})
 	beta := token(t, h, reeve.Owner, "beta")
-	both := decode[reeve.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "both", "role": "member", "workspaces": []string{"default", "beta"}}))
-	for _, v := range decode[reeve.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil, as(beta, "beta")...)).Tokens {
+	both := decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "both", "role": "member", "workspaces": []string{"default", "beta"}}))
+	for _, v := range decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil, as(beta, "beta")...)).Tokens {
 		if fmt.Sprint(v.Workspaces) != "[beta]" {
 			t.Errorf("the token %s shows %v", v.Name, v.Workspaces)
 		}

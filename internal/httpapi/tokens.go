@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -16,8 +17,8 @@ type tokenHandlers struct {
 }
 
 // list lists the tokens of a workspace. It shows of their other workspaces only those that the caller's token has too.
-func (h *tokenHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.TokenList], error) {
-	out := &body[reeve.TokenList]{Body: reeve.TokenList{Tokens: []reeve.AccessToken{}}}
+func (h *tokenHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.TokenList], error) {
+	out := &body[api.TokenList]{Body: api.TokenList{Tokens: []reeve.AccessToken{}}}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		mine, _, err := snap.GetCredential(ctx, who.TokenID)
 		if err != nil {
@@ -34,8 +35,8 @@ func (h *tokenHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped
 
 func (h *tokenHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Body reeve.TokenRequest
-}) (*body[reeve.NewToken], error) {
+	Body api.TokenRequest
+}) (*body[api.NewToken], error) {
 	var expires *time.Time
 	if in.Body.ExpiresAt != "" {
 		at, err := reeve.ParseMoment("/expires_at", in.Body.ExpiresAt)
@@ -45,7 +46,7 @@ func (h *tokenHandlers) create(ctx context.Context, who reeve.Principal, in *str
 		at = at.UTC() // as it is kept
 		expires = &at
 	}
-	out := &body[reeve.NewToken]{}
+	out := &body[api.NewToken]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) error {
 		mine, _, err := tx.GetCredential(ctx, who.TokenID)
 		if err != nil {
@@ -65,7 +66,7 @@ func (h *tokenHandlers) create(ctx context.Context, who reeve.Principal, in *str
 			return &reeve.Error{Code: reeve.Validation, Message: "the token would have expired already", Fields: []reeve.Field{{Path: "/expires_at", Message: "is in the past", Expected: "a time to come"}}}
 		}
 		text, c := newCredential(tx.NewID(reeve.PrefixToken), t)
-		out.Body = reeve.NewToken{AccessToken: c.AccessToken, Token: text}
+		out.Body = api.NewToken{AccessToken: c.AccessToken, Token: text}
 		if err := tx.InsertCredential(ctx, c); err != nil {
 			return err
 		}

@@ -6,17 +6,18 @@ import (
 	"strings"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/gate"
 	"reeve/internal/store"
 )
 
 // show is a tool as the API shows it.
-func show(t reeve.Tool, config json.RawMessage) reeve.ToolView {
-	return reeve.ToolView{Tool: t, ParametersSchema: string(t.Parameters), Config: config}
+func show(t reeve.Tool, config json.RawMessage) api.ToolView {
+	return api.ToolView{Tool: t, ParametersSchema: string(t.Parameters), Config: config}
 }
 
 // showAttached is a tool with an agent's settings, which are an object even when there are none.
-func showAttached(t reeve.Tool, config json.RawMessage) reeve.ToolView {
+func showAttached(t reeve.Tool, config json.RawMessage) api.ToolView {
 	if len(config) == 0 {
 		config = json.RawMessage("{}")
 	}
@@ -32,39 +33,39 @@ type toolHandlers struct {
 func (h *toolHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Category string `query:"category" maxLength:"64" doc:"Only this category"`
-}) (*body[reeve.ToolList], error) {
+}) (*body[api.ToolList], error) {
 	list, err := h.gate.Catalogue.Tools(ctx, who.Workspace, in.Category)
-	out := &body[reeve.ToolList]{Body: reeve.ToolList{Tools: []reeve.ToolView{}}}
+	out := &body[api.ToolList]{Body: api.ToolList{Tools: []api.ToolView{}}}
 	for _, t := range list {
 		out.Body.Tools = append(out.Body.Tools, show(t, nil))
 	}
 	return out, err
 }
 
-func (h *toolHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ToolView], error) {
+func (h *toolHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.ToolView], error) {
 	t, err := h.gate.Catalogue.Tool(ctx, who.Workspace, in.ID)
-	return &body[reeve.ToolView]{show(t, nil)}, err
+	return &body[api.ToolView]{show(t, nil)}, err
 }
 
 func (h *toolHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Body reeve.ToolRequest
-}) (*body[reeve.ToolView], error) {
+	Body api.ToolRequest
+}) (*body[api.ToolView], error) {
 	answerAs(ctx, func(t reeve.Tool) any { return show(t, nil) })
 	t, err := h.gate.Catalogue.PutTool(ctx, in.Body.Tool(who.Workspace), false, who.Role)
-	return &body[reeve.ToolView]{show(t, nil)}, err
+	return &body[api.ToolView]{show(t, nil)}, err
 }
 
 func (h *toolHandlers) update(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Body reeve.ToolRequest
-}) (*body[reeve.ToolView], error) {
+	Body api.ToolRequest
+}) (*body[api.ToolView], error) {
 	if in.Body.ID != in.ID {
 		return nil, &reeve.Error{Code: reeve.Validation, Message: "the id of a tool cannot change",
 			Fields: []reeve.Field{{Path: "/id", Message: "is not the one in the path", Expected: in.ID}}}
 	}
 	t, err := h.gate.Catalogue.PutTool(ctx, in.Body.Tool(who.Workspace), true, who.Role)
-	return &body[reeve.ToolView]{show(t, nil)}, err
+	return &body[api.ToolView]{show(t, nil)}, err
 }
 
 func (h *toolHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
@@ -72,8 +73,8 @@ func (h *toolHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPa
 }
 
 // listAttached lists what an agent can call: its attachments or, when it never had one, the default set.
-func (h *toolHandlers) listAttached(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.ToolList], error) {
-	out := &body[reeve.ToolList]{Body: reeve.ToolList{Tools: []reeve.ToolView{}}}
+func (h *toolHandlers) listAttached(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[api.ToolList], error) {
+	out := &body[api.ToolList]{Body: api.ToolList{Tools: []api.ToolView{}}}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
@@ -109,8 +110,8 @@ func (h *toolHandlers) listAttached(ctx context.Context, who reeve.Principal, in
 
 func (h *toolHandlers) attach(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
-	Body reeve.AttachRequest
-}) (*body[reeve.ToolView], error) {
+	Body api.AttachRequest
+}) (*body[api.ToolView], error) {
 	if err := h.checkNames(ctx, who, in.Agent, in.Body); err != nil {
 		return nil, err
 	}
@@ -135,12 +136,12 @@ func (h *toolHandlers) attach(ctx context.Context, who reeve.Principal, in *stru
 		}
 		return tx.Answer(ctx, showAttached(t, config))
 	})
-	return &body[reeve.ToolView]{showAttached(t, config)}, err
+	return &body[api.ToolView]{showAttached(t, config)}, err
 }
 
 // checkNames refuses settings for a tool that name what there is not. It comes before the transaction that attaches the
 // tool, since tools look things up by themselves.
-func (h *toolHandlers) checkNames(ctx context.Context, who reeve.Principal, agent string, r reeve.AttachRequest) error {
+func (h *toolHandlers) checkNames(ctx context.Context, who reeve.Principal, agent string, r api.AttachRequest) error {
 	var t reeve.Tool
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
 		if _, err = snap.GetAgent(ctx, who.Workspace, agent); err == nil {

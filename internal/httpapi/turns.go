@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/chat"
 	"reeve/internal/store"
 )
@@ -29,11 +30,11 @@ type turnHandlers struct {
 func (h *turnHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Page
-}) (*body[reeve.TurnList], error) {
+}) (*body[api.TurnList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
 	}
-	out := &body[reeve.TurnList]{Body: reeve.TurnList{Turns: []reeve.Turn{}}}
+	out := &body[api.TurnList]{Body: api.TurnList{Turns: []reeve.Turn{}}}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		c, err := see(ctx, snap, who, in.ID)
 		if err != nil {
@@ -132,8 +133,8 @@ func seeTurn(ctx context.Context, snap *store.Snap, who reeve.Principal, id stri
 	return run, err
 }
 
-func (h *turnHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.TurnDetail], error) {
-	out := &body[reeve.TurnDetail]{}
+func (h *turnHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.TurnDetail], error) {
+	out := &body[api.TurnDetail]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		run, err := seeTurn(ctx, snap, who, in.ID)
 		if err != nil {
@@ -160,7 +161,7 @@ func (h *turnHandlers) cancel(ctx context.Context, who reeve.Principal, in *IDPa
 
 func (h *turnHandlers) rate(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Body reeve.FeedbackRequest
+	Body api.FeedbackRequest
 }) (*body[reeve.Feedback], error) {
 	out := &body[reeve.Feedback]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) error {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/reevetest"
 )
 
@@ -22,7 +23,7 @@ func furnishWakes(t *testing.T, h *reevetest.Host, agent string) (x wakeThings) 
 	h.Want(201, nil, "POST", "/api/schedules", object{"agent": agent, "name": "alpha's", "goal": "alpha's", "cadence_type": "once", "cadence_value": soon})
 	for deadline := reeve.Now().Add(30 * time.Second); x.notification == ""; {
 		h.Settle(t.Context())
-		for _, n := range decode[reeve.NotificationList](t, h.Want(200, nil, "GET", "/api/notifications", nil)).Notifications {
+		for _, n := range decode[api.NotificationList](t, h.Want(200, nil, "GET", "/api/notifications", nil)).Notifications {
 			x.notification = n.ID
 		}
 		if reeve.Now().After(deadline) {
@@ -30,11 +31,11 @@ func furnishWakes(t *testing.T, h *reevetest.Host, agent string) (x wakeThings) 
 		}
 	}
 	x.subscription = decode[reeve.Subscription](t, h.Want(201, nil, "POST", at+"/subscriptions", object{"class": "key", "name": "ALPHA"})).ID
-	x.schedule = decode[reeve.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", object{"agent": agent, "name": "alpha's", "cadence_type": "cron", "cadence_value": "0 7 * * *"})).ID
+	x.schedule = decode[api.Schedule](t, h.Want(201, nil, "POST", "/api/schedules", object{"agent": agent, "name": "alpha's", "cadence_type": "cron", "cadence_value": "0 7 * * *"})).ID
 	h.Want(200, nil, "PATCH", at, object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "danger", "args": object{}}}}}})
 	x.wake = decode[reeve.Wake](t, h.Want(201, nil, "POST", at+"/wake", object{"input": "alpha's"})).RunKey
 	h.Settle(t.Context())
-	for _, r := range decode[reeve.RunList](t, h.Want(200, nil, "GET", "/api/runs?state=parked&agent="+agent, nil)).Runs {
+	for _, r := range decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?state=parked&agent="+agent, nil)).Runs {
 		x.run = r.ID
 	}
 	if x.run == "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 	"reeve/internal/wake"
 )
@@ -17,7 +18,7 @@ type wakeHandlers struct {
 func (h *wakeHandlers) listForRun(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Page
-}) (*body[reeve.WakeList], error) {
+}) (*body[api.WakeList], error) {
 	return h.list(ctx, who, in.Page, func(snap *store.Snap) (store.WakeFilter, error) {
 		r, err := runFor(ctx, snap, who, in.ID)
 		return store.WakeFilter{Run: r.ID}, err
@@ -25,8 +26,8 @@ func (h *wakeHandlers) listForRun(ctx context.Context, who reeve.Principal, in *
 }
 
 // list reads a page of the wakes that of chooses. A page ends with a wake, whose key is the cursor.
-func (h *wakeHandlers) list(ctx context.Context, who reeve.Principal, p Page, of func(*store.Snap) (store.WakeFilter, error)) (*body[reeve.WakeList], error) {
-	out := &body[reeve.WakeList]{}
+func (h *wakeHandlers) list(ctx context.Context, who reeve.Principal, p Page, of func(*store.Snap) (store.WakeFilter, error)) (*body[api.WakeList], error) {
+	out := &body[api.WakeList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		f, err := of(snap)
 		if err != nil {
@@ -60,7 +61,7 @@ func (h *wakeHandlers) get(ctx context.Context, who reeve.Principal, in *struct 
 func (h *wakeHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
 	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"The same key wakes once"`
-	Body reeve.WakeRequest
+	Body api.WakeRequest
 }) (*body[reeve.Wake], error) {
 	w, err := h.wake.Wake(ctx, who.Workspace, in.Agent, who.User, in.Key, in.Body.Input)
 	return &body[reeve.Wake]{w}, err
@@ -69,7 +70,7 @@ func (h *wakeHandlers) create(ctx context.Context, who reeve.Principal, in *stru
 func (h *wakeHandlers) listForAgent(ctx context.Context, who reeve.Principal, in *struct {
 	AgentPath
 	Page
-}) (*body[reeve.WakeList], error) {
+}) (*body[api.WakeList], error) {
 	return h.list(ctx, who, in.Page, func(snap *store.Snap) (store.WakeFilter, error) {
 		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
 		return store.WakeFilter{Agent: a.ID}, err

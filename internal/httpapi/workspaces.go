@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -12,8 +13,8 @@ type workspaceHandlers struct {
 	db *store.DB
 }
 
-func (h *workspaceHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[reeve.WorkspaceList], error) {
-	out := &body[reeve.WorkspaceList]{Body: reeve.WorkspaceList{Workspaces: []reeve.Workspace{}}}
+func (h *workspaceHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.WorkspaceList], error) {
+	out := &body[api.WorkspaceList]{Body: api.WorkspaceList{Workspaces: []reeve.Workspace{}}}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		c, _, err := snap.GetCredential(ctx, who.TokenID)
 		if err != nil {
@@ -33,7 +34,7 @@ func (h *workspaceHandlers) list(ctx context.Context, who reeve.Principal, _ *Sc
 // create makes a workspace. Server tokens are valid in it at once; no other token is until an owner makes one for it.
 func (h *workspaceHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Body reeve.WorkspaceRequest
+	Body api.WorkspaceRequest
 }) (*body[reeve.Workspace], error) {
 	name := in.Body.Name
 	if name == "" {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/internal/store"
 	"reeve/internal/store/sqlite"
@@ -20,8 +21,8 @@ import (
 // TestL17_People: people use the journal by the same rules, in their roles, and what they change is told as what agents change.
 func TestL17_People(t *testing.T) {
 	engines(t, func(t *testing.T, w *world) {
-		var made reeve.NewToken
-		w.Want(http.StatusCreated, &made, "POST", "/api/tokens", reeve.TokenRequest{Name: "eve", User: "eve", Role: reeve.Viewer})
+		var made api.NewToken
+		w.Want(http.StatusCreated, &made, "POST", "/api/tokens", api.TokenRequest{Name: "eve", User: "eve", Role: reeve.Viewer})
 		eve := []string{"Authorization", "Bearer " + made.Token}
 		w.Want(http.StatusForbidden, nil, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Mine"}, eve...)
 		w.Want(http.StatusOK, nil, "GET", "/api/journal/categories", nil, eve...)
@@ -43,7 +44,7 @@ func TestL17_People(t *testing.T) {
 		// Pages join to the whole, newest first.
 		var all []string
 		for cursor := ""; ; {
-			var page reeve.TaskList
+			var page api.TaskList
 			w.Want(http.StatusOK, &page, "GET", "/api/journal/tasks?limit=3&cursor="+cursor, nil)
 			for _, v := range page.Tasks {
 				all = append(all, v.ID)
@@ -56,19 +57,19 @@ func TestL17_People(t *testing.T) {
 			t.Errorf("got %v", all)
 		}
 		for query, want := range map[string]int{"category=" + w.home: 1, "status=open,done": 7, "status=done": 0, "due_before=2026-05-01": 1, "due_after=2026-05-02": 0, "text=pAi": 1, "open=true": 7} {
-			var page reeve.TaskList
+			var page api.TaskList
 			w.Want(http.StatusOK, &page, "GET", "/api/journal/tasks?"+query, nil)
 			if len(page.Tasks) != want {
 				t.Errorf("%s: %d tasks, want %d", query, len(page.Tasks), want)
 			}
 		}
 		for _, query := range []string{"status=DONE", "due_before=soon", "cursor=x", "colour=red"} {
-			var p reeve.Problem
+			var p api.Problem
 			if w.Want(http.StatusBadRequest, &p, "GET", "/api/journal/tasks?"+query, nil); p.Code != reeve.Validation || len(p.Errors) == 0 {
 				t.Errorf("%s: %+v", query, p)
 			}
 		}
-		var p reeve.Problem
+		var p api.Problem
 		w.Want(http.StatusConflict, &p, "DELETE", "/api/journal/categories/"+w.gym, nil)
 		w.Want(http.StatusConflict, &p, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: " HOME"})
 		if p.Code != reeve.AlreadyExists || p.Errors[0].Path != "/name" {
@@ -88,7 +89,7 @@ func TestO11_NoNameIsAnID(t *testing.T) {
 	w.Want(http.StatusCreated, &label, "POST", "/api/journal/labels", reeve.LabelRequest{Name: "urgent"})
 	for _, name := range []string{w.home, " " + strings.ToUpper(w.home) + " ", label.ID} {
 		for path, method := range map[string]string{"categories": "POST", "labels": "POST", "categories/" + w.gym: "PATCH", "labels/" + label.ID: "PATCH"} {
-			var p reeve.Problem
+			var p api.Problem
 			w.Want(http.StatusBadRequest, &p, method, "/api/journal/"+path, map[string]any{"name": name})
 			if p.Code != reeve.Validation || p.Errors[0].Path != "/name" || !strings.Contains(p.Errors[0].Message, "form of an id") {
 				t.Errorf("%s %s %q: %+v", method, path, name, p)
@@ -102,11 +103,11 @@ func TestO11_JournalOfOthers(t *testing.T) {
 	w := start(t, host.Config{})
 	task, _, entry, block := w.filled(w.gym)
 	w.Want(http.StatusOK, nil, "PUT", "/api/journal/ratings", reeve.RatingDraft{Target: reeve.RatedTask, TargetID: task.ID, Scores: map[string]int64{"focus": 1}})
-	var made reeve.NewToken
-	w.Want(http.StatusCreated, &made, "POST", "/api/tokens", reeve.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
+	var made api.NewToken
+	w.Want(http.StatusCreated, &made, "POST", "/api/tokens", api.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
 	bob := []string{"Authorization", "Bearer " + made.Token}
 	for _, id := range []string{entry.ID, "time_none"} {
-		var p reeve.Problem
+		var p api.Problem
 		w.Want(http.StatusNotFound, &p, "GET", "/api/journal/time-entries/"+id, nil, bob...)
 		if p.Detail != `time entry "`+id+`" not found` {
 			t.Errorf("got %q", p.Detail)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/internal/store"
 	"reeve/internal/store/sqlite"
@@ -102,7 +103,7 @@ func (w *world) audit(agent, tool string, r refusal) {
 	}
 	cursor := ""
 	for {
-		var page reeve.MessageList
+		var page api.MessageList
 		w.Want(http.StatusOK, &page, "GET", "/api/agents/"+agent+"/messages?limit=500&cursor="+cursor, nil)
 		action, result := false, false
 		for _, m := range page.Messages {
@@ -200,8 +201,8 @@ func TestL16_Moves(t *testing.T) {
 func TestL16_Strangers(t *testing.T) {
 	w := start(t, host.Config{})
 	task, list, entry, block := w.filled(w.gym)
-	w.Want(http.StatusCreated, nil, "POST", "/api/workspaces", reeve.WorkspaceRequest{ID: "acme"})
-	var p reeve.Problem
+	w.Want(http.StatusCreated, nil, "POST", "/api/workspaces", api.WorkspaceRequest{ID: "acme"})
+	var p api.Problem
 	acme := []string{"X-Workspace-Id", "acme"}
 	w.Want(http.StatusNotFound, &p, "GET", "/api/journal/tasks/"+task.ID, nil, acme...)
 	strange := p.Detail
@@ -229,7 +230,7 @@ func TestL16_MovedMeanwhile(t *testing.T) {
 			t.Fatalf("got %+v", res)
 		}
 		w.Want(http.StatusOK, nil, "PATCH", "/api/journal/tasks/"+task.ID, map[string]any{"category_id": w.home})
-		w.Want(http.StatusOK, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision", reeve.DecisionRequest{Decision: "approve"})
+		w.Want(http.StatusOK, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision", api.DecisionRequest{Decision: "approve"})
 		w.Settle(t.Context())
 		var op reeve.Operation
 		w.Want(http.StatusOK, &op, "GET", "/api/operations/"+res.OperationID, nil)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 )
 
@@ -82,7 +83,7 @@ func TestL19_Timers(t *testing.T) {
 		if !strings.Contains(r.Message, run.ID) {
 			t.Errorf("does not name the running one: %s", r.Message)
 		}
-		var p reeve.Problem
+		var p api.Problem
 		w.Want(http.StatusConflict, &p, "POST", "/api/journal/timers", reeve.TimerStart{TaskID: task.ID})
 		stop := map[string]any{"tool": "stop_task_timer", "args": map[string]any{"description": "done"}}
 		var done, again reeve.Result
@@ -99,8 +100,8 @@ func TestL19_Timers(t *testing.T) {
 		w.refused(reeve.Conflict, a, "stop_task_timer", map[string]any{})
 		w.does(a, "start_task_timer", map[string]any{"task_id": task.ID})
 		// Another user has a timer of their own, and does not see this one.
-		var token reeve.NewToken
-		w.Want(http.StatusCreated, &token, "POST", "/api/tokens", reeve.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
+		var token api.NewToken
+		w.Want(http.StatusCreated, &token, "POST", "/api/tokens", api.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
 		bob := []string{"Authorization", "Bearer " + token.Token}
 		w.Want(http.StatusNotFound, nil, "GET", "/api/journal/time-entries/"+run.ID, nil, bob...)
 		w.Want(http.StatusNotFound, nil, "PATCH", "/api/journal/time-entries/"+run.ID, map[string]any{"description": "x"}, bob...)
@@ -182,7 +183,7 @@ func TestL19_RunningTimerTakesTime(t *testing.T) {
 	var run reeve.TimeEntry
 	w.Want(http.StatusCreated, &run, "POST", "/api/journal/timers", reeve.TimerStart{TaskID: task.ID})
 	w.Want(http.StatusOK, nil, "PATCH", "/api/journal/time-entries/"+run.ID, map[string]any{"started_at": reeve.Now().Add(-time.Hour).Format(time.RFC3339)})
-	var p reeve.Problem
+	var p api.Problem
 	w.Want(http.StatusConflict, &p, "POST", "/api/journal/time-entries", reeve.TimeDraft{TaskID: task.ID,
 		StartedAt: reeve.Now().Add(-30 * time.Minute).Format(time.RFC3339), EndedAt: reeve.Now().Add(-20 * time.Minute).Format(time.RFC3339)})
 	if len(p.Errors) == 0 || p.Errors[0].Path != "/started_at" {

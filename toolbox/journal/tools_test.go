@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/toolbox/journal"
 )
@@ -41,7 +42,7 @@ func TestL17_Catalogue(t *testing.T) {
 		}
 	}
 	w := start(t, host.Config{})
-	w.Want(http.StatusOK, nil, "PUT", "/api/profiles/assistant", reeve.ProfileRequest{Capabilities: []string{"task.read"}})
+	w.Want(http.StatusOK, nil, "PUT", "/api/profiles/assistant", api.ProfileRequest{Capabilities: []string{"task.read"}})
 	a := w.agent("reader", w.home)
 	w.refused(reeve.OutOfScope, a, "create_task", map[string]any{"category_id": w.home, "title": "x"})
 	w.does(a, "list_tasks_in_scope", map[string]any{})
@@ -68,7 +69,7 @@ func (w *world) changes(agent, tool string, args any, key string, also ...string
 			w.T.Errorf("%s: no token of %s", tool, id)
 		}
 	}
-	var links reeve.LinkList
+	var links api.LinkList
 	w.Want(http.StatusOK, &links, "GET", "/api/journal/effects/"+a.Result.OperationID, nil)
 	for _, id := range a.Changed {
 		if !slices.ContainsFunc(links.Links, func(l reeve.Link) bool {

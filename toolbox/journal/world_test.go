@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
@@ -25,7 +26,7 @@ func start(t *testing.T, cfg host.Config) *world {
 		cfg.Dir = t.TempDir()
 	}
 	w := &world{Host: reevetest.StartWith(t, cfg)}
-	w.Want(http.StatusOK, nil, "PUT", "/api/profiles/assistant", reeve.ProfileRequest{Capabilities: journal.Capabilities()})
+	w.Want(http.StatusOK, nil, "PUT", "/api/profiles/assistant", api.ProfileRequest{Capabilities: journal.Capabilities()})
 	w.home, w.gym = w.category("Home"), w.category("Gym")
 	return w
 }
@@ -147,7 +148,7 @@ func (w *world) refused(code reeve.Code, agent, tool string, args any, headers .
 		r.Decode(w.T, &res)
 		out = refusal{res.Code, res.Message, res.Fields, res.CallID}
 	} else {
-		var p reeve.Problem
+		var p api.Problem
 		r.Decode(w.T, &p)
 		out = refusal{p.Code, p.Detail, p.Errors, p.CallID}
 	}

@@ -1,47 +1,24 @@
-package reeve
+package api
 
-// The bodies of the API for conversations.
-
-// ConversationRequest begins a conversation.
-type ConversationRequest struct {
-	Agent        string   `json:"agent" minLength:"1" maxLength:"128" doc:"Id or name of the agent to talk to"`
-	Title        string   `json:"title,omitempty" maxLength:"200"`
-	Participants []string `json:"participants,omitempty" maxItems:"100" doc:"Other users who take part"`
-}
-
-// ConversationChange changes a conversation. What is left out stays.
-type ConversationChange struct {
-	Title *string `json:"title,omitempty" maxLength:"200"`
-	State string  `json:"state,omitempty" enum:"active,completed"`
-}
+import "reeve"
 
 // ConversationList is a page of conversations.
 type ConversationList struct {
-	Conversations []Conversation `json:"conversations"`
-	Next          string         `json:"next_cursor,omitempty"`
-}
-
-// TurnRequest is what a person says.
-type TurnRequest struct {
-	Content     string            `json:"content,omitempty" maxLength:"1000000" doc:"What is said; may be left out when something is attached"`
-	Attachments []Attachment      `json:"attachments,omitempty" maxItems:"20"`
-	Variables   map[string]string `json:"variables,omitempty" doc:"Put into the agent's instructions where they say {{name}}, literally"`
-	Tools       []string          `json:"tools,omitempty" maxItems:"200" doc:"The tools of this turn, instead of the agent's own"`
-	Model       string            `json:"model,omitempty" maxLength:"200" doc:"The model of this turn, instead of the agent's own"`
-	Agent       string            `json:"agent,omitempty" maxLength:"128" doc:"Id or name of the agent that is to answer, of those that take part; the conversation's own if left out"`
+	Conversations []reeve.Conversation `json:"conversations"`
+	Next          string               `json:"next_cursor,omitempty"`
 }
 
 // TurnList is a page of turns.
 type TurnList struct {
-	Turns []Turn `json:"turns"`
-	Next  string `json:"next_cursor,omitempty"`
+	Turns []reeve.Turn `json:"turns"`
+	Next  string       `json:"next_cursor,omitempty"`
 }
 
 // TurnDetail is a turn with everything that was said and done in it.
 type TurnDetail struct {
-	Turn
-	Messages []Message  `json:"messages"`
-	Feedback []Feedback `json:"feedback,omitempty"`
+	reeve.Turn
+	Messages []reeve.Message  `json:"messages"`
+	Feedback []reeve.Feedback `json:"feedback,omitempty"`
 }
 
 // ParticipantRequest brings somebody into a conversation.
@@ -58,14 +35,8 @@ type FeedbackRequest struct {
 
 // FrameList is a page of a conversation's kept frames, in order.
 type FrameList struct {
-	Frames []Frame `json:"frames"`
-	Last   int64   `json:"last" doc:"The seq of the conversation's last kept frame"`
-}
-
-// ResultRequest is the outcome of an operation, as it comes from outside: one of the two.
-type ResultRequest struct {
-	Content any    `json:"content,omitempty" doc:"What the agent is told"`
-	Error   string `json:"error,omitempty" maxLength:"8000" doc:"Why it failed, instead of content"`
+	Frames []reeve.Frame `json:"frames"`
+	Last   int64         `json:"last" doc:"The seq of the conversation's last kept frame"`
 }
 
 // PlaygroundRequest is what a person says in a playground session.
@@ -88,7 +59,7 @@ type PlaygroundInfo struct {
 type ClientFrame struct {
 	Type string `json:"type" doc:"message, ping, cancel, approve or deny"`
 	ID   string `json:"id,omitempty" doc:"Of message: sent again with the same one, it is said once"`
-	TurnRequest
+	reeve.TurnRequest
 	TurnID     string `json:"turn_id,omitempty" doc:"Of cancel"`
 	ApprovalID string `json:"approval_id,omitempty" doc:"Of approve and deny"`
 	Comment    string `json:"comment,omitempty" doc:"Of approve and deny"`

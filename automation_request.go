@@ -2,8 +2,6 @@ package reeve
 
 import "encoding/json"
 
-// The bodies of the API for automations, their versions, items, runs and plans.
-
 // AutomationRequest makes an automation: an agent, its tools, and its first version.
 type AutomationRequest struct {
 	Name  string   `json:"name" minLength:"1" maxLength:"128"`
@@ -20,34 +18,11 @@ type ScriptRequest struct {
 	Draft    bool   `json:"draft,omitempty" doc:"To be tried: a version 0.n, which never becomes active"`
 }
 
-// VersionRequest names a version.
-type VersionRequest struct {
-	Version string `json:"version" minLength:"3" maxLength:"20" doc:"Such as 1.0"`
-}
-
 // AutomationRunRequest asks for a run.
 type AutomationRunRequest struct {
 	Type    RunType         `json:"type,omitempty" enum:"production,test,dry" doc:"production if left out"`
 	Version string          `json:"version,omitempty" maxLength:"20" doc:"The active one if left out"`
 	Input   json.RawMessage `json:"input,omitempty" doc:"The script's global input"`
-}
-
-// ItemRequest names an item.
-type ItemRequest struct {
-	Item   string `json:"item" minLength:"1" maxLength:"1024"`
-	Reason string `json:"reason,omitempty" maxLength:"1000"`
-}
-
-// AutomationList is a page of automations.
-type AutomationList struct {
-	Automations []Automation `json:"automations"`
-	Next        string       `json:"next_cursor,omitempty"`
-}
-
-// ScriptVersionList is an automation's versions, newest first.
-type ScriptVersionList struct {
-	Versions []ScriptVersion `json:"versions"`
-	Active   string          `json:"active,omitempty"`
 }
 
 // AutomationRun is a run with what its script has to say.
@@ -56,27 +31,6 @@ type AutomationRun struct {
 	Run    *Run      `json:"run,omitempty"`
 	Script ScriptRun `json:"script"`
 	Again  bool      `json:"again,omitempty" doc:"Of a plan that was applied before: this is the run that did, and nothing was begun"`
-}
-
-// RunFrameType says what a frame of a run means.
-type RunFrameType string
-
-// The types.
-const (
-	RunProgress RunFrameType = "progress" // it has come further, or stands somewhere else
-	RunComplete RunFrameType = "complete" // it has ended; the last frame, with the log
-)
-
-// RunFrame is what somebody who follows a run is told: where it stands now.
-type RunFrame struct {
-	Type RunFrameType `json:"type"`
-	AutomationRun
-}
-
-// AutomationRunList is a page of an automation's runs, newest first.
-type AutomationRunList struct {
-	Runs []AutomationRun `json:"runs"`
-	Next string          `json:"next_cursor,omitempty"`
 }
 
 // ItemFilter narrows a list of items. Empty fields do not.
@@ -117,18 +71,4 @@ type ItemList struct {
 	Items   []Item `json:"items"`
 	Total   int    `json:"total"`
 	HasMore bool   `json:"has_more"`
-}
-
-// ItemHistory is an item and all attempts at it.
-type ItemHistory struct {
-	Item
-	Attempts []ItemAttempt `json:"attempts" doc:"Oldest first"`
-}
-
-// Plan is a page of what a dry run would have done, in order.
-type Plan struct {
-	RunID   string        `json:"run_id"`
-	AgentID string        `json:"agent_id"`
-	Calls   []PlannedCall `json:"calls"`
-	Next    string        `json:"next_cursor,omitempty"`
 }
