@@ -141,10 +141,11 @@ func (h *Host) assemble() error {
 	h.guard = web.Guard{Allow: h.cfg.HTTPAllow}
 	h.scripts = js.New(js.Config{Confine: confine.Worker})
 	b := h.cfg.backoff()
-	h.auto = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.scripts, Backoff: b, Webhook: h.cfg.Webhook != "",
+	items := automation.NewItems()
+	h.auto = automation.New(automation.Config{DB: h.db, Log: h.log, Items: items, Pool: h.scripts, Backoff: b, Webhook: h.cfg.Webhook != "",
 		Limits: js.Limits{Time: time.Duration(h.cfg.ScriptTime)}})
 	h.calls = &agent.Delegation{DB: h.db, Depth: h.cfg.Depth}
-	h.gate = gate.New(gate.Config{Overdue: h.calls.Overdue, DB: h.db, Log: h.log, ItemRule: h.auto, OutputCap: h.cfg.OutputCap, ApprovalTTL: time.Duration(h.cfg.ApprovalTTL),
+	h.gate = gate.New(gate.Config{Overdue: h.calls.Overdue, DB: h.db, Log: h.log, ItemRule: items, OutputCap: h.cfg.OutputCap, ApprovalTTL: time.Duration(h.cfg.ApprovalTTL),
 		Backoff: b, OnChange: h.changed, Tracer: h.tracer(), OnCall: h.metrics.called, RunBudgets: !h.cfg.limits().Budget.IsZero(),
 		Builders: map[reeve.ToolKind]gate.Builder{reeve.HTTPTool: &web.Builder{Guard: h.guard, Secrets: h.secret}, reeve.ScriptTool: &automation.Builder{Pool: h.scripts}}})
 	h.auto.Gate, h.auto.Settings, h.calls.Gate = h.gate, h.gate.Catalogue, h.gate

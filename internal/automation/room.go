@@ -46,8 +46,9 @@ type Config struct {
 	DB       *store.DB
 	Log      *slog.Logger
 	Pool     *js.Pool
-	Gate     Gate      // set before the first run
-	Settings Settings  // set with Gate
+	Gate     Gate      // makes the calls of scripts
+	Items    *Items    // knows the scripts that run here; the gate's item rule
+	Settings Settings  // checks the settings of tools that are attached
 	Waker    Waker     // set before the first run is asked for
 	Server   Server    // set before the first step is asked for; see Compute
 	Process  string    // who owns the runs begun here; set with Server
@@ -62,7 +63,6 @@ type Config struct {
 type Room struct {
 	Config
 	mu    sync.Mutex
-	live  map[string]*work // by run
 	steps map[string]*step // by run: what somebody here waits for
 }
 
@@ -72,26 +72,5 @@ func New(cfg Config) *Room {
 		cfg.Limits.Time = time.Hour
 	}
 	cfg.Backoff = cfg.Backoff.WithDefaults()
-	return &Room{Config: cfg, live: map[string]*work{}, steps: map[string]*step{}}
-}
-
-// working gives the run that is under way here; nil means that it is not.
-func (r *Room) working(run string) *work {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.live[run]
-}
-
-func (r *Room) enlist(w *work) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.live[w.run.ID] = w
-}
-
-func (r *Room) dismiss(w *work) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.live[w.run.ID] == w {
-		delete(r.live, w.run.ID)
-	}
+	return &Room{Config: cfg, steps: map[string]*step{}}
 }
