@@ -1,6 +1,7 @@
 package reeve
 
 import (
+	"context"
 	"reflect"
 	"slices"
 	"time"
@@ -202,6 +203,15 @@ func (r Run) Sound() error {
 	}
 	return Errorf(Denied, "the run %s is damaged in the database: another run began it, and its ancestors do not say so; nobody can tell on whose behalf it acts", r.ID).
 		Hintf("end the run with reeve runs cancel %s, and have it begun anew", r.ID)
+}
+
+// RunServer serves and ends runs. The scheduler hands it to a brain, which may begin runs of its own: an automation that
+// does a step of a turn is one.
+type RunServer interface {
+	// ServeBegun serves a run that this process has begun and owns in the store, and returns when the run has stopped.
+	ServeBegun(ctx context.Context, run Run)
+	// End ends a run from outside, and the runs that its calls began.
+	End(ctx context.Context, workspace, run string, why *Error) (Run, error)
 }
 
 // RunEnd is what a brain says when it stops.

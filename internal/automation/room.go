@@ -49,10 +49,9 @@ type Config struct {
 	Gate     Gate      // makes the calls of scripts
 	Items    *Items    // knows the scripts that run here; the gate's item rule
 	Settings Settings  // checks the settings of tools that are attached
-	Waker    Waker     // set before the first run is asked for
-	Server   Server    // set before the first step is asked for; see Compute
-	Process  string    // who owns the runs begun here; set with Server
-	Timers   Timers    // set with it
+	Waker    Waker     // asks for runs
+	Timers   Timers    // plans schedules
+	Process  string    // who owns the runs begun here; it must be announced in the store
 	Limits   js.Limits // of one run. Default: an hour, and otherwise the sandbox's own
 
 	Backoff backoff.Policy // before a run that the network failed is made again. Default: 10 s doubling to 10 min, 5 tries

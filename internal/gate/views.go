@@ -215,7 +215,7 @@ func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string
 	if err != nil {
 		return nil, err
 	}
-	values := slices.Concat(g.Secrets, stored)
+	values := slices.Concat(g.secrets(), stored)
 	if cached != nil && slices.Equal(cached.scrubber.values, values) {
 		w.scrubber = cached.scrubber
 	} else {
