@@ -1,6 +1,7 @@
 package reeve
 
 import (
+	"context"
 	"reflect"
 	"slices"
 	"time"
@@ -193,6 +194,15 @@ func (r Run) Chain(tools []string) []Ancestor {
 func (r Run) ActsFor(agent string) bool {
 	return slices.ContainsFunc(r.Ancestors, func(a Ancestor) bool { return a.AgentID == agent }) ||
 		slices.ContainsFunc(r.OnBehalfOf, func(d Delegator) bool { return d.AgentID == agent })
+}
+
+// RunServer serves and ends runs. The scheduler hands it to a brain, which may begin runs of its own: an automation that
+// does a step of a turn is one.
+type RunServer interface {
+	// ServeBegun serves a run that this process has begun and owns in the store, and returns when the run has stopped.
+	ServeBegun(ctx context.Context, run Run)
+	// End ends a run from outside, and the runs that its calls began.
+	End(ctx context.Context, workspace, run string, why *Error) (Run, error)
 }
 
 // RunEnd is what a brain says when it stops.

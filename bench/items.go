@@ -39,8 +39,7 @@ func items(ctx context.Context, c config, t *table) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	room := automation.New(automation.Config{DB: w.db, Log: slog.New(slog.DiscardHandler), Pool: pool, Gate: w.gate})
-	w.gate.ItemRule = room
+	room := automation.New(automation.Config{DB: w.db, Log: slog.New(slog.DiscardHandler), Pool: pool, Gate: w.gate, Items: w.items})
 	w.serve(ctx)
 	if err := w.automate(ctx, room, `for (let i = 0; i < input.n; i++) await Items.withItem('item-' + String(i + input.from).padStart(6, '0'), 'Item ' + i, async (ctx) => {
 		if (!ctx.item.isDone) await Tools.call('step', { path: '/' + i % 50, content: input.content }) })`); err != nil {

@@ -17,10 +17,11 @@ import (
 	"reeve/internal/wake"
 )
 
-// roomWorld is a world with a wake room, whose brain does nothing but note when it began.
+// roomWorld is a world with a scheduler, whose brain does nothing but note when it began.
 type roomWorld struct {
 	*world
-	room   *wake.Room
+	room   *wake.Scheduler
+	queue  *wake.Queue
 	agents []string
 	brain  *stamper
 }
@@ -32,7 +33,7 @@ type stamper struct {
 	flow  *turn.Flow
 }
 
-func (b *stamper) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
+func (b *stamper) Run(ctx context.Context, run reeve.Run, _ reeve.RunServer) reeve.RunEnd {
 	if b.note != nil {
 		b.note(run)
 	}
@@ -64,7 +65,9 @@ func (o opener) room(ctx context.Context, c config, name string, agents, n int) 
 	if err != nil {
 		return nil, errors.Join(err, w.close())
 	}
-	r.room, err = wake.New(wake.Config{DB: w.db, Log: slog.New(slog.DiscardHandler), Process: "proc_bench", Brain: r.brain, Concurrent: n})
+	r.queue = wake.NewQueue(w.db)
+	r.room, err = wake.NewScheduler(wake.Config{DB: w.db, Log: slog.New(slog.DiscardHandler), Process: "proc_bench", Queue: r.queue,
+		Planner: wake.NewPlanner(wake.Limits{}), Brain: r.brain, Concurrent: n})
 	return r, err
 }
 
@@ -180,7 +183,7 @@ func starting(ctx context.Context, c config, o opener, t *table) error {
 		<-tick.C
 		asked[i] = time.Now()
 		all.Go(func() {
-			if _, err := w.room.Wake(ctx, workspace, w.agents[i%len(w.agents)], "ann", "", strconv.Itoa(i)); err != nil {
+			if _, err := w.queue.Wake(ctx, workspace, w.agents[i%len(w.agents)], "ann", "", strconv.Itoa(i)); err != nil {
 				failed.Store(&err)
 			}
 		})

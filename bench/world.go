@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"reeve"
+	"reeve/internal/automation"
 	"reeve/internal/gate"
 	"reeve/internal/store"
 	"reeve/internal/store/postgres"
@@ -31,6 +32,7 @@ type world struct {
 	engine store.Engine
 	db     *store.DB
 	gate   *gate.Gate
+	items  *automation.Items // the gate's item rule
 	agent  string
 	tool   string // what a step calls: write_file, or step, which tells nobody
 	rest   func() error
@@ -113,7 +115,9 @@ func open(ctx context.Context, e store.Engine, more []reeve.Tool) (w *world, err
 	if err != nil {
 		return nil, err
 	}
-	w = &world{engine: e, db: db, tool: "write_file", gate: gate.New(gate.Config{DB: db, Log: slog.New(slog.DiscardHandler)})}
+	items := automation.NewItems()
+	w = &world{engine: e, db: db, tool: "write_file", items: items,
+		gate: gate.New(gate.Config{DB: db, Log: slog.New(slog.DiscardHandler), ItemRule: items})}
 	session := files.Session{DB: db}
 	for _, t := range append(append(session.Tools(), quietStep()), more...) {
 		if err := w.gate.Catalogue.AddTool(t); err != nil {

@@ -91,7 +91,7 @@ func scarce(file string) error {
 func (h *Host) checkDatabase(ctx context.Context) reeve.PartHealth {
 	start := reeve.Monotonic()
 	err := h.db.Update(ctx, func(tx *store.Tx) error {
-		_, err := tx.Heartbeat(ctx, h.gate.Process(), time.Hour) // a real write
+		_, err := tx.Heartbeat(ctx, h.parts.gate.Process(), time.Hour) // a real write
 		return err
 	})
 	if err == nil && h.cfg.Database == "" {
@@ -209,11 +209,11 @@ func (h *Host) checkSandbox() reeve.PartHealth {
 }
 
 func (h *Host) checkModels() reeve.PartHealth {
-	if h.models == nil {
+	if h.runs.models == nil {
 		return health("models", nil, "the program brings its own", "")
 	}
-	detail := "agents are driven by " + h.models.Default() + " unless they say otherwise"
-	if h.models.Default() == "rehearsal" {
+	detail := "agents are driven by " + h.runs.models.Default() + " unless they say otherwise"
+	if h.runs.models.Default() == "rehearsal" {
 		detail = "no key is set, so agents are driven by the rehearsal model, which needs none; set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY for a real one"
 	}
 	return health("models", nil, detail, "")

@@ -42,6 +42,7 @@ import (
 	"reeve/toolbox/media"
 	"reeve/toolbox/oddment"
 	"reeve/toolbox/output"
+	"reeve/toolbox/python"
 	"reeve/toolbox/schedules"
 	"reeve/toolbox/scratchpad"
 	"reeve/toolbox/users"
@@ -51,34 +52,65 @@ import (
 // Version is what this build calls itself.
 const Version = "0.1.0"
 
-// Host is an assembled Reeve.
+// Host is an assembled Reeve. New makes everything but what needs a model: that is made when the Host is opened.
 type Host struct {
 	cfg     Config
 	log     *slog.Logger
 	db      *store.DB
-	gate    *gate.Gate
-	room    *wake.Room
-	hub     *chat.Hub
-	desk    *chat.Desk
-	branch  *branch.Desk
-	scripts *js.Pool
-	python  *py.Pool
-	auto    *automation.Room
-	calls   *agent.Delegation
-	memory  *memory.Room
-	models  *model.Providers // nil when the program brought its own
-	metrics *metrics
-	tracing *trace.TracerProvider // nil when spans go nowhere
-	streams *httpapi.Streams
-	guard   web.Guard
 	started time.Time
 	pooler  bool // the database is reached through a connection pooler
 	added   bool // the program has brought tools of its own
 	renewed bool // the owner's token was of no use, and made anew
 	unlock  func() error
-	opening sync.Mutex // whoever comes while it is opened waits
-	opened  bool
+
+	telemetry telemetry
+	streams   *httpapi.Streams
+	sandboxes sandboxes
+	parts     parts
+
+	opening sync.Mutex // one caller opens the Host; others wait
+	runs    *runs      // made by open
 	closed  bool
+}
+
+// parts are what calls pass through and what asks for runs. None of them needs a model.
+type parts struct {
+	queue       *wake.Queue
+	planner     *wake.Planner
+	gate        *gate.Gate
+	hub         *chat.Hub
+	desk        *chat.Desk
+	delegation  *agent.Delegation
+	automations *automation.Room
+	branches    *branch.Desk
+}
+
+// runs are what serves runs, with a model.
+type runs struct {
+	models    *model.Providers // nil when the program brought its own model
+	memory    *memory.Room
+	scheduler *wake.Scheduler
+	deadlines *agent.Deadlines
+}
+
+// sandboxes are the pools of processes that run code nobody vouches for.
+type sandboxes struct {
+	scripts *js.Pool
+	python  *py.Pool
+}
+
+// telemetry is what is measured and traced.
+type telemetry struct {
+	metrics *metrics
+	tracing *trace.TracerProvider // nil when spans go nowhere
+}
+
+// tracer makes spans. Nil means that there are none.
+func (t telemetry) tracer() oteltrace.Tracer {
+	if t.tracing == nil {
+		return nil
+	}
+	return t.tracing.Tracer("reeve")
 }
 
 // New opens the data directory and the store, and registers the built-in tools. Close it, or let Run do so.
@@ -114,8 +146,8 @@ func New(ctx context.Context, cfg Config) (h *Host, err error) {
 		return nil, errors.Join(err, engine.Close())
 	}
 	h.db.LogTo(h.log)
-	h.metrics = newMetrics(h.db)
-	if h.tracing, err = newTracing(ctx); err == nil {
+	h.telemetry.metrics = newMetrics(h.db)
+	if h.telemetry.tracing, err = newTracing(ctx); err == nil {
 		err = h.assemble()
 	}
 	if err != nil {
@@ -136,73 +168,77 @@ func openEngine(ctx context.Context, cfg Config) (store.Engine, error) {
 	return sqlite.Open(ctx, sqlite.Config{File: file, Hook: cfg.OnFault})
 }
 
-// assemble makes the gate and fills it with the built-in packs.
-func (h *Host) assemble() error {
-	h.guard = web.Guard{Allow: h.cfg.HTTPAllow}
-	h.scripts = js.New(js.Config{Confine: confine.Worker})
-	b := h.cfg.backoff()
-	h.auto = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.scripts, Backoff: b, Webhook: h.cfg.Webhook != "",
-		Limits: js.Limits{Time: time.Duration(h.cfg.ScriptTime)}})
-	h.calls = &agent.Delegation{DB: h.db, Depth: h.cfg.Depth}
-	h.gate = gate.New(gate.Config{Overdue: h.calls.Overdue, DB: h.db, Log: h.log, ItemRule: h.auto, OutputCap: h.cfg.OutputCap, ApprovalTTL: time.Duration(h.cfg.ApprovalTTL),
-		Backoff: b, OnChange: h.changed, Tracer: h.tracer(), OnCall: h.metrics.called, RunBudgets: !h.cfg.limits().Budget.IsZero(),
-		Builders: map[reeve.ToolKind]gate.Builder{reeve.HTTPTool: &web.Builder{Guard: h.guard, Secrets: h.secret}, reeve.ScriptTool: &automation.Builder{Pool: h.scripts}}})
-	h.auto.Gate, h.auto.Settings, h.calls.Gate = h.gate, h.gate.Catalogue, h.gate
-	h.branch = &branch.Desk{DB: h.db, Dir: filepath.Join(h.cfg.Dir, branchFolder)}
-	if err := h.branch.Open(); err != nil {
+// assemble makes the parts, each from those before it, and registers the built-in tools.
+func (h *Host) assemble() (err error) {
+	cfg, guard, webhook := h.cfg, web.Guard{Allow: h.cfg.HTTPAllow}, h.cfg.Webhook != ""
+	h.sandboxes = sandboxes{scripts: js.New(js.Config{Confine: confine.Worker}), python: newPython(cfg)}
+	p := &h.parts
+	p.queue, p.planner = wake.NewQueue(h.db), wake.NewPlanner(cfg.limits())
+	items := automation.NewItems()
+	p.gate = gate.New(gate.Config{DB: h.db, Log: h.log, ItemRule: items, Secrets: func() []string { return knownSecrets(cfg) },
+		OutputCap: cfg.OutputCap, ApprovalTTL: time.Duration(cfg.ApprovalTTL), Backoff: cfg.backoff(), OnChange: p.queue.Nudge,
+		Tracer: h.telemetry.tracer(), OnCall: h.telemetry.metrics.called, RunBudgets: !cfg.limits().Budget.IsZero(),
+		Builders: map[reeve.ToolKind]gate.Builder{
+			reeve.HTTPTool:   &web.Builder{Guard: guard, Secrets: h.secret},
+			reeve.ScriptTool: &automation.Builder{Pool: h.sandboxes.scripts}}})
+	p.hub = chat.NewHub(h.db, h.log)
+	p.desk = &chat.Desk{DB: h.db, Hub: p.hub, Process: p.gate.Process(), Server: p.queue, Fetcher: web.NewFetcher(guard)}
+	p.delegation = agent.NewDelegation(agent.DelegationConfig{DB: h.db, Desk: p.desk, Gate: p.gate, Depth: cfg.Depth})
+	p.automations = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.sandboxes.scripts, Gate: p.gate, Items: items,
+		Settings: p.gate.Catalogue, Waker: p.queue, Timers: p.planner, Process: p.gate.Process(), Backoff: cfg.backoff(), Webhook: webhook,
+		Limits: js.Limits{Time: time.Duration(cfg.ScriptTime)}})
+	if p.branches, err = branch.Open(h.db, filepath.Join(cfg.Dir, branchFolder)); err != nil {
 		return err
 	}
-	roots, err := files.New(files.Config{Dir: filepath.Join(h.cfg.Dir, workspaceFolder), Keep: keeper{h.db},
-		Projects: worktrees{h.branch}, Made: confine.Spare})
+	packs, err := h.packs(guard)
+	for _, t := range packs {
+		if err := p.gate.Catalogue.AddTool(t); err != nil {
+			return err
+		}
+		h.telemetry.metrics.addBuiltin(t.ID)
+	}
+	return err
+}
+
+// packs returns the built-in tools.
+func (h *Host) packs(guard web.Guard) ([]reeve.Tool, error) {
+	cfg, p := h.cfg, h.parts
+	roots, err := files.New(files.Config{Dir: filepath.Join(cfg.Dir, workspaceFolder), Keep: keeper{h.db},
+		Projects: worktrees{p.branches}, Made: confine.Spare})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	session, rest := &files.Session{DB: h.db}, &output.Pack{DB: h.db}
-	for _, pack := range [][]reeve.Tool{
+	off, _ := pythonOff(cfg)
+	return slices.Concat(
 		roots.Tools(),
-		session.Tools(),
-		rest.Tools(),
+		(&files.Session{DB: h.db}).Tools(),
+		(&output.Pack{DB: h.db}).Tools(),
 		(&media.Pack{Files: roots}).Tools(),
 		h.shell(roots).Tools(),
-		h.newPython().Tools(),
-		(&schedules.Pack{DB: h.db, Planner: h.planner}).Tools(),
+		(&python.Pack{Pool: h.sandboxes.python, Limits: cfg.Python.limits(), Off: off}).Tools(),
+		(&schedules.Pack{DB: h.db, Planner: p.planner}).Tools(),
 		(&scratchpad.Pack{DB: h.db}).Tools(),
 		(&journal.Pack{DB: h.db}).Tools(),
 		(&mail.Pack{DB: h.db}).Tools(),
-		(&agents.Pack{Asker: h.calls}).Tools(),
-		h.auto.Tools(),
-		(&users.Pack{Webhook: h.cfg.Webhook != ""}).Tools(),
-		(&oddment.Pack{Client: h.guard.Client(), Forecast: h.cfg.WeatherURL, Places: h.cfg.PlacesURL}).Tools(),
-	} {
-		for _, t := range pack {
-			if err := h.gate.Catalogue.AddTool(t); err != nil {
-				return err
-			}
-			h.metrics.built[t.ID] = true
-		}
-	}
-	return nil
-}
-
-// tracer makes the spans; nil means that there are none.
-func (h *Host) tracer() oteltrace.Tracer {
-	if h.tracing == nil {
-		return nil
-	}
-	return h.tracing.Tracer("reeve")
+		(&agents.Pack{Asker: p.delegation}).Tools(),
+		p.automations.Tools(),
+		(&users.Pack{Webhook: cfg.Webhook != ""}).Tools(),
+		(&oddment.Pack{Client: guard.Client(), Forecast: cfg.WeatherURL, Places: cfg.PlacesURL}).Tools(),
+	), nil
 }
 
 // AddTool registers a tool of your own. Do it before Handler, Call or Run.
 func (h *Host) AddTool(t reeve.Tool) error {
 	h.added = true
-	return h.gate.Catalogue.AddTool(t)
+	return h.parts.gate.Catalogue.AddTool(t)
 }
 
-// open writes the catalogue and makes the first workspace and token, once. What fails, because its caller went away, say, is tried again from the beginning by the next.
+// open writes the catalogue, makes the first workspace and token, and makes what serves runs, once. When it fails, the next
+// caller tries again from the beginning.
 func (h *Host) open(ctx context.Context) error {
 	h.opening.Lock()
 	defer h.opening.Unlock()
-	if h.opened {
+	if h.runs != nil {
 		return nil
 	}
 	if h.closed {
@@ -211,86 +247,56 @@ func (h *Host) open(ctx context.Context) error {
 	if err := h.adopt(ctx); err != nil {
 		return err
 	}
-	if err := h.gate.Open(ctx); err != nil {
+	if err := h.parts.gate.Open(ctx); err != nil {
 		return err
 	}
 	if err := h.bootstrap(ctx); err != nil {
 		return err
 	}
-	h.gate.Secrets = knownSecrets(h.cfg)
 	if part := h.checkSecrets(ctx); !part.OK {
 		h.log.Warn(part.Detail, "hint", part.Hint)
 	}
-	err := h.wake()
-	h.opened = err == nil
-	return err
+	runs, err := h.newRuns()
+	if err != nil {
+		return err
+	}
+	h.runs = runs
+	return nil
 }
 
-// wake assembles what runs agents: the brains, the conversations, and the room that wakes them.
-func (h *Host) wake() (err error) {
-	mind := h.cfg.Mind
-	var resolve func(string) (string, string)
+// newRuns makes what serves runs: the model, the brains, and the scheduler that hands runs to them.
+func (h *Host) newRuns() (_ *runs, err error) {
+	cfg, p, metrics := h.cfg, h.parts, h.telemetry.metrics
+	r := &runs{}
+	mind, resolve, known := cfg.Mind, agent.Resolver(nil), modelNamer(nil)
 	if mind == nil {
-		if h.models, err = model.Open(h.cfg.modelConfig()); err != nil {
-			return h.cfg.place(err)
+		if r.models, err = model.Open(cfg.modelConfig()); err != nil {
+			return nil, cfg.place(err)
 		}
-		mind, h.metrics.known, resolve = h.models, h.models.Known, h.models.Resolve
+		mind, resolve, known = r.models, r.models.Resolve, r.models.Known
 	} else {
 		mind = model.Counted(mind, h.log)
 	}
-	h.hub = chat.NewHub(h.db, h.log)
-	h.memory = memory.New(memory.Config{DB: h.db, Gate: h.gate, Model: mind, Log: h.log, Process: h.gate.Process()})
-	h.desk = &chat.Desk{DB: h.db, Hub: h.hub, Process: h.gate.Process(), Fetcher: web.NewFetcher(h.guard)}
-	thinker := &agent.Thinker{DB: h.db, Gate: h.gate, Model: mind, Stage: h.hub, Assemble: h.cfg.Assemble,
-		Extract: h.cfg.Extract, Steps: h.auto, Remember: h.memory.Nudge, Tracer: h.tracer(), Resolve: resolve,
-		OnAnswer: h.metrics.answered, Log: h.log}
-	brain := &agent.Brain{DB: h.db, Script: h.auto, Rehearsal: &agent.Rehearsal{DB: h.db, Gate: h.gate},
-		Thinker: thinker}
-	h.room, err = wake.New(wake.Config{DB: h.db, Log: h.log, Process: h.gate.Process(), Brain: brain, Concurrent: h.cfg.Runs, Attempts: h.cfg.RunAttempts, Entities: &journal.Pack{DB: h.db},
-		Limits: h.cfg.limits(), Webhook: h.cfg.Webhook, Client: h.guard.Client(), Ended: ended{h.desk, h.gate, h.calls, h.auto, h.metrics}})
-	if err == nil {
-		h.desk.Server, h.auto.Waker, h.auto.Server, h.auto.Timers, h.auto.Process = h.room, h.room, h.room, h.room, h.gate.Process()
-		h.calls.Desk, h.calls.Room = h.desk, h.room
+	r.memory = memory.New(memory.Config{DB: h.db, Gate: p.gate, Model: mind, Log: h.log, Process: p.gate.Process()})
+	thinker := &agent.Thinker{DB: h.db, Gate: p.gate, Model: mind, Stage: p.hub, Assemble: cfg.Assemble, Extract: cfg.Extract,
+		Steps: p.automations, Remember: r.memory.Nudge, Tracer: h.telemetry.tracer(), Resolve: resolve,
+		OnAnswer: func(a agent.Asked) { metrics.answered(a, known) }, Log: h.log}
+	brain := &agent.Brain{DB: h.db, Script: p.automations, Rehearsal: &agent.Rehearsal{DB: h.db, Gate: p.gate}, Thinker: thinker}
+	r.scheduler, err = wake.NewScheduler(wake.Config{DB: h.db, Log: h.log, Process: p.gate.Process(), Queue: p.queue,
+		Planner: p.planner, Brain: brain, Concurrent: cfg.Runs, Attempts: cfg.RunAttempts, Entities: &journal.Pack{DB: h.db},
+		Webhook: cfg.Webhook, Client: web.Guard{Allow: cfg.HTTPAllow}.Client(),
+		OnEnd: []wake.EndHandler{
+			wake.EachRun(p.delegation.Ending, p.gate.Lapse), // the answers that callers wait for, and the calls that nobody needs
+			wake.EachRun(p.desk.Ending),                     // what clients are told, once all that came of the calls is written
+			p.automations.Ending,                            // retries, repairs and stops
+		},
+		OnSkip:   []wake.SkipHandler{p.automations.Skipped},
+		AfterEnd: []func(reeve.Run){p.desk.Over, metrics.ended}})
+	if err != nil {
+		return nil, err
 	}
-	return err
-}
-
-// ended tells everybody who wants to know of runs that end.
-type ended struct {
-	*chat.Desk
-	gate    *gate.Gate
-	calls   *agent.Delegation
-	auto    *automation.Room
-	metrics *metrics
-}
-
-// Ending writes what belongs to the ends of runs: what their clients are told, the answers that others wait for, what nobody needs to be asked any more, and what follows from them.
-func (e ended) Ending(ctx context.Context, tx *store.Tx, runs []reeve.Run) error {
-	for _, run := range runs {
-		if err := e.calls.Ending(ctx, tx, run); err != nil {
-			return err
-		}
-		if err := e.gate.Lapse(ctx, tx, run); err != nil {
-			return err
-		}
-	}
-	for _, run := range runs { // when all is told that came of their calls
-		if err := e.Desk.Ending(ctx, tx, run); err != nil {
-			return err
-		}
-	}
-	return e.auto.Ending(ctx, tx, runs)
-}
-
-// Skipped writes what follows from wakes that no run will serve.
-func (e ended) Skipped(ctx context.Context, tx *store.Tx, wakes []reeve.Wake) error {
-	return e.auto.Skipped(ctx, tx, wakes)
-}
-
-// Over tells them.
-func (e ended) Over(run reeve.Run) {
-	e.Desk.Over(run)
-	e.metrics.ended(run)
+	r.deadlines = agent.NewDeadlines(p.delegation, r.scheduler, p.queue, h.log)
+	return r, nil
 }
 
 // Call makes a call as a Go program, through the same gate as everybody.
@@ -301,7 +307,7 @@ func (h *Host) Call(ctx context.Context, c reeve.Call) (reeve.Result, error) {
 	if c.Via == "" {
 		c.Via = reeve.ViaGo
 	}
-	return h.gate.Call(ctx, c)
+	return h.parts.gate.Call(ctx, c)
 }
 
 // Handler is the HTTP API.
@@ -309,9 +315,12 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 	if err := h.open(ctx); err != nil {
 		return nil, err
 	}
-	return httpapi.New(httpapi.Config{DB: h.db, Gate: h.gate, Wake: h.room, Desk: h.desk, Automations: h.auto, Branches: h.branch, Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: h.cfg.Hosts, Origins: h.cfg.Origins,
-		Rate: h.cfg.Rate, Burst: h.cfg.Burst, Heartbeat: h.cfg.Pulse, Doctor: h.doctor, Ready: h.ready, Held: h.held, Backup: h.snapshot,
-		Metrics: h.metrics.handler(), MetricsToken: h.cfg.MetricsToken, OpenTokens: h.added}), nil
+	cfg, p := h.cfg, h.parts
+	return httpapi.New(httpapi.Config{DB: h.db, Gate: p.gate, Scheduler: h.runs.scheduler, Queue: p.queue, Planner: p.planner, Desk: p.desk,
+		Automations: p.automations, Delegations: p.delegation, Branches: p.branches, Streams: h.streams, Log: h.log, Version: Version,
+		StartedAt: h.started, Hosts: cfg.Hosts, Origins: cfg.Origins, Rate: cfg.Rate, Burst: cfg.Burst, Heartbeat: cfg.Pulse,
+		Doctor: h.doctor, Ready: h.ready, Held: h.held, Backup: h.snapshot, Metrics: h.telemetry.metrics.handler(),
+		MetricsToken: cfg.MetricsToken, OpenTokens: h.added}), nil
 }
 
 // Step takes up operations that are due, runs the agents that are, sends what people are to be told, and forgets what was kept for long enough, once; a program
@@ -320,24 +329,28 @@ func (h *Host) Step(ctx context.Context) (int, error) {
 	if err := h.open(ctx); err != nil {
 		return 0, err
 	}
-	n, err := h.gate.Step(ctx)
+	n, err := h.parts.gate.Step(ctx)
 	if err != nil {
 		return n, err
 	}
-	runs, _, err := h.room.Step(ctx, together)
-	for _, run := range runs {
-		h.room.Serve(ctx, run)
+	settled, _, err := h.runs.deadlines.Step(ctx)
+	if n += settled; err != nil {
+		return n, err
+	}
+	begun, _, err := h.runs.scheduler.Step(ctx, together)
+	for _, run := range begun {
+		h.runs.scheduler.Serve(ctx, run)
 	}
 	if err != nil {
 		return n, err
 	}
-	n += len(runs)
-	if did, _, err := h.memory.Step(ctx); err != nil {
+	n += len(begun)
+	if did, _, err := h.runs.memory.Step(ctx); err != nil {
 		return n, err
 	} else if did {
 		n++
 	}
-	sent, _, err := h.room.DeliverStep(ctx)
+	sent, _, err := h.runs.scheduler.DeliverStep(ctx)
 	if err != nil {
 		return n + sent, err
 	}
@@ -347,16 +360,6 @@ func (h *Host) Step(ctx context.Context) (int, error) {
 
 // together is how many runs one Step takes up.
 const together = 16
-
-// planner is the wake room, which is there before any call is.
-func (h *Host) planner() schedules.Planner { return h.room }
-
-// changed wakes the loop that wakes agents.
-func (h *Host) changed() {
-	if h.room != nil {
-		h.room.Nudge()
-	}
-}
 
 // Run serves until ctx ends, then lets what is under way finish, for a while, and closes. Ready, when it is not nil,
 // is told the address once requests are answered.
@@ -378,11 +381,12 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelWarn)}
 	group, inner := errgroup.WithContext(ctx)
-	group.Go(func() error { return h.gate.Run(inner) })
-	group.Go(func() error { return h.room.Run(inner) })
-	group.Go(func() error { return h.room.Deliver(inner) })
-	group.Go(func() error { return h.hub.Run(inner) })
-	group.Go(func() error { return h.memory.Run(inner) })
+	group.Go(func() error { return h.parts.gate.Run(inner) })
+	group.Go(func() error { return h.runs.scheduler.Run(inner) })
+	group.Go(func() error { return h.runs.scheduler.Deliver(inner) })
+	group.Go(func() error { return h.runs.deadlines.Run(inner) })
+	group.Go(func() error { return h.parts.hub.Run(inner) })
+	group.Go(func() error { return h.runs.memory.Run(inner) })
 	group.Go(func() error { return h.keepForgetting(inner) })
 	group.Go(func() error {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -430,13 +434,13 @@ func (h *Host) Close() error {
 	h.opening.Lock()
 	h.closed = true
 	h.opening.Unlock()
-	if h.opened {
-		errs = append(errs, h.gate.Close(quiet))
+	if h.runs != nil {
+		errs = append(errs, h.parts.gate.Close(quiet))
 	}
-	if h.tracing != nil {
-		errs = append(errs, h.tracing.Shutdown(quiet))
+	if h.telemetry.tracing != nil {
+		errs = append(errs, h.telemetry.tracing.Shutdown(quiet))
 	}
-	return errors.Join(append(errs, h.scripts.Close(), h.python.Close(), h.db.Close(), h.unlock())...)
+	return errors.Join(append(errs, h.sandboxes.scripts.Close(), h.sandboxes.python.Close(), h.db.Close(), h.unlock())...)
 }
 
 // secret reads a stored secret for a tool's request.

@@ -25,8 +25,7 @@ type metrics struct {
 	tokens   *prometheus.CounterVec
 	micros   *prometheus.CounterVec
 	runs     *prometheus.CounterVec
-	built    map[string]bool                               // the tools that every workspace has
-	known    func(asked, provider, answered string) string // names a model; nil where the program has brought its own
+	built    map[string]bool // the tools that every workspace has
 }
 
 var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
@@ -51,6 +50,9 @@ func newMetrics(db *store.DB) *metrics {
 	return m
 }
 
+// addBuiltin counts a tool under its own name.
+func (m *metrics) addBuiltin(id string) { m.built[id] = true }
+
 // handler serves them.
 func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
@@ -65,10 +67,14 @@ func (m *metrics) called(s gate.Seen) {
 	m.took.WithLabelValues(name).Observe(float64(s.Spent.Millis) / 1000)
 }
 
-func (m *metrics) answered(a agent.Asked) {
+// modelNamer names the model that answered.
+type modelNamer func(asked, provider, answered string) string
+
+// answered counts a question to a model. Without a namer, all models are counted together.
+func (m *metrics) answered(a agent.Asked, known modelNamer) {
 	name := "other"
-	if m.known != nil {
-		name = m.known(a.For, a.Provider, a.Model)
+	if known != nil {
+		name = known(a.For, a.Provider, a.Model)
 	}
 	m.asked.WithLabelValues(name, string(a.Code)).Inc()
 	m.thought.WithLabelValues(name).Observe(float64(a.Spent.Millis) / 1000)

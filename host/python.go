@@ -8,7 +8,6 @@ import (
 	"reeve/internal/sandbox/confine"
 	"reeve/internal/sandbox/lock"
 	"reeve/internal/sandbox/py"
-	"reeve/toolbox/python"
 )
 
 // PythonConfig is what an operator can set about execute_python.
@@ -33,20 +32,18 @@ func (c PythonConfig) limits() py.Limits {
 	return py.Limits{Time: time.Duration(c.Time), Memory: int64(c.MemoryMB) << 20, Output: int64(c.OutputKB) << 10}
 }
 
-// newPython makes what runs Python. It starts nothing before there is something to run.
-func (h *Host) newPython() *python.Pack {
-	c := h.cfg.Python
+// newPython makes the pool that runs Python. It starts nothing before there is something to run.
+func newPython(cfg Config) *py.Pool {
+	c := cfg.Python
 	if c.Cache == "" {
-		c.Cache = filepath.Join(h.cfg.Dir, pythonFolder)
+		c.Cache = filepath.Join(cfg.Dir, pythonFolder)
 	}
-	h.python = py.New(py.Config{Dir: c.Cache, Memory: int64(c.MemoryMB) << 20, Max: c.Runs, Confine: confine.Worker})
-	off, _ := h.pythonOff()
-	return &python.Pack{Pool: h.python, Limits: c.limits(), Off: off}
+	return py.New(py.Config{Dir: c.Cache, Memory: int64(c.MemoryMB) << 20, Max: c.Runs, Confine: confine.Worker})
 }
 
-// pythonOff says why there is no Python, and what to do; empty means that there is.
-func (h *Host) pythonOff() (reason, hint string) {
-	if h.cfg.Python.Disabled {
+// pythonOff returns why there is no Python, and what to do. An empty reason means that there is Python.
+func pythonOff(cfg Config) (reason, hint string) {
+	if cfg.Python.Disabled {
 		return "the server's configuration switches it off", "set python.disabled to false in it"
 	}
 	if err := lock.Available(); err != nil {
@@ -58,7 +55,7 @@ func (h *Host) pythonOff() (reason, hint string) {
 
 // checkPython says whether this server can run Python.
 func (h *Host) checkPython() reeve.PartHealth {
-	reason, hint := h.pythonOff()
+	reason, hint := pythonOff(h.cfg)
 	if h.cfg.Python.Disabled {
 		return reeve.PartHealth{Name: "python", OK: true, Detail: "execute_python is off: " + reason}
 	}

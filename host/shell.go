@@ -15,7 +15,7 @@ import (
 
 // shell is the pack of commands: in the workspace's /shared, or on a project's branch.
 func (h *Host) shell(roots *files.Pack) *shell.Pack {
-	return &shell.Pack{Root: roots.Shared, Env: h.shellEnv, Backend: h.cfg.Shell, Projects: projects{h.branch},
+	return &shell.Pack{Root: roots.Shared, Env: h.shellEnv, Backend: h.cfg.Shell, Projects: projects{h.parts.branches},
 		Shells: shells{h.db}, Total: int64(h.cfg.ShellDisk) << 20}
 }
 

@@ -28,15 +28,16 @@ type start struct {
 }
 
 // Run runs it. Whatever a brain ran into because a person ended the run, it is that which ended it.
-func (b *Brain) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
-	end := b.run(ctx, run)
+// The server serves the runs that this one begins.
+func (b *Brain) Run(ctx context.Context, run reeve.Run, server reeve.RunServer) reeve.RunEnd {
+	end := b.run(ctx, run, server)
 	if why := reeve.WhyEnded(ctx); why != nil && (end.State == reeve.RunFailed || end.State == reeve.RunCancelled) {
 		end.State, end.Err = reeve.RunCancelled, why
 	}
 	return end
 }
 
-func (b *Brain) run(ctx context.Context, run reeve.Run) reeve.RunEnd {
+func (b *Brain) run(ctx context.Context, run reeve.Run, server reeve.RunServer) reeve.RunEnd {
 	var begin start
 	err := b.DB.View(ctx, func(s *store.Snap) (err error) {
 		if begin.script, err = s.IsAutomation(ctx, run.AgentID); err != nil || begin.script {
@@ -61,5 +62,5 @@ func (b *Brain) run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	if set.Rehearsal != nil {
 		return b.Rehearsal.Run(ctx, run)
 	}
-	return b.Thinker.run(ctx, run, begin, set)
+	return b.Thinker.run(ctx, run, begin, set, server)
 }

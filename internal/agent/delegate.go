@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/notify"
 	"reeve/internal/store"
 )
 
@@ -21,11 +22,6 @@ type Concluder interface {
 	Conclude(ctx context.Context, tx *store.Tx, workspace, operation string, end reeve.CallEnd) error
 }
 
-// Ender ends runs.
-type Ender interface {
-	End(ctx context.Context, workspace, run string, why *reeve.Error) (reeve.Run, error)
-}
-
 // DefaultDepth is how many calls of agents by agents may lie within each other when the operator does not say.
 const DefaultDepth = 3
 
@@ -33,12 +29,28 @@ const DefaultDepth = 3
 // transaction, and so are the end of the other's run and the answer: whatever dies in between, the other answers once, and the
 // caller hears it once. Nothing waits but rows.
 type Delegation struct {
+	DelegationConfig
+	changed notify.Signal // a deadline was set, or brought forward
+}
+
+// DelegationConfig configures a Delegation.
+type DelegationConfig struct {
 	DB    *store.DB
 	Desk  Desk
 	Gate  Concluder
-	Room  Ender
-	Depth int // Default: DefaultDepth
+	Depth int // how many calls of agents by agents may lie within each other. Default: DefaultDepth
 }
+
+// NewDelegation makes a Delegation.
+func NewDelegation(cfg DelegationConfig) *Delegation {
+	if cfg.Depth == 0 {
+		cfg.Depth = DefaultDepth
+	}
+	return &Delegation{DelegationConfig: cfg, changed: notify.New()}
+}
+
+// Nudge makes Deadlines look now.
+func (d *Delegation) Nudge() { d.changed.Notify() }
 
 // Delegate hands a task to another agent, which knows nothing but the input.
 func (d *Delegation) Delegate(ctx context.Context, inv *reeve.Invocation, to, input string, within time.Duration) error {
@@ -106,7 +118,12 @@ func (d *Delegation) ask(ctx context.Context, inv *reeve.Invocation, a reeve.Ask
 	if err != nil {
 		return err
 	}
-	inv.Afterwards(func() { d.Desk.Serve(run) })
+	inv.Afterwards(func() {
+		d.Desk.Serve(run)
+		if within < deadlinePoll {
+			d.Nudge() // its time is up before Deadlines would look
+		}
+	})
 	waits := reeve.Errorf(reeve.InProgress, "%s has been asked, in %s", a.Agent.Name, run.ID)
 	waits.RetryAfter = within
 	return waits
@@ -154,12 +171,8 @@ func (d *Delegation) others(ctx context.Context, tx *store.Tx, workspace string)
 
 // fits refuses circles, and calls that lie too deep within each other.
 func (d *Delegation) fits(ctx context.Context, tx *store.Tx, a reeve.Asking) error {
-	most := d.Depth
-	if most == 0 {
-		most = DefaultDepth
-	}
 	circle := slices.IndexFunc(a.Ancestors, func(b reeve.Ancestor) bool { return b.AgentID == a.Agent.ID })
-	if circle < 0 && len(a.Ancestors) <= most {
+	if circle < 0 && len(a.Ancestors) <= d.Depth {
 		return nil
 	}
 	var names []string
@@ -174,7 +187,7 @@ func (d *Delegation) fits(ctx context.Context, tx *store.Tx, a reeve.Asking) err
 	if circle >= 0 {
 		return reeve.Errorf(reeve.Denied, "this would be a circle: %s", path).Hintf("answer with what you have; whoever asked you is waiting for it")
 	}
-	return reeve.Errorf(reeve.Denied, "agents may call each other %d deep, and this would be deeper: %s", most, path).Hintf("do it yourself, or answer with what you have")
+	return reeve.Errorf(reeve.Denied, "agents may call each other %d deep, and this would be deeper: %s", d.Depth, path).Hintf("do it yourself, or answer with what you have")
 }
 
 // Ending delivers what a run came to that another's call began, in the transaction that ends it.
@@ -208,40 +221,3 @@ func (d *Delegation) outcome(ctx context.Context, tx *store.Tx, run reeve.Run) r
 // passedOn are the reasons for which a run ended that its caller is told by their code. Others are the other's own affair.
 var passedOn = []reeve.Code{reeve.AssemblyFailed, reeve.BudgetExceeded, reeve.Canceled, reeve.Crashed, reeve.ModelFailed, reeve.RateLimited, reeve.StepLimit, reeve.Stopped,
 	reeve.Timeout, reeve.Unavailable}
-
-// again is how soon a call is looked at again whose time is up, and that waits for a person.
-const again = 30 * time.Second
-
-// Overdue settles a call whose time to wait is up, or that nobody told of the end of what it waits for. The time of people does not count: while
-// the other waits for one, so does the call.
-func (d *Delegation) Overdue(ctx context.Context, op reeve.Operation) error {
-	var run reeve.Run
-	var begun, goesOn bool
-	err := d.DB.View(ctx, func(s *store.Snap) (err error) {
-		if run, begun, err = s.RunAnswering(ctx, op.ID); err != nil {
-			return err
-		}
-		goesOn, err = s.GoesOn(ctx, run)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if begun && run.State == reeve.RunParked && !goesOn {
-		return d.DB.Update(ctx, func(tx *store.Tx) error {
-			is, next := op, tx.Now().Add(again)
-			is.Owner, is.NextAttemptAt = "", &next
-			return tx.MoveOperation(ctx, op, is, nil)
-		})
-	}
-	if begun && !run.State.Final() {
-		_, err = d.Room.End(ctx, run.WorkspaceID, run.ID, reeve.Errorf(reeve.Timeout, "it did not answer in time"))
-		return err
-	}
-	return d.DB.Update(ctx, func(tx *store.Tx) error {
-		if !begun {
-			return d.Gate.Conclude(ctx, tx, op.WorkspaceID, op.ID, reeve.CallEnd{Err: reeve.Errorf(reeve.ToolFailed, "what it began is gone")})
-		}
-		return d.Ending(ctx, tx, run)
-	})
-}

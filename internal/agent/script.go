@@ -14,12 +14,13 @@ import (
 
 // Steps runs automations as steps of turns.
 type Steps interface {
-	Compute(ctx context.Context, s reeve.AutomationStep) (json.RawMessage, error)
+	Compute(ctx context.Context, s reeve.AutomationStep, server reeve.RunServer) (json.RawMessage, error)
 }
 
 // scripted is an automation in place of a built-in step, which an agent's config names.
 type scripted struct {
 	steps      Steps
+	server     reeve.RunServer
 	run        reeve.Run
 	automation string
 	tries      int
@@ -29,7 +30,7 @@ type scripted struct {
 func (v *turn) assembler() Assembler {
 	switch {
 	case v.set.Assembly != "":
-		return &scripted{steps: v.Steps, run: v.run, automation: v.set.Assembly}
+		return &scripted{steps: v.Steps, server: v.server, run: v.run, automation: v.set.Assembly}
 	case v.Assemble != nil:
 		return v.Assemble
 	}
@@ -39,7 +40,7 @@ func (v *turn) assembler() Assembler {
 // extractor gives who takes notes of the turn; nil means nobody.
 func (v *turn) extractor() Extractor {
 	if v.set.Extraction != "" {
-		return &scripted{steps: v.Steps, run: v.run, automation: v.set.Extraction}
+		return &scripted{steps: v.Steps, server: v.server, run: v.run, automation: v.set.Extraction}
 	}
 	return v.Extract
 }
@@ -77,7 +78,7 @@ func (s *scripted) Assemble(ctx context.Context, in AssemblyInput) (r model.Requ
 	if err != nil {
 		return r, err
 	}
-	value, err := s.steps.Compute(ctx, reeve.AutomationStep{Run: s.run, Automation: s.automation, Input: text})
+	value, err := s.steps.Compute(ctx, reeve.AutomationStep{Run: s.run, Automation: s.automation, Input: text}, s.server)
 	if err != nil {
 		return r, err
 	}
@@ -147,7 +148,7 @@ func (s *scripted) Extract(ctx context.Context, in ExtractionInput) ([]string, e
 	if err != nil {
 		return nil, err
 	}
-	value, err := s.steps.Compute(ctx, reeve.AutomationStep{Run: s.run, Automation: s.automation, Key: "extract:" + strconv.Itoa(s.tries), Input: text})
+	value, err := s.steps.Compute(ctx, reeve.AutomationStep{Run: s.run, Automation: s.automation, Key: "extract:" + strconv.Itoa(s.tries), Input: text}, s.server)
 	if err != nil {
 		return nil, err
 	}

@@ -49,6 +49,7 @@ type Thinker struct {
 type turn struct {
 	*Thinker
 	run       reeve.Run
+	server    reeve.RunServer // serves automations that do steps of the turn
 	agent     reeve.Agent
 	set       Settings
 	log       *log
@@ -64,8 +65,8 @@ type turn struct {
 }
 
 // run goes on with a run until it ends, or waits.
-func (t *Thinker) run(ctx context.Context, run reeve.Run, begin start, set Settings) reeve.RunEnd {
-	v := &turn{Thinker: t, run: run, agent: begin.agent, set: set, offered: map[string]bool{}, deferred: map[string]bool{}, told: map[string]bool{}}
+func (t *Thinker) run(ctx context.Context, run reeve.Run, begin start, set Settings, server reeve.RunServer) reeve.RunEnd {
+	v := &turn{Thinker: t, run: run, server: server, agent: begin.agent, set: set, offered: map[string]bool{}, deferred: map[string]bool{}, told: map[string]bool{}}
 	t.Gate.Meet(run)
 	return v.whole(ctx, func(ctx context.Context) reeve.RunEnd { return v.loop(ctx, begin) })
 }

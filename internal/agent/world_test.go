@@ -59,23 +59,19 @@ func calls(pairs ...string) func(model.Request) (model.Answer, error) {
 	}
 }
 
-// world is a thinker on a real store, behind a real gate, served by a real wake room.
+// world is a thinker on a real store, behind a real gate, served by a real scheduler.
 type world struct {
 	t     testing.TB
 	db    *store.DB
 	gate  *gate.Gate
-	room  *wake.Room
+	queue *wake.Queue
+	room  *wake.Scheduler
 	think *Thinker
 	model *script
 	agent reeve.Agent
 	conv  reeve.Conversation
 	ends  []reeve.Run
 }
-
-// Ending, Skipped and Over note how runs ended.
-func (w *world) Ending(context.Context, *store.Tx, []reeve.Run) error   { return nil }
-func (w *world) Skipped(context.Context, *store.Tx, []reeve.Wake) error { return nil }
-func (w *world) Over(run reeve.Run)                                     { w.ends = append(w.ends, run) }
 
 func newWorld(t testing.TB, config string, tools []reeve.Tool, plan ...func(model.Request) (model.Answer, error)) *world {
 	t.Helper()
@@ -114,8 +110,11 @@ func (w *world) start(tools []reeve.Tool) {
 	}
 	w.must(w.gate.Open(w.t.Context()))
 	w.think = &Thinker{DB: w.db, Gate: w.gate, Model: w.model, Log: slog.New(slog.DiscardHandler)}
-	room, err := wake.New(wake.Config{DB: w.db, Log: slog.New(slog.DiscardHandler), Process: w.gate.Process(), Brain: &Brain{DB: w.db, Thinker: w.think,
-		Rehearsal: &Rehearsal{DB: w.db, Gate: w.gate}}, Ended: w})
+	w.queue = wake.NewQueue(w.db)
+	brain := &Brain{DB: w.db, Thinker: w.think, Rehearsal: &Rehearsal{DB: w.db, Gate: w.gate}}
+	room, err := wake.NewScheduler(wake.Config{DB: w.db, Log: slog.New(slog.DiscardHandler), Process: w.gate.Process(), Queue: w.queue,
+		Planner: wake.NewPlanner(wake.Limits{}), Brain: brain,
+		AfterEnd: []func(reeve.Run){func(run reeve.Run) { w.ends = append(w.ends, run) }}})
 	w.must(err)
 	w.room = room
 }
@@ -151,7 +150,7 @@ func (w *world) say(text string) (run reeve.Run) {
 		_, err = tx.InsertRun(ctx, run)
 		return err
 	})
-	w.room.Take(run)
+	w.queue.Take(run)
 	return run
 }
 

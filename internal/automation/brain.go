@@ -27,8 +27,8 @@ func (r *Room) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 	if held != "" {
 		return reeve.RunEnd{State: reeve.RunPaused, Output: held}
 	}
-	r.enlist(w)
-	defer r.dismiss(w)
+	r.Items.add(w)
+	defer r.Items.remove(w)
 	var value json.RawMessage
 	if w.note.Type == reeve.ApplyRun {
 		err = w.apply(ctx)

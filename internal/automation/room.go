@@ -46,12 +46,12 @@ type Config struct {
 	DB       *store.DB
 	Log      *slog.Logger
 	Pool     *js.Pool
-	Gate     Gate      // set before the first run
-	Settings Settings  // set with Gate
-	Waker    Waker     // set before the first run is asked for
-	Server   Server    // set before the first step is asked for; see Compute
-	Process  string    // who owns the runs begun here; set with Server
-	Timers   Timers    // set with it
+	Gate     Gate      // makes the calls of scripts
+	Items    *Items    // knows the scripts that run here; the gate's item rule
+	Settings Settings  // checks the settings of tools that are attached
+	Waker    Waker     // asks for runs
+	Timers   Timers    // plans schedules
+	Process  string    // who owns the runs begun here; it must be announced in the store
 	Limits   js.Limits // of one run. Default: an hour, and otherwise the sandbox's own
 
 	Backoff backoff.Policy // before a run that the network failed is made again. Default: 10 s doubling to 10 min, 5 tries
@@ -62,7 +62,6 @@ type Config struct {
 type Room struct {
 	Config
 	mu    sync.Mutex
-	live  map[string]*work // by run
 	steps map[string]*step // by run: what somebody here waits for
 }
 
@@ -72,26 +71,5 @@ func New(cfg Config) *Room {
 		cfg.Limits.Time = time.Hour
 	}
 	cfg.Backoff = cfg.Backoff.WithDefaults()
-	return &Room{Config: cfg, live: map[string]*work{}, steps: map[string]*step{}}
-}
-
-// working gives the run that is under way here; nil means that it is not.
-func (r *Room) working(run string) *work {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.live[run]
-}
-
-func (r *Room) enlist(w *work) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.live[w.run.ID] = w
-}
-
-func (r *Room) dismiss(w *work) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.live[w.run.ID] == w {
-		delete(r.live, w.run.ID)
-	}
+	return &Room{Config: cfg, steps: map[string]*step{}}
 }

@@ -8,37 +8,6 @@ import (
 	"reeve/internal/store"
 )
 
-// Allow is the item rule: what changes something is called inside one item that is not settled, and then is the operation that
-// this item's key names. A script that breaks the rule has its run aborted. The gate asks.
-func (r *Room) Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (op string, err error) {
-	w := r.working(c.Run)
-	if w == nil {
-		return "", reeve.Errorf(reeve.Denied, "no script of run %s is under way here", c.Run)
-	}
-	if t.Pack == scriptsPack {
-		return "", reeve.Errorf(reeve.NotFound, "tool %q not found", t.ID).Hintf("it is for planning and mending scripts, and never for a script itself")
-	}
-	if !mutates(t, args) {
-		return "", nil
-	}
-	base, err := w.claim(c, t, args)
-	switch {
-	case err != nil:
-		return "", err
-	case base.named: // it was overtaken: by a pause perhaps
-		return base.operation, w.goesOn(ctx)
-	}
-	if op = base.operation; !base.fresh {
-		if op, err = w.settleName(ctx, base, t, args); err != nil {
-			return "", err
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.named[c.Ref] = op
-	return op, nil
-}
-
 // reads tells whether a call that was not judged yet will be found to change nothing.
 func reads(t reeve.Tool, input json.RawMessage) bool {
 	v, err := reeve.ParseJSON(input)
@@ -157,13 +126,4 @@ func pick(args json.RawMessage, names []string) json.RawMessage {
 		return args
 	}
 	return out
-}
-
-// Admit writes what waits to be written of the ledger into the transaction of the call that takes it along.
-func (r *Room) Admit(ctx context.Context, tx *store.Tx, c reeve.Call) error {
-	w := r.working(c.Run)
-	if w == nil || !w.carries(c.Ref) {
-		return nil
-	}
-	return w.write(ctx, tx, false)
 }

@@ -11,12 +11,6 @@ import (
 	"reeve/internal/store"
 )
 
-// Server serves runs that are begun here, and ends them.
-type Server interface {
-	ServeBegun(ctx context.Context, run reeve.Run)
-	End(ctx context.Context, workspace, run string, why *reeve.Error) (reeve.Run, error)
-}
-
 // step is a run that somebody here waits for.
 type step struct {
 	input json.RawMessage
@@ -25,8 +19,8 @@ type step struct {
 
 // Compute runs an automation as a step of another run, at once and beside whatever else it does, and gives what its script came to. The run draws on the
 // other's budgets and ends with it, but acts by the automation's own rights. A step that has a key is run once under it: the same again
-// waits for that run, and gives how it ended.
-func (r *Room) Compute(ctx context.Context, s reeve.AutomationStep) (json.RawMessage, error) {
+// waits for that run, and gives how it ended. The server serves the run, and ends it when nobody waits for it any more.
+func (r *Room) Compute(ctx context.Context, s reeve.AutomationStep, server reeve.RunServer) (json.RawMessage, error) {
 	run, fresh, err := r.beginStep(ctx, s)
 	if err != nil {
 		return nil, err
@@ -41,11 +35,11 @@ func (r *Room) Compute(ctx context.Context, s reeve.AutomationStep) (json.RawMes
 			defer r.mu.Unlock()
 			delete(r.steps, run.ID)
 		}()
-		stop := context.AfterFunc(ctx, func() { r.endStep(ctx, run) })
-		r.Server.ServeBegun(context.WithoutCancel(ctx), run)
+		stop := context.AfterFunc(ctx, func() { r.endStep(ctx, run, server) })
+		server.ServeBegun(context.WithoutCancel(ctx), run)
 		stop()
 	}
-	if run, err = r.awaitStep(ctx, run); err != nil {
+	if run, err = r.awaitStep(ctx, run, server); err != nil {
 		return nil, err
 	}
 	if run.State != reeve.RunCompleted {
@@ -60,12 +54,12 @@ func (r *Room) Compute(ctx context.Context, s reeve.AutomationStep) (json.RawMes
 }
 
 // endStep ends a step's run that took too long, or that nobody wants any more.
-func (r *Room) endStep(ctx context.Context, run reeve.Run) {
+func (r *Room) endStep(ctx context.Context, run reeve.Run, server reeve.RunServer) {
 	why := reeve.Errorf(reeve.Timeout, "it took too long")
 	if context.Cause(ctx) != context.DeadlineExceeded { //nolint:errorlint // the context's own
 		why = reeve.Errorf(reeve.Canceled, "nobody waits for it any more")
 	}
-	if _, err := r.Server.End(context.WithoutCancel(ctx), run.WorkspaceID, run.ID, why); err != nil && reeve.CodeOf(err) != reeve.Conflict {
+	if _, err := server.End(context.WithoutCancel(ctx), run.WorkspaceID, run.ID, why); err != nil && reeve.CodeOf(err) != reeve.Conflict {
 		r.Log.Warn("a step's run could not be ended", "run", run.ID, "error", err)
 	}
 }
@@ -74,7 +68,7 @@ func (r *Room) endStep(ctx context.Context, run reeve.Run) {
 const lookEvery = 25 * time.Millisecond
 
 // awaitStep waits until a step's run has ended; when ctx ends first, it ends it.
-func (r *Room) awaitStep(ctx context.Context, run reeve.Run) (reeve.Run, error) {
+func (r *Room) awaitStep(ctx context.Context, run reeve.Run, server reeve.RunServer) (reeve.Run, error) {
 	keep := context.WithoutCancel(ctx)
 	for {
 		err := r.DB.View(keep, func(s *store.Snap) (err error) {
@@ -85,7 +79,7 @@ func (r *Room) awaitStep(ctx context.Context, run reeve.Run) (reeve.Run, error) 
 			return run, err
 		}
 		if !notify.Sleep(ctx, lookEvery) {
-			r.endStep(ctx, run)
+			r.endStep(ctx, run, server)
 			return run, context.Cause(ctx)
 		}
 	}

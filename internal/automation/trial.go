@@ -80,8 +80,8 @@ func (r *Room) try(ctx context.Context, t trial) (tried, error) {
 	}
 	w.names = nameTools(tools)
 	w.names.task = t.task
-	r.enlist(w)
-	defer r.dismiss(w)
+	r.Items.add(w)
+	defer r.Items.remove(w)
 	limits := r.Limits
 	limits.Time = min(limits.Time, trialTime)
 	value, err := r.Pool.Run(ctx, w.text(), limits, w)

@@ -25,25 +25,26 @@ type Desk struct {
 	doing sync.Map    // by branch: what is being done with it on a person's word, such as "merged"
 }
 
-// Open makes the folder for branches, and clears away what servers that died left in it. What is not old may be another server's.
-func (d *Desk) Open() error {
-	if err := os.MkdirAll(d.Dir, 0o700); err != nil {
-		return unwritable(err)
+// Open makes a desk and its folder for branches, and removes what servers that died left in the folder. What is not old may
+// be another server's.
+func Open(db *store.DB, dir string) (*Desk, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, unwritable(err)
 	}
-	list, err := os.ReadDir(d.Dir)
+	list, err := os.ReadDir(dir)
 	if err != nil {
-		return unwritable(err)
+		return nil, unwritable(err)
 	}
 	for _, e := range list {
 		info, err := e.Info()
 		if err != nil || strings.HasPrefix(e.Name(), reeve.PrefixBranch+"_") && !strings.HasSuffix(e.Name(), ".new") || reeve.Now().Sub(info.ModTime()) < time.Hour {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(d.Dir, e.Name())); err != nil {
-			return unwritable(err)
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return nil, unwritable(err)
 		}
 	}
-	return nil
+	return &Desk{DB: db, Dir: dir}, nil
 }
 
 // Work is a call's place on its branch, which is the call's alone until it leaves.

@@ -75,13 +75,3 @@ func (g *Gate) tellUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation
 	return tx.AppendFrame(ctx, run.SessionID, "unknown:"+tx.NewID(reeve.PrefixMessage), reeve.Frame{Type: reeve.FrameApproval, TurnID: run.ID, AgentID: op.AgentID, MessageID: op.CallID,
 		ToolCallID: info.Ref, Tool: op.Tool, Args: json.RawMessage(c.Args), OperationID: op.ID, Code: r.Code, Message: r.Message, Hint: r.Hint})
 }
-
-// overdue settles a call whose time to wait is up.
-func (g *Gate) overdue(ctx context.Context, op reeve.Operation) error {
-	if g.Overdue != nil {
-		return g.Overdue(ctx, op)
-	}
-	return g.DB.Update(ctx, func(tx *store.Tx) error {
-		return g.Conclude(ctx, tx, op.WorkspaceID, op.ID, reeve.CallEnd{Err: reeve.Errorf(reeve.Timeout, "what it began did not end in time")})
-	})
-}

@@ -54,7 +54,6 @@ func (c *Catalogue) AddTool(t reeve.Tool) error {
 
 // Open writes the compiled-in tools into the catalogue and registers this process.
 func (g *Gate) Open(ctx context.Context) error {
-	g.process = g.DB.NewID(reeve.PrefixProcess)
 	var shadowed []reeve.Tool
 	err := g.DB.Update(ctx, func(tx *store.Tx) (err error) {
 		if shadowed, err = g.Catalogue.sync(ctx, tx); err != nil {
@@ -339,5 +338,5 @@ func (c *Catalogue) Profiles(ctx context.Context, s *store.Snap, workspace strin
 	return list, nil
 }
 
-// Process is the name this process is announced under.
+// Process is the name that Open announces this process under.
 func (g *Gate) Process() string { return g.process }

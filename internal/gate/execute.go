@@ -59,9 +59,7 @@ func (a *Attempt) executeLocal(ctx context.Context) (res reeve.Result, err error
 	})
 	switch code := reeve.CodeOf(err); {
 	case err == nil:
-		if a.began.Committed(); o.ending == awaiting && a.awaitTime(o) < poll {
-			a.g.Nudge() // its time is up before the loop would look
-		}
+		a.began.Committed()
 		return res, nil
 	case o.store != nil: // a fault of the store, though the tool reported it first
 		return reeve.Result{}, asStale(o.store)

@@ -22,7 +22,7 @@ type Config struct {
 	Log         *slog.Logger
 	Builders    map[reeve.ToolKind]Builder // make handlers for user-defined tools. Default: none
 	ItemRule    ItemRule                   // decides on calls of scripts. Default: they are refused
-	Secrets     []string                   // values that must never be shown, besides the stored ones. Default: none
+	Secrets     func() []string            // values that must never be shown, besides the stored ones; asked once, by the first call. Default: none
 	OutputCap   int                        // bytes of output that a caller is shown. Default: 16 KiB
 	ApprovalTTL time.Duration              // how long an approval waits. Default: 7 days
 	Backoff     backoff.Policy             // between tries to settle an operation. Default: 10 s doubling to 10 min, 5 tries
@@ -32,11 +32,7 @@ type Config struct {
 	Window      time.Duration              // how long more changes may join before a watcher wakes. Default: 100 ms
 	Tracer      trace.Tracer               // gets a span for each attempt. Default: none
 	OnCall      func(Seen)                 // called after each attempt. Default: nothing
-	Overdue     Overdue                    // settles calls whose time to wait is up. Default: they fail
 }
-
-// Overdue settles a waiting operation whose time is up, or whose end was never reported.
-type Overdue func(ctx context.Context, op reeve.Operation) error
 
 // ItemRule decides on calls of scripts and keeps the records of their items.
 type ItemRule interface {
@@ -64,6 +60,7 @@ type Gate struct {
 	Inbox     *Inbox
 
 	process  string
+	secrets  func() []string
 	views    views
 	nudged   notify.Signal
 	live     sync.WaitGroup // calls that were sent and are not recorded yet
@@ -87,7 +84,11 @@ func New(cfg Config) *Gate {
 	if cfg.Patience == 0 {
 		cfg.Patience = 20 * time.Second
 	}
-	g := &Gate{Config: cfg, nudged: notify.New(), views: newViews()}
+	if cfg.Secrets == nil {
+		cfg.Secrets = func() []string { return nil }
+	}
+	g := &Gate{Config: cfg, process: new(reeve.IDs).New(reeve.PrefixProcess, reeve.Now()), secrets: sync.OnceValue(cfg.Secrets),
+		nudged: notify.New(), views: newViews()}
 	g.Catalogue = &Catalogue{db: cfg.DB, builders: cfg.Builders, handlers: map[string]reeve.Tool{}}
 	g.Inbox = &Inbox{g}
 	return g

@@ -197,9 +197,6 @@ func (l *loop) release(ctx context.Context, op reeve.Operation) bool {
 
 // resume takes up an operation from its rows.
 func (l *loop) resume(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
-	if op.Awaited() && op.Effect == reeve.Local {
-		return reeve.Result{CallID: op.CallID, OperationID: op.ID}, l.overdue(ctx, op)
-	}
 	if op.State != reeve.Prepared { // which is judged, and so found out
 		l.views.doubt(op.WorkspaceID)
 	}

@@ -202,7 +202,7 @@ func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string
 	if err != nil {
 		return nil, err
 	}
-	w.secrets = slices.Concat(g.Secrets, stored)
+	w.secrets = slices.Concat(g.secrets(), stored)
 	if cached != nil && slices.Equal(cached.secrets, w.secrets) {
 		w.redactor = cached.redactor
 	} else {

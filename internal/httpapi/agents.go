@@ -29,8 +29,9 @@ func agentID(ctx context.Context, snap *store.Snap, workspace, name string) (str
 type agentHandlers struct {
 	db          *store.DB
 	gate        *gate.Gate
-	wake        *wake.Room
+	scheduler   *wake.Scheduler
 	automations Automations
+	delegations Delegations
 	announcer   changeAnnouncer
 }
 
@@ -192,8 +193,8 @@ func (h *agentHandlers) update(ctx context.Context, who reeve.Principal, in *str
 		return err
 	})
 	if err == nil && out.Body.Lifecycle == reeve.AgentDestroyed {
-		h.wake.Interrupt(who.Workspace, out.Body.ID, reeve.ErrEnded)
-		h.gate.Nudge() // somebody may wait for its answer
+		h.scheduler.Interrupt(who.Workspace, out.Body.ID, reeve.ErrEnded)
+		h.delegations.Nudge() // a call may wait for its answer
 	}
 	return out, err
 }
@@ -221,8 +222,8 @@ func (h *agentHandlers) remove(ctx context.Context, who reeve.Principal, in *Age
 		return tx.DeleteAgent(ctx, who.Workspace, a.ID)
 	})
 	if err == nil {
-		h.wake.Interrupt(who.Workspace, a.ID, reeve.ErrEnded)
-		h.gate.Nudge() // somebody may wait for its answer
+		h.scheduler.Interrupt(who.Workspace, a.ID, reeve.ErrEnded)
+		h.delegations.Nudge() // a call may wait for its answer
 	}
 	return nil, err
 }

@@ -18,9 +18,9 @@ const heldShown = 200
 
 // controlHandlers serves the kill switch and the hold of a server.
 type controlHandlers struct {
-	db   *store.DB
-	gate *gate.Gate
-	wake *wake.Room
+	db        *store.DB
+	gate      *gate.Gate
+	scheduler *wake.Scheduler
 }
 
 // showHold lists what the server would go on with: in every workspace for a token that is valid in all of them, else in one.
@@ -147,7 +147,7 @@ func (h *controlHandlers) release(ctx context.Context, who reeve.Principal, r ap
 		if err := h.gate.Doubt(ctx, tx); err != nil {
 			return err
 		}
-		if over, err = h.wake.Skip(ctx, tx, skip); err != nil {
+		if over, err = h.scheduler.Skip(ctx, tx, skip); err != nil {
 			return err
 		}
 		released = true
@@ -157,7 +157,7 @@ func (h *controlHandlers) release(ctx context.Context, who reeve.Principal, r ap
 		return tx.Answer(ctx, nil)
 	})
 	if err == nil && released {
-		h.wake.Resumed(over)
+		h.scheduler.Resumed(over)
 		h.gate.Resumed()
 	}
 	return released, err
@@ -212,6 +212,6 @@ func (h *controlHandlers) stop(ctx context.Context, who reeve.Principal, in *str
 	if err := h.gate.Stop(ctx, who.Workspace, agent, in.Body.Reason); err != nil {
 		return nil, err
 	}
-	h.wake.Interrupt(who.Workspace, agent, reeve.Errorf(reeve.Stopped, "%s", why))
+	h.scheduler.Interrupt(who.Workspace, agent, reeve.Errorf(reeve.Stopped, "%s", why))
 	return nil, nil
 }

@@ -16,7 +16,7 @@ import (
 type doctorHandlers struct {
 	db         *store.DB
 	gate       *gate.Gate
-	wake       *wake.Room
+	planner    *wake.Planner
 	checkParts func(context.Context) []reeve.PartHealth // checks the parts of the server; may be nil
 }
 
@@ -73,7 +73,7 @@ func (h *doctorHandlers) checkSchedules(ctx context.Context, who reeve.Principal
 		list, total, err := snap.ListTimers(ctx, who.Workspace, store.TimerFilter{For: eyes(who), State: reeve.TimerDisabled, Limit: disabledShown})
 		var said []string
 		for _, t := range list {
-			said = append(said, fmt.Sprintf("%s (%s): %s", t.ID, t.Name, h.wake.Why(t)))
+			said = append(said, fmt.Sprintf("%s (%s): %s", t.ID, t.Name, h.planner.Why(t)))
 		}
 		if more := total - len(list); more > 0 {
 			said = append(said, fmt.Sprintf("and %d more", more))

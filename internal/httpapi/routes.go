@@ -22,7 +22,8 @@ func routes(router huma.API, s *services) {
 	handle(router, route{put, "/api/tools/{id}", "updateTool", "Change a defined tool", "tools", member, 0}, tools.update)
 	handle(router, route{del, "/api/tools/{id}", "deleteTool", "Remove a defined tool", "tools", member, gone}, tools.remove)
 
-	agents := &agentHandlers{db: s.DB, gate: s.Gate, wake: s.Wake, automations: s.Automations, announcer: s.announcer}
+	agents := &agentHandlers{db: s.DB, gate: s.Gate, scheduler: s.Scheduler, automations: s.Automations, delegations: s.Delegations,
+		announcer: s.announcer}
 	handle(router, route{get, "/api/agents", "listAgents", "List agents", "agents", viewer, 0}, agents.list)
 	handle(router, route{post, "/api/agents", "createAgent", "Make an agent", "agents", member, made}, agents.create)
 	handle(router, route{get, "/api/agents/{agentId}", "getAgent", "Get an agent", "agents", viewer, 0}, agents.get)
@@ -67,9 +68,9 @@ func routes(router huma.API, s *services) {
 	handle(router, route{post, "/api/change-sets/{id}/accept", "acceptChangeSet", "Accept several items of a change set, or all", "proposals", member, 0}, proposals.acceptSet)
 	handle(router, route{post, "/api/change-sets/{id}/reject", "rejectChangeSet", "Reject several items of a change set, or all", "proposals", member, 0}, proposals.rejectSet)
 
-	runs := &runHandlers{db: s.DB, wake: s.Wake}
-	wakes := &wakeHandlers{db: s.DB, wake: s.Wake}
-	subscriptions := &subscriptionHandlers{db: s.DB, wake: s.Wake, openTokens: s.OpenTokens}
+	runs := &runHandlers{db: s.DB, scheduler: s.Scheduler}
+	wakes := &wakeHandlers{db: s.DB, queue: s.Queue}
+	subscriptions := &subscriptionHandlers{db: s.DB, scheduler: s.Scheduler, openTokens: s.OpenTokens}
 	handle(router, route{get, "/api/runs", "listRuns", "List runs", "runs", viewer, 0}, runs.list)
 	handle(router, route{get, "/api/runs/{id}", "getRun", "Get a run", "runs", viewer, 0}, runs.get)
 	handle(router, route{get, "/api/runs/{id}/wakes", "listRunWakes", "Why a run ran: the wakes it serves", "runs", viewer, 0}, wakes.listForRun)
@@ -81,7 +82,7 @@ func routes(router huma.API, s *services) {
 	handle(router, route{post, "/api/agents/{agentId}/subscriptions", "createSubscription", "Let an agent watch something", "runs", member, made}, subscriptions.create)
 	handle(router, route{del, "/api/subscriptions/{id}", "deleteSubscription", "Stop watching", "runs", member, gone}, subscriptions.remove)
 
-	schedules := &scheduleHandlers{db: s.DB, wake: s.Wake, announcer: s.announcer}
+	schedules := &scheduleHandlers{db: s.DB, planner: s.Planner, queue: s.Queue, announcer: s.announcer}
 	handle(router, route{get, "/api/schedules", "listSchedules", "List schedules", "schedules", viewer, 0}, schedules.list)
 	handle(router, route{post, "/api/schedules", "createSchedule", "Make a schedule", "schedules", member, made}, schedules.create)
 	handle(router, route{get, "/api/schedules/{id}", "getSchedule", "Get a schedule and its next firings", "schedules", viewer, 0}, schedules.get)
@@ -99,7 +100,7 @@ func routes(router huma.API, s *services) {
 	handle(router, route{get, "/api/notifications/{id}", "getNotification", "Get a notification", "schedules", viewer, 0}, notifications.get)
 	handle(router, route{post, "/api/notifications/{id}/read", "readNotification", "Note that you have seen it", "schedules", member, gone}, notifications.markRead)
 
-	control := &controlHandlers{db: s.DB, gate: s.Gate, wake: s.Wake}
+	control := &controlHandlers{db: s.DB, gate: s.Gate, scheduler: s.Scheduler}
 	handle(router, route{post, "/api/stop", "stop", "Turn the kill switch on", "control", member, gone}, control.stop)
 	handle(router, route{post, "/api/resume", "resume", "Let a held server go on, or turn the kill switch off", "control", member, gone}, control.resume)
 	handle(router, route{get, "/api/hold", "hold", "What a held server would go on with", "control", viewer, 0}, control.showHold)
@@ -128,7 +129,7 @@ func routes(router huma.API, s *services) {
 	handle(router, route{post, "/api/workspaces", "createWorkspace", "Make a workspace", "access", owner, made}, workspaces.create)
 
 	status := &statusHandlers{db: s.DB, gate: s.Gate, version: s.Version, startedAt: s.StartedAt}
-	doctor := &doctorHandlers{db: s.DB, gate: s.Gate, wake: s.Wake, checkParts: s.Doctor}
+	doctor := &doctorHandlers{db: s.DB, gate: s.Gate, planner: s.Planner, checkParts: s.Doctor}
 	backup := &backupHandlers{db: s.DB, copy: s.Backup, log: s.Log}
 	handle(router, route{get, "/api/status", "status", "How the server is", "server", viewer, 0}, status.status)
 	handle(router, route{get, "/api/doctor", "doctor", "Check the server's parts", "server", viewer, 0}, doctor.doctor)

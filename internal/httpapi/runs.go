@@ -11,8 +11,8 @@ import (
 
 // runHandlers serves runs.
 type runHandlers struct {
-	db   *store.DB
-	wake *wake.Room
+	db        *store.DB
+	scheduler *wake.Scheduler
 }
 
 func (h *runHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
@@ -53,7 +53,7 @@ func (h *runHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) 
 func (h *runHandlers) cancel(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Run], error) {
 	out, err := h.get(ctx, who, in)
 	if err == nil {
-		out.Body, err = h.wake.Cancel(ctx, who.Workspace, in.ID)
+		out.Body, err = h.scheduler.Cancel(ctx, who.Workspace, in.ID)
 	}
 	return out, err
 }

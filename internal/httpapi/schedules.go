@@ -12,7 +12,8 @@ import (
 // scheduleHandlers serves schedules.
 type scheduleHandlers struct {
 	db        *store.DB
-	wake      *wake.Room
+	planner   *wake.Planner
+	queue     *wake.Queue
 	announcer changeAnnouncer
 }
 
@@ -47,9 +48,9 @@ func (h *scheduleHandlers) get(ctx context.Context, who reeve.Principal, in *IDP
 		if err != nil {
 			return err
 		}
-		out.Body.Timer, out.Body.Why = t, h.wake.Why(t)
+		out.Body.Timer, out.Body.Why = t, h.planner.Why(t)
 		if t.State == reeve.TimerActive {
-			out.Body.Upcoming = h.wake.Upcoming(t, snap.Now())
+			out.Body.Upcoming = h.planner.Upcoming(t, snap.Now())
 		}
 		missed, err := snap.ListMissed(ctx, t.ID, 20)
 		for _, at := range missed {
@@ -74,10 +75,10 @@ func (h *scheduleHandlers) create(ctx context.Context, who reeve.Principal, in *
 		}
 		t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Name: "schedule", Misfire: reeve.CatchUpOnce,
 			Notify: reeve.NotifyAlways, State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
-		if t, out.Body.Upcoming, err = h.wake.Change(t, in.Body, tx.Now()); err != nil {
+		if t, out.Body.Upcoming, err = h.planner.Change(t, in.Body, tx.Now()); err != nil {
 			return nil, err
 		}
-		if err := h.wake.Admit(ctx, tx, t); err != nil {
+		if err := h.planner.Admit(ctx, tx, t); err != nil {
 			return nil, err
 		}
 		out.Body.Timer = t
@@ -87,7 +88,7 @@ func (h *scheduleHandlers) create(ctx context.Context, who reeve.Principal, in *
 		return t.Tokens(), tx.Answer(ctx, out.Body)
 	})
 	if err == nil {
-		h.wake.Nudge()
+		h.queue.Nudge()
 	}
 	return out, err
 }
@@ -110,7 +111,7 @@ func (h *scheduleHandlers) update(ctx context.Context, who reeve.Principal, in *
 			}
 			t.AgentID = a.ID
 		}
-		if t, out.Body.Upcoming, err = h.wake.Revise(ctx, tx, t, in.Body); err != nil {
+		if t, out.Body.Upcoming, err = h.planner.Revise(ctx, tx, t, in.Body); err != nil {
 			return nil, err
 		}
 		if out.Body.Timer = t; t.Same(was) {
@@ -120,7 +121,7 @@ func (h *scheduleHandlers) update(ctx context.Context, who reeve.Principal, in *
 		return t.Tokens(), tx.PutTimer(ctx, t)
 	})
 	if err == nil {
-		h.wake.Nudge()
+		h.queue.Nudge()
 	}
 	return out, err
 }

@@ -23,9 +23,12 @@ import (
 type Config struct {
 	DB          *store.DB
 	Gate        *gate.Gate
-	Wake        *wake.Room
+	Scheduler   *wake.Scheduler
+	Queue       *wake.Queue
+	Planner     *wake.Planner
 	Desk        *chat.Desk
 	Automations Automations
+	Delegations Delegations
 	Branches    Branches
 	Streams     *Streams // what goes on until somebody ends it. Default: one that nobody closes
 	Log         *slog.Logger
@@ -46,6 +49,9 @@ type Config struct {
 	MetricsToken string // a token that reads the metrics and nothing else. Default: only server tokens do
 }
 
+// Delegations looks at once whether calls of agents by agents wait for a run that has ended.
+type Delegations interface{ Nudge() }
+
 // services is what the handlers of several resources share.
 type services struct {
 	Config
@@ -64,7 +70,7 @@ func newServices(cfg Config) *services {
 	s.permits = permitIssuer{db: cfg.DB, streams: cfg.Streams, heartbeat: cfg.Heartbeat}
 	s.announcer = changeAnnouncer{db: cfg.DB, gate: cfg.Gate}
 	s.redactor = viewRedactor{db: cfg.DB, gate: cfg.Gate}
-	s.canceler = turnCanceler{db: cfg.DB, wake: cfg.Wake, streams: cfg.Streams}
+	s.canceler = turnCanceler{db: cfg.DB, scheduler: cfg.Scheduler, streams: cfg.Streams}
 	s.follower = eventStreamer{permits: s.permits, redactor: s.redactor, streams: cfg.Streams}
 	return s
 }

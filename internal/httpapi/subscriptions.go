@@ -14,7 +14,7 @@ import (
 // subscriptionHandlers serves the subscriptions of agents.
 type subscriptionHandlers struct {
 	db         *store.DB
-	wake       *wake.Room
+	scheduler  *wake.Scheduler
 	openTokens bool // whether tools of the embedding program may announce tokens that no built-in tool does
 }
 
@@ -34,7 +34,7 @@ func (h *subscriptionHandlers) create(ctx context.Context, who reeve.Principal, 
 	AgentPath
 	Body api.SubscriptionRequest
 }) (*body[reeve.Subscription], error) {
-	if err := h.wake.Check(in.Body.Predicate); err != nil {
+	if err := h.scheduler.Check(in.Body.Predicate); err != nil {
 		return nil, err
 	}
 	out := &body[reeve.Subscription]{}

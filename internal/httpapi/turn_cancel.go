@@ -11,9 +11,9 @@ import (
 
 // turnCanceler ends turns of conversations.
 type turnCanceler struct {
-	db      *store.DB
-	wake    *wake.Room
-	streams *Streams
+	db        *store.DB
+	scheduler *wake.Scheduler
+	streams   *Streams
 }
 
 // abandon ends a turn whose only follower went away or lost its right to listen. An error of the store ends no turn, and neither
@@ -32,7 +32,7 @@ func (c turnCanceler) abandon(ctx context.Context, who reeve.Principal, turn str
 	}
 	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if _, err := c.wake.End(keep, who.Workspace, turn, reeve.Errorf(reeve.Canceled, "%s", why)); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
+	if _, err := c.scheduler.End(keep, who.Workspace, turn, reeve.Errorf(reeve.Canceled, "%s", why)); err != nil && reeve.CodeOf(err) != reeve.Conflict { // which means that it has just ended
 		note(ctx, err)
 	}
 }
@@ -49,6 +49,6 @@ func (c turnCanceler) cancel(ctx context.Context, who reeve.Principal, conversat
 	if err != nil {
 		return reeve.Turn{}, err
 	}
-	run, err := c.wake.Cancel(ctx, who.Workspace, id)
+	run, err := c.scheduler.Cancel(ctx, who.Workspace, id)
 	return run.Turn(), err
 }

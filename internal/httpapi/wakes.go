@@ -11,8 +11,8 @@ import (
 
 // wakeHandlers serves the wakes of agents and runs.
 type wakeHandlers struct {
-	db   *store.DB
-	wake *wake.Room
+	db    *store.DB
+	queue *wake.Queue
 }
 
 func (h *wakeHandlers) listForRun(ctx context.Context, who reeve.Principal, in *struct {
@@ -63,7 +63,7 @@ func (h *wakeHandlers) create(ctx context.Context, who reeve.Principal, in *stru
 	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"The same key wakes once"`
 	Body api.WakeRequest
 }) (*body[reeve.Wake], error) {
-	w, err := h.wake.Wake(ctx, who.Workspace, in.Agent, who.User, in.Key, in.Body.Input)
+	w, err := h.queue.Wake(ctx, who.Workspace, in.Agent, who.User, in.Key, in.Body.Input)
 	return &body[reeve.Wake]{w}, err
 }
 

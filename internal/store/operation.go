@@ -147,6 +147,10 @@ const awaitsPerson = `run_id <> '' AND result_id = '' AND state IN ('parked', 'u
 const mayGo = `(state = 'dispatched' OR (NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = calls.workspace_id AND w.stopped_at <> 0)
 	AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = calls.agent_id AND a.stopped_at <> 0)))`
 
+// awaitsRun is what an operation is that waits for a run which it began, or for something else in this database. No process
+// works on it: OverdueOperations finds it when its time is up.
+const awaitsRun = `state = 'dispatched' AND effect = 'local' AND timeout_at <> 0`
+
 // ClaimOperations takes up to n operations that are due and that nobody works on, for a process. An operation in the
 // hands of a process that is gone is due. Workspaces and agents that are stopped keep theirs. One whose row cannot be
 // read is taken and skipped: this process does not look at it again.
@@ -158,7 +162,7 @@ func (t *Tx) ClaimOperations(ctx context.Context, process string, n int) ([]reev
 			SELECT id FROM calls WHERE state IN ('prepared', 'dispatched')
 				AND ((owner = '' AND next_attempt_at <= $2)
 					OR (owner <> '' AND updated_at <= $2 AND owner NOT IN (SELECT id FROM processes)))
-				AND `+mayGo+`
+				AND NOT (`+awaitsRun+`) AND `+mayGo+`
 			ORDER BY next_attempt_at LIMIT $3`+t.db.engine.Lock()+`)
 		UPDATE calls SET owner = $1, updated_at = $2 WHERE id IN (SELECT id FROM due) RETURNING `+operationColumns,
 		process, reeve.Millis(t.now), n)
@@ -171,5 +175,19 @@ func (t *Tx) ClaimOperations(ctx context.Context, process string, n int) ([]reev
 // NextDue is when the next operation that can be claimed is due, in milliseconds; false means none waits.
 func (s *Snap) NextDue(ctx context.Context) (int64, bool, error) {
 	return one(ctx, s, skipCorrupt(s, dueRow("calls"), nil), `SELECT id, next_attempt_at FROM calls WHERE state IN ('prepared', 'dispatched') AND owner = ''
-		AND `+mayGo+` ORDER BY next_attempt_at LIMIT 1`)
+		AND NOT (`+awaitsRun+`) AND `+mayGo+` ORDER BY next_attempt_at LIMIT 1`)
+}
+
+// OverdueOperations reads up to n operations that wait for a run which they began, and whose time is up.
+func (s *Snap) OverdueOperations(ctx context.Context, n int) ([]reeve.Operation, error) {
+	return all(ctx, s, skipCorrupt(s, scanOperation, nil), `SELECT `+operationColumns+` FROM calls
+		WHERE state IN ('prepared', 'dispatched') AND `+awaitsRun+` AND next_attempt_at <= $1
+		ORDER BY next_attempt_at LIMIT $2`, reeve.Millis(s.now), n)
+}
+
+// NextOverdue is when the next operation that waits for a run will be overdue, in milliseconds; false means that none waits.
+func (s *Snap) NextOverdue(ctx context.Context) (int64, bool, error) {
+	return one(ctx, s, skipCorrupt(s, dueRow("calls"), nil), `SELECT id, next_attempt_at FROM calls
+		WHERE state IN ('prepared', 'dispatched') AND `+awaitsRun+` AND next_attempt_at > $1
+		ORDER BY next_attempt_at LIMIT 1`, reeve.Millis(s.now))
 }

@@ -7,14 +7,15 @@ import (
 	"reeve"
 )
 
-// JoinProcess announces this process. On a store that nobody else can be using, all earlier ones are gone.
+// JoinProcess announces this process, which may have announced itself before. On a store that nobody else can be using, all earlier ones are gone.
 func (t *Tx) JoinProcess(ctx context.Context, id string) error {
 	if t.db.engine.Alone() {
 		if err := t.exec(ctx, `DELETE FROM processes`); err != nil {
 			return err
 		}
 	}
-	return t.exec(ctx, `INSERT INTO processes (id, heartbeat_at, started_at) VALUES ($1, $2, $2)`, id, reeve.Millis(t.now))
+	return t.exec(ctx, `INSERT INTO processes (id, heartbeat_at, started_at) VALUES ($1, $2, $2)
+		ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at`, id, reeve.Millis(t.now))
 }
 
 // Heartbeat says that this process lives, and forgets those that have not said so for a while. False means that this process

@@ -22,7 +22,7 @@ const (
 
 // Deliver sends notifications to the operator's webhook, until ctx ends. Each is a row that is claimed and put off before it is
 // sent, and sent under its id as the key: it arrives at least once, and who heeds the key sees it once.
-func (r *Room) Deliver(ctx context.Context) error {
+func (r *Scheduler) Deliver(ctx context.Context) error {
 	if r.Webhook == "" {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (r *Room) Deliver(ctx context.Context) error {
 }
 
 // DeliverStep sends what is due, once. It gives how many it tried, and how long until the next is due.
-func (r *Room) DeliverStep(ctx context.Context) (int, time.Duration, error) {
+func (r *Scheduler) DeliverStep(ctx context.Context) (int, time.Duration, error) {
 	if r.Webhook == "" {
 		return 0, poll, nil
 	}
@@ -82,7 +82,7 @@ func (r *Room) DeliverStep(ctx context.Context) (int, time.Duration, error) {
 	return len(due), next, err
 }
 
-func (r *Room) send(ctx context.Context, n reeve.Notification) error {
+func (r *Scheduler) send(ctx context.Context, n reeve.Notification) error {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	body, err := json.Marshal(n)

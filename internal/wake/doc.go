@@ -1,6 +1,9 @@
 // Package wake decides when agents run. What wakes an agent is a row (store.Wake): a change it watches, a timer, a person. The
 // row's key is the run key, so the same demand is queued once, on however many servers.
 //
+// Other parts ask for runs through a Queue, and plan timers with a Planner. The Scheduler works the queue off. It is made
+// last, with the brain and with the handlers of what follows from the end of a run.
+//
 // Step, in one transaction, fires the timers whose time has come, takes up runs that were left behind, and starts a run for each
 // agent that has due wakes and does not run: all its wakes that can be served together become one run, and end as it does. An
 // agent runs once at a time because a lane has one row of open_runs; that also holds between servers. Run is a small loop around Step

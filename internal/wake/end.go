@@ -17,7 +17,7 @@ type closing struct {
 
 // record writes how a run ended, says when that is on its way, and waits until it is durable. Whoever comes first does it for all that are done by then, in one
 // transaction, while the loop starts others.
-func (r *Room) record(ctx context.Context, run reeve.Run, end reeve.RunEnd, onItsWay func()) error {
+func (r *Scheduler) record(ctx context.Context, run reeve.Run, end reeve.RunEnd, onItsWay func()) error {
 	c := &closing{run: run, end: end, done: make(chan error, 1)}
 	r.mu.Lock()
 	r.closed = append(r.closed, c)
@@ -44,7 +44,7 @@ func (r *Room) record(ctx context.Context, run reeve.Run, end reeve.RunEnd, onIt
 }
 
 // recordAll records ends in one transaction. If it cannot, nobody but the caller is told, unless there is only one.
-func (r *Room) recordAll(ctx context.Context, list []*closing) error {
+func (r *Scheduler) recordAll(ctx context.Context, list []*closing) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (r *Room) recordAll(ctx context.Context, list []*closing) error {
 	r.ending -= len(list)
 	r.mu.Unlock()
 	if err == nil {
-		r.Nudge() // their agents are free
+		r.Queue.Nudge() // their agents are free
 	}
 	for _, c := range list {
 		c.done <- err
@@ -86,20 +86,18 @@ type ending struct {
 }
 
 // tell does that.
-func (r *Room) tell(over []ending) {
+func (r *Scheduler) tell(over []ending) {
 	for _, done := range over {
 		if done.told {
 			r.posted.Notify()
 		}
-		if r.Ended != nil {
-			r.Ended.Over(done.run)
-		}
+		r.afterEnd(done.run)
 	}
 }
 
 // finish moves runs to where their brains say they are, and tells their people what there is to tell. One that a person ended, or
 // that another server took up, stays as it is.
-func (r *Room) finish(ctx context.Context, tx *store.Tx, list []*closing) (over []ending, err error) {
+func (r *Scheduler) finish(ctx context.Context, tx *store.Tx, list []*closing) (over []ending, err error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -151,10 +149,8 @@ func (r *Room) finish(ctx context.Context, tx *store.Tx, list []*closing) (over 
 			ended = append(ended, m.Is)
 		}
 	}
-	if r.Ended != nil && len(ended) > 0 {
-		if err := r.Ended.Ending(ctx, tx, ended); err != nil {
-			return nil, err
-		}
+	if err := r.handleEnds(ctx, tx, ended); err != nil {
+		return nil, err
 	}
 	for i, c := range list {
 		if is := moves[i].Is; moved[is.ID] {
@@ -170,7 +166,7 @@ func (r *Room) finish(ctx context.Context, tx *store.Tx, list []*closing) (over 
 
 // follow tells a run's person what there is to tell. It says whether its person is told. Timers that began runs are held; the cause
 // is the run, with the reason that it was begun for in the first place.
-func (r *Room) follow(ctx context.Context, tx *store.Tx, held map[string]*reeve.Timer, run, cause reeve.Run, notify bool) (told bool, err error) {
+func (r *Scheduler) follow(ctx context.Context, tx *store.Tx, held map[string]*reeve.Timer, run, cause reeve.Run, notify bool) (told bool, err error) {
 	switch {
 	case !run.State.Final():
 	case byClock(cause.Reason):
@@ -182,7 +178,7 @@ func (r *Room) follow(ctx context.Context, tx *store.Tx, held map[string]*reeve.
 }
 
 // cause gives a run that was made again the reason of the one that it repeats: a schedule's person is told what came of it in the end.
-func (r *Room) cause(ctx context.Context, tx *store.Tx, run reeve.Run) (reeve.Run, error) {
+func (r *Scheduler) cause(ctx context.Context, tx *store.Tx, run reeve.Run) (reeve.Run, error) {
 	if run.Reason != reeve.ReasonRetry {
 		return run, nil
 	}
@@ -198,7 +194,7 @@ func (r *Room) cause(ctx context.Context, tx *store.Tx, run reeve.Run) (reeve.Ru
 
 // giveUp ends a run that was taken up too often: whatever it does takes its server with it. Whoever had it may still be there, only
 // silent; so, as when a person ends it, no call of it that was judged before can be recorded after.
-func (r *Room) giveUp(ctx context.Context, tx *store.Tx, run reeve.Run) ([]ending, error) {
+func (r *Scheduler) giveUp(ctx context.Context, tx *store.Tx, run reeve.Run) ([]ending, error) {
 	if err := tx.Touch(ctx, run.WorkspaceID); err != nil {
 		return nil, err
 	}

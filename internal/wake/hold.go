@@ -12,8 +12,8 @@ import (
 const skipped = "it was skipped when the server was resumed after a restore"
 
 // Skip ends work of a held server that is not to go on: runs are cancelled, wakes skipped, and overdue firings noted as missed. It
-// is part of the transaction that resumes the server. It gives the runs that it ended, of which Over is told afterwards.
-func (r *Room) Skip(ctx context.Context, tx *store.Tx, work []reeve.HeldWork) (over []reeve.Run, err error) {
+// is part of the transaction that resumes the server. It gives the runs that it ended, for which Resumed is called once that is committed.
+func (r *Scheduler) Skip(ctx context.Context, tx *store.Tx, work []reeve.HeldWork) (over []reeve.Run, err error) {
 	var wakes []reeve.Wake
 	for _, w := range work {
 		switch {
@@ -39,17 +39,17 @@ func (r *Room) Skip(ctx context.Context, tx *store.Tx, work []reeve.HeldWork) (o
 	for i, w := range wakes {
 		keys[i] = w.RunKey
 	}
-	if err := tx.EndWakes(ctx, keys, reeve.WakeSkipped, "", skipped); err != nil || r.Ended == nil {
+	if err := tx.EndWakes(ctx, keys, reeve.WakeSkipped, "", skipped); err != nil {
 		return over, err
 	}
-	if err := r.Ended.Skipped(ctx, tx, wakes); err != nil {
+	if err := r.handleSkips(ctx, tx, wakes); err != nil {
 		return over, err
 	}
-	return over, r.Ended.Ending(ctx, tx, over)
+	return over, r.handleEnds(ctx, tx, over)
 }
 
 // skipRun cancels a run, unless another that was skipped has taken it along.
-func (r *Room) skipRun(ctx context.Context, tx *store.Tx, w reeve.HeldWork) ([]reeve.Run, error) {
+func (r *Scheduler) skipRun(ctx context.Context, tx *store.Tx, w reeve.HeldWork) ([]reeve.Run, error) {
 	run, err := tx.GetRun(ctx, w.WorkspaceID, w.ID)
 	if err != nil || run.State.Final() {
 		return nil, err
@@ -58,12 +58,12 @@ func (r *Room) skipRun(ctx context.Context, tx *store.Tx, w reeve.HeldWork) ([]r
 }
 
 // skipFirings notes the firings of a timer whose time has come as missed, and sets when it fires next.
-func (r *Room) skipFirings(ctx context.Context, tx *store.Tx, w reeve.HeldWork) error {
+func (r *Scheduler) skipFirings(ctx context.Context, tx *store.Tx, w reeve.HeldWork) error {
 	t, err := tx.GetTimer(ctx, w.WorkspaceID, "", w.ID)
 	if err != nil || t.NextAt == nil {
 		return err
 	}
-	c, err := r.zones.Stored(t.Kind, t.Value, t.Zone)
+	c, err := r.Planner.zones.Stored(t.Kind, t.Value, t.Zone)
 	if err != nil {
 		return nil // the next step disables it, and says why
 	}
@@ -85,12 +85,10 @@ func (r *Room) skipFirings(ctx context.Context, tx *store.Tx, w reeve.HeldWork) 
 }
 
 // Resumed makes the loops look at once, and tells who wants to know of the runs that a resume has ended.
-func (r *Room) Resumed(over []reeve.Run) {
+func (r *Scheduler) Resumed(over []reeve.Run) {
 	for _, run := range over {
-		if r.Ended != nil {
-			r.Ended.Over(run)
-		}
+		r.afterEnd(run)
 	}
-	r.Nudge()
+	r.Queue.Nudge()
 	r.posted.Notify()
 }

@@ -17,7 +17,7 @@ import (
 
 // Run starts runs as they become due, until ctx ends. Runs under way are then told to stop; what they leave is taken up after
 // the next start.
-func (r *Room) Run(ctx context.Context) error {
+func (r *Scheduler) Run(ctx context.Context) error {
 	work, inner := errgroup.WithContext(ctx)
 	r.stepping.Lock()
 	r.mute = nil
@@ -42,38 +42,48 @@ func (r *Room) Run(ctx context.Context) error {
 				return nil
 			})
 		}
-		r.nudged.Wait(ctx, next)
+		r.Queue.nudged.Wait(ctx, next)
 	}
 	return work.Wait()
 }
 
 // places is how many runs may be started while some are busy. Those whose end is on its way into the store take none, but never are more than twice as many as run at once
 // begun and not ended there: that is what a crash has taken up again.
-func (r *Room) places(busy int) int {
+func (r *Scheduler) places(busy int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return max(0, min(r.Concurrent-busy, 2*r.Concurrent-r.ending-busy))
 }
 
 // vacate has the loop look, if somebody may wait for the place of a brain that is done.
-func (r *Room) vacate() {
+func (r *Scheduler) vacate() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.eager {
-		r.Nudge()
+		r.Queue.Nudge()
 	}
 }
 
 // turns serves turns that were begun here as they come.
-func (r *Room) turns(ctx context.Context) error {
+func (r *Scheduler) turns(ctx context.Context) error {
 	work, inner := errgroup.WithContext(ctx)
 	work.SetLimit(r.Turns)
-	for {
-		select {
-		case run := <-r.handed:
+	for ctx.Err() == nil {
+		for run, ok := r.nextBegun(); ok; run, ok = r.nextBegun() {
 			work.Go(func() error { r.Serve(inner, run); return nil })
-		case <-ctx.Done():
-			return work.Wait()
+		}
+		r.Queue.arrived.Wait(ctx, time.Hour)
+	}
+	return work.Wait()
+}
+
+// nextBegun takes the next run of the queue into our hands. A run that a step has found first is left to that step.
+func (r *Scheduler) nextBegun() (run reeve.Run, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		if run, ok = r.Queue.next(); !ok || r.grab(run.ID) {
+			return run, ok
 		}
 	}
 }
@@ -82,7 +92,7 @@ func (r *Room) turns(ctx context.Context) error {
 const lookEvery = 400 * time.Millisecond
 
 // watch tells brains whose runs were ended elsewhere that they are over: the rows say so.
-func (r *Room) watch(ctx context.Context) error {
+func (r *Scheduler) watch(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -98,7 +108,7 @@ func (r *Room) watch(ctx context.Context) error {
 }
 
 // Look does once what Run does again and again: it interrupts the brains here whose runs have been ended.
-func (r *Room) Look(ctx context.Context) error {
+func (r *Scheduler) Look(ctx context.Context) error {
 	r.mu.Lock()
 	ids := make([]string, 0, len(r.held))
 	for id, g := range r.held {
@@ -120,11 +130,11 @@ func (r *Room) Look(ctx context.Context) error {
 }
 
 // Serve hands a run to the brain and records how it ended. A run whose server is stopping is let go of, to be taken up.
-func (r *Room) Serve(ctx context.Context, run reeve.Run) { r.serve(ctx, run, func() {}) }
+func (r *Scheduler) Serve(ctx context.Context, run reeve.Run) { r.serve(ctx, run, func() {}) }
 
 // ServeBegun serves a run that was begun here and is ours by the store, for somebody who waits for it. One that a step found first, which looked for what is in nobody's
 // hands, is served by that.
-func (r *Room) ServeBegun(ctx context.Context, run reeve.Run) {
+func (r *Scheduler) ServeBegun(ctx context.Context, run reeve.Run) {
 	r.mu.Lock()
 	taken := r.grab(run.ID)
 	r.mu.Unlock()
@@ -134,7 +144,7 @@ func (r *Room) ServeBegun(ctx context.Context, run reeve.Run) {
 }
 
 // serve is Serve for somebody who wants to know when the brain is done, and its end, if it has one, on its way into the store.
-func (r *Room) serve(ctx context.Context, run reeve.Run, done func()) {
+func (r *Scheduler) serve(ctx context.Context, run reeve.Run, done func()) {
 	done = sync.OnceFunc(done)
 	defer done()
 	inner, cancel := context.WithCancelCause(ctx)
@@ -154,7 +164,7 @@ func (r *Room) serve(ctx context.Context, run reeve.Run, done func()) {
 		r.Log.Warn("the store failed a run; it goes on when that is over", "run", run.ID, "error", end.Err)
 		notify.Sleep(ctx, stumbleFor)
 		r.drop(g, true)
-		r.Nudge()
+		r.Queue.Nudge()
 		return
 	}
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
@@ -178,14 +188,14 @@ const (
 )
 
 // stumble counts how often the store failed a run. False means that it was too often.
-func (r *Room) stumble(run string) bool {
+func (r *Scheduler) stumble(run string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stumbles[run]++
 	return r.stumbles[run] <= mostStumbles
 }
 
-func (r *Room) stood(run string) {
+func (r *Scheduler) stood(run string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.stumbles, run)
@@ -193,7 +203,7 @@ func (r *Room) stood(run string) {
 
 // release lets go of a run whose server is stopping. That is no crash, and does not count as one. No step looks meanwhile: the
 // run is in our hands, or free, and never in between.
-func (r *Room) release(ctx context.Context, g *grip) {
+func (r *Scheduler) release(ctx context.Context, g *grip) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
 	err := r.mute
@@ -211,7 +221,7 @@ func (r *Room) release(ctx context.Context, g *grip) {
 
 // drop takes a run out of our hands, unless it is in them again. Where there is doubt, the next step looks whether it is still ours by
 // the store.
-func (r *Room) drop(g *grip, doubt bool) {
+func (r *Scheduler) drop(g *grip, doubt bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.held[g.run.ID] == g {
@@ -221,12 +231,12 @@ func (r *Room) drop(g *grip, doubt bool) {
 }
 
 // think runs the brain. One that panics harms its own run and nobody else.
-func (r *Room) think(ctx context.Context, run reeve.Run) (end reeve.RunEnd) {
+func (r *Scheduler) think(ctx context.Context, run reeve.Run) (end reeve.RunEnd) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.Log.Error("a brain panicked", "run", run.ID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			end = reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.Internal, "the agent's brain failed")}
 		}
 	}()
-	return r.Brain.Run(ctx, run)
+	return r.Brain.Run(ctx, run, r)
 }

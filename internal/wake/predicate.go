@@ -29,7 +29,7 @@ func newPredicates() (*predicates, error) {
 }
 
 // Check tells whether an expression can be a predicate.
-func (r *Room) Check(expression string) error {
+func (r *Scheduler) Check(expression string) error {
 	if expression == "" {
 		return nil
 	}

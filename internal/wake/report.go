@@ -13,7 +13,7 @@ import (
 // report tells a schedule's person what its run came to, as the schedule's policy says, and counts failures. It belongs to the
 // transaction that ends the run, and a run tells at most once; so what was to be told is told once, whatever crashes. What else
 // has happened to the schedule meanwhile stays: its row is read, held and written in this transaction.
-func (r *Room) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, run reeve.Run, notify bool) (told bool, err error) {
+func (r *Scheduler) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, run reeve.Run, notify bool) (told bool, err error) {
 	if t == nil {
 		return false, nil // deleted while it ran
 	}
@@ -29,10 +29,10 @@ func (r *Room) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, run ree
 		t.Failures++
 		n.Title, n.Body = t.Name+" failed", run.Message
 		tell = t.Notify == reeve.NotifyAlways || run.Code == reeve.Crashed
-		if t.Failures == r.Limits.AlertAfter {
+		if t.Failures == r.Planner.limits.AlertAfter {
 			n.Title, tell = fmt.Sprintf("%s failed %d times in a row", t.Name, t.Failures), true
 		}
-		if t.Failures >= r.Limits.DisableAfter && t.State == reeve.TimerActive {
+		if t.Failures >= r.Planner.limits.DisableAfter && t.State == reeve.TimerActive {
 			t.State, t.NextAt = reeve.TimerDisabled, nil
 			n.Title, tell = fmt.Sprintf("%s is disabled after %d failures in a row", t.Name, t.Failures), true
 		}
@@ -64,7 +64,7 @@ func (r *Room) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, run ree
 }
 
 // disable tells who there is to tell that a timer, which is written by the caller, can fire no more.
-func (r *Room) disable(ctx context.Context, tx *store.Tx, t reeve.Timer, why *reeve.Error) error {
+func (r *Scheduler) disable(ctx context.Context, tx *store.Tx, t reeve.Timer, why *reeve.Error) error {
 	r.Log.Warn("a schedule is disabled: it cannot be read any more", "schedule", t.ID, "error", why.Message)
 	if err := tx.SkipFirings(ctx, t.ID, "the schedule is disabled"); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (r *Room) disable(ctx context.Context, tx *store.Tx, t reeve.Timer, why *re
 }
 
 // alarm tells the person on whose behalf a run was, if there is one, that it was given up.
-func (r *Room) alarm(ctx context.Context, tx *store.Tx, run reeve.Run) (bool, error) {
+func (r *Scheduler) alarm(ctx context.Context, tx *store.Tx, run reeve.Run) (bool, error) {
 	if run.UserID == "" {
 		return false, nil
 	}
@@ -98,7 +98,7 @@ func (r *Room) alarm(ctx context.Context, tx *store.Tx, run reeve.Run) (bool, er
 }
 
 // answer puts what a person is told into the thread that asked for it.
-func (r *Room) answer(ctx context.Context, tx *store.Tx, n reeve.Notification) error {
+func (r *Scheduler) answer(ctx context.Context, tx *store.Tx, n reeve.Notification) error {
 	agent, _, ok := strings.Cut(n.Session, ":")
 	if !ok {
 		return nil // it was made outside any conversation

@@ -169,11 +169,7 @@ type eager struct {
 	taken []reeve.Run
 }
 
-func (e *eager) Ending(context.Context, *store.Tx, []reeve.Run) error { return nil }
-
-func (e *eager) Skipped(context.Context, *store.Tx, []reeve.Wake) error { return nil }
-
-func (e *eager) Over(run reeve.Run) {
+func (e *eager) step(run reeve.Run) {
 	if run.State == reeve.RunParked {
 		runs, _, err := e.Step(e.t.Context(), 10)
 		e.must(err)
@@ -218,7 +214,7 @@ func TestL08_TakenUpBeforeItIsLetGoOf(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, Limits{})
 	e := &eager{world: w}
-	w.Ended = e
+	w.AfterEnd = []func(reeve.Run){e.step}
 	w.agent("a", 0)
 	if _, err := w.Wake(t.Context(), home, "a", "ann", "", "by hand"); err != nil {
 		t.Fatal(err)
@@ -421,15 +417,6 @@ func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
 	}
 }
 
-// unwritten is a store that takes no ends.
-type unwritten struct{}
-
-func (unwritten) Ending(context.Context, *store.Tx, []reeve.Run) error {
-	return reeve.Errorf(reeve.Unavailable, "no")
-}
-func (unwritten) Skipped(context.Context, *store.Tx, []reeve.Wake) error { return nil }
-func (unwritten) Over(reeve.Run)                                         {}
-
 // Whoever serves a step of another run is not told to stop; when the server is, they do not wait for a store that takes nothing.
 func TestL08_AStoppedServerWaitsForNoStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -437,7 +424,7 @@ func TestL08_AStoppedServerWaitsForNoStore(t *testing.T) {
 		w.agent("a", 0)
 		run := reeve.Run{ID: w.DB.NewID(reeve.PrefixRun), Key: "step", WorkspaceID: home, AgentID: "a", Reason: reeve.ReasonManual, State: reeve.RunRunning, Attempts: 1, StartedAt: reeve.Now(), Owner: w.Process}
 		w.update(func(tx *store.Tx) error { _, err := tx.InsertRun(t.Context(), run); return err })
-		w.Ended = unwritten{}
+		w.OnEnd = []EndHandler{func(context.Context, *store.Tx, []reeve.Run) error { return reeve.Errorf(reeve.Unavailable, "no") }}
 		stop := w.loop()
 		served := make(chan struct{})
 		go func() { defer close(served); w.ServeBegun(context.WithoutCancel(t.Context()), run) }()

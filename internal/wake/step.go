@@ -21,11 +21,16 @@ const (
 
 // Step starts up to n runs and says how long until there may be more to do. It is one transaction: a timer advances with the
 // wake it queued, and wakes are taken with the run that serves them. Every run it gives must be given to Serve.
-func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Duration, err error) {
+func (r *Scheduler) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Duration, err error) {
 	r.stepping.Lock()
 	defer r.stepping.Unlock()
 	unsure := r.DB.Unsure() // a run may have been begun here by one of those, which nobody has handed to us
 	r.mu.Lock()
+	if !r.looping.Load() { // else the loop serves what was begun here
+		for run, ok := r.Queue.next(); ok; run, ok = r.Queue.next() {
+			r.doubt, r.fresh[run.ID] = true, true
+		}
+	}
 	doubt := r.doubt || unsure != r.unsure
 	r.doubt, r.unsure = false, unsure // whoever doubts while we look is heard by the next step
 	r.mu.Unlock()
@@ -61,7 +66,7 @@ func (r *Room) Step(ctx context.Context, n int) (runs []reeve.Run, next time.Dur
 }
 
 // stepOnce is one transaction of Step. It also gives the runs that it ended.
-func (r *Room) stepOnce(ctx context.Context, n int, doubt bool) (runs []reeve.Run, next time.Duration, over []ending, err error) {
+func (r *Scheduler) stepOnce(ctx context.Context, n int, doubt bool) (runs []reeve.Run, next time.Duration, over []ending, err error) {
 	var bad *unreadable // which the store's own words would hide
 	var now time.Time
 	var timer, wake []int64 // when the next ones are due
@@ -118,7 +123,7 @@ func (u *unreadable) Unwrap() error { return u.err }
 
 // putOff looks at a wake that cannot be judged later, and after a few times not any more. A store that is down, or a caller that
 // went away, is not the wake's fault.
-func (r *Room) putOff(ctx context.Context, u *unreadable) error {
+func (r *Scheduler) putOff(ctx context.Context, u *unreadable) error {
 	if code := reeve.CodeOf(store.Explain(u.err)); ctx.Err() != nil || code == reeve.Unavailable {
 		return u.err
 	}
@@ -130,7 +135,7 @@ func (r *Room) putOff(ctx context.Context, u *unreadable) error {
 
 // rescue takes up to n runs that nobody works on: left by servers that are gone, parked and free to go on, or ours by the store
 // and not in our hands. One that was taken up too often ends here. Where every run is our own and under way, none is looked for.
-func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int, left, doubt bool) (runs []reeve.Run, over []ending, err error) {
+func (r *Scheduler) rescue(ctx context.Context, tx *store.Tx, n int, left, doubt bool) (runs []reeve.Run, over []ending, err error) {
 	if n <= 0 {
 		return nil, nil, nil
 	}
@@ -160,11 +165,12 @@ func (r *Room) rescue(ctx context.Context, tx *store.Tx, n int, left, doubt bool
 	return runs, over, nil
 }
 
-// find takes up to n runs that are ours by the store and not in our hands. They are in our hands from that moment on, so that whoever has just begun one does not serve it too.
-func (r *Room) find(ctx context.Context, tx *store.Tx, n int) (runs []reeve.Run, err error) {
+// find takes up to n runs that are ours by the store, not in our hands and not in the queue. They are in our hands from that moment on, so that whoever has just begun one does not serve it too.
+func (r *Scheduler) find(ctx context.Context, tx *store.Tx, n int) (runs []reeve.Run, err error) {
 	r.mu.Lock()
-	r.leave()                                                // what the step found that is made again
-	before, fresh := maps.Clone(r.held), maps.Clone(r.fresh) // one that ends while we read was in our hands before
+	r.leave() // what the step found that is made again
+	before, fresh := maps.Clone(r.held), maps.Clone(r.fresh)
+	waited := r.Queue.waiting() // a run that ends while we read was in our hands before, or in the queue
 	r.mu.Unlock()
 	ours, err := tx.RunsOf(ctx, r.Process)
 	if err != nil {
@@ -172,8 +178,10 @@ func (r *Room) find(ctx context.Context, tx *store.Tx, n int) (runs []reeve.Run,
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	waiting := r.Queue.waiting()
 	for _, run := range ours {
-		if before[run.ID] == nil && len(runs) < n && r.grab(run.ID) {
+		known := before[run.ID] != nil || waited[run.ID] || waiting[run.ID]
+		if !known && len(runs) < n && r.grab(run.ID) {
 			run.TakenUp = !r.fresh[run.ID]
 			runs = append(runs, run)
 			r.found = append(r.found, run.ID)
@@ -187,7 +195,7 @@ func (r *Room) find(ctx context.Context, tx *store.Tx, n int) (runs []reeve.Run,
 }
 
 // grab takes a run into our hands, unless it is in them. The caller holds mu.
-func (r *Room) grab(run string) bool {
+func (r *Scheduler) grab(run string) bool {
 	if r.held[run] != nil {
 		return false
 	}
@@ -196,7 +204,7 @@ func (r *Room) grab(run string) bool {
 }
 
 // leave lets go of what the step has found that comes to nothing. The caller holds mu.
-func (r *Room) leave() {
+func (r *Scheduler) leave() {
 	for _, id := range r.found {
 		delete(r.held, id)
 	}
@@ -204,7 +212,7 @@ func (r *Room) leave() {
 }
 
 // begin starts runs for what is due, up to n in all.
-func (r *Room) begin(ctx context.Context, tx *store.Tx, due []reeve.Wake, runs []reeve.Run, n int) ([]reeve.Run, error) {
+func (r *Scheduler) begin(ctx context.Context, tx *store.Tx, due []reeve.Wake, runs []reeve.Run, n int) ([]reeve.Run, error) {
 	for len(runs) < n && len(due) > 0 {
 		most := n - len(runs)
 		started, settled, err := r.start(ctx, tx, due, most)
@@ -224,7 +232,7 @@ func (r *Room) begin(ctx context.Context, tx *store.Tx, due []reeve.Wake, runs [
 
 // start makes up to n runs of due wakes, each with all that it can serve together. It tells whether any wake was settled: where
 // every wake was unwanted there is no run, and where another server was faster there is not even that.
-func (r *Room) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n int) (started []reeve.Run, settled bool, err error) {
+func (r *Scheduler) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n int) (started []reeve.Run, settled bool, err error) {
 	var plans []reeve.Run
 	var ends []store.WakeEnd
 	var skipped []reeve.Wake
@@ -271,8 +279,8 @@ func (r *Room) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n int)
 			continue
 		}
 		started = append(started, run)
-		if unwatched(run.Reason) && !r.Limits.Budget.IsZero() {
-			if err := tx.PutRunBudget(ctx, run, r.Limits.Budget); err != nil {
+		if unwatched(run.Reason) && !r.Planner.limits.Budget.IsZero() {
+			if err := tx.PutRunBudget(ctx, run, r.Planner.limits.Budget); err != nil {
 				return nil, false, err
 			}
 		}
@@ -281,14 +289,14 @@ func (r *Room) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n int)
 	for _, w := range skipped {
 		ends = append(ends, store.WakeEnd{RunKey: w.RunKey, State: w.State, Why: w.Why})
 	}
-	if err = tx.EndAll(ctx, ends); err == nil && r.Ended != nil {
-		err = r.Ended.Skipped(ctx, tx, skipped)
+	if err = tx.EndAll(ctx, ends); err == nil {
+		err = r.handleSkips(ctx, tx, skipped)
 	}
 	return started, len(ends) > 0, err
 }
 
 // sift parts the wakes that are wanted from those that are not, with the reason why.
-func (r *Room) sift(ctx context.Context, tx *store.Tx, known store.Roster, wakes []reeve.Wake) (kept, unwanted []reeve.Wake, err error) {
+func (r *Scheduler) sift(ctx context.Context, tx *store.Tx, known store.Roster, wakes []reeve.Wake) (kept, unwanted []reeve.Wake, err error) {
 	for _, w := range wakes {
 		agent, why := awake(known, w)
 		if why == "" && !agent.Mode.Wakes(w.Reason) {
@@ -311,7 +319,7 @@ func (r *Room) sift(ctx context.Context, tx *store.Tx, known store.Roster, wakes
 
 // together reads the wakes that one run can serve with the first: all changes that wait, or all firings of one timer unless each
 // is to run. What a person asks for is served alone.
-func (r *Room) together(ctx context.Context, tx *store.Tx, first reeve.Wake) ([]reeve.Wake, error) {
+func (r *Scheduler) together(ctx context.Context, tx *store.Tx, first reeve.Wake) ([]reeve.Wake, error) {
 	if first.SessionID != "" {
 		t, err := tx.Snap.GetTimer(ctx, first.WorkspaceID, "", first.ReasonID)
 		switch {
@@ -333,7 +341,7 @@ func unwatched(r reeve.Reason) bool {
 
 // unwanted asks a subscription's predicate about what changed, as it is now that the window is over. It says why the wake is
 // not wanted; empty means that it is.
-func (r *Room) unwanted(ctx context.Context, tx *store.Tx, w reeve.Wake) (string, error) {
+func (r *Scheduler) unwanted(ctx context.Context, tx *store.Tx, w reeve.Wake) (string, error) {
 	if w.Reason != reeve.ReasonSubscription {
 		return "", nil
 	}
@@ -369,7 +377,7 @@ func (r *Room) unwanted(ctx context.Context, tx *store.Tx, w reeve.Wake) (string
 
 // plan is the run that serves wakes: it takes its key from the first, its reason from the last, and everything that led to any
 // of them. It starts now, and not when the transaction did: the run before it may have ended in between.
-func (r *Room) plan(wakes []reeve.Wake) reeve.Run {
+func (r *Scheduler) plan(wakes []reeve.Wake) reeve.Run {
 	first, last := wakes[0], wakes[len(wakes)-1]
 	run := reeve.Run{ID: r.DB.NewID(reeve.PrefixRun), Key: first.RunKey, WorkspaceID: first.WorkspaceID, AgentID: first.AgentID, Reason: last.Reason,
 		ReasonID: last.ReasonID, SessionID: last.SessionID, UserID: last.UserID, Input: last.Input, State: reeve.RunRunning, Wakes: len(wakes),

@@ -18,9 +18,11 @@ import (
 
 const home = "default"
 
-// world is a room on a real store, with a brain that the test directs. It can be inside a bubble of testing/synctest.
+// world is a scheduler on a real store, with a brain that the test directs. It can be inside a bubble of testing/synctest.
 type world struct {
-	*Room
+	*Scheduler
+	*Queue
+	*Planner
 	t     testing.TB
 	brain *brain
 	n     int
@@ -36,7 +38,7 @@ type brain struct {
 	order []reeve.Run
 }
 
-func (b *brain) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
+func (b *brain) Run(ctx context.Context, run reeve.Run, _ reeve.RunServer) reeve.RunEnd {
 	b.mu.Lock()
 	b.busy[run.AgentID]++
 	b.most[run.AgentID] = max(b.most[run.AgentID], b.busy[run.AgentID])
@@ -86,15 +88,17 @@ func worldOn(t testing.TB, e store.Engine, limits Limits) *world {
 	return w
 }
 
-// restart makes a new room on the store; whoever worked on it before is gone.
+// restart makes a new scheduler on the store; whoever worked on it before is gone.
 func (w *world) restart(db *store.DB, limits Limits) {
 	w.t.Helper()
 	w.n++
 	process := fmt.Sprint("proc_", w.n)
 	w.must(db.Update(w.t.Context(), func(tx *store.Tx) error { return tx.JoinProcess(w.t.Context(), process) }))
-	room, err := New(Config{DB: db, Log: slog.New(slog.DiscardHandler), Process: process, Brain: w.brain, Limits: limits})
+	w.Queue, w.Planner = NewQueue(db), NewPlanner(limits)
+	s, err := NewScheduler(Config{DB: db, Log: slog.New(slog.DiscardHandler), Process: process, Queue: w.Queue,
+		Planner: w.Planner, Brain: w.brain})
 	w.must(err)
-	w.Room = room
+	w.Scheduler = s
 }
 
 func (w *world) must(err error) {
@@ -170,7 +174,7 @@ func (w *world) wakes(agent string) (list []reeve.Wake) {
 	return list
 }
 
-// loop runs the room until the function it gives is called.
+// loop runs the scheduler until the function it gives is called.
 func (w *world) loop() (stop func()) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan error, 1)

@@ -13,7 +13,7 @@ import (
 	"reeve/internal/store"
 )
 
-// Planner knows what schedules may be, and when they fire. The wake room is one.
+// Planner knows what schedules may be, and when they fire. wake.Planner is one.
 type Planner interface {
 	Admit(ctx context.Context, tx *store.Tx, t reeve.Timer) error
 	Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, error)
@@ -23,7 +23,7 @@ type Planner interface {
 // Pack is the pack.
 type Pack struct {
 	DB      *store.DB
-	Planner func() Planner // the room, once it is there
+	Planner Planner
 }
 
 type create struct {
@@ -127,10 +127,10 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 	if t.Notify == "" {
 		t.Notify = reeve.NotifyAlways
 	}
-	if err := p.Planner().Admit(ctx, tx, t); err != nil {
+	if err := p.Planner.Admit(ctx, tx, t); err != nil {
 		return view{}, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).Hintf("%s", reeve.AsError(err).Hint)
 	}
-	t, upcoming, err := p.Planner().Plan(t, tx.Now())
+	t, upcoming, err := p.Planner.Plan(t, tx.Now())
 	if err != nil {
 		return view{}, err
 	}
@@ -214,7 +214,7 @@ func (p *Pack) edit(ctx context.Context, in edit) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	t, upcoming, err := p.Planner().Revise(ctx, tx, was, reeve.ScheduleRequest{Name: in.Name, Goal: in.Goal, CadenceType: in.CadenceType, CadenceValue: in.CadenceValue,
+	t, upcoming, err := p.Planner.Revise(ctx, tx, was, reeve.ScheduleRequest{Name: in.Name, Goal: in.Goal, CadenceType: in.CadenceType, CadenceValue: in.CadenceValue,
 		Timezone: in.Timezone, Misfire: reeve.Misfire(in.Misfire), Notification: reeve.Notify(in.Notification), Status: in.Status})
 	if err != nil || t.Same(was) {
 		return view{t, upcoming}, err

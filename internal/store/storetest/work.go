@@ -101,6 +101,31 @@ var work = map[string]func(*testing.T, *store.DB){
 		equal(t, claim(10), "op_unsent", "started again")
 	},
 
+	"overdue": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		soon, past := reeve.Now().Add(time.Hour), reeve.Now().Add(-time.Hour)
+		for id, o := range map[string]reeve.Operation{
+			"op_over":   {Effect: reeve.Local, State: reeve.Dispatched, NextAttemptAt: &past, TimeoutAt: &past},
+			"op_owned":  {Effect: reeve.Local, State: reeve.Dispatched, NextAttemptAt: &past, TimeoutAt: &past, Owner: "proc_gone"},
+			"op_waits":  {Effect: reeve.Local, State: reeve.Dispatched, NextAttemptAt: &soon, TimeoutAt: &soon},
+			"op_abroad": {Effect: reeve.Keyed, State: reeve.Dispatched, NextAttemptAt: &past, TimeoutAt: &past},
+		} {
+			update(t, db, func(tx *store.Tx) error {
+				is := operation(id, o.State)
+				is.Effect, is.NextAttemptAt, is.TimeoutAt, is.Owner = o.Effect, o.NextAttemptAt, o.TimeoutAt, o.Owner
+				return insertOperation(ctx, tx, is)
+			})
+		}
+		list := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.OverdueOperations(ctx, 10) })
+		slices.SortFunc(list, func(a, b reeve.Operation) int { return strings.Compare(a.ID, b.ID) })
+		equal(t, ids(list, func(o reeve.Operation) string { return o.ID }), "op_over op_owned", "overdue")
+		at := view(t, db, func(s *store.Snap) (int64, error) { at, _, err := s.NextOverdue(ctx); return at, err })
+		equal(t, at, reeve.Millis(soon), "the next that will be overdue")
+		update(t, db, func(tx *store.Tx) (err error) { list, err = tx.ClaimOperations(ctx, "proc_me", 10); return err })
+		equal(t, ids(list, func(o reeve.Operation) string { return o.ID }), "op_abroad", "claimed")
+	},
+
 	"several claimers": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)

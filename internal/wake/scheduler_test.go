@@ -135,13 +135,6 @@ func TestL11_GlobalConcurrency(t *testing.T) {
 	})
 }
 
-// slow takes its time to hear of ends.
-type slow struct{ over func() }
-
-func (s slow) Ending(context.Context, *store.Tx, []reeve.Run) error   { return nil }
-func (s slow) Skipped(context.Context, *store.Tx, []reeve.Wake) error { return nil }
-func (s slow) Over(reeve.Run)                                         { time.Sleep(time.Second); s.over() }
-
 // However fast brains are, no more runs are begun and not ended than twice as many as run at once: a crash has no more taken up again.
 func TestL11_EndsThatAreNotWrittenYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -153,7 +146,8 @@ func TestL11_EndsThatAreNotWrittenYet(t *testing.T) {
 			begun += n
 			most = max(most, begun)
 		}
-		w.Concurrent, w.Ended = 2, slow{func() { count(-1) }}
+		w.Concurrent = 2
+		w.AfterEnd = []func(reeve.Run){func(reeve.Run) { time.Sleep(time.Second); count(-1) }} // slow to hear of ends
 		w.brain.do = func(context.Context, reeve.Run) reeve.RunEnd {
 			count(1)
 			return reeve.RunEnd{State: reeve.RunCompleted}

@@ -14,8 +14,10 @@ import (
 
 // Brain runs an agent: it loops over thinking and calling, and says how it ended. It may be handed the same run again after a
 // crash, and then goes on from what is recorded.
+//
+// The server serves and ends other runs: a brain may have some of its own served before it goes on.
 type Brain interface {
-	Run(ctx context.Context, run reeve.Run) reeve.RunEnd
+	Run(ctx context.Context, run reeve.Run, server reeve.RunServer) reeve.RunEnd
 }
 
 // Entities reads what predicates look at: the entities with these ids, as they are now. One that is gone, or that the watcher may not see, is left out.
@@ -28,37 +30,52 @@ type Client interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Config says how the room works.
+// Config configures a Scheduler.
 type Config struct {
 	DB         *store.DB
 	Log        *slog.Logger
 	Process    string   // who owns the runs started here; it must be announced in the store
+	Queue      *Queue   // where runs are asked for
+	Planner    *Planner // knows when timers fire
 	Brain      Brain    // runs agents
 	Entities   Entities // for predicates
 	Concurrent int      // runs at once. Default: 128
 	Attempts   int      // how often a run is begun, the first time and after crashes, before it fails. Default: 5
-	Limits     Limits   // what schedules may be. Default: see Limits
 	Webhook    string   // where notifications are sent too. Default: nowhere
 	Client     Client   // sends them
 	Turns      int      // turns at once. Default: 1000
-	Ended      Ended    // told of runs that end. Default: nobody
+
+	OnEnd    []EndHandler      // called in this order when runs end. Default: none
+	OnSkip   []SkipHandler     // called in this order when wakes are skipped. Default: none
+	AfterEnd []func(reeve.Run) // called in this order once the end of a run is committed. Default: none
 }
 
-// Ended writes what belongs to the ends of runs, and to wakes that no run will serve, into the transaction that ends them, and is told of runs once that is committed.
-type Ended interface {
-	Ending(ctx context.Context, tx *store.Tx, runs []reeve.Run) error
-	Skipped(ctx context.Context, tx *store.Tx, wakes []reeve.Wake) error
-	Over(run reeve.Run)
+// EndHandler writes what follows from the ends of runs, in the transaction that ends them. An error keeps the runs from
+// ending.
+type EndHandler func(ctx context.Context, tx *store.Tx, runs []reeve.Run) error
+
+// SkipHandler writes what follows from wakes that no run will serve, in the transaction that skips them.
+type SkipHandler func(ctx context.Context, tx *store.Tx, wakes []reeve.Wake) error
+
+// EachRun makes an EndHandler of functions that take one run: it calls all of them for a run before it goes on to the next.
+func EachRun(functions ...func(ctx context.Context, tx *store.Tx, run reeve.Run) error) EndHandler {
+	return func(ctx context.Context, tx *store.Tx, runs []reeve.Run) error {
+		for _, run := range runs {
+			for _, f := range functions {
+				if err := f(ctx, tx, run); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
 }
 
-// Room is the wake room.
-type Room struct {
+// Scheduler starts runs for what is due and serves them.
+type Scheduler struct {
 	Config
 	predicates *predicates
-	zones      Zones
-	nudged     notify.Signal
-	posted     notify.Signal  // a notification waits for the webhook
-	handed     chan reeve.Run // turns that were begun here; see Take
+	posted     notify.Signal // a notification waits for the webhook
 	looping    atomic.Bool
 	stopping   atomic.Bool // the loop was told to end
 
@@ -84,8 +101,8 @@ type grip struct {
 	cancel context.CancelCauseFunc // interrupts that; nil means that none does yet
 }
 
-// New makes the room.
-func New(cfg Config) (*Room, error) {
+// NewScheduler makes a scheduler. It does nothing before Run or Step.
+func NewScheduler(cfg Config) (*Scheduler, error) {
 	if cfg.Concurrent == 0 {
 		cfg.Concurrent = 128
 	}
@@ -95,65 +112,21 @@ func New(cfg Config) (*Room, error) {
 	if cfg.Attempts == 0 {
 		cfg.Attempts = 5
 	}
-	cfg.Limits = cfg.Limits.withDefaults()
 	p, err := newPredicates()
 	if err != nil {
 		return nil, err
 	}
-	return &Room{Config: cfg, predicates: p, nudged: notify.New(), posted: notify.New(), handed: make(chan reeve.Run, cfg.Turns),
-		recording: make(chan struct{}, 1), fresh: map[string]bool{}, held: map[string]*grip{}, stumbles: map[string]int{}}, nil
-}
-
-// Nudge makes the loop look now. A nudge while it looks is not lost.
-func (r *Room) Nudge() { r.nudged.Notify() }
-
-// Wake asks for a run of an agent by hand. The same key again gives the same wake, as it is by then.
-func (r *Room) Wake(ctx context.Context, workspace, agent, user, key, input string) (w reeve.Wake, err error) {
-	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		w, _, err = r.WakeIn(ctx, tx, reeve.Wake{WorkspaceID: workspace, AgentID: agent, UserID: user, Input: input}, key)
-		return err
-	})
-	if err == nil {
-		r.Nudge()
-	}
-	return w, err
-}
-
-// WakeIn is Wake as a part of the caller's transaction. The caller nudges when that is committed. The wake says whom to wake, for which
-// user, with what input and on whose behalf. WakeIn tells whether it is new.
-func (r *Room) WakeIn(ctx context.Context, tx *store.Tx, w reeve.Wake, key string) (_ reeve.Wake, fresh bool, err error) {
-	a, err := tx.GetAgent(ctx, w.WorkspaceID, w.AgentID)
-	if err != nil {
-		return w, false, err
-	}
-	if a.Lifecycle == reeve.AgentDestroyed {
-		return w, false, reeve.Errorf(reeve.Conflict, "the agent is destroyed")
-	}
-	unique := key
-	if unique == "" {
-		unique = tx.NewID(reeve.PrefixRun)
-	}
-	input := w.Input
-	w = reeve.Wake{RunKey: reeve.Key("wake", string(reeve.ReasonManual), a.ID, w.UserID, unique), WorkspaceID: a.WorkspaceID, AgentID: a.ID,
-		Reason: reeve.ReasonManual, ReasonID: w.UserID, UserID: w.UserID, Input: input, DueAt: tx.Now(), State: reeve.WakeQueued, CreatedAt: tx.Now(),
-		OnBehalfOf: w.OnBehalfOf}
-	w.SessionID = store.ManualLane + w.RunKey // what a person asks for is not mixed with anything
-	if fresh, err = tx.InsertWake(ctx, w); err != nil || fresh {
-		return w, fresh, err
-	}
-	if w, err = tx.GetWake(ctx, w.RunKey); err == nil && w.Input != input {
-		err = reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used before, for another wake").Hintf("use a new key; nothing was done")
-	}
-	return w, false, err
+	return &Scheduler{Config: cfg, predicates: p, posted: notify.New(), recording: make(chan struct{}, 1),
+		fresh: map[string]bool{}, held: map[string]*grip{}, stumbles: map[string]int{}}, nil
 }
 
 // Cancel ends a run by a person's word. What it has begun is still recorded; nothing new of it is.
-func (r *Room) Cancel(ctx context.Context, workspace, id string) (run reeve.Run, err error) {
+func (r *Scheduler) Cancel(ctx context.Context, workspace, id string) (run reeve.Run, err error) {
 	return r.End(ctx, workspace, id, reeve.Errorf(reeve.Canceled, "a person ended it"))
 }
 
 // End ends a run from outside, and the runs that its calls began, in one transaction.
-func (r *Room) End(ctx context.Context, workspace, id string, why *reeve.Error) (run reeve.Run, err error) {
+func (r *Scheduler) End(ctx context.Context, workspace, id string, why *reeve.Error) (run reeve.Run, err error) {
 	var over []reeve.Run
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		was, err := tx.GetRun(ctx, workspace, id)
@@ -166,10 +139,8 @@ func (r *Room) End(ctx context.Context, workspace, id string, why *reeve.Error) 
 		if over, err = tx.CancelRun(ctx, was, why); err != nil {
 			return err
 		}
-		if r.Ended != nil {
-			if err := r.Ended.Ending(ctx, tx, over); err != nil {
-				return err
-			}
+		if err := r.handleEnds(ctx, tx, over); err != nil {
+			return err
 		}
 		return tx.Answer(ctx, over[0])
 	})
@@ -177,43 +148,16 @@ func (r *Room) End(ctx context.Context, workspace, id string, why *reeve.Error) 
 		return run, err
 	}
 	for _, run := range over {
-		if r.Ended != nil {
-			r.Ended.Over(run)
-		}
+		r.afterEnd(run)
 		r.interrupt(run.ID)
 	}
-	r.Nudge() // its agent is free
+	r.Queue.Nudge() // its agent is free
 	return over[0], nil
-}
-
-// Take serves a run that was begun here and is ours by the store: a turn, which waits for no other run. When nobody loops, or
-// too many turns are under way, the next Step finds it.
-func (r *Room) Take(run reeve.Run) {
-	if r.looping.Load() {
-		r.mu.Lock()
-		taken := r.grab(run.ID)
-		r.mu.Unlock()
-		if !taken {
-			return // a step that looked for what is in nobody's hands has it
-		}
-		select {
-		case r.handed <- run:
-			return
-		default:
-		}
-		r.mu.Lock()
-		delete(r.held, run.ID)
-		r.mu.Unlock()
-	}
-	r.mu.Lock()
-	r.doubt, r.fresh[run.ID] = true, true
-	r.mu.Unlock()
-	r.Nudge()
 }
 
 // Interrupt tells the brains of an agent's runs that are in our hands, and of those that its calls led to, or of a workspace's if no
 // agent is named, that they are over.
-func (r *Room) Interrupt(workspace, agent string, why error) {
+func (r *Scheduler) Interrupt(workspace, agent string, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, g := range r.held {
@@ -224,10 +168,43 @@ func (r *Room) Interrupt(workspace, agent string, why error) {
 }
 
 // interrupt tells the brain of a run in our hands that it is over. One in another server's finds out when that looks; see watch.
-func (r *Room) interrupt(run string) {
+func (r *Scheduler) interrupt(run string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if g := r.held[run]; g != nil && g.cancel != nil {
 		g.cancel(reeve.ErrEnded)
+	}
+}
+
+// handleEnds calls the handlers of runs that end.
+func (r *Scheduler) handleEnds(ctx context.Context, tx *store.Tx, runs []reeve.Run) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	for _, handle := range r.OnEnd {
+		if err := handle(ctx, tx, runs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// handleSkips calls the handlers of wakes that no run will serve.
+func (r *Scheduler) handleSkips(ctx context.Context, tx *store.Tx, wakes []reeve.Wake) error {
+	if len(wakes) == 0 {
+		return nil
+	}
+	for _, handle := range r.OnSkip {
+		if err := handle(ctx, tx, wakes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// afterEnd tells of a run whose end is committed.
+func (r *Scheduler) afterEnd(run reeve.Run) {
+	for _, tell := range r.AfterEnd {
+		tell(run)
 	}
 }

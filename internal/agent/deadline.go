@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Ender ends runs.
+type Ender interface {
+	End(ctx context.Context, workspace, run string, why *reeve.Error) (reeve.Run, error)
+}
+
+// Queue makes the scheduler look for runs that can go on.
+type Queue interface{ Nudge() }
+
+const (
+	deadlineBatch = 16               // calls that one step settles
+	deadlinePoll  = 5 * time.Second  // how long a deadline that another server has set may wait for us to look
+	deadlineRetry = 10 * time.Second // before a call that could not be settled is looked at again
+	personRecheck = 30 * time.Second // before a call is looked at again whose time is up while its run waits for a person
+)
+
+// Deadlines settles the calls of agents by agents whose time is up, and those whose end was never reported. No process owns
+// such a call: several servers may look at it, and what they write is refused when another was faster.
+type Deadlines struct {
+	calls *Delegation
+	runs  Ender
+	queue Queue
+	log   *slog.Logger
+}
+
+// NewDeadlines makes what settles the overdue calls of a Delegation.
+func NewDeadlines(calls *Delegation, runs Ender, queue Queue, log *slog.Logger) *Deadlines {
+	return &Deadlines{calls: calls, runs: runs, queue: queue, log: log}
+}
+
+// Run settles calls as their time comes, until ctx ends.
+func (d *Deadlines) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		n, next, err := d.Step(ctx)
+		if err != nil && ctx.Err() == nil {
+			d.log.Error("could not look for calls of agents that are overdue", "error", err)
+		}
+		if n < deadlineBatch {
+			d.calls.changed.Wait(ctx, next)
+		}
+	}
+	return nil
+}
+
+// Step settles the calls whose time is up, once. It returns how many it looked at, and how long until the next is due.
+func (d *Deadlines) Step(ctx context.Context) (n int, next time.Duration, err error) {
+	var due []reeve.Operation
+	next = deadlinePoll
+	err = d.calls.DB.View(ctx, func(s *store.Snap) error {
+		held, err := s.Held(ctx)
+		if err != nil || held {
+			return err
+		}
+		if due, err = s.OverdueOperations(ctx, deadlineBatch); err != nil {
+			return err
+		}
+		at, waits, err := s.NextOverdue(ctx)
+		if waits {
+			next = min(next, max(10*time.Millisecond, reeve.FromMillis(at).Sub(s.Now())))
+		}
+		return err
+	})
+	for _, op := range due {
+		d.settle(ctx, op)
+	}
+	return len(due), next, err
+}
+
+// settle settles one overdue call. A call that cannot be settled is put off; its failure is logged.
+func (d *Deadlines) settle(ctx context.Context, op reeve.Operation) {
+	err := d.conclude(ctx, op)
+	if err == nil || reeve.CodeOf(err) == reeve.Conflict { // another was faster
+		d.queue.Nudge() // its caller may go on
+		return
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	d.log.Error("could not settle a call whose time is up; it will be tried again", "operation", op.ID, "error", err)
+	if err := d.putOff(ctx, op, deadlineRetry); err != nil && reeve.CodeOf(err) != reeve.Conflict {
+		d.log.Error("could not put off a call whose time is up", "operation", op.ID, "error", err)
+	}
+}
+
+// conclude ends the run that a call waits for, or records what the call came to. The time of people does not count: while
+// the run waits for a person, so does the call.
+func (d *Deadlines) conclude(ctx context.Context, op reeve.Operation) error {
+	var run reeve.Run
+	var begun, goesOn bool
+	err := d.calls.DB.View(ctx, func(s *store.Snap) (err error) {
+		if run, begun, err = s.RunAnswering(ctx, op.ID); err != nil {
+			return err
+		}
+		goesOn, err = s.GoesOn(ctx, run)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case begun && run.State == reeve.RunParked && !goesOn:
+		return d.putOff(ctx, op, personRecheck)
+	case begun && !run.State.Final():
+		_, err = d.runs.End(ctx, run.WorkspaceID, run.ID, reeve.Errorf(reeve.Timeout, "it did not answer in time"))
+		return err
+	}
+	return d.calls.DB.Update(ctx, func(tx *store.Tx) error {
+		if !begun {
+			gone := reeve.CallEnd{Err: reeve.Errorf(reeve.ToolFailed, "what it began is gone")}
+			return d.calls.Gate.Conclude(ctx, tx, op.WorkspaceID, op.ID, gone)
+		}
+		return d.calls.Ending(ctx, tx, run)
+	})
+}
+
+// putOff has a call looked at again after a while.
+func (d *Deadlines) putOff(ctx context.Context, op reeve.Operation, wait time.Duration) error {
+	return d.calls.DB.Update(ctx, func(tx *store.Tx) error {
+		is, next := op, tx.Now().Add(wait)
+		is.Owner, is.NextAttemptAt = "", &next
+		return tx.MoveOperation(ctx, op, is, nil)
+	})
+}
