@@ -205,8 +205,8 @@ func (r Run) Sound() error {
 		Hintf("end the run with reeve runs cancel %s, and have it begun anew", r.ID)
 }
 
-// RunServer serves and ends runs. The scheduler hands it to a brain, which may begin runs of its own: an automation that
-// does a step of a turn is one.
+// RunServer serves and ends runs. The scheduler hands it to a brain, which may begin runs of its own: an automation
+// that does a step of a turn is one.
 type RunServer interface {
 	// ServeBegun serves a run that this process has begun and owns in the store, and returns when the run has stopped.
 	ServeBegun(ctx context.Context, run Run)
