@@ -175,17 +175,19 @@ func (h *Host) assemble() (err error) {
 	p := &h.parts
 	p.queue, p.planner = wake.NewQueue(h.db), wake.NewPlanner(cfg.limits())
 	items := automation.NewItems()
-	p.gate = gate.New(gate.Config{DB: h.db, Log: h.log, ItemRule: items, Secrets: func() []string { return knownSecrets(cfg) },
-		OutputCap: cfg.OutputCap, ApprovalTTL: time.Duration(cfg.ApprovalTTL), Backoff: cfg.backoff(), OnChange: p.queue.Nudge,
-		Tracer: h.telemetry.tracer(), OnCall: h.telemetry.metrics.called, RunBudgets: !cfg.limits().Budget.IsZero(),
+	p.gate = gate.New(gate.Config{DB: h.db, Log: h.log, ItemRule: items, OnChange: p.queue.Nudge,
+		Secrets: func() []string { return knownSecrets(cfg) }, OutputCap: cfg.OutputCap,
+		ApprovalTTL: time.Duration(cfg.ApprovalTTL), Backoff: cfg.backoff(), Tracer: h.telemetry.tracer(),
+		OnCall: h.telemetry.metrics.called, RunBudgets: !cfg.limits().Budget.IsZero(),
 		Builders: map[reeve.ToolKind]gate.Builder{
 			reeve.HTTPTool:   &web.Builder{Guard: guard, Secrets: h.secret},
 			reeve.ScriptTool: &automation.Builder{Pool: h.sandboxes.scripts}}})
 	p.hub = chat.NewHub(h.db, h.log)
 	p.desk = &chat.Desk{DB: h.db, Hub: p.hub, Process: p.gate.Process(), Server: p.queue, Fetcher: web.NewFetcher(guard)}
 	p.delegation = agent.NewDelegation(agent.DelegationConfig{DB: h.db, Desk: p.desk, Gate: p.gate, Depth: cfg.Depth})
-	p.automations = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.sandboxes.scripts, Gate: p.gate, Items: items,
-		Settings: p.gate.Catalogue, Waker: p.queue, Timers: p.planner, Process: p.gate.Process(), Backoff: cfg.backoff(), Webhook: webhook,
+	p.automations = automation.New(automation.Config{DB: h.db, Log: h.log, Pool: h.sandboxes.scripts, Gate: p.gate,
+		Items: items, Settings: p.gate.Catalogue, Waker: p.queue, Timers: p.planner, Process: p.gate.Process(),
+		Backoff: cfg.backoff(), Webhook: webhook,
 		Limits: js.Limits{Time: time.Duration(cfg.ScriptTime)}})
 	if p.branches, err = branch.Open(h.db, filepath.Join(cfg.Dir, branchFolder)); err != nil {
 		return err
@@ -233,8 +235,8 @@ func (h *Host) AddTool(t reeve.Tool) error {
 	return h.parts.gate.Catalogue.AddTool(t)
 }
 
-// open writes the catalogue, makes the first workspace and token, and makes what serves runs, once. When it fails, the next
-// caller tries again from the beginning.
+// open writes the catalogue, makes the first workspace and token, and makes what serves runs, once. When it fails, the
+// next caller tries again from the beginning.
 func (h *Host) open(ctx context.Context) error {
 	h.opening.Lock()
 	defer h.opening.Unlock()
@@ -278,15 +280,16 @@ func (h *Host) newRuns() (_ *runs, err error) {
 		mind = model.Counted(mind, h.log)
 	}
 	r.memory = memory.New(memory.Config{DB: h.db, Gate: p.gate, Model: mind, Log: h.log, Process: p.gate.Process()})
-	thinker := &agent.Thinker{DB: h.db, Gate: p.gate, Model: mind, Stage: p.hub, Assemble: cfg.Assemble, Extract: cfg.Extract,
-		Steps: p.automations, Remember: r.memory.Nudge, Tracer: h.telemetry.tracer(), Resolve: resolve,
+	thinker := &agent.Thinker{DB: h.db, Gate: p.gate, Model: mind, Stage: p.hub, Assemble: cfg.Assemble,
+		Extract: cfg.Extract, Steps: p.automations, Remember: r.memory.Nudge, Tracer: h.telemetry.tracer(), Resolve: resolve,
 		OnAnswer: func(a agent.Asked) { metrics.answered(a, known) }, Log: h.log}
-	brain := &agent.Brain{DB: h.db, Script: p.automations, Rehearsal: &agent.Rehearsal{DB: h.db, Gate: p.gate}, Thinker: thinker}
+	brain := &agent.Brain{DB: h.db, Script: p.automations, Thinker: thinker,
+		Rehearsal: &agent.Rehearsal{DB: h.db, Gate: p.gate}}
 	r.scheduler, err = wake.NewScheduler(wake.Config{DB: h.db, Log: h.log, Process: p.gate.Process(), Queue: p.queue,
 		Planner: p.planner, Brain: brain, Concurrent: cfg.Runs, Attempts: cfg.RunAttempts, Entities: &journal.Pack{DB: h.db},
 		Webhook: cfg.Webhook, Client: web.Guard{Allow: cfg.HTTPAllow}.Client(),
 		OnEnd: []wake.EndHandler{
-			wake.EachRun(p.delegation.Ending, p.gate.Lapse), // the answers that callers wait for, and the calls that nobody needs
+			wake.EachRun(p.delegation.Ending, p.gate.Lapse), // answers to callers, and calls that nobody needs
 			wake.EachRun(p.desk.Ending),                     // what clients are told, once all that came of the calls is written
 			p.automations.Ending,                            // retries, repairs and stops
 		},
@@ -316,10 +319,10 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 		return nil, err
 	}
 	cfg, p := h.cfg, h.parts
-	return httpapi.New(httpapi.Config{DB: h.db, Gate: p.gate, Scheduler: h.runs.scheduler, Queue: p.queue, Planner: p.planner, Desk: p.desk,
-		Automations: p.automations, Delegations: p.delegation, Branches: p.branches, Streams: h.streams, Log: h.log, Version: Version,
-		StartedAt: h.started, Hosts: cfg.Hosts, Origins: cfg.Origins, Rate: cfg.Rate, Burst: cfg.Burst, Heartbeat: cfg.Pulse,
-		Doctor: h.doctor, Ready: h.ready, Held: h.held, Backup: h.snapshot, Metrics: h.telemetry.metrics.handler(),
+	return httpapi.New(httpapi.Config{DB: h.db, Gate: p.gate, Scheduler: h.runs.scheduler, Queue: p.queue,
+		Planner: p.planner, Desk: p.desk, Automations: p.automations, Delegations: p.delegation, Branches: p.branches,
+		Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: cfg.Hosts, Origins: cfg.Origins,
+		Rate: cfg.Rate, Burst: cfg.Burst, Heartbeat: cfg.Pulse, Doctor: h.doctor, Ready: h.ready, Held: h.held, Backup: h.snapshot, Metrics: h.telemetry.metrics.handler(),
 		MetricsToken: cfg.MetricsToken, OpenTokens: h.added}), nil
 }
 

@@ -24,8 +24,8 @@ const (
 	personRecheck = 30 * time.Second // before a call is looked at again whose time is up while its run waits for a person
 )
 
-// Deadlines settles the calls of agents by agents whose time is up, and those whose end was never reported. No process owns
-// such a call: several servers may look at it, and what they write is refused when another was faster.
+// Deadlines settles the calls of agents by agents whose time is up, and those whose end was never reported. No process
+// owns such a call: several servers may look at it, and what they write is refused when another was faster.
 type Deadlines struct {
 	calls *Delegation
 	runs  Ender
@@ -92,8 +92,8 @@ func (d *Deadlines) settle(ctx context.Context, op reeve.Operation) {
 	}
 }
 
-// conclude ends the run that a call waits for, or records what the call came to. The time of people does not count: while
-// the run waits for a person, so does the call.
+// conclude ends the run that a call waits for, or records what the call came to. The time of people does not count:
+// while the run waits for a person, so does the call.
 func (d *Deadlines) conclude(ctx context.Context, op reeve.Operation) error {
 	var run reeve.Run
 	var begun, goesOn bool

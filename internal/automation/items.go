@@ -19,8 +19,8 @@ type Items struct {
 // NewItems makes an Items that knows no script yet.
 func NewItems() *Items { return &Items{live: map[string]*work{}} }
 
-// Allow is the item rule: a call that changes something is made inside one item that is not settled, and its operation id
-// derives from that item. A script that breaks the rule has its run aborted.
+// Allow is the item rule: a call that changes something is made inside one item that is not settled, and its operation
+// id derives from that item. A script that breaks the rule has its run aborted.
 func (i *Items) Allow(ctx context.Context, c reeve.Call, t reeve.Tool, args json.RawMessage) (op string, err error) {
 	w := i.working(c.Run)
 	if w == nil {

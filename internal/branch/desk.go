@@ -25,8 +25,8 @@ type Desk struct {
 	doing sync.Map    // by branch: what is being done with it on a person's word, such as "merged"
 }
 
-// Open makes a desk and its folder for branches, and removes what servers that died left in the folder. What is not old may
-// be another server's.
+// Open makes a desk and its folder for branches, and removes what servers that died left in the folder. What is not old
+// may be another server's.
 func Open(db *store.DB, dir string) (*Desk, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, unwritable(err)

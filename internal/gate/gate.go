@@ -22,7 +22,7 @@ type Config struct {
 	Log         *slog.Logger
 	Builders    map[reeve.ToolKind]Builder // make handlers for user-defined tools. Default: none
 	ItemRule    ItemRule                   // decides on calls of scripts. Default: they are refused
-	Secrets     func() []string            // values that must never be shown, besides the stored ones; asked once, by the first call. Default: none
+	Secrets     func() []string            // values that are never shown; asked once, by the first call. Default: stored ones
 	OutputCap   int                        // bytes of output that a caller is shown. Default: 16 KiB
 	ApprovalTTL time.Duration              // how long an approval waits. Default: 7 days
 	Backoff     backoff.Policy             // between tries to settle an operation. Default: 10 s doubling to 10 min, 5 tries
@@ -87,8 +87,8 @@ func New(cfg Config) *Gate {
 	if cfg.Secrets == nil {
 		cfg.Secrets = func() []string { return nil }
 	}
-	g := &Gate{Config: cfg, process: new(reeve.IDs).New(reeve.PrefixProcess, reeve.Now()), secrets: sync.OnceValue(cfg.Secrets),
-		nudged: notify.New(), views: newViews()}
+	g := &Gate{Config: cfg, process: new(reeve.IDs).New(reeve.PrefixProcess, reeve.Now()),
+		secrets: sync.OnceValue(cfg.Secrets), nudged: notify.New(), views: newViews()}
 	g.Catalogue = &Catalogue{db: cfg.DB, builders: cfg.Builders, handlers: map[string]reeve.Tool{}}
 	g.Inbox = &Inbox{g}
 	return g

@@ -147,8 +147,8 @@ const awaitsPerson = `run_id <> '' AND result_id = '' AND state IN ('parked', 'u
 const mayGo = `(state = 'dispatched' OR (NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = calls.workspace_id AND w.stopped_at <> 0)
 	AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = calls.agent_id AND a.stopped_at <> 0)))`
 
-// awaitsRun is what an operation is that waits for a run which it began, or for something else in this database. No process
-// works on it: OverdueOperations finds it when its time is up.
+// awaitsRun is what an operation is that waits for a run which it began, or for something else in this database. No
+// process works on it: OverdueOperations finds it when its time is up.
 const awaitsRun = `state = 'dispatched' AND effect = 'local' AND timeout_at <> 0`
 
 // ClaimOperations takes up to n operations that are due and that nobody works on, for a process. An operation in the
@@ -185,7 +185,8 @@ func (s *Snap) OverdueOperations(ctx context.Context, n int) ([]reeve.Operation,
 		ORDER BY next_attempt_at LIMIT $2`, reeve.Millis(s.now), n)
 }
 
-// NextOverdue is when the next operation that waits for a run will be overdue, in milliseconds; false means that none waits.
+// NextOverdue is when the next operation that waits for a run will be overdue, in milliseconds; false means that none
+// waits.
 func (s *Snap) NextOverdue(ctx context.Context) (int64, bool, error) {
 	return one(ctx, s, skipCorrupt(s, dueRow("calls"), nil), `SELECT id, next_attempt_at FROM calls
 		WHERE state IN ('prepared', 'dispatched') AND `+awaitsRun+` AND next_attempt_at > $1

@@ -1,8 +1,8 @@
 // Package wake decides when agents run. What wakes an agent is a row (store.Wake): a change it watches, a timer, a person. The
 // row's key is the run key, so the same demand is queued once, on however many servers.
 //
-// Other parts ask for runs through a Queue, and plan timers with a Planner. The Scheduler works the queue off. It is made
-// last, with the brain and with the handlers of what follows from the end of a run.
+// Other parts ask for runs through a Queue, and plan timers with a Planner. The Scheduler works the queue off. It is
+// made last, with the brain and with the handlers of what follows from the end of a run.
 //
 // Step, in one transaction, fires the timers whose time has come, takes up runs that were left behind, and starts a run for each
 // agent that has due wakes and does not run: all its wakes that can be served together become one run, and end as it does. An

@@ -424,7 +424,9 @@ func TestL08_AStoppedServerWaitsForNoStore(t *testing.T) {
 		w.agent("a", 0)
 		run := reeve.Run{ID: w.DB.NewID(reeve.PrefixRun), Key: "step", WorkspaceID: home, AgentID: "a", Reason: reeve.ReasonManual, State: reeve.RunRunning, Attempts: 1, StartedAt: reeve.Now(), Owner: w.Process}
 		w.update(func(tx *store.Tx) error { _, err := tx.InsertRun(t.Context(), run); return err })
-		w.OnEnd = []EndHandler{func(context.Context, *store.Tx, []reeve.Run) error { return reeve.Errorf(reeve.Unavailable, "no") }}
+		w.OnEnd = []EndHandler{func(context.Context, *store.Tx, []reeve.Run) error {
+			return reeve.Errorf(reeve.Unavailable, "no")
+		}}
 		stop := w.loop()
 		served := make(chan struct{})
 		go func() { defer close(served); w.ServeBegun(context.WithoutCancel(t.Context()), run) }()

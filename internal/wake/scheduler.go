@@ -57,7 +57,8 @@ type EndHandler func(ctx context.Context, tx *store.Tx, runs []reeve.Run) error
 // SkipHandler writes what follows from wakes that no run will serve, in the transaction that skips them.
 type SkipHandler func(ctx context.Context, tx *store.Tx, wakes []reeve.Wake) error
 
-// EachRun makes an EndHandler of functions that take one run: it calls all of them for a run before it goes on to the next.
+// EachRun makes an EndHandler of functions that take one run: it calls all of them for a run before it goes on to the
+// next.
 func EachRun(functions ...func(ctx context.Context, tx *store.Tx, run reeve.Run) error) EndHandler {
 	return func(ctx context.Context, tx *store.Tx, runs []reeve.Run) error {
 		for _, run := range runs {
