@@ -3,26 +3,35 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"reeve/client"
+	"reeve/host"
+	"reeve/model"
 )
 
-// server is the real binary, running.
+// server is a Reeve server in a process of its own.
 type server struct {
-	cmd *exec.Cmd
-	url string
+	cmd   *exec.Cmd
+	url   string
+	token string
+	api   *client.Client
 }
 
-// buildServer builds it from this tree, once.
-func buildServer(ctx context.Context, c config) (string, error) {
+// buildReeve builds the reeve command from this tree, once per run.
+func buildReeve(ctx context.Context, c config) (string, error) {
 	program := filepath.Join(c.dir, "reeve")
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
@@ -32,31 +41,17 @@ func buildServer(ctx context.Context, c config) (string, error) {
 	return program, build.Run()
 }
 
-// startServer starts it on a data directory, and on a PostgreSQL database if one is named, and says how long it took from the
-// start of the process until /readyz was answered.
-func startServer(ctx context.Context, program, dir, database string) (*server, time.Duration, error) {
+// startReeve runs reeve serve on a data directory, and on a PostgreSQL database if one is named. It also returns the time
+// from the start of the process until /readyz answered.
+func startReeve(ctx context.Context, program, dir, database string) (*server, time.Duration, error) {
 	args := []string{"serve", "--dir", dir, "--listen", "127.0.0.1:0"}
 	if database != "" {
 		args = append(args, "--database", database)
 	}
-	s := &server{cmd: exec.CommandContext(ctx, program, args...)}
-	s.cmd.Stderr = os.Stderr
-	out, err := s.cmd.StdoutPipe()
+	start := time.Now()
+	s, err := startServer(exec.CommandContext(ctx, program, args...), dir)
 	if err != nil {
 		return nil, 0, err
-	}
-	start := time.Now()
-	if err := s.cmd.Start(); err != nil {
-		return nil, 0, err
-	}
-	lines := bufio.NewScanner(out)
-	for s.url == "" && lines.Scan() {
-		if _, after, ok := strings.Cut(lines.Text(), "is ready at "); ok {
-			s.url = strings.TrimSpace(after)
-		}
-	}
-	if s.url == "" {
-		return nil, 0, errors.Join(errors.New("the server did not say that it is ready"), lines.Err(), s.cmd.Wait())
 	}
 	resp, err := http.Get(s.url + "/readyz")
 	if err != nil {
@@ -70,25 +65,132 @@ func startServer(ctx context.Context, program, dir, database string) (*server, t
 	return s, took, nil
 }
 
+// startOwn runs this program as a server with a model that answers at once: see serve.
+func startOwn(ctx context.Context, dir string) (*server, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Env = append(os.Environ(), serveDir+"="+dir)
+	return startServer(cmd, dir)
+}
+
+const readyLine = "is ready at "
+
+func startServer(cmd *exec.Cmd, dir string) (*server, error) {
+	s := &server{cmd: cmd}
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewScanner(out)
+	for s.url == "" && lines.Scan() {
+		if _, after, ok := strings.Cut(lines.Text(), readyLine); ok {
+			s.url = strings.TrimSpace(after)
+		}
+	}
+	if s.url == "" {
+		return nil, errors.Join(errors.New("the server did not say that it is ready"), lines.Err(), cmd.Wait())
+	}
+	token, err := os.ReadFile(filepath.Join(dir, "owner.token"))
+	if err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	s.token = strings.TrimSpace(string(token))
+	if s.api, err = client.New(client.Config{URL: s.url, Token: s.token}); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	return s, nil
+}
+
 func (s *server) stop() error {
+	if s.api != nil {
+		s.api.Close()
+	}
 	http.DefaultClient.CloseIdleConnections()
 	return errors.Join(s.cmd.Process.Signal(syscall.SIGTERM), s.cmd.Wait())
 }
 
-// resident is the memory that the process holds, in MB.
-func (s *server) resident() (float64, error) { return residentOf(strconv.Itoa(s.cmd.Process.Pid)) }
-
-// residentOf is the memory that a process holds, in MB.
-func residentOf(pid string) (float64, error) {
-	b, err := os.ReadFile("/proc/" + pid + "/status")
+// memory returns what the kernel says of the server's resident memory, in MB: VmRSS is that of now, VmHWM the most so far.
+func (s *server) memory(field string) (float64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, field+":"); ok {
 			kb, err := strconv.Atoi(strings.Fields(rest)[0])
 			return float64(kb) / 1024, err
 		}
 	}
 	return 0, errors.New("the kernel does not say how much memory a process holds")
+}
+
+// serveDir is the environment variable that makes this program a server. It names the data directory.
+const serveDir = "REEVE_BENCH_SERVE"
+
+// serve runs a Reeve host as reeve serve does, with a model that costs no time and with the step tool.
+func serve(dir string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	host.CollectGarbage()
+	h, err := host.New(ctx, host.Config{Dir: dir, Listen: "127.0.0.1:0", Mind: instant{}, Rate: 1e6, Burst: 1e6,
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	if err := h.AddTool(stepTool()); err != nil {
+		return errors.Join(err, h.Close())
+	}
+	return h.Run(ctx, func(url string) { fmt.Println(readyLine + url) })
+}
+
+// tokensPerSecond is how fast the instant model streams.
+const tokensPerSecond = 20
+
+// instant is a model that answers at once. Told "call" it calls write_file; told "stream N" it streams N tokens, each with
+// its number and the time at which it was made; otherwise it says one word.
+type instant struct{}
+
+func (instant) Answer(ctx context.Context, r model.Request, watch func(model.Delta)) (model.Answer, error) {
+	a := model.Answer{Provider: "bench", Model: "instant", Stop: model.StopEnd, Usage: model.Usage{Input: 10, Output: 10}}
+	last := r.Messages[len(r.Messages)-1].Parts
+	said := last[len(last)-1]
+	say := func(text string) {
+		if watch != nil {
+			watch(model.Delta{Type: model.TextDelta, Text: text})
+		}
+	}
+	if said.Type != model.Result && said.Text == "call" {
+		a.Stop = model.StopTools
+		a.Parts = []model.Part{{Type: model.ToolCall, ID: "call_1", Name: "write_file",
+			Args: json.RawMessage(`{"path":"/note.txt","content":"what a turn found out"}`)}}
+		return a, nil
+	}
+	a.Parts = []model.Part{{Type: model.Text, Text: "Done."}}
+	n, streams := strings.CutPrefix(said.Text, "stream ")
+	if !streams {
+		say("Done.")
+		return a, nil
+	}
+	count, err := strconv.Atoi(n)
+	if err != nil {
+		return a, err
+	}
+	tick := time.NewTicker(time.Second / tokensPerSecond)
+	defer tick.Stop()
+	for i := range count {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return a, ctx.Err()
+		}
+		say(fmt.Sprintf("%d@%d ", i, time.Now().UnixNano()))
+	}
+	return a, nil
 }

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+)
+
+// dbosShare is the share of the bare store's rate that DBOS Transact Go 1.2 reached with 1, 8 and 32 workflows in flight.
+// The module proxy does not serve DBOS, so it cannot take part in a run: these shares were measured earlier, beside a
+// bare transaction of four rows (effect, call and two messages) with equal durability.
+var dbosShare = map[string][3]float64{
+	onSQLite:   {3300. / 7300, 3200. / 12700, 1500. / 9300},
+	onPostgres: {2100. / 5300, 5400. / 9600, 2100. / 7500},
+}
+
+// measureCalls measures gated calls with one durable effect each, and whether a long history makes them or a start slower.
+func measureCalls(ctx context.Context, c config, t *table) error {
+	for _, engine := range engines() {
+		w, err := newWorld(ctx, c, engine, "calls")
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(w.calls(ctx, c, t), w.close()); err != nil {
+			return err
+		}
+	}
+	program, err := buildReeve(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, engine := range engines() {
+		if err := history(ctx, c, program, engine, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// calls compares gated calls with River's steps, with bare transactions of the same rows, and with DBOS's share of these.
+func (w *world) calls(ctx context.Context, c config, t *table) error {
+	for i, n := range []int{1, 8, 32} {
+		river, err := startRiver(ctx, c, w.engine, n)
+		if err != nil {
+			return err
+		}
+		bare, err := w.bare(ctx, n, 0)
+		if err != nil {
+			return errors.Join(err, river.stop())
+		}
+		four, err := w.bare(ctx, n, 2)
+		if err != nil {
+			return errors.Join(err, river.stop())
+		}
+		got, err := alternate(ctx, c, w.gated(n), river.side, bare, four)
+		if err := errors.Join(err, river.stop()); err != nil {
+			return err
+		}
+		name := fmt.Sprintf("%s, %d in flight", w.engine, n)
+		if n == 1 {
+			t.limit(w.engine+", one call", "ms", 1000/median(got[0]), 1)
+		}
+		t.compare(name, "calls/s", got[0], river.name+" steps", got[1], atLeast(1))
+		t.compare(name, "calls/s", got[0], "bare transaction, same rows", got[2], atLeast(0.5))
+		shares := make([]float64, c.rounds)
+		for k := range shares {
+			shares[k] = got[0][k] / got[3][k]
+		}
+		ours, theirs := median(shares), dbosShare[w.engine][i]
+		t.add(row{name: name, unit: "share of bare", against: "DBOS 1.2, measured earlier", ours: ours, peer: theirs, ratio: ours / theirs,
+			target: atLeast(1)})
+	}
+	return nil
+}
+
+// threads is how many threads a history is spread over.
+const threads = 1000
+
+// history compares the cost of a call after many calls with that after a thousand, and times starts of the real server
+// on the long history. A slice is short, so that the short history stays short.
+func history(ctx context.Context, c config, program, engine string, t *table) error {
+	many := pick(c, 1_000_000, 50_000)
+	sides := make([]side, 2)
+	for i, n := range []int{1000, many} {
+		d, err := newDatabase(ctx, c, engine, fmt.Sprint("history_", n))
+		if err != nil {
+			return err
+		}
+		agent, err := d.fillHistory(ctx, n)
+		if err != nil {
+			return err
+		}
+		if n == many {
+			if err := d.timeStarts(ctx, program, n, t); err != nil {
+				return err
+			}
+		}
+		w, err := d.openWorld(ctx)
+		if err != nil {
+			return err
+		}
+		defer w.close()
+		w.agent = agent
+		draw := rand.New(rand.NewPCG(1, 1))
+		sides[i] = repeat(200, func(ctx context.Context, k int) error {
+			_, err := w.step(ctx, fmt.Sprint("s", draw.IntN(threads)), k)
+			return err
+		})
+	}
+	got, err := alternate(ctx, c, sides...)
+	if err != nil {
+		return err
+	}
+	t.compare(fmt.Sprintf("%s, a call after %d calls", engine, many), "µs", got[1], "after 1000", got[0], atMost(1.2))
+	return nil
+}
+
+// fillHistory makes one call and multiplies it. It returns the agent's id.
+func (d database) fillHistory(ctx context.Context, n int) (string, error) {
+	w, err := d.newWorld(ctx)
+	if err != nil {
+		return "", err
+	}
+	res, err := w.step(ctx, "template", 0)
+	if err := errors.Join(err, w.close()); err != nil {
+		return "", err
+	}
+	return w.agent, multiply(ctx, d, "calls", "operation_id = '"+res.OperationID+"'", n, map[string]string{
+		"operation_id": pastID("op", 0, "i"), "id": pastID("msg", 0, "2 * i"), "result_id": pastID("msg", 0, "2 * i + 1"),
+		"thread_id":  fmt.Sprintf("'%s:session:s' || CAST(i %% %d AS TEXT)", w.agent, threads),
+		"created_at": "created_at - 2000000000 + i", "updated_at": "updated_at - 2000000000 + i",
+	})
+}
+
+// timeStarts times five starts of the real server, after a first one that prepares the data directory.
+func (d database) timeStarts(ctx context.Context, program string, n int, t *table) error {
+	var took []float64
+	for i := range 6 {
+		s, ready, err := startReeve(ctx, program, d.dir, d.url)
+		if err != nil {
+			return err
+		}
+		if err := s.stop(); err != nil {
+			return err
+		}
+		if i > 0 {
+			took = append(took, milliseconds(ready))
+		}
+	}
+	t.limit(fmt.Sprintf("%s, start after %d calls", d.engine, n), "ms", median(took), 300)
+	return nil
+}
