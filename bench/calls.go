@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 )
@@ -16,50 +15,28 @@ var dbosShare = map[string][3]float64{
 }
 
 // measureCalls measures gated calls with one durable effect each, and whether a long history makes them or a start slower.
-func measureCalls(ctx context.Context, c config, t *table) error {
+func measureCalls(ctx context.Context, c config, t *table) {
 	for _, engine := range engines() {
-		w, err := newWorld(ctx, c, engine, "calls")
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(w.calls(ctx, c, t), w.close()); err != nil {
-			return err
-		}
+		calls(ctx, c, engine, t)
 	}
-	program, err := buildReeve(ctx, c)
-	if err != nil {
-		return err
-	}
+	program := buildReeve(ctx, c)
 	for _, engine := range engines() {
-		if err := history(ctx, c, program, engine, t); err != nil {
-			return err
-		}
+		history(ctx, c, program, engine, t)
 	}
-	return nil
 }
 
 // calls compares gated calls with River's steps, with bare transactions of the same rows, and with DBOS's share of these.
-func (w *world) calls(ctx context.Context, c config, t *table) error {
+func calls(ctx context.Context, c config, engine string, t *table) {
+	w := newWorld(ctx, c, engine, "calls")
+	defer w.close()
 	for i, n := range []int{1, 8, 32} {
-		river, err := startRiver(ctx, c, w.engine, n)
-		if err != nil {
-			return err
-		}
-		bare, err := w.bare(ctx, n, 0)
-		if err != nil {
-			return errors.Join(err, river.stop())
-		}
-		four, err := w.bare(ctx, n, 2)
-		if err != nil {
-			return errors.Join(err, river.stop())
-		}
-		got, err := alternate(ctx, c, w.gated(n), river.side, bare, four)
-		if err := errors.Join(err, river.stop()); err != nil {
-			return err
-		}
-		name := fmt.Sprintf("%s, %d in flight", w.engine, n)
+		river := startRiver(ctx, c, engine, n)
+		got, err := alternate(ctx, c, w.gated(n), river.side, w.bare(ctx, n, 0), w.bare(ctx, n, 2))
+		river.stop()
+		check(err)
+		name := fmt.Sprintf("%s, %d in flight", engine, n)
 		if n == 1 {
-			t.limit(w.engine+", one call", "ms", 1000/median(got[0]), 1)
+			t.limit(engine+", one call", "ms", 1000/median(got[0]), 1)
 		}
 		t.compare(name, "calls/s", got[0], river.name+" steps", got[1], atLeast(1))
 		t.compare(name, "calls/s", got[0], "bare transaction, same rows", got[2], atLeast(0.5))
@@ -67,11 +44,10 @@ func (w *world) calls(ctx context.Context, c config, t *table) error {
 		for k := range shares {
 			shares[k] = got[0][k] / got[3][k]
 		}
-		ours, theirs := median(shares), dbosShare[w.engine][i]
+		ours, theirs := median(shares), dbosShare[engine][i]
 		t.add(row{name: name, unit: "share of bare", against: "DBOS 1.2, measured earlier", ours: ours, peer: theirs, ratio: ours / theirs,
 			target: atLeast(1)})
 	}
-	return nil
 }
 
 // threads is how many threads a history is spread over.
@@ -79,27 +55,16 @@ const threads = 1000
 
 // history compares the cost of a call after many calls with that after a thousand, and times starts of the real server
 // on the long history. A slice is short, so that the short history stays short.
-func history(ctx context.Context, c config, program, engine string, t *table) error {
+func history(ctx context.Context, c config, program, engine string, t *table) {
 	many := pick(c, 1_000_000, 50_000)
 	sides := make([]side, 2)
 	for i, n := range []int{1000, many} {
-		d, err := newDatabase(ctx, c, engine, fmt.Sprint("history_", n))
-		if err != nil {
-			return err
-		}
-		agent, err := d.fillHistory(ctx, n)
-		if err != nil {
-			return err
-		}
+		d := newDatabase(ctx, c, engine, fmt.Sprint("history_", n))
+		agent := d.fillHistory(ctx, n)
 		if n == many {
-			if err := d.timeStarts(ctx, program, n, t); err != nil {
-				return err
-			}
+			d.timeStarts(ctx, program, n, t)
 		}
-		w, err := d.openWorld(ctx)
-		if err != nil {
-			return err
-		}
+		w := d.openWorld(ctx)
 		defer w.close()
 		w.agent = agent
 		draw := rand.New(rand.NewPCG(1, 1))
@@ -108,46 +73,33 @@ func history(ctx context.Context, c config, program, engine string, t *table) er
 			return err
 		})
 	}
-	got, err := alternate(ctx, c, sides...)
-	if err != nil {
-		return err
-	}
+	got := must(alternate(ctx, c, sides...))
 	t.compare(fmt.Sprintf("%s, a call after %d calls", engine, many), "µs", got[1], "after 1000", got[0], atMost(1.2))
-	return nil
 }
 
 // fillHistory makes one call and multiplies it. It returns the agent's id.
-func (d database) fillHistory(ctx context.Context, n int) (string, error) {
-	w, err := d.newWorld(ctx)
-	if err != nil {
-		return "", err
-	}
+func (d database) fillHistory(ctx context.Context, n int) string {
+	w := d.newWorld(ctx)
 	res, err := w.step(ctx, "template", 0)
-	if err := errors.Join(err, w.close()); err != nil {
-		return "", err
-	}
-	return w.agent, multiply(ctx, d, "calls", "operation_id = '"+res.OperationID+"'", n, map[string]string{
+	w.close()
+	check(err)
+	multiply(ctx, d, "calls", "operation_id = '"+res.OperationID+"'", n, map[string]string{
 		"operation_id": pastID("op", 0, "i"), "id": pastID("msg", 0, "2 * i"), "result_id": pastID("msg", 0, "2 * i + 1"),
 		"thread_id":  fmt.Sprintf("'%s:session:s' || CAST(i %% %d AS TEXT)", w.agent, threads),
 		"created_at": "created_at - 2000000000 + i", "updated_at": "updated_at - 2000000000 + i",
 	})
+	return w.agent
 }
 
 // timeStarts times five starts of the real server, after a first one that prepares the data directory.
-func (d database) timeStarts(ctx context.Context, program string, n int, t *table) error {
+func (d database) timeStarts(ctx context.Context, program string, n int, t *table) {
 	var took []float64
 	for i := range 6 {
-		s, ready, err := startReeve(ctx, program, d.dir, d.url)
-		if err != nil {
-			return err
-		}
-		if err := s.stop(); err != nil {
-			return err
-		}
+		s, ready := startReeve(ctx, program, d.dir, d.url)
+		s.stop()
 		if i > 0 {
 			took = append(took, milliseconds(ready))
 		}
 	}
 	t.limit(fmt.Sprintf("%s, start after %d calls", d.engine, n), "ms", median(took), 300)
-	return nil
 }

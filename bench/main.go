@@ -41,7 +41,7 @@ func pick[T any](c config, full, small T) T {
 // sections lists what can be measured, in the order in which it runs.
 var sections = []struct {
 	name string
-	run  func(context.Context, config, *table) error
+	run  func(context.Context, config, *table)
 }{
 	{"calls", measureCalls},
 	{"runs", measureRuns},
@@ -102,12 +102,50 @@ func run() (err error) {
 			continue
 		}
 		t.begin(s.name)
-		err := s.run(ctx, c, t)
+		err := caught(func() { s.run(ctx, c, t) })
 		t.print(os.Stdout)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
 	fmt.Println(t.verdict())
+	return nil
+}
+
+// failure is an error that ends a section.
+type failure struct{ error }
+
+// check ends the section if there is an error. Other goroutines than the section's own return errors instead.
+func check(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// must returns a value, or ends the section as check does.
+func must[T any](v T, err error) T {
+	check(err)
+	return v
+}
+
+// warn reports an error of stopping or closing something, which ends nothing.
+func warn(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+	}
+}
+
+// caught runs a section and returns the error that ended it.
+func caught(section func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			err = r.error
+		default:
+			panic(r)
+		}
+	}()
+	section()
 	return nil
 }

@@ -16,44 +16,31 @@ import (
 type river struct {
 	name string
 	side side
-	stop func() error
+	stop func()
 }
 
 // startRiver starts River with n workers in a process of its own, so that neither side pays for the other's garbage
 // collection. Its SQLite driver needs an older River, hence two programs. Flags are those of peer.Options.
-func startRiver(ctx context.Context, c config, engine string, n int, flags ...string) (*river, error) {
+func startRiver(ctx context.Context, c config, engine string, n int, flags ...string) *river {
 	name, program, db := "River 0.31", "riversqlite", filepath.Join(c.dir, fmt.Sprintf("river-%d-%d.db", n, len(flags)))
 	if engine == onPostgres {
-		u, err := freshPostgres(ctx, fmt.Sprintf("river_%d_%d", n, len(flags)))
-		if err != nil {
-			return nil, err
-		}
-		name, program, db = "River 0.50", "riverpostgres", u
+		name, program = "River 0.50", "riverpostgres"
+		db = freshPostgres(ctx, fmt.Sprintf("river_%d_%d", n, len(flags)))
 	}
 	file := filepath.Join(c.dir, program)
 	if _, err := os.Stat(file); err != nil {
 		build := exec.CommandContext(ctx, "go", "build", "-o", file, ".")
 		build.Dir, build.Stderr = program, os.Stderr
-		if err := build.Run(); err != nil {
-			return nil, err
-		}
+		check(build.Run())
 	}
 	cmd := exec.CommandContext(ctx, file, append([]string{"-database", db, "-workers", strconv.Itoa(n)}, flags...)...)
 	cmd.Stderr = os.Stderr
 	if os.Getenv("GOGC") == "" {
 		cmd.Env = append(os.Environ(), "GOGC=400") // about as seldom as Reeve collects garbage
 	}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
+	in := must(cmd.StdinPipe())
+	out := must(cmd.StdoutPipe())
+	check(cmd.Start())
 	answers := bufio.NewScanner(out)
 	read := func() (float64, error) {
 		if !answers.Scan() {
@@ -61,14 +48,12 @@ func startRiver(ctx context.Context, c config, engine string, n int, flags ...st
 		}
 		return strconv.ParseFloat(answers.Text(), 64)
 	}
-	if _, err := read(); err != nil { // the first line says that it is ready
-		return nil, errors.Join(err, cmd.Wait())
-	}
+	must(read()) // the first line says that it is ready
 	work := func(_ context.Context, d time.Duration) (float64, error) {
 		if _, err := fmt.Fprintln(in, d); err != nil {
 			return 0, err
 		}
 		return read()
 	}
-	return &river{name: name, side: work, stop: func() error { return errors.Join(in.Close(), cmd.Wait()) }}, nil
+	return &river{name: name, side: work, stop: func() { warn(errors.Join(in.Close(), cmd.Wait())) }}
 }

@@ -18,22 +18,17 @@ import (
 )
 
 // measureRuns measures how wakes become runs, how soon, and what it costs to find whom a change concerns.
-func measureRuns(ctx context.Context, c config, t *table) error {
+func measureRuns(ctx context.Context, c config, t *table) {
 	for _, engine := range engines() {
 		for _, n := range []int{8, 32} {
 			for _, durable := range []bool{true, false} {
-				if err := throughput(ctx, c, engine, n, durable, t); err != nil {
-					return err
-				}
+				throughput(ctx, c, engine, n, durable, t)
 			}
 		}
-		for _, measure := range []func(context.Context, config, string, *table) error{latency, timers, subscriptions} {
-			if err := measure(ctx, c, engine, t); err != nil {
-				return err
-			}
-		}
+		latency(ctx, c, engine, t)
+		timers(ctx, c, engine, t)
+		subscriptions(ctx, c, engine, t)
 	}
-	return nil
 }
 
 // idleBrain is a brain that does nothing. Its pacer can hold it.
@@ -75,13 +70,9 @@ type runWorld struct {
 const process = "proc_bench"
 
 // newRunWorld makes a database with agents.
-func newRunWorld(ctx context.Context, c config, engine, name string, agents int) (*runWorld, error) {
-	w, err := newWorld(ctx, c, engine, name)
-	if err != nil {
-		return nil, err
-	}
-	r := &runWorld{world: w}
-	err = w.db.Update(ctx, func(tx *store.Tx) error {
+func newRunWorld(ctx context.Context, c config, engine, name string, agents int) *runWorld {
+	r := &runWorld{world: newWorld(ctx, c, engine, name)}
+	check(r.db.Update(ctx, func(tx *store.Tx) error {
 		for i := range agents {
 			a := reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: workspace, Name: fmt.Sprint("agent-", i), Kind: "assistant",
 				Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid}
@@ -91,116 +82,82 @@ func newRunWorld(ctx context.Context, c config, engine, name string, agents int)
 			}
 		}
 		return nil
-	})
-	if err == nil {
-		err = r.prepare(ctx, 0)
-	}
-	if err != nil {
-		return nil, errors.Join(err, w.close())
-	}
-	return r, nil
+	}))
+	r.prepare(ctx, 0)
+	return r
 }
 
 // prepare makes the room that runs agents, n at once; 0 means as many as by default.
-func (r *runWorld) prepare(ctx context.Context, n int) (err error) {
-	if err := r.db.Update(ctx, func(tx *store.Tx) error { return tx.JoinProcess(ctx, process) }); err != nil {
-		return err
-	}
+func (r *runWorld) prepare(ctx context.Context, n int) {
+	check(r.db.Update(ctx, func(tx *store.Tx) error { return tx.JoinProcess(ctx, process) }))
 	r.brain = &idleBrain{pacer: peer.NewPacer()}
-	r.room, err = wake.New(wake.Config{DB: r.db, Log: slog.New(slog.DiscardHandler), Process: process, Brain: r.brain, Concurrent: n})
-	return err
+	r.room = must(wake.New(wake.Config{DB: r.db, Log: slog.New(slog.DiscardHandler), Process: process, Brain: r.brain,
+		Concurrent: n}))
 }
 
 // start runs the room until stop is called.
-func (r *runWorld) start(ctx context.Context) (stop func() error) {
+func (r *runWorld) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- r.room.Run(ctx) }()
-	return func() error { cancel(); return <-done }
+	return func() { cancel(); warn(<-done) }
 }
 
 // throughput compares wakes that are claimed, run and ended in the database with River's jobs. Both have a full queue and
 // do nothing in a run. Reeve begins a run while the end of another is being written: so that a crash would repeat at most n
 // on both sides, half as many run at once, and River completes each job before it takes the next. Without durable, River
 // works as it does by default: it completes jobs up to 50 ms later, many at once, and a crash repeats all of these.
-func throughput(ctx context.Context, c config, engine string, n int, durable bool, t *table) (err error) {
+func throughput(ctx context.Context, c config, engine string, n int, durable bool, t *table) {
 	jobs, atOnce, against, want := pick(c, 100_000, 30_000), n, ", completed later", informs
 	flags := []string{"-empty", "-jobs", strconv.Itoa(jobs)}
 	if durable {
 		atOnce, against, want, flags = n/2, ", equal durability", atLeast(1), append(flags, "-durable")
 	}
-	w, err := filledQueue(ctx, c, engine, fmt.Sprintf("queue_%d_%d", n, atOnce), jobs, atOnce)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.close()) }()
-	river, err := startRiver(ctx, c, engine, n, flags...)
-	if err != nil {
-		return err
-	}
+	w := filledQueue(ctx, c, engine, fmt.Sprintf("queue_%d_%d", n, atOnce), jobs, atOnce)
+	defer w.close()
+	river := startRiver(ctx, c, engine, n, flags...)
+	defer river.stop()
 	db, _, err := w.handle.Migrator(ctx)
-	if err != nil {
-		return errors.Join(err, river.stop())
-	}
+	check(err)
 	defer db.Close()
 	completed := func() (n int64, err error) {
 		return n, db.QueryRowContext(ctx, "SELECT count(*) FROM runs WHERE state = 'completed'").Scan(&n)
 	}
-	stop := w.start(ctx)
-	got, err := alternate(ctx, c, func(_ context.Context, d time.Duration) (float64, error) {
+	defer w.start(ctx)()
+	got := must(alternate(ctx, c, func(_ context.Context, d time.Duration) (float64, error) {
 		return w.brain.pacer.Measure(d, completed)
-	}, river.side)
-	if err := errors.Join(err, stop(), river.stop()); err != nil {
-		return err
-	}
+	}, river.side))
 	t.compare(fmt.Sprintf("%s, %d in flight", engine, n), "runs/s", got[0], river.name+against, got[1], want)
-	return nil
 }
 
 // filledQueue makes a database whose queue holds wakes of 1,000 agents.
-func filledQueue(ctx context.Context, c config, engine, name string, wakes, atOnce int) (*runWorld, error) {
+func filledQueue(ctx context.Context, c config, engine, name string, wakes, atOnce int) *runWorld {
 	const agents = 1000
-	w, err := newRunWorld(ctx, c, engine, name, agents)
-	if err != nil {
-		return nil, err
-	}
+	w := newRunWorld(ctx, c, engine, name, agents)
 	first, err := w.room.Wake(ctx, workspace, w.agents[0], "ann", "", "")
-	if err := errors.Join(err, w.close()); err != nil {
-		return nil, err
-	}
-	err = multiply(ctx, w.database, "wakes", "run_key = '"+first.RunKey+"'", wakes, map[string]string{
+	w.close()
+	check(err)
+	multiply(ctx, w.database, "wakes", "run_key = '"+first.RunKey+"'", wakes, map[string]string{
 		"run_key": "'key' || CAST(i AS TEXT)", "session_id": "'manual:key' || CAST(i AS TEXT)", "due_at": "due_at - 1000000 + i",
 		"agent_id": fmt.Sprintf("(SELECT a.id FROM agents a WHERE a.name = 'agent-' || CAST(i %% %d AS TEXT))", agents)})
-	if err != nil {
-		return nil, err
-	}
-	again, err := w.openWorld(ctx)
-	if err != nil {
-		return nil, err
-	}
-	w.world = again
-	if err := w.prepare(ctx, atOnce); err != nil {
-		return nil, errors.Join(err, w.close())
-	}
-	return w, nil
+	w.world = w.openWorld(ctx)
+	w.prepare(ctx, atOnce)
+	return w
 }
 
 // latency wakes 100 agents a second by hand and measures from before each wake is written until its run begins.
-func latency(ctx context.Context, c config, engine string, t *table) (err error) {
+func latency(ctx context.Context, c config, engine string, t *table) {
 	const perSecond = 100
 	n := pick(c, 20, 3) * perSecond
-	w, err := newRunWorld(ctx, c, engine, "latency", 100)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.close()) }()
+	w := newRunWorld(ctx, c, engine, "latency", 100)
+	defer w.close()
 	asked, took := make([]time.Time, n), make([]float64, n)
 	w.brain.note = func(run reeve.Run) {
 		i, _ := strconv.Atoi(run.Input)
 		took[i] = milliseconds(time.Since(asked[i]))
 	}
 	w.brain.pacer.Open()
-	stop := w.start(ctx)
+	defer w.start(ctx)()
 	var all sync.WaitGroup
 	failed := make([]error, n)
 	tick := time.NewTicker(time.Second / perSecond)
@@ -213,26 +170,21 @@ func latency(ctx context.Context, c config, engine string, t *table) (err error)
 		})
 	}
 	all.Wait()
-	if err := errors.Join(errors.Join(failed...), w.brain.wait(n), stop()); err != nil {
-		return err
-	}
+	check(errors.Join(errors.Join(failed...), w.brain.wait(n)))
 	t.limit(engine+", wake to run, p50", "ms", median(took), 20)
 	t.limit(engine+", wake to run, p99", "ms", percentile(took, 99), 100)
-	return nil
 }
 
 // timers measures until all runs of timers that were due within one second have begun. Half of the timers are schedules;
-// each agent has ten, and its runs must begin in the order in which they were due.
-func timers(ctx context.Context, c config, engine string, t *table) (err error) {
+// each agent has ten. Its runs without a goal must begin in the order in which they were due; each schedule with a goal is
+// run independently.
+func timers(ctx context.Context, c config, engine string, t *table) {
 	const each = 10
 	agents := pick(c, 1000, 100)
-	w, err := newRunWorld(ctx, c, engine, "timers", agents)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.close()) }()
+	w := newRunWorld(ctx, c, engine, "timers", agents)
+	defer w.close()
 	due := time.Now().Add(-2 * time.Second)
-	err = w.db.Update(ctx, func(tx *store.Tx) error {
+	check(w.db.Update(ctx, func(tx *store.Tx) error {
 		for i := range agents * each {
 			at := due.Add(time.Duration(i/agents*100+i%100) * time.Millisecond)
 			timer := reeve.Timer{ID: fmt.Sprintf("tmr_%06d", i), WorkspaceID: workspace, AgentID: w.agents[i%agents], UserID: "ann",
@@ -246,15 +198,15 @@ func timers(ctx context.Context, c config, engine string, t *table) (err error) 
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	var mu sync.Mutex
 	last, wrong := map[string]time.Time{}, 0
 	w.brain.note = func(run reeve.Run) {
 		mu.Lock()
 		defer mu.Unlock()
+		if run.Input != "" {
+			return
+		}
 		if run.ScheduledAt.Before(last[run.AgentID]) {
 			wrong++
 		}
@@ -263,32 +215,25 @@ func timers(ctx context.Context, c config, engine string, t *table) (err error) 
 	w.brain.pacer.Open()
 	start := time.Now()
 	stop := w.start(ctx)
-	err = w.brain.wait(agents * each)
+	err := w.brain.wait(agents * each)
 	took := time.Since(start).Seconds()
-	if err := errors.Join(err, stop()); err != nil {
-		return err
-	}
+	stop()
 	if wrong > 0 {
-		return fmt.Errorf("%d runs began before one that was due earlier", wrong)
+		err = errors.Join(err, fmt.Errorf("%d runs began before one that was due earlier", wrong))
 	}
+	check(err)
 	t.limit(fmt.Sprintf("%s, %d timers due at once, all begun", engine, agents*each), "s", took, 2*float64(agents*each)/10_000)
-	return nil
 }
 
 // subscriptions compares the cost of a change with 100 tokens, ten of them watched, among many subscriptions and few.
-func subscriptions(ctx context.Context, c config, engine string, t *table) error {
+func subscriptions(ctx context.Context, c config, engine string, t *table) {
 	many := pick(c, 100_000, 20_000)
 	sides := make([]side, 2)
 	for k, n := range []int{1000, many} {
-		w, err := newWorld(ctx, c, engine, fmt.Sprint("subscriptions_", n))
-		if err != nil {
-			return err
-		}
+		w := newWorld(ctx, c, engine, fmt.Sprint("subscriptions_", n))
 		defer w.close()
 		for from := 0; from < n; from += 1000 {
-			if err := w.db.Update(ctx, func(tx *store.Tx) error { return w.subscribe(ctx, tx, from, from+1000) }); err != nil {
-				return err
-			}
+			check(w.db.Update(ctx, func(tx *store.Tx) error { return w.subscribe(ctx, tx, from, from+1000) }))
 		}
 		sides[k] = repeat(20, func(ctx context.Context, i int) error {
 			tokens := make([]reeve.Token, 100)
@@ -304,12 +249,8 @@ func subscriptions(ctx context.Context, c config, engine string, t *table) error
 		})
 	}
 	c.rounds *= 4
-	got, err := alternate(ctx, c, sides...)
-	if err != nil {
-		return err
-	}
+	got := must(alternate(ctx, c, sides...))
 	t.compare(fmt.Sprintf("%s, a change among %d subscriptions", engine, many), "µs", got[1], "among 1000", got[0], atMost(1.2))
-	return nil
 }
 
 // subscribe subscribes the agent to the things from a number to another.

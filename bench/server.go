@@ -31,63 +31,49 @@ type server struct {
 }
 
 // buildReeve builds the reeve command from this tree, once per run.
-func buildReeve(ctx context.Context, c config) (string, error) {
+func buildReeve(ctx context.Context, c config) string {
 	program := filepath.Join(c.dir, "reeve")
 	if _, err := os.Stat(program); err == nil {
-		return program, nil
+		return program
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./cmd/reeve")
 	build.Dir, build.Stderr = "..", os.Stderr
-	return program, build.Run()
+	check(build.Run())
+	return program
 }
 
 // startReeve runs reeve serve on a data directory, and on a PostgreSQL database if one is named. It also returns the time
 // from the start of the process until /readyz answered.
-func startReeve(ctx context.Context, program, dir, database string) (*server, time.Duration, error) {
+func startReeve(ctx context.Context, program, dir, database string) (*server, time.Duration) {
 	args := []string{"serve", "--dir", dir, "--listen", "127.0.0.1:0"}
 	if database != "" {
 		args = append(args, "--database", database)
 	}
 	start := time.Now()
-	s, err := startServer(exec.CommandContext(ctx, program, args...), dir)
-	if err != nil {
-		return nil, 0, err
-	}
-	resp, err := http.Get(s.url + "/readyz")
-	if err != nil {
-		return nil, 0, errors.Join(err, s.stop())
-	}
+	s := startServer(exec.CommandContext(ctx, program, args...), dir)
+	resp := must(http.Get(s.url + "/readyz"))
 	took := time.Since(start)
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, 0, errors.Join(fmt.Errorf("/readyz says %s", resp.Status), s.stop())
+		check(fmt.Errorf("/readyz says %s", resp.Status))
 	}
-	return s, took, nil
+	return s, took
 }
 
 // startOwn runs this program as a server with a model that answers at once: see serve.
-func startOwn(ctx context.Context, dir string) (*server, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, self)
+func startOwn(ctx context.Context, dir string) *server {
+	cmd := exec.CommandContext(ctx, must(os.Executable()))
 	cmd.Env = append(os.Environ(), serveDir+"="+dir)
 	return startServer(cmd, dir)
 }
 
 const readyLine = "is ready at "
 
-func startServer(cmd *exec.Cmd, dir string) (*server, error) {
+func startServer(cmd *exec.Cmd, dir string) *server {
 	s := &server{cmd: cmd}
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
+	out := must(cmd.StdoutPipe())
+	check(cmd.Start())
 	lines := bufio.NewScanner(out)
 	for s.url == "" && lines.Scan() {
 		if _, after, ok := strings.Cut(lines.Text(), readyLine); ok {
@@ -95,40 +81,28 @@ func startServer(cmd *exec.Cmd, dir string) (*server, error) {
 		}
 	}
 	if s.url == "" {
-		return nil, errors.Join(errors.New("the server did not say that it is ready"), lines.Err(), cmd.Wait())
+		check(errors.Join(errors.New("the server did not say that it is ready"), lines.Err(), cmd.Wait()))
 	}
-	token, err := os.ReadFile(filepath.Join(dir, "owner.token"))
-	if err != nil {
-		return nil, errors.Join(err, s.stop())
-	}
-	s.token = strings.TrimSpace(string(token))
-	if s.api, err = client.New(client.Config{URL: s.url, Token: s.token}); err != nil {
-		return nil, errors.Join(err, s.stop())
-	}
-	return s, nil
+	s.token = strings.TrimSpace(string(must(os.ReadFile(filepath.Join(dir, "owner.token")))))
+	s.api = must(client.New(client.Config{URL: s.url, Token: s.token}))
+	return s
 }
 
-func (s *server) stop() error {
-	if s.api != nil {
-		s.api.Close()
-	}
+func (s *server) stop() {
+	s.api.Close()
 	http.DefaultClient.CloseIdleConnections()
-	return errors.Join(s.cmd.Process.Signal(syscall.SIGTERM), s.cmd.Wait())
+	warn(errors.Join(s.cmd.Process.Signal(syscall.SIGTERM), s.cmd.Wait()))
 }
 
 // memory returns what the kernel says of the server's resident memory, in MB: VmRSS is that of now, VmHWM the most so far.
-func (s *server) memory(field string) (float64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
+func (s *server) memory(field string) (mb float64) {
+	b := must(os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid)))
 	for line := range strings.Lines(string(b)) {
 		if rest, ok := strings.CutPrefix(line, field+":"); ok {
-			kb, err := strconv.Atoi(strings.Fields(rest)[0])
-			return float64(kb) / 1024, err
+			mb = float64(must(strconv.Atoi(strings.Fields(rest)[0]))) / 1024
 		}
 	}
-	return 0, errors.New("the kernel does not say how much memory a process holds")
+	return mb
 }
 
 // serveDir is the environment variable that makes this program a server. It names the data directory.

@@ -21,55 +21,30 @@ import (
 
 // measureTurns measures conversations over WebSockets with a server of its own, whose model answers at once: every
 // millisecond is Reeve's.
-func measureTurns(ctx context.Context, c config, t *table) error {
-	if err := idleMemory(ctx, c, t); err != nil {
-		return err
-	}
-	s, err := startOwn(ctx, filepath.Join(c.dir, "turns"))
-	if err != nil {
-		return err
-	}
-	err = s.addAgent(ctx, agentName)
-	for _, measure := range []func(context.Context, config, *table) error{s.singleTurns, s.manyTurns, s.manySockets} {
-		if err == nil {
-			err = measure(ctx, c, t)
-		}
-	}
-	if err := errors.Join(err, s.stop()); err != nil {
-		return err
-	}
-	return longConversation(ctx, c, t)
+func measureTurns(ctx context.Context, c config, t *table) {
+	idleMemory(ctx, c, t)
+	s := startOwn(ctx, filepath.Join(c.dir, "turns"))
+	defer s.stop()
+	s.addAgent(ctx, agentName)
+	s.singleTurns(ctx, c, t)
+	s.manyTurns(ctx, c, t)
+	s.manySockets(ctx, c, t)
+	longConversation(ctx, c, t)
 }
 
 // idleMemory measures the real server at rest.
-func idleMemory(ctx context.Context, c config, t *table) error {
-	program, err := buildReeve(ctx, c)
-	if err != nil {
-		return err
-	}
-	s, _, err := startReeve(ctx, program, filepath.Join(c.dir, "idle"), "")
-	if err != nil {
-		return err
-	}
+func idleMemory(ctx context.Context, c config, t *table) {
+	s, _ := startReeve(ctx, buildReeve(ctx, c), filepath.Join(c.dir, "idle"), "")
+	defer s.stop()
 	time.Sleep(5 * time.Second) // long enough to collect the garbage of the start
-	mb, err := s.memory("VmRSS")
-	if err := errors.Join(err, s.stop()); err != nil {
-		return err
-	}
-	t.limit("idle server", "MB", mb, 60)
-	return nil
+	t.limit("idle server", "MB", s.memory("VmRSS"), 60)
 }
 
-func (s *server) addAgent(ctx context.Context, name string, tools ...string) error {
-	if _, err := s.api.CreateAgent(ctx, reeve.AgentRequest{Name: &name}); err != nil {
-		return err
-	}
+func (s *server) addAgent(ctx context.Context, name string, tools ...string) {
+	must(s.api.CreateAgent(ctx, reeve.AgentRequest{Name: &name}))
 	for _, tool := range tools {
-		if _, err := s.api.Attach(ctx, name, reeve.AttachRequest{ToolID: tool}); err != nil {
-			return err
-		}
+		must(s.api.Attach(ctx, name, reeve.AttachRequest{ToolID: tool}))
 	}
-	return nil
 }
 
 // socket is a WebSocket to a conversation.
@@ -145,34 +120,26 @@ func (s *socket) turn(ctx context.Context, text string, token func(f reeve.Frame
 }
 
 // singleTurns measures one turn at a time.
-func (s *server) singleTurns(ctx context.Context, c config, t *table) error {
-	k, err := s.converse(ctx)
-	if err != nil {
-		return err
-	}
+func (s *server) singleTurns(ctx context.Context, c config, t *table) {
+	k := must(s.converse(ctx))
 	defer k.CloseNow()
 	var firsts, wholes []float64
 	const warmUp = 10
 	for i := range warmUp + pick(c, 300, 30) {
 		first, _, err := k.turn(ctx, "speak", nil)
-		if err != nil {
-			return err
-		}
+		check(err)
 		_, whole, err := k.turn(ctx, "call", nil)
-		if err != nil {
-			return err
-		}
+		check(err)
 		if i >= warmUp {
 			firsts, wholes = append(firsts, milliseconds(first)), append(wholes, milliseconds(whole))
 		}
 	}
 	t.limit("first token after the model's, p50", "ms", median(firsts), 10)
 	t.limit("a turn with a tool call, p50", "ms", median(wholes), 15)
-	return nil
 }
 
 // manyTurns measures turns with a tool call in 16 conversations at once.
-func (s *server) manyTurns(ctx context.Context, c config, t *table) error {
+func (s *server) manyTurns(ctx context.Context, c config, t *table) {
 	const atOnce = 16
 	var done atomic.Int64
 	start, d := time.Now(), pick(c, 10*time.Second, 2*time.Second)
@@ -193,15 +160,13 @@ func (s *server) manyTurns(ctx context.Context, c config, t *table) error {
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	t.floor(fmt.Sprintf("turns with a tool call, %d at once", atOnce), "turns/s", float64(done.Load())/time.Since(start).Seconds(), 200)
-	return nil
+	check(group.Wait())
+	rate := float64(done.Load()) / time.Since(start).Seconds()
+	t.floor(fmt.Sprintf("turns with a tool call, %d at once", atOnce), "turns/s", rate, 200)
 }
 
 // manySockets streams tokens in many conversations at once, each to a socket of its own.
-func (s *server) manySockets(ctx context.Context, c config, t *table) error {
+func (s *server) manySockets(ctx context.Context, c config, t *table) {
 	sockets, tokens := pick(c, 1000, 100), pick(c, 200, 40)
 	var mu sync.Mutex
 	var delays []float64
@@ -216,19 +181,12 @@ func (s *server) manySockets(ctx context.Context, c config, t *table) error {
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	mb, err := s.memory("VmHWM")
-	if err != nil {
-		return err
-	}
+	check(group.Wait())
 	name := fmt.Sprintf("%d sockets at %d tokens/s", sockets, tokensPerSecond)
 	t.limit(name+", token delay, p99", "ms", percentile(delays, 99), 50)
 	t.add(row{name: name + ", tokens lost", unit: "tokens", against: "sent", ours: float64(lost), peer: float64(sockets * tokens),
 		ratio: float64(lost) / float64(sockets*tokens), target: atMost(0)})
-	t.limit(name+", most memory", "MB", mb, 300)
-	return nil
+	t.limit(name+", most memory", "MB", s.memory("VmHWM"), 300)
 }
 
 // stream has the model stream tokens to a new socket. It returns the delay of each, and how many were lost or disordered.
@@ -252,72 +210,47 @@ func (s *server) stream(ctx context.Context, tokens int) (delays []float64, miss
 }
 
 // longConversation compares turns in a conversation of many messages with turns in one of a thousand.
-func longConversation(ctx context.Context, c config, t *table) error {
+func longConversation(ctx context.Context, c config, t *table) {
 	d := database{engine: onSQLite, dir: filepath.Join(c.dir, "long")}
 	many := pick(c, 1_000_000, 50_000)
-	s, err := startOwn(ctx, d.dir)
-	if err != nil {
-		return err
-	}
-	conversations := make([]string, 2)
-	err = s.addAgent(ctx, agentName)
-	for i := range conversations {
-		if err == nil {
-			conversations[i], err = s.firstTurn(ctx)
-		}
-	}
-	if err := errors.Join(err, s.stop()); err != nil {
-		return err
-	}
+	s := startOwn(ctx, d.dir)
+	s.addAgent(ctx, agentName)
+	conversations := []string{s.firstTurn(ctx), s.firstTurn(ctx)}
+	s.stop()
 	for i, n := range []int{1000, many} {
-		if err := lengthen(ctx, d, conversations[i], i, n/2); err != nil {
-			return err
-		}
+		lengthen(ctx, d, conversations[i], i, n/2)
 	}
-	if s, err = startOwn(ctx, d.dir); err != nil {
-		return err
-	}
+	s = startOwn(ctx, d.dir)
+	defer s.stop()
 	sides := make([]side, 2)
 	for i, id := range conversations {
-		k, err := s.dial(ctx, id)
-		if err != nil {
-			return errors.Join(err, s.stop())
-		}
+		k := must(s.dial(ctx, id))
 		defer k.CloseNow()
 		sides[i] = repeat(pick(c, 30, 10), func(ctx context.Context, _ int) error {
 			_, _, err := k.turn(ctx, "speak", nil)
 			return err
 		})
 	}
-	got, err := alternate(ctx, c, sides...)
-	if err := errors.Join(err, s.stop()); err != nil {
-		return err
-	}
+	got := must(alternate(ctx, c, sides...))
 	t.compare(fmt.Sprintf("a turn after %d messages", many), "µs", got[1], "after 1000", got[0], atMost(1.2))
-	return nil
 }
 
 // firstTurn begins a conversation with one turn.
-func (s *server) firstTurn(ctx context.Context) (string, error) {
-	k, err := s.converse(ctx)
-	if err != nil {
-		return "", err
-	}
+func (s *server) firstTurn(ctx context.Context) (conversation string) {
+	k := must(s.converse(ctx))
 	defer k.CloseNow()
-	_, _, err = k.turn(ctx, "speak", nil)
-	return k.conversation, err
+	_, _, err := k.turn(ctx, "speak", nil)
+	check(err)
+	return k.conversation
 }
 
 // lengthen multiplies the one turn of a conversation: its run, what was said and what was answered.
-func lengthen(ctx context.Context, d database, conversation string, series, turns int) error {
+func lengthen(ctx context.Context, d database, conversation string, series, turns int) {
 	past := fmt.Sprintf("'%%_01a00000000000%d%%'", series)
-	err := multiply(ctx, d, "runs", "session_id = '"+conversation+"' AND id NOT LIKE "+past, turns, map[string]string{
+	multiply(ctx, d, "runs", "session_id = '"+conversation+"' AND id NOT LIKE "+past, turns, map[string]string{
 		"id": pastID("run", series, "i"), "run_key": pastID("key", series, "i"),
 		"started_at": "started_at - 2000000000 + i", "finished_at": "finished_at - 2000000000 + i"})
-	if err != nil {
-		return err
-	}
-	return multiply(ctx, d, "messages", "thread_id LIKE '%:session:"+conversation+"' AND id NOT LIKE "+past, turns, map[string]string{
+	multiply(ctx, d, "messages", "thread_id LIKE '%:session:"+conversation+"' AND id NOT LIKE "+past, turns, map[string]string{
 		"id":     pastID("msg", series, "2 * i + CASE WHEN kind = 'user' THEN 0 ELSE 1 END"),
 		"run_id": pastID("run", series, "i"), "created_at": "created_at - 2000000000 + i"})
 }

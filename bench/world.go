@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,41 +49,32 @@ func engines() []string {
 func postgresServer() string { return os.Getenv("REEVE_TEST_POSTGRES") }
 
 // newDatabase makes an empty database.
-func newDatabase(ctx context.Context, c config, engine, name string) (d database, err error) {
-	d = database{engine: engine, dir: filepath.Join(c.dir, engine+"-"+name)}
-	if err := os.MkdirAll(d.dir, 0o700); err != nil {
-		return d, err
-	}
+func newDatabase(ctx context.Context, c config, engine, name string) database {
+	d := database{engine: engine, dir: filepath.Join(c.dir, engine+"-"+name)}
+	check(os.MkdirAll(d.dir, 0o700))
 	if engine == onPostgres {
-		d.url, err = freshPostgres(ctx, name)
+		d.url = freshPostgres(ctx, name)
 	}
-	return d, err
+	return d
 }
 
-func freshPostgres(ctx context.Context, name string) (string, error) {
-	u, err := url.Parse(postgresServer())
-	if err != nil {
-		return "", err
-	}
-	conn, err := pgx.Connect(ctx, u.String())
-	if err != nil {
-		return "", err
-	}
+func freshPostgres(ctx context.Context, name string) string {
+	u := must(url.Parse(postgresServer()))
+	conn := must(pgx.Connect(ctx, u.String()))
 	name = "bench_" + name
-	_, err = conn.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
-	if err == nil {
-		_, err = conn.Exec(ctx, "CREATE DATABASE "+name)
-	}
+	must(conn.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"))
+	must(conn.Exec(ctx, "CREATE DATABASE "+name))
+	check(conn.Close(ctx))
 	u.Path = "/" + name
-	return u.String(), errors.Join(err, conn.Close(ctx))
+	return u.String()
 }
 
 // open opens the database as the product does: SQLite with a full sync per commit, PostgreSQL as its server is set.
-func (d database) open(ctx context.Context) (store.Engine, error) {
+func (d database) open(ctx context.Context) store.Engine {
 	if d.engine == onPostgres {
-		return postgres.Open(ctx, postgres.Config{URL: d.url})
+		return must(postgres.Open(ctx, postgres.Config{URL: d.url}))
 	}
-	return sqlite.Open(ctx, sqlite.Config{File: filepath.Join(d.dir, "reeve.db")})
+	return must(sqlite.Open(ctx, sqlite.Config{File: filepath.Join(d.dir, "reeve.db")}))
 }
 
 // world is a database with a gate, an agent, and the step tool.
@@ -98,59 +88,39 @@ type world struct {
 }
 
 // newWorld makes a database with a workspace and an agent.
-func newWorld(ctx context.Context, c config, engine, name string) (*world, error) {
-	d, err := newDatabase(ctx, c, engine, name)
-	if err != nil {
-		return nil, err
-	}
-	return d.newWorld(ctx)
+func newWorld(ctx context.Context, c config, engine, name string) *world {
+	return newDatabase(ctx, c, engine, name).newWorld(ctx)
 }
 
 // newWorld adds a workspace and an agent to a database.
-func (d database) newWorld(ctx context.Context) (*world, error) {
-	w, err := d.openWorld(ctx)
-	if err != nil {
-		return nil, err
-	}
-	err = w.db.Update(ctx, func(tx *store.Tx) error {
+func (d database) newWorld(ctx context.Context) *world {
+	w := d.openWorld(ctx)
+	check(w.db.Update(ctx, func(tx *store.Tx) error {
 		if _, err := tx.InsertWorkspace(ctx, workspace, "Bench"); err != nil {
 			return err
 		}
 		w.agent = tx.NewID(reeve.PrefixAgent)
 		return tx.InsertAgent(ctx, reeve.Agent{ID: w.agent, WorkspaceID: workspace, Name: agentName, Kind: "assistant",
 			Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()})
-	})
-	if err != nil {
-		return nil, errors.Join(err, w.close())
-	}
-	return w, nil
+	}))
+	return w
 }
 
 // openWorld opens a database and runs a gate on it, as a server does. The caller sets the agent.
-func (d database) openWorld(ctx context.Context) (w *world, err error) {
-	e, err := d.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	db, err := store.Open(ctx, e, make([]byte, 32))
-	if err != nil {
-		return nil, errors.Join(err, e.Close())
-	}
-	w = &world{database: d, handle: e, db: db, gate: gate.New(gate.Config{DB: db, Log: slog.New(slog.DiscardHandler)})}
-	if err := w.gate.Catalogue.AddTool(stepTool()); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	if err := w.gate.Open(ctx); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
+func (d database) openWorld(ctx context.Context) *world {
+	e := d.open(ctx)
+	db := must(store.Open(ctx, e, make([]byte, 32)))
+	w := &world{database: d, handle: e, db: db, gate: gate.New(gate.Config{DB: db, Log: slog.New(slog.DiscardHandler)})}
+	check(w.gate.Catalogue.AddTool(stepTool()))
+	check(w.gate.Open(ctx))
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- w.gate.Run(running) }()
 	w.end = func() error { stop(); return <-ended }
-	return w, nil
+	return w
 }
 
-func (w *world) close() error { return errors.Join(w.end(), w.db.Close()) }
+func (w *world) close() { warn(errors.Join(w.end(), w.db.Close())) }
 
 // content is what a step writes: 200 bytes.
 var content = strings.Repeat("what a step found out, ", 9)[:200]
@@ -201,14 +171,11 @@ func (w *world) gated(n int) side {
 
 // bare is the side of n callers whose transactions write the rows of a gated call without the gate: the effect, and a copy
 // of a call that was really made, under new ids. Extra adds that many messages of the same size.
-func (w *world) bare(ctx context.Context, n, extra int) (side, error) {
-	res, err := w.step(ctx, "template", 0)
-	if err != nil {
-		return nil, err
-	}
+func (w *world) bare(ctx context.Context, n, extra int) side {
+	res := must(w.step(ctx, "template", 0))
 	var template store.Call
 	var judged store.Judged
-	err = w.db.View(ctx, func(s *store.Snap) error {
+	check(w.db.View(ctx, func(s *store.Snap) error {
 		ws, err := s.GetWorkspace(ctx, workspace)
 		if err != nil {
 			return err
@@ -220,10 +187,7 @@ func (w *world) bare(ctx context.Context, n, extra int) (side, error) {
 		}
 		template, err = s.GetCall(ctx, workspace, op.CallID)
 		return err
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	return callers(n, func(ctx context.Context, caller, i int) error {
 		thread := fmt.Sprintf("%s:session:bare-%d-of-%d-%d", w.agent, caller, n, extra)
 		return w.db.Update(ctx, func(tx *store.Tx) error {
@@ -246,21 +210,16 @@ func (w *world) bare(ctx context.Context, n, extra int) (side, error) {
 			}
 			return nil
 		})
-	}), nil
+	})
 }
 
 // multiply copies the rows of a table that satisfy a condition n times, in plain SQL, which takes a tenth of the time that
 // the store would need. Set gives columns that differ in the copies, as expressions of i, the number of the copy.
-func multiply(ctx context.Context, d database, table, where string, n int, set map[string]string) (err error) {
-	e, err := d.open(ctx)
-	if err != nil {
-		return err
-	}
+func multiply(ctx context.Context, d database, table, where string, n int, set map[string]string) {
+	e := d.open(ctx)
 	db, _, err := e.Migrator(ctx)
-	if err != nil {
-		return errors.Join(err, e.Close())
-	}
-	defer func() { err = errors.Join(err, db.Close(), e.Close()) }()
+	check(err)
+	defer func() { warn(errors.Join(db.Close(), e.Close())) }()
 	db.SetMaxOpenConns(1)
 	before, after := []string{"SET synchronous_commit = off"}, []string{"ANALYZE", "CHECKPOINT"}
 	if d.engine == onSQLite {
@@ -268,13 +227,12 @@ func multiply(ctx context.Context, d database, table, where string, n int, set m
 			"PRAGMA wal_autocheckpoint = 200000"}
 		after = []string{"PRAGMA wal_checkpoint(TRUNCATE)"}
 	}
-	if err := execAll(ctx, db, before); err != nil {
-		return err
+	for _, q := range before {
+		must(db.ExecContext(ctx, q))
 	}
-	names, err := columns(ctx, db, table)
-	if err != nil {
-		return err
-	}
+	rows := must(db.QueryContext(ctx, "SELECT * FROM "+table+" LIMIT 0"))
+	names := must(rows.Columns())
+	check(rows.Close())
 	values := make([]string, len(names))
 	for i, name := range names {
 		values[i] = table + "." + name
@@ -285,29 +243,11 @@ func multiply(ctx context.Context, d database, table, where string, n int, set m
 	copies := fmt.Sprintf(`WITH RECURSIVE numbers(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM numbers WHERE i < $2)
 		INSERT INTO %s (%s) SELECT %s FROM numbers, %s WHERE %s`, table, strings.Join(names, ", "), strings.Join(values, ", "), table, where)
 	for from := 0; from < n; from += 20_000 {
-		if _, err := db.ExecContext(ctx, copies, from, min(n, from+20_000)-1); err != nil {
-			return err
-		}
+		must(db.ExecContext(ctx, copies, from, min(n, from+20_000)-1))
 	}
-	return execAll(ctx, db, after)
-}
-
-func execAll(ctx context.Context, db *sql.DB, statements []string) error {
-	for _, q := range statements {
-		if _, err := db.ExecContext(ctx, q); err != nil {
-			return err
-		}
+	for _, q := range after {
+		must(db.ExecContext(ctx, q))
 	}
-	return nil
-}
-
-func columns(ctx context.Context, db *sql.DB, table string) ([]string, error) {
-	rows, err := db.QueryContext(ctx, "SELECT * FROM "+table+" LIMIT 0")
-	if err != nil {
-		return nil, err
-	}
-	names, err := rows.Columns()
-	return names, errors.Join(err, rows.Close())
 }
 
 // pastID is an SQL expression for the id of copy i that sorts before the ids of today. Number is an expression; series
