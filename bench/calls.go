@@ -6,15 +6,16 @@ import (
 	"math/rand/v2"
 )
 
-// dbosShare is the share of the bare store's rate that DBOS Transact Go 1.2 reached with 1, 8 and 32 workflows in flight.
-// The module proxy does not serve DBOS, so it cannot take part in a run: these shares were measured earlier, beside a
-// bare transaction of four rows (effect, call and two messages) with equal durability.
+// dbosShare is the share of the bare store's rate that DBOS Transact Go 1.2 reached with 1, 8 and 32 workflows in
+// flight. The module proxy does not serve DBOS, so it cannot take part in a run: these shares were measured earlier,
+// beside a bare transaction of four rows (effect, call and two messages) with equal durability.
 var dbosShare = map[string][3]float64{
 	onSQLite:   {3300. / 7300, 3200. / 12700, 1500. / 9300},
 	onPostgres: {2100. / 5300, 5400. / 9600, 2100. / 7500},
 }
 
-// measureCalls measures gated calls with one durable effect each, and whether a long history makes them or a start slower.
+// measureCalls measures gated calls with one durable effect each, and whether a long history makes them or a start
+// slower.
 func measureCalls(ctx context.Context, c config, t *table) {
 	for _, engine := range engines() {
 		calls(ctx, c, engine, t)
@@ -25,7 +26,8 @@ func measureCalls(ctx context.Context, c config, t *table) {
 	}
 }
 
-// calls compares gated calls with River's steps, with bare transactions of the same rows, and with DBOS's share of these.
+// calls compares gated calls with River's steps, with bare transactions of the same rows, and with DBOS's share of
+// these.
 func calls(ctx context.Context, c config, engine string, t *table) {
 	w := newWorld(ctx, c, engine, "calls")
 	defer w.close()
@@ -45,7 +47,8 @@ func calls(ctx context.Context, c config, engine string, t *table) {
 			shares[k] = got[0][k] / got[3][k]
 		}
 		ours, theirs := median(shares), dbosShare[engine][i]
-		t.add(row{name: name, unit: "share of bare", against: "DBOS 1.2, measured earlier", ours: ours, peer: theirs, ratio: ours / theirs,
+		t.add(row{name: name, unit: "share of bare", against: "DBOS 1.2, measured earlier", ours: ours, peer: theirs,
+			ratio:  ours / theirs,
 			target: atLeast(1)})
 	}
 }

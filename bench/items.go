@@ -17,8 +17,8 @@ const itemScript = `for (let i = 0; i < input.n; i++)
     if (!ctx.item.isDone) await Tools.call('step', { path: '/steps/' + i % 50 + '.txt', content: input.content })
   })`
 
-// measureItems measures an automation on SQLite: items with one local effect each beside bare transactions, one after the
-// other; and how fast a run passes over items that are done.
+// measureItems measures an automation on SQLite: items with one local effect each beside bare transactions, one
+// after the other; and how fast a run passes over items that are done.
 func measureItems(ctx context.Context, c config, t *table) {
 	s := startOwn(ctx, filepath.Join(c.dir, "items"))
 	defer s.stop()
@@ -34,7 +34,10 @@ func measureItems(ctx context.Context, c config, t *table) {
 	}, w.bare(ctx, 1, 2), w.bare(ctx, 1, 0)))
 	t.compare("items with one call", "items/s", got[0], "bare transaction of four rows", got[1], atLeast(0.5))
 	t.compare("items with one call", "items/s", got[0], "bare transaction, same rows", got[2], informs)
-	done := must(alternate(ctx, c, func(ctx context.Context, _ time.Duration) (float64, error) { return s.work(ctx, 0, each) }))
+	done := must(alternate(ctx, c, func(ctx context.Context, _ time.Duration) (float64, error) {
+		return s.work(ctx, 0,
+			each)
+	}))
 	t.floor("items that are done, passed over", "items/s", median(done[0]), 15_000)
 }
 

@@ -3,8 +3,8 @@
 //	make bench
 //	cd bench && go run . -short -run items
 //
-// Rates depend on the machine and on what else runs on it. Ratios are the result: both sides of a comparison are measured
-// in the same run, in alternating slices of time, so that a busy machine slows both.
+// Rates depend on the machine and on what else runs on it. Ratios are the result: both sides of a comparison are
+// measured in the same run, in alternating slices of time, so that a busy machine slows both.
 package main
 
 import (

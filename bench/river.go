@@ -44,7 +44,7 @@ func startRiver(ctx context.Context, c config, engine string, n int, flags ...st
 	answers := bufio.NewScanner(out)
 	read := func() (float64, error) {
 		if !answers.Scan() {
-			return 0, errors.Join(errors.New("River ended"), answers.Err())
+			return 0, errors.Join(errors.New("the River process ended"), answers.Err())
 		}
 		return strconv.ParseFloat(answers.Text(), 64)
 	}

@@ -67,15 +67,18 @@ type runWorld struct {
 	agents []string
 }
 
-const process = "proc_bench"
+const (
+	process = "proc_bench"
+	agentID = "agt_bench" // the agents' ids are this and a number
+)
 
 // newRunWorld makes a database with agents.
 func newRunWorld(ctx context.Context, c config, engine, name string, agents int) *runWorld {
 	r := &runWorld{world: newWorld(ctx, c, engine, name)}
 	check(r.db.Update(ctx, func(tx *store.Tx) error {
 		for i := range agents {
-			a := reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: workspace, Name: fmt.Sprint("agent-", i), Kind: "assistant",
-				Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid}
+			a := reeve.Agent{ID: agentID + strconv.Itoa(i), WorkspaceID: workspace, Name: fmt.Sprint("agent-", i),
+				Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid}
 			r.agents = append(r.agents, a.ID)
 			if err := tx.InsertAgent(ctx, a); err != nil {
 				return err
@@ -103,10 +106,11 @@ func (r *runWorld) start(ctx context.Context) (stop func()) {
 	return func() { cancel(); warn(<-done) }
 }
 
-// throughput compares wakes that are claimed, run and ended in the database with River's jobs. Both have a full queue and
-// do nothing in a run. Reeve begins a run while the end of another is being written: so that a crash would repeat at most n
-// on both sides, half as many run at once, and River completes each job before it takes the next. Without durable, River
-// works as it does by default: it completes jobs up to 50 ms later, many at once, and a crash repeats all of these.
+// throughput compares wakes that are claimed, run and ended in the database with River's jobs. Both have a full
+// queue and do nothing in a run. Reeve begins a run while the end of another is being written: so that a crash would
+// repeat at most n on both sides, half as many run at once, and River completes each job before it takes the next.
+// Without durable, River works as it does by default: it completes jobs up to 50 ms later, many at once, and a crash
+// repeats all of these.
 func throughput(ctx context.Context, c config, engine string, n int, durable bool, t *table) {
 	jobs, atOnce, against, want := pick(c, 100_000, 30_000), n, ", completed later", informs
 	flags := []string{"-empty", "-jobs", strconv.Itoa(jobs)}
@@ -138,8 +142,9 @@ func filledQueue(ctx context.Context, c config, engine, name string, wakes, atOn
 	w.close()
 	check(err)
 	multiply(ctx, w.database, "wakes", "run_key = '"+first.RunKey+"'", wakes, map[string]string{
-		"run_key": "'key' || CAST(i AS TEXT)", "session_id": "'manual:key' || CAST(i AS TEXT)", "due_at": "due_at - 1000000 + i",
-		"agent_id": fmt.Sprintf("(SELECT a.id FROM agents a WHERE a.name = 'agent-' || CAST(i %% %d AS TEXT))", agents)})
+		"run_key": "'key' || CAST(i AS TEXT)", "session_id": "'manual:key' || CAST(i AS TEXT)",
+		"due_at":   "due_at - 1000000 + i",
+		"agent_id": fmt.Sprintf("'%s' || CAST(i %% %d AS TEXT)", agentID, agents)})
 	w.world = w.openWorld(ctx)
 	w.prepare(ctx, atOnce)
 	return w
@@ -175,9 +180,9 @@ func latency(ctx context.Context, c config, engine string, t *table) {
 	t.limit(engine+", wake to run, p99", "ms", percentile(took, 99), 100)
 }
 
-// timers measures until all runs of timers that were due within one second have begun. Half of the timers are schedules;
-// each agent has ten. Its runs without a goal must begin in the order in which they were due; each schedule with a goal is
-// run independently.
+// timers measures until all runs of timers that were due within one second have begun. Half of the timers are
+// schedules; each agent has ten. Its runs without a goal must begin in the order in which they were due; each
+// schedule with a goal is run independently.
 func timers(ctx context.Context, c config, engine string, t *table) {
 	const each = 10
 	agents := pick(c, 1000, 100)
@@ -187,8 +192,9 @@ func timers(ctx context.Context, c config, engine string, t *table) {
 	check(w.db.Update(ctx, func(tx *store.Tx) error {
 		for i := range agents * each {
 			at := due.Add(time.Duration(i/agents*100+i%100) * time.Millisecond)
-			timer := reeve.Timer{ID: fmt.Sprintf("tmr_%06d", i), WorkspaceID: workspace, AgentID: w.agents[i%agents], UserID: "ann",
-				Name: "timer", Kind: "interval", Value: "1h", Zone: "UTC", Misfire: reeve.CatchUpOnce, Notify: reeve.NotifyConditional,
+			timer := reeve.Timer{ID: fmt.Sprintf("tmr_%06d", i), WorkspaceID: workspace, AgentID: w.agents[i%agents],
+				UserID: "ann", Name: "timer", Kind: "interval", Value: "1h", Zone: "UTC",
+				Misfire: reeve.CatchUpOnce, Notify: reeve.NotifyConditional,
 				State: reeve.TimerActive, NextAt: &at}
 			if i/agents%2 == 0 {
 				timer.Goal = "look around"
@@ -222,7 +228,8 @@ func timers(ctx context.Context, c config, engine string, t *table) {
 		err = errors.Join(err, fmt.Errorf("%d runs began before one that was due earlier", wrong))
 	}
 	check(err)
-	t.limit(fmt.Sprintf("%s, %d timers due at once, all begun", engine, agents*each), "s", took, 2*float64(agents*each)/10_000)
+	t.limit(fmt.Sprintf("%s, %d timers due at once, all begun", engine, agents*each), "s", took,
+		2*float64(agents*each)/10_000)
 }
 
 // subscriptions compares the cost of a change with 100 tokens, ten of them watched, among many subscriptions and few.
@@ -244,20 +251,23 @@ func subscriptions(ctx context.Context, c config, engine string, t *table) {
 				}
 			}
 			return w.db.Update(ctx, func(tx *store.Tx) error {
-				return tx.Notify(ctx, store.Change{Workspace: workspace, Operation: fmt.Sprint("op_", i), Tokens: tokens, Window: time.Hour})
+				return tx.Notify(ctx, store.Change{Workspace: workspace, Operation: fmt.Sprint("op_", i), Tokens: tokens,
+					Window: time.Hour})
 			})
 		})
 	}
 	c.rounds *= 4
 	got := must(alternate(ctx, c, sides...))
-	t.compare(fmt.Sprintf("%s, a change among %d subscriptions", engine, many), "µs", got[1], "among 1000", got[0], atMost(1.2))
+	t.compare(fmt.Sprintf("%s, a change among %d subscriptions", engine, many), "µs", got[1], "among 1000", got[0],
+		atMost(1.2))
 }
 
 // subscribe subscribes the agent to the things from a number to another.
 func (w *world) subscribe(ctx context.Context, tx *store.Tx, from, to int) error {
 	for i := from; i < to; i++ {
-		if err := tx.InsertSubscription(ctx, reeve.Subscription{ID: fmt.Sprint("sub_", i), WorkspaceID: workspace, AgentID: w.agent,
-			Token: reeve.Token{Class: reeve.EntityID, Name: fmt.Sprint("thing-", i)}}); err != nil {
+		if err := tx.InsertSubscription(ctx, reeve.Subscription{ID: fmt.Sprint("sub_", i), WorkspaceID: workspace,
+			AgentID: w.agent,
+			Token:   reeve.Token{Class: reeve.EntityID, Name: fmt.Sprint("thing-", i)}}); err != nil {
 			return err
 		}
 	}

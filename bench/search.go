@@ -56,7 +56,8 @@ func measureMail(ctx context.Context, c config, t *table) {
 	compare := func(what string, list [][]string, of func([]float64) float64, want target) {
 		times := s.search(ctx, index, list)
 		a, b := of(times[0]), of(times[1])
-		t.add(row{name: name + what, unit: "ms", against: "bare query, same index", ours: a, peer: b, ratio: a / b, target: want})
+		t.add(row{name: name + what, unit: "ms", against: "bare query, same index", ours: a, peer: b, ratio: a / b,
+			target: want})
 	}
 	// With -short, a search takes less time than the record of its call.
 	compare("p50", usual, median, pick(c, atMost(1.3), informs))
@@ -72,10 +73,10 @@ func openBare(file string) *sql.DB {
 }
 
 const bareSchema = `
-CREATE TABLE emails (id INTEGER PRIMARY KEY, message_id TEXT NOT NULL UNIQUE, sent_at BIGINT NOT NULL, subject TEXT NOT NULL,
-  sender TEXT NOT NULL, recipients TEXT NOT NULL, attached TEXT NOT NULL, body TEXT NOT NULL);
-CREATE VIRTUAL TABLE emails_words USING fts5 (subject, body, sender, recipients, attached, content='emails', content_rowid='id',
-  tokenize='porter unicode61 remove_diacritics 2');
+CREATE TABLE emails (id INTEGER PRIMARY KEY, message_id TEXT NOT NULL UNIQUE, sent_at BIGINT NOT NULL,
+  subject TEXT NOT NULL, sender TEXT NOT NULL, recipients TEXT NOT NULL, attached TEXT NOT NULL, body TEXT NOT NULL);
+CREATE VIRTUAL TABLE emails_words USING fts5 (subject, body, sender, recipients, attached, content='emails',
+  content_rowid='id', tokenize='porter unicode61 remove_diacritics 2');
 CREATE TRIGGER emails_inserted AFTER INSERT ON emails BEGIN
   INSERT INTO emails_words (rowid, subject, body, sender, recipients, attached)
   VALUES (new.id, new.subject, new.body, new.sender, new.recipients, new.attached);
@@ -137,8 +138,9 @@ func writeMbox(file string, words []string, part, n int) []mail {
 		m := mail{fmt.Sprintf("<%d.%d@bench>", part, i), strings.ReplaceAll(text(3+r.IntN(6)), "\n", " "),
 			fmt.Sprintf("Person %d <person%d@bench.example>", i%997, i%997), text(40 + r.IntN(160))}
 		mails[i] = m
-		fmt.Fprintf(w, "From person@bench.example Tue Sep  1 10:00:00 2026\nMessage-ID: %s\nFrom: %s\nTo: everybody@bench.example\n"+
-			"Subject: %s\nDate: Tue, 1 Sep 2026 10:00:00 +0200\n\n%s\n\n", m.id, m.sender, m.subject, m.body)
+		fmt.Fprintf(w,
+			"From person@bench.example Tue Sep  1 10:00:00 2026\nMessage-ID: %s\nFrom: %s\nTo: everybody@bench.example\n"+
+				"Subject: %s\nDate: Tue, 1 Sep 2026 10:00:00 +0200\n\n%s\n\n", m.id, m.sender, m.subject, m.body)
 	}
 	check(errors.Join(w.Flush(), f.Close()))
 	return mails
@@ -148,7 +150,8 @@ func writeMbox(file string, words []string, part, n int) []mail {
 func insertMails(ctx context.Context, db *sql.DB, mails []mail) {
 	for some := range slices.Chunk(mails, 500) {
 		tx := must(db.BeginTx(ctx, nil))
-		stmt := must(tx.PrepareContext(ctx, `INSERT INTO emails (message_id, sent_at, subject, sender, recipients, attached, body)
+		stmt := must(tx.PrepareContext(ctx, `
+			INSERT INTO emails (message_id, sent_at, subject, sender, recipients, attached, body)
 			VALUES (?, 1788249600000, ?, ?, '["everybody@bench.example"]', '', ?)`))
 		for _, m := range some {
 			must(stmt.ExecContext(ctx, m.id, m.subject, m.sender, m.body))
@@ -175,8 +178,8 @@ func rareWord(r *rand.Rand, words []string) string {
 	return words[int(100*math.Pow(float64(len(words))/100, r.Float64()))-1]
 }
 
-// search looks for words that must all be there: with the tool, over HTTP and through the gate, and with a bare query on
-// the server's own index. It returns the times of both in milliseconds.
+// search looks for words that must all be there: with the tool, over HTTP and through the gate, and with a bare
+// query on the server's own index. It returns the times of both in milliseconds.
 func (s *server) search(ctx context.Context, index *sql.DB, list [][]string) (times [2][]float64) {
 	for i, words := range list {
 		for k := range 2 {

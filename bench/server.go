@@ -42,8 +42,8 @@ func buildReeve(ctx context.Context, c config) string {
 	return program
 }
 
-// startReeve runs reeve serve on a data directory, and on a PostgreSQL database if one is named. It also returns the time
-// from the start of the process until /readyz answered.
+// startReeve runs reeve serve on a data directory, and on a PostgreSQL database if one is named. It also returns the
+// time from the start of the process until /readyz answered.
 func startReeve(ctx context.Context, program, dir, database string) (*server, time.Duration) {
 	args := []string{"serve", "--dir", dir, "--listen", "127.0.0.1:0"}
 	if database != "" {
@@ -94,7 +94,8 @@ func (s *server) stop() {
 	warn(errors.Join(s.cmd.Process.Signal(syscall.SIGTERM), s.cmd.Wait()))
 }
 
-// memory returns what the kernel says of the server's resident memory, in MB: VmRSS is that of now, VmHWM the most so far.
+// memory returns what the kernel says of the server's resident memory, in MB: VmRSS is that of now, VmHWM the most
+// so far.
 func (s *server) memory(field string) (mb float64) {
 	b := must(os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid)))
 	for line := range strings.Lines(string(b)) {
@@ -127,8 +128,8 @@ func serve(dir string) error {
 // tokensPerSecond is how fast the instant model streams.
 const tokensPerSecond = 20
 
-// instant is a model that answers at once. Told "call" it calls write_file; told "stream N" it streams N tokens, each with
-// its number and the time at which it was made; otherwise it says one word.
+// instant is a model that answers at once. Told "call" it calls write_file; told "stream N" it streams N tokens,
+// each with its number and the time at which it was made; otherwise it says one word.
 type instant struct{}
 
 func (instant) Answer(ctx context.Context, r model.Request, watch func(model.Delta)) (model.Answer, error) {

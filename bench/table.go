@@ -72,17 +72,20 @@ func (t *table) compare(name, unit string, ours []float64, against string, peer 
 	for i := range ratios {
 		ratios[i] = ours[i] / peer[i]
 	}
-	t.add(row{name: name, unit: unit, against: against, ours: median(ours), peer: median(peer), ratio: median(ratios), target: want})
+	t.add(row{name: name, unit: unit, against: against, ours: median(ours), peer: median(peer), ratio: median(ratios),
+		target: want})
 }
 
 // limit adds a line for a figure that must not exceed a limit.
 func (t *table) limit(name, unit string, figure, limit float64) {
-	t.add(row{name: name, unit: unit, against: "limit", ours: figure, peer: limit, ratio: figure / limit, target: atMost(1)})
+	t.add(row{name: name, unit: unit, against: "limit", ours: figure, peer: limit, ratio: figure / limit,
+		target: atMost(1)})
 }
 
 // floor adds a line for a figure that must reach a number.
 func (t *table) floor(name, unit string, figure, least float64) {
-	t.add(row{name: name, unit: unit, against: "at least", ours: figure, peer: least, ratio: figure / least, target: atLeast(1)})
+	t.add(row{name: name, unit: unit, against: "at least", ours: figure, peer: least, ratio: figure / least,
+		target: atLeast(1)})
 }
 
 func (t *table) print(w io.Writer) {
@@ -97,7 +100,8 @@ func (t *table) print(w io.Writer) {
 		default:
 			verdict = "MISSED"
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%.2f\t%s\t%s\n", r.name, number(r.ours), r.unit, r.against, number(r.peer), r.ratio,
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%.2f\t%s\t%s\n", r.name, number(r.ours), r.unit, r.against, number(r.peer),
+			r.ratio,
 			r.target, verdict)
 	}
 	_ = tw.Flush()
@@ -120,7 +124,8 @@ func machine() string {
 		runtime.NumCPU(), model, load())
 }
 
-// load returns how busy the machine was in the last minute. A run on a machine with a higher load than cores means little.
+// load returns how busy the machine was in the last minute. A run on a machine with a higher load than cores means
+// little.
 func load() string {
 	b, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

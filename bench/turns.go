@@ -66,7 +66,8 @@ func (s *server) converse(ctx context.Context) (*socket, error) {
 
 func (s *server) dial(ctx context.Context, conversation string) (*socket, error) {
 	u := "ws" + strings.TrimPrefix(s.url, "http") + "/conversations/" + conversation + "?workspace=default"
-	conn, _, err := websocket.Dial(ctx, u, &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + s.token}}})
+	conn, _, err := websocket.Dial(ctx, u,
+		&websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + s.token}}})
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +75,10 @@ func (s *server) dial(ctx context.Context, conversation string) (*socket, error)
 	return &socket{Conn: conn, conversation: conversation}, nil
 }
 
-// turn says something and reads frames until the turn is complete. It returns the time until the first token, and in all.
-func (s *socket) turn(ctx context.Context, text string, token func(f reeve.Frame) error) (first, whole time.Duration, err error) {
+// turn says something and reads frames until the turn is complete. It returns the time until the first token, and in
+// all.
+func (s *socket) turn(ctx context.Context, text string, token func(reeve.Frame) error) (
+	first, whole time.Duration, err error) {
 	start := time.Now()
 	if err := s.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"message","content":%q}`, text)); err != nil {
 		return 0, 0, err
@@ -184,12 +187,14 @@ func (s *server) manySockets(ctx context.Context, c config, t *table) {
 	check(group.Wait())
 	name := fmt.Sprintf("%d sockets at %d tokens/s", sockets, tokensPerSecond)
 	t.limit(name+", token delay, p99", "ms", percentile(delays, 99), 50)
-	t.add(row{name: name + ", tokens lost", unit: "tokens", against: "sent", ours: float64(lost), peer: float64(sockets * tokens),
+	t.add(row{name: name + ", tokens lost", unit: "tokens", against: "sent", ours: float64(lost),
+		peer:  float64(sockets * tokens),
 		ratio: float64(lost) / float64(sockets*tokens), target: atMost(0)})
 	t.limit(name+", most memory", "MB", s.memory("VmHWM"), 300)
 }
 
-// stream has the model stream tokens to a new socket. It returns the delay of each, and how many were lost or disordered.
+// stream has the model stream tokens to a new socket. It returns the delay of each, and how many were lost or
+// disordered.
 func (s *server) stream(ctx context.Context, tokens int) (delays []float64, missing int, err error) {
 	k, err := s.converse(ctx)
 	if err != nil {
@@ -250,7 +255,8 @@ func lengthen(ctx context.Context, d database, conversation string, series, turn
 	multiply(ctx, d, "runs", "session_id = '"+conversation+"' AND id NOT LIKE "+past, turns, map[string]string{
 		"id": pastID("run", series, "i"), "run_key": pastID("key", series, "i"),
 		"started_at": "started_at - 2000000000 + i", "finished_at": "finished_at - 2000000000 + i"})
-	multiply(ctx, d, "messages", "thread_id LIKE '%:session:"+conversation+"' AND id NOT LIKE "+past, turns, map[string]string{
-		"id":     pastID("msg", series, "2 * i + CASE WHEN kind = 'user' THEN 0 ELSE 1 END"),
-		"run_id": pastID("run", series, "i"), "created_at": "created_at - 2000000000 + i"})
+	multiply(ctx, d, "messages", "thread_id LIKE '%:session:"+conversation+"' AND id NOT LIKE "+past, turns,
+		map[string]string{
+			"id":     pastID("msg", series, "2 * i + CASE WHEN kind = 'user' THEN 0 ELSE 1 END"),
+			"run_id": pastID("run", series, "i"), "created_at": "created_at - 2000000000 + i"})
 }

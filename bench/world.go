@@ -136,7 +136,8 @@ func filePath(i int) string { return fmt.Sprintf("/steps/%d.txt", i%50) }
 
 // stepTool is a local tool whose effect is one row, like a step of a River job.
 func stepTool() reeve.Tool {
-	return reeve.MustTool(reeve.Tool{ID: toolName, Description: "A step of a workflow.", Effect: reeve.Local, TimeoutMS: 10_000},
+	return reeve.MustTool(reeve.Tool{ID: toolName, Description: "A step of a workflow.", Effect: reeve.Local,
+		TimeoutMS: 10_000},
 		func(ctx context.Context, in stepArgs) (string, error) {
 			tx, err := store.TxFrom(ctx)
 			if err != nil {
@@ -153,7 +154,8 @@ func (w *world) step(ctx context.Context, session string, i int) (reeve.Result, 
 	if err != nil {
 		return reeve.Result{}, err
 	}
-	res, err := w.gate.Call(ctx, reeve.Call{Workspace: workspace, Agent: w.agent, Tool: toolName, Tools: []string{toolName}, Args: args,
+	res, err := w.gate.Call(ctx, reeve.Call{Workspace: workspace, Agent: w.agent, Tool: toolName,
+		Tools: []string{toolName}, Args: args,
 		Session: session, Via: reeve.ViaGo})
 	if err == nil && (res.IsError || res.State != reeve.Committed) {
 		err = fmt.Errorf("the call came to %s: %s", res.State, res.Message)
@@ -169,8 +171,8 @@ func (w *world) gated(n int) side {
 	})
 }
 
-// bare is the side of n callers whose transactions write the rows of a gated call without the gate: the effect, and a copy
-// of a call that was really made, under new ids. Extra adds that many messages of the same size.
+// bare is the side of n callers whose transactions write the rows of a gated call without the gate: the effect, and
+// a copy of a call that was really made, under new ids. Extra adds that many messages of the same size.
 func (w *world) bare(ctx context.Context, n, extra int) side {
 	res := must(w.step(ctx, "template", 0))
 	var template store.Call
@@ -213,8 +215,9 @@ func (w *world) bare(ctx context.Context, n, extra int) side {
 	})
 }
 
-// multiply copies the rows of a table that satisfy a condition n times, in plain SQL, which takes a tenth of the time that
-// the store would need. Set gives columns that differ in the copies, as expressions of i, the number of the copy.
+// multiply copies the rows of a table that satisfy a condition n times, in plain SQL, which takes a tenth of the
+// time that the store would need. Set gives columns that differ in the copies, as expressions of i, the number of
+// the copy.
 func multiply(ctx context.Context, d database, table, where string, n int, set map[string]string) {
 	e := d.open(ctx)
 	db, _, err := e.Migrator(ctx)
@@ -240,8 +243,10 @@ func multiply(ctx context.Context, d database, table, where string, n int, set m
 			values[i] = v
 		}
 	}
-	copies := fmt.Sprintf(`WITH RECURSIVE numbers(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM numbers WHERE i < $2)
-		INSERT INTO %s (%s) SELECT %s FROM numbers, %s WHERE %s`, table, strings.Join(names, ", "), strings.Join(values, ", "), table, where)
+	copies := fmt.Sprintf(`WITH RECURSIVE numbers(i) AS
+		(SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM numbers WHERE i < $2)
+		INSERT INTO %s (%s) SELECT %s FROM numbers, %s WHERE %s`,
+		table, strings.Join(names, ", "), strings.Join(values, ", "), table, where)
 	for from := 0; from < n; from += 20_000 {
 		must(db.ExecContext(ctx, copies, from, min(n, from+20_000)-1))
 	}

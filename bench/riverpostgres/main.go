@@ -86,8 +86,8 @@ func main() {
 	}
 }
 
-// run gives River its best settings: a connection for each worker and some to spare, the shortest cooldown and poll that
-// it allows, and a queue that was filled beforehand, so that inserting jobs costs it nothing.
+// run gives River its best settings: a connection for each worker and some to spare, the shortest cooldown and poll
+// that it allows, and a queue that was filled beforehand, so that inserting jobs costs it nothing.
 func run(ctx context.Context, o peer.Options) error {
 	cfg, err := pgxpool.ParseConfig(o.Database)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command riversqlite is River on SQLite, a peer in the benchmarks. See package peer for its options. It is a module of its
-// own because the newest SQLite driver to be had (0.31) builds only with River 0.31.
+// Command riversqlite is River on SQLite, a peer in the benchmarks. See package peer for its options. It is a module
+// of its own because the newest SQLite driver to be had (0.31) builds only with River 0.31.
 package main
 
 import (
@@ -26,8 +26,8 @@ type workflow struct {
 
 func (workflow) Kind() string { return "workflow" }
 
-// stepper works on a workflow: effect and checkpoint of a step in one transaction. River 0.31 has no ResumableSetStepTx;
-// JobUpdateTx runs the same statement.
+// stepper works on a workflow: effect and checkpoint of a step in one transaction. River 0.31 has no
+// ResumableSetStepTx; JobUpdateTx runs the same statement.
 type stepper struct {
 	river.WorkerDefaults[workflow]
 	db    *sql.DB
@@ -102,8 +102,9 @@ func main() {
 // run gives River its best settings: one connection, as its documentation says, the shortest cooldown and poll that it
 // allows, and a queue that was filled beforehand.
 func run(ctx context.Context, o peer.Options) error {
-	db, err := sql.Open("sqlite", "file:"+o.Database+"?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"+
-		"&_pragma=busy_timeout(5000)")
+	db, err := sql.Open("sqlite",
+		"file:"+o.Database+"?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"+
+			"&_pragma=busy_timeout(5000)")
 	if err != nil {
 		return err
 	}
