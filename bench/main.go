@@ -71,13 +71,13 @@ func run() (err error) {
 	which := flag.String("run", strings.Join(names, ","), "sections to run, separated by commas")
 	flag.BoolVar(&c.short, "short", false, "measure less, to see that everything works; the figures mean little")
 	flag.IntVar(&c.rounds, "rounds", 0, "slices that each side of a comparison gets (default 10, with -short 3)")
-	flag.DurationVar(&c.slice, "slice", 0, "length of a slice (default 600ms, with -short 200ms)")
+	flag.DurationVar(&c.slice, "slice", 0, "length of a slice (default 600ms, with -short 500ms)")
 	flag.Parse()
 	if c.rounds == 0 {
 		c.rounds = pick(c, 10, 3)
 	}
 	if c.slice == 0 {
-		c.slice = pick(c, 600*time.Millisecond, 200*time.Millisecond)
+		c.slice = pick(c, 600*time.Millisecond, 500*time.Millisecond)
 	}
 	chosen := strings.Split(*which, ",")
 	for _, name := range chosen {

@@ -13,11 +13,11 @@ import (
 type side func(ctx context.Context, d time.Duration) (float64, error)
 
 // alternate lets the sides work in alternation and returns their figures by round. Every second round goes in the
-// other order, so that no side always follows the same one. Each side first gets half a slice that is not counted,
+// other order, so that no side always follows the same one. Each side first gets a slice that is not counted,
 // to warm up.
 func alternate(ctx context.Context, c config, sides ...side) ([][]float64, error) {
 	for _, s := range sides {
-		if _, err := s(ctx, c.slice/2); err != nil {
+		if _, err := s(ctx, c.slice); err != nil {
 			return nil, err
 		}
 	}

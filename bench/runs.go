@@ -67,10 +67,8 @@ type runWorld struct {
 	agents []string
 }
 
-const (
-	process = "proc_bench"
-	agentID = "agt_bench" // the agents' ids are this and a number
-)
+// agentID begins the ids of agents; a number follows.
+const agentID = "agt_bench"
 
 // newRunWorld makes a database with agents.
 func newRunWorld(ctx context.Context, c config, engine, name string, agents int) *runWorld {
@@ -92,6 +90,7 @@ func newRunWorld(ctx context.Context, c config, engine, name string, agents int)
 
 // prepare makes the room that runs agents, n at once; 0 means as many as by default.
 func (r *runWorld) prepare(ctx context.Context, n int) {
+	process := fmt.Sprint("proc_", n) // PostgreSQL still knows the process of an earlier room
 	check(r.db.Update(ctx, func(tx *store.Tx) error { return tx.JoinProcess(ctx, process) }))
 	r.brain = &idleBrain{pacer: peer.NewPacer()}
 	r.room = must(wake.New(wake.Config{DB: r.db, Log: slog.New(slog.DiscardHandler), Process: process, Brain: r.brain,
@@ -228,8 +227,13 @@ func timers(ctx context.Context, c config, engine string, t *table) {
 		err = errors.Join(err, fmt.Errorf("%d runs began before one that was due earlier", wrong))
 	}
 	check(err)
-	t.limit(fmt.Sprintf("%s, %d timers due at once, all begun", engine, agents*each), "s", took,
-		2*float64(agents*each)/10_000)
+	const limit = 2.0 // seconds for 10,000 timers; it is asked of SQLite
+	want := pick(c, atMost(1), informs)
+	if engine == onPostgres {
+		want = informs
+	}
+	name := fmt.Sprintf("%s, %d timers due at once, all begun", engine, agents*each)
+	t.add(row{name: name, unit: "s", against: "limit", ours: took, peer: limit, ratio: took / limit, target: want})
 }
 
 // subscriptions compares the cost of a change with 100 tokens, ten of them watched, among many subscriptions and few.
