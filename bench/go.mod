@@ -10,7 +10,7 @@ require (
 	golang.org/x/sync v0.24.0
 	modernc.org/sqlite v1.60.1
 	reeve v0.0.0
-	reeve/bench/turn v0.0.0
+	reeve/bench/peer v0.0.0
 )
 
 require (
@@ -81,4 +81,4 @@ require (
 
 replace reeve => ../
 
-replace reeve/bench/turn => ./turn
+replace reeve/bench/peer => ./peer

@@ -3,78 +3,57 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"time"
-
-	"reeve/bench/turn"
 )
 
-// peer is another engine that takes its turns.
-type peer struct {
-	name   string
-	lane   lane
-	stop   func() error
-	behind int64 // the most ends that were not durable at the end of a turn
+// river is a River process with its jobs waiting.
+type river struct {
+	name string
+	side side
+	stop func()
 }
 
-// startRiver starts River with n workers, as a process of its own: its garbage is not ours. On SQLite it is a module of its own
-// too: the proxy has River's SQLite driver only up to 0.31, which does not build with River 0.50. More arguments say what its jobs are.
-func startRiver(ctx context.Context, c config, engine string, n int, more ...string) (*peer, error) {
-	name, program, args := "River 0.31", "riversqlite", []string{"-file", filepath.Join(c.dir, fmt.Sprintf("river-%d-%d.db", n, len(more)))}
-	if engine == "PostgreSQL" {
-		u, err := freshDatabase(ctx, fmt.Sprintf("river_%d_%d", n, len(more)))
-		if err != nil {
-			return nil, err
-		}
-		name, program, args = "River 0.50", "riverpostgres", []string{"-database", u}
+// startRiver starts River with n workers in a process of its own, so that neither side pays for the other's garbage
+// collection. Its SQLite driver needs an older River, hence two programs. Flags are those of peer.Options.
+func startRiver(ctx context.Context, c config, engine string, n int, flags ...string) *river {
+	name, program, db := "River 0.31", "riversqlite", filepath.Join(c.dir, fmt.Sprintf("river-%d-%d.db", n, len(flags)))
+	if engine == onPostgres {
+		name, program = "River 0.50", "riverpostgres"
+		db = freshPostgres(ctx, fmt.Sprintf("river_%d_%d", n, len(flags)))
 	}
 	file := filepath.Join(c.dir, program)
 	if _, err := os.Stat(file); err != nil {
 		build := exec.CommandContext(ctx, "go", "build", "-o", file, ".")
 		build.Dir, build.Stderr = program, os.Stderr
-		if err := build.Run(); err != nil {
-			return nil, err
-		}
+		check(build.Run())
 	}
-	cmd := exec.CommandContext(ctx, file, append(append(args, "-workers", fmt.Sprint(n)), more...)...)
+	cmd := exec.CommandContext(ctx, file, append([]string{"-database", db, "-workers", strconv.Itoa(n)}, flags...)...)
 	cmd.Stderr = os.Stderr
 	if os.Getenv("GOGC") == "" {
-		cmd.Env = append(os.Environ(), "GOGC=400") // about as seldom as we collect our garbage
+		cmd.Env = append(os.Environ(), "GOGC=400") // about as seldom as Reeve collects garbage
 	}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
+	in := must(cmd.StdinPipe())
+	out := must(cmd.StdoutPipe())
+	check(cmd.Start())
 	answers := bufio.NewScanner(out)
-	read := func() (got turn.Done, err error) {
+	read := func() (float64, error) {
 		if !answers.Scan() {
-			return got, errors.Join(errors.New("River ended"), answers.Err())
+			return 0, errors.Join(errors.New("the River process ended"), answers.Err())
 		}
-		return got, json.Unmarshal(answers.Bytes(), &got)
+		return strconv.ParseFloat(answers.Text(), 64)
 	}
-	if _, err := read(); err != nil { // says that it is ready
-		return nil, errors.Join(err, cmd.Wait())
-	}
-	p := &peer{name: name, stop: func() error { return errors.Join(in.Close(), cmd.Wait()) }}
-	p.lane = func(_ context.Context, d time.Duration) (float64, error) {
+	must(read()) // the first line says that it is ready
+	work := func(_ context.Context, d time.Duration) (float64, error) {
 		if _, err := fmt.Fprintln(in, d); err != nil {
 			return 0, err
 		}
-		got, err := read()
-		p.behind = max(p.behind, got.Behind)
-		return got.Rate, err
+		return read()
 	}
-	return p, nil
+	return &river{name: name, side: work, stop: func() { warn(errors.Join(in.Close(), cmd.Wait())) }}
 }

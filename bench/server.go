@@ -3,92 +3,169 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"reeve/client"
+	"reeve/host"
+	"reeve/model"
 )
 
-// server is the real binary, running.
+// server is a Reeve server in a process of its own.
 type server struct {
-	cmd *exec.Cmd
-	url string
+	cmd   *exec.Cmd
+	url   string
+	token string
+	api   *client.Client
 }
 
-// buildServer builds it from this tree, once.
-func buildServer(ctx context.Context, c config) (string, error) {
+// buildReeve builds the reeve command from this tree, once per run.
+func buildReeve(ctx context.Context, c config) string {
 	program := filepath.Join(c.dir, "reeve")
 	if _, err := os.Stat(program); err == nil {
-		return program, nil
+		return program
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./cmd/reeve")
 	build.Dir, build.Stderr = "..", os.Stderr
-	return program, build.Run()
+	check(build.Run())
+	return program
 }
 
-// startServer starts it on a data directory, and on a PostgreSQL database if one is named, and says how long it took from the
-// start of the process until /readyz was answered.
-func startServer(ctx context.Context, program, dir, database string) (*server, time.Duration, error) {
+// startReeve runs reeve serve on a data directory, and on a PostgreSQL database if one is named. It also returns the
+// time from the start of the process until /readyz answered.
+func startReeve(ctx context.Context, program, dir, database string) (*server, time.Duration) {
 	args := []string{"serve", "--dir", dir, "--listen", "127.0.0.1:0"}
 	if database != "" {
 		args = append(args, "--database", database)
 	}
-	s := &server{cmd: exec.CommandContext(ctx, program, args...)}
-	s.cmd.Stderr = os.Stderr
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return nil, 0, err
-	}
 	start := time.Now()
-	if err := s.cmd.Start(); err != nil {
-		return nil, 0, err
+	s := startServer(exec.CommandContext(ctx, program, args...), dir)
+	resp := must(http.Get(s.url + "/readyz"))
+	took := time.Since(start)
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		check(fmt.Errorf("/readyz says %s", resp.Status))
 	}
+	return s, took
+}
+
+// startOwn runs this program as a server with a model that answers at once: see serve.
+func startOwn(ctx context.Context, dir string) *server {
+	cmd := exec.CommandContext(ctx, must(os.Executable()))
+	cmd.Env = append(os.Environ(), serveDir+"="+dir)
+	return startServer(cmd, dir)
+}
+
+const readyLine = "is ready at "
+
+func startServer(cmd *exec.Cmd, dir string) *server {
+	s := &server{cmd: cmd}
+	cmd.Stderr = os.Stderr
+	out := must(cmd.StdoutPipe())
+	check(cmd.Start())
 	lines := bufio.NewScanner(out)
 	for s.url == "" && lines.Scan() {
-		if _, after, ok := strings.Cut(lines.Text(), "is ready at "); ok {
+		if _, after, ok := strings.Cut(lines.Text(), readyLine); ok {
 			s.url = strings.TrimSpace(after)
 		}
 	}
 	if s.url == "" {
-		return nil, 0, errors.Join(errors.New("the server did not say that it is ready"), lines.Err(), s.cmd.Wait())
+		check(errors.Join(errors.New("the server did not say that it is ready"), lines.Err(), cmd.Wait()))
 	}
-	resp, err := http.Get(s.url + "/readyz")
-	if err != nil {
-		return nil, 0, errors.Join(err, s.stop())
-	}
-	took := time.Since(start)
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, 0, errors.Join(fmt.Errorf("/readyz says %s", resp.Status), s.stop())
-	}
-	return s, took, nil
+	s.token = strings.TrimSpace(string(must(os.ReadFile(filepath.Join(dir, "owner.token")))))
+	s.api = must(client.New(client.Config{URL: s.url, Token: s.token}))
+	return s
 }
 
-func (s *server) stop() error {
+func (s *server) stop() {
+	s.api.Close()
 	http.DefaultClient.CloseIdleConnections()
-	return errors.Join(s.cmd.Process.Signal(syscall.SIGTERM), s.cmd.Wait())
+	warn(errors.Join(s.cmd.Process.Signal(syscall.SIGTERM), s.cmd.Wait()))
 }
 
-// resident is the memory that the process holds, in MB.
-func (s *server) resident() (float64, error) { return residentOf(strconv.Itoa(s.cmd.Process.Pid)) }
-
-// residentOf is the memory that a process holds, in MB.
-func residentOf(pid string) (float64, error) {
-	b, err := os.ReadFile("/proc/" + pid + "/status")
-	if err != nil {
-		return 0, err
-	}
+// memory returns what the kernel says of the server's resident memory, in MB: VmRSS is that of now, VmHWM the most
+// so far.
+func (s *server) memory(field string) (mb float64) {
+	b := must(os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid)))
 	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kb, err := strconv.Atoi(strings.Fields(rest)[0])
-			return float64(kb) / 1024, err
+		if rest, ok := strings.CutPrefix(line, field+":"); ok {
+			mb = float64(must(strconv.Atoi(strings.Fields(rest)[0]))) / 1024
 		}
 	}
-	return 0, errors.New("the kernel does not say how much memory a process holds")
+	return mb
+}
+
+// serveDir is the environment variable that makes this program a server. It names the data directory.
+const serveDir = "REEVE_BENCH_SERVE"
+
+// serve runs a Reeve host as reeve serve does, with a model that costs no time and with the step tool.
+func serve(dir string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	host.CollectGarbage()
+	h, err := host.New(ctx, host.Config{Dir: dir, Listen: "127.0.0.1:0", Mind: instant{}, Rate: 1e6, Burst: 1e6,
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	if err := h.AddTool(stepTool()); err != nil {
+		return errors.Join(err, h.Close())
+	}
+	return h.Run(ctx, func(url string) { fmt.Println(readyLine + url) })
+}
+
+// tokensPerSecond is how fast the instant model streams.
+const tokensPerSecond = 20
+
+// instant is a model that answers at once. Told "call" it calls write_file; told "stream N" it streams N tokens,
+// each with its number and the time at which it was made; otherwise it says one word.
+type instant struct{}
+
+func (instant) Answer(ctx context.Context, r model.Request, watch func(model.Delta)) (model.Answer, error) {
+	a := model.Answer{Provider: "bench", Model: "instant", Stop: model.StopEnd, Usage: model.Usage{Input: 10, Output: 10}}
+	last := r.Messages[len(r.Messages)-1].Parts
+	said := last[len(last)-1]
+	say := func(text string) {
+		if watch != nil {
+			watch(model.Delta{Type: model.TextDelta, Text: text})
+		}
+	}
+	if said.Type != model.Result && said.Text == "call" {
+		a.Stop = model.StopTools
+		a.Parts = []model.Part{{Type: model.ToolCall, ID: "call_1", Name: "write_file",
+			Args: json.RawMessage(`{"path":"/note.txt","content":"what a turn found out"}`)}}
+		return a, nil
+	}
+	a.Parts = []model.Part{{Type: model.Text, Text: "Done."}}
+	n, streams := strings.CutPrefix(said.Text, "stream ")
+	if !streams {
+		say("Done.")
+		return a, nil
+	}
+	count, err := strconv.Atoi(n)
+	if err != nil {
+		return a, err
+	}
+	tick := time.NewTicker(time.Second / tokensPerSecond)
+	defer tick.Stop()
+	for i := range count {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return a, ctx.Err()
+		}
+		say(fmt.Sprintf("%d@%d ", i, time.Now().UnixNano()))
+	}
+	return a, nil
 }

@@ -1,110 +1,137 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"runtime"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
-// row is one comparison. Ours and Peer are the best of all turns, with the medians beside them; Ratio is the median of the
-// ratios of turns that were taken together, which is what the target is held against.
-type row struct {
-	Section    string  `json:"section"`
-	Name       string  `json:"name"`
-	Unit       string  `json:"unit"`
-	Ours       float64 `json:"ours"`
-	OursMedian float64 `json:"ours_median,omitempty"`
-	OursCPU    float64 `json:"ours_cpu_us,omitempty"` // processor time for one, database server included
-	Against    string  `json:"against"`
-	Peer       float64 `json:"peer"`
-	PeerMedian float64 `json:"peer_median,omitempty"`
-	PeerCPU    float64 `json:"peer_cpu_us,omitempty"`
-	Ratio      float64 `json:"ratio"`
-	BestRatio  float64 `json:"best_ratio,omitempty"` // best turn against best turn
-	Target     float64 `json:"target,omitempty"`     // 0 means the row only informs
-	AtMost     bool    `json:"at_most,omitempty"`    // the target is a ceiling
-	OK         bool    `json:"ok"`
+// target is what a ratio must reach.
+type target struct {
+	ratio float64
+	most  bool // the ratio must not be higher; otherwise it must not be lower
+	none  bool // the line only informs
 }
 
-type table struct {
-	Started    string   `json:"started"`
-	Processors int      `json:"processors"`
-	Load       []string `json:"load"` // of the last minute, before the first section and after each
-	Rows       []row    `json:"rows"`
+func atLeast(ratio float64) target { return target{ratio: ratio} }
+func atMost(ratio float64) target  { return target{ratio: ratio, most: true} }
+
+var informs = target{none: true}
+
+func (t target) met(ratio float64) bool {
+	return t.none || (t.most && ratio <= t.ratio) || (!t.most && ratio >= t.ratio)
 }
+
+func (t target) String() string {
+	switch {
+	case t.none:
+		return ""
+	case t.most:
+		return "<= " + number(t.ratio)
+	default:
+		return ">= " + number(t.ratio)
+	}
+}
+
+// row is one line of the table: a figure beside that of a peer, or beside a limit.
+type row struct {
+	name, unit, against string
+	ours, peer, ratio   float64
+	target              target
+}
+
+// table holds the lines of the current section, and counts targets over all sections.
+type table struct {
+	section  string
+	rows     []row
+	met, all int
+}
+
+func (t *table) begin(section string) { t.section, t.rows = section, nil }
 
 func (t *table) add(r row) {
-	r.OK = r.Target == 0 || (r.AtMost && r.Ratio <= r.Target) || (!r.AtMost && r.Ratio >= r.Target)
-	t.Rows = append(t.Rows, r)
+	t.rows = append(t.rows, r)
+	if r.target.none {
+		return
+	}
+	t.all++
+	if r.target.met(r.ratio) {
+		t.met++
+	}
 }
 
-func (t *table) print(w io.Writer, section string) {
-	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(tw, "%s\tours (median)\tagainst\t(median)\tunit\tratio\tbest/best\ttarget\tok\tCPU µs, ours/theirs\n", section)
-	for _, r := range t.Rows {
-		if r.Section != section {
-			continue
-		}
-		target, ok := "", ""
-		if r.Target != 0 {
-			target, ok = ">= "+number(r.Target), "yes"
-			if r.AtMost {
-				target = "<= " + number(r.Target)
-			}
-			if !r.OK {
-				ok = "NO"
-			}
-		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%.2f\t%s\t%s\t%s\t%s\n", r.Name, pair(r.Ours, r.OursMedian), r.Against, pair(r.Peer, r.PeerMedian), r.Unit,
-			r.Ratio, orBlank(r.BestRatio), target, ok, cpus(r))
+// compare adds a line for two sides that were measured in alternation. The ratio is the median of the ratios of
+// neighbouring slices.
+func (t *table) compare(name, unit string, ours []float64, against string, peer []float64, want target) {
+	ratios := make([]float64, len(ours))
+	for i := range ratios {
+		ratios[i] = ours[i] / peer[i]
 	}
-	tw.Flush()
-	fmt.Fprintln(w)
+	t.add(row{name: name, unit: unit, against: against, ours: median(ours), peer: median(peer), ratio: median(ratios),
+		target: want})
+}
+
+// limit adds a line for a figure that must not exceed a limit.
+func (t *table) limit(name, unit string, figure, limit float64) {
+	t.add(row{name: name, unit: unit, against: "limit", ours: figure, peer: limit, ratio: figure / limit,
+		target: atMost(1)})
+}
+
+// floor adds a line for a figure that must reach a number.
+func (t *table) floor(name, unit string, figure, least float64) {
+	t.add(row{name: name, unit: unit, against: "at least", ours: figure, peer: least, ratio: figure / least,
+		target: atLeast(1)})
+}
+
+func (t *table) print(w io.Writer) {
+	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintf(tw, "\n%s\tReeve\tunit\tbeside\tfigure\tratio\ttarget\t\n", t.section)
+	for _, r := range t.rows {
+		verdict := ""
+		switch {
+		case r.target.none:
+		case r.target.met(r.ratio):
+			verdict = "met"
+		default:
+			verdict = "MISSED"
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%.2f\t%s\t%s\n", r.name, number(r.ours), r.unit, r.against, number(r.peer),
+			r.ratio,
+			r.target, verdict)
+	}
+	_ = tw.Flush()
 }
 
 func (t *table) verdict() string {
-	met, all := 0, 0
-	for _, r := range t.Rows {
-		if r.Target == 0 {
-			continue
+	return fmt.Sprintf("\n%d of %d targets met. Load of the last minute: %s.", t.met, t.all, load())
+}
+
+// machine says where and when a run was made: its figures belong to no other place and time.
+func machine() string {
+	model := "unknown processor"
+	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if _, after, ok := strings.Cut(string(b), "model name"); ok {
+			line, _, _ := strings.Cut(after, "\n")
+			model = strings.Trim(line, "\t :")
 		}
-		all++
-		if r.OK {
-			met++
-		}
 	}
-	return fmt.Sprintf("%d of %d targets met. Started %s on %d processors; load of the last minute, section by section: %s.",
-		met, all, t.Started, t.Processors, strings.Join(t.Load, ", "))
+	return fmt.Sprintf("%s, %d cores (%s), load of the last minute: %s", time.Now().UTC().Format("2006-01-02 15:04 UTC"),
+		runtime.NumCPU(), model, load())
 }
 
-func (t *table) json(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(t)
-}
-
-func pair(best, median float64) string {
-	if median == 0 {
-		return number(best)
+// load returns how busy the machine was in the last minute. A run on a machine with a higher load than cores means
+// little.
+func load() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
 	}
-	return number(best) + " (" + number(median) + ")"
-}
-
-func cpus(r row) string {
-	if r.OursCPU == 0 {
-		return ""
-	}
-	return number(r.OursCPU) + " / " + number(r.PeerCPU)
-}
-
-func orBlank(v float64) string {
-	if v == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.2f", v)
+	return strings.Fields(string(b))[0]
 }
 
 func number(v float64) string {

@@ -91,19 +91,26 @@ func TestI11_PythonThroughTheGate(t *testing.T) {
 	}
 }
 
-// TestI11_AnEndlessLoopIsEndedInTime has the default limit, 5 seconds; the server goes on, and so does the agent.
+// TestI11_AnEndlessLoopIsEndedInTime has the default limit, 5 seconds, and expects the end within 5.5 seconds. A busy machine gets
+// three tries. The server goes on, and so does the agent.
 func TestI11_AnEndlessLoopIsEndedInTime(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Python: host.PythonConfig{Cache: pythonCache}})
 	h.Agent("calc", "execute_python")
 	python(h, "calc", "1") // the interpreter's first start is not the run's time
-	begin := time.Now()
-	r := python(h, "calc", "print('begun')\nwhile True: pass")
-	if took := time.Since(begin); took < 5*time.Second || took > 20*time.Second { // 5.5 s is measured by bench, which knows how busy the machine is
-		t.Errorf("it took %s", took)
+	const limit = 5500 * time.Millisecond
+	fastest := time.Hour
+	for try := 0; try < 3 && fastest > limit; try++ {
+		begin := time.Now()
+		r := python(h, "calc", "print('begun')\nwhile True: pass")
+		took := time.Since(begin)
+		if took < 5*time.Second || !r.TimedOut || r.ExitCode != 137 || r.Stdout != "begun\n" {
+			t.Errorf("after %s: %+v", took, r)
+		}
+		fastest = min(fastest, took)
 	}
-	if !r.TimedOut || r.ExitCode != 137 || r.Stdout != "begun\n" {
-		t.Errorf("%+v", r)
+	if fastest > limit {
+		t.Errorf("the fastest of three took %s", fastest)
 	}
 	if r := python(h, "calc", "print('next')"); r.Stdout != "next\n" {
 		t.Errorf("%+v", r)

@@ -1,14 +1,11 @@
-// Command riverpostgres is River on PostgreSQL as the benchmarks' peer: a process of its own, so that neither side pays for the
-// other's garbage. It speaks as riversqlite does.
+// Command riverpostgres is River on PostgreSQL, a peer in the benchmarks. See package peer for its options.
 package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,43 +14,40 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 
-	"reeve/bench/turn"
+	"reeve/bench/peer"
 )
 
-const stepsPerJob = 20
-
-var content = strings.Repeat("what a step found out, ", 9)[:200]
-
-// workflow is a job of stepsPerJob resumable steps.
+// workflow is a job of resumable steps.
 type workflow struct {
 	Number int `json:"number"`
 }
 
 func (workflow) Kind() string { return "workflow" }
 
-// worker does each step as River's documentation has it: effect and checkpoint in one transaction.
-type worker struct {
+// stepper works on a workflow as River's documentation shows: effect and checkpoint of a step in one transaction.
+type stepper struct {
 	river.WorkerDefaults[workflow]
-	pool *pgxpool.Pool
-	flow *turn.Flow
+	pool  *pgxpool.Pool
+	pacer *peer.Pacer
 }
 
-func (w *worker) Work(ctx context.Context, job *river.Job[workflow]) error {
-	for i := range stepsPerJob {
+func (w *stepper) Work(ctx context.Context, job *river.Job[workflow]) error {
+	for i := range peer.StepsPerJob {
 		river.ResumableStep(ctx, fmt.Sprint("step-", i), nil, func(ctx context.Context) error {
-			if err := w.flow.Wait(ctx); err != nil {
+			if err := w.pacer.Wait(ctx); err != nil {
 				return err
 			}
 			err := pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
 				if _, err := tx.Exec(ctx, `INSERT INTO files (session, path, body) VALUES ($1, $2, $3)
-					ON CONFLICT (session, path) DO UPDATE SET body = $3`, job.Args.Number, fmt.Sprintf("/steps/%d.txt", i), content); err != nil {
+					ON CONFLICT (session, path) DO UPDATE SET body = $3`,
+					job.Args.Number, fmt.Sprintf("/steps/%d.txt", i), peer.Content); err != nil {
 					return err
 				}
 				_, err := river.ResumableSetStepTx[*riverpgxv5.Driver](ctx, tx, job)
 				return err
 			})
 			if err == nil {
-				w.flow.Count.Add(1)
+				w.pacer.Count.Add(1)
 			}
 			return err
 		})
@@ -61,55 +55,45 @@ func (w *worker) Work(ctx context.Context, job *river.Job[workflow]) error {
 	return nil
 }
 
-// nothing is a job that does nothing.
-type nothing struct {
+// empty is a job that does nothing.
+type empty struct {
 	Number int `json:"number"`
 }
 
-func (nothing) Kind() string { return "nothing" }
+func (empty) Kind() string { return "empty" }
 
-type idler struct {
-	river.WorkerDefaults[nothing]
-	pool *pgxpool.Pool // to complete jobs with; nil leaves that to River, which does it later
-	flow *turn.Flow
+type completer struct {
+	river.WorkerDefaults[empty]
+	pool    *pgxpool.Pool
+	pacer   *peer.Pacer
+	durable bool // complete the job here; otherwise River does it later, for many jobs at once
 }
 
-func (w *idler) Work(ctx context.Context, job *river.Job[nothing]) error {
-	err := w.flow.Wait(ctx)
-	if err == nil && w.pool != nil {
-		err = pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
-			_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
-			return err
-		})
+func (w *completer) Work(ctx context.Context, job *river.Job[empty]) error {
+	if err := w.pacer.Wait(ctx); err != nil || !w.durable {
+		return err
 	}
-	if err == nil {
-		w.flow.Count.Add(1)
-	}
-	return err
+	return pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
+		_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
+		return err
+	})
 }
 
 func main() {
-	if err := run(); err != nil {
+	if err := run(context.Background(), peer.ParseOptions()); err != nil {
 		fmt.Fprintln(os.Stderr, "riverpostgres:", err)
 		os.Exit(1)
 	}
 }
 
-// run gives River its best: as many workers as callers, a connection for each and some to spare, the shortest cooldown and poll
-// it allows, batched completion (its default), and a queue that was filled beforehand, so that inserting jobs costs it nothing.
-func run() error {
-	u := flag.String("database", "", "URL of an empty database")
-	n := flag.Int("workers", 1, "how many")
-	many := flag.Int("jobs", 10_000, "how many jobs wait")
-	idle := flag.Bool("nothing", false, "jobs do nothing, and are counted when they are completed in the database")
-	durably := flag.Bool("durably", false, "a job's end is durable before its worker takes another, by River's JobCompleteTx")
-	flag.Parse()
-	ctx := context.Background()
-	cfg, err := pgxpool.ParseConfig(*u)
+// run gives River its best settings: a connection for each worker and some to spare, the shortest cooldown and poll
+// that it allows, and a queue that was filled beforehand, so that inserting jobs costs it nothing.
+func run(ctx context.Context, o peer.Options) error {
+	cfg, err := pgxpool.ParseConfig(o.Database)
 	if err != nil {
 		return err
 	}
-	cfg.MaxConns = int32(*n + 8)
+	cfg.MaxConns = int32(o.Workers + 8)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return err
@@ -123,28 +107,24 @@ func run() error {
 	if _, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
 		return err
 	}
-	if _, err := pool.Exec(ctx, "CREATE TABLE files (session BIGINT NOT NULL, path TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (session, path))"); err != nil {
+	if _, err := pool.Exec(ctx, `CREATE TABLE files (session BIGINT NOT NULL, path TEXT NOT NULL, body TEXT NOT NULL,
+		PRIMARY KEY (session, path))`); err != nil {
 		return err
 	}
-	f := turn.New()
-	workers := river.NewWorkers()
-	river.AddWorker(workers, &worker{pool: pool, flow: f})
-	idling := &idler{flow: f}
-	if *durably {
-		idling.pool = pool
-	}
-	river.AddWorker(workers, idling)
+	pacer, workers := peer.NewPacer(), river.NewWorkers()
+	river.AddWorker(workers, &stepper{pool: pool, pacer: pacer})
+	river.AddWorker(workers, &completer{pool: pool, pacer: pacer, durable: o.Durable})
 	client, err := river.NewClient(driver, &river.Config{Workers: workers, Logger: slog.New(slog.DiscardHandler),
 		FetchCooldown: time.Millisecond, FetchPollInterval: 5 * time.Millisecond, JobTimeout: -1,
-		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: *n}}})
+		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: o.Workers}}})
 	if err != nil {
 		return err
 	}
-	jobs := make([]river.InsertManyParams, *many)
+	jobs := make([]river.InsertManyParams, o.Jobs)
 	for i := range jobs {
 		jobs[i].Args = workflow{Number: i}
-		if *idle {
-			jobs[i].Args = nothing{Number: i}
+		if o.Empty {
+			jobs[i].Args = empty{Number: i}
 		}
 	}
 	for len(jobs) > 0 {
@@ -160,13 +140,13 @@ func run() error {
 	if err := client.Start(ctx); err != nil {
 		return err
 	}
-	done := func() (n int64, err error) {
-		if !*idle {
-			return f.Count.Load(), nil
+	err = pacer.Serve(func() (n int64, err error) {
+		if !o.Empty {
+			return pacer.Count.Load(), nil
 		}
 		return n, pool.QueryRow(ctx, "SELECT count(*) FROM river_job WHERE state = 'completed'").Scan(&n)
-	}
-	if err := f.Serve(done); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	ended, cancel := context.WithTimeout(ctx, 5*time.Second)

@@ -6,7 +6,7 @@ require (
 	github.com/riverqueue/river v0.31.0
 	github.com/riverqueue/river/riverdriver/riversqlite v0.31.0
 	modernc.org/sqlite v1.60.1
-	reeve/bench/turn v0.0.0
+	reeve/bench/peer v0.0.0
 )
 
 require (
@@ -39,4 +39,4 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-replace reeve/bench/turn => ../turn
+replace reeve/bench/peer => ../peer

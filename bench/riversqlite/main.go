@@ -1,15 +1,14 @@
-// Command riversqlite is River on SQLite as the benchmarks' peer. It is a module of its own because the newest SQLite driver
-// that the module proxy has (0.31) builds only with River 0.31.
+// Command riversqlite is River on SQLite, a peer in the benchmarks. See package peer for its options. It is a module
+// of its own because the newest SQLite driver to be had (0.31) builds only with River 0.31.
 package main
 
 import (
 	"context"
 	"database/sql"
-	"flag"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -17,116 +16,100 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 	_ "modernc.org/sqlite"
 
-	"reeve/bench/turn"
+	"reeve/bench/peer"
 )
 
-const stepsPerJob = 20
-
-var content = strings.Repeat("what a step found out, ", 9)[:200]
-
+// workflow is a job of resumable steps.
 type workflow struct {
 	Number int `json:"number"`
 }
 
 func (workflow) Kind() string { return "workflow" }
 
-type worker struct {
+// stepper works on a workflow: effect and checkpoint of a step in one transaction. River 0.31 has no
+// ResumableSetStepTx; JobUpdateTx runs the same statement.
+type stepper struct {
 	river.WorkerDefaults[workflow]
-	db   *sql.DB
-	flow *turn.Flow
+	db    *sql.DB
+	pacer *peer.Pacer
 }
 
-// Work does each step in a transaction of its own: the effect, and the checkpoint in the job's row. River 0.31 has no
-// ResumableSetStepTx; JobUpdateTx runs the same statement.
-func (w *worker) Work(ctx context.Context, job *river.Job[workflow]) error {
+func (w *stepper) Work(ctx context.Context, job *river.Job[workflow]) error {
 	client := river.ClientFromContext[*sql.Tx](ctx)
-	for i := range stepsPerJob {
-		if err := w.flow.Wait(ctx); err != nil {
+	for i := range peer.StepsPerJob {
+		if err := w.pacer.Wait(ctx); err != nil {
 			return err
 		}
-		if err := w.step(ctx, client, job, i); err != nil {
+		err := inTx(ctx, w.db, func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, `INSERT INTO files (session, path, body) VALUES ($1, $2, $3)
+				ON CONFLICT (session, path) DO UPDATE SET body = $3`,
+				job.Args.Number, fmt.Sprintf("/steps/%d.txt", i), peer.Content); err != nil {
+				return err
+			}
+			_, err := client.JobUpdateTx(ctx, tx, job.ID, &river.JobUpdateParams{Output: fmt.Sprint("step-", i)})
+			return err
+		})
+		if err != nil {
 			return err
 		}
-		w.flow.Count.Add(1)
+		w.pacer.Count.Add(1)
 	}
 	return nil
 }
 
-func (w *worker) step(ctx context.Context, client *river.Client[*sql.Tx], job *river.Job[workflow], i int) error {
-	tx, err := w.db.BeginTx(ctx, nil)
+func inTx(ctx context.Context, db *sql.DB, f func(*sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback()
-	if _, err := tx.ExecContext(ctx, `INSERT INTO files (session, path, body) VALUES ($1, $2, $3)
-		ON CONFLICT (session, path) DO UPDATE SET body = $3`, job.Args.Number, fmt.Sprintf("/steps/%d.txt", i), content); err != nil {
-		return err
-	}
-	if _, err := client.JobUpdateTx(ctx, tx, job.ID, &river.JobUpdateParams{Output: fmt.Sprint("step-", i)}); err != nil {
-		return err
+	if err := f(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
 }
 
-// nothing is a job that does nothing.
-type nothing struct {
+// empty is a job that does nothing.
+type empty struct {
 	Number int `json:"number"`
 }
 
-func (nothing) Kind() string { return "nothing" }
+func (empty) Kind() string { return "empty" }
 
-type idler struct {
-	river.WorkerDefaults[nothing]
-	db   *sql.DB // to complete jobs with; nil leaves that to River, which does it later
-	flow *turn.Flow
+type completer struct {
+	river.WorkerDefaults[empty]
+	db      *sql.DB
+	pacer   *peer.Pacer
+	durable bool // complete the job here; otherwise River does it later, for many jobs at once
 }
 
-func (w *idler) Work(ctx context.Context, job *river.Job[nothing]) error {
-	err := w.flow.Wait(ctx)
-	if err == nil && w.db != nil {
-		err = w.complete(ctx, job)
-	}
-	if err == nil {
-		w.flow.Count.Add(1)
-	}
-	return err
-}
-
-func (w *idler) complete(ctx context.Context, job *river.Job[nothing]) error {
-	tx, err := w.db.BeginTx(ctx, nil)
-	if err != nil {
+func (w *completer) Work(ctx context.Context, job *river.Job[empty]) error {
+	if err := w.pacer.Wait(ctx); err != nil || !w.durable {
 		return err
 	}
-	defer tx.Rollback()
-	if _, err := river.JobCompleteTx[*riversqlite.Driver](ctx, tx, job); err != nil {
+	return inTx(ctx, w.db, func(tx *sql.Tx) error {
+		_, err := river.JobCompleteTx[*riversqlite.Driver](ctx, tx, job)
 		return err
-	}
-	return tx.Commit()
+	})
 }
 
 func main() {
-	if err := run(); err != nil {
+	if err := run(context.Background(), peer.ParseOptions()); err != nil {
 		fmt.Fprintln(os.Stderr, "riversqlite:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
-	file := flag.String("file", "", "database file")
-	n := flag.Int("workers", 1, "how many")
-	conns := flag.Int("conns", 1, "connections; River's documentation says 1")
-	many := flag.Int("jobs", 4000, "how many jobs wait")
-	idle := flag.Bool("nothing", false, "jobs do nothing, and are counted when they are completed in the database")
-	durably := flag.Bool("durably", false, "a job's end is durable before its worker takes another, by River's JobCompleteTx")
-	flag.Parse()
-	ctx := context.Background()
-	db, err := sql.Open("sqlite", "file:"+*file+"?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(5000)")
+// run gives River its best settings: one connection, as its documentation says, the shortest cooldown and poll that it
+// allows, and a queue that was filled beforehand.
+func run(ctx context.Context, o peer.Options) error {
+	db, err := sql.Open("sqlite",
+		"file:"+o.Database+"?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"+
+			"&_pragma=busy_timeout(5000)")
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	db.SetMaxOpenConns(*conns)
-	db.SetMaxIdleConns(*conns)
+	db.SetMaxOpenConns(1)
 	driver := riversqlite.New(db)
 	m, err := rivermigrate.New(driver, nil)
 	if err != nil {
@@ -135,28 +118,24 @@ func run() error {
 	if _, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
 		return err
 	}
-	if _, err := db.ExecContext(ctx, "CREATE TABLE files (session BIGINT NOT NULL, path TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (session, path))"); err != nil {
+	if _, err := db.ExecContext(ctx, `CREATE TABLE files (session BIGINT NOT NULL, path TEXT NOT NULL, body TEXT NOT NULL,
+		PRIMARY KEY (session, path))`); err != nil {
 		return err
 	}
-	f := turn.New()
-	workers := river.NewWorkers()
-	river.AddWorker(workers, &worker{db: db, flow: f})
-	idling := &idler{flow: f}
-	if *durably {
-		idling.db = db
-	}
-	river.AddWorker(workers, idling)
+	pacer, workers := peer.NewPacer(), river.NewWorkers()
+	river.AddWorker(workers, &stepper{db: db, pacer: pacer})
+	river.AddWorker(workers, &completer{db: db, pacer: pacer, durable: o.Durable})
 	client, err := river.NewClient(driver, &river.Config{Workers: workers, Logger: slog.New(slog.DiscardHandler),
 		FetchCooldown: time.Millisecond, FetchPollInterval: 5 * time.Millisecond, JobTimeout: -1,
-		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: *n}}})
+		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: o.Workers}}})
 	if err != nil {
 		return err
 	}
-	jobs := make([]river.InsertManyParams, *many)
+	jobs := make([]river.InsertManyParams, o.Jobs)
 	for i := range jobs {
 		jobs[i].Args = workflow{Number: i}
-		if *idle {
-			jobs[i].Args = nothing{Number: i}
+		if o.Empty {
+			jobs[i].Args = empty{Number: i}
 		}
 	}
 	for len(jobs) > 0 {
@@ -172,13 +151,13 @@ func run() error {
 	if err := client.Start(ctx); err != nil {
 		return err
 	}
-	done := func() (n int64, err error) {
-		if !*idle {
-			return f.Count.Load(), nil
+	err = pacer.Serve(func() (n int64, err error) {
+		if !o.Empty {
+			return pacer.Count.Load(), nil
 		}
 		return n, db.QueryRowContext(ctx, "SELECT count(*) FROM river_job WHERE state = 'completed'").Scan(&n)
-	}
-	if err := f.Serve(done); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	ended, cancel := context.WithTimeout(ctx, 5*time.Second)

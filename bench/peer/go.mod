@@ -1,0 +1,3 @@
+module reeve/bench/peer
+
+go 1.26.0

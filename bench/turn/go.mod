@@ -1,3 +1,0 @@
-module reeve/bench/turn
-
-go 1.26.0
