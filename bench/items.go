@@ -22,7 +22,7 @@ const itemScript = `for (let i = 0; i < input.n; i++)
 func measureItems(ctx context.Context, c config, t *table) {
 	s := startOwn(ctx, filepath.Join(c.dir, "items"))
 	defer s.stop()
-	must(s.api.CreateAutomation(ctx, reeve.AutomationRequest{Name: automation, Tools: []string{toolName},
+	must(s.api.Automations().Create(ctx, reeve.AutomationRequest{Name: automation, Tools: []string{toolName},
 		ScriptRequest: reeve.ScriptRequest{Source: itemScript}}))
 	w := newWorld(ctx, c, onSQLite, "items")
 	defer w.close()
@@ -44,15 +44,15 @@ func measureItems(ctx context.Context, c config, t *table) {
 // work runs the automation over n items and returns how many it worked on per second, by the times of its run.
 func (s *server) work(ctx context.Context, from, n int) (float64, error) {
 	input := fmt.Appendf(nil, `{"from": %d, "n": %d, "content": %q}`, from, n, content)
-	asked, err := s.api.StartAutomation(ctx, automation, reeve.AutomationRunRequest{Input: input})
+	asked, err := s.api.Automations().Start(ctx, automation, reeve.AutomationRunRequest{Input: input})
 	if err != nil {
 		return 0, err
 	}
-	run, err := s.api.RunOf(ctx, *asked.Wake)
+	run, err := s.api.Runs().OfWake(ctx, *asked.Wake)
 	if err != nil {
 		return 0, err
 	}
-	ended, err := s.api.WatchRun(ctx, automation, run.ID, func(reeve.AutomationRun) {})
+	ended, err := s.api.Automations().WatchRun(ctx, automation, run.ID, func(reeve.AutomationRun) {})
 	if err != nil {
 		return 0, err
 	}

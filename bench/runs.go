@@ -38,7 +38,7 @@ type idleBrain struct {
 	note  func(run reeve.Run) // called when a run begins, if set
 }
 
-func (b *idleBrain) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
+func (b *idleBrain) Run(ctx context.Context, run reeve.Run, _ reeve.RunServer) reeve.RunEnd {
 	if b.note != nil {
 		b.note(run)
 	}
@@ -62,9 +62,10 @@ func (b *idleBrain) wait(n int) error {
 // runWorld is a world with agents that run when they are woken.
 type runWorld struct {
 	*world
-	room   *wake.Room
-	brain  *idleBrain
-	agents []string
+	scheduler *wake.Scheduler
+	queue     *wake.Queue
+	brain     *idleBrain
+	agents    []string
 }
 
 // agentID begins the ids of agents; a number follows.
@@ -88,20 +89,21 @@ func newRunWorld(ctx context.Context, c config, engine, name string, agents int)
 	return r
 }
 
-// prepare makes the room that runs agents, n at once; 0 means as many as by default.
+// prepare makes the scheduler that runs agents, n at once; 0 means as many as by default.
 func (r *runWorld) prepare(ctx context.Context, n int) {
-	process := fmt.Sprint("proc_", n) // PostgreSQL still knows the process of an earlier room
+	process := fmt.Sprint("proc_", n) // PostgreSQL still knows the process of an earlier scheduler
 	check(r.db.Update(ctx, func(tx *store.Tx) error { return tx.JoinProcess(ctx, process) }))
 	r.brain = &idleBrain{pacer: peer.NewPacer()}
-	r.room = must(wake.New(wake.Config{DB: r.db, Log: slog.New(slog.DiscardHandler), Process: process, Brain: r.brain,
-		Concurrent: n}))
+	r.queue = wake.NewQueue(r.db)
+	r.scheduler = must(wake.NewScheduler(wake.Config{DB: r.db, Log: slog.New(slog.DiscardHandler), Process: process,
+		Queue: r.queue, Planner: wake.NewPlanner(wake.Limits{}), Brain: r.brain, Concurrent: n}))
 }
 
-// start runs the room until stop is called.
+// start runs the scheduler until stop is called.
 func (r *runWorld) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- r.room.Run(ctx) }()
+	go func() { done <- r.scheduler.Run(ctx) }()
 	return func() { cancel(); warn(<-done) }
 }
 
@@ -137,7 +139,7 @@ func throughput(ctx context.Context, c config, engine string, n int, durable boo
 func filledQueue(ctx context.Context, c config, engine, name string, wakes, atOnce int) *runWorld {
 	const agents = 1000
 	w := newRunWorld(ctx, c, engine, name, agents)
-	first, err := w.room.Wake(ctx, workspace, w.agents[0], "ann", "", "")
+	first, err := w.queue.Wake(ctx, workspace, w.agents[0], "ann", "", "")
 	w.close()
 	check(err)
 	multiply(ctx, w.database, "wakes", "run_key = '"+first.RunKey+"'", wakes, map[string]string{
@@ -170,7 +172,7 @@ func latency(ctx context.Context, c config, engine string, t *table) {
 		<-tick.C
 		asked[i] = time.Now()
 		all.Go(func() {
-			_, failed[i] = w.room.Wake(ctx, workspace, w.agents[i%len(w.agents)], "ann", "", strconv.Itoa(i))
+			_, failed[i] = w.queue.Wake(ctx, workspace, w.agents[i%len(w.agents)], "ann", "", strconv.Itoa(i))
 		})
 	}
 	all.Wait()

@@ -19,6 +19,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"reeve"
+	"reeve/api"
 	"reeve/internal/store"
 )
 
@@ -187,7 +188,7 @@ func (s *server) search(ctx context.Context, index *sql.DB, list [][]string) (ti
 			start := time.Now()
 			if k == 0 {
 				args := fmt.Appendf(nil, `{"query": %q}`, strings.Join(words, " "))
-				res := must(s.api.Call(ctx, reader, reeve.CallRequest{Tool: searchTool, Args: args}))
+				res := must(s.api.Calls().Call(ctx, reader, api.CallRequest{Tool: searchTool, Args: args}))
 				if res.IsError {
 					check(errors.New(res.Content))
 				}

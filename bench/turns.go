@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"reeve"
+	"reeve/api"
 )
 
 // measureTurns measures conversations over WebSockets with a server of its own, whose model answers at once: every
@@ -41,9 +42,9 @@ func idleMemory(ctx context.Context, c config, t *table) {
 }
 
 func (s *server) addAgent(ctx context.Context, name string, tools ...string) {
-	must(s.api.CreateAgent(ctx, reeve.AgentRequest{Name: &name}))
+	must(s.api.Agents().Create(ctx, api.AgentRequest{Name: &name}))
 	for _, tool := range tools {
-		must(s.api.Attach(ctx, name, reeve.AttachRequest{ToolID: tool}))
+		must(s.api.Agents().Attach(ctx, name, api.AttachRequest{ToolID: tool}))
 	}
 }
 
@@ -57,7 +58,7 @@ type socket struct {
 
 // converse opens a conversation and a socket to it.
 func (s *server) converse(ctx context.Context) (*socket, error) {
-	talk, err := s.api.Begin(ctx, reeve.ConversationRequest{Agent: agentName})
+	talk, err := s.api.Conversations().Create(ctx, reeve.ConversationRequest{Agent: agentName})
 	if err != nil {
 		return nil, err
 	}
