@@ -234,7 +234,7 @@ func measureNotes(ctx context.Context, c config, engine string, t *table) {
 		check(w.db.Update(ctx, func(tx *store.Tx) error {
 			for range 1000 {
 				n := reeve.Note{ID: tx.NewID(reeve.PrefixNote), UserID: user, AgentID: w.agent, Content: some(12)}
-				if err := tx.InsertNote(ctx, workspace, n); err != nil {
+				if err := tx.Notes().InsertNote(ctx, workspace, n); err != nil {
 					return err
 				}
 			}
@@ -245,7 +245,7 @@ func measureNotes(ctx context.Context, c config, engine string, t *table) {
 	for range pick(c, 200, 40) {
 		text, start := some(10), time.Now()
 		check(w.db.View(ctx, func(s *store.Snap) error {
-			_, err := s.RecallNotes(ctx, workspace, w.agent, user, text, 10, 10)
+			_, err := s.Notes().RecallNotes(ctx, workspace, w.agent, user, text, 10, 10)
 			return err
 		}))
 		took = append(took, milliseconds(time.Since(start)))

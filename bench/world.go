@@ -96,11 +96,11 @@ func newWorld(ctx context.Context, c config, engine, name string) *world {
 func (d database) newWorld(ctx context.Context) *world {
 	w := d.openWorld(ctx)
 	check(w.db.Update(ctx, func(tx *store.Tx) error {
-		if _, err := tx.InsertWorkspace(ctx, workspace, "Bench"); err != nil {
+		if _, err := tx.Agents().InsertWorkspace(ctx, workspace, "Bench"); err != nil {
 			return err
 		}
 		w.agent = tx.NewID(reeve.PrefixAgent)
-		return tx.InsertAgent(ctx, reeve.Agent{ID: w.agent, WorkspaceID: workspace, Name: agentName, Kind: "assistant",
+		return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: w.agent, WorkspaceID: workspace, Name: agentName, Kind: "assistant",
 			Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()})
 	}))
 	return w
@@ -144,7 +144,7 @@ func stepTool() reeve.Tool {
 				return "", err
 			}
 			inv := reeve.InvocationFrom(ctx)
-			return "done", tx.PutSessionFile(ctx, inv.Workspace, inv.Session, in.Path, []byte(in.Content))
+			return "done", tx.Chat().PutSessionFile(ctx, inv.Workspace, inv.Session, in.Path, []byte(in.Content))
 		})
 }
 
@@ -178,35 +178,35 @@ func (w *world) bare(ctx context.Context, n, extra int) side {
 	var template store.Call
 	var judged store.Judged
 	check(w.db.View(ctx, func(s *store.Snap) error {
-		ws, err := s.GetWorkspace(ctx, workspace)
+		ws, err := s.Agents().GetWorkspace(ctx, workspace)
 		if err != nil {
 			return err
 		}
 		judged.Revision = ws.Revision
-		op, err := s.GetOperation(ctx, workspace, res.OperationID)
+		op, err := s.Ledger().GetOperation(ctx, workspace, res.OperationID)
 		if err != nil {
 			return err
 		}
-		template, err = s.GetCall(ctx, workspace, op.CallID)
+		template, err = s.Ledger().GetCall(ctx, workspace, op.CallID)
 		return err
 	}))
 	return callers(n, func(ctx context.Context, caller, i int) error {
 		thread := fmt.Sprintf("%s:session:bare-%d-of-%d-%d", w.agent, caller, n, extra)
 		return w.db.Update(ctx, func(tx *store.Tx) error {
-			if err := tx.PutSessionFile(ctx, workspace, thread, filePath(i), []byte(content)); err != nil {
+			if err := tx.Chat().PutSessionFile(ctx, workspace, thread, filePath(i), []byte(content)); err != nil {
 				return err
 			}
 			call, result := template, *template.Result
 			call.Operation.ID, call.Operation.ThreadID = tx.NewID(reeve.PrefixOperation), thread
 			call.Operation.CallID, result.ID = tx.NewID(reeve.PrefixMessage), tx.NewID(reeve.PrefixMessage)
 			call.Result = &result
-			if err := tx.InsertCall(ctx, call, judged); err != nil {
+			if err := tx.Ledger().InsertCall(ctx, call, judged); err != nil {
 				return err
 			}
 			for range extra {
 				m := reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: workspace, ThreadID: thread, AgentID: w.agent,
 					Kind: reeve.Thought, Content: call.Args, Metadata: call.Request}
-				if err := tx.AppendMessage(ctx, m); err != nil {
+				if err := tx.Ledger().AppendMessage(ctx, m); err != nil {
 					return err
 				}
 			}

@@ -140,7 +140,7 @@ func (h *Host) bootstrap(ctx context.Context) error {
 	token := ""
 	err = h.db.Update(ctx, func(tx *store.Tx) error {
 		token = "" // it may be run again
-		list, err := tx.WorkspaceIDs(ctx)
+		list, err := tx.Agents().WorkspaceIDs(ctx)
 		if err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (h *Host) bootstrap(ctx context.Context) error {
 		}
 		var c store.Credential
 		token, c = httpapi.NewOwner(tx.NewID(reeve.PrefixToken), tx.Now())
-		return tx.InsertCredential(ctx, c)
+		return tx.Agents().InsertCredential(ctx, c)
 	})
 	if err != nil || token == "" {
 		return err
@@ -174,7 +174,7 @@ func (h *Host) bootstrap(ctx context.Context) error {
 
 // firstWorkspace makes the first workspace, unless another server does so in the same moment.
 func firstWorkspace(ctx context.Context, tx *store.Tx) error {
-	_, err := tx.InsertWorkspace(ctx, "default", "Default")
+	_, err := tx.Agents().InsertWorkspace(ctx, "default", "Default")
 	if reeve.CodeOf(err) == reeve.AlreadyExists {
 		return nil
 	}
@@ -194,7 +194,7 @@ func adopt(ctx context.Context, tx *store.Tx, text string) (known bool, err erro
 	case c.Role != reeve.Owner:
 		return false, nil
 	case !c.Server:
-		return true, tx.MarkServerCredential(ctx, c.ID)
+		return true, tx.Agents().MarkServerCredential(ctx, c.ID)
 	}
 	return true, nil
 }

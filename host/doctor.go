@@ -23,7 +23,7 @@ func (h *Host) ready(ctx context.Context) error {
 		return err
 	}
 	return h.db.View(ctx, func(s *store.Snap) error {
-		_, err := s.WorkspaceIDs(ctx)
+		_, err := s.Agents().WorkspaceIDs(ctx)
 		return err
 	})
 }
@@ -91,7 +91,7 @@ func scarce(file string) error {
 func (h *Host) checkDatabase(ctx context.Context) reeve.PartHealth {
 	start := reeve.Monotonic()
 	err := h.db.Update(ctx, func(tx *store.Tx) error {
-		_, err := tx.Heartbeat(ctx, h.parts.gate.Process(), time.Hour) // a real write
+		_, err := tx.System().Heartbeat(ctx, h.parts.gate.Process(), time.Hour) // a real write
 		return err
 	})
 	if err == nil && h.cfg.Database == "" {
@@ -141,7 +141,7 @@ func (h *Host) checkSecrets(ctx context.Context) reeve.PartHealth {
 	}
 	total, shut := 0, 0
 	err := h.db.View(ctx, func(s *store.Snap) (err error) {
-		total, shut, err = s.SealedSecrets(ctx)
+		total, shut, err = s.Agents().SealedSecrets(ctx)
 		return err
 	})
 	if err == nil && shut > 0 {

@@ -27,7 +27,7 @@ func put(then func(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) err
 		if err != nil {
 			return nil, err
 		}
-		if err := tx.PutSessionFile(ctx, inv.Workspace, inv.Session, "/effect", []byte("here")); err != nil {
+		if err := tx.Chat().PutSessionFile(ctx, inv.Workspace, inv.Session, "/effect", []byte("here")); err != nil {
 			return nil, err
 		}
 		inv.Emit(reeve.SemanticKey, "EFFECT")
@@ -54,7 +54,7 @@ func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
 		tool("put_fail", reeve.Local, put(func(context.Context, *store.Tx, *reeve.Invocation) error { return errors.New("changed my mind") })),
 		tool("put_panic", reeve.Local, put(func(context.Context, *store.Tx, *reeve.Invocation) error { panic("boom") })),
 		tool("put_careless", reeve.Local, put(func(ctx context.Context, tx *store.Tx, _ *reeve.Invocation) error {
-			_ = tx.InsertAgent(ctx, reeve.Agent{ID: "x", WorkspaceID: "no such workspace", Name: "x", Config: json.RawMessage("{}")}) // does not heed the failure
+			_ = tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "x", WorkspaceID: "no such workspace", Name: "x", Config: json.RawMessage("{}")}) // does not heed the failure
 			return nil
 		})),
 		tool("put_keep", reeve.Local, put(func(_ context.Context, tx *store.Tx, _ *reeve.Invocation) error { kept = tx; return nil }))}
@@ -83,7 +83,7 @@ func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
 			t.Errorf("%s again: %+v", c.tool, again)
 		}
 	}
-	if err := kept.PutSessionFile(t.Context(), "default", "s", "/late", nil); reeve.CodeOf(err) != reeve.Canceled {
+	if err := kept.Chat().PutSessionFile(t.Context(), "default", "s", "/late", nil); reeve.CodeOf(err) != reeve.Canceled {
 		t.Errorf("a transaction that a handler kept still writes: %v", err)
 	}
 }

@@ -23,7 +23,7 @@ func (h *Host) adopt(ctx context.Context) error {
 
 // held tells whether the server is held. A store that does not answer is told of by ready.
 func (h *Host) held(ctx context.Context) (held bool) {
-	_ = h.db.View(ctx, func(s *store.Snap) (err error) { held, err = s.Held(ctx); return err })
+	_ = h.db.View(ctx, func(s *store.Snap) (err error) { held, err = s.System().Held(ctx); return err })
 	return held
 }
 
@@ -32,14 +32,14 @@ func (h *Host) Held(ctx context.Context) (hold *reeve.Hold, err error) {
 	if err := h.open(ctx); err != nil {
 		return nil, err
 	}
-	err = h.db.View(ctx, func(s *store.Snap) error { hold, err = s.Hold(ctx); return err })
+	err = h.db.View(ctx, func(s *store.Snap) error { hold, err = s.System().Hold(ctx); return err })
 	return hold, err
 }
 
 // checkHold fails while the server is held: it looks well and does nothing.
 func (h *Host) checkHold(ctx context.Context) reeve.PartHealth {
 	var hold *reeve.Hold
-	err := h.db.View(ctx, func(s *store.Snap) (err error) { hold, err = s.Hold(ctx); return err })
+	err := h.db.View(ctx, func(s *store.Snap) (err error) { hold, err = s.System().Hold(ctx); return err })
 	if err == nil && hold != nil {
 		err = reeve.Errorf(reeve.Stopped, "the server is held since %s: %s", hold.HeldAt.Format("2006-01-02 15:04:05"), hold.Reason).
 			Hintf("look at what would go on with reeve held, then let it go on with reeve resume")

@@ -449,7 +449,7 @@ func (h *Host) Close() error {
 // secret reads a stored secret for a tool's request.
 func (h *Host) secret(ctx context.Context, workspace, name string) (value string, err error) {
 	err = h.db.View(ctx, func(s *store.Snap) error {
-		value, err = s.GetSecret(ctx, workspace, name)
+		value, err = s.Agents().GetSecret(ctx, workspace, name)
 		return err
 	})
 	return value, err

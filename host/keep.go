@@ -13,7 +13,7 @@ type keeper struct{ db *store.DB }
 
 func (k keeper) Put(ctx context.Context, workspace string, b []byte) (hash string, err error) {
 	err = k.db.Update(ctx, func(tx *store.Tx) error {
-		hash, err = tx.PutPayload(ctx, workspace, store.Undo, b)
+		hash, err = tx.Ledger().PutPayload(ctx, workspace, store.Undo, b)
 		return err
 	})
 	return hash, err
@@ -21,7 +21,7 @@ func (k keeper) Put(ctx context.Context, workspace string, b []byte) (hash strin
 
 func (k keeper) Get(ctx context.Context, workspace, hash string) (b []byte, err error) {
 	err = k.db.View(ctx, func(s *store.Snap) error {
-		got, err := s.GetPayload(ctx, workspace, store.Undo, hash, 0, -1)
+		got, err := s.Ledger().GetPayload(ctx, workspace, store.Undo, hash, 0, -1)
 		b = got.Body
 		return err
 	})
@@ -61,19 +61,19 @@ func (h *Host) forget(ctx context.Context) (n int, err error) {
 	var before time.Time
 	var some bool
 	err = h.db.View(ctx, func(s *store.Snap) error {
-		held, err := s.Held(ctx)
+		held, err := s.System().Held(ctx)
 		if err != nil || held {
 			return err
 		}
 		before = s.Now().Add(-time.Duration(h.cfg.Retention))
-		some, err = s.HasForgettable(ctx, before)
+		some, err = s.Ledger().HasForgettable(ctx, before)
 		return err
 	})
 	if err != nil || !some {
 		return 0, err
 	}
 	err = h.db.Update(ctx, func(tx *store.Tx) error {
-		gone, err := tx.ForgetPayloads(ctx, before, atOnce)
+		gone, err := tx.Ledger().ForgetPayloads(ctx, before, atOnce)
 		n = int(gone)
 		return err
 	})

@@ -103,7 +103,7 @@ func (g gauges) Collect(c chan<- prometheus.Metric) {
 	defer cancel()
 	var v store.Gauges
 	if err := g.db.View(ctx, func(s *store.Snap) (err error) {
-		v, err = s.Gauges(ctx)
+		v, err = s.System().Gauges(ctx)
 		return err
 	}); err != nil {
 		c <- prometheus.NewInvalidMetric(waiting, err)

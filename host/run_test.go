@@ -111,7 +111,7 @@ func TestG22_WhatComesTooLateHasNoEffect(t *testing.T) {
 		inv.Emit(reeve.SemanticKey, "LATE")
 		inv.UndoWith("late", nil)
 		inv.Spend(5, 5)
-		done <- tx.PutSessionFile(context.WithoutCancel(ctx), inv.Workspace, inv.Session, "/effect", []byte("late"))
+		done <- tx.Chat().PutSessionFile(context.WithoutCancel(ctx), inv.Workspace, inv.Session, "/effect", []byte("late"))
 		return "late", nil
 	})
 	x.TimeoutMS = 30

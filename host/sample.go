@@ -25,7 +25,7 @@ func (h *Host) Sample(ctx context.Context) (put bool, err error) {
 	const workspace = "default"
 	var agents []reeve.Agent
 	if err := h.db.View(ctx, func(s *store.Snap) (err error) {
-		agents, err = s.ListAgents(ctx, workspace, "", 1)
+		agents, err = s.Agents().ListAgents(ctx, workspace, "", 1)
 		return err
 	}); err != nil || len(agents) > 0 {
 		return false, err

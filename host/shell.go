@@ -53,11 +53,11 @@ type worktrees struct{ *branch.Desk }
 // Of gives the project that an agent's commands work on.
 func (w worktrees) Of(ctx context.Context, workspace, agent string) (project string, err error) {
 	err = w.DB.View(ctx, func(s *store.Snap) error {
-		a, err := s.GetAgent(ctx, workspace, agent)
+		a, err := s.Agents().GetAgent(ctx, workspace, agent)
 		if err != nil {
 			return err
 		}
-		config, err := s.AttachedConfig(ctx, a.ID, shell.ToolID)
+		config, err := s.Agents().AttachedConfig(ctx, a.ID, shell.ToolID)
 		if err == nil {
 			project, err = shell.ProjectOf(config)
 		}
@@ -84,7 +84,7 @@ type shells struct{ db *store.DB }
 // Load reads one.
 func (s shells) Load(ctx context.Context, workspace, thread string) (state []byte, err error) {
 	err = s.db.View(ctx, func(snap *store.Snap) error {
-		state, err = snap.GetShell(ctx, workspace, thread)
+		state, err = snap.Chat().GetShell(ctx, workspace, thread)
 		return err
 	})
 	return state, err
@@ -92,5 +92,5 @@ func (s shells) Load(ctx context.Context, workspace, thread string) (state []byt
 
 // Save writes one.
 func (s shells) Save(ctx context.Context, workspace, thread string, state []byte) error {
-	return s.db.Update(ctx, func(tx *store.Tx) error { return tx.PutShell(ctx, workspace, thread, state) })
+	return s.db.Update(ctx, func(tx *store.Tx) error { return tx.Chat().PutShell(ctx, workspace, thread, state) })
 }

@@ -113,11 +113,11 @@ func (v *turn) check(a *model.Answer) error {
 // keep writes an answer down, and what clients are told of it.
 func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent reeve.Amount) error {
 	if c := v.conversation(); c != "" {
-		if err := tx.HoldConversation(ctx, c); err != nil { // so that it does not end before its clients are told
+		if err := tx.Chat().HoldConversation(ctx, c); err != nil { // so that it does not end before its clients are told
 			return err
 		}
 	}
-	state, err := tx.RunState(ctx, v.run.WorkspaceID, v.run.ID)
+	state, err := tx.Runs().RunState(ctx, v.run.WorkspaceID, v.run.ID)
 	if err == nil && state.Final() { // somebody ended it while the model was thinking
 		err = reeve.ErrEnded
 	}
@@ -135,11 +135,11 @@ func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent ree
 	}
 	m := reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID, RunID: v.run.ID,
 		Kind: reeve.Thought, Content: a.Text(), Metadata: info}
-	if err := tx.AppendMessage(ctx, m); err != nil {
+	if err := tx.Ledger().AppendMessage(ctx, m); err != nil {
 		return err
 	}
 	if v.forgotten != "" {
-		if err := tx.QueueSummary(ctx, store.Summary{ThreadID: v.run.ThreadID, UpTo: v.forgotten, WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, UserID: v.run.UserID,
+		if err := tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: v.run.ThreadID, UpTo: v.forgotten, WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, UserID: v.run.UserID,
 			ConversationID: v.run.SessionID}); err != nil {
 			return err
 		}
@@ -151,10 +151,10 @@ func (v *turn) keep(ctx context.Context, tx *store.Tx, a model.Answer, spent ree
 func (v *turn) keepPart(ctx context.Context, spent reeve.Amount) {
 	text := strings.TrimSpace(v.words.String())
 	err := v.DB.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SpendLate(ctx, v.run.ID, spent); err != nil {
+		if err := tx.Runs().SpendLate(ctx, v.run.ID, spent); err != nil {
 			return err
 		}
-		run, err := tx.GetRun(ctx, v.run.WorkspaceID, v.run.ID)
+		run, err := tx.Runs().GetRun(ctx, v.run.WorkspaceID, v.run.ID)
 		if err != nil || text == "" || run.State != reeve.RunCancelled || run.Code != reeve.Canceled {
 			return err
 		}
@@ -162,7 +162,7 @@ func (v *turn) keepPart(ctx context.Context, spent reeve.Amount) {
 		if err != nil {
 			return err
 		}
-		return tx.AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID, RunID: v.run.ID,
+		return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID, RunID: v.run.ID,
 			Kind: reeve.Thought, Content: text, Metadata: info})
 	})
 	if err != nil {

@@ -169,7 +169,7 @@ func (v *turn) spoken(ctx context.Context, s *store.Snap, said []reeve.Message) 
 		for _, a := range info.Attachments {
 			p := model.Part{Type: model.Media, Name: a.Name, MediaType: a.MediaType, URL: a.URL}
 			if a.Hash != "" {
-				body, err := s.GetPayload(ctx, v.run.WorkspaceID, store.Talk, a.Hash, 0, -1)
+				body, err := s.Ledger().GetPayload(ctx, v.run.WorkspaceID, store.Talk, a.Hash, 0, -1)
 				if err != nil {
 					return out, err
 				}
@@ -186,7 +186,7 @@ func (v *turn) spoken(ctx context.Context, s *store.Snap, said []reeve.Message) 
 
 // brought is the history that a client with its own brought along, as one earlier turn.
 func (v *turn) brought(ctx context.Context, s *store.Snap, hash string) ([]TurnSnapshot, error) {
-	body, err := s.GetPayload(ctx, v.run.WorkspaceID, store.Talk, hash, 0, -1)
+	body, err := s.Ledger().GetPayload(ctx, v.run.WorkspaceID, store.Talk, hash, 0, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (v *turn) brought(ctx context.Context, s *store.Snap, hash string) ([]TurnS
 
 // active lists the conversation's other turns that are under way, with what they wait for.
 func (v *turn) active(ctx context.Context, s *store.Snap) ([]ActiveTurn, error) {
-	runs, err := s.ActiveTurns(ctx, v.run.SessionID, v.run.ID, 20)
+	runs, err := s.Chat().ActiveTurns(ctx, v.run.SessionID, v.run.ID, 20)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (v *turn) active(ctx context.Context, s *store.Snap) ([]ActiveTurn, error) 
 			continue // it is what is being talked about
 		}
 		t := ActiveTurn{ID: r.ID, Input: r.Input}
-		ops, err := s.OpenOperations(ctx, v.run.WorkspaceID, r.ID, 20)
+		ops, err := s.Chat().OpenOperations(ctx, v.run.WorkspaceID, r.ID, 20)
 		if err != nil {
 			return nil, err
 		}

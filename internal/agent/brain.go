@@ -40,10 +40,10 @@ func (b *Brain) Run(ctx context.Context, run reeve.Run, server reeve.RunServer) 
 func (b *Brain) run(ctx context.Context, run reeve.Run, server reeve.RunServer) reeve.RunEnd {
 	var begin start
 	err := b.DB.View(ctx, func(s *store.Snap) (err error) {
-		if begin.script, err = s.IsAutomation(ctx, run.AgentID); err != nil || begin.script {
+		if begin.script, err = s.Automations().IsAutomation(ctx, run.AgentID); err != nil || begin.script {
 			return err
 		}
-		if begin.agent, err = s.GetAgent(ctx, run.WorkspaceID, run.AgentID); err != nil {
+		if begin.agent, err = s.Agents().GetAgent(ctx, run.WorkspaceID, run.AgentID); err != nil {
 			return err
 		}
 		begin.log, err = readRun(ctx, s, run)

@@ -25,7 +25,7 @@ func (c *cast) name(ctx context.Context, s *store.Snap, id string) (string, erro
 	if name, ok := c.names[id]; ok {
 		return name, nil
 	}
-	found, err := s.AgentsByID(ctx, []string{id})
+	found, err := s.Agents().AgentsByID(ctx, []string{id})
 	c.names[id] = id
 	for _, a := range found {
 		c.names[id] = a.Name

@@ -57,14 +57,14 @@ func (d *Deadlines) Step(ctx context.Context) (n int, next time.Duration, err er
 	var due []reeve.Operation
 	next = deadlinePoll
 	err = d.calls.DB.View(ctx, func(s *store.Snap) error {
-		held, err := s.Held(ctx)
+		held, err := s.System().Held(ctx)
 		if err != nil || held {
 			return err
 		}
-		if due, err = s.OverdueOperations(ctx, deadlineBatch); err != nil {
+		if due, err = s.Ledger().OverdueOperations(ctx, deadlineBatch); err != nil {
 			return err
 		}
-		at, waits, err := s.NextOverdue(ctx)
+		at, waits, err := s.Ledger().NextOverdue(ctx)
 		if waits {
 			next = min(next, max(10*time.Millisecond, reeve.FromMillis(at).Sub(s.Now())))
 		}
@@ -98,10 +98,10 @@ func (d *Deadlines) conclude(ctx context.Context, op reeve.Operation) error {
 	var run reeve.Run
 	var begun, goesOn bool
 	err := d.calls.DB.View(ctx, func(s *store.Snap) (err error) {
-		if run, begun, err = s.RunAnswering(ctx, op.ID); err != nil {
+		if run, begun, err = s.Runs().RunAnswering(ctx, op.ID); err != nil {
 			return err
 		}
-		goesOn, err = s.GoesOn(ctx, run)
+		goesOn, err = s.Runs().GoesOn(ctx, run)
 		return err
 	})
 	switch {
@@ -127,6 +127,6 @@ func (d *Deadlines) putOff(ctx context.Context, op reeve.Operation, wait time.Du
 	return d.calls.DB.Update(ctx, func(tx *store.Tx) error {
 		is, next := op, tx.Now().Add(wait)
 		is.Owner, is.NextAttemptAt = "", &next
-		return tx.MoveOperation(ctx, op, is, nil)
+		return tx.Ledger().MoveOperation(ctx, op, is, nil)
 	})
 }

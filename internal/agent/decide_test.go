@@ -51,7 +51,7 @@ func TestG14_WhoeverSaysNoLetsTheRunGoOn(t *testing.T) {
 			}
 			var ops []reeve.Operation
 			w.must(w.db.View(t.Context(), func(s *store.Snap) (err error) {
-				ops, err = s.ListOperations(t.Context(), home, store.OperationFilter{Limit: 1})
+				ops, err = s.Ledger().ListOperations(t.Context(), home, store.OperationFilter{Limit: 1})
 				return err
 			}))
 			told := 0
@@ -123,7 +123,7 @@ func TestW04_AWordCountsWhileAnotherOutcomeIsAwaited(t *testing.T) {
 			}
 			ops := map[string]reeve.Operation{}
 			w.must(w.db.View(t.Context(), func(s *store.Snap) error {
-				list, err := s.ListOperations(t.Context(), home, store.OperationFilter{Limit: 2})
+				list, err := s.Ledger().ListOperations(t.Context(), home, store.OperationFilter{Limit: 2})
 				for _, op := range list {
 					ops[op.Tool] = op
 				}

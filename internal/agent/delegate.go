@@ -63,7 +63,7 @@ func (d *Delegation) LoopIn(ctx context.Context, inv *reeve.Invocation, to, inpu
 	if err != nil {
 		return err
 	}
-	run, err := tx.GetRun(ctx, inv.Workspace, inv.Run)
+	run, err := tx.Runs().GetRun(ctx, inv.Workspace, inv.Run)
 	if err != nil && reeve.CodeOf(err) != reeve.NotFound {
 		return err
 	}
@@ -79,7 +79,7 @@ func (d *Delegation) Among(ctx context.Context, workspace, agent string, list []
 		return true, nil
 	}
 	err = d.DB.View(ctx, func(s *store.Snap) error {
-		a, err := s.GetAgent(ctx, workspace, agent)
+		a, err := s.Agents().GetAgent(ctx, workspace, agent)
 		if reeve.CodeOf(err) == reeve.NotFound {
 			return nil
 		}
@@ -92,7 +92,7 @@ func (d *Delegation) Among(ctx context.Context, workspace, agent string, list []
 // Known tells whether there is an agent of that name or id.
 func (d *Delegation) Known(ctx context.Context, workspace, agent string) (bool, error) {
 	err := d.DB.View(ctx, func(s *store.Snap) error {
-		_, err := s.GetAgent(ctx, workspace, agent)
+		_, err := s.Agents().GetAgent(ctx, workspace, agent)
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {
@@ -131,14 +131,14 @@ func (d *Delegation) ask(ctx context.Context, inv *reeve.Invocation, a reeve.Ask
 
 // find gives an agent that can be asked now.
 func (d *Delegation) find(ctx context.Context, tx *store.Tx, workspace, to string) (reeve.Agent, error) {
-	a, err := tx.GetAgent(ctx, workspace, to)
+	a, err := tx.Agents().GetAgent(ctx, workspace, to)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return a, reeve.Errorf(reeve.NotFound, "there is no agent %q", to).Hintf("%s", d.others(ctx, tx, workspace))
 	}
 	if err != nil {
 		return a, err
 	}
-	script, err := tx.IsAutomation(ctx, a.ID)
+	script, err := tx.Automations().IsAutomation(ctx, a.ID)
 	switch {
 	case err != nil:
 		return a, err
@@ -156,7 +156,7 @@ func (d *Delegation) find(ctx context.Context, tx *store.Tx, workspace, to strin
 const mostNames = 20
 
 func (d *Delegation) others(ctx context.Context, tx *store.Tx, workspace string) string {
-	list, err := tx.ListAgents(ctx, workspace, "", 10*mostNames)
+	list, err := tx.Agents().ListAgents(ctx, workspace, "", 10*mostNames)
 	if err != nil {
 		return "list the workspace's agents to see who is there"
 	}
@@ -177,7 +177,7 @@ func (d *Delegation) fits(ctx context.Context, tx *store.Tx, a reeve.Asking) err
 	}
 	var names []string
 	for _, b := range a.Ancestors {
-		one, err := tx.GetAgent(ctx, a.Workspace, b.AgentID)
+		one, err := tx.Agents().GetAgent(ctx, a.Workspace, b.AgentID)
 		if err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (d *Delegation) outcome(ctx context.Context, tx *store.Tx, run reeve.Run) r
 		return end
 	}
 	name := run.AgentID
-	if a, found, err := tx.FindAgent(ctx, run.WorkspaceID, run.AgentID); err == nil && found {
+	if a, found, err := tx.Agents().FindAgent(ctx, run.WorkspaceID, run.AgentID); err == nil && found {
 		name = a.Name
 	}
 	code := reeve.ToolFailed

@@ -50,13 +50,13 @@ type call struct {
 
 // readRun reads a run's log.
 func readRun(ctx context.Context, s *store.Snap, run reeve.Run) (*log, error) {
-	list, err := s.WholeRun(ctx, run.WorkspaceID, run.ID)
+	list, err := s.Ledger().WholeRun(ctx, run.WorkspaceID, run.ID)
 	if err != nil {
 		return nil, err
 	}
 	l, err := readLog(list)
 	if err == nil && len(l.awaited()) > 0 {
-		l.results, err = s.LaterResults(ctx, run.ID)
+		l.results, err = s.Runs().LaterResults(ctx, run.ID)
 	}
 	return l, err
 }

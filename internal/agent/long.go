@@ -13,7 +13,7 @@ const stretch = 10 * window
 
 // unread is an earlier turn that is too long to be read with others: where it begins, and how it is to be shown. False means that there is nothing of it.
 func (v *turn) unread(ctx context.Context, s *store.Snap, t TurnSnapshot) (p past, ok bool, err error) {
-	first, err := s.RunMessages(ctx, v.run.WorkspaceID, t.ID, "", 1)
+	first, err := s.Ledger().RunMessages(ctx, v.run.WorkspaceID, t.ID, "", 1)
 	if err != nil || !begins(first) || first[0].ThreadID != v.run.ThreadID {
 		return p, false, err
 	}
@@ -42,7 +42,7 @@ func (v *turn) long(ctx context.Context, s *store.Snap, people *cast, p past, le
 		return p, true, nil
 	}
 	if p.Output == "" { // much was written into it behind its answer
-		run, err := s.GetRun(ctx, v.run.WorkspaceID, p.ID)
+		run, err := s.Runs().GetRun(ctx, v.run.WorkspaceID, p.ID)
 		if err != nil {
 			return p, false, err
 		}
@@ -58,7 +58,7 @@ func (v *turn) long(ctx context.Context, s *store.Snap, people *cast, p past, le
 // is shown by its words, calls are not kept.
 func (v *turn) stretches(ctx context.Context, s *store.Snap, p past, left int) (list []reeve.Message, whole bool, err error) {
 	for last, cost := "", 0; cost <= 2*left; {
-		some, err := s.RunMessages(ctx, v.run.WorkspaceID, p.ID, last, stretch)
+		some, err := s.Ledger().RunMessages(ctx, v.run.WorkspaceID, p.ID, last, stretch)
 		if err != nil {
 			return nil, false, err
 		}
@@ -74,6 +74,6 @@ func (v *turn) stretches(ctx context.Context, s *store.Snap, p past, left int) (
 		}
 		last = store.Place(some[stretch-1])
 	}
-	end, err := s.TurnMessages(ctx, v.run.WorkspaceID, []string{p.ID}, window)
+	end, err := s.Ledger().TurnMessages(ctx, v.run.WorkspaceID, []string{p.ID}, window)
 	return append(list[:1], end...), false, err
 }

@@ -90,10 +90,10 @@ func (w *world) past(agent string, calls, bytes int) {
 		run := reeve.Run{ID: tx.NewID(reeve.PrefixRun), WorkspaceID: home, AgentID: agent, Reason: reeve.ReasonUser, SessionID: w.conv.ID, UserID: "ann", Input: "do it all",
 			ThreadID: w.conv.ThreadID(), State: reeve.RunRunning, Wakes: 1, Attempts: 1, Owner: w.gate.Process(), StartedAt: tx.Now()}
 		run.Key = reeve.Key("wake", run.ID)
-		if _, err := tx.InsertRun(ctx, run); err != nil {
+		if _, err := tx.Runs().InsertRun(ctx, run); err != nil {
 			return err
 		}
-		ws, err := tx.GetWorkspace(ctx, home)
+		ws, err := tx.Agents().GetWorkspace(ctx, home)
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (w *world) past(agent string, calls, bytes int) {
 				return err
 			}
 			last = tx.NewID(reeve.PrefixMessage)
-			return tx.AppendMessage(ctx, reeve.Message{ID: last, WorkspaceID: home, ThreadID: run.ThreadID, AgentID: agent, RunID: run.ID, Kind: kind, Content: content, Metadata: meta})
+			return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: last, WorkspaceID: home, ThreadID: run.ThreadID, AgentID: agent, RunID: run.ID, Kind: kind, Content: content, Metadata: meta})
 		}
 		answer := func(text string, parts ...model.Part) error {
 			return write(reeve.Thought, text, map[string]any{"type": answerType, "seen": last, "answer": model.Answer{Parts: parts}})
@@ -120,13 +120,13 @@ func (w *world) past(agent string, calls, bytes int) {
 			last = tx.NewID(reeve.PrefixMessage)
 			c := store.Call{Operation: op, Args: "{}", Request: []byte(`{"type":"tool_call","tool":"look","ref":"c"}`),
 				Result: &store.CallResult{ID: last, Content: strings.Repeat("x", bytes), Info: []byte(`{"status":"success"}`)}}
-			if err := tx.InsertCall(ctx, c, store.Judged{Revision: ws.Revision}); err != nil {
+			if err := tx.Ledger().InsertCall(ctx, c, store.Judged{Revision: ws.Revision}); err != nil {
 				return err
 			}
 		}
 		is := run
 		is.State, is.Output, is.Owner = reeve.RunCompleted, "all done", ""
-		return errors.Join(answer(is.Output, model.Part{Type: model.Text, Text: is.Output}), tx.MoveRun(ctx, run, is))
+		return errors.Join(answer(is.Output, model.Part{Type: model.Text, Text: is.Output}), tx.Runs().MoveRun(ctx, run, is))
 	})
 }
 

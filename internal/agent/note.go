@@ -32,7 +32,7 @@ func (v *turn) recall(ctx context.Context, s *store.Snap) ([]reeve.Note, error) 
 	if !v.set.Notes {
 		return nil, nil
 	}
-	return s.RecallNotes(ctx, v.run.WorkspaceID, v.run.AgentID, v.run.UserID, v.log.said[0].Content, fitting, latest)
+	return s.Notes().RecallNotes(ctx, v.run.WorkspaceID, v.run.AgentID, v.run.UserID, v.log.said[0].Content, fitting, latest)
 }
 
 // takeNotes has the model take notes of the turn. They are kept in the transaction that charges them.
@@ -83,12 +83,12 @@ func (v *turn) noted(ctx context.Context, tx *store.Tx, notes []string) error {
 			if text = reeve.Clip(strings.TrimSpace(text), reeve.MostNote-len("…")); text == "" || i >= mostTaken {
 				continue
 			}
-			if err := tx.InsertNote(ctx, v.run.WorkspaceID, reeve.Note{ID: store.TakenNote(v.run.WorkspaceID, v.run.AgentID, v.run.UserID, text), UserID: v.run.UserID, AgentID: v.run.AgentID,
+			if err := tx.Notes().InsertNote(ctx, v.run.WorkspaceID, reeve.Note{ID: store.TakenNote(v.run.WorkspaceID, v.run.AgentID, v.run.UserID, text), UserID: v.run.UserID, AgentID: v.run.AgentID,
 				ConversationID: v.conversation(), TurnID: v.run.ID, Content: text}); err != nil {
 				return err
 			}
 		}
 	}
-	return tx.AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID,
+	return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: v.run.WorkspaceID, ThreadID: v.run.ThreadID, AgentID: v.run.AgentID,
 		RunID: v.run.ID, Kind: reeve.SystemNote, Content: "Notes were taken of this turn.", Metadata: json.RawMessage(`{"type":"noted"}`)})
 }

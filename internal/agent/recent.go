@@ -23,12 +23,12 @@ func (v *turn) recent(ctx context.Context, s *store.Snap, people *cast) ([]TurnS
 	if n == 0 && !v.guest() {
 		return out, nil
 	}
-	turns, err := s.EndedTurns(ctx, v.run.SessionID, v.run.ID, n)
+	turns, err := s.Chat().EndedTurns(ctx, v.run.SessionID, v.run.ID, n)
 	if err != nil {
 		return out, err
 	}
 	for _, a := range v.run.Ancestors {
-		if run, err := s.GetRun(ctx, v.run.WorkspaceID, a.RunID); err == nil && run.SessionID == v.run.SessionID && a.RunID != "" {
+		if run, err := s.Runs().GetRun(ctx, v.run.WorkspaceID, a.RunID); err == nil && run.SessionID == v.run.SessionID && a.RunID != "" {
 			turns = append(turns, run)
 		}
 	}
@@ -40,7 +40,7 @@ func (v *turn) recent(ctx context.Context, s *store.Snap, people *cast) ([]TurnS
 		return nil, err
 	}
 	oldest := slices.MinFunc(turns, func(a, b reeve.Run) int { return cmp.Compare(a.ID, b.ID) })
-	told, err := s.Notices(ctx, v.run.WorkspaceID, v.run.ThreadID, reeve.SameTime(reeve.PrefixMessage, oldest.ID), v.log.said[0].ID, n)
+	told, err := s.Ledger().Notices(ctx, v.run.WorkspaceID, v.run.ThreadID, reeve.SameTime(reeve.PrefixMessage, oldest.ID), v.log.said[0].ID, n)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (v *turn) earlier(ctx context.Context, s *store.Snap, people *cast, list []
 		unknown = append(unknown, TurnSnapshot{ID: r.ID, State: r.State, AgentID: r.AgentID, ParentID: r.ParentID})
 		ids = append(ids, r.ID)
 	}
-	read, err := s.TurnMessages(ctx, v.run.WorkspaceID, ids, most)
+	read, err := s.Ledger().TurnMessages(ctx, v.run.WorkspaceID, ids, most)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func told(r model.Request) string {
 func (w *world) notice(text string) {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
-		return tx.AppendMessage(w.t.Context(), reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: home, ThreadID: w.conv.ThreadID(), AgentID: w.agent.ID,
+		return tx.Ledger().AppendMessage(w.t.Context(), reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: home, ThreadID: w.conv.ThreadID(), AgentID: w.agent.ID,
 			Kind: reeve.Observation, Content: text, Metadata: []byte("{}")})
 	})
 }

@@ -62,7 +62,7 @@ func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 // over tells whether somebody has ended the run, which a brain learns from a refusal.
 func (r *Rehearsal) over(ctx context.Context, run reeve.Run) (over bool) {
 	err := r.DB.View(ctx, func(s *store.Snap) error {
-		state, err := s.RunState(ctx, run.WorkspaceID, run.ID)
+		state, err := s.Runs().RunState(ctx, run.WorkspaceID, run.ID)
 		over = state != reeve.RunRunning
 		return err
 	})
@@ -115,7 +115,7 @@ type place struct {
 // crash follows the same one, whatever the agent's config says by then.
 func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan reeve.Rehearsal, at place, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		list, err := tx.RunMessages(ctx, run.WorkspaceID, run.ID, "", 4*reeve.MaxSteps)
+		list, err := tx.Ledger().RunMessages(ctx, run.WorkspaceID, run.ID, "", 4*reeve.MaxSteps)
 		if err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan reeve.Rehea
 					return err
 				}
 				if at, err = find(run, plan, list); err == nil {
-					at.results, err = tx.LaterResults(ctx, run.ID)
+					at.results, err = tx.Runs().LaterResults(ctx, run.ID)
 				}
 				return err
 			}
@@ -138,7 +138,7 @@ func (r *Rehearsal) recall(ctx context.Context, run reeve.Run) (plan reeve.Rehea
 			return err
 		}
 		at = place{}
-		return tx.AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: run.WorkspaceID, ThreadID: run.ThreadID, AgentID: run.AgentID, RunID: run.ID,
+		return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: run.WorkspaceID, ThreadID: run.ThreadID, AgentID: run.AgentID, RunID: run.ID,
 			Kind: reeve.Thought, Content: string(text), Metadata: json.RawMessage(`{"type":"plan"}`)})
 	})
 	return plan, at, err
@@ -188,7 +188,7 @@ func find(run reeve.Run, plan reeve.Rehearsal, list []reeve.Message) (at place, 
 
 // read takes the plan from the agent's config.
 func (r *Rehearsal) read(ctx context.Context, tx *store.Tx, run reeve.Run) (reeve.Rehearsal, error) {
-	a, err := tx.GetAgent(ctx, run.WorkspaceID, run.AgentID)
+	a, err := tx.Agents().GetAgent(ctx, run.WorkspaceID, run.AgentID)
 	if err != nil {
 		return reeve.Rehearsal{}, err
 	}

@@ -12,7 +12,7 @@ func (v *turn) summary(ctx context.Context, s *store.Snap, shown []TurnSnapshot)
 	if !v.set.Summaries || *v.set.RecentTurns == 0 {
 		return "", nil
 	}
-	_, words, asked, err := s.LastSummary(ctx, v.run.ThreadID)
+	_, words, asked, err := s.Chat().LastSummary(ctx, v.run.ThreadID)
 	if err != nil {
 		return "", err
 	}
@@ -26,7 +26,7 @@ func (v *turn) summary(ctx context.Context, s *store.Snap, shown []TurnSnapshot)
 	if len(turns) > 0 {
 		oldest, upTo = turns[0], turns[len(turns)/2]
 	}
-	older, err := s.EndedTurns(ctx, v.run.SessionID, oldest, 1)
+	older, err := s.Chat().EndedTurns(ctx, v.run.SessionID, oldest, 1)
 	if err != nil || len(older) == 0 || older[0].ID <= asked {
 		return words, err
 	}

@@ -50,7 +50,7 @@ func (v *turn) tell(ctx context.Context, tx *store.Tx, key string, f reeve.Frame
 		return nil
 	}
 	f.TurnID, f.AgentID = v.run.ID, v.run.AgentID
-	return tx.AppendFrame(ctx, c, v.run.ID+":"+key, f)
+	return tx.Chat().AppendFrame(ctx, c, v.run.ID+":"+key, f)
 }
 
 // tellAnswer tells what the model said, and which calls it wants.
@@ -123,7 +123,7 @@ func (v *turn) tellWaiting(ctx context.Context, c *call, r reeve.Result) error {
 		OperationID: r.OperationID, Code: r.Code, Message: r.Message, Hint: r.Hint}
 	if r.ApprovalID != "" {
 		err := v.DB.View(ctx, func(s *store.Snap) error {
-			a, err := s.GetApproval(ctx, v.run.WorkspaceID, r.ApprovalID)
+			a, err := s.Ledger().GetApproval(ctx, v.run.WorkspaceID, r.ApprovalID)
 			f.Preview = a.Preview
 			return err
 		})
@@ -148,10 +148,10 @@ func (v *turn) tellFirst(ctx context.Context, key string, f reeve.Frame) error {
 	keep := context.WithoutCancel(ctx)
 	var first reeve.Run
 	err := v.DB.Update(keep, func(tx *store.Tx) (err error) {
-		if state, err := tx.HoldRun(keep, v.run.WorkspaceID, v.run.ID); err != nil || state.Final() {
+		if state, err := tx.Runs().HoldRun(keep, v.run.WorkspaceID, v.run.ID); err != nil || state.Final() {
 			return err
 		}
-		first, err = tx.GetRun(keep, v.run.WorkspaceID, v.run.Ancestors[0].RunID)
+		first, err = tx.Runs().GetRun(keep, v.run.WorkspaceID, v.run.Ancestors[0].RunID)
 		if reeve.CodeOf(err) == reeve.NotFound || err == nil && (first.Reason != reeve.ReasonUser || first.SessionID == v.conversation()) {
 			first = reeve.Run{}
 			return nil
@@ -160,7 +160,7 @@ func (v *turn) tellFirst(ctx context.Context, key string, f reeve.Frame) error {
 			return err
 		}
 		f.TurnID, f.AgentID = first.ID, v.run.AgentID
-		return tx.AppendFrame(keep, first.SessionID, v.run.ID+":"+key, f)
+		return tx.Chat().AppendFrame(keep, first.SessionID, v.run.ID+":"+key, f)
 	})
 	if err == nil && first.ID != "" && v.Stage != nil {
 		v.Stage.Changed(first.SessionID)

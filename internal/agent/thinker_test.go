@@ -224,7 +224,7 @@ func TestW20_ATurnOfManyMessages(t *testing.T) {
 	run := w.say("Look everywhere.")
 	w.update(func(tx *store.Tx) error {
 		for range 5000 {
-			if err := tx.AppendMessage(t.Context(), reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: home, ThreadID: run.ThreadID, AgentID: w.agent.ID, RunID: run.ID,
+			if err := tx.Ledger().AppendMessage(t.Context(), reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: home, ThreadID: run.ThreadID, AgentID: w.agent.ID, RunID: run.ID,
 				Kind: reeve.Thought, Content: "hm", Metadata: []byte("{}")}); err != nil {
 				return err
 			}
@@ -300,7 +300,7 @@ func TestL09_ARestartReplaysThePlan(t *testing.T) {
 	wellFormed(t, w.last())
 	var actions int
 	w.must(w.db.View(t.Context(), func(s *store.Snap) error {
-		list, err := s.RunMessages(t.Context(), home, run.ID, "", 100)
+		list, err := s.Ledger().RunMessages(t.Context(), home, run.ID, "", 100)
 		for _, m := range list {
 			if m.Kind == reeve.Action {
 				actions++
@@ -355,7 +355,7 @@ func TestG17_AModelThatCostsTooMuch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `{"max_tokens":100}`, nil, says("Hello."), says("Hello."))
 	w.update(func(tx *store.Tx) error {
-		return tx.PutBudget(t.Context(), home, reeve.Budget{Subject: "agent:" + w.agent.ID, OnExceed: reeve.EndOver, Limit: reeve.Amount{Tokens: 110}})
+		return tx.Ledger().PutBudget(t.Context(), home, reeve.Budget{Subject: "agent:" + w.agent.ID, OnExceed: reeve.EndOver, Limit: reeve.Amount{Tokens: 110}})
 	})
 	first, second := w.say("Hi"), reeve.Run{}
 	w.work()

@@ -83,20 +83,20 @@ func newWorld(t testing.TB, config string, tools []reeve.Tool, plan ...func(mode
 	t.Cleanup(func() { _ = w.db.Close() })
 	w.start(tools)
 	w.update(func(tx *store.Tx) error {
-		if _, err := tx.InsertWorkspace(t.Context(), home, "Home"); err != nil {
+		if _, err := tx.Agents().InsertWorkspace(t.Context(), home, "Home"); err != nil {
 			return err
 		}
 		w.agent = reeve.Agent{ID: "agt_one", WorkspaceID: home, Name: "one", Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, Config: json.RawMessage(config), CreatedAt: tx.Now()}
-		if err := tx.InsertAgent(t.Context(), w.agent); err != nil {
+		if err := tx.Agents().InsertAgent(t.Context(), w.agent); err != nil {
 			return err
 		}
 		for _, tool := range tools {
-			if err := tx.Attach(t.Context(), w.agent, tool, json.RawMessage("{}")); err != nil {
+			if err := tx.Agents().Attach(t.Context(), w.agent, tool, json.RawMessage("{}")); err != nil {
 				return err
 			}
 		}
 		w.conv = reeve.Conversation{ID: tx.NewID(reeve.PrefixConversation), WorkspaceID: home, AgentID: w.agent.ID, UserID: "ann", State: reeve.ConversationActive}
-		return tx.InsertConversation(t.Context(), w.conv)
+		return tx.Chat().InsertConversation(t.Context(), w.conv)
 	})
 	return w
 }
@@ -143,11 +143,11 @@ func (w *world) say(text string) (run reeve.Run) {
 		if err != nil {
 			return err
 		}
-		if err := tx.AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: home, ThreadID: run.ThreadID, AgentID: w.agent.ID, RunID: run.ID,
+		if err := tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: home, ThreadID: run.ThreadID, AgentID: w.agent.ID, RunID: run.ID,
 			Kind: reeve.UserMessage, Content: text, Metadata: info}); err != nil {
 			return err
 		}
-		_, err = tx.InsertRun(ctx, run)
+		_, err = tx.Runs().InsertRun(ctx, run)
 		return err
 	})
 	w.queue.Take(run)
@@ -176,7 +176,7 @@ func (w *world) work() {
 func (w *world) turn(id string) (run reeve.Run) {
 	w.t.Helper()
 	w.must(w.db.View(w.t.Context(), func(s *store.Snap) (err error) {
-		run, err = s.GetRun(w.t.Context(), home, id)
+		run, err = s.Runs().GetRun(w.t.Context(), home, id)
 		return err
 	}))
 	return run
@@ -186,7 +186,7 @@ func (w *world) turn(id string) (run reeve.Run) {
 func (w *world) frames() (list []reeve.Frame) {
 	w.t.Helper()
 	w.must(w.db.View(w.t.Context(), func(s *store.Snap) (err error) {
-		list, err = s.ListFrames(w.t.Context(), w.conv.ID, 0, 1000)
+		list, err = s.Chat().ListFrames(w.t.Context(), w.conv.ID, 0, 1000)
 		return err
 	}))
 	return list

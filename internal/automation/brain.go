@@ -43,22 +43,22 @@ func (r *Room) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, held string, err error) {
 	w = r.newWork(ctx, run)
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		m, err := tx.GetAutomation(ctx, run.WorkspaceID, run.AgentID)
+		m, err := tx.Automations().GetAutomation(ctx, run.WorkspaceID, run.AgentID)
 		if err != nil {
 			return err
 		}
 		held = ""
 		note := reeve.ScriptRun{RunKey: run.Key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID, Type: reeve.ProductionRun}
-		if _, err := tx.InsertScriptRun(ctx, note); err != nil {
+		if _, err := tx.Automations().InsertScriptRun(ctx, note); err != nil {
 			return err
 		}
-		if err := tx.BeginScriptRun(ctx, run.Key, run.ID, m.ScriptID); err != nil {
+		if err := tx.Automations().BeginScriptRun(ctx, run.Key, run.ID, m.ScriptID); err != nil {
 			return err
 		}
-		if w.note, _, err = tx.FindScriptRun(ctx, run.Key); err != nil {
+		if w.note, _, err = tx.Automations().FindScriptRun(ctx, run.Key); err != nil {
 			return err
 		}
-		if w.note.Progress.Spent, err = tx.RunSpent(ctx, run.ID); err != nil { // also what it cost while nobody ran it: an approved call
+		if w.note.Progress.Spent, err = tx.Runs().RunSpent(ctx, run.ID); err != nil { // also what it cost while nobody ran it: an approved call
 			return err
 		}
 		if m.PausedAt != nil {
@@ -74,7 +74,7 @@ func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, held string, 
 			return err
 		}
 		if w.note.Type == reeve.DryRun { // one that is taken up plans anew
-			return tx.DropPlanned(ctx, run.ID)
+			return tx.Automations().DropPlanned(ctx, run.ID)
 		}
 		return nil
 	})
@@ -88,7 +88,7 @@ func (r *Room) begin(ctx context.Context, run reeve.Run) (w *work, held string, 
 	}
 	if w.note.ScriptID != "" {
 		if err := r.DB.View(ctx, func(s *store.Snap) (err error) {
-			w.script, err = s.GetScript(ctx, run.WorkspaceID, w.note.ScriptID)
+			w.script, err = s.Automations().GetScript(ctx, run.WorkspaceID, w.note.ScriptID)
 			return err
 		}); err != nil {
 			return nil, "", err
@@ -104,12 +104,12 @@ func (w *work) narrow(ctx context.Context, tx *store.Tx) error {
 	if w.note.ScriptID == "" {
 		return nil
 	}
-	v, err := tx.GetScript(ctx, w.run.WorkspaceID, w.note.ScriptID)
+	v, err := tx.Automations().GetScript(ctx, w.run.WorkspaceID, w.note.ScriptID)
 	if err != nil || len(v.OnBehalfOf) == 0 {
 		return err
 	}
 	w.run.OnBehalfOf = reeve.JoinDelegators(w.run.OnBehalfOf, v.OnBehalfOf)
-	return tx.PutDelegators(ctx, w.run)
+	return tx.Runs().PutDelegators(ctx, w.run)
 }
 
 // text is the script as the sandbox takes it. Its clock and its chance are the run's: taken up again, it sees the same.
@@ -173,7 +173,7 @@ func noteHeld(ctx context.Context, tx *store.Tx, run reeve.Run) (bool, error) {
 	if store.IsStep(run) {
 		return true, nil
 	}
-	return tx.PausedIn(ctx, run.AgentID, run.ID)
+	return tx.Automations().PausedIn(ctx, run.AgentID, run.ID)
 }
 
 // verdict says how the run ended.

@@ -15,7 +15,7 @@ import (
 // active major version, which does too; with Draft one to be tried. A script that cannot be read is refused.
 func (r *Room) Save(ctx context.Context, workspace, id, user string, q reeve.ScriptRequest) (v reeve.ScriptVersion, err error) {
 	if err := r.DB.View(ctx, func(s *store.Snap) error {
-		_, err := s.GetAutomation(ctx, workspace, id)
+		_, err := s.Automations().GetAutomation(ctx, workspace, id)
 		return err
 	}); err != nil {
 		return v, err
@@ -27,13 +27,13 @@ func (r *Room) Save(ctx context.Context, workspace, id, user string, q reeve.Scr
 		if v, err = r.save(ctx, tx, workspace, id, user, q); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, v)
+		return tx.Ledger().Answer(ctx, v)
 	})
 	return v, err
 }
 
 func (r *Room) save(ctx context.Context, tx *store.Tx, workspace, id, user string, q reeve.ScriptRequest) (v reeve.ScriptVersion, err error) {
-	m, err := tx.HoldAutomation(ctx, workspace, id)
+	m, err := tx.Automations().HoldAutomation(ctx, workspace, id)
 	if err != nil {
 		return v, err
 	}
@@ -49,7 +49,7 @@ func (r *Room) save(ctx context.Context, tx *store.Tx, workspace, id, user strin
 			return v, err
 		}
 	}
-	last, err := tx.LastVersion(ctx, m.AgentID, major)
+	last, err := tx.Automations().LastVersion(ctx, m.AgentID, major)
 	if err != nil {
 		return v, err
 	}
@@ -58,14 +58,14 @@ func (r *Room) save(ctx context.Context, tx *store.Tx, workspace, id, user strin
 	if q.Draft || q.Fix {
 		v.Major, v.Minor = major, last.Minor+1
 	}
-	if err := tx.InsertScript(ctx, v); err != nil || q.Draft {
+	if err := tx.Automations().InsertScript(ctx, v); err != nil || q.Draft {
 		return v, err
 	}
 	m.ScriptID = v.ID
 	if err := r.replaced(ctx, tx, m, v); err != nil {
 		return v, err
 	}
-	return v, tx.PutAutomation(ctx, m)
+	return v, tx.Automations().PutAutomation(ctx, m)
 }
 
 // replaced notes that a person chose the version that runs: nobody need repair the one before, and failures count anew. A credential, or
@@ -127,7 +127,7 @@ func thinks(ctx context.Context, tx *store.Tx, a reeve.Agent) (bool, error) {
 	if set.Instructions != "" {
 		return true, nil
 	}
-	runs, err := tx.ListRuns(ctx, a.WorkspaceID, store.RunFilter{Agent: a.ID, Limit: 1})
+	runs, err := tx.Runs().ListRuns(ctx, a.WorkspaceID, store.RunFilter{Agent: a.ID, Limit: 1})
 	return len(runs) > 0, err
 }
 
@@ -142,21 +142,21 @@ func (r *Room) Create(ctx context.Context, workspace, user string, agent reeve.A
 		if err := tx.Revise(ctx, workspace); err != nil { // of two who make one of the same agent, the second finds it
 			return err
 		}
-		a, err := tx.GetAgent(ctx, workspace, q.Name)
+		a, err := tx.Agents().GetAgent(ctx, workspace, q.Name)
 		if reeve.CodeOf(err) == reeve.NotFound {
 			if err := reeve.CheckName(q.Name); err != nil {
 				return err
 			}
 			a = agent
 			a.ID, a.CreatedAt = tx.NewID(reeve.PrefixAgent), tx.Now()
-			if err = tx.InsertAgent(ctx, a); err == nil {
-				err = tx.StampAgent(ctx, a.ID)
+			if err = tx.Agents().InsertAgent(ctx, a); err == nil {
+				err = tx.Agents().StampAgent(ctx, a.ID)
 			}
 		}
 		if err != nil {
 			return err
 		}
-		if is, err := tx.IsAutomation(ctx, a.ID); err != nil {
+		if is, err := tx.Automations().IsAutomation(ctx, a.ID); err != nil {
 			return err
 		} else if is {
 			return reeve.Errorf(reeve.AlreadyExists, "the automation %q is there already", a.Name).Hintf("save a new version of it")
@@ -167,18 +167,18 @@ func (r *Room) Create(ctx context.Context, workspace, user string, agent reeve.A
 			return reeve.Errorf(reeve.AlreadyExists, "%q is an agent that a model drives", a.Name).Hintf("give the automation a name of its own; nothing was changed")
 		}
 		for _, id := range q.Tools {
-			t, err := tx.GetTool(ctx, workspace, id)
+			t, err := tx.Agents().GetTool(ctx, workspace, id)
 			if err != nil {
 				return err
 			}
 			if _, err := r.Settings.CheckConfig(t, nil); err != nil { // a tool that needs settings is attached with them
 				return err
 			}
-			if err := tx.Attach(ctx, a, t, nil); err != nil {
+			if err := tx.Agents().Attach(ctx, a, t, nil); err != nil {
 				return err
 			}
 		}
-		if err := tx.PutAutomation(ctx, reeve.Automation{AgentID: a.ID, WorkspaceID: workspace, Owner: user}); err != nil {
+		if err := tx.Automations().PutAutomation(ctx, reeve.Automation{AgentID: a.ID, WorkspaceID: workspace, Owner: user}); err != nil {
 			return err
 		}
 		if q.Source != "" {
@@ -186,10 +186,10 @@ func (r *Room) Create(ctx context.Context, workspace, user string, agent reeve.A
 				return err
 			}
 		}
-		if m, err = tx.GetAutomation(ctx, workspace, a.ID); err != nil {
+		if m, err = tx.Automations().GetAutomation(ctx, workspace, a.ID); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, m)
+		return tx.Ledger().Answer(ctx, m)
 	})
 	return m, err
 }
@@ -197,19 +197,19 @@ func (r *Room) Create(ctx context.Context, workspace, user string, agent reeve.A
 // change changes an automation in one transaction, and gives it as it is then.
 func (r *Room) change(ctx context.Context, workspace, id string, f func(tx *store.Tx, m *reeve.Automation) error) (m reeve.Automation, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		if m, err = tx.HoldAutomation(ctx, workspace, id); err != nil {
+		if m, err = tx.Automations().HoldAutomation(ctx, workspace, id); err != nil {
 			return err
 		}
 		if err := f(tx, &m); err != nil {
 			return err
 		}
-		if err := tx.PutAutomation(ctx, m); err != nil {
+		if err := tx.Automations().PutAutomation(ctx, m); err != nil {
 			return err
 		}
-		if m, err = tx.GetAutomation(ctx, workspace, m.AgentID); err != nil {
+		if m, err = tx.Automations().GetAutomation(ctx, workspace, m.AgentID); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, m)
+		return tx.Ledger().Answer(ctx, m)
 	})
 	return m, err
 }
@@ -224,7 +224,7 @@ func (r *Room) Activate(ctx context.Context, workspace, id, version string) (ree
 		if major == 0 {
 			return reeve.Errorf(reeve.Conflict, "version %s is a draft, which never becomes active", version).Hintf("save it")
 		}
-		v, err := tx.GetVersion(ctx, m.AgentID, major, minor)
+		v, err := tx.Automations().GetVersion(ctx, m.AgentID, major, minor)
 		if err != nil {
 			return err
 		}
@@ -240,11 +240,11 @@ func (r *Room) Activate(ctx context.Context, workspace, id, version string) (ree
 
 // started activates what the planner wrote: it must have been tried, and its schedule begins. That of another plan ends.
 func (r *Room) started(ctx context.Context, tx *store.Tx, m reeve.Automation, v reeve.ScriptVersion) error {
-	k, err := tx.GetErrand(ctx, m.WorkspaceID, v.ErrandID)
+	k, err := tx.Automations().GetErrand(ctx, m.WorkspaceID, v.ErrandID)
 	if err != nil || k.Kind != reeve.PlanErrand {
 		return err
 	}
-	if ok, err := tx.Tried(ctx, m.AgentID, v.ID); err != nil {
+	if ok, err := tx.Runs().Tried(ctx, m.AgentID, v.ID); err != nil {
 		return err
 	} else if !ok {
 		return reeve.Errorf(reeve.Conflict, "version %s was written by the planner, and nobody has tried it", v.Version()).
@@ -261,17 +261,17 @@ func (r *Room) started(ctx context.Context, tx *store.Tx, m reeve.Automation, v 
 	if err != nil {
 		return err
 	}
-	return tx.Tell(ctx, m.WorkspaceID, append(ended, begun...), store.Window)
+	return tx.Queue().Tell(ctx, m.WorkspaceID, append(ended, begun...), store.Window)
 }
 
 // endOthers ends the schedules of an automation's other plans: they are over until their version is activated again.
 func endOthers(ctx context.Context, tx *store.Tx, m reeve.Automation, id string) (changed []reeve.Token, err error) {
-	list, err := tx.PlannedTimers(ctx, m.AgentID)
+	list, err := tx.Automations().PlannedTimers(ctx, m.AgentID)
 	if err != nil {
 		return nil, err
 	}
 	for _, other := range list {
-		t, err := tx.GetTimer(ctx, m.WorkspaceID, "", other)
+		t, err := tx.Queue().GetTimer(ctx, m.WorkspaceID, "", other)
 		if reeve.CodeOf(err) == reeve.NotFound || err == nil && t.State != reeve.TimerActive || other == id {
 			continue // a person has just ended it, or it is the plan's own
 		}
@@ -279,10 +279,10 @@ func endOthers(ctx context.Context, tx *store.Tx, m reeve.Automation, id string)
 			return nil, err
 		}
 		t.State, t.NextAt = reeve.TimerCompleted, nil
-		if err := tx.PutTimer(ctx, t); err != nil {
+		if err := tx.Queue().PutTimer(ctx, t); err != nil {
 			return nil, err
 		}
-		if err := tx.SkipFirings(ctx, t.ID, "another plan was activated"); err != nil {
+		if err := tx.Queue().SkipFirings(ctx, t.ID, "another plan was activated"); err != nil {
 			return nil, err
 		}
 		changed = append(changed, t.Tokens()...)
@@ -293,7 +293,7 @@ func endOthers(ctx context.Context, tx *store.Tx, m reeve.Automation, id string)
 // beginTimer begins the schedule of a plan: for the first time, or again after it has ended with another's activation. One that a person deleted, or paused since it
 // began, stays so.
 func (r *Room) beginTimer(ctx context.Context, tx *store.Tx, m reeve.Automation, id string) ([]reeve.Token, error) {
-	t, err := tx.GetTimer(ctx, m.WorkspaceID, "", id)
+	t, err := tx.Queue().GetTimer(ctx, m.WorkspaceID, "", id)
 	over := t.State == reeve.TimerCompleted
 	switch {
 	case reeve.CodeOf(err) == reeve.NotFound:
@@ -315,5 +315,5 @@ func (r *Room) beginTimer(ctx context.Context, tx *store.Tx, m reeve.Automation,
 		}
 	}
 	t.State = reeve.TimerActive
-	return t.Tokens(), tx.PutTimer(ctx, t)
+	return t.Tokens(), tx.Queue().PutTimer(ctx, t)
 }

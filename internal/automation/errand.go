@@ -17,11 +17,11 @@ func (r *Room) Plan(ctx context.Context, workspace, id, user string, q reeve.Pla
 		return k, reeve.Wrong("/request", "is empty", "what the automation is to do, in plain words")
 	}
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		m, err := tx.HoldAutomation(ctx, workspace, id)
+		m, err := tx.Automations().HoldAutomation(ctx, workspace, id)
 		if err != nil {
 			return err
 		}
-		open, err := tx.OpenErrands(ctx, m.AgentID)
+		open, err := tx.Automations().OpenErrands(ctx, m.AgentID)
 		if err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func (r *Room) Plan(ctx context.Context, workspace, id, user string, q reeve.Pla
 			return err
 		}
 		k.Automation, k.Version = m.Name, m.Version
-		return tx.Answer(ctx, k)
+		return tx.Ledger().Answer(ctx, k)
 	})
 	if err == nil {
 		r.Waker.Nudge()
@@ -53,7 +53,7 @@ func (r *Room) Answer(ctx context.Context, workspace, id, answer string) (k reev
 		return k, reeve.Wrong("/answer", "is empty", "an answer")
 	}
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		if k, err = tx.GetErrand(ctx, workspace, id); err != nil {
+		if k, err = tx.Automations().GetErrand(ctx, workspace, id); err != nil {
 			return err
 		}
 		if k.State != reeve.ErrandAsking {
@@ -67,7 +67,7 @@ func (r *Room) Answer(ctx context.Context, workspace, id, answer string) (k reev
 		k.Talk = append(k.Talk, reeve.Exchange{Question: k.Question, Answer: answer})
 		k.State, k.Question = reeve.ErrandOpen, ""
 		k.RunKey = reeve.Key("wake", string(reeve.ReasonErrand), k.ID, fmt.Sprint(k.Tries, ":", len(k.Talk)))
-		if moved, err := tx.MoveErrand(ctx, reeve.ErrandAsking, k); err != nil {
+		if moved, err := tx.Automations().MoveErrand(ctx, reeve.ErrandAsking, k); err != nil {
 			return err
 		} else if !moved {
 			return reeve.Errorf(reeve.Conflict, "somebody answered it meanwhile")
@@ -75,7 +75,7 @@ func (r *Room) Answer(ctx context.Context, workspace, id, answer string) (k reev
 		if err := r.wakeWorker(ctx, tx, k, tx.Now()); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, k)
+		return tx.Ledger().Answer(ctx, k)
 	})
 	if err == nil {
 		r.Waker.Nudge()
@@ -85,7 +85,7 @@ func (r *Room) Answer(ctx context.Context, workspace, id, answer string) (k reev
 
 // sendMaintainer opens the repair of the version that failed, and wakes the maintainer for it; false means that there was one.
 func (v verdict) sendMaintainer(ctx context.Context, tx *store.Tx) (reeve.Errand, bool, error) {
-	script, err := tx.GetScript(ctx, v.m.WorkspaceID, v.note.ScriptID)
+	script, err := tx.Automations().GetScript(ctx, v.m.WorkspaceID, v.note.ScriptID)
 	if err != nil {
 		return reeve.Errand{}, false, err
 	}
@@ -108,7 +108,7 @@ func (r *Room) send(ctx context.Context, tx *store.Tx, k reeve.Errand) (reeve.Er
 	}
 	k.ID, k.State, k.WorkerID, k.CreatedAt = tx.NewID(reeve.PrefixErrand), reeve.ErrandOpen, a.ID, tx.Now()
 	k.RunKey = reeve.Key("wake", string(reeve.ReasonErrand), k.ID, "0")
-	fresh, err := tx.InsertErrand(ctx, k)
+	fresh, err := tx.Automations().InsertErrand(ctx, k)
 	if err != nil || !fresh {
 		return k, false, err
 	}
@@ -117,7 +117,7 @@ func (r *Room) send(ctx context.Context, tx *store.Tx, k reeve.Errand) (reeve.Er
 
 // wakeWorker wakes the agent of an errand, with all that it needs to know.
 func (r *Room) wakeWorker(ctx context.Context, tx *store.Tx, k reeve.Errand, at time.Time) error {
-	_, err := tx.InsertWake(ctx, reeve.Wake{RunKey: k.RunKey, WorkspaceID: k.WorkspaceID, AgentID: k.WorkerID, Reason: reeve.ReasonErrand, ReasonID: k.ID, SessionID: store.ErrandLane + k.ID,
+	_, err := tx.Queue().InsertWake(ctx, reeve.Wake{RunKey: k.RunKey, WorkspaceID: k.WorkspaceID, AgentID: k.WorkerID, Reason: reeve.ReasonErrand, ReasonID: k.ID, SessionID: store.ErrandLane + k.ID,
 		UserID: k.UserID, Input: brief(k), DueAt: at, State: reeve.WakeQueued})
 	return err
 }
@@ -144,14 +144,14 @@ func failure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve
 	if run.Input != "" {
 		fmt.Fprintf(&b, "\nIts input was: %s\n", reeve.Clip(run.Input, logTail))
 	}
-	goal, _, err := tx.LastPlan(ctx, m.AgentID)
+	goal, _, err := tx.Automations().LastPlan(ctx, m.AgentID)
 	if err != nil {
 		return "", err
 	}
 	if goal.Request != "" {
 		fmt.Fprintf(&b, "\nWhat the person asked for: %s\n", goal.Request)
 	}
-	all, err := tx.ListVersions(ctx, m.AgentID, mostChange)
+	all, err := tx.Automations().ListVersions(ctx, m.AgentID, mostChange)
 	if err != nil {
 		return "", err
 	}
@@ -168,7 +168,7 @@ func failure(ctx context.Context, tx *store.Tx, m reeve.Automation, script reeve
 
 // returned settles the errand of a run that is over.
 func (r *Room) returned(ctx context.Context, tx *store.Tx, run reeve.Run) error {
-	k, ok, err := tx.FindErrandOf(ctx, run.WorkspaceID, run.ID)
+	k, ok, err := tx.Automations().FindErrandOf(ctx, run.WorkspaceID, run.ID)
 	if err != nil || !ok {
 		return err
 	}
@@ -177,7 +177,7 @@ func (r *Room) returned(ctx context.Context, tx *store.Tx, run reeve.Run) error 
 
 // Retire settles the errands that an agent is at which is about to be destroyed or removed, as end says. Those that it would still have been woken for are settled when they are due.
 func (r *Room) Retire(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
-	open, err := tx.OpenRuns(ctx, a.WorkspaceID, a.ID)
+	open, err := tx.Runs().OpenRuns(ctx, a.WorkspaceID, a.ID)
 	for i := 0; i < len(open) && err == nil; i++ {
 		if run := open[i]; run.Reason == reeve.ReasonErrand {
 			run.State, run.Message = reeve.RunCancelled, "the agent was "+end
@@ -197,7 +197,7 @@ func (r *Room) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reev
 	if run.State == reeve.RunFailed && reeve.ClassOf(run.Code) == reeve.NetworkFailure && k.Tries < r.Backoff.Tries {
 		k.Tries++
 		k.RunKey = reeve.Key("wake", string(reeve.ReasonErrand), k.ID, fmt.Sprint(k.Tries, ":", len(k.Talk)))
-		if moved, err := tx.MoveErrand(ctx, was, k); err != nil || !moved {
+		if moved, err := tx.Automations().MoveErrand(ctx, was, k); err != nil || !moved {
 			return err
 		}
 		return r.wakeWorker(ctx, tx, k, tx.Now().Add(r.Backoff.After(k.Tries)))
@@ -210,10 +210,10 @@ func (r *Room) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reev
 		said = strings.TrimSpace(fmt.Sprintf("its run %s: %s", run.State, run.Message))
 	}
 	k.State, k.Message = reeve.ErrandFailed, reeve.Clip(said, 4000)
-	if moved, err := tx.MoveErrand(ctx, was, k); err != nil || !moved {
+	if moved, err := tx.Automations().MoveErrand(ctx, was, k); err != nil || !moved {
 		return err
 	}
-	m, err := tx.GetAutomation(ctx, k.WorkspaceID, k.AgentID)
+	m, err := tx.Automations().GetAutomation(ctx, k.WorkspaceID, k.AgentID)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return nil
 	}
@@ -230,10 +230,10 @@ func (r *Room) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reev
 func (r *Room) written(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve.Errand) error {
 	was := k.State
 	k.State, k.Message = reeve.ErrandDone, reeve.Clip(run.Output, 4000)
-	if moved, err := tx.MoveErrand(ctx, was, k); err != nil || !moved {
+	if moved, err := tx.Automations().MoveErrand(ctx, was, k); err != nil || !moved {
 		return err
 	}
-	m, err := tx.GetAutomation(ctx, k.WorkspaceID, k.AgentID)
+	m, err := tx.Automations().GetAutomation(ctx, k.WorkspaceID, k.AgentID)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return nil // it was removed meanwhile
 	}
@@ -247,7 +247,7 @@ func (r *Room) written(ctx context.Context, tx *store.Tx, run reeve.Run, k reeve
 
 // unmended stops an automation whose repair came to nothing.
 func (r *Room) unmended(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, k reeve.Errand, why, said string) error {
-	t, ok, err := tx.FindTrouble(ctx, m.AgentID)
+	t, ok, err := tx.Runs().FindTrouble(ctx, m.AgentID)
 	if err != nil || !ok || t.ErrandID != k.ID {
 		return err
 	}
@@ -259,7 +259,7 @@ func (r *Room) unmended(ctx context.Context, tx *store.Tx, m reeve.Automation, r
 		return err
 	}
 	t.Message = failed
-	return tx.PutTrouble(ctx, t)
+	return tx.Runs().PutTrouble(ctx, t)
 }
 
 // Kinds of the agents that do errands. Whoever wants another planner makes an agent of the kind.
@@ -274,7 +274,7 @@ func (r *Room) worker(ctx context.Context, tx *store.Tx, workspace string, what 
 	if what == reeve.RepairErrand {
 		kind, text, tools, caps = MaintainerKind, maintainerPrompt, maintainerTools, []string{seeScripts, fixScripts}
 	}
-	a, ok, err := tx.FindKind(ctx, workspace, kind)
+	a, ok, err := tx.Automations().FindKind(ctx, workspace, kind)
 	if err != nil || ok {
 		return a, err
 	}
@@ -284,30 +284,30 @@ func (r *Room) worker(ctx context.Context, tx *store.Tx, workspace string, what 
 		return a, err
 	}
 	a = reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: workspace, Name: kind, Kind: kind, Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, Categories: []string{}, Config: config, CreatedAt: tx.Now()}
-	if _, err := tx.GetAgent(ctx, workspace, kind); err == nil {
+	if _, err := tx.Agents().GetAgent(ctx, workspace, kind); err == nil {
 		a.Name = kind + "-" + a.ID // the name is somebody else's
 	} else if reeve.CodeOf(err) != reeve.NotFound {
 		return a, err
 	}
-	if err := tx.InsertAgent(ctx, a); err != nil {
+	if err := tx.Agents().InsertAgent(ctx, a); err != nil {
 		return a, err
 	}
-	if err := tx.StampAgent(ctx, a.ID); err != nil {
+	if err := tx.Agents().StampAgent(ctx, a.ID); err != nil {
 		return a, err
 	}
-	if _, ok, err := tx.GetProfile(ctx, workspace, kind); err != nil {
+	if _, ok, err := tx.Agents().GetProfile(ctx, workspace, kind); err != nil {
 		return a, err
 	} else if !ok {
-		if err := tx.PutProfile(ctx, workspace, reeve.Profile{Kind: kind, Capabilities: caps}); err != nil {
+		if err := tx.Agents().PutProfile(ctx, workspace, reeve.Profile{Kind: kind, Capabilities: caps}); err != nil {
 			return a, err
 		}
 	}
 	for _, id := range tools {
-		t, err := tx.GetTool(ctx, workspace, id)
+		t, err := tx.Agents().GetTool(ctx, workspace, id)
 		if err != nil {
 			return a, err
 		}
-		if err := tx.Attach(ctx, a, t, nil); err != nil {
+		if err := tx.Agents().Attach(ctx, a, t, nil); err != nil {
 			return a, err
 		}
 	}

@@ -150,7 +150,7 @@ func (w *work) free(ctx context.Context, v reeve.Item) error {
 	}
 	var state reeve.RunState
 	err := w.DB.View(ctx, func(s *store.Snap) (err error) {
-		state, err = s.RunState(ctx, w.run.WorkspaceID, v.LastRun)
+		state, err = s.Runs().RunState(ctx, w.run.WorkspaceID, v.LastRun)
 		return err
 	})
 	if err != nil || state == "" || state.Final() {
@@ -175,7 +175,7 @@ func (w *work) stands(ctx context.Context, o *opened) error {
 	}
 	var is reeve.Item
 	if err := w.DB.View(ctx, func(s *store.Snap) (err error) {
-		is, err = s.GetItem(ctx, w.run.AgentID, o.ID)
+		is, err = s.Automations().GetItem(ctx, w.run.AgentID, o.ID)
 		return err
 	}); err != nil {
 		return err
@@ -263,7 +263,7 @@ func (w *work) listItems(ctx context.Context, input json.RawMessage) (json.RawMe
 	}
 	var l reeve.ItemList
 	if err := w.DB.View(ctx, func(s *store.Snap) (err error) {
-		l, err = s.ListLedger(ctx, w.run.AgentID, f)
+		l, err = s.Automations().ListLedger(ctx, w.run.AgentID, f)
 		return err
 	}); err != nil {
 		return nil, err

@@ -115,11 +115,11 @@ func (w *work) write(ctx context.Context, tx *store.Tx, progress bool) error {
 		var err error
 		switch {
 		case e.planned != nil:
-			err = tx.InsertPlanned(ctx, w.run.WorkspaceID, w.run.ID, *e.planned)
+			err = tx.Automations().InsertPlanned(ctx, w.run.WorkspaceID, w.run.ID, *e.planned)
 		case e.enter:
-			err = tx.EnterItem(ctx, e.item, w.script.ID)
+			err = tx.Automations().EnterItem(ctx, e.item, w.script.ID)
 		default:
-			err = tx.LeaveItem(ctx, e.item)
+			err = tx.Automations().LeaveItem(ctx, e.item)
 		}
 		if err != nil {
 			w.mu.Lock()
@@ -134,7 +134,7 @@ func (w *work) write(ctx context.Context, tx *store.Tx, progress bool) error {
 	if !progress {
 		return nil
 	}
-	return tx.MoveScriptRun(ctx, note)
+	return tx.Automations().MoveScriptRun(ctx, note)
 }
 
 // wrote notes that what the last transaction wrote is committed. The caller holds w.ledger.writing.
@@ -154,7 +154,7 @@ func (w *work) find(ctx context.Context, id string) (v reeve.Item, found bool, e
 		return v, true, nil
 	}
 	err = w.DB.View(ctx, func(s *store.Snap) (err error) {
-		v, err = s.GetItem(ctx, w.run.AgentID, id)
+		v, err = s.Automations().GetItem(ctx, w.run.AgentID, id)
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {

@@ -31,19 +31,19 @@ func (r *Room) checkFix(ctx context.Context, inv *reeve.Invocation) error {
 	x := mending{behalf: inv.OnBehalfOf(false)}
 	open := false
 	err = r.DB.View(ctx, func(s *store.Snap) (err error) {
-		if x.errand, open, err = s.FindErrandOf(ctx, inv.Workspace, inv.Run); err != nil || !open {
+		if x.errand, open, err = s.Automations().FindErrandOf(ctx, inv.Workspace, inv.Run); err != nil || !open {
 			return err
 		}
 		if open = x.errand.Kind == reeve.RepairErrand && x.errand.State == reeve.ErrandOpen; !open {
 			return nil // the handler says what is wrong
 		}
-		if x.m, err = s.GetAutomation(ctx, inv.Workspace, x.errand.AgentID); err != nil {
+		if x.m, err = s.Automations().GetAutomation(ctx, inv.Workspace, x.errand.AgentID); err != nil {
 			return err
 		}
-		if x.base, err = s.GetScript(ctx, inv.Workspace, x.errand.ScriptID); err != nil {
+		if x.base, err = s.Automations().GetScript(ctx, inv.Workspace, x.errand.ScriptID); err != nil {
 			return err
 		}
-		x.run, err = s.GetRun(ctx, inv.Workspace, x.errand.RunID)
+		x.run, err = s.Runs().GetRun(ctx, inv.Workspace, x.errand.RunID)
 		return err
 	})
 	if err != nil || !open {
@@ -115,13 +115,13 @@ func (r *Room) compareRecorded(ctx context.Context, x mending, t trial, is tried
 	var ids []string
 	var list []reeve.Message
 	err := r.DB.View(ctx, func(s *store.Snap) error {
-		l, err := s.ListLedger(ctx, x.m.AgentID, reeve.ItemFilter{Limit: reeve.MostItems})
+		l, err := s.Automations().ListLedger(ctx, x.m.AgentID, reeve.ItemFilter{Limit: reeve.MostItems})
 		if err != nil {
 			return err
 		}
 		for _, v := range l.Items {
 			if past.ID == "" && v.LastRun != "" {
-				if past, err = s.GetRun(ctx, x.m.WorkspaceID, v.LastRun); err != nil && reeve.CodeOf(err) != reeve.NotFound {
+				if past, err = s.Runs().GetRun(ctx, x.m.WorkspaceID, v.LastRun); err != nil && reeve.CodeOf(err) != reeve.NotFound {
 					return err
 				}
 			}
@@ -130,7 +130,7 @@ func (r *Room) compareRecorded(ctx context.Context, x mending, t trial, is tried
 			}
 		}
 		if past.ID != "" {
-			list, err = s.RunMessages(ctx, x.m.WorkspaceID, past.ID, "", mostHeard)
+			list, err = s.Ledger().RunMessages(ctx, x.m.WorkspaceID, past.ID, "", mostHeard)
 		}
 		return err
 	})
@@ -210,25 +210,25 @@ func (r *Room) toolFix(ctx context.Context, in fixArgs) (out fixed, err error) {
 	if err != nil {
 		return out, err
 	}
-	k, ok, err := tx.FindErrandOf(ctx, inv.Workspace, inv.Run)
+	k, ok, err := tx.Automations().FindErrandOf(ctx, inv.Workspace, inv.Run)
 	if err == nil && (!ok || k.Kind != reeve.RepairErrand) {
 		err = reeve.Errorf(reeve.Denied, "there is no repair under way here")
 	}
 	if err != nil {
 		return out, err
 	}
-	m, err := tx.HoldAutomation(ctx, k.WorkspaceID, k.AgentID)
+	m, err := tx.Automations().HoldAutomation(ctx, k.WorkspaceID, k.AgentID)
 	if err != nil {
 		return out, err
 	}
-	if k, err = tx.GetErrand(ctx, k.WorkspaceID, k.ID); err != nil { // as it is, now that nobody else changes it
+	if k, err = tx.Automations().GetErrand(ctx, k.WorkspaceID, k.ID); err != nil { // as it is, now that nobody else changes it
 		return out, err
 	}
-	base, err := tx.GetScript(ctx, k.WorkspaceID, k.ScriptID)
+	base, err := tx.Automations().GetScript(ctx, k.WorkspaceID, k.ScriptID)
 	if err != nil {
 		return out, err
 	}
-	last, err := tx.LastVersion(ctx, m.AgentID, -1)
+	last, err := tx.Automations().LastVersion(ctx, m.AgentID, -1)
 	if err != nil {
 		return out, err
 	}
@@ -246,7 +246,7 @@ func (r *Room) toolFix(ctx context.Context, in fixArgs) (out fixed, err error) {
 // discard ends a repair that was overtaken. If the version that fails is still the active one, a person must choose.
 func (r *Room) discard(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.Errand, inv *reeve.Invocation, why string) (fixed, error) {
 	k.State, k.Message = reeve.ErrandStale, why
-	if _, err := tx.MoveErrand(ctx, reeve.ErrandOpen, k); err != nil {
+	if _, err := tx.Automations().MoveErrand(ctx, reeve.ErrandOpen, k); err != nil {
 		return fixed{}, err
 	}
 	out := fixed{Message: "Discarded: " + why + ". Stop here."}
@@ -255,31 +255,31 @@ func (r *Room) discard(ctx context.Context, tx *store.Tx, m reeve.Automation, k 
 
 func (r *Room) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k reeve.Errand, base reeve.ScriptVersion, in fixArgs,
 	behalf []reeve.Delegator) (out fixed, err error) {
-	last, err := tx.LastVersion(ctx, m.AgentID, base.Major)
+	last, err := tx.Automations().LastVersion(ctx, m.AgentID, base.Major)
 	if err != nil {
 		return out, err
 	}
 	v := reeve.ScriptVersion{ID: tx.NewID(reeve.PrefixScript), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, Major: base.Major, Minor: last.Minor + 1, Source: in.Source, Language: base.Language,
 		Comment: in.Comment, CreatedBy: MaintainerKind, ErrandID: k.ID, OnBehalfOf: reeve.JoinDelegators(base.OnBehalfOf, behalf)}
-	if err := tx.InsertScript(ctx, v); err != nil {
+	if err := tx.Automations().InsertScript(ctx, v); err != nil {
 		return out, err
 	}
 	m.ScriptID = v.ID
-	if err := tx.PutAutomation(ctx, m); err != nil {
+	if err := tx.Automations().PutAutomation(ctx, m); err != nil {
 		return out, err
 	}
 	k.State, k.ResultID, k.Message = reeve.ErrandDone, v.ID, in.Comment
-	if moved, err := tx.MoveErrand(ctx, reeve.ErrandOpen, k); err != nil || !moved {
+	if moved, err := tx.Automations().MoveErrand(ctx, reeve.ErrandOpen, k); err != nil || !moved {
 		return out, overtaken(err)
 	}
 	again := reeve.Key("wake", string(reeve.ReasonRetry), k.ID)
 	if t := m.Trouble; t != nil && t.ErrandID == k.ID {
 		t.ErrandID, t.RetryKey = "", again
-		if err := tx.PutTrouble(ctx, *t); err != nil {
+		if err := tx.Runs().PutTrouble(ctx, *t); err != nil {
 			return out, err
 		}
 	}
-	run, err := tx.GetRun(ctx, k.WorkspaceID, k.RunID)
+	run, err := tx.Runs().GetRun(ctx, k.WorkspaceID, k.RunID)
 	if err != nil {
 		return out, err
 	}

@@ -100,7 +100,7 @@ func (r *Room) Tools() []reeve.Tool {
 
 // target is the automation that a call is about: the one it names, else the one of its errand.
 func target(ctx context.Context, s *store.Snap, inv *reeve.Invocation, name string) (m reeve.Automation, k reeve.Errand, err error) {
-	k, ok, err := s.FindErrandOf(ctx, inv.Workspace, inv.Run)
+	k, ok, err := s.Automations().FindErrandOf(ctx, inv.Workspace, inv.Run)
 	if err != nil {
 		return m, k, err
 	}
@@ -110,7 +110,7 @@ func target(ctx context.Context, s *store.Snap, inv *reeve.Invocation, name stri
 	if name == "" {
 		name = k.AgentID
 	}
-	if m, err = s.GetAutomation(ctx, inv.Workspace, name); reeve.CodeOf(err) == reeve.NotFound {
+	if m, err = s.Automations().GetAutomation(ctx, inv.Workspace, name); reeve.CodeOf(err) == reeve.NotFound {
 		err = reeve.Errorf(reeve.NotFound, "automation %q not found", name).Hintf("scripts_list lists them; a person makes one: reeve automations create NAME --tool TOOL")
 	}
 	return m, k, err
@@ -128,7 +128,7 @@ func (r *Room) listAll(ctx context.Context, workspace string) (any, error) {
 	}
 	list := []row{}
 	err := r.DB.View(ctx, func(s *store.Snap) error {
-		all, err := s.ListAutomations(ctx, workspace, "", 500)
+		all, err := s.Automations().ListAutomations(ctx, workspace, "", 500)
 		for _, m := range all {
 			list = append(list, row{m.Name, m.Version, m.Status})
 		}
@@ -156,19 +156,19 @@ func (r *Room) getVersion(ctx context.Context, s *store.Snap, m reeve.Automation
 	case version != "":
 		var major, minor int
 		if major, minor, err = reeve.ParseVersion(version); err == nil {
-			v, err = s.GetVersion(ctx, m.AgentID, major, minor)
+			v, err = s.Automations().GetVersion(ctx, m.AgentID, major, minor)
 		}
 	case m.ScriptID != "":
-		v, err = s.GetScript(ctx, m.WorkspaceID, m.ScriptID)
+		v, err = s.Automations().GetScript(ctx, m.WorkspaceID, m.ScriptID)
 	default:
-		if v, err = s.LastVersion(ctx, m.AgentID, -1); err == nil && v.ID == "" {
+		if v, err = s.Automations().LastVersion(ctx, m.AgentID, -1); err == nil && v.ID == "" {
 			err = reeve.Errorf(reeve.NotFound, "the automation %q has no script yet", m.Name)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	tools, err := s.ListAttachments(ctx, m.AgentID)
+	tools, err := s.Agents().ListAttachments(ctx, m.AgentID)
 	ids := []string{}
 	for _, t := range tools {
 		ids = append(ids, t.Tool.ID)
@@ -197,7 +197,7 @@ func (r *Room) history(ctx context.Context, s *store.Snap, m reeve.Automation) (
 		Created string `json:"created"`
 	}
 	list := []row{}
-	all, err := s.ListVersions(ctx, m.AgentID, 50)
+	all, err := s.Automations().ListVersions(ctx, m.AgentID, 50)
 	for _, v := range all {
 		list = append(list, row{v.Version(), v.ID == m.ScriptID, v.CreatedBy, v.Comment, v.CreatedAt.Format("2006-01-02 15:04")})
 	}
@@ -232,7 +232,7 @@ func (r *Room) runs(ctx context.Context, s *store.Snap, m reeve.Automation, one 
 	}
 	list := []row{}
 	add := func(v reeve.Run, whole bool) error {
-		note, _, err := s.FindScriptRunOf(ctx, m.WorkspaceID, v.ID)
+		note, _, err := s.Automations().FindScriptRunOf(ctx, m.WorkspaceID, v.ID)
 		x := row{Run: v.ID, Type: note.Type, Version: note.Version, State: v.State, Class: note.Class, Code: v.Code, Message: reeve.Clip(v.Message, 1000), Started: v.StartedAt.Format("2006-01-02 15:04:05"), Progress: note.Progress}
 		if whole {
 			x.Log, x.Output = note.Log, v.Output
@@ -241,7 +241,7 @@ func (r *Room) runs(ctx context.Context, s *store.Snap, m reeve.Automation, one 
 		return err
 	}
 	if one != "" {
-		v, err := s.GetRun(ctx, m.WorkspaceID, one)
+		v, err := s.Runs().GetRun(ctx, m.WorkspaceID, one)
 		if err == nil && v.AgentID != m.AgentID {
 			err = reeve.Errorf(reeve.NotFound, "run %q not found", one)
 		}
@@ -251,7 +251,7 @@ func (r *Room) runs(ctx context.Context, s *store.Snap, m reeve.Automation, one 
 		err = add(v, true)
 		return list, err
 	}
-	all, err := s.ListRuns(ctx, m.WorkspaceID, store.RunFilter{Agent: m.AgentID, Limit: 10})
+	all, err := s.Runs().ListRuns(ctx, m.WorkspaceID, store.RunFilter{Agent: m.AgentID, Limit: 10})
 	for i := 0; i < len(all) && err == nil; i++ {
 		err = add(all[i], false)
 	}
@@ -273,7 +273,7 @@ func (w *work) consult(ctx context.Context, name string, input json.RawMessage) 
 		out, err = w.listAll(ctx, w.run.WorkspaceID)
 	} else {
 		err = w.DB.View(ctx, func(s *store.Snap) error {
-			m, err := s.GetAutomation(ctx, w.run.WorkspaceID, in.Automation)
+			m, err := s.Automations().GetAutomation(ctx, w.run.WorkspaceID, in.Automation)
 			switch {
 			case err != nil:
 			case name == getScript:

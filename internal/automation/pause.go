@@ -40,7 +40,7 @@ func (r *Room) Resume(ctx context.Context, workspace, id, user string) (reeve.Au
 			}
 		}
 		if m.PausedAt != nil {
-			if err := tx.CarriedOn(ctx, *m); err != nil {
+			if err := tx.Automations().CarriedOn(ctx, *m); err != nil {
 				return err
 			}
 		}
@@ -61,7 +61,7 @@ func heldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]string, 
 	if m.PausedAt == nil {
 		return nil, nil
 	}
-	noted, err := tx.GetRun(ctx, m.WorkspaceID, m.PausedRun)
+	noted, err := tx.Runs().GetRun(ctx, m.WorkspaceID, m.PausedRun)
 	if err != nil && reeve.CodeOf(err) != reeve.NotFound {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func heldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]string, 
 	if err != nil || noted.State.Final() && !ended {
 		m.PausedRun = "" // it is not there, or was cancelled: others are to do the same
 	}
-	kept, err := tx.KeptFrom(ctx, m)
+	kept, err := tx.Automations().KeptFrom(ctx, m)
 	if ended {
 		kept = append([]string{noted.ID}, kept...)
 	}
@@ -78,30 +78,30 @@ func heldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]string, 
 
 // released carries on with a run that ends as paused when its automation is so no more: whoever resumed that did not find this run among the ended ones.
 func (r *Room) released(ctx context.Context, tx *store.Tx, run reeve.Run) error {
-	m, err := tx.HoldAutomation(ctx, run.WorkspaceID, run.AgentID)
+	m, err := tx.Automations().HoldAutomation(ctx, run.WorkspaceID, run.AgentID)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return nil
 	}
 	if err != nil || m.PausedAt != nil {
 		return err
 	}
-	a, found, err := tx.FindAgent(ctx, run.WorkspaceID, run.AgentID)
+	a, found, err := tx.Agents().FindAgent(ctx, run.WorkspaceID, run.AgentID)
 	if err != nil || !found || a.Lifecycle == reeve.AgentDestroyed {
 		return err // without an agent nobody could carry on
 	}
 	if err := r.carryOn(ctx, tx, run.WorkspaceID, run.ID, run.UserID); err != nil {
 		return err
 	}
-	return tx.CarriedOnWith(ctx, run.ID)
+	return tx.Automations().CarriedOnWith(ctx, run.ID)
 }
 
 // mayRun refuses to begin a run that would be skipped: nobody would have it made again.
 func mayRun(ctx context.Context, tx *store.Tx, m reeve.Automation) error {
-	ws, err := tx.GetWorkspace(ctx, m.WorkspaceID)
+	ws, err := tx.Agents().GetWorkspace(ctx, m.WorkspaceID)
 	if err != nil {
 		return err
 	}
-	a, err := tx.GetAgent(ctx, m.WorkspaceID, m.AgentID)
+	a, err := tx.Agents().GetAgent(ctx, m.WorkspaceID, m.AgentID)
 	switch {
 	case err != nil:
 		return err
@@ -117,14 +117,14 @@ func mayRun(ctx context.Context, tx *store.Tx, m reeve.Automation) error {
 
 // carryOn begins a run that carries on with the one that a pause ended.
 func (r *Room) carryOn(ctx context.Context, tx *store.Tx, workspace, id, user string) error {
-	run, err := tx.GetRun(ctx, workspace, id)
+	run, err := tx.Runs().GetRun(ctx, workspace, id)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	note, _, err := tx.FindScriptRunOf(ctx, workspace, id)
+	note, _, err := tx.Automations().FindScriptRunOf(ctx, workspace, id)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (r *Room) carryOn(ctx context.Context, tx *store.Tx, workspace, id, user st
 	if err != nil || !fresh {
 		return err
 	}
-	_, err = tx.InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: w.WorkspaceID, AgentID: w.AgentID, ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
+	_, err = tx.Automations().InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: w.WorkspaceID, AgentID: w.AgentID, ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
 	return err
 }
 
@@ -142,7 +142,7 @@ func (r *Room) goOn(ctx context.Context, tx *store.Tx, m reeve.Automation, user 
 	if err := r.wellAgain(ctx, tx, m.AgentID, "a person resumed the automation"); err != nil || m.ScriptID == "" {
 		return err
 	}
-	run, err := tx.GetRun(ctx, m.WorkspaceID, m.Trouble.RunID)
+	run, err := tx.Runs().GetRun(ctx, m.WorkspaceID, m.Trouble.RunID)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return nil
 	}

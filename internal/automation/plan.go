@@ -50,7 +50,7 @@ func (w *work) preview(ctx context.Context, c reeve.Call, t reeve.Tool) (json.Ra
 		return nil, nil
 	}
 	w.mu.Unlock()
-	return nil, w.DB.Update(ctx, func(tx *store.Tx) error { return tx.InsertPlanned(ctx, w.run.WorkspaceID, w.run.ID, p) })
+	return nil, w.DB.Update(ctx, func(tx *store.Tx) error { return tx.Automations().InsertPlanned(ctx, w.run.WorkspaceID, w.run.ID, p) })
 }
 
 // noteUnchanged notes in a plan that an item would be done without any change. The caller holds w.mu.
@@ -73,7 +73,7 @@ func (w *work) apply(ctx context.Context) error {
 	for after := 0; ; after = list[len(list)-1].Ordinal {
 		var page []reeve.PlannedCall
 		if err := w.DB.View(ctx, func(s *store.Snap) (err error) {
-			page, err = s.ListPlanned(ctx, w.run.WorkspaceID, w.note.PlanOf, after, somePlanned)
+			page, err = s.Automations().ListPlanned(ctx, w.run.WorkspaceID, w.note.PlanOf, after, somePlanned)
 			return err
 		}); err != nil {
 			return err

@@ -28,7 +28,7 @@ func (r *Room) toolEval(ctx context.Context, in evalArgs) (any, error) {
 		if t.automation = m; k.RunID == "" || in.Input != "" || k.AgentID != m.AgentID {
 			return nil
 		}
-		run, err := s.GetRun(ctx, inv.Workspace, k.RunID)
+		run, err := s.Runs().GetRun(ctx, inv.Workspace, k.RunID)
 		t.input = run.Input
 		return err
 	})
@@ -72,18 +72,18 @@ func (r *Room) toolSave(ctx context.Context, in saveArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m, err = tx.HoldAutomation(ctx, m.WorkspaceID, m.AgentID); err != nil {
+	if m, err = tx.Automations().HoldAutomation(ctx, m.WorkspaceID, m.AgentID); err != nil {
 		return nil, err
 	}
 	if k.ID == "" { // in a conversation: what was said there is what is wanted
 		k = reeve.Errand{ID: tx.NewID(reeve.PrefixErrand), WorkspaceID: m.WorkspaceID, Kind: reeve.PlanErrand, AgentID: m.AgentID, WorkerID: inv.Agent, ScriptID: m.ScriptID, RunKey: inv.Operation,
 			UserID: inv.User, Request: in.Comment, State: reeve.ErrandOpen}
-		if _, err := tx.InsertErrand(ctx, k); err != nil {
+		if _, err := tx.Automations().InsertErrand(ctx, k); err != nil {
 			return nil, err
 		}
 		k.State = reeve.ErrandDone
 	}
-	last, err := tx.LastVersion(ctx, m.AgentID, -1)
+	last, err := tx.Automations().LastVersion(ctx, m.AgentID, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +92,11 @@ func (r *Room) toolSave(ctx context.Context, in saveArgs) (any, error) {
 	}
 	v := reeve.ScriptVersion{ID: tx.NewID(reeve.PrefixScript), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID, Major: last.Major + 1, Source: in.Source, Language: in.Language, Comment: in.Comment,
 		CreatedBy: PlannerKind, ErrandID: k.ID, OnBehalfOf: inv.OnBehalfOf(false)}
-	if err := tx.InsertScript(ctx, v); err != nil {
+	if err := tx.Automations().InsertScript(ctx, v); err != nil {
 		return nil, err
 	}
 	k.ResultID = v.ID
-	if moved, err := tx.MoveErrand(ctx, reeve.ErrandOpen, k); err != nil || !moved {
+	if moved, err := tx.Automations().MoveErrand(ctx, reeve.ErrandOpen, k); err != nil || !moved {
 		return nil, overtaken(err)
 	}
 	return map[string]any{"version": v.Version(), "active": false, "message": "Saved. A person activates it."}, nil
@@ -133,7 +133,7 @@ func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m, err = tx.HoldAutomation(ctx, m.WorkspaceID, m.AgentID); err != nil {
+	if m, err = tx.Automations().HoldAutomation(ctx, m.WorkspaceID, m.AgentID); err != nil {
 		return nil, err
 	}
 	if k.ID == "" {
@@ -150,12 +150,12 @@ func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 	if t.Notify == "" {
 		t.Notify = reeve.NotifyConditional
 	}
-	was, err := tx.GetTimer(ctx, m.WorkspaceID, "", k.TimerID)
+	was, err := tx.Queue().GetTimer(ctx, m.WorkspaceID, "", k.TimerID)
 	if err != nil && reeve.CodeOf(err) != reeve.NotFound {
 		return nil, err
 	}
 	if err == nil {
-		if err := tx.DeleteTimer(ctx, m.WorkspaceID, was.ID); err != nil {
+		if err := tx.Queue().DeleteTimer(ctx, m.WorkspaceID, was.ID); err != nil {
 			return nil, err
 		}
 		inv.EmitAll(was.Tokens())
@@ -182,12 +182,12 @@ func (r *Room) toolSchedule(ctx context.Context, in scheduleArgs) (any, error) {
 	default:
 		t.NextAt = nil
 	}
-	if err := tx.PutTimer(ctx, t); err != nil {
+	if err := tx.Queue().PutTimer(ctx, t); err != nil {
 		return nil, err
 	}
 	inv.EmitAll(t.Tokens())
 	k.TimerID = t.ID
-	if moved, err := tx.MoveErrand(ctx, k.State, k); err != nil || !moved {
+	if moved, err := tx.Automations().MoveErrand(ctx, k.State, k); err != nil || !moved {
 		return nil, overtaken(err)
 	}
 	return map[string]any{"schedule": t.ID, "timezone": t.Zone, "would_run_at": upcoming, "message": said}, nil
@@ -202,7 +202,7 @@ func runs(m reeve.Automation, k reeve.Errand) bool {
 
 // lastPlan is what the planner last did for an automation.
 func lastPlan(ctx context.Context, tx *store.Tx, m reeve.Automation) (reeve.Errand, error) {
-	k, ok, err := tx.LastSaved(ctx, m.AgentID)
+	k, ok, err := tx.Automations().LastSaved(ctx, m.AgentID)
 	if err == nil && !ok {
 		err = reeve.Errorf(reeve.Conflict, "there is no version of yours to schedule").Hintf("save one first")
 	}
@@ -215,7 +215,7 @@ func (r *Room) toolAsk(ctx context.Context, in askArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, ok, err := tx.FindErrandOf(ctx, inv.Workspace, inv.Run)
+	k, ok, err := tx.Automations().FindErrandOf(ctx, inv.Workspace, inv.Run)
 	switch {
 	case err != nil:
 		return nil, err
@@ -227,12 +227,12 @@ func (r *Room) toolAsk(ctx context.Context, in askArgs) (any, error) {
 		return nil, reeve.Errorf(reeve.ToolFailed, "there is nobody to ask: the errand is nobody's")
 	}
 	k.State, k.Question = reeve.ErrandAsking, in.Question
-	if moved, err := tx.MoveErrand(ctx, reeve.ErrandOpen, k); err != nil || !moved {
+	if moved, err := tx.Automations().MoveErrand(ctx, reeve.ErrandOpen, k); err != nil || !moved {
 		return nil, overtaken(err)
 	}
 	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: k.WorkspaceID, UserID: k.UserID, RunID: inv.Run, AgentID: k.AgentID,
 		Title: "The planner asks about " + k.Automation, Body: in.Question + "\n\nreeve automations answer " + k.ID + " \"...\""}
-	told, err := tx.InsertNotification(ctx, n, r.Webhook)
+	told, err := tx.Queue().InsertNotification(ctx, n, r.Webhook)
 	if err != nil {
 		return nil, err
 	}

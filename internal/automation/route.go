@@ -21,7 +21,7 @@ func (r *Room) Ending(ctx context.Context, tx *store.Tx, runs []reeve.Run) error
 			keys, agents = append(keys, run.Key), append(agents, run.AgentID)
 		}
 	}
-	notes, scripts, err := tx.FindScriptRuns(ctx, keys, agents)
+	notes, scripts, err := tx.Automations().FindScriptRuns(ctx, keys, agents)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (r *Room) Skipped(ctx context.Context, tx *store.Tx, wakes []reeve.Wake) er
 
 // undone closes an errand whose agent was not woken.
 func (r *Room) undone(ctx context.Context, tx *store.Tx, w reeve.Wake) error {
-	k, err := tx.GetErrand(ctx, w.WorkspaceID, w.ReasonID)
+	k, err := tx.Automations().GetErrand(ctx, w.WorkspaceID, w.ReasonID)
 	if reeve.CodeOf(err) == reeve.NotFound || err == nil && k.RunKey != w.RunKey {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (r *Room) undone(ctx context.Context, tx *store.Tx, w reeve.Wake) error {
 
 // untried stops an automation whose failed run was to be made again, and was not.
 func (r *Room) untried(ctx context.Context, tx *store.Tx, w reeve.Wake) error {
-	m, err := tx.GetAutomation(ctx, w.WorkspaceID, w.AgentID)
+	m, err := tx.Automations().GetAutomation(ctx, w.WorkspaceID, w.AgentID)
 	if reeve.CodeOf(err) == reeve.NotFound || err == nil && (m.Trouble == nil || m.Trouble.RetryKey != w.RunKey) {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (r *Room) untried(ctx context.Context, tx *store.Tx, w reeve.Wake) error {
 	if err != nil {
 		return err
 	}
-	return tx.PutTrouble(ctx, is)
+	return tx.Runs().PutTrouble(ctx, is)
 }
 
 // unserved is the run that a skipped wake has not become.
@@ -108,7 +108,7 @@ func (r *Room) decide(ctx context.Context, tx *store.Tx, run reeve.Run, note ree
 
 // recover notes that an automation is well: counters begin anew, and nobody need repair anything.
 func (r *Room) recover(ctx context.Context, tx *store.Tx, run reeve.Run) error {
-	if _, ok, err := tx.FindTrouble(ctx, run.AgentID); err != nil || !ok {
+	if _, ok, err := tx.Runs().FindTrouble(ctx, run.AgentID); err != nil || !ok {
 		return err
 	}
 	return r.wellAgain(ctx, tx, run.AgentID, "a run succeeded meanwhile")
@@ -116,7 +116,7 @@ func (r *Room) recover(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 
 // wellAgain ends an automation's trouble, and the repairs that are under way.
 func (r *Room) wellAgain(ctx context.Context, tx *store.Tx, agent, why string) error {
-	open, err := tx.OpenErrands(ctx, agent)
+	open, err := tx.Automations().OpenErrands(ctx, agent)
 	if err != nil {
 		return err
 	}
@@ -126,26 +126,26 @@ func (r *Room) wellAgain(ctx context.Context, tx *store.Tx, agent, why string) e
 		}
 		was := k.State
 		k.State, k.Message = reeve.ErrandStale, why
-		if _, err := tx.MoveErrand(ctx, was, k); err != nil {
+		if _, err := tx.Automations().MoveErrand(ctx, was, k); err != nil {
 			return err
 		}
-		if err := tx.EndWakes(ctx, []string{k.RunKey}, reeve.WakeSkipped, "", why); err != nil {
+		if err := tx.Queue().EndWakes(ctx, []string{k.RunKey}, reeve.WakeSkipped, "", why); err != nil {
 			return err
 		}
 	}
-	return tx.DropTrouble(ctx, agent)
+	return tx.Runs().DropTrouble(ctx, agent)
 }
 
 // route decides what follows from a failure, by its class. Whoever saves a version at the same moment comes before it, or after.
 func (r *Room) route(ctx context.Context, tx *store.Tx, run reeve.Run, note reeve.ScriptRun) error {
-	m, err := tx.HoldAutomation(ctx, run.WorkspaceID, run.AgentID)
+	m, err := tx.Automations().HoldAutomation(ctx, run.WorkspaceID, run.AgentID)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return nil // it was removed while it ran
 	}
 	if err != nil {
 		return err
 	}
-	was, _, err := tx.FindTrouble(ctx, run.AgentID)
+	was, _, err := tx.Runs().FindTrouble(ctx, run.AgentID)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (r *Room) route(ctx context.Context, tx *store.Tx, run reeve.Run, note reev
 	if is, err = v.decide(ctx, tx, is); err != nil {
 		return err
 	}
-	return tx.PutTrouble(ctx, is)
+	return tx.Runs().PutTrouble(ctx, is)
 }
 
 // root is the run that a run repeats, or the run itself.
@@ -180,7 +180,7 @@ type verdict struct {
 }
 
 func (v verdict) decide(ctx context.Context, tx *store.Tx, is reeve.Trouble) (reeve.Trouble, error) {
-	aside, err := tx.NeedsAttention(ctx, v.run.AgentID, v.run.ID)
+	aside, err := tx.Runs().NeedsAttention(ctx, v.run.AgentID, v.run.ID)
 	switch {
 	case err != nil:
 		return is, err
@@ -213,13 +213,13 @@ func (v verdict) again(ctx context.Context, tx *store.Tx, is reeve.Trouble) (ree
 
 // repeat queues a run that does what another was to do. One key is one run.
 func (r *Room) repeat(ctx context.Context, tx *store.Tx, run reeve.Run, key string, at time.Time) error {
-	fresh, err := tx.InsertWake(ctx, reeve.Wake{RunKey: key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID, Reason: reeve.ReasonRetry, ReasonID: root(run), SessionID: store.ManualLane + key,
+	fresh, err := tx.Queue().InsertWake(ctx, reeve.Wake{RunKey: key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID, Reason: reeve.ReasonRetry, ReasonID: root(run), SessionID: store.ManualLane + key,
 		UserID: run.UserID, Input: run.Input, Origins: run.Origins, ScheduledAt: run.ScheduledAt, DueAt: at, State: reeve.WakeQueued,
 		OnBehalfOf: run.OnBehalfOf})
 	if err != nil || !fresh {
 		return err
 	}
-	_, err = tx.InsertScriptRun(ctx, reeve.ScriptRun{RunKey: key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID, Type: reeve.ProductionRun})
+	_, err = tx.Automations().InsertScriptRun(ctx, reeve.ScriptRun{RunKey: key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID, Type: reeve.ProductionRun})
 	return err
 }
 
@@ -252,7 +252,7 @@ func (r *Room) stop(ctx context.Context, tx *store.Tx, m reeve.Automation, run r
 	now := tx.Now()
 	first := is.StoppedAt == nil
 	is.StoppedAt, is.RetryAt, is.RetryKey, is.ErrandID = &now, nil, "", ""
-	if err := tx.SkipRetries(ctx, m.WorkspaceID, m.AgentID, "the automation is stopped"); err != nil || !first {
+	if err := tx.Runs().SkipRetries(ctx, m.WorkspaceID, m.AgentID, "the automation is stopped"); err != nil || !first {
 		return is, err
 	}
 	return is, r.tell(ctx, tx, m, run, m.Name+" is stopped: "+why, fmt.Sprintf("%s\n\n%s: reeve automations resume %s (run %s)", is.Message, do, m.Name, is.RunID))
@@ -278,6 +278,6 @@ func (r *Room) tell(ctx context.Context, tx *store.Tx, m reeve.Automation, run r
 	if user == "" {
 		return nil // nobody's; the automation shows it
 	}
-	_, err := tx.Announce(ctx, reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: m.WorkspaceID, UserID: user, RunID: run.ID, AgentID: m.AgentID, Title: title, Body: body}, r.Webhook)
+	_, err := tx.Queue().Announce(ctx, reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: m.WorkspaceID, UserID: user, RunID: run.ID, AgentID: m.AgentID, Title: title, Body: body}, r.Webhook)
 	return err
 }

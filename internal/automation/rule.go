@@ -84,7 +84,7 @@ func (w *work) settleName(ctx context.Context, c claimed, t reeve.Tool, args jso
 		var was reeve.Operation
 		var found bool
 		err := w.DB.View(ctx, func(s *store.Snap) (err error) {
-			was, found, err = s.FindOperation(ctx, w.run.WorkspaceID, op)
+			was, found, err = s.Ledger().FindOperation(ctx, w.run.WorkspaceID, op)
 			return err
 		})
 		switch {

@@ -11,15 +11,15 @@ import (
 // Settle is a person's word on an item: skip it, or do it anew.
 func (r *Room) Settle(ctx context.Context, workspace, id, item string, to reeve.ItemState, why string) (v reeve.Item, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		m, err := tx.GetAutomation(ctx, workspace, id)
+		m, err := tx.Automations().GetAutomation(ctx, workspace, id)
 		if err != nil {
 			return err
 		}
-		was, err := tx.GetItem(ctx, m.AgentID, item)
+		was, err := tx.Automations().GetItem(ctx, m.AgentID, item)
 		if err != nil {
 			return err
 		}
-		if v, err = tx.SettleItem(ctx, was, to, why); err != nil {
+		if v, err = tx.Automations().SettleItem(ctx, was, to, why); err != nil {
 			return err
 		}
 		said := "a person skipped the item " + strconv.Quote(was.ID)
@@ -29,7 +29,7 @@ func (r *Room) Settle(ctx context.Context, workspace, id, item string, to reeve.
 		if err := r.Gate.Withdraw(ctx, tx, was, said); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, v)
+		return tx.Ledger().Answer(ctx, v)
 	})
 	return v, err
 }

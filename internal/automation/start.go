@@ -17,7 +17,7 @@ func (r *Room) Start(ctx context.Context, workspace, id, user string, q reeve.Au
 	}
 	var m reeve.Automation
 	err := r.DB.View(ctx, func(s *store.Snap) (err error) {
-		if m, err = s.GetAutomation(ctx, workspace, id); err != nil {
+		if m, err = s.Automations().GetAutomation(ctx, workspace, id); err != nil {
 			return err
 		}
 		note.ScriptID = m.ScriptID
@@ -26,7 +26,7 @@ func (r *Room) Start(ctx context.Context, workspace, id, user string, q reeve.Au
 			if err != nil {
 				return err
 			}
-			v, err := s.GetVersion(ctx, m.AgentID, major, minor)
+			v, err := s.Automations().GetVersion(ctx, m.AgentID, major, minor)
 			if err != nil {
 				return err
 			}
@@ -64,7 +64,7 @@ func (r *Room) Apply(ctx context.Context, workspace, run, user string) (out reev
 			if err := look(&tx.Snap); err != nil {
 				return err
 			}
-			return tx.Answer(ctx, out)
+			return tx.Ledger().Answer(ctx, out)
 		})
 	}
 	return out, err
@@ -75,22 +75,22 @@ var errApplied = errors.New("somebody else has just applied the plan")
 
 // applied reads a plan that can be applied, and the run that has done so, if one has.
 func applied(ctx context.Context, s *store.Snap, workspace, run string) (note reeve.ScriptRun, out reeve.AutomationRun, err error) {
-	note, ok, err := s.FindScriptRunOf(ctx, workspace, run)
+	note, ok, err := s.Automations().FindScriptRunOf(ctx, workspace, run)
 	if err == nil && (!ok || note.Type != reeve.DryRun) {
 		err = reeve.Errorf(reeve.NotFound, "plan %q not found", run)
 	}
 	if err != nil {
 		return note, out, err
 	}
-	if out.Script, out.Again, err = s.FindApplied(ctx, workspace, run); err != nil {
+	if out.Script, out.Again, err = s.Automations().FindApplied(ctx, workspace, run); err != nil {
 		return note, out, err
 	}
 	if out.Again {
-		w, err := s.GetWake(ctx, out.Script.RunKey)
+		w, err := s.Queue().GetWake(ctx, out.Script.RunKey)
 		out.Wake = &w
 		return note, out, err
 	}
-	v, err := s.GetRun(ctx, workspace, run)
+	v, err := s.Runs().GetRun(ctx, workspace, run)
 	if err == nil && v.State != reeve.RunCompleted {
 		err = reeve.Errorf(reeve.Conflict, "the plan is not whole: its run is %s", v.State).Hintf("a plan is applied only if its dry run completed")
 	}
@@ -109,10 +109,10 @@ func (r *Room) wake(ctx context.Context, workspace, agent, user, key, input stri
 			return err
 		}
 		out.Wake, out.Again = &w, note.PlanOf != "" && !fresh
-		if out.Script, _, err = tx.FindScriptRun(ctx, w.RunKey); err != nil {
+		if out.Script, _, err = tx.Automations().FindScriptRun(ctx, w.RunKey); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, out)
+		return tx.Ledger().Answer(ctx, out)
 	})
 	if err == nil {
 		r.Waker.Nudge()
@@ -123,13 +123,13 @@ func (r *Room) wake(ctx context.Context, workspace, agent, user, key, input stri
 // noted notes what the run of a new wake is to be.
 func noted(ctx context.Context, tx *store.Tx, w reeve.Wake, note reeve.ScriptRun) error {
 	if note.PlanOf != "" {
-		if err := tx.HoldScriptRun(ctx, note.RunKey); err != nil { // where transactions overlap, another that applies it waits
+		if err := tx.Automations().HoldScriptRun(ctx, note.RunKey); err != nil { // where transactions overlap, another that applies it waits
 			return err
 		}
-		if _, faster, err := tx.FindApplied(ctx, w.WorkspaceID, note.PlanOf); err != nil || faster {
+		if _, faster, err := tx.Automations().FindApplied(ctx, w.WorkspaceID, note.PlanOf); err != nil || faster {
 			return cmp.Or(err, errApplied)
 		}
 	}
-	_, err := tx.InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: w.WorkspaceID, AgentID: w.AgentID, ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
+	_, err := tx.Automations().InsertScriptRun(ctx, reeve.ScriptRun{RunKey: w.RunKey, WorkspaceID: w.WorkspaceID, AgentID: w.AgentID, ScriptID: note.ScriptID, Type: note.Type, PlanOf: note.PlanOf})
 	return err
 }

@@ -72,7 +72,7 @@ func (r *Room) awaitStep(ctx context.Context, run reeve.Run, server reeve.RunSer
 	keep := context.WithoutCancel(ctx)
 	for {
 		err := r.DB.View(keep, func(s *store.Snap) (err error) {
-			run, err = s.GetRun(keep, run.WorkspaceID, run.ID)
+			run, err = s.Runs().GetRun(keep, run.WorkspaceID, run.ID)
 			return err
 		})
 		if err != nil || run.State.Final() {
@@ -104,16 +104,16 @@ func (r *Room) beginStep(ctx context.Context, s reeve.AutomationStep) (run reeve
 		run.Key = reeve.Key("wake", "step", of.ID, m.AgentID, key)
 		run.SessionID = store.StepLane + run.Key
 		note := reeve.ScriptRun{RunKey: run.Key, RunID: run.ID, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID, Type: reeve.ProductionRun}
-		if fresh, err = tx.InsertScriptRun(ctx, note); err != nil {
+		if fresh, err = tx.Automations().InsertScriptRun(ctx, note); err != nil {
 			return err
 		}
 		if !fresh {
-			if note, _, err = tx.FindScriptRun(ctx, run.Key); err == nil {
-				run, err = tx.GetRun(ctx, run.WorkspaceID, note.RunID)
+			if note, _, err = tx.Automations().FindScriptRun(ctx, run.Key); err == nil {
+				run, err = tx.Runs().GetRun(ctx, run.WorkspaceID, note.RunID)
 			}
 			return err
 		}
-		_, err = tx.InsertRun(ctx, run)
+		_, err = tx.Runs().InsertRun(ctx, run)
 		return err
 	})
 	return run, fresh, err
@@ -121,9 +121,9 @@ func (r *Room) beginStep(ctx context.Context, s reeve.AutomationStep) (run reeve
 
 // stepper finds an automation that can be run as a step. What will not change by trying again is a mistake in the settings.
 func (r *Room) stepper(ctx context.Context, tx *store.Tx, workspace, name string) (m reeve.Automation, err error) {
-	a, err := tx.GetAgent(ctx, workspace, name)
+	a, err := tx.Agents().GetAgent(ctx, workspace, name)
 	if err == nil {
-		m, err = tx.GetAutomation(ctx, workspace, a.ID)
+		m, err = tx.Automations().GetAutomation(ctx, workspace, a.ID)
 	}
 	switch {
 	case reeve.CodeOf(err) == reeve.NotFound:

@@ -280,7 +280,7 @@ func (w *work) goesOn(ctx context.Context) error {
 	}
 	var is bool
 	err := w.DB.View(ctx, func(s *store.Snap) (err error) {
-		is, err = s.Paused(ctx, w.run.AgentID)
+		is, err = s.Automations().Paused(ctx, w.run.AgentID)
 		return err
 	})
 	w.mu.Lock()
@@ -398,8 +398,8 @@ func (w *work) refused(ctx context.Context, err error) error {
 	var state reeve.RunState
 	var parked string
 	if e := w.DB.View(ctx, func(s *store.Snap) (err error) {
-		if state, err = s.RunState(ctx, w.run.WorkspaceID, w.run.ID); err == nil {
-			parked, err = s.RunIsParked(ctx, w.run.WorkspaceID, w.run.ID)
+		if state, err = s.Runs().RunState(ctx, w.run.WorkspaceID, w.run.ID); err == nil {
+			parked, err = s.Ledger().RunIsParked(ctx, w.run.WorkspaceID, w.run.ID)
 		}
 		return err
 	}); e != nil {
@@ -439,7 +439,7 @@ func unanswered(c reeve.Code) bool { return c == reeve.ModelFailed || c == reeve
 // whole reads an output that was too long to be shown.
 func (w *work) whole(ctx context.Context, hash string) (content string, err error) {
 	err = w.DB.View(ctx, func(s *store.Snap) error {
-		p, err := s.GetPayload(ctx, w.run.WorkspaceID, store.Output, hash, 0, -1)
+		p, err := s.Ledger().GetPayload(ctx, w.run.WorkspaceID, store.Output, hash, 0, -1)
 		content = string(p.Body)
 		return err
 	})

@@ -68,7 +68,7 @@ func (d *Desk) Check(ctx context.Context, workspace, project string) error {
 
 func (d *Desk) find(ctx context.Context, workspace, project string) (r repository, err error) {
 	err = d.DB.View(ctx, func(s *store.Snap) error {
-		p, err := s.GetProject(ctx, workspace, project)
+		p, err := s.Agents().GetProject(ctx, workspace, project)
 		r.Project = p
 		return err
 	})
@@ -126,13 +126,13 @@ func (d *Desk) Look(ctx context.Context, inv *reeve.Invocation, project string, 
 	var b reeve.Branch
 	var ready bool
 	err = d.DB.View(ctx, func(s *store.Snap) error {
-		agent, err := s.GetAgent(ctx, inv.Workspace, inv.Agent)
+		agent, err := s.Agents().GetAgent(ctx, inv.Workspace, inv.Agent)
 		if err != nil {
 			return err
 		}
 		kind, subject, err := whose(ctx, s, inv, agent.ID)
 		if err == nil {
-			b, ready, err = s.FindBranch(ctx, r.ID, kind, subject)
+			b, ready, err = s.Agents().FindBranch(ctx, r.ID, kind, subject)
 		}
 		return err
 	})
@@ -156,7 +156,7 @@ func (d *Desk) Look(ctx context.Context, inv *reeve.Invocation, project string, 
 // row finds whose branch a call works on, and writes its row if there is none: an automation's, a conversation's, or the agent's own.
 func (d *Desk) row(ctx context.Context, inv *reeve.Invocation, p reeve.Project) (b reeve.Branch, agent reeve.Agent, err error) {
 	err = d.DB.Update(ctx, func(tx *store.Tx) error {
-		if agent, err = tx.GetAgent(ctx, inv.Workspace, inv.Agent); err != nil {
+		if agent, err = tx.Agents().GetAgent(ctx, inv.Workspace, inv.Agent); err != nil {
 			return err
 		}
 		b = reeve.Branch{ID: tx.NewID(reeve.PrefixBranch), WorkspaceID: inv.Workspace, ProjectID: p.ID}
@@ -164,7 +164,7 @@ func (d *Desk) row(ctx context.Context, inv *reeve.Invocation, p reeve.Project) 
 			return err
 		}
 		b.Name = name(b.Kind, b.Subject)
-		b, err = tx.OpenBranch(ctx, b)
+		b, err = tx.Agents().OpenBranch(ctx, b)
 		return err
 	})
 	return b, agent, err
@@ -181,17 +181,17 @@ func whose(ctx context.Context, s *store.Snap, inv *reeve.Invocation, agent stri
 		agent, began, session = inv.Ancestors[0].AgentID, inv.Ancestors[0].RunID, ""
 	}
 	if began != "" { // whichever agent answers in a conversation, it is the conversation's
-		run, err := s.GetRun(ctx, inv.Workspace, began)
+		run, err := s.Runs().GetRun(ctx, inv.Workspace, began)
 		if err != nil && reeve.CodeOf(err) != reeve.NotFound { // a script that is only tried has no run
 			return "", "", err
 		}
 		session = run.SessionID
 	}
-	if auto, err := s.IsAutomation(ctx, agent); err != nil || auto {
+	if auto, err := s.Automations().IsAutomation(ctx, agent); err != nil || auto {
 		return reeve.AutomationBranch, agent, err
 	}
 	if session != "" {
-		c, err := s.GetConversation(ctx, inv.Workspace, "", session)
+		c, err := s.Chat().GetConversation(ctx, inv.Workspace, "", session)
 		if err == nil || reeve.CodeOf(err) != reeve.NotFound {
 			return reeve.ConversationBranch, c.ID, err
 		}
@@ -258,14 +258,14 @@ func (d *Desk) ready(ctx context.Context, r repository, id string) (b reeve.Bran
 // read gives a branch as it stands now.
 func (d *Desk) read(ctx context.Context, workspace, id string) (b reeve.Branch, err error) {
 	err = d.DB.View(ctx, func(s *store.Snap) error {
-		b, err = s.GetBranch(ctx, workspace, "", id)
+		b, err = s.Agents().GetBranch(ctx, workspace, "", id)
 		return err
 	})
 	return b, err
 }
 
 func (d *Desk) write(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
-	return b, d.DB.Update(ctx, func(tx *store.Tx) error { return tx.UpdateBranch(ctx, b) })
+	return b, d.DB.Update(ctx, func(tx *store.Tx) error { return tx.Agents().UpdateBranch(ctx, b) })
 }
 
 // mend makes a folder again that is gone or broken. Of one that is broken the files stay.

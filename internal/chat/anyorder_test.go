@@ -44,7 +44,7 @@ func newCrowd(w *world, seed uint64) *crowd {
 		c.kept = page + 30
 		w.update(func(tx *store.Tx) error {
 			for i := range c.kept {
-				if err := tx.AppendFrame(w.t.Context(), c.id, fmt.Sprint("before:", i), message("old", "before")); err != nil {
+				if err := tx.Chat().AppendFrame(w.t.Context(), c.id, fmt.Sprint("before:", i), message("old", "before")); err != nil {
 					return err
 				}
 			}

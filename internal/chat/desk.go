@@ -44,7 +44,7 @@ func (d *Desk) Open(ctx context.Context, who reeve.Principal, id, origin string,
 		if c, err = open(ctx, tx, who, id, origin, r); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, c)
+		return tx.Ledger().Answer(ctx, c)
 	}
 	if err = d.DB.Update(ctx, begin); id != "" && reeve.CodeOf(err) == reeve.AlreadyExists {
 		err = d.DB.Update(ctx, begin) // somebody else has just begun it
@@ -54,12 +54,12 @@ func (d *Desk) Open(ctx context.Context, who reeve.Principal, id, origin string,
 
 // open is Open in somebody's transaction.
 func open(ctx context.Context, tx *store.Tx, who reeve.Principal, id, origin string, r reeve.ConversationRequest) (c reeve.Conversation, err error) {
-	a, err := tx.GetAgent(ctx, who.Workspace, r.Agent)
+	a, err := tx.Agents().GetAgent(ctx, who.Workspace, r.Agent)
 	if err != nil {
 		return c, err
 	}
 	if id != "" {
-		c, err = tx.GetConversation(ctx, who.Workspace, Sees(who), id)
+		c, err = tx.Chat().GetConversation(ctx, who.Workspace, Sees(who), id)
 		switch {
 		case err == nil && c.AgentID != a.ID:
 			return c, reeve.Errorf(reeve.Conflict, "the conversation is with another agent").Hintf("use another session, or name the agent %s", c.AgentID)
@@ -85,15 +85,15 @@ func open(ctx context.Context, tx *store.Tx, who reeve.Principal, id, origin str
 		}
 		c.Members = append(c.Members, reeve.Participant{Kind: reeve.UserParticipant, ID: user, AddedBy: who.User})
 	}
-	if err := tx.InsertConversation(ctx, c); err != nil {
+	if err := tx.Chat().InsertConversation(ctx, c); err != nil {
 		return c, err
 	}
-	return tx.GetConversation(ctx, who.Workspace, "", c.ID)
+	return tx.Chat().GetConversation(ctx, who.Workspace, "", c.ID)
 }
 
 // Knows refuses a user whom nobody in the workspace is: a typo would be a participant for good. The path is where the name stands.
 func Knows(ctx context.Context, s *store.Snap, workspace, user, path string) error {
-	ok, err := s.HasUser(ctx, workspace, user)
+	ok, err := s.Agents().HasUser(ctx, workspace, user)
 	if err == nil && !ok {
 		err = wrong(path, fmt.Sprintf("names nobody: %q has no token of this workspace", user), "a user of the workspace")
 	}
@@ -140,7 +140,7 @@ type Brought struct {
 func (d *Desk) speak(ctx context.Context, who reeve.Principal, conversation, key string, r reeve.TurnRequest, b *Brought) (turn reeve.Turn, fresh bool, err error) {
 	var run reeve.Run
 	err = d.DB.Update(ctx, func(tx *store.Tx) error {
-		w, err := tx.HoldWorkspace(ctx, who.Workspace)
+		w, err := tx.Queue().HoldWorkspace(ctx, who.Workspace)
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (d *Desk) speak(ctx context.Context, who reeve.Principal, conversation, key
 // known refuses tools that are not in the workspace's catalogue: left out in silence, they would be missed later.
 func known(ctx context.Context, tx *store.Tx, workspace string, tools []string) error {
 	for i, id := range tools {
-		_, err := tx.GetTool(ctx, workspace, id)
+		_, err := tx.Agents().GetTool(ctx, workspace, id)
 		if reeve.CodeOf(err) == reeve.NotFound {
 			return wrong(fmt.Sprintf("/tools/%d", i), fmt.Sprintf("names no tool: %q", id), "a tool of the workspace; reeve tools lists them")
 		}
@@ -190,13 +190,13 @@ func known(ctx context.Context, tx *store.Tx, workspace string, tools []string) 
 // enter finds a conversation in which somebody may speak now, and who answers: the agent that leads it, unless another that takes part
 // is named.
 func enter(ctx context.Context, s *store.Snap, w reeve.Workspace, who reeve.Principal, conversation, agent string) (c reeve.Conversation, a reeve.Agent, err error) {
-	if c, err = s.GetConversation(ctx, who.Workspace, Sees(who), conversation); err != nil {
+	if c, err = s.Chat().GetConversation(ctx, who.Workspace, Sees(who), conversation); err != nil {
 		return c, a, err
 	}
 	if c.State != reeve.ConversationActive {
 		return c, a, reeve.Errorf(reeve.Conflict, "the conversation is %s", c.State).Hintf("begin another, or make it active again")
 	}
-	a, err = s.GetAgent(ctx, who.Workspace, cmp.Or(agent, c.AgentID))
+	a, err = s.Agents().GetAgent(ctx, who.Workspace, cmp.Or(agent, c.AgentID))
 	here := slices.ContainsFunc(c.Members, func(p reeve.Participant) bool { return p.Kind == reeve.AgentParticipant && p.ID == a.ID })
 	switch {
 	case agent != "" && (reeve.CodeOf(err) == reeve.NotFound || err == nil && !here && a.ID != c.AgentID):
@@ -234,27 +234,27 @@ func (d *Desk) begin(ctx context.Context, tx *store.Tx, c reeve.Conversation, ru
 	}
 	w := reeve.Wake{RunKey: run.Key, WorkspaceID: c.WorkspaceID, AgentID: run.AgentID, Reason: reeve.ReasonUser, ReasonID: run.UserID, SessionID: c.ID, UserID: run.UserID,
 		Input: r.Content, DueAt: tx.Now(), State: reeve.WakeQueued}
-	if fresh, err = tx.InsertWake(ctx, w); err != nil {
+	if fresh, err = tx.Queue().InsertWake(ctx, w); err != nil {
 		return run, false, err
 	}
 	if !fresh {
 		run, err = again(ctx, tx, run.Key, said)
 		return run, false, err
 	}
-	if _, err := tx.InsertRun(ctx, run); err != nil {
+	if _, err := tx.Runs().InsertRun(ctx, run); err != nil {
 		return run, false, err
 	}
-	if err := tx.EndWakes(ctx, []string{run.Key}, reeve.WakeTaken, run.ID, ""); err != nil {
+	if err := tx.Queue().EndWakes(ctx, []string{run.Key}, reeve.WakeTaken, run.ID, ""); err != nil {
 		return run, false, err
 	}
-	if err := tx.AppendMessage(ctx, said); err != nil {
+	if err := tx.Ledger().AppendMessage(ctx, said); err != nil {
 		return run, false, err
 	}
 	f := reeve.Frame{Type: reeve.FrameStarted, TurnID: run.ID, AgentID: run.AgentID, UserID: run.UserID, ParentID: run.ParentID, ByAgentID: by(run), MessageID: said.ID, Text: r.Content}
-	if err := tx.AppendFrame(ctx, c.ID, "started:"+run.ID, f); err != nil {
+	if err := tx.Chat().AppendFrame(ctx, c.ID, "started:"+run.ID, f); err != nil {
 		return run, false, err
 	}
-	return run, true, tx.CountTurn(ctx, c.ID)
+	return run, true, tx.Chat().CountTurn(ctx, c.ID)
 }
 
 // say is the message of what a person says. The bytes that come with it are kept under their hash.
@@ -263,7 +263,7 @@ func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest, 
 	if b != nil {
 		given := b.Given
 		if len(b.Messages) > 0 {
-			if given.History, err = tx.PutPayload(ctx, run.WorkspaceID, store.Talk, b.Messages); err != nil {
+			if given.History, err = tx.Ledger().PutPayload(ctx, run.WorkspaceID, store.Talk, b.Messages); err != nil {
 				return m, err
 			}
 		}
@@ -272,7 +272,7 @@ func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest, 
 	for _, a := range r.Attachments {
 		if len(a.Data) > 0 || a.URL == "" && a.Hash == "" { // what has a hash is kept already
 			a.Size = len(a.Data)
-			if a.Hash, err = tx.PutPayload(ctx, run.WorkspaceID, store.Talk, a.Data); err != nil {
+			if a.Hash, err = tx.Ledger().PutPayload(ctx, run.WorkspaceID, store.Talk, a.Data); err != nil {
 				return m, err
 			}
 			a.Data = nil
@@ -286,14 +286,14 @@ func say(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest, 
 
 // again finds the turn that a key was used for, provided the same was said.
 func again(ctx context.Context, tx *store.Tx, key string, said reeve.Message) (run reeve.Run, err error) {
-	w, err := tx.GetWake(ctx, key)
+	w, err := tx.Queue().GetWake(ctx, key)
 	if err != nil {
 		return run, err
 	}
-	if run, err = tx.GetRun(ctx, w.WorkspaceID, w.RunID); err != nil {
+	if run, err = tx.Runs().GetRun(ctx, w.WorkspaceID, w.RunID); err != nil {
 		return run, err
 	}
-	list, err := tx.RunMessages(ctx, run.WorkspaceID, run.ID, "", 1)
+	list, err := tx.Ledger().RunMessages(ctx, run.WorkspaceID, run.ID, "", 1)
 	if err != nil {
 		return run, err
 	}
@@ -312,11 +312,11 @@ func (d *Desk) Ending(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 		e := reeve.Frame{Type: reeve.FrameError, TurnID: run.ID, AgentID: run.AgentID, Code: run.Code,
 			Message: run.Message, Hint: hint(run.Code),
 			RetryAfterMS: run.RetryAfter.Milliseconds()}
-		if err := tx.AppendLast(ctx, run.SessionID, "error:"+run.ID, e); err != nil {
+		if err := tx.Chat().AppendLast(ctx, run.SessionID, "error:"+run.ID, e); err != nil {
 			return err
 		}
 	}
-	return tx.AppendEnd(ctx, run)
+	return tx.Chat().AppendEnd(ctx, run)
 }
 
 // Over tells it.

@@ -29,7 +29,7 @@ func TestDesk_Begin(t *testing.T) {
 	_, _, err := w.Begin(ctx, ada, c.ID, "k1", say)
 	code(t, err, reeve.Validation) // there is no such tool yet
 	w.must(w.DB.Update(ctx, func(tx *store.Tx) error {
-		return tx.PutTool(ctx, reeve.Tool{ID: "file_list", Parameters: []byte(`{"type":"object"}`)}.WithDefaults())
+		return tx.Agents().PutTool(ctx, reeve.Tool{ID: "file_list", Parameters: []byte(`{"type":"object"}`)}.WithDefaults())
 	}))
 	turn, fresh, err := w.Begin(ctx, ada, c.ID, "k1", say)
 	w.must(err)
@@ -47,7 +47,7 @@ func TestDesk_Begin(t *testing.T) {
 	code(t, err, reeve.Conflict)
 
 	w.must(w.DB.View(ctx, func(s *store.Snap) error {
-		list, err := s.ListMessages(ctx, home, c.ThreadID(), "", 10)
+		list, err := s.Ledger().ListMessages(ctx, home, c.ThreadID(), "", 10)
 		w.must(err)
 		var info reeve.MessageInfo
 		w.must(json.Unmarshal(list[0].Metadata, &info))
@@ -55,22 +55,22 @@ func TestDesk_Begin(t *testing.T) {
 			info.Tools[0] != "file_list" || info.Model != "m" || info.Attachments[0].Size != len(png) || info.Attachments[1].URL == "" || info.Attachments[1].Size != 48 {
 			t.Errorf("message %+v, info %+v", list[0], info)
 		}
-		got, err := s.GetPayload(ctx, home, store.Talk, info.Attachments[0].Hash, 0, -1)
+		got, err := s.Ledger().GetPayload(ctx, home, store.Talk, info.Attachments[0].Hash, 0, -1)
 		w.must(err)
 		if !bytes.Equal(got.Body, png) {
 			t.Error("the attachment's bytes are not kept")
 		}
-		wake, err := s.GetWake(ctx, w.taken[0].Key)
+		wake, err := s.Queue().GetWake(ctx, w.taken[0].Key)
 		w.must(err)
 		if wake.State != reeve.WakeTaken || wake.RunID != turn.ID || wake.SessionID != c.ID {
 			t.Errorf("wake %+v", wake)
 		}
-		now, err := s.GetConversation(ctx, home, "ada", c.ID)
+		now, err := s.Chat().GetConversation(ctx, home, "ada", c.ID)
 		w.must(err)
 		if now.Turns != 1 {
 			t.Errorf("%d turns", now.Turns)
 		}
-		frames, err := s.ListFrames(ctx, c.ID, 0, 10)
+		frames, err := s.Chat().ListFrames(ctx, c.ID, 0, 10)
 		if len(frames) != 1 || frames[0].Type != reeve.FrameStarted || frames[0].Text != "hello" || frames[0].TurnID != turn.ID {
 			t.Errorf("frames %+v", frames)
 		}
@@ -91,7 +91,7 @@ func TestDesk_WhoMayNotSpeak(t *testing.T) {
 	code(t, try(bob), reeve.NotFound)
 	w.must(try(eve))
 	w.update(func(tx *store.Tx) error {
-		_, err := tx.AddParticipant(ctx, c.ID, reeve.Participant{Kind: reeve.UserParticipant, ID: "bob"})
+		_, err := tx.Chat().AddParticipant(ctx, c.ID, reeve.Participant{Kind: reeve.UserParticipant, ID: "bob"})
 		return err
 	})
 	w.must(try(bob))
@@ -101,12 +101,12 @@ func TestDesk_WhoMayNotSpeak(t *testing.T) {
 
 	change := func(f func(*reeve.Agent)) {
 		w.update(func(tx *store.Tx) error {
-			a, err := tx.GetAgent(ctx, home, "bot")
+			a, err := tx.Agents().GetAgent(ctx, home, "bot")
 			if err != nil {
 				return err
 			}
 			f(&a)
-			return tx.UpdateAgent(ctx, a)
+			return tx.Agents().UpdateAgent(ctx, a)
 		})
 	}
 	change(func(a *reeve.Agent) { a.Mode = reeve.Autonomous })
@@ -117,12 +117,12 @@ func TestDesk_WhoMayNotSpeak(t *testing.T) {
 	code(t, try(ada), reeve.Conflict)
 	change(func(a *reeve.Agent) { a.Lifecycle = reeve.AgentActive })
 	w.must(try(ada))
-	w.update(func(tx *store.Tx) error { return tx.StopWorkspace(ctx, home, tx.Now(), "no") })
+	w.update(func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, home, tx.Now(), "no") })
 	code(t, try(ada), reeve.Stopped)
-	w.update(func(tx *store.Tx) error { return tx.StopWorkspace(ctx, home, reeve.FromMillis(0), "") })
+	w.update(func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, home, reeve.FromMillis(0), "") })
 	w.must(try(ada))
 	state := func(tx *store.Tx, s string) error {
-		return tx.ChangeConversation(ctx, c.ID, reeve.ConversationChange{State: s})
+		return tx.Chat().ChangeConversation(ctx, c.ID, reeve.ConversationChange{State: s})
 	}
 	w.update(func(tx *store.Tx) error { return state(tx, reeve.ConversationCompleted) })
 	code(t, try(ada), reeve.Conflict)
@@ -130,7 +130,7 @@ func TestDesk_WhoMayNotSpeak(t *testing.T) {
 		if err := state(tx, reeve.ConversationActive); err != nil {
 			return err
 		}
-		return tx.DeleteAgent(ctx, home, "agt_bot")
+		return tx.Agents().DeleteAgent(ctx, home, "agt_bot")
 	})
 	code(t, try(ada), reeve.Conflict)
 }

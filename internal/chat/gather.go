@@ -70,7 +70,7 @@ func (d *Desk) gather(ctx context.Context, who reeve.Principal, conversation, ke
 	}
 	begun := false
 	err := d.DB.View(ctx, func(s *store.Snap) error { // also keeps strangers from having things fetched
-		w, err := s.GetWorkspace(ctx, who.Workspace)
+		w, err := s.Agents().GetWorkspace(ctx, who.Workspace)
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (d *Desk) gather(ctx context.Context, who reeve.Principal, conversation, ke
 		if err != nil || key == "" {
 			return err
 		}
-		_, err = s.GetWake(ctx, turnKey(a.ID, conversation, key))
+		_, err = s.Queue().GetWake(ctx, turnKey(a.ID, conversation, key))
 		begun = err == nil
 		if reeve.CodeOf(err) == reeve.NotFound {
 			err = nil

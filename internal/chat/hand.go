@@ -19,16 +19,16 @@ func (d *Desk) Hand(ctx context.Context, tx *store.Tx, a reeve.Asking) (run reev
 	c := reeve.Conversation{ID: tx.NewID(reeve.PrefixConversation), WorkspaceID: a.Workspace, AgentID: a.Agent.ID, UserID: a.User, Origin: OriginDelegate,
 		State: reeve.ConversationActive}
 	if a.Conversation != "" {
-		if c, err = tx.GetConversation(ctx, a.Workspace, "", a.Conversation); err != nil {
+		if c, err = tx.Chat().GetConversation(ctx, a.Workspace, "", a.Conversation); err != nil {
 			return run, err
 		}
-		_, err = tx.AddParticipant(ctx, c.ID, reeve.Participant{Kind: reeve.AgentParticipant, ID: a.Agent.ID, AddedBy: by.RunID})
+		_, err = tx.Chat().AddParticipant(ctx, c.ID, reeve.Participant{Kind: reeve.AgentParticipant, ID: a.Agent.ID, AddedBy: by.RunID})
 	} else {
 		c.Members = []reeve.Participant{{Kind: reeve.AgentParticipant, ID: a.Agent.ID, AddedBy: by.RunID}}
 		if a.User != "" {
 			c.Members = append(c.Members, reeve.Participant{Kind: reeve.UserParticipant, ID: a.User, AddedBy: by.RunID})
 		}
-		if err = tx.InsertConversation(ctx, c); err == nil {
+		if err = tx.Chat().InsertConversation(ctx, c); err == nil {
 			task.Attachments, err = attached(ctx, tx, a.Workspace, by.RunID)
 		}
 	}
@@ -46,7 +46,7 @@ func attached(ctx context.Context, tx *store.Tx, workspace, run string) ([]reeve
 	if run == "" {
 		return nil, nil
 	}
-	first, err := tx.RunMessages(ctx, workspace, run, "", 1)
+	first, err := tx.Ledger().RunMessages(ctx, workspace, run, "", 1)
 	if err != nil || len(first) == 0 || first[0].Kind != reeve.UserMessage {
 		return nil, err
 	}

@@ -170,7 +170,7 @@ func (h *Hub) Step(ctx context.Context) error {
 	}
 	var last map[string]int64
 	err := h.db.View(ctx, func(s *store.Snap) (err error) {
-		last, err = s.LastFrames(ctx, ids)
+		last, err = s.Chat().LastFrames(ctx, ids)
 		return err
 	})
 	if err != nil {

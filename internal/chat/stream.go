@@ -70,7 +70,7 @@ func (s *stream) first(ctx context.Context) (bool, error) {
 	}
 	var last int64
 	err := s.db.View(ctx, func(snap *store.Snap) (err error) {
-		last, err = snap.LastFrame(ctx, s.id)
+		last, err = snap.Chat().LastFrame(ctx, s.id)
 		return err
 	})
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *stream) load(ctx context.Context) (err error) {
 // kept reads a page of the kept frames after a number.
 func kept(ctx context.Context, db *store.DB, conversation string, after int64) (list []reeve.Frame, err error) {
 	err = db.View(ctx, func(snap *store.Snap) (err error) {
-		list, err = snap.ListFrames(ctx, conversation, after, page)
+		list, err = snap.Chat().ListFrames(ctx, conversation, after, page)
 		return err
 	})
 	return list, err

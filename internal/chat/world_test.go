@@ -70,16 +70,16 @@ func worldOn(t testing.TB, e store.Engine) *world {
 	w := &world{t: t}
 	w.Desk = &Desk{DB: db, Hub: NewHub(db, slog.New(slog.DiscardHandler)), Process: "proc_1", Server: w, Fetcher: shelf{"https://example.com/b.png": append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 40)...)}}
 	w.update(func(tx *store.Tx) error {
-		if _, err := tx.InsertWorkspace(ctx, home, "Home"); err != nil {
+		if _, err := tx.Agents().InsertWorkspace(ctx, home, "Home"); err != nil {
 			return err
 		}
-		if err := tx.JoinProcess(ctx, "proc_1"); err != nil {
+		if err := tx.System().JoinProcess(ctx, "proc_1"); err != nil {
 			return err
 		}
-		if err := tx.InsertCredential(ctx, store.Credential{AccessToken: reeve.AccessToken{ID: "tok_bob", User: "bob", Role: reeve.Member, Workspaces: []string{home}}}); err != nil {
+		if err := tx.Agents().InsertCredential(ctx, store.Credential{AccessToken: reeve.AccessToken{ID: "tok_bob", User: "bob", Role: reeve.Member, Workspaces: []string{home}}}); err != nil {
 			return err
 		}
-		return tx.InsertAgent(ctx, reeve.Agent{ID: "agt_bot", WorkspaceID: home, Name: "bot", Kind: "general", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid,
+		return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_bot", WorkspaceID: home, Name: "bot", Kind: "general", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid,
 			Config: json.RawMessage("{}"), CreatedAt: tx.Now()})
 	})
 	return w
@@ -111,7 +111,7 @@ func (w *world) keep(conversation string, f reeve.Frame) {
 	w.n++
 	key := fmt.Sprint("test:", w.n)
 	w.mu.Unlock()
-	if err := w.DB.Update(context.Background(), func(tx *store.Tx) error { return tx.AppendFrame(context.Background(), conversation, key, f) }); err != nil {
+	if err := w.DB.Update(context.Background(), func(tx *store.Tx) error { return tx.Chat().AppendFrame(context.Background(), conversation, key, f) }); err != nil {
 		w.t.Error(err)
 	}
 }

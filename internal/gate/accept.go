@@ -36,10 +36,10 @@ func (i *Inbox) AcceptProposal(ctx context.Context, workspace, id, by, comment s
 
 // apply writes the acceptance, and the call to be made: by the same agent, in the same thread, with the same arguments.
 func (i *Inbox) apply(ctx context.Context, tx *store.Tx, p reeve.Proposal) error {
-	if err := tx.MoveProposal(ctx, p, reeve.ProposalPending); err != nil {
+	if err := tx.Ledger().MoveProposal(ctx, p, reeve.ProposalPending); err != nil {
 		return err
 	}
-	asked, err := tx.GetCall(ctx, p.WorkspaceID, p.CallID)
+	asked, err := tx.Ledger().GetCall(ctx, p.WorkspaceID, p.CallID)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (i *Inbox) apply(ctx context.Context, tx *store.Tx, p reeve.Proposal) error
 			info.Trail[i] = reeve.Step{Name: s.Name, Why: "accepted by " + p.DecidedBy}
 		}
 	}
-	w, err := tx.GetWorkspace(ctx, p.WorkspaceID)
+	w, err := tx.Agents().GetWorkspace(ctx, p.WorkspaceID)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (i *Inbox) apply(ctx context.Context, tx *store.Tx, p reeve.Proposal) error
 	op := reeve.Operation{ID: p.OperationID, WorkspaceID: p.WorkspaceID, AgentID: p.AgentID, CallID: tx.NewID(reeve.PrefixMessage), ThreadID: p.ThreadID,
 		RunID: p.RunID, Tool: p.Tool, ToolVersion: p.ToolVersion, Policy: asked.Operation.Policy, Effect: asked.Operation.Effect, State: reeve.Prepared,
 		ArgsHash: p.ArgsHash, Base: p.Base, NextAttemptAt: p.DecidedAt}
-	return tx.InsertCall(ctx, store.Call{Operation: op, Args: args, Request: mustJSON(info)}, store.Judged{Revision: w.Revision})
+	return tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Args: args, Request: mustJSON(info)}, store.Judged{Revision: w.Revision})
 }
 
 // RejectProposal says no, for good: the agent is told so whenever it proposes the same again, until a person reopens it.
@@ -74,7 +74,7 @@ func (i *Inbox) RejectProposal(ctx context.Context, workspace, id, by, comment s
 		case reeve.ProposalPending:
 			now := tx.Now()
 			p.State, p.DecidedBy, p.Comment, p.DecidedAt = reeve.ProposalRejected, by, comment, &now
-			return tx.MoveProposal(ctx, p, reeve.ProposalPending)
+			return tx.Ledger().MoveProposal(ctx, p, reeve.ProposalPending)
 		case reeve.ProposalRejected:
 			return nil
 		case reeve.ProposalStale:
@@ -96,7 +96,7 @@ func (i *Inbox) ReopenProposal(ctx context.Context, workspace, id, by string) (r
 		case reeve.ProposalRejected:
 			now := tx.Now()
 			p.State, p.DecidedBy, p.Comment, p.DecidedAt, p.ReopenedBy, p.ReopenedAt = reeve.ProposalPending, "", "", nil, by, &now
-			return tx.MoveProposal(ctx, p, reeve.ProposalRejected)
+			return tx.Ledger().MoveProposal(ctx, p, reeve.ProposalRejected)
 		case reeve.ProposalPending:
 			return nil
 		case reeve.ProposalAccepted, reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalStale, reeve.ProposalUnknown:
@@ -110,16 +110,16 @@ func (i *Inbox) ReopenProposal(ctx context.Context, workspace, id, by string) (r
 func (i *Inbox) decideOn(ctx context.Context, workspace, id string, word func(*store.Tx, reeve.Proposal) error) (p reeve.Proposal, err error) {
 	for range maxDecisions {
 		err = i.g.DB.Update(ctx, func(tx *store.Tx) error {
-			if p, err = tx.GetProposal(ctx, workspace, id); err != nil {
+			if p, err = tx.Ledger().GetProposal(ctx, workspace, id); err != nil {
 				return err
 			}
 			if err := word(tx, p); err != nil {
 				return err
 			}
-			if p, err = tx.GetProposal(ctx, workspace, id); err != nil {
+			if p, err = tx.Ledger().GetProposal(ctx, workspace, id); err != nil {
 				return err
 			}
-			return tx.Answer(ctx, p)
+			return tx.Ledger().Answer(ctx, p)
 		})
 		if !overtaken(err) {
 			return p, err
@@ -141,7 +141,7 @@ func (i *Inbox) DecideSet(ctx context.Context, workspace, set string, items []st
 		return err
 	}
 	err = i.g.DB.View(ctx, func(s *store.Snap) error {
-		_, err := s.GetChangeSet(ctx, workspace, set)
+		_, err := s.Ledger().GetChangeSet(ctx, workspace, set)
 		return err
 	})
 	for i := 0; i < len(items) && err == nil; i++ {
@@ -150,7 +150,7 @@ func (i *Inbox) DecideSet(ctx context.Context, workspace, set string, items []st
 	for place := 0; err == nil && items == nil; {
 		var page []reeve.Proposal
 		err = i.g.DB.View(ctx, func(s *store.Snap) (err error) {
-			page, err = s.ListItems(ctx, workspace, set, true, place, someItems)
+			page, err = s.Ledger().ListItems(ctx, workspace, set, true, place, someItems)
 			return err
 		})
 		for i := 0; i < len(page) && err == nil; i++ {
@@ -168,7 +168,7 @@ func (i *Inbox) DecideSet(ctx context.Context, workspace, set string, items []st
 func (i *Inbox) decideItem(ctx context.Context, workspace, set, id string, accept bool, by, comment string) (reeve.ItemDecision, error) {
 	var p reeve.Proposal
 	err := i.g.DB.View(ctx, func(s *store.Snap) (err error) {
-		if p, err = s.GetProposal(ctx, workspace, id); err == nil && p.SetID != set {
+		if p, err = s.Ledger().GetProposal(ctx, workspace, id); err == nil && p.SetID != set {
 			err = reeve.Errorf(reeve.NotFound, "proposal %q is not an item of change set %q", id, set)
 		}
 		return err

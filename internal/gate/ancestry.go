@@ -56,7 +56,7 @@ func (c *ancestryCache) of(ctx context.Context, db *store.DB, workspace, run str
 		return found, nil
 	}
 	err := db.View(ctx, func(s *store.Snap) error {
-		r, err := s.GetRun(ctx, workspace, run)
+		r, err := s.Runs().GetRun(ctx, workspace, run)
 		found = ancestryOf(r)
 		return err
 	})

@@ -31,7 +31,7 @@ func (r *Recorder) park(ctx context.Context) (res reeve.Result, err error) {
 		if err := r.keepOutput(keep, tx, diff); err != nil {
 			return err
 		}
-		return tx.InsertApproval(keep, a)
+		return tx.Ledger().InsertApproval(keep, a)
 	})
 	if err != nil {
 		return reeve.Result{}, err
@@ -46,7 +46,7 @@ func (r *Recorder) park(ctx context.Context) (res reeve.Result, err error) {
 func (r *Recorder) parkIn(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
 	if r.resumed != nil {
 		op.Spent, op.Tries, op.ResolvedBy, op.Resolution = r.resumed.Spent, r.resumed.Tries, r.resumed.ResolvedBy, r.resumed.Resolution
-		return tx.MoveOperation(ctx, *r.resumed, op, nil)
+		return tx.Ledger().MoveOperation(ctx, *r.resumed, op, nil)
 	}
 	return r.insert(ctx, tx, op, nil)
 }
@@ -96,13 +96,13 @@ func (i *Inbox) Decide(ctx context.Context, workspace, id string, approve bool, 
 		if err := held(ctx, &tx.Snap); err != nil {
 			return err
 		}
-		if a, err = tx.GetApproval(ctx, workspace, id); err != nil {
+		if a, err = tx.Ledger().GetApproval(ctx, workspace, id); err != nil {
 			return err
 		}
 		if err := unasked(a, tx.Now()); err != nil {
 			return err
 		}
-		op, err := tx.GetOperation(ctx, workspace, a.OperationID)
+		op, err := tx.Ledger().GetOperation(ctx, workspace, a.OperationID)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (i *Inbox) Decide(ctx context.Context, workspace, id string, approve bool, 
 		} else if approve {
 			a.State = reeve.Approved
 		}
-		if err := tx.MoveApproval(ctx, a, reeve.Pending); err != nil {
+		if err := tx.Ledger().MoveApproval(ctx, a, reeve.Pending); err != nil {
 			return err
 		}
 		now := tx.Now()
@@ -134,10 +134,10 @@ func (i *Inbox) Decide(ctx context.Context, workspace, id string, approve bool, 
 			if is.Code != reeve.BudgetExceeded { // which tells the budget step what the person was asked
 				is.Code = ""
 			}
-			if err := tx.MoveOperation(ctx, op, is, nil); err != nil {
+			if err := tx.Ledger().MoveOperation(ctx, op, is, nil); err != nil {
 				return err
 			}
-			return tx.Answer(ctx, a)
+			return tx.Ledger().Answer(ctx, a)
 		}
 		why := "a person denied it"
 		if comment != "" {
@@ -147,7 +147,7 @@ func (i *Inbox) Decide(ctx context.Context, workspace, id string, approve bool, 
 		if err := deny(ctx, tx, op, said, unwanted(said)); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, a)
+		return tx.Ledger().Answer(ctx, a)
 	})
 	if err != nil {
 		return a, err
@@ -181,7 +181,7 @@ func unasked(a reeve.Approval, now time.Time) error {
 
 // shows refuses the approval of a call that is not the one that the person is shown: somebody has changed a row of it. What an undo shows of its arguments is redacted, and proves nothing.
 func shows(ctx context.Context, s *store.Snap, a reeve.Approval, op reeve.Operation) error {
-	c, err := s.GetCall(ctx, op.WorkspaceID, op.CallID)
+	c, err := s.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {
 		return err
 	}
@@ -226,10 +226,10 @@ func deny(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Erro
 	r := personResult(tx, why.Message, reeve.ResultInfo{Status: "error", Code: why.Code, Message: why.Message, Hint: why.Hint, Fields: why.Fields,
 		Step: step, Spent: op.Spent})
 	is.ResultID = r.ID
-	if err := tx.MoveOperation(ctx, op, is, r); err != nil {
+	if err := tx.Ledger().MoveOperation(ctx, op, is, r); err != nil {
 		return err
 	}
-	return tx.Late(ctx, op, is)
+	return tx.Ledger().Late(ctx, op, is)
 }
 
 // personResult is the result of an operation that was ended by a person and not by its tool.
@@ -243,7 +243,7 @@ const askAgain = "make the call again, with a new Idempotency-Key if it had one,
 // expire closes approvals that nobody answered in time, some at a time, until there are none that can be closed: when the next one expires says nothing of those that are overdue.
 func (i *Inbox) expire(ctx context.Context) error {
 	for {
-		closed, err := i.closing(ctx, func(tx *store.Tx) ([]reeve.Approval, error) { return tx.DueApprovals(ctx, 100) })
+		closed, err := i.closing(ctx, func(tx *store.Tx) ([]reeve.Approval, error) { return tx.Ledger().DueApprovals(ctx, 100) })
 		if err != nil || closed == 0 {
 			return err
 		}
@@ -253,7 +253,7 @@ func (i *Inbox) expire(ctx context.Context) error {
 // expireOf closes the approval of an operation that somebody has met before the loop has.
 func (i *Inbox) expireOf(ctx context.Context, operation string) error {
 	_, err := i.closing(ctx, func(tx *store.Tx) ([]reeve.Approval, error) {
-		a, asked, err := tx.LastApproval(ctx, operation)
+		a, asked, err := tx.Ledger().LastApproval(ctx, operation)
 		if err != nil || !asked || !a.Late(tx.Now()) {
 			return nil, err
 		}
@@ -271,7 +271,7 @@ func (i *Inbox) closing(ctx context.Context, find func(*store.Tx) ([]reeve.Appro
 			return err
 		}
 		for _, a := range due {
-			op, ok, err := tx.ApprovedOperation(ctx, a)
+			op, ok, err := tx.Ledger().ApprovedOperation(ctx, a)
 			if err != nil {
 				return err
 			}
@@ -279,7 +279,7 @@ func (i *Inbox) closing(ctx context.Context, find func(*store.Tx) ([]reeve.Appro
 				continue
 			}
 			a.State = reeve.Expired
-			if err := tx.MoveApproval(ctx, a, reeve.Pending); reeve.CodeOf(err) == reeve.Conflict {
+			if err := tx.Ledger().MoveApproval(ctx, a, reeve.Pending); reeve.CodeOf(err) == reeve.Conflict {
 				continue
 			} else if err != nil {
 				return err
@@ -303,13 +303,13 @@ func (i *Inbox) closing(ctx context.Context, find func(*store.Tx) ([]reeve.Appro
 func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.ResolveRequest, by string) (op reeve.Operation, err error) {
 	if in.Tries == nil {
 		var now reeve.Operation
-		if err := i.g.DB.View(ctx, func(s *store.Snap) (err error) { now, err = s.GetOperation(ctx, workspace, id); return err }); err != nil {
+		if err := i.g.DB.View(ctx, func(s *store.Snap) (err error) { now, err = s.Ledger().GetOperation(ctx, workspace, id); return err }); err != nil {
 			return op, err
 		}
 		in.Tries = &now.Tries
 	}
 	err = i.g.DB.Update(ctx, func(tx *store.Tx) error {
-		was, err := tx.GetOperation(ctx, workspace, id)
+		was, err := tx.Ledger().GetOperation(ctx, workspace, id)
 		if err != nil {
 			return err
 		}
@@ -350,13 +350,13 @@ func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.Reso
 			is.ResultID = r.ID
 		}
 		op = is
-		if err := tx.MoveOperation(ctx, was, is, r); err != nil {
+		if err := tx.Ledger().MoveOperation(ctx, was, is, r); err != nil {
 			return err
 		}
-		if err := tx.Late(ctx, was, is); err != nil {
+		if err := tx.Ledger().Late(ctx, was, is); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, op)
+		return tx.Ledger().Answer(ctx, op)
 	})
 	if err == nil {
 		i.g.Nudge()
@@ -369,7 +369,7 @@ func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.Reso
 func unresolved(ctx context.Context, s *store.Snap, op reeve.Operation) error {
 	switch op.State {
 	case reeve.Parked:
-		a, _, err := s.LastApproval(ctx, op.ID)
+		a, _, err := s.Ledger().LastApproval(ctx, op.ID)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 // Conclude records what a waiting call came to, in the transaction that ends what it waits for. One that does not wait any more is
 // left alone: late and second outcomes are ignored, and logged.
 func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string, o reeve.CallEnd) error {
-	was, found, err := tx.FindOperation(ctx, workspace, id)
+	was, found, err := tx.Ledger().FindOperation(ctx, workspace, id)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string,
 	out := g.cut(redactor.Text(o.Content))
 	info := reeve.ResultInfo{Status: "success", Size: out.size, Truncated: out.truncated, Spent: is.Spent, Attempts: max(1, was.Tries)}
 	if out.truncated {
-		if info.Hash, err = tx.PutPayload(ctx, workspace, store.Output, out.full); err != nil {
+		if info.Hash, err = tx.Ledger().PutPayload(ctx, workspace, store.Output, out.full); err != nil {
 			return err
 		}
 	}
@@ -41,13 +41,13 @@ func (g *Gate) Conclude(ctx context.Context, tx *store.Tx, workspace, id string,
 	}
 	r := personResult(tx, out.content, info)
 	is.ResultID = r.ID
-	if err := tx.MoveOperation(ctx, was, is, r); err != nil {
+	if err := tx.Ledger().MoveOperation(ctx, was, is, r); err != nil {
 		if reeve.CodeOf(err) == reeve.Conflict {
 			return nil // somebody was faster
 		}
 		return err
 	}
-	return tx.Late(ctx, was, is)
+	return tx.Ledger().Late(ctx, was, is)
 }
 
 // tellUnknown tells the clients of the conversation that a call was made in that a person must say what became of it: with the row that says so,
@@ -56,14 +56,14 @@ func (g *Gate) tellUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation
 	if op.RunID == "" {
 		return nil
 	}
-	run, err := tx.GetRun(ctx, op.WorkspaceID, op.RunID)
+	run, err := tx.Runs().GetRun(ctx, op.WorkspaceID, op.RunID)
 	if reeve.CodeOf(err) == reeve.NotFound || err == nil && (run.Reason != reeve.ReasonUser || run.State.Final()) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	c, err := tx.GetCall(ctx, op.WorkspaceID, op.CallID)
+	c, err := tx.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {
 		return err
 	}
@@ -72,6 +72,6 @@ func (g *Gate) tellUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation
 		return err
 	}
 	r := pendingResult(op)
-	return tx.AppendFrame(ctx, run.SessionID, "unknown:"+tx.NewID(reeve.PrefixMessage), reeve.Frame{Type: reeve.FrameApproval, TurnID: run.ID, AgentID: op.AgentID, MessageID: op.CallID,
+	return tx.Chat().AppendFrame(ctx, run.SessionID, "unknown:"+tx.NewID(reeve.PrefixMessage), reeve.Frame{Type: reeve.FrameApproval, TurnID: run.ID, AgentID: op.AgentID, MessageID: op.CallID,
 		ToolCallID: info.Ref, Tool: op.Tool, Args: json.RawMessage(c.Args), OperationID: op.ID, Code: r.Code, Message: r.Message, Hint: r.Hint})
 }

@@ -76,13 +76,13 @@ func (r *reservation) budgets(ctx context.Context, get budgetReader) ([]reeve.Bu
 func (r *reservation) lockedBudgets(ctx context.Context, tx *store.Tx) ([]reeve.Budget, error) {
 	queue := r.subjects()
 	if r.view.workspace.nested {
-		found, err := r.budgets(ctx, tx.GetBudget)
+		found, err := r.budgets(ctx, tx.Ledger().GetBudget)
 		if err != nil {
 			return nil, err
 		}
 		queue = subjectsOf(found)
 	}
-	return r.follow(ctx, tx.LockBudget, queue)
+	return r.follow(ctx, tx.Ledger().LockBudget, queue)
 }
 
 func subjectsOf(budgets []reeve.Budget) []string {
@@ -196,7 +196,7 @@ func (d *decider) budget(ctx context.Context) (string, error) {
 	}
 	var short *exhausted
 	err := d.g.DB.View(ctx, func(s *store.Snap) error {
-		budgets, err := r.budgets(ctx, s.GetBudget)
+		budgets, err := r.budgets(ctx, s.Ledger().GetBudget)
 		if err != nil {
 			return err
 		}
@@ -245,7 +245,7 @@ func (r *reservation) renewIn(ctx context.Context, tx *store.Tx, key string) err
 	if !r.applies() {
 		return nil
 	}
-	budgets, err := r.budgets(ctx, tx.GetBudget)
+	budgets, err := r.budgets(ctx, tx.Ledger().GetBudget)
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func (r *reservation) renewIn(ctx context.Context, tx *store.Tx, key string) err
 func (r *reservation) write(ctx context.Context, tx *store.Tx, key string, budgets []reeve.Budget) error {
 	r.key = key
 	for _, b := range budgets {
-		if err := tx.Reserve(ctx, r.call.Workspace, b.Subject, key, r.g.process, r.amount()); err != nil {
+		if err := tx.Ledger().Reserve(ctx, r.call.Workspace, b.Subject, key, r.g.process, r.amount()); err != nil {
 			return err
 		}
 	}
@@ -291,11 +291,11 @@ func (r *reservation) spendIn(ctx context.Context, tx *store.Tx, a reeve.Amount)
 	if r.key == "" && (a.IsZero() || !r.applies()) {
 		return nil
 	}
-	budgets, err := r.budgets(ctx, tx.GetBudget)
+	budgets, err := r.budgets(ctx, tx.Ledger().GetBudget)
 	if err != nil {
 		return err
 	}
-	return tx.Spend(ctx, r.call.Workspace, subjectsOf(budgets), r.key, a)
+	return tx.Ledger().Spend(ctx, r.call.Workspace, subjectsOf(budgets), r.key, a)
 }
 
 // asStale returns the error of a call that could not be let go. If a budget ran out since the decision, the call is decided

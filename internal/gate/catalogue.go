@@ -59,7 +59,7 @@ func (g *Gate) Open(ctx context.Context) error {
 		if shadowed, err = g.Catalogue.sync(ctx, tx); err != nil {
 			return err
 		}
-		return tx.JoinProcess(ctx, g.process)
+		return tx.System().JoinProcess(ctx, g.process)
 	})
 	for _, t := range shadowed {
 		g.Log.Warn("a stored tool cannot be called: "+takenID, "tool", t.ID, "workspace", t.WorkspaceID)
@@ -69,7 +69,7 @@ func (g *Gate) Open(ctx context.Context) error {
 
 // sync writes the compiled-in tools that changed. It returns the tools of workspaces whose ids are now compiled-in ones.
 func (c *Catalogue) sync(ctx context.Context, tx *store.Tx) (shadowed []reeve.Tool, err error) {
-	rows, err := tx.Catalogue(ctx, "")
+	rows, err := tx.Agents().Catalogue(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (c *Catalogue) sync(ctx context.Context, tx *store.Tx) (shadowed []reeve.To
 		}
 		changed = true
 		t.CreatedAt = old.CreatedAt
-		if err := tx.PutTool(ctx, t); err != nil {
+		if err := tx.Agents().PutTool(ctx, t); err != nil {
 			return nil, err
 		}
 	}
@@ -94,7 +94,7 @@ func (c *Catalogue) sync(ctx context.Context, tx *store.Tx) (shadowed []reeve.To
 			return nil, err
 		}
 	}
-	shadowed, err = tx.Shadowed(ctx)
+	shadowed, err = tx.Agents().Shadowed(ctx)
 	return slices.DeleteFunc(shadowed, func(t reeve.Tool) bool { return !c.isBuiltin(t.ID) }), err
 }
 
@@ -202,10 +202,10 @@ func wrongField(path, expected, format string, args ...any) error {
 func (c *Catalogue) Tools(ctx context.Context, workspace, category string) ([]reeve.Tool, error) {
 	var list []reeve.Tool
 	err := c.db.View(ctx, func(s *store.Snap) (err error) {
-		if _, err := s.GetWorkspace(ctx, workspace); err != nil {
+		if _, err := s.Agents().GetWorkspace(ctx, workspace); err != nil {
 			return err
 		}
-		list, err = s.ListTools(ctx, workspace, category)
+		list, err = s.Agents().ListTools(ctx, workspace, category)
 		return err
 	})
 	for i := range list {
@@ -217,7 +217,7 @@ func (c *Catalogue) Tools(ctx context.Context, workspace, category string) ([]re
 // Tool reads one tool of a workspace's catalogue.
 func (c *Catalogue) Tool(ctx context.Context, workspace, id string) (t reeve.Tool, err error) {
 	err = c.db.View(ctx, func(s *store.Snap) error {
-		t, err = s.GetTool(ctx, workspace, id)
+		t, err = s.Agents().GetTool(ctx, workspace, id)
 		return err
 	})
 	if err == nil {
@@ -322,7 +322,7 @@ func (c *Catalogue) Broken(t reeve.Tool) string { return c.entry(t).tool.Broken 
 
 // Profiles lists the capability profiles in force: the workspace's own, and the built-in ones it has not replaced.
 func (c *Catalogue) Profiles(ctx context.Context, s *store.Snap, workspace string) ([]reeve.Profile, error) {
-	list, err := s.ListProfiles(ctx, workspace)
+	list, err := s.Agents().ListProfiles(ctx, workspace)
 	if err != nil {
 		return nil, err
 	}

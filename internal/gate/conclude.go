@@ -103,7 +103,7 @@ func (r *Recorder) writeConclusion(ctx context.Context, was, is reeve.Operation,
 				return err
 			}
 		}
-		if err := tx.MoveOperation(ctx, was, is, row); err != nil {
+		if err := tx.Ledger().MoveOperation(ctx, was, is, row); err != nil {
 			return err
 		}
 		if is.State == reeve.Unknown {
@@ -111,14 +111,14 @@ func (r *Recorder) writeConclusion(ctx context.Context, was, is reeve.Operation,
 				return err
 			}
 		}
-		if err := tx.Late(ctx, was, is); err != nil || !r.delivered {
+		if err := tx.Ledger().Late(ctx, was, is); err != nil || !r.delivered {
 			return err
 		}
-		now, err := tx.GetOperation(ctx, was.WorkspaceID, was.ID)
+		now, err := tx.Ledger().GetOperation(ctx, was.WorkspaceID, was.ID)
 		if err != nil {
 			return err
 		}
-		return tx.Answer(ctx, now)
+		return tx.Ledger().Answer(ctx, now)
 	})
 	return res, err
 }
@@ -147,7 +147,7 @@ func (r *Recorder) withoutResult(o outcome) outcome {
 // An operation that is still open belongs to another server, which is a conflict.
 func (r *Recorder) endedMeanwhile(ctx context.Context, was reeve.Operation) (is reeve.Operation, res reeve.Result, err error) {
 	err = r.g.DB.View(ctx, func(s *store.Snap) error {
-		c, err := s.GetCall(ctx, was.WorkspaceID, was.CallID)
+		c, err := s.Ledger().GetCall(ctx, was.WorkspaceID, was.CallID)
 		if err != nil {
 			return err
 		}

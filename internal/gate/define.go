@@ -35,7 +35,7 @@ func (c *Catalogue) PutTool(ctx context.Context, t reeve.Tool, replace bool, by 
 		if err := tx.Touch(ctx, t.WorkspaceID); err != nil { // before it is read: see Tx.Revise
 			return err
 		}
-		old, err := tx.GetTool(ctx, t.WorkspaceID, t.ID)
+		old, err := tx.Agents().GetTool(ctx, t.WorkspaceID, t.ID)
 		found := err == nil
 		switch {
 		case err != nil && reeve.CodeOf(err) != reeve.NotFound:
@@ -53,10 +53,10 @@ func (c *Catalogue) PutTool(ctx context.Context, t reeve.Tool, replace bool, by 
 		if found {
 			t.CreatedAt = old.CreatedAt
 		}
-		if err := tx.PutTool(ctx, t); err != nil {
+		if err := tx.Agents().PutTool(ctx, t); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, t)
+		return tx.Ledger().Answer(ctx, t)
 	})
 	return t, err
 }
@@ -76,9 +76,9 @@ func define(b Builder, t reeve.Tool) error {
 // DeleteTool removes a workspace's own tool.
 func (c *Catalogue) DeleteTool(ctx context.Context, workspace, id string) error {
 	return c.db.Update(ctx, func(tx *store.Tx) error {
-		err := tx.DeleteTool(ctx, workspace, id)
+		err := tx.Agents().DeleteTool(ctx, workspace, id)
 		if reeve.CodeOf(err) == reeve.NotFound {
-			if _, there := tx.GetTool(ctx, workspace, id); there == nil {
+			if _, there := tx.Agents().GetTool(ctx, workspace, id); there == nil {
 				return builtIn(id, "deleted")
 			}
 		}

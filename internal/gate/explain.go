@@ -13,7 +13,7 @@ import (
 // Explain says what each step said of a past call. The id is the call's or its operation's.
 func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Explanation, err error) {
 	err = g.DB.View(ctx, func(s *store.Snap) error {
-		op, found, err := s.FindOperation(ctx, workspace, id)
+		op, found, err := s.Ledger().FindOperation(ctx, workspace, id)
 		if err != nil {
 			return err
 		}
@@ -21,7 +21,7 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 		if found {
 			call = op.CallID
 		}
-		c, err := s.GetCall(ctx, workspace, call)
+		c, err := s.Ledger().GetCall(ctx, workspace, call)
 		if err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 			}
 			shown.Operation(&op)
 			x.Operation = &op
-			if asked, err = s.ApprovalsOf(ctx, op.ID); err != nil {
+			if asked, err = s.Ledger().ApprovalsOf(ctx, op.ID); err != nil {
 				return err
 			}
 			if n := len(asked); n > 0 {
@@ -54,7 +54,7 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 		}
 		complete(&x, info, r, c.Result, asked)
 		if id := cmp.Or(info.ProposalID, r.ProposalID); id != "" {
-			item, err := s.GetProposal(ctx, workspace, id)
+			item, err := s.Ledger().GetProposal(ctx, workspace, id)
 			x.Proposal = &item
 			return err
 		}

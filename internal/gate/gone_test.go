@@ -18,7 +18,7 @@ func TestG12_WhoWentAwayInTheMiddleComesBack(t *testing.T) {
 		Handler: func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 			tx, err := store.TxFrom(ctx)
 			if err == nil {
-				err = tx.PutSessionFile(ctx, inv.Workspace, inv.Session, "f", []byte("made"))
+				err = tx.Chat().PutSessionFile(ctx, inv.Workspace, inv.Session, "f", []byte("made"))
 			}
 			if leave != nil {
 				leave()

@@ -10,12 +10,12 @@ import (
 // Doubt makes every operation of a restored database unknown that may have happened since the backup and whose tool cannot tell: a
 // person says what became of it, and nothing is sent a second time. It is part of the transaction that resumes a held server.
 func (g *Gate) Doubt(ctx context.Context, tx *store.Tx) error {
-	workspaces, err := tx.WorkspaceIDs(ctx)
+	workspaces, err := tx.Agents().WorkspaceIDs(ctx)
 	if err != nil {
 		return err
 	}
 	for _, w := range workspaces {
-		ops, err := tx.UnderWay(ctx, w)
+		ops, err := tx.System().UnderWay(ctx, w)
 		if err != nil {
 			return err
 		}
@@ -26,7 +26,7 @@ func (g *Gate) Doubt(ctx context.Context, tx *store.Tx) error {
 			if op.State == reeve.Prepared { // it may have left since the backup
 				sent := op
 				sent.State = reeve.Dispatched
-				if err := tx.MoveOperation(ctx, op, sent, nil); err != nil {
+				if err := tx.Ledger().MoveOperation(ctx, op, sent, nil); err != nil {
 					return err
 				}
 				op = sent
@@ -45,10 +45,10 @@ func (g *Gate) setUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation,
 	is.State, is.Code, is.Message, is.Resolution = reeve.Unknown, reeve.UnknownOutcome, why, ""
 	is.Owner, is.NextAttemptAt, is.TimeoutAt = "", nil, nil
 	is.Tries++
-	if err := tx.Spend(ctx, op.WorkspaceID, nil, op.CallID, reeve.Amount{}); err != nil {
+	if err := tx.Ledger().Spend(ctx, op.WorkspaceID, nil, op.CallID, reeve.Amount{}); err != nil {
 		return err
 	}
-	if err := tx.MoveOperation(ctx, op, is, nil); err != nil {
+	if err := tx.Ledger().MoveOperation(ctx, op, is, nil); err != nil {
 		return err
 	}
 	return g.tellUnknown(ctx, tx, is)
@@ -56,7 +56,7 @@ func (g *Gate) setUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation,
 
 // held refuses what only a person may let go on while the server is held.
 func held(ctx context.Context, s *store.Snap) error {
-	hold, err := s.Hold(ctx)
+	hold, err := s.System().Hold(ctx)
 	if err == nil && hold != nil {
 		err = hold.Err()
 	}

@@ -13,7 +13,7 @@ import (
 // done once, in whichever of its runs that was, and so is an undo.
 func (d *decider) findExisting(ctx context.Context) error {
 	return d.g.DB.View(ctx, func(s *store.Snap) error {
-		op, ok, err := s.FindOperation(ctx, d.call.Workspace, d.operation)
+		op, ok, err := s.Ledger().FindOperation(ctx, d.call.Workspace, d.operation)
 		if err != nil || !ok {
 			return err
 		}
@@ -34,7 +34,7 @@ func (d *decider) findExisting(ctx context.Context) error {
 
 // inTime notes an operation that waits for an approval whose time is over.
 func (d *decider) inTime(ctx context.Context, s *store.Snap, operation string) error {
-	a, _, err := s.LastApproval(ctx, operation)
+	a, _, err := s.Ledger().LastApproval(ctx, operation)
 	if err == nil && a.Late(s.Now()) {
 		d.expired = operation
 	}
@@ -81,7 +81,7 @@ func usedIn(thread, agent string) error {
 func (d *Decision) catchUp(ctx context.Context, by error) (elsewhere bool, err error) {
 	err = d.g.catchUp(ctx, d.call.Workspace, func(tx *store.Tx) error {
 		if errors.As(by, new(store.Taken)) {
-			_, mine, err := tx.FindOperation(ctx, d.call.Workspace, d.operation)
+			_, mine, err := tx.Ledger().FindOperation(ctx, d.call.Workspace, d.operation)
 			elsewhere = !mine
 			return err
 		}
@@ -110,7 +110,7 @@ func (g *Gate) Stands(ctx context.Context, workspace, operation string) (res ree
 		return res, err
 	}
 	err = g.DB.View(ctx, func(s *store.Snap) error {
-		op, err := s.GetOperation(ctx, workspace, operation)
+		op, err := s.Ledger().GetOperation(ctx, workspace, operation)
 		if err == nil {
 			res, err = standsAs(ctx, s, op)
 		}
@@ -120,7 +120,7 @@ func (g *Gate) Stands(ctx context.Context, workspace, operation string) (res ree
 }
 
 func standsAs(ctx context.Context, s *store.Snap, op reeve.Operation) (res reeve.Result, err error) {
-	c, err := s.GetCall(ctx, op.WorkspaceID, op.CallID)
+	c, err := s.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {
 		return res, err
 	}
@@ -130,7 +130,7 @@ func standsAs(ctx context.Context, s *store.Snap, op reeve.Operation) (res reeve
 		res, err = stored(c)
 		if err == nil && op.State == reeve.ProposedOp {
 			var item reeve.Proposal
-			item, err = s.GetProposal(ctx, op.WorkspaceID, res.ProposalID)
+			item, err = s.Ledger().GetProposal(ctx, op.WorkspaceID, res.ProposalID)
 			if since := sinceProposed(item); err == nil && since != "" {
 				res.Content += "\nSince then: " + since + "."
 			}
@@ -138,7 +138,7 @@ func standsAs(ctx context.Context, s *store.Snap, op reeve.Operation) (res reeve
 	default:
 		if res = pendingResult(op); op.State == reeve.Parked {
 			var a reeve.Approval
-			a, _, err = s.LastApproval(ctx, op.ID)
+			a, _, err = s.Ledger().LastApproval(ctx, op.ID)
 			res.ApprovalID = a.ID
 		}
 	}
@@ -175,7 +175,7 @@ func (d *decider) checkRun(ctx context.Context) error {
 			return nil
 		}
 		d.inOpenRun = true
-		parked, err := s.RunIsParked(ctx, d.call.Workspace, d.call.Run)
+		parked, err := s.Ledger().RunIsParked(ctx, d.call.Workspace, d.call.Run)
 		if err == nil && parked != "" {
 			err = d.inTime(ctx, s, parked)
 		}
@@ -188,7 +188,7 @@ func (d *decider) checkRun(ctx context.Context) error {
 
 // runEnded returns the refusal of a call in a run that is over, or nil.
 func runEnded(ctx context.Context, s *store.Snap, workspace, run string) (over, err error) {
-	state, err := s.RunState(ctx, workspace, run)
+	state, err := s.Runs().RunState(ctx, workspace, run)
 	if err == nil && state != "" && state.Final() {
 		over = reeve.Errorf(reeve.Conflict, "the run has ended: it is %s", state).
 			Hintf("nothing more is done in it; make the call in another run or in a session, or wake the agent again")

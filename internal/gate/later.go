@@ -32,7 +32,7 @@ type Delivery struct {
 func (g *Gate) Deliver(ctx context.Context, workspace, id string, delivery Delivery) (op reeve.Operation, err error) {
 	for range maxDecisions {
 		err := g.DB.View(ctx, func(s *store.Snap) (err error) {
-			op, err = s.GetOperation(ctx, workspace, id)
+			op, err = s.Ledger().GetOperation(ctx, workspace, id)
 			return err
 		})
 		if err != nil {
@@ -69,7 +69,7 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, delivery Deliv
 		}
 		g.changed()
 		return op, g.DB.View(ctx, func(s *store.Snap) (err error) {
-			op, err = s.GetOperation(ctx, workspace, id)
+			op, err = s.Ledger().GetOperation(ctx, workspace, id)
 			return err
 		})
 	}
@@ -80,7 +80,7 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, delivery Deliv
 func (g *Gate) unawaited(ctx context.Context, op reeve.Operation) error {
 	why := fmt.Sprintf("it is %s", op.State)
 	if err := g.DB.View(ctx, func(s *store.Snap) error {
-		run, err := s.GetRun(ctx, op.WorkspaceID, op.RunID)
+		run, err := s.Runs().GetRun(ctx, op.WorkspaceID, op.RunID)
 		if err == nil && run.State.Final() {
 			why = fmt.Sprintf("%s, and %s", run.Over(), why)
 		}

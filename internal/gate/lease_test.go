@@ -86,10 +86,10 @@ func sender(t *testing.T, effect reeve.Effect) (*Gate, *shared, *atomic.Int32) {
 		t.Fatal(err)
 	}
 	if err := errors.Join(g.Open(ctx), db.Update(ctx, func(tx *store.Tx) error {
-		if _, err := tx.InsertWorkspace(ctx, "home", "Home"); err != nil {
+		if _, err := tx.Agents().InsertWorkspace(ctx, "home", "Home"); err != nil {
 			return err
 		}
-		return tx.InsertAgent(ctx, reeve.Agent{ID: "agt_one", WorkspaceID: "home", Name: "one", Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()})
+		return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_one", WorkspaceID: "home", Name: "one", Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()})
 	})); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestG10_ACommitThatCannotBeActedOn(t *testing.T) {
 					if _, err := g.Step(ctx); err != nil {
 						t.Fatal(err)
 					}
-					if err := g.DB.View(ctx, func(s *store.Snap) (err error) { op, err = s.GetOperation(ctx, "home", "op_1"); return err }); err != nil {
+					if err := g.DB.View(ctx, func(s *store.Snap) (err error) { op, err = s.Ledger().GetOperation(ctx, "home", "op_1"); return err }); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -179,7 +179,7 @@ func TestG19_TheStoresTroubleIsNotTheTools(t *testing.T) {
 			e.still.Store(true)
 			defer e.still.Store(false)
 		}
-		return "written", tx.PutScratchpad(ctx, "home", "s", []string{"x"})
+		return "written", tx.Chat().PutScratchpad(ctx, "home", "s", []string{"x"})
 	})); err != nil {
 		t.Fatal(err)
 	}

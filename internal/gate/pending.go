@@ -55,13 +55,13 @@ func (g *Gate) releaseLater(op reeve.Operation) {
 	at := reeve.Now()
 	g.pending.add(op.ID, func(ctx context.Context) error {
 		return g.DB.Update(ctx, func(tx *store.Tx) error {
-			is, found, err := tx.FindOperation(ctx, op.WorkspaceID, op.ID)
+			is, found, err := tx.Ledger().FindOperation(ctx, op.WorkspaceID, op.ID)
 			if err != nil || !found || is.Owner != g.process || is.State.Final() || is.UpdatedAt.After(at) {
 				return err
 			}
 			free, now := is, tx.Now()
 			free.Owner, free.NextAttemptAt = "", &now
-			return tx.MoveOperation(ctx, is, free, nil)
+			return tx.Ledger().MoveOperation(ctx, is, free, nil)
 		})
 	})
 	g.Nudge()

@@ -70,7 +70,7 @@ func TestG12_AResultThatIsThereCounts(t *testing.T) {
 			g, e, sent := sender(t, reeve.Keyed)
 			var op reeve.Operation
 			read := func() error {
-				return g.DB.View(ctx, func(s *store.Snap) (err error) { op, err = s.GetOperation(ctx, "home", "op_1"); return err })
+				return g.DB.View(ctx, func(s *store.Snap) (err error) { op, err = s.Ledger().GetOperation(ctx, "home", "op_1"); return err })
 			}
 			if _, err := g.views.agent(ctx, g, "home", "agt_one"); err != nil { // so that the next commit is the call's
 				t.Fatal(err)
@@ -82,7 +82,7 @@ func TestG12_AResultThatIsThereCounts(t *testing.T) {
 				return g.DB.Update(ctx, func(tx *store.Tx) error {
 					is, r := op, personResult(tx, "said", c.info)
 					is.State, is.Resolution, is.ResultID, is.Owner = c.ends, c.word, r.ID, ""
-					return tx.MoveOperation(ctx, op, is, r)
+					return tx.Ledger().MoveOperation(ctx, op, is, r)
 				})
 			})
 			res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})

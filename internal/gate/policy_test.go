@@ -24,7 +24,7 @@ func TestG15_EachCallHasThePolicyOfItsOwnTools(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := g.DB.View(ctx, func(s *store.Snap) error {
-			o, err := s.GetOperation(ctx, "home", op)
+			o, err := s.Ledger().GetOperation(ctx, "home", op)
 			hash = o.Policy
 			return err
 		}); err != nil {

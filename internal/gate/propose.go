@@ -78,7 +78,7 @@ func (r *Recorder) propose(ctx context.Context) (res reeve.Result, err error) {
 
 // enter finds the item that says the same and is still open, or writes a new one, and says which.
 func (r *Recorder) enter(ctx context.Context, tx *store.Tx, diff output) (item reeve.Proposal, text string, err error) {
-	round, err := tx.LastRound(ctx, r.call.Agent, r.tool().ID, r.argsHash) // before the items are looked at: one that comes after has taken the next round
+	round, err := tx.Ledger().LastRound(ctx, r.call.Agent, r.tool().ID, r.argsHash) // before the items are looked at: one that comes after has taken the next round
 	if err != nil {
 		return item, "", err
 	}
@@ -98,7 +98,7 @@ func (r *Recorder) enter(ctx context.Context, tx *store.Tx, diff output) (item r
 			}
 			was := last // what a person may be looking at is left as it is, and cannot be accepted any more
 			was.State, was.Comment = reeve.ProposalStale, "the agent proposed it again: what it was based on had changed"
-			if err := tx.MoveProposal(ctx, was, reeve.ProposalPending); err != nil {
+			if err := tx.Ledger().MoveProposal(ctx, was, reeve.ProposalPending); err != nil {
 				return item, "", err
 			}
 		case reeve.ProposalApplied, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalStale, reeve.ProposalUnknown: // over: this is another
@@ -108,14 +108,14 @@ func (r *Recorder) enter(ctx context.Context, tx *store.Tx, diff output) (item r
 		AgentID: r.call.Agent, RunID: r.call.Run, ThreadID: r.thread, CallID: r.callID, Tool: r.tool().ID, Args: r.decidedArgs(), ArgsHash: r.argsHash,
 		ToolVersion: r.entry.fingerprint, Settings: r.settingsHash(), Base: r.base(), Preview: diff.content, Reason: r.call.Reason, UserID: r.call.User,
 		State: reeve.ProposalPending}
-	if item.Ordinal, err = tx.LastOrdinal(ctx, item.SetID); err != nil {
+	if item.Ordinal, err = tx.Ledger().LastOrdinal(ctx, item.SetID); err != nil {
 		return item, "", err
 	}
 	item.Ordinal++
 	if err := r.keepOutput(ctx, tx, diff); err != nil {
 		return item, "", err
 	}
-	return item, fmt.Sprintf("Proposed as item %d of change set %s: a person decides. Nothing has changed yet.", item.Ordinal, item.SetID), tx.InsertProposal(ctx, item)
+	return item, fmt.Sprintf("Proposed as item %d of change set %s: a person decides. Nothing has changed yet.", item.Ordinal, item.SetID), tx.Ledger().InsertProposal(ctx, item)
 }
 
 // lastProposal is the item that says the same: by the same agent, and on behalf of the same person. What is one person's own is not the other's. No item says the same as an undo: that is about one operation,
@@ -124,12 +124,12 @@ func (d *Decision) lastProposal(ctx context.Context, s *store.Snap) (reeve.Propo
 	if d.undoes != "" {
 		return reeve.Proposal{}, false, nil
 	}
-	return s.LastProposal(ctx, d.call.Agent, d.tool().ID, d.argsHash, d.call.User)
+	return s.Ledger().LastProposal(ctx, d.call.Agent, d.tool().ID, d.argsHash, d.call.User)
 }
 
 // proposalOf is the item of a change set that a call became.
 func proposalOf(ctx context.Context, s *store.Snap, op reeve.Operation) (reeve.Proposal, error) {
-	c, err := s.GetCall(ctx, op.WorkspaceID, op.CallID)
+	c, err := s.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {
 		return reeve.Proposal{}, err
 	}
@@ -137,7 +137,7 @@ func proposalOf(ctx context.Context, s *store.Snap, op reeve.Operation) (reeve.P
 	if err != nil {
 		return reeve.Proposal{}, err
 	}
-	return s.GetProposal(ctx, op.WorkspaceID, res.ProposalID)
+	return s.Ledger().GetProposal(ctx, op.WorkspaceID, res.ProposalID)
 }
 
 // sinceProposed says what has become of a proposal since its call was answered.

@@ -87,7 +87,7 @@ func (g *Gate) Close(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	keep := context.WithoutCancel(ctx)
-	return g.DB.Update(keep, func(tx *store.Tx) error { return tx.LeaveProcess(keep, g.process) })
+	return g.DB.Update(keep, func(tx *store.Tx) error { return tx.System().LeaveProcess(keep, g.process) })
 }
 
 // changed says that something was committed that somebody may wait for.
@@ -105,9 +105,9 @@ func (g *Gate) Nudge() { g.nudged.Notify() }
 func (l *loop) beat(ctx context.Context) {
 	at, known := reeve.Now(), false
 	err := l.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		known, err = tx.Heartbeat(ctx, l.process, l.Patience)
+		known, err = tx.System().Heartbeat(ctx, l.process, l.Patience)
 		if err == nil && !known {
-			err = tx.JoinProcess(ctx, l.process)
+			err = tx.System().JoinProcess(ctx, l.process)
 		}
 		return err
 	})
@@ -126,7 +126,7 @@ func (l *loop) claim(ctx context.Context, n int) (ops []reeve.Operation, next ti
 		next = heartbeat / 5
 	}
 	held := false
-	if err := l.DB.View(ctx, func(s *store.Snap) (err error) { held, err = s.Held(ctx); return err }); err != nil || held {
+	if err := l.DB.View(ctx, func(s *store.Snap) (err error) { held, err = s.System().Held(ctx); return err }); err != nil || held {
 		return nil, next, err
 	}
 	if err := l.Inbox.expire(ctx); err != nil {
@@ -139,16 +139,16 @@ func (l *loop) claim(ctx context.Context, n int) (ops []reeve.Operation, next ti
 			}
 			return err
 		}
-		if err := until(tx.NextExpiry(ctx)); err != nil || n == 0 {
+		if err := until(tx.Ledger().NextExpiry(ctx)); err != nil || n == 0 {
 			return err // no operation is due for us while our hands are full
 		}
-		if err := tx.ReleaseLost(ctx); err != nil {
+		if err := tx.Ledger().ReleaseLost(ctx); err != nil {
 			return err
 		}
-		if ops, err = tx.ClaimOperations(ctx, l.process, n); err != nil {
+		if ops, err = tx.Ledger().ClaimOperations(ctx, l.process, n); err != nil {
 			return err
 		}
-		return until(tx.NextDue(ctx))
+		return until(tx.Ledger().NextDue(ctx))
 	})
 	if err != nil { // they are not ours; or nobody can tell
 		for _, op := range ops {
@@ -185,7 +185,7 @@ func (l *loop) release(ctx context.Context, op reeve.Operation) bool {
 	is := op
 	next := reeve.Now().Add(l.Backoff.First)
 	is.Owner, is.NextAttemptAt = "", &next
-	err := l.DB.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, op, is, nil) })
+	err := l.DB.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().MoveOperation(ctx, op, is, nil) })
 	if reeve.CodeOf(err) == reeve.Conflict {
 		return false
 	}

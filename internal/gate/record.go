@@ -66,10 +66,10 @@ func (r *Recorder) insert(ctx context.Context, tx *store.Tx, op reeve.Operation,
 		judged.Run, judged.Automation = r.call.Run, r.call.Agent
 	}
 	row := store.Call{Operation: op, Args: args, Request: r.requestInfo(), Result: result}
-	if err := tx.InsertCall(ctx, row, judged); err != nil || !inOpenRun || brain {
+	if err := tx.Ledger().InsertCall(ctx, row, judged); err != nil || !inOpenRun || brain {
 		return err
 	}
-	state, err := tx.HoldRun(ctx, r.call.Workspace, r.call.Run) // keeps the run from ending before the call is committed
+	state, err := tx.Runs().HoldRun(ctx, r.call.Workspace, r.call.Run) // keeps the run from ending before the call is committed
 	if err == nil && state != "" && state.Final() {
 		return store.Stale{}
 	}
@@ -92,13 +92,13 @@ func (r *Recorder) move(ctx context.Context, tx *store.Tx, op reeve.Operation, r
 	if result != nil {
 		op.ResultID = result.ID
 	}
-	return tx.MoveOperation(ctx, *r.resumed, op, result)
+	return tx.Ledger().MoveOperation(ctx, *r.resumed, op, result)
 }
 
 // checkRevision fails if the workspace changed since the decision. It locks the workspace until the transaction ends, so
 // that a stop comes either before it or after it.
 func (r *Recorder) checkRevision(ctx context.Context, tx *store.Tx) error {
-	w, err := tx.HoldWorkspace(ctx, r.call.Workspace)
+	w, err := tx.Queue().HoldWorkspace(ctx, r.call.Workspace)
 	if err == nil && w.Revision != r.view.ws.Revision {
 		return store.Stale{}
 	}
@@ -144,16 +144,16 @@ func (r *Recorder) keepOutput(ctx context.Context, tx *store.Tx, out output) err
 	if !out.truncated {
 		return nil
 	}
-	_, err := tx.PutPayload(ctx, r.call.Workspace, store.Output, out.full)
+	_, err := tx.Ledger().PutPayload(ctx, r.call.Workspace, store.Output, out.full)
 	return err
 }
 
 // notify writes the events of what changed, and wakes watchers if there are any.
 func (r *Recorder) notify(ctx context.Context, tx *store.Tx, operation string, changed []reeve.Token) error {
 	if !r.view.workspace.watched {
-		return tx.InsertEvents(ctx, r.call.Workspace, r.call.Agent, operation, changed)
+		return tx.Ledger().InsertEvents(ctx, r.call.Workspace, r.call.Agent, operation, changed)
 	}
-	return tx.Notify(ctx, store.Change{Workspace: r.call.Workspace, Agent: r.call.Agent, Run: r.call.Run, Operation: operation,
+	return tx.Queue().Notify(ctx, store.Change{Workspace: r.call.Workspace, Agent: r.call.Agent, Run: r.call.Run, Operation: operation,
 		Tokens: changed, Window: r.g.Window})
 }
 

@@ -137,10 +137,10 @@ func (g *Gate) recall(ctx context.Context, op reeve.Operation) (*request, error)
 	var a reeve.Approval
 	var asked bool
 	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
-		if c, err = s.GetCall(ctx, op.WorkspaceID, op.CallID); err != nil {
+		if c, err = s.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID); err != nil {
 			return err
 		}
-		a, asked, err = s.LastApproval(ctx, op.ID)
+		a, asked, err = s.Ledger().LastApproval(ctx, op.ID)
 		return err
 	})
 	if err != nil {
@@ -179,7 +179,7 @@ func (g *Gate) itemOf(ctx context.Context, op reeve.Operation, info reeve.Action
 	}
 	var item reeve.Proposal
 	return &item, g.DB.View(ctx, func(s *store.Snap) (err error) {
-		item, err = s.GetProposal(ctx, op.WorkspaceID, info.ProposalID)
+		item, err = s.Ledger().GetProposal(ctx, op.WorkspaceID, info.ProposalID)
 		return err
 	})
 }

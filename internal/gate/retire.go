@@ -17,7 +17,7 @@ type retiring struct {
 // and proposals are stale. What a person has answered before is refused when it is taken up.
 func (g *Gate) Retire(ctx context.Context, tx *store.Tx, a reeve.Agent, end string) error {
 	r := retiring{a, end}
-	parked, err := tx.ParkedOperations(ctx, a.WorkspaceID)
+	parked, err := tx.Ledger().ParkedOperations(ctx, a.WorkspaceID)
 	if err != nil {
 		return err
 	}
@@ -33,14 +33,14 @@ func (g *Gate) Retire(ctx context.Context, tx *store.Tx, a reeve.Agent, end stri
 // forgo makes stale what was proposed by an agent, or on its behalf, and nobody has answered.
 func forgo(ctx context.Context, tx *store.Tx, r retiring) error {
 	for before := ""; ; {
-		list, err := tx.ListProposals(ctx, r.WorkspaceID, store.ProposalFilter{State: reeve.ProposalPending, Before: before, Limit: someItems})
+		list, err := tx.Ledger().ListProposals(ctx, r.WorkspaceID, store.ProposalFilter{State: reeve.ProposalPending, Before: before, Limit: someItems})
 		if err != nil || len(list) == 0 {
 			return err
 		}
 		before = list[len(list)-1].ID
 		err = endWith(ctx, tx, r, list, func(p reeve.Proposal) (string, string) { return p.AgentID, p.RunID }, func(p reeve.Proposal, why *reeve.Error) error {
 			p.State, p.Comment = reeve.ProposalStale, why.Message
-			if err := tx.MoveProposal(ctx, p, reeve.ProposalPending); !overtaken(err) { // by a person's answer
+			if err := tx.Ledger().MoveProposal(ctx, p, reeve.ProposalPending); !overtaken(err) { // by a person's answer
 				return err
 			}
 			return nil
@@ -59,7 +59,7 @@ func endWith[T any](ctx context.Context, tx *store.Tx, r retiring, list []T, who
 			runs = append(runs, run)
 		}
 	}
-	led, err := tx.RunsFor(ctx, r.ID, runs)
+	led, err := tx.Runs().RunsFor(ctx, r.ID, runs)
 	for i := 0; i < len(list) && err == nil; i++ {
 		switch agent, run := whose(list[i]); {
 		case agent == r.ID:

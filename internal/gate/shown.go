@@ -157,7 +157,7 @@ func (g *Gate) trueArgs(ctx context.Context, op reeve.Operation, info reeve.Acti
 		return args, nil
 	}
 	err = g.DB.View(ctx, func(s *store.Snap) error {
-		undone, err := s.GetOperation(ctx, op.WorkspaceID, info.Undoes)
+		undone, err := s.Ledger().GetOperation(ctx, op.WorkspaceID, info.Undoes)
 		if err == nil && undone.Undo != nil {
 			args, err = reeve.Canonical(undone.Undo.Args)
 		}

@@ -28,7 +28,7 @@ func TestG21_ALookThatIsBrokenOffForgetsNoSecret(t *testing.T) {
 	ctx := t.Context()
 	g, _, _ := sender(t, reeve.Keyed)
 	const secret = "no stranger than any other text"
-	if err := g.DB.Update(ctx, func(tx *store.Tx) error { return tx.PutSecret(ctx, "home", "phrase", secret) }); err != nil {
+	if err := g.DB.Update(ctx, func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, "home", "phrase", secret) }); err != nil {
 		t.Fatal(err)
 	}
 	look := func(ctx context.Context) (shown string, err error) {

@@ -34,15 +34,15 @@ func (g *Gate) flip(ctx context.Context, workspace, agent, reason string, on boo
 			if on {
 				at = tx.Now()
 			}
-			if err := tx.StopWorkspace(ctx, workspace, at, reason); err != nil {
+			if err := tx.Agents().StopWorkspace(ctx, workspace, at, reason); err != nil {
 				return err
 			}
-			return tx.Answer(ctx, nil)
+			return tx.Ledger().Answer(ctx, nil)
 		}
 		if err := tx.Touch(ctx, workspace); err != nil { // before it is read: see Tx.Revise
 			return err
 		}
-		a, err := tx.GetAgent(ctx, workspace, agent)
+		a, err := tx.Agents().GetAgent(ctx, workspace, agent)
 		if err != nil {
 			return err
 		}
@@ -51,9 +51,9 @@ func (g *Gate) flip(ctx context.Context, workspace, agent, reason string, on boo
 			now := tx.Now()
 			a.StoppedAt = &now
 		}
-		if err := tx.UpdateAgent(ctx, a); err != nil {
+		if err := tx.Agents().UpdateAgent(ctx, a); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, nil)
+		return tx.Ledger().Answer(ctx, nil)
 	})
 }

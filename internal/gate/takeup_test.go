@@ -29,11 +29,11 @@ func TestG15_WhatCannotBeTakenUpIsLogged(t *testing.T) {
 			change := func(f func(*reeve.Agent)) {
 				t.Helper()
 				if err := g.DB.Update(ctx, func(tx *store.Tx) error {
-					a, err := tx.GetAgent(ctx, "home", "agt_one")
+					a, err := tx.Agents().GetAgent(ctx, "home", "agt_one")
 					if f(&a); err != nil {
 						return err
 					}
-					return tx.UpdateAgent(ctx, a)
+					return tx.Agents().UpdateAgent(ctx, a)
 				}); err != nil {
 					t.Fatal(err)
 				}
@@ -49,7 +49,7 @@ func TestG15_WhatCannotBeTakenUpIsLogged(t *testing.T) {
 			var op reeve.Operation
 			read := func() {
 				t.Helper()
-				if err := g.DB.View(ctx, func(s *store.Snap) (err error) { op, err = s.GetOperation(ctx, "home", "op_1"); return err }); err != nil {
+				if err := g.DB.View(ctx, func(s *store.Snap) (err error) { op, err = s.Ledger().GetOperation(ctx, "home", "op_1"); return err }); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -72,12 +72,12 @@ func TestG14_TheLoopLooksWhenAnApprovalExpires(t *testing.T) {
 	ctx := t.Context()
 	g, _, _ := sender(t, reeve.Keyed)
 	if err := g.DB.Update(ctx, func(tx *store.Tx) error {
-		a, err := tx.GetAgent(ctx, "home", "agt_one")
+		a, err := tx.Agents().GetAgent(ctx, "home", "agt_one")
 		if err != nil {
 			return err
 		}
 		a.Policy.Tools = map[string]reeve.Answer{"send": reeve.Ask}
-		return tx.UpdateAgent(ctx, a)
+		return tx.Agents().UpdateAgent(ctx, a)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -107,12 +107,12 @@ func TestG14_ManyApprovalsExpireAtOnce(t *testing.T) {
 	ctx := t.Context()
 	g, _, _ := sender(t, reeve.Keyed)
 	if err := g.DB.Update(ctx, func(tx *store.Tx) error {
-		a, err := tx.GetAgent(ctx, "home", "agt_one")
+		a, err := tx.Agents().GetAgent(ctx, "home", "agt_one")
 		if err != nil {
 			return err
 		}
 		a.Policy.Tools = map[string]reeve.Answer{"send": reeve.Ask}
-		return tx.UpdateAgent(ctx, a)
+		return tx.Agents().UpdateAgent(ctx, a)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestG14_ManyApprovalsExpireAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := g.DB.View(ctx, func(s *store.Snap) error {
-		left, err := s.DueApprovals(ctx, 101)
+		left, err := s.Ledger().DueApprovals(ctx, 101)
 		if len(left) != 0 {
 			t.Errorf("%d are left", len(left))
 		}
@@ -148,19 +148,19 @@ func TestI09_ACorrectedAgentIsNotRefused(t *testing.T) {
 			config := func(a reeve.Agent, text string) {
 				t.Helper()
 				a.Config = []byte(text)
-				if err := g.DB.Update(ctx, func(tx *store.Tx) error { return tx.UpdateAgent(ctx, a) }); err != nil {
+				if err := g.DB.Update(ctx, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, a) }); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if err := g.DB.Update(ctx, func(tx *store.Tx) error {
-				return tx.InsertAgent(ctx, reeve.Agent{ID: "agt_boss", WorkspaceID: "home", Name: "boss", Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()})
+				return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_boss", WorkspaceID: "home", Name: "boss", Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()})
 			}); err != nil {
 				t.Fatal(err)
 			}
 			g.Meet(reeve.Run{ID: "run_1", WorkspaceID: "home", AgentID: "agt_one", Ancestors: []reeve.Ancestor{{AgentID: "agt_boss", Tools: []string{"send"}}}})
 			call := reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Run: "run_1", Via: reeve.ViaGo}
 			var a reeve.Agent
-			if err := g.DB.View(ctx, func(s *store.Snap) (err error) { a, err = s.GetAgent(ctx, "home", who); return err }); err != nil {
+			if err := g.DB.View(ctx, func(s *store.Snap) (err error) { a, err = s.Agents().GetAgent(ctx, "home", who); return err }); err != nil {
 				t.Fatal(err)
 			}
 			config(a, "{broken")

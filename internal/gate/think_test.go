@@ -32,13 +32,16 @@ func TestG17_NoQuestionKeepsItsClaim(t *testing.T) {
 			ctx := t.Context()
 			g, _, _ := sender(t, reeve.Read)
 			if err := g.DB.Update(ctx, func(tx *store.Tx) error {
-				return tx.PutBudget(ctx, "home", reeve.Budget{Subject: "agent:agt_one", Limit: reeve.Amount{Tokens: 1000}, OnExceed: reeve.EndOver})
+				return tx.Ledger().PutBudget(ctx, "home", reeve.Budget{Subject: "agent:agt_one", Limit: reeve.Amount{Tokens: 1000}, OnExceed: reeve.EndOver})
 			}); err != nil {
 				t.Fatal(err)
 			}
 			var b reeve.Budget
 			read := func() error {
-				return g.DB.View(ctx, func(s *store.Snap) (err error) { b, _, err = s.GetBudget(ctx, "home", "agent:agt_one"); return err })
+				return g.DB.View(ctx, func(s *store.Snap) (err error) {
+					b, _, err = s.Ledger().GetBudget(ctx, "home", "agent:agt_one")
+					return err
+				})
 			}
 			func() {
 				defer func() { _ = recover() }()
@@ -88,7 +91,7 @@ func TestG17_AnUnsureCommitIsNotChargedTwice(t *testing.T) {
 			ctx := t.Context()
 			g, e, sent := sender(t, reeve.Read)
 			if err := g.DB.Update(ctx, func(tx *store.Tx) error {
-				return tx.PutBudget(ctx, "home", reeve.Budget{Subject: "agent:agt_one", Limit: reeve.Amount{Tokens: 1000}, OnExceed: reeve.EndOver})
+				return tx.Ledger().PutBudget(ctx, "home", reeve.Budget{Subject: "agent:agt_one", Limit: reeve.Amount{Tokens: 1000}, OnExceed: reeve.EndOver})
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +99,7 @@ func TestG17_AnUnsureCommitIsNotChargedTwice(t *testing.T) {
 				t.Errorf("%d sent; %v", sent.Load(), err)
 			}
 			if err := g.DB.View(ctx, func(s *store.Snap) error {
-				b, _, err := s.GetBudget(ctx, "home", "agent:agt_one")
+				b, _, err := s.Ledger().GetBudget(ctx, "home", "agent:agt_one")
 				if b.Used.Tokens != c.used || !b.Reserved.IsZero() {
 					t.Errorf("%+v", b)
 				}

@@ -30,11 +30,11 @@ func TestG26_EveryCallKeepsItsDecisionTrace(t *testing.T) {
 			}
 			var info reeve.ActionInfo
 			if err := g.DB.View(ctx, func(s *store.Snap) error {
-				o, err := s.GetOperation(ctx, "home", op)
+				o, err := s.Ledger().GetOperation(ctx, "home", op)
 				if err != nil {
 					return err
 				}
-				c, err := s.GetCall(ctx, "home", o.CallID)
+				c, err := s.Ledger().GetCall(ctx, "home", o.CallID)
 				if err == nil {
 					info, err = c.Asked()
 				}

@@ -15,7 +15,7 @@ func (g *Gate) Undo(ctx context.Context, workspace, id, by string, via reeve.Via
 	var info reeve.ActionInfo
 	key := ""
 	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
-		if op, err = s.GetOperation(ctx, workspace, id); err != nil {
+		if op, err = s.Ledger().GetOperation(ctx, workspace, id); err != nil {
 			return err
 		}
 		if key, err = unspent(ctx, s, workspace, undoKey(id)); err != nil {
@@ -61,7 +61,7 @@ func undoKey(operation string) string { return reeve.Key(reeve.PrefixOperation, 
 // unspent gives an operation's id, or the next of those under which it is made again: the first that was not used, or whose operation did not come to nothing.
 func unspent(ctx context.Context, s *store.Snap, workspace, first string) (string, error) {
 	for again, key := 1, first; ; again++ {
-		op, used, err := s.FindOperation(ctx, workspace, key)
+		op, used, err := s.Ledger().FindOperation(ctx, workspace, key)
 		if err != nil || !used {
 			return key, err
 		}
@@ -85,13 +85,13 @@ func cameToNothing(ctx context.Context, s *store.Snap, op reeve.Operation) (bool
 		if err != nil || item.State != reeve.ProposalApplied {
 			return item.State.Void(), err
 		}
-		applied, err := s.GetOperation(ctx, op.WorkspaceID, item.OperationID)
+		applied, err := s.Ledger().GetOperation(ctx, op.WorkspaceID, item.OperationID)
 		if err != nil {
 			return false, err
 		}
 		return wasUndone(ctx, s, applied)
 	case reeve.Parked: // it is over if nobody has answered in time
-		a, _, err := s.LastApproval(ctx, op.ID)
+		a, _, err := s.Ledger().LastApproval(ctx, op.ID)
 		return a.Late(s.Now()), err
 	case reeve.Prepared, reeve.Dispatched, reeve.Unknown:
 	}
@@ -104,7 +104,7 @@ func wasUndone(ctx context.Context, s *store.Snap, op reeve.Operation) (bool, er
 	if err != nil {
 		return false, err
 	}
-	undo, made, err := s.FindOperation(ctx, op.WorkspaceID, key)
+	undo, made, err := s.Ledger().FindOperation(ctx, op.WorkspaceID, key)
 	if err != nil || !made || undo.State != reeve.ProposedOp {
 		return made && undo.State == reeve.Committed, err
 	}

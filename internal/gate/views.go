@@ -110,7 +110,7 @@ func (v *views) agent(ctx context.Context, g *Gate, workspace, agent string) (*a
 func (v *views) current(ctx context.Context, g *Gate, was *agentView, agent string) (*agentView, error) {
 	var now reeve.Workspace
 	err := g.DB.View(ctx, func(s *store.Snap) (err error) {
-		now, err = s.GetWorkspace(ctx, was.ws.ID)
+		now, err = s.Agents().GetWorkspace(ctx, was.ws.ID)
 		return err
 	})
 	if err != nil || now.Revision == was.ws.Revision {
@@ -132,7 +132,7 @@ func (v *views) load(ctx context.Context, g *Gate, s *store.Snap, workspace, age
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.GetAgent(ctx, workspace, agent)
+	a, err := s.Agents().GetAgent(ctx, workspace, agent)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (v *views) load(ctx context.Context, g *Gate, s *store.Snap, workspace, age
 	if out.profile, err = profileOf(ctx, s, workspace, a.Kind); err != nil {
 		return nil, err
 	}
-	list, err := s.AgentTools(ctx, a.ID)
+	list, err := s.Agents().AgentTools(ctx, a.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (v *views) load(ctx context.Context, g *Gate, s *store.Snap, workspace, age
 
 // workspace gives the view of a workspace at the snapshot's revision, reusing the cached one when it is the same.
 func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string) (*workspaceView, error) {
-	ws, err := s.GetWorkspace(ctx, id)
+	ws, err := s.Agents().GetWorkspace(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string
 		return cached, nil
 	}
 	w := &workspaceView{ws: ws, tools: map[string]*entry{}}
-	tools, err := s.Catalogue(ctx, id)
+	tools, err := s.Agents().Catalogue(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -192,13 +192,13 @@ func (v *views) workspace(ctx context.Context, g *Gate, s *store.Snap, id string
 		}
 		w.tools[t.ID] = g.Catalogue.entry(t)
 	}
-	if w.budgets, w.nested, err = s.HasBudgets(ctx, id); err != nil {
+	if w.budgets, w.nested, err = s.Ledger().HasBudgets(ctx, id); err != nil {
 		return nil, err
 	}
-	if w.watched, err = s.Watched(ctx, id); err != nil {
+	if w.watched, err = s.Queue().Watched(ctx, id); err != nil {
 		return nil, err
 	}
-	stored, err := s.OpenSecrets(ctx, id)
+	stored, err := s.Agents().OpenSecrets(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func BuiltinProfiles() []reeve.Profile {
 
 // profileOf gives what agents of a kind may do: the workspace's profile, else the built-in one, else nothing.
 func profileOf(ctx context.Context, s *store.Snap, workspace, kind string) (reeve.Profile, error) {
-	p, ok, err := s.GetProfile(ctx, workspace, kind)
+	p, ok, err := s.Agents().GetProfile(ctx, workspace, kind)
 	if err != nil || ok {
 		return p, err
 	}

@@ -10,7 +10,7 @@ import (
 // Withdraw takes back the calls of an automation's item that wait for a person, or that were approved and have not begun: a person has settled the item otherwise. Their approvals lapse,
 // and say why.
 func (g *Gate) Withdraw(ctx context.Context, tx *store.Tx, v reeve.Item, why string) error {
-	list, err := tx.WaitingOperations(ctx, v.WorkspaceID, v.LastRun)
+	list, err := tx.Ledger().WaitingOperations(ctx, v.WorkspaceID, v.LastRun)
 	if err != nil {
 		return err
 	}
@@ -33,14 +33,14 @@ func (g *Gate) Withdraw(ctx context.Context, tx *store.Tx, v reeve.Item, why str
 // Lapse takes back the calls that wait for a person of a run that was cancelled: nobody is asked about what can run no more. What a run that is over waits for from outside, it does not wait for any more.
 func (g *Gate) Lapse(ctx context.Context, tx *store.Tx, run reeve.Run) error {
 	if run.State.Final() && (run.State != reeve.RunCompleted || run.Pending > 0) {
-		if err := tx.Forgo(ctx, run); err != nil {
+		if err := tx.Ledger().Forgo(ctx, run); err != nil {
 			return err
 		}
 	}
 	if run.State != reeve.RunCancelled {
 		return nil
 	}
-	list, err := tx.WaitingOperations(ctx, run.WorkspaceID, run.ID)
+	list, err := tx.Ledger().WaitingOperations(ctx, run.WorkspaceID, run.ID)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func unask(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Err
 
 // takeBack denies an operation that waits for a person, or that one has let go and that has not begun. Its approval lapses.
 func takeBack(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error, step reeve.Step) error {
-	a, asked, err := tx.LastApproval(ctx, op.ID)
+	a, asked, err := tx.Ledger().LastApproval(ctx, op.ID)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func takeBack(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.
 		if a.State = reeve.Lapsed; was == reeve.Pending { // otherwise what the person said stays
 			a.Comment = why.Message
 		}
-		if err := tx.MoveApproval(ctx, a, was); err != nil {
+		if err := tx.Ledger().MoveApproval(ctx, a, was); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func settled(ctx context.Context, tx *store.Tx, op reeve.Operation, info reeve.A
 	if info.Item == "" {
 		return nil, nil
 	}
-	v, err := tx.GetItem(ctx, op.AgentID, info.Item)
+	v, err := tx.Automations().GetItem(ctx, op.AgentID, info.Item)
 	switch {
 	case err != nil:
 		return nil, err
@@ -112,7 +112,7 @@ func settled(ctx context.Context, tx *store.Tx, op reeve.Operation, info reeve.A
 
 // askedAs is what an operation's call said of itself.
 func askedAs(ctx context.Context, s *store.Snap, op reeve.Operation) (info reeve.ActionInfo, err error) {
-	c, err := s.GetCall(ctx, op.WorkspaceID, op.CallID)
+	c, err := s.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {
 		return info, err
 	}

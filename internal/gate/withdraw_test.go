@@ -19,12 +19,12 @@ func TestG15_ApprovedWhileItIsTakenBack(t *testing.T) {
 		}
 	}
 	update(func(tx *store.Tx) error {
-		a, err := tx.GetAgent(ctx, "home", "agt_one")
+		a, err := tx.Agents().GetAgent(ctx, "home", "agt_one")
 		if err != nil {
 			return err
 		}
 		a.Policy.Tools = map[string]reeve.Answer{"send": reeve.Ask}
-		return tx.UpdateAgent(ctx, a)
+		return tx.Agents().UpdateAgent(ctx, a)
 	})
 	res, err := g.Call(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Tool: "send", Tools: []string{"send"}, Args: []byte("{}"), Operation: "op_1", Via: reeve.ViaGo})
 	if err != nil || res.State != reeve.Parked {
@@ -35,8 +35,8 @@ func TestG15_ApprovedWhileItIsTakenBack(t *testing.T) {
 	read := func() {
 		t.Helper()
 		if err := g.DB.View(ctx, func(s *store.Snap) (err error) {
-			if op, err = s.GetOperation(ctx, "home", "op_1"); err == nil {
-				m, err = s.ListMessages(ctx, "home", op.ThreadID, "", 10)
+			if op, err = s.Ledger().GetOperation(ctx, "home", "op_1"); err == nil {
+				m, err = s.Ledger().ListMessages(ctx, "home", op.ThreadID, "", 10)
 			}
 			return err
 		}); err != nil {

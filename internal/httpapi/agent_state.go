@@ -11,11 +11,11 @@ import (
 func (h *agentHandlers) getState(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.AgentState], error) {
 	out := &body[reeve.AgentState]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+		a, err := snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
 			return err
 		}
-		out.Body, err = snap.AgentState(ctx, a.ID)
+		out.Body, err = snap.Agents().AgentState(ctx, a.ID)
 		return err
 	})
 }
@@ -29,11 +29,11 @@ func (h *agentHandlers) putState(ctx context.Context, who reeve.Principal, in *s
 	}
 	out := &body[reeve.AgentState]{}
 	return out, h.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
-		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
+		a, err := tx.Agents().GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
 			return nil, err
 		}
-		is, changed, err := tx.PutSlots(ctx, a, in.Body.Revision, in.Body.Slots)
+		is, changed, err := tx.Agents().PutSlots(ctx, a, in.Body.Revision, in.Body.Slots)
 		if out.Body = is; err != nil || !changed {
 			return nil, err
 		}
@@ -44,11 +44,11 @@ func (h *agentHandlers) putState(ctx context.Context, who reeve.Principal, in *s
 func (h *agentHandlers) getRuntime(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.AgentRuntime], error) {
 	out := &body[reeve.AgentRuntime]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+		a, err := snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
 			return err
 		}
-		out.Body, err = snap.Runtime(ctx, a.ID)
+		out.Body, err = snap.Agents().Runtime(ctx, a.ID)
 		return err
 	})
 }

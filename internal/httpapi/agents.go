@@ -21,7 +21,7 @@ func agentID(ctx context.Context, snap *store.Snap, workspace, name string) (str
 	if name == "" {
 		return "", nil
 	}
-	a, err := snap.GetAgent(ctx, workspace, name)
+	a, err := snap.Agents().GetAgent(ctx, workspace, name)
 	return a.ID, err
 }
 
@@ -45,7 +45,7 @@ func (h *agentHandlers) list(ctx context.Context, who reeve.Principal, in *struc
 	}
 	out := &body[api.AgentList]{}
 	err = h.db.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body.Agents, err = snap.ListAgents(ctx, who.Workspace, after, in.Limit)
+		out.Body.Agents, err = snap.Agents().ListAgents(ctx, who.Workspace, after, in.Limit)
 		return err
 	})
 	if n := len(out.Body.Agents); n == in.Limit {
@@ -73,16 +73,16 @@ func (h *agentHandlers) create(ctx context.Context, who reeve.Principal, in *str
 		if err := settle(ctx, tx, &a, in.Body); err != nil {
 			return err
 		}
-		if err := tx.InsertAgent(ctx, a); err != nil {
+		if err := tx.Agents().InsertAgent(ctx, a); err != nil {
 			return err
 		}
-		if err := tx.StampAgent(ctx, a.ID); err != nil {
+		if err := tx.Agents().StampAgent(ctx, a.ID); err != nil {
 			return err
 		}
-		if out.Body, err = tx.GetAgent(ctx, who.Workspace, a.ID); err != nil { // as the store has it
+		if out.Body, err = tx.Agents().GetAgent(ctx, who.Workspace, a.ID); err != nil { // as the store has it
 			return err
 		}
-		return tx.Answer(ctx, out.Body)
+		return tx.Ledger().Answer(ctx, out.Body)
 	})
 }
 
@@ -104,7 +104,7 @@ func settle(ctx context.Context, tx *store.Tx, a *reeve.Agent, r api.AgentReques
 		if _, named := was[id]; named {
 			continue
 		}
-		_, err := tx.GetTool(ctx, a.WorkspaceID, id)
+		_, err := tx.Agents().GetTool(ctx, a.WorkspaceID, id)
 		if reeve.CodeOf(err) == reeve.NotFound {
 			return (&reeve.Error{Code: reeve.Validation, Message: "the policy names a tool that does not exist",
 				Fields: []reeve.Field{{Path: "/policy/tools/" + id, Message: "is no tool", Expected: "the id of a tool"}}}).Hintf("reeve tools lists them; nothing was changed")
@@ -160,7 +160,7 @@ func change(a *reeve.Agent, r api.AgentRequest) error {
 func (h *agentHandlers) get(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[reeve.Agent], error) {
 	out := &body[reeve.Agent]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body, err = snap.GetAgent(ctx, who.Workspace, in.Agent)
+		out.Body, err = snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)
 		return err
 	})
 }
@@ -174,7 +174,7 @@ func (h *agentHandlers) update(ctx context.Context, who reeve.Principal, in *str
 		if err := tx.Revise(ctx, who.Workspace); err != nil {
 			return err
 		}
-		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
+		a, err := tx.Agents().GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
 			return err
 		}
@@ -186,10 +186,10 @@ func (h *agentHandlers) update(ctx context.Context, who reeve.Principal, in *str
 				return err
 			}
 		}
-		if err := tx.ChangeAgent(ctx, a); err != nil {
+		if err := tx.Agents().ChangeAgent(ctx, a); err != nil {
 			return err
 		}
-		out.Body, err = tx.GetAgent(ctx, who.Workspace, a.ID) // as the store has it
+		out.Body, err = tx.Agents().GetAgent(ctx, who.Workspace, a.ID) // as the store has it
 		return err
 	})
 	if err == nil && out.Body.Lifecycle == reeve.AgentDestroyed {
@@ -213,13 +213,13 @@ func (h *agentHandlers) remove(ctx context.Context, who reeve.Principal, in *Age
 		if err := tx.Revise(ctx, who.Workspace); err != nil {
 			return err
 		}
-		if a, err = tx.GetAgent(ctx, who.Workspace, in.Agent); err != nil {
+		if a, err = tx.Agents().GetAgent(ctx, who.Workspace, in.Agent); err != nil {
 			return err
 		}
 		if err := h.retire(ctx, tx, a, "removed"); err != nil { // before its turns end, which tells what their calls came to
 			return err
 		}
-		return tx.DeleteAgent(ctx, who.Workspace, a.ID)
+		return tx.Agents().DeleteAgent(ctx, who.Workspace, a.ID)
 	})
 	if err == nil {
 		h.scheduler.Interrupt(who.Workspace, a.ID, reeve.ErrEnded)
@@ -239,7 +239,7 @@ func (h *agentHandlers) listMessages(ctx context.Context, who reeve.Principal, i
 	}
 	out := &body[api.MessageList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		a, gone := snap.GetAgent(ctx, who.Workspace, in.Agent)
+		a, gone := snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)
 		if reeve.CodeOf(gone) == reeve.NotFound && reeve.IsID(in.Agent) {
 			a.ID = in.Agent // what a removed agent did is still there to be read, by its id
 		} else if gone != nil {
@@ -266,17 +266,17 @@ func (h *agentHandlers) listMessages(ctx context.Context, who reeve.Principal, i
 // messages reads a page of an agent's thread: of a session or a run, or of the caller's default session. What a turn wrote is in the thread of its conversation, with all other turns.
 func messages(ctx context.Context, snap *store.Snap, who reeve.Principal, agent, session, run string, page Page) ([]reeve.Message, error) {
 	if run == "" {
-		return snap.ListMessages(ctx, who.Workspace, reeve.SessionThread(agent, cmp.Or(session, reeve.DefaultSession(who.User))), page.Cursor, page.Limit)
+		return snap.Ledger().ListMessages(ctx, who.Workspace, reeve.SessionThread(agent, cmp.Or(session, reeve.DefaultSession(who.User))), page.Cursor, page.Limit)
 	}
 	if no, err := hiddenRun(ctx, snap, who, run); err != nil || no {
 		return []reeve.Message{}, err // as of a run that never was
 	}
-	is, err := snap.GetRun(ctx, who.Workspace, run)
+	is, err := snap.Runs().GetRun(ctx, who.Workspace, run)
 	switch {
 	case err == nil && is.Reason == reeve.ReasonUser && is.AgentID == agent:
-		return snap.ListRunMessages(ctx, who.Workspace, run, page.Cursor, page.Limit)
+		return snap.Ledger().ListRunMessages(ctx, who.Workspace, run, page.Cursor, page.Limit)
 	case err != nil && reeve.CodeOf(err) != reeve.NotFound: // any name may be a run's
 		return nil, err
 	}
-	return snap.ListMessages(ctx, who.Workspace, reeve.RunThread(agent, run), page.Cursor, page.Limit)
+	return snap.Ledger().ListMessages(ctx, who.Workspace, reeve.RunThread(agent, run), page.Cursor, page.Limit)
 }

@@ -26,7 +26,7 @@ func (h *approvalHandlers) inbox(ctx context.Context, who reeve.Principal, _ *Sc
 			err = h.redactor.oversee(ctx, snap, who, out.Body.Approvals, out.Body.Proposals)
 		}
 		if err == nil {
-			out.Body.Hold, err = snap.Hold(ctx)
+			out.Body.Hold, err = snap.System().Hold(ctx)
 		}
 		for i := 0; i < len(out.Body.Unknown) && err == nil; i++ {
 			err = withArgs(ctx, snap, &out.Body.Unknown[i])
@@ -38,19 +38,19 @@ func (h *approvalHandlers) inbox(ctx context.Context, who reeve.Principal, _ *Sc
 // waiting reads what waits for a person: of each kind so much as the inbox shows.
 func waiting(ctx context.Context, snap *store.Snap, who reeve.Principal) (in api.Inbox, err error) {
 	const most = inboxLimit + 1
-	if in.Approvals, err = snap.ListApprovals(ctx, who.Workspace, reeve.Pending, "", most); err != nil {
+	if in.Approvals, err = snap.Ledger().ListApprovals(ctx, who.Workspace, reeve.Pending, "", most); err != nil {
 		return in, err
 	}
-	if in.Unknown, err = snap.ListUnknown(ctx, who.Workspace, most); err != nil {
+	if in.Unknown, err = snap.Ledger().ListUnknown(ctx, who.Workspace, most); err != nil {
 		return in, err
 	}
-	if in.Proposals, err = snap.ListProposals(ctx, who.Workspace, store.ProposalFilter{State: reeve.ProposalPending, Limit: most}); err != nil {
+	if in.Proposals, err = snap.Ledger().ListProposals(ctx, who.Workspace, store.ProposalFilter{State: reeve.ProposalPending, Limit: most}); err != nil {
 		return in, err
 	}
-	if in.Items, err = snap.WaitingItems(ctx, who.Workspace, most); err != nil {
+	if in.Items, err = snap.Automations().WaitingItems(ctx, who.Workspace, most); err != nil {
 		return in, err
 	}
-	in.Questions, err = snap.AskingErrands(ctx, who.Workspace, eyes(who), most)
+	in.Questions, err = snap.Automations().AskingErrands(ctx, who.Workspace, eyes(who), most)
 	in.More = max(len(in.Approvals), len(in.Unknown), len(in.Proposals), len(in.Items), len(in.Questions)) > inboxLimit
 	in.Approvals, in.Unknown, in.Proposals = shownOf(in.Approvals), shownOf(in.Unknown), shownOf(in.Proposals)
 	in.Items, in.Questions = shownOf(in.Items), shownOf(in.Questions)
@@ -69,7 +69,7 @@ func (h *approvalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 	}
 	out := &body[api.ApprovalList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body.Approvals, err = snap.ListApprovals(ctx, who.Workspace, in.State, in.Cursor, in.Limit); err != nil {
+		if out.Body.Approvals, err = snap.Ledger().ListApprovals(ctx, who.Workspace, in.State, in.Cursor, in.Limit); err != nil {
 			return err
 		}
 		return h.redactor.oversee(ctx, snap, who, out.Body.Approvals, nil)
@@ -83,7 +83,7 @@ func (h *approvalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 func (h *approvalHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Approval], error) {
 	out := &body[reeve.Approval]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		a, err := snap.GetApproval(ctx, who.Workspace, in.ID)
+		a, err := snap.Ledger().GetApproval(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
 		}

@@ -136,7 +136,7 @@ func Recognize(ctx context.Context, snap *store.Snap, token string) (store.Crede
 	if !ok || i < 0 || !reeve.IsID(rest[:i]) {
 		return store.Credential{}, wrong
 	}
-	c, found, err := snap.GetCredential(ctx, rest[:i])
+	c, found, err := snap.Agents().GetCredential(ctx, rest[:i])
 	if err != nil {
 		return c, err
 	}
@@ -177,7 +177,7 @@ func (l *limiter) allow(who string) error {
 
 // serverWide lets only server tokens through: what concerns the whole server is no single workspace's business.
 func serverWide(ctx context.Context, snap *store.Snap, who reeve.Principal) error {
-	mine, _, err := snap.GetCredential(ctx, who.TokenID)
+	mine, _, err := snap.Agents().GetCredential(ctx, who.TokenID)
 	if err != nil {
 		return err
 	}

@@ -30,11 +30,11 @@ func (h *automationFileHandlers) list(ctx context.Context, who reeve.Principal, 
 	}
 	out := &body[api.SessionFileList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
+		m, err := snap.Automations().GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
 		}
-		out.Body.Files, err = snap.SessionFilesAfter(ctx, who.Workspace, filesOf(m), after, in.Limit)
+		out.Body.Files, err = snap.Chat().SessionFilesAfter(ctx, who.Workspace, filesOf(m), after, in.Limit)
 		return err
 	})
 	if n := len(out.Body.Files); n == in.Limit {
@@ -49,19 +49,19 @@ func (h *automationFileHandlers) get(ctx context.Context, who reeve.Principal, i
 }) (*body[api.SessionFileContent], error) {
 	out := &body[api.SessionFileContent]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
+		m, err := snap.Automations().GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
 		}
 		name := "/" + strings.TrimPrefix(in.Path, "/")
-		f, ok, err := snap.FindSessionFile(ctx, who.Workspace, filesOf(m), name)
+		f, ok, err := snap.Chat().FindSessionFile(ctx, who.Workspace, filesOf(m), name)
 		if err == nil && !ok {
 			err = reeve.Errorf(reeve.NotFound, "the automation has no file %s", name).Hintf("list its files: reeve automations files %s", m.Name)
 		}
 		if err != nil {
 			return err
 		}
-		text, _, err := snap.GetSessionFile(ctx, who.Workspace, filesOf(m), name)
+		text, _, err := snap.Chat().GetSessionFile(ctx, who.Workspace, filesOf(m), name)
 		if err != nil {
 			return err
 		}

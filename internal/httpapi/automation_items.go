@@ -23,11 +23,11 @@ func (h *itemHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 }) (*body[reeve.ItemList], error) {
 	out := &body[reeve.ItemList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
+		m, err := snap.Automations().GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
 		}
-		out.Body, err = snap.ListLedger(ctx, m.AgentID, reeve.ItemFilter{State: in.State, ID: in.Item, Limit: in.Limit, Offset: in.Offset})
+		out.Body, err = snap.Automations().ListLedger(ctx, m.AgentID, reeve.ItemFilter{State: in.State, ID: in.Item, Limit: in.Limit, Offset: in.Offset})
 		return err
 	})
 }
@@ -38,14 +38,14 @@ func (h *itemHandlers) get(ctx context.Context, who reeve.Principal, in *struct 
 }) (*body[api.ItemHistory], error) {
 	out := &body[api.ItemHistory]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
+		m, err := snap.Automations().GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
 		}
-		if out.Body.Item, err = snap.GetItem(ctx, m.AgentID, in.Item); err != nil {
+		if out.Body.Item, err = snap.Automations().GetItem(ctx, m.AgentID, in.Item); err != nil {
 			return err
 		}
-		out.Body.Attempts, err = snap.ListAttempts(ctx, m.AgentID, in.Item)
+		out.Body.Attempts, err = snap.Automations().ListAttempts(ctx, m.AgentID, in.Item)
 		return err
 	})
 }

@@ -31,7 +31,7 @@ type RunPath struct {
 // find reads a run of an automation that the caller may see.
 func (h *automationRunHandlers) find(ctx context.Context, who reeve.Principal, id, run string) (out reeve.AutomationRun, err error) {
 	err = h.db.View(ctx, func(snap *store.Snap) error {
-		m, err := snap.GetAutomation(ctx, who.Workspace, id)
+		m, err := snap.Automations().GetAutomation(ctx, who.Workspace, id)
 		if err != nil {
 			return err
 		}
@@ -43,10 +43,10 @@ func (h *automationRunHandlers) find(ctx context.Context, who reeve.Principal, i
 			return err
 		}
 		out.Run = &r
-		if r.GoesOn, err = snap.GoesOn(ctx, r); err != nil {
+		if r.GoesOn, err = snap.Runs().GoesOn(ctx, r); err != nil {
 			return err
 		}
-		out.Script, _, err = snap.FindScriptRunOf(ctx, who.Workspace, r.ID)
+		out.Script, _, err = snap.Automations().FindScriptRunOf(ctx, who.Workspace, r.ID)
 		return err
 	})
 	return out, err

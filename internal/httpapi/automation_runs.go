@@ -35,15 +35,15 @@ func (h *automationRunHandlers) list(ctx context.Context, who reeve.Principal, i
 	}
 	out := &body[api.AutomationRunList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
+		m, err := snap.Automations().GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
 		}
-		runs, err := snap.ListRuns(ctx, who.Workspace, store.RunFilter{Agent: m.AgentID, For: eyes(who), Before: in.Cursor, Limit: in.Limit})
+		runs, err := snap.Runs().ListRuns(ctx, who.Workspace, store.RunFilter{Agent: m.AgentID, For: eyes(who), Before: in.Cursor, Limit: in.Limit})
 		out.Body.Runs = make([]reeve.AutomationRun, len(runs))
 		for i := 0; i < len(runs) && err == nil; i++ {
 			out.Body.Runs[i].Run = &runs[i]
-			out.Body.Runs[i].Script, _, err = snap.FindScriptRunOf(ctx, who.Workspace, runs[i].ID)
+			out.Body.Runs[i].Script, _, err = snap.Automations().FindScriptRunOf(ctx, who.Workspace, runs[i].ID)
 		}
 		if n := len(runs); n == in.Limit {
 			out.Body.Next = runs[n-1].ID
@@ -75,7 +75,7 @@ func (h *automationRunHandlers) getPlan(ctx context.Context, who reeve.Principal
 			return err
 		}
 		out.Body.RunID, out.Body.AgentID = note.RunID, note.AgentID
-		out.Body.Calls, err = snap.ListPlanned(ctx, who.Workspace, in.ID, int(after), in.Limit)
+		out.Body.Calls, err = snap.Automations().ListPlanned(ctx, who.Workspace, in.ID, int(after), in.Limit)
 		return err
 	})
 	if n := len(out.Body.Calls); n == in.Limit {
@@ -86,7 +86,7 @@ func (h *automationRunHandlers) getPlan(ctx context.Context, who reeve.Principal
 
 // planFor reads what is noted of a dry run that the caller may see.
 func planFor(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (reeve.ScriptRun, error) {
-	note, ok, err := snap.FindScriptRunOf(ctx, who.Workspace, id)
+	note, ok, err := snap.Automations().FindScriptRunOf(ctx, who.Workspace, id)
 	if err != nil {
 		return note, err
 	}

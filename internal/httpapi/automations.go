@@ -98,7 +98,7 @@ func (h *automationHandlers) list(ctx context.Context, who reeve.Principal, in *
 	}
 	out := &body[api.AutomationList]{}
 	err = h.db.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body.Automations, err = snap.ListAutomations(ctx, who.Workspace, after, in.Limit)
+		out.Body.Automations, err = snap.Automations().ListAutomations(ctx, who.Workspace, after, in.Limit)
 		return err
 	})
 	if n := len(out.Body.Automations); n == in.Limit {
@@ -122,7 +122,7 @@ func (h *automationHandlers) create(ctx context.Context, who reeve.Principal, in
 func (h *automationHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Automation], error) {
 	out := &body[reeve.Automation]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body, err = snap.GetAutomation(ctx, who.Workspace, in.ID)
+		out.Body, err = snap.Automations().GetAutomation(ctx, who.Workspace, in.ID)
 		return err
 	})
 }
@@ -133,12 +133,12 @@ const mostVersions = 1000
 func (h *automationHandlers) listVersions(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.ScriptVersionList], error) {
 	out := &body[api.ScriptVersionList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
+		m, err := snap.Automations().GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
 		}
 		out.Body.Active = m.Version
-		out.Body.Versions, err = snap.ListVersions(ctx, m.AgentID, mostVersions)
+		out.Body.Versions, err = snap.Automations().ListVersions(ctx, m.AgentID, mostVersions)
 		return err
 	})
 }
@@ -157,7 +157,7 @@ func (h *automationHandlers) getVersion(ctx context.Context, who reeve.Principal
 }) (*body[reeve.ScriptVersion], error) {
 	out := &body[reeve.ScriptVersion]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
+		m, err := snap.Automations().GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
 		}
@@ -165,7 +165,7 @@ func (h *automationHandlers) getVersion(ctx context.Context, who reeve.Principal
 		if err != nil {
 			return err
 		}
-		out.Body, err = snap.GetVersion(ctx, m.AgentID, major, minor)
+		out.Body, err = snap.Automations().GetVersion(ctx, m.AgentID, major, minor)
 		return err
 	})
 }

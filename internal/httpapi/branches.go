@@ -63,13 +63,13 @@ func (h *branchHandlers) list(ctx context.Context, who reeve.Principal, in *stru
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
 		f := store.BranchFilter{User: chat.Sees(who), State: in.State, Before: in.Cursor, Limit: in.Limit}
 		if in.Project != "" {
-			p, err := snap.GetProject(ctx, who.Workspace, in.Project)
+			p, err := snap.Agents().GetProject(ctx, who.Workspace, in.Project)
 			if err != nil {
 				return err
 			}
 			f.Project = p.ID
 		}
-		out.Body.Branches, err = snap.ListBranches(ctx, who.Workspace, f)
+		out.Body.Branches, err = snap.Agents().ListBranches(ctx, who.Workspace, f)
 		return err
 	})
 	if n := len(out.Body.Branches); n == in.Limit {
@@ -81,7 +81,7 @@ func (h *branchHandlers) list(ctx context.Context, who reeve.Principal, in *stru
 // find reads a branch that the caller may see.
 func (h *branchHandlers) find(ctx context.Context, who reeve.Principal, id string) (b reeve.Branch, err error) {
 	err = h.db.View(ctx, func(snap *store.Snap) error {
-		b, err = snap.GetBranch(ctx, who.Workspace, chat.Sees(who), id)
+		b, err = snap.Agents().GetBranch(ctx, who.Workspace, chat.Sees(who), id)
 		return err
 	})
 	return b, err

@@ -17,7 +17,7 @@ type budgetHandlers struct {
 func (h *budgetHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.BudgetList], error) {
 	out := &body[api.BudgetList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body.Budgets, err = snap.ListBudgets(ctx, who.Workspace)
+		out.Body.Budgets, err = snap.Ledger().ListBudgets(ctx, who.Workspace)
 		return err
 	})
 }
@@ -62,17 +62,17 @@ func (h *budgetHandlers) put(ctx context.Context, who reeve.Principal, in *struc
 	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {
 		for _, s := range []*string{&b.Subject, &b.Parent} {
 			if name, ok := cutAgent(*s); ok {
-				a, err := tx.GetAgent(ctx, who.Workspace, name)
+				a, err := tx.Agents().GetAgent(ctx, who.Workspace, name)
 				if err != nil {
 					return err
 				}
 				*s = "agent:" + a.ID
 			}
 		}
-		if err := tx.PutBudget(ctx, who.Workspace, b); err != nil {
+		if err := tx.Ledger().PutBudget(ctx, who.Workspace, b); err != nil {
 			return err
 		}
-		out.Body, _, err = tx.GetBudget(ctx, who.Workspace, b.Subject)
+		out.Body, _, err = tx.Ledger().GetBudget(ctx, who.Workspace, b.Subject)
 		return err
 	})
 }
@@ -89,10 +89,10 @@ func (h *budgetHandlers) remove(ctx context.Context, who reeve.Principal, in *Su
 	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
 		subject := in.Subject
 		if name, ok := cutAgent(subject); ok {
-			if a, err := tx.GetAgent(ctx, who.Workspace, name); err == nil {
+			if a, err := tx.Agents().GetAgent(ctx, who.Workspace, name); err == nil {
 				subject = "agent:" + a.ID
 			}
 		}
-		return tx.DeleteBudget(ctx, who.Workspace, subject)
+		return tx.Ledger().DeleteBudget(ctx, who.Workspace, subject)
 	})
 }

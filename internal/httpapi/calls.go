@@ -52,7 +52,7 @@ func (h *callHandlers) prepare(ctx context.Context, who reeve.Principal, agent, 
 		if err := mayEnter(ctx, snap, who, c.Session, c.Run); err != nil || c.Operation == "" {
 			return err
 		}
-		a, err := snap.GetAgent(ctx, who.Workspace, agent)
+		a, err := snap.Agents().GetAgent(ctx, who.Workspace, agent)
 		c.Agent, c.Operation = a.ID, reeve.OperationKey(who.Workspace, a.ID, c.Operation)
 		return err
 	})
@@ -166,7 +166,7 @@ func (h *callHandlers) readOutput(ctx context.Context, who reeve.Principal, in *
 		if who.Role.Allows(reeve.Member) {
 			inv = shown.Deciding()
 		}
-		got, err := snap.GetOutput(ctx, inv, in.Hash, in.Offset, in.Limit)
+		got, err := snap.Ledger().GetOutput(ctx, inv, in.Hash, in.Offset, in.Limit)
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ type controlHandlers struct {
 func (h *controlHandlers) showHold(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.HoldReport], error) {
 	out := &body[api.HoldReport]{Body: api.HoldReport{Work: []reeve.HeldWork{}}}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		hold, err := snap.Hold(ctx)
+		hold, err := snap.System().Hold(ctx)
 		if err != nil || hold == nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func (h *controlHandlers) showHold(ctx context.Context, who reeve.Principal, _ *
 		workspaces := []string{who.Workspace}
 		switch err := serverWide(ctx, snap, who); reeve.CodeOf(err) {
 		case "":
-			if workspaces, err = snap.WorkspaceIDs(ctx); err != nil {
+			if workspaces, err = snap.Agents().WorkspaceIDs(ctx); err != nil {
 				return err
 			}
 		case reeve.Forbidden:
@@ -43,7 +43,7 @@ func (h *controlHandlers) showHold(ctx context.Context, who reeve.Principal, _ *
 			return err
 		}
 		for _, w := range workspaces {
-			work, counts, err := snap.HeldWork(ctx, w, heldShown)
+			work, counts, err := snap.System().HeldWork(ctx, w, heldShown)
 			if err != nil {
 				return err
 			}
@@ -111,7 +111,7 @@ func (h *controlHandlers) resume(ctx context.Context, who reeve.Principal, in *s
 // held.
 func (h *controlHandlers) release(ctx context.Context, who reeve.Principal, r api.ResumeRequest) (released bool, err error) {
 	var held bool
-	if err := h.db.View(ctx, func(snap *store.Snap) (err error) { held, err = snap.Held(ctx); return err }); err != nil {
+	if err := h.db.View(ctx, func(snap *store.Snap) (err error) { held, err = snap.System().Held(ctx); return err }); err != nil {
 		return false, err
 	}
 	if !held && len(r.Skip) == 0 && !r.SkipAll {
@@ -120,7 +120,7 @@ func (h *controlHandlers) release(ctx context.Context, who reeve.Principal, r ap
 	var over []reeve.Run
 	err = h.db.Update(ctx, func(tx *store.Tx) error {
 		over, released = nil, false
-		hold, err := tx.Hold(ctx)
+		hold, err := tx.System().Hold(ctx)
 		if err != nil {
 			return err
 		}
@@ -151,10 +151,10 @@ func (h *controlHandlers) release(ctx context.Context, who reeve.Principal, r ap
 			return err
 		}
 		released = true
-		if err := tx.Release(ctx); err != nil {
+		if err := tx.System().Release(ctx); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, nil)
+		return tx.Ledger().Answer(ctx, nil)
 	})
 	if err == nil && released {
 		h.scheduler.Resumed(over)
@@ -168,13 +168,13 @@ func chosen(ctx context.Context, snap *store.Snap, r api.ResumeRequest) (skip []
 	if len(r.Skip) == 0 && !r.SkipAll {
 		return nil, nil
 	}
-	workspaces, err := snap.WorkspaceIDs(ctx)
+	workspaces, err := snap.Agents().WorkspaceIDs(ctx)
 	if err != nil {
 		return nil, err
 	}
 	left := slices.Clone(r.Skip)
 	for _, w := range workspaces {
-		work, _, err := snap.HeldWork(ctx, w, math.MaxInt32)
+		work, _, err := snap.System().HeldWork(ctx, w, math.MaxInt32)
 		if err != nil {
 			return nil, err
 		}
@@ -202,7 +202,7 @@ func (h *controlHandlers) stop(ctx context.Context, who reeve.Principal, in *str
 	}
 	if in.Body.Agent != "" { // before the switch is set: the caller may leave then
 		if err := h.db.View(ctx, func(snap *store.Snap) error {
-			a, err := snap.GetAgent(ctx, who.Workspace, in.Body.Agent)
+			a, err := snap.Agents().GetAgent(ctx, who.Workspace, in.Body.Agent)
 			agent, why = a.ID, "the agent "+a.Name+" was stopped"
 			return err
 		}); err != nil {

@@ -74,7 +74,7 @@ func schemaOf[T any](router huma.API) *huma.Schema {
 
 // see reads a conversation that somebody may see.
 func see(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (reeve.Conversation, error) {
-	return snap.GetConversation(ctx, who.Workspace, chat.Sees(who), id)
+	return snap.Chat().GetConversation(ctx, who.Workspace, chat.Sees(who), id)
 }
 
 // conversationHandlers serves conversations, their participants, messages, frames and files.
@@ -100,7 +100,7 @@ func (h *conversationHandlers) list(ctx context.Context, who reeve.Principal, in
 	err := h.db.View(ctx, func(snap *store.Snap) error {
 		f := store.ConversationFilter{User: chat.Sees(who), State: in.State, Before: in.Cursor, Limit: in.Limit}
 		if f.User == "" && in.User != "" {
-			if known, err := snap.HasUser(ctx, who.Workspace, in.User); err != nil {
+			if known, err := snap.Agents().HasUser(ctx, who.Workspace, in.User); err != nil {
 				return err
 			} else if !known {
 				return absent("user", in.User)
@@ -113,7 +113,7 @@ func (h *conversationHandlers) list(ctx context.Context, who reeve.Principal, in
 		if f.Agent, err = agentID(ctx, snap, who.Workspace, in.Agent); err != nil {
 			return err
 		}
-		out.Body.Conversations, err = snap.ListConversations(ctx, who.Workspace, f)
+		out.Body.Conversations, err = snap.Chat().ListConversations(ctx, who.Workspace, f)
 		return err
 	})
 	if n := len(out.Body.Conversations); n == in.Limit {
@@ -148,7 +148,7 @@ func (h *conversationHandlers) update(ctx context.Context, who reeve.Principal, 
 		if err != nil {
 			return err
 		}
-		if err := tx.ChangeConversation(ctx, c.ID, in.Body); err != nil {
+		if err := tx.Chat().ChangeConversation(ctx, c.ID, in.Body); err != nil {
 			return err
 		}
 		out.Body, err = see(ctx, &tx.Snap, who, in.ID)
@@ -170,7 +170,7 @@ func (h *conversationHandlers) addParticipant(ctx context.Context, who reeve.Pri
 		}
 		p := reeve.Participant{Kind: in.Body.Kind, ID: in.Body.ID, AddedBy: who.User}
 		if p.Kind == reeve.AgentParticipant {
-			a, err := tx.GetAgent(ctx, who.Workspace, p.ID)
+			a, err := tx.Agents().GetAgent(ctx, who.Workspace, p.ID)
 			if err != nil {
 				return err
 			}
@@ -181,17 +181,17 @@ func (h *conversationHandlers) addParticipant(ctx context.Context, who reeve.Pri
 		} else if err := chat.Knows(ctx, &tx.Snap, who.Workspace, p.ID, "/id"); err != nil {
 			return err
 		}
-		fresh, err := tx.AddParticipant(ctx, in.ID, p)
+		fresh, err := tx.Chat().AddParticipant(ctx, in.ID, p)
 		if err == nil && !fresh {
 			err = reeve.Errorf(reeve.AlreadyExists, "%q takes part already", in.Body.ID)
 		}
 		if err != nil {
 			return err
 		}
-		if out.Body, err = tx.GetConversation(ctx, who.Workspace, "", in.ID); err != nil {
+		if out.Body, err = tx.Chat().GetConversation(ctx, who.Workspace, "", in.ID); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, out.Body)
+		return tx.Ledger().Answer(ctx, out.Body)
 	})
 }
 
@@ -203,7 +203,7 @@ func (h *conversationHandlers) removeParticipant(ctx context.Context, who reeve.
 }) (*none, error) {
 	defer h.streams.Recheck()
 	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.HoldConversation(ctx, in.ID); err != nil { // so that of two who go at once, one sees that the other has gone
+		if err := tx.Chat().HoldConversation(ctx, in.ID); err != nil { // so that of two who go at once, one sees that the other has gone
 			return err
 		}
 		c, err := see(ctx, &tx.Snap, who, in.ID)
@@ -222,7 +222,7 @@ func (h *conversationHandlers) removeParticipant(ctx context.Context, who reeve.
 		case left == 0:
 			return reeve.Errorf(reeve.Conflict, "nobody would be left in the conversation").Hintf("complete the conversation instead")
 		}
-		ok, err := tx.RemoveParticipant(ctx, in.ID, in.Kind, in.Participant)
+		ok, err := tx.Chat().RemoveParticipant(ctx, in.ID, in.Kind, in.Participant)
 		if err == nil && !ok {
 			err = reeve.Errorf(reeve.NotFound, "%s %q takes no part", in.Kind, in.Participant)
 		}
@@ -243,7 +243,7 @@ func (h *conversationHandlers) listMessages(ctx context.Context, who reeve.Princ
 		if err != nil {
 			return err
 		}
-		out.Body.Messages, err = snap.ListMessages(ctx, who.Workspace, c.ThreadID(), in.Cursor, in.Limit)
+		out.Body.Messages, err = snap.Ledger().ListMessages(ctx, who.Workspace, c.ThreadID(), in.Cursor, in.Limit)
 		return err
 	})
 	if n := len(out.Body.Messages); n == in.Limit {
@@ -263,13 +263,13 @@ func (h *conversationHandlers) listFrames(ctx context.Context, who reeve.Princip
 		if err != nil {
 			return err
 		}
-		if out.Body.Frames, err = snap.ListFrames(ctx, c.ID, in.After, in.Limit); err != nil {
+		if out.Body.Frames, err = snap.Chat().ListFrames(ctx, c.ID, in.After, in.Limit); err != nil {
 			return err
 		}
 		for i := range out.Body.Frames {
 			out.Body.Frames[i].ConversationID = c.ID
 		}
-		if out.Body.Last, err = snap.LastFrame(ctx, c.ID); err != nil {
+		if out.Body.Last, err = snap.Chat().LastFrame(ctx, c.ID); err != nil {
 			return err
 		}
 		return chat.Reached(in.After, out.Body.Last)

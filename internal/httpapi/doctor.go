@@ -52,7 +52,7 @@ func (h *doctorHandlers) checkTools(ctx context.Context, who reeve.Principal) (r
 func (h *doctorHandlers) checkAgents(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
 	return part, h.db.View(ctx, func(snap *store.Snap) error {
 		var said, hints []string
-		settings, err := snap.ListSettings(ctx, who.Workspace)
+		settings, err := snap.Agents().ListSettings(ctx, who.Workspace)
 		for _, v := range settings {
 			if why := h.gate.Catalogue.Unfit(v.Tool, v.Config); why != "" {
 				said = append(said, v.Agent+": the tool "+v.Tool.ID+": "+why)
@@ -70,7 +70,7 @@ const disabledShown = 10
 
 func (h *doctorHandlers) checkSchedules(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
 	return part, h.db.View(ctx, func(snap *store.Snap) error {
-		list, total, err := snap.ListTimers(ctx, who.Workspace, store.TimerFilter{For: eyes(who), State: reeve.TimerDisabled, Limit: disabledShown})
+		list, total, err := snap.Queue().ListTimers(ctx, who.Workspace, store.TimerFilter{For: eyes(who), State: reeve.TimerDisabled, Limit: disabledShown})
 		var said []string
 		for _, t := range list {
 			said = append(said, fmt.Sprintf("%s (%s): %s", t.ID, t.Name, h.planner.Why(t)))

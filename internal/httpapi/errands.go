@@ -28,18 +28,18 @@ const mostErrands = 200
 func (h *errandHandlers) list(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.ErrandList], error) {
 	out := &body[api.ErrandList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		m, err := snap.GetAutomation(ctx, who.Workspace, in.ID)
+		m, err := snap.Automations().GetAutomation(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
 		}
-		out.Body.Errands, err = snap.ListErrands(ctx, m.AgentID, eyes(who), mostErrands)
+		out.Body.Errands, err = snap.Automations().ListErrands(ctx, m.AgentID, eyes(who), mostErrands)
 		return err
 	})
 }
 
 // errandFor reads an errand that the caller may see.
 func errandFor(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (reeve.Errand, error) {
-	k, err := snap.GetErrand(ctx, who.Workspace, id)
+	k, err := snap.Automations().GetErrand(ctx, who.Workspace, id)
 	if err == nil && !sees(who, k.UserID) {
 		err = absent("errand", id)
 	}

@@ -28,7 +28,7 @@ func (g *holdGuard) check(next http.Handler) http.Handler {
 			return
 		}
 		var hold *reeve.Hold
-		err := g.db.View(r.Context(), func(snap *store.Snap) (err error) { hold, err = snap.Hold(r.Context()); return err })
+		err := g.db.View(r.Context(), func(snap *store.Snap) (err error) { hold, err = snap.System().Hold(r.Context()); return err })
 		if err == nil && hold != nil {
 			err = hold.Err()
 		}

@@ -123,6 +123,6 @@ func wrote[T any](ctx context.Context, j journal, who reeve.Principal, f func(*s
 		if out.Body, err = f(w); err != nil {
 			return nil, err
 		}
-		return w.Tokens(), tx.Answer(ctx, out.Body)
+		return w.Tokens(), tx.Ledger().Answer(ctx, out.Body)
 	})
 }

@@ -49,7 +49,7 @@ type mailHandlers struct {
 func (h *mailHandlers) listInboxes(ctx context.Context, who reeve.Principal, _ *struct{ Scoped }) (*body[api.MailboxList], error) {
 	out := &body[api.MailboxList]{api.MailboxList{Mailboxes: []api.MailboxInfo{}}}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		list, err := snap.ListInboxes(ctx, who.Workspace)
+		list, err := snap.Mail().ListInboxes(ctx, who.Workspace)
 		for _, i := range list {
 			out.Body.Mailboxes = append(out.Body.Mailboxes, api.MailboxInfo{Name: i.Name, User: i.User, Messages: i.Messages})
 		}
@@ -66,14 +66,14 @@ func (h *mailHandlers) removeInbox(ctx context.Context, who reeve.Principal, in 
 	for {
 		var n int64
 		if err := h.db.Update(ctx, func(tx *store.Tx) error {
-			box, err := tx.HoldInbox(ctx, who.Workspace, in.Name)
+			box, err := tx.Mail().HoldInbox(ctx, who.Workspace, in.Name)
 			if err != nil {
 				return err
 			}
 			if err := mineOrOwners(who, box.User, "remove the inbox"); err != nil {
 				return err
 			}
-			n, err = tx.RemoveMail(ctx, box, removeSome)
+			n, err = tx.Mail().RemoveMail(ctx, box, removeSome)
 			return err
 		}); err != nil || n == 0 {
 			return nil, err
@@ -87,7 +87,7 @@ func (h *mailHandlers) listImports(ctx context.Context, who reeve.Principal, in 
 }) (*body[api.MailImportList], error) {
 	out := &body[api.MailImportList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body.Imports, err = snap.ListImports(ctx, who.Workspace, in.Limit)
+		out.Body.Imports, err = snap.Mail().ListImports(ctx, who.Workspace, in.Limit)
 		return err
 	})
 }
@@ -101,17 +101,17 @@ func (h *mailHandlers) beginImport(ctx context.Context, who reeve.Principal, in 
 	}
 	out := &body[reeve.MailImport]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {
-		if out.Body, err = tx.BeginImport(ctx, who.Workspace, self(who), in.Body); err != nil {
+		if out.Body, err = tx.Mail().BeginImport(ctx, who.Workspace, self(who), in.Body); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, out.Body)
+		return tx.Ledger().Answer(ctx, out.Body)
 	})
 }
 
 func (h *mailHandlers) getImport(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.MailImport], error) {
 	out := &body[reeve.MailImport]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body, err = snap.GetImport(ctx, who.Workspace, in.ID)
+		out.Body, err = snap.Mail().GetImport(ctx, who.Workspace, in.ID)
 		return err
 	})
 }
@@ -146,14 +146,14 @@ func (h *mailHandlers) addBatch(ctx context.Context, who reeve.Principal, in *st
 				return err
 			}
 		}
-		out.Body, err = tx.TakeBatch(ctx, who.Workspace, v.ID, store.MailBatch{After: in.After, Position: in.Position.Position, Hash: reeve.Hash(in.RawBody), Lines: lines})
+		out.Body, err = tx.Mail().TakeBatch(ctx, who.Workspace, v.ID, store.MailBatch{After: in.After, Position: in.Position.Position, Hash: reeve.Hash(in.RawBody), Lines: lines})
 		return err
 	})
 }
 
 // importFor reads an import that the caller may go on with.
 func importFor(ctx context.Context, tx *store.Tx, who reeve.Principal, id string) (reeve.MailImport, error) {
-	v, err := tx.GetImport(ctx, who.Workspace, id)
+	v, err := tx.Mail().GetImport(ctx, who.Workspace, id)
 	if err != nil {
 		return v, err
 	}
@@ -168,7 +168,7 @@ func replaces(ctx context.Context, tx *store.Tx, who reeve.Principal, lines []re
 			continue
 		}
 		asked[l.Email.Inbox] = true
-		box, err := tx.GetInbox(ctx, who.Workspace, l.Email.Inbox)
+		box, err := tx.Mail().GetInbox(ctx, who.Workspace, l.Email.Inbox)
 		if err == nil {
 			err = mineOrOwners(who, box.User, "replace mails of the inbox "+box.Name)
 		}
@@ -197,10 +197,10 @@ func (h *mailHandlers) finishImport(ctx context.Context, who reeve.Principal, in
 		if err != nil {
 			return err
 		}
-		if out.Body, err = tx.FinishImport(ctx, who.Workspace, in.ID, in.Position); err != nil {
+		if out.Body, err = tx.Mail().FinishImport(ctx, who.Workspace, in.ID, in.Position); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, out.Body)
+		return tx.Ledger().Answer(ctx, out.Body)
 	})
 }
 

@@ -24,10 +24,10 @@ func (h *conversationHandlers) getMedia(ctx context.Context, who reeve.Principal
 		if err != nil {
 			return err
 		}
-		if a, err = snap.SentMedia(ctx, c.ID, in.Hash); err != nil {
+		if a, err = snap.Chat().SentMedia(ctx, c.ID, in.Hash); err != nil {
 			return err
 		}
-		got, err = snap.GetPayload(ctx, who.Workspace, store.Talk, in.Hash, 0, -1)
+		got, err = snap.Ledger().GetPayload(ctx, who.Workspace, store.Talk, in.Hash, 0, -1)
 		return err
 	})
 	if err != nil {

@@ -33,7 +33,7 @@ func (h *noteHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 		if f.Agent, err = agentID(ctx, snap, who.Workspace, in.Agent); err != nil {
 			return err
 		}
-		out.Body.Notes, next, err = snap.ListNotes(ctx, who.Workspace, f)
+		out.Body.Notes, next, err = snap.Notes().ListNotes(ctx, who.Workspace, f)
 		if len(out.Body.Notes) == in.Limit {
 			out.Body.Next = placeCursor + strconv.FormatInt(next, 10)
 		}
@@ -52,19 +52,19 @@ func (h *noteHandlers) create(ctx context.Context, who reeve.Principal, in *stru
 		return nil, reeve.Wrong("/content", "is empty or too long", "up to 2000 bytes")
 	}
 	err := h.db.Update(ctx, func(tx *store.Tx) error {
-		a, err := tx.GetAgent(ctx, who.Workspace, in.Body.Agent)
+		a, err := tx.Agents().GetAgent(ctx, who.Workspace, in.Body.Agent)
 		if err != nil {
 			return err
 		}
 		out.Body = reeve.Note{ID: tx.NewID(reeve.PrefixNote), UserID: who.User, AgentID: a.ID, Content: in.Body.Content, CreatedAt: tx.Now()}
-		if err := tx.InsertNote(ctx, who.Workspace, out.Body); err != nil {
+		if err := tx.Notes().InsertNote(ctx, who.Workspace, out.Body); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, out.Body)
+		return tx.Ledger().Answer(ctx, out.Body)
 	})
 	return out, err
 }
 
 func (h *noteHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
-	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.DeleteNote(ctx, who.Workspace, chat.Sees(who), in.ID) })
+	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.Notes().DeleteNote(ctx, who.Workspace, chat.Sees(who), in.ID) })
 }

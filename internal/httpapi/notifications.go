@@ -23,7 +23,7 @@ func (h *notificationHandlers) list(ctx context.Context, who reeve.Principal, in
 	}
 	out := &body[api.NotificationList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body.Notifications, err = snap.ListNotifications(ctx, who.Workspace, who.User, in.Unread, in.Cursor, in.Limit)
+		out.Body.Notifications, err = snap.Queue().ListNotifications(ctx, who.Workspace, who.User, in.Unread, in.Cursor, in.Limit)
 		return err
 	})
 	if n := len(out.Body.Notifications); n == in.Limit {
@@ -35,7 +35,7 @@ func (h *notificationHandlers) list(ctx context.Context, who reeve.Principal, in
 func (h *notificationHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Notification], error) {
 	out := &body[reeve.Notification]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body, err = snap.GetNotification(ctx, who.Workspace, in.ID); err == nil && !sees(who, out.Body.UserID) {
+		if out.Body, err = snap.Queue().GetNotification(ctx, who.Workspace, in.ID); err == nil && !sees(who, out.Body.UserID) {
 			err = absent("notification", in.ID)
 		}
 		return err
@@ -44,9 +44,9 @@ func (h *notificationHandlers) get(ctx context.Context, who reeve.Principal, in 
 
 func (h *notificationHandlers) markRead(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
 	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.ReadNotification(ctx, who.Workspace, who.User, in.ID); err != nil {
+		if err := tx.Queue().ReadNotification(ctx, who.Workspace, who.User, in.ID); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, nil)
+		return tx.Ledger().Answer(ctx, nil)
 	})
 }

@@ -243,7 +243,7 @@ func keyed(r *http.Request, who reeve.Principal, key string) (store.Request, err
 
 func (i *idempotency) claim(ctx context.Context, req store.Request) (old store.Request, mine bool, err error) {
 	err = i.db.Update(ctx, func(tx *store.Tx) error {
-		old, mine, err = tx.ClaimRequest(ctx, req, tx.Now().Add(-keyLife), i.attempts.active)
+		old, mine, err = tx.Ledger().ClaimRequest(ctx, req, tx.Now().Add(-keyLife), i.attempts.active)
 		return err
 	})
 	return old, mine, err
@@ -261,9 +261,9 @@ func (i *idempotency) keep(r *http.Request, a *attempt, got *recorder) {
 	ctx := context.WithoutCancel(r.Context())
 	err := i.db.Update(ctx, func(tx *store.Tx) error {
 		if got.status >= http.StatusBadRequest {
-			return tx.DropRequest(ctx, req)
+			return tx.Ledger().DropRequest(ctx, req)
 		}
-		return tx.AnswerRequest(ctx, req)
+		return tx.Ledger().AnswerRequest(ctx, req)
 	})
 	switch {
 	case err != nil:

@@ -208,7 +208,7 @@ func (h *openaiHandlers) v1Agent(ctx context.Context, who reeve.Principal, name 
 		return a, &reeve.Error{Code: reeve.Validation, Message: "model is missing", Fields: []reeve.Field{{Path: "model"}}}
 	}
 	err = h.db.View(ctx, func(snap *store.Snap) error {
-		a, err = snap.GetAgent(ctx, who.Workspace, name)
+		a, err = snap.Agents().GetAgent(ctx, who.Workspace, name)
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound || err == nil && a.Lifecycle != reeve.AgentActive {
@@ -235,7 +235,7 @@ func (h *openaiHandlers) v1Models(w http.ResponseWriter, r *http.Request, who re
 	err := h.db.View(r.Context(), func(snap *store.Snap) error {
 		const page = 500
 		for after, more := "", true; more; {
-			agents, err := snap.ListAgents(r.Context(), who.Workspace, after, page)
+			agents, err := snap.Agents().ListAgents(r.Context(), who.Workspace, after, page)
 			if err != nil {
 				return err
 			}

@@ -208,7 +208,7 @@ func (h *openaiHandlers) v1Response(w http.ResponseWriter, r *http.Request, who 
 	}
 	name := run.AgentID // if it was removed since, what it said stays
 	err = h.db.View(r.Context(), func(snap *store.Snap) error {
-		a, err := snap.GetAgent(r.Context(), who.Workspace, run.AgentID)
+		a, err := snap.Agents().GetAgent(r.Context(), who.Workspace, run.AgentID)
 		if err == nil {
 			name = a.Name
 		}

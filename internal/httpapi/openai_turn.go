@@ -117,7 +117,7 @@ func (h *openaiHandlers) v1Begin(ctx context.Context, who reeve.Principal, a ree
 	after := int64(0)
 	if b.With = a.ID; conversation != "" {
 		if err = h.db.View(ctx, func(snap *store.Snap) (err error) {
-			after, err = snap.LastFrame(ctx, conversation)
+			after, err = snap.Chat().LastFrame(ctx, conversation)
 			return err
 		}); err != nil {
 			return nil, err
@@ -252,7 +252,7 @@ type v1Past struct {
 // past reads what the turn has come to.
 func (t *v1Turn) past(ctx context.Context) (p v1Past, err error) {
 	err = t.h.db.View(ctx, func(snap *store.Snap) error {
-		list, err := snap.WholeRun(ctx, t.who.Workspace, t.turn.ID)
+		list, err := snap.Ledger().WholeRun(ctx, t.who.Workspace, t.turn.ID)
 		if err != nil {
 			return err
 		}

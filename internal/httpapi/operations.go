@@ -33,7 +33,7 @@ func (h *operationHandlers) list(ctx context.Context, who reeve.Principal, in *s
 		if err != nil {
 			return err
 		}
-		if out.Body.Operations, err = snap.ListOperations(ctx, who.Workspace, store.OperationFilter{Agent: agent, State: in.State, Before: in.Cursor, Limit: in.Limit}); err != nil {
+		if out.Body.Operations, err = snap.Ledger().ListOperations(ctx, who.Workspace, store.OperationFilter{Agent: agent, State: in.State, Before: in.Cursor, Limit: in.Limit}); err != nil {
 			return err
 		}
 		shown, err := h.gate.Shown(ctx, snap, who.Workspace)
@@ -54,7 +54,7 @@ func (h *operationHandlers) list(ctx context.Context, who reeve.Principal, in *s
 func (h *operationHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Operation], error) {
 	out := &body[reeve.Operation]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body, err = snap.GetOperation(ctx, who.Workspace, in.ID); err != nil {
+		if out.Body, err = snap.Ledger().GetOperation(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
 		shown, err := h.gate.Shown(ctx, snap, who.Workspace)
@@ -68,7 +68,7 @@ func (h *operationHandlers) get(ctx context.Context, who reeve.Principal, in *ID
 
 // withArgs shows an operation with what was asked for: a person cannot judge it without.
 func withArgs(ctx context.Context, snap *store.Snap, op *reeve.Operation) error {
-	c, err := snap.GetCall(ctx, op.WorkspaceID, op.CallID)
+	c, err := snap.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
 	op.Args = c.Args
 	return err
 }
@@ -102,7 +102,7 @@ func (h *operationHandlers) deliver(ctx context.Context, who reeve.Principal, in
 			Hintf(`send {"content": ...}, which may be empty text but not null, or {"error": "why"}`)
 	}
 	if err := h.db.View(ctx, func(snap *store.Snap) error {
-		op, err := snap.GetOperation(ctx, who.Workspace, in.ID)
+		op, err := snap.Ledger().GetOperation(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
 		}

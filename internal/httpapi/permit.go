@@ -46,7 +46,7 @@ func (p *permit) check(ctx context.Context) error {
 func (p *permit) look(ctx context.Context) error {
 	rights := p.issuer.streams.unless() // asked for first, so that a change in this moment is looked at too
 	err := p.issuer.db.View(ctx, func(snap *store.Snap) error {
-		c, found, err := snap.GetCredential(ctx, p.who.TokenID)
+		c, found, err := snap.Agents().GetCredential(ctx, p.who.TokenID)
 		if err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ func absent(what, id string) error { return reeve.Errorf(reeve.NotFound, "%s %q 
 
 // runFor reads a run that the caller may see.
 func runFor(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (reeve.Run, error) {
-	r, err := snap.GetRun(ctx, who.Workspace, id)
+	r, err := snap.Runs().GetRun(ctx, who.Workspace, id)
 	if err == nil && !sees(who, r.UserID) {
 		return reeve.Run{}, absent("run", id)
 	}

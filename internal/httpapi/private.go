@@ -28,7 +28,7 @@ func hidden(ctx context.Context, snap *store.Snap, who reeve.Principal, session 
 	if reeve.IsDefaultSession(session) {
 		return session != reeve.DefaultSession(who.User), nil
 	}
-	if _, err := snap.GetConversation(ctx, who.Workspace, "", session); err != nil {
+	if _, err := snap.Chat().GetConversation(ctx, who.Workspace, "", session); err != nil {
 		if reeve.CodeOf(err) == reeve.NotFound {
 			return false, nil // a session that is no conversation is the workspace's
 		}
@@ -46,7 +46,7 @@ func hiddenRun(ctx context.Context, snap *store.Snap, who reeve.Principal, id st
 	if id == "" || chat.Sees(who) == "" {
 		return false, nil
 	}
-	run, err := snap.GetRun(ctx, who.Workspace, id)
+	run, err := snap.Runs().GetRun(ctx, who.Workspace, id)
 	switch {
 	case reeve.CodeOf(err) == reeve.NotFound:
 		return false, nil

@@ -25,7 +25,7 @@ type projectHandlers struct {
 func (h *projectHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.ProjectList], error) {
 	out := &body[api.ProjectList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body.Projects, err = snap.ListProjects(ctx, who.Workspace)
+		out.Body.Projects, err = snap.Agents().ListProjects(ctx, who.Workspace)
 		for i, p := range out.Body.Projects {
 			out.Body.Projects[i] = shown(who, p)
 		}
@@ -52,17 +52,17 @@ func (h *projectHandlers) create(ctx context.Context, who reeve.Principal, in *s
 	return out, h.db.Update(ctx, func(tx *store.Tx) error {
 		p.ID, p.CreatedAt = tx.NewID(reeve.PrefixProject), tx.Now()
 		out.Body = p
-		if err := tx.InsertProject(ctx, p); err != nil {
+		if err := tx.Agents().InsertProject(ctx, p); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, out.Body)
+		return tx.Ledger().Answer(ctx, out.Body)
 	})
 }
 
 func (h *projectHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Project], error) {
 	out := &body[reeve.Project]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		p, err := snap.GetProject(ctx, who.Workspace, in.ID)
+		p, err := snap.Agents().GetProject(ctx, who.Workspace, in.ID)
 		out.Body = shown(who, p)
 		return err
 	})
@@ -70,10 +70,10 @@ func (h *projectHandlers) get(ctx context.Context, who reeve.Principal, in *IDPa
 
 func (h *projectHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
 	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
-		p, err := tx.GetProject(ctx, who.Workspace, in.ID)
+		p, err := tx.Agents().GetProject(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
 		}
-		return tx.DeleteProject(ctx, p)
+		return tx.Agents().DeleteProject(ctx, p)
 	})
 }

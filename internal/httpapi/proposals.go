@@ -14,7 +14,7 @@ func agentFilter(ctx context.Context, snap *store.Snap, workspace, agent string)
 	if agent == "" {
 		return "", nil
 	}
-	a, err := snap.GetAgent(ctx, workspace, agent)
+	a, err := snap.Agents().GetAgent(ctx, workspace, agent)
 	return a.ID, err
 }
 
@@ -42,11 +42,11 @@ func (h *proposalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 			return err
 		}
 		if in.Set != "" {
-			if _, err := snap.GetChangeSet(ctx, who.Workspace, in.Set); err != nil {
+			if _, err := snap.Ledger().GetChangeSet(ctx, who.Workspace, in.Set); err != nil {
 				return err
 			}
 		}
-		out.Body.Proposals, err = snap.ListProposals(ctx, who.Workspace, store.ProposalFilter{Agent: agent, Set: in.Set, State: in.State, Before: in.Cursor, Limit: in.Limit})
+		out.Body.Proposals, err = snap.Ledger().ListProposals(ctx, who.Workspace, store.ProposalFilter{Agent: agent, Set: in.Set, State: in.State, Before: in.Cursor, Limit: in.Limit})
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (h *proposalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 func (h *proposalHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Proposal], error) {
 	out := &body[reeve.Proposal]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body, err = snap.GetProposal(ctx, who.Workspace, in.ID); err != nil {
+		if out.Body, err = snap.Ledger().GetProposal(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
 		return h.redactor.overseeOne(ctx, snap, who, nil, &out.Body)
@@ -104,7 +104,7 @@ func (h *proposalHandlers) listSets(ctx context.Context, who reeve.Principal, in
 		if err != nil {
 			return err
 		}
-		sets, cursors, err := snap.ListChangeSets(ctx, who.Workspace, store.ChangeSetFilter{Agent: agent, Pending: in.Pending, Before: in.Cursor, Limit: in.Limit})
+		sets, cursors, err := snap.Ledger().ListChangeSets(ctx, who.Workspace, store.ChangeSetFilter{Agent: agent, Pending: in.Pending, Before: in.Cursor, Limit: in.Limit})
 		if out.Body.ChangeSets = sets; len(cursors) == in.Limit {
 			out.Body.Next = cursors[in.Limit-1]
 		}
@@ -118,10 +118,10 @@ const setLimit = 500
 func (h *proposalHandlers) getSet(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.ChangeSet], error) {
 	out := &body[reeve.ChangeSet]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body, err = snap.GetChangeSet(ctx, who.Workspace, in.ID); err != nil {
+		if out.Body, err = snap.Ledger().GetChangeSet(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
-		if out.Body.Items, err = snap.ListItems(ctx, who.Workspace, in.ID, false, 0, setLimit); err != nil {
+		if out.Body.Items, err = snap.Ledger().ListItems(ctx, who.Workspace, in.ID, false, 0, setLimit); err != nil {
 			return err
 		}
 		return h.redactor.oversee(ctx, snap, who, nil, out.Body.Items)

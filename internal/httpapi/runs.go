@@ -31,7 +31,7 @@ func (h *runHandlers) list(ctx context.Context, who reeve.Principal, in *struct 
 		if f.Agent, err = agentID(ctx, snap, who.Workspace, in.Agent); err != nil {
 			return err
 		}
-		out.Body.Runs, err = snap.ListRuns(ctx, who.Workspace, f)
+		out.Body.Runs, err = snap.Runs().ListRuns(ctx, who.Workspace, f)
 		return err
 	})
 	if n := len(out.Body.Runs); n == in.Limit {
@@ -44,7 +44,7 @@ func (h *runHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) 
 	out := &body[reeve.Run]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		if out.Body, err = runFor(ctx, snap, who, in.ID); err == nil {
-			out.Body.GoesOn, err = snap.GoesOn(ctx, out.Body)
+			out.Body.GoesOn, err = snap.Runs().GoesOn(ctx, out.Body)
 		}
 		return err
 	})

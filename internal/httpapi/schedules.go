@@ -29,14 +29,14 @@ func (h *scheduleHandlers) list(ctx context.Context, who reeve.Principal, in *st
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
 		f := store.TimerFilter{For: eyes(who), Name: in.Name, State: in.Status, Offset: in.Offset, Limit: in.Limit}
 		if in.Agent != "" {
-			a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+			a, err := snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)
 			if err != nil {
 				return err
 			}
 			f.Agent = a.ID
 		}
 		var err error
-		out.Body.Schedules, out.Body.Total, err = snap.ListTimers(ctx, who.Workspace, f)
+		out.Body.Schedules, out.Body.Total, err = snap.Queue().ListTimers(ctx, who.Workspace, f)
 		return err
 	})
 }
@@ -44,7 +44,7 @@ func (h *scheduleHandlers) list(ctx context.Context, who reeve.Principal, in *st
 func (h *scheduleHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.Schedule], error) {
 	out := &body[api.Schedule]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		t, err := timerFor(ctx, snap, who, in.ID)
+		t, err := timerFor(ctx, snap.Queue(), who, in.ID)
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (h *scheduleHandlers) get(ctx context.Context, who reeve.Principal, in *IDP
 		if t.State == reeve.TimerActive {
 			out.Body.Upcoming = h.planner.Upcoming(t, snap.Now())
 		}
-		missed, err := snap.ListMissed(ctx, t.ID, 20)
+		missed, err := snap.Queue().ListMissed(ctx, t.ID, 20)
 		for _, at := range missed {
 			out.Body.MissedAt = append(out.Body.MissedAt, reeve.FromMillis(at))
 		}
@@ -66,7 +66,7 @@ func (h *scheduleHandlers) create(ctx context.Context, who reeve.Principal, in *
 }) (*body[api.Schedule], error) {
 	out := &body[api.Schedule]{}
 	err := h.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
-		a, err := tx.GetAgent(ctx, who.Workspace, in.Body.Agent)
+		a, err := tx.Agents().GetAgent(ctx, who.Workspace, in.Body.Agent)
 		if err != nil {
 			return nil, err
 		}
@@ -82,10 +82,10 @@ func (h *scheduleHandlers) create(ctx context.Context, who reeve.Principal, in *
 			return nil, err
 		}
 		out.Body.Timer = t
-		if err := tx.PutTimer(ctx, t); err != nil {
+		if err := tx.Queue().PutTimer(ctx, t); err != nil {
 			return nil, err
 		}
-		return t.Tokens(), tx.Answer(ctx, out.Body)
+		return t.Tokens(), tx.Ledger().Answer(ctx, out.Body)
 	})
 	if err == nil {
 		h.queue.Nudge()
@@ -99,13 +99,13 @@ func (h *scheduleHandlers) update(ctx context.Context, who reeve.Principal, in *
 }) (*body[api.Schedule], error) {
 	out := &body[api.Schedule]{}
 	err := h.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
-		t, err := timerFor(ctx, tx, who, in.ID)
+		t, err := timerFor(ctx, tx.Queue(), who, in.ID)
 		if err != nil {
 			return nil, err
 		}
 		was := t
 		if in.Body.Agent != "" {
-			a, err := tx.GetAgent(ctx, who.Workspace, in.Body.Agent)
+			a, err := tx.Agents().GetAgent(ctx, who.Workspace, in.Body.Agent)
 			if err != nil {
 				return nil, err
 			}
@@ -118,7 +118,7 @@ func (h *scheduleHandlers) update(ctx context.Context, who reeve.Principal, in *
 			return nil, nil
 		}
 		out.Body.UpdatedAt = tx.Now()
-		return t.Tokens(), tx.PutTimer(ctx, t)
+		return t.Tokens(), tx.Queue().PutTimer(ctx, t)
 	})
 	if err == nil {
 		h.queue.Nudge()
@@ -128,11 +128,11 @@ func (h *scheduleHandlers) update(ctx context.Context, who reeve.Principal, in *
 
 func (h *scheduleHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
 	return nil, h.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
-		t, err := timerFor(ctx, tx, who, in.ID)
+		t, err := timerFor(ctx, tx.Queue(), who, in.ID)
 		if err != nil {
 			return nil, err
 		}
-		return t.Tokens(), tx.DeleteTimer(ctx, who.Workspace, t.ID)
+		return t.Tokens(), tx.Queue().DeleteTimer(ctx, who.Workspace, t.ID)
 	})
 }
 
@@ -145,11 +145,11 @@ func (h *scheduleHandlers) listRuns(ctx context.Context, who reeve.Principal, in
 	}
 	out := &body[api.RunList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		t, err := timerFor(ctx, snap, who, in.ID)
+		t, err := timerFor(ctx, snap.Queue(), who, in.ID)
 		if err != nil {
 			return err
 		}
-		out.Body.Runs, err = snap.ListRuns(ctx, who.Workspace, store.RunFilter{ReasonID: t.ID, For: eyes(who), Before: in.Cursor, Limit: in.Limit})
+		out.Body.Runs, err = snap.Runs().ListRuns(ctx, who.Workspace, store.RunFilter{ReasonID: t.ID, For: eyes(who), Before: in.Cursor, Limit: in.Limit})
 		return err
 	})
 	if n := len(out.Body.Runs); n == in.Limit {

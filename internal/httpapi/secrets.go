@@ -16,7 +16,7 @@ type secretHandlers struct {
 func (h *secretHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.SecretList], error) {
 	out := &body[api.SecretList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		out.Body.Secrets, err = snap.ListSecrets(ctx, who.Workspace)
+		out.Body.Secrets, err = snap.Agents().ListSecrets(ctx, who.Workspace)
 		return err
 	})
 }
@@ -34,9 +34,9 @@ func (h *secretHandlers) put(ctx context.Context, who reeve.Principal, in *struc
 	if err := reeve.CheckSecret(in.Body.Value); err != nil {
 		return nil, err
 	}
-	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.PutSecret(ctx, who.Workspace, in.Name, in.Body.Value) })
+	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, who.Workspace, in.Name, in.Body.Value) })
 }
 
 func (h *secretHandlers) remove(ctx context.Context, who reeve.Principal, in *SecretPath) (*none, error) {
-	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.DeleteSecret(ctx, who.Workspace, in.Name) })
+	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().DeleteSecret(ctx, who.Workspace, in.Name) })
 }

@@ -26,13 +26,13 @@ func (h *statusHandlers) status(ctx context.Context, who reeve.Principal, _ *Sco
 	}
 	out.Body.Broken = brokenTools(tools)
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body.Workspace, err = snap.GetWorkspace(ctx, who.Workspace); err != nil {
+		if out.Body.Workspace, err = snap.Agents().GetWorkspace(ctx, who.Workspace); err != nil {
 			return err
 		}
-		if out.Body.Hold, err = snap.Hold(ctx); err != nil {
+		if out.Body.Hold, err = snap.System().Hold(ctx); err != nil {
 			return err
 		}
-		if out.Body.Node, err = snap.Node(ctx); err != nil {
+		if out.Body.Node, err = snap.System().Node(ctx); err != nil {
 			return err
 		}
 		in, err := waiting(ctx, snap, who)

@@ -21,11 +21,11 @@ type subscriptionHandlers struct {
 func (h *subscriptionHandlers) list(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[api.SubscriptionList], error) {
 	out := &body[api.SubscriptionList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+		a, err := snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
 			return err
 		}
-		out.Body.Subscriptions, err = snap.ListSubscriptions(ctx, who.Workspace, a.ID)
+		out.Body.Subscriptions, err = snap.Queue().ListSubscriptions(ctx, who.Workspace, a.ID)
 		return err
 	})
 }
@@ -39,7 +39,7 @@ func (h *subscriptionHandlers) create(ctx context.Context, who reeve.Principal, 
 	}
 	out := &body[reeve.Subscription]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) error {
-		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
+		a, err := tx.Agents().GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
 			return err
 		}
@@ -52,15 +52,15 @@ func (h *subscriptionHandlers) create(ctx context.Context, who reeve.Principal, 
 		}
 		out.Body = reeve.Subscription{ID: tx.NewID(reeve.PrefixSubscription), WorkspaceID: who.Workspace, AgentID: a.ID, UserID: who.User, Token: watched,
 			Predicate: in.Body.Predicate, CreatedAt: tx.Now()}
-		if err := tx.InsertSubscription(ctx, out.Body); err != nil {
+		if err := tx.Queue().InsertSubscription(ctx, out.Body); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, out.Body)
+		return tx.Ledger().Answer(ctx, out.Body)
 	})
 }
 
 func (h *subscriptionHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
-	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.DeleteSubscription(ctx, who.Workspace, in.ID) })
+	return nil, h.db.Update(ctx, func(tx *store.Tx) error { return tx.Queue().DeleteSubscription(ctx, who.Workspace, in.ID) })
 }
 
 // watchedKeys are the keys that the built-in tools, schedules and notifications tell of.
@@ -112,8 +112,8 @@ func (h *subscriptionHandlers) checkID(ctx context.Context, snap *store.Snap, wh
 		return err
 	}
 	for _, look := range []func() error{
-		func() error { _, err := snap.GetAgent(ctx, who.Workspace, id); return err },
-		func() error { _, err := timerFor(ctx, snap, who, id); return err },
+		func() error { _, err := snap.Agents().GetAgent(ctx, who.Workspace, id); return err },
+		func() error { _, err := timerFor(ctx, snap.Queue(), who, id); return err },
 		func() error { _, err := see(ctx, snap, who, id); return err },
 	} {
 		if !reeve.IsID(id) { // an agent's name, say, is not told of

@@ -20,11 +20,11 @@ type tokenHandlers struct {
 func (h *tokenHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.TokenList], error) {
 	out := &body[api.TokenList]{Body: api.TokenList{Tokens: []reeve.AccessToken{}}}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		mine, _, err := snap.GetCredential(ctx, who.TokenID)
+		mine, _, err := snap.Agents().GetCredential(ctx, who.TokenID)
 		if err != nil {
 			return err
 		}
-		list, err := snap.ListCredentials(ctx, who.Workspace)
+		list, err := snap.Agents().ListCredentials(ctx, who.Workspace)
 		for _, c := range list {
 			c.Workspaces = slices.DeleteFunc(c.Workspaces, func(w string) bool { return !slices.Contains(mine.Workspaces, w) })
 			out.Body.Tokens = append(out.Body.Tokens, c.AccessToken)
@@ -48,7 +48,7 @@ func (h *tokenHandlers) create(ctx context.Context, who reeve.Principal, in *str
 	}
 	out := &body[api.NewToken]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) error {
-		mine, _, err := tx.GetCredential(ctx, who.TokenID)
+		mine, _, err := tx.Agents().GetCredential(ctx, who.TokenID)
 		if err != nil {
 			return err
 		}
@@ -67,24 +67,24 @@ func (h *tokenHandlers) create(ctx context.Context, who reeve.Principal, in *str
 		}
 		text, c := newCredential(tx.NewID(reeve.PrefixToken), t)
 		out.Body = api.NewToken{AccessToken: c.AccessToken, Token: text}
-		if err := tx.InsertCredential(ctx, c); err != nil {
+		if err := tx.Agents().InsertCredential(ctx, c); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, nil) // its text is not kept
+		return tx.Ledger().Answer(ctx, nil) // its text is not kept
 	})
 }
 
 func (h *tokenHandlers) revoke(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
 	defer h.streams.Recheck()
 	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
-		c, ok, err := tx.GetCredential(ctx, in.ID)
+		c, ok, err := tx.Agents().GetCredential(ctx, in.ID)
 		if err != nil {
 			return err
 		}
 		if !ok || c.RevokedAt != nil || !slices.Contains(c.Workspaces, who.Workspace) {
 			return reeve.Errorf(reeve.NotFound, "token %q not found", in.ID)
 		}
-		mine, _, err := tx.GetCredential(ctx, who.TokenID)
+		mine, _, err := tx.Agents().GetCredential(ctx, who.TokenID)
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (h *tokenHandlers) revoke(ctx context.Context, who reeve.Principal, in *IDP
 		if !within(c.Workspaces, mine.Workspaces) {
 			return reeve.Errorf(reeve.Forbidden, "the token is valid in a workspace that yours is not valid in").Hintf("an owner of all its workspaces can revoke it")
 		}
-		return tx.RevokeCredential(ctx, in.ID, tx.Now())
+		return tx.Agents().RevokeCredential(ctx, in.ID, tx.Now())
 	})
 }
 

@@ -76,11 +76,11 @@ func (h *toolHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPa
 func (h *toolHandlers) listAttached(ctx context.Context, who reeve.Principal, in *AgentPath) (*body[api.ToolList], error) {
 	out := &body[api.ToolList]{Body: api.ToolList{Tools: []api.ToolView{}}}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+		a, err := snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
 			return err
 		}
-		list, err := snap.ListAttachments(ctx, a.ID)
+		list, err := snap.Agents().ListAttachments(ctx, a.ID)
 		for _, t := range list {
 			if t.Tool.Broken == "" {
 				t.Tool.Broken = h.gate.Catalogue.Unfit(t.Tool, t.Config)
@@ -91,7 +91,7 @@ func (h *toolHandlers) listAttached(ctx context.Context, who reeve.Principal, in
 			return err
 		}
 		for _, id := range gate.DefaultTools() {
-			t, err := snap.GetTool(ctx, who.Workspace, id)
+			t, err := snap.Agents().GetTool(ctx, who.Workspace, id)
 			if reeve.CodeOf(err) == reeve.NotFound {
 				continue
 			}
@@ -118,11 +118,11 @@ func (h *toolHandlers) attach(ctx context.Context, who reeve.Principal, in *stru
 	var t reeve.Tool
 	var config json.RawMessage
 	err := h.db.Update(ctx, func(tx *store.Tx) error {
-		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
+		a, err := tx.Agents().GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
 			return err
 		}
-		if t, err = tx.GetTool(ctx, who.Workspace, in.Body.ToolID); err != nil {
+		if t, err = tx.Agents().GetTool(ctx, who.Workspace, in.Body.ToolID); err != nil {
 			return err
 		}
 		if config, err = h.gate.Catalogue.CheckConfig(t, in.Body.Config); err != nil {
@@ -131,10 +131,10 @@ func (h *toolHandlers) attach(ctx context.Context, who reeve.Principal, in *stru
 		if names := h.gate.Catalogue.Owners(t, config); len(names) > 0 && !who.Role.Allows(reeve.Owner) {
 			return reeve.Errorf(reeve.Forbidden, "a token with role %s cannot set %s of %s", who.Role, strings.Join(names, " and "), t.ID).Hintf("it takes the role %s", reeve.Owner)
 		}
-		if err := tx.Attach(ctx, a, t, config); err != nil {
+		if err := tx.Agents().Attach(ctx, a, t, config); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, showAttached(t, config))
+		return tx.Ledger().Answer(ctx, showAttached(t, config))
 	})
 	return &body[api.ToolView]{showAttached(t, config)}, err
 }
@@ -144,8 +144,8 @@ func (h *toolHandlers) attach(ctx context.Context, who reeve.Principal, in *stru
 func (h *toolHandlers) checkNames(ctx context.Context, who reeve.Principal, agent string, r api.AttachRequest) error {
 	var t reeve.Tool
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if _, err = snap.GetAgent(ctx, who.Workspace, agent); err == nil {
-			t, err = snap.GetTool(ctx, who.Workspace, r.ToolID)
+		if _, err = snap.Agents().GetAgent(ctx, who.Workspace, agent); err == nil {
+			t, err = snap.Agents().GetTool(ctx, who.Workspace, r.ToolID)
 		}
 		return err
 	})
@@ -164,10 +164,10 @@ func (h *toolHandlers) detach(ctx context.Context, who reeve.Principal, in *stru
 	Tool string `path:"toolId" maxLength:"128"`
 }) (*none, error) {
 	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
-		a, err := tx.GetAgent(ctx, who.Workspace, in.Agent)
+		a, err := tx.Agents().GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
 			return err
 		}
-		return tx.Detach(ctx, a, in.Tool)
+		return tx.Agents().Detach(ctx, a, in.Tool)
 	})
 }

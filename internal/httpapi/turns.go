@@ -40,7 +40,7 @@ func (h *turnHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 		if err != nil {
 			return err
 		}
-		runs, err := snap.ListTurns(ctx, c.ID, in.Cursor, in.Limit)
+		runs, err := snap.Chat().ListTurns(ctx, c.ID, in.Cursor, in.Limit)
 		for _, r := range runs {
 			out.Body.Turns = append(out.Body.Turns, r.Turn())
 		}
@@ -111,7 +111,7 @@ func (h *turnHandlers) begin(ctx context.Context, who reeve.Principal, conversat
 func (h *turnHandlers) rejoin(ctx context.Context, conversation, turn string) (*chat.Reader, error) {
 	var first int64
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
-		first, _, err = snap.FrameNumber(ctx, conversation, "started:"+turn)
+		first, _, err = snap.Chat().FrameNumber(ctx, conversation, "started:"+turn)
 		return err
 	})
 	if err != nil {
@@ -122,7 +122,7 @@ func (h *turnHandlers) rejoin(ctx context.Context, conversation, turn string) (*
 
 // seeTurn reads a turn of a conversation that somebody may see.
 func seeTurn(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) (run reeve.Run, err error) {
-	if run, err = snap.GetRun(ctx, who.Workspace, id); err == nil && run.Reason == reeve.ReasonUser {
+	if run, err = snap.Runs().GetRun(ctx, who.Workspace, id); err == nil && run.Reason == reeve.ReasonUser {
 		_, err = see(ctx, snap, who, run.SessionID)
 	} else if err == nil {
 		err = &reeve.Error{Code: reeve.NotFound}
@@ -141,13 +141,13 @@ func (h *turnHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath)
 			return err
 		}
 		out.Body.Turn = run.Turn()
-		if out.Body.Messages, err = snap.WholeRun(ctx, who.Workspace, run.ID); err != nil {
+		if out.Body.Messages, err = snap.Ledger().WholeRun(ctx, who.Workspace, run.ID); err != nil {
 			return err
 		}
-		if err := snap.SetPrevious(ctx, out.Body.Messages); err != nil {
+		if err := snap.Ledger().SetPrevious(ctx, out.Body.Messages); err != nil {
 			return err
 		}
-		out.Body.Feedback, err = snap.ListFeedback(ctx, who.Workspace, run.ID)
+		out.Body.Feedback, err = snap.Chat().ListFeedback(ctx, who.Workspace, run.ID)
 		return err
 	})
 }
@@ -170,9 +170,9 @@ func (h *turnHandlers) rate(ctx context.Context, who reeve.Principal, in *struct
 			return err
 		}
 		out.Body = reeve.Feedback{ID: tx.NewID(reeve.PrefixFeedback), TurnID: run.ID, UserID: who.User, Score: in.Body.Score, Comment: in.Body.Comment, CreatedAt: tx.Now()}
-		if err := tx.InsertFeedback(ctx, who.Workspace, out.Body); err != nil {
+		if err := tx.Chat().InsertFeedback(ctx, who.Workspace, out.Body); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, out.Body)
+		return tx.Ledger().Answer(ctx, out.Body)
 	})
 }

@@ -34,7 +34,7 @@ func (h *wakeHandlers) list(ctx context.Context, who reeve.Principal, p Page, of
 			return err
 		}
 		f.For, f.After, f.Limit = eyes(who), p.Cursor, p.Limit
-		if out.Body.Wakes, err = snap.ListWakes(ctx, who.Workspace, f); reeve.CodeOf(err) == reeve.NotFound {
+		if out.Body.Wakes, err = snap.Queue().ListWakes(ctx, who.Workspace, f); reeve.CodeOf(err) == reeve.NotFound {
 			err = badCursor()
 		}
 		return err
@@ -51,7 +51,7 @@ func (h *wakeHandlers) get(ctx context.Context, who reeve.Principal, in *struct 
 }) (*body[reeve.Wake], error) {
 	out := &body[reeve.Wake]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body, err = snap.GetWake(ctx, in.Key); err == nil && (out.Body.WorkspaceID != who.Workspace || !sees(who, out.Body.UserID)) {
+		if out.Body, err = snap.Queue().GetWake(ctx, in.Key); err == nil && (out.Body.WorkspaceID != who.Workspace || !sees(who, out.Body.UserID)) {
 			err = absent("wake", in.Key)
 		}
 		return err
@@ -72,7 +72,7 @@ func (h *wakeHandlers) listForAgent(ctx context.Context, who reeve.Principal, in
 	Page
 }) (*body[api.WakeList], error) {
 	return h.list(ctx, who, in.Page, func(snap *store.Snap) (store.WakeFilter, error) {
-		a, err := snap.GetAgent(ctx, who.Workspace, in.Agent)
+		a, err := snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)
 		return store.WakeFilter{Agent: a.ID}, err
 	})
 }

@@ -16,12 +16,12 @@ type workspaceHandlers struct {
 func (h *workspaceHandlers) list(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.WorkspaceList], error) {
 	out := &body[api.WorkspaceList]{Body: api.WorkspaceList{Workspaces: []reeve.Workspace{}}}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		c, _, err := snap.GetCredential(ctx, who.TokenID)
+		c, _, err := snap.Agents().GetCredential(ctx, who.TokenID)
 		if err != nil {
 			return err
 		}
 		for _, id := range c.Workspaces {
-			w, err := snap.GetWorkspace(ctx, id)
+			w, err := snap.Agents().GetWorkspace(ctx, id)
 			if err != nil {
 				return err
 			}
@@ -45,9 +45,9 @@ func (h *workspaceHandlers) create(ctx context.Context, who reeve.Principal, in 
 		if err := serverWide(ctx, &tx.Snap, who); err != nil {
 			return err
 		}
-		if out.Body, err = tx.InsertWorkspace(ctx, in.Body.ID, name); err != nil {
+		if out.Body, err = tx.Agents().InsertWorkspace(ctx, in.Body.ID, name); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, out.Body)
+		return tx.Ledger().Answer(ctx, out.Body)
 	})
 }

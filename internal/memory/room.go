@@ -70,11 +70,11 @@ func (r *Room) Step(ctx context.Context) (bool, time.Duration, error) {
 	defer r.making.Unlock()
 	var due bool
 	err := r.DB.View(ctx, func(s *store.Snap) error { // most looks find nothing, and should not wait for the writer
-		held, err := s.Held(ctx)
+		held, err := s.System().Held(ctx)
 		if err != nil || held {
 			return err
 		}
-		at, ok, err := s.NextSummary(ctx, r.Process)
+		at, ok, err := s.Chat().NextSummary(ctx, r.Process)
 		if ok {
 			next = min(next, max(0, at.Sub(s.Now())))
 			due = next == 0
@@ -87,7 +87,7 @@ func (r *Room) Step(ctx context.Context) (bool, time.Duration, error) {
 	var job store.Summary
 	var ok bool
 	err = r.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		job, ok, err = tx.ClaimSummary(ctx, r.Process)
+		job, ok, err = tx.Chat().ClaimSummary(ctx, r.Process)
 		return err
 	})
 	if err != nil || !ok {
@@ -114,6 +114,6 @@ func (r *Room) delay(ctx context.Context, job store.Summary, why error) error {
 			again = time.Time{}
 			r.Log.Warn("a conversation's older turns were not put into a few words", "conversation", job.ConversationID, "error", why)
 		}
-		return tx.DelaySummary(ctx, job, again, e)
+		return tx.Chat().DelaySummary(ctx, job, again, e)
 	})
 }

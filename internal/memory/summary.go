@@ -29,15 +29,15 @@ func (r *Room) make(ctx context.Context, job store.Summary) error {
 	var before, from string
 	var turns []reeve.Run
 	err := r.DB.View(ctx, func(s *store.Snap) (err error) {
-		if agent, err = s.GetAgent(ctx, job.WorkspaceID, job.AgentID); err != nil {
+		if agent, err = s.Agents().GetAgent(ctx, job.WorkspaceID, job.AgentID); err != nil {
 			return err
 		}
 		var last store.Summary
-		if last, before, _, err = s.LastSummary(ctx, job.ThreadID); err != nil {
+		if last, before, _, err = s.Chat().LastSummary(ctx, job.ThreadID); err != nil {
 			return err
 		}
 		from = last.UpTo
-		turns, err = s.TurnsBetween(ctx, job.ConversationID, from, job.UpTo, mostTurns)
+		turns, err = s.Chat().TurnsBetween(ctx, job.ConversationID, from, job.UpTo, mostTurns)
 		return err
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ func (r *Room) make(ctx context.Context, job store.Summary) error {
 		if err != nil {
 			return err
 		}
-		return tx.EndSummary(ctx, job, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: job.WorkspaceID, ThreadID: job.ThreadID, AgentID: job.AgentID, Kind: reeve.Summary,
+		return tx.Chat().EndSummary(ctx, job, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: job.WorkspaceID, ThreadID: job.ThreadID, AgentID: job.AgentID, Kind: reeve.Summary,
 			Content: reeve.Clip(words, mostWords), Metadata: info})
 	})
 }

@@ -28,13 +28,13 @@ func scanCredential(r scanner) (c Credential, err error) {
 }
 
 // InsertCredential adds a token and the workspaces it is valid in.
-func (t *Tx) InsertCredential(ctx context.Context, c Credential) error {
-	if err := t.exec(ctx, `INSERT INTO access_tokens (`+credentialColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8)`,
+func (t AgentsTx) InsertCredential(ctx context.Context, c Credential) error {
+	if err := t.tx.exec(ctx, `INSERT INTO access_tokens (`+credentialColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8)`,
 		c.ID, c.Name, c.User, string(c.Role), c.Hash, reeve.Millis(c.CreatedAt), orZero(c.ExpiresAt), flag(c.Server)); err != nil {
 		return err
 	}
 	for _, w := range c.Workspaces {
-		if err := t.execOr(ctx, func(f Fault) error {
+		if err := t.tx.execOr(ctx, func(f Fault) error {
 			if f.Kind == FaultForeign {
 				return notFound("workspace", w)
 			}
@@ -47,14 +47,14 @@ func (t *Tx) InsertCredential(ctx context.Context, c Credential) error {
 }
 
 // MarkServerCredential makes a token a server's own. Only the start of a server does this, for the token in its data directory.
-func (t *Tx) MarkServerCredential(ctx context.Context, id string) error {
-	return t.exec(ctx, `UPDATE access_tokens SET server = 1 WHERE id = $1`, id)
+func (t AgentsTx) MarkServerCredential(ctx context.Context, id string) error {
+	return t.tx.exec(ctx, `UPDATE access_tokens SET server = 1 WHERE id = $1`, id)
 }
 
 // GetCredential reads a token by its id; false means that there is none, or that its row cannot be read and is skipped:
 // nobody gets in by it.
-func (s *Snap) GetCredential(ctx context.Context, id string) (Credential, bool, error) {
-	c, ok, err := one(ctx, s, skipCorrupt(s, scanCredential, nil), `SELECT `+credentialColumns+` FROM access_tokens WHERE id = $1`, id)
+func (s Agents) GetCredential(ctx context.Context, id string) (Credential, bool, error) {
+	c, ok, err := one(ctx, s.Snap, skipCorrupt(s.Snap, scanCredential, nil), `SELECT `+credentialColumns+` FROM access_tokens WHERE id = $1`, id)
 	if err != nil || !ok {
 		return c, ok, err
 	}
@@ -63,16 +63,16 @@ func (s *Snap) GetCredential(ctx context.Context, id string) (Credential, bool, 
 }
 
 // credentialWorkspaces lists where a token is valid: a server token is in every workspace.
-func (s *Snap) credentialWorkspaces(ctx context.Context, c Credential) ([]string, error) {
+func (s Agents) credentialWorkspaces(ctx context.Context, c Credential) ([]string, error) {
 	if c.Server {
 		return s.WorkspaceIDs(ctx)
 	}
-	return all(ctx, s, value[string], `SELECT workspace_id FROM access_token_workspaces WHERE token_id = $1 ORDER BY workspace_id`, c.ID)
+	return all(ctx, s.Snap, value[string], `SELECT workspace_id FROM access_token_workspaces WHERE token_id = $1 ORDER BY workspace_id`, c.ID)
 }
 
 // ListCredentials reads the tokens that are valid in a workspace.
-func (s *Snap) ListCredentials(ctx context.Context, workspace string) ([]Credential, error) {
-	list, err := all(ctx, s, scanCredential, `SELECT `+credentialColumns+` FROM access_tokens
+func (s Agents) ListCredentials(ctx context.Context, workspace string) ([]Credential, error) {
+	list, err := all(ctx, s.Snap, scanCredential, `SELECT `+credentialColumns+` FROM access_tokens
 		WHERE server = 1 OR id IN (SELECT token_id FROM access_token_workspaces WHERE workspace_id = $1) ORDER BY id`, workspace)
 	for i := range list {
 		if err == nil {
@@ -83,13 +83,13 @@ func (s *Snap) ListCredentials(ctx context.Context, workspace string) ([]Credent
 }
 
 // HasUser tells whether somebody has, or had, a token of a workspace.
-func (s *Snap) HasUser(ctx context.Context, workspace, user string) (bool, error) {
-	_, ok, err := one(ctx, s, value[string], `SELECT id FROM access_tokens WHERE user_name = $2
+func (s Agents) HasUser(ctx context.Context, workspace, user string) (bool, error) {
+	_, ok, err := one(ctx, s.Snap, value[string], `SELECT id FROM access_tokens WHERE user_name = $2
 		AND (server = 1 OR id IN (SELECT token_id FROM access_token_workspaces WHERE workspace_id = $1)) LIMIT 1`, workspace, user)
 	return ok, err
 }
 
 // RevokeCredential ends a token.
-func (t *Tx) RevokeCredential(ctx context.Context, id string, at time.Time) error {
-	return t.exec(ctx, `UPDATE access_tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at = 0`, id, reeve.Millis(at))
+func (t AgentsTx) RevokeCredential(ctx context.Context, id string, at time.Time) error {
+	return t.tx.exec(ctx, `UPDATE access_tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at = 0`, id, reeve.Millis(at))
 }

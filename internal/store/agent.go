@@ -36,11 +36,11 @@ func scanAgent(r scanner) (a reeve.Agent, err error) {
 }
 
 // InsertAgent adds an agent.
-func (t *Tx) InsertAgent(ctx context.Context, a reeve.Agent) error {
-	if err := t.lockNode(ctx); err != nil { // before its name, which others may be giving to theirs; see Tx.Revise
+func (t AgentsTx) InsertAgent(ctx context.Context, a reeve.Agent) error {
+	if err := t.tx.lockNode(ctx); err != nil { // before its name, which others may be giving to theirs; see Tx.Revise
 		return err
 	}
-	n, err := t.affect(ctx, `INSERT INTO agents (`+agentColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $9, $10, $11, '', 0, '', 0)
+	n, err := t.tx.affect(ctx, `INSERT INTO agents (`+agentColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $9, $10, $11, '', 0, '', 0)
 		ON CONFLICT (workspace_id, name) DO NOTHING`,
 		a.ID, a.WorkspaceID, a.Name, a.Kind, string(a.Lifecycle), text(a.Categories), text(a.Policy), configOf(a), reeve.Millis(a.CreatedAt),
 		string(modeOf(a)), a.ThrottleMS)
@@ -50,12 +50,12 @@ func (t *Tx) InsertAgent(ctx context.Context, a reeve.Agent) error {
 	if err != nil {
 		return err
 	}
-	return t.exec(ctx, `INSERT INTO agent_runtimes (agent_id, failures, last_run_at) VALUES ($1, 0, 0)`, a.ID)
+	return t.tx.exec(ctx, `INSERT INTO agent_runtimes (agent_id, failures, last_run_at) VALUES ($1, 0, 0)`, a.ID)
 }
 
 // GetAgent reads an agent of a workspace, by id or by name.
-func (s *Snap) GetAgent(ctx context.Context, workspace, id string) (reeve.Agent, error) {
-	a, ok, err := one(ctx, s, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND (id = $2 OR name = $2)
+func (s Agents) GetAgent(ctx context.Context, workspace, id string) (reeve.Agent, error) {
+	a, ok, err := one(ctx, s.Snap, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND (id = $2 OR name = $2)
 		ORDER BY CASE WHEN id = $2 THEN 0 ELSE 1 END LIMIT 1`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("agent", id)
@@ -65,27 +65,27 @@ func (s *Snap) GetAgent(ctx context.Context, workspace, id string) (reeve.Agent,
 
 // FindAgent is GetAgent by id for what ends a run: false means that the agent is gone, or that its row cannot be read
 // and is skipped.
-func (s *Snap) FindAgent(ctx context.Context, workspace, id string) (reeve.Agent, bool, error) {
-	return one(ctx, s, skipCorrupt(s, scanAgent, nil), `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND id = $2`, workspace, id)
+func (s Agents) FindAgent(ctx context.Context, workspace, id string) (reeve.Agent, bool, error) {
+	return one(ctx, s.Snap, skipCorrupt(s.Snap, scanAgent, nil), `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND id = $2`, workspace, id)
 }
 
 // AgentsByID reads the agents with these ids; those that are not there are left out.
-func (s *Snap) AgentsByID(ctx context.Context, ids []string) ([]reeve.Agent, error) {
-	return among(ctx, s, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE id IN (?)`, ids)
+func (s Agents) AgentsByID(ctx context.Context, ids []string) ([]reeve.Agent, error) {
+	return among(ctx, s.Snap, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE id IN (?)`, ids)
 }
 
 // ListAgents reads a page of a workspace's agents, ordered by name, after a name.
-func (s *Snap) ListAgents(ctx context.Context, workspace, after string, limit int) ([]reeve.Agent, error) {
-	return all(ctx, s, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, workspace, after, limit)
+func (s Agents) ListAgents(ctx context.Context, workspace, after string, limit int) ([]reeve.Agent, error) {
+	return all(ctx, s.Snap, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, workspace, after, limit)
 }
 
 // UpdateAgent replaces an agent's settings and touches its workspace. What an end or a stop means for its wakes is part
 // of it.
-func (t *Tx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
-	if err := t.Touch(ctx, a.WorkspaceID); err != nil {
+func (t AgentsTx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
+	if err := t.tx.Touch(ctx, a.WorkspaceID); err != nil {
 		return err
 	}
-	if err := t.execOr(ctx, func(f Fault) error {
+	if err := t.tx.execOr(ctx, func(f Fault) error {
 		if f.Kind == FaultUnique {
 			return reeve.Errorf(reeve.AlreadyExists, "an agent named %q is there already", a.Name)
 		}
@@ -97,11 +97,11 @@ func (t *Tx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
 		reeve.Millis(a.CreatedAt)); err != nil {
 		return err
 	}
-	return t.settleAgent(ctx, a)
+	return t.tx.Queue().settleAgent(ctx, a)
 }
 
 // ChangeAgent replaces the settings that are an agent's on every node, and stamps it.
-func (t *Tx) ChangeAgent(ctx context.Context, a reeve.Agent) error {
+func (t AgentsTx) ChangeAgent(ctx context.Context, a reeve.Agent) error {
 	if err := t.StampAgent(ctx, a.ID); err != nil {
 		return err
 	}
@@ -109,27 +109,29 @@ func (t *Tx) ChangeAgent(ctx context.Context, a reeve.Agent) error {
 }
 
 // StampAgent notes who changed an agent, for later sync.
-func (t *Tx) StampAgent(ctx context.Context, id string) error { return t.stamp(ctx, SharedAgents, id) }
+func (t AgentsTx) StampAgent(ctx context.Context, id string) error {
+	return t.tx.stamp(ctx, SharedAgents, id)
+}
 
 // DeleteAgent removes an agent, its attachments, and what it remembers of people. What it did stays in the ledger.
-func (t *Tx) DeleteAgent(ctx context.Context, workspace, id string) error {
-	if err := t.Revise(ctx, workspace); err != nil {
+func (t AgentsTx) DeleteAgent(ctx context.Context, workspace, id string) error {
+	if err := t.tx.Revise(ctx, workspace); err != nil {
 		return err
 	}
-	if err := t.cancelRuns(ctx, workspace, id, "the agent was removed"); err != nil {
+	if err := t.tx.Runs().cancelRuns(ctx, workspace, id, "the agent was removed"); err != nil {
 		return err
 	}
-	if err := t.bury(ctx, SharedAgents, workspace, id); err != nil {
+	if err := t.tx.bury(ctx, SharedAgents, workspace, id); err != nil {
 		return err
 	}
-	if err := t.exec(ctx, `DELETE FROM notes WHERE workspace_id = $1 AND agent_id = $2`, workspace, id); err != nil {
+	if err := t.tx.exec(ctx, `DELETE FROM notes WHERE workspace_id = $1 AND agent_id = $2`, workspace, id); err != nil {
 		return err
 	}
-	timers, err := t.timersOf(ctx, workspace, id)
+	timers, err := t.tx.Queue().timersOf(ctx, workspace, id)
 	if err != nil {
 		return err
 	}
-	return first(t.exec(ctx, `DELETE FROM agents WHERE workspace_id = $1 AND id = $2`, workspace, id), t.tellGone(ctx, workspace, timers))
+	return first(t.tx.exec(ctx, `DELETE FROM agents WHERE workspace_id = $1 AND id = $2`, workspace, id), t.tx.Queue().tellGone(ctx, workspace, timers))
 }
 
 // Attachment is a tool that an agent has, with the agent's settings for it.
@@ -139,11 +141,11 @@ type Attachment struct {
 }
 
 // Attach gives an agent a tool and touches its workspace. From now on the agent has no default tools.
-func (t *Tx) Attach(ctx context.Context, a reeve.Agent, tool reeve.Tool, config json.RawMessage) error {
-	if err := first(t.Touch(ctx, a.WorkspaceID), t.alive(ctx, a.WorkspaceID, a.ID)); err != nil { // touched first, as everywhere: one order of locks
+func (t AgentsTx) Attach(ctx context.Context, a reeve.Agent, tool reeve.Tool, config json.RawMessage) error {
+	if err := first(t.tx.Touch(ctx, a.WorkspaceID), t.tx.Queue().alive(ctx, a.WorkspaceID, a.ID)); err != nil { // touched first, as everywhere: one order of locks
 		return err
 	}
-	n, err := t.affect(ctx, `INSERT INTO agent_tools (agent_id, tool_id, tool_workspace, config, created_at) VALUES ($1, $2, $3, $4, $5)
+	n, err := t.tx.affect(ctx, `INSERT INTO agent_tools (agent_id, tool_id, tool_workspace, config, created_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (agent_id, tool_id) DO NOTHING`, a.ID, tool.ID, tool.WorkspaceID, string(config), reeve.Millis(t.now))
 	if err == nil && n == 0 {
 		return reeve.Errorf(reeve.AlreadyExists, "the agent has the tool %q already", tool.ID).Hintf("to give it other settings, take it away and attach it again with them")
@@ -151,15 +153,15 @@ func (t *Tx) Attach(ctx context.Context, a reeve.Agent, tool reeve.Tool, config 
 	if err != nil {
 		return err
 	}
-	return t.exec(ctx, `UPDATE agents SET own_tools = 1 WHERE id = $1 AND own_tools <> 1`, a.ID)
+	return t.tx.exec(ctx, `UPDATE agents SET own_tools = 1 WHERE id = $1 AND own_tools <> 1`, a.ID)
 }
 
 // Detach takes a tool from an agent and touches its workspace.
-func (t *Tx) Detach(ctx context.Context, a reeve.Agent, tool string) error {
-	if err := t.Touch(ctx, a.WorkspaceID); err != nil {
+func (t AgentsTx) Detach(ctx context.Context, a reeve.Agent, tool string) error {
+	if err := t.tx.Touch(ctx, a.WorkspaceID); err != nil {
 		return err
 	}
-	n, err := t.affect(ctx, `DELETE FROM agent_tools WHERE agent_id = $1 AND tool_id = $2`, a.ID, tool)
+	n, err := t.tx.affect(ctx, `DELETE FROM agent_tools WHERE agent_id = $1 AND tool_id = $2`, a.ID, tool)
 	if err == nil && n == 0 {
 		return reeve.Errorf(reeve.NotFound, "the agent has no tool %q", tool)
 	}
@@ -167,8 +169,8 @@ func (t *Tx) Detach(ctx context.Context, a reeve.Agent, tool string) error {
 }
 
 // AttachedConfig reads an agent's settings for a tool; nil if it does not have it.
-func (s *Snap) AttachedConfig(ctx context.Context, agent, tool string) (json.RawMessage, error) {
-	v, _, err := one(ctx, s, scanAgentTool, selectAgentTool+`WHERE agent_id = $1 AND tool_id = $2`, agent, tool)
+func (s Agents) AttachedConfig(ctx context.Context, agent, tool string) (json.RawMessage, error) {
+	v, _, err := one(ctx, s.Snap, scanAgentTool, selectAgentTool+`WHERE agent_id = $1 AND tool_id = $2`, agent, tool)
 	return v.Config, err
 }
 
@@ -202,13 +204,13 @@ func settings(agent, tool, config string) (json.RawMessage, error) {
 }
 
 // AgentTools reads which tools an agent has, without the tools themselves.
-func (s *Snap) AgentTools(ctx context.Context, agent string) ([]AgentTool, error) {
-	return all(ctx, s, scanAgentTool, selectAgentTool+`WHERE agent_id = $1`, agent)
+func (s Agents) AgentTools(ctx context.Context, agent string) ([]AgentTool, error) {
+	return all(ctx, s.Snap, scanAgentTool, selectAgentTool+`WHERE agent_id = $1`, agent)
 }
 
 // ListAttachments reads the tools an agent has, ordered by category then name.
-func (s *Snap) ListAttachments(ctx context.Context, agent string) ([]Attachment, error) {
-	return all(ctx, s, func(r scanner) (a Attachment, err error) {
+func (s Agents) ListAttachments(ctx context.Context, agent string) ([]Attachment, error) {
+	return all(ctx, s.Snap, func(r scanner) (a Attachment, err error) {
 		var config string
 		if err := scanToolInto(r, &a.Tool, &config); err != nil {
 			return a, err
@@ -228,8 +230,8 @@ type AgentSettings struct {
 
 // ListSettings reads all settings that the agents of a workspace have for their tools, and of tools with a settings schema also
 // that there are none.
-func (s *Snap) ListSettings(ctx context.Context, workspace string) ([]AgentSettings, error) {
-	return all(ctx, s, func(r scanner) (v AgentSettings, err error) {
+func (s Agents) ListSettings(ctx context.Context, workspace string) ([]AgentSettings, error) {
+	return all(ctx, s.Snap, func(r scanner) (v AgentSettings, err error) {
 		var config string
 		if err := scanToolInto(r, &v.Tool, &config, &v.Agent); err != nil {
 			return v, err
@@ -243,21 +245,21 @@ func (s *Snap) ListSettings(ctx context.Context, workspace string) ([]AgentSetti
 }
 
 // GetProfile reads the capabilities of a kind; false means there is no profile.
-func (s *Snap) GetProfile(ctx context.Context, workspace, kind string) (reeve.Profile, bool, error) {
-	return one(ctx, s, scanProfile, `SELECT kind, capabilities FROM profiles WHERE workspace_id = $1 AND kind = $2`, workspace, kind)
+func (s Agents) GetProfile(ctx context.Context, workspace, kind string) (reeve.Profile, bool, error) {
+	return one(ctx, s.Snap, scanProfile, `SELECT kind, capabilities FROM profiles WHERE workspace_id = $1 AND kind = $2`, workspace, kind)
 }
 
 // ListProfiles reads a workspace's own profiles.
-func (s *Snap) ListProfiles(ctx context.Context, workspace string) ([]reeve.Profile, error) {
-	return all(ctx, s, scanProfile, `SELECT kind, capabilities FROM profiles WHERE workspace_id = $1 ORDER BY kind`, workspace)
+func (s Agents) ListProfiles(ctx context.Context, workspace string) ([]reeve.Profile, error) {
+	return all(ctx, s.Snap, scanProfile, `SELECT kind, capabilities FROM profiles WHERE workspace_id = $1 ORDER BY kind`, workspace)
 }
 
 // PutProfile sets the capabilities of a kind and touches the workspace.
-func (t *Tx) PutProfile(ctx context.Context, workspace string, p reeve.Profile) error {
-	if err := t.Touch(ctx, workspace); err != nil {
+func (t AgentsTx) PutProfile(ctx context.Context, workspace string, p reeve.Profile) error {
+	if err := t.tx.Touch(ctx, workspace); err != nil {
 		return err
 	}
-	return t.exec(ctx, `INSERT INTO profiles (workspace_id, kind, capabilities) VALUES ($1, $2, $3)
+	return t.tx.exec(ctx, `INSERT INTO profiles (workspace_id, kind, capabilities) VALUES ($1, $2, $3)
 		ON CONFLICT (workspace_id, kind) DO UPDATE SET capabilities = $3`, workspace, p.Kind, text(p.Capabilities))
 }
 

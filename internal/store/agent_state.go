@@ -31,8 +31,8 @@ func scanState(r scanner) (v reeve.AgentState, err error) {
 }
 
 // AgentState reads what an agent remembers of itself. One that never ran and was told nothing has an empty state.
-func (s *Snap) AgentState(ctx context.Context, agent string) (reeve.AgentState, error) {
-	v, _, err := one(ctx, s, scanState, selectState+`WHERE agent_id = $1`, agent)
+func (s Agents) AgentState(ctx context.Context, agent string) (reeve.AgentState, error) {
+	v, _, err := one(ctx, s.Snap, scanState, selectState+`WHERE agent_id = $1`, agent)
 	v.AgentID, v.Slots.SchemaVersion = agent, reeve.StateVersion
 	if v.Processed == nil {
 		v.Processed = map[string]int64{}
@@ -48,11 +48,11 @@ func (s *Snap) AgentState(ctx context.Context, agent string) (reeve.AgentState, 
 
 // PutSlots replaces an agent's slots, provided they are still those of the revision that the change was made from. To write the
 // same again changes nothing, whatever the revision: so a change can be sent twice. False means that nothing was changed.
-func (t *Tx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, slots reeve.AgentSlots) (is reeve.AgentState, changed bool, err error) {
-	if err := t.lockNode(ctx); err != nil { // nobody else changes slots until we are done
+func (t AgentsTx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, slots reeve.AgentSlots) (is reeve.AgentState, changed bool, err error) {
+	if err := t.tx.lockNode(ctx); err != nil { // nobody else changes slots until we are done
 		return is, false, err
 	}
-	if err := t.alive(ctx, a.WorkspaceID, a.ID); err != nil {
+	if err := t.tx.Queue().alive(ctx, a.WorkspaceID, a.ID); err != nil {
 		return is, false, err
 	}
 	if is, err = t.AgentState(ctx, a.ID); err != nil {
@@ -66,7 +66,7 @@ func (t *Tx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, slots 
 		return is, false, reeve.Errorf(reeve.Stale, "the agent's state is at revision %d, and the change was made from %d", is.Revision, revision).
 			Hintf("read it, make the change again, and send it with the revision that was read; nothing was changed")
 	}
-	stamp, err := t.Stamp(ctx)
+	stamp, err := t.tx.Stamp(ctx)
 	if err != nil {
 		return is, false, err
 	}
@@ -83,7 +83,7 @@ func (t *Tx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, slots 
 	is.Slots, is.Revision, is.UpdatedAt = slots, is.Revision+1, t.now
 	processed := maps.Clone(is.Processed)
 	delete(processed, stamp.Node) // which has a column of its own
-	return is, true, t.exec(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at)
+	return is, true, t.tx.exec(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at)
 		VALUES ($1, $2, $3, $4, '', '', $9, 0, $5, $6, $7, $8)
 		ON CONFLICT (agent_id) DO UPDATE SET revision = $2, slots = $3, stamps = $4, processed = $9, node = $5, counter = $6, clock = $7, updated_at = $8`,
 		a.ID, is.Revision, verbatim(slots), text(is.Stamps), is.Stamp.Node, is.Stamp.Counter, text(is.Stamp.Clock), reeve.Millis(t.now), text(processed))
@@ -92,7 +92,7 @@ func (t *Tx) PutSlots(ctx context.Context, a reeve.Agent, revision int64, slots 
 // movePointers notes, in the transaction that ends runs, the last message each wrote and, if it came to its end, the changes it
 // has seen. Both only ever go forward, on every node alike, and so they need no stamp: the greater one wins. It costs no round
 // trip, and an agent may be gone.
-func (t *Tx) movePointers(ctx context.Context, ended []reeve.Run) error {
+func (t AgentsTx) movePointers(ctx context.Context, ended []reeve.Run) error {
 	rows := make([][]any, len(ended))
 	for i, v := range ended {
 		completed := ""
@@ -101,7 +101,7 @@ func (t *Tx) movePointers(ctx context.Context, ended []reeve.Run) error {
 		}
 		rows[i] = []any{v.AgentID, completed, v.ThreadID, reeve.Millis(t.now)}
 	}
-	return t.change(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at)
+	return t.tx.change(ctx, `INSERT INTO agent_states (agent_id, revision, slots, stamps, head, summary, processed, seen, node, counter, clock, updated_at)
 		SELECT id, 0, '', '', head, '', '', seen, '', 0, '', at FROM (SELECT id, max(head) AS head, max(seen) AS seen, max(at) AS at FROM (
 			SELECT a.id, (SELECT COALESCE(max(id), '') FROM (
 					SELECT (SELECT id FROM messages WHERE thread_id = v.column3 ORDER BY id DESC LIMIT 1) AS id
@@ -117,8 +117,8 @@ func (t *Tx) movePointers(ctx context.Context, ended []reeve.Run) error {
 }
 
 // Runtime reads how an agent is on this node.
-func (s *Snap) Runtime(ctx context.Context, agent string) (reeve.AgentRuntime, error) {
-	r, _, err := one(ctx, s, func(r scanner) (a reeve.AgentRuntime, err error) {
+func (s Agents) Runtime(ctx context.Context, agent string) (reeve.AgentRuntime, error) {
+	r, _, err := one(ctx, s.Snap, func(r scanner) (a reeve.AgentRuntime, err error) {
 		var last int64
 		err = r.Scan(&a.Failures, &last, &a.ActiveRun)
 		a.LastRunAt = optional(last)
@@ -129,7 +129,7 @@ func (s *Snap) Runtime(ctx context.Context, agent string) (reeve.AgentRuntime, e
 	}
 	count := func(query string) (n int64) {
 		if err == nil {
-			n, _, err = one(ctx, s, value[int64], query, agent)
+			n, _, err = one(ctx, s.Snap, value[int64], query, agent)
 		}
 		return n
 	}

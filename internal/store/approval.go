@@ -19,16 +19,16 @@ func scanApproval(r scanner) (a reeve.Approval, err error) {
 }
 
 // InsertApproval writes a request for approval.
-func (t *Tx) InsertApproval(ctx context.Context, a reeve.Approval) error {
-	return t.exec(ctx, `INSERT INTO approvals (`+approvalColumns+`)
+func (t LedgerTx) InsertApproval(ctx context.Context, a reeve.Approval) error {
+	return t.tx.exec(ctx, `INSERT INTO approvals (`+approvalColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, '', '', 0, $15, $16)`,
 		a.ID, a.WorkspaceID, a.OperationID, a.CallID, a.AgentID, a.Tool, reeve.Clean(a.Args), a.ArgsHash, a.ToolVersion, a.Policy, a.Why, reeve.Clean(a.Reason), reeve.Clean(a.Preview),
 		string(a.State), reeve.Millis(a.ExpiresAt), reeve.Millis(t.now))
 }
 
 // GetApproval reads an approval of a workspace.
-func (s *Snap) GetApproval(ctx context.Context, workspace, id string) (reeve.Approval, error) {
-	a, ok, err := one(ctx, s, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE workspace_id = $1 AND id = $2`, workspace, id)
+func (s Ledger) GetApproval(ctx context.Context, workspace, id string) (reeve.Approval, error) {
+	a, ok, err := one(ctx, s.Snap, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("approval", id)
 	}
@@ -36,17 +36,17 @@ func (s *Snap) GetApproval(ctx context.Context, workspace, id string) (reeve.App
 }
 
 // LastApproval reads the newest approval asked for an operation; false means none was.
-func (s *Snap) LastApproval(ctx context.Context, operation string) (reeve.Approval, bool, error) {
-	return one(ctx, s, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE operation_id = $1 ORDER BY id DESC LIMIT 1`, operation)
+func (s Ledger) LastApproval(ctx context.Context, operation string) (reeve.Approval, bool, error) {
+	return one(ctx, s.Snap, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE operation_id = $1 ORDER BY id DESC LIMIT 1`, operation)
 }
 
 // ApprovalsOf reads all approvals asked for an operation, in their order.
-func (s *Snap) ApprovalsOf(ctx context.Context, operation string) ([]reeve.Approval, error) {
-	return all(ctx, s, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE operation_id = $1 ORDER BY id`, operation)
+func (s Ledger) ApprovalsOf(ctx context.Context, operation string) ([]reeve.Approval, error) {
+	return all(ctx, s.Snap, scanApproval, `SELECT `+approvalColumns+` FROM approvals WHERE operation_id = $1 ORDER BY id`, operation)
 }
 
 // ListApprovals reads a page of approvals as they stand now, newest first, before an id. An empty state means all.
-func (s *Snap) ListApprovals(ctx context.Context, workspace string, state reeve.ApprovalState, before string, limit int) ([]reeve.Approval, error) {
+func (s Ledger) ListApprovals(ctx context.Context, workspace string, state reeve.ApprovalState, before string, limit int) ([]reeve.Approval, error) {
 	where := `workspace_id = $1 AND ($2 = '' OR CASE WHEN state = 'pending' AND expires_at <= $4 THEN 'expired' ELSE state END = $2)`
 	args := []any{workspace, string(state), limit, reeve.Millis(s.now)}
 	if state == reeve.Pending {
@@ -55,23 +55,23 @@ func (s *Snap) ListApprovals(ctx context.Context, workspace string, state reeve.
 	if before != "" { // a condition of its own, so that the index begins there
 		where, args = where+` AND id < $5`, append(args, before)
 	}
-	return all(ctx, s, func(r scanner) (reeve.Approval, error) { a, err := scanApproval(r); return a.At(s.now), err }, `SELECT `+approvalColumns+` FROM approvals WHERE `+where+` ORDER BY id DESC LIMIT $3`, args...)
+	return all(ctx, s.Snap, func(r scanner) (reeve.Approval, error) { a, err := scanApproval(r); return a.At(s.now), err }, `SELECT `+approvalColumns+` FROM approvals WHERE `+where+` ORDER BY id DESC LIMIT $3`, args...)
 }
 
 // DueApprovals reads pending approvals that have expired.
-func (s *Snap) DueApprovals(ctx context.Context, limit int) ([]reeve.Approval, error) {
-	return all(ctx, s, skipCorrupt(s, scanApproval, nil), `SELECT `+approvalColumns+` FROM approvals WHERE state = 'pending' AND expires_at <= $1
+func (s Ledger) DueApprovals(ctx context.Context, limit int) ([]reeve.Approval, error) {
+	return all(ctx, s.Snap, skipCorrupt(s.Snap, scanApproval, nil), `SELECT `+approvalColumns+` FROM approvals WHERE state = 'pending' AND expires_at <= $1
 		ORDER BY expires_at LIMIT $2`, reeve.Millis(s.now), limit)
 }
 
 // NextExpiry is when the next approval that waits for an answer expires, in milliseconds; false means none does from now on.
-func (s *Snap) NextExpiry(ctx context.Context) (int64, bool, error) {
-	return one(ctx, s, skipCorrupt(s, dueRow("approvals"), nil), `SELECT id, expires_at FROM approvals WHERE state = 'pending' AND expires_at > $1 ORDER BY expires_at LIMIT 1`, reeve.Millis(s.now))
+func (s Ledger) NextExpiry(ctx context.Context) (int64, bool, error) {
+	return one(ctx, s.Snap, skipCorrupt(s.Snap, dueRow("approvals"), nil), `SELECT id, expires_at FROM approvals WHERE state = 'pending' AND expires_at > $1 ORDER BY expires_at LIMIT 1`, reeve.Millis(s.now))
 }
 
 // MoveApproval answers an approval, provided nobody has since: the first answer wins.
-func (t *Tx) MoveApproval(ctx context.Context, a reeve.Approval, from reeve.ApprovalState) error {
-	n, err := t.affect(ctx, `UPDATE approvals SET state = $3, decided_by = $4, comment = $5, decided_at = $6 WHERE id = $1 AND state = $2`,
+func (t LedgerTx) MoveApproval(ctx context.Context, a reeve.Approval, from reeve.ApprovalState) error {
+	n, err := t.tx.affect(ctx, `UPDATE approvals SET state = $3, decided_by = $4, comment = $5, decided_at = $6 WHERE id = $1 AND state = $2`,
 		a.ID, string(from), string(a.State), a.DecidedBy, reeve.Clean(a.Comment), reeve.Millis(t.now))
 	if err == nil && n == 0 {
 		return reeve.Errorf(reeve.Conflict, "the approval %s has been answered already", a.ID).Hintf("look at it to see the answer; the first one counts")

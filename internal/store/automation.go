@@ -31,27 +31,27 @@ func scanAutomation(r scanner) (m reeve.Automation, err error) {
 }
 
 // PutAutomation makes an agent an automation, or changes which version is active and whether it is paused.
-func (t *Tx) PutAutomation(ctx context.Context, m reeve.Automation) error {
-	return t.exec(ctx, `INSERT INTO automations (agent_id, workspace_id, script_id, paused_at, paused_run, owner, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $7, $6, $6)
+func (t AutomationsTx) PutAutomation(ctx context.Context, m reeve.Automation) error {
+	return t.tx.exec(ctx, `INSERT INTO automations (agent_id, workspace_id, script_id, paused_at, paused_run, owner, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $7, $6, $6)
 		ON CONFLICT (agent_id) DO UPDATE SET script_id = $3, paused_at = $4, paused_run = $5, updated_at = $6`,
 		m.AgentID, m.WorkspaceID, m.ScriptID, orZero(m.PausedAt), m.PausedRun, reeve.Millis(t.now), m.Owner)
 }
 
 // HoldAutomation reads an automation by its agent's id or name, and keeps others from changing it, or what versions there are of it, until the transaction ends.
-func (t *Tx) HoldAutomation(ctx context.Context, workspace, id string) (reeve.Automation, error) {
+func (t AutomationsTx) HoldAutomation(ctx context.Context, workspace, id string) (reeve.Automation, error) {
 	m, err := t.GetAutomation(ctx, workspace, id)
 	if err != nil {
 		return m, err
 	}
-	if err := t.exec(ctx, `UPDATE automations SET updated_at = $2 WHERE agent_id = $1`, m.AgentID, reeve.Millis(t.now)); err != nil {
+	if err := t.tx.exec(ctx, `UPDATE automations SET updated_at = $2 WHERE agent_id = $1`, m.AgentID, reeve.Millis(t.now)); err != nil {
 		return m, err
 	}
 	return t.GetAutomation(ctx, workspace, m.AgentID) // as it is now
 }
 
 // PausedIn notes which run a pause ended: the last, but one that the pause kept from beginning does not take the place of one that was under way. False means that the automation is not paused any more.
-func (t *Tx) PausedIn(ctx context.Context, agent, run string) (bool, error) {
-	n, err := t.affect(ctx, `UPDATE automations SET paused_run = CASE WHEN EXISTS (SELECT 1 FROM runs a, runs b WHERE a.id = paused_run AND a.started_at < paused_at AND b.id = $2 AND b.started_at >= paused_at)
+func (t AutomationsTx) PausedIn(ctx context.Context, agent, run string) (bool, error) {
+	n, err := t.tx.affect(ctx, `UPDATE automations SET paused_run = CASE WHEN EXISTS (SELECT 1 FROM runs a, runs b WHERE a.id = paused_run AND a.started_at < paused_at AND b.id = $2 AND b.started_at >= paused_at)
 		THEN paused_run ELSE $2 END WHERE agent_id = $1 AND paused_at > 0`, agent, run)
 	return n == 1, err
 }
@@ -60,20 +60,20 @@ func (t *Tx) PausedIn(ctx context.Context, agent, run string) (bool, error) {
 const heldRuns = `r.agent_id = $1 AND r.id >= $2 AND r.state = 'paused' AND r.output = 'paused' AND substr(r.session_id, 1, 5) <> 'step:'`
 
 // KeptFrom lists the runs that a pause held, of those that were to do the same the last, oldest first. Those that were to do what the run does that is noted of it are left out.
-func (s *Snap) KeptFrom(ctx context.Context, m reeve.Automation) ([]string, error) {
-	return all(ctx, s, value[string], `SELECT max(r.id) FROM runs r JOIN script_runs q ON q.run_key = r.run_key WHERE `+heldRuns+`
+func (s Automations) KeptFrom(ctx context.Context, m reeve.Automation) ([]string, error) {
+	return all(ctx, s.Snap, value[string], `SELECT max(r.id) FROM runs r JOIN script_runs q ON q.run_key = r.run_key WHERE `+heldRuns+`
 		AND NOT EXISTS (SELECT 1 FROM runs a JOIN script_runs b ON b.run_key = a.run_key WHERE a.id = $3 AND a.input = r.input AND b.type = q.type AND b.plan_of = q.plan_of)
 		GROUP BY r.input, q.type, q.plan_of ORDER BY 1`, m.AgentID, dayBefore(*m.PausedAt), m.PausedRun)
 }
 
 // CarriedOn notes that the runs that a pause held are carried on with.
-func (t *Tx) CarriedOn(ctx context.Context, m reeve.Automation) error {
-	return first(t.exec(ctx, `UPDATE runs AS r SET output = 'resumed' WHERE `+heldRuns, m.AgentID, dayBefore(*m.PausedAt)), t.CarriedOnWith(ctx, m.PausedRun))
+func (t AutomationsTx) CarriedOn(ctx context.Context, m reeve.Automation) error {
+	return first(t.tx.exec(ctx, `UPDATE runs AS r SET output = 'resumed' WHERE `+heldRuns, m.AgentID, dayBefore(*m.PausedAt)), t.CarriedOnWith(ctx, m.PausedRun))
 }
 
 // CarriedOnWith is CarriedOn for one of them.
-func (t *Tx) CarriedOnWith(ctx context.Context, run string) error {
-	return t.exec(ctx, `UPDATE runs SET output = 'resumed' WHERE id = $1 AND state = 'paused' AND output = 'paused'`, run)
+func (t AutomationsTx) CarriedOnWith(ctx context.Context, run string) error {
+	return t.tx.exec(ctx, `UPDATE runs SET output = 'resumed' WHERE id = $1 AND state = 'paused' AND output = 'paused'`, run)
 }
 
 // dayBefore is older than the ids of all runs that began within a day of a moment.
@@ -83,8 +83,8 @@ func dayBefore(at time.Time) string {
 }
 
 // GetAutomation reads an automation of a workspace, by its agent's id or name.
-func (s *Snap) GetAutomation(ctx context.Context, workspace, id string) (reeve.Automation, error) {
-	m, ok, err := one(ctx, s, scanAutomation, selectAutomation+`WHERE m.workspace_id = $1 AND (a.id = $2 OR a.name = $2)
+func (s Automations) GetAutomation(ctx context.Context, workspace, id string) (reeve.Automation, error) {
+	m, ok, err := one(ctx, s.Snap, scanAutomation, selectAutomation+`WHERE m.workspace_id = $1 AND (a.id = $2 OR a.name = $2)
 		ORDER BY CASE WHEN a.id = $2 THEN 0 ELSE 1 END LIMIT 1`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("automation", id)
@@ -93,31 +93,31 @@ func (s *Snap) GetAutomation(ctx context.Context, workspace, id string) (reeve.A
 }
 
 // IsAutomation tells whether an agent's brain is a script.
-func (s *Snap) IsAutomation(ctx context.Context, agent string) (bool, error) {
-	_, ok, err := one(ctx, s, value[string], `SELECT agent_id FROM automations WHERE agent_id = $1`, agent)
+func (s Automations) IsAutomation(ctx context.Context, agent string) (bool, error) {
+	_, ok, err := one(ctx, s.Snap, value[string], `SELECT agent_id FROM automations WHERE agent_id = $1`, agent)
 	return ok, err
 }
 
 // ScriptAgents tells which of these agents have scripts for brains.
-func (s *Snap) ScriptAgents(ctx context.Context, agents []string) (map[string]bool, error) {
+func (s Automations) ScriptAgents(ctx context.Context, agents []string) (map[string]bool, error) {
 	var list []string
 	err := first(s.askAutomations(ctx, &list, agents), s.settle(ctx))
 	return setOf(list), err
 }
 
-func (s *Snap) askAutomations(ctx context.Context, into *[]string, agents []string) error {
-	return askAmong(ctx, s, value[string], into, `SELECT agent_id FROM automations WHERE agent_id IN (?)`, agents)
+func (s Automations) askAutomations(ctx context.Context, into *[]string, agents []string) error {
+	return askAmong(ctx, s.Snap, value[string], into, `SELECT agent_id FROM automations WHERE agent_id IN (?)`, agents)
 }
 
 // Paused tells whether an automation is paused.
-func (s *Snap) Paused(ctx context.Context, agent string) (bool, error) {
-	at, _, err := one(ctx, s, value[int64], `SELECT paused_at FROM automations WHERE agent_id = $1`, agent)
+func (s Automations) Paused(ctx context.Context, agent string) (bool, error) {
+	at, _, err := one(ctx, s.Snap, value[int64], `SELECT paused_at FROM automations WHERE agent_id = $1`, agent)
 	return at > 0, err
 }
 
 // ListAutomations reads a page of a workspace's automations, ordered by name, after a name.
-func (s *Snap) ListAutomations(ctx context.Context, workspace, after string, limit int) ([]reeve.Automation, error) {
-	return all(ctx, s, scanAutomation, selectAutomation+`WHERE m.workspace_id = $1 AND a.name > $2 ORDER BY a.name LIMIT $3`, workspace, after, limit)
+func (s Automations) ListAutomations(ctx context.Context, workspace, after string, limit int) ([]reeve.Automation, error) {
+	return all(ctx, s.Snap, scanAutomation, selectAutomation+`WHERE m.workspace_id = $1 AND a.name > $2 ORDER BY a.name LIMIT $3`, workspace, after, limit)
 }
 
 const scriptColumns = `id, workspace_id, agent_id, major, minor, source, language, comment, created_by, created_at, errand_id, on_behalf_of`
@@ -135,8 +135,8 @@ func scanScript(r scanner) (v reeve.ScriptVersion, err error) {
 }
 
 // InsertScript writes a version. One that is there stays as it is, and the new one is refused.
-func (t *Tx) InsertScript(ctx context.Context, v reeve.ScriptVersion) error {
-	return t.execOr(ctx, func(f Fault) error {
+func (t AutomationsTx) InsertScript(ctx context.Context, v reeve.ScriptVersion) error {
+	return t.tx.execOr(ctx, func(f Fault) error {
 		if f.Kind == FaultUnique {
 			return reeve.Errorf(reeve.AlreadyExists, "version %s is there already", v.Version()).Hintf("somebody saved another at the same time; save again")
 		}
@@ -146,14 +146,14 @@ func (t *Tx) InsertScript(ctx context.Context, v reeve.ScriptVersion) error {
 }
 
 // LastVersion gives the highest version there is; with a major number of 0 or more, the highest of that. 0.0 means none.
-func (s *Snap) LastVersion(ctx context.Context, agent string, major int) (reeve.ScriptVersion, error) {
-	v, _, err := one(ctx, s, scanScript, `SELECT `+scriptColumns+` FROM scripts WHERE agent_id = $1 AND ($2 < 0 OR major = $2) ORDER BY major DESC, minor DESC LIMIT 1`, agent, major)
+func (s Automations) LastVersion(ctx context.Context, agent string, major int) (reeve.ScriptVersion, error) {
+	v, _, err := one(ctx, s.Snap, scanScript, `SELECT `+scriptColumns+` FROM scripts WHERE agent_id = $1 AND ($2 < 0 OR major = $2) ORDER BY major DESC, minor DESC LIMIT 1`, agent, major)
 	return v, err
 }
 
 // GetScript reads a version by its id.
-func (s *Snap) GetScript(ctx context.Context, workspace, id string) (reeve.ScriptVersion, error) {
-	v, ok, err := one(ctx, s, scanScript, `SELECT `+scriptColumns+` FROM scripts WHERE workspace_id = $1 AND id = $2`, workspace, id)
+func (s Automations) GetScript(ctx context.Context, workspace, id string) (reeve.ScriptVersion, error) {
+	v, ok, err := one(ctx, s.Snap, scanScript, `SELECT `+scriptColumns+` FROM scripts WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("script", id)
 	}
@@ -161,8 +161,8 @@ func (s *Snap) GetScript(ctx context.Context, workspace, id string) (reeve.Scrip
 }
 
 // GetVersion reads a version of an automation by its numbers.
-func (s *Snap) GetVersion(ctx context.Context, agent string, major, minor int) (reeve.ScriptVersion, error) {
-	v, ok, err := one(ctx, s, scanScript, `SELECT `+scriptColumns+` FROM scripts WHERE agent_id = $1 AND major = $2 AND minor = $3`, agent, major, minor)
+func (s Automations) GetVersion(ctx context.Context, agent string, major, minor int) (reeve.ScriptVersion, error) {
+	v, ok, err := one(ctx, s.Snap, scanScript, `SELECT `+scriptColumns+` FROM scripts WHERE agent_id = $1 AND major = $2 AND minor = $3`, agent, major, minor)
 	if err == nil && !ok {
 		err = notFound("version", reeve.ScriptVersion{Major: major, Minor: minor}.Version())
 	}
@@ -170,7 +170,7 @@ func (s *Snap) GetVersion(ctx context.Context, agent string, major, minor int) (
 }
 
 // ListVersions reads an automation's versions without their text, newest first.
-func (s *Snap) ListVersions(ctx context.Context, agent string, limit int) ([]reeve.ScriptVersion, error) {
-	return all(ctx, s, scanScript, `SELECT id, workspace_id, agent_id, major, minor, '', language, comment, created_by, created_at, errand_id, on_behalf_of FROM scripts
+func (s Automations) ListVersions(ctx context.Context, agent string, limit int) ([]reeve.ScriptVersion, error) {
+	return all(ctx, s.Snap, scanScript, `SELECT id, workspace_id, agent_id, major, minor, '', language, comment, created_by, created_at, errand_id, on_behalf_of FROM scripts
 		WHERE agent_id = $1 ORDER BY major DESC, minor DESC LIMIT $2`, agent, limit)
 }

@@ -18,8 +18,8 @@ func scanBranch(r scanner) (b reeve.Branch, err error) {
 }
 
 // OpenBranch gives the branch of a subject in a project, written if there is none.
-func (t *Tx) OpenBranch(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
-	if err := t.exec(ctx, `INSERT INTO branches (id, workspace_id, project_id, kind, subject, name, base, head, state, merged, merged_by, merged_at, created_at, updated_at)
+func (t AgentsTx) OpenBranch(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
+	if err := t.tx.exec(ctx, `INSERT INTO branches (id, workspace_id, project_id, kind, subject, name, base, head, state, merged, merged_by, merged_at, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, '', '', $7, '', '', 0, $8, $8) ON CONFLICT (project_id, kind, subject) DO NOTHING`,
 		b.ID, b.WorkspaceID, b.ProjectID, string(b.Kind), b.Subject, b.Name, string(reeve.BranchMaking), reeve.Millis(t.now)); err != nil {
 		return b, err
@@ -29,13 +29,13 @@ func (t *Tx) OpenBranch(ctx context.Context, b reeve.Branch) (reeve.Branch, erro
 }
 
 // FindBranch gives the branch of a subject in a project, if there is one.
-func (s *Snap) FindBranch(ctx context.Context, project string, kind reeve.BranchKind, subject string) (reeve.Branch, bool, error) {
-	return one(ctx, s, scanBranch, selectBranch+`WHERE b.project_id = $1 AND b.kind = $2 AND b.subject = $3`, project, string(kind), subject)
+func (s Agents) FindBranch(ctx context.Context, project string, kind reeve.BranchKind, subject string) (reeve.Branch, bool, error) {
+	return one(ctx, s.Snap, scanBranch, selectBranch+`WHERE b.project_id = $1 AND b.kind = $2 AND b.subject = $3`, project, string(kind), subject)
 }
 
 // UpdateBranch writes where a branch stands.
-func (t *Tx) UpdateBranch(ctx context.Context, b reeve.Branch) error {
-	return t.exec(ctx, `UPDATE branches SET base = $2, head = $3, state = $4, merged = $5, merged_by = $6, merged_at = $7, updated_at = $8 WHERE id = $1`,
+func (t AgentsTx) UpdateBranch(ctx context.Context, b reeve.Branch) error {
+	return t.tx.exec(ctx, `UPDATE branches SET base = $2, head = $3, state = $4, merged = $5, merged_by = $6, merged_at = $7, updated_at = $8 WHERE id = $1`,
 		b.ID, b.Base, b.Head, string(b.State), b.Merged, b.MergedBy, orZero(b.MergedAt), reeve.Millis(t.now))
 }
 
@@ -43,8 +43,8 @@ func (t *Tx) UpdateBranch(ctx context.Context, b reeve.Branch) error {
 const seen = `($2 = '' OR b.kind <> 'conversation' OR EXISTS (SELECT 1 FROM participants u WHERE u.conversation_id = b.subject AND u.kind = 'user' AND u.id = $2))`
 
 // GetBranch reads a branch that a user sees, by its id or the id of whose it is. Of one conversation's in several projects it gives the newest.
-func (s *Snap) GetBranch(ctx context.Context, workspace, user, id string) (reeve.Branch, error) {
-	b, ok, err := one(ctx, s, scanBranch, selectBranch+`WHERE b.workspace_id = $1 AND `+seen+` AND (b.id = $3 OR b.subject = $3)
+func (s Agents) GetBranch(ctx context.Context, workspace, user, id string) (reeve.Branch, error) {
+	b, ok, err := one(ctx, s.Snap, scanBranch, selectBranch+`WHERE b.workspace_id = $1 AND `+seen+` AND (b.id = $3 OR b.subject = $3)
 		ORDER BY CASE WHEN b.id = $3 THEN 0 ELSE 1 END, b.id DESC LIMIT 1`, workspace, user, id)
 	if err == nil && !ok {
 		err = notFound("branch", id)
@@ -62,7 +62,7 @@ type BranchFilter struct {
 }
 
 // ListBranches reads a page of branches, newest first.
-func (s *Snap) ListBranches(ctx context.Context, workspace string, f BranchFilter) ([]reeve.Branch, error) {
-	return all(ctx, s, scanBranch, selectBranch+`WHERE b.workspace_id = $1 AND `+seen+` AND ($3 = '' OR b.project_id = $3) AND ($4 = '' OR b.state = $4)
+func (s Agents) ListBranches(ctx context.Context, workspace string, f BranchFilter) ([]reeve.Branch, error) {
+	return all(ctx, s.Snap, scanBranch, selectBranch+`WHERE b.workspace_id = $1 AND `+seen+` AND ($3 = '' OR b.project_id = $3) AND ($4 = '' OR b.state = $4)
 		AND ($5 = '' OR b.id < $5) ORDER BY b.id DESC LIMIT $6`, workspace, f.User, f.Project, f.State, f.Before, f.Limit)
 }

@@ -88,7 +88,7 @@ func newCall(e Engine) string {
 
 // InsertCall writes a new call. It returns Stale if the workspace, run or automation has changed since the decision, and Taken if the
 // operation id was used before.
-func (t *Tx) InsertCall(ctx context.Context, c Call, j Judged) error {
+func (t LedgerTx) InsertCall(ctx context.Context, c Call, j Judged) error {
 	o, result := c.Operation, CallResult{}
 	if o.ID != "" {
 		if err := reeve.State("").To(o.State); err != nil {
@@ -108,7 +108,7 @@ func (t *Tx) InsertCall(ctx context.Context, c Call, j Judged) error {
 			return nil
 		}
 	}
-	return t.execOr(ctx, refused, t.db.newCall, o.CallID, o.WorkspaceID, j.Revision, j.Run, j.Automation, o.AgentID, orNull(o.ID), result.ID, o.ThreadID,
+	return t.tx.execOr(ctx, refused, t.db.newCall, o.CallID, o.WorkspaceID, j.Revision, j.Run, j.Automation, o.AgentID, orNull(o.ID), result.ID, o.ThreadID,
 		o.RunID, reeve.Clean(o.Tool), o.ToolVersion, o.Policy, string(o.Effect), string(o.State), o.ArgsHash, o.Base, string(o.Code), reeve.Clean(o.Message), o.Tries,
 		orZero(o.NextAttemptAt), o.Owner, string(o.Resolution), o.ResolvedBy, undoText(o.Undo), spentText(o.Spent), reeve.Millis(t.now), flag(o.Deferred),
 		orZero(o.TimeoutAt), orZero(o.InFlightUntil), reeve.Clean(c.Args), reeve.Clean(string(c.Request)), reeve.Clean(result.Content),
@@ -124,8 +124,8 @@ func orNull(s string) any {
 }
 
 // GetCall reads a call of a workspace.
-func (s *Snap) GetCall(ctx context.Context, workspace, id string) (Call, error) {
-	c, ok, err := one(ctx, s, scanCall, `SELECT `+callColumns+` FROM calls WHERE id = $2 AND workspace_id || '' = $1`, workspace, id)
+func (s Ledger) GetCall(ctx context.Context, workspace, id string) (Call, error) {
+	c, ok, err := one(ctx, s.Snap, scanCall, `SELECT `+callColumns+` FROM calls WHERE id = $2 AND workspace_id || '' = $1`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("call", id)
 	}

@@ -8,7 +8,7 @@ import (
 
 // CancelRun ends a run that is under way, and the runs that its calls began: the run itself first. It touches the workspace, so
 // that no call of any of them that was judged before can be recorded after. That a turn has ended is told by AppendEnd, when all else of it is.
-func (t *Tx) CancelRun(ctx context.Context, was reeve.Run, why *reeve.Error) ([]reeve.Run, error) {
+func (t RunsTx) CancelRun(ctx context.Context, was reeve.Run, why *reeve.Error) ([]reeve.Run, error) {
 	all := []reeve.Run{was}
 	for i := 0; i < len(all); i++ {
 		more, err := t.children(ctx, all[i].ID)
@@ -18,13 +18,13 @@ func (t *Tx) CancelRun(ctx context.Context, was reeve.Run, why *reeve.Error) ([]
 		all = append(all, more...)
 	}
 	// A call that draws on their budgets holds those first, and then the workspace.
-	if err := first(t.DropRunBudgets(ctx, all...), t.Touch(ctx, was.WorkspaceID)); err != nil {
+	if err := first(t.DropRunBudgets(ctx, all...), t.tx.Touch(ctx, was.WorkspaceID)); err != nil {
 		return nil, err
 	}
 	return t.cancelAll(ctx, was, why)
 }
 
-func (t *Tx) cancelAll(ctx context.Context, was reeve.Run, why *reeve.Error) ([]reeve.Run, error) {
+func (t RunsTx) cancelAll(ctx context.Context, was reeve.Run, why *reeve.Error) ([]reeve.Run, error) {
 	is, err := t.cancel(ctx, was, why)
 	if err != nil {
 		return nil, err
@@ -42,8 +42,8 @@ func (t *Tx) cancelAll(ctx context.Context, was reeve.Run, why *reeve.Error) ([]
 }
 
 // cancel ends one run, in whichever state and hands it is by now: whoever read it did not hold it, and it may have been parked or taken up since.
-func (t *Tx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is reeve.Run, err error) {
-	was, ok, err := one(ctx, &t.Snap, scanRun, `UPDATE runs SET owner = owner WHERE id = $1 AND state IN ('running', 'parked') RETURNING `+runColumns, was.ID)
+func (t RunsTx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is reeve.Run, err error) {
+	was, ok, err := one(ctx, t.Snap, scanRun, `UPDATE runs SET owner = owner WHERE id = $1 AND state IN ('running', 'parked') RETURNING `+runColumns, was.ID)
 	if err == nil && !ok {
 		err = reeve.Errorf(reeve.Conflict, "the run has ended")
 	}
@@ -53,7 +53,7 @@ func (t *Tx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is re
 	is = was
 	now := t.now
 	is.State, is.FinishedAt, is.Owner, is.Code, is.Message = reeve.RunCancelled, &now, "", why.Code, why.Message
-	if err := t.Forgo(ctx, is); err != nil {
+	if err := t.tx.Ledger().Forgo(ctx, is); err != nil {
 		return was, err
 	}
 	if is.Spent, err = t.RunSpent(ctx, was.ID); err != nil { // when its calls are held: one that is recorded at this moment is counted here, or by Late
@@ -66,17 +66,17 @@ func (t *Tx) cancel(ctx context.Context, was reeve.Run, why *reeve.Error) (is re
 		return is, err
 	}
 	// Whoever ends a run tells the call that waits for it. Should one forget, the gate's loop looks at once.
-	return is, t.exec(ctx, `UPDATE calls SET next_attempt_at = $2 WHERE operation_id = $1 AND state = 'dispatched' AND owner = ''`, is.Answers, reeve.Millis(t.now))
+	return is, t.tx.exec(ctx, `UPDATE calls SET next_attempt_at = $2 WHERE operation_id = $1 AND state = 'dispatched' AND owner = ''`, is.Answers, reeve.Millis(t.now))
 }
 
 // OpenRuns lists the runs of an agent that are under way.
-func (s *Snap) OpenRuns(ctx context.Context, workspace, agent string) ([]reeve.Run, error) {
-	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs
+func (s Runs) OpenRuns(ctx context.Context, workspace, agent string) ([]reeve.Run, error) {
+	return all(ctx, s.Snap, scanRun, `SELECT `+runColumns+` FROM runs
 		WHERE workspace_id = $1 AND id IN (SELECT run_id FROM open_runs WHERE agent_id = $2 AND turn = 0 UNION ALL SELECT run_id FROM open_runs WHERE agent_id = $2 AND turn = 1)`, workspace, agent)
 }
 
 // cancelRuns ends every run of an agent that is under way.
-func (t *Tx) cancelRuns(ctx context.Context, workspace, agent, why string) error {
+func (t RunsTx) cancelRuns(ctx context.Context, workspace, agent, why string) error {
 	open, err := t.OpenRuns(ctx, workspace, agent)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (t *Tx) cancelRuns(ctx context.Context, workspace, agent, why string) error
 			return err
 		}
 		for _, run := range ended {
-			if err := t.AppendEnd(ctx, run); err != nil {
+			if err := t.tx.Chat().AppendEnd(ctx, run); err != nil {
 				return err
 			}
 		}
@@ -96,16 +96,16 @@ func (t *Tx) cancelRuns(ctx context.Context, workspace, agent, why string) error
 }
 
 // children lists the runs under way that a run's calls began.
-func (s *Snap) children(ctx context.Context, run string) ([]reeve.Run, error) {
-	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs WHERE parent_id = $1 AND parent_id <> '') ORDER BY id`, run)
+func (s Runs) children(ctx context.Context, run string) ([]reeve.Run, error) {
+	return all(ctx, s.Snap, scanRun, `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs WHERE parent_id = $1 AND parent_id <> '') ORDER BY id`, run)
 }
 
 // GoesOn tells whether a run that is parked goes on without anybody's word: everything it waits for is a run that does.
-func (s *Snap) GoesOn(ctx context.Context, run reeve.Run) (bool, error) {
+func (s Runs) GoesOn(ctx context.Context, run reeve.Run) (bool, error) {
 	if run.State != reeve.RunParked {
 		return false, nil
 	}
-	waiting, err := s.OpenOperations(ctx, run.WorkspaceID, run.ID, 100)
+	waiting, err := s.Chat().OpenOperations(ctx, run.WorkspaceID, run.ID, 100)
 	if err != nil {
 		return false, err
 	}
@@ -123,19 +123,19 @@ func (s *Snap) GoesOn(ctx context.Context, run reeve.Run) (bool, error) {
 }
 
 // RunAnswering reads the run that a call began and waits for; false means that there is none.
-func (s *Snap) RunAnswering(ctx context.Context, operation string) (reeve.Run, bool, error) {
-	return one(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE answers = $1 AND answers <> ''`, operation)
+func (s Runs) RunAnswering(ctx context.Context, operation string) (reeve.Run, bool, error) {
+	return one(ctx, s.Snap, scanRun, `SELECT `+runColumns+` FROM runs WHERE answers = $1 AND answers <> ''`, operation)
 }
 
 // RunsOver tells which of some runs have ended.
-func (s *Snap) RunsOver(ctx context.Context, runs []string) ([]string, error) {
-	return among(ctx, s, value[string], `SELECT id FROM runs WHERE id IN (?) AND state NOT IN ('running', 'parked')`, runs)
+func (s Runs) RunsOver(ctx context.Context, runs []string) ([]string, error) {
+	return among(ctx, s.Snap, value[string], `SELECT id FROM runs WHERE id IN (?) AND state NOT IN ('running', 'parked')`, runs)
 }
 
 // RunsFor tells which of some runs act on behalf of an agent: by a call of its own, or by what such a call left behind.
-func (s *Snap) RunsFor(ctx context.Context, agent string, runs []string) (map[string]bool, error) {
+func (s Runs) RunsFor(ctx context.Context, agent string, runs []string) (map[string]bool, error) {
 	led := map[string]bool{}
-	_, err := among(ctx, s, func(r scanner) (none struct{}, err error) {
+	_, err := among(ctx, s.Snap, func(r scanner) (none struct{}, err error) {
 		var run reeve.Run
 		defer wrapCorrupt("runs", &run.ID, &err)
 		var ancestors, behalf string

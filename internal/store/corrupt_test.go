@@ -75,9 +75,9 @@ func TestErrCorruptRow(t *testing.T) {
 	ctx := t.Context()
 	db, e := open(t)
 	if err := db.Update(ctx, func(tx *store.Tx) error {
-		_, err := tx.InsertWorkspace(ctx, "home", "Home")
+		_, err := tx.Agents().InsertWorkspace(ctx, "home", "Home")
 		for _, id := range []string{"agt_1", "agt_2", "agt_3"} {
-			err = errors.Join(err, tx.InsertAgent(ctx, reeve.Agent{ID: id, WorkspaceID: "home", Name: id, Kind: "assistant",
+			err = errors.Join(err, tx.Agents().InsertAgent(ctx, reeve.Agent{ID: id, WorkspaceID: "home", Name: id, Kind: "assistant",
 				Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}))
 		}
 		return err
@@ -87,7 +87,7 @@ func TestErrCorruptRow(t *testing.T) {
 	exec(t, e, `UPDATE agents SET policy = '{"hunter2' WHERE id = 'agt_1'`)
 	exec(t, e, `UPDATE agents SET throttle_ms = 'hunter2' WHERE id = 'agt_2'`)
 	for id, why := range map[string]string{"agt_1": "policy is not the JSON that was stored", "agt_2": "a column holds a value of another type"} {
-		err := db.View(ctx, func(s *store.Snap) error { _, err := s.GetAgent(ctx, "home", id); return err })
+		err := db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().GetAgent(ctx, "home", id); return err })
 		row, ok := store.AsCorruptRow(err)
 		if !ok || row.Table != "agents" || row.ID != id || row.Err == nil {
 			t.Fatalf("%s: %v", id, err)
@@ -97,10 +97,10 @@ func TestErrCorruptRow(t *testing.T) {
 			t.Errorf("%s: %+v", id, told)
 		}
 	}
-	if err := db.View(ctx, func(s *store.Snap) error { _, err := s.ListAgents(ctx, "home", "", 10); return err }); reeve.CodeOf(err) != reeve.Corrupt {
+	if err := db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().ListAgents(ctx, "home", "", 10); return err }); reeve.CodeOf(err) != reeve.Corrupt {
 		t.Errorf("a list: %v", err)
 	}
-	if err := db.View(ctx, func(s *store.Snap) error { _, err := s.GetAgent(ctx, "home", "agt_3"); return err }); err != nil {
+	if err := db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().GetAgent(ctx, "home", "agt_3"); return err }); err != nil {
 		t.Errorf("another row: %v", err)
 	}
 	rows, err := db.CorruptRows(ctx)
@@ -109,7 +109,7 @@ func TestErrCorruptRow(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := db.View(gone, func(s *store.Snap) error { _, err := s.GetAgent(gone, "home", "agt_3"); return err }); reeve.CodeOf(err) != reeve.Canceled {
+	if err := db.View(gone, func(s *store.Snap) error { _, err := s.Agents().GetAgent(gone, "home", "agt_3"); return err }); reeve.CodeOf(err) != reeve.Canceled {
 		t.Errorf("a caller that went away: %v", err)
 	}
 }
@@ -122,14 +122,14 @@ func TestSkippedRowsAreLoggedOnce(t *testing.T) {
 	var said strings.Builder
 	db.LogTo(slog.New(slog.NewTextHandler(&said, nil)))
 	if err := db.Update(ctx, func(tx *store.Tx) error {
-		return errors.Join(tx.PutTool(ctx, reeve.Tool{ID: "bad"}), tx.PutTool(ctx, reeve.Tool{ID: "good"}))
+		return errors.Join(tx.Agents().PutTool(ctx, reeve.Tool{ID: "bad"}), tx.Agents().PutTool(ctx, reeve.Tool{ID: "good"}))
 	}); err != nil {
 		t.Fatal(err)
 	}
 	exec(t, e, `UPDATE tools SET retry = '{' WHERE id = 'bad'`)
 	for range 3 {
 		if err := db.View(ctx, func(s *store.Snap) error {
-			list, err := s.Catalogue(ctx, "home")
+			list, err := s.Agents().Catalogue(ctx, "home")
 			if len(list) != 1 || list[0].ID != "good" {
 				t.Errorf("the catalogue has %+v", list)
 			}

@@ -30,27 +30,27 @@ func scanErrand(r scanner) (k reeve.Errand, err error) {
 }
 
 // InsertErrand writes an errand; false means that this version's repair is there already.
-func (t *Tx) InsertErrand(ctx context.Context, k reeve.Errand) (bool, error) {
-	n, err := t.affect(ctx, `INSERT INTO errands (id, workspace_id, kind, agent_id, worker_id, script_id, run_id, run_key, user_id, request, state, question, talk, result_id, timer_id, message, tries,
+func (t AutomationsTx) InsertErrand(ctx context.Context, k reeve.Errand) (bool, error) {
+	n, err := t.tx.affect(ctx, `INSERT INTO errands (id, workspace_id, kind, agent_id, worker_id, script_id, run_id, run_key, user_id, request, state, question, talk, result_id, timer_id, message, tries,
 			created_at, closed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, '', '', '', '', '', 0, $12, 0) ON CONFLICT DO NOTHING`,
 		k.ID, k.WorkspaceID, string(k.Kind), k.AgentID, k.WorkerID, k.ScriptID, k.RunID, k.RunKey, k.UserID, reeve.Clean(k.Request), string(k.State), reeve.Millis(t.now))
 	return n == 1, err
 }
 
 // MoveErrand writes how an errand stands, if it stands as it was read: false means that somebody was faster.
-func (t *Tx) MoveErrand(ctx context.Context, was reeve.ErrandState, k reeve.Errand) (bool, error) {
+func (t AutomationsTx) MoveErrand(ctx context.Context, was reeve.ErrandState, k reeve.Errand) (bool, error) {
 	var closed int64
 	if k.State.Over() {
 		closed = reeve.Millis(t.now)
 	}
-	n, err := t.affect(ctx, `UPDATE errands SET run_key = $3, state = $4, question = $5, talk = $6, result_id = $7, timer_id = $8, message = $9, tries = $10, closed_at = $11, worker_id = $12 WHERE id = $1 AND state = $2`,
+	n, err := t.tx.affect(ctx, `UPDATE errands SET run_key = $3, state = $4, question = $5, talk = $6, result_id = $7, timer_id = $8, message = $9, tries = $10, closed_at = $11, worker_id = $12 WHERE id = $1 AND state = $2`,
 		k.ID, string(was), k.RunKey, string(k.State), reeve.Clean(k.Question), text(k.Talk), k.ResultID, k.TimerID, reeve.Clean(k.Message), k.Tries, closed, k.WorkerID)
 	return n == 1, err
 }
 
 // GetErrand reads an errand of a workspace.
-func (s *Snap) GetErrand(ctx context.Context, workspace, id string) (reeve.Errand, error) {
-	k, ok, err := one(ctx, s, scanErrand, selectErrand+`WHERE k.workspace_id = $1 AND k.id = $2`, workspace, id)
+func (s Automations) GetErrand(ctx context.Context, workspace, id string) (reeve.Errand, error) {
+	k, ok, err := one(ctx, s.Snap, scanErrand, selectErrand+`WHERE k.workspace_id = $1 AND k.id = $2`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("errand", id)
 	}
@@ -58,42 +58,42 @@ func (s *Snap) GetErrand(ctx context.Context, workspace, id string) (reeve.Erran
 }
 
 // FindErrandOf reads the errand that a run is for; false means that it is for none.
-func (s *Snap) FindErrandOf(ctx context.Context, workspace, run string) (reeve.Errand, bool, error) {
-	return one(ctx, s, scanErrand, selectErrand+`JOIN runs r ON r.run_key = k.run_key WHERE k.workspace_id = $1 AND r.id = $2`, workspace, run)
+func (s Automations) FindErrandOf(ctx context.Context, workspace, run string) (reeve.Errand, bool, error) {
+	return one(ctx, s.Snap, scanErrand, selectErrand+`JOIN runs r ON r.run_key = k.run_key WHERE k.workspace_id = $1 AND r.id = $2`, workspace, run)
 }
 
 // ListErrands reads an automation's errands, newest first: a user's and nobody's, or, with no user, all.
-func (s *Snap) ListErrands(ctx context.Context, agent, user string, limit int) ([]reeve.Errand, error) {
-	return all(ctx, s, scanErrand, selectErrand+`WHERE k.agent_id = $1 AND ($3 = '' OR k.user_id = '' OR k.user_id = $3) ORDER BY k.id DESC LIMIT $2`, agent, limit, user)
+func (s Automations) ListErrands(ctx context.Context, agent, user string, limit int) ([]reeve.Errand, error) {
+	return all(ctx, s.Snap, scanErrand, selectErrand+`WHERE k.agent_id = $1 AND ($3 = '' OR k.user_id = '' OR k.user_id = $3) ORDER BY k.id DESC LIMIT $2`, agent, limit, user)
 }
 
 // AskingErrands reads a workspace's errands that wait for an answer, newest first: a user's and nobody's, or, with no user, all.
-func (s *Snap) AskingErrands(ctx context.Context, workspace, user string, limit int) ([]reeve.Errand, error) {
-	return all(ctx, s, scanErrand, selectErrand+`WHERE k.workspace_id = $1 AND k.state = 'asking' AND ($3 = '' OR k.user_id = '' OR k.user_id = $3)
+func (s Automations) AskingErrands(ctx context.Context, workspace, user string, limit int) ([]reeve.Errand, error) {
+	return all(ctx, s.Snap, scanErrand, selectErrand+`WHERE k.workspace_id = $1 AND k.state = 'asking' AND ($3 = '' OR k.user_id = '' OR k.user_id = $3)
 		ORDER BY k.id DESC LIMIT $2`, workspace, limit, user)
 }
 
 // LastPlan reads what the planner was last asked for, of an automation; false means nothing.
-func (s *Snap) LastPlan(ctx context.Context, agent string) (reeve.Errand, bool, error) {
-	return one(ctx, s, scanErrand, selectErrand+`WHERE k.agent_id = $1 AND k.kind = 'plan' ORDER BY k.id DESC LIMIT 1`, agent)
+func (s Automations) LastPlan(ctx context.Context, agent string) (reeve.Errand, bool, error) {
+	return one(ctx, s.Snap, scanErrand, selectErrand+`WHERE k.agent_id = $1 AND k.kind = 'plan' ORDER BY k.id DESC LIMIT 1`, agent)
 }
 
 // LastSaved reads the last plan of an automation of which a version came; false means that there is none.
-func (s *Snap) LastSaved(ctx context.Context, agent string) (reeve.Errand, bool, error) {
-	return one(ctx, s, scanErrand, selectErrand+`WHERE k.agent_id = $1 AND k.kind = 'plan' AND k.result_id <> '' ORDER BY k.id DESC LIMIT 1`, agent)
+func (s Automations) LastSaved(ctx context.Context, agent string) (reeve.Errand, bool, error) {
+	return one(ctx, s.Snap, scanErrand, selectErrand+`WHERE k.agent_id = $1 AND k.kind = 'plan' AND k.result_id <> '' ORDER BY k.id DESC LIMIT 1`, agent)
 }
 
 // PlannedTimers lists the schedules of an automation's plans that are active, by id.
-func (s *Snap) PlannedTimers(ctx context.Context, agent string) ([]string, error) {
-	return all(ctx, s, value[string], `SELECT t.id FROM errands k JOIN timers t ON t.id = k.timer_id WHERE k.agent_id = $1 AND k.timer_id <> '' AND t.state = 'active' ORDER BY t.id`, agent)
+func (s Automations) PlannedTimers(ctx context.Context, agent string) ([]string, error) {
+	return all(ctx, s.Snap, value[string], `SELECT t.id FROM errands k JOIN timers t ON t.id = k.timer_id WHERE k.agent_id = $1 AND k.timer_id <> '' AND t.state = 'active' ORDER BY t.id`, agent)
 }
 
 // OpenErrands reads an automation's errands that are not over.
-func (s *Snap) OpenErrands(ctx context.Context, agent string) ([]reeve.Errand, error) {
-	return all(ctx, s, scanErrand, selectErrand+`WHERE k.agent_id = $1 AND k.state IN ('open', 'asking') ORDER BY k.id`, agent)
+func (s Automations) OpenErrands(ctx context.Context, agent string) ([]reeve.Errand, error) {
+	return all(ctx, s.Snap, scanErrand, selectErrand+`WHERE k.agent_id = $1 AND k.state IN ('open', 'asking') ORDER BY k.id`, agent)
 }
 
 // FindKind reads the oldest agent of a kind that is not destroyed; false means that there is none.
-func (s *Snap) FindKind(ctx context.Context, workspace, kind string) (reeve.Agent, bool, error) {
-	return one(ctx, s, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND kind = $2 AND lifecycle <> 'destroyed' ORDER BY created_at, id LIMIT 1`, workspace, kind)
+func (s Automations) FindKind(ctx context.Context, workspace, kind string) (reeve.Agent, bool, error) {
+	return one(ctx, s.Snap, scanAgent, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND kind = $2 AND lifecycle <> 'destroyed' ORDER BY created_at, id LIMIT 1`, workspace, kind)
 }

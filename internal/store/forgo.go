@@ -11,8 +11,8 @@ import (
 // nobody can tell whether it happens, so it is left as by a person who skips it. What is being sent at this moment is recorded when it is over, and told by Late.
 //
 // The rows are held first. Whoever records an outcome at the same moment comes before this, or finds the run over. What waits for an approval is not held: whoever answers that holds the approval first.
-func (t *Tx) Forgo(ctx context.Context, run reeve.Run) error {
-	list, err := all(ctx, &t.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE run_id = $1 AND run_id <> '' AND result_id = '' AND `+ofWorkspace+`
+func (t LedgerTx) Forgo(ctx context.Context, run reeve.Run) error {
+	list, err := all(ctx, t.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE run_id = $1 AND run_id <> '' AND result_id = '' AND `+ofWorkspace+`
 		AND state IN ('prepared', 'dispatched', 'unknown') ORDER BY id`+t.db.engine.Share(), run.ID, run.WorkspaceID)
 	for i := 0; i < len(list) && err == nil; i++ {
 		err = t.forgo(ctx, run, list[i])
@@ -20,7 +20,7 @@ func (t *Tx) Forgo(ctx context.Context, run reeve.Run) error {
 	return err
 }
 
-func (t *Tx) forgo(ctx context.Context, run reeve.Run, op reeve.Operation) error {
+func (t LedgerTx) forgo(ctx context.Context, run reeve.Run, op reeve.Operation) error {
 	is, info := op, reeve.ResultInfo{Status: "error", Code: reeve.Canceled, Spent: op.Spent, Attempts: op.Tries}
 	switch {
 	case op.State == reeve.Prepared && op.Deferred:
@@ -46,23 +46,23 @@ func (t *Tx) forgo(ctx context.Context, run reeve.Run, op reeve.Operation) error
 	}
 	c.Result = &CallResult{ID: t.NewID(reeve.PrefixMessage), Content: info.Message, Info: json.RawMessage(text(info))}
 	is.Code, is.Message, is.Owner, is.NextAttemptAt, is.TimeoutAt, is.ResultID = info.Code, info.Message, "", nil, nil, c.Result.ID
-	return first(t.Spend(ctx, op.WorkspaceID, nil, op.CallID, reeve.Amount{}), t.MoveOperation(ctx, op, is, c.Result), t.tellResult(ctx, run, c))
+	return first(t.Spend(ctx, op.WorkspaceID, nil, op.CallID, reeve.Amount{}), t.MoveOperation(ctx, op, is, c.Result), t.tx.Chat().tellResult(ctx, run, c))
 }
 
 // Late does what is left to do for a call whose run may be over by now, after its row was moved: its brain is not there any more. What it cost since is added to what the run spent. Clients are told what it came to; an
 // outcome that is to come from outside is not waited for.
-func (t *Tx) Late(ctx context.Context, was, op reeve.Operation) error {
+func (t LedgerTx) Late(ctx context.Context, was, op reeve.Operation) error {
 	if op.RunID == "" || op.ResultID == "" && !op.Awaited() && op.Spent == was.Spent {
 		return nil
 	}
-	run, err := t.GetRun(ctx, op.WorkspaceID, op.RunID)
+	run, err := t.tx.Runs().GetRun(ctx, op.WorkspaceID, op.RunID)
 	if reeve.CodeOf(err) == reeve.NotFound || err == nil && !run.State.Final() {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if err := t.SpendLate(ctx, run.ID, op.Spent.Minus(was.Spent)); err != nil || op.ResultID == "" && !op.Awaited() {
+	if err := t.tx.Runs().SpendLate(ctx, run.ID, op.Spent.Minus(was.Spent)); err != nil || op.ResultID == "" && !op.Awaited() {
 		return err
 	}
 	if op.ResultID == "" {
@@ -72,5 +72,5 @@ func (t *Tx) Late(ctx context.Context, was, op reeve.Operation) error {
 	if err != nil {
 		return err
 	}
-	return t.tellResult(ctx, run, c)
+	return t.tx.Chat().tellResult(ctx, run, c)
 }

@@ -16,42 +16,42 @@ const FrameStep = 1_000_000
 
 // AppendFrame keeps what the clients of a conversation are to be told of a turn that is under way. Of one that is over they are told nothing more: it is left out. The same key again is told once. Nobody waits for
 // its number: the conversation is held first, so numbers follow the order of commits.
-func (t *Tx) AppendFrame(ctx context.Context, conversation, key string, f reeve.Frame) error {
+func (t ChatTx) AppendFrame(ctx context.Context, conversation, key string, f reeve.Frame) error {
 	return t.appendFrame(ctx, conversation, key, f, ` AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = $3 AND r.state NOT IN ('running', 'parked'))`)
 }
 
 // AppendLast is AppendFrame for what belongs to the end of a turn: how it ended, and what its calls came to.
-func (t *Tx) AppendLast(ctx context.Context, conversation, key string, f reeve.Frame) error {
+func (t ChatTx) AppendLast(ctx context.Context, conversation, key string, f reeve.Frame) error {
 	return t.appendFrame(ctx, conversation, key, f, "")
 }
 
-func (t *Tx) appendFrame(ctx context.Context, conversation, key string, f reeve.Frame, provided string) error {
+func (t ChatTx) appendFrame(ctx context.Context, conversation, key string, f reeve.Frame, provided string) error {
 	f.Seq, f.ConversationID = 0, ""
 	if err := t.HoldConversation(ctx, conversation); err != nil {
 		return err
 	}
-	return t.exec(ctx, `INSERT INTO frames (conversation_id, n, frame_key, turn_id, body, created_at)
+	return t.tx.exec(ctx, `INSERT INTO frames (conversation_id, n, frame_key, turn_id, body, created_at)
 		SELECT c.id, COALESCE((SELECT max(n) FROM frames WHERE conversation_id = $1), 0) + 1, $2, $3, $4, $5 FROM conversations c WHERE c.id = $1`+provided+`
 		ON CONFLICT (conversation_id, frame_key) DO NOTHING`, conversation, key, f.TurnID, reeve.Clean(text(f)), reeve.Millis(t.now))
 }
 
 // HoldConversation keeps all others from telling anything in a conversation until the transaction is over: a turn of it that has not ended does not end meanwhile.
-func (t *Tx) HoldConversation(ctx context.Context, id string) error {
-	return t.exec(ctx, `UPDATE conversations SET updated_at = $2 WHERE id = $1`, id, reeve.Millis(t.now))
+func (t ChatTx) HoldConversation(ctx context.Context, id string) error {
+	return t.tx.exec(ctx, `UPDATE conversations SET updated_at = $2 WHERE id = $1`, id, reeve.Millis(t.now))
 }
 
 // mediaKey begins the keys of frames that send something with this hash.
 func mediaKey(hash string) string { return "media:" + hash + ":" }
 
 // SendMedia keeps a frame that sends what it has attached to a conversation.
-func (t *Tx) SendMedia(ctx context.Context, conversation, operation string, f reeve.Frame) error {
+func (t ChatTx) SendMedia(ctx context.Context, conversation, operation string, f reeve.Frame) error {
 	f.Type = reeve.FrameMedia
 	return t.AppendFrame(ctx, conversation, mediaKey(f.Attachments[0].Hash)+operation, f)
 }
 
 // SentMedia finds what was sent to a conversation by its hash, as it was named last.
-func (s *Snap) SentMedia(ctx context.Context, conversation, hash string) (reeve.Attachment, error) {
-	list, err := all(ctx, s, scanFrame, selectFrame+`WHERE conversation_id = $1 AND frame_key >= $2 AND frame_key < $3
+func (s Chat) SentMedia(ctx context.Context, conversation, hash string) (reeve.Attachment, error) {
+	list, err := all(ctx, s.Snap, scanFrame, selectFrame+`WHERE conversation_id = $1 AND frame_key >= $2 AND frame_key < $3
 		ORDER BY frame_key DESC LIMIT 1`, conversation, mediaKey(hash), mediaKey(hash+"~"))
 	if err != nil || len(list) == 0 {
 		return reeve.Attachment{}, cmp.Or(err, notFound("media", hash))
@@ -66,7 +66,7 @@ func ResultFrame(ref, tool string, r reeve.Result) (key string, f reeve.Frame) {
 }
 
 // tellResult keeps what a call of a turn came to, unless its brain has told it. What others did in the turn was never told to begin.
-func (t *Tx) tellResult(ctx context.Context, run reeve.Run, c Call) error {
+func (t ChatTx) tellResult(ctx context.Context, run reeve.Run, c Call) error {
 	asked, err := c.Asked()
 	if err != nil {
 		return err
@@ -86,17 +86,17 @@ func (t *Tx) tellResult(ctx context.Context, run reeve.Run, c Call) error {
 
 // tellResults tells those results of a turn that its brain has not: it was not there when they came, and does not come back. Of a call that was told to begin, and that nobody recorded before the turn was cancelled or
 // failed, it tells so: none can be any more.
-func (t *Tx) tellResults(ctx context.Context, run reeve.Run) error {
+func (t ChatTx) tellResults(ctx context.Context, run reeve.Run) error {
 	begun, err := t.begun(ctx, run)
 	if err != nil {
 		return err
 	}
-	answers, err := all(ctx, &t.Snap, value[string], `SELECT id FROM messages WHERE run_id = $2 AND run_id <> '' AND kind = 'thought'
+	answers, err := all(ctx, t.Snap, value[string], `SELECT id FROM messages WHERE run_id = $2 AND run_id <> '' AND kind = 'thought'
 		AND workspace_id || '' = $1 ORDER BY id`, run.WorkspaceID, run.ID)
 	if err != nil {
 		return err
 	}
-	made, err := all(ctx, &t.Snap, scanCall, `SELECT `+callColumns+` FROM calls WHERE run_id = $2 AND run_id <> ''
+	made, err := all(ctx, t.Snap, scanCall, `SELECT `+callColumns+` FROM calls WHERE run_id = $2 AND run_id <> ''
 		AND workspace_id || '' = $1 ORDER BY id`, run.WorkspaceID, run.ID)
 	if err != nil {
 		return err
@@ -127,14 +127,14 @@ const calls = "call:"
 func CallKey(n int, id string) string { return fmt.Sprint(calls, n, ":", id) }
 
 // begun lists the calls of a turn that its clients were told to begin. The client of one that is completed makes those itself that are left.
-func (s *Snap) begun(ctx context.Context, run reeve.Run) ([]reeve.Frame, error) {
+func (s Chat) begun(ctx context.Context, run reeve.Run) ([]reeve.Frame, error) {
 	if run.State == reeve.RunCompleted {
 		return nil, nil
 	}
-	return all(ctx, s, scanFrame, selectFrame+`WHERE conversation_id = $1 AND frame_key >= $2 AND frame_key < $3`, run.SessionID, run.ID+":"+calls, run.ID+":"+calls+"~")
+	return all(ctx, s.Snap, scanFrame, selectFrame+`WHERE conversation_id = $1 AND frame_key >= $2 AND frame_key < $3`, run.SessionID, run.ID+":"+calls, run.ID+":"+calls+"~")
 }
 
-func (t *Tx) tellUnmade(ctx context.Context, run reeve.Run, begun []reeve.Frame) error {
+func (t ChatTx) tellUnmade(ctx context.Context, run reeve.Run, begun []reeve.Frame) error {
 	slices.SortFunc(begun, func(a, b reeve.Frame) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, c := range begun {
 		f := reeve.Frame{Type: reeve.FrameResult, TurnID: run.ID, AgentID: run.AgentID, ToolCallID: c.ToolCallID, Tool: c.Tool, Content: run.Over() + " before its outcome came", IsError: true, Code: reeve.Canceled}
@@ -146,7 +146,7 @@ func (t *Tx) tellUnmade(ctx context.Context, run reeve.Run, begun []reeve.Frame)
 }
 
 // AppendEnd keeps that a turn has ended, and how, behind what its calls came to. Of a run that is no turn nobody is told. One that its brain completed has told all, unless calls of it are pending.
-func (t *Tx) AppendEnd(ctx context.Context, run reeve.Run) error {
+func (t ChatTx) AppendEnd(ctx context.Context, run reeve.Run) error {
 	if run.Reason != reeve.ReasonUser || !run.State.Final() {
 		return nil
 	}
@@ -177,29 +177,29 @@ func scanFrame(r scanner) (f reeve.Frame, err error) {
 }
 
 // ListFrames reads the kept frames of a conversation after a sequence number, in order.
-func (s *Snap) ListFrames(ctx context.Context, conversation string, after int64, limit int) ([]reeve.Frame, error) {
-	return all(ctx, s, scanFrame, selectFrame+`WHERE conversation_id = $1 AND n > $2 ORDER BY n LIMIT $3`, conversation, after/FrameStep, limit)
+func (s Chat) ListFrames(ctx context.Context, conversation string, after int64, limit int) ([]reeve.Frame, error) {
+	return all(ctx, s.Snap, scanFrame, selectFrame+`WHERE conversation_id = $1 AND n > $2 ORDER BY n LIMIT $3`, conversation, after/FrameStep, limit)
 }
 
 // LastFrame is the sequence number of the last kept frame; 0 means that there is none.
-func (s *Snap) LastFrame(ctx context.Context, conversation string) (int64, error) {
-	n, _, err := one(ctx, s, value[int64], `SELECT COALESCE(max(n), 0) FROM frames WHERE conversation_id = $1`, conversation)
+func (s Chat) LastFrame(ctx context.Context, conversation string) (int64, error) {
+	n, _, err := one(ctx, s.Snap, value[int64], `SELECT COALESCE(max(n), 0) FROM frames WHERE conversation_id = $1`, conversation)
 	return n * FrameStep, err
 }
 
 // FrameNumber is the sequence number of the frame that was kept under a key; false means that there is none.
-func (s *Snap) FrameNumber(ctx context.Context, conversation, key string) (int64, bool, error) {
-	n, ok, err := one(ctx, s, value[int64], `SELECT n FROM frames WHERE conversation_id = $1 AND frame_key = $2`, conversation, key)
+func (s Chat) FrameNumber(ctx context.Context, conversation, key string) (int64, bool, error) {
+	n, ok, err := one(ctx, s.Snap, value[int64], `SELECT n FROM frames WHERE conversation_id = $1 AND frame_key = $2`, conversation, key)
 	return n * FrameStep, ok, err
 }
 
 // LastFrames gives the sequence numbers of the last kept frames of conversations, 0 for one that has none.
-func (s *Snap) LastFrames(ctx context.Context, conversations []string) (map[string]int64, error) {
+func (s Chat) LastFrames(ctx context.Context, conversations []string) (map[string]int64, error) {
 	type last struct {
 		id string
 		n  int64
 	}
-	list, err := among(ctx, s, func(r scanner) (l last, err error) { return l, r.Scan(&l.id, &l.n) },
+	list, err := among(ctx, s.Snap, func(r scanner) (l last, err error) { return l, r.Scan(&l.id, &l.n) },
 		`SELECT c.id, COALESCE((SELECT max(n) FROM frames f WHERE f.conversation_id = c.id), 0) FROM conversations c WHERE c.id IN (?)`, conversations)
 	found := make(map[string]int64, len(list))
 	for _, l := range list {

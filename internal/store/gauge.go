@@ -13,8 +13,8 @@ type Gauges struct {
 }
 
 // Gauges counts what waits. Each count reads an index of its own that holds nothing else.
-func (s *Snap) Gauges(ctx context.Context) (Gauges, error) {
-	g, _, err := one(ctx, s, func(r scanner) (g Gauges, err error) {
+func (s System) Gauges(ctx context.Context) (Gauges, error) {
+	g, _, err := one(ctx, s.Snap, func(r scanner) (g Gauges, err error) {
 		return g, r.Scan(&g.Wakes, &g.Runs, &g.Parked, &g.Waiting, &g.Open, &g.Approval)
 	}, `SELECT (SELECT count(*) FROM wakes WHERE state = 'queued'),
 		(SELECT count(*) FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND state = 'running'),

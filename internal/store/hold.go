@@ -28,10 +28,10 @@ func (db *DB) Adopt(ctx context.Context, reason string) (hold *reeve.Hold, err e
 		}
 	}
 	err = db.Update(ctx, func(tx *Tx) error {
-		if err := tx.Adopt(ctx, identity, reason); err != nil {
+		if err := tx.System().Adopt(ctx, identity, reason); err != nil {
 			return err
 		}
-		hold, err = tx.Hold(ctx)
+		hold, err = tx.System().Hold(ctx)
 		return err
 	})
 	return hold, err
@@ -40,9 +40,9 @@ func (db *DB) Adopt(ctx context.Context, reason string) (hold *reeve.Hold, err e
 // Adopt notes which database this is. One that is another than the last server used was restored from a backup or copied: it is
 // held, and gets a node of its own, so that its counter never gives a number that the original gives too. So does one that is to
 // be held for another reason, if one is given.
-func (t *Tx) Adopt(ctx context.Context, identity, reason string) error {
+func (t SystemTx) Adopt(ctx context.Context, identity, reason string) error {
 	scan := func(r scanner) (was string, err error) { return was, r.Scan(&was) }
-	was, _, err := one(ctx, &t.Snap, scan, `UPDATE database_state SET identity = identity WHERE id = 1 RETURNING identity`)
+	was, _, err := one(ctx, t.Snap, scan, `UPDATE database_state SET identity = identity WHERE id = 1 RETURNING identity`)
 	if err != nil {
 		return err
 	}
@@ -54,38 +54,38 @@ func (t *Tx) Adopt(ctx context.Context, identity, reason string) error {
 		if was == identity {
 			return nil
 		}
-		return t.exec(ctx, `UPDATE database_state SET identity = $1 WHERE id = 1`, identity)
+		return t.tx.exec(ctx, `UPDATE database_state SET identity = $1 WHERE id = 1`, identity)
 	}
-	if err := t.exec(ctx, `UPDATE database_state SET identity = $1, held_at = $2, hold_reason = $3,
+	if err := t.tx.exec(ctx, `UPDATE database_state SET identity = $1, held_at = $2, hold_reason = $3,
 			as_of = COALESCE((SELECT max(heartbeat_at) FROM processes), 0) WHERE id = 1`, identity, reeve.Millis(t.now), reason); err != nil {
 		return err
 	}
-	if err := t.exec(ctx, `UPDATE nodes SET self = 0 WHERE self = 1`); err != nil {
+	if err := t.tx.exec(ctx, `UPDATE nodes SET self = 0 WHERE self = 1`); err != nil {
 		return err
 	}
-	if err := t.lockNode(ctx); err != nil {
+	if err := t.tx.lockNode(ctx); err != nil {
 		return err
 	}
-	return t.TouchAll(ctx)
+	return t.tx.TouchAll(ctx)
 }
 
 // Release lets a held server go on.
-func (t *Tx) Release(ctx context.Context) error {
-	if err := t.exec(ctx, `UPDATE database_state SET held_at = 0, hold_reason = '', as_of = 0 WHERE id = 1`); err != nil {
+func (t SystemTx) Release(ctx context.Context) error {
+	if err := t.tx.exec(ctx, `UPDATE database_state SET held_at = 0, hold_reason = '', as_of = 0 WHERE id = 1`); err != nil {
 		return err
 	}
-	return t.TouchAll(ctx)
+	return t.tx.TouchAll(ctx)
 }
 
 // Held tells whether the server is held.
-func (s *Snap) Held(ctx context.Context) (bool, error) {
-	_, held, err := one(ctx, s, value[int64], selectHeld)
+func (s System) Held(ctx context.Context) (bool, error) {
+	_, held, err := one(ctx, s.Snap, value[int64], selectHeld)
 	return held, err
 }
 
 // Hold says why the server is held; nil if it is not.
-func (s *Snap) Hold(ctx context.Context) (*reeve.Hold, error) {
-	h, held, err := one(ctx, s, func(r scanner) (h reeve.Hold, err error) {
+func (s System) Hold(ctx context.Context) (*reeve.Hold, error) {
+	h, held, err := one(ctx, s.Snap, func(r scanner) (h reeve.Hold, err error) {
 		var at, asOf int64
 		err = r.Scan(&at, &h.Reason, &asOf)
 		h.HeldAt, h.AsOf = reeve.FromMillis(at), optional(asOf)
@@ -98,8 +98,8 @@ func (s *Snap) Hold(ctx context.Context) (*reeve.Hold, error) {
 }
 
 // Node is this node's id; empty before it has written anything that nodes share.
-func (s *Snap) Node(ctx context.Context) (string, error) {
-	id, _, err := one(ctx, s, value[string], `SELECT id FROM nodes WHERE self = 1`)
+func (s System) Node(ctx context.Context) (string, error) {
+	id, _, err := one(ctx, s.Snap, value[string], `SELECT id FROM nodes WHERE self = 1`)
 	return id, err
 }
 
@@ -153,10 +153,10 @@ var heldQueries = []heldQuery{
 var dueKinds = []reeve.HeldKind{reeve.HeldWake, reeve.HeldSchedule, reeve.HeldNotification}
 
 // HeldWork lists up to limit things of each kind that go on in a workspace when the server does, and counts all of them.
-func (s *Snap) HeldWork(ctx context.Context, workspace string, limit int) (work []Held, counts map[reeve.HeldKind]int, err error) {
+func (s System) HeldWork(ctx context.Context, workspace string, limit int) (work []Held, counts map[reeve.HeldKind]int, err error) {
 	counts = map[reeve.HeldKind]int{}
 	for _, q := range heldQueries {
-		list, err := all(ctx, s, func(r scanner) (w Held, err error) {
+		list, err := all(ctx, s.Snap, func(r scanner) (w Held, err error) {
 			var at int64
 			err = r.Scan(&w.ID, &w.Agent, &w.What, &w.Text, &w.UserID, &w.SessionID, &at)
 			w.Kind, w.WorkspaceID, w.Then, w.At = q.kind, workspace, q.then, optional(at)
@@ -168,7 +168,7 @@ func (s *Snap) HeldWork(ctx context.Context, workspace string, limit int) (work 
 		}
 		n := int64(len(list))
 		if len(list) == limit {
-			if n, _, err = one(ctx, s, value[int64], `SELECT count(*) FROM `+q.from, workspace); err != nil {
+			if n, _, err = one(ctx, s.Snap, value[int64], `SELECT count(*) FROM `+q.from, workspace); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -199,9 +199,9 @@ func (s *Snap) HeldWork(ctx context.Context, workspace string, limit int) (work 
 }
 
 // agentNames gives the names of a workspace's agents by id.
-func (s *Snap) agentNames(ctx context.Context, workspace string) (map[string]string, error) {
+func (s System) agentNames(ctx context.Context, workspace string) (map[string]string, error) {
 	names := map[string]string{}
-	_, err := all(ctx, s, func(r scanner) (id string, err error) {
+	_, err := all(ctx, s.Snap, func(r scanner) (id string, err error) {
 		var name string
 		err = r.Scan(&id, &name)
 		names[id] = name
@@ -212,7 +212,7 @@ func (s *Snap) agentNames(ctx context.Context, workspace string) (map[string]str
 
 // UnderWay lists a workspace's operations that were let through and are not over: approved and not begun, or sent without an
 // outcome so far. Rows that cannot be read are skipped: a person's answer to the others must not depend on them.
-func (s *Snap) UnderWay(ctx context.Context, workspace string) ([]reeve.Operation, error) {
-	return all(ctx, s, skipCorrupt(s, scanOperation, nil), `SELECT `+operationColumns+` FROM calls
+func (s System) UnderWay(ctx context.Context, workspace string) ([]reeve.Operation, error) {
+	return all(ctx, s.Snap, skipCorrupt(s.Snap, scanOperation, nil), `SELECT `+operationColumns+` FROM calls
 		WHERE state IN ('prepared', 'dispatched') AND workspace_id || '' = $1 ORDER BY next_attempt_at, id LIMIT $2`, workspace, math.MaxInt32)
 }

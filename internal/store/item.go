@@ -18,8 +18,8 @@ func scanLedger(r scanner) (v reeve.Item, err error) {
 
 // EnterItem begins, or goes on with, an attempt at an item. Doing it twice is doing it once. One that is settled by now, or at
 // another attempt, or that another run is at, is a conflict: somebody was faster.
-func (t *Tx) EnterItem(ctx context.Context, v reeve.Item, script string) error {
-	n, err := t.affect(ctx, `INSERT INTO items (`+ledgerColumns+`, attempt_run, script_id, started_at, finished_at, entry_id)
+func (t AutomationsTx) EnterItem(ctx context.Context, v reeve.Item, script string) error {
+	n, err := t.tx.affect(ctx, `INSERT INTO items (`+ledgerColumns+`, attempt_run, script_id, started_at, finished_at, entry_id)
 			VALUES ($1, $2, $3, $4, 'processing', $5, $6, $7, $7, '', '', $8, $8, $7, $9, $8, 0, $10)
 		ON CONFLICT (agent_id, item_id) DO UPDATE SET title = $4, state = 'processing', first_run = CASE WHEN items.first_run = '' THEN $7 ELSE items.first_run END,
 			last_run = $7, code = '', message = '', updated_at = $8, attempt_run = CASE WHEN items.attempt_run = '' THEN $7 ELSE items.attempt_run END,
@@ -35,17 +35,17 @@ func (t *Tx) EnterItem(ctx context.Context, v reeve.Item, script string) error {
 
 // LeaveItem writes how a run left an item that it was at: done, failed or needs_attention. Doing it twice is doing it once; what a
 // person has settled meanwhile stays.
-func (t *Tx) LeaveItem(ctx context.Context, v reeve.Item) error {
+func (t AutomationsTx) LeaveItem(ctx context.Context, v reeve.Item) error {
 	if err := reeve.ItemProcessing.To(v.State); err != nil {
 		return err
 	}
-	return t.exec(ctx, `UPDATE items SET state = $4, code = $5, message = $6, updated_at = $7, finished_at = $7
+	return t.tx.exec(ctx, `UPDATE items SET state = $4, code = $5, message = $6, updated_at = $7, finished_at = $7
 		WHERE agent_id = $1 AND item_id = $2 AND attempt = $3 AND state = 'processing'`,
 		v.AgentID, v.ID, v.Attempt, string(v.State), string(v.Code), reeve.Clean(v.Message), reeve.Millis(t.now))
 }
 
 // SettleItem is a person's word on an item: to leave it, or to begin another attempt, which puts the one it was at aside.
-func (t *Tx) SettleItem(ctx context.Context, was reeve.Item, to reeve.ItemState, why string) (reeve.Item, error) {
+func (t AutomationsTx) SettleItem(ctx context.Context, was reeve.Item, to reeve.ItemState, why string) (reeve.Item, error) {
 	if err := was.State.To(to); err != nil {
 		return was, err
 	}
@@ -55,13 +55,13 @@ func (t *Tx) SettleItem(ctx context.Context, was reeve.Item, to reeve.ItemState,
 	if to == reeve.ItemProcessing {
 		is.Attempt++
 		set = `attempt_run = '', script_id = '', started_at = $8, finished_at = 0`
-		if err := t.exec(ctx, `INSERT INTO item_attempts (agent_id, item_id, attempt, state, first_run, last_run, script_id, code, message, started_at, finished_at)
+		if err := t.tx.exec(ctx, `INSERT INTO item_attempts (agent_id, item_id, attempt, state, first_run, last_run, script_id, code, message, started_at, finished_at)
 			SELECT agent_id, item_id, attempt, state, attempt_run, last_run, script_id, code, message, started_at, finished_at
 			FROM items WHERE agent_id = $1 AND item_id = $2 AND state = $3 AND attempt = $4`, was.AgentID, was.ID, string(was.State), was.Attempt); err != nil {
 			return was, err
 		}
 	}
-	n, err := t.affect(ctx, `UPDATE items SET state = $5, attempt = $6, code = '', message = $7, updated_at = $8, `+set+` WHERE agent_id = $1 AND item_id = $2 AND state = $3 AND attempt = $4`,
+	n, err := t.tx.affect(ctx, `UPDATE items SET state = $5, attempt = $6, code = '', message = $7, updated_at = $8, `+set+` WHERE agent_id = $1 AND item_id = $2 AND state = $3 AND attempt = $4`,
 		was.AgentID, was.ID, string(was.State), was.Attempt, string(is.State), is.Attempt, reeve.Clean(why), reeve.Millis(t.now))
 	if err == nil && n == 0 {
 		err = reeve.Errorf(reeve.Conflict, "item %q changed meanwhile", was.ID).Hintf("look at it again")
@@ -73,8 +73,8 @@ func (t *Tx) SettleItem(ctx context.Context, was reeve.Item, to reeve.ItemState,
 }
 
 // GetItem reads an item of an automation.
-func (s *Snap) GetItem(ctx context.Context, agent, id string) (reeve.Item, error) {
-	v, ok, err := one(ctx, s, scanLedger, `SELECT `+ledgerColumns+` FROM items WHERE agent_id = $1 AND item_id = $2`, agent, id)
+func (s Automations) GetItem(ctx context.Context, agent, id string) (reeve.Item, error) {
+	v, ok, err := one(ctx, s.Snap, scanLedger, `SELECT `+ledgerColumns+` FROM items WHERE agent_id = $1 AND item_id = $2`, agent, id)
 	if err == nil && !ok {
 		err = notFound("item", id)
 	}
@@ -82,8 +82,8 @@ func (s *Snap) GetItem(ctx context.Context, agent, id string) (reeve.Item, error
 }
 
 // WaitingItems reads a workspace's items that need attention, newest first.
-func (s *Snap) WaitingItems(ctx context.Context, workspace string, limit int) ([]reeve.WaitingItem, error) {
-	return all(ctx, s, func(r scanner) (v reeve.WaitingItem, err error) {
+func (s Automations) WaitingItems(ctx context.Context, workspace string, limit int) ([]reeve.WaitingItem, error) {
+	return all(ctx, s.Snap, func(r scanner) (v reeve.WaitingItem, err error) {
 		defer wrapCorrupt("items", &v.ID, &err)
 		var created, updated int64
 		err = r.Scan(&v.AgentID, &v.ID, &v.WorkspaceID, &v.Title, &v.State, &v.Attempt, &v.CreatedBy, &v.FirstRun, &v.LastRun, &v.Code, &v.Message,
@@ -98,20 +98,20 @@ func (s *Snap) WaitingItems(ctx context.Context, workspace string, limit int) ([
 
 // ListLedger reads a page of an automation's items, newest first, and how many there are in all. Of those that were entered at one time, the
 // last is the newest.
-func (s *Snap) ListLedger(ctx context.Context, agent string, f reeve.ItemFilter) (l reeve.ItemList, err error) {
+func (s Automations) ListLedger(ctx context.Context, agent string, f reeve.ItemFilter) (l reeve.ItemList, err error) {
 	const where = ` FROM items WHERE agent_id = $1 AND ($2 = '' OR state = $2) AND ($3 = '' OR item_id = $3)`
-	if l.Items, err = all(ctx, s, scanLedger, `SELECT `+ledgerColumns+where+` ORDER BY created_at DESC, entry_id DESC, item_id DESC LIMIT $4 OFFSET $5`,
+	if l.Items, err = all(ctx, s.Snap, scanLedger, `SELECT `+ledgerColumns+where+` ORDER BY created_at DESC, entry_id DESC, item_id DESC LIMIT $4 OFFSET $5`,
 		agent, string(f.State), f.ID, f.Limit, f.Offset); err != nil {
 		return l, err
 	}
-	l.Total, _, err = one(ctx, s, value[int], `SELECT count(*)`+where, agent, string(f.State), f.ID)
+	l.Total, _, err = one(ctx, s.Snap, value[int], `SELECT count(*)`+where, agent, string(f.State), f.ID)
 	l.HasMore = f.Offset+len(l.Items) < l.Total
 	return l, err
 }
 
 // ListAttempts reads all attempts at an item, oldest first.
-func (s *Snap) ListAttempts(ctx context.Context, agent, id string) ([]reeve.ItemAttempt, error) {
-	return all(ctx, s, func(r scanner) (v reeve.ItemAttempt, err error) {
+func (s Automations) ListAttempts(ctx context.Context, agent, id string) ([]reeve.ItemAttempt, error) {
+	return all(ctx, s.Snap, func(r scanner) (v reeve.ItemAttempt, err error) {
 		var script string
 		var version reeve.ScriptVersion
 		var started, finished int64

@@ -49,7 +49,7 @@ const maxLinks = 1000
 
 // Effects reads what an operation touched.
 func (r *JournalReader) Effects(ctx context.Context, operation string) ([]reeve.Link, error) {
-	if _, err := r.snap.GetOperation(ctx, r.who.Workspace, operation); err != nil {
+	if _, err := r.snap.Ledger().GetOperation(ctx, r.who.Workspace, operation); err != nil {
 		return nil, err
 	}
 	return r.Links(ctx, operation)

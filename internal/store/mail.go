@@ -33,8 +33,8 @@ func (i Inbox) span() span { return span{i.ID << mailBits, (i.ID+1)<<mailBits - 
 type span struct{ first, last int64 }
 
 // ListInboxes lists a workspace's inboxes by name.
-func (s *Snap) ListInboxes(ctx context.Context, workspace string) ([]Inbox, error) {
-	return all(ctx, s, scanInbox, `SELECT `+inboxColumns+` FROM inboxes WHERE workspace_id = $1 ORDER BY name`, workspace)
+func (s Mail) ListInboxes(ctx context.Context, workspace string) ([]Inbox, error) {
+	return all(ctx, s.Snap, scanInbox, `SELECT `+inboxColumns+` FROM inboxes WHERE workspace_id = $1 ORDER BY name`, workspace)
 }
 
 const inboxColumns = `id, name, user_id, messages`
@@ -45,8 +45,8 @@ func scanInbox(r scanner) (v Inbox, err error) {
 }
 
 // GetInbox gives an inbox by its name.
-func (s *Snap) GetInbox(ctx context.Context, workspace, name string) (Inbox, error) {
-	v, ok, err := one(ctx, s, scanInbox, `SELECT `+inboxColumns+` FROM inboxes WHERE workspace_id = $1 AND name = $2`, workspace, name)
+func (s Mail) GetInbox(ctx context.Context, workspace, name string) (Inbox, error) {
+	v, ok, err := one(ctx, s.Snap, scanInbox, `SELECT `+inboxColumns+` FROM inboxes WHERE workspace_id = $1 AND name = $2`, workspace, name)
 	if err == nil && !ok {
 		err = notFound("inbox", name)
 	}
@@ -54,9 +54,9 @@ func (s *Snap) GetInbox(ctx context.Context, workspace, name string) (Inbox, err
 }
 
 // HoldInbox is GetInbox for a transaction that removes mail of it: whoever adds some waits until it is over, and was waited for.
-func (t *Tx) HoldInbox(ctx context.Context, workspace, name string) (Inbox, error) {
+func (t MailTx) HoldInbox(ctx context.Context, workspace, name string) (Inbox, error) {
 	if !t.db.engine.Alone() {
-		if err := t.exec(ctx, `UPDATE inboxes SET last = last WHERE workspace_id = $1 AND name = $2`, workspace, name); err != nil {
+		if err := t.tx.exec(ctx, `UPDATE inboxes SET last = last WHERE workspace_id = $1 AND name = $2`, workspace, name); err != nil {
 			return Inbox{}, err
 		}
 	}
@@ -71,7 +71,7 @@ type MailCount struct {
 
 // AddMail adds mails to their inboxes. One that is there, word for word, is left alone. One whose id is taken by a mail that says something else takes its
 // place if replace says so, and otherwise gets an id of its own: nothing is lost. Doing it twice is doing it once. An inbox that is not there is made, for the user.
-func (t *Tx) AddMail(ctx context.Context, workspace, user string, mails []reeve.Email, replace bool) (n MailCount, err error) {
+func (t MailTx) AddMail(ctx context.Context, workspace, user string, mails []reeve.Email, replace bool) (n MailCount, err error) {
 	byInbox := map[string][]mailRow{}
 	for _, e := range mails {
 		byInbox[e.Inbox] = append(byInbox[e.Inbox], newMailRow(e))
@@ -90,7 +90,7 @@ func (t *Tx) AddMail(ctx context.Context, workspace, user string, mails []reeve.
 }
 
 // addTo adds mails to one inbox.
-func (t *Tx) addTo(ctx context.Context, workspace, user, name string, mails []mailRow, replace bool, n *MailCount) error {
+func (t MailTx) addTo(ctx context.Context, workspace, user, name string, mails []mailRow, replace bool, n *MailCount) error {
 	id, last, err := t.reserve(ctx, workspace, user, name, len(mails))
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (t *Tx) addTo(ctx context.Context, workspace, user, name string, mails []ma
 		case there && replace && was.row != 0:
 			n.Replaced++
 			kept[m.id] = keptMail{was.row, m.hash}
-			if err := t.exec(ctx, `UPDATE emails SET hash = $2, sent_at = $3, folder = $4, subject = $5, sender = $6, recipients = $7, attached = $8, detail = $9, body = $10 WHERE id = $1`,
+			if err := t.tx.exec(ctx, `UPDATE emails SET hash = $2, sent_at = $3, folder = $4, subject = $5, sender = $6, recipients = $7, attached = $8, detail = $9, body = $10 WHERE id = $1`,
 				was.row, m.hash, m.sent, m.folder, m.subject, m.sender, m.recipients, m.attached, m.detail, m.body); err != nil {
 				return err
 			}
@@ -131,19 +131,19 @@ func (t *Tx) addTo(ctx context.Context, workspace, user, name string, mails []ma
 		n.Added++
 		fresh = append(fresh, []any{at, id, m.id, m.hash, m.sent, m.folder, m.subject, m.sender, m.recipients, m.attached, m.detail, m.body})
 	}
-	if err := t.insert(`INSERT INTO emails (id, inbox_id, message_id, hash, sent_at, folder, subject, sender, recipients, attached, detail, body) VALUES (?)`, fresh,
-		t.unheard(ctx)); err != nil {
+	if err := t.tx.insert(`INSERT INTO emails (id, inbox_id, message_id, hash, sent_at, folder, subject, sender, recipients, attached, detail, body) VALUES (?)`, fresh,
+		t.tx.unheard(ctx)); err != nil {
 		return err
 	}
-	return t.exec(ctx, `UPDATE inboxes SET messages = messages + $2 WHERE id = $1`, id, len(fresh))
+	return t.tx.exec(ctx, `UPDATE inboxes SET messages = messages + $2 WHERE id = $1`, id, len(fresh))
 }
 
 // reserve takes n numbers for mails of an inbox, which is made if it is not there, and gives its id and the last of them. The row stays locked until the transaction ends: whoever adds to the same
 // inbox waits, and then sees what was added.
-func (t *Tx) reserve(ctx context.Context, workspace, user, name string, n int) (id, last int64, err error) {
+func (t MailTx) reserve(ctx context.Context, workspace, user, name string, n int) (id, last int64, err error) {
 	type taken struct{ id, last int64 }
 	for { // others may remove it, or make it, while we wait for them
-		v, ok, err := one(ctx, &t.Snap, func(r scanner) (v taken, err error) { return v, r.Scan(&v.id, &v.last) },
+		v, ok, err := one(ctx, t.Snap, func(r scanner) (v taken, err error) { return v, r.Scan(&v.id, &v.last) },
 			`UPDATE inboxes SET last = last + $3 WHERE workspace_id = $1 AND name = $2 RETURNING id, last`, workspace, name, n)
 		if err != nil || ok {
 			return v.id, v.last, err
@@ -155,17 +155,17 @@ func (t *Tx) reserve(ctx context.Context, workspace, user, name string, n int) (
 }
 
 // makeInbox makes an inbox, unless somebody else has just done so.
-func (t *Tx) makeInbox(ctx context.Context, workspace, user, name string) error {
+func (t MailTx) makeInbox(ctx context.Context, workspace, user, name string) error {
 	// One at a time: this row is the lock.
-	if err := t.exec(ctx, `UPDATE mail_numbers SET last = last WHERE name = 'workspace'`); err != nil {
+	if err := t.tx.exec(ctx, `UPDATE mail_numbers SET last = last WHERE name = 'workspace'`); err != nil {
 		return err
 	}
-	newest, _, err := one(ctx, &t.Snap, value[int64], `SELECT coalesce(max(id), 0) FROM inboxes WHERE workspace_id = $1`, workspace)
+	newest, _, err := one(ctx, t.Snap, value[int64], `SELECT coalesce(max(id), 0) FROM inboxes WHERE workspace_id = $1`, workspace)
 	if err != nil {
 		return err
 	}
 	if newest == 0 {
-		number, _, err := one(ctx, &t.Snap, value[int64], `UPDATE mail_numbers SET last = last + 1 WHERE name = 'workspace' RETURNING last`)
+		number, _, err := one(ctx, t.Snap, value[int64], `UPDATE mail_numbers SET last = last + 1 WHERE name = 'workspace' RETURNING last`)
 		if err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (t *Tx) makeInbox(ctx context.Context, workspace, user, name string) error 
 	if id>>inboxBits != newest>>inboxBits {
 		return reeve.Errorf(reeve.TooLarge, "the workspace has %d inboxes, and cannot have more", 1<<inboxBits-1)
 	}
-	return t.exec(ctx, `INSERT INTO inboxes (id, workspace_id, name, user_id, last, messages) VALUES ($1, $2, $3, $4, 0, 0) ON CONFLICT (workspace_id, name) DO NOTHING`, id, workspace, name, user)
+	return t.tx.exec(ctx, `INSERT INTO inboxes (id, workspace_id, name, user_id, last, messages) VALUES ($1, $2, $3, $4, 0, 0) ON CONFLICT (workspace_id, name) DO NOTHING`, id, workspace, name, user)
 }
 
 // keptMail is a mail that is there: where, and what it says. Row 0 means that it came with the same batch.
@@ -185,14 +185,14 @@ type keptMail struct {
 }
 
 // keptMail looks which of these mails are there, under their own id or under one that they were given because theirs was taken.
-func (t *Tx) keptMail(ctx context.Context, inbox int64, mails []mailRow) (map[string]keptMail, error) {
+func (t MailTx) keptMail(ctx context.Context, inbox int64, mails []mailRow) (map[string]keptMail, error) {
 	kept := map[string]keptMail{}
 	var ids []string
 	for _, m := range mails {
 		ids = append(ids, m.id)
 	}
 	read := func(ids []string) error {
-		_, err := among(ctx, &t.Snap, func(r scanner) (v struct{}, err error) {
+		_, err := among(ctx, t.Snap, func(r scanner) (v struct{}, err error) {
 			var id string
 			var k keptMail
 			err = r.Scan(&id, &k.row, &k.hash)
@@ -288,9 +288,9 @@ func line(s string) string {
 }
 
 // GetMail gives a mail by its id: of these inboxes, the first that has it.
-func (s *Snap) GetMail(ctx context.Context, inboxes []Inbox, id string) (reeve.Email, error) {
+func (s Mail) GetMail(ctx context.Context, inboxes []Inbox, id string) (reeve.Email, error) {
 	for _, box := range inboxes {
-		e, ok, err := one(ctx, s, scanMail, `SELECT `+mailColumns+` FROM emails WHERE inbox_id = $1 AND message_id = $2`, box.ID, reeve.Clean(id))
+		e, ok, err := one(ctx, s.Snap, scanMail, `SELECT `+mailColumns+` FROM emails WHERE inbox_id = $1 AND message_id = $2`, box.ID, reeve.Clean(id))
 		if err != nil || ok {
 			e.Inbox = box.Name
 			return e, err
@@ -328,13 +328,13 @@ func scanMail(r scanner) (e reeve.Email, err error) {
 }
 
 // RemoveMail removes some mails of an inbox that is held and gives how many; when there are none left it removes the inbox.
-func (t *Tx) RemoveMail(ctx context.Context, box Inbox, most int) (int64, error) {
-	n, err := t.affect(ctx, `DELETE FROM emails WHERE id IN (SELECT id FROM emails WHERE inbox_id = $1 ORDER BY id LIMIT $2)`, box.ID, most)
+func (t MailTx) RemoveMail(ctx context.Context, box Inbox, most int) (int64, error) {
+	n, err := t.tx.affect(ctx, `DELETE FROM emails WHERE id IN (SELECT id FROM emails WHERE inbox_id = $1 ORDER BY id LIMIT $2)`, box.ID, most)
 	if err != nil {
 		return n, err
 	}
 	if n == 0 {
-		return 0, t.exec(ctx, `DELETE FROM inboxes WHERE id = $1`, box.ID)
+		return 0, t.tx.exec(ctx, `DELETE FROM inboxes WHERE id = $1`, box.ID)
 	}
-	return n, t.exec(ctx, `UPDATE inboxes SET messages = messages - $2 WHERE id = $1`, box.ID, n)
+	return n, t.tx.exec(ctx, `UPDATE inboxes SET messages = messages - $2 WHERE id = $1`, box.ID, n)
 }

@@ -22,22 +22,22 @@ func scanImport(r scanner) (v reeve.MailImport, err error) {
 }
 
 // BeginImport begins an import, or gives the user's own of the same source that is still open.
-func (t *Tx) BeginImport(ctx context.Context, workspace, user string, q reeve.MailImportRequest) (reeve.MailImport, error) {
+func (t MailTx) BeginImport(ctx context.Context, workspace, user string, q reeve.MailImportRequest) (reeve.MailImport, error) {
 	if !q.Restart {
-		v, ok, err := one(ctx, &t.Snap, scanImport, `SELECT `+importColumns+` FROM mail_imports WHERE workspace_id = $1 AND source = $2 AND state = 'open' AND replaces = $3 AND user_id = $4 ORDER BY id DESC LIMIT 1`,
+		v, ok, err := one(ctx, t.Snap, scanImport, `SELECT `+importColumns+` FROM mail_imports WHERE workspace_id = $1 AND source = $2 AND state = 'open' AND replaces = $3 AND user_id = $4 ORDER BY id DESC LIMIT 1`,
 			workspace, q.Source, flag(q.Replace), user)
 		if err != nil || ok {
 			return v, err
 		}
 	}
 	v := reeve.MailImport{ID: t.NewID(reeve.PrefixImport), User: user, Source: q.Source, State: reeve.ImportOpen, Replace: q.Replace, Notes: []reeve.MailNote{}, StartedAt: t.now, UpdatedAt: t.now}
-	return v, t.exec(ctx, `INSERT INTO mail_imports (workspace_id, `+importColumns+`) VALUES ($1, $2, $6, $3, 'open', $4, '', 0, 0, 0, 0, 0, '[]', $5, $5, 0)`,
+	return v, t.tx.exec(ctx, `INSERT INTO mail_imports (workspace_id, `+importColumns+`) VALUES ($1, $2, $6, $3, 'open', $4, '', 0, 0, 0, 0, 0, '[]', $5, $5, 0)`,
 		workspace, v.ID, v.Source, flag(v.Replace), reeve.Millis(t.now), user)
 }
 
 // GetImport gives an import.
-func (s *Snap) GetImport(ctx context.Context, workspace, id string) (reeve.MailImport, error) {
-	v, ok, err := one(ctx, s, scanImport, `SELECT `+importColumns+` FROM mail_imports WHERE workspace_id = $1 AND id = $2`, workspace, id)
+func (s Mail) GetImport(ctx context.Context, workspace, id string) (reeve.MailImport, error) {
+	v, ok, err := one(ctx, s.Snap, scanImport, `SELECT `+importColumns+` FROM mail_imports WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("import", id)
 	}
@@ -45,25 +45,25 @@ func (s *Snap) GetImport(ctx context.Context, workspace, id string) (reeve.MailI
 }
 
 // lockImport is GetImport for one who will write: others who would write it wait.
-func (t *Tx) lockImport(ctx context.Context, workspace, id string) (reeve.MailImport, error) {
-	if err := t.exec(ctx, `UPDATE mail_imports SET updated_at = updated_at WHERE workspace_id = $1 AND id = $2`, workspace, id); err != nil {
+func (t MailTx) lockImport(ctx context.Context, workspace, id string) (reeve.MailImport, error) {
+	if err := t.tx.exec(ctx, `UPDATE mail_imports SET updated_at = updated_at WHERE workspace_id = $1 AND id = $2`, workspace, id); err != nil {
 		return reeve.MailImport{}, err
 	}
 	return t.GetImport(ctx, workspace, id)
 }
 
 // ListImports lists imports, newest first.
-func (s *Snap) ListImports(ctx context.Context, workspace string, limit int) ([]reeve.MailImport, error) {
-	return all(ctx, s, scanImport, `SELECT `+importColumns+` FROM mail_imports WHERE workspace_id = $1 ORDER BY id DESC LIMIT $2`, workspace, limit)
+func (s Mail) ListImports(ctx context.Context, workspace string, limit int) ([]reeve.MailImport, error) {
+	return all(ctx, s.Snap, scanImport, `SELECT `+importColumns+` FROM mail_imports WHERE workspace_id = $1 ORDER BY id DESC LIMIT $2`, workspace, limit)
 }
 
 // putImport writes how far an import has come.
-func (t *Tx) putImport(ctx context.Context, workspace string, v reeve.MailImport) error {
+func (t MailTx) putImport(ctx context.Context, workspace string, v reeve.MailImport) error {
 	finished := int64(0)
 	if v.FinishedAt != nil {
 		finished = reeve.Millis(*v.FinishedAt)
 	}
-	return t.exec(ctx, `UPDATE mail_imports SET state = $3, position = $4, seen = $5, added = $6, replaced = $7, duplicate = $8, bad = $9, notes = $10, updated_at = $11, finished_at = $12
+	return t.tx.exec(ctx, `UPDATE mail_imports SET state = $3, position = $4, seen = $5, added = $6, replaced = $7, duplicate = $8, bad = $9, notes = $10, updated_at = $11, finished_at = $12
 		WHERE workspace_id = $1 AND id = $2`, workspace, v.ID, v.State, v.Position, v.Seen, v.Added, v.Replaced, v.Duplicate, v.Bad, reeve.Clean(verbatim(v.Notes)), reeve.Millis(t.now), finished)
 }
 
@@ -77,12 +77,12 @@ type MailBatch struct {
 
 // TakeBatch adds what was read between two positions of an import, and moves it on, in one transaction: after a crash it is all there or none of it. A batch that
 // was taken before changes nothing; one that begins elsewhere than the import stands, or says something else under a position that was reached, is refused.
-func (t *Tx) TakeBatch(ctx context.Context, workspace, id string, b MailBatch) (reeve.MailImport, error) {
+func (t MailTx) TakeBatch(ctx context.Context, workspace, id string, b MailBatch) (reeve.MailImport, error) {
 	v, err := t.lockImport(ctx, workspace, id)
 	if err != nil {
 		return v, err
 	}
-	taken, _, err := one(ctx, &t.Snap, value[string], `SELECT batch FROM mail_imports WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	taken, _, err := one(ctx, t.Snap, value[string], `SELECT batch FROM mail_imports WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	switch {
 	case err != nil:
 		return v, err
@@ -120,7 +120,7 @@ func (t *Tx) TakeBatch(ctx context.Context, workspace, id string, b MailBatch) (
 	for _, id := range n.Renamed {
 		v.Note("its Message-ID is taken by another mail; it was given an id of its own", places[id], false)
 	}
-	if err := t.exec(ctx, `UPDATE mail_imports SET batch = $3 WHERE workspace_id = $1 AND id = $2`, workspace, id, b.key()); err != nil {
+	if err := t.tx.exec(ctx, `UPDATE mail_imports SET batch = $3 WHERE workspace_id = $1 AND id = $2`, workspace, id, b.key()); err != nil {
 		return v, err
 	}
 	return v, t.putImport(ctx, workspace, v)
@@ -130,7 +130,7 @@ func (t *Tx) TakeBatch(ctx context.Context, workspace, id string, b MailBatch) (
 func (b MailBatch) key() string { return reeve.Hash([]byte(b.After + "\n" + b.Hash))[:32] }
 
 // FinishImport ends an import that has come to its last position. Doing it twice is doing it once.
-func (t *Tx) FinishImport(ctx context.Context, workspace, id, position string) (reeve.MailImport, error) {
+func (t MailTx) FinishImport(ctx context.Context, workspace, id, position string) (reeve.MailImport, error) {
 	v, err := t.lockImport(ctx, workspace, id)
 	if err != nil || v.Done() {
 		return v, err

@@ -67,7 +67,7 @@ func (r ranked) place(newest, walk bool) MailPlace {
 
 // SearchMail finds mails: the best first, or the newest first. No search reads more than the index says of its words, and none ranks more than so many mails: of a word that
 // nearly every mail has, the newest are given. Adding mail between two pages neither repeats nor skips what was there.
-func (s *Snap) SearchMail(ctx context.Context, q MailSearch) (page MailPage, err error) {
+func (s Mail) SearchMail(ctx context.Context, q MailSearch) (page MailPage, err error) {
 	if len(q.Inboxes) == 0 || q.Limit < 1 {
 		return page, nil
 	}
@@ -103,7 +103,7 @@ func (s *Snap) SearchMail(ctx context.Context, q MailSearch) (page MailPage, err
 }
 
 // rankMail asks the full-text index, and puts what it gives in order.
-func (s *Snap) rankMail(ctx context.Context, w mailWords, q MailSearch) ([]ranked, error) {
+func (s Mail) rankMail(ctx context.Context, w mailWords, q MailSearch) ([]ranked, error) {
 	first, last := q.Inboxes[0].span(), q.Inboxes[0].span()
 	some := ""
 	if q.All {
@@ -128,12 +128,12 @@ func (s *Snap) rankMail(ctx context.Context, w mailWords, q MailSearch) ([]ranke
 	for {
 		args := &matchArgs{own: len(own)}
 		statement := w.rank(form, match, args)
-		list, err := all(ctx, s, func(r scanner) (v ranked, err error) { return v, r.Scan(&v.id, &v.score, &v.of) },
+		list, err := all(ctx, s.Snap, func(r scanner) (v ranked, err error) { return v, r.Scan(&v.id, &v.score, &v.of) },
 			statement, slices.Concat(own, args.list)...)
 		if err != nil || form.count || len(list) == 0 {
 			return list, err
 		}
-		kept, _, err := one(ctx, s, value[int64], `SELECT coalesce(sum(messages), 0) FROM inboxes`)
+		kept, _, err := one(ctx, s.Snap, value[int64], `SELECT coalesce(sum(messages), 0) FROM inboxes`)
 		if err != nil || kept <= int64(q.Most) || -list[0].score > mostBM25(terms, kept, int64(q.Most)) {
 			return list, err
 		}
@@ -148,7 +148,7 @@ func mostBM25(terms int, kept, most int64) float64 {
 }
 
 // walkMail goes through the inboxes by date.
-func (s *Snap) walkMail(ctx context.Context, w mailWords, q MailSearch) ([]ranked, error) {
+func (s Mail) walkMail(ctx context.Context, w mailWords, q MailSearch) ([]ranked, error) {
 	from, to := q.times()
 	sent, id := int64(math.MaxInt64), int64(math.MaxInt64)
 	if q.After != nil {
@@ -157,7 +157,7 @@ func (s *Snap) walkMail(ctx context.Context, w mailWords, q MailSearch) ([]ranke
 	own := []any{numbers(q.Inboxes, func(i Inbox) int64 { return i.ID }), from, min(to, sent), sent, id, q.Limit + 1}
 	args := &matchArgs{own: len(own)}
 	statement := w.walk(q.dated(), w.match(q.Query), args)
-	return all(ctx, s, func(r scanner) (v ranked, err error) {
+	return all(ctx, s.Snap, func(r scanner) (v ranked, err error) {
 		var at int64
 		err = r.Scan(&v.id, &at)
 		v.score = -float64(at)
@@ -166,7 +166,7 @@ func (s *Snap) walkMail(ctx context.Context, w mailWords, q MailSearch) ([]ranke
 }
 
 // foundMail reads the mails of a page.
-func (s *Snap) foundMail(ctx context.Context, w mailWords, q MailSearch, list []ranked, walk bool) ([]MailFound, error) {
+func (s Mail) foundMail(ctx context.Context, w mailWords, q MailSearch, list []ranked, walk bool) ([]MailFound, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -175,7 +175,7 @@ func (s *Snap) foundMail(ctx context.Context, w mailWords, q MailSearch, list []
 		shown = shownStart
 	}
 	shown += reeve.RedactWindow // what stands behind a snippet tells of secrets in it
-	found, err := all(ctx, s, scanFound(q.Inboxes, shown), w.found, numbers(list, func(r ranked) int64 { return r.id }), shown)
+	found, err := all(ctx, s.Snap, scanFound(q.Inboxes, shown), w.found, numbers(list, func(r ranked) int64 { return r.id }), shown)
 	if err != nil {
 		return nil, err
 	}

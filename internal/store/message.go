@@ -24,8 +24,8 @@ func scanMessage(r scanner) (m reeve.Message, err error) {
 }
 
 // AppendMessage writes what was said: a thought, an observation, a message of a person, a summary or a note of the system.
-func (t *Tx) AppendMessage(ctx context.Context, m reeve.Message) error {
-	return t.exec(ctx, `INSERT INTO messages (`+messageColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, m.ID, m.WorkspaceID, m.ThreadID,
+func (t LedgerTx) AppendMessage(ctx context.Context, m reeve.Message) error {
+	return t.tx.exec(ctx, `INSERT INTO messages (`+messageColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, m.ID, m.WorkspaceID, m.ThreadID,
 		m.AgentID, m.RunID, string(m.Kind), reeve.Clean(m.Content), reeve.Clean(string(m.Metadata)), reeve.Millis(t.now))
 }
 
@@ -106,9 +106,9 @@ func behind(rows [][]reeve.Message, after string, limit int) []reeve.Message {
 }
 
 // listLog reads entries as they are shown.
-func (s *Snap) listLog(ctx context.Context, query, workspace, of, after string, limit int) ([]reeve.Message, error) {
+func (s Ledger) listLog(ctx context.Context, query, workspace, of, after string, limit int) ([]reeve.Message, error) {
 	// One row more than the limit: the first may be that which was read last.
-	rows, err := all(ctx, s, scanEntries, query, workspace, of, strings.TrimSuffix(after, resultMark), limit+1)
+	rows, err := all(ctx, s.Snap, scanEntries, query, workspace, of, strings.TrimSuffix(after, resultMark), limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -117,23 +117,23 @@ func (s *Snap) listLog(ctx context.Context, query, workspace, of, after string, 
 }
 
 // ListMessages reads a page of a thread as it is shown, oldest first, behind a place.
-func (s *Snap) ListMessages(ctx context.Context, workspace, thread, after string, limit int) ([]reeve.Message, error) {
+func (s Ledger) ListMessages(ctx context.Context, workspace, thread, after string, limit int) ([]reeve.Message, error) {
 	return s.listLog(ctx, threadLog, workspace, thread, after, limit)
 }
 
 // ListRunMessages reads a page of what was written in a run as it is shown, oldest first, behind a place.
-func (s *Snap) ListRunMessages(ctx context.Context, workspace, run, after string, limit int) ([]reeve.Message, error) {
+func (s Ledger) ListRunMessages(ctx context.Context, workspace, run, after string, limit int) ([]reeve.Message, error) {
 	return s.listLog(ctx, runLog, workspace, run, after, limit)
 }
 
 // RunMessages reads what was written in a run, oldest first, behind a place. It fails if a row cannot be read: nobody acts on half of a log.
-func (s *Snap) RunMessages(ctx context.Context, workspace, run, after string, limit int) ([]reeve.Message, error) {
-	rows, err := all(ctx, s, scanEntries, runLog, workspace, run, strings.TrimSuffix(after, resultMark), limit+1)
+func (s Ledger) RunMessages(ctx context.Context, workspace, run, after string, limit int) ([]reeve.Message, error) {
+	rows, err := all(ctx, s.Snap, scanEntries, runLog, workspace, run, strings.TrimSuffix(after, resultMark), limit+1)
 	return behind(rows, after, limit), err
 }
 
 // WholeRun reads all that was written in a run, oldest first.
-func (s *Snap) WholeRun(ctx context.Context, workspace, run string) ([]reeve.Message, error) {
+func (s Ledger) WholeRun(ctx context.Context, workspace, run string) ([]reeve.Message, error) {
 	var list []reeve.Message
 	for after := ""; ; {
 		page, err := s.RunMessages(ctx, workspace, run, after, somePage)
@@ -148,7 +148,7 @@ func (s *Snap) WholeRun(ctx context.Context, workspace, run string) ([]reeve.Mes
 const somePage = 1000
 
 // SetPrevious sets PrevID of entries, of which those of a thread stand in order: each to the id of the entry before it in its thread.
-func (s *Snap) SetPrevious(ctx context.Context, list []reeve.Message) error {
+func (s Ledger) SetPrevious(ctx context.Context, list []reeve.Message) error {
 	threads := map[string][]*reeve.Message{}
 	for i := range list {
 		threads[list[i].ThreadID] = append(threads[list[i].ThreadID], &list[i])
@@ -159,7 +159,7 @@ func (s *Snap) SetPrevious(ctx context.Context, list []reeve.Message) error {
 		if err != nil {
 			return err
 		}
-		rows, err := all(ctx, s, scanEntryIDs, `SELECT id, '' FROM messages WHERE thread_id = $1 AND id >= $2 AND id <= $3
+		rows, err := all(ctx, s.Snap, scanEntryIDs, `SELECT id, '' FROM messages WHERE thread_id = $1 AND id >= $2 AND id <= $3
 			UNION ALL SELECT id, result_id FROM calls WHERE thread_id = $1 AND id >= $2 AND id <= $3 ORDER BY id`, thread, from, to)
 		if err != nil {
 			return err
@@ -192,12 +192,12 @@ type entryIDs struct{ id, result string }
 func scanEntryIDs(r scanner) (e entryIDs, err error) { return e, r.Scan(&e.id, &e.result) }
 
 // entryBefore finds the id of the last entry of a thread before an id; empty if there is none.
-func (s *Snap) entryBefore(ctx context.Context, thread, id string) (string, error) {
-	said, _, err := one(ctx, s, value[string], `SELECT id FROM messages WHERE thread_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1`, thread, id)
+func (s Ledger) entryBefore(ctx context.Context, thread, id string) (string, error) {
+	said, _, err := one(ctx, s.Snap, value[string], `SELECT id FROM messages WHERE thread_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1`, thread, id)
 	if err != nil {
 		return "", err
 	}
-	c, _, err := one(ctx, s, scanEntryIDs, `SELECT id, result_id FROM calls WHERE thread_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1`, thread, id)
+	c, _, err := one(ctx, s.Snap, scanEntryIDs, `SELECT id, result_id FROM calls WHERE thread_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1`, thread, id)
 	if said > c.id {
 		return said, err
 	}
@@ -206,8 +206,8 @@ func (s *Snap) entryBefore(ctx context.Context, thread, id string) (string, erro
 
 // TurnMessages reads the last messages of some runs, oldest first. The order is said so that no index is taken for it: that of all ids has
 // every row that there ever was.
-func (s *Snap) TurnMessages(ctx context.Context, workspace string, runs []string, limit int) ([]reeve.Message, error) {
-	rows, err := among(ctx, s, scanEntries, `SELECT * FROM (SELECT `+messageEntry+` FROM messages WHERE run_id IN (?) AND run_id <> ''
+func (s Ledger) TurnMessages(ctx context.Context, workspace string, runs []string, limit int) ([]reeve.Message, error) {
+	rows, err := among(ctx, s.Snap, scanEntries, `SELECT * FROM (SELECT `+messageEntry+` FROM messages WHERE run_id IN (?) AND run_id <> ''
 		UNION ALL SELECT `+entryColumns+` FROM calls WHERE run_id IN (?) AND run_id <> '') AS log ORDER BY id || '' DESC LIMIT $1`, runs, limit)
 	list := slices.Concat(rows...)
 	slices.SortFunc(list, func(a, b reeve.Message) int { return cmp.Compare(Place(a), Place(b)) })
@@ -216,15 +216,15 @@ func (s *Snap) TurnMessages(ctx context.Context, workspace string, runs []string
 }
 
 // Notices reads the last things that an agent was told between its turns, from one message on and before another, oldest first.
-func (s *Snap) Notices(ctx context.Context, workspace, thread, from, before string, limit int) ([]reeve.Message, error) {
-	list, err := all(ctx, s, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE thread_id = $2 AND run_id = '' AND kind = 'observation' AND workspace_id = $1
+func (s Ledger) Notices(ctx context.Context, workspace, thread, from, before string, limit int) ([]reeve.Message, error) {
+	list, err := all(ctx, s.Snap, scanMessage, `SELECT `+messageColumns+` FROM messages WHERE thread_id = $2 AND run_id = '' AND kind = 'observation' AND workspace_id = $1
 		AND id >= $3 AND id < $4 ORDER BY id DESC LIMIT $5`, workspace, thread, from, before, limit)
 	slices.Reverse(list)
 	return list, err
 }
 
 // InsertEvents writes what a change notifies about.
-func (t *Tx) InsertEvents(ctx context.Context, workspace, agent, operation string, tokens []reeve.Token) error {
+func (t LedgerTx) InsertEvents(ctx context.Context, workspace, agent, operation string, tokens []reeve.Token) error {
 	rows := make([][]any, len(tokens))
 	for i, k := range tokens {
 		if err := k.Check(); err != nil {
@@ -232,5 +232,5 @@ func (t *Tx) InsertEvents(ctx context.Context, workspace, agent, operation strin
 		}
 		rows[i] = []any{t.NewID(reeve.PrefixEvent), workspace, string(k.Class), k.Name, agent, operation, reeve.Millis(t.now)}
 	}
-	return t.insert(`INSERT INTO events (id, workspace_id, class, name, agent_id, operation_id, created_at) VALUES (?)`, rows, t.unheard(ctx))
+	return t.tx.insert(`INSERT INTO events (id, workspace_id, class, name, agent_id, operation_id, created_at) VALUES (?)`, rows, t.tx.unheard(ctx))
 }

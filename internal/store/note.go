@@ -34,15 +34,15 @@ func TakenNote(workspace, agent, user, content string) string {
 }
 
 // InsertNote writes a note. One whose id is there stays as it is.
-func (t *Tx) InsertNote(ctx context.Context, workspace string, n reeve.Note) error {
-	return t.exec(ctx, `INSERT INTO notes (id, workspace_id, owner, user_id, agent_id, conversation_id, turn_id, content, created_at)
+func (t NotesTx) InsertNote(ctx context.Context, workspace string, n reeve.Note) error {
+	return t.tx.exec(ctx, `INSERT INTO notes (id, workspace_id, owner, user_id, agent_id, conversation_id, turn_id, content, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING`,
 		n.ID, workspace, noteOwner(workspace, n.AgentID, n.UserID), n.UserID, n.AgentID, n.ConversationID, n.TurnID, reeve.Clean(n.Content), reeve.Millis(t.now))
 }
 
 // DeleteNote removes a note of a workspace, of a user if one is named.
-func (t *Tx) DeleteNote(ctx context.Context, workspace, user, id string) error {
-	n, err := t.affect(ctx, `DELETE FROM notes WHERE id = $2 AND workspace_id = $1 AND ($3 = '' OR user_id = $3)`, workspace, id, user)
+func (t NotesTx) DeleteNote(ctx context.Context, workspace, user, id string) error {
+	n, err := t.tx.affect(ctx, `DELETE FROM notes WHERE id = $2 AND workspace_id = $1 AND ($3 = '' OR user_id = $3)`, workspace, id, user)
 	if err == nil && n == 0 {
 		err = notFound("note", id)
 	}
@@ -58,12 +58,12 @@ type NoteFilter struct {
 }
 
 // ListNotes reads a page of notes, newest first, and where the next one begins: a place that is still there when the note is not.
-func (s *Snap) ListNotes(ctx context.Context, workspace string, f NoteFilter) (notes []reeve.Note, next int64, err error) {
+func (s Notes) ListNotes(ctx context.Context, workspace string, f NoteFilter) (notes []reeve.Note, next int64, err error) {
 	type placed struct {
 		reeve.Note
 		n int64
 	}
-	list, err := all(ctx, s, func(r scanner) (v placed, err error) { return v, scanNoteInto(r, &v.Note, &v.n) },
+	list, err := all(ctx, s.Snap, func(r scanner) (v placed, err error) { return v, scanNoteInto(r, &v.Note, &v.n) },
 		`SELECT `+noteColumns+`, o.n FROM notes o WHERE o.workspace_id = $1 AND ($2 = '' OR o.user_id = $2) AND ($3 = '' OR o.agent_id = $3) AND o.n < $4 ORDER BY o.n DESC LIMIT $5`,
 		workspace, f.User, f.Agent, cmp.Or(f.Before, math.MaxInt64), f.Limit)
 	notes = make([]reeve.Note, len(list))
@@ -77,7 +77,7 @@ func (s *Snap) ListNotes(ctx context.Context, workspace string, f NoteFilter) (n
 const mostTerms = 32
 
 // RecallNotes finds what an agent remembers of a user: the notes that share words with a text, the best first, then the latest ones. At most so many of each.
-func (s *Snap) RecallNotes(ctx context.Context, workspace, agent, user, text string, fit, latest int) ([]reeve.Note, error) {
+func (s Notes) RecallNotes(ctx context.Context, workspace, agent, user, text string, fit, latest int) ([]reeve.Note, error) {
 	owner := noteOwner(workspace, agent, user)
 	var found []reeve.Note
 	if words := terms(text); len(words) > 0 {
@@ -86,20 +86,20 @@ func (s *Snap) RecallNotes(ctx context.Context, workspace, agent, user, text str
 			for i, w := range words {
 				words[i] = "'" + unmarked(w) + "'"
 			}
-			found, err = all(ctx, s, scanNote, `SELECT `+noteColumns+` FROM notes o, to_tsquery('reeve_mail', $2) q WHERE o.owner = $1 AND o.words @@ q
+			found, err = all(ctx, s.Snap, scanNote, `SELECT `+noteColumns+` FROM notes o, to_tsquery('reeve_mail', $2) q WHERE o.owner = $1 AND o.words @@ q
 				ORDER BY ts_rank(o.words, q) DESC, o.n DESC LIMIT $3`, owner, strings.Join(words, " | "), fit)
 		} else {
 			for i, w := range words {
 				words[i] = `"` + w + `"`
 			}
-			found, err = all(ctx, s, scanNote, `SELECT `+noteColumns+` FROM notes_words JOIN notes o ON o.n = notes_words.rowid WHERE notes_words MATCH $1
+			found, err = all(ctx, s.Snap, scanNote, `SELECT `+noteColumns+` FROM notes_words JOIN notes o ON o.n = notes_words.rowid WHERE notes_words MATCH $1
 				ORDER BY bm25(notes_words, 0.0, 1.0), o.n DESC LIMIT $2`, `owner : "`+owner+`" AND content : (`+strings.Join(words, " OR ")+`)`, fit)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	last, err := all(ctx, s, scanNote, `SELECT `+noteColumns+` FROM notes o WHERE o.owner = $1 ORDER BY o.n DESC LIMIT $2`, owner, latest)
+	last, err := all(ctx, s.Snap, scanNote, `SELECT `+noteColumns+` FROM notes o WHERE o.owner = $1 ORDER BY o.n DESC LIMIT $2`, owner, latest)
 	for _, n := range last {
 		if !slices.ContainsFunc(found, func(f reeve.Note) bool { return f.ID == n.ID }) {
 			found = append(found, n)

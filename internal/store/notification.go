@@ -19,18 +19,18 @@ func scanNotification(r scanner) (v reeve.Notification, err error) {
 
 // InsertNotification tells a person something. A run that has told them already tells them nothing more: false. Deliver says
 // whether a webhook is to be told too.
-func (t *Tx) InsertNotification(ctx context.Context, v reeve.Notification, deliver bool) (bool, error) {
+func (t QueueTx) InsertNotification(ctx context.Context, v reeve.Notification, deliver bool) (bool, error) {
 	var next int64
 	if deliver {
 		next = reeve.Millis(t.now)
 	}
-	n, err := t.affect(ctx, `INSERT INTO notifications (`+notificationColumns+`, tries, next_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, $10, 0, $11)
+	n, err := t.tx.affect(ctx, `INSERT INTO notifications (`+notificationColumns+`, tries, next_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, $10, 0, $11)
 		ON CONFLICT DO NOTHING`, v.ID, v.WorkspaceID, v.UserID, v.RunID, v.TimerID, v.AgentID, v.Session, v.Title, v.Body, reeve.Millis(t.now), next)
 	return n == 1, err
 }
 
 // Announce is InsertNotification for what no call tells of: who watches notifications is told with it, but for those whose own work led to it.
-func (t *Tx) Announce(ctx context.Context, v reeve.Notification, deliver bool) (bool, error) {
+func (t QueueTx) Announce(ctx context.Context, v reeve.Notification, deliver bool) (bool, error) {
 	told, err := t.InsertNotification(ctx, v, deliver)
 	if err != nil || !told {
 		return false, err
@@ -39,8 +39,8 @@ func (t *Tx) Announce(ctx context.Context, v reeve.Notification, deliver bool) (
 }
 
 // GetNotification reads a notification of a workspace.
-func (s *Snap) GetNotification(ctx context.Context, workspace, id string) (reeve.Notification, error) {
-	v, ok, err := one(ctx, s, scanNotification, `SELECT `+notificationColumns+` FROM notifications WHERE workspace_id = $1 AND id = $2`, workspace, id)
+func (s Queue) GetNotification(ctx context.Context, workspace, id string) (reeve.Notification, error) {
+	v, ok, err := one(ctx, s.Snap, scanNotification, `SELECT `+notificationColumns+` FROM notifications WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("notification", id)
 	}
@@ -48,18 +48,18 @@ func (s *Snap) GetNotification(ctx context.Context, workspace, id string) (reeve
 }
 
 // ListNotifications reads a page of a user's notifications, newest first, before an id.
-func (s *Snap) ListNotifications(ctx context.Context, workspace, user string, unread bool, before string, limit int) ([]reeve.Notification, error) {
+func (s Queue) ListNotifications(ctx context.Context, workspace, user string, unread bool, before string, limit int) ([]reeve.Notification, error) {
 	only := 0
 	if unread {
 		only = 1
 	}
-	return all(ctx, s, scanNotification, `SELECT `+notificationColumns+` FROM notifications WHERE workspace_id = $1 AND user_id = $2 AND ($3 = 0 OR read_at = 0)
+	return all(ctx, s.Snap, scanNotification, `SELECT `+notificationColumns+` FROM notifications WHERE workspace_id = $1 AND user_id = $2 AND ($3 = 0 OR read_at = 0)
 		AND ($4 = '' OR id < $4) ORDER BY id DESC LIMIT $5`, workspace, user, only, before, limit)
 }
 
 // ReadNotification notes that a person has seen it.
-func (t *Tx) ReadNotification(ctx context.Context, workspace, user, id string) error {
-	n, err := t.affect(ctx, `UPDATE notifications SET read_at = CASE WHEN read_at = 0 THEN CAST($4 AS BIGINT) ELSE read_at END
+func (t QueueTx) ReadNotification(ctx context.Context, workspace, user, id string) error {
+	n, err := t.tx.affect(ctx, `UPDATE notifications SET read_at = CASE WHEN read_at = 0 THEN CAST($4 AS BIGINT) ELSE read_at END
 		WHERE workspace_id = $1 AND user_id = $2 AND id = $3`, workspace, user, id, reeve.Millis(t.now))
 	if err == nil && n == 0 {
 		return notFound("notification", id)
@@ -72,8 +72,8 @@ const maxTries = 10
 
 // ClaimDeliveries takes notifications that are to be sent to a webhook, and puts the next try off, by twice as long each time, so
 // that a crash on the way only delays it.
-func (t *Tx) ClaimDeliveries(ctx context.Context, putOff time.Duration, limit int) ([]reeve.Notification, error) {
-	return all(ctx, &t.Snap, skipCorrupt(&t.Snap, scanNotification, nil), `WITH due AS MATERIALIZED (SELECT id FROM notifications WHERE delivered_at = 0 AND next_at > 0 AND next_at <= $1
+func (t QueueTx) ClaimDeliveries(ctx context.Context, putOff time.Duration, limit int) ([]reeve.Notification, error) {
+	return all(ctx, t.Snap, skipCorrupt(t.Snap, scanNotification, nil), `WITH due AS MATERIALIZED (SELECT id FROM notifications WHERE delivered_at = 0 AND next_at > 0 AND next_at <= $1
 			ORDER BY next_at LIMIT $3`+t.db.engine.Lock()+`)
 		UPDATE notifications SET tries = tries + 1, next_at = CASE WHEN tries + 1 >= $4 THEN 0 ELSE $1 + $2 * (CAST(1 AS BIGINT) << CAST(tries AS INTEGER)) END
 		WHERE id IN (SELECT id FROM due) RETURNING `+notificationColumns,
@@ -81,11 +81,11 @@ func (t *Tx) ClaimDeliveries(ctx context.Context, putOff time.Duration, limit in
 }
 
 // NextDelivery is when the next notification is due to be sent, in milliseconds; false means that none is.
-func (s *Snap) NextDelivery(ctx context.Context) (int64, bool, error) {
-	return one(ctx, s, skipCorrupt(s, dueRow("notifications"), nil), `SELECT id, next_at FROM notifications WHERE delivered_at = 0 AND next_at > 0 ORDER BY next_at LIMIT 1`)
+func (s Queue) NextDelivery(ctx context.Context) (int64, bool, error) {
+	return one(ctx, s.Snap, skipCorrupt(s.Snap, dueRow("notifications"), nil), `SELECT id, next_at FROM notifications WHERE delivered_at = 0 AND next_at > 0 ORDER BY next_at LIMIT 1`)
 }
 
 // Delivered notes that a webhook took a notification.
-func (t *Tx) Delivered(ctx context.Context, id string) error {
-	return t.exec(ctx, `UPDATE notifications SET delivered_at = $2 WHERE id = $1 AND delivered_at = 0`, id, reeve.Millis(t.now))
+func (t QueueTx) Delivered(ctx context.Context, id string) error {
+	return t.tx.exec(ctx, `UPDATE notifications SET delivered_at = $2 WHERE id = $1 AND delivered_at = 0`, id, reeve.Millis(t.now))
 }

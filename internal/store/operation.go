@@ -35,7 +35,7 @@ func scanOperation(r scanner) (o reeve.Operation, err error) {
 
 // MoveOperation takes an operation from one state to another, and gives its call a result if there is one. It is a Conflict if the row is
 // not as it was read: its state, owner, tries, resolution and result must be those of was. Skipping an operation leaves its state as it is.
-func (t *Tx) MoveOperation(ctx context.Context, was, is reeve.Operation, result *CallResult) error {
+func (t LedgerTx) MoveOperation(ctx context.Context, was, is reeve.Operation, result *CallResult) error {
 	if was.State != is.State {
 		if err := was.State.To(is.State); err != nil {
 			return err
@@ -48,7 +48,7 @@ func (t *Tx) MoveOperation(ctx context.Context, was, is reeve.Operation, result 
 		change, args = `, result_id = $23, result = $24, result_info = $25`,
 			append(args, result.ID, reeve.Clean(result.Content), reeve.Clean(string(result.Info)))
 	}
-	n, err := t.affect(ctx, `UPDATE calls SET state = $7, base = $8, code = $9, message = $10, tries = $11, next_attempt_at = $12, owner = $13,
+	n, err := t.tx.affect(ctx, `UPDATE calls SET state = $7, base = $8, code = $9, message = $10, tries = $11, next_attempt_at = $12, owner = $13,
 			resolution = $14, resolved_by = $15, undo = $16, spent = $17, updated_at = $18, tool_version = $19, policy = $20, timeout_at = $21,
 			in_flight_until = $22`+change+`
 		WHERE operation_id = $1 AND state = $2 AND owner = $3 AND tries = $4 AND resolution = $5 AND result_id = $6`, args...)
@@ -73,7 +73,7 @@ func spentText(a reeve.Amount) string {
 }
 
 // GetOperation reads an operation of a workspace.
-func (s *Snap) GetOperation(ctx context.Context, workspace, id string) (reeve.Operation, error) {
+func (s Ledger) GetOperation(ctx context.Context, workspace, id string) (reeve.Operation, error) {
 	o, ok, err := s.FindOperation(ctx, workspace, id)
 	if err == nil && !ok {
 		err = notFound("operation", id)
@@ -84,14 +84,14 @@ func (s *Snap) GetOperation(ctx context.Context, workspace, id string) (reeve.Op
 const selectOperation = `SELECT ` + operationColumns + ` FROM calls WHERE operation_id = $2 AND workspace_id || '' = $1`
 
 // FindOperation is GetOperation for an id that may not have been used.
-func (s *Snap) FindOperation(ctx context.Context, workspace, id string) (reeve.Operation, bool, error) {
-	return one(ctx, s, scanOperation, selectOperation, workspace, id)
+func (s Ledger) FindOperation(ctx context.Context, workspace, id string) (reeve.Operation, bool, error) {
+	return one(ctx, s.Snap, scanOperation, selectOperation, workspace, id)
 }
 
 // ApprovedOperation reads the operation that an approval is for; false means that it is gone, or that its row cannot be
 // read and is skipped.
-func (s *Snap) ApprovedOperation(ctx context.Context, a reeve.Approval) (reeve.Operation, bool, error) {
-	return one(ctx, s, skipCorrupt(s, scanOperation, nil), selectOperation, a.WorkspaceID, a.OperationID)
+func (s Ledger) ApprovedOperation(ctx context.Context, a reeve.Approval) (reeve.Operation, bool, error) {
+	return one(ctx, s.Snap, skipCorrupt(s.Snap, scanOperation, nil), selectOperation, a.WorkspaceID, a.OperationID)
 }
 
 // OperationFilter narrows a list of operations. Empty fields do not.
@@ -103,24 +103,24 @@ type OperationFilter struct {
 }
 
 // ListOperations reads a page of operations, newest first: in the order of their calls' ids.
-func (s *Snap) ListOperations(ctx context.Context, workspace string, f OperationFilter) ([]reeve.Operation, error) {
+func (s Ledger) ListOperations(ctx context.Context, workspace string, f OperationFilter) ([]reeve.Operation, error) {
 	where, args := `workspace_id = $1`, []any{workspace, cmp.Or(f.Before, "~"), f.Limit, string(f.State)} // no id is behind ~
 	if f.Agent != "" {                                                                                    // by the agent's own index
 		where, args = `agent_id = $5 AND workspace_id || '' = $1`, append(args, f.Agent)
 	}
-	return all(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE `+where+` AND operation_id IS NOT NULL
+	return all(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE `+where+` AND operation_id IS NOT NULL
 		AND id < $2 AND ($4 = '' OR state = $4) ORDER BY id DESC LIMIT $3`, args...)
 }
 
 // ListUnknown reads the operations that wait for a person's word, oldest first.
-func (s *Snap) ListUnknown(ctx context.Context, workspace string, limit int) ([]reeve.Operation, error) {
-	return all(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM calls
+func (s Ledger) ListUnknown(ctx context.Context, workspace string, limit int) ([]reeve.Operation, error) {
+	return all(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls
 		WHERE workspace_id = $1 AND state IN ('parked', 'unknown') AND state = 'unknown' AND resolution = '' ORDER BY id LIMIT $2`, workspace, limit)
 }
 
 // RunIsParked tells whether a run has a call that waits for a person. What was accepted of its proposals goes its own way.
-func (s *Snap) RunIsParked(ctx context.Context, workspace, run string) (string, error) {
-	id, _, err := one(ctx, s, value[string], `SELECT operation_id FROM calls WHERE run_id = $1 AND `+ofWorkspace+` AND `+awaitsPerson+` LIMIT 1`, run, workspace)
+func (s Ledger) RunIsParked(ctx context.Context, workspace, run string) (string, error) {
+	id, _, err := one(ctx, s.Snap, value[string], `SELECT operation_id FROM calls WHERE run_id = $1 AND `+ofWorkspace+` AND `+awaitsPerson+` LIMIT 1`, run, workspace)
 	return id, err
 }
 
@@ -128,14 +128,14 @@ func (s *Snap) RunIsParked(ctx context.Context, workspace, run string) (string, 
 const ofWorkspace = `workspace_id || '' = $2`
 
 // WaitingOperations reads a run's operations that wait for a person's approval, or have it and have not begun.
-func (s *Snap) WaitingOperations(ctx context.Context, workspace, run string) ([]reeve.Operation, error) {
-	return all(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE run_id = $1 AND `+ofWorkspace+` AND result_id = '' AND state IN ('parked', 'prepared')
+func (s Ledger) WaitingOperations(ctx context.Context, workspace, run string) ([]reeve.Operation, error) {
+	return all(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE run_id = $1 AND `+ofWorkspace+` AND result_id = '' AND state IN ('parked', 'prepared')
 		AND run_id <> '' ORDER BY id`, run, workspace)
 }
 
 // ParkedOperations reads a workspace's operations that wait for a person.
-func (s *Snap) ParkedOperations(ctx context.Context, workspace string) ([]reeve.Operation, error) {
-	return all(ctx, s, scanOperation, `SELECT `+operationColumns+` FROM calls
+func (s Ledger) ParkedOperations(ctx context.Context, workspace string) ([]reeve.Operation, error) {
+	return all(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls
 		WHERE workspace_id = $1 AND state IN ('parked', 'unknown') AND state = 'parked' ORDER BY id`, workspace)
 }
 
@@ -157,8 +157,8 @@ const awaitsRun = `state = 'dispatched' AND effect = 'local' AND timeout_at <> 0
 //
 // An owner that this statement does not know may have joined while it waited; the row it has claimed since is newer than we
 // are, which is how we can tell.
-func (t *Tx) ClaimOperations(ctx context.Context, process string, n int) ([]reeve.Operation, error) {
-	list, err := all(ctx, &t.Snap, skipCorrupt(&t.Snap, scanOperation, nil), `WITH due AS MATERIALIZED (
+func (t LedgerTx) ClaimOperations(ctx context.Context, process string, n int) ([]reeve.Operation, error) {
+	list, err := all(ctx, t.Snap, skipCorrupt(t.Snap, scanOperation, nil), `WITH due AS MATERIALIZED (
 			SELECT id FROM calls WHERE state IN ('prepared', 'dispatched')
 				AND ((owner = '' AND next_attempt_at <= $2)
 					OR (owner <> '' AND updated_at <= $2 AND owner NOT IN (SELECT id FROM processes)))
@@ -173,22 +173,22 @@ func (t *Tx) ClaimOperations(ctx context.Context, process string, n int) ([]reev
 }
 
 // NextDue is when the next operation that can be claimed is due, in milliseconds; false means none waits.
-func (s *Snap) NextDue(ctx context.Context) (int64, bool, error) {
-	return one(ctx, s, skipCorrupt(s, dueRow("calls"), nil), `SELECT id, next_attempt_at FROM calls WHERE state IN ('prepared', 'dispatched') AND owner = ''
+func (s Ledger) NextDue(ctx context.Context) (int64, bool, error) {
+	return one(ctx, s.Snap, skipCorrupt(s.Snap, dueRow("calls"), nil), `SELECT id, next_attempt_at FROM calls WHERE state IN ('prepared', 'dispatched') AND owner = ''
 		AND NOT (`+awaitsRun+`) AND `+mayGo+` ORDER BY next_attempt_at LIMIT 1`)
 }
 
 // OverdueOperations reads up to n operations that wait for a run which they began, and whose time is up.
-func (s *Snap) OverdueOperations(ctx context.Context, n int) ([]reeve.Operation, error) {
-	return all(ctx, s, skipCorrupt(s, scanOperation, nil), `SELECT `+operationColumns+` FROM calls
+func (s Ledger) OverdueOperations(ctx context.Context, n int) ([]reeve.Operation, error) {
+	return all(ctx, s.Snap, skipCorrupt(s.Snap, scanOperation, nil), `SELECT `+operationColumns+` FROM calls
 		WHERE state IN ('prepared', 'dispatched') AND `+awaitsRun+` AND next_attempt_at <= $1
 		ORDER BY next_attempt_at LIMIT $2`, reeve.Millis(s.now), n)
 }
 
 // NextOverdue is when the next operation that waits for a run will be overdue, in milliseconds; false means that none
 // waits.
-func (s *Snap) NextOverdue(ctx context.Context) (int64, bool, error) {
-	return one(ctx, s, skipCorrupt(s, dueRow("calls"), nil), `SELECT id, next_attempt_at FROM calls
+func (s Ledger) NextOverdue(ctx context.Context) (int64, bool, error) {
+	return one(ctx, s.Snap, skipCorrupt(s.Snap, dueRow("calls"), nil), `SELECT id, next_attempt_at FROM calls
 		WHERE state IN ('prepared', 'dispatched') AND `+awaitsRun+` AND next_attempt_at > $1
 		ORDER BY next_attempt_at LIMIT 1`, reeve.Millis(s.now))
 }

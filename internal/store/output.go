@@ -16,7 +16,7 @@ type Kept struct {
 }
 
 // GetOutput reads a kept output from an offset on, to give parts of up to some bytes.
-func (s *Snap) GetOutput(ctx context.Context, inv *reeve.Invocation, hash string, offset, limit int) (Kept, error) {
+func (s Ledger) GetOutput(ctx context.Context, inv *reeve.Invocation, hash string, offset, limit int) (Kept, error) {
 	k := Kept{lo: max(0, offset-reeve.RedactWindow)}
 	k.at = offset - k.lo
 	got, err := s.GetPayload(ctx, inv.Workspace, Output, hash, k.lo, k.at+max(limit, utf8.UTFMax)+reeve.RedactWindow) // a character at least, or nobody would get on

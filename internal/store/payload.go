@@ -20,9 +20,9 @@ const (
 )
 
 // PutPayload keeps bytes under their hash, for one use. Those that are kept already are as young as new ones afterwards, to within half a day: who keeps the same again and again does not write it each time.
-func (t *Tx) PutPayload(ctx context.Context, workspace string, use Use, body []byte) (string, error) {
+func (t LedgerTx) PutPayload(ctx context.Context, workspace string, use Use, body []byte) (string, error) {
 	hash := reeve.Hash(body)
-	return hash, t.exec(ctx, `INSERT INTO payloads (workspace_id, hash, size, body, created_at, uses) VALUES ($1, $2, $3, $4, $5, $6)
+	return hash, t.tx.exec(ctx, `INSERT INTO payloads (workspace_id, hash, size, body, created_at, uses) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (workspace_id, hash) DO UPDATE SET uses = payloads.uses | excluded.uses, created_at = excluded.created_at
 		WHERE payloads.uses & excluded.uses = 0 OR payloads.created_at < $7`,
 		workspace, hash, len(body), some(body), reeve.Millis(t.now), int(use), reeve.Millis(t.now.Add(-LeastAge/2)))
@@ -32,15 +32,15 @@ func (t *Tx) PutPayload(ctx context.Context, workspace string, use Use, body []b
 const LeastAge = 24 * time.Hour
 
 // HasForgettable tells whether there is anything for ForgetPayloads to remove.
-func (s *Snap) HasForgettable(ctx context.Context, before time.Time) (bool, error) {
-	_, ok, err := one(ctx, s, func(r scanner) (hash string, err error) { return hash, r.Scan(&hash) },
+func (s Ledger) HasForgettable(ctx context.Context, before time.Time) (bool, error) {
+	_, ok, err := one(ctx, s.Snap, func(r scanner) (hash string, err error) { return hash, r.Scan(&hash) },
 		`SELECT hash FROM payloads WHERE created_at < $1 AND uses < 4 ORDER BY created_at LIMIT 1`, reeve.Millis(before))
 	return ok, err
 }
 
 // ForgetPayloads removes up to n of the outputs and old bytes of files that were last kept before a moment, which lies LeastAge back at least, and says how many it were. What a conversation holds stays.
-func (t *Tx) ForgetPayloads(ctx context.Context, before time.Time, n int) (int64, error) {
-	return t.affect(ctx, `DELETE FROM payloads WHERE created_at < $1 AND uses < 4
+func (t LedgerTx) ForgetPayloads(ctx context.Context, before time.Time, n int) (int64, error) {
+	return t.tx.affect(ctx, `DELETE FROM payloads WHERE created_at < $1 AND uses < 4
 		AND (workspace_id, hash) IN (SELECT workspace_id, hash FROM payloads WHERE created_at < $1 AND uses < 4 ORDER BY created_at LIMIT $2)`, reeve.Millis(before), n)
 }
 
@@ -68,7 +68,7 @@ func (s Slice) Whole(offset int) []byte {
 }
 
 // GetPayload reads n bytes of what was kept for a use, from an offset; n < 0 means to its end.
-func (s *Snap) GetPayload(ctx context.Context, workspace string, use Use, hash string, offset, n int) (Slice, error) {
+func (s Ledger) GetPayload(ctx context.Context, workspace string, use Use, hash string, offset, n int) (Slice, error) {
 	const most = 1<<30 - 1 // no payload is longer in either engine, and PostgreSQL counts in 32 bits
 	if offset < 0 {
 		return Slice{}, reeve.Errorf(reeve.Validation, "an offset is never negative")
@@ -77,7 +77,7 @@ func (s *Snap) GetPayload(ctx context.Context, workspace string, use Use, hash s
 	if n < 0 || n > most {
 		n = most
 	}
-	v, ok, err := one(ctx, s, func(r scanner) (v Slice, err error) { return v, r.Scan(&v.Size, &v.Body) },
+	v, ok, err := one(ctx, s.Snap, func(r scanner) (v Slice, err error) { return v, r.Scan(&v.Size, &v.Body) },
 		`SELECT size, substr(body, $3, $4) FROM payloads WHERE workspace_id = $1 AND hash = $2 AND uses & $5 <> 0`, workspace, hash, offset+1, n, int(use))
 	if err == nil && !ok {
 		err = notFound("output", hash)

@@ -31,8 +31,8 @@ func scanProposal(r scanner) (p reeve.Proposal, err error) {
 
 // InsertProposal writes a proposal. If its place in the set, or in the row of equal ones, was taken meanwhile, it is Stale: look
 // again.
-func (t *Tx) InsertProposal(ctx context.Context, p reeve.Proposal) error {
-	return t.execOr(ctx, func(f Fault) error {
+func (t LedgerTx) InsertProposal(ctx context.Context, p reeve.Proposal) error {
+	return t.tx.execOr(ctx, func(f Fault) error {
 		if f.Kind == FaultUnique {
 			return Stale{}
 		}
@@ -44,8 +44,8 @@ func (t *Tx) InsertProposal(ctx context.Context, p reeve.Proposal) error {
 }
 
 // GetProposal reads a proposal of a workspace.
-func (s *Snap) GetProposal(ctx context.Context, workspace, id string) (reeve.Proposal, error) {
-	p, ok, err := one(ctx, s, scanProposal, selectProposal+`WHERE p.workspace_id = $1 AND p.id = $2`, workspace, id)
+func (s Ledger) GetProposal(ctx context.Context, workspace, id string) (reeve.Proposal, error) {
+	p, ok, err := one(ctx, s.Snap, scanProposal, selectProposal+`WHERE p.workspace_id = $1 AND p.id = $2`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("proposal", id)
 	}
@@ -53,27 +53,27 @@ func (s *Snap) GetProposal(ctx context.Context, workspace, id string) (reeve.Pro
 }
 
 // LastProposal reads the proposal of exactly this, on behalf of a user or of nobody, that counts: one that stands rejected, else one that is pending, else the newest; false means there is none.
-func (s *Snap) LastProposal(ctx context.Context, agent, tool, argsHash, user string) (reeve.Proposal, bool, error) {
-	return one(ctx, s, scanProposal, selectProposal+`WHERE p.agent_id = $1 AND p.tool = $2 AND p.args_hash = $3 AND p.user_id = $4
+func (s Ledger) LastProposal(ctx context.Context, agent, tool, argsHash, user string) (reeve.Proposal, bool, error) {
+	return one(ctx, s.Snap, scanProposal, selectProposal+`WHERE p.agent_id = $1 AND p.tool = $2 AND p.args_hash = $3 AND p.user_id = $4
 		ORDER BY CASE p.state WHEN 'rejected' THEN 0 WHEN 'pending' THEN 1 ELSE 2 END, p.round DESC LIMIT 1`,
 		agent, tool, argsHash, user)
 }
 
 // LastRound is how often an agent has proposed exactly this, on whose behalf ever.
-func (s *Snap) LastRound(ctx context.Context, agent, tool, argsHash string) (int, error) {
-	n, _, err := one(ctx, s, value[int], `SELECT COALESCE(max(round), 0) FROM proposals WHERE agent_id = $1 AND tool = $2 AND args_hash = $3`, agent, tool, argsHash)
+func (s Ledger) LastRound(ctx context.Context, agent, tool, argsHash string) (int, error) {
+	n, _, err := one(ctx, s.Snap, value[int], `SELECT COALESCE(max(round), 0) FROM proposals WHERE agent_id = $1 AND tool = $2 AND args_hash = $3`, agent, tool, argsHash)
 	return n, err
 }
 
 // LastOrdinal is the last place taken in a change set; 0 means that it has no item.
-func (s *Snap) LastOrdinal(ctx context.Context, set string) (int, error) {
-	n, _, err := one(ctx, s, value[int], `SELECT COALESCE(max(ordinal), 0) FROM proposals WHERE set_id = $1`, set)
+func (s Ledger) LastOrdinal(ctx context.Context, set string) (int, error) {
+	n, _, err := one(ctx, s.Snap, value[int], `SELECT COALESCE(max(ordinal), 0) FROM proposals WHERE set_id = $1`, set)
 	return n, err
 }
 
 // MoveProposal answers a proposal, provided nobody has since. Otherwise it is Stale: look again.
-func (t *Tx) MoveProposal(ctx context.Context, p reeve.Proposal, from reeve.ProposalState) error {
-	n, err := t.affect(ctx, `UPDATE proposals SET state = $3, decided_by = $4, comment = $5, decided_at = $6, reopened_by = $7, reopened_at = $8, operation_id = $9
+func (t LedgerTx) MoveProposal(ctx context.Context, p reeve.Proposal, from reeve.ProposalState) error {
+	n, err := t.tx.affect(ctx, `UPDATE proposals SET state = $3, decided_by = $4, comment = $5, decided_at = $6, reopened_by = $7, reopened_at = $8, operation_id = $9
 		WHERE id = $1 AND state = $2`, p.ID, string(from), string(p.State), p.DecidedBy, reeve.Clean(p.Comment), orZero(p.DecidedAt), p.ReopenedBy, orZero(p.ReopenedAt), p.OperationID)
 	if err == nil && n == 0 {
 		return Stale{}
@@ -91,13 +91,13 @@ type ProposalFilter struct {
 }
 
 // ListProposals reads a page of proposals, newest first.
-func (s *Snap) ListProposals(ctx context.Context, workspace string, f ProposalFilter) ([]reeve.Proposal, error) {
+func (s Ledger) ListProposals(ctx context.Context, workspace string, f ProposalFilter) ([]reeve.Proposal, error) {
 	where := `p.workspace_id = $1 AND ($3 = '' OR p.agent_id = $3) AND ($4 = '' OR ` + proposalState + ` = $4)` + begins(f.Set, `p.set_id = `, `$5`) + begins(f.Before, `p.id < `, `$6`)
 	args := []any{workspace, f.Limit, f.Agent, string(f.State), f.Set, f.Before}
 	if f.State == reeve.ProposalPending {
 		where += ` AND p.state = 'pending'` // which has an index of its own
 	}
-	return all(ctx, s, scanProposal, selectProposal+`WHERE `+where+` ORDER BY p.id DESC LIMIT $2`, args...)
+	return all(ctx, s.Snap, scanProposal, selectProposal+`WHERE `+where+` ORDER BY p.id DESC LIMIT $2`, args...)
 }
 
 // begins is a condition of its own, so that an index begins there, if there is something to begin with. Otherwise it only names
@@ -110,12 +110,12 @@ func begins(with, column, parameter string) string {
 }
 
 // ListItems reads the items of a change set in order, behind a place in it. With pending, only those that wait for a person.
-func (s *Snap) ListItems(ctx context.Context, workspace, set string, pending bool, after, limit int) ([]reeve.Proposal, error) {
+func (s Ledger) ListItems(ctx context.Context, workspace, set string, pending bool, after, limit int) ([]reeve.Proposal, error) {
 	where := `WHERE p.workspace_id = $1 AND p.set_id = $2 AND p.ordinal > $3`
 	if pending {
 		where += ` AND p.state = 'pending'`
 	}
-	return all(ctx, s, scanProposal, selectProposal+where+` ORDER BY p.ordinal LIMIT $4`, workspace, set, after, limit)
+	return all(ctx, s.Snap, scanProposal, selectProposal+where+` ORDER BY p.ordinal LIMIT $4`, workspace, set, after, limit)
 }
 
 // ChangeSetFilter narrows a list of change sets. Empty fields do not.
@@ -129,7 +129,7 @@ type ChangeSetFilter struct {
 
 // ListChangeSets reads a page of change sets, newest first, and gives the cursor behind each. A set is its items: it is found by
 // its first, so that a page costs what its sets hold, and not what all sets do.
-func (s *Snap) ListChangeSets(ctx context.Context, workspace string, f ChangeSetFilter) (sets []reeve.ChangeSet, cursors []string, err error) {
+func (s Ledger) ListChangeSets(ctx context.Context, workspace string, f ChangeSetFilter) (sets []reeve.ChangeSet, cursors []string, err error) {
 	page := `SELECT p.id, p.set_id, p.agent_id, p.run_id, p.thread_id, p.created_at FROM proposals p WHERE p.workspace_id = $1 AND p.ordinal = 1
 		AND ($3 = '' OR p.agent_id = $3)` + begins(f.ID, `p.set_id = `, `$2`) + begins(f.Before, `p.id < `, `$4`)
 	if f.Pending {
@@ -142,7 +142,7 @@ func (s *Snap) ListChangeSets(ctx context.Context, workspace string, f ChangeSet
 		state reeve.ProposalState
 		n     int
 	}
-	counts, err := all(ctx, s, func(r scanner) (c count, err error) {
+	counts, err := all(ctx, s.Snap, func(r scanner) (c count, err error) {
 		var created int64
 		err = r.Scan(&c.first, &c.set.ID, &c.set.AgentID, &c.set.RunID, &c.set.ThreadID, &created, &c.state, &c.n)
 		c.set.CreatedAt = reeve.FromMillis(created)
@@ -163,7 +163,7 @@ func (s *Snap) ListChangeSets(ctx context.Context, workspace string, f ChangeSet
 }
 
 // GetChangeSet reads a change set of a workspace, without its items.
-func (s *Snap) GetChangeSet(ctx context.Context, workspace, id string) (reeve.ChangeSet, error) {
+func (s Ledger) GetChangeSet(ctx context.Context, workspace, id string) (reeve.ChangeSet, error) {
 	sets, _, err := s.ListChangeSets(ctx, workspace, ChangeSetFilter{ID: id, Limit: 1})
 	if err != nil {
 		return reeve.ChangeSet{}, err

@@ -22,19 +22,19 @@ type Request struct {
 // ClaimRequest takes the key of a request for the attempt r.Claim, and forgets keys taken before a time. If the key is
 // taken it returns the request that has it, and false. A key that has no answer is taken over if its process is gone, or
 // if it is this process and active says that the attempt has ended.
-func (t *Tx) ClaimRequest(ctx context.Context, r Request, forget time.Time, active func(claim string) bool) (Request, bool, error) {
-	if err := t.exec(ctx, `DELETE FROM requests WHERE created_at < $1`, reeve.Millis(forget)); err != nil {
+func (t LedgerTx) ClaimRequest(ctx context.Context, r Request, forget time.Time, active func(claim string) bool) (Request, bool, error) {
+	if err := t.tx.exec(ctx, `DELETE FROM requests WHERE created_at < $1`, reeve.Millis(forget)); err != nil {
 		return r, false, err
 	}
 	for {
-		n, err := t.affect(ctx, `INSERT INTO requests (id, hash, status, body, created_at, process, claim)
+		n, err := t.tx.affect(ctx, `INSERT INTO requests (id, hash, status, body, created_at, process, claim)
 			VALUES ($1, $2, 0, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING`,
 			r.ID, r.Hash, some(nil), reeve.Millis(t.now), r.Process, r.Claim)
 		if err != nil || n == 1 {
 			return r, n == 1, err
 		}
 		var alive int64
-		old, found, err := one(ctx, &t.Snap, func(s scanner) (r Request, err error) {
+		old, found, err := one(ctx, t.Snap, func(s scanner) (r Request, err error) {
 			return r, s.Scan(&r.ID, &r.Hash, &r.Status, &r.Body, &r.Process, &r.Claim, &alive)
 		}, `SELECT id, hash, status, body, process, claim, (SELECT count(*) FROM processes p WHERE p.id = requests.process)
 			FROM requests WHERE id = $1`, r.ID)
@@ -48,7 +48,7 @@ func (t *Tx) ClaimRequest(ctx context.Context, r Request, forget time.Time, acti
 		if at || old.Status != 0 || old.Hash != r.Hash || old.Claim == "" {
 			return old, false, nil
 		}
-		n, err = t.affect(ctx, `UPDATE requests SET process = $3, claim = $4, created_at = $5
+		n, err = t.tx.affect(ctx, `UPDATE requests SET process = $3, claim = $4, created_at = $5
 			WHERE id = $1 AND claim = $2 AND status = 0`, r.ID, old.Claim, r.Process, r.Claim, reeve.Millis(t.now))
 		r.TakenOver = n == 1
 		if err != nil || n == 1 {
@@ -58,8 +58,8 @@ func (t *Tx) ClaimRequest(ctx context.Context, r Request, forget time.Time, acti
 }
 
 // AnswerRequest keeps the answer of an attempt. It fails if the attempt does not have the key any more.
-func (t *Tx) AnswerRequest(ctx context.Context, r Request) error {
-	n, err := t.affect(ctx, `UPDATE requests SET status = $3, body = $4 WHERE id = $1 AND claim = $2 AND status = 0`,
+func (t LedgerTx) AnswerRequest(ctx context.Context, r Request) error {
+	n, err := t.tx.affect(ctx, `UPDATE requests SET status = $3, body = $4 WHERE id = $1 AND claim = $2 AND status = 0`,
 		r.ID, r.Claim, r.Status, some(r.Body))
 	if err == nil && n == 0 {
 		err = reeve.Errorf(reeve.InProgress, "another attempt has taken over the request with this Idempotency-Key").
@@ -69,8 +69,8 @@ func (t *Tx) AnswerRequest(ctx context.Context, r Request) error {
 }
 
 // DropRequest gives the key of an attempt back if no answer is kept: nothing came of it.
-func (t *Tx) DropRequest(ctx context.Context, r Request) error {
-	return t.exec(ctx, `DELETE FROM requests WHERE id = $1 AND claim = $2 AND status = 0`, r.ID, r.Claim)
+func (t LedgerTx) DropRequest(ctx context.Context, r Request) error {
+	return t.tx.exec(ctx, `DELETE FROM requests WHERE id = $1 AND claim = $2 AND status = 0`, r.ID, r.Claim)
 }
 
 // Answering is a request with a key whose answer is kept by the transaction that makes its change.
@@ -95,7 +95,7 @@ func AnsweringFrom(ctx context.Context) *Answering {
 
 // Answer keeps v as the answer of the request that this transaction makes the change for. Key, change and answer commit
 // together or not at all. It does nothing if the context is of no request with a key.
-func (t *Tx) Answer(ctx context.Context, v any) error {
+func (t LedgerTx) Answer(ctx context.Context, v any) error {
 	a := AnsweringFrom(ctx)
 	if a == nil {
 		return nil

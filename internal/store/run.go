@@ -45,14 +45,14 @@ func ancestorsText(list []reeve.Ancestor) string {
 }
 
 // InsertRun writes a run and makes it its lane's one: false means that there is one already.
-func (t *Tx) InsertRun(ctx context.Context, v reeve.Run) (bool, error) {
+func (t RunsTx) InsertRun(ctx context.Context, v reeve.Run) (bool, error) {
 	made, err := t.InsertRuns(ctx, []reeve.Run{v})
 	return len(made) == 1, err
 }
 
 // InsertRuns writes runs of different lanes, and makes each its lane's one. It gives the ids of those that it made; the others' lanes have one already, on whatever server. Turns wait
 // for nobody.
-func (t *Tx) InsertRuns(ctx context.Context, runs []reeve.Run) (made map[string]bool, err error) {
+func (t RunsTx) InsertRuns(ctx context.Context, runs []reeve.Run) (made map[string]bool, err error) {
 	made = make(map[string]bool, len(runs))
 	var turns, lanes, rows [][]any
 	for _, v := range runs {
@@ -69,11 +69,11 @@ func (t *Tx) InsertRuns(ctx context.Context, runs []reeve.Run) (made map[string]
 	})
 	const open = `INSERT INTO open_runs (run_id, agent_id, session_id, parent_id, turn, lane, seen)
 		SELECT v.column1, v.column2, v.column3, v.column4, v.column5, v.column6, COALESCE((SELECT counter FROM nodes WHERE self = 1), 0) FROM (VALUES (?)) AS v`
-	if err := t.insert(open, turns, t.unheard(ctx)); err != nil {
+	if err := t.tx.insert(open, turns, t.tx.unheard(ctx)); err != nil {
 		return nil, err
 	}
-	if err := t.insert(open+` WHERE true ON CONFLICT (agent_id, lane) WHERE turn = 0 DO NOTHING RETURNING run_id`, lanes, func(query string, args []any) error {
-		ids, err := all(ctx, &t.Snap, value[string], query, args...)
+	if err := t.tx.insert(open+` WHERE true ON CONFLICT (agent_id, lane) WHERE turn = 0 DO NOTHING RETURNING run_id`, lanes, func(query string, args []any) error {
+		ids, err := all(ctx, t.Snap, value[string], query, args...)
 		for _, id := range ids {
 			made[id] = true
 		}
@@ -91,15 +91,15 @@ func (t *Tx) InsertRuns(ctx context.Context, runs []reeve.Run) (made map[string]
 				delegatorsText(v.OnBehalfOf)})
 		}
 	}
-	return made, t.insert(`INSERT INTO runs (`+runColumns+`) SELECT v.column1, v.column2, v.column3, v.column4, v.column5, v.column6, v.column7, v.column8, v.column9, v.column10,
+	return made, t.tx.insert(`INSERT INTO runs (`+runColumns+`) SELECT v.column1, v.column2, v.column3, v.column4, v.column5, v.column6, v.column7, v.column8, v.column9, v.column10,
 		v.column11, 'running', '', '', '', v.column12, 1, '', v.column13, v.column14, v.column15, 0, 0, '', 0, v.column16, v.column17, v.column18, v.column19
 		FROM (VALUES (?)) AS v`,
-		rows, t.unheard(ctx))
+		rows, t.tx.unheard(ctx))
 }
 
 // PutDelegators writes on whose behalf a run acts.
-func (t *Tx) PutDelegators(ctx context.Context, v reeve.Run) error {
-	return t.exec(ctx, `UPDATE runs SET on_behalf_of = $2 WHERE id = $1`, v.ID, delegatorsText(v.OnBehalfOf))
+func (t RunsTx) PutDelegators(ctx context.Context, v reeve.Run) error {
+	return t.tx.exec(ctx, `UPDATE runs SET on_behalf_of = $2 WHERE id = $1`, v.ID, delegatorsText(v.OnBehalfOf))
 }
 
 func setOf(list []string) map[string]bool {
@@ -112,7 +112,7 @@ func setOf(list []string) map[string]bool {
 
 // MoveRun takes a run from one state to another, provided it is still in the state and hands it was read in. A run that ends
 // moves its agent's pointers, and frees it.
-func (t *Tx) MoveRun(ctx context.Context, was, is reeve.Run) error {
+func (t RunsTx) MoveRun(ctx context.Context, was, is reeve.Run) error {
 	moved, err := t.MoveRuns(ctx, []RunMove{{was, is}})
 	if err == nil && !moved[is.ID] {
 		return reeve.Errorf(reeve.Conflict, "run %s is no longer %s", is.ID, was.State)
@@ -124,7 +124,7 @@ func (t *Tx) MoveRun(ctx context.Context, was, is reeve.Run) error {
 type RunMove struct{ Was, Is reeve.Run }
 
 // MoveRuns is MoveRun for several. It gives the ids of those that were still as they were read.
-func (t *Tx) MoveRuns(ctx context.Context, moves []RunMove) (moved map[string]bool, err error) {
+func (t RunsTx) MoveRuns(ctx context.Context, moves []RunMove) (moved map[string]bool, err error) {
 	var ids lists[string]
 	if err := first(t.askMoves(ctx, &ids, moves), t.settle(ctx)); err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (t *Tx) MoveRuns(ctx context.Context, moves []RunMove) (moved map[string]bo
 }
 
 // EndRuns is MoveRuns for runs whose brains are done: what their messages and operations say that they spent is added to the moves.
-func (t *Tx) EndRuns(ctx context.Context, moves []RunMove) (moved map[string]bool, err error) {
+func (t RunsTx) EndRuns(ctx context.Context, moves []RunMove) (moved map[string]bool, err error) {
 	var ids lists[string]
 	var parts []spending
 	runs := make([]string, len(moves))
@@ -153,14 +153,14 @@ func (t *Tx) EndRuns(ctx context.Context, moves []RunMove) (moved map[string]boo
 			rows = append(rows, []any{is.ID, spentText(is.Spent)})
 		}
 	}
-	if err := t.change(ctx, `UPDATE runs SET spent = v.column2 FROM (VALUES (?)) AS v WHERE @id = v.column1`, []string{"TEXT", "TEXT"}, rows); err != nil {
+	if err := t.tx.change(ctx, `UPDATE runs SET spent = v.column2 FROM (VALUES (?)) AS v WHERE @id = v.column1`, []string{"TEXT", "TEXT"}, rows); err != nil {
 		return nil, err
 	}
 	return moved, t.close(ctx, moves, moved)
 }
 
 // askMoves writes runs as they are to be, and asks which of them were still as they were read.
-func (t *Tx) askMoves(ctx context.Context, into *lists[string], moves []RunMove) error {
+func (t RunsTx) askMoves(ctx context.Context, into *lists[string], moves []RunMove) error {
 	rows := make([][]any, len(moves))
 	for i, m := range moves {
 		if m.Was.State != m.Is.State {
@@ -171,17 +171,17 @@ func (t *Tx) askMoves(ctx context.Context, into *lists[string], moves []RunMove)
 		rows[i] = []any{m.Is.ID, string(m.Was.State), m.Was.Owner, string(m.Is.State), m.Is.Output, string(m.Is.Code), m.Is.Message, m.Is.Attempts, spentText(m.Is.Spent),
 			m.Is.Owner, orZero(m.Is.FinishedAt), m.Is.Moves, issuesText(m.Is.Issues), m.Is.Results}
 	}
-	return t.each(`UPDATE runs SET state = v.column4, output = v.column5, code = v.column6, message = v.column7, attempts = v.column8, spent = v.column9,
+	return t.tx.each(`UPDATE runs SET state = v.column4, output = v.column5, code = v.column6, message = v.column7, attempts = v.column8, spent = v.column9,
 			owner = v.column10, finished_at = v.column11, moves = v.column12, issues = v.column13, results = v.column14 FROM (VALUES (?)) AS v
 		WHERE @id = v.column1 AND state = v.column2 AND owner = v.column3 RETURNING id`,
 		[]string{"TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "BIGINT", "TEXT", "TEXT", "BIGINT", "BIGINT", "TEXT", "BIGINT"}, rows,
 		func(query string, args []any) error {
-			return ask(ctx, &t.Snap, value[string], into.more(), query, args...)
+			return ask(ctx, t.Snap, value[string], into.more(), query, args...)
 		})
 }
 
 // close moves the pointers of the agents of runs that have ended, and frees them.
-func (t *Tx) close(ctx context.Context, moves []RunMove, moved map[string]bool) error {
+func (t RunsTx) close(ctx context.Context, moves []RunMove, moved map[string]bool) error {
 	var ended []reeve.Run
 	var closed, freed [][]any
 	for _, m := range moves {
@@ -198,13 +198,13 @@ func (t *Tx) close(ctx context.Context, moves []RunMove, moved map[string]bool) 
 			freed = append(freed, []any{m.Is.AgentID, reeve.Millis(t.now), failed})
 		}
 	}
-	if err := t.movePointers(ctx, ended); err != nil {
+	if err := t.tx.Agents().movePointers(ctx, ended); err != nil {
 		return err
 	}
-	if err := t.change(ctx, `DELETE FROM open_runs WHERE run_id IN (VALUES (?))`, []string{"TEXT"}, closed); err != nil {
+	if err := t.tx.change(ctx, `DELETE FROM open_runs WHERE run_id IN (VALUES (?))`, []string{"TEXT"}, closed); err != nil {
 		return err
 	}
-	return t.change(ctx, `UPDATE agent_runtimes SET last_run_at = v.column2, failures = CASE WHEN v.column3 = 1 THEN failures + 1 ELSE 0 END
+	return t.tx.change(ctx, `UPDATE agent_runtimes SET last_run_at = v.column2, failures = CASE WHEN v.column3 = 1 THEN failures + 1 ELSE 0 END
 		FROM (VALUES (?)) AS v WHERE @agent_id = v.column1`, []string{"TEXT", "BIGINT", "BIGINT"}, freed)
 }
 
@@ -216,20 +216,20 @@ func issuesText(i reeve.TurnIssues) string {
 }
 
 // RunState reads where a run stands; empty means that there is no such run.
-func (s *Snap) RunState(ctx context.Context, workspace, id string) (reeve.RunState, error) {
-	v, _, err := one(ctx, s, value[string], `SELECT state FROM runs WHERE id = $2 AND workspace_id = $1`, workspace, id)
+func (s Runs) RunState(ctx context.Context, workspace, id string) (reeve.RunState, error) {
+	v, _, err := one(ctx, s.Snap, value[string], `SELECT state FROM runs WHERE id = $2 AND workspace_id = $1`, workspace, id)
 	return reeve.RunState(v), err
 }
 
 // HoldRun is RunState for a run that is to stay there until the transaction is over.
-func (t *Tx) HoldRun(ctx context.Context, workspace, id string) (reeve.RunState, error) {
-	v, _, err := one(ctx, &t.Snap, value[string], `SELECT state FROM runs WHERE id = $2 AND workspace_id = $1`+t.db.engine.Share(), workspace, id)
+func (t RunsTx) HoldRun(ctx context.Context, workspace, id string) (reeve.RunState, error) {
+	v, _, err := one(ctx, t.Snap, value[string], `SELECT state FROM runs WHERE id = $2 AND workspace_id = $1`+t.db.engine.Share(), workspace, id)
 	return reeve.RunState(v), err
 }
 
 // GetRun reads a run of a workspace.
-func (s *Snap) GetRun(ctx context.Context, workspace, id string) (reeve.Run, error) {
-	v, ok, err := one(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE id = $2 AND workspace_id = $1`, workspace, id)
+func (s Runs) GetRun(ctx context.Context, workspace, id string) (reeve.Run, error) {
+	v, ok, err := one(ctx, s.Snap, scanRun, `SELECT `+runColumns+` FROM runs WHERE id = $2 AND workspace_id = $1`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("run", id)
 	}
@@ -247,10 +247,10 @@ type RunFilter struct {
 }
 
 // ListRuns reads a page of runs, newest first.
-func (s *Snap) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]reeve.Run, error) {
+func (s Runs) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]reeve.Run, error) {
 	where := `workspace_id = $1 AND ($4 = '' OR state = $4) AND ($7 = '' OR user_id = '' OR user_id = $7)` +
 		begins(f.Agent, `agent_id = `, `$2`) + begins(f.ReasonID, `reason_id <> '' AND reason_id = `, `$3`) + begins(f.Before, `id < `, `$5`)
-	return all(ctx, s, scanRun, `SELECT `+runColumns+` FROM runs WHERE `+where+` ORDER BY id DESC LIMIT $6`,
+	return all(ctx, s.Snap, scanRun, `SELECT `+runColumns+` FROM runs WHERE `+where+` ORDER BY id DESC LIMIT $6`,
 		workspace, f.Agent, f.ReasonID, string(f.State), f.Before, f.Limit, f.For)
 }
 
@@ -262,7 +262,7 @@ func (s *Snap) ListRuns(ctx context.Context, workspace string, f RunFilter) ([]r
 // skipped: this process does not look at it again.
 //
 // The rows are locked first and looked at again afterwards: another server may have joined, and taken one, in between.
-func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run, error) {
+func (t RunsTx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run, error) {
 	const left = `((state = 'running' AND owner NOT IN (SELECT id FROM processes))
 		OR (state = 'parked'
 			AND NOT EXISTS (SELECT 1 FROM calls o WHERE o.run_id = runs.id AND o.run_id <> '' AND o.result_id = ''
@@ -273,7 +273,7 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 				OR NOT EXISTS (SELECT 1 FROM calls o WHERE o.run_id = runs.id AND o.run_id <> ''
 					AND o.deferred = 1 AND o.state IN ('parked', 'prepared', 'dispatched')))))`
 	type found struct{ id, state string }
-	ids, err := all(ctx, &t.Snap, func(r scanner) (f found, err error) { return f, r.Scan(&f.id, &f.state) },
+	ids, err := all(ctx, t.Snap, func(r scanner) (f found, err error) { return f, r.Scan(&f.id, &f.state) },
 		`SELECT id, state FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND `+left+`
 		AND NOT EXISTS (SELECT 1 FROM workspaces w WHERE w.id = runs.workspace_id AND w.stopped_at <> 0)
 		AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.id = runs.agent_id AND a.stopped_at <> 0)
@@ -283,7 +283,7 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 	}
 	var out []reeve.Run
 	for _, f := range ids {
-		v, ok, err := one(ctx, &t.Snap, skipCorrupt(&t.Snap, scanRun, nil), `UPDATE runs SET owner = $2, state = 'running', attempts = attempts + CASE WHEN state = 'running' AND owner <> '' THEN 1 ELSE 0 END
+		v, ok, err := one(ctx, t.Snap, skipCorrupt(t.Snap, scanRun, nil), `UPDATE runs SET owner = $2, state = 'running', attempts = attempts + CASE WHEN state = 'running' AND owner <> '' THEN 1 ELSE 0 END
 			WHERE id = $1 AND `+left+` RETURNING `+runColumns, f.id, process)
 		if err != nil {
 			return nil, err
@@ -296,23 +296,23 @@ func (t *Tx) ClaimRuns(ctx context.Context, process string, n int) ([]reeve.Run,
 }
 
 // LaterResults counts the results of a run's calls that are answered later.
-func (s *Snap) LaterResults(ctx context.Context, run string) (int, error) {
-	n, _, err := one(ctx, s, value[int], `SELECT count(*) FROM calls WHERE run_id = $1 AND run_id <> '' AND deferred = 1 AND result_id <> ''`, run)
+func (s Runs) LaterResults(ctx context.Context, run string) (int, error) {
+	n, _, err := one(ctx, s.Snap, value[int], `SELECT count(*) FROM calls WHERE run_id = $1 AND run_id <> '' AND deferred = 1 AND result_id <> ''`, run)
 	return n, err
 }
 
 // ReleaseRun lets go of a run that is under way, for anybody to take up.
-func (t *Tx) ReleaseRun(ctx context.Context, v reeve.Run) error {
-	return t.exec(ctx, `UPDATE runs SET owner = '' WHERE id = $1 AND state = 'running' AND owner = $2`, v.ID, v.Owner)
+func (t RunsTx) ReleaseRun(ctx context.Context, v reeve.Run) error {
+	return t.tx.exec(ctx, `UPDATE runs SET owner = '' WHERE id = $1 AND state = 'running' AND owner = $2`, v.ID, v.Owner)
 }
 
 // RunsOf lists the runs that a process has in its hands.
-func (s *Snap) RunsOf(ctx context.Context, process string) ([]reeve.Run, error) {
-	return all(ctx, s, skipCorrupt(s, scanRun, nil), `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND state = 'running' AND owner = $1 ORDER BY id`, process)
+func (s Runs) RunsOf(ctx context.Context, process string) ([]reeve.Run, error) {
+	return all(ctx, s.Snap, skipCorrupt(s.Snap, scanRun, nil), `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run_id FROM open_runs) AND state = 'running' AND owner = $1 ORDER BY id`, process)
 }
 
 // RunSpent sums what a run's calls and the answers of its model cost.
-func (s *Snap) RunSpent(ctx context.Context, run string) (reeve.Amount, error) {
+func (s Runs) RunSpent(ctx context.Context, run string) (reeve.Amount, error) {
 	var parts []spending
 	if err := first(s.askSpent(ctx, &parts, []string{run}), s.settle(ctx)); err != nil {
 		return reeve.Amount{}, err
@@ -321,16 +321,16 @@ func (s *Snap) RunSpent(ctx context.Context, run string) (reeve.Amount, error) {
 }
 
 // SpendLate adds what a run cost after it was over. One that is not over counts it at its end.
-func (t *Tx) SpendLate(ctx context.Context, run string, more reeve.Amount) error {
+func (t RunsTx) SpendLate(ctx context.Context, run string, more reeve.Amount) error {
 	if more.IsZero() {
 		return nil
 	}
-	was, over, err := one(ctx, &t.Snap, value[string], `UPDATE runs SET owner = owner WHERE id = $1 AND state NOT IN ('running', 'parked') RETURNING spent`, run) // held: two calls may end at once
+	was, over, err := one(ctx, t.Snap, value[string], `UPDATE runs SET owner = owner WHERE id = $1 AND state NOT IN ('running', 'parked') RETURNING spent`, run) // held: two calls may end at once
 	var spent reeve.Amount
 	if err := first(err, decode("spent", was, &spent)); err != nil || !over {
 		return err
 	}
-	return t.exec(ctx, `UPDATE runs SET spent = $2 WHERE id = $1`, run, spentText(spent.Plus(more)))
+	return t.tx.exec(ctx, `UPDATE runs SET spent = $2 WHERE id = $1`, run, spentText(spent.Plus(more)))
 }
 
 // spending is a part of what a run spent: an answer of its model, or a call.
@@ -340,7 +340,7 @@ type spending struct {
 }
 
 // askSpent asks for what runs spent. Parts that cannot be read count nothing: runs must end whatever is in their logs.
-func (s *Snap) askSpent(ctx context.Context, into *[]spending, runs []string) error {
+func (s Runs) askSpent(ctx context.Context, into *[]spending, runs []string) error {
 	scan := func(r scanner) (p spending, err error) {
 		var table, id, metadata, spent string
 		defer func() { wrapCorrupt(table, &id, &err) }()
@@ -352,7 +352,7 @@ func (s *Snap) askSpent(ctx context.Context, into *[]spending, runs []string) er
 		p.spent = info.Spent
 		return p, err
 	}
-	return askAmong(ctx, s, skipCorrupt(s, scan, nil), into, `SELECT 'messages', id, run_id, metadata, '' FROM messages
+	return askAmong(ctx, s.Snap, skipCorrupt(s.Snap, scan, nil), into, `SELECT 'messages', id, run_id, metadata, '' FROM messages
 		WHERE run_id IN (?) AND run_id <> '' AND kind = 'thought'
 		UNION ALL SELECT 'calls', id, run_id, '', spent FROM calls WHERE run_id IN (?) AND run_id <> ''`, runs)
 }
@@ -368,17 +368,17 @@ func summed(parts []spending) map[string]reeve.Amount {
 
 // PutRunBudget limits what one run may spend. It does not touch the workspace: a run that starts changes nobody else's rules,
 // and the gate asks for a run's budget whether or not it knows of any.
-func (t *Tx) PutRunBudget(ctx context.Context, v reeve.Run, limit reeve.Amount) error {
-	return t.exec(ctx, `INSERT INTO budgets (workspace_id, subject, parent, on_exceed, limit_calls, limit_tokens, limit_micros, limit_millis,
+func (t RunsTx) PutRunBudget(ctx context.Context, v reeve.Run, limit reeve.Amount) error {
+	return t.tx.exec(ctx, `INSERT INTO budgets (workspace_id, subject, parent, on_exceed, limit_calls, limit_tokens, limit_micros, limit_millis,
 			used_calls, used_tokens, used_micros, used_millis) VALUES ($1, $2, '', $3, $4, $5, $6, $7, 0, 0, 0, 0) ON CONFLICT (workspace_id, subject) DO NOTHING`,
 		v.WorkspaceID, "run:"+v.ID, string(reeve.EndOver), limit.Calls, limit.Tokens, limit.Micros, limit.Millis)
 }
 
 // DropRunBudgets removes those of runs that have ended. What they spent is in their rows.
-func (t *Tx) DropRunBudgets(ctx context.Context, ended ...reeve.Run) error {
+func (t RunsTx) DropRunBudgets(ctx context.Context, ended ...reeve.Run) error {
 	rows := make([][]any, len(ended))
 	for i, v := range ended {
 		rows[i] = []any{v.WorkspaceID, "run:" + v.ID}
 	}
-	return t.change(ctx, `DELETE FROM budgets WHERE (workspace_id, subject) IN (VALUES (?))`, []string{"TEXT", "TEXT"}, rows)
+	return t.tx.change(ctx, `DELETE FROM budgets WHERE (workspace_id, subject) IN (VALUES (?))`, []string{"TEXT", "TEXT"}, rows)
 }

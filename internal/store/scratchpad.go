@@ -8,8 +8,8 @@ import (
 )
 
 // PutScratchpad replaces a session's scratchpad; no items empty it.
-func (t *Tx) PutScratchpad(ctx context.Context, workspace, session string, items []string) error {
-	return t.exec(ctx, `INSERT INTO scratchpads (workspace_id, session_id, items, updated_at) VALUES ($1, $2, $3, $4)
+func (t ChatTx) PutScratchpad(ctx context.Context, workspace, session string, items []string) error {
+	return t.tx.exec(ctx, `INSERT INTO scratchpads (workspace_id, session_id, items, updated_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (workspace_id, session_id) DO UPDATE SET items = $3, updated_at = $4`, workspace, session, text(items), reeve.Millis(t.now))
 }
 
@@ -34,8 +34,8 @@ func scanScratchpad(r scanner) (v scratchpad, err error) {
 }
 
 // GetScratchpad reads a session's scratchpad; nil means that there is none.
-func (s *Snap) GetScratchpad(ctx context.Context, workspace, session string) (items []string, at time.Time, err error) {
-	v, ok, err := one(ctx, s, scanScratchpad, selectScratchpad+`WHERE workspace_id = $1 AND session_id = $2`, workspace, session)
+func (s Chat) GetScratchpad(ctx context.Context, workspace, session string) (items []string, at time.Time, err error) {
+	v, ok, err := one(ctx, s.Snap, scanScratchpad, selectScratchpad+`WHERE workspace_id = $1 AND session_id = $2`, workspace, session)
 	if err != nil || !ok {
 		return nil, at, err
 	}

@@ -39,18 +39,18 @@ func (s sealer) open(workspace, name string, sealed []byte) (string, error) {
 }
 
 // PutSecret stores a secret and touches the workspace, so that it is taken out of what is shown at once.
-func (t *Tx) PutSecret(ctx context.Context, workspace, name, value string) error {
-	if err := t.Touch(ctx, workspace); err != nil {
+func (t AgentsTx) PutSecret(ctx context.Context, workspace, name, value string) error {
+	if err := t.tx.Touch(ctx, workspace); err != nil {
 		return err
 	}
-	return t.exec(ctx, `INSERT INTO secrets (workspace_id, name, sealed, updated_at) VALUES ($1, $2, $3, $4)
+	return t.tx.exec(ctx, `INSERT INTO secrets (workspace_id, name, sealed, updated_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (workspace_id, name) DO UPDATE SET sealed = $3, updated_at = $4`,
 		workspace, name, t.db.seal.close(workspace, name, value), reeve.Millis(t.now))
 }
 
 // GetSecret reads a secret.
-func (s *Snap) GetSecret(ctx context.Context, workspace, name string) (string, error) {
-	sealed, ok, err := one(ctx, s, value[[]byte], `SELECT sealed FROM secrets WHERE workspace_id = $1 AND name = $2`, workspace, name)
+func (s Agents) GetSecret(ctx context.Context, workspace, name string) (string, error) {
+	sealed, ok, err := one(ctx, s.Snap, value[[]byte], `SELECT sealed FROM secrets WHERE workspace_id = $1 AND name = $2`, workspace, name)
 	if err != nil {
 		return "", err
 	}
@@ -61,8 +61,8 @@ func (s *Snap) GetSecret(ctx context.Context, workspace, name string) (string, e
 }
 
 // ListSecrets reads the names of a workspace's secrets.
-func (s *Snap) ListSecrets(ctx context.Context, workspace string) ([]reeve.SecretName, error) {
-	return all(ctx, s, func(r scanner) (n reeve.SecretName, err error) {
+func (s Agents) ListSecrets(ctx context.Context, workspace string) ([]reeve.SecretName, error) {
+	return all(ctx, s.Snap, func(r scanner) (n reeve.SecretName, err error) {
 		defer wrapCorrupt("secrets", &n.Name, &err)
 		var updated int64
 		err = r.Scan(&n.Name, &updated)
@@ -72,8 +72,8 @@ func (s *Snap) ListSecrets(ctx context.Context, workspace string) ([]reeve.Secre
 }
 
 // OpenSecrets reads the values of a workspace's secrets, in the order of their names. One that this server's key does not open is left out: it cannot be shown either.
-func (s *Snap) OpenSecrets(ctx context.Context, workspace string) ([]string, error) {
-	return all(ctx, s, func(r scanner) (string, error) {
+func (s Agents) OpenSecrets(ctx context.Context, workspace string) ([]string, error) {
+	return all(ctx, s.Snap, func(r scanner) (string, error) {
 		var name string
 		var sealed []byte
 		if err := r.Scan(&name, &sealed); err != nil {
@@ -88,8 +88,8 @@ func (s *Snap) OpenSecrets(ctx context.Context, workspace string) ([]string, err
 }
 
 // SealedSecrets counts the secrets of all workspaces, and those of them that this server's key does not open.
-func (s *Snap) SealedSecrets(ctx context.Context) (total, shut int, err error) {
-	opened, err := all(ctx, s, func(r scanner) (bool, error) {
+func (s Agents) SealedSecrets(ctx context.Context) (total, shut int, err error) {
+	opened, err := all(ctx, s.Snap, func(r scanner) (bool, error) {
 		var workspace, name string
 		var sealed []byte
 		if err := r.Scan(&workspace, &name, &sealed); err != nil {
@@ -107,11 +107,11 @@ func (s *Snap) SealedSecrets(ctx context.Context) (total, shut int, err error) {
 }
 
 // DeleteSecret removes a secret and touches the workspace.
-func (t *Tx) DeleteSecret(ctx context.Context, workspace, name string) error {
-	if err := t.Touch(ctx, workspace); err != nil {
+func (t AgentsTx) DeleteSecret(ctx context.Context, workspace, name string) error {
+	if err := t.tx.Touch(ctx, workspace); err != nil {
 		return err
 	}
-	n, err := t.affect(ctx, `DELETE FROM secrets WHERE workspace_id = $1 AND name = $2`, workspace, name)
+	n, err := t.tx.affect(ctx, `DELETE FROM secrets WHERE workspace_id = $1 AND name = $2`, workspace, name)
 	if err == nil && n == 0 {
 		return notFound("secret", name)
 	}

@@ -8,15 +8,15 @@ import (
 )
 
 // PutSessionFile writes a session's file whole; an existing one keeps the time it was made.
-func (t *Tx) PutSessionFile(ctx context.Context, workspace, session, path string, body []byte) error {
-	return t.exec(ctx, `INSERT INTO session_files (workspace_id, session_id, path, size, body, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
+func (t ChatTx) PutSessionFile(ctx context.Context, workspace, session, path string, body []byte) error {
+	return t.tx.exec(ctx, `INSERT INTO session_files (workspace_id, session_id, path, size, body, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
 		ON CONFLICT (workspace_id, session_id, path) DO UPDATE SET size = $4, body = $5, updated_at = $6`,
 		workspace, session, path, len(body), some(body), reeve.Millis(t.now))
 }
 
 // GetSessionFile reads a session's file.
-func (s *Snap) GetSessionFile(ctx context.Context, workspace, session, path string) ([]byte, bool, error) {
-	return one(ctx, s, value[[]byte], `SELECT body FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path = $3`, workspace, session, path)
+func (s Chat) GetSessionFile(ctx context.Context, workspace, session, path string) ([]byte, bool, error) {
+	return one(ctx, s.Snap, value[[]byte], `SELECT body FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path = $3`, workspace, session, path)
 }
 
 const sessionFileColumns = `path, size, created_at, updated_at`
@@ -30,19 +30,19 @@ func scanSessionFile(r scanner) (f reeve.SessionFile, err error) {
 }
 
 // ListSessionFiles reads the files of a session whose path begins with a prefix.
-func (s *Snap) ListSessionFiles(ctx context.Context, workspace, session, prefix string, limit int) ([]reeve.SessionFile, error) {
-	return all(ctx, s, scanSessionFile, `SELECT `+sessionFileColumns+` FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND substr(path, 1, $3) = $4
+func (s Chat) ListSessionFiles(ctx context.Context, workspace, session, prefix string, limit int) ([]reeve.SessionFile, error) {
+	return all(ctx, s.Snap, scanSessionFile, `SELECT `+sessionFileColumns+` FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND substr(path, 1, $3) = $4
 		ORDER BY path LIMIT $5`, workspace, session, utf8.RuneCountInString(prefix), prefix, limit)
 }
 
 // SessionFilesAfter reads a page of the files of a session, in the order of their paths, after a path.
-func (s *Snap) SessionFilesAfter(ctx context.Context, workspace, session, after string, limit int) ([]reeve.SessionFile, error) {
-	return all(ctx, s, scanSessionFile, `SELECT `+sessionFileColumns+` FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path > $3
+func (s Chat) SessionFilesAfter(ctx context.Context, workspace, session, after string, limit int) ([]reeve.SessionFile, error) {
+	return all(ctx, s.Snap, scanSessionFile, `SELECT `+sessionFileColumns+` FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path > $3
 		ORDER BY path LIMIT $4`, workspace, session, after, limit)
 }
 
 // FindSessionFile reads what is known of a session's file; false means that there is none.
-func (s *Snap) FindSessionFile(ctx context.Context, workspace, session, path string) (reeve.SessionFile, bool, error) {
-	return one(ctx, s, scanSessionFile, `SELECT `+sessionFileColumns+` FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path = $3`,
+func (s Chat) FindSessionFile(ctx context.Context, workspace, session, path string) (reeve.SessionFile, bool, error) {
+	return one(ctx, s.Snap, scanSessionFile, `SELECT `+sessionFileColumns+` FROM session_files WHERE workspace_id = $1 AND session_id = $2 AND path = $3`,
 		workspace, session, path)
 }

@@ -42,8 +42,8 @@ func scanSummary(r scanner) (s Summary, err error) {
 }
 
 // QueueSummary asks for a summary, unless its thread has one to do, or had this one.
-func (t *Tx) QueueSummary(ctx context.Context, s Summary) error {
-	return t.exec(ctx, `INSERT INTO summaries (`+summaryColumns+`, owner, code, message, created_at) VALUES ($1, $2, $3, $4, $5, $6, 'queued', '', 0, $7, '', '', '', $7) ON CONFLICT DO NOTHING`,
+func (t ChatTx) QueueSummary(ctx context.Context, s Summary) error {
+	return t.tx.exec(ctx, `INSERT INTO summaries (`+summaryColumns+`, owner, code, message, created_at) VALUES ($1, $2, $3, $4, $5, $6, 'queued', '', 0, $7, '', '', '', $7) ON CONFLICT DO NOTHING`,
 		s.ThreadID, s.UpTo, s.WorkspaceID, s.AgentID, s.UserID, s.ConversationID, reeve.Millis(t.now))
 }
 
@@ -52,27 +52,27 @@ const free = `state = 'queued' AND (owner = '' OR owner = $1 OR NOT EXISTS (SELE
 
 // ClaimSummary takes a summary that is due for a process that works on none; false means that none is. When that
 // process is gone, another may take it. One whose row cannot be read is failed, so that the next one is not behind it.
-func (t *Tx) ClaimSummary(ctx context.Context, process string) (v Summary, ok bool, err error) {
+func (t ChatTx) ClaimSummary(ctx context.Context, process string) (v Summary, ok bool, err error) {
 	var skipped []string
-	v, ok, err = one(ctx, &t.Snap, skipCorrupt(&t.Snap, scanSummary, &skipped), `WITH due AS MATERIALIZED (
+	v, ok, err = one(ctx, t.Snap, skipCorrupt(t.Snap, scanSummary, &skipped), `WITH due AS MATERIALIZED (
 			SELECT thread_id, up_to FROM summaries WHERE `+free+` AND due_at <= $2 ORDER BY due_at LIMIT 1`+t.db.engine.Lock()+`)
 		UPDATE summaries SET attempts = attempts + 1, owner = $1 WHERE (thread_id, up_to) IN (SELECT thread_id, up_to FROM due) RETURNING `+summaryColumns,
 		process, reeve.Millis(t.now))
 	for _, thread := range skipped {
-		err = first(err, t.exec(ctx, `UPDATE summaries SET state = 'failed', owner = '' WHERE thread_id = $1 AND state = 'queued'`, thread))
+		err = first(err, t.tx.exec(ctx, `UPDATE summaries SET state = 'failed', owner = '' WHERE thread_id = $1 AND state = 'queued'`, thread))
 	}
 	return v, ok, err
 }
 
 // NextSummary is when the next summary is due that a process which works on none can take; false means that there is none to do.
-func (s *Snap) NextSummary(ctx context.Context, process string) (time.Time, bool, error) {
-	at, ok, err := one(ctx, s, skipCorrupt(s, dueRow("summaries"), nil), `SELECT thread_id, due_at FROM summaries WHERE `+free+` ORDER BY due_at LIMIT 1`, process)
+func (s Chat) NextSummary(ctx context.Context, process string) (time.Time, bool, error) {
+	at, ok, err := one(ctx, s.Snap, skipCorrupt(s.Snap, dueRow("summaries"), nil), `SELECT thread_id, due_at FROM summaries WHERE `+free+` ORDER BY due_at LIMIT 1`, process)
 	return reeve.FromMillis(at), ok, err
 }
 
 // EndSummary writes what a summary came to, with its message. One that somebody else has taken up since is a conflict, and nothing is written.
-func (t *Tx) EndSummary(ctx context.Context, s Summary, m reeve.Message) error {
-	n, err := t.affect(ctx, `UPDATE summaries SET state = $5, owner = '', message_id = $4, code = '', message = '' WHERE thread_id = $1 AND up_to = $2 AND state = 'queued' AND attempts = $3`,
+func (t ChatTx) EndSummary(ctx context.Context, s Summary, m reeve.Message) error {
+	n, err := t.tx.affect(ctx, `UPDATE summaries SET state = $5, owner = '', message_id = $4, code = '', message = '' WHERE thread_id = $1 AND up_to = $2 AND state = 'queued' AND attempts = $3`,
 		s.ThreadID, s.UpTo, s.Attempts, m.ID, string(SummaryDone))
 	if err != nil {
 		return err
@@ -80,39 +80,39 @@ func (t *Tx) EndSummary(ctx context.Context, s Summary, m reeve.Message) error {
 	if n == 0 {
 		return reeve.Errorf(reeve.Conflict, "somebody else has taken the summary up")
 	}
-	return t.AppendMessage(ctx, m)
+	return t.tx.Ledger().AppendMessage(ctx, m)
 }
 
 // DelaySummary writes why a summary could not be made: it is tried again at a time, or, if that is zero, never.
-func (t *Tx) DelaySummary(ctx context.Context, s Summary, again time.Time, why *reeve.Error) error {
+func (t ChatTx) DelaySummary(ctx context.Context, s Summary, again time.Time, why *reeve.Error) error {
 	state := SummaryQueued
 	if again.IsZero() {
 		state = SummaryFailed
 	}
-	return t.exec(ctx, `UPDATE summaries SET state = $4, owner = '', due_at = $5, code = $6, message = $7 WHERE thread_id = $1 AND up_to = $2 AND state = 'queued' AND attempts = $3`,
+	return t.tx.exec(ctx, `UPDATE summaries SET state = $4, owner = '', due_at = $5, code = $6, message = $7 WHERE thread_id = $1 AND up_to = $2 AND state = 'queued' AND attempts = $3`,
 		s.ThreadID, s.UpTo, s.Attempts, string(state), reeve.Millis(again), string(why.Code), reeve.Clean(why.Message))
 }
 
 // LastSummary gives the summary of a thread that goes furthest, with its words, and up to where one was asked for, whatever came of that. A thread that has
 // none gives nothing.
-func (s *Snap) LastSummary(ctx context.Context, thread string) (done Summary, words, asked string, err error) {
+func (s Chat) LastSummary(ctx context.Context, thread string) (done Summary, words, asked string, err error) {
 	type row struct {
 		Summary
 		words string
 	}
-	r, _, err := one(ctx, s, func(r scanner) (v row, err error) {
+	r, _, err := one(ctx, s.Snap, func(r scanner) (v row, err error) {
 		return v, r.Scan(&v.UpTo, &v.MessageID, &v.words)
 	}, `SELECT v.up_to, v.message_id, m.content FROM summaries v JOIN messages m ON m.id = v.message_id WHERE v.thread_id = $1 AND v.state = 'done' ORDER BY v.up_to DESC LIMIT 1`, thread)
 	if err != nil {
 		return done, "", "", err
 	}
-	asked, _, err = one(ctx, s, value[string], `SELECT up_to FROM summaries WHERE thread_id = $1 ORDER BY up_to DESC LIMIT 1`, thread)
+	asked, _, err = one(ctx, s.Snap, value[string], `SELECT up_to FROM summaries WHERE thread_id = $1 ORDER BY up_to DESC LIMIT 1`, thread)
 	return r.Summary, r.words, asked, err
 }
 
 // TurnsBetween reads the last turns of a conversation that ended, after one and up to another, oldest first: of each what was said and answered.
-func (s *Snap) TurnsBetween(ctx context.Context, conversation, after, upTo string, limit int) ([]reeve.Run, error) {
-	return all(ctx, s, func(r scanner) (v reeve.Run, err error) {
+func (s Chat) TurnsBetween(ctx context.Context, conversation, after, upTo string, limit int) ([]reeve.Run, error) {
+	return all(ctx, s.Snap, func(r scanner) (v reeve.Run, err error) {
 		return v, r.Scan(&v.ID, &v.AgentID, &v.ParentID, &v.State, &v.Input, &v.Output)
 	},
 		`SELECT id, agent_id, parent_id, state, input, output FROM (SELECT id, agent_id, parent_id, state, input, output FROM runs WHERE session_id = $1 AND reason = 'user_initiated'

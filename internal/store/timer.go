@@ -26,8 +26,8 @@ func scanTimer(r scanner) (v reeve.Timer, err error) {
 }
 
 // PutTimer adds a timer or replaces its row, as a person or an agent wants it. A destroyed agent has no firings.
-func (t *Tx) PutTimer(ctx context.Context, v reeve.Timer) error {
-	if err := t.lockNode(ctx); err != nil { // before the agent; see Tx.Revise
+func (t QueueTx) PutTimer(ctx context.Context, v reeve.Timer) error {
+	if err := t.tx.lockNode(ctx); err != nil { // before the agent; see Tx.Revise
 		return err
 	}
 	if v.State == reeve.TimerActive {
@@ -43,21 +43,21 @@ func (t *Tx) PutTimer(ctx context.Context, v reeve.Timer) error {
 			return err
 		}
 	}
-	return t.stamp(ctx, SharedTimers, v.ID)
+	return t.tx.stamp(ctx, SharedTimers, v.ID)
 }
 
 // SkipFirings ends the queued wakes of a timer that is to fire no more.
-func (t *Tx) SkipFirings(ctx context.Context, id, why string) error {
-	return t.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $4 WHERE state = 'queued' AND agent_id = (SELECT agent_id FROM timers WHERE id = $1) AND session_id IN ($2, $3)`,
+func (t QueueTx) SkipFirings(ctx context.Context, id, why string) error {
+	return t.tx.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $4 WHERE state = 'queued' AND agent_id = (SELECT agent_id FROM timers WHERE id = $1) AND session_id IN ($2, $3)`,
 		id, TimerLane+id, ScheduleLane+id, why)
 }
 
 // alive refuses an agent that is destroyed, and keeps the others from being so until the transaction ends. The workspace is held before it, as in every change of an agent.
-func (t *Tx) alive(ctx context.Context, workspace, agent string) error {
+func (t QueueTx) alive(ctx context.Context, workspace, agent string) error {
 	if _, err := t.HoldWorkspace(ctx, workspace); err != nil {
 		return err
 	}
-	l, ok, err := one(ctx, &t.Snap, value[string], `SELECT lifecycle FROM agents WHERE workspace_id = $1 AND id = $2`+t.db.engine.Share(), workspace, agent)
+	l, ok, err := one(ctx, t.Snap, value[string], `SELECT lifecycle FROM agents WHERE workspace_id = $1 AND id = $2`+t.db.engine.Share(), workspace, agent)
 	switch {
 	case err != nil:
 		return err
@@ -70,8 +70,8 @@ func (t *Tx) alive(ctx context.Context, workspace, agent string) error {
 }
 
 // MoveTimer writes a timer's row as the clock or a run's end left it.
-func (t *Tx) MoveTimer(ctx context.Context, v reeve.Timer) error {
-	return t.exec(ctx, `INSERT INTO timers (`+timerColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+func (t QueueTx) MoveTimer(ctx context.Context, v reeve.Timer) error {
+	return t.tx.exec(ctx, `INSERT INTO timers (`+timerColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
 		ON CONFLICT (id) DO UPDATE SET agent_id = excluded.agent_id, name = excluded.name, goal = excluded.goal, kind = excluded.kind, value = excluded.value,
 			zone = excluded.zone, misfire = excluded.misfire, notify = excluded.notify, state = excluded.state, next_at = excluded.next_at, last_at = excluded.last_at,
 			failures = excluded.failures, missed = excluded.missed, updated_at = excluded.updated_at,
@@ -82,44 +82,44 @@ func (t *Tx) MoveTimer(ctx context.Context, v reeve.Timer) error {
 }
 
 // AdvanceTimers writes when timers that fired do so next.
-func (t *Tx) AdvanceTimers(ctx context.Context, fired []reeve.Timer) error {
+func (t QueueTx) AdvanceTimers(ctx context.Context, fired []reeve.Timer) error {
 	rows := make([][]any, len(fired))
 	for i, v := range fired {
 		rows[i] = []any{v.ID, string(v.State), orZero(v.NextAt), orZero(v.LastAt), v.Missed, reeve.Millis(t.now)}
 	}
-	return t.change(ctx, `UPDATE timers SET state = v.column2, next_at = v.column3, last_at = v.column4, missed = v.column5, updated_at = v.column6
+	return t.tx.change(ctx, `UPDATE timers SET state = v.column2, next_at = v.column3, last_at = v.column4, missed = v.column5, updated_at = v.column6
 		FROM (VALUES (?)) AS v WHERE @id = v.column1`, []string{"TEXT", "TEXT", "BIGINT", "BIGINT", "BIGINT", "BIGINT"}, rows)
 }
 
 // GetTimer is a Snap's for a transaction that will change it: others that would wait, so that nobody overwrites what somebody
 // else has just written.
-func (t *Tx) GetTimer(ctx context.Context, workspace, user, id string) (reeve.Timer, error) {
+func (t QueueTx) GetTimer(ctx context.Context, workspace, user, id string) (reeve.Timer, error) {
 	if !t.db.engine.Alone() { // a writer that is alone needs to hold nothing
-		if err := t.lockNode(ctx); err != nil { // as a change of its agent does, which may end it
+		if err := t.tx.lockNode(ctx); err != nil { // as a change of its agent does, which may end it
 			return reeve.Timer{}, err
 		}
-		if err := t.exec(ctx, `UPDATE timers SET missed = missed WHERE workspace_id = $1 AND id = $2`, workspace, id); err != nil {
+		if err := t.tx.exec(ctx, `UPDATE timers SET missed = missed WHERE workspace_id = $1 AND id = $2`, workspace, id); err != nil {
 			return reeve.Timer{}, err
 		}
 	}
-	return t.Snap.GetTimer(ctx, workspace, user, id)
+	return t.Snap.Queue().GetTimer(ctx, workspace, user, id)
 }
 
 // HoldTimers is GetTimer for several timers, by id, with no more than the end of a run looks at; see
 // [Tx.CountFailures]. Those that are gone are left out, and so are those whose rows cannot be read: a run ends without
 // its schedule.
-func (t *Tx) HoldTimers(ctx context.Context, ids []string) (map[string]*reeve.Timer, error) {
+func (t QueueTx) HoldTimers(ctx context.Context, ids []string) (map[string]*reeve.Timer, error) {
 	slices.Sort(ids) // two servers that hold some of the same do it in one order
 	if !t.db.engine.Alone() {
 		rows := make([][]any, len(ids))
 		for i, id := range ids {
 			rows[i] = []any{id}
 		}
-		if err := t.change(ctx, `UPDATE timers SET missed = missed WHERE id IN (VALUES (?))`, []string{"TEXT"}, rows); err != nil {
+		if err := t.tx.change(ctx, `UPDATE timers SET missed = missed WHERE id IN (VALUES (?))`, []string{"TEXT"}, rows); err != nil {
 			return nil, err
 		}
 	}
-	list, err := among(ctx, &t.Snap, skipCorrupt(&t.Snap, func(r scanner) (v reeve.Timer, err error) {
+	list, err := among(ctx, t.Snap, skipCorrupt(t.Snap, func(r scanner) (v reeve.Timer, err error) {
 		defer wrapCorrupt("timers", &v.ID, &err)
 		var next int64
 		err = r.Scan(&v.ID, &v.UserID, &v.Name, &v.Notify, &v.Origin, &v.State, &next, &v.Failures)
@@ -134,28 +134,28 @@ func (t *Tx) HoldTimers(ctx context.Context, ids []string) (map[string]*reeve.Ti
 }
 
 // CountFailures writes how a run's end left a timer.
-func (t *Tx) CountFailures(ctx context.Context, v reeve.Timer) error {
-	return t.exec(ctx, `UPDATE timers SET failures = $2, state = $3, next_at = $4, updated_at = $5 WHERE id = $1`,
+func (t QueueTx) CountFailures(ctx context.Context, v reeve.Timer) error {
+	return t.tx.exec(ctx, `UPDATE timers SET failures = $2, state = $3, next_at = $4, updated_at = $5 WHERE id = $1`,
 		v.ID, v.Failures, string(v.State), orZero(v.NextAt), reeve.Millis(t.now))
 }
 
 // CountTimers is a Snap's for a transaction that will add one: others that would wait.
-func (t *Tx) CountTimers(ctx context.Context, workspace, user string) (int, error) {
-	if err := t.lockNode(ctx); err != nil {
+func (t QueueTx) CountTimers(ctx context.Context, workspace, user string) (int, error) {
+	if err := t.tx.lockNode(ctx); err != nil {
 		return 0, err
 	}
-	return t.Snap.CountTimers(ctx, workspace, user)
+	return t.Snap.Queue().CountTimers(ctx, workspace, user)
 }
 
 // CountTimers counts a user's schedules that are not over.
-func (s *Snap) CountTimers(ctx context.Context, workspace, user string) (int, error) {
-	n, _, err := one(ctx, s, value[int64], `SELECT count(*) FROM timers WHERE workspace_id = $1 AND user_id = $2 AND state <> 'completed'`, workspace, user)
+func (s Queue) CountTimers(ctx context.Context, workspace, user string) (int, error) {
+	n, _, err := one(ctx, s.Snap, value[int64], `SELECT count(*) FROM timers WHERE workspace_id = $1 AND user_id = $2 AND state <> 'completed'`, workspace, user)
 	return int(n), err
 }
 
 // GetTimer reads a timer of a workspace. With a user, another user's is not there.
-func (s *Snap) GetTimer(ctx context.Context, workspace, user, id string) (reeve.Timer, error) {
-	v, ok, err := one(ctx, s, scanTimer, `SELECT `+timerColumns+` FROM timers WHERE workspace_id = $1 AND id = $3 AND ($2 = '' OR user_id = $2)`, workspace, user, id)
+func (s Queue) GetTimer(ctx context.Context, workspace, user, id string) (reeve.Timer, error) {
+	v, ok, err := one(ctx, s.Snap, scanTimer, `SELECT `+timerColumns+` FROM timers WHERE workspace_id = $1 AND id = $3 AND ($2 = '' OR user_id = $2)`, workspace, user, id)
 	if err == nil && !ok {
 		err = notFound("schedule", id)
 	}
@@ -172,13 +172,13 @@ type TimerFilter struct {
 }
 
 // ListTimers reads a page of timers, oldest first, and how many there are in all.
-func (s *Snap) ListTimers(ctx context.Context, workspace string, f TimerFilter) ([]reeve.Timer, int, error) {
+func (s Queue) ListTimers(ctx context.Context, workspace string, f TimerFilter) ([]reeve.Timer, int, error) {
 	where := ` FROM timers WHERE workspace_id = $1 AND ($2 = '' OR user_id = $2) AND ($3 = '' OR agent_id = $3)
 		AND ($4 = '' OR kind = $4) AND ($5 = '' OR state = $5) AND ($6 = '' OR notify = $6)
 		AND ($7 = '' OR user_id = '' OR user_id = $7)`
 	args := []any{workspace, f.User, f.Agent, f.Kind, string(f.State), string(f.Notify), f.For}
 	read := func(limit, offset int) ([]reeve.Timer, error) {
-		return all(ctx, s, scanTimer, `SELECT `+timerColumns+where+` ORDER BY id LIMIT $8 OFFSET $9`, append(args, limit, offset)...)
+		return all(ctx, s.Snap, scanTimer, `SELECT `+timerColumns+where+` ORDER BY id LIMIT $8 OFFSET $9`, append(args, limit, offset)...)
 	}
 	if f.Name != "" { // looked for here: the engines know of no capitals but those of ASCII
 		list, err := read(math.MaxInt32, 0)
@@ -186,7 +186,7 @@ func (s *Snap) ListTimers(ctx context.Context, workspace string, f TimerFilter) 
 		from := min(f.Offset, len(list))
 		return list[from:min(from+f.Limit, len(list))], len(list), err
 	}
-	total, _, err := one(ctx, s, value[int64], `SELECT count(*)`+where, args...)
+	total, _, err := one(ctx, s.Snap, value[int64], `SELECT count(*)`+where, args...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -195,23 +195,23 @@ func (s *Snap) ListTimers(ctx context.Context, workspace string, f TimerFilter) 
 }
 
 // DeleteTimer removes a timer; its runs stay.
-func (t *Tx) DeleteTimer(ctx context.Context, workspace, id string) error {
-	if err := first(t.bury(ctx, SharedTimers, workspace, id), t.SkipFirings(ctx, id, "the schedule is gone")); err != nil {
+func (t QueueTx) DeleteTimer(ctx context.Context, workspace, id string) error {
+	if err := first(t.tx.bury(ctx, SharedTimers, workspace, id), t.SkipFirings(ctx, id, "the schedule is gone")); err != nil {
 		return err
 	}
-	return t.exec(ctx, `DELETE FROM timers WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	return t.tx.exec(ctx, `DELETE FROM timers WHERE workspace_id = $1 AND id = $2`, workspace, id)
 }
 
 // timersOf is what is told of the schedules of an agent that end with it.
-func (t *Tx) timersOf(ctx context.Context, workspace, agent string) (tokens []reeve.Token, err error) {
-	ids, err := all(ctx, &t.Snap, value[string], `SELECT id FROM timers WHERE workspace_id = $1 AND agent_id = $2 AND state <> 'completed' ORDER BY id`, workspace, agent)
+func (t QueueTx) timersOf(ctx context.Context, workspace, agent string) (tokens []reeve.Token, err error) {
+	ids, err := all(ctx, t.Snap, value[string], `SELECT id FROM timers WHERE workspace_id = $1 AND agent_id = $2 AND state <> 'completed' ORDER BY id`, workspace, agent)
 	for _, id := range ids {
 		tokens = append(tokens, reeve.Timer{ID: id}.Tokens()...)
 	}
 	return tokens, err
 }
 
-func (t *Tx) tellGone(ctx context.Context, workspace string, timers []reeve.Token) error {
+func (t QueueTx) tellGone(ctx context.Context, workspace string, timers []reeve.Token) error {
 	if len(timers) == 0 {
 		return nil
 	}
@@ -219,12 +219,12 @@ func (t *Tx) tellGone(ctx context.Context, workspace string, timers []reeve.Toke
 }
 
 // InsertMissed notes a firing that nobody was there for. Run keys of those that one catch-up serves are given.
-func (t *Tx) InsertMissed(ctx context.Context, timer string, at int64, key string) error {
-	return t.exec(ctx, `INSERT INTO missed (timer_id, scheduled_at, run_key, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT (timer_id, scheduled_at) DO NOTHING`,
+func (t QueueTx) InsertMissed(ctx context.Context, timer string, at int64, key string) error {
+	return t.tx.exec(ctx, `INSERT INTO missed (timer_id, scheduled_at, run_key, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT (timer_id, scheduled_at) DO NOTHING`,
 		timer, at, key, reeve.Millis(t.now))
 }
 
 // ListMissed reads the firings of a timer that nobody was there for, newest first, in milliseconds.
-func (s *Snap) ListMissed(ctx context.Context, timer string, limit int) ([]int64, error) {
-	return all(ctx, s, value[int64], `SELECT scheduled_at FROM missed WHERE timer_id = $1 ORDER BY scheduled_at DESC LIMIT $2`, timer, limit)
+func (s Queue) ListMissed(ctx context.Context, timer string, limit int) ([]int64, error) {
+	return all(ctx, s.Snap, value[int64], `SELECT scheduled_at FROM missed WHERE timer_id = $1 ORDER BY scheduled_at DESC LIMIT $2`, timer, limit)
 }

@@ -40,16 +40,16 @@ func scanToolInto(r scanner, t *reeve.Tool, more ...any) (err error) {
 
 // PutTool adds a tool or replaces its whole row, and touches the workspace it belongs to. Whoever changes a tool that
 // every workspace has calls TouchAll.
-func (t *Tx) PutTool(ctx context.Context, v reeve.Tool) error {
+func (t AgentsTx) PutTool(ctx context.Context, v reeve.Tool) error {
 	if v.WorkspaceID != "" {
-		if err := t.Touch(ctx, v.WorkspaceID); err != nil {
+		if err := t.tx.Touch(ctx, v.WorkspaceID); err != nil {
 			return err
 		}
 	}
 	if v.CreatedAt.IsZero() {
 		v.CreatedAt = t.now
 	}
-	return t.exec(ctx, `INSERT INTO tools (workspace_id, id, kind, name, description, parameters, config_schema, handler_key, category, pack,
+	return t.tx.exec(ctx, `INSERT INTO tools (workspace_id, id, kind, name, description, parameters, config_schema, handler_key, category, pack,
 			tier, effect, capability, risk, timeout_ms, retry, identity, previews, cost, version, spec, created_at, async)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
 		ON CONFLICT (workspace_id, id) DO UPDATE SET kind = $3, name = $4, description = $5, parameters = $6, config_schema = $7,
@@ -61,8 +61,8 @@ func (t *Tx) PutTool(ctx context.Context, v reeve.Tool) error {
 }
 
 // GetTool reads a tool that a workspace can see: one that all have, or its own. One that all have comes first: a tool of its own may have had that id before.
-func (s *Snap) GetTool(ctx context.Context, workspace, id string) (reeve.Tool, error) {
-	v, ok, err := one(ctx, s, scanTool, `SELECT `+toolColumns+` FROM tools WHERE id = $2 AND workspace_id IN ('', $1)
+func (s Agents) GetTool(ctx context.Context, workspace, id string) (reeve.Tool, error) {
+	v, ok, err := one(ctx, s.Snap, scanTool, `SELECT `+toolColumns+` FROM tools WHERE id = $2 AND workspace_id IN ('', $1)
 		ORDER BY CASE WHEN workspace_id = '' THEN 0 ELSE 1 END LIMIT 1`, workspace, id)
 	if err == nil && !ok {
 		err = notFound("tool", id)
@@ -74,30 +74,30 @@ const selectTools = `SELECT ` + toolColumns + ` FROM tools WHERE workspace_id IN
 	ORDER BY category, name, id, workspace_id`
 
 // ListTools reads the tools a workspace can see, ordered by category then name. An empty category means all.
-func (s *Snap) ListTools(ctx context.Context, workspace, category string) ([]reeve.Tool, error) {
-	return all(ctx, s, scanTool, selectTools, workspace, category)
+func (s Agents) ListTools(ctx context.Context, workspace, category string) ([]reeve.Tool, error) {
+	return all(ctx, s.Snap, scanTool, selectTools, workspace, category)
 }
 
 // Catalogue is ListTools of every category for the gate, which serves all agents of the workspace: tools whose rows
 // cannot be read are skipped.
-func (s *Snap) Catalogue(ctx context.Context, workspace string) ([]reeve.Tool, error) {
-	return all(ctx, s, skipCorrupt(s, scanTool, nil), selectTools, workspace, "")
+func (s Agents) Catalogue(ctx context.Context, workspace string) ([]reeve.Tool, error) {
+	return all(ctx, s.Snap, skipCorrupt(s.Snap, scanTool, nil), selectTools, workspace, "")
 }
 
 // Shadowed reads the tools of workspaces that have the id of a tool that all have, without what they are.
-func (s *Snap) Shadowed(ctx context.Context) ([]reeve.Tool, error) {
-	return all(ctx, s, func(r scanner) (t reeve.Tool, err error) {
+func (s Agents) Shadowed(ctx context.Context) ([]reeve.Tool, error) {
+	return all(ctx, s.Snap, func(r scanner) (t reeve.Tool, err error) {
 		err = r.Scan(&t.WorkspaceID, &t.ID)
 		return t, err
 	}, `SELECT workspace_id, id FROM tools WHERE workspace_id <> '' AND id IN (SELECT id FROM tools WHERE workspace_id = '') ORDER BY workspace_id, id`)
 }
 
 // DeleteTool removes a workspace's own tool and its attachments, and touches the workspace.
-func (t *Tx) DeleteTool(ctx context.Context, workspace, id string) error {
-	if err := t.Touch(ctx, workspace); err != nil {
+func (t AgentsTx) DeleteTool(ctx context.Context, workspace, id string) error {
+	if err := t.tx.Touch(ctx, workspace); err != nil {
 		return err
 	}
-	n, err := t.affect(ctx, `DELETE FROM tools WHERE workspace_id = $1 AND id = $2`, workspace, id)
+	n, err := t.tx.affect(ctx, `DELETE FROM tools WHERE workspace_id = $1 AND id = $2`, workspace, id)
 	if err == nil && n == 0 {
 		return notFound("tool", id)
 	}

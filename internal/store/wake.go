@@ -50,8 +50,8 @@ type Change struct {
 
 // Notify writes a change's events, and a wake for each agent that watches one of its tokens, unless that agent's own work led
 // to the change. One statement does it, so that telling costs no round trip; predicates are asked when the window is over.
-func (t *Tx) Notify(ctx context.Context, c Change) error {
-	if err := t.InsertEvents(ctx, c.Workspace, c.Agent, c.Operation, c.Tokens); err != nil {
+func (t QueueTx) Notify(ctx context.Context, c Change) error {
+	if err := t.tx.Ledger().InsertEvents(ctx, c.Workspace, c.Agent, c.Operation, c.Tokens); err != nil {
 		return err
 	}
 	if c.Operation == "" { // a call that leaves none, and yet says that something changed
@@ -65,7 +65,7 @@ func (t *Tx) Notify(ctx context.Context, c Change) error {
 	for i, k := range c.Tokens {
 		rows[i] = []any{c.Workspace, string(k.Class), k.Name, c.Operation, c.Run, self, reeve.Millis(t.now.Add(c.Window)), reeve.Millis(t.now)}
 	}
-	return t.change(ctx, `INSERT INTO wakes (`+wakeColumns+`)
+	return t.tx.change(ctx, `INSERT INTO wakes (`+wakeColumns+`)
 		SELECT agent_id || '/' || id || '/' || operation, workspace_id, agent_id, 'subscription', id, '', '', '', operation, class, name, led, 0, due, 'queued', '', '', now, ''
 		FROM (SELECT s.*, v.column4 AS operation, v.column7 AS due, v.column8 AS now, COALESCE((SELECT origins FROM runs WHERE id = v.column5), '') || v.column6 AS led
 			FROM (VALUES (?)) AS v CROSS JOIN subscriptions s WHERE s.workspace_id = v.column1 AND s.class = v.column2 AND s.name = v.column3) watching
@@ -77,11 +77,11 @@ func (t *Tx) Notify(ctx context.Context, c Change) error {
 const Window = 100 * time.Millisecond
 
 // Tell is Notify for a change that a person made. Its provenance is the number that this node gave it: the same wherever it becomes known.
-func (t *Tx) Tell(ctx context.Context, workspace string, tokens []reeve.Token, window time.Duration) error {
+func (t QueueTx) Tell(ctx context.Context, workspace string, tokens []reeve.Token, window time.Duration) error {
 	if len(tokens) == 0 {
 		return nil
 	}
-	stamp, err := t.Stamp(ctx)
+	stamp, err := t.tx.Stamp(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,9 +89,9 @@ func (t *Tx) Tell(ctx context.Context, workspace string, tokens []reeve.Token, w
 }
 
 // InsertWake queues a wake; false means that its run key has been queued before.
-func (t *Tx) InsertWake(ctx context.Context, w reeve.Wake) (fresh bool, err error) {
+func (t QueueTx) InsertWake(ctx context.Context, w reeve.Wake) (fresh bool, err error) {
 	err = t.queue([]reeve.Wake{w}, func(query string, args []any) error {
-		n, err := t.affect(ctx, query, args...)
+		n, err := t.tx.affect(ctx, query, args...)
 		fresh = n == 1
 		return err
 	})
@@ -99,22 +99,22 @@ func (t *Tx) InsertWake(ctx context.Context, w reeve.Wake) (fresh bool, err erro
 }
 
 // InsertWakes queues wakes whose run keys have not been queued before.
-func (t *Tx) InsertWakes(ctx context.Context, list []reeve.Wake) error {
-	return t.queue(list, t.unheard(ctx))
+func (t QueueTx) InsertWakes(ctx context.Context, list []reeve.Wake) error {
+	return t.queue(list, t.tx.unheard(ctx))
 }
 
-func (t *Tx) queue(list []reeve.Wake, do func(query string, args []any) error) error {
+func (t QueueTx) queue(list []reeve.Wake, do func(query string, args []any) error) error {
 	rows := make([][]any, len(list))
 	for i, w := range list {
 		rows[i] = []any{w.RunKey, w.WorkspaceID, w.AgentID, string(w.Reason), w.ReasonID, w.SessionID, w.UserID, w.Input, w.OperationID, string(w.Token.Class), w.Token.Name,
 			joinOrigins(w.Origins), orZero(w.ScheduledAt), reeve.Millis(w.DueAt), string(w.State), w.Why, "", reeve.Millis(t.now), delegatorsText(w.OnBehalfOf)}
 	}
-	return t.insert(`INSERT INTO wakes (`+wakeColumns+`) VALUES (?) ON CONFLICT (run_key) DO NOTHING`, rows, do)
+	return t.tx.insert(`INSERT INTO wakes (`+wakeColumns+`) VALUES (?) ON CONFLICT (run_key) DO NOTHING`, rows, do)
 }
 
 // GetWake reads a wake by its run key.
-func (s *Snap) GetWake(ctx context.Context, key string) (reeve.Wake, error) {
-	w, ok, err := one(ctx, s, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE run_key = $1`, key)
+func (s Queue) GetWake(ctx context.Context, key string) (reeve.Wake, error) {
+	w, ok, err := one(ctx, s.Snap, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE run_key = $1`, key)
 	if err == nil && !ok {
 		err = notFound("wake", key)
 	}
@@ -180,22 +180,22 @@ func Lane(w reeve.Wake) string {
 
 // QueuedWakes reads what a caller waits for, the longest waiting first, locked against other servers. Those that were put off are
 // left until their time.
-func (t *Tx) QueuedWakes(ctx context.Context, c Caller, limit int) ([]reeve.Wake, error) {
-	return all(ctx, &t.Snap, skipCorrupt(&t.Snap, scanWake, nil), `SELECT `+wakeColumns+` FROM wakes WHERE state = 'queued' AND agent_id = $1 AND session_id = $2
+func (t QueueTx) QueuedWakes(ctx context.Context, c Caller, limit int) ([]reeve.Wake, error) {
+	return all(ctx, t.Snap, skipCorrupt(t.Snap, scanWake, nil), `SELECT `+wakeColumns+` FROM wakes WHERE state = 'queued' AND agent_id = $1 AND session_id = $2
 		AND (tries = 0 OR due_at <= $4) ORDER BY due_at, created_at, run_key LIMIT $3`+t.db.engine.Lock(), c.AgentID, c.SessionID, limit, reeve.Millis(t.now))
 }
 
 // PutOffWake looks at a wake again later, by twice as long each time; after so many tries it is skipped.
-func (t *Tx) PutOffWake(ctx context.Context, key string, first time.Duration, tries int, why string) error {
-	return t.exec(ctx, `UPDATE wakes SET tries = tries + 1, due_at = $2 + $3 * (CAST(1 AS BIGINT) << CAST(tries AS INTEGER)),
+func (t QueueTx) PutOffWake(ctx context.Context, key string, first time.Duration, tries int, why string) error {
+	return t.tx.exec(ctx, `UPDATE wakes SET tries = tries + 1, due_at = $2 + $3 * (CAST(1 AS BIGINT) << CAST(tries AS INTEGER)),
 			state = CASE WHEN tries + 1 >= $4 THEN 'skipped' ELSE state END, why = CASE WHEN tries + 1 >= $4 THEN $5 ELSE why END
 		WHERE run_key = $1 AND state = 'queued'`, key, reeve.Millis(t.now), first.Milliseconds(), tries, why)
 }
 
 // HoldWorkspace reads a workspace and keeps it as it is until the transaction ends: a run that starts in it starts before it
 // is stopped, or not at all.
-func (t *Tx) HoldWorkspace(ctx context.Context, id string) (reeve.Workspace, error) {
-	w, ok, err := one(ctx, &t.Snap, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces WHERE id = $1`+t.db.engine.Share(), id)
+func (t QueueTx) HoldWorkspace(ctx context.Context, id string) (reeve.Workspace, error) {
+	w, ok, err := one(ctx, t.Snap, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces WHERE id = $1`+t.db.engine.Share(), id)
 	if err == nil && !ok {
 		err = notFound("workspace", id)
 	}
@@ -204,20 +204,20 @@ func (t *Tx) HoldWorkspace(ctx context.Context, id string) (reeve.Workspace, err
 
 // skipWakes ends the queued wakes of an agent or, with an empty agent, of a workspace. Errands and retries stay: more follows from it when they are skipped, which is
 // decided when they are due.
-func (t *Tx) skipWakes(ctx context.Context, workspace, agent, why string) error {
-	return t.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $3 WHERE state = 'queued' AND workspace_id = $1 AND ($2 = '' OR agent_id = $2) AND reason NOT IN ('errand', 'retry')`, workspace, agent, why)
+func (t QueueTx) skipWakes(ctx context.Context, workspace, agent, why string) error {
+	return t.tx.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $3 WHERE state = 'queued' AND workspace_id = $1 AND ($2 = '' OR agent_id = $2) AND reason NOT IN ('errand', 'retry')`, workspace, agent, why)
 }
 
 // settleAgent does what an agent's new settings mean for its wakes. One that is stopped has none left but errands and retries. One that is destroyed
 // watches nothing, has no firings, and its runs are over: what they still try to write is refused.
-func (t *Tx) settleAgent(ctx context.Context, a reeve.Agent) error {
+func (t QueueTx) settleAgent(ctx context.Context, a reeve.Agent) error {
 	if a.Lifecycle != reeve.AgentDestroyed {
 		if a.StoppedAt != nil {
 			return t.skipWakes(ctx, a.WorkspaceID, a.ID, "the agent is stopped")
 		}
 		return nil
 	}
-	if err := first(t.skipWakes(ctx, a.WorkspaceID, a.ID, "the agent is destroyed"), t.SkipRetries(ctx, a.WorkspaceID, a.ID, "the agent is destroyed")); err != nil {
+	if err := first(t.skipWakes(ctx, a.WorkspaceID, a.ID, "the agent is destroyed"), t.tx.Runs().SkipRetries(ctx, a.WorkspaceID, a.ID, "the agent is destroyed")); err != nil {
 		return err
 	}
 	timers, err := t.timersOf(ctx, a.WorkspaceID, a.ID)
@@ -228,18 +228,18 @@ func (t *Tx) settleAgent(ctx context.Context, a reeve.Agent) error {
 		`DELETE FROM subscriptions WHERE workspace_id = $1 AND agent_id = $2`,
 		`UPDATE timers SET state = 'completed', next_at = 0 WHERE workspace_id = $1 AND agent_id = $2`,
 	} {
-		if err := t.exec(ctx, query, a.WorkspaceID, a.ID); err != nil {
+		if err := t.tx.exec(ctx, query, a.WorkspaceID, a.ID); err != nil {
 			return err
 		}
 	}
 	if err := t.tellGone(ctx, a.WorkspaceID, timers); err != nil {
 		return err
 	}
-	return t.cancelRuns(ctx, a.WorkspaceID, a.ID, "the agent was destroyed")
+	return t.tx.Runs().cancelRuns(ctx, a.WorkspaceID, a.ID, "the agent was destroyed")
 }
 
 // EndWakes takes queued wakes for a run, or skips them.
-func (t *Tx) EndWakes(ctx context.Context, keys []string, state reeve.WakeState, run, why string) error {
+func (t QueueTx) EndWakes(ctx context.Context, keys []string, state reeve.WakeState, run, why string) error {
 	ends := make([]WakeEnd, len(keys))
 	for i, k := range keys {
 		ends[i] = WakeEnd{k, state, run, why}
@@ -257,12 +257,12 @@ type WakeEnd struct {
 
 // EndAll is EndWakes for wakes of several runs. That they are queued is said in words that the indexes of the queue are not: PostgreSQL would sooner read all that waits than
 // find these by their keys.
-func (t *Tx) EndAll(ctx context.Context, ends []WakeEnd) error {
+func (t QueueTx) EndAll(ctx context.Context, ends []WakeEnd) error {
 	rows := make([][]any, len(ends))
 	for i, e := range ends {
 		rows[i] = []any{e.RunKey, string(e.State), e.RunID, e.Why}
 	}
-	return t.change(ctx, `UPDATE wakes SET state = v.column2, run_id = v.column3, why = v.column4 FROM (VALUES (?)) AS v
+	return t.tx.change(ctx, `UPDATE wakes SET state = v.column2, run_id = v.column3, why = v.column4 FROM (VALUES (?)) AS v
 		WHERE @run_key = v.column1 AND state IN ('queued', '')`, []string{"TEXT", "TEXT", "TEXT", "TEXT"}, rows)
 }
 
@@ -276,7 +276,7 @@ type WakeFilter struct {
 }
 
 // ListWakes reads a page of the wakes of an agent or a run, newest first.
-func (s *Snap) ListWakes(ctx context.Context, workspace string, f WakeFilter) ([]reeve.Wake, error) {
+func (s Queue) ListWakes(ctx context.Context, workspace string, f WakeFilter) ([]reeve.Wake, error) {
 	where := `workspace_id = $1 AND ($4 = '' OR user_id = '' OR user_id = $4)` + begins(f.Agent, `agent_id = `, `$2`) + begins(f.Run, `run_id <> '' AND run_id = `, `$3`)
 	args := []any{workspace, f.Agent, f.Run, f.For, f.Limit}
 	if f.After != "" {
@@ -289,5 +289,5 @@ func (s *Snap) ListWakes(ctx context.Context, workspace string, f WakeFilter) ([
 		}
 		where, args = where+` AND created_at <= $6 AND (created_at < $6 OR run_key > $7)`, append(args, reeve.Millis(last.CreatedAt), f.After)
 	}
-	return all(ctx, s, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE `+where+` ORDER BY created_at DESC, run_key LIMIT $5`, args...)
+	return all(ctx, s.Snap, scanWake, `SELECT `+wakeColumns+` FROM wakes WHERE `+where+` ORDER BY created_at DESC, run_key LIMIT $5`, args...)
 }

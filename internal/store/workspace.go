@@ -26,9 +26,9 @@ func scanWorkspace(r scanner) (w reeve.Workspace, err error) {
 }
 
 // InsertWorkspace adds a workspace.
-func (t *Tx) InsertWorkspace(ctx context.Context, id, name string) (reeve.Workspace, error) {
+func (t AgentsTx) InsertWorkspace(ctx context.Context, id, name string) (reeve.Workspace, error) {
 	w := reeve.Workspace{ID: id, Name: name, Revision: 1, CreatedAt: t.now}
-	n, err := t.affect(ctx, `INSERT INTO workspaces (id, name, revision, stopped_at, stop_reason, created_at) VALUES ($1, $2, $3, 0, '', $4) ON CONFLICT (id) DO NOTHING`,
+	n, err := t.tx.affect(ctx, `INSERT INTO workspaces (id, name, revision, stopped_at, stop_reason, created_at) VALUES ($1, $2, $3, 0, '', $4) ON CONFLICT (id) DO NOTHING`,
 		id, name, w.Revision, reeve.Millis(t.now))
 	if err == nil && n == 0 {
 		err = reeve.Errorf(reeve.AlreadyExists, "workspace %q is there already", id)
@@ -37,8 +37,8 @@ func (t *Tx) InsertWorkspace(ctx context.Context, id, name string) (reeve.Worksp
 }
 
 // GetWorkspace reads a workspace.
-func (s *Snap) GetWorkspace(ctx context.Context, id string) (reeve.Workspace, error) {
-	w, ok, err := one(ctx, s, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces WHERE id = $1`, id)
+func (s Agents) GetWorkspace(ctx context.Context, id string) (reeve.Workspace, error) {
+	w, ok, err := one(ctx, s.Snap, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces WHERE id = $1`, id)
 	if err == nil && !ok {
 		err = notFound("workspace", id)
 	}
@@ -46,13 +46,13 @@ func (s *Snap) GetWorkspace(ctx context.Context, id string) (reeve.Workspace, er
 }
 
 // ListWorkspaces reads every workspace.
-func (s *Snap) ListWorkspaces(ctx context.Context) ([]reeve.Workspace, error) {
-	return all(ctx, s, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces ORDER BY id`)
+func (s Agents) ListWorkspaces(ctx context.Context) ([]reeve.Workspace, error) {
+	return all(ctx, s.Snap, scanWorkspace, `SELECT `+workspaceColumns+` FROM workspaces ORDER BY id`)
 }
 
 // WorkspaceIDs reads the id of every workspace.
-func (s *Snap) WorkspaceIDs(ctx context.Context) ([]string, error) {
-	return all(ctx, s, value[string], `SELECT id FROM workspaces ORDER BY id`)
+func (s Agents) WorkspaceIDs(ctx context.Context) ([]string, error) {
+	return all(ctx, s.Snap, value[string], `SELECT id FROM workspaces ORDER BY id`)
 }
 
 // Touch counts a change to what calls are judged by, once in a transaction. Every change to tools, agents, attachments, profiles, budgets, subscriptions, secrets and the kill switch, and the end
@@ -82,14 +82,14 @@ func (t *Tx) TouchAll(ctx context.Context) error {
 
 // StopWorkspace turns the kill switch on (a time) or off (the zero time). What is queued then is skipped, see
 // skipWakes.
-func (t *Tx) StopWorkspace(ctx context.Context, id string, at time.Time, reason string) error {
-	if err := t.Touch(ctx, id); err != nil {
+func (t AgentsTx) StopWorkspace(ctx context.Context, id string, at time.Time, reason string) error {
+	if err := t.tx.Touch(ctx, id); err != nil {
 		return err
 	}
-	if err := t.exec(ctx, `UPDATE workspaces SET stopped_at = $2, stop_reason = $3 WHERE id = $1`, id, reeve.Millis(at), reason); err != nil || at.IsZero() {
+	if err := t.tx.exec(ctx, `UPDATE workspaces SET stopped_at = $2, stop_reason = $3 WHERE id = $1`, id, reeve.Millis(at), reason); err != nil || at.IsZero() {
 		return err
 	}
-	return t.skipWakes(ctx, id, "", "everything in the workspace is stopped")
+	return t.tx.Queue().skipWakes(ctx, id, "", "everything in the workspace is stopped")
 }
 
 // optional is a time that may be missing.

@@ -45,11 +45,11 @@ func (r *Scheduler) DeliverStep(ctx context.Context) (int, time.Duration, error)
 	}
 	var due []reeve.Notification
 	err := r.DB.Update(ctx, func(tx *store.Tx) error {
-		held, err := tx.Held(ctx)
+		held, err := tx.System().Held(ctx)
 		if err != nil || held {
 			return err
 		}
-		due, err = tx.ClaimDeliveries(ctx, putOff, mostSent)
+		due, err = tx.Queue().ClaimDeliveries(ctx, putOff, mostSent)
 		return err
 	})
 	if err != nil {
@@ -63,17 +63,17 @@ func (r *Scheduler) DeliverStep(ctx context.Context) (int, time.Duration, error)
 			continue
 		}
 		keep := context.WithoutCancel(ctx)
-		if err := r.DB.Update(keep, func(tx *store.Tx) error { return tx.Delivered(keep, n.ID) }); err != nil {
+		if err := r.DB.Update(keep, func(tx *store.Tx) error { return tx.Queue().Delivered(keep, n.ID) }); err != nil {
 			return len(due), poll, err
 		}
 	}
 	next := poll
 	err = r.DB.View(ctx, func(s *store.Snap) error {
-		held, err := s.Held(ctx)
+		held, err := s.System().Held(ctx)
 		if err != nil || held {
 			return err
 		}
-		at, ok, err := s.NextDelivery(ctx)
+		at, ok, err := s.Queue().NextDelivery(ctx)
 		if ok {
 			next = min(next, max(time.Millisecond, reeve.FromMillis(at).Sub(s.Now())))
 		}

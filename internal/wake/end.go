@@ -115,7 +115,7 @@ func (r *Scheduler) finish(ctx context.Context, tx *store.Tx, list []*closing) (
 		}
 		moves[i] = store.RunMove{Was: c.run, Is: is}
 	}
-	moved, err := tx.EndRuns(ctx, moves)
+	moved, err := tx.Runs().EndRuns(ctx, moves)
 	if err != nil {
 		return nil, err
 	}
@@ -136,10 +136,10 @@ func (r *Scheduler) finish(ctx context.Context, tx *store.Tx, list []*closing) (
 			timers = append(timers, causes[i].ReasonID)
 		}
 	}
-	if err := tx.DropRunBudgets(ctx, alone...); err != nil {
+	if err := tx.Runs().DropRunBudgets(ctx, alone...); err != nil {
 		return nil, err
 	}
-	held, err := tx.HoldTimers(ctx, timers)
+	held, err := tx.Queue().HoldTimers(ctx, timers)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (r *Scheduler) cause(ctx context.Context, tx *store.Tx, run reeve.Run) (ree
 	if run.Reason != reeve.ReasonRetry {
 		return run, nil
 	}
-	first, err := tx.GetRun(ctx, run.WorkspaceID, run.ReasonID)
+	first, err := tx.Runs().GetRun(ctx, run.WorkspaceID, run.ReasonID)
 	if err == nil {
 		run.Reason, run.ReasonID = first.Reason, first.ReasonID
 	}

@@ -24,7 +24,7 @@ func (r *Scheduler) Skip(ctx context.Context, tx *store.Tx, work []reeve.HeldWor
 			}
 			over = append(over, ended...)
 		case w.Kind == reeve.HeldWake:
-			wake, err := tx.GetWake(ctx, w.ID)
+			wake, err := tx.Queue().GetWake(ctx, w.ID)
 			if err != nil {
 				return nil, err
 			}
@@ -39,7 +39,7 @@ func (r *Scheduler) Skip(ctx context.Context, tx *store.Tx, work []reeve.HeldWor
 	for i, w := range wakes {
 		keys[i] = w.RunKey
 	}
-	if err := tx.EndWakes(ctx, keys, reeve.WakeSkipped, "", skipped); err != nil {
+	if err := tx.Queue().EndWakes(ctx, keys, reeve.WakeSkipped, "", skipped); err != nil {
 		return over, err
 	}
 	if err := r.handleSkips(ctx, tx, wakes); err != nil {
@@ -50,16 +50,16 @@ func (r *Scheduler) Skip(ctx context.Context, tx *store.Tx, work []reeve.HeldWor
 
 // skipRun cancels a run, unless another that was skipped has taken it along.
 func (r *Scheduler) skipRun(ctx context.Context, tx *store.Tx, w reeve.HeldWork) ([]reeve.Run, error) {
-	run, err := tx.GetRun(ctx, w.WorkspaceID, w.ID)
+	run, err := tx.Runs().GetRun(ctx, w.WorkspaceID, w.ID)
 	if err != nil || run.State.Final() {
 		return nil, err
 	}
-	return tx.CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "%s", skipped))
+	return tx.Runs().CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "%s", skipped))
 }
 
 // skipFirings notes the firings of a timer whose time has come as missed, and sets when it fires next.
 func (r *Scheduler) skipFirings(ctx context.Context, tx *store.Tx, w reeve.HeldWork) error {
-	t, err := tx.GetTimer(ctx, w.WorkspaceID, "", w.ID)
+	t, err := tx.Queue().GetTimer(ctx, w.WorkspaceID, "", w.ID)
 	if err != nil || t.NextAt == nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (r *Scheduler) skipFirings(ctx context.Context, tx *store.Tx, w reeve.HeldW
 		missed = append(missed, f.At)
 	}
 	for _, at := range missed {
-		if err := tx.InsertMissed(ctx, t.ID, reeve.Millis(at), timerKey(t, at)); err != nil {
+		if err := tx.Queue().InsertMissed(ctx, t.ID, reeve.Millis(at), timerKey(t, at)); err != nil {
 			return err
 		}
 	}
@@ -81,7 +81,7 @@ func (r *Scheduler) skipFirings(ctx context.Context, tx *store.Tx, w reeve.HeldW
 	if t.NextAt = &d.Next; d.Next.IsZero() {
 		t.NextAt, t.State = nil, reeve.TimerCompleted
 	}
-	return tx.AdvanceTimers(ctx, []reeve.Timer{t})
+	return tx.Queue().AdvanceTimers(ctx, []reeve.Timer{t})
 }
 
 // Resumed makes the loops look at once, and tells who wants to know of the runs that a resume has ended.

@@ -121,7 +121,7 @@ func (r *Scheduler) Look(ctx context.Context) error {
 		return nil
 	}
 	return r.DB.View(ctx, func(s *store.Snap) error {
-		over, err := s.RunsOver(ctx, ids)
+		over, err := s.Runs().RunsOver(ctx, ids)
 		for _, id := range over {
 			r.interrupt(id)
 		}
@@ -208,7 +208,7 @@ func (r *Scheduler) release(ctx context.Context, g *grip) {
 	defer r.stepping.Unlock()
 	err := r.mute
 	if err == nil {
-		err = r.DB.Update(ctx, func(tx *store.Tx) error { return tx.ReleaseRun(ctx, g.run) })
+		err = r.DB.Update(ctx, func(tx *store.Tx) error { return tx.Runs().ReleaseRun(ctx, g.run) })
 		if store.Passing(err) {
 			r.mute = err // the others do not wait for it as long, one after the other
 		}

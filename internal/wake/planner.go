@@ -46,7 +46,7 @@ func NewPlanner(limits Limits) *Planner { return &Planner{limits: limits.withDef
 
 // Admit refuses one schedule too many. Those that are over do not count.
 func (p *Planner) Admit(ctx context.Context, tx *store.Tx, t reeve.Timer) error {
-	n, err := tx.CountTimers(ctx, t.WorkspaceID, t.UserID)
+	n, err := tx.Queue().CountTimers(ctx, t.WorkspaceID, t.UserID)
 	if err == nil && n >= p.limits.PerUser {
 		return reeve.Errorf(reeve.Conflict, "the user has %d schedules already, and %d are allowed", n, p.limits.PerUser).Hintf("delete one first")
 	}

@@ -74,7 +74,7 @@ func (q *Queue) Wake(ctx context.Context, workspace, agent, user, key, input str
 // WakeIn is Wake as a part of the caller's transaction. The caller nudges when that is committed. The wake says whom to wake, for which
 // user, with what input and on whose behalf. WakeIn tells whether it is new.
 func (q *Queue) WakeIn(ctx context.Context, tx *store.Tx, w reeve.Wake, key string) (_ reeve.Wake, fresh bool, err error) {
-	a, err := tx.GetAgent(ctx, w.WorkspaceID, w.AgentID)
+	a, err := tx.Agents().GetAgent(ctx, w.WorkspaceID, w.AgentID)
 	if err != nil {
 		return w, false, err
 	}
@@ -90,10 +90,10 @@ func (q *Queue) WakeIn(ctx context.Context, tx *store.Tx, w reeve.Wake, key stri
 		Reason: reeve.ReasonManual, ReasonID: w.UserID, UserID: w.UserID, Input: input, DueAt: tx.Now(), State: reeve.WakeQueued, CreatedAt: tx.Now(),
 		OnBehalfOf: w.OnBehalfOf}
 	w.SessionID = store.ManualLane + w.RunKey // what a person asks for is not mixed with anything
-	if fresh, err = tx.InsertWake(ctx, w); err != nil || fresh {
+	if fresh, err = tx.Queue().InsertWake(ctx, w); err != nil || fresh {
 		return w, fresh, err
 	}
-	if w, err = tx.GetWake(ctx, w.RunKey); err == nil && w.Input != input {
+	if w, err = tx.Queue().GetWake(ctx, w.RunKey); err == nil && w.Input != input {
 		err = reeve.Errorf(reeve.Conflict, "the Idempotency-Key was used before, for another wake").Hintf("use a new key; nothing was done")
 	}
 	return w, false, err

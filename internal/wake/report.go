@@ -23,7 +23,7 @@ func (r *Scheduler) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, ru
 	tell := t.Notify == reeve.NotifyAlways || t.Notify == reeve.NotifyConditional && notify
 	switch run.State {
 	case reeve.RunFailed:
-		if script, err := tx.IsAutomation(ctx, run.AgentID); err != nil || script { // whose failures are dealt with one by one
+		if script, err := tx.Automations().IsAutomation(ctx, run.AgentID); err != nil || script { // whose failures are dealt with one by one
 			return false, err
 		}
 		t.Failures++
@@ -42,22 +42,22 @@ func (r *Scheduler) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, ru
 		tell = false
 	}
 	if t.State != was.State {
-		if err := tx.SkipFirings(ctx, t.ID, "the schedule is disabled"); err != nil {
+		if err := tx.Queue().SkipFirings(ctx, t.ID, "the schedule is disabled"); err != nil {
 			return false, err
 		}
-		if err := tx.Notify(ctx, store.Change{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID, Operation: reeve.Key("chg", t.ID, run.ID), Tokens: t.Tokens(), Window: store.Window}); err != nil {
+		if err := tx.Queue().Notify(ctx, store.Change{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID, Operation: reeve.Key("chg", t.ID, run.ID), Tokens: t.Tokens(), Window: store.Window}); err != nil {
 			return false, err
 		}
 	}
 	if t.Failures != was.Failures || t.State != was.State {
-		if err := tx.CountFailures(ctx, *t); err != nil {
+		if err := tx.Queue().CountFailures(ctx, *t); err != nil {
 			return false, err
 		}
 	}
 	if !tell || t.UserID == "" {
 		return false, nil
 	}
-	if told, err = tx.Announce(ctx, n, r.Webhook != ""); err != nil || !told {
+	if told, err = tx.Queue().Announce(ctx, n, r.Webhook != ""); err != nil || !told {
 		return false, err
 	}
 	return true, r.answer(ctx, tx, n)
@@ -66,15 +66,15 @@ func (r *Scheduler) report(ctx context.Context, tx *store.Tx, t *reeve.Timer, ru
 // disable tells who there is to tell that a timer, which is written by the caller, can fire no more.
 func (r *Scheduler) disable(ctx context.Context, tx *store.Tx, t reeve.Timer, why *reeve.Error) error {
 	r.Log.Warn("a schedule is disabled: it cannot be read any more", "schedule", t.ID, "error", why.Message)
-	if err := tx.SkipFirings(ctx, t.ID, "the schedule is disabled"); err != nil {
+	if err := tx.Queue().SkipFirings(ctx, t.ID, "the schedule is disabled"); err != nil {
 		return err
 	}
-	if err := tx.Notify(ctx, store.Change{Workspace: t.WorkspaceID, Operation: tx.NewID(reeve.PrefixChange), Tokens: t.Tokens(), Window: store.Window}); err != nil || t.UserID == "" {
+	if err := tx.Queue().Notify(ctx, store.Change{Workspace: t.WorkspaceID, Operation: tx.NewID(reeve.PrefixChange), Tokens: t.Tokens(), Window: store.Window}); err != nil || t.UserID == "" {
 		return err
 	}
 	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: t.WorkspaceID, UserID: t.UserID, TimerID: t.ID, AgentID: t.AgentID, Session: t.Origin,
 		Title: t.Name + " is disabled: " + why.Message, Body: "It fires again when it has a time that can be read: reeve schedules update " + t.ID + " --zone ZONE"}
-	if _, err := tx.Announce(ctx, n, r.Webhook != ""); err != nil {
+	if _, err := tx.Queue().Announce(ctx, n, r.Webhook != ""); err != nil {
 		return err
 	}
 	return r.answer(ctx, tx, n)
@@ -86,14 +86,14 @@ func (r *Scheduler) alarm(ctx context.Context, tx *store.Tx, run reeve.Run) (boo
 		return false, nil
 	}
 	name := run.AgentID
-	a, found, err := tx.FindAgent(ctx, run.WorkspaceID, run.AgentID)
+	a, found, err := tx.Agents().FindAgent(ctx, run.WorkspaceID, run.AgentID)
 	if err != nil {
 		return false, err
 	}
 	if found {
 		name = a.Name
 	}
-	return tx.Announce(ctx, reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: run.WorkspaceID, UserID: run.UserID, RunID: run.ID, AgentID: run.AgentID,
+	return tx.Queue().Announce(ctx, reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: run.WorkspaceID, UserID: run.UserID, RunID: run.ID, AgentID: run.AgentID,
 		Title: "a run of " + name + " was given up", Body: run.Message}, r.Webhook != "")
 }
 
@@ -107,6 +107,6 @@ func (r *Scheduler) answer(ctx context.Context, tx *store.Tx, n reeve.Notificati
 	if err != nil {
 		return err
 	}
-	return tx.AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: n.WorkspaceID, ThreadID: n.Session, AgentID: agent,
+	return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: n.WorkspaceID, ThreadID: n.Session, AgentID: agent,
 		Kind: reeve.Observation, Content: n.Title + "\n" + n.Body, Metadata: info})
 }

@@ -38,11 +38,11 @@ func TestL08_AWakeThatCannotBeJudgedHoldsUpNobody(t *testing.T) {
 		w.agent("a", 0, "TASK")
 		w.agent("b", 0)
 		w.update(func(tx *store.Tx) error {
-			return tx.InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_b", WorkspaceID: home, AgentID: "b", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "true"})
+			return tx.Queue().InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_b", WorkspaceID: home, AgentID: "b", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "true"})
 		})
 		change := func(op, id string) {
 			w.update(func(tx *store.Tx) error {
-				return tx.Notify(t.Context(), store.Change{Workspace: home, Operation: op,
+				return tx.Queue().Notify(t.Context(), store.Change{Workspace: home, Operation: op,
 					Tokens: []reeve.Token{{Class: reeve.SemanticKey, Name: "TASK"}, {Class: reeve.EntityID, Name: id}}})
 			})
 		}
@@ -103,9 +103,9 @@ func TestL08_ARunIsNotTakenUpForEver(t *testing.T) {
 		w.agent("a", 0, "TASK")
 		w.timer("sch", "a", "once", time.Now().Add(time.Minute).Format(time.RFC3339), "go")
 		w.update(func(tx *store.Tx) error {
-			s, err := tx.GetTimer(t.Context(), home, "", "sch")
+			s, err := tx.Queue().GetTimer(t.Context(), home, "", "sch")
 			s.Notify = reeve.NotifyNever
-			return errors.Join(err, tx.PutTimer(t.Context(), s))
+			return errors.Join(err, tx.Queue().PutTimer(t.Context(), s))
 		})
 		if _, err := w.Wake(t.Context(), home, "a", "ann", "", "by hand"); err != nil {
 			t.Fatal(err)
@@ -141,7 +141,7 @@ func TestL08_ARunIsNotTakenUpForEver(t *testing.T) {
 		w.settled()
 		var told []reeve.Notification
 		w.must(w.DB.View(t.Context(), func(s *store.Snap) (err error) {
-			told, err = s.ListNotifications(t.Context(), home, "ann", false, "", 10)
+			told, err = s.Queue().ListNotifications(t.Context(), home, "ann", false, "", 10)
 			return err
 		}))
 		if len(told) != 2 {
@@ -200,7 +200,7 @@ func TestL08_WhateverABrainSaysItsRunEnds(t *testing.T) {
 			}
 		}
 		w.must(w.DB.View(t.Context(), func(s *store.Snap) error {
-			told, err := s.ListNotifications(t.Context(), home, "ann", false, "", 10)
+			told, err := s.Queue().ListNotifications(t.Context(), home, "ann", false, "", 10)
 			if len(told) != 2 {
 				t.Errorf("told %+v", told)
 			}
@@ -279,12 +279,12 @@ func TestO17_DisabledWithAQueue(t *testing.T) {
 		w.agent("a", 0)
 		w.timer("t", "a", "interval", "1h", "look")
 		w.update(func(tx *store.Tx) error {
-			v, err := tx.GetTimer(t.Context(), home, "", "t")
+			v, err := tx.Queue().GetTimer(t.Context(), home, "", "t")
 			if err != nil {
 				return err
 			}
 			v.Misfire = reeve.RunAll
-			return tx.PutTimer(t.Context(), v)
+			return tx.Queue().PutTimer(t.Context(), v)
 		})
 		w.brain.do = func(context.Context, reeve.Run) reeve.RunEnd {
 			return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.Errorf(reeve.ToolFailed, "no")}
@@ -331,10 +331,10 @@ func TestL08_DoubtWhileAStepLooks(t *testing.T) {
 	w.Entities = doubter{w}
 	w.agent("a", 0)
 	w.update(func(tx *store.Tx) error {
-		return tx.InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_a", WorkspaceID: home, AgentID: "a", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "entity.fine"})
+		return tx.Queue().InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_a", WorkspaceID: home, AgentID: "a", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "entity.fine"})
 	})
 	w.update(func(tx *store.Tx) error {
-		return tx.Notify(t.Context(), store.Change{Workspace: home, Operation: "op_1", Tokens: []reeve.Token{{Class: reeve.SemanticKey, Name: "TASK"}}})
+		return tx.Queue().Notify(t.Context(), store.Change{Workspace: home, Operation: "op_1", Tokens: []reeve.Token{{Class: reeve.SemanticKey, Name: "TASK"}}})
 	})
 	if runs, _, err := w.Step(t.Context(), 10); err != nil || len(runs) != 1 {
 		t.Fatal(runs, err)
@@ -385,9 +385,9 @@ func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
 					w.agent("b", 0)
 					run := reeve.Run{ID: w.DB.NewID(reeve.PrefixRun), Key: "turn", WorkspaceID: home, AgentID: "a", Reason: reeve.ReasonUser, SessionID: "conv_1", ThreadID: "a:conv_1",
 						State: reeve.RunRunning, Attempts: 1, StartedAt: reeve.Now(), Owner: w.Process}
-					w.update(func(tx *store.Tx) error { _, err := tx.InsertRun(t.Context(), run); return err })
+					w.update(func(tx *store.Tx) error { _, err := tx.Runs().InsertRun(t.Context(), run); return err })
 					w.update(func(tx *store.Tx) error {
-						return tx.InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_b", WorkspaceID: home, AgentID: "b", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "entity.fine"})
+						return tx.Queue().InsertSubscription(t.Context(), reeve.Subscription{ID: "sub_b", WorkspaceID: home, AgentID: "b", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: "entity.fine"})
 					})
 					begun := make(chan struct{}, 10)
 					w.Entities = &taker{take: func() { take(w, run, begun) }, fails: fails}
@@ -423,7 +423,7 @@ func TestL08_AStoppedServerWaitsForNoStore(t *testing.T) {
 		w := newWorld(t, Limits{})
 		w.agent("a", 0)
 		run := reeve.Run{ID: w.DB.NewID(reeve.PrefixRun), Key: "step", WorkspaceID: home, AgentID: "a", Reason: reeve.ReasonManual, State: reeve.RunRunning, Attempts: 1, StartedAt: reeve.Now(), Owner: w.Process}
-		w.update(func(tx *store.Tx) error { _, err := tx.InsertRun(t.Context(), run); return err })
+		w.update(func(tx *store.Tx) error { _, err := tx.Runs().InsertRun(t.Context(), run); return err })
 		w.OnEnd = []EndHandler{func(context.Context, *store.Tx, []reeve.Run) error {
 			return reeve.Errorf(reeve.Unavailable, "no")
 		}}
@@ -467,7 +467,7 @@ func TestL08_ACommitThatNobodyAnswered(t *testing.T) {
 	w.agent("a", 0)
 	e.now = true
 	err = w.DB.Update(t.Context(), func(tx *store.Tx) error {
-		_, err := tx.InsertRun(t.Context(), reeve.Run{ID: "run_1", Key: "k", WorkspaceID: home, AgentID: "a", Reason: reeve.ReasonUser, SessionID: "conv_1", ThreadID: "t", Wakes: 1, Owner: w.Process})
+		_, err := tx.Runs().InsertRun(t.Context(), reeve.Run{ID: "run_1", Key: "k", WorkspaceID: home, AgentID: "a", Reason: reeve.ReasonUser, SessionID: "conv_1", ThreadID: "t", Wakes: 1, Owner: w.Process})
 		return err
 	})
 	if reeve.CodeOf(err) != reeve.UnknownOutcome {

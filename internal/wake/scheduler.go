@@ -130,20 +130,20 @@ func (r *Scheduler) Cancel(ctx context.Context, workspace, id string) (run reeve
 func (r *Scheduler) End(ctx context.Context, workspace, id string, why *reeve.Error) (run reeve.Run, err error) {
 	var over []reeve.Run
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		was, err := tx.GetRun(ctx, workspace, id)
+		was, err := tx.Runs().GetRun(ctx, workspace, id)
 		if err != nil {
 			return err
 		}
 		if was.State.Final() {
 			return reeve.Errorf(reeve.Conflict, "the run has ended: it is %s", was.State)
 		}
-		if over, err = tx.CancelRun(ctx, was, why); err != nil {
+		if over, err = tx.Runs().CancelRun(ctx, was, why); err != nil {
 			return err
 		}
 		if err := r.handleEnds(ctx, tx, over); err != nil {
 			return err
 		}
-		return tx.Answer(ctx, over[0])
+		return tx.Ledger().Answer(ctx, over[0])
 	})
 	if err != nil {
 		return run, err

@@ -278,7 +278,7 @@ func TestL10_TimersSurviveRestartAndCatchUpOnce(t *testing.T) {
 		w.timer("daily", "coach", "cron", "0 7 * * *", "good morning")
 		timer := func() (v reeve.Timer) {
 			w.must(w.DB.View(t.Context(), func(s *store.Snap) (err error) {
-				v, err = s.GetTimer(t.Context(), home, "", "daily")
+				v, err = s.Queue().GetTimer(t.Context(), home, "", "daily")
 				return err
 			}))
 			return v
@@ -321,12 +321,12 @@ func TestL10_MisfirePolicies(t *testing.T) {
 			w.agent(string(m), 0)
 			w.timer("t_"+string(m), string(m), "interval", "1h", "go")
 			w.update(func(tx *store.Tx) error {
-				v, err := tx.GetTimer(t.Context(), home, "", "t_"+string(m))
+				v, err := tx.Queue().GetTimer(t.Context(), home, "", "t_"+string(m))
 				if err != nil {
 					return err
 				}
 				v.Misfire = m
-				return tx.PutTimer(t.Context(), v)
+				return tx.Queue().PutTimer(t.Context(), v)
 			})
 		}
 		time.Sleep(5*time.Hour + 30*time.Minute)
@@ -383,10 +383,10 @@ func TestL08_NothingIsLeftBehind(t *testing.T) {
 		// What a step may have committed although it failed is found again.
 		w.update(func(tx *store.Tx) error {
 			k := reeve.Wake{RunKey: "unsure", WorkspaceID: home, AgentID: "good", Reason: reeve.ReasonManual, State: reeve.WakeTaken, DueAt: tx.Now()}
-			if _, err := tx.InsertWake(t.Context(), k); err != nil {
+			if _, err := tx.Queue().InsertWake(t.Context(), k); err != nil {
 				return err
 			}
-			if _, err := tx.InsertRun(t.Context(), reeve.Run{ID: "run_unsure", Key: "unsure", WorkspaceID: home, AgentID: "good", ThreadID: "x", Wakes: 1, Owner: w.Process}); err != nil {
+			if _, err := tx.Runs().InsertRun(t.Context(), reeve.Run{ID: "run_unsure", Key: "unsure", WorkspaceID: home, AgentID: "good", ThreadID: "x", Wakes: 1, Owner: w.Process}); err != nil {
 				return err
 			}
 			return nil
@@ -439,13 +439,13 @@ func TestO15_AnEditDuringARunStays(t *testing.T) {
 				w.brain.do = func(ctx context.Context, _ reeve.Run) reeve.RunEnd {
 					w.update(func(tx *store.Tx) (err error) {
 						if do == nil {
-							return tx.DeleteTimer(ctx, home, "it")
+							return tx.Queue().DeleteTimer(ctx, home, "it")
 						}
-						if want, err = tx.GetTimer(ctx, home, "", "it"); err != nil {
+						if want, err = tx.Queue().GetTimer(ctx, home, "", "it"); err != nil {
 							return err
 						}
 						do(&want)
-						return tx.PutTimer(ctx, want)
+						return tx.Queue().PutTimer(ctx, want)
 					})
 					return reeve.RunEnd{State: reeve.RunCompleted}
 				}
@@ -454,7 +454,7 @@ func TestO15_AnEditDuringARunStays(t *testing.T) {
 				w.must(err)
 				w.Serve(t.Context(), runs[0])
 				var got reeve.Timer
-				err = w.DB.View(t.Context(), func(s *store.Snap) error { got, err = s.GetTimer(t.Context(), home, "", "it"); return err })
+				err = w.DB.View(t.Context(), func(s *store.Snap) error { got, err = s.Queue().GetTimer(t.Context(), home, "", "it"); return err })
 				if do == nil {
 					if reeve.CodeOf(err) != reeve.NotFound {
 						t.Errorf("it is back: %+v", got)
@@ -541,7 +541,7 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 			if rnd.IntN(2) == 0 {
 				at = reeve.Now()
 			}
-			w.update(func(tx *store.Tx) error { return tx.StopWorkspace(t.Context(), home, at, "test") })
+			w.update(func(tx *store.Tx) error { return tx.Agents().StopWorkspace(t.Context(), home, at, "test") })
 		case 7:
 			for _, r := range w.runs("") {
 				if !r.State.Final() && rnd.IntN(3) == 0 {
@@ -553,12 +553,12 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 		case 8:
 			if i > 50 && rnd.IntN(3) == 0 {
 				w.update(func(tx *store.Tx) error {
-					a, err := tx.GetAgent(t.Context(), home, "c")
+					a, err := tx.Agents().GetAgent(t.Context(), home, "c")
 					if err != nil {
 						return err
 					}
 					a.Lifecycle = reeve.AgentDestroyed
-					return tx.UpdateAgent(t.Context(), a)
+					return tx.Agents().UpdateAgent(t.Context(), a)
 				})
 			}
 		}
@@ -566,11 +566,11 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 	}
 	w.update(func(tx *store.Tx) error {
 		for _, id := range []string{"tick", "tock"} {
-			if err := tx.DeleteTimer(t.Context(), home, id); err != nil {
+			if err := tx.Queue().DeleteTimer(t.Context(), home, id); err != nil {
 				return err
 			}
 		}
-		return tx.StopWorkspace(t.Context(), home, time.Time{}, "")
+		return tx.Agents().StopWorkspace(t.Context(), home, time.Time{}, "")
 	})
 	w.Nudge()
 	time.Sleep(2 * time.Minute)

@@ -74,7 +74,7 @@ func (r *Scheduler) stepOnce(ctx context.Context, n int, doubt bool) (runs []ree
 	err = r.DB.Update(ctx, func(tx *store.Tx) (err error) {
 		runs, over, bad, now, timer, wake = nil, nil, nil, tx.Now(), nil, nil
 		defer func() { errors.As(err, &bad) }()
-		ahead, err := tx.Outlook(ctx, r.Process, mostTimers, n)
+		ahead, err := tx.Queue().Outlook(ctx, r.Process, mostTimers, n)
 		if err != nil {
 			return err
 		}
@@ -88,14 +88,14 @@ func (r *Scheduler) stepOnce(ctx context.Context, n int, doubt bool) (runs []ree
 			return err
 		}
 		if len(ahead.Timers) > 0 && len(runs) < n { // which have queued more
-			if ahead.Wakes, err = tx.DueWakes(ctx, n-len(runs), nil); err != nil {
+			if ahead.Wakes, err = tx.Queue().DueWakes(ctx, n-len(runs), nil); err != nil {
 				return err
 			}
 		}
 		if runs, err = r.begin(ctx, tx, ahead.Wakes, runs, n); err != nil || more {
 			return err
 		}
-		return tx.AskNext(ctx, &timer, &wake, len(runs) < n) // else we look again when one of them ends
+		return tx.Queue().AskNext(ctx, &timer, &wake, len(runs) < n) // else we look again when one of them ends
 	})
 	if next = poll; more {
 		next = 0
@@ -129,7 +129,7 @@ func (r *Scheduler) putOff(ctx context.Context, u *unreadable) error {
 	}
 	r.Log.Error("what a wake is about could not be read", "wake", u.key, "error", u.err)
 	return r.DB.Update(ctx, func(tx *store.Tx) error {
-		return tx.PutOffWake(ctx, u.key, firstLook, mostLooks, "what changed could not be read")
+		return tx.Queue().PutOffWake(ctx, u.key, firstLook, mostLooks, "what changed could not be read")
 	})
 }
 
@@ -147,7 +147,7 @@ func (r *Scheduler) rescue(ctx context.Context, tx *store.Tx, n int, left, doubt
 	if !left {
 		return runs, nil, nil
 	}
-	lost, err := tx.ClaimRuns(ctx, r.Process, n-len(runs))
+	lost, err := tx.Runs().ClaimRuns(ctx, r.Process, n-len(runs))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -172,7 +172,7 @@ func (r *Scheduler) find(ctx context.Context, tx *store.Tx, n int) (runs []reeve
 	before, fresh := maps.Clone(r.held), maps.Clone(r.fresh)
 	waited := r.Queue.waiting() // a run that ends while we read was in our hands before, or in the queue
 	r.mu.Unlock()
-	ours, err := tx.RunsOf(ctx, r.Process)
+	ours, err := tx.Runs().RunsOf(ctx, r.Process)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (r *Scheduler) begin(ctx context.Context, tx *store.Tx, due []reeve.Wake, r
 		if len(due) < most || !settled || len(started) == most {
 			break
 		}
-		if due, err = tx.DueWakes(ctx, n-len(runs), &due[len(due)-1]); err != nil {
+		if due, err = tx.Queue().DueWakes(ctx, n-len(runs), &due[len(due)-1]); err != nil {
 			return nil, err
 		}
 	}
@@ -236,7 +236,7 @@ func (r *Scheduler) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n
 	var plans []reeve.Run
 	var ends []store.WakeEnd
 	var skipped []reeve.Wake
-	known, err := tx.Roster(ctx, due)
+	known, err := tx.Queue().Roster(ctx, due)
 	if err != nil {
 		return nil, false, err
 	}
@@ -270,7 +270,7 @@ func (r *Scheduler) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n
 			ends = append(ends, store.WakeEnd{RunKey: w.RunKey, State: reeve.WakeTaken, RunID: run.ID})
 		}
 	}
-	made, err := tx.InsertRuns(ctx, plans)
+	made, err := tx.Runs().InsertRuns(ctx, plans)
 	if err != nil {
 		return nil, false, err
 	}
@@ -280,7 +280,7 @@ func (r *Scheduler) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n
 		}
 		started = append(started, run)
 		if unwatched(run.Reason) && !r.Planner.limits.Budget.IsZero() {
-			if err := tx.PutRunBudget(ctx, run, r.Planner.limits.Budget); err != nil {
+			if err := tx.Runs().PutRunBudget(ctx, run, r.Planner.limits.Budget); err != nil {
 				return nil, false, err
 			}
 		}
@@ -289,7 +289,7 @@ func (r *Scheduler) start(ctx context.Context, tx *store.Tx, due []reeve.Wake, n
 	for _, w := range skipped {
 		ends = append(ends, store.WakeEnd{RunKey: w.RunKey, State: w.State, Why: w.Why})
 	}
-	if err = tx.EndAll(ctx, ends); err == nil {
+	if err = tx.Queue().EndAll(ctx, ends); err == nil {
 		err = r.handleSkips(ctx, tx, skipped)
 	}
 	return started, len(ends) > 0, err
@@ -321,7 +321,7 @@ func (r *Scheduler) sift(ctx context.Context, tx *store.Tx, known store.Roster, 
 // is to run. What a person asks for is served alone.
 func (r *Scheduler) together(ctx context.Context, tx *store.Tx, first reeve.Wake) ([]reeve.Wake, error) {
 	if first.SessionID != "" {
-		t, err := tx.Snap.GetTimer(ctx, first.WorkspaceID, "", first.ReasonID)
+		t, err := tx.Snap.Queue().GetTimer(ctx, first.WorkspaceID, "", first.ReasonID)
 		switch {
 		case reeve.CodeOf(err) == reeve.NotFound || err == nil && t.Misfire == reeve.RunAll:
 			return []reeve.Wake{first}, nil
@@ -329,7 +329,7 @@ func (r *Scheduler) together(ctx context.Context, tx *store.Tx, first reeve.Wake
 			return nil, &unreadable{first.RunKey, err}
 		}
 	}
-	return tx.QueuedWakes(ctx, store.Caller{AgentID: first.AgentID, WorkspaceID: first.WorkspaceID, SessionID: first.SessionID}, mostWakes)
+	return tx.Queue().QueuedWakes(ctx, store.Caller{AgentID: first.AgentID, WorkspaceID: first.WorkspaceID, SessionID: first.SessionID}, mostWakes)
 }
 
 func byClock(r reeve.Reason) bool { return r == reeve.ReasonTimer || r == reeve.ReasonCatchup }
@@ -345,7 +345,7 @@ func (r *Scheduler) unwanted(ctx context.Context, tx *store.Tx, w reeve.Wake) (s
 	if w.Reason != reeve.ReasonSubscription {
 		return "", nil
 	}
-	sub, err := tx.GetSubscription(ctx, w.WorkspaceID, w.ReasonID)
+	sub, err := tx.Queue().GetSubscription(ctx, w.WorkspaceID, w.ReasonID)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return "the subscription is gone", nil
 	}
@@ -357,13 +357,13 @@ func (r *Scheduler) unwanted(ctx context.Context, tx *store.Tx, w reeve.Wake) (s
 		key = sub.Token.Name
 	}
 	if sub.Token.Class != reeve.EntityID {
-		if ids, err = tx.ChangedIDs(ctx, w.WorkspaceID, w.OperationID); err != nil {
+		if ids, err = tx.Queue().ChangedIDs(ctx, w.WorkspaceID, w.OperationID); err != nil {
 			return "", err
 		}
 	}
 	var found []map[string]any
 	if r.Entities != nil {
-		agent, err := tx.GetAgent(ctx, w.WorkspaceID, w.AgentID)
+		agent, err := tx.Agents().GetAgent(ctx, w.WorkspaceID, w.AgentID)
 		if err != nil {
 			return "", err
 		}

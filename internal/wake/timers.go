@@ -19,7 +19,7 @@ func (r *Scheduler) fire(ctx context.Context, tx *store.Tx, due []reeve.Timer) (
 	for i, t := range due {
 		agents[i] = t.AgentID
 	}
-	scripts, err := tx.ScriptAgents(ctx, agents)
+	scripts, err := tx.Automations().ScriptAgents(ctx, agents)
 	if err != nil {
 		return false, err
 	}
@@ -31,10 +31,10 @@ func (r *Scheduler) fire(ctx context.Context, tx *store.Tx, due []reeve.Timer) (
 		}
 		wakes = append(wakes, own...)
 	}
-	if err := tx.InsertWakes(ctx, wakes); err != nil {
+	if err := tx.Queue().InsertWakes(ctx, wakes); err != nil {
 		return false, err
 	}
-	return len(due) == mostTimers, tx.AdvanceTimers(ctx, due)
+	return len(due) == mostTimers, tx.Queue().AdvanceTimers(ctx, due)
 }
 
 // anchored counts an interval so that an instant is one of its firings; other cadences know theirs.
@@ -69,7 +69,7 @@ func (r *Scheduler) fireOne(ctx context.Context, tx *store.Tx, t reeve.Timer, sc
 		t.LastAt = &f.At
 	}
 	for _, at := range d.Missed {
-		if err := tx.InsertMissed(ctx, t.ID, reeve.Millis(at), timerKey(t, at)); err != nil {
+		if err := tx.Queue().InsertMissed(ctx, t.ID, reeve.Millis(at), timerKey(t, at)); err != nil {
 			return t, nil, err
 		}
 	}

@@ -81,7 +81,7 @@ func worldOn(t testing.TB, e store.Engine, limits Limits) *world {
 	t.Cleanup(func() { _ = db.Close() })
 	w := &world{t: t, brain: newBrain()}
 	w.must(db.Update(ctx, func(tx *store.Tx) error {
-		_, err := tx.InsertWorkspace(ctx, home, "Home")
+		_, err := tx.Agents().InsertWorkspace(ctx, home, "Home")
 		return err
 	}))
 	w.restart(db, limits)
@@ -93,7 +93,7 @@ func (w *world) restart(db *store.DB, limits Limits) {
 	w.t.Helper()
 	w.n++
 	process := fmt.Sprint("proc_", w.n)
-	w.must(db.Update(w.t.Context(), func(tx *store.Tx) error { return tx.JoinProcess(w.t.Context(), process) }))
+	w.must(db.Update(w.t.Context(), func(tx *store.Tx) error { return tx.System().JoinProcess(w.t.Context(), process) }))
 	w.Queue, w.Planner = NewQueue(db), NewPlanner(limits)
 	s, err := NewScheduler(Config{DB: db, Log: slog.New(slog.DiscardHandler), Process: process, Queue: w.Queue,
 		Planner: w.Planner, Brain: w.brain})
@@ -118,12 +118,12 @@ func (w *world) agent(id string, throttle time.Duration, watches ...string) {
 	w.t.Helper()
 	ctx := w.t.Context()
 	w.update(func(tx *store.Tx) error {
-		if err := tx.InsertAgent(ctx, reeve.Agent{ID: id, WorkspaceID: home, Name: id, Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid,
+		if err := tx.Agents().InsertAgent(ctx, reeve.Agent{ID: id, WorkspaceID: home, Name: id, Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid,
 			ThrottleMS: throttle.Milliseconds(), CreatedAt: tx.Now()}); err != nil {
 			return err
 		}
 		for _, k := range watches {
-			if err := tx.InsertSubscription(ctx, reeve.Subscription{ID: "sub_" + id + "_" + k, WorkspaceID: home, AgentID: id,
+			if err := tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub_" + id + "_" + k, WorkspaceID: home, AgentID: id,
 				Token: reeve.Token{Class: reeve.SemanticKey, Name: k}}); err != nil {
 				return err
 			}
@@ -136,7 +136,7 @@ func (w *world) agent(id string, throttle time.Duration, watches ...string) {
 func (w *world) change(key, op string, by reeve.Run) {
 	w.t.Helper()
 	w.update(func(tx *store.Tx) error {
-		return tx.Notify(w.t.Context(), store.Change{Workspace: home, Agent: by.AgentID, Run: by.ID, Operation: op,
+		return tx.Queue().Notify(w.t.Context(), store.Change{Workspace: home, Agent: by.AgentID, Run: by.ID, Operation: op,
 			Tokens: []reeve.Token{{Class: reeve.SemanticKey, Name: key}}, Window: store.Window})
 	})
 	w.Nudge()
@@ -151,7 +151,7 @@ func (w *world) timer(id, agent, kind, value, goal string) {
 		if err != nil {
 			return err
 		}
-		return tx.PutTimer(w.t.Context(), t)
+		return tx.Queue().PutTimer(w.t.Context(), t)
 	})
 	w.Nudge()
 }
@@ -159,7 +159,7 @@ func (w *world) timer(id, agent, kind, value, goal string) {
 func (w *world) runs(agent string) (list []reeve.Run) {
 	w.t.Helper()
 	w.must(w.DB.View(w.t.Context(), func(s *store.Snap) (err error) {
-		list, err = s.ListRuns(w.t.Context(), home, store.RunFilter{Agent: agent, Limit: 10_000})
+		list, err = s.Runs().ListRuns(w.t.Context(), home, store.RunFilter{Agent: agent, Limit: 10_000})
 		return err
 	}))
 	return list
@@ -168,7 +168,7 @@ func (w *world) runs(agent string) (list []reeve.Run) {
 func (w *world) wakes(agent string) (list []reeve.Wake) {
 	w.t.Helper()
 	w.must(w.DB.View(w.t.Context(), func(s *store.Snap) (err error) {
-		list, err = s.ListWakes(w.t.Context(), home, store.WakeFilter{Agent: agent, Limit: 10_000})
+		list, err = s.Queue().ListWakes(w.t.Context(), home, store.WakeFilter{Agent: agent, Limit: 10_000})
 		return err
 	}))
 	return list

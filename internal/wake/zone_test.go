@@ -22,7 +22,7 @@ func TestO13_AZoneThatIsGone(t *testing.T) {
 		w.timer("every", "coach", KindInterval, "1h", "look")
 		timer := func(id string) (v reeve.Timer) {
 			w.must(w.DB.View(t.Context(), func(s *store.Snap) (err error) {
-				v, err = s.GetTimer(t.Context(), home, "", id)
+				v, err = s.Queue().GetTimer(t.Context(), home, "", id)
 				return err
 			}))
 			return v
@@ -30,7 +30,7 @@ func TestO13_AZoneThatIsGone(t *testing.T) {
 		for _, id := range []string{"cron", "local", "instant", "every"} {
 			v := timer(id)
 			v.Zone, v.Notify = "Mars/Base", reeve.NotifyNever
-			w.update(func(tx *store.Tx) error { return tx.MoveTimer(t.Context(), v) })
+			w.update(func(tx *store.Tx) error { return tx.Queue().MoveTimer(t.Context(), v) })
 		}
 		stop := w.loop()
 		time.Sleep(150 * time.Minute)
@@ -47,7 +47,7 @@ func TestO13_AZoneThatIsGone(t *testing.T) {
 		}
 		var told []reeve.Notification
 		w.must(w.DB.View(t.Context(), func(s *store.Snap) (err error) {
-			told, err = s.ListNotifications(t.Context(), home, "ann", false, "", 10)
+			told, err = s.Queue().ListNotifications(t.Context(), home, "ann", false, "", 10)
 			return err
 		}))
 		for i, id := range []string{"local", "cron"} { // the newest first

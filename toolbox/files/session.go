@@ -56,7 +56,7 @@ func (s *Session) read(ctx context.Context, in sessionRead) (string, error) {
 	inv := reeve.InvocationFrom(ctx)
 	var body []byte
 	err = s.DB.View(ctx, func(snap *store.Snap) error {
-		b, ok, err := snap.GetSessionFile(ctx, inv.Workspace, inv.Session, name)
+		b, ok, err := snap.Chat().GetSessionFile(ctx, inv.Workspace, inv.Session, name)
 		if err == nil && !ok {
 			return reeve.Errorf(reeve.ToolFailed, "file not found: %s", name).Hintf("list_files shows what is there")
 		}
@@ -82,7 +82,7 @@ func (s *Session) write(ctx context.Context, in sessionWrite) (string, error) {
 		return "", err
 	}
 	inv := reeve.InvocationFrom(ctx)
-	if err := tx.PutSessionFile(ctx, inv.Workspace, inv.Session, name, []byte(in.Content)); err != nil {
+	if err := tx.Chat().PutSessionFile(ctx, inv.Workspace, inv.Session, name, []byte(in.Content)); err != nil {
 		return "", err
 	}
 	inv.Emit(reeve.SemanticKey, "SESSION_FILE")
@@ -103,11 +103,11 @@ func (s *Session) list(ctx context.Context, in sessionList) (string, error) {
 	var found []reeve.SessionFile
 	shown := strings.TrimSuffix(dir, "/")
 	err := s.DB.View(ctx, func(snap *store.Snap) (err error) {
-		found, err = snap.ListSessionFiles(ctx, inv.Workspace, inv.Session, dir, maxSessionFiles+1)
+		found, err = snap.Chat().ListSessionFiles(ctx, inv.Workspace, inv.Session, dir, maxSessionFiles+1)
 		if err != nil || len(found) > 0 {
 			return err
 		}
-		body, there, err := snap.GetSessionFile(ctx, inv.Workspace, inv.Session, shown)
+		body, there, err := snap.Chat().GetSessionFile(ctx, inv.Workspace, inv.Session, shown)
 		if there {
 			return reeve.Errorf(reeve.ToolFailed, "%s is a file of %d bytes, not a folder", shown, len(body)).Hintf("read it with read_file")
 		}

@@ -156,18 +156,18 @@ func TestL17_WakesWatchers(t *testing.T) {
 		}
 	}
 	inside(func(tx *store.Tx) error {
-		return tx.InsertSubscription(ctx, reeve.Subscription{ID: "sub_1", WorkspaceID: "default", AgentID: watcher.ID,
+		return tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub_1", WorkspaceID: "default", AgentID: watcher.ID,
 			Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}, Predicate: `entity.category_id == "` + w.gym + `"`})
 	})
 	w.Host = reevetest.StartWith(t, host.Config{Dir: w.Dir()})
 	task := w.task(w.gym, "Row")
 	w.Stop()
 	inside(func(tx *store.Tx) error {
-		wakes, err := tx.QueuedWakes(ctx, store.Caller{AgentID: watcher.ID, WorkspaceID: "default"}, 10)
+		wakes, err := tx.Queue().QueuedWakes(ctx, store.Caller{AgentID: watcher.ID, WorkspaceID: "default"}, 10)
 		if err != nil || len(wakes) != 1 {
 			t.Fatalf("wakes %+v, %v", wakes, err)
 		}
-		ids, err := tx.ChangedIDs(ctx, "default", wakes[0].OperationID)
+		ids, err := tx.Queue().ChangedIDs(ctx, "default", wakes[0].OperationID)
 		if err != nil {
 			return err
 		}

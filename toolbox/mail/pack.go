@@ -72,7 +72,7 @@ func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 		return nil
 	}
 	return p.DB.View(ctx, func(s *store.Snap) error {
-		inboxes, err := s.ListInboxes(ctx, inv.Workspace)
+		inboxes, err := s.Mail().ListInboxes(ctx, inv.Workspace)
 		if err != nil || len(choose(inboxes, config.DefaultInbox)) > 0 {
 			return err
 		}
@@ -110,7 +110,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 				out.Note = "The query has no words in it, so nothing was found."
 				return nil
 			}
-			page, err = s.SearchMail(ctx, q)
+			page, err = s.Mail().SearchMail(ctx, q)
 			if err == nil {
 				out.show(inv, in, q, page)
 			}
@@ -209,7 +209,7 @@ func (p *Pack) get(ctx context.Context, in getArgs) (e reeve.Email, err error) {
 		if in.Inbox != "" {
 			inboxes = choose(inboxes, in.Inbox)
 		}
-		e, err = s.GetMail(ctx, inboxes, in.ID)
+		e, err = s.Mail().GetMail(ctx, inboxes, in.ID)
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {
@@ -220,7 +220,7 @@ func (p *Pack) get(ctx context.Context, in getArgs) (e reeve.Email, err error) {
 
 // corpus gives the workspace's inboxes; without any, nothing can be searched.
 func corpus(ctx context.Context, s *store.Snap, workspace string) ([]store.Inbox, error) {
-	inboxes, err := s.ListInboxes(ctx, workspace)
+	inboxes, err := s.Mail().ListInboxes(ctx, workspace)
 	if err == nil && len(inboxes) == 0 {
 		err = reeve.Errorf(reeve.ToolFailed, "no mail has been imported into this workspace").Hintf("import some with: reeve import mail PATH")
 	}

@@ -55,12 +55,12 @@ func (p *Pack) send(ctx context.Context, in sendArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	hash, err := tx.PutPayload(ctx, inv.Workspace, store.Talk, body)
+	hash, err := tx.Ledger().PutPayload(ctx, inv.Workspace, store.Talk, body)
 	if err != nil {
 		return "", err
 	}
 	a := reeve.Attachment{Name: path.Base(in.Path), MediaType: kind(in.Path, body), Hash: hash, Size: len(body)}
-	if err := tx.SendMedia(ctx, conversation, inv.Operation, reeve.Frame{TurnID: turn, AgentID: inv.Agent, Text: in.Caption, OperationID: inv.Operation, Attachments: []reeve.Attachment{a}}); err != nil {
+	if err := tx.Chat().SendMedia(ctx, conversation, inv.Operation, reeve.Frame{TurnID: turn, AgentID: inv.Agent, Text: in.Caption, OperationID: inv.Operation, Attachments: []reeve.Attachment{a}}); err != nil {
 		return "", err
 	}
 	inv.Emit(reeve.SemanticKey, "MEDIA")
@@ -76,11 +76,11 @@ func channel(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) (conversa
 		first = a.RunID
 	}
 	if first != "" {
-		run, err := tx.GetRun(ctx, inv.Workspace, first)
+		run, err := tx.Runs().GetRun(ctx, inv.Workspace, first)
 		if err != nil {
 			return "", "", err
 		}
-		timer, err := tx.Snap.GetTimer(ctx, inv.Workspace, "", run.ReasonID)
+		timer, err := tx.Snap.Queue().GetTimer(ctx, inv.Workspace, "", run.ReasonID)
 		if err != nil && reeve.CodeOf(err) != reeve.NotFound {
 			return "", "", err
 		}
@@ -91,7 +91,7 @@ func channel(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) (conversa
 		if !ok {
 			continue
 		}
-		c, err := tx.GetConversation(ctx, inv.Workspace, "", session)
+		c, err := tx.Chat().GetConversation(ctx, inv.Workspace, "", session)
 		if err == nil {
 			return c.ID, cmp.Or(first, inv.Run), nil
 		}

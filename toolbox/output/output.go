@@ -43,7 +43,7 @@ func (p *Pack) read(ctx context.Context, in read) (slice, error) {
 	inv := reeve.InvocationFrom(ctx)
 	var got store.Kept
 	err := p.DB.View(ctx, func(s *store.Snap) (err error) {
-		got, err = s.GetOutput(ctx, inv, in.Hash, in.Offset, limit)
+		got, err = s.Ledger().GetOutput(ctx, inv, in.Hash, in.Offset, limit)
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {

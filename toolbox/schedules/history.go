@@ -36,11 +36,11 @@ func (p *Pack) runs(ctx context.Context, in history) (map[string]any, error) {
 	}
 	lines, missed := []line{}, []time.Time{}
 	err = p.DB.View(ctx, func(s *store.Snap) error {
-		t, err := p.mine(ctx, s, inv.Workspace, who, in.ScheduleID)
+		t, err := p.mine(ctx, s.Queue(), inv.Workspace, who, in.ScheduleID)
 		if err != nil {
 			return err
 		}
-		runs, err := s.ListRuns(ctx, inv.Workspace, store.RunFilter{ReasonID: t.ID, Limit: in.Limit})
+		runs, err := s.Runs().ListRuns(ctx, inv.Workspace, store.RunFilter{ReasonID: t.ID, Limit: in.Limit})
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (p *Pack) runs(ctx context.Context, in history) (map[string]any, error) {
 			_, _, summary := inv.RedactedSlice(r.Output, 0, chars(r.Output, summaryChars))
 			lines = append(lines, line{r.ID, r.Reason, r.State, r.ScheduledAt, r.StartedAt, r.FinishedAt, summary, r.Message, r.Moves, r.Spent})
 		}
-		gone, err := s.ListMissed(ctx, t.ID, in.Limit)
+		gone, err := s.Queue().ListMissed(ctx, t.ID, in.Limit)
 		for _, at := range gone {
 			missed = append(missed, reeve.FromMillis(at))
 		}
@@ -68,7 +68,7 @@ func (p *Pack) output(ctx context.Context, in output) (map[string]any, error) {
 	var run reeve.Run
 	err = p.DB.View(ctx, func(s *store.Snap) error {
 		gone := reeve.Errorf(reeve.ToolFailed, "run %q not found", in.RunID)
-		if run, err = s.GetRun(ctx, inv.Workspace, in.RunID); err != nil {
+		if run, err = s.Runs().GetRun(ctx, inv.Workspace, in.RunID); err != nil {
 			if reeve.CodeOf(err) == reeve.NotFound {
 				return gone
 			}

@@ -136,7 +136,7 @@ func (p *Pack) create(ctx context.Context, in create) (view, error) {
 	}
 	inv.EmitAll(t.Tokens())
 	inv.UndoWith("schedule_delete", remove{t.ID, reeve.Left(told(t))})
-	return view{t, upcoming}, tx.PutTimer(ctx, t)
+	return view{t, upcoming}, tx.Queue().PutTimer(ctx, t)
 }
 
 // limited tells whether the agent had only some of its tools in the call. Its schedules then have no others either.
@@ -170,7 +170,7 @@ func (p *Pack) search(ctx context.Context, in search) (map[string]any, error) {
 	var list []reeve.Timer
 	total := 0
 	err = p.DB.View(ctx, func(s *store.Snap) error {
-		list, total, err = s.ListTimers(ctx, inv.Workspace, store.TimerFilter{User: who, Name: in.Name, Kind: in.CadenceType, State: reeve.TimerState(in.Status),
+		list, total, err = s.Queue().ListTimers(ctx, inv.Workspace, store.TimerFilter{User: who, Name: in.Name, Kind: in.CadenceType, State: reeve.TimerState(in.Status),
 			Notify: reeve.Notify(in.Notification), Offset: in.Offset, Limit: in.Limit})
 		return err
 	})
@@ -210,7 +210,7 @@ func (p *Pack) edit(ctx context.Context, in edit) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	was, err := p.mine(ctx, tx, inv.Workspace, who, in.ScheduleID)
+	was, err := p.mine(ctx, tx.Queue(), inv.Workspace, who, in.ScheduleID)
 	if err != nil {
 		return view{}, err
 	}
@@ -223,7 +223,7 @@ func (p *Pack) edit(ctx context.Context, in edit) (view, error) {
 	self := limited(inv) || t.AgentID != inv.Agent && t.Goal != was.Goal
 	t.OnBehalfOf = reeve.JoinDelegators(was.OnBehalfOf, inv.OnBehalfOf(self))
 	inv.EmitAll(t.Tokens())
-	return view{t, upcoming}, tx.PutTimer(ctx, t)
+	return view{t, upcoming}, tx.Queue().PutTimer(ctx, t)
 }
 
 // told is what people say of a schedule. The rest of it the clock moves.
@@ -240,7 +240,7 @@ func (p *Pack) delete(ctx context.Context, in remove) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t, err := p.mine(ctx, tx, inv.Workspace, who, in.ScheduleID)
+	t, err := p.mine(ctx, tx.Queue(), inv.Workspace, who, in.ScheduleID)
 	if err != nil {
 		return "", err
 	}
@@ -248,5 +248,5 @@ func (p *Pack) delete(ctx context.Context, in remove) (string, error) {
 		return "", err
 	}
 	inv.EmitAll(t.Tokens())
-	return "Deleted " + t.Name + ".", tx.DeleteTimer(ctx, inv.Workspace, t.ID)
+	return "Deleted " + t.Name + ".", tx.Queue().DeleteTimer(ctx, inv.Workspace, t.ID)
 }

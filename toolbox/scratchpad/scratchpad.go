@@ -48,7 +48,7 @@ func (p *Pack) read(ctx context.Context, _ nothing) (pad, error) {
 	inv := reeve.InvocationFrom(ctx)
 	out := pad{SessionID: inv.Session, Items: []string{}}
 	err := p.DB.View(ctx, func(s *store.Snap) error {
-		items, at, err := s.GetScratchpad(ctx, inv.Workspace, inv.Session)
+		items, at, err := s.Chat().GetScratchpad(ctx, inv.Workspace, inv.Session)
 		if items != nil {
 			out.Items, out.UpdatedAt = items, &at
 		}
@@ -66,7 +66,7 @@ func (p *Pack) write(ctx context.Context, in write) (map[string]any, error) {
 	}
 	inv.Emit(reeve.SemanticKey, "SCRATCHPAD")
 	return map[string]any{"updated": true, "item_count": len(in.Items), "message": fmt.Sprintf("The scratchpad holds %d items.", len(in.Items))},
-		tx.PutScratchpad(ctx, inv.Workspace, inv.Session, in.Items)
+		tx.Chat().PutScratchpad(ctx, inv.Workspace, inv.Session, in.Items)
 }
 
 func (p *Pack) clear(ctx context.Context, _ nothing) (map[string]any, error) {
@@ -76,5 +76,5 @@ func (p *Pack) clear(ctx context.Context, _ nothing) (map[string]any, error) {
 		return nil, err
 	}
 	inv.Emit(reeve.SemanticKey, "SCRATCHPAD")
-	return map[string]any{"cleared": true, "message": "The scratchpad is empty."}, tx.PutScratchpad(ctx, inv.Workspace, inv.Session, nil)
+	return map[string]any{"cleared": true, "message": "The scratchpad is empty."}, tx.Chat().PutScratchpad(ctx, inv.Workspace, inv.Session, nil)
 }

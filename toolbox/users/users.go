@@ -36,7 +36,7 @@ func (p *Pack) send(ctx context.Context, in send) (map[string]any, error) {
 	}
 	user := inv.User
 	if user == "" {
-		m, err := tx.GetAutomation(ctx, inv.Workspace, inv.Agent)
+		m, err := tx.Automations().GetAutomation(ctx, inv.Workspace, inv.Agent)
 		if err != nil && reeve.CodeOf(err) != reeve.NotFound {
 			return nil, err
 		}
@@ -46,7 +46,7 @@ func (p *Pack) send(ctx context.Context, in send) (map[string]any, error) {
 		return nil, reeve.Errorf(reeve.ToolFailed, "there is nobody to send it to: this is on nobody's behalf")
 	}
 	n := reeve.Notification{ID: tx.NewID(reeve.PrefixNotification), WorkspaceID: inv.Workspace, UserID: user, AgentID: inv.Agent, Title: in.Title, Body: in.Text} // of no run: a run may send several
-	if _, err := tx.InsertNotification(ctx, n, p.Webhook); err != nil {
+	if _, err := tx.Queue().InsertNotification(ctx, n, p.Webhook); err != nil {
 		return nil, err
 	}
 	inv.EmitAll(n.Tokens())

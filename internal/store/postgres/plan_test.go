@@ -43,15 +43,18 @@ func TestCallsAreFoundAmongMany(t *testing.T) {
 	id := ids.New(reeve.PrefixMessage, time.UnixMilli(1_790_000_000_123))
 	ways := map[string]func(s *store.Snap) error{
 		"GetCall": func(s *store.Snap) error {
-			if _, err := s.GetCall(ctx, "ws", id); reeve.CodeOf(err) != reeve.NotFound {
+			if _, err := s.Ledger().GetCall(ctx, "ws", id); reeve.CodeOf(err) != reeve.NotFound {
 				return err
 			}
 			return nil
 		},
-		"FindOperation": func(s *store.Snap) error { _, _, err := s.FindOperation(ctx, "ws", "op_none"); return err },
-		"ListMessages":  func(s *store.Snap) error { _, err := s.ListMessages(ctx, "ws", "th7", "", 10); return err },
-		"RunMessages":   func(s *store.Snap) error { _, err := s.RunMessages(ctx, "ws", "run7", "", 10); return err },
-		"TurnMessages":  func(s *store.Snap) error { _, err := s.TurnMessages(ctx, "ws", []string{"run7"}, 10); return err },
+		"FindOperation": func(s *store.Snap) error { _, _, err := s.Ledger().FindOperation(ctx, "ws", "op_none"); return err },
+		"ListMessages":  func(s *store.Snap) error { _, err := s.Ledger().ListMessages(ctx, "ws", "th7", "", 10); return err },
+		"RunMessages":   func(s *store.Snap) error { _, err := s.Ledger().RunMessages(ctx, "ws", "run7", "", 10); return err },
+		"TurnMessages": func(s *store.Snap) error {
+			_, err := s.Ledger().TurnMessages(ctx, "ws", []string{"run7"}, 10)
+			return err
+		},
 	}
 	const times = 10 // PostgreSQL keeps a plan from the sixth on
 	ask := func(db *store.DB, way func(s *store.Snap) error) {
@@ -75,7 +78,7 @@ func TestCallsAreFoundAmongMany(t *testing.T) {
 		for name, way := range ways {
 			settled := func() int { // counts are told when a second has passed
 				time.Sleep(1100 * time.Millisecond)
-				if err := db.View(ctx, func(s *store.Snap) error { _, err := s.GetOperation(ctx, "ws", "op_1"); return err }); err != nil {
+				if err := db.View(ctx, func(s *store.Snap) error { _, err := s.Ledger().GetOperation(ctx, "ws", "op_1"); return err }); err != nil {
 					t.Fatal(err)
 				}
 				return read(h)

@@ -156,7 +156,7 @@ func TestPgBouncer_SessionMode(t *testing.T) {
 	url := storetest.PgBouncer(t, "pool_mode = session")(storetest.EmptyPostgresURL(t))
 	db := storetest.Open(t, postgres.Config{URL: url}, storetest.Key)
 	if err := db.Update(t.Context(), func(tx *store.Tx) error {
-		_, err := tx.InsertWorkspace(t.Context(), "ws", "ws")
+		_, err := tx.Agents().InsertWorkspace(t.Context(), "ws", "ws")
 		return err
 	}); err != nil {
 		t.Fatal(err)

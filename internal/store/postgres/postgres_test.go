@@ -372,22 +372,22 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 			}
 			defer h.Close()
 			add := func(tx *store.Tx) error {
-				n, err := tx.AddMail(ctx, ws, "ann", []reeve.Email{{MessageID: "a", Inbox: box}, {MessageID: "b", Inbox: box}}, false)
+				n, err := tx.Mail().AddMail(ctx, ws, "ann", []reeve.Email{{MessageID: "a", Inbox: box}, {MessageID: "b", Inbox: box}}, false)
 				if err == nil && n.Added != 2 {
 					t.Errorf("%+v", n)
 				}
 				return err
 			}
 			remove := func(tx *store.Tx) error {
-				held, err := tx.HoldInbox(ctx, ws, box)
+				held, err := tx.Mail().HoldInbox(ctx, ws, box)
 				if err == nil {
-					_, err = tx.RemoveMail(ctx, held, 100)
+					_, err = tx.Mail().RemoveMail(ctx, held, 100)
 				}
 				return err
 			}
 			for _, f := range []func(*store.Tx) error{
 				func(tx *store.Tx) error {
-					_, err := tx.AddMail(ctx, ws, "ann", []reeve.Email{{MessageID: "of another", Inbox: "another"}, {MessageID: "before", Inbox: box}}, false)
+					_, err := tx.Mail().AddMail(ctx, ws, "ann", []reeve.Email{{MessageID: "of another", Inbox: "another"}, {MessageID: "before", Inbox: box}}, false)
 					return err
 				},
 				remove, // the mail; the inbox is still there
@@ -405,7 +405,7 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 				if err := one(tx); err != nil {
 					return err
 				}
-				if _, err := tx.ListInboxes(ctx, ws); err != nil { // after which all is written that was held back
+				if _, err := tx.Mail().ListInboxes(ctx, ws); err != nil { // after which all is written that was held back
 					return err
 				}
 				go func() { done <- db.Update(ctx, other) }()
@@ -418,7 +418,7 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := db.Update(ctx, func(tx *store.Tx) error {
-				_, err := tx.AddMail(ctx, ws, "ann", []reeve.Email{{MessageID: "after", Inbox: box}}, false)
+				_, err := tx.Mail().AddMail(ctx, ws, "ann", []reeve.Email{{MessageID: "after", Inbox: box}}, false)
 				return err
 			}); err != nil {
 				t.Fatal(err)
@@ -444,27 +444,27 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 	revise := func(tx *store.Tx) error { return tx.Revise(ctx, ws) }
 	rename := func(name string) func(*store.Tx) error {
 		return func(tx *store.Tx) error {
-			a, err := tx.GetAgent(ctx, ws, "agt_one")
+			a, err := tx.Agents().GetAgent(ctx, ws, "agt_one")
 			a.Name = name
-			return errors.Join(err, tx.ChangeAgent(ctx, a))
+			return errors.Join(err, tx.Agents().ChangeAgent(ctx, a))
 		}
 	}
 	destroy := func(tx *store.Tx) error {
-		a, err := tx.GetAgent(ctx, ws, "agt_one")
+		a, err := tx.Agents().GetAgent(ctx, ws, "agt_one")
 		a.Lifecycle = reeve.AgentDestroyed
-		return errors.Join(err, tx.ChangeAgent(ctx, a))
+		return errors.Join(err, tx.Agents().ChangeAgent(ctx, a))
 	}
 	stop := func(tx *store.Tx) error {
-		a, err := tx.GetAgent(ctx, ws, "agt_one")
+		a, err := tx.Agents().GetAgent(ctx, ws, "agt_one")
 		a.StoppedAt = new(tx.Now())
-		return errors.Join(err, tx.UpdateAgent(ctx, a))
+		return errors.Join(err, tx.Agents().UpdateAgent(ctx, a))
 	}
 	write := func(tx *store.Tx) error { // as a call that writes to the journal does, before it is recorded
 		_, err := tx.JournalWriter(ctx, store.Hand{Workspace: ws, All: true})
 		return err
 	}
 	record := func(tx *store.Tx) error {
-		_, err := tx.HoldWorkspace(ctx, ws)
+		_, err := tx.Queue().HoldWorkspace(ctx, ws)
 		return err
 	}
 	timer := func(id string) reeve.Timer {
@@ -477,48 +477,48 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 		one := reeve.Run{ID: "run_one", Key: "one", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser, Owner: "proc"}
 		two := reeve.Run{ID: "run_two", Key: "two", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonUser, Owner: "proc", ParentID: one.ID,
 			Ancestors: []reeve.Ancestor{{RunID: one.ID, AgentID: "agt_one"}}}
-		_, err := tx.InsertRuns(ctx, []reeve.Run{one, two})
+		_, err := tx.Runs().InsertRuns(ctx, []reeve.Run{one, two})
 		op := reeve.Operation{ID: "op_one", WorkspaceID: ws, AgentID: "agt_one", CallID: "msg_one", RunID: one.ID, State: reeve.Parked}
 		apr := reeve.Approval{ID: "apr_one", WorkspaceID: ws, OperationID: op.ID, CallID: op.CallID, AgentID: "agt_one", State: reeve.Pending}
-		w, none := tx.GetWorkspace(ctx, ws)
-		recorded := tx.InsertCall(ctx, store.Call{Operation: op, Request: []byte("{}")}, store.Judged{Revision: w.Revision})
-		return errors.Join(err, none, recorded, tx.InsertApproval(ctx, apr), tx.PutRunBudget(ctx, one, reeve.Amount{Calls: 9}), tx.PutRunBudget(ctx, two, reeve.Amount{Calls: 9}))
+		w, none := tx.Agents().GetWorkspace(ctx, ws)
+		recorded := tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Request: []byte("{}")}, store.Judged{Revision: w.Revision})
+		return errors.Join(err, none, recorded, tx.Ledger().InsertApproval(ctx, apr), tx.Runs().PutRunBudget(ctx, one, reeve.Amount{Calls: 9}), tx.Runs().PutRunBudget(ctx, two, reeve.Amount{Calls: 9}))
 	}
 	draw := func(subject string) func(*store.Tx) error { // as a call does, before it is recorded
 		return func(tx *store.Tx) error {
-			_, _, err := tx.LockBudget(ctx, ws, subject)
+			_, _, err := tx.Ledger().LockBudget(ctx, ws, subject)
 			return err
 		}
 	}
 	for name, c := range map[string]struct{ first, then, other func(*store.Tx) error }{
 		"budget changed": {draw("workspace"), record, func(tx *store.Tx) error {
-			return tx.PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", Limit: reeve.Amount{Calls: 2}})
+			return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", Limit: reeve.Amount{Calls: 2}})
 		}},
-		"budget removed": {draw("workspace"), record, func(tx *store.Tx) error { return tx.DeleteBudget(ctx, ws, "workspace") }},
+		"budget removed": {draw("workspace"), record, func(tx *store.Tx) error { return tx.Ledger().DeleteBudget(ctx, ws, "workspace") }},
 		"run cancelled": {draw("run:run_two"), record, func(tx *store.Tx) error {
-			run, err := tx.GetRun(ctx, ws, "run_one")
+			run, err := tx.Runs().GetRun(ctx, ws, "run_one")
 			if err != nil {
 				return err
 			}
-			_, err = tx.CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "enough"))
+			_, err = tx.Runs().CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "enough"))
 			return err
 		}},
 		"run cancelled while an approval is answered": {func(tx *store.Tx) error {
-			return tx.MoveApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Approved}, reeve.Pending)
+			return tx.Ledger().MoveApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Approved}, reeve.Pending)
 		}, func(tx *store.Tx) error {
-			was, err := tx.GetOperation(ctx, ws, "op_one")
+			was, err := tx.Ledger().GetOperation(ctx, ws, "op_one")
 			is := was
 			is.State = reeve.Prepared
-			return errors.Join(err, tx.MoveOperation(ctx, was, is, nil))
+			return errors.Join(err, tx.Ledger().MoveOperation(ctx, was, is, nil))
 		}, func(tx *store.Tx) error {
-			run, err := tx.GetRun(ctx, ws, "run_one")
+			run, err := tx.Runs().GetRun(ctx, ws, "run_one")
 			if err != nil {
 				return err
 			}
-			if _, err = tx.CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "enough")); err != nil {
+			if _, err = tx.Runs().CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "enough")); err != nil {
 				return err
 			}
-			if err := tx.MoveApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Lapsed}, reeve.Pending); reeve.CodeOf(err) != reeve.Conflict {
+			if err := tx.Ledger().MoveApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Lapsed}, reeve.Pending); reeve.CodeOf(err) != reeve.Conflict {
 				return errors.Join(errors.New("it was answered, and has lapsed"), err)
 			}
 			return nil
@@ -526,27 +526,27 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 		"schedule made": {revise, rename("two"), func(tx *store.Tx) error {
 			v := timer("tmr_two")
 			v.State = reeve.TimerActive
-			return tx.PutTimer(ctx, v)
+			return tx.Queue().PutTimer(ctx, v)
 		}},
 		"schedule changed": {revise, destroy, func(tx *store.Tx) error {
-			v, err := tx.GetTimer(ctx, ws, "", "tmr_one")
-			return errors.Join(err, tx.PutTimer(ctx, v))
+			v, err := tx.Queue().GetTimer(ctx, ws, "", "tmr_one")
+			return errors.Join(err, tx.Queue().PutTimer(ctx, v))
 		}},
 		"schedule made by a call": {func(tx *store.Tx) error { return tx.Touch(ctx, ws) }, stop, func(tx *store.Tx) error {
 			v := timer("tmr_two")
 			v.State = reeve.TimerActive
-			if err := tx.PutTimer(ctx, v); err != nil {
+			if err := tx.Queue().PutTimer(ctx, v); err != nil {
 				return err
 			}
 			return record(tx)
 		}},
-		"subscription made":    {write, record, func(tx *store.Tx) error { return tx.InsertSubscription(ctx, subscription("sub_two")) }},
-		"subscription removed": {write, record, func(tx *store.Tx) error { return tx.DeleteSubscription(ctx, ws, "sub_one") }},
+		"subscription made":    {write, record, func(tx *store.Tx) error { return tx.Queue().InsertSubscription(ctx, subscription("sub_two")) }},
+		"subscription removed": {write, record, func(tx *store.Tx) error { return tx.Queue().DeleteSubscription(ctx, ws, "sub_one") }},
 		"agent made": {revise, rename("two"), func(tx *store.Tx) error {
-			if err := tx.InsertAgent(ctx, reeve.Agent{ID: "agt_two", WorkspaceID: ws, Name: "two", Kind: "assistant", Lifecycle: reeve.AgentActive}); err != nil {
+			if err := tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_two", WorkspaceID: ws, Name: "two", Kind: "assistant", Lifecycle: reeve.AgentActive}); err != nil {
 				return err
 			}
-			return tx.StampAgent(ctx, "agt_two")
+			return tx.Agents().StampAgent(ctx, "agt_two")
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -559,9 +559,9 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			}
 			defer h.Close()
 			if err := db.Update(ctx, func(tx *store.Tx) error {
-				_, err := tx.InsertWorkspace(ctx, ws, ws)
-				return errors.Join(err, tx.InsertAgent(ctx, reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Kind: "assistant", Lifecycle: reeve.AgentActive}), tx.StampAgent(ctx, "agt_one"),
-					tx.PutTimer(ctx, timer("tmr_one")), tx.InsertSubscription(ctx, subscription("sub_one")), tx.PutBudget(ctx, ws, reeve.Budget{Subject: "workspace"}), begun(tx))
+				_, err := tx.Agents().InsertWorkspace(ctx, ws, ws)
+				return errors.Join(err, tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Kind: "assistant", Lifecycle: reeve.AgentActive}), tx.Agents().StampAgent(ctx, "agt_one"),
+					tx.Queue().PutTimer(ctx, timer("tmr_one")), tx.Queue().InsertSubscription(ctx, subscription("sub_one")), tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace"}), begun(tx))
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -576,7 +576,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 				if err := c.first(tx); err != nil {
 					return err
 				}
-				if _, err := tx.GetWorkspace(ctx, ws); err != nil { // after which all is written that was held back
+				if _, err := tx.Agents().GetWorkspace(ctx, ws); err != nil { // after which all is written that was held back
 					return err
 				}
 				begin()
@@ -713,7 +713,7 @@ func TestIdempotencyKey_GivenBackMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	if err := db.Update(ctx, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "prc_1") }); err != nil {
+	if err := db.Update(ctx, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "prc_1") }); err != nil {
 		t.Fatal(err)
 	}
 	request := store.Request{ID: "req_1", Hash: "h", Process: "prc_1", Claim: "first"}
@@ -721,7 +721,7 @@ func TestIdempotencyKey_GivenBackMeanwhile(t *testing.T) {
 	claim := func() (old store.Request, mine bool) {
 		t.Helper()
 		if err := db.Update(ctx, func(tx *store.Tx) (err error) {
-			old, mine, err = tx.ClaimRequest(ctx, request, tx.Now().Add(-time.Hour), active)
+			old, mine, err = tx.Ledger().ClaimRequest(ctx, request, tx.Now().Add(-time.Hour), active)
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -732,7 +732,7 @@ func TestIdempotencyKey_GivenBackMeanwhile(t *testing.T) {
 		t.Fatal("the key is new")
 	}
 	b.then = func() {
-		if err := db.Update(ctx, func(tx *store.Tx) error { return tx.DropRequest(ctx, request) }); err != nil {
+		if err := db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().DropRequest(ctx, request) }); err != nil {
 			t.Error(err)
 		}
 	}

@@ -42,14 +42,17 @@ func wantCode(t *testing.T, err error, code reeve.Code, words ...string) {
 // put stores a payload and gives its address.
 func put(db *store.DB, body []byte) (hash string, err error) {
 	ctx := context.Background()
-	err = db.Update(ctx, func(tx *store.Tx) (err error) { hash, err = tx.PutPayload(ctx, "ws", store.Output, body); return err })
+	err = db.Update(ctx, func(tx *store.Tx) (err error) {
+		hash, err = tx.Ledger().PutPayload(ctx, "ws", store.Output, body)
+		return err
+	})
 	return hash, err
 }
 
 func has(t *testing.T, db *store.DB, hash string) bool {
 	t.Helper()
 	err := db.View(t.Context(), func(s *store.Snap) error {
-		_, err := s.GetPayload(t.Context(), "ws", store.Output, hash, 0, 1)
+		_, err := s.Ledger().GetPayload(t.Context(), "ws", store.Output, hash, 0, 1)
 		return err
 	})
 	if err != nil && reeve.CodeOf(err) != reeve.NotFound {
@@ -304,10 +307,10 @@ func TestSecretsAreSealed(t *testing.T) {
 	db := open(t, sqlite.Config{File: file})
 	ctx := t.Context()
 	if err := db.Update(ctx, func(tx *store.Tx) error {
-		if _, err := tx.InsertWorkspace(ctx, "ws", "w"); err != nil {
+		if _, err := tx.Agents().InsertWorkspace(ctx, "ws", "w"); err != nil {
 			return err
 		}
-		return tx.PutSecret(ctx, "ws", "findable-name", "unfindable-value")
+		return tx.Agents().PutSecret(ctx, "ws", "findable-name", "unfindable-value")
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +333,7 @@ func TestBackupUnderWriters(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, sqlite.Config{File: filepath.Join(dir, "reeve.db")})
 	ctx := t.Context()
-	if err := db.Update(ctx, func(tx *store.Tx) error { _, err := tx.InsertWorkspace(ctx, "ws", "w"); return err }); err != nil {
+	if err := db.Update(ctx, func(tx *store.Tx) error { _, err := tx.Agents().InsertWorkspace(ctx, "ws", "w"); return err }); err != nil {
 		t.Fatal(err)
 	}
 	var stop atomic.Bool
@@ -342,7 +345,7 @@ func TestBackupUnderWriters(t *testing.T) {
 				if err := db.Update(ctx, func(tx *store.Tx) error {
 					for range 2 {
 						c := store.Call{Operation: reeve.Operation{CallID: tx.NewID("msg"), WorkspaceID: "ws", ThreadID: "th"}, Args: thread, Request: []byte("{}")}
-						if err := tx.InsertCall(ctx, c, store.Judged{Revision: 1}); err != nil {
+						if err := tx.Ledger().InsertCall(ctx, c, store.Judged{Revision: 1}); err != nil {
 							return err
 						}
 					}
@@ -363,7 +366,7 @@ func TestBackupUnderWriters(t *testing.T) {
 		copied := open(t, sqlite.Config{File: file})
 		var list []reeve.Message
 		if err := copied.View(ctx, func(s *store.Snap) (err error) {
-			list, err = s.ListMessages(ctx, "ws", "th", "", 1<<30)
+			list, err = s.Ledger().ListMessages(ctx, "ws", "th", "", 1<<30)
 			return err
 		}); err != nil {
 			t.Fatal(err)

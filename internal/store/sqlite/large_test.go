@@ -24,7 +24,7 @@ func TestAChangeLargerThanTheCache(t *testing.T) {
 	}
 	count := func(s *store.Snap, session string) (n int) {
 		for i, want := range bodies {
-			got, ok, err := s.GetSessionFile(t.Context(), "ws", session, fmt.Sprint(i))
+			got, ok, err := s.Chat().GetSessionFile(t.Context(), "ws", session, fmt.Sprint(i))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +46,7 @@ func TestAChangeLargerThanTheCache(t *testing.T) {
 	write := func(db *store.DB, session string, made error) error {
 		return db.Update(t.Context(), func(tx *store.Tx) error {
 			for i, b := range bodies {
-				if err := tx.PutSessionFile(t.Context(), "ws", session, fmt.Sprint(i), b); err != nil {
+				if err := tx.Chat().PutSessionFile(t.Context(), "ws", session, fmt.Sprint(i), b); err != nil {
 					return err
 				}
 			}

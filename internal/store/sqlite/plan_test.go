@@ -114,7 +114,7 @@ func TestAnyNumberOfIDsIsOfFewTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, ask := range map[string]func(tx *store.Tx, n int) error{
-		"last frames": func(tx *store.Tx, n int) error { _, err := tx.LastFrames(t.Context(), ids[:n]); return err },
+		"last frames": func(tx *store.Tx, n int) error { _, err := tx.Chat().LastFrames(t.Context(), ids[:n]); return err },
 		"labels": func(tx *store.Tx, n int) error {
 			_, err := tx.Journal(store.Hand{Workspace: "ws", All: true}).Tasks(t.Context(), store.TaskFilter{Limit: n})
 			return err
@@ -124,7 +124,7 @@ func TestAnyNumberOfIDsIsOfFewTexts(t *testing.T) {
 			return err
 		},
 		"mails": func(tx *store.Tx, n int) error {
-			_, err := tx.AddMail(t.Context(), "ws", "", mails[:n], false)
+			_, err := tx.Mail().AddMail(t.Context(), "ws", "", mails[:n], false)
 			return err
 		},
 	} {

@@ -110,11 +110,11 @@ func TestACorruptSummaryIsNotTakenAgain(t *testing.T) {
 	defer db.Close()
 	var taken store.Summary
 	var ok bool
-	claim := func(tx *store.Tx) (err error) { taken, ok, err = tx.ClaimSummary(ctx, "proc_1"); return err }
+	claim := func(tx *store.Tx) (err error) { taken, ok, err = tx.Chat().ClaimSummary(ctx, "proc_1"); return err }
 	if err := db.Update(ctx, func(tx *store.Tx) error {
-		_, err := tx.InsertWorkspace(ctx, "home", "Home")
-		return errors.Join(err, tx.JoinProcess(ctx, "proc_1"), tx.InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: "home"}),
-			tx.QueueSummary(ctx, store.Summary{ThreadID: "corrupt", WorkspaceID: "home", ConversationID: "cnv_1"}), tx.QueueSummary(ctx, store.Summary{ThreadID: "good", WorkspaceID: "home", ConversationID: "cnv_1"}))
+		_, err := tx.Agents().InsertWorkspace(ctx, "home", "Home")
+		return errors.Join(err, tx.System().JoinProcess(ctx, "proc_1"), tx.Chat().InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: "home"}),
+			tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: "corrupt", WorkspaceID: "home", ConversationID: "cnv_1"}), tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: "good", WorkspaceID: "home", ConversationID: "cnv_1"}))
 	}); err != nil {
 		t.Fatal(err)
 	}

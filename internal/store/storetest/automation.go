@@ -17,41 +17,45 @@ var automations = map[string]func(*testing.T, *store.DB){
 			return reeve.ScriptVersion{ID: fmt.Sprintf("scr_%d_%d", major, minor), WorkspaceID: ws, AgentID: a.ID, Major: major, Minor: minor, Source: "1", Language: "js", Comment: "c", CreatedBy: "u"}
 		}
 		is := func() bool {
-			return view(t, db, func(s *store.Snap) (bool, error) { return s.IsAutomation(ctx, a.ID) })
+			return view(t, db, func(s *store.Snap) (bool, error) { return s.Automations().IsAutomation(ctx, a.ID) })
 		}
 		equal(t, is(), false, "an agent")
 		for _, v := range []reeve.ScriptVersion{version(0, 1), version(1, 0), version(1, 1), version(2, 0)} {
-			update(t, db, func(tx *store.Tx) error { return tx.InsertScript(ctx, v) })
+			update(t, db, func(tx *store.Tx) error { return tx.Automations().InsertScript(ctx, v) })
 		}
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
 			v := version(1, 0)
 			v.ID, v.Source = "scr_other", "2"
-			return tx.InsertScript(ctx, v)
+			return tx.Automations().InsertScript(ctx, v)
 		}), reeve.AlreadyExists)
 		for major, want := range map[int]string{-1: "2.0", 1: "1.1", 0: "0.1", 7: "0.0"} {
-			equal(t, view(t, db, func(s *store.Snap) (reeve.ScriptVersion, error) { return s.LastVersion(ctx, a.ID, major) }).Version(), want, "the last version")
+			equal(t, view(t, db, func(s *store.Snap) (reeve.ScriptVersion, error) { return s.Automations().LastVersion(ctx, a.ID, major) }).Version(), want, "the last version")
 		}
-		got := view(t, db, func(s *store.Snap) (reeve.ScriptVersion, error) { return s.GetScript(ctx, ws, "scr_1_1") })
+		got := view(t, db, func(s *store.Snap) (reeve.ScriptVersion, error) { return s.Automations().GetScript(ctx, ws, "scr_1_1") })
 		want := version(1, 1)
 		want.CreatedAt = got.CreatedAt
 		equal(t, fmt.Sprint(got), fmt.Sprint(want), "round trip")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetScript(ctx, "ws_two", "scr_1_1"); return err }), reeve.NotFound)
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetVersion(ctx, a.ID, 3, 0); return err }), reeve.NotFound)
-		list := view(t, db, func(s *store.Snap) ([]reeve.ScriptVersion, error) { return s.ListVersions(ctx, a.ID, 3) })
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Automations().GetScript(ctx, "ws_two", "scr_1_1"); return err }), reeve.NotFound)
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Automations().GetVersion(ctx, a.ID, 3, 0); return err }), reeve.NotFound)
+		list := view(t, db, func(s *store.Snap) ([]reeve.ScriptVersion, error) { return s.Automations().ListVersions(ctx, a.ID, 3) })
 		equal(t, ids(list, func(v reeve.ScriptVersion) string { return v.Version() + v.Source }), ids([]string{"2.0", "1.1", "1.0"}, func(s string) string { return s }), "newest first, without text")
 
 		now := reeve.FromMillis(reeve.Millis(reeve.Now()))
 		update(t, db, func(tx *store.Tx) error {
-			return tx.PutAutomation(ctx, reeve.Automation{AgentID: a.ID, WorkspaceID: ws, ScriptID: "scr_2_0"})
+			return tx.Automations().PutAutomation(ctx, reeve.Automation{AgentID: a.ID, WorkspaceID: ws, ScriptID: "scr_2_0"})
 		})
 		update(t, db, func(tx *store.Tx) error {
-			return tx.PutAutomation(ctx, reeve.Automation{AgentID: a.ID, WorkspaceID: ws, ScriptID: "scr_1_1", PausedAt: &now, PausedRun: "run_1"})
+			return tx.Automations().PutAutomation(ctx, reeve.Automation{AgentID: a.ID, WorkspaceID: ws, ScriptID: "scr_1_1", PausedAt: &now, PausedRun: "run_1"})
 		})
-		m := view(t, db, func(s *store.Snap) (reeve.Automation, error) { return s.GetAutomation(ctx, ws, "one") })
+		m := view(t, db, func(s *store.Snap) (reeve.Automation, error) { return s.Automations().GetAutomation(ctx, ws, "one") })
 		equal(t, fmt.Sprint(m.Version, m.PausedAt.Equal(now), m.PausedRun, m.Name, is()), "1.1truerun_1onetrue", "rolled back and paused")
-		equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.Paused(ctx, a.ID) }), true, "paused")
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Automation, error) { return s.ListAutomations(ctx, ws, "", 10) })), 1, "listed")
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Automation, error) { return s.ListAutomations(ctx, "ws_two", "", 10) })), 0, "listed elsewhere")
+		equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.Automations().Paused(ctx, a.ID) }), true, "paused")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Automation, error) {
+			return s.Automations().ListAutomations(ctx, ws, "", 10)
+		})), 1, "listed")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Automation, error) {
+			return s.Automations().ListAutomations(ctx, "ws_two", "", 10)
+		})), 0, "listed elsewhere")
 	},
 	"script run": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
@@ -60,7 +64,7 @@ var automations = map[string]func(*testing.T, *store.DB){
 		insert := func(want bool) {
 			t.Helper()
 			update(t, db, func(tx *store.Tx) error {
-				ok, err := tx.InsertScriptRun(ctx, r)
+				ok, err := tx.Automations().InsertScriptRun(ctx, r)
 				equal(t, ok, want, "the first word counts")
 				return err
 			})
@@ -69,25 +73,27 @@ var automations = map[string]func(*testing.T, *store.DB){
 		r.Type = reeve.ProductionRun
 		insert(false)
 		for _, script := range []string{"scr_1", "scr_2"} {
-			update(t, db, func(tx *store.Tx) error { return tx.BeginScriptRun(ctx, "key", "run_1", script) })
+			update(t, db, func(tx *store.Tx) error { return tx.Automations().BeginScriptRun(ctx, "key", "run_1", script) })
 		}
 		r = reeve.ScriptRun{RunKey: "key", Class: reeve.LogicFailure, Progress: reeve.Progress{Done: 2, Current: "x", Spent: reeve.Amount{Micros: 3}}, Log: "a\x00b"}
-		update(t, db, func(tx *store.Tx) error { return tx.MoveScriptRun(ctx, r) })
+		update(t, db, func(tx *store.Tx) error { return tx.Automations().MoveScriptRun(ctx, r) })
 		update(t, db, func(tx *store.Tx) error {
-			got, ok, err := tx.FindScriptRunOf(ctx, ws, "run_1")
+			got, ok, err := tx.Automations().FindScriptRunOf(ctx, ws, "run_1")
 			equal(t, fmt.Sprint(ok, got.Type, got.ScriptID, got.Class, got.Progress == r.Progress, got.Log), "truedryscr_1logictruea\uFFFDb", "round trip")
-			if _, other, err := tx.FindScriptRunOf(ctx, "ws_two", "run_1"); other || err != nil {
+			if _, other, err := tx.Automations().FindScriptRunOf(ctx, "ws_two", "run_1"); other || err != nil {
 				t.Error("seen from another workspace", err)
 			}
 			return err
 		})
 		call := reeve.PlannedCall{Ordinal: 1, ItemID: "i", Title: "I", Attempt: 1, Tool: "echo", Args: `{}`, Preview: "+ a", Base: "b", Operation: "op_1"}
 		for range 2 {
-			update(t, db, func(tx *store.Tx) error { return tx.InsertPlanned(ctx, ws, "run_1", call) })
+			update(t, db, func(tx *store.Tx) error { return tx.Automations().InsertPlanned(ctx, ws, "run_1", call) })
 		}
 		op := operation("op_1", reeve.Committed)
 		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, op) })
-		planned := view(t, db, func(s *store.Snap) ([]reeve.PlannedCall, error) { return s.ListPlanned(ctx, ws, "run_1", 0, 10) })
+		planned := view(t, db, func(s *store.Snap) ([]reeve.PlannedCall, error) {
+			return s.Automations().ListPlanned(ctx, ws, "run_1", 0, 10)
+		})
 		call.State = reeve.Committed
 		equal(t, len(planned), 1, "planned once")
 		equal(t, planned[0], call, "with what became of it")
@@ -102,21 +108,21 @@ func items(t *testing.T, db *store.DB) {
 		return reeve.Item{AgentID: a.ID, WorkspaceID: ws, ID: id, Title: "Title " + id + " " + run, Attempt: 1, CreatedBy: "automation", LastRun: run}
 	}
 	enter := func(v reeve.Item) error {
-		return db.Update(ctx, func(tx *store.Tx) error { return tx.EnterItem(ctx, v, "scr_1") })
+		return db.Update(ctx, func(tx *store.Tx) error { return tx.Automations().EnterItem(ctx, v, "scr_1") })
 	}
 	leave := func(v reeve.Item, s reeve.ItemState) {
 		t.Helper()
 		v.State = s
-		update(t, db, func(tx *store.Tx) error { return tx.LeaveItem(ctx, v) })
+		update(t, db, func(tx *store.Tx) error { return tx.Automations().LeaveItem(ctx, v) })
 	}
 	get := func(id string) reeve.Item {
 		t.Helper()
-		return view(t, db, func(s *store.Snap) (reeve.Item, error) { return s.GetItem(ctx, a.ID, id) })
+		return view(t, db, func(s *store.Snap) (reeve.Item, error) { return s.Automations().GetItem(ctx, a.ID, id) })
 	}
 	// K14: concurrent starts of one id make one row.
 	must(t, firstOf(race(16, func(int) error { return enter(item("a", "run_1")) })))
 	equal(t, view(t, db, func(s *store.Snap) (reeve.ItemList, error) {
-		return s.ListLedger(ctx, a.ID, reeve.ItemFilter{Limit: 10})
+		return s.Automations().ListLedger(ctx, a.ID, reeve.ItemFilter{Limit: 10})
 	}).Total, 1, "rows")
 	other := item("a", "run_9")
 	other.AgentID = "agt_two"
@@ -134,9 +140,9 @@ func items(t *testing.T, db *store.DB) {
 
 	settle := func(to reeve.ItemState) error {
 		return db.Update(ctx, func(tx *store.Tx) error {
-			was, err := tx.GetItem(ctx, a.ID, "a")
+			was, err := tx.Automations().GetItem(ctx, a.ID, "a")
 			if err == nil {
-				_, err = tx.SettleItem(ctx, was, to, "because")
+				_, err = tx.Automations().SettleItem(ctx, was, to, "because")
 			}
 			return err
 		})
@@ -151,7 +157,7 @@ func items(t *testing.T, db *store.DB) {
 	wantCode(t, enter(second), reeve.Conflict)
 	leave(second, reeve.ItemDone)
 	equal(t, get("a").State, reeve.ItemSkipped, "a person's word stays")
-	attempts := view(t, db, func(s *store.Snap) ([]reeve.ItemAttempt, error) { return s.ListAttempts(ctx, a.ID, "a") })
+	attempts := view(t, db, func(s *store.Snap) ([]reeve.ItemAttempt, error) { return s.Automations().ListAttempts(ctx, a.ID, "a") })
 	equal(t, ids(attempts, func(v reeve.ItemAttempt) string { return fmt.Sprint(v.Attempt, v.State, v.FirstRun, v.LastRun) }),
 		ids([]string{"1donerun_1run_2", "2skippedrun_3run_3"}, func(s string) string { return s }), "attempts")
 
@@ -161,7 +167,7 @@ func items(t *testing.T, db *store.DB) {
 	list := func(f reeve.ItemFilter) string {
 		t.Helper()
 		must(t, f.Validate())
-		l := view(t, db, func(s *store.Snap) (reeve.ItemList, error) { return s.ListLedger(ctx, a.ID, f) })
+		l := view(t, db, func(s *store.Snap) (reeve.ItemList, error) { return s.Automations().ListLedger(ctx, a.ID, f) })
 		return fmt.Sprint(ids(l.Items, func(v reeve.Item) string { return v.ID }), l.Total, l.HasMore)
 	}
 	equal(t, list(reeve.ItemFilter{Limit: 2, State: reeve.ItemProcessing}), fmt.Sprint(ids([]string{"b4", "b3"}, func(s string) string { return s }), 5, true), "a page")

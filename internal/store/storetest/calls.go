@@ -20,7 +20,7 @@ func record(t *testing.T, db *store.DB, thread, run string, change func(*store.C
 		if change != nil {
 			change(&c)
 		}
-		return tx.InsertCall(t.Context(), c, store.Judged{Revision: 1})
+		return tx.Ledger().InsertCall(t.Context(), c, store.Judged{Revision: 1})
 	})
 	return c
 }
@@ -33,7 +33,7 @@ var calls = map[string]func(*testing.T, *store.DB){
 		say := func() (id string) {
 			update(t, db, func(tx *store.Tx) error {
 				id = tx.NewID(reeve.PrefixMessage)
-				return tx.AppendMessage(ctx, reeve.Message{ID: id, WorkspaceID: ws, ThreadID: "th", AgentID: "agt_one", Kind: reeve.Thought, Content: "hm", RunID: "run_1"})
+				return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: id, WorkspaceID: ws, ThreadID: "th", AgentID: "agt_one", Kind: reeve.Thought, Content: "hm", RunID: "run_1"})
 			})
 			return id
 		}
@@ -51,7 +51,7 @@ var calls = map[string]func(*testing.T, *store.DB){
 		record(t, db, "another", "run_2", nil)
 		all = append(all, say())
 
-		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "", 100) })
+		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().ListMessages(ctx, ws, "th", "", 100) })
 		equal(t, ids(list, func(m reeve.Message) string { return m.ID }), strings.Join(all, " "), "the thread, in order")
 		for i, m := range list {
 			before := ""
@@ -65,16 +65,16 @@ var calls = map[string]func(*testing.T, *store.DB){
 			equal(t, m.Content+" "+string(m.Metadata)+" "+m.RunID+" "+m.AgentID, `{"n":1} {"type":"tool_call", "n": 1.0} run_1 agt_one`, "what was asked")
 			answer := list[i+1]
 			equal(t, fmt.Sprint(answer.Kind, " ", answer.ActionID, " ", answer.OperationID == m.OperationID, " ", answer.Content), "tool_result "+m.ID+" true binary \uFFFD end", "what was answered")
-			op := view(t, db, func(s *store.Snap) (reeve.Operation, error) { return s.GetOperation(ctx, ws, m.OperationID) })
+			op := view(t, db, func(s *store.Snap) (reeve.Operation, error) { return s.Ledger().GetOperation(ctx, ws, m.OperationID) })
 			equal(t, fmt.Sprint(op.CallID, op.ResultID, op.State, op.Spent.Tokens), fmt.Sprint(m.ID, answer.ID, reeve.Committed, 5), "its operation")
 		}
 		for size := 1; size <= 4; size++ {
 			for which, read := range map[string]func(s *store.Snap, after string) ([]reeve.Message, error){
 				"thread": func(s *store.Snap, after string) ([]reeve.Message, error) {
-					return s.ListMessages(ctx, ws, "th", after, size)
+					return s.Ledger().ListMessages(ctx, ws, "th", after, size)
 				},
 				"run": func(s *store.Snap, after string) ([]reeve.Message, error) {
-					return s.RunMessages(ctx, ws, "run_1", after, size)
+					return s.Ledger().RunMessages(ctx, ws, "run_1", after, size)
 				},
 			} {
 				var got []string
@@ -92,10 +92,10 @@ var calls = map[string]func(*testing.T, *store.DB){
 			}
 		}
 		last := view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
-			return s.TurnMessages(ctx, ws, []string{"run_1", "run_none"}, 4)
+			return s.Ledger().TurnMessages(ctx, ws, []string{"run_1", "run_none"}, 4)
 		})
 		equal(t, ids(last, func(m reeve.Message) string { return m.ID }), strings.Join(all[len(all)-4:], " "), "the last of a turn")
-		spent := view(t, db, func(s *store.Snap) (reeve.Amount, error) { return s.RunSpent(ctx, "run_1") })
+		spent := view(t, db, func(s *store.Snap) (reeve.Amount, error) { return s.Runs().RunSpent(ctx, "run_1") })
 		equal(t, fmt.Sprint(spent.Calls, spent.Tokens), "6 30", "what the run spent")
 	},
 
@@ -121,7 +121,7 @@ var calls = map[string]func(*testing.T, *store.DB){
 				if c.Operation.RunID = fmt.Sprint("run_", i%4); i%2 == 1 {
 					c.Result = &store.CallResult{ID: "msg_result_of_" + made[i], Info: []byte("{}")}
 				}
-				return tx.InsertCall(ctx, c, store.Judged{Revision: 1})
+				return tx.Ledger().InsertCall(ctx, c, store.Judged{Revision: 1})
 			})
 		}
 		linked := func(list []reeve.Message) {
@@ -137,7 +137,9 @@ var calls = map[string]func(*testing.T, *store.DB){
 		for size := 1; size <= len(all); size++ {
 			var got []string
 			for after := ""; len(got) < len(all); {
-				list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", after, size) })
+				list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+					return s.Ledger().ListMessages(ctx, ws, "th", after, size)
+				})
 				linked(list)
 				for _, m := range list {
 					got, after = append(got, m.ID), store.Place(m)
@@ -147,13 +149,13 @@ var calls = map[string]func(*testing.T, *store.DB){
 		}
 		for i := range 4 { // each with others' between
 			list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
-				list, err := s.WholeRun(ctx, ws, fmt.Sprint("run_", i))
-				return list, errors.Join(err, s.SetPrevious(ctx, list))
+				list, err := s.Ledger().WholeRun(ctx, ws, fmt.Sprint("run_", i))
+				return list, errors.Join(err, s.Ledger().SetPrevious(ctx, list))
 			})
 			equal(t, len(list), 2+2*(i%2), "messages of a run")
 			linked(list)
 		}
-		none := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return nil, s.SetPrevious(ctx, nil) })
+		none := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return nil, s.Ledger().SetPrevious(ctx, nil) })
 		equal(t, len(none), 0, "nothing")
 	},
 
@@ -164,13 +166,15 @@ var calls = map[string]func(*testing.T, *store.DB){
 			return db.Update(t.Context(), func(tx *store.Tx) error {
 				c := finished(tx.NewID(reeve.PrefixMessage), "th", tx.NewID(reeve.PrefixMessage))
 				c.Operation.ID, c.Operation.State = id, s
-				return tx.InsertCall(t.Context(), c, store.Judged{Revision: revision})
+				return tx.Ledger().InsertCall(t.Context(), c, store.Judged{Revision: revision})
 			})
 		}
 		wantAs[store.Taken](t, try(used.Operation.ID, reeve.Committed, 1))
 		wantAs[store.Stale](t, try("op_new", reeve.Committed, 2))
 		wantCode(t, try("op_new", reeve.Unknown, 1), reeve.Conflict) // a state that nothing begins in
 		equal(t, len(operations(t, db)), 1, "operations")
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(t.Context(), ws, "th", "", 100) })), 2, "entries")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+			return s.Ledger().ListMessages(t.Context(), ws, "th", "", 100)
+		})), 2, "entries")
 	},
 }

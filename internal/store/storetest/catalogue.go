@@ -16,11 +16,11 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
-			_, err := tx.InsertWorkspace(ctx, ws, "again")
+			_, err := tx.Agents().InsertWorkspace(ctx, ws, "again")
 			return err
 		}), reeve.AlreadyExists)
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Workspace, error) { return s.ListWorkspaces(ctx) })), 2, "workspaces")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetWorkspace(ctx, "none"); return err }), reeve.NotFound)
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Workspace, error) { return s.Agents().ListWorkspaces(ctx) })), 2, "workspaces")
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().GetWorkspace(ctx, "none"); return err }), reeve.NotFound)
 
 		equal(t, revision(t, db, ws), 1, "revision of a new workspace")
 		update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
@@ -31,13 +31,13 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		equal(t, revision(t, db, "ws_two"), 2, "the other's after TouchAll")
 
 		at := reeve.Now()
-		update(t, db, func(tx *store.Tx) error { return tx.StopWorkspace(ctx, ws, at, "drill") })
-		w := view(t, db, func(s *store.Snap) (reeve.Workspace, error) { return s.GetWorkspace(ctx, ws) })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, ws, at, "drill") })
+		w := view(t, db, func(s *store.Snap) (reeve.Workspace, error) { return s.Agents().GetWorkspace(ctx, ws) })
 		if w.StoppedAt == nil || !w.StoppedAt.Equal(at) || w.StopReason != "drill" || w.Revision != 4 {
 			t.Fatalf("stopped: %+v", w)
 		}
-		update(t, db, func(tx *store.Tx) error { return tx.StopWorkspace(ctx, ws, time.Time{}, "") })
-		w = view(t, db, func(s *store.Snap) (reeve.Workspace, error) { return s.GetWorkspace(ctx, ws) })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, ws, time.Time{}, "") })
+		w = view(t, db, func(s *store.Snap) (reeve.Workspace, error) { return s.Agents().GetWorkspace(ctx, ws) })
 		if w.StoppedAt != nil || w.Revision != 5 {
 			t.Fatalf("started again: %+v", w)
 		}
@@ -49,9 +49,9 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		stopped := reeve.Now().Add(-time.Minute)
 		a.Name, a.Config, a.Policy, a.StoppedAt = "Zoë 🦉", []byte(`{ "b": 1,  "a": [1.50] }`), reeve.Policy{Tools: map[string]reeve.Answer{"echo": reeve.Ask}, Tiers: map[reeve.Tier]reeve.Answer{reeve.Privileged: reeve.Deny}}, &stopped
 		a.Categories = []string{"general", "mail"}
-		update(t, db, func(tx *store.Tx) error { return tx.UpdateAgent(ctx, a) })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, a) })
 		equal(t, revision(t, db, ws), 2, "after UpdateAgent")
-		got := view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.GetAgent(ctx, ws, a.ID) })
+		got := view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.Agents().GetAgent(ctx, ws, a.ID) })
 		if got.UpdatedAt.Before(got.CreatedAt) {
 			t.Fatalf("updated %v before it was made %v", got.UpdatedAt, got.CreatedAt)
 		}
@@ -59,33 +59,33 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		if !reflect.DeepEqual(got, a) {
 			t.Fatalf("round trip:\n got %+v\nwant %+v", got, a)
 		}
-		equal(t, view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.GetAgent(ctx, ws, a.Name) }).ID, a.ID, "by name")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetAgent(ctx, "ws_two", a.ID); return err }), reeve.NotFound)
+		equal(t, view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.Agents().GetAgent(ctx, ws, a.Name) }).ID, a.ID, "by name")
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().GetAgent(ctx, "ws_two", a.ID); return err }), reeve.NotFound)
 
 		// An id goes before another agent's name.
 		update(t, db, func(tx *store.Tx) error {
-			return tx.InsertAgent(ctx, reeve.Agent{ID: "agt_0", WorkspaceID: ws, Name: a.ID, Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, CreatedAt: tx.Now()})
+			return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_0", WorkspaceID: ws, Name: a.ID, Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, CreatedAt: tx.Now()})
 		})
-		equal(t, view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.GetAgent(ctx, ws, a.ID) }).ID, a.ID, "by id")
+		equal(t, view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.Agents().GetAgent(ctx, ws, a.ID) }).ID, a.ID, "by id")
 
 		same := reeve.Agent{ID: "agt_other", WorkspaceID: ws, Name: a.Name, Kind: "assistant", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, CreatedAt: reeve.Now()}
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.InsertAgent(ctx, same) }), reeve.AlreadyExists)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().InsertAgent(ctx, same) }), reeve.AlreadyExists)
 		same.WorkspaceID = "ws_two" // names are a workspace's own
-		update(t, db, func(tx *store.Tx) error { return tx.InsertAgent(ctx, same) })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().InsertAgent(ctx, same) })
 		taken := got
 		taken.ID, taken.Name = "agt_0", a.Name
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.UpdateAgent(ctx, taken) }), reeve.AlreadyExists)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, taken) }), reeve.AlreadyExists)
 		foreign := same
 		foreign.WorkspaceID, foreign.Name = ws, "stolen" // an agent of another workspace is not there
-		update(t, db, func(tx *store.Tx) error { return tx.UpdateAgent(ctx, foreign) })
-		equal(t, view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.GetAgent(ctx, "ws_two", same.ID) }).Name, a.Name, "the other workspace's agent")
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, foreign) })
+		equal(t, view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.Agents().GetAgent(ctx, "ws_two", same.ID) }).Name, a.Name, "the other workspace's agent")
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
-			return tx.InsertAgent(ctx, reeve.Agent{ID: "agt_lost", WorkspaceID: "none", Name: "lost", CreatedAt: tx.Now()})
+			return tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_lost", WorkspaceID: "none", Name: "lost", CreatedAt: tx.Now()})
 		}), reeve.NotFound)
 
 		update(t, db, func(tx *store.Tx) error {
 			for _, n := range []string{"b", "a", "B", "_", "é"} {
-				if err := tx.InsertAgent(ctx, reeve.Agent{ID: "agt_" + n, WorkspaceID: "ws_two", Name: n, Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}); err != nil {
+				if err := tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_" + n, WorkspaceID: "ws_two", Name: n, Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}); err != nil {
 					return err
 				}
 			}
@@ -93,7 +93,7 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		})
 		var names []string
 		for after := ""; ; {
-			page := view(t, db, func(s *store.Snap) ([]reeve.Agent, error) { return s.ListAgents(ctx, "ws_two", after, 2) })
+			page := view(t, db, func(s *store.Snap) ([]reeve.Agent, error) { return s.Agents().ListAgents(ctx, "ws_two", after, 2) })
 			if len(page) == 0 {
 				break
 			}
@@ -109,18 +109,18 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error {
-			return tx.PutProfile(ctx, ws, reeve.Profile{Kind: "general", Capabilities: []string{"x"}})
+			return tx.Agents().PutProfile(ctx, ws, reeve.Profile{Kind: "general", Capabilities: []string{"x"}})
 		})
 		update(t, db, func(tx *store.Tx) error {
-			return tx.PutProfile(ctx, ws, reeve.Profile{Kind: "general", Capabilities: []string{"x", "y"}})
+			return tx.Agents().PutProfile(ctx, ws, reeve.Profile{Kind: "general", Capabilities: []string{"x", "y"}})
 		})
 		equal(t, revision(t, db, ws), 3, "after two puts")
-		list := view(t, db, func(s *store.Snap) ([]reeve.Profile, error) { return s.ListProfiles(ctx, ws) })
+		list := view(t, db, func(s *store.Snap) ([]reeve.Profile, error) { return s.Agents().ListProfiles(ctx, ws) })
 		if len(list) != 1 || !reflect.DeepEqual(list[0].Capabilities, []string{"x", "y"}) {
 			t.Fatalf("profiles: %v", list)
 		}
 		update(t, db, func(tx *store.Tx) error {
-			_, ok, err := tx.GetProfile(ctx, "ws_two", "general")
+			_, ok, err := tx.Agents().GetProfile(ctx, "ws_two", "general")
 			equal(t, ok, false, "a profile of another workspace")
 			return err
 		})
@@ -133,79 +133,79 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 			ConfigSchema: []byte(`{}`), HandlerKey: "h", Category: "web", Pack: "p", Tier: reeve.Privileged, Effect: reeve.Keyed, Capability: "net", Risk: reeve.HighRisk,
 			TimeoutMS: 1234, Retry: reeve.Retry{Attempts: 3, DelayMS: 10, MaxMS: 20}, Identity: []string{"a", "b"}, Previews: true,
 			Cost: reeve.Amount{Calls: 1, Tokens: 2, Micros: 3, Millis: 4}, Version: 7, Spec: []byte(`{"url":"https://x/?a=1&b=<2>"}`), CreatedAt: reeve.Now()}
-		update(t, db, func(tx *store.Tx) error { return tx.PutTool(ctx, v) })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().PutTool(ctx, v) })
 		equal(t, revision(t, db, ws), 2, "after PutTool")
-		got := view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.GetTool(ctx, ws, "full") })
+		got := view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.Agents().GetTool(ctx, ws, "full") })
 		if !reflect.DeepEqual(got, v) {
 			t.Fatalf("round trip:\n got %+v\nwant %+v", got, v)
 		}
 		equal(t, got.Fingerprint(), v.Fingerprint(), "fingerprint")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetTool(ctx, "ws_two", "full"); return err }), reeve.NotFound)
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().GetTool(ctx, "ws_two", "full"); return err }), reeve.NotFound)
 		v.Description, v.Version, v.CreatedAt = "other", 8, v.CreatedAt.Add(time.Hour) // the whole row is replaced
-		update(t, db, func(tx *store.Tx) error { return tx.PutTool(ctx, v) })
-		got = view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.GetTool(ctx, ws, "full") })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().PutTool(ctx, v) })
+		got = view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.Agents().GetTool(ctx, ws, "full") })
 		if got.Version != 8 || got.Description != "other" || !got.CreatedAt.Equal(v.CreatedAt) {
 			t.Fatalf("replaced: %+v", got)
 		}
 		update(t, db, func(tx *store.Tx) error {
 			for _, v := range []reeve.Tool{tool("", "echo"), tool("", "shared"), tool("ws_two", "theirs"), tool(ws, "shared")} {
-				if err := tx.PutTool(ctx, v); err != nil {
+				if err := tx.Agents().PutTool(ctx, v); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 		id := func(v reeve.Tool) string { return v.WorkspaceID + "/" + v.ID }
-		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.ListTools(ctx, ws, "") }), id), "/echo /shared ws_one/shared ws_one/full", "tools")
-		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.ListTools(ctx, ws, "web") }), id), "ws_one/full", "tools of a category")
-		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.GetTool(ctx, ws, "shared") })), "/shared", "the one all have goes first")
-		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.Shadowed(ctx) }), id), "ws_one/shared", "its own of that id")
-		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.GetTool(ctx, "ws_two", "shared") })), "/shared", "the one all have")
+		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.Agents().ListTools(ctx, ws, "") }), id), "/echo /shared ws_one/shared ws_one/full", "tools")
+		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.Agents().ListTools(ctx, ws, "web") }), id), "ws_one/full", "tools of a category")
+		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.Agents().GetTool(ctx, ws, "shared") })), "/shared", "the one all have goes first")
+		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.Agents().Shadowed(ctx) }), id), "ws_one/shared", "its own of that id")
+		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) { return s.Agents().GetTool(ctx, "ws_two", "shared") })), "/shared", "the one all have")
 
 		before := revision(t, db, ws)
-		update(t, db, func(tx *store.Tx) error { return tx.Attach(ctx, a, got, []byte(`{"k": "v"}`)) })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().Attach(ctx, a, got, []byte(`{"k": "v"}`)) })
 		equal(t, revision(t, db, ws), before+1, "after Attach")
-		list := view(t, db, func(s *store.Snap) ([]store.Attachment, error) { return s.ListAttachments(ctx, a.ID) })
+		list := view(t, db, func(s *store.Snap) ([]store.Attachment, error) { return s.Agents().ListAttachments(ctx, a.ID) })
 		if len(list) != 1 || list[0].Tool.ID != "full" || string(list[0].Config) != `{"k": "v"}` {
 			t.Fatalf("attachments: %+v", list)
 		}
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Attach(ctx, a, got, nil) }), reeve.AlreadyExists)
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Attach(ctx, a, tool("", "none"), nil) }), reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().Attach(ctx, a, got, nil) }), reeve.AlreadyExists)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().Attach(ctx, a, tool("", "none"), nil) }), reeve.NotFound)
 		gone := a
 		gone.ID, gone.Name, gone.Lifecycle = "agt_gone", "gone", reeve.AgentDestroyed
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
-			must(t, tx.InsertAgent(ctx, gone))
-			return tx.Attach(ctx, gone, got, nil)
+			must(t, tx.Agents().InsertAgent(ctx, gone))
+			return tx.Agents().Attach(ctx, gone, got, nil)
 		}), reeve.Conflict)
 		equal(t, revision(t, db, ws), before+1, "after refusals")
-		update(t, db, func(tx *store.Tx) error { return tx.Detach(ctx, a, "full") })
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Detach(ctx, a, "full") }), reeve.NotFound)
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().Detach(ctx, a, "full") })
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().Detach(ctx, a, "full") }), reeve.NotFound)
 		equal(t, revision(t, db, ws), before+2, "after Detach")
 
 		attached := func(agent string) int {
-			return len(view(t, db, func(s *store.Snap) ([]store.Attachment, error) { return s.ListAttachments(ctx, agent) }))
+			return len(view(t, db, func(s *store.Snap) ([]store.Attachment, error) { return s.Agents().ListAttachments(ctx, agent) }))
 		}
 		update(t, db, func(tx *store.Tx) error {
-			if err := tx.Attach(ctx, a, got, nil); err != nil {
+			if err := tx.Agents().Attach(ctx, a, got, nil); err != nil {
 				return err
 			}
-			return tx.Attach(ctx, a, tool("", "echo"), nil)
+			return tx.Agents().Attach(ctx, a, tool("", "echo"), nil)
 		})
-		update(t, db, func(tx *store.Tx) error { return tx.DeleteTool(ctx, ws, "full") })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().DeleteTool(ctx, ws, "full") })
 		equal(t, attached(a.ID), 1, "attachments after DeleteTool")
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.DeleteTool(ctx, ws, "full") }), reeve.NotFound)
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.DeleteTool(ctx, ws, "echo") }), reeve.NotFound)
-		update(t, db, func(tx *store.Tx) error { return tx.DeleteAgent(ctx, ws, a.ID) })
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().DeleteTool(ctx, ws, "full") }), reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().DeleteTool(ctx, ws, "echo") }), reeve.NotFound)
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().DeleteAgent(ctx, ws, a.ID) })
 		equal(t, attached(a.ID), 0, "attachments after DeleteAgent")
 	},
 
 	"attach once": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		a := setUp(t, db)
-		update(t, db, func(tx *store.Tx) error { return tx.PutTool(ctx, tool("", "echo")) })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().PutTool(ctx, tool("", "echo")) })
 		before := revision(t, db, ws)
 		errs := race(16, func(int) error {
-			return db.Update(ctx, func(tx *store.Tx) error { return tx.Attach(ctx, a, tool("", "echo"), nil) })
+			return db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().Attach(ctx, a, tool("", "echo"), nil) })
 		})
 		exactlyOne(t, errs, reeve.AlreadyExists)
 		equal(t, revision(t, db, ws), before+1, "revision")
@@ -215,13 +215,13 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		a := setUp(t, db)
 		for what, change := range map[string]func(*store.Tx) error{
-			"an agent": func(tx *store.Tx) error { return firstOf([]error{tx.Revise(ctx, ws), tx.ChangeAgent(ctx, a)}) },
+			"an agent": func(tx *store.Tx) error { return firstOf([]error{tx.Revise(ctx, ws), tx.Agents().ChangeAgent(ctx, a)}) },
 			"a tool": func(tx *store.Tx) error {
-				return firstOf([]error{tx.Touch(ctx, ws), tx.PutTool(ctx, tool(ws, "mine"))})
+				return firstOf([]error{tx.Touch(ctx, ws), tx.Agents().PutTool(ctx, tool(ws, "mine"))})
 			},
-			"a secret": func(tx *store.Tx) error { return tx.PutSecret(ctx, ws, "key", "value") },
+			"a secret": func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, ws, "key", "value") },
 			"a subscription": func(tx *store.Tx) error {
-				return tx.InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID})
+				return tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID})
 			},
 			"two of them": func(tx *store.Tx) error {
 				return firstOf([]error{tx.Touch(ctx, ws), tx.Touch(ctx, "ws_two"), tx.Touch(ctx, ws)})
@@ -236,14 +236,14 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 			equal(t, revision(t, db, "ws_two"), other, "that of the other workspace after %s", what)
 		}
 		before := revision(t, db, ws)
-		update(t, db, func(tx *store.Tx) error { return tx.DeleteSecret(ctx, ws, "key") })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().DeleteSecret(ctx, ws, "key") })
 		equal(t, revision(t, db, ws), before+1, "the revision after a secret was removed")
 	},
 }
 
 func revision(t testing.TB, db *store.DB, workspace string) int64 {
 	t.Helper()
-	return view(t, db, func(s *store.Snap) (reeve.Workspace, error) { return s.GetWorkspace(t.Context(), workspace) }).Revision
+	return view(t, db, func(s *store.Snap) (reeve.Workspace, error) { return s.Agents().GetWorkspace(t.Context(), workspace) }).Revision
 }
 
 // race runs f n times at once.

@@ -25,10 +25,10 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		for name, body := range map[string][]byte{"nil": nil, "empty": {}, "binary": {0, 1, 255, 0, 254, '\'', 0}, "text": []byte("ünïcode"), "big": big} {
 			var hash string
 			update(t, db, func(tx *store.Tx) (err error) {
-				if hash, err = tx.PutPayload(ctx, ws, store.Output, body); err != nil {
+				if hash, err = tx.Ledger().PutPayload(ctx, ws, store.Output, body); err != nil {
 					return err
 				}
-				_, err = tx.PutPayload(ctx, ws, store.Output, body) // once is enough
+				_, err = tx.Ledger().PutPayload(ctx, ws, store.Output, body) // once is enough
 				return err
 			})
 			equal(t, hash, reeve.Hash(body), "address of %s", name)
@@ -42,23 +42,31 @@ var keeping = map[string]func(*testing.T, *store.DB){
 				if n >= 0 && n < to-from {
 					to = from + n
 				}
-				got := view(t, db, func(s *store.Snap) (store.Slice, error) { return s.GetPayload(ctx, ws, store.Output, hash, offset, n) })
+				got := view(t, db, func(s *store.Snap) (store.Slice, error) {
+					return s.Ledger().GetPayload(ctx, ws, store.Output, hash, offset, n)
+				})
 				if !bytes.Equal(got.Body, body[from:to]) || got.Size != len(body) {
 					t.Fatalf("%s from %d, %d bytes: got %d bytes of %d, want %d of %d", name, offset, n, len(got.Body), got.Size, to-from, len(body))
 				}
 			}
-			wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetPayload(ctx, "ws_two", store.Output, hash, 0, 1); return err }), reeve.NotFound)
-			wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetPayload(ctx, ws, store.Output, hash, -1, 1); return err }), reeve.Validation)
+			wantCode(t, db.View(ctx, func(s *store.Snap) error {
+				_, err := s.Ledger().GetPayload(ctx, "ws_two", store.Output, hash, 0, 1)
+				return err
+			}), reeve.NotFound)
+			wantCode(t, db.View(ctx, func(s *store.Snap) error {
+				_, err := s.Ledger().GetPayload(ctx, ws, store.Output, hash, -1, 1)
+				return err
+			}), reeve.Validation)
 		}
 		// The caller's buffer is the caller's again as soon as the call returns.
 		buffer := []byte("kept")
 		update(t, db, func(tx *store.Tx) error {
-			_, err := tx.PutPayload(ctx, ws, store.Output, buffer)
+			_, err := tx.Ledger().PutPayload(ctx, ws, store.Output, buffer)
 			copy(buffer, "lost")
 			return err
 		})
 		got := view(t, db, func(s *store.Snap) (store.Slice, error) {
-			return s.GetPayload(ctx, ws, store.Output, reeve.Hash([]byte("kept")), 0, -1)
+			return s.Ledger().GetPayload(ctx, ws, store.Output, reeve.Hash([]byte("kept")), 0, -1)
 		})
 		equal(t, string(got.Body), "kept", "what was put")
 	},
@@ -70,10 +78,13 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		for i, kept := range [][]store.Use{{store.Undo}, {store.Talk}, {store.Undo, store.Talk, store.Undo}, {store.Undo, store.Output}, {store.Output, store.Undo}, all} {
 			body := fmt.Appendf(nil, "body %d", i)
 			for _, use := range kept {
-				update(t, db, func(tx *store.Tx) error { _, err := tx.PutPayload(ctx, ws, use, body); return err })
+				update(t, db, func(tx *store.Tx) error { _, err := tx.Ledger().PutPayload(ctx, ws, use, body); return err })
 			}
 			for _, use := range all {
-				err := db.View(ctx, func(s *store.Snap) error { _, err := s.GetPayload(ctx, ws, use, reeve.Hash(body), 0, -1); return err })
+				err := db.View(ctx, func(s *store.Snap) error {
+					_, err := s.Ledger().GetPayload(ctx, ws, use, reeve.Hash(body), 0, -1)
+					return err
+				})
 				if slices.Contains(kept, use) {
 					must(t, err)
 				} else {
@@ -83,11 +94,11 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		}
 		// What it is in one workspace says nothing of another.
 		update(t, db, func(tx *store.Tx) error {
-			_, err := tx.PutPayload(ctx, "ws_two", store.Output, []byte("body 0"))
+			_, err := tx.Ledger().PutPayload(ctx, "ws_two", store.Output, []byte("body 0"))
 			return err
 		})
 		wantCode(t, db.View(ctx, func(s *store.Snap) error {
-			_, err := s.GetPayload(ctx, ws, store.Output, reeve.Hash([]byte("body 0")), 0, -1)
+			_, err := s.Ledger().GetPayload(ctx, ws, store.Output, reeve.Hash([]byte("body 0")), 0, -1)
 			return err
 		}), reeve.NotFound)
 	},
@@ -98,7 +109,7 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		put := func(body string, uses ...store.Use) (at time.Time) {
 			update(t, db, func(tx *store.Tx) (err error) {
 				for _, use := range uses {
-					_, err = tx.PutPayload(ctx, ws, use, []byte(body))
+					_, err = tx.Ledger().PutPayload(ctx, ws, use, []byte(body))
 					must(t, err)
 				}
 				at = tx.Now()
@@ -120,7 +131,7 @@ var keeping = map[string]func(*testing.T, *store.DB){
 			for _, body := range []string{"output", "old file", "both", "said", "said and shown", "young"} {
 				for _, use := range []store.Use{store.Output, store.Undo, store.Talk} {
 					if db.View(ctx, func(s *store.Snap) error {
-						_, err := s.GetPayload(ctx, ws, use, reeve.Hash([]byte(body)), 0, -1)
+						_, err := s.Ledger().GetPayload(ctx, ws, use, reeve.Hash([]byte(body)), 0, -1)
 						return err
 					}) == nil {
 						got = append(got, body)
@@ -131,9 +142,9 @@ var keeping = map[string]func(*testing.T, *store.DB){
 			return got
 		}
 		for _, want := range []int64{2, 1, 0} {
-			equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.HasForgettable(ctx, now) }), want > 0, "more to forget")
+			equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.Ledger().HasForgettable(ctx, now) }), want > 0, "more to forget")
 			update(t, db, func(tx *store.Tx) error {
-				n, err := tx.ForgetPayloads(ctx, now, 2)
+				n, err := tx.Ledger().ForgetPayloads(ctx, now, 2)
 				equal(t, n, want, "forgotten")
 				return err
 			})
@@ -145,20 +156,20 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error {
-			if err := tx.PutSecret(ctx, ws, "key", "first"); err != nil {
+			if err := tx.Agents().PutSecret(ctx, ws, "key", "first"); err != nil {
 				return err
 			}
-			return tx.PutSecret(ctx, ws, "empty", "")
+			return tx.Agents().PutSecret(ctx, ws, "empty", "")
 		})
-		update(t, db, func(tx *store.Tx) error { return tx.PutSecret(ctx, ws, "key", "s3cret\x00ü") })
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.GetSecret(ctx, ws, "key") }), "s3cret\x00ü", "secret")
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.GetSecret(ctx, ws, "empty") }), "", "empty secret")
-		list := view(t, db, func(s *store.Snap) ([]reeve.SecretName, error) { return s.ListSecrets(ctx, ws) })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, ws, "key", "s3cret\x00ü") })
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Agents().GetSecret(ctx, ws, "key") }), "s3cret\x00ü", "secret")
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Agents().GetSecret(ctx, ws, "empty") }), "", "empty secret")
+		list := view(t, db, func(s *store.Snap) ([]reeve.SecretName, error) { return s.Agents().ListSecrets(ctx, ws) })
 		equal(t, ids(list, func(n reeve.SecretName) string { return n.Name }), "empty key", "names")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetSecret(ctx, "ws_two", "key"); return err }), reeve.NotFound)
-		update(t, db, func(tx *store.Tx) error { return tx.DeleteSecret(ctx, ws, "key") })
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.DeleteSecret(ctx, ws, "key") }), reeve.NotFound)
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.PutSecret(ctx, "none", "key", "v") }), reeve.NotFound)
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().GetSecret(ctx, "ws_two", "key"); return err }), reeve.NotFound)
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().DeleteSecret(ctx, ws, "key") })
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().DeleteSecret(ctx, ws, "key") }), reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, "none", "key", "v") }), reeve.NotFound)
 	},
 
 	"tokens": func(t *testing.T, db *store.DB) {
@@ -166,11 +177,11 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		setUp(t, db)
 		expires := reeve.Now().Add(time.Hour)
 		c := store.Credential{AccessToken: reeve.AccessToken{ID: "tok_1", Name: "laptop", User: "ann", Role: reeve.Member, Workspaces: []string{ws, "ws_two", ws}, CreatedAt: reeve.Now(), ExpiresAt: &expires}, Hash: "h"}
-		update(t, db, func(tx *store.Tx) error { return tx.InsertCredential(ctx, c) })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().InsertCredential(ctx, c) })
 		read := func(id string) (store.Credential, bool) {
 			var ok bool
 			c := view(t, db, func(s *store.Snap) (c store.Credential, err error) {
-				c, ok, err = s.GetCredential(ctx, id)
+				c, ok, err = s.Agents().GetCredential(ctx, id)
 				return c, err
 			})
 			return c, ok
@@ -184,32 +195,32 @@ var keeping = map[string]func(*testing.T, *store.DB){
 			t.Fatal("a token that is not there")
 		}
 		c.ID, c.Workspaces = "tok_2", []string{"none"}
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.InsertCredential(ctx, c) }), reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Agents().InsertCredential(ctx, c) }), reeve.NotFound)
 		if _, ok := read("tok_2"); ok {
 			t.Fatal("a token was added in part")
 		}
 		at := reeve.Now()
-		update(t, db, func(tx *store.Tx) error { return tx.RevokeCredential(ctx, "tok_1", at) })
-		update(t, db, func(tx *store.Tx) error { return tx.RevokeCredential(ctx, "tok_1", at.Add(time.Hour)) })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().RevokeCredential(ctx, "tok_1", at) })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().RevokeCredential(ctx, "tok_1", at.Add(time.Hour)) })
 		if got, _ = read("tok_1"); got.RevokedAt == nil || !got.RevokedAt.Equal(at) {
 			t.Fatalf("revoked: %v", got.RevokedAt)
 		}
-		list := view(t, db, func(s *store.Snap) ([]store.Credential, error) { return s.ListCredentials(ctx, "ws_two") })
+		list := view(t, db, func(s *store.Snap) ([]store.Credential, error) { return s.Agents().ListCredentials(ctx, "ws_two") })
 		if len(list) != 1 || len(list[0].Workspaces) != 2 {
 			t.Fatalf("tokens: %+v", list)
 		}
-		update(t, db, func(tx *store.Tx) error { return tx.MarkServerCredential(ctx, "tok_1") })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().MarkServerCredential(ctx, "tok_1") })
 		c.ID, c.Workspaces, c.Server = "tok_3", nil, true
-		update(t, db, func(tx *store.Tx) error { return tx.InsertCredential(ctx, c) })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().InsertCredential(ctx, c) })
 		for _, id := range []string{"tok_1", "tok_3"} { // a server token is valid in every workspace
 			if got, _ = read(id); !got.Server || strings.Join(got.Workspaces, " ") != "ws_one ws_two" {
 				t.Fatalf("server token: %+v", got)
 			}
 		}
-		list = view(t, db, func(s *store.Snap) ([]store.Credential, error) { return s.ListCredentials(ctx, "ws_two") })
+		list = view(t, db, func(s *store.Snap) ([]store.Credential, error) { return s.Agents().ListCredentials(ctx, "ws_two") })
 		equal(t, ids(list, func(c store.Credential) string { return c.ID }), "tok_1 tok_3", "tokens of a workspace")
 		for user, known := range map[string]bool{"ann": true, "bob": false} {
-			equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.HasUser(ctx, "ws_two", user) }), known, "user %s", user)
+			equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.Agents().HasUser(ctx, "ws_two", user) }), known, "user %s", user)
 		}
 	},
 
@@ -219,7 +230,7 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		put := func(workspace, session string) {
 			update(t, db, func(tx *store.Tx) error {
 				for path, body := range bodies {
-					if err := tx.PutSessionFile(ctx, workspace, session, path, body); err != nil {
+					if err := tx.Chat().PutSessionFile(ctx, workspace, session, path, body); err != nil {
 						return err
 					}
 				}
@@ -231,7 +242,7 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		put("ws_two", "s1")
 		for path, body := range bodies {
 			update(t, db, func(tx *store.Tx) error {
-				got, ok, err := tx.GetSessionFile(ctx, ws, "s1", path)
+				got, ok, err := tx.Chat().GetSessionFile(ctx, ws, "s1", path)
 				if !ok || !bytes.Equal(got, body) {
 					t.Errorf("%s: got %q %v, want %q", path, got, ok, body)
 				}
@@ -240,7 +251,7 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		}
 		list := func(prefix string, limit int) string {
 			return ids(view(t, db, func(s *store.Snap) ([]reeve.SessionFile, error) {
-				return s.ListSessionFiles(ctx, ws, "s1", prefix, limit)
+				return s.Chat().ListSessionFiles(ctx, ws, "s1", prefix, limit)
 			}),
 				func(f reeve.SessionFile) string { return f.Path })
 		}
@@ -250,19 +261,19 @@ var keeping = map[string]func(*testing.T, *store.DB){
 		equal(t, list("/%", 100), "/%_", "a prefix is no pattern")
 		equal(t, list("/a", 2), "/a% /a.txt", "limit")
 		old := view(t, db, func(s *store.Snap) ([]reeve.SessionFile, error) {
-			return s.ListSessionFiles(ctx, ws, "s1", "/a.txt", 1)
+			return s.Chat().ListSessionFiles(ctx, ws, "s1", "/a.txt", 1)
 		})[0]
 		time.Sleep(2 * time.Millisecond)
-		update(t, db, func(tx *store.Tx) error { return tx.PutSessionFile(ctx, ws, "s1", "/a.txt", []byte("longer")) })
+		update(t, db, func(tx *store.Tx) error { return tx.Chat().PutSessionFile(ctx, ws, "s1", "/a.txt", []byte("longer")) })
 		now := view(t, db, func(s *store.Snap) ([]reeve.SessionFile, error) {
-			return s.ListSessionFiles(ctx, ws, "s1", "/a.txt", 1)
+			return s.Chat().ListSessionFiles(ctx, ws, "s1", "/a.txt", 1)
 		})[0]
 		if !now.CreatedAt.Equal(old.CreatedAt) || !now.UpdatedAt.After(old.UpdatedAt) || now.Size != 6 {
 			t.Fatalf("replaced: %+v, was %+v", now, old)
 		}
 		for _, bad := range []string{"/nul\x00", "/bad\xff"} {
-			wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.PutSessionFile(ctx, ws, "s1", bad, nil) }), reeve.Validation)
-			wantCode(t, db.View(ctx, func(s *store.Snap) error { _, _, err := s.GetSessionFile(ctx, ws, "s1", bad); return err }), reeve.Validation)
+			wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Chat().PutSessionFile(ctx, ws, "s1", bad, nil) }), reeve.Validation)
+			wantCode(t, db.View(ctx, func(s *store.Snap) error { _, _, err := s.Chat().GetSessionFile(ctx, ws, "s1", bad); return err }), reeve.Validation)
 		}
 	},
 

@@ -24,19 +24,23 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		c.Args, c.Request = `{"text":"ünï 🦉\n\u0000"}`, []byte(`{"type":"tool_call",  "n": 1.0}`)
 		c.Result.Content = "binary \x00 and \xff end"
 		for _, c := range []store.Call{c, call("msg_3", thread), call("msg_4", "agent:session:other")} {
-			update(t, db, func(tx *store.Tx) error { return tx.InsertCall(ctx, c, store.Judged{Revision: 1}) })
+			update(t, db, func(tx *store.Tx) error { return tx.Ledger().InsertCall(ctx, c, store.Judged{Revision: 1}) })
 		}
-		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, thread, "", 10) })
+		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().ListMessages(ctx, ws, thread, "", 10) })
 		equal(t, ids(list, func(m reeve.Message) string { return m.PrevID + ">" + m.ID }), ">msg_1 msg_1>msg_2 msg_2>msg_3", "chain")
 		equal(t, list[0].Content, c.Args, "arguments")
 		equal(t, string(list[0].Metadata), string(c.Request), "request")
 		equal(t, list[1].Content, "binary \uFFFD and \uFFFD end", "output that is not text")
 		equal(t, list[1].ActionID, "msg_1", "the action it answers")
-		page := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, thread, "msg_1", 1) })
+		page := view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+			return s.Ledger().ListMessages(ctx, ws, thread, "msg_1", 1)
+		})
 		equal(t, ids(page, func(m reeve.Message) string { return m.ID }), "msg_2", "page")
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, "ws_two", thread, "", 10) })), 0, "another workspace's view")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetCall(ctx, "ws_two", "msg_1"); return err }), reeve.NotFound)
-		got := view(t, db, func(s *store.Snap) (store.Call, error) { return s.GetCall(ctx, ws, "msg_1") })
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+			return s.Ledger().ListMessages(ctx, "ws_two", thread, "", 10)
+		})), 0, "another workspace's view")
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Ledger().GetCall(ctx, "ws_two", "msg_1"); return err }), reeve.NotFound)
+		got := view(t, db, func(s *store.Snap) (store.Call, error) { return s.Ledger().GetCall(ctx, ws, "msg_1") })
 		if d := time.Since(got.Operation.CreatedAt); d < 0 || d > time.Minute || got.Operation.ID != "" || got.Operation.State != "" {
 			t.Fatalf("it is %+v", got)
 		}
@@ -51,7 +55,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 				for range more {
 					n++
 					m := reeve.Message{ID: fmt.Sprintf("msg_%05d", n), WorkspaceID: ws, ThreadID: "th", AgentID: "agt_one", Kind: reeve.Thought, RunID: "run_1"}
-					if err := tx.AppendMessage(ctx, m); err != nil {
+					if err := tx.Ledger().AppendMessage(ctx, m); err != nil {
 						return err
 					}
 				}
@@ -60,13 +64,13 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		}
 		for _, more := range []int{0, 999, 1, 1, 999, 1} { // around whole pages
 			add(more)
-			list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.WholeRun(ctx, ws, "run_1") })
+			list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().WholeRun(ctx, ws, "run_1") })
 			equal(t, len(list), n, "messages")
 			for i, m := range list {
 				equal(t, m.ID, fmt.Sprintf("msg_%05d", i+1), "in order")
 			}
 		}
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.WholeRun(ctx, "ws_two", "run_1") })), 0, "another workspace's view")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().WholeRun(ctx, "ws_two", "run_1") })), 0, "another workspace's view")
 	},
 
 	"the last messages of many runs": func(t *testing.T, db *store.DB) {
@@ -79,7 +83,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 				runs = append([]string{run}, runs...)
 				for k := range 2 {
 					m := reeve.Message{ID: fmt.Sprintf("msg_%02d_%d", i, k), WorkspaceID: ws, ThreadID: "th", AgentID: "agt_one", Kind: reeve.Thought, RunID: run}
-					if err := tx.AppendMessage(ctx, m); err != nil {
+					if err := tx.Ledger().AppendMessage(ctx, m); err != nil {
 						return err
 					}
 				}
@@ -87,10 +91,12 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			return nil
 		})
 		last := func(workspace string, limit int) string {
-			return ids(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.TurnMessages(ctx, workspace, runs, limit) }), func(m reeve.Message) string { return m.ID })
+			return ids(view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+				return s.Ledger().TurnMessages(ctx, workspace, runs, limit)
+			}), func(m reeve.Message) string { return m.ID })
 		}
 		equal(t, last(ws, 5), "msg_67_1 msg_68_0 msg_68_1 msg_69_0 msg_69_1", "oldest first")
-		equal(t, last(ws, 200), ids(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "", 200) }), func(m reeve.Message) string { return m.ID }), "all of them")
+		equal(t, last(ws, 200), ids(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().ListMessages(ctx, ws, "th", "", 200) }), func(m reeve.Message) string { return m.ID }), "all of them")
 		equal(t, last("ws_two", 5), "", "another workspace's view")
 	},
 
@@ -105,7 +111,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 				c.Operation.ID, c.Operation.State, c.Operation.Effect = fmt.Sprint("op_", n), reeve.Prepared, reeve.Unsafe
 			}
 			return db.Update(ctx, func(tx *store.Tx) error {
-				w, err := tx.GetWorkspace(ctx, ws)
+				w, err := tx.Agents().GetWorkspace(ctx, ws)
 				if err != nil {
 					return err
 				}
@@ -113,7 +119,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 				if looks {
 					j.Run, j.Automation = run, "agt_one"
 				}
-				return tx.InsertCall(ctx, c, j)
+				return tx.Ledger().InsertCall(ctx, c, j)
 			})
 		}
 		check := func(run string, goes bool, when string) {
@@ -126,7 +132,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			}
 		}
 		update(t, db, func(tx *store.Tx) error {
-			_, err := tx.InsertRun(ctx, reeve.Run{ID: "run_1", Key: "key_1", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonManual, State: reeve.RunRunning, ThreadID: "th"})
+			_, err := tx.Runs().InsertRun(ctx, reeve.Run{ID: "run_1", Key: "key_1", WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonManual, State: reeve.RunRunning, ThreadID: "th"})
 			return err
 		})
 		check("run_1", true, "a run that is under way")
@@ -139,13 +145,13 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error {
 			is := waits
 			is.State, is.ResultID = reeve.DeniedOp, "msg_result"
-			return tx.MoveOperation(ctx, waits, is, &store.CallResult{ID: is.ResultID, Info: []byte("{}")})
+			return tx.Ledger().MoveOperation(ctx, waits, is, &store.CallResult{ID: is.ResultID, Info: []byte("{}")})
 		})
 		check("run_1", true, "the person has spoken")
 		now := time.Now()
 		pause := func(at *time.Time) {
 			update(t, db, func(tx *store.Tx) error {
-				return tx.PutAutomation(ctx, reeve.Automation{AgentID: "agt_one", WorkspaceID: ws, PausedAt: at})
+				return tx.Automations().PutAutomation(ctx, reeve.Automation{AgentID: "agt_one", WorkspaceID: ws, PausedAt: at})
 			})
 		}
 		pause(&now)
@@ -153,9 +159,9 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		pause(nil)
 		check("run_1", true, "and resumed")
 		update(t, db, func(tx *store.Tx) error {
-			run, err := tx.GetRun(ctx, ws, "run_1")
+			run, err := tx.Runs().GetRun(ctx, ws, "run_1")
 			if err == nil {
-				_, err = tx.CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "enough"))
+				_, err = tx.Runs().CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "enough"))
 			}
 			return err
 		})
@@ -168,18 +174,20 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		c := finished("msg_1", "th", "msg_2")
 		c.Operation.RunID, c.Operation.ID, c.Operation.State, c.Operation.Effect, c.Result.Content = "run_1", "op_1", reeve.Committed, reeve.Local, "binary \x00 end"
 		for _, c := range []store.Call{call("msg_0", "th"), c} {
-			update(t, db, func(tx *store.Tx) error { return tx.InsertCall(ctx, c, store.Judged{Revision: 1}) })
+			update(t, db, func(tx *store.Tx) error { return tx.Ledger().InsertCall(ctx, c, store.Judged{Revision: 1}) })
 		}
-		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "msg_0", 10) })
+		list := view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+			return s.Ledger().ListMessages(ctx, ws, "th", "msg_0", 10)
+		})
 		equal(t, ids(list, func(m reeve.Message) string {
 			return fmt.Sprint(m.PrevID, ">", m.ID, " ", m.Kind, " ", m.ActionID, " ", m.RunID, " ", m.OperationID)
 		}), "msg_0>msg_1 action  run_1 op_1 msg_1>msg_2 tool_result msg_1 run_1 op_1", "both, one after the other")
 		equal(t, list[1].Content, "binary \uFFFD end", "output that is not text")
 		update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
 		wantAs[store.Stale](t, db.Update(ctx, func(tx *store.Tx) error {
-			return tx.InsertCall(ctx, finished("msg_4", "th", "msg_5"), store.Judged{Revision: 1})
+			return tx.Ledger().InsertCall(ctx, finished("msg_4", "th", "msg_5"), store.Judged{Revision: 1})
 		}))
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "", 10) })), 3, "messages")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().ListMessages(ctx, ws, "th", "", 10) })), 3, "messages")
 	},
 
 	"a stale call writes nothing": func(t *testing.T, db *store.DB) {
@@ -188,11 +196,11 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
 		for name, after := range map[string]func(*store.Tx) error{
 			"at commit": func(*store.Tx) error { return nil },
-			"at a read": func(tx *store.Tx) error { _, err := tx.GetWorkspace(ctx, ws); return err },
-			"unheeded":  func(tx *store.Tx) error { _, _ = tx.GetWorkspace(ctx, ws); return nil },
+			"at a read": func(tx *store.Tx) error { _, err := tx.Agents().GetWorkspace(ctx, ws); return err },
+			"unheeded":  func(tx *store.Tx) error { _, _ = tx.Agents().GetWorkspace(ctx, ws); return nil },
 			"unheeded, with more behind": func(tx *store.Tx) error {
-				_, _ = tx.GetWorkspace(ctx, ws)
-				_ = tx.InsertCall(ctx, call("msg_b", "th"), store.Judged{Revision: 2})
+				_, _ = tx.Agents().GetWorkspace(ctx, ws)
+				_ = tx.Ledger().InsertCall(ctx, call("msg_b", "th"), store.Judged{Revision: 2})
 				return nil
 			},
 		} {
@@ -201,7 +209,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 					if err := insertOperation(ctx, tx, operation("op_a", reeve.Prepared)); err != nil {
 						return err
 					}
-					if err := tx.InsertCall(ctx, call("msg_a", "th"), store.Judged{Revision: revision}); err != nil && !strings.HasPrefix(name, "unheeded") {
+					if err := tx.Ledger().InsertCall(ctx, call("msg_a", "th"), store.Judged{Revision: revision}); err != nil && !strings.HasPrefix(name, "unheeded") {
 						return err
 					}
 					return after(tx)
@@ -214,13 +222,13 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		err := db.Update(ctx, func(tx *store.Tx) error {
 			c := call("msg_a", "th")
 			c.Operation.WorkspaceID = "none"
-			return tx.InsertCall(ctx, c, store.Judged{Revision: 1})
+			return tx.Ledger().InsertCall(ctx, c, store.Judged{Revision: 1})
 		})
 		wantAs[store.Stale](t, err)
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "", 10) })), 0, "messages")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().ListMessages(ctx, ws, "th", "", 10) })), 0, "messages")
 		equal(t, len(operations(t, db)), 0, "operations")
 		update(t, db, func(tx *store.Tx) error {
-			return tx.InsertCall(ctx, call("msg_a", "th"), store.Judged{Revision: 2})
+			return tx.Ledger().InsertCall(ctx, call("msg_a", "th"), store.Judged{Revision: 2})
 		})
 	},
 
@@ -236,10 +244,10 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			touchErr = db.Update(ctx, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
 		}()
 		update(t, db, func(tx *store.Tx) error {
-			if err := tx.InsertCall(ctx, call("msg_a", "th"), store.Judged{Revision: 1}); err != nil {
+			if err := tx.Ledger().InsertCall(ctx, call("msg_a", "th"), store.Judged{Revision: 1}); err != nil {
 				return err
 			}
-			if _, err := tx.GetWorkspace(ctx, ws); err != nil { // sends it
+			if _, err := tx.Agents().GetWorkspace(ctx, ws); err != nil { // sends it
 				return err
 			}
 			select {
@@ -264,7 +272,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 					return db.Update(ctx, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
 				}
 				return db.Update(ctx, func(tx *store.Tx) error {
-					return tx.InsertCall(ctx, call(fmt.Sprintf("msg_%d_%d", i, n), "th"), store.Judged{Revision: was})
+					return tx.Ledger().InsertCall(ctx, call(fmt.Sprintf("msg_%d_%d", i, n), "th"), store.Judged{Revision: was})
 				})
 			})
 			for _, err := range errs {
@@ -283,20 +291,22 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, o) })
 		sent := o
 		sent.State = reeve.Dispatched
-		update(t, db, func(tx *store.Tx) error { return tx.MoveOperation(ctx, o, sent, nil) })
-		equal(t, view(t, db, func(s *store.Snap) (store.Call, error) { return s.GetCall(ctx, ws, o.CallID) }).Result == nil, true, "no result yet")
+		update(t, db, func(tx *store.Tx) error { return tx.Ledger().MoveOperation(ctx, o, sent, nil) })
+		equal(t, view(t, db, func(s *store.Snap) (store.Call, error) { return s.Ledger().GetCall(ctx, ws, o.CallID) }).Result == nil, true, "no result yet")
 		end := func(result string) error {
 			is := sent
 			is.State, is.ResultID = reeve.Committed, result
 			return db.Update(ctx, func(tx *store.Tx) error {
-				return tx.MoveOperation(ctx, sent, is, &store.CallResult{ID: result, Content: "said " + result, Info: []byte("{}")})
+				return tx.Ledger().MoveOperation(ctx, sent, is, &store.CallResult{ID: result, Content: "said " + result, Info: []byte("{}")})
 			})
 		}
 		exactlyOne(t, race(8, func(i int) error { return end(fmt.Sprint("msg_r", i)) }), reeve.Conflict)
 		wantCode(t, end("msg_z"), reeve.Conflict)
-		c := view(t, db, func(s *store.Snap) (store.Call, error) { return s.GetCall(ctx, ws, o.CallID) })
+		c := view(t, db, func(s *store.Snap) (store.Call, error) { return s.Ledger().GetCall(ctx, ws, o.CallID) })
 		equal(t, c.Result.Content, "said "+c.Operation.ResultID, "the one that was first")
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, o.ThreadID, "", 10) })), 2, "entries")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+			return s.Ledger().ListMessages(ctx, ws, o.ThreadID, "", 10)
+		})), 2, "entries")
 	},
 
 	"operation": func(t *testing.T, db *store.DB) {
@@ -308,24 +318,24 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		o.Tries, o.NextAttemptAt, o.Owner, o.Resolution, o.ResolvedBy = 3, &next, "proc_1", reeve.RunAgain, "me"
 		o.Undo, o.Spent = &reeve.Undo{Tool: "undo", Args: []byte(`{"a":1}`)}, reeve.Amount{Calls: 1, Micros: 5}
 		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, o) })
-		got := view(t, db, func(s *store.Snap) (reeve.Operation, error) { return s.GetOperation(ctx, ws, "op_a") })
+		got := view(t, db, func(s *store.Snap) (reeve.Operation, error) { return s.Ledger().GetOperation(ctx, ws, "op_a") })
 		o.CreatedAt, o.UpdatedAt, o.Message = got.CreatedAt, got.UpdatedAt, "slow \uFFFD"
 		if !reflect.DeepEqual(got, o) || got.CreatedAt.IsZero() || !got.CreatedAt.Equal(got.UpdatedAt) {
 			t.Fatalf("round trip:\n got %+v\nwant %+v", got, o)
 		}
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetOperation(ctx, "ws_two", "op_a"); return err }), reeve.NotFound)
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Ledger().GetOperation(ctx, "ws_two", "op_a"); return err }), reeve.NotFound)
 
 		// The same id again, whether the failure is seen at once or only at the commit.
 		wantAs[store.Taken](t, db.Update(ctx, func(tx *store.Tx) error { return insertOperation(ctx, tx, operation("op_a", reeve.Prepared)) }))
 		wantAs[store.Taken](t, db.Update(ctx, func(tx *store.Tx) error {
-			if err := tx.InsertCall(ctx, call("msg_z", "th"), store.Judged{Revision: 1}); err != nil {
+			if err := tx.Ledger().InsertCall(ctx, call("msg_z", "th"), store.Judged{Revision: 1}); err != nil {
 				return err
 			}
 			_ = insertOperation(ctx, tx, operation("op_a", reeve.Prepared))
-			_ = tx.InsertCall(ctx, call("msg_y", "th"), store.Judged{Revision: 1})
+			_ = tx.Ledger().InsertCall(ctx, call("msg_y", "th"), store.Judged{Revision: 1})
 			return nil
 		}))
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, "th", "", 10) })), 0, "messages of a refused change")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.Ledger().ListMessages(ctx, ws, "th", "", 10) })), 0, "messages of a refused change")
 		taken := 0
 		for _, err := range race(8, func(int) error {
 			return db.Update(ctx, func(tx *store.Tx) error { return insertOperation(ctx, tx, operation("op_raced", reeve.Prepared)) })
@@ -343,18 +353,18 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, operation("op_a", reeve.Prepared)) })
-		was := view(t, db, func(s *store.Snap) (reeve.Operation, error) { return s.GetOperation(ctx, ws, "op_a") })
+		was := view(t, db, func(s *store.Snap) (reeve.Operation, error) { return s.Ledger().GetOperation(ctx, ws, "op_a") })
 		move := func(was reeve.Operation, change func(*reeve.Operation)) error {
 			is := was
 			change(&is)
-			return db.Update(ctx, func(tx *store.Tx) error { return tx.MoveOperation(ctx, was, is, nil) })
+			return db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().MoveOperation(ctx, was, is, nil) })
 		}
 		wantCode(t, move(was, func(o *reeve.Operation) { o.State = reeve.Unknown }), reeve.Conflict)
 		errs := race(8, func(i int) error {
 			return move(was, func(o *reeve.Operation) { o.State, o.Owner = reeve.Dispatched, fmt.Sprint("proc_", i) })
 		})
 		exactlyOne(t, errs, reeve.Conflict)
-		is := view(t, db, func(s *store.Snap) (reeve.Operation, error) { return s.GetOperation(ctx, ws, "op_a") })
+		is := view(t, db, func(s *store.Snap) (reeve.Operation, error) { return s.Ledger().GetOperation(ctx, ws, "op_a") })
 		wantCode(t, move(was, func(o *reeve.Operation) { o.State = reeve.Failed }), reeve.Conflict)
 		lost := is
 		lost.Owner = "proc_other" // the right state in other hands
@@ -363,13 +373,13 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		wantCode(t, move(is, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict) // it was tried since
 		is.Tries++
 		must(t, move(is, func(o *reeve.Operation) { o.State, o.Owner, o.Code = reeve.Unknown, "", reeve.UnknownOutcome }))
-		unknown := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.ListUnknown(ctx, ws, 10) })
+		unknown := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.Ledger().ListUnknown(ctx, ws, 10) })
 		equal(t, len(unknown), 1, "unknown operations")
 		must(t, move(unknown[0], func(o *reeve.Operation) { o.Resolution = reeve.SkipIt }))
 		for _, second := range []reeve.State{reeve.Prepared, reeve.Committed} { // another's word, who has not seen the first
 			wantCode(t, move(unknown[0], func(o *reeve.Operation) { o.State = second }), reeve.Conflict)
 		}
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.ListUnknown(ctx, ws, 10) })), 0, "unknown after the word")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.Ledger().ListUnknown(ctx, ws, 10) })), 0, "unknown after the word")
 		unknown[0].Resolution = reeve.SkipIt
 		other := unknown[0]
 		other.ResultID = "msg_other"
@@ -401,7 +411,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		walk := func(f store.OperationFilter) (all []reeve.Operation) {
 			f.Limit = 4
 			for {
-				page := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.ListOperations(ctx, ws, f) })
+				page := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.Ledger().ListOperations(ctx, ws, f) })
 				if all = append(all, page...); len(page) < 4 {
 					return all
 				}
@@ -426,19 +436,19 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			o.RunID = "run_1"
 			return insertOperation(ctx, tx, o)
 		})
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.RunIsParked(ctx, ws, "run_1") }), "op_run", "parked run")
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.RunIsParked(ctx, ws, "run_2") }), "", "run that is not parked")
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.RunIsParked(ctx, ws, "") }), "", "no run")
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, "run_1") }), "op_run", "parked run")
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, "run_2") }), "", "run that is not parked")
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, "") }), "", "no run")
 	},
 
 	"events": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error {
-			return tx.InsertEvents(ctx, ws, "agt_one", "op_1", []reeve.Token{{Class: reeve.SemanticKey, Name: "a"}, {Class: reeve.Subtype, Name: "b"}, {Class: reeve.EntityID, Name: "d"}, {Class: reeve.EntityID, Name: "c"}})
+			return tx.Ledger().InsertEvents(ctx, ws, "agt_one", "op_1", []reeve.Token{{Class: reeve.SemanticKey, Name: "a"}, {Class: reeve.Subtype, Name: "b"}, {Class: reeve.EntityID, Name: "d"}, {Class: reeve.EntityID, Name: "c"}})
 		})
 		changed := func(workspace, operation string) string {
-			return strings.Join(view(t, db, func(s *store.Snap) ([]string, error) { return s.ChangedIDs(ctx, workspace, operation) }), " ")
+			return strings.Join(view(t, db, func(s *store.Snap) ([]string, error) { return s.Queue().ChangedIDs(ctx, workspace, operation) }), " ")
 		}
 		equal(t, changed(ws, "op_1"), "c d", "the entities of a change")
 		equal(t, changed(ws, "op_2"), "", "another change's")
@@ -449,6 +459,6 @@ var ledger = map[string]func(*testing.T, *store.DB){
 func operations(t testing.TB, db *store.DB) []reeve.Operation {
 	t.Helper()
 	return view(t, db, func(s *store.Snap) ([]reeve.Operation, error) {
-		return s.ListOperations(t.Context(), ws, store.OperationFilter{Limit: 10_000})
+		return s.Ledger().ListOperations(t.Context(), ws, store.OperationFilter{Limit: 10_000})
 	})
 }

@@ -24,10 +24,10 @@ var mail = map[string]func(*testing.T, *store.DB){
 			list = append(list, e)
 		}
 		update(t, db, func(tx *store.Tx) error {
-			_, err := tx.AddMail(t.Context(), ws, "", list, false)
+			_, err := tx.Mail().AddMail(t.Context(), ws, "", list, false)
 			return err
 		})
-		inboxes := view(t, db, func(s *store.Snap) ([]store.Inbox, error) { return s.ListInboxes(t.Context(), ws) })
+		inboxes := view(t, db, func(s *store.Snap) ([]store.Inbox, error) { return s.Mail().ListInboxes(t.Context(), ws) })
 		word := func(words ...string) (q store.MailQuery) {
 			for _, w := range words {
 				q.All = append(q.All, []store.MailTerm{{Words: []string{w}}})
@@ -47,7 +47,7 @@ var mail = map[string]func(*testing.T, *store.DB){
 			t.Helper()
 			q.Limit = 7
 			for range 20 {
-				page := view(t, db, func(s *store.Snap) (store.MailPage, error) { return s.SearchMail(t.Context(), q) })
+				page := view(t, db, func(s *store.Snap) (store.MailPage, error) { return s.Mail().SearchMail(t.Context(), q) })
 				for _, m := range page.Mails {
 					got = append(got, m.Date.Format("02 ")+m.MessageID)
 				}

@@ -24,7 +24,7 @@ func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 		e := open(t)
 		db, err := store.Open(ctx, e, Key)
 		if err == nil {
-			err = db.View(ctx, func(s *store.Snap) error { _, err := s.ListWorkspaces(ctx); return err })
+			err = db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().ListWorkspaces(ctx); return err })
 		}
 		if err != nil {
 			return err
@@ -37,7 +37,7 @@ func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 	db, err := store.Open(ctx, e, Key)
 	must(t, err)
 	setUp(t, db)
-	update(t, db, func(tx *store.Tx) error { return tx.PutSecret(ctx, ws, "key", "value") })
+	update(t, db, func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, ws, "key", "value") })
 	must(t, db.Close())
 
 	e = open(t)
@@ -47,13 +47,13 @@ func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 	}
 	db, err = store.Open(ctx, e, bytes.Repeat([]byte("x"), 32))
 	must(t, err)
-	told := wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetSecret(ctx, ws, "key"); return err }), reeve.Unavailable)
+	told := wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().GetSecret(ctx, ws, "key"); return err }), reeve.Unavailable)
 	if told.Hint == "" || bytes.Contains([]byte(told.Error()), []byte("value")) {
 		t.Fatalf("not told what to do: %v", told)
 	}
 	// What cannot be opened can be stored again.
-	update(t, db, func(tx *store.Tx) error { return tx.PutSecret(ctx, ws, "key", "value") })
-	equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.GetSecret(ctx, ws, "key") }), "value", "stored again")
+	update(t, db, func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, ws, "key", "value") })
+	equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Agents().GetSecret(ctx, ws, "key") }), "value", "stored again")
 	was := revision(t, db, ws)
 	must(t, db.Close())
 

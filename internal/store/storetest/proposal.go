@@ -20,10 +20,10 @@ var proposals = map[string]func(*testing.T, *store.DB){
 				State: reeve.ProposalPending}
 		}
 		insert := func(p reeve.Proposal) error {
-			return db.Update(ctx, func(tx *store.Tx) error { return tx.InsertProposal(ctx, p) })
+			return db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().InsertProposal(ctx, p) })
 		}
 		get := func(id string) reeve.Proposal {
-			return view(t, db, func(s *store.Snap) (reeve.Proposal, error) { return s.GetProposal(ctx, ws, id) })
+			return view(t, db, func(s *store.Snap) (reeve.Proposal, error) { return s.Ledger().GetProposal(ctx, ws, id) })
 		}
 		want := draft("prop_1", "cs_1", 1, 1, "h1")
 		must(t, insert(want))
@@ -32,7 +32,7 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		if got != want || got.CreatedAt.IsZero() {
 			t.Fatalf("round trip:\n got %+v\nwant %+v", got, want)
 		}
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetProposal(ctx, "ws_two", "prop_1"); return err }), reeve.NotFound)
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Ledger().GetProposal(ctx, "ws_two", "prop_1"); return err }), reeve.NotFound)
 		stale := func(err error, what string) {
 			t.Helper()
 			if !errors.As(err, new(store.Stale)) {
@@ -45,14 +45,14 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		must(t, insert(draft("prop_3", "cs_2", 1, 2, "h1")))
 		update(t, db, func(tx *store.Tx) error {
 			for user, want := range map[string]string{"u": "prop_3true", "v": "false", "": "false"} {
-				last, ok, err := tx.LastProposal(ctx, "agt_one", "echo", "h1", user)
+				last, ok, err := tx.Ledger().LastProposal(ctx, "agt_one", "echo", "h1", user)
 				must(t, err)
 				equal(t, fmt.Sprint(last.ID, ok), want, "the last of equal ones of %q", user)
 			}
-			round, err := tx.LastRound(ctx, "agt_one", "echo", "h1")
+			round, err := tx.Ledger().LastRound(ctx, "agt_one", "echo", "h1")
 			must(t, err)
 			equal(t, round, 2, "the last round")
-			n, err := tx.LastOrdinal(ctx, "cs_1")
+			n, err := tx.Ledger().LastOrdinal(ctx, "cs_1")
 			equal(t, n, 2, "the last place")
 			return err
 		})
@@ -61,7 +61,7 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		errs := race(16, func(i int) error {
 			mine := want
 			mine.State, mine.DecidedBy, mine.OperationID = reeve.ProposalAccepted, fmt.Sprint("user", i), "op_1"
-			return db.Update(ctx, func(tx *store.Tx) error { return tx.MoveProposal(ctx, mine, reeve.ProposalPending) })
+			return db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().MoveProposal(ctx, mine, reeve.ProposalPending) })
 		})
 		won := 0
 		for i, err := range errs {
@@ -87,8 +87,8 @@ var proposals = map[string]func(*testing.T, *store.DB){
 			_ = db.Update(ctx, func(tx *store.Tx) error {
 				is := op
 				is.State, is.Code, is.Message = c.state, c.code, "so"
-				must(t, tx.MoveOperation(ctx, op, is, nil))
-				p, err := tx.GetProposal(ctx, ws, "prop_1")
+				must(t, tx.Ledger().MoveOperation(ctx, op, is, nil))
+				p, err := tx.Ledger().GetProposal(ctx, ws, "prop_1")
 				must(t, err)
 				equal(t, fmt.Sprint(p.State, p.Code, p.Message), fmt.Sprint(c.want, c.code, "so"), "%s", c.state)
 				return errMine // and back
@@ -97,7 +97,7 @@ var proposals = map[string]func(*testing.T, *store.DB){
 
 		list := func(f store.ProposalFilter) string {
 			f.Limit = 2
-			return ids(view(t, db, func(s *store.Snap) ([]reeve.Proposal, error) { return s.ListProposals(ctx, ws, f) }), func(p reeve.Proposal) string { return p.ID })
+			return ids(view(t, db, func(s *store.Snap) ([]reeve.Proposal, error) { return s.Ledger().ListProposals(ctx, ws, f) }), func(p reeve.Proposal) string { return p.ID })
 		}
 		equal(t, list(store.ProposalFilter{}), "prop_3 prop_2", "first page")
 		equal(t, list(store.ProposalFilter{Before: "prop_2"}), "prop_1", "second page")
@@ -105,12 +105,14 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		equal(t, list(store.ProposalFilter{State: reeve.ProposalAccepted}), "prop_1", "accepted")
 		equal(t, list(store.ProposalFilter{Set: "cs_2", Agent: "agt_one"}), "prop_3", "of a set")
 		equal(t, list(store.ProposalFilter{Agent: "agt_two"}), "", "of another agent")
-		items := view(t, db, func(s *store.Snap) ([]reeve.Proposal, error) { return s.ListItems(ctx, ws, "cs_1", true, 0, 9) })
+		items := view(t, db, func(s *store.Snap) ([]reeve.Proposal, error) {
+			return s.Ledger().ListItems(ctx, ws, "cs_1", true, 0, 9)
+		})
 		equal(t, ids(items, func(p reeve.Proposal) string { return p.ID }), "prop_2", "pending items of a set")
 		sets := func(f store.ChangeSetFilter) string {
 			f.Limit = 9
 			return ids(view(t, db, func(s *store.Snap) ([]reeve.ChangeSet, error) {
-				list, cursors, err := s.ListChangeSets(ctx, ws, f)
+				list, cursors, err := s.Ledger().ListChangeSets(ctx, ws, f)
 				equal(t, len(cursors), len(list), "cursors")
 				return list, err
 			}), func(c reeve.ChangeSet) string {
@@ -120,16 +122,16 @@ var proposals = map[string]func(*testing.T, *store.DB){
 		equal(t, sets(store.ChangeSetFilter{}), "cs_2:1+0 cs_1:1+1", "sets")
 		equal(t, sets(store.ChangeSetFilter{Before: "prop_3"}), "cs_1:1+1", "second page of sets")
 		equal(t, sets(store.ChangeSetFilter{Pending: true, Agent: "agt_one"}), "cs_2:1+0 cs_1:1+1", "sets that wait")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetChangeSet(ctx, "ws_two", "cs_1"); return err }), reeve.NotFound)
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Ledger().GetChangeSet(ctx, "ws_two", "cs_1"); return err }), reeve.NotFound)
 
 		// What was accepted of a run's proposals does not park the run.
 		parked := func() string {
-			return view(t, db, func(s *store.Snap) (string, error) { return s.RunIsParked(ctx, ws, op.RunID) })
+			return view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, op.RunID) })
 		}
 		update(t, db, func(tx *store.Tx) error {
 			is := op
 			is.State = reeve.Parked
-			return tx.MoveOperation(ctx, op, is, nil)
+			return tx.Ledger().MoveOperation(ctx, op, is, nil)
 		})
 		equal(t, parked(), "", "a proposal's operation")
 		other := operation("op_2", reeve.Parked)

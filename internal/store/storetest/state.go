@@ -12,14 +12,14 @@ import (
 
 func stateOf(t testing.TB, db *store.DB) reeve.AgentState {
 	t.Helper()
-	return view(t, db, func(s *store.Snap) (reeve.AgentState, error) { return s.AgentState(t.Context(), "agt_one") })
+	return view(t, db, func(s *store.Snap) (reeve.AgentState, error) { return s.Agents().AgentState(t.Context(), "agt_one") })
 }
 
 // put replaces the slots of agt_one.
 func put(t testing.TB, db *store.DB, revision int64, slots reeve.AgentSlots) (is reeve.AgentState, changed bool, err error) {
 	t.Helper()
 	err = db.Update(t.Context(), func(tx *store.Tx) (err error) {
-		is, changed, err = tx.PutSlots(t.Context(), reeve.Agent{ID: "agt_one", WorkspaceID: ws}, revision, slots)
+		is, changed, err = tx.Agents().PutSlots(t.Context(), reeve.Agent{ID: "agt_one", WorkspaceID: ws}, revision, slots)
 		return err
 	})
 	return is, changed, err
@@ -62,7 +62,10 @@ var states = map[string]func(*testing.T, *store.DB){
 		results := race(8, func(i int) error {
 			for {
 				var s reeve.AgentState
-				err := db.View(t.Context(), func(snap *store.Snap) (err error) { s, err = snap.AgentState(t.Context(), "agt_one"); return err })
+				err := db.View(t.Context(), func(snap *store.Snap) (err error) {
+					s, err = snap.Agents().AgentState(t.Context(), "agt_one")
+					return err
+				})
 				if err != nil {
 					return err
 				}
@@ -94,10 +97,10 @@ var states = map[string]func(*testing.T, *store.DB){
 			equal(t, started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws}, id, "proc_1"), true, "started")
 			update(t, db, func(tx *store.Tx) error {
 				head = tx.NewID(reeve.PrefixMessage)
-				return tx.AppendMessage(ctx, reeve.Message{ID: head, WorkspaceID: ws, ThreadID: "agt_one:run:" + id, AgentID: "agt_one", Kind: reeve.Thought})
+				return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: head, WorkspaceID: ws, ThreadID: "agt_one:run:" + id, AgentID: "agt_one", Kind: reeve.Thought})
 			})
 			stamp() // a change that the run may not have seen
-			equal(t, view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) { return s.Runtime(ctx, "agt_one") }).Status, reeve.StatusRunning, "while it runs")
+			equal(t, view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) { return s.Agents().Runtime(ctx, "agt_one") }).Status, reeve.StatusRunning, "while it runs")
 			must(t, ended(t, db, id, state))
 			return head
 		}
@@ -114,7 +117,7 @@ var states = map[string]func(*testing.T, *store.DB){
 		equal(t, s.Head, head, "head after a failure")
 		equal(t, s.Processed[seen.Node], seen.Counter, "a run that failed has seen nothing")
 		equal(t, s.Slots.PrimaryGoal, "x", "slots")
-		r := view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) { return s.Runtime(ctx, "agt_one") })
+		r := view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) { return s.Agents().Runtime(ctx, "agt_one") })
 		if r.Status != reeve.StatusIdle || r.Failures != 1 || r.ActiveRun != "" || r.LastRunAt == nil {
 			t.Errorf("%+v", r)
 		}
@@ -125,8 +128,8 @@ var states = map[string]func(*testing.T, *store.DB){
 		equal(t, stateOf(t, db).Processed[seen.Node], seen.Counter, "a schedule's run looks at nothing but its goal")
 		queue(t, db, reeve.Wake{RunKey: "last", Reason: reeve.ReasonSubscription})
 		started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws}, "run_last", "proc_1")
-		update(t, db, func(tx *store.Tx) error { return tx.DeleteAgent(ctx, ws, "agt_one") })
-		equal(t, view(t, db, func(s *store.Snap) (reeve.RunState, error) { return s.RunState(ctx, ws, "run_last") }), reeve.RunCancelled, "a run whose agent is gone") // and has no state
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().DeleteAgent(ctx, ws, "agt_one") })
+		equal(t, view(t, db, func(s *store.Snap) (reeve.RunState, error) { return s.Runs().RunState(ctx, ws, "run_last") }), reeve.RunCancelled, "a run whose agent is gone") // and has no state
 		equal(t, stateOf(t, db).Head, "", "the state of an agent that is gone")
 	},
 
@@ -134,12 +137,12 @@ var states = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		a := setUp(t, db)
 		read := func() reeve.Stamp {
-			return view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.GetAgent(ctx, ws, a.ID) }).Stamp
+			return view(t, db, func(s *store.Snap) (reeve.Agent, error) { return s.Agents().GetAgent(ctx, ws, a.ID) }).Stamp
 		}
 		var counters []int64
 		for _, name := range []string{"two", "three"} {
 			a.Name = name
-			update(t, db, func(tx *store.Tx) error { return tx.ChangeAgent(ctx, a) })
+			update(t, db, func(tx *store.Tx) error { return tx.Agents().ChangeAgent(ctx, a) })
 			s := read()
 			equal(t, s.Clock[s.Node], s.Counter, "clock")
 			counters = append(counters, s.Counter)
@@ -168,18 +171,18 @@ var states = map[string]func(*testing.T, *store.DB){
 		subscriptions := func(s *store.Snap) (reeve.Stamp, error) {
 			return s.StampOf(ctx, store.SharedSubscriptions, "sub")
 		}
-		stamped("a timer", timers, func(tx *store.Tx) error { return tx.PutTimer(ctx, timer) })
+		stamped("a timer", timers, func(tx *store.Tx) error { return tx.Queue().PutTimer(ctx, timer) })
 		timer.Name = "renamed"
-		stamped("a timer that is changed", timers, func(tx *store.Tx) error { return tx.PutTimer(ctx, timer) })
-		update(t, db, func(tx *store.Tx) error { return tx.AdvanceTimers(ctx, []reeve.Timer{timer}) })
+		stamped("a timer that is changed", timers, func(tx *store.Tx) error { return tx.Queue().PutTimer(ctx, timer) })
+		update(t, db, func(tx *store.Tx) error { return tx.Queue().AdvanceTimers(ctx, []reeve.Timer{timer}) })
 		equal(t, view(t, db, timers).Counter, last, "the number after a firing, which is no change")
 		stamped("a subscription", subscriptions, func(tx *store.Tx) error {
-			return tx.InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID, Token: reeve.Token{Class: reeve.SemanticKey, Name: "X"}})
+			return tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID, Token: reeve.Token{Class: reeve.SemanticKey, Name: "X"}})
 		})
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.DeleteSubscription(ctx, "wsp_foreign", "sub") }), reeve.NotFound)
-		stamped("a subscription that is removed", subscriptions, func(tx *store.Tx) error { return tx.DeleteSubscription(ctx, ws, "sub") })
-		stamped("a timer that is removed", timers, func(tx *store.Tx) error { return tx.DeleteTimer(ctx, ws, "sch") })
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Queue().DeleteSubscription(ctx, "wsp_foreign", "sub") }), reeve.NotFound)
+		stamped("a subscription that is removed", subscriptions, func(tx *store.Tx) error { return tx.Queue().DeleteSubscription(ctx, ws, "sub") })
+		stamped("a timer that is removed", timers, func(tx *store.Tx) error { return tx.Queue().DeleteTimer(ctx, ws, "sch") })
 		stamped("an agent that is removed", func(s *store.Snap) (reeve.Stamp, error) { return s.StampOf(ctx, store.SharedAgents, a.ID) },
-			func(tx *store.Tx) error { return tx.DeleteAgent(ctx, ws, a.ID) })
+			func(tx *store.Tx) error { return tx.Agents().DeleteAgent(ctx, ws, a.ID) })
 	},
 }

@@ -107,13 +107,13 @@ func setUp(t testing.TB, db *store.DB) reeve.Agent {
 	t.Helper()
 	a := reeve.Agent{ID: "agt_one", WorkspaceID: ws, Name: "one", Kind: "general", Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, Categories: []string{"general"}, CreatedAt: reeve.Now()}
 	update(t, db, func(tx *store.Tx) error {
-		if _, err := tx.InsertWorkspace(t.Context(), ws, "One"); err != nil {
+		if _, err := tx.Agents().InsertWorkspace(t.Context(), ws, "One"); err != nil {
 			return err
 		}
-		if _, err := tx.InsertWorkspace(t.Context(), "ws_two", "Two"); err != nil {
+		if _, err := tx.Agents().InsertWorkspace(t.Context(), "ws_two", "Two"); err != nil {
 			return err
 		}
-		return tx.InsertAgent(t.Context(), a)
+		return tx.Agents().InsertAgent(t.Context(), a)
 	})
 	return a
 }
@@ -132,7 +132,7 @@ func finished(id, thread, result string) store.Call {
 
 // insertOperation writes a call that leaves an operation, whatever was changed in its workspace before.
 func insertOperation(ctx context.Context, tx *store.Tx, o reeve.Operation) error {
-	w, err := tx.GetWorkspace(ctx, o.WorkspaceID)
+	w, err := tx.Agents().GetWorkspace(ctx, o.WorkspaceID)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func insertOperation(ctx context.Context, tx *store.Tx, o reeve.Operation) error
 	if o.ResultID != "" {
 		c.Result = &store.CallResult{ID: o.ResultID, Content: "done", Info: []byte(`{}`)}
 	}
-	return tx.InsertCall(ctx, c, store.Judged{Revision: w.Revision})
+	return tx.Ledger().InsertCall(ctx, c, store.Judged{Revision: w.Revision})
 }
 
 func operation(id string, state reeve.State) reeve.Operation {

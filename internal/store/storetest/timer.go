@@ -19,18 +19,18 @@ var timers = map[string]func(*testing.T, *store.DB){
 			return reeve.Timer{ID: id, WorkspaceID: ws, AgentID: "agt_one", Name: id, Kind: "interval", Value: "1h", Zone: "UTC", Misfire: reeve.RunAll, Notify: reeve.NotifyNever, State: state, NextAt: &next}
 		}
 		for _, id := range []string{"kept", "paused", "gone", "disabled"} {
-			update(t, db, func(tx *store.Tx) error { return tx.PutTimer(ctx, timer(id, reeve.TimerActive)) })
+			update(t, db, func(tx *store.Tx) error { return tx.Queue().PutTimer(ctx, timer(id, reeve.TimerActive)) })
 			queue(t, db, reeve.Wake{RunKey: id + "/1", Reason: reeve.ReasonTimer, ReasonID: id, SessionID: store.TimerLane + id})
 			queue(t, db, reeve.Wake{RunKey: id + "/2", Reason: reeve.ReasonCatchup, ReasonID: id, SessionID: store.ScheduleLane + id})
 		}
 		update(t, db, func(tx *store.Tx) error {
-			must(t, tx.PutTimer(ctx, timer("paused", reeve.TimerPaused)))
-			must(t, tx.DeleteTimer(ctx, ws, "gone"))
-			return tx.SkipFirings(ctx, "disabled", "the schedule is disabled")
+			must(t, tx.Queue().PutTimer(ctx, timer("paused", reeve.TimerPaused)))
+			must(t, tx.Queue().DeleteTimer(ctx, ws, "gone"))
+			return tx.Queue().SkipFirings(ctx, "disabled", "the schedule is disabled")
 		})
 		for id, why := range map[string]string{"kept": "", "paused": "the schedule is paused", "gone": "the schedule is gone", "disabled": "the schedule is disabled"} {
 			for _, n := range []string{"/1", "/2"} {
-				w := view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.GetWake(ctx, id+n) })
+				w := view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.Queue().GetWake(ctx, id+n) })
 				equal(t, w.Why, why, "%s", id)
 				equal(t, w.State == reeve.WakeQueued, why == "", "%s", id)
 			}
@@ -44,7 +44,7 @@ var timers = map[string]func(*testing.T, *store.DB){
 		past, before, future := now.Add(-time.Minute), now.Add(-time.Hour), now.Add(time.Hour)
 		put := func(v reeve.Timer) {
 			v.WorkspaceID, v.AgentID = ws, "agt_one"
-			update(t, db, func(tx *store.Tx) error { return tx.PutTimer(ctx, v) })
+			update(t, db, func(tx *store.Tx) error { return tx.Queue().PutTimer(ctx, v) })
 		}
 		put(reeve.Timer{ID: "a", UserID: "ann", Name: "Alpha", Kind: "cron", State: reeve.TimerActive, NextAt: &past})
 		put(reeve.Timer{ID: "b", UserID: "ann", Name: "beta", Kind: "once", State: reeve.TimerActive, NextAt: &before})
@@ -52,20 +52,23 @@ var timers = map[string]func(*testing.T, *store.DB){
 		put(reeve.Timer{ID: "d", UserID: "ann", Name: "delta", Kind: "cron", State: reeve.TimerPaused, NextAt: &past})
 		put(reeve.Timer{ID: "e", UserID: "ann", Name: "over", Kind: "once", State: reeve.TimerCompleted})
 		update(t, db, func(tx *store.Tx) error {
-			ahead, err := tx.Outlook(ctx, "proc_1", 10, 0)
+			ahead, err := tx.Queue().Outlook(ctx, "proc_1", 10, 0)
 			equal(t, ids(ahead.Timers, func(v reeve.Timer) string { return v.ID }), "b a", "due")
 			return err
 		})
 		var timer, wake []int64
-		update(t, db, func(tx *store.Tx) error { return tx.AskNext(ctx, &timer, &wake, false) })
+		update(t, db, func(tx *store.Tx) error { return tx.Queue().AskNext(ctx, &timer, &wake, false) })
 		equal(t, fmt.Sprint(timer, wake), fmt.Sprint([]int64{reeve.Millis(before)}, []int64(nil)), "next")
-		equal(t, view(t, db, func(s *store.Snap) (int, error) { return s.CountTimers(ctx, ws, "ann") }), 3, "those that are not over")
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetTimer(ctx, ws, "bob", "a"); return err }), reeve.NotFound)
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { _, err := tx.GetTimer(ctx, ws, "bob", "a"); return err }), reeve.NotFound)
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { _, err := tx.GetTimer(ctx, "ws_two", "", "a"); return err }), reeve.NotFound)
+		equal(t, view(t, db, func(s *store.Snap) (int, error) { return s.Queue().CountTimers(ctx, ws, "ann") }), 3, "those that are not over")
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Queue().GetTimer(ctx, ws, "bob", "a"); return err }), reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { _, err := tx.Queue().GetTimer(ctx, ws, "bob", "a"); return err }), reeve.NotFound)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { _, err := tx.Queue().GetTimer(ctx, "ws_two", "", "a"); return err }), reeve.NotFound)
 		list := func(f store.TimerFilter) string {
 			f.Limit = 2
-			got := view(t, db, func(s *store.Snap) ([]reeve.Timer, error) { l, _, err := s.ListTimers(ctx, ws, f); return l, err })
+			got := view(t, db, func(s *store.Snap) ([]reeve.Timer, error) {
+				l, _, err := s.Queue().ListTimers(ctx, ws, f)
+				return l, err
+			})
 			return ids(got, func(v reeve.Timer) string { return v.ID })
 		}
 		equal(t, list(store.TimerFilter{Name: "ALPHA"}), "a c", "by name")
@@ -76,7 +79,7 @@ var timers = map[string]func(*testing.T, *store.DB){
 			equal(t, list(store.TimerFilter{Name: name}), "f g", "by the name %s", name)
 			equal(t, list(store.TimerFilter{Name: name, Offset: 1}), "g", "by the name %s, second page", name)
 			total := view(t, db, func(s *store.Snap) (int, error) {
-				_, n, err := s.ListTimers(ctx, ws, store.TimerFilter{Name: name, Limit: 1})
+				_, n, err := s.Queue().ListTimers(ctx, ws, store.TimerFilter{Name: name, Limit: 1})
 				return n, err
 			})
 			equal(t, total, 2, "how many have the name %s", name)
@@ -86,27 +89,27 @@ var timers = map[string]func(*testing.T, *store.DB){
 		// Two who change it at once both have their way.
 		must(t, firstOf(race(8, func(int) error {
 			return db.Update(ctx, func(tx *store.Tx) error {
-				v, err := tx.GetTimer(ctx, ws, "", "a")
+				v, err := tx.Queue().GetTimer(ctx, ws, "", "a")
 				if err != nil {
 					return err
 				}
 				v.Failures++
-				return tx.MoveTimer(ctx, v)
+				return tx.Queue().MoveTimer(ctx, v)
 			})
 		})))
-		equal(t, view(t, db, func(s *store.Snap) (reeve.Timer, error) { return s.GetTimer(ctx, ws, "", "a") }).Failures, 8, "failures that were counted")
+		equal(t, view(t, db, func(s *store.Snap) (reeve.Timer, error) { return s.Queue().GetTimer(ctx, ws, "", "a") }).Failures, 8, "failures that were counted")
 
 		// Those who count before they add one count each other's.
 		must(t, firstOf(race(16, func(i int) error {
 			return db.Update(ctx, func(tx *store.Tx) error {
-				n, err := tx.CountTimers(ctx, ws, "cid")
+				n, err := tx.Queue().CountTimers(ctx, ws, "cid")
 				if err != nil || n >= 3 {
 					return err
 				}
-				return tx.PutTimer(ctx, reeve.Timer{ID: fmt.Sprint("cid", i), WorkspaceID: ws, AgentID: "agt_one", UserID: "cid", Kind: "cron", State: reeve.TimerActive, NextAt: &future})
+				return tx.Queue().PutTimer(ctx, reeve.Timer{ID: fmt.Sprint("cid", i), WorkspaceID: ws, AgentID: "agt_one", UserID: "cid", Kind: "cron", State: reeve.TimerActive, NextAt: &future})
 			})
 		})))
-		equal(t, view(t, db, func(s *store.Snap) (int, error) { return s.CountTimers(ctx, ws, "cid") }), 3, "as many as three are allowed")
+		equal(t, view(t, db, func(s *store.Snap) (int, error) { return s.Queue().CountTimers(ctx, ws, "cid") }), 3, "as many as three are allowed")
 	},
 
 	"notification": func(t *testing.T, db *store.DB) {
@@ -114,7 +117,7 @@ var timers = map[string]func(*testing.T, *store.DB){
 		setUp(t, db)
 		tell := func(id, run string, deliver bool) (fresh bool) {
 			update(t, db, func(tx *store.Tx) (err error) {
-				fresh, err = tx.InsertNotification(ctx, reeve.Notification{ID: id, WorkspaceID: ws, UserID: "ann", RunID: run, Title: "t", Body: "b"}, deliver)
+				fresh, err = tx.Queue().InsertNotification(ctx, reeve.Notification{ID: id, WorkspaceID: ws, UserID: "ann", RunID: run, Title: "t", Body: "b"}, deliver)
 				return err
 			})
 			return fresh
@@ -125,7 +128,7 @@ var timers = map[string]func(*testing.T, *store.DB){
 		equal(t, tell("n4", "", false), true, "told of no run again")
 		claim := func() (list []reeve.Notification) {
 			update(t, db, func(tx *store.Tx) (err error) {
-				list, err = tx.ClaimDeliveries(ctx, time.Millisecond, 10)
+				list, err = tx.Queue().ClaimDeliveries(ctx, time.Millisecond, 10)
 				return err
 			})
 			return list
@@ -134,7 +137,7 @@ var timers = map[string]func(*testing.T, *store.DB){
 		for deadline := reeve.Now().Add(10 * time.Second); ; {
 			sent += len(claim())
 			_, waits, err := func() (at int64, ok bool, err error) {
-				err = db.View(ctx, func(s *store.Snap) error { at, ok, err = s.NextDelivery(ctx); return err })
+				err = db.View(ctx, func(s *store.Snap) error { at, ok, err = s.Queue().NextDelivery(ctx); return err })
 				return at, ok, err
 			}()
 			must(t, err)
@@ -145,20 +148,20 @@ var timers = map[string]func(*testing.T, *store.DB){
 		equal(t, sent, 10, "tries")
 		tell("n5", "run_5", true)
 		equal(t, len(claim()), 1, "claimed")
-		update(t, db, func(tx *store.Tx) error { return tx.Delivered(ctx, "n5") })
+		update(t, db, func(tx *store.Tx) error { return tx.Queue().Delivered(ctx, "n5") })
 		_, waits, err := func() (at int64, ok bool, err error) {
-			err = db.View(ctx, func(s *store.Snap) error { at, ok, err = s.NextDelivery(ctx); return err })
+			err = db.View(ctx, func(s *store.Snap) error { at, ok, err = s.Queue().NextDelivery(ctx); return err })
 			return at, ok, err
 		}()
 		must(t, err)
 		equal(t, waits, false, "anything to deliver")
 		list := func(user string, unread bool) string {
 			return ids(view(t, db, func(s *store.Snap) ([]reeve.Notification, error) {
-				return s.ListNotifications(ctx, ws, user, unread, "", 10)
+				return s.Queue().ListNotifications(ctx, ws, user, unread, "", 10)
 			}), func(n reeve.Notification) string { return n.ID })
 		}
-		update(t, db, func(tx *store.Tx) error { return tx.ReadNotification(ctx, ws, "ann", "n3") })
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.ReadNotification(ctx, ws, "bob", "n4") }), reeve.NotFound)
+		update(t, db, func(tx *store.Tx) error { return tx.Queue().ReadNotification(ctx, ws, "ann", "n3") })
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Queue().ReadNotification(ctx, ws, "bob", "n4") }), reeve.NotFound)
 		equal(t, list("ann", true), "n5 n4 n1", "unread")
 		equal(t, list("bob", false), "", "another's")
 	},

@@ -25,22 +25,22 @@ var transactions = map[string]func(*testing.T, *store.DB){
 			dead = tx
 			go func() { // a handler that is left behind
 				<-release
-				refused <- tx.PutSecret(ctx, ws, "leaked", "v")
+				refused <- tx.Agents().PutSecret(ctx, ws, "leaked", "v")
 			}()
-			return tx.PutSecret(ctx, ws, "kept", "v")
+			return tx.Agents().PutSecret(ctx, ws, "kept", "v")
 		})
 		must(t, db.View(ctx, func(s *store.Snap) error { snap = s; return nil }))
-		wantCode(t, dead.PutSecret(ctx, ws, "late", "v"), reeve.Canceled)
-		_, err := snap.ListWorkspaces(ctx)
+		wantCode(t, dead.Agents().PutSecret(ctx, ws, "late", "v"), reeve.Canceled)
+		_, err := snap.Agents().ListWorkspaces(ctx)
 		wantCode(t, err, reeve.Canceled)
 		// While another transaction is open, too.
 		update(t, db, func(tx *store.Tx) error {
 			close(release)
 			wantCode(t, <-refused, reeve.Canceled)
-			wantCode(t, dead.PutSecret(ctx, ws, "late", "v"), reeve.Canceled)
+			wantCode(t, dead.Agents().PutSecret(ctx, ws, "late", "v"), reeve.Canceled)
 			return nil
 		})
-		list := view(t, db, func(s *store.Snap) ([]reeve.SecretName, error) { return s.ListSecrets(ctx, ws) })
+		list := view(t, db, func(s *store.Snap) ([]reeve.SecretName, error) { return s.Agents().ListSecrets(ctx, ws) })
 		equal(t, ids(list, func(n reeve.SecretName) string { return n.Name }), "kept", "secrets")
 		if _, err := store.TxFrom(ctx); err == nil {
 			t.Fatal("a transaction out of nowhere")
@@ -54,10 +54,10 @@ var transactions = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		put := func(tx *store.Tx) error {
-			if err := tx.PutSecret(ctx, ws, "half", "v"); err != nil {
+			if err := tx.Agents().PutSecret(ctx, ws, "half", "v"); err != nil {
 				return err
 			}
-			_, err := tx.ListSecrets(ctx, ws)
+			_, err := tx.Agents().ListSecrets(ctx, ws)
 			return err
 		}
 		for name, f := range map[string]func() error{
@@ -66,7 +66,7 @@ var transactions = map[string]func(*testing.T, *store.DB){
 			},
 			"an error before anything was sent": func() error {
 				return db.Update(ctx, func(tx *store.Tx) error {
-					if err := tx.PutSecret(ctx, ws, "half", "v"); err != nil {
+					if err := tx.Agents().PutSecret(ctx, ws, "half", "v"); err != nil {
 						return err
 					}
 					return errMine
@@ -92,8 +92,8 @@ var transactions = map[string]func(*testing.T, *store.DB){
 			"a refusal that nobody heeds": func() error {
 				err := db.Update(ctx, func(tx *store.Tx) error {
 					_ = put(tx)
-					_ = tx.InsertAgent(ctx, reeve.Agent{ID: "agt_x", WorkspaceID: "none", Name: "x", CreatedAt: tx.Now()})
-					_ = tx.PutSecret(ctx, ws, "half", "w")
+					_ = tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "agt_x", WorkspaceID: "none", Name: "x", CreatedAt: tx.Now()})
+					_ = tx.Agents().PutSecret(ctx, ws, "half", "w")
 					return nil
 				})
 				wantCode(t, err, reeve.NotFound)
@@ -106,7 +106,7 @@ var transactions = map[string]func(*testing.T, *store.DB){
 						return err
 					}
 					cancel()
-					return tx.PutSecret(ctx, ws, "half", "w")
+					return tx.Agents().PutSecret(ctx, ws, "half", "w")
 				})
 				wantCode(t, err, reeve.Canceled)
 				if !errors.Is(err, context.Canceled) {
@@ -125,7 +125,7 @@ var transactions = map[string]func(*testing.T, *store.DB){
 				for range 20 { // more often than there are readers
 					func() {
 						defer func() { _ = recover() }()
-						_ = db.View(ctx, func(s *store.Snap) error { _, _ = s.ListWorkspaces(ctx); panic("mine") })
+						_ = db.View(ctx, func(s *store.Snap) error { _, _ = s.Agents().ListWorkspaces(ctx); panic("mine") })
 					}()
 				}
 				return errMine
@@ -134,7 +134,7 @@ var transactions = map[string]func(*testing.T, *store.DB){
 			if err := f(); !errors.Is(err, errMine) {
 				t.Fatalf("%s: got %v", name, err)
 			}
-			equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.SecretName, error) { return s.ListSecrets(ctx, ws) })), 0, "%s: secrets", name)
+			equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.SecretName, error) { return s.Agents().ListSecrets(ctx, ws) })), 0, "%s: secrets", name)
 			update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
 		}
 		equal(t, revision(t, db, ws), 9, "changes that worked")
@@ -159,7 +159,7 @@ var transactions = map[string]func(*testing.T, *store.DB){
 					return db.Update(ctx, func(tx *store.Tx) error {
 						c := call("msg_"+id, "th_"+id)
 						c.Operation.ID, c.Operation.State, c.Operation.Effect = "op_"+id, reeve.Prepared, reeve.Unsafe
-						if err := tx.InsertCall(ctx, c, store.Judged{Revision: 1 + int64(kind/5)}); err != nil { // 5: a stale one
+						if err := tx.Ledger().InsertCall(ctx, c, store.Judged{Revision: 1 + int64(kind/5)}); err != nil { // 5: a stale one
 							return err
 						}
 						switch kind {
@@ -170,11 +170,11 @@ var transactions = map[string]func(*testing.T, *store.DB){
 						case 3: // a refusal by the database
 							return insertOperation(ctx, tx, operation("op_"+id, reeve.Prepared))
 						case 4:
-							if _, err := tx.GetOperation(ctx, ws, "op_"+id); err != nil {
+							if _, err := tx.Ledger().GetOperation(ctx, ws, "op_"+id); err != nil {
 								return err
 							}
 						}
-						return tx.AppendMessage(ctx, reeve.Message{ID: "msg_t" + id, WorkspaceID: ws, ThreadID: "th_" + id, AgentID: "agt_one", Kind: reeve.Thought})
+						return tx.Ledger().AppendMessage(ctx, reeve.Message{ID: "msg_t" + id, WorkspaceID: ws, ThreadID: "th_" + id, AgentID: "agt_one", Kind: reeve.Thought})
 					})
 				}()
 				switch {
@@ -200,7 +200,9 @@ var transactions = map[string]func(*testing.T, *store.DB){
 		for _, o := range operations(t, db) {
 			equal(t, want[o.ID], true, "%s is there but was reported as failed", o.ID)
 			delete(want, o.ID)
-			said := view(t, db, func(s *store.Snap) ([]reeve.Message, error) { return s.ListMessages(ctx, ws, o.ThreadID, "", 10) })
+			said := view(t, db, func(s *store.Snap) ([]reeve.Message, error) {
+				return s.Ledger().ListMessages(ctx, ws, o.ThreadID, "", 10)
+			})
 			equal(t, len(said), 2, "what belongs to %s", o.ID)
 		}
 		equal(t, len(want), 0, "lost: %v;", want)
@@ -238,12 +240,12 @@ var transactions = map[string]func(*testing.T, *store.DB){
 		<-started
 		for range 30 {
 			must(t, db.View(ctx, func(s *store.Snap) error {
-				first := get(s.GetWorkspace(ctx, ws))(t).Revision
+				first := get(s.Agents().GetWorkspace(ctx, ws))(t).Revision
 				for range 5 {
-					equal(t, get(s.GetWorkspace(ctx, "ws_two"))(t).Revision, first, "the other workspace's revision")
+					equal(t, get(s.Agents().GetWorkspace(ctx, "ws_two"))(t).Revision, first, "the other workspace's revision")
 					runtime.Gosched()
 				}
-				equal(t, get(s.GetWorkspace(ctx, ws))(t).Revision, first, "the revision later")
+				equal(t, get(s.Agents().GetWorkspace(ctx, ws))(t).Revision, first, "the revision later")
 				return nil
 			}))
 		}
@@ -263,9 +265,9 @@ var transactions = map[string]func(*testing.T, *store.DB){
 			if a, b := tx.NewID("x"), tx.NewID("x"); a >= b {
 				t.Errorf("ids out of order: %s %s", a, b)
 			}
-			return tx.InsertApproval(ctx, reeve.Approval{ID: "apr_1", WorkspaceID: ws, State: reeve.Pending, ExpiresAt: now.Add(1234567 * time.Millisecond)})
+			return tx.Ledger().InsertApproval(ctx, reeve.Approval{ID: "apr_1", WorkspaceID: ws, State: reeve.Pending, ExpiresAt: now.Add(1234567 * time.Millisecond)})
 		})
-		a := view(t, db, func(s *store.Snap) (reeve.Approval, error) { return s.GetApproval(ctx, ws, "apr_1") })
+		a := view(t, db, func(s *store.Snap) (reeve.Approval, error) { return s.Ledger().GetApproval(ctx, ws, "apr_1") })
 		equal(t, a.ExpiresAt.Sub(a.CreatedAt), 1234567*time.Millisecond, "times")
 		equal(t, a.ExpiresAt.Location(), time.UTC, "zone")
 	},
@@ -274,7 +276,7 @@ var transactions = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		must(t, firstOf(race(64, func(int) error {
-			return db.View(ctx, func(s *store.Snap) error { _, err := s.GetWorkspace(ctx, ws); return err })
+			return db.View(ctx, func(s *store.Snap) error { _, err := s.Agents().GetWorkspace(ctx, ws); return err })
 		})))
 	},
 }

@@ -21,11 +21,11 @@ func started(t testing.TB, db *store.DB, c store.Caller, id, process string) (ok
 	ctx := t.Context()
 	update(t, db, func(tx *store.Tx) error {
 		ok = false
-		list, err := tx.QueuedWakes(ctx, c, 100)
+		list, err := tx.Queue().QueuedWakes(ctx, c, 100)
 		if err != nil || len(list) == 0 {
 			return err
 		}
-		ok, err = tx.InsertRun(ctx, reeve.Run{ID: id, Key: list[0].RunKey, WorkspaceID: c.WorkspaceID, AgentID: c.AgentID, SessionID: c.SessionID, Reason: list[0].Reason,
+		ok, err = tx.Runs().InsertRun(ctx, reeve.Run{ID: id, Key: list[0].RunKey, WorkspaceID: c.WorkspaceID, AgentID: c.AgentID, SessionID: c.SessionID, Reason: list[0].Reason,
 			ReasonID: list[0].ReasonID, Origins: list[0].Origins, ThreadID: reeve.RunThread(c.AgentID, id), Wakes: len(list), Owner: process})
 		if err != nil || !ok {
 			return err
@@ -34,26 +34,26 @@ func started(t testing.TB, db *store.DB, c store.Caller, id, process string) (ok
 		for _, w := range list {
 			keys = append(keys, w.RunKey)
 		}
-		return tx.EndWakes(ctx, keys, reeve.WakeTaken, id, "")
+		return tx.Queue().EndWakes(ctx, keys, reeve.WakeTaken, id, "")
 	})
 	return ok
 }
 
 func runOf(t testing.TB, db *store.DB, id string) reeve.Run {
 	t.Helper()
-	return view(t, db, func(s *store.Snap) (reeve.Run, error) { return s.GetRun(t.Context(), ws, id) })
+	return view(t, db, func(s *store.Snap) (reeve.Run, error) { return s.Runs().GetRun(t.Context(), ws, id) })
 }
 
 func ended(t testing.TB, db *store.DB, id string, state reeve.RunState) error {
 	t.Helper()
 	return db.Update(t.Context(), func(tx *store.Tx) error {
-		was, err := tx.GetRun(t.Context(), ws, id)
+		was, err := tx.Runs().GetRun(t.Context(), ws, id)
 		if err != nil {
 			return err
 		}
 		is := was
 		is.State, is.Owner = state, ""
-		return tx.MoveRun(t.Context(), was, is)
+		return tx.Runs().MoveRun(t.Context(), was, is)
 	})
 }
 
@@ -61,7 +61,7 @@ func callers(t testing.TB, db *store.DB) string {
 	t.Helper()
 	var due []reeve.Wake
 	update(t, db, func(tx *store.Tx) (err error) {
-		due, err = tx.DueWakes(t.Context(), 100, nil)
+		due, err = tx.Queue().DueWakes(t.Context(), 100, nil)
 		return err
 	})
 	seen := map[string]bool{} // only the first of a lane is one that can be served
@@ -81,7 +81,7 @@ func queue(t testing.TB, db *store.DB, w reeve.Wake) bool {
 		if w.DueAt.IsZero() {
 			w.DueAt = tx.Now()
 		}
-		fresh, err = tx.InsertWake(t.Context(), w)
+		fresh, err = tx.Queue().InsertWake(t.Context(), w)
 		return err
 	})
 	return fresh
@@ -94,7 +94,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error {
 			two := reeve.Agent{ID: "agt_two", WorkspaceID: ws, Name: "two", Kind: "assistant", Lifecycle: reeve.AgentActive, CreatedAt: tx.Now()}
-			if err := tx.InsertAgent(ctx, two); err != nil {
+			if err := tx.Agents().InsertAgent(ctx, two); err != nil {
 				return err
 			}
 			for _, s := range []reeve.Subscription{
@@ -103,7 +103,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 				{ID: "sub_two", AgentID: "agt_two", Token: reeve.Token{Class: reeve.SemanticKey, Name: "TASK"}},
 			} {
 				s.WorkspaceID = ws
-				if err := tx.InsertSubscription(ctx, s); err != nil {
+				if err := tx.Queue().InsertSubscription(ctx, s); err != nil {
 					return err
 				}
 			}
@@ -112,12 +112,12 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		tell := func(c store.Change) {
 			t.Helper()
 			c.Workspace = ws
-			update(t, db, func(tx *store.Tx) error { return tx.Notify(ctx, c) })
+			update(t, db, func(tx *store.Tx) error { return tx.Queue().Notify(ctx, c) })
 		}
 		queued := func() string {
 			of := func(agent string) string {
 				return ids(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) {
-					return s.ListWakes(ctx, ws, store.WakeFilter{Agent: agent, Limit: 100})
+					return s.Queue().ListWakes(ctx, ws, store.WakeFilter{Agent: agent, Limit: 100})
 				}), wakeKey)
 			}
 			return of("agt_one") + "; " + of("agt_two")
@@ -137,11 +137,11 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			t.Fatal("it does not start")
 		}
 		update(t, db, func(tx *store.Tx) error {
-			_, err := tx.QueuedWakes(ctx, store.Caller{AgentID: "agt_one", WorkspaceID: ws}, 100)
+			_, err := tx.Queue().QueuedWakes(ctx, store.Caller{AgentID: "agt_one", WorkspaceID: ws}, 100)
 			return err
 		})
 		before := queued()
-		origins := view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.GetWake(ctx, "agt_two/sub_two/op_2") }).Origins
+		origins := view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.Queue().GetWake(ctx, "agt_two/sub_two/op_2") }).Origins
 		equal(t, fmt.Sprint(origins), "[agt_one]", "who led to it")
 		must(t, ended(t, db, "run_two", reeve.RunCompleted))
 		tell(store.Change{Operation: "op_4", Agent: "agt_two", Tokens: []reeve.Token{key}})
@@ -149,7 +149,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		tell(store.Change{Tokens: []reeve.Token{key}})
 		tell(store.Change{Tokens: []reeve.Token{key}})
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) {
-			return s.ListWakes(ctx, ws, store.WakeFilter{Agent: "agt_one", Limit: 100})
+			return s.Queue().ListWakes(ctx, ws, store.WakeFilter{Agent: "agt_one", Limit: 100})
 		})), 5, "changes without an operation are two")
 	},
 
@@ -161,7 +161,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: fmt.Sprint("schedule:", i)}, fmt.Sprint("run_", i), "proc_1")
 		}
 		wakes := func(f store.WakeFilter) string {
-			return ids(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) { return s.ListWakes(ctx, ws, f) }), wakeKey)
+			return ids(view(t, db, func(s *store.Snap) ([]reeve.Wake, error) { return s.Queue().ListWakes(ctx, ws, f) }), wakeKey)
 		}
 		all := wakes(store.WakeFilter{Agent: "agt_one", Limit: 100})
 		var pages []string
@@ -179,7 +179,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		equal(t, wakes(store.WakeFilter{Run: "run_3", Limit: 100}), "wake_3", "what a run serves")
 		equal(t, wakes(store.WakeFilter{Agent: "agt_two", Limit: 100}), "", "another's")
 		runs := func(f store.RunFilter) string {
-			return ids(view(t, db, func(s *store.Snap) ([]reeve.Run, error) { return s.ListRuns(ctx, ws, f) }), func(r reeve.Run) string { return r.ID })
+			return ids(view(t, db, func(s *store.Snap) ([]reeve.Run, error) { return s.Runs().ListRuns(ctx, ws, f) }), func(r reeve.Run) string { return r.ID })
 		}
 		equal(t, runs(store.RunFilter{Agent: "agt_one", Before: "run_2", Limit: 100}), "run_1 run_0", "an agent's runs before one")
 		equal(t, runs(store.RunFilter{ReasonID: "tmr_1", Limit: 2}), "run_4 run_3", "a timer's last runs")
@@ -193,7 +193,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		}
 		ctx := t.Context()
 		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_1") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_1") })
 		main := func(key string) store.Caller {
 			return store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:" + key}
 		}
@@ -202,21 +202,21 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		}
 		equal(t, started(t, db, main("m0"), "run_1", "proc_1"), true, "started")
 		update(t, db, func(tx *store.Tx) error { // a step that has passed over those that wait, when the run they wait for ends
-			first, err := tx.DueWakes(ctx, 4, nil)
+			first, err := tx.Queue().DueWakes(ctx, 4, nil)
 			must(t, err)
 			equal(t, len(first), 0, "due while one runs")
 			must(t, ended(t, db, "run_1", reeve.RunCompleted))
-			rest, err := tx.DueWakes(ctx, 4, &reeve.Wake{AgentID: "agt_one", SessionID: "manual:m2", DueAt: reeve.Now().Add(-7 * time.Minute), CreatedAt: tx.Now()})
+			rest, err := tx.Queue().DueWakes(ctx, 4, &reeve.Wake{AgentID: "agt_one", SessionID: "manual:m2", DueAt: reeve.Now().Add(-7 * time.Minute), CreatedAt: tx.Now()})
 			must(t, err)
 			equal(t, ids(rest, func(w reeve.Wake) string { return w.RunKey }), "", "later ones, when earlier ones were passed over")
 			return nil
 		})
 		update(t, db, func(tx *store.Tx) error { // two servers: one has the first in its hands
-			one, err := tx.DueWakes(ctx, 4, nil)
+			one, err := tx.Queue().DueWakes(ctx, 4, nil)
 			must(t, err)
 			equal(t, ids(one, func(w reeve.Wake) string { return w.RunKey }), "m1", "one server")
 			update(t, db, func(tx *store.Tx) error {
-				other, err := tx.DueWakes(ctx, 4, nil)
+				other, err := tx.Queue().DueWakes(ctx, 4, nil)
 				equal(t, ids(other, func(w reeve.Wake) string { return w.RunKey }), "", "the other")
 				return err
 			})
@@ -228,13 +228,13 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error {
-			a, err := tx.GetAgent(ctx, ws, "agt_one")
+			a, err := tx.Agents().GetAgent(ctx, ws, "agt_one")
 			must(t, err)
 			a.ThrottleMS = 3_600_000
-			return tx.UpdateAgent(ctx, a)
+			return tx.Agents().UpdateAgent(ctx, a)
 		})
 		queue(t, db, reeve.Wake{RunKey: "before", Reason: reeve.ReasonManual, SessionID: "manual:before"})
-		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_1") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_1") })
 		equal(t, started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "manual:before"}, "run_1", "proc_1"), true, "started")
 		must(t, ended(t, db, "run_1", reeve.RunCompleted)) // from now on it is throttled
 		queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription, DueAt: reeve.Now().Add(-time.Minute)})
@@ -245,7 +245,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 	"one run at a time": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_1") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_1") })
 		ago := func(m int) time.Time { return reeve.Now().Add(-time.Duration(m) * time.Minute) }
 		queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription, DueAt: ago(3)})
 		equal(t, queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription}), false, "a key that is queued")
@@ -270,23 +270,23 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		equal(t, callers(t, db), "agt_one/schedule:b agt_one/schedule:a", "after the schedule's run")
 		wantCode(t, ended(t, db, "run_3", reeve.RunFailed), reeve.Conflict)
 		must(t, ended(t, db, "run_1", reeve.RunFailed))
-		rt := view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) { return s.Runtime(ctx, "agt_one") })
+		rt := view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) { return s.Agents().Runtime(ctx, "agt_one") })
 		equal(t, rt.ActiveRun, "", "active run")
 		equal(t, rt.Failures, 1, "failures")
 		equal(t, queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription}), false, "a key that was served")
 		// A throttle defers changes and timers, and says until when.
 		update(t, db, func(tx *store.Tx) error {
-			a, err := tx.GetAgent(ctx, ws, "agt_one")
+			a, err := tx.Agents().GetAgent(ctx, ws, "agt_one")
 			if err != nil {
 				return err
 			}
 			a.ThrottleMS = time.Hour.Milliseconds()
-			return tx.UpdateAgent(ctx, a)
+			return tx.Agents().UpdateAgent(ctx, a)
 		})
 		equal(t, callers(t, db), "agt_one/manual:m1", "throttled")
 		must(t, started1(t, db, manual))
 		var timer, wake []int64
-		update(t, db, func(tx *store.Tx) error { return tx.AskNext(ctx, &timer, &wake, true) })
+		update(t, db, func(tx *store.Tx) error { return tx.Queue().AskNext(ctx, &timer, &wake, true) })
 		if len(wake) != 1 || len(timer) != 0 {
 			t.Fatalf("the next wakes are %d and the next timers %d, want one wake", wake, timer)
 		}
@@ -310,29 +310,29 @@ var wakes = map[string]func(*testing.T, *store.DB){
 				State: reeve.RunRunning})
 			ends = append(ends, store.WakeEnd{RunKey: key, State: reeve.WakeTaken, RunID: "run_" + key})
 		}
-		update(t, db, func(tx *store.Tx) error { return tx.InsertWakes(ctx, append(list, list[0])) }) // a key twice is one wake
+		update(t, db, func(tx *store.Tx) error { return tx.Queue().InsertWakes(ctx, append(list, list[0])) }) // a key twice is one wake
 		again := list[7]
 		again.RunKey = "again"
-		update(t, db, func(tx *store.Tx) error { return tx.InsertWakes(ctx, []reeve.Wake{again}) })
+		update(t, db, func(tx *store.Tx) error { return tx.Queue().InsertWakes(ctx, []reeve.Wake{again}) })
 		var known store.Roster
 		update(t, db, func(tx *store.Tx) (err error) {
-			known, err = tx.Roster(ctx, []reeve.Wake{list[6], again})
+			known, err = tx.Queue().Roster(ctx, []reeve.Wake{list[6], again})
 			return err
 		})
 		equal(t, fmt.Sprint(known.Crowded), "map["+again.SessionID+":true]", "sessions in which more than one waits")
 		update(t, db, func(tx *store.Tx) error {
-			made, err := tx.InsertRuns(ctx, runs)
+			made, err := tx.Runs().InsertRuns(ctx, runs)
 			equal(t, len(made), n, "runs that were made")
-			return errors.Join(err, tx.EndAll(ctx, ends))
+			return errors.Join(err, tx.Queue().EndAll(ctx, ends))
 		})
 		equal(t, callers(t, db), "", "due: the lane of the one that is left runs")
-		equal(t, view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.GetWake(ctx, "k149") }).RunID, "run_k149", "whom a wake is served by")
+		equal(t, view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.Queue().GetWake(ctx, "k149") }).RunID, "run_k149", "whom a wake is served by")
 		second := runs[3]
 		second.ID, second.Key = "run_second", "second"
 		other := runs[3]
 		other.ID, other.Key, other.SessionID = "run_other", "other", store.ScheduleLane+"other"
 		update(t, db, func(tx *store.Tx) error {
-			made, err := tx.InsertRuns(ctx, []reeve.Run{second, other})
+			made, err := tx.Runs().InsertRuns(ctx, []reeve.Run{second, other})
 			equal(t, fmt.Sprint(made), "map[run_other:true]", "made where a lane is taken")
 			return err
 		})
@@ -344,7 +344,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		}
 		moves[5].Was.Owner = "another" // it was taken up meanwhile
 		update(t, db, func(tx *store.Tx) error {
-			moved, err := tx.MoveRuns(ctx, moves)
+			moved, err := tx.Runs().MoveRuns(ctx, moves)
 			equal(t, len(moved), n-1, "runs that ended")
 			equal(t, moved["run_k005"], false, "one that is in other hands")
 			return err
@@ -354,7 +354,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 
 	"a wake is taken once": func(t *testing.T, db *store.DB) {
 		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(t.Context(), "proc_1") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(t.Context(), "proc_1") })
 		for i := range 20 {
 			queue(t, db, reeve.Wake{RunKey: fmt.Sprint("k", i), Reason: reeve.ReasonSubscription})
 		}
@@ -371,7 +371,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		}
 		equal(t, n, 1, "servers that started it")
 		for _, w := range view(t, db, func(s *store.Snap) ([]reeve.Wake, error) {
-			return s.ListWakes(t.Context(), ws, store.WakeFilter{Agent: "agt_one", Limit: 100})
+			return s.Queue().ListWakes(t.Context(), ws, store.WakeFilter{Agent: "agt_one", Limit: 100})
 		}) {
 			if taken := w.State == reeve.WakeTaken && w.RunID != ""; !taken && w.State != reeve.WakeQueued { // one that a loser held for a moment is the next run's
 				t.Errorf("%+v", w)
@@ -382,7 +382,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 	"runs that nobody works on": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_1") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_1") })
 		for i, p := range []string{"proc_1", "proc_gone", "proc_1", "proc_1"} {
 			s := fmt.Sprint("schedule:", i)
 			queue(t, db, reeve.Wake{RunKey: s, Reason: reeve.ReasonTimer, SessionID: s})
@@ -397,21 +397,21 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		})
 		claim := func(n int) (list []reeve.Run) {
 			update(t, db, func(tx *store.Tx) (err error) {
-				list, err = tx.ClaimRuns(ctx, "proc_1", n)
+				list, err = tx.Runs().ClaimRuns(ctx, "proc_1", n)
 				return err
 			})
 			return list
 		}
 		left := func() (some bool) {
 			update(t, db, func(tx *store.Tx) error {
-				ahead, err := tx.Outlook(ctx, "proc_1", 1, 1)
+				ahead, err := tx.Queue().Outlook(ctx, "proc_1", 1, 1)
 				some = ahead.Left
 				return err
 			})
 			return some
 		}
 		stop := func(at time.Time) {
-			update(t, db, func(tx *store.Tx) error { return tx.StopWorkspace(ctx, ws, at, "") })
+			update(t, db, func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, ws, at, "") })
 		}
 		stop(reeve.Now())
 		equal(t, left(), true, "some are left")
@@ -420,7 +420,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		equal(t, ids(claim(1), func(r reeve.Run) string { return fmt.Sprint(r.ID, r.Attempts, r.Owner, r.State) }), "run_12proc_1running", "claimed")
 		equal(t, ids(claim(10), func(r reeve.Run) string { return fmt.Sprint(r.ID, r.Attempts, r.Owner, r.State) }), "run_31proc_1running", "claimed next")
 		equal(t, len(claim(10)), 0, "left")
-		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Run, error) { return s.RunsOf(ctx, "proc_1") }), func(r reeve.Run) string { return r.ID }), "run_0 run_1 run_3", "in hand")
+		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Run, error) { return s.Runs().RunsOf(ctx, "proc_1") }), func(r reeve.Run) string { return r.ID }), "run_0 run_1 run_3", "in hand")
 		equal(t, left(), true, "one still waits")
 		must(t, ended(t, db, "run_2", reeve.RunFailed))
 		equal(t, left(), false, "none is left")
@@ -430,7 +430,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 	"results that come later": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_1") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_1") })
 		queue(t, db, reeve.Wake{RunKey: "k", Reason: reeve.ReasonTimer, SessionID: "schedule:1"})
 		started(t, db, store.Caller{AgentID: "agt_one", WorkspaceID: ws, SessionID: "schedule:1"}, "run_1", "proc_1")
 		ops := map[string]reeve.Operation{}
@@ -444,25 +444,25 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			is := ops[id]
 			is.State, is.ResultID = reeve.Committed, "msg_"+id
 			update(t, db, func(tx *store.Tx) error {
-				return tx.MoveOperation(ctx, ops[id], is, &store.CallResult{ID: is.ResultID, Info: []byte("{}")})
+				return tx.Ledger().MoveOperation(ctx, ops[id], is, &store.CallResult{ID: is.ResultID, Info: []byte("{}")})
 			})
 		}
 		park := func(results int) {
 			update(t, db, func(tx *store.Tx) error {
-				was, err := tx.GetRun(ctx, ws, "run_1")
+				was, err := tx.Runs().GetRun(ctx, ws, "run_1")
 				is := was
 				is.State, is.Owner, is.Results = reeve.RunParked, "", results
-				return cmp.Or(err, tx.MoveRun(ctx, was, is))
+				return cmp.Or(err, tx.Runs().MoveRun(ctx, was, is))
 			})
 		}
 		parked := func() int {
-			known := view(t, db, func(s *store.Snap) (int, error) { return s.LaterResults(ctx, "run_1") })
+			known := view(t, db, func(s *store.Snap) (int, error) { return s.Runs().LaterResults(ctx, "run_1") })
 			park(known + 1)
 			return known
 		}
 		claimed := func() (n int) {
 			update(t, db, func(tx *store.Tx) error {
-				list, err := tx.ClaimRuns(ctx, "proc_1", 10)
+				list, err := tx.Runs().ClaimRuns(ctx, "proc_1", 10)
 				n = len(list)
 				return err
 			})
@@ -490,7 +490,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		must(t, ended(t, db, "run_1", reeve.RunParked))
 		cancel := func() error {
 			return db.Update(ctx, func(tx *store.Tx) error {
-				_, err := tx.CancelRun(ctx, read, reeve.Errorf(reeve.Canceled, "enough"))
+				_, err := tx.Runs().CancelRun(ctx, read, reeve.Errorf(reeve.Canceled, "enough"))
 				return err
 			})
 		}
@@ -506,15 +506,15 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			return reeve.Frame{Type: kind, TurnID: "run_1", MessageID: "msg_1", ToolCallID: call}
 		}
 		update(t, db, func(tx *store.Tx) error {
-			if err := tx.InsertConversation(ctx, reeve.Conversation{ID: "conv_1", WorkspaceID: ws, AgentID: a.ID, State: reeve.ConversationActive}); err != nil {
+			if err := tx.Chat().InsertConversation(ctx, reeve.Conversation{ID: "conv_1", WorkspaceID: ws, AgentID: a.ID, State: reeve.ConversationActive}); err != nil {
 				return err
 			}
-			_, err := tx.InsertRun(ctx, reeve.Run{ID: "run_1", Key: "key_1", WorkspaceID: ws, AgentID: a.ID, Reason: reeve.ReasonUser, SessionID: "conv_1", ThreadID: "conv_1"})
+			_, err := tx.Runs().InsertRun(ctx, reeve.Run{ID: "run_1", Key: "key_1", WorkspaceID: ws, AgentID: a.ID, Reason: reeve.ReasonUser, SessionID: "conv_1", ThreadID: "conv_1"})
 			return err
 		})
 		for i, call := range []string{"b", "a"} {
 			update(t, db, func(tx *store.Tx) error {
-				return tx.AppendFrame(ctx, "conv_1", "run_1:"+store.CallKey(i+9, call), frame(reeve.FrameTool, call))
+				return tx.Chat().AppendFrame(ctx, "conv_1", "run_1:"+store.CallKey(i+9, call), frame(reeve.FrameTool, call))
 			})
 		}
 		ended, told := make(chan struct{}), make(chan error, 2)
@@ -523,27 +523,27 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		}
 		var state reeve.RunState
 		late(func(tx *store.Tx) error {
-			return tx.AppendFrame(ctx, "conv_1", "run_1:late", frame(reeve.FrameMessage, ""))
+			return tx.Chat().AppendFrame(ctx, "conv_1", "run_1:late", frame(reeve.FrameMessage, ""))
 		})
 		late(func(tx *store.Tx) (err error) {
-			if err = tx.HoldConversation(ctx, "conv_1"); err == nil {
-				state, err = tx.RunState(ctx, ws, "run_1")
+			if err = tx.Chat().HoldConversation(ctx, "conv_1"); err == nil {
+				state, err = tx.Runs().RunState(ctx, ws, "run_1")
 			}
 			return err
 		})
 		update(t, db, func(tx *store.Tx) error {
 			a.Lifecycle = reeve.AgentDestroyed
-			if err := tx.UpdateAgent(ctx, a); err != nil {
+			if err := tx.Agents().UpdateAgent(ctx, a); err != nil {
 				return err
 			}
-			_, err := tx.GetRun(ctx, ws, "run_1") // after which all is written that was held back
+			_, err := tx.Runs().GetRun(ctx, ws, "run_1") // after which all is written that was held back
 			close(ended)
 			return err
 		})
 		must(t, <-told)
 		must(t, <-told)
 		equal(t, state, reeve.RunCancelled, "the turn, once the conversation is held")
-		frames := view(t, db, func(s *store.Snap) ([]reeve.Frame, error) { return s.ListFrames(ctx, "conv_1", 0, 10) })
+		frames := view(t, db, func(s *store.Snap) ([]reeve.Frame, error) { return s.Chat().ListFrames(ctx, "conv_1", 0, 10) })
 		equal(t, ids(frames, func(f reeve.Frame) string { return string(f.Type) + f.ToolCallID }), "tool_startedb tool_starteda tool_resultb tool_resulta turn_complete", "what clients are told")
 	},
 
@@ -552,25 +552,25 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		a := setUp(t, db)
 		later := reeve.Now().Add(time.Hour)
 		update(t, db, func(tx *store.Tx) error {
-			if err := tx.JoinProcess(ctx, "proc_1"); err != nil {
+			if err := tx.System().JoinProcess(ctx, "proc_1"); err != nil {
 				return err
 			}
-			if err := tx.InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID, Token: reeve.Token{Class: reeve.SemanticKey, Name: "X"}}); err != nil {
+			if err := tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID, Token: reeve.Token{Class: reeve.SemanticKey, Name: "X"}}); err != nil {
 				return err
 			}
-			return tx.PutTimer(ctx, reeve.Timer{ID: "sch", WorkspaceID: ws, AgentID: a.ID, UserID: "ann", Kind: "cron", State: reeve.TimerActive, NextAt: &later})
+			return tx.Queue().PutTimer(ctx, reeve.Timer{ID: "sch", WorkspaceID: ws, AgentID: a.ID, UserID: "ann", Kind: "cron", State: reeve.TimerActive, NextAt: &later})
 		})
 		queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription, DueAt: later})
 		queue(t, db, reeve.Wake{RunKey: "errand", Reason: reeve.ReasonErrand, SessionID: store.ErrandLane + "x", DueAt: later})
 		queue(t, db, reeve.Wake{RunKey: "retry", Reason: reeve.ReasonRetry, SessionID: store.ManualLane + "retry", DueAt: later})
-		update(t, db, func(tx *store.Tx) error { return tx.StopWorkspace(ctx, ws, tx.Now(), "enough") })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, ws, tx.Now(), "enough") })
 		wake := func(key string) reeve.Wake {
-			return view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.GetWake(ctx, key) })
+			return view(t, db, func(s *store.Snap) (reeve.Wake, error) { return s.Queue().GetWake(ctx, key) })
 		}
 		equal(t, wake("k1").State, reeve.WakeSkipped, "queued when everything was stopped")
 		equal(t, wake("errand").State+" "+wake("retry").State, "queued queued", "what is judged when it is due")
 		queue(t, db, reeve.Wake{RunKey: "k2", Reason: reeve.ReasonSubscription})
-		update(t, db, func(tx *store.Tx) error { return tx.StopWorkspace(ctx, ws, time.Time{}, "") })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, ws, time.Time{}, "") })
 		equal(t, wake("k2").State, reeve.WakeQueued, "queued when it was resumed")
 		if !started(t, db, store.Caller{AgentID: a.ID, WorkspaceID: ws}, "run_1", "proc_1") {
 			t.Fatal("it does not start")
@@ -579,22 +579,22 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		a.Lifecycle = reeve.AgentDestroyed
 		foreign := a
 		foreign.WorkspaceID = "ws_two"
-		update(t, db, func(tx *store.Tx) error { return tx.UpdateAgent(ctx, foreign) })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, foreign) })
 		equal(t, wake("k3").State+" "+wake("retry").State, "queued queued", "after another workspace's order")
-		update(t, db, func(tx *store.Tx) error { return tx.UpdateAgent(ctx, a) })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, a) })
 		equal(t, wake("k3").State, reeve.WakeSkipped, "queued when it was destroyed")
 		equal(t, wake("k3").Why, "the agent is destroyed", "why")
 		equal(t, wake("errand").State+" "+wake("retry").State, "queued skipped", "an errand and a retry of it")
 		equal(t, runOf(t, db, "run_1").State, reeve.RunCancelled, "its run")
-		timer := view(t, db, func(s *store.Snap) (reeve.Timer, error) { return s.GetTimer(ctx, ws, "ann", "sch") })
+		timer := view(t, db, func(s *store.Snap) (reeve.Timer, error) { return s.Queue().GetTimer(ctx, ws, "ann", "sch") })
 		if timer.State != reeve.TimerCompleted || timer.NextAt != nil {
 			t.Errorf("its timer: %+v", timer)
 		}
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Subscription, error) { return s.ListSubscriptions(ctx, ws, a.ID) })), 0, "its subscriptions")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Subscription, error) { return s.Queue().ListSubscriptions(ctx, ws, a.ID) })), 0, "its subscriptions")
 		timer.State = reeve.TimerActive
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.PutTimer(ctx, timer) }), reeve.Conflict)
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Queue().PutTimer(ctx, timer) }), reeve.Conflict)
 		wantCode(t, db.Update(ctx, func(tx *store.Tx) error {
-			return tx.InsertSubscription(ctx, reeve.Subscription{ID: "sub2", WorkspaceID: ws, AgentID: a.ID})
+			return tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub2", WorkspaceID: ws, AgentID: a.ID})
 		}), reeve.Conflict)
 	},
 }

@@ -22,15 +22,15 @@ var work = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error {
-			return errors.Join(tx.JoinProcess(ctx, "proc_1"), tx.InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: ws, AgentID: "agt_one"}),
-				tx.QueueSummary(ctx, store.Summary{ThreadID: "th", UpTo: "run_1", WorkspaceID: ws, AgentID: "agt_one", ConversationID: "cnv_1"}))
+			return errors.Join(tx.System().JoinProcess(ctx, "proc_1"), tx.Chat().InsertConversation(ctx, reeve.Conversation{ID: "cnv_1", WorkspaceID: ws, AgentID: "agt_one"}),
+				tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: "th", UpTo: "run_1", WorkspaceID: ws, AgentID: "agt_one", ConversationID: "cnv_1"}))
 		})
 		claim := func(process string) (v store.Summary) {
-			update(t, db, func(tx *store.Tx) (err error) { v, _, err = tx.ClaimSummary(ctx, process); return err })
+			update(t, db, func(tx *store.Tx) (err error) { v, _, err = tx.Chat().ClaimSummary(ctx, process); return err })
 			return v
 		}
 		due := func(process string) bool {
-			return view(t, db, func(s *store.Snap) (bool, error) { _, ok, err := s.NextSummary(ctx, process); return ok, err })
+			return view(t, db, func(s *store.Snap) (bool, error) { _, ok, err := s.Chat().NextSummary(ctx, process); return ok, err })
 		}
 		equal(t, claim("proc_1").Attempts, 1, "taken")
 		equal(t, due("proc_2"), false, "for another process, while this one lives")
@@ -52,7 +52,7 @@ var work = map[string]func(*testing.T, *store.DB){
 		claim := func(n int) string {
 			var list []reeve.Operation
 			update(t, db, func(tx *store.Tx) (err error) {
-				list, err = tx.ClaimOperations(ctx, "proc_me", n)
+				list, err = tx.Ledger().ClaimOperations(ctx, "proc_me", n)
 				return err
 			})
 			for _, o := range list {
@@ -61,10 +61,10 @@ var work = map[string]func(*testing.T, *store.DB){
 			return ids(list, func(o reeve.Operation) string { return o.ID })
 		}
 		due := func() (ms int64, ok bool) {
-			update(t, db, func(tx *store.Tx) (err error) { ms, ok, err = tx.NextDue(ctx); return err })
+			update(t, db, func(tx *store.Tx) (err error) { ms, ok, err = tx.Ledger().NextDue(ctx); return err })
 			return ms, ok
 		}
-		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_me") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_me") })
 		if _, ok := due(); ok {
 			t.Fatal("something is due in an empty store")
 		}
@@ -84,20 +84,20 @@ var work = map[string]func(*testing.T, *store.DB){
 		equal(t, claim(10), "op_gone op_late", "the rest")
 		equal(t, claim(10), "", "nothing is left")
 
-		update(t, db, func(tx *store.Tx) error { return tx.StopWorkspace(ctx, ws, tx.Now(), "drill") })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, ws, tx.Now(), "drill") })
 		insert("op_sent", reeve.Dispatched, "", nil)
 		insert("op_unsent", reeve.Prepared, "", nil)
 		equal(t, claim(10), "op_sent", "a stopped workspace keeps what was not sent")
 		if _, ok := due(); ok {
 			t.Fatal("what a stopped workspace keeps is not due")
 		}
-		update(t, db, func(tx *store.Tx) error { return tx.StopWorkspace(ctx, ws, time.Time{}, "") })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, ws, time.Time{}, "") })
 		at := reeve.Now()
 		a.StoppedAt = &at
-		update(t, db, func(tx *store.Tx) error { return tx.UpdateAgent(ctx, a) })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, a) })
 		equal(t, claim(10), "", "a stopped agent keeps it too")
 		a.StoppedAt = nil
-		update(t, db, func(tx *store.Tx) error { return tx.UpdateAgent(ctx, a) })
+		update(t, db, func(tx *store.Tx) error { return tx.Agents().UpdateAgent(ctx, a) })
 		equal(t, claim(10), "op_unsent", "started again")
 	},
 
@@ -117,12 +117,15 @@ var work = map[string]func(*testing.T, *store.DB){
 				return insertOperation(ctx, tx, is)
 			})
 		}
-		list := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.OverdueOperations(ctx, 10) })
+		list := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) { return s.Ledger().OverdueOperations(ctx, 10) })
 		slices.SortFunc(list, func(a, b reeve.Operation) int { return strings.Compare(a.ID, b.ID) })
 		equal(t, ids(list, func(o reeve.Operation) string { return o.ID }), "op_over op_owned", "overdue")
-		at := view(t, db, func(s *store.Snap) (int64, error) { at, _, err := s.NextOverdue(ctx); return at, err })
+		at := view(t, db, func(s *store.Snap) (int64, error) { at, _, err := s.Ledger().NextOverdue(ctx); return at, err })
 		equal(t, at, reeve.Millis(soon), "the next that will be overdue")
-		update(t, db, func(tx *store.Tx) (err error) { list, err = tx.ClaimOperations(ctx, "proc_me", 10); return err })
+		update(t, db, func(tx *store.Tx) (err error) {
+			list, err = tx.Ledger().ClaimOperations(ctx, "proc_me", 10)
+			return err
+		})
 		equal(t, ids(list, func(o reeve.Operation) string { return o.ID }), "op_abroad", "claimed")
 	},
 
@@ -144,10 +147,10 @@ var work = map[string]func(*testing.T, *store.DB){
 		})
 		if !db.Alone() {
 			must(t, firstOf(race(claimers, func(i int) error {
-				return db.Update(ctx, func(tx *store.Tx) error { return tx.JoinProcess(ctx, process(i)) })
+				return db.Update(ctx, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, process(i)) })
 			})))
 		} else {
-			update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, process(0)) })
+			update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, process(0)) })
 		}
 		var mu sync.Mutex
 		by := map[string][]int{}
@@ -159,7 +162,7 @@ var work = map[string]func(*testing.T, *store.DB){
 			for {
 				var list []reeve.Operation
 				if err := db.Update(ctx, func(tx *store.Tx) (err error) {
-					list, err = tx.ClaimOperations(ctx, me, 7)
+					list, err = tx.Ledger().ClaimOperations(ctx, me, 7)
 					return err
 				}); err != nil {
 					return err
@@ -186,10 +189,10 @@ var work = map[string]func(*testing.T, *store.DB){
 
 	"processes": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
-		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_1") })
-		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_2") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_1") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_2") })
 		beat := func(id string, patience time.Duration) (alive bool) {
-			update(t, db, func(tx *store.Tx) (err error) { alive, err = tx.Heartbeat(ctx, id, patience); return err })
+			update(t, db, func(tx *store.Tx) (err error) { alive, err = tx.System().Heartbeat(ctx, id, patience); return err })
 			return alive
 		}
 		equal(t, beat("proc_2", time.Minute), true, "the living process")
@@ -198,7 +201,7 @@ var work = map[string]func(*testing.T, *store.DB){
 		time.Sleep(5 * time.Millisecond)
 		equal(t, beat("proc_2", time.Millisecond), true, "the one that beats")
 		equal(t, beat("proc_1", time.Minute), false, "the one that was silent too long")
-		update(t, db, func(tx *store.Tx) error { return tx.LeaveProcess(ctx, "proc_2") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().LeaveProcess(ctx, "proc_2") })
 		equal(t, beat("proc_2", time.Minute), false, "after goodbye")
 	},
 
@@ -208,39 +211,41 @@ var work = map[string]func(*testing.T, *store.DB){
 		ask := func(id, op string, expires time.Time) reeve.Approval {
 			a := reeve.Approval{ID: id, WorkspaceID: ws, OperationID: op, CallID: "msg_1", AgentID: "agt_one", Tool: "echo", Args: `{"a": 1}`, ArgsHash: "h",
 				ToolVersion: "v", Policy: "p", Why: "w", Reason: "r", Preview: "+ a", State: reeve.Pending, ExpiresAt: expires}
-			update(t, db, func(tx *store.Tx) error { return tx.InsertApproval(ctx, a) })
+			update(t, db, func(tx *store.Tx) error { return tx.Ledger().InsertApproval(ctx, a) })
 			return a
 		}
 		later, past := reeve.Now().Add(time.Hour), reeve.Now().Add(-time.Second)
 		a := ask("apr_1", "op_1", later)
-		got := view(t, db, func(s *store.Snap) (reeve.Approval, error) { return s.GetApproval(ctx, ws, "apr_1") })
+		got := view(t, db, func(s *store.Snap) (reeve.Approval, error) { return s.Ledger().GetApproval(ctx, ws, "apr_1") })
 		a.CreatedAt = got.CreatedAt
 		if got != a || got.CreatedAt.IsZero() {
 			t.Fatalf("round trip:\n got %+v\nwant %+v", got, a)
 		}
-		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.GetApproval(ctx, "ws_two", "apr_1"); return err }), reeve.NotFound)
+		wantCode(t, db.View(ctx, func(s *store.Snap) error { _, err := s.Ledger().GetApproval(ctx, "ws_two", "apr_1"); return err }), reeve.NotFound)
 		ask("apr_2", "op_1", past)
 		ask("apr_3", "op_2", later)
-		due := view(t, db, func(s *store.Snap) ([]reeve.Approval, error) { return s.DueApprovals(ctx, 10) })
+		due := view(t, db, func(s *store.Snap) ([]reeve.Approval, error) { return s.Ledger().DueApprovals(ctx, 10) })
 		equal(t, ids(due, approvalID), "apr_2", "expired")
 		update(t, db, func(tx *store.Tx) error {
-			last, ok, err := tx.LastApproval(ctx, "op_1")
+			last, ok, err := tx.Ledger().LastApproval(ctx, "op_1")
 			equal(t, last.ID, "apr_2", "the last for an operation")
 			equal(t, ok, true, "one was asked for")
 			return err
 		})
 		list := func(state reeve.ApprovalState, before string, limit int) string {
-			return ids(view(t, db, func(s *store.Snap) ([]reeve.Approval, error) { return s.ListApprovals(ctx, ws, state, before, limit) }), approvalID)
+			return ids(view(t, db, func(s *store.Snap) ([]reeve.Approval, error) {
+				return s.Ledger().ListApprovals(ctx, ws, state, before, limit)
+			}), approvalID)
 		}
 		equal(t, list("", "", 2), "apr_3 apr_2", "first page")
 		equal(t, list("", "apr_2", 2), "apr_1", "second page")
 		errs := race(16, func(i int) error {
 			mine := a
 			mine.State, mine.DecidedBy, mine.Comment = []reeve.ApprovalState{reeve.Approved, reeve.Rejected}[i%2], fmt.Sprint("user", i), "so be it"
-			return db.Update(ctx, func(tx *store.Tx) error { return tx.MoveApproval(ctx, mine, reeve.Pending) })
+			return db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().MoveApproval(ctx, mine, reeve.Pending) })
 		})
 		exactlyOne(t, errs, reeve.Conflict)
-		got = view(t, db, func(s *store.Snap) (reeve.Approval, error) { return s.GetApproval(ctx, ws, "apr_1") })
+		got = view(t, db, func(s *store.Snap) (reeve.Approval, error) { return s.Ledger().GetApproval(ctx, ws, "apr_1") })
 		for i, err := range errs {
 			if err == nil {
 				equal(t, got.DecidedBy, fmt.Sprint("user", i), "who decided")
@@ -252,7 +257,7 @@ var work = map[string]func(*testing.T, *store.DB){
 		equal(t, list(reeve.Pending, "", 9), "apr_3", "pending")
 		equal(t, list(reeve.Pending, "apr_3", 9), "", "pending, second page")
 		equal(t, list(reeve.Expired, "", 9), "apr_2", "whose time is over, though nobody has written that down")
-		for _, v := range view(t, db, func(s *store.Snap) ([]reeve.Approval, error) { return s.ListApprovals(ctx, ws, "", "", 9) }) {
+		for _, v := range view(t, db, func(s *store.Snap) ([]reeve.Approval, error) { return s.Ledger().ListApprovals(ctx, ws, "", "", 9) }) {
 			equal(t, v.State == reeve.Expired, v.ID == "apr_2", "%s has expired", v.ID)
 		}
 	},
@@ -266,10 +271,10 @@ var work = map[string]func(*testing.T, *store.DB){
 			for _, a := range callers {
 				v.Ancestors = append(v.Ancestors, reeve.Ancestor{AgentID: a})
 			}
-			update(t, db, func(tx *store.Tx) error { _, err := tx.InsertRun(ctx, v); return err })
+			update(t, db, func(tx *store.Tx) error { _, err := tx.Runs().InsertRun(ctx, v); return err })
 			list = append(list, id)
 		}
-		led := view(t, db, func(s *store.Snap) (map[string]bool, error) { return s.RunsFor(ctx, "agt_one", list) })
+		led := view(t, db, func(s *store.Snap) (map[string]bool, error) { return s.Runs().RunsFor(ctx, "agt_one", list) })
 		maps.DeleteFunc(led, func(_ string, on bool) bool { return !on })
 		equal(t, fmt.Sprint(slices.Sorted(maps.Keys(led))), "[run_far run_near]", "on behalf of an agent")
 	},
@@ -279,7 +284,7 @@ var work = map[string]func(*testing.T, *store.DB){
 		setUp(t, db)
 		put := func(subject, parent string) error {
 			return db.Update(ctx, func(tx *store.Tx) error {
-				return tx.PutBudget(ctx, ws, reeve.Budget{Subject: subject, Parent: parent, OnExceed: reeve.EndOver})
+				return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: subject, Parent: parent, OnExceed: reeve.EndOver})
 			})
 		}
 		for _, b := range [][2]string{{"run:a", "run:b"}, {"run:b", "run:c"}, {"run:c", "workspace"}, {"run:d", "run:c"}} {
@@ -305,17 +310,20 @@ var work = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		b := reeve.Budget{Subject: "agent:agt_one", Parent: "workspace", Limit: reeve.Amount{Calls: 10, Tokens: 1 << 40, Micros: 5, Millis: 7}, OnExceed: reeve.ParkOver}
-		update(t, db, func(tx *store.Tx) error { return tx.PutBudget(ctx, ws, b) })
+		update(t, db, func(tx *store.Tx) error { return tx.Ledger().PutBudget(ctx, ws, b) })
 		equal(t, revision(t, db, ws), 2, "after PutBudget")
 		update(t, db, func(tx *store.Tx) error {
-			return tx.PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", OnExceed: reeve.EndOver})
+			return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", OnExceed: reeve.EndOver})
 		})
 		read := func(subject string) reeve.Budget {
-			return view(t, db, func(s *store.Snap) (reeve.Budget, error) { b, _, err := s.GetBudget(ctx, ws, subject); return b, err })
+			return view(t, db, func(s *store.Snap) (reeve.Budget, error) {
+				b, _, err := s.Ledger().GetBudget(ctx, ws, subject)
+				return b, err
+			})
 		}
 		equal(t, read(b.Subject), b, "round trip")
 		update(t, db, func(tx *store.Tx) error {
-			_, ok, err := tx.GetBudget(ctx, "ws_two", b.Subject)
+			_, ok, err := tx.Ledger().GetBudget(ctx, "ws_two", b.Subject)
 			equal(t, ok, false, "a budget of another workspace")
 			return err
 		})
@@ -323,7 +331,7 @@ var work = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error {
 			for _, call := range []string{"msg_1", "msg_2", "msg_1"} { // the same call claims once
 				for _, subject := range []string{b.Subject, "workspace"} {
-					if err := tx.Reserve(ctx, ws, subject, call, "proc_1", one); err != nil {
+					if err := tx.Ledger().Reserve(ctx, ws, subject, call, "proc_1", one); err != nil {
 						return err
 					}
 				}
@@ -332,7 +340,7 @@ var work = map[string]func(*testing.T, *store.DB){
 		})
 		equal(t, read(b.Subject).Reserved, reeve.Amount{Calls: 2, Tokens: 200, Micros: 2, Millis: 2}, "reserved")
 		update(t, db, func(tx *store.Tx) error {
-			return tx.Spend(ctx, ws, []string{b.Subject, "workspace"}, "msg_1", reeve.Amount{Calls: 1, Tokens: 60})
+			return tx.Ledger().Spend(ctx, ws, []string{b.Subject, "workspace"}, "msg_1", reeve.Amount{Calls: 1, Tokens: 60})
 		})
 		equal(t, read(b.Subject).Reserved, one, "reserved after Spend")
 		equal(t, read("workspace").Used, reeve.Amount{Calls: 1, Tokens: 60}, "used")
@@ -341,7 +349,7 @@ var work = map[string]func(*testing.T, *store.DB){
 		spend := func(a reeve.Amount) {
 			update(t, db, func(tx *store.Tx) error {
 				for _, call := range []string{"msg_8", "msg_9"} {
-					if err := tx.Reserve(ctx, ws, "workspace", call, "proc_1", a); err != nil {
+					if err := tx.Ledger().Reserve(ctx, ws, "workspace", call, "proc_1", a); err != nil {
 						return err
 					}
 				}
@@ -351,7 +359,7 @@ var work = map[string]func(*testing.T, *store.DB){
 				t.Errorf("reserved %+v", got)
 			}
 			update(t, db, func(tx *store.Tx) error {
-				return errors.Join(tx.Spend(ctx, ws, []string{"workspace"}, "msg_8", a), tx.Spend(ctx, ws, nil, "msg_9", a))
+				return errors.Join(tx.Ledger().Spend(ctx, ws, []string{"workspace"}, "msg_8", a), tx.Ledger().Spend(ctx, ws, nil, "msg_9", a))
 			})
 		}
 		spend(reeve.Amount{Calls: -5, Tokens: -500})
@@ -361,12 +369,12 @@ var work = map[string]func(*testing.T, *store.DB){
 			equal(t, read("workspace").Used, most, "used after more than can be counted")
 		}
 		b.Limit.Calls = 20
-		update(t, db, func(tx *store.Tx) error { return tx.PutBudget(ctx, ws, b) })
+		update(t, db, func(tx *store.Tx) error { return tx.Ledger().PutBudget(ctx, ws, b) })
 		equal(t, read(b.Subject).Used.Tokens, 60, "used after new limits")
-		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Budget, error) { return s.ListBudgets(ctx, ws) })), 2, "budgets")
+		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Budget, error) { return s.Ledger().ListBudgets(ctx, ws) })), 2, "budgets")
 
 		// A claim outlives its process only while there is an operation to finish.
-		update(t, db, func(tx *store.Tx) error { return tx.JoinProcess(ctx, "proc_1") })
+		update(t, db, func(tx *store.Tx) error { return tx.System().JoinProcess(ctx, "proc_1") })
 		update(t, db, func(tx *store.Tx) error {
 			o := operation("op", reeve.Unknown)
 			o.State, o.CallID = reeve.Parked, "msg_parked"
@@ -387,39 +395,39 @@ var work = map[string]func(*testing.T, *store.DB){
 			}
 			unknown := o
 			unknown.State = reeve.Unknown
-			if err := tx.MoveOperation(ctx, o, unknown, nil); err != nil {
+			if err := tx.Ledger().MoveOperation(ctx, o, unknown, nil); err != nil {
 				return err
 			}
 			for _, call := range []string{"msg_parked", "msg_sent", "msg_done", "msg_unknown", "msg_lost"} {
-				if err := tx.Reserve(ctx, ws, "workspace", call, "proc_gone", reeve.Amount{Calls: 1}); err != nil {
+				if err := tx.Ledger().Reserve(ctx, ws, "workspace", call, "proc_gone", reeve.Amount{Calls: 1}); err != nil {
 					return err
 				}
 			}
-			return tx.ReleaseLost(ctx)
+			return tx.Ledger().ReleaseLost(ctx)
 		})
 		equal(t, read("workspace").Reserved.Calls, 3, "claims: a living process's, a parked one's, a sent one's")
-		update(t, db, func(tx *store.Tx) error { return tx.DeleteBudget(ctx, ws, b.Subject) })
-		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.DeleteBudget(ctx, ws, b.Subject) }), reeve.NotFound)
+		update(t, db, func(tx *store.Tx) error { return tx.Ledger().DeleteBudget(ctx, ws, b.Subject) })
+		wantCode(t, db.Update(ctx, func(tx *store.Tx) error { return tx.Ledger().DeleteBudget(ctx, ws, b.Subject) }), reeve.NotFound)
 	},
 
 	"a budget is never overdrawn": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error {
-			return tx.PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", Limit: reeve.Amount{Calls: 5}, OnExceed: reeve.EndOver})
+			return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", Limit: reeve.Amount{Calls: 5}, OnExceed: reeve.EndOver})
 		})
 		over := reeve.Errorf(reeve.BudgetExceeded, "over")
 		won := 0
 		for _, err := range race(16, func(i int) error {
 			return db.Update(ctx, func(tx *store.Tx) error {
-				b, _, err := tx.LockBudget(ctx, ws, "workspace")
+				b, _, err := tx.Ledger().LockBudget(ctx, ws, "workspace")
 				if err != nil {
 					return err
 				}
 				if b.Used.Calls+b.Reserved.Calls+1 > b.Limit.Calls {
 					return over
 				}
-				return tx.Reserve(ctx, ws, "workspace", fmt.Sprint("msg_", i), "proc", reeve.Amount{Calls: 1})
+				return tx.Ledger().Reserve(ctx, ws, "workspace", fmt.Sprint("msg_", i), "proc", reeve.Amount{Calls: 1})
 			})
 		}) {
 			if err == nil {

@@ -41,13 +41,13 @@ func Import(ctx context.Context, db *store.DB, workspace string) (v reeve.MailIm
 		lines[i].Email = &list[i]
 	}
 	return v, db.Update(ctx, func(tx *store.Tx) error {
-		if v, err = tx.BeginImport(ctx, workspace, "", reeve.MailImportRequest{Source: Source}); err != nil {
+		if v, err = tx.Mail().BeginImport(ctx, workspace, "", reeve.MailImportRequest{Source: Source}); err != nil {
 			return err
 		}
-		if _, err = tx.TakeBatch(ctx, workspace, v.ID, store.MailBatch{After: v.Position, Position: "end", Hash: reeve.Hash(mails), Lines: lines}); err != nil {
+		if _, err = tx.Mail().TakeBatch(ctx, workspace, v.ID, store.MailBatch{After: v.Position, Position: "end", Hash: reeve.Hash(mails), Lines: lines}); err != nil {
 			return err
 		}
-		v, err = tx.FinishImport(ctx, workspace, v.ID, "end")
+		v, err = tx.Mail().FinishImport(ctx, workspace, v.ID, "end")
 		return err
 	})
 }
