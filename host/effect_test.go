@@ -528,7 +528,7 @@ func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
 		for k, v := range spec {
 			s[k] = v
 		}
-		define(h, "http_"+string(e), e, s, map[string]any{"timeout_ms": 150})
+		define(h, "http_"+string(e), e, s, map[string]any{"timeout_ms": 600})
 		names = append(names, "http_"+string(e))
 	}
 	a := h.Agent("a", names...)

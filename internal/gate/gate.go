@@ -22,7 +22,7 @@ type Config struct {
 	Log         *slog.Logger
 	Builders    map[reeve.ToolKind]Builder // make handlers for user-defined tools. Default: none
 	ItemRule    ItemRule                   // decides on calls of scripts. Default: they are refused
-	Secrets     func() []string            // values that are never shown; asked once, by the first call. Default: stored ones
+	Secrets     func() []string            // values never to show, besides stored ones; asked once, by the first call
 	OutputCap   int                        // bytes of output that a caller is shown. Default: 16 KiB
 	ApprovalTTL time.Duration              // how long an approval waits. Default: 7 days
 	Backoff     backoff.Policy             // between tries to settle an operation. Default: 10 s doubling to 10 min, 5 tries
