@@ -31,6 +31,7 @@ type Catalogue struct {
 	db       *store.DB
 	builders map[reeve.ToolKind]Builder
 	handlers map[string]reeve.Tool // the compiled-in tools, by handler key
+	schemas  schemaCache
 }
 
 // AddTool registers a compiled-in tool. Two tools of one name are a mistake that stops the start.
@@ -45,7 +46,7 @@ func (c *Catalogue) AddTool(t reeve.Tool) error {
 	if _, dup := c.handlers[t.HandlerKey]; dup || c.isBuiltin(t.ID) {
 		return reeve.Errorf(reeve.AlreadyExists, "two tools are called %q", t.ID).Hintf("rename one of them")
 	}
-	if err := checkSchemas(t); err != nil {
+	if err := c.checkSchemas(t); err != nil {
 		return err
 	}
 	c.handlers[t.HandlerKey] = t
@@ -129,12 +130,12 @@ func (c *Catalogue) equip(e *entry) (err error) {
 		return reeve.Errorf(reeve.Unsupported, "its row in the database is not valid: %s", reeve.AsError(err).Message)
 	}
 	if len(row.ConfigSchema) > 0 { // first: it also says which settings take an owner, of a tool that this machine cannot run too
-		if e.config, err = compile(row.ConfigSchema); err != nil {
+		if e.config, err = c.schemas.compile(row.ConfigSchema); err != nil {
 			return err
 		}
 		e.needs = len(e.config.check(map[string]any{}, "/config")) > 0
 	}
-	if e.args, err = compile(row.Parameters); err != nil {
+	if e.args, err = c.schemas.compile(row.Parameters); err != nil {
 		return err
 	}
 	if row.Kind == reeve.GoTool {
@@ -159,11 +160,11 @@ func (c *Catalogue) equip(e *entry) (err error) {
 }
 
 // checkSchemas compiles a tool's schemas, naming the one that is wrong.
-func checkSchemas(t reeve.Tool) error {
+func (c *Catalogue) checkSchemas(t reeve.Tool) error {
 	if len(t.Parameters) == 0 {
 		return wrongField("/parameters", "a JSON Schema of type object", "the tool has no schema for its arguments")
 	}
-	s, err := compile(t.Parameters)
+	s, err := c.schemas.compile(t.Parameters)
 	if err != nil {
 		return wrongField("/parameters", "a valid JSON Schema (2020-12)", "%s", reeve.AsError(err).Message)
 	}
@@ -179,14 +180,14 @@ func checkSchemas(t reeve.Tool) error {
 		}
 	}
 	if len(t.ConfigSchema) > 0 {
-		c, err := compile(t.ConfigSchema)
+		config, err := c.schemas.compile(t.ConfigSchema)
 		if err != nil {
 			return wrongField("/config_schema", "a valid JSON Schema (2020-12)", "%s", reeve.AsError(err).Message)
 		}
-		if kind, said := c.tree["type"]; said && kind != "object" {
+		if kind, said := config.tree["type"]; said && kind != "object" {
 			return wrongField("/config_schema/type", `"object"`, "settings are always an object")
 		}
-		if c.circular() {
+		if config.circular() {
 			return wrongField("/config_schema", "references that lead further", "the schema refers to itself in a circle, so that what is checked there could never fit")
 		}
 	}

@@ -18,7 +18,7 @@ func (c *Catalogue) PutTool(ctx context.Context, t reeve.Tool, replace bool, by 
 	if err := t.Validate(); err != nil {
 		return t, err
 	}
-	if err := checkSchemas(t); err != nil {
+	if err := c.checkSchemas(t); err != nil {
 		return t, err
 	}
 	b, ok := c.builders[t.Kind]

@@ -125,7 +125,7 @@ func TestOracle_FunctionCalls(t *testing.T) {
 			if err := row.Validate(); err != nil {
 				t.Errorf("%s: %v", e.ID, err)
 			}
-			if err := checkSchemas(row); err != nil {
+			if err := new(Catalogue).checkSchemas(row); err != nil {
 				t.Errorf("%s: %s: %v", e.ID, tool.Name, err)
 				continue
 			}

@@ -33,36 +33,36 @@ func (refuse) Load(url string) (any, error) {
 // maxSchemas bounds how many compiled schemas are kept.
 const maxSchemas = 2000
 
-// schemas keeps compiled schemas by their text. A tool's schema is compiled when the tool is declared and again when it
-// is read back from the database; compiling takes a hundred times as long as finding it here.
-var schemas = struct {
-	sync.Mutex
+// schemaCache keeps compiled schemas by their text. A tool's schema is compiled when the tool is declared, and again each
+// time its row is read; compiling takes a hundred times as long as a lookup.
+type schemaCache struct {
+	mu     sync.Mutex
 	byText map[string]*schema
-}{byText: map[string]*schema{}}
+}
 
-// compile gives the compiled form of a schema. It may be shared by several tools.
-func compile(text []byte) (*schema, error) {
-	schemas.Lock()
-	s, ok := schemas.byText[string(text)]
-	schemas.Unlock()
+// compile returns the compiled form of a schema. Several tools may share it.
+func (c *schemaCache) compile(text []byte) (*schema, error) {
+	c.mu.Lock()
+	s, ok := c.byText[string(text)]
+	c.mu.Unlock()
 	if ok {
 		return s, nil
 	}
-	s, err := compileText(text)
+	s, err := compile(text)
 	if err != nil {
 		return nil, err
 	}
-	schemas.Lock()
-	defer schemas.Unlock()
-	if len(schemas.byText) >= maxSchemas {
-		clear(schemas.byText)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byText == nil || len(c.byText) >= maxSchemas {
+		c.byText = map[string]*schema{}
 	}
-	schemas.byText[string(text)] = s
+	c.byText[string(text)] = s
 	return s, nil
 }
 
-// compileText reads a schema. A format is a note to the caller, as the standard has it by default; a pattern is a check.
-func compileText(text []byte) (*schema, error) {
+// compile reads a schema. A format is a note to the caller, as the standard has it by default; a pattern is a check.
+func compile(text []byte) (*schema, error) {
 	doc, err := reeve.ParseJSON(text)
 	if err != nil {
 		return nil, err

@@ -155,7 +155,7 @@ func cutOff(file string) (bool, error) {
 	if pageSize == 0 { // no database that SQLite has opened
 		return true, nil
 	}
-	if info.Size() >= sizeOf(head) { // the first page is copied before the pages that it counts: none of them is missing
+	if info.Size() >= sizeOf(head) { // SQLite copies page 1 first, so no page that it counts is missing
 		return false, nil
 	}
 	logged, pages, err := logPages(file + "-wal")
