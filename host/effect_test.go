@@ -160,13 +160,15 @@ func midway(t *testing.T, w *witness, effect reeve.Effect, more map[string]any, 
 		}
 		return false
 	}
+	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, _ = h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: "send", Args: json.RawMessage(`{"to":"you"}`), Run: "r1", Reason: "because"})
+		_, _ = h.Host.Call(ctx, reeve.Call{Workspace: "default", Agent: a.ID, Tool: "send", Args: json.RawMessage(`{"to":"you"}`), Run: "r1", Reason: "because"})
 	})
 	t.Cleanup(func() { close(release); wg.Wait() })
 	<-w.reached
 	after := crashed(h)
+	stop() // the crashed host starts nothing more
 	list := operations(after)
 	if len(list) != 1 || list[0].State != reeve.Dispatched {
 		t.Fatalf("the crash left %+v", list)
